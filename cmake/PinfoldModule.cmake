@@ -1,0 +1,92 @@
+# One way to declare a library, a test and a fuzz target. The include path of a module exists only
+# through target_link_libraries, so an include against the arrows of docs/architecture.md does not
+# compile.
+
+# Flags of every target of ours; INTERFACE so that nothing global is changed.
+add_library(pinfold_flags INTERFACE)
+target_compile_features(pinfold_flags INTERFACE cxx_std_20)
+if(PINFOLD_DEVELOPER_MODE)
+  target_compile_options(pinfold_flags INTERFACE
+    -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Werror
+    $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>)
+endif()
+if(PINFOLD_GLIBCXX_ASSERTIONS)
+  target_compile_definitions(pinfold_flags INTERFACE _GLIBCXX_ASSERTIONS)
+endif()
+if(PINFOLD_SANITIZE)
+  target_compile_options(pinfold_flags INTERFACE
+    -fsanitize=${PINFOLD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(pinfold_flags INTERFACE -fsanitize=${PINFOLD_SANITIZE})
+endif()
+if(PINFOLD_COVERAGE)
+  target_compile_options(pinfold_flags INTERFACE --coverage -fprofile-abs-path)
+  target_link_options(pinfold_flags INTERFACE --coverage)
+endif()
+
+# pinfold_add_library(NAME SOURCES a.cpp ... [DEPENDS modules ...] [LIBS libraries ...]
+#                     [PRIVATE_LIBS libraries ...])
+# Declares pinfold_NAME (alias pinfold::NAME) from the current folder: public headers below
+# include/, sources listed one by one. DEPENDS names other modules of ours.
+function(pinfold_add_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBS;PRIVATE_LIBS" ${ARGN})
+  add_library(pinfold_${name} STATIC ${ARG_SOURCES})
+  add_library(pinfold::${name} ALIAS pinfold_${name})
+  set_target_properties(pinfold_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/include/*.hpp)
+  target_sources(pinfold_${name} PUBLIC FILE_SET HEADERS
+    BASE_DIRS $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> FILES ${headers})
+  set_target_properties(pinfold_${name} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  target_compile_features(pinfold_${name} PUBLIC cxx_std_20)
+  foreach(module IN LISTS ARG_DEPENDS)
+    target_link_libraries(pinfold_${name} PUBLIC pinfold::${module})
+  endforeach()
+  target_link_libraries(pinfold_${name} PUBLIC ${ARG_LIBS}
+    PRIVATE $<BUILD_INTERFACE:pinfold_flags> ${ARG_PRIVATE_LIBS})
+  pinfold_use_clang_tidy(pinfold_${name})
+endfunction()
+
+# pinfold_add_executable(NAME SOURCES a.cpp ... LIBS libraries ...)
+function(pinfold_add_executable name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE pinfold_flags ${ARG_LIBS})
+  pinfold_use_clang_tidy(${name})
+endfunction()
+
+function(pinfold_use_clang_tidy target)
+  if(PINFOLD_CLANG_TIDY)
+    find_program(PINFOLD_CLANG_TIDY_PROGRAM NAMES clang-tidy-14 clang-tidy REQUIRED)
+    set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "${PINFOLD_CLANG_TIDY_PROGRAM};--quiet")
+  endif()
+endfunction()
+
+# pinfold_add_test(NAME SOURCES a.cpp ... LIBS libraries ... [LABELS l ...] [TIMEOUT s])
+# One GoogleTest program, its cases registered one by one with CTest.
+function(pinfold_add_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE pinfold_flags ${ARG_LIBS} GTest::gtest_main GTest::gmock)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+endfunction()
+
+# pinfold_add_fuzzer(NAME SOURCE f.cpp LIBS libraries ... CORPUS dir)
+# A libFuzzer entry point. With PINFOLD_LIBFUZZER it becomes a fuzzer; otherwise a plain program
+# that replays the corpus, so that it cannot rot; both are CTest cases.
+function(pinfold_add_fuzzer name)
+  cmake_parse_arguments(ARG "" "SOURCE;CORPUS" "LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCE})
+  target_link_libraries(${name} PRIVATE pinfold_flags ${ARG_LIBS})
+  if(PINFOLD_LIBFUZZER)
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_test(NAME Fuzz.${name} COMMAND ${name} -runs=0 ${ARG_CORPUS})
+  else()
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cpp)
+    add_test(NAME Fuzz.${name} COMMAND ${name} ${ARG_CORPUS})
+  endif()
+  set_tests_properties(Fuzz.${name} PROPERTIES TIMEOUT 120 LABELS fuzz)
+endfunction()

@@ -1,0 +1,1 @@
+#include "pinfold/align/topology_manager.hpp"

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/machine/machine.hpp"
+#include "pinfold/types/config.hpp"
+#include "pinfold/types/cpuset.hpp"
+#include "pinfold/types/hint.hpp"
+#include "pinfold/types/pod.hpp"
+#include "pinfold/types/rejection.hpp"
+#include "pinfold/types/reservation.hpp"
+#include "pinfold/types/trace.hpp"
+
+namespace pinfold {
+
+/// What the CPU manager remembers. The first three members are what cpu_manager_state holds.
+struct CpuState {
+  CpuSet default_set;
+  /// Pod UID to container name to its CPUs.
+  std::map<std::string, std::map<std::string, CpuSet>> assignments;
+  /// Pod UID to the CPUs of a pod with pod-level resources (pod scope).
+  std::map<std::string, CpuSet> pods;
+
+  /// CPUs of init containers that later containers of the same pod may take: of the pod admitted
+  /// last only, and forgotten by a restart.
+  std::string reusable_pod;
+  CpuSet reusable;
+
+  [[nodiscard]] const CpuSet* find(const std::string& pod_uid, const std::string& container) const;
+
+  friend bool operator==(const CpuState&, const CpuState&) = default;
+};
+
+/// Options of the static policy, with the kubelet's names.
+struct CpuPolicyOptions {
+  bool full_pcpus_only = false;
+  bool distribute_cpus_across_numa = false;
+  bool align_by_socket = false;
+  bool distribute_cpus_across_cores = false;
+  bool strict_cpu_reservation = false;
+  bool prefer_align_cpus_by_uncorecache = false;
+
+  friend bool operator==(const CpuPolicyOptions&, const CpuPolicyOptions&) = default;
+};
+
+/// The CPU manager with its policy `none` or `static`: immutable, all state is in CpuState.
+/// Borrows the machine, which must outlive it.
+class CpuManager {
+ public:
+  /// Checks policy and options, and works out the reserved CPUs.
+  /// Errors: kInvalidArgument with the kubelet's text for stage `cpumanager` ("new static policy
+  /// error: ...", "[cpumanager] unable to determine reserved CPU resources for static policy").
+  [[nodiscard]] static Result<CpuManager> make(const Machine& machine, const Config& config,
+                                               const NodeReservation& reservation);
+
+  [[nodiscard]] bool is_static() const { return is_static_; }
+  [[nodiscard]] const CpuPolicyOptions& options() const { return options_; }
+  [[nodiscard]] const CpuSet& reserved() const { return reserved_; }
+  /// CPUs that can ever be exclusive.
+  [[nodiscard]] CpuSet allocatable() const { return machine_->all_cpus() - reserved_; }
+
+  /// The kubelet's start: fills an empty state, checks one that was restored.
+  /// Errors: kCorrupt with the kubelet's text ("default cpuset cannot be empty", ...).
+  [[nodiscard]] Result<void> start(CpuState& state) const;
+
+  /// Exclusive CPUs that a container is entitled to; 0: it runs in a shared pool.
+  [[nodiscard]] int guaranteed_cpus(const PodSpec& pod, const Container& container) const;
+
+  /// Hints for one container (container scope), before allocation.
+  [[nodiscard]] ResourceHints container_hints(const CpuState& state, const PodSpec& pod,
+                                              const Container& container) const;
+  /// Hints for a whole pod (pod scope), before allocation.
+  [[nodiscard]] ResourceHints pod_hints(const CpuState& state, const PodSpec& pod) const;
+
+  /// Gives a container its CPUs. On a rejection the state may have changed, as the kubelet's does.
+  [[nodiscard]] Admission allocate(CpuState& state, const PodSpec& pod, const Container& container,
+                                   const TopologyHint& affinity, Trace* trace) const;
+  /// Gives a pod with pod-level resources its CPUs and partitions them (pod scope).
+  [[nodiscard]] Admission allocate_pod(CpuState& state, const PodSpec& pod,
+                                       const TopologyHint& affinity, Trace* trace) const;
+  /// Releases a container's CPUs; unknown names are no error.
+  void remove_container(CpuState& state, const std::string& pod_uid,
+                        const std::string& container) const;
+
+  /// For prefer-most-allocated-numa-node: exclusively assigned CPUs x 100 / allocatable CPUs of
+  /// each NUMA position, integer division, 0 if nothing is allocatable.
+  [[nodiscard]] std::vector<int> allocation_scores(const CpuState& state) const;
+
+ private:
+  CpuManager() = default;
+
+  const Machine* machine_ = nullptr;
+  FeatureGates gates_;
+  Profile profile_ = Profile::kFixed;
+  bool is_static_ = false;
+  CpuPolicyOptions options_;
+  CpuSet reserved_;
+  CpuSet reserved_cores_;  ///< reserved_ and all their SMT siblings
+};
+
+}  // namespace pinfold

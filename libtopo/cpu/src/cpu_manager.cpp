@@ -1,0 +1,1 @@
+#include "pinfold/cpu/cpu_manager.hpp"

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "pinfold/cpu/cpu_manager.hpp"
+#include "pinfold/decide/node.hpp"
+#include "pinfold/decide/quota.hpp"
+#include "pinfold/device/device_manager.hpp"
+#include "pinfold/memory/memory_manager.hpp"
+#include "pinfold/types/hint.hpp"
+#include "pinfold/types/pod.hpp"
+#include "pinfold/types/rejection.hpp"
+#include "pinfold/types/trace.hpp"
+
+namespace pinfold {
+
+/// A pod that the node runs.
+struct ActivePod {
+  PodSpec spec;
+  /// Containers that were started and not removed for good; kept over a restart.
+  std::set<std::string> started;
+
+  friend bool operator==(const ActivePod&, const ActivePod&) = default;
+};
+
+/// Everything about a node that changes while it runs: a plain value.
+struct NodeState {
+  CpuState cpu;
+  MemoryState memory;
+  DeviceState devices;
+  /// Active pods in the order of their admission.
+  std::vector<ActivePod> pods;
+  /// Pod UID to container name to the affinity the topology manager stored; lost by a restart.
+  std::map<std::string, std::map<std::string, TopologyHint>> affinity;
+
+  [[nodiscard]] const ActivePod* find(const std::string& pod_uid) const;
+
+  friend bool operator==(const NodeState&, const NodeState&) = default;
+};
+
+/// Who a container shares its CPUs with.
+enum class Isolation {
+  kContainer,  ///< nobody: exclusive CPUs
+  kPod,        ///< the other shared containers of its pod
+  kHost,       ///< the node's shared pool
+};
+[[nodiscard]] std::string_view to_string(Isolation isolation);
+
+/// What one container gets: what the kubelet would hand to the runtime now.
+struct ContainerResources {
+  std::string name;
+  std::optional<CpuSet> cpus;  ///< explicit assignment, if it has one
+  CpuSet cpuset_cpus;          ///< what goes into cpuset.cpus
+  CpuSet exclusive_cpus;       ///< as the kubelet's pod resources API reports them
+  Isolation isolation = Isolation::kHost;
+  std::vector<MemoryBlock> memory;
+  std::string cpuset_mems;  ///< "": unset
+  TopologyHint affinity;    ///< as stored by the topology manager
+  DeviceState::OfContainer devices;
+  LinuxResources linux_resources;
+
+  friend bool operator==(const ContainerResources&, const ContainerResources&) = default;
+};
+
+/// The hints that the providers offered, before allocation: key "pod" (pod scope) or a container.
+using OfferedHints = std::map<std::string, ResourceHints>;
+
+struct Admitted {
+  NodeState next;
+  OfferedHints hints;
+};
+
+/// An answer, not an error. `next` differs from the state before under the profile kubelet-1.36:
+/// stale assignments are gone, and the pod keeps what it got before the failing step.
+struct Rejected {
+  Rejection why;
+  NodeState next;
+  OfferedHints hints;
+};
+
+using Decision = std::variant<Admitted, Rejected>;
+
+/// Would the node admit the pod, and what would it get? Pure: the same arguments give the same
+/// answer. Pass the state with std::move to save the copy.
+/// A pod that is already active is admitted again as the kubelet does after a restart.
+/// Precondition: pod_from_json's checks hold (names are not empty, containers unique).
+[[nodiscard]] Decision decide(const Node& node, NodeState state, const PodSpec& pod,
+                              Trace* trace = nullptr);
+
+/// A container starts: drops what its predecessors no longer need, and marks it as started.
+/// Domain: a container of an active pod; anything else changes nothing.
+[[nodiscard]] NodeState start_container(const Node& node, NodeState state,
+                                        const std::string& pod_uid, const std::string& container);
+/// A container stops for good; its pod stays.
+[[nodiscard]] NodeState remove_container(const Node& node, NodeState state,
+                                         const std::string& pod_uid, const std::string& container);
+/// All containers, in start order, and then the pod itself are gone.
+[[nodiscard]] NodeState remove_pod(const Node& node, NodeState state, const std::string& pod_uid);
+
+/// Releases every assignment of a pod or container that is not active: what the kubelet does at
+/// the next admission.
+[[nodiscard]] NodeState release_stale(const Node& node, NodeState state);
+
+/// What a container of an active pod has at this moment.
+/// Errors: kNotFound for a pod that is not active or a container that it does not have.
+[[nodiscard]] Result<ContainerResources> container_resources(const Node& node,
+                                                             const NodeState& state,
+                                                             const std::string& pod_uid,
+                                                             const std::string& container);
+/// The values of the pod's own group.
+[[nodiscard]] Result<LinuxResources> pod_resources(const Node& node, const NodeState& state,
+                                                   const std::string& pod_uid);
+
+}  // namespace pinfold

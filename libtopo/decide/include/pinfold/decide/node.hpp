@@ -1,0 +1,71 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pinfold/align/topology_manager.hpp"
+#include "pinfold/base/result.hpp"
+#include "pinfold/cpu/cpu_manager.hpp"
+#include "pinfold/device/device_manager.hpp"
+#include "pinfold/machine/machine.hpp"
+#include "pinfold/memory/memory_manager.hpp"
+#include "pinfold/types/config.hpp"
+#include "pinfold/types/reservation.hpp"
+
+namespace pinfold {
+
+/// Where a start failed, in the order in which the kubelet gets there.
+enum class StartStage {
+  kConfiguration,
+  kTopologyManager,
+  kCpuManager,
+  kMemoryManager,
+  kNodeAllocatable,
+};
+[[nodiscard]] std::string_view to_string(StartStage stage);
+
+/// A start that failed, in the kubelet's words.
+struct StartError {
+  StartStage stage = StartStage::kConfiguration;
+  std::string error;
+
+  friend bool operator==(const StartError&, const StartError&) = default;
+};
+
+/// A machine under a configuration: everything about a node that does not change while it runs.
+/// Immutable and movable; made once, asked often.
+class Node {
+ public:
+  /// Errors: as the kubelet refuses to start before it reads its state files.
+  [[nodiscard]] static tl::expected<Node, StartError> make(Machine machine, Config config);
+
+  [[nodiscard]] const Machine& machine() const { return *machine_; }
+  [[nodiscard]] const Config& config() const { return config_; }
+  [[nodiscard]] const FeatureGates& gates() const { return gates_; }
+  [[nodiscard]] const NodeReservation& reservation() const { return reservation_; }
+  [[nodiscard]] const TopologyManager& topology() const { return *topology_; }
+  [[nodiscard]] const CpuManager& cpu() const { return *cpu_; }
+  [[nodiscard]] const MemoryManager& memory() const { return *memory_; }
+  [[nodiscard]] const DeviceManager& devices() const { return *devices_; }
+  /// cpuCFSQuotaPeriod in microseconds.
+  [[nodiscard]] std::uint64_t cfs_period_us() const { return cfs_period_us_; }
+
+  /// The check that the kubelet makes last, after its managers have started.
+  [[nodiscard]] tl::expected<void, StartError> check_node_allocatable() const;
+
+ private:
+  Node() = default;
+
+  std::unique_ptr<const Machine> machine_;  // the managers point at it, so it must not move
+  Config config_;
+  FeatureGates gates_;
+  NodeReservation reservation_;
+  std::uint64_t cfs_period_us_ = 100'000;
+  std::optional<TopologyManager> topology_;
+  std::optional<CpuManager> cpu_;
+  std::optional<MemoryManager> memory_;
+  std::optional<DeviceManager> devices_;
+};
+
+}  // namespace pinfold

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace pinfold {
+
+/// The cgroup values of a container or pod. Absent: not written.
+struct LinuxResources {
+  std::uint64_t cpu_shares = 0;
+  /// Microseconds; -1: no limit because of exclusive CPUs; 0: no limit.
+  std::optional<std::int64_t> cpu_quota;
+  std::optional<std::uint64_t> cpu_period;  ///< microseconds
+  std::optional<std::int64_t> memory_limit;  ///< bytes
+  std::map<std::string, std::uint64_t> hugepage_limits;  ///< "2MB" to bytes
+  std::optional<int> oom_score_adj;  ///< containers only
+
+  friend bool operator==(const LinuxResources&, const LinuxResources&) = default;
+};
+
+/// cpu.weight as the kubelet computes it for pod groups on cgroup v2: linear in the shares.
+[[nodiscard]] std::uint64_t cpu_weight(std::uint64_t shares);
+/// cpu.weight as newer container runtimes compute it: quadratic in log2(shares), 100 for 1024.
+[[nodiscard]] std::uint64_t cpu_weight_runtime(std::uint64_t shares);
+
+}  // namespace pinfold

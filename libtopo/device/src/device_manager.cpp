@@ -1,0 +1,1 @@
+#include "pinfold/device/device_manager.hpp"

@@ -1,0 +1,152 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/types/cpuset.hpp"
+#include "pinfold/types/ids.hpp"
+#include "pinfold/types/numa_mask.hpp"
+
+namespace pinfold {
+
+/// One online logical CPU.
+struct Cpu {
+  CpuId id;
+  CoreId core;      ///< lowest CPU id among the online SMT siblings: unique on the node
+  SocketId socket;  ///< physical package, as the OS numbers it
+  NumaId numa;      ///< OS id of its NUMA node
+  CacheId l3;       ///< last-level cache; the socket's number where the machine tells of no cache
+
+  friend bool operator==(const Cpu&, const Cpu&) = default;
+};
+
+/// One NUMA node, with or without CPUs, with or without memory.
+struct NumaNode {
+  NumaId id;
+  std::uint64_t memory = 0;                        ///< bytes in all (MemTotal)
+  std::map<std::string, std::uint64_t> hugepages;  ///< "hugepages-2Mi" to pre-allocated bytes
+  /// Distance to each node of the machine, by position; empty if unknown.
+  std::vector<std::uint32_t> distances;
+
+  friend bool operator==(const NumaNode&, const NumaNode&) = default;
+};
+
+/// One healthy device of an extended resource.
+struct Device {
+  std::string resource;            ///< "example.com/gpu"
+  std::string id;                  ///< unique within the resource
+  std::vector<NumaId> numa_nodes;  ///< empty: no topology
+
+  friend bool operator==(const Device&, const Device&) = default;
+};
+
+/// What the parts of a Machine are made of: the `node` object of the conformance format.
+struct MachineDescription {
+  std::string name;
+  std::vector<Cpu> cpus;
+  bool has_cache_info = true;  ///< false: Cpu::l3 was filled with the socket
+  std::vector<NumaNode> numa_nodes;
+  std::vector<Device> devices;
+
+  friend bool operator==(const MachineDescription&, const MachineDescription&) = default;
+};
+
+/// A node's hardware: an immutable value whose questions are answered from tables built once.
+/// CPUs, cores, sockets, NUMA nodes and caches are ordered by id, ascending.
+class Machine {
+ public:
+  /// Errors: kInvalidArgument for duplicate CPU or node ids, a CPU on an unknown node, more than
+  /// 64 NUMA nodes, a core that spans sockets, no CPU at all, ragged distances.
+  [[nodiscard]] static Result<Machine> make(MachineDescription description);
+
+  /// The `node` form of the conformance format (and of `pinfold topology --output json`).
+  [[nodiscard]] static Result<Machine> from_json(const nlohmann::json& node);
+  [[nodiscard]] nlohmann::json to_json() const;
+
+  [[nodiscard]] const MachineDescription& description() const { return description_; }
+  [[nodiscard]] const std::string& name() const { return description_.name; }
+  [[nodiscard]] const std::vector<Cpu>& cpus() const { return description_.cpus; }
+  [[nodiscard]] const std::vector<NumaNode>& numa_nodes() const { return description_.numa_nodes; }
+  [[nodiscard]] const std::vector<Device>& devices() const { return description_.devices; }
+
+  [[nodiscard]] const CpuSet& all_cpus() const { return all_cpus_; }
+  /// nullptr for an id that is not online here.
+  [[nodiscard]] const Cpu* find(CpuId cpu) const;
+
+  [[nodiscard]] int numa_count() const { return static_cast<int>(numa_nodes().size()); }
+  [[nodiscard]] NumaMask all_numa() const { return NumaMask::all(numa_count()); }
+  /// Position of a node, or nullopt.
+  [[nodiscard]] std::optional<int> numa_position(NumaId id) const;
+  [[nodiscard]] NumaId numa_id(int position) const {
+    return numa_nodes()[static_cast<std::size_t>(position)].id;
+  }
+  /// OS ids of a mask, ascending.
+  [[nodiscard]] std::vector<std::int32_t> numa_ids(NumaMask mask) const;
+  /// The OS ids as a Linux list, for cpuset.mems.
+  [[nodiscard]] std::string numa_list(NumaMask mask) const;
+
+  /// Groups of CPUs, each in ascending order of its id. A group knows where it lies.
+  struct Group {
+    std::int32_t id = -1;      ///< core, socket, NUMA node or cache id
+    CpuSet cpus;
+    std::int32_t socket = -1;  ///< socket id of its lowest CPU
+    int numa = -1;             ///< NUMA position of its lowest CPU
+  };
+  [[nodiscard]] const std::vector<Group>& cores() const { return cores_; }
+  [[nodiscard]] const std::vector<Group>& sockets() const { return sockets_; }
+  [[nodiscard]] const std::vector<Group>& caches() const { return caches_; }
+  /// By NUMA position; nodes without CPUs have an empty set.
+  [[nodiscard]] const std::vector<Group>& numa_groups() const { return numa_groups_; }
+  /// Number of NUMA nodes that have CPUs: what the kubelet's CPU topology calls NumNUMANodes.
+  [[nodiscard]] int numa_with_cpus() const { return numa_with_cpus_; }
+
+  [[nodiscard]] const CpuSet& cpus_of_numa(int position) const {
+    return numa_groups_[static_cast<std::size_t>(position)].cpus;
+  }
+  [[nodiscard]] CpuSet cpus_of_numa(NumaMask mask) const;
+  /// Index into cores(), sockets(), caches() of a known CPU.
+  struct Place {
+    std::int32_t core = -1;
+    std::int32_t socket = -1;
+    std::int32_t cache = -1;
+    std::int32_t numa = -1;  ///< NUMA position
+  };
+  /// Domain: a CPU of this machine.
+  [[nodiscard]] const Place& place(CpuId cpu) const {
+    return places_[static_cast<std::size_t>(cpu.value)];
+  }
+
+  /// CPUs per core, socket and cache as the kubelet counts: integer averages over the machine.
+  [[nodiscard]] int cpus_per_core() const { return average(cores_.size()); }
+  [[nodiscard]] int cpus_per_socket() const { return average(sockets_.size()); }
+  [[nodiscard]] int cpus_per_cache() const { return average(caches_.size()); }
+
+  friend bool operator==(const Machine& a, const Machine& b) {
+    return a.description_ == b.description_;
+  }
+
+ private:
+  Machine() = default;
+  [[nodiscard]] int average(std::size_t groups) const {
+    return groups == 0 ? 0 : static_cast<int>(cpus().size() / groups);
+  }
+  void index();
+
+  MachineDescription description_;
+  CpuSet all_cpus_;
+  std::vector<Group> cores_;
+  std::vector<Group> sockets_;
+  std::vector<Group> caches_;
+  std::vector<Group> numa_groups_;
+  std::vector<Place> places_;       // by CPU id
+  std::vector<std::int32_t> cpu_index_;  // by CPU id: index into cpus(), or -1
+  int numa_with_cpus_ = 0;
+};
+
+}  // namespace pinfold

@@ -1,0 +1,155 @@
+#include "pinfold/machine/machine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace pinfold {
+namespace {
+
+tl::unexpected<Error> invalid(std::string message) {
+  return fail(ErrorCode::kInvalidArgument, std::move(message));
+}
+
+Result<void> check_numa_nodes(const std::vector<NumaNode>& nodes) {
+  if (nodes.empty()) return invalid("numaNodes: expected at least one NUMA node");
+  if (nodes.size() > NumaMask::kMaxNodes) {
+    return invalid(fmt::format("numaNodes: {} nodes, expected at most {}", nodes.size(),
+                               NumaMask::kMaxNodes));
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].id.value < 0) {
+      return invalid(fmt::format("numaNodes: id {}, expected 0 or more", nodes[i].id.value));
+    }
+    if (i > 0 && nodes[i].id == nodes[i - 1].id) {
+      return invalid(fmt::format("numaNodes: id {} appears twice", nodes[i].id.value));
+    }
+    if (!nodes[i].distances.empty() && nodes[i].distances.size() != nodes.size()) {
+      return invalid(fmt::format("numaNodes: node {} has {} distances, expected {}",
+                                 nodes[i].id.value, nodes[i].distances.size(), nodes.size()));
+    }
+  }
+  return {};
+}
+
+Result<void> check_cpus(const std::vector<Cpu>& cpus, const std::vector<NumaNode>& nodes) {
+  if (cpus.empty()) return invalid("cpus: expected at least one online CPU");
+  std::map<CoreId, SocketId> socket_of_core;
+  for (std::size_t i = 0; i < cpus.size(); ++i) {
+    const Cpu& cpu = cpus[i];
+    if (cpu.id.value < 0 || cpu.id.value >= CpuSet::kMaxCpus) {
+      return invalid(fmt::format("cpus: id {}, expected 0 to {}", cpu.id.value,
+                                 CpuSet::kMaxCpus - 1));
+    }
+    if (i > 0 && cpu.id == cpus[i - 1].id) {
+      return invalid(fmt::format("cpus: id {} appears twice", cpu.id.value));
+    }
+    const bool known = std::any_of(nodes.begin(), nodes.end(),
+                                   [&](const NumaNode& node) { return node.id == cpu.numa; });
+    if (!known) {
+      return invalid(fmt::format("cpus: cpu {} lies on NUMA node {}, which is not listed",
+                                 cpu.id.value, cpu.numa.value));
+    }
+    const auto [seen, is_new] = socket_of_core.emplace(cpu.core, cpu.socket);
+    if (!is_new && seen->second != cpu.socket) {
+      return invalid(fmt::format("cpus: core {} lies on sockets {} and {}", cpu.core.value,
+                                 seen->second.value, cpu.socket.value));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Machine> Machine::make(MachineDescription description) {
+  const auto by_id = [](const auto& a, const auto& b) { return a.id < b.id; };
+  std::sort(description.cpus.begin(), description.cpus.end(), by_id);
+  if (!std::is_sorted(description.numa_nodes.begin(), description.numa_nodes.end(), by_id)) {
+    // Distances go by position, so the rows and columns would have to move together.
+    return invalid("numaNodes: expected in ascending order of their ids");
+  }
+  if (auto ok = check_numa_nodes(description.numa_nodes); !ok) return fail(ok.error());
+  if (auto ok = check_cpus(description.cpus, description.numa_nodes); !ok) return fail(ok.error());
+
+  Machine machine;
+  machine.description_ = std::move(description);
+  machine.index();
+  return machine;
+}
+
+void Machine::index() {
+  const auto slots = static_cast<std::size_t>(cpus().back().id.value) + 1;
+  places_.assign(slots, Place{});
+  cpu_index_.assign(slots, -1);
+  for (int position = 0; position < numa_count(); ++position) {
+    numa_groups_.push_back({numa_id(position).value, {}, -1, position});
+  }
+  // First collect the ids of each kind in order, then fill the groups.
+  const auto declare = [this](std::vector<Group>& groups, auto id_of) {
+    std::set<std::int32_t> ids;
+    for (const Cpu& cpu : cpus()) ids.insert(id_of(cpu));
+    for (const std::int32_t id : ids) groups.push_back({id, {}, -1, -1});
+  };
+  declare(cores_, [](const Cpu& cpu) { return cpu.core.value; });
+  declare(sockets_, [](const Cpu& cpu) { return cpu.socket.value; });
+  declare(caches_, [](const Cpu& cpu) { return cpu.l3.value; });
+
+  const auto join = [](std::vector<Group>& groups, std::int32_t id, const Cpu& cpu, int numa) {
+    const auto group = std::lower_bound(groups.begin(), groups.end(), id,
+                                        [](const Group& g, std::int32_t i) { return g.id < i; });
+    if (group->cpus.empty()) {
+      group->socket = cpu.socket.value;
+      group->numa = numa;
+    }
+    group->cpus.insert(cpu.id);
+    return static_cast<std::int32_t>(group - groups.begin());
+  };
+  for (std::size_t i = 0; i < cpus().size(); ++i) {
+    const Cpu& cpu = cpus()[i];
+    const int numa = *numa_position(cpu.numa);
+    all_cpus_.insert(cpu.id);
+    cpu_index_[static_cast<std::size_t>(cpu.id.value)] = static_cast<std::int32_t>(i);
+    Place& place = places_[static_cast<std::size_t>(cpu.id.value)];
+    place.core = join(cores_, cpu.core.value, cpu, numa);
+    place.socket = join(sockets_, cpu.socket.value, cpu, numa);
+    place.cache = join(caches_, cpu.l3.value, cpu, numa);
+    place.numa = join(numa_groups_, cpu.numa.value, cpu, numa);
+  }
+  numa_with_cpus_ = static_cast<int>(
+      std::count_if(numa_groups_.begin(), numa_groups_.end(),
+                    [](const Group& group) { return !group.cpus.empty(); }));
+}
+
+const Cpu* Machine::find(CpuId cpu) const {
+  if (!all_cpus_.contains(cpu)) return nullptr;
+  return &cpus()[static_cast<std::size_t>(cpu_index_[static_cast<std::size_t>(cpu.value)])];
+}
+
+std::optional<int> Machine::numa_position(NumaId id) const {
+  const auto& nodes = numa_nodes();
+  const auto node = std::lower_bound(nodes.begin(), nodes.end(), id,
+                                     [](const NumaNode& n, NumaId i) { return n.id < i; });
+  if (node == nodes.end() || node->id != id) return std::nullopt;
+  return static_cast<int>(node - nodes.begin());
+}
+
+std::vector<std::int32_t> Machine::numa_ids(NumaMask mask) const {
+  std::vector<std::int32_t> ids;
+  for (const int position : mask.positions()) ids.push_back(numa_id(position).value);
+  return ids;
+}
+
+std::string Machine::numa_list(NumaMask mask) const {
+  CpuSet list;  // the same list format
+  for (const std::int32_t id : numa_ids(mask)) list.insert(CpuId{id});
+  return list.to_string();
+}
+
+CpuSet Machine::cpus_of_numa(NumaMask mask) const {
+  CpuSet cpus;
+  for (const int position : mask.positions()) cpus |= cpus_of_numa(position);
+  return cpus;
+}
+
+}  // namespace pinfold

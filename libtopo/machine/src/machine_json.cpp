@@ -1,0 +1,182 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "pinfold/machine/machine.hpp"
+
+namespace pinfold {
+namespace {
+
+using nlohmann::json;
+
+tl::unexpected<Error> wrong(const std::string& field, const json& value, std::string_view expected) {
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: '{}': expected {}", field, value.dump(), expected));
+}
+
+Result<std::uint64_t> number(const json& object, const char* key, const std::string& where,
+                             std::uint64_t limit) {
+  const auto it = object.find(key);
+  const std::string field = fmt::format("{}.{}", where, key);
+  if (it == object.end()) return fail(ErrorCode::kInvalidArgument, field + ": missing");
+  if (!it->is_number_integer() || (it->is_number_integer() && *it < 0) ||
+      it->get<std::uint64_t>() > limit) {
+    return wrong(field, *it, fmt::format("a whole number from 0 to {}", limit));
+  }
+  return it->get<std::uint64_t>();
+}
+
+constexpr std::uint64_t kMaxId = 1U << 30U;
+
+template <class Id>
+Result<void> read_id(const json& object, const char* key, const std::string& where, Id& out) {
+  auto value = number(object, key, where, kMaxId);
+  if (!value) return fail(std::move(value).error());
+  out = Id{static_cast<std::int32_t>(*value)};
+  return {};
+}
+
+Result<const json*> list(const json& object, const char* key, bool required) {
+  static const json kEmpty = json::array();
+  const auto it = object.find(key);
+  if (it == object.end()) {
+    if (required) return fail(ErrorCode::kInvalidArgument, fmt::format("node.{}: missing", key));
+    return &kEmpty;
+  }
+  if (!it->is_array()) return wrong(fmt::format("node.{}", key), *it, "a list");
+  return &*it;
+}
+
+Result<Cpu> read_cpu(const json& item, const std::string& where) {
+  if (!item.is_object()) return wrong(where, item, "an object");
+  Cpu cpu;
+  if (auto ok = read_id(item, "id", where, cpu.id); !ok) return fail(ok.error());
+  if (auto ok = read_id(item, "core", where, cpu.core); !ok) return fail(ok.error());
+  if (auto ok = read_id(item, "socket", where, cpu.socket); !ok) return fail(ok.error());
+  if (auto ok = read_id(item, "numa", where, cpu.numa); !ok) return fail(ok.error());
+  if (item.contains("l3")) {
+    if (auto ok = read_id(item, "l3", where, cpu.l3); !ok) return fail(ok.error());
+  }
+  return cpu;
+}
+
+Result<NumaNode> read_numa_node(const json& item, const std::string& where) {
+  if (!item.is_object()) return wrong(where, item, "an object");
+  NumaNode node;
+  if (auto ok = read_id(item, "id", where, node.id); !ok) return fail(ok.error());
+  auto memory = number(item, "memory", where, std::uint64_t{1} << 62U);
+  if (!memory) return fail(std::move(memory).error());
+  node.memory = *memory;
+  if (const auto pages = item.find("hugepages"); pages != item.end()) {
+    if (!pages->is_object()) return wrong(where + ".hugepages", *pages, "an object");
+    for (const auto& [name, value] : pages->items()) {
+      auto bytes = number(*pages, name.c_str(), where + ".hugepages", std::uint64_t{1} << 62U);
+      if (!bytes) return fail(std::move(bytes).error());
+      node.hugepages[name] = *bytes;
+    }
+  }
+  if (const auto distances = item.find("distances"); distances != item.end()) {
+    if (!distances->is_array()) return wrong(where + ".distances", *distances, "a list");
+    for (const json& value : *distances) {
+      if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMaxId) {
+        return wrong(where + ".distances", value, "a whole number");
+      }
+      node.distances.push_back(value.get<std::uint32_t>());
+    }
+  }
+  return node;
+}
+
+Result<Device> read_device(const json& item, const std::string& where) {
+  if (!item.is_object()) return wrong(where, item, "an object");
+  Device device;
+  for (const auto& [key, out] : {std::pair{"resource", &device.resource}, {"id", &device.id}}) {
+    const auto it = item.find(key);
+    if (it == item.end() || !it->is_string() || it->get_ref<const std::string&>().empty()) {
+      return fail(ErrorCode::kInvalidArgument, fmt::format("{}.{}: expected a name", where, key));
+    }
+    *out = it->get<std::string>();
+  }
+  if (const auto nodes = item.find("numaNodes"); nodes != item.end()) {
+    if (!nodes->is_array()) return wrong(where + ".numaNodes", *nodes, "a list");
+    for (const json& value : *nodes) {
+      if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMaxId) {
+        return wrong(where + ".numaNodes", value, "a NUMA node id");
+      }
+      device.numa_nodes.push_back(NumaId{value.get<std::int32_t>()});
+    }
+  }
+  return device;
+}
+
+template <class Item, class Read>
+Result<void> read_list(const json& node, const char* key, bool required, Read read,
+                       std::vector<Item>& out) {
+  auto items = list(node, key, required);
+  if (!items) return fail(std::move(items).error());
+  for (std::size_t i = 0; i < (*items)->size(); ++i) {
+    auto item = read((**items)[i], fmt::format("node.{}[{}]", key, i));
+    if (!item) return fail(std::move(item).error());
+    out.push_back(std::move(*item));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Machine> Machine::from_json(const json& node) {
+  if (!node.is_object()) return wrong("node", node, "an object");
+  MachineDescription description;
+  if (const auto name = node.find("name"); name != node.end()) {
+    if (!name->is_string()) return wrong("node.name", *name, "a string");
+    description.name = name->get<std::string>();
+  }
+  if (auto ok = read_list(node, "cpus", true, read_cpu, description.cpus); !ok) {
+    return fail(ok.error());
+  }
+  if (auto ok = read_list(node, "numaNodes", true, read_numa_node, description.numa_nodes); !ok) {
+    return fail(ok.error());
+  }
+  if (auto ok = read_list(node, "devices", false, read_device, description.devices); !ok) {
+    return fail(ok.error());
+  }
+  for (const Cpu& cpu : description.cpus) {
+    if (cpu.l3.value < 0) description.has_cache_info = false;
+  }
+  if (!description.has_cache_info) {
+    for (Cpu& cpu : description.cpus) cpu.l3 = CacheId{cpu.socket.value};
+  }
+  return make(std::move(description));
+}
+
+json Machine::to_json() const {
+  json cpus_json = json::array();
+  for (const Cpu& cpu : cpus()) {
+    json item = {{"id", cpu.id.value},
+                 {"core", cpu.core.value},
+                 {"socket", cpu.socket.value},
+                 {"numa", cpu.numa.value}};
+    if (description_.has_cache_info) item["l3"] = cpu.l3.value;
+    cpus_json.push_back(std::move(item));
+  }
+  json nodes = json::array();
+  for (const NumaNode& node : numa_nodes()) {
+    json item = {{"id", node.id.value}, {"memory", node.memory}, {"hugepages", node.hugepages}};
+    if (!node.distances.empty()) item["distances"] = node.distances;
+    nodes.push_back(std::move(item));
+  }
+  json out = {{"name", name()}, {"cpus", std::move(cpus_json)}, {"numaNodes", std::move(nodes)}};
+  if (!devices().empty()) {
+    json list_json = json::array();
+    for (const Device& device : devices()) {
+      json ids = json::array();
+      for (const NumaId id : device.numa_nodes) ids.push_back(id.value);
+      list_json.push_back(
+          {{"resource", device.resource}, {"id", device.id}, {"numaNodes", std::move(ids)}});
+    }
+    out["devices"] = std::move(list_json);
+  }
+  return out;
+}
+
+}  // namespace pinfold

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/machine/machine.hpp"
+#include "pinfold/types/config.hpp"
+#include "pinfold/types/hint.hpp"
+#include "pinfold/types/pod.hpp"
+#include "pinfold/types/rejection.hpp"
+#include "pinfold/types/reservation.hpp"
+#include "pinfold/types/trace.hpp"
+
+namespace pinfold {
+
+/// Bytes of one kind of memory ("memory", "hugepages-2Mi") on one NUMA node.
+struct MemoryTable {
+  std::uint64_t total = 0;
+  std::uint64_t system_reserved = 0;
+  std::uint64_t allocatable = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t free = 0;
+
+  friend bool operator==(const MemoryTable&, const MemoryTable&) = default;
+};
+
+struct NodeMemory {
+  int number_of_assignments = 0;
+  std::map<std::string, MemoryTable> tables;  ///< by resource name
+  std::vector<std::int32_t> cells;            ///< OS ids of the NUMA nodes grouped with this one
+
+  friend bool operator==(const NodeMemory&, const NodeMemory&) = default;
+};
+
+/// A piece of memory given to a container or pod: it may lie on any of the nodes.
+struct MemoryBlock {
+  std::vector<std::int32_t> numa_affinity;  ///< OS ids, ascending
+  std::string type;                         ///< resource name
+  std::uint64_t size = 0;                   ///< bytes
+
+  friend bool operator==(const MemoryBlock&, const MemoryBlock&) = default;
+};
+
+/// What memory_manager_state holds. NUMA nodes go by OS id here, for a restored file may name
+/// nodes that the machine does not have.
+struct MemoryState {
+  std::map<std::int32_t, NodeMemory> machine_state;
+  /// Pod UID to container name to blocks (ordered by resource name).
+  std::map<std::string, std::map<std::string, std::vector<MemoryBlock>>> assignments;
+  /// Pod UID to the blocks of a pod with pod-level resources (pod scope).
+  std::map<std::string, std::vector<MemoryBlock>> pods;
+  /// Size that init containers of a pod leave to later ones; forgotten by a restart.
+  /// Pod UID to resource name to bytes.
+  std::map<std::string, std::map<std::string, std::uint64_t>> reusable;
+
+  [[nodiscard]] const std::vector<MemoryBlock>* find(const std::string& pod_uid,
+                                                     const std::string& container) const;
+
+  friend bool operator==(const MemoryState&, const MemoryState&) = default;
+};
+
+/// The memory manager with its policy `None` or `Static`: immutable, all state is in MemoryState.
+/// Borrows the machine, which must outlive it.
+class MemoryManager {
+ public:
+  /// Errors: kInvalidArgument with the kubelet's text for stage `memorymanager` ("the total amount
+  /// ... is not equal to the value ... determined by Node Allocatable feature").
+  [[nodiscard]] static Result<MemoryManager> make(const Machine& machine, const Config& config,
+                                                  const NodeReservation& reservation);
+
+  [[nodiscard]] bool is_static() const { return is_static_; }
+
+  /// The kubelet's start: fills an empty state, checks one that was restored.
+  /// Errors: kCorrupt with the kubelet's text.
+  [[nodiscard]] Result<void> start(MemoryState& state) const;
+
+  [[nodiscard]] ResourceHints container_hints(const MemoryState& state, const PodSpec& pod,
+                                              const Container& container) const;
+  [[nodiscard]] ResourceHints pod_hints(const MemoryState& state, const PodSpec& pod) const;
+
+  /// Gives a container its memory. On a rejection the state may have changed, as the kubelet's
+  /// does.
+  [[nodiscard]] Admission allocate(MemoryState& state, const PodSpec& pod,
+                                   const Container& container, const TopologyHint& affinity,
+                                   Trace* trace) const;
+  [[nodiscard]] Admission allocate_pod(MemoryState& state, const PodSpec& pod,
+                                       const TopologyHint& affinity, Trace* trace) const;
+  /// Releases a container's memory; unknown names are no error.
+  void remove_container(MemoryState& state, const std::string& pod_uid,
+                        const std::string& container) const;
+  /// What the kubelet does when a container starts: memory entries of the standard init
+  /// containers before it are dropped.
+  void container_started(MemoryState& state, const PodSpec& pod,
+                         const std::string& container) const;
+
+  /// cpuset.mems of a container as OS ids in list format; "" if unset.
+  [[nodiscard]] std::string cpuset_mems(const MemoryState& state, const std::string& pod_uid,
+                                        const std::string& container) const;
+
+  /// For prefer-most-allocated-numa-node: assigned regular memory x 100 / allocatable of each NUMA
+  /// position, integer division, 0 if nothing is allocatable.
+  [[nodiscard]] std::vector<int> allocation_scores(const MemoryState& state) const;
+
+ private:
+  MemoryManager() = default;
+
+  const Machine* machine_ = nullptr;
+  FeatureGates gates_;
+  Profile profile_ = Profile::kFixed;
+  bool is_static_ = false;
+  /// OS id to resource name to reserved bytes.
+  std::map<std::int32_t, std::map<std::string, std::uint64_t>> system_reserved_;
+};
+
+}  // namespace pinfold

@@ -1,0 +1,1 @@
+#include "pinfold/memory/memory_manager.hpp"

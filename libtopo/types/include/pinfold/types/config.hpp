@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+
+namespace pinfold {
+
+/// How far compatibility goes. The differences are listed in docs/kubelet-compat.md.
+enum class Profile {
+  kKubelet136,  ///< "kubelet-1.36": to the bit, defects included
+  kFixed,       ///< "fixed": the same rules without the kubelet's defects
+};
+[[nodiscard]] std::string_view to_string(Profile profile);
+[[nodiscard]] Result<Profile> parse_profile(std::string_view text);
+
+/// Feature gates with their defaults in kubelet 1.36.
+struct FeatureGates {
+  bool pod_level_resources = true;                                // PodLevelResources
+  bool pod_level_resource_managers = false;                       // PodLevelResourceManagers
+  bool cpu_manager_policy_alpha_options = false;                  // CPUManagerPolicyAlphaOptions
+  bool cpu_manager_policy_beta_options = true;                    // CPUManagerPolicyBetaOptions
+  bool topology_manager_policy_alpha_options = false;             // TopologyManagerPolicyAlphaOptions
+  bool topology_manager_policy_beta_options = true;               // TopologyManagerPolicyBetaOptions
+  bool disable_cpu_quota_with_exclusive_cpus = true;              // DisableCPUQuotaWithExclusiveCPUs
+  bool custom_cpu_cfs_quota_period = true;                        // CustomCPUCFSQuotaPeriod
+  bool in_place_pod_level_resources_vertical_scaling = true;      // InPlacePodLevelResourcesVerticalScaling
+
+  friend bool operator==(const FeatureGates&, const FeatureGates&) = default;
+};
+
+struct MemoryReservation {
+  std::int32_t numa_node = 0;                 ///< OS id
+  std::map<std::string, std::string> limits;  ///< resource name to quantity, as written
+
+  friend bool operator==(const MemoryReservation&, const MemoryReservation&) = default;
+};
+
+/// KubeletConfiguration v1beta1, the fields that decide where pods go, as they were written:
+/// values are checked against the machine by Node::make, which gives the kubelet's own errors.
+struct Config {
+  std::string cpu_manager_policy = "none";
+  std::map<std::string, std::string> cpu_manager_policy_options;
+  std::string reserved_system_cpus;
+  std::map<std::string, std::string> kube_reserved;
+  std::map<std::string, std::string> system_reserved;
+  /// Absent: the kubelet's default, memory.available 100Mi. Present: only what it lists counts.
+  std::optional<std::map<std::string, std::string>> eviction_hard;
+  std::string memory_manager_policy = "None";
+  std::vector<MemoryReservation> reserved_memory;
+  std::string topology_manager_policy = "none";
+  std::string topology_manager_scope = "container";
+  std::map<std::string, std::string> topology_manager_policy_options;
+  bool cpu_cfs_quota = true;
+  std::string cpu_cfs_quota_period = "100ms";  ///< a Go duration
+  /// As written; known gates are folded into gates().
+  std::map<std::string, bool> feature_gates;
+  Profile profile = Profile::kFixed;
+
+  /// The gates in force: defaults overlaid with feature_gates. Unknown names have no effect here
+  /// (Node::make refuses or warns as the kubelet does).
+  [[nodiscard]] FeatureGates gates() const;
+
+  friend bool operator==(const Config&, const Config&) = default;
+};
+
+/// A configuration and what was odd about it.
+struct ParsedConfig {
+  Config config;
+  std::vector<std::string> warnings;  ///< "unknown field 'cpuManagerPolcy'"
+};
+
+/// Reads a KubeletConfiguration. `apiVersion` and `kind` may be absent; if present they must fit.
+/// Unknown fields are a warning, unless they belong to the rest of the real KubeletConfiguration
+/// API, which is silently ignored. Pinfold's own setting is the top-level field `profile` below
+/// `pinfold:`.
+/// Errors: kInvalidArgument, "featureGates.X: 'yes': expected true or false".
+[[nodiscard]] Result<ParsedConfig> config_from_json(const nlohmann::json& document);
+[[nodiscard]] Result<ParsedConfig> parse_config(std::string_view yaml_or_json);
+[[nodiscard]] nlohmann::json to_json(const Config& config);
+
+}  // namespace pinfold

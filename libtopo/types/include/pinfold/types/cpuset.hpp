@@ -1,0 +1,125 @@
+#pragma once
+
+#include <bit>
+#include <boost/container/small_vector.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/types/ids.hpp"
+
+namespace pinfold {
+
+/// A set of CPUs by OS id. A value: regular, ordered iteration from the lowest id up.
+/// Domain: ids 0 to kMaxCpus - 1. Sets of CPUs below 1024 live without an allocation.
+class CpuSet {
+ public:
+  /// One more than the highest id a set can hold (Linux itself stops at 8192).
+  static constexpr std::int32_t kMaxCpus = 65536;
+
+  class const_iterator;
+
+  CpuSet() = default;
+  /// Ids outside the domain are a defect of the caller (asserted).
+  CpuSet(std::initializer_list<std::int32_t> ids);
+  [[nodiscard]] static CpuSet of(CpuId cpu);
+  /// first..last, both included; empty if last < first.
+  [[nodiscard]] static CpuSet range(std::int32_t first, std::int32_t last);
+
+  /// Reads the Linux list format: "0-3,8,10-11"; "" is the empty set. Ranges may overlap and be in
+  /// any order; white space is not skipped.
+  /// Errors: kInvalidArgument, with the text that Go's cpuset.Parse gives for the same input.
+  [[nodiscard]] static Result<CpuSet> parse(std::string_view list);
+
+  /// The Linux list format, ranges merged and ascending.
+  [[nodiscard]] std::string to_string() const;
+
+  [[nodiscard]] bool empty() const noexcept { return words_.empty(); }
+  [[nodiscard]] std::size_t size() const noexcept;
+  [[nodiscard]] bool contains(CpuId cpu) const noexcept;
+  [[nodiscard]] bool contains_all(const CpuSet& other) const noexcept;
+  [[nodiscard]] bool intersects(const CpuSet& other) const noexcept;
+  /// (*this & other).size() without building the intersection.
+  [[nodiscard]] std::size_t count_common(const CpuSet& other) const noexcept;
+
+  void insert(CpuId cpu);
+  void erase(CpuId cpu) noexcept;
+  void clear() noexcept { words_.clear(); }
+
+  /// Lowest id. Domain: not empty.
+  [[nodiscard]] CpuId first() const noexcept;
+  /// Highest id. Domain: not empty.
+  [[nodiscard]] CpuId last() const noexcept;
+
+  CpuSet& operator|=(const CpuSet& other);
+  CpuSet& operator&=(const CpuSet& other) noexcept;
+  CpuSet& operator-=(const CpuSet& other) noexcept;
+  friend CpuSet operator|(CpuSet a, const CpuSet& b) { return a |= b; }
+  friend CpuSet operator&(CpuSet a, const CpuSet& b) noexcept { return a &= b; }
+  friend CpuSet operator-(CpuSet a, const CpuSet& b) noexcept { return a -= b; }
+  friend bool operator==(const CpuSet&, const CpuSet&) = default;
+
+  [[nodiscard]] const_iterator begin() const noexcept;
+  [[nodiscard]] const_iterator end() const noexcept;
+
+ private:
+  using Word = std::uint64_t;
+  static constexpr std::size_t kInlineWords = 16;
+
+  void trim() noexcept;
+
+  // Invariant: the last word is not 0, so that equal sets have equal words.
+  boost::container::small_vector<Word, kInlineWords> words_;
+};
+
+class CpuSet::const_iterator {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = CpuId;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const CpuId*;
+  using reference = CpuId;
+
+  const_iterator() = default;
+  CpuId operator*() const noexcept {
+    return CpuId{static_cast<std::int32_t>(index_ * 64) + std::countr_zero(word_)};
+  }
+  const_iterator& operator++() noexcept {
+    word_ &= word_ - 1;
+    settle();
+    return *this;
+  }
+  const_iterator operator++(int) noexcept {
+    const_iterator old = *this;
+    ++*this;
+    return old;
+  }
+  friend bool operator==(const const_iterator&, const const_iterator&) = default;
+
+ private:
+  friend class CpuSet;
+  const_iterator(const Word* words, std::size_t count, std::size_t index) noexcept
+      : words_(words), count_(count), index_(index), word_(index < count ? words[index] : 0) {
+    settle();
+  }
+  void settle() noexcept {
+    while (word_ == 0 && index_ < count_) {
+      ++index_;
+      word_ = index_ < count_ ? words_[index_] : 0;
+    }
+  }
+
+  const Word* words_ = nullptr;
+  std::size_t count_ = 0;
+  std::size_t index_ = 0;
+  Word word_ = 0;
+};
+
+std::ostream& operator<<(std::ostream& out, const CpuSet& set);
+
+}  // namespace pinfold

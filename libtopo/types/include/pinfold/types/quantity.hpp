@@ -1,0 +1,76 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+#include "pinfold/base/result.hpp"
+
+namespace pinfold {
+
+/// A Kubernetes resource quantity ("250m", "2Gi", "1e3"), exact to 10^-9 as Kubernetes keeps it.
+/// Parsing rounds away from zero to 10^-9 and caps at +-(2^63 - 1), as Kubernetes does.
+/// Source: k8s.io/apimachinery pkg/api/resource, observed through kubelet v1.36.2.
+class Quantity {
+ public:
+  __extension__ using Int128 = __int128;
+  /// How the number is printed; taken from the suffix it was parsed with.
+  enum class Format : std::uint8_t { kDecimalSi, kBinarySi, kDecimalExponent };
+
+  constexpr Quantity() = default;
+  [[nodiscard]] static constexpr Quantity of(std::int64_t value, Format format) {
+    return Quantity(Int128{value} * kNano, format);
+  }
+  [[nodiscard]] static constexpr Quantity bytes(std::int64_t value) {
+    return of(value, Format::kBinarySi);
+  }
+  [[nodiscard]] static constexpr Quantity milli(std::int64_t value) {
+    return Quantity(Int128{value} * (kNano / 1000), Format::kDecimalSi);
+  }
+
+  /// Errors: kInvalidArgument with Kubernetes' own text ("quantities must match the regular
+  /// expression ...", "unable to parse quantity's suffix").
+  [[nodiscard]] static Result<Quantity> parse(std::string_view text);
+  /// Kubernetes' canonical form: "1500m", "2Gi".
+  [[nodiscard]] std::string to_string() const;
+
+  /// Rounded up to a whole number, as Quantity.Value(); capped to the range of int64.
+  [[nodiscard]] std::int64_t value() const;
+  /// Rounded up to thousandths, as Quantity.MilliValue(); capped to the range of int64.
+  [[nodiscard]] std::int64_t milli_value() const;
+  [[nodiscard]] constexpr bool is_whole() const { return nano_ % kNano == 0; }
+  [[nodiscard]] constexpr bool is_zero() const { return nano_ == 0; }
+  /// -1, 0 or 1.
+  [[nodiscard]] constexpr int sign() const { return nano_ == 0 ? 0 : (nano_ < 0 ? -1 : 1); }
+  [[nodiscard]] constexpr Int128 nano() const { return nano_; }
+  [[nodiscard]] constexpr Format format() const { return format_; }
+
+  /// Keeps the format of *this, or takes the other's when *this is zero, as Quantity.Add.
+  Quantity& operator+=(const Quantity& other);
+  Quantity& operator-=(const Quantity& other);
+  friend Quantity operator+(Quantity a, const Quantity& b) { return a += b; }
+  friend Quantity operator-(Quantity a, const Quantity& b) { return a -= b; }
+
+  /// By amount: "1000m" equals "1".
+  friend constexpr bool operator==(const Quantity& a, const Quantity& b) {
+    return a.nano_ == b.nano_;
+  }
+  friend constexpr std::strong_ordering operator<=>(const Quantity& a, const Quantity& b) {
+    return a.nano_ < b.nano_   ? std::strong_ordering::less
+           : a.nano_ > b.nano_ ? std::strong_ordering::greater
+                               : std::strong_ordering::equal;
+  }
+
+ private:
+  static constexpr std::int64_t kNano = 1'000'000'000;
+  constexpr Quantity(Int128 nano, Format format) : nano_(nano), format_(format) {}
+
+  Int128 nano_ = 0;
+  Format format_ = Format::kDecimalSi;
+};
+
+std::ostream& operator<<(std::ostream& out, const Quantity& quantity);
+
+}  // namespace pinfold

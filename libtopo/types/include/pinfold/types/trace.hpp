@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pinfold {
+
+/// One fact of a decision: who found it, about what, and what it was.
+struct TraceFact {
+  std::string source;  ///< "cpu", "memory", "devices", "topology", "quota", "state"
+  std::string object;  ///< "pod" or the container's name
+  std::string text;    ///< one sentence with its values
+
+  friend bool operator==(const TraceFact&, const TraceFact&) = default;
+};
+
+/// Why a decision came out as it did, in the order in which it was made. Functions take a
+/// `Trace*`; nullptr means that nobody asks, and nothing is formatted.
+struct Trace {
+  std::vector<TraceFact> facts;
+
+  void add(std::string_view source, std::string_view object, std::string text);
+};
+
+}  // namespace pinfold

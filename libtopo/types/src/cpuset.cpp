@@ -1,0 +1,173 @@
+#include "pinfold/types/cpuset.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <ostream>
+
+#include "pinfold/types/go_text.hpp"
+
+namespace pinfold {
+namespace {
+
+constexpr std::int32_t kBits = 64;
+
+constexpr std::size_t word_of(std::int32_t id) { return static_cast<std::size_t>(id / kBits); }
+constexpr std::uint64_t bit_of(std::int32_t id) { return std::uint64_t{1} << (id % kBits); }
+
+Result<std::int32_t> parse_id(std::string_view text) {
+  auto id = go::atoi(text);
+  if (!id) return fail(std::move(id).error());
+  if (*id < 0 || *id >= CpuSet::kMaxCpus) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("cpu id {} is out of range, expected 0 to {}", *id,
+                            CpuSet::kMaxCpus - 1));
+  }
+  return static_cast<std::int32_t>(*id);
+}
+
+}  // namespace
+
+CpuSet::CpuSet(std::initializer_list<std::int32_t> ids) {
+  for (const std::int32_t id : ids) insert(CpuId{id});
+}
+
+CpuSet CpuSet::of(CpuId cpu) { return range(cpu.value, cpu.value); }
+
+CpuSet CpuSet::range(std::int32_t first, std::int32_t last) {
+  CpuSet set;
+  if (last < first) return set;
+  assert(first >= 0 && last < kMaxCpus);
+  set.words_.resize(word_of(last) + 1, 0);
+  for (std::size_t i = word_of(first); i <= word_of(last); ++i) set.words_[i] = ~Word{0};
+  set.words_[word_of(first)] &= ~Word{0} << (first % kBits);
+  set.words_[word_of(last)] &= ~Word{0} >> (kBits - 1 - last % kBits);
+  return set;
+}
+
+Result<CpuSet> CpuSet::parse(std::string_view list) {
+  CpuSet set;
+  if (list.empty()) return set;
+  for (std::size_t pos = 0; pos <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', pos), list.size());
+    const std::string_view item = list.substr(pos, comma - pos);
+    pos = comma + 1;
+    const std::size_t dash = item.find('-');
+    const auto low = parse_id(item.substr(0, dash));
+    if (!low) return fail(low.error());
+    auto high = low;
+    if (dash != std::string_view::npos) {
+      high = parse_id(item.substr(dash + 1));
+      if (!high) return fail(high.error());
+      if (*high < *low) {
+        return fail(ErrorCode::kInvalidArgument,
+                    fmt::format("invalid range \"{}\" ({} > {})", item, *low, *high));
+      }
+    }
+    set |= range(*low, *high);
+  }
+  return set;
+}
+
+std::string CpuSet::to_string() const {
+  std::string out;
+  for (auto it = begin(); it != end();) {
+    const std::int32_t low = (*it).value;
+    std::int32_t high = low;
+    for (++it; it != end() && (*it).value == high + 1; ++it) ++high;
+    if (!out.empty()) out += ',';
+    fmt::format_to(std::back_inserter(out), "{}", low);
+    if (high > low) fmt::format_to(std::back_inserter(out), "-{}", high);
+  }
+  return out;
+}
+
+std::size_t CpuSet::size() const noexcept {
+  std::size_t count = 0;
+  for (const Word word : words_) count += static_cast<std::size_t>(std::popcount(word));
+  return count;
+}
+
+bool CpuSet::contains(CpuId cpu) const noexcept {
+  return cpu.value >= 0 && word_of(cpu.value) < words_.size() &&
+         (words_[word_of(cpu.value)] & bit_of(cpu.value)) != 0;
+}
+
+bool CpuSet::contains_all(const CpuSet& other) const noexcept {
+  return count_common(other) == other.size();
+}
+
+bool CpuSet::intersects(const CpuSet& other) const noexcept {
+  const std::size_t common = std::min(words_.size(), other.words_.size());
+  for (std::size_t i = 0; i < common; ++i) {
+    if ((words_[i] & other.words_[i]) != 0) return true;
+  }
+  return false;
+}
+
+std::size_t CpuSet::count_common(const CpuSet& other) const noexcept {
+  const std::size_t common = std::min(words_.size(), other.words_.size());
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < common; ++i) {
+    count += static_cast<std::size_t>(std::popcount(words_[i] & other.words_[i]));
+  }
+  return count;
+}
+
+void CpuSet::insert(CpuId cpu) {
+  assert(cpu.value >= 0 && cpu.value < kMaxCpus);
+  if (word_of(cpu.value) >= words_.size()) words_.resize(word_of(cpu.value) + 1, 0);
+  words_[word_of(cpu.value)] |= bit_of(cpu.value);
+}
+
+void CpuSet::erase(CpuId cpu) noexcept {
+  if (!contains(cpu)) return;
+  words_[word_of(cpu.value)] &= ~bit_of(cpu.value);
+  trim();
+}
+
+CpuId CpuSet::first() const noexcept {
+  assert(!empty());
+  return *begin();
+}
+
+CpuId CpuSet::last() const noexcept {
+  assert(!empty());
+  const auto top = static_cast<std::int32_t>(words_.size()) * kBits;
+  return CpuId{top - 1 - std::countl_zero(words_.back())};
+}
+
+CpuSet& CpuSet::operator|=(const CpuSet& other) {
+  if (other.words_.size() > words_.size()) words_.resize(other.words_.size(), 0);
+  for (std::size_t i = 0; i < other.words_.size(); ++i) words_[i] |= other.words_[i];
+  return *this;
+}
+
+CpuSet& CpuSet::operator&=(const CpuSet& other) noexcept {
+  if (words_.size() > other.words_.size()) words_.resize(other.words_.size());
+  for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= other.words_[i];
+  trim();
+  return *this;
+}
+
+CpuSet& CpuSet::operator-=(const CpuSet& other) noexcept {
+  const std::size_t common = std::min(words_.size(), other.words_.size());
+  for (std::size_t i = 0; i < common; ++i) words_[i] &= ~other.words_[i];
+  trim();
+  return *this;
+}
+
+CpuSet::const_iterator CpuSet::begin() const noexcept { return {words_.data(), words_.size(), 0}; }
+
+CpuSet::const_iterator CpuSet::end() const noexcept {
+  return {words_.data(), words_.size(), words_.size()};
+}
+
+void CpuSet::trim() noexcept {
+  while (!words_.empty() && words_.back() == 0) words_.pop_back();
+}
+
+std::ostream& operator<<(std::ostream& out, const CpuSet& set) { return out << set.to_string(); }
+
+}  // namespace pinfold

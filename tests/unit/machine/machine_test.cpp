@@ -1,0 +1,81 @@
+#include "pinfold/machine/machine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace pinfold {
+namespace {
+
+MachineDescription two_sockets() {
+  MachineDescription d;
+  d.name = "two";
+  for (int id = 0; id < 8; ++id) {
+    d.cpus.push_back(
+        {CpuId{id}, CoreId{id / 2 * 2}, SocketId{id / 4}, NumaId{id / 4}, CacheId{id / 4}});
+  }
+  d.numa_nodes = {{NumaId{0}, 1000, {}, {10, 21}}, {NumaId{1}, 2000, {}, {21, 10}}};
+  return d;
+}
+
+TEST(Machine, AnswersFromItsTables) {
+  const auto machine = Machine::make(two_sockets());
+  ASSERT_TRUE(machine) << machine.error().message;
+  EXPECT_EQ(machine->all_cpus().to_string(), "0-7");
+  EXPECT_EQ(machine->cores().size(), 4U);
+  EXPECT_EQ(machine->sockets()[1].cpus.to_string(), "4-7");
+  EXPECT_EQ(machine->cpus_of_numa(1).to_string(), "4-7");
+  EXPECT_EQ(machine->cpus_of_numa(NumaMask(0b11)).to_string(), "0-7");
+  EXPECT_EQ(machine->place(CpuId{5}).core, 2);
+  EXPECT_EQ(machine->place(CpuId{5}).numa, 1);
+  EXPECT_EQ(machine->cpus_per_core(), 2);
+  EXPECT_EQ(machine->cpus_per_socket(), 4);
+  EXPECT_EQ(machine->find(CpuId{8}), nullptr);
+}
+
+TEST(Machine, RoundTripsThroughJson) {
+  const auto machine = Machine::make(two_sockets());
+  ASSERT_TRUE(machine);
+  const auto again = Machine::from_json(machine->to_json());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, *machine);
+}
+
+TEST(Machine, TakesNodeIdsAboveSixtyThree) {
+  auto d = two_sockets();
+  d.numa_nodes[1].id = NumaId{255};
+  for (auto& cpu : d.cpus) cpu.numa = NumaId{cpu.numa.value * 255};
+  const auto machine = Machine::make(d);
+  ASSERT_TRUE(machine) << machine.error().message;
+  EXPECT_EQ(machine->numa_position(NumaId{255}), 1);
+  EXPECT_EQ(machine->numa_list(NumaMask(0b11)), "0,255");
+}
+
+TEST(Machine, RefusesWhatCannotBe) {
+  struct {
+    const char* what;
+    void (*spoil)(MachineDescription&);
+    const char* message;
+  } cases[] = {
+      {"duplicate cpu", [](MachineDescription& d) { d.cpus[1].id = CpuId{0}; },
+       "cpus: id 0 appears twice"},
+      {"unknown node", [](MachineDescription& d) { d.cpus[3].numa = NumaId{7}; },
+       "cpus: cpu 3 lies on NUMA node 7, which is not listed"},
+      {"core over sockets", [](MachineDescription& d) { d.cpus[4].core = CoreId{2}; },
+       "cpus: core 2 lies on sockets 0 and 1"},
+      {"ragged distances", [](MachineDescription& d) { d.numa_nodes[1].distances = {1}; },
+       "numaNodes: node 1 has 1 distances, expected 2"},
+      {"no cpu", [](MachineDescription& d) { d.cpus.clear(); },
+       "cpus: expected at least one online CPU"},
+  };
+  for (const auto& c : cases) {
+    auto d = two_sockets();
+    c.spoil(d);
+    const auto machine = Machine::make(d);
+    ASSERT_FALSE(machine) << c.what;
+    EXPECT_EQ(machine.error().message, c.message) << c.what;
+  }
+}
+
+}  // namespace
+}  // namespace pinfold
