@@ -1,0 +1,30 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "pinfold/base/result.hpp"
+
+namespace pinfold::tools {
+
+/// Exit status of every command: what scripts branch on.
+enum ExitStatus : int {
+  kYes = 0,         ///< done, admitted, equal
+  kNo = 1,          ///< a negative answer: rejected, check failed, different
+  kBadRequest = 2,  ///< usage or input error
+};
+
+/// Each subcommand lives in a file of its own and adds itself here. When it is chosen, its callback
+/// stores the exit status.
+void add_topology(CLI::App& app, int& exit_status);
+
+/// Reads a whole file, or standard input for "-". Errors name the file.
+[[nodiscard]] Result<std::string> read_input(const std::string& path);
+/// Prints "pinfold: message" to standard error; returns kBadRequest.
+int report(const Error& error);
+
+enum class OutputFormat { kText, kJson };
+/// Adds --output text|json to a subcommand.
+void add_output_option(CLI::App& command, OutputFormat& format);
+
+}  // namespace pinfold::tools

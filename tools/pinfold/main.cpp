@@ -1,0 +1,19 @@
+#include <exception>
+
+#include "command.hpp"
+
+int main(int argc, char** argv) {
+  using namespace pinfold::tools;  // NOLINT(google-build-using-namespace): the whole file is one use
+  CLI::App app{"Pinfold decides which CPUs and memory nodes a container gets, as the kubelet does."};
+  app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "Print the help of every command");
+  int exit_status = kYes;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kYes : kBadRequest;
+  } catch (const std::exception& error) {
+    return report({pinfold::ErrorCode::kInternal, 0, error.what()});
+  }
+  return exit_status;
+}
