@@ -24,5 +24,31 @@ TEST(ForEachMask, GoesByWidthThenLexicographically) {
   EXPECT_EQ(seen, (std::vector<std::string>{"0", "1", "2", "0-1", "0,2", "1-2", "0-2"}));
 }
 
+TEST(ForEachHintMask, IsEverySubsetUpToSixteenNodes) {
+  int count = 0;
+  for_each_hint_mask(16, [&](NumaMask) { ++count; });
+  EXPECT_EQ(count, (1 << 16) - 1);
+}
+
+TEST(ForEachHintMask, WideMasksOfLargerMachinesAreRunsOfNeighbours) {
+  int narrow = 0;
+  std::vector<std::string> wide;
+  for_each_hint_mask(17, [&](NumaMask mask) {
+    if (mask.count() <= 3) {
+      ++narrow;
+    } else if (mask.count() >= 15) {
+      wide.push_back(mask.to_string());
+    }
+  });
+  EXPECT_EQ(narrow, 17 + 17 * 16 / 2 + 17 * 16 * 15 / 6);
+  EXPECT_EQ(wide, (std::vector<std::string>{"0-14", "1-15", "2-16", "0-15", "1-16", "0-16"}));
+}
+
+TEST(ForEachHintMask, EndsOnSixtyFourNodes) {
+  int count = 0;
+  for_each_hint_mask(64, [&](NumaMask) { ++count; });
+  EXPECT_EQ(count, 64 + 2016 + 41664 + 61 * 62 / 2);
+}
+
 }  // namespace
 }  // namespace pinfold

@@ -88,24 +88,62 @@ class NumaMask {
   std::uint64_t bits_ = 0;
 };
 
+/// Calls visit(NumaMask) for every subset of `width` of the lowest `node_count` positions, in
+/// lexicographic order by position. Domain: 1 <= width.
+template <class Visit>
+void for_each_mask_of_width(int node_count, int width, Visit&& visit) {
+  if (width > node_count) return;
+  std::vector<int> picked(static_cast<std::size_t>(width));
+  for (int i = 0; i < width; ++i) picked[static_cast<std::size_t>(i)] = i;
+  while (true) {
+    std::uint64_t bits = 0;
+    for (const int position : picked) bits |= std::uint64_t{1} << position;
+    visit(NumaMask(bits));
+    int i = width - 1;
+    while (i >= 0 && picked[static_cast<std::size_t>(i)] == node_count - width + i) --i;
+    if (i < 0) return;
+    int next = ++picked[static_cast<std::size_t>(i)];
+    while (++i < width) picked[static_cast<std::size_t>(i)] = ++next;
+  }
+}
+
 /// Calls visit(NumaMask) for every non-empty subset of the lowest `node_count` positions, in the
 /// kubelet's order: by number of nodes, then lexicographically by position.
 /// Domain: node_count as small as the caller can afford, for there are 2^node_count - 1 subsets.
 template <class Visit>
 void for_each_mask(int node_count, Visit&& visit) {
   for (int width = 1; width <= node_count; ++width) {
-    std::vector<int> picked(static_cast<std::size_t>(width));
-    for (int i = 0; i < width; ++i) picked[static_cast<std::size_t>(i)] = i;
-    while (true) {
-      std::uint64_t bits = 0;
-      for (const int position : picked) bits |= std::uint64_t{1} << position;
-      visit(NumaMask(bits));
-      int i = width - 1;
-      while (i >= 0 && picked[static_cast<std::size_t>(i)] == node_count - width + i) --i;
-      if (i < 0) break;
-      int next = ++picked[static_cast<std::size_t>(i)];
-      while (++i < width) picked[static_cast<std::size_t>(i)] = ++next;
-    }
+    for_each_mask_of_width(node_count, width, visit);
+  }
+}
+
+/// Up to so many NUMA nodes, hints are looked for in every subset of the nodes, as the kubelet
+/// does.
+inline constexpr int kMaxNodesForEveryMask = 16;
+/// On larger machines: in every subset of up to so many nodes, ...
+inline constexpr int kMaxWidthForEveryMask = 3;
+
+/// Calls visit(NumaMask) for every mask of `width` positions that a provider looks for hints in,
+/// in the kubelet's order.
+/// DEVIATION: on machines of more than 16 nodes these are every mask of up to 3 nodes and, of the
+/// wider ones, each run of neighbouring positions. The kubelet would walk 2^n masks there, and
+/// never end. The intersection of two such masks is such a mask again.
+template <class Visit>
+void for_each_hint_mask_of_width(int node_count, int width, Visit&& visit) {
+  if (node_count <= kMaxNodesForEveryMask || width <= kMaxWidthForEveryMask) {
+    for_each_mask_of_width(node_count, width, visit);
+    return;
+  }
+  for (int first = 0; first + width <= node_count; ++first) {
+    visit(NumaMask(NumaMask::all(width).bits() << first));
+  }
+}
+
+/// As for_each_hint_mask_of_width, for all widths from 1 on.
+template <class Visit>
+void for_each_hint_mask(int node_count, Visit&& visit) {
+  for (int width = 1; width <= node_count; ++width) {
+    for_each_hint_mask_of_width(node_count, width, visit);
   }
 }
 
