@@ -1,1 +1,152 @@
 #include "pinfold/align/topology_manager.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "merge.hpp"
+#include "pinfold/types/go_text.hpp"
+#include "single_numa.hpp"
+
+namespace pinfold {
+namespace {
+
+constexpr int kKubeletMaxNodes = 8;
+constexpr std::string_view kClosest = "prefer-closest-numa-nodes";
+constexpr std::string_view kMaxNodes = "max-allowable-numa-nodes";
+constexpr std::string_view kMostAllocated = "prefer-most-allocated-numa-node";
+
+Result<void> check_available(const std::string& name, const FeatureGates& gates) {
+  const bool alpha = name == kMostAllocated;
+  const bool beta = name == kClosest || name == kMaxNodes;
+  if (!alpha && !beta) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("unknown Topology Manager Policy option: {}", go::quote(name)));
+  }
+  const bool enabled = alpha ? gates.topology_manager_policy_alpha_options
+                             : gates.topology_manager_policy_beta_options;
+  if (!enabled) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("topology manager policy {}-level options not enabled, but option {} "
+                            "provided",
+                            alpha ? "alpha" : "beta", go::quote(name)));
+  }
+  return {};
+}
+
+Result<int> parse_max_nodes(const std::string& value) {
+  const auto number = go::atoi(value);
+  if (!number) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("unable to convert policy option to integer {}: {}",
+                            go::quote(kMaxNodes), number.error().message));
+  }
+  if (*number < kKubeletMaxNodes) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("the minimum value of {} should not be less than {}",
+                            go::quote(kMaxNodes), kKubeletMaxNodes));
+  }
+  return static_cast<int>(std::min<std::int64_t>(*number, std::numeric_limits<int>::max()));
+}
+
+// The kubelet walks a Go map; of several faults we name the first by option name.
+Result<TopologyOptions> parse_options(const Config& config) {
+  const FeatureGates gates = config.gates();
+  TopologyOptions options;
+  // DEVIATION: the limit exists because the kubelet's merge explodes; ours does not.
+  if (config.profile == Profile::kFixed) options.max_allowable_numa_nodes = NumaMask::kMaxNodes;
+  for (const auto& [name, value] : config.topology_manager_policy_options) {
+    if (auto available = check_available(name, gates); !available) {
+      return fail(std::move(available).error());
+    }
+    if (name == kMaxNodes) {
+      const auto max_nodes = parse_max_nodes(value);
+      if (!max_nodes) return fail(max_nodes.error());
+      options.max_allowable_numa_nodes = *max_nodes;
+      continue;
+    }
+    const auto on = go::parse_bool(value);
+    if (!on) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("bad value for option {}: {}", go::quote(name), on.error().message));
+    }
+    (name == kClosest ? options.prefer_closest_numa_nodes
+                      : options.prefer_most_allocated_numa_node) = *on;
+  }
+  return options;
+}
+
+bool has_distances(const TopologyManager::Numa& numa) {
+  const auto count = static_cast<std::size_t>(numa.count);
+  return numa.distances.size() >= count &&
+         std::all_of(numa.distances.begin(), numa.distances.end(),
+                     [&](const auto& row) { return row.size() >= count; });
+}
+
+Result<TopologyPolicy> parse_policy(const std::string& name) {
+  if (name == "best-effort") return TopologyPolicy::kBestEffort;
+  if (name == "restricted") return TopologyPolicy::kRestricted;
+  if (name == "single-numa-node") return TopologyPolicy::kSingleNumaNode;
+  return fail(ErrorCode::kInvalidArgument, fmt::format("unknown policy: \"{}\"", name));
+}
+
+Result<TopologyScope> parse_scope(const std::string& name) {
+  if (name == "container") return TopologyScope::kContainer;
+  if (name == "pod") return TopologyScope::kPod;
+  return fail(ErrorCode::kInvalidArgument, fmt::format("unknown scope: \"{}\"", name));
+}
+
+}  // namespace
+
+Result<TopologyManager> TopologyManager::make(Numa numa, const Config& config) {
+  TopologyManager manager;
+  manager.numa_ = std::move(numa);
+  // With policy none the kubelet looks at neither options nor scope nor machine.
+  if (config.topology_manager_policy == "none") return manager;
+
+  const auto options = parse_options(config);
+  if (!options) return fail(options.error());
+  manager.options_ = *options;
+  if (options->prefer_closest_numa_nodes && !has_distances(manager.numa_)) {
+    return fail(ErrorCode::kInvalidArgument,
+                "cannot discover NUMA topology: error getting NUMA distances from cadvisor");
+  }
+  const int most = std::min(options->max_allowable_numa_nodes, NumaMask::kMaxNodes);
+  if (manager.numa_.count > most) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("unsupported on machines with more than {} NUMA Nodes", most));
+  }
+  const auto policy = parse_policy(config.topology_manager_policy);
+  if (!policy) return fail(policy.error());
+  manager.policy_ = *policy;
+  const auto scope = parse_scope(config.topology_manager_scope);
+  if (!scope) return fail(scope.error());
+  manager.scope_ = *scope;
+  return manager;
+}
+
+MergedHint TopologyManager::merge(std::span<const ResourceHints> providers,
+                                  const AllocationScores& scores, Trace* /*trace*/) const {
+  if (policy_ == TopologyPolicy::kNone) return {{}, true};
+  const std::vector<align::Offer> offers = align::collect_offers(providers);
+  align::MergeRules rules{NumaMask::all(numa_.count), nullptr};
+
+  if (policy_ == TopologyPolicy::kSingleNumaNode) {
+    const auto mask = align::merge_single_numa(
+        offers, rules, options_.prefer_most_allocated_numa_node ? &scores : nullptr);
+    const bool preferred = mask.has_value();
+    // The kubelet stores no affinity where it would name every node.
+    return {{mask == rules.all ? std::nullopt : mask, preferred}, preferred};
+  }
+
+  if (options_.prefer_closest_numa_nodes) rules.distances = &numa_.distances;
+  TopologyHint best{align::merge_preferred(offers, rules), true};
+  if (!best.numa) {
+    best = {align::merge_not_preferred(offers, rules).value_or(rules.all), false};
+  }
+  return {best, best.preferred || policy_ == TopologyPolicy::kBestEffort};
+}
+
+}  // namespace pinfold

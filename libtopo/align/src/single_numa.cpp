@@ -1,0 +1,119 @@
+#include "single_numa.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace pinfold::align {
+namespace {
+
+/// What is left of an offer: the nodes in the order of their hints; kAny where any will do.
+constexpr int kAny = NumaMask::kMaxNodes;
+
+std::vector<int> usable(const Offer& offer) {
+  std::vector<int> nodes;
+  for (const TopologyHint& hint : offer.hints) {
+    if (!hint.preferred) continue;
+    if (!hint.numa) {
+      nodes.push_back(kAny);
+    } else if (hint.numa->count() == 1) {
+      nodes.push_back(hint.numa->first());
+    }
+  }
+  return nodes;
+}
+
+NumaMask reach(std::span<const int> nodes, const MergeRules& rules) {
+  NumaMask mask;
+  for (const int node : nodes) mask = mask | (node == kAny ? rules.all : NumaMask::of(node));
+  return mask;
+}
+
+/// -1: the first is better allocated; 1: the second; 0: undecided.
+int compare_scores(const std::vector<int>& scores, int first, int second) {
+  const auto of = [&](int node) {
+    const auto index = static_cast<std::size_t>(node);
+    return index < scores.size() ? scores[index] : 0;
+  };
+  return of(first) > of(second) ? -1 : (of(first) < of(second) ? 1 : 0);
+}
+
+/// Which of two candidates stays. kAny stands for all nodes, the merge of no restriction at all.
+int better(const AllocationScores& scores, int current, int candidate) {
+  if (current == candidate || candidate == kAny) return current;
+  if (current == kAny) return candidate;
+  const int cpu = compare_scores(scores.cpu, current, candidate);
+  const int memory = compare_scores(scores.memory, current, candidate);
+  const int verdict = cpu == 0 ? memory : (memory == 0 || memory == cpu ? cpu : 0);
+  if (verdict != 0) return verdict < 0 ? current : candidate;
+  return std::min(current, candidate);
+}
+
+/// What becomes of each possible best candidate when all combinations of some lists have been
+/// compared with it: the index is the candidate before, the value the one after.
+using Outcome = std::vector<int>;
+constexpr int kNone = NumaMask::kMaxNodes + 1;
+
+/// Goes from the last list to the first: with one node picked, the lists behind add nothing but
+/// that node, or nothing at all if one of them lacks it.
+int fold_in_order(const std::vector<std::vector<int>>& lists, const MergeRules& rules,
+                  const AllocationScores& scores) {
+  Outcome behind(kNone + 1);
+  for (int before = 0; before <= kNone; ++before) {
+    behind[static_cast<std::size_t>(before)] =
+        before == kNone ? kAny : better(scores, before, kAny);
+  }
+  NumaMask reachable_behind = rules.all;
+  for (auto list = lists.rbegin(); list != lists.rend(); ++list) {
+    Outcome outcome(behind.size());
+    std::iota(outcome.begin(), outcome.end(), 0);
+    for (const int node : *list) {
+      if (node != kAny && !reachable_behind.contains(node)) continue;
+      for (int& value : outcome) {
+        if (node == kAny) {
+          value = behind[static_cast<std::size_t>(value)];
+        } else {
+          value = value == kNone ? node : better(scores, value, node);
+        }
+      }
+    }
+    behind = std::move(outcome);
+    reachable_behind = reachable_behind & reach(*list, rules);
+  }
+  return behind[kNone];
+}
+
+}  // namespace
+
+std::optional<NumaMask> merge_single_numa(std::span<const Offer> offers, const MergeRules& rules,
+                                          const AllocationScores* scores) {
+  NumaMask common = rules.all;
+  bool anywhere = true;
+  std::vector<std::vector<int>> lists;
+  for (const Offer& offer : offers) {
+    const std::vector<int> nodes = usable(offer);
+    if (nodes.empty()) return std::nullopt;
+    common = common & reach(nodes, rules);
+    const bool any = std::find(nodes.begin(), nodes.end(), kAny) != nodes.end();
+    if (any && nodes.size() == 1) continue;
+    anywhere = anywhere && any;
+    lists.push_back(nodes);
+  }
+  if (lists.empty()) return rules.all;
+  if (common.empty()) return std::nullopt;
+  if (scores == nullptr) {
+    NumaMask named;
+    for (const auto& nodes : lists) {
+      for (const int node : nodes) {
+        if (node != kAny) named = named | NumaMask::of(node);
+      }
+    }
+    const NumaMask single = common & named;
+    if (single.empty()) return anywhere ? std::optional(rules.all) : std::nullopt;
+    return NumaMask::of(single.first());
+  }
+  const int node = fold_in_order(lists, rules, *scores);
+  if (node == kNone) return std::nullopt;
+  return node == kAny ? rules.all : NumaMask::of(node);
+}
+
+}  // namespace pinfold::align
