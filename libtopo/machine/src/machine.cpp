@@ -15,8 +15,8 @@ tl::unexpected<Error> invalid(std::string message) {
 Result<void> check_numa_nodes(const std::vector<NumaNode>& nodes) {
   if (nodes.empty()) return invalid("numaNodes: expected at least one NUMA node");
   if (nodes.size() > NumaMask::kMaxNodes) {
-    return invalid(fmt::format("numaNodes: {} nodes, expected at most {}", nodes.size(),
-                               NumaMask::kMaxNodes));
+    return invalid(
+        fmt::format("numaNodes: {} nodes, expected at most {}", nodes.size(), NumaMask::kMaxNodes));
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].id.value < 0) {
@@ -39,8 +39,8 @@ Result<void> check_cpus(const std::vector<Cpu>& cpus, const std::vector<NumaNode
   for (std::size_t i = 0; i < cpus.size(); ++i) {
     const Cpu& cpu = cpus[i];
     if (cpu.id.value < 0 || cpu.id.value >= CpuSet::kMaxCpus) {
-      return invalid(fmt::format("cpus: id {}, expected 0 to {}", cpu.id.value,
-                                 CpuSet::kMaxCpus - 1));
+      return invalid(
+          fmt::format("cpus: id {}, expected 0 to {}", cpu.id.value, CpuSet::kMaxCpus - 1));
     }
     if (i > 0 && cpu.id == cpus[i - 1].id) {
       return invalid(fmt::format("cpus: id {} appears twice", cpu.id.value));
@@ -116,14 +116,20 @@ void Machine::index() {
     place.cache = join(caches_, cpu.l3.value, cpu, numa);
     place.numa = join(numa_groups_, cpu.numa.value, cpu, numa);
   }
-  numa_with_cpus_ = static_cast<int>(
-      std::count_if(numa_groups_.begin(), numa_groups_.end(),
-                    [](const Group& group) { return !group.cpus.empty(); }));
+  numa_with_cpus_ =
+      static_cast<int>(std::count_if(numa_groups_.begin(), numa_groups_.end(),
+                                     [](const Group& group) { return !group.cpus.empty(); }));
 }
 
 const Cpu* Machine::find(CpuId cpu) const {
   if (!all_cpus_.contains(cpu)) return nullptr;
   return &cpus()[static_cast<std::size_t>(cpu_index_[static_cast<std::size_t>(cpu.value)])];
+}
+
+std::uint64_t Machine::memory() const {
+  std::uint64_t bytes = 0;
+  for (const NumaNode& node : numa_nodes()) bytes += node.memory;
+  return bytes;
 }
 
 std::optional<int> Machine::numa_position(NumaId id) const {

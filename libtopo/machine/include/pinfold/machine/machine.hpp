@@ -79,6 +79,9 @@ class Machine {
   /// nullptr for an id that is not online here.
   [[nodiscard]] const Cpu* find(CpuId cpu) const;
 
+  /// Bytes of all NUMA nodes together.
+  [[nodiscard]] std::uint64_t memory() const;
+
   [[nodiscard]] int numa_count() const { return static_cast<int>(numa_nodes().size()); }
   [[nodiscard]] NumaMask all_numa() const { return NumaMask::all(numa_count()); }
   /// Position of a node, or nullopt.
@@ -93,7 +96,7 @@ class Machine {
 
   /// Groups of CPUs, each in ascending order of its id. A group knows where it lies.
   struct Group {
-    std::int32_t id = -1;      ///< core, socket, NUMA node or cache id
+    std::int32_t id = -1;  ///< core, socket, NUMA node or cache id
     CpuSet cpus;
     std::int32_t socket = -1;  ///< socket id of its lowest CPU
     int numa = -1;             ///< NUMA position of its lowest CPU
@@ -144,7 +147,7 @@ class Machine {
   std::vector<Group> sockets_;
   std::vector<Group> caches_;
   std::vector<Group> numa_groups_;
-  std::vector<Place> places_;       // by CPU id
+  std::vector<Place> places_;            // by CPU id
   std::vector<std::int32_t> cpu_index_;  // by CPU id: index into cpus(), or -1
   int numa_with_cpus_ = 0;
 };

@@ -1,0 +1,229 @@
+#include "pinfold/decide/decide.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace pinfold {
+namespace {
+
+Rejection affinity_error(const Node& node, const PodSpec& pod) {
+  static constexpr const char* kReason = "TopologyAffinityError";
+  if (!node.gates().pod_level_resource_managers || !pod.has_pod_level_resources()) {
+    return {kReason, "Resources cannot be allocated with Topology locality"};
+  }
+  return {kReason, node.topology().scope() == TopologyScope::kPod
+                       ? "Pod Scope pod with pod-level resources failed admission under pod-scope "
+                         "topology manager"
+                       : "Pod Scope pod with pod-level resources failed admission with a "
+                         "container-level topology manager"};
+}
+
+// One admission in progress: the state changes step by step, as the kubelet's does.
+class Admitting {
+ public:
+  Admitting(const Node& node, NodeState& state, const PodSpec& pod, Trace* trace)
+      : node_(node), state_(state), pod_(pod), trace_(trace) {}
+
+  Admission run() {
+    if (node_.topology().policy() == TopologyPolicy::kNone) return each_container(nullptr);
+    if (node_.topology().scope() == TopologyScope::kContainer) return in_container_scope();
+    return in_pod_scope();
+  }
+
+  OfferedHints take_hints() { return std::move(hints_); }
+
+ private:
+  // The kubelet's order of providers, for hints as for allocation.
+  using Offers = std::array<ResourceHints, 3>;
+
+  Admission in_container_scope() {
+    for (const Container& container : pod_.containers) {
+      const auto best =
+          merge(container.name, {node_.devices().container_hints(state_.devices, pod_, container),
+                                 node_.cpu().container_hints(state_.cpu, pod_, container),
+                                 node_.memory().container_hints(state_.memory, pod_, container)});
+      if (!best.admit) return tl::unexpected(affinity_error(node_, pod_));
+      store(container, best.best);
+      if (auto done = allocate(container, best.best); !done) return done;
+    }
+    return {};
+  }
+
+  Admission in_pod_scope() {
+    const auto best = merge("pod", {node_.devices().pod_hints(state_.devices, pod_),
+                                    node_.cpu().pod_hints(state_.cpu, pod_),
+                                    node_.memory().pod_hints(state_.memory, pod_)});
+    if (!best.admit) return tl::unexpected(affinity_error(node_, pod_));
+    if (!node_.gates().pod_level_resource_managers || !pod_.has_pod_level_resources()) {
+      return each_container(&best.best);
+    }
+    for (const Container& container : pod_.containers) store(container, best.best);
+    if (auto done = node_.cpu().allocate_pod(state_.cpu, pod_, best.best, trace_); !done) {
+      return done;
+    }
+    return node_.memory().allocate_pod(state_.memory, pod_, best.best, trace_);
+  }
+
+  // One affinity for all containers, or none at all.
+  Admission each_container(const TopologyHint* affinity) {
+    for (const Container& container : pod_.containers) {
+      if (affinity != nullptr) store(container, *affinity);
+      if (auto done = allocate(container, affinity == nullptr ? TopologyHint{} : *affinity);
+          !done) {
+        return done;
+      }
+    }
+    return {};
+  }
+
+  MergedHint merge(const std::string& object, Offers offers) {
+    AllocationScores scores;
+    if (node_.topology().options().prefer_most_allocated_numa_node) {
+      if (node_.cpu().is_static()) scores.cpu = node_.cpu().allocation_scores(state_.cpu);
+      if (node_.memory().is_static()) {
+        scores.memory = node_.memory().allocation_scores(state_.memory);
+      }
+    }
+    const MergedHint merged = node_.topology().merge(offers, scores, trace_);
+    ResourceHints& all = hints_[object];
+    for (ResourceHints& offer : offers) all.merge(offer);
+    return merged;
+  }
+
+  void store(const Container& container, const TopologyHint& affinity) {
+    state_.affinity[pod_.uid][container.name] = affinity;
+  }
+
+  Admission allocate(const Container& container, const TopologyHint& affinity) {
+    if (auto done = node_.devices().allocate(state_.devices, pod_, container, affinity, trace_);
+        !done) {
+      return done;
+    }
+    if (auto done = node_.cpu().allocate(state_.cpu, pod_, container, affinity, trace_); !done) {
+      return done;
+    }
+    return node_.memory().allocate(state_.memory, pod_, container, affinity, trace_);
+  }
+
+  const Node& node_;
+  NodeState& state_;
+  const PodSpec& pod_;
+  Trace* trace_;
+  OfferedHints hints_;
+};
+
+auto find_pod(std::vector<ActivePod>& pods, const std::string& uid) {
+  return std::find_if(pods.begin(), pods.end(),
+                      [&](const ActivePod& pod) { return pod.spec.uid == uid; });
+}
+
+// Every (pod, container) that a map of maps holds and that is not active.
+template <class Map, class Out>
+void collect_stale(const Map& assignments, const NodeState& state, Out& out) {
+  for (const auto& [uid, containers] : assignments) {
+    const ActivePod* const pod = state.find(uid);
+    for (const auto& [name, value] : containers) {
+      if (pod == nullptr || pod->spec.find(name) == nullptr) out.emplace(uid, name);
+    }
+  }
+}
+
+void forget(const Node& node, NodeState& state, const std::string& uid, const std::string& name) {
+  node.cpu().remove_container(state.cpu, uid, name);
+  node.memory().remove_container(state.memory, uid, name);
+  node.devices().remove_container(state.devices, uid, name);
+  if (const auto affinity = state.affinity.find(uid); affinity != state.affinity.end()) {
+    affinity->second.erase(name);
+    if (affinity->second.empty()) state.affinity.erase(affinity);
+  }
+}
+
+}  // namespace
+
+const ActivePod* NodeState::find(const std::string& pod_uid) const {
+  const auto pod = std::find_if(pods.begin(), pods.end(), [&](const ActivePod& candidate) {
+    return candidate.spec.uid == pod_uid;
+  });
+  return pod == pods.end() ? nullptr : &*pod;
+}
+
+Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* trace) {
+  // DEVIATION: a rejection changes nothing under the profile `fixed`.
+  std::optional<NodeState> before;
+  if (node.config().profile == Profile::kFixed) before = state;
+
+  if (const auto known = find_pod(state.pods, pod.uid); known != state.pods.end()) {
+    known->spec = pod;
+  } else {
+    state.pods.push_back({pod, {}});
+  }
+  state = release_stale(node, std::move(state));
+
+  Admitting admitting(node, state, pod, trace);
+  if (auto done = admitting.run(); !done) {
+    if (trace != nullptr) {
+      trace->add("decision", "pod",
+                 fmt::format("rejected, {}: {}", done.error().reason, done.error().message));
+    }
+    if (before)
+      return Rejected{std::move(done).error(), std::move(*before), admitting.take_hints()};
+    state.pods.erase(find_pod(state.pods, pod.uid));
+    return Rejected{std::move(done).error(), std::move(state), admitting.take_hints()};
+  }
+  return Admitted{std::move(state), admitting.take_hints()};
+}
+
+NodeState start_container(const Node& node, NodeState state, const std::string& pod_uid,
+                          const std::string& container) {
+  const auto pod = find_pod(state.pods, pod_uid);
+  if (pod == state.pods.end()) return state;
+  const Container* const spec = pod->spec.find(container);
+  if (spec == nullptr || !pod->started.insert(container).second) return state;
+
+  node.memory().container_started(state.memory, pod->spec, container);
+  // Pod-level allocation leaves the devices to this moment. A shortage shows in what the container
+  // holds; the kubelet fails its start.
+  const auto held = state.devices.assignments.find(pod_uid);
+  if (held == state.devices.assignments.end() || held->second.count(container) == 0) {
+    TopologyHint affinity;
+    if (const auto of_pod = state.affinity.find(pod_uid); of_pod != state.affinity.end()) {
+      if (const auto hint = of_pod->second.find(container); hint != of_pod->second.end()) {
+        affinity = hint->second;
+      }
+    }
+    (void)node.devices().allocate(state.devices, pod->spec, *spec, affinity, nullptr);
+  }
+  return state;
+}
+
+NodeState remove_container(const Node& node, NodeState state, const std::string& pod_uid,
+                           const std::string& container) {
+  forget(node, state, pod_uid, container);
+  if (const auto pod = find_pod(state.pods, pod_uid); pod != state.pods.end()) {
+    pod->started.erase(container);
+  }
+  return state;
+}
+
+NodeState remove_pod(const Node& node, NodeState state, const std::string& pod_uid) {
+  const auto pod = find_pod(state.pods, pod_uid);
+  if (pod == state.pods.end()) return state;
+  for (const Container& container : pod->spec.containers) {
+    forget(node, state, pod_uid, container.name);
+  }
+  state.pods.erase(pod);
+  return state;
+}
+
+NodeState release_stale(const Node& node, NodeState state) {
+  std::set<std::pair<std::string, std::string>> stale;
+  collect_stale(state.cpu.assignments, state, stale);
+  collect_stale(state.memory.assignments, state, stale);
+  collect_stale(state.devices.assignments, state, stale);
+  for (const auto& [uid, name] : stale) forget(node, state, uid, name);
+  return state;
+}
+
+}  // namespace pinfold

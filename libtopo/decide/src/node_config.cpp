@@ -1,0 +1,220 @@
+#include "node_config.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "pinfold/types/go_duration.hpp"
+#include "pinfold/types/go_text.hpp"
+
+namespace pinfold {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+
+tl::unexpected<Error> refuse(std::string message) {
+  return fail(ErrorCode::kInvalidArgument, std::move(message));
+}
+
+Result<void> check_feature_gates(const Config& config) {
+  static constexpr std::string_view kWhere =
+      "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
+  for (const char* const locked : {"CPUManagerPolicyOptions", "TopologyManagerPolicyOptions"}) {
+    const auto gate = config.feature_gates.find(locked);
+    if (gate != config.feature_gates.end() && !gate->second) {
+      return refuse(fmt::format("{}cannot set feature gate {} to false, feature is locked to true",
+                                kWhere, locked));
+    }
+  }
+  const FeatureGates gates = config.gates();
+  if (gates.pod_level_resources) return {};
+  const std::array<std::pair<std::string_view, bool>, 2> dependents = {{
+      {"InPlacePodLevelResourcesVerticalScaling",
+       gates.in_place_pod_level_resources_vertical_scaling},
+      {"PodLevelResourceManagers", gates.pod_level_resource_managers},
+  }};
+  for (const auto& [name, enabled] : dependents) {
+    if (!enabled) continue;
+    return refuse(fmt::format(
+        "{}{} is enabled, but depends on features that are disabled: [PodLevelResources]", kWhere,
+        name));
+  }
+  return {};
+}
+
+void check_cfs_period(const Config& config, std::int64_t period,
+                      std::vector<std::string>& problems) {
+  const std::string where = fmt::format("cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {{{}}}",
+                                        go::duration_to_string(period));
+  if (!config.gates().custom_cpu_cfs_quota_period) {
+    if (period != 100 * kMillisecond) {
+      problems.push_back(where + " requires feature gate CustomCPUCFSQuotaPeriod");
+    }
+  } else if (period < kMillisecond || period > 1000 * kMillisecond) {
+    problems.push_back(where + " must be between 1ms and 1sec, inclusive");
+  }
+}
+
+void check_topology_names(const Config& config, std::vector<std::string>& problems) {
+  static constexpr std::array<std::string_view, 4> kPolicies = {"none", "best-effort", "restricted",
+                                                                "single-numa-node"};
+  const std::string& policy = config.topology_manager_policy;
+  if (std::find(kPolicies.begin(), kPolicies.end(), policy) == kPolicies.end()) {
+    problems.push_back(
+        fmt::format("topologyManagerPolicy (--topology-manager-policy) {} must be one of: "
+                    R"(["none" "best-effort" "restricted" "single-numa-node"])",
+                    go::quote(policy)));
+  }
+  const std::string& scope = config.topology_manager_scope;
+  if (scope != "container" && scope != "pod") {
+    problems.push_back(
+        fmt::format("topologyManagerScope (--topology-manager-scope) {} must be one "
+                    R"(of: "container", or "pod")",
+                    go::quote(scope)));
+  }
+}
+
+void check_reserved_memory(const Config& config, std::vector<std::string>& problems) {
+  std::set<std::pair<std::int32_t, std::string>> seen;
+  for (const MemoryReservation& reservation : config.reserved_memory) {
+    for (const auto& [resource, amount] : reservation.limits) {
+      const std::string where =
+          fmt::format("NUMA node {} and resource {}", reservation.numa_node, go::quote(resource));
+      if (resource != "memory" && !resource.starts_with("hugepages-")) {
+        problems.push_back(
+            fmt::format("the limit type {} for NUMA node {} is not supported, only "
+                        "[memory hugepages-<HugePageSize>] is accepted",
+                        go::quote(resource), reservation.numa_node));
+      }
+      if (!seen.emplace(reservation.numa_node, resource).second) {
+        problems.push_back("the reserved memory has a duplicate value for " + where);
+      }
+      if (const auto quantity = Quantity::parse(amount); quantity && quantity->is_zero()) {
+        problems.push_back("reserved memory may not be zero for " + where);
+      }
+    }
+  }
+}
+
+// The problems as Kubernetes prints an aggregate of errors: each text once, brackets around many.
+Result<void> aggregate(const std::vector<std::string>& problems) {
+  std::vector<std::string> unique;
+  for (const std::string& problem : problems) {
+    const std::string text = "invalid configuration: " + problem;
+    if (std::find(unique.begin(), unique.end(), text) == unique.end()) unique.push_back(text);
+  }
+  if (unique.empty()) return {};
+  if (unique.size() == 1) return refuse(unique.front());
+  return refuse(fmt::format("[{}]", fmt::join(unique, ", ")));
+}
+
+Result<ResourceList> parse_reserved(std::string_view flag,
+                                    const std::map<std::string, std::string>& written) {
+  ResourceList out;
+  for (const auto& [name, text] : written) {
+    const std::string failed = fmt::format("{} value failed to parse: ", flag);
+    if (name != "cpu" && name != "memory" && name != "ephemeral-storage" && name != "pid") {
+      return refuse(fmt::format("{}cannot reserve {} resource", failed, go::quote(name)));
+    }
+    const auto quantity = Quantity::parse(text);
+    if (!quantity) {
+      return refuse(fmt::format("{}failed to parse quantity {} for {} resource: {}", failed,
+                                go::quote(text), go::quote(name), quantity.error().message));
+    }
+    if (quantity->sign() < 0) {
+      return refuse(fmt::format("{}resource quantity for {} cannot be negative: {}", failed,
+                                go::quote(name), text));
+    }
+    out.emplace(name, *quantity);
+  }
+  return out;
+}
+
+// evictionHard's memory.available as an amount; nullopt if it is not listed.
+Result<std::optional<Quantity>> eviction_threshold(const Machine& machine, const Config& config) {
+  std::string text = "100Mi";
+  if (config.eviction_hard) {
+    const auto listed = config.eviction_hard->find("memory.available");
+    if (listed == config.eviction_hard->end()) return std::optional<Quantity>();
+    text = listed->second;
+  }
+  if (text.ends_with('%')) {
+    double percent = 0;
+    const char* const end = text.data() + text.size() - 1;
+    const auto [stop, error] = std::from_chars(text.data(), end, percent);
+    if (error != std::errc{} || stop != end || percent < 0 || percent > 100) {
+      return refuse(fmt::format(
+          "eviction percentage threshold memory.available must be >= 0% and <= 100%: {}", text));
+    }
+    // In single precision, as the kubelet computes it: the bytes depend on it.
+    const float fraction = static_cast<float>(percent) / 100;
+    return std::optional(Quantity::bytes(static_cast<std::int64_t>(
+        static_cast<double>(machine.memory()) * static_cast<double>(fraction))));
+  }
+  auto quantity = Quantity::parse(text);
+  if (!quantity) return fail(std::move(quantity).error());
+  if (quantity->sign() <= 0) {
+    return refuse(fmt::format("eviction threshold memory.available must be positive: {}", text));
+  }
+  return std::optional(*quantity);
+}
+
+Result<NodeReservation> reserve(const Machine& machine, const Config& config,
+                                const CpuSet& explicit_cpus) {
+  NodeReservation out;
+  out.cpus = explicit_cpus;
+  auto kube_config = config.kube_reserved;
+  auto system_config = config.system_reserved;
+  if (!explicit_cpus.empty()) {
+    if (!machine.all_cpus().contains_all(explicit_cpus)) {
+      return refuse(fmt::format("reserved-cpus: {} is not a subset of online-cpus: {}",
+                                explicit_cpus.to_string(), machine.all_cpus().to_string()));
+    }
+    kube_config.erase("cpu");
+    system_config["cpu"] = std::to_string(explicit_cpus.size());
+  }
+  auto kube = parse_reserved("--kube-reserved", kube_config);
+  if (!kube) return fail(std::move(kube).error());
+  auto system = parse_reserved("--system-reserved", system_config);
+  if (!system) return fail(std::move(system).error());
+  auto eviction = eviction_threshold(machine, config);
+  if (!eviction) return fail(std::move(eviction).error());
+  for (const auto& [name, quantity] : *system) out.amounts[name] += quantity;
+  for (const auto& [name, quantity] : *kube) out.amounts[name] += quantity;
+  if (*eviction) out.amounts["memory"] += **eviction;
+  return out;
+}
+
+}  // namespace
+
+Result<CheckedConfig> check_config(const Machine& machine, const Config& config) {
+  const auto period = go::parse_duration(config.cpu_cfs_quota_period);
+  if (!period) return fail(period.error());
+  if (auto ok = check_feature_gates(config); !ok) return fail(ok.error());
+
+  std::vector<std::string> problems;
+  check_cfs_period(config, *period, problems);
+  check_topology_names(config, problems);
+  CpuSet explicit_cpus;
+  if (auto parsed = CpuSet::parse(config.reserved_system_cpus); parsed) {
+    explicit_cpus = std::move(*parsed);
+  } else {
+    problems.push_back(
+        fmt::format("unable to parse reservedSystemCPUs (--reserved-cpus) {}, error: {}",
+                    config.reserved_system_cpus, parsed.error().message));
+  }
+  check_reserved_memory(config, problems);
+  if (auto ok = aggregate(problems); !ok) return fail(ok.error());
+
+  auto reservation = reserve(machine, config, explicit_cpus);
+  if (!reservation) return fail(std::move(reservation).error());
+  return CheckedConfig{std::move(*reservation), static_cast<std::uint64_t>(*period / 1000)};
+}
+
+}  // namespace pinfold

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/machine/machine.hpp"
+#include "pinfold/types/config.hpp"
+#include "pinfold/types/reservation.hpp"
+
+namespace pinfold {
+
+/// What stage `configuration` of the kubelet's start makes of the configuration.
+struct CheckedConfig {
+  NodeReservation reservation;
+  std::uint64_t cfs_period_us = 0;
+};
+
+/// Errors: kInvalidArgument with the kubelet's text for stage `configuration`.
+[[nodiscard]] Result<CheckedConfig> check_config(const Machine& machine, const Config& config);
+
+}  // namespace pinfold

@@ -1,0 +1,220 @@
+#include "pinfold/decide/quota.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "linux_resources.hpp"
+
+namespace pinfold {
+namespace {
+
+constexpr std::uint64_t kMinShares = 2;
+constexpr std::uint64_t kMaxShares = 262144;
+constexpr std::int64_t kMinQuotaUs = 1000;
+constexpr int kGuaranteedOomScoreAdj = -997;
+constexpr int kBestEffortOomScoreAdj = 1000;
+
+std::uint64_t shares_of(std::int64_t milli_cpu) {
+  if (milli_cpu <= 0) return kMinShares;
+  // Bounded before the product, which could overflow for absurd requests.
+  if (milli_cpu > static_cast<std::int64_t>(kMaxShares)) return kMaxShares;
+  return std::clamp(static_cast<std::uint64_t>(milli_cpu) * 1024 / 1000, kMinShares, kMaxShares);
+}
+
+std::int64_t quota_of(std::int64_t milli_cpu, std::uint64_t period_us) {
+  if (milli_cpu == 0) return 0;
+  const auto period = static_cast<std::int64_t>(period_us);
+  if (milli_cpu > std::numeric_limits<std::int64_t>::max() / period) {
+    return std::numeric_limits<std::int64_t>::max() / 1000;
+  }
+  return std::max(milli_cpu * period / 1000, kMinQuotaUs);
+}
+
+Quantity amount(const ResourceList& list, std::string_view name) {
+  const auto found = list.find(name);
+  return found == list.end() ? Quantity() : found->second;
+}
+
+void add(ResourceList& to, const ResourceList& what) {
+  for (const auto& [name, quantity] : what) to[name] += quantity;
+}
+
+void raise(ResourceList& to, const ResourceList& what) {
+  for (const auto& [name, quantity] : what) {
+    const auto [entry, is_new] = to.emplace(name, quantity);
+    if (!is_new && entry->second < quantity) entry->second = quantity;
+  }
+}
+
+// What all containers of a pod need at once at the worst moment of its life: the sum of app
+// containers and sidecars, or an init container on top of the sidecars started before it.
+ResourceList aggregate(const PodSpec& pod, ResourceList Resources::*which) {
+  ResourceList running;
+  ResourceList sidecars;
+  ResourceList starting;
+  for (const Container& container : pod.containers) {
+    const ResourceList& own = container.resources.*which;
+    switch (container.kind) {
+      case ContainerKind::kApp:
+        add(running, own);
+        break;
+      case ContainerKind::kSidecar:
+        add(running, own);
+        add(sidecars, own);
+        raise(starting, sidecars);
+        break;
+      case ContainerKind::kInit: {
+        ResourceList now = sidecars;
+        add(now, own);
+        raise(starting, now);
+        break;
+      }
+    }
+  }
+  raise(running, starting);
+  return running;
+}
+
+bool is_pod_level_resource(std::string_view name) {
+  return name == "cpu" || name == "memory" || name.starts_with("hugepages-");
+}
+
+bool uses_pod_level(const Node& node, const PodSpec& pod) {
+  return node.gates().pod_level_resources && pod.has_pod_level_resources();
+}
+
+ResourceList pod_total(const Node& node, const PodSpec& pod, ResourceList Resources::*which) {
+  ResourceList total = aggregate(pod, which);
+  if (uses_pod_level(node, pod)) {
+    for (const auto& [name, quantity] : (*pod.resources).*which) {
+      if (is_pod_level_resource(name)) total[name] = quantity;
+    }
+  }
+  return total;
+}
+
+// A container without a limit of its own lives under the pod's.
+Quantity effective_limit(const Node& node, const PodSpec& pod, const Container& container,
+                         std::string_view name) {
+  const Quantity own = amount(container.resources.limits, name);
+  if (own.is_zero() && uses_pod_level(node, pod)) return amount(pod.resources->limits, name);
+  return own;
+}
+
+// "hugepages-2Mi" to "2MB", as the hugetlb controller names its files.
+std::string page_size_name(std::string_view resource) {
+  std::string size(resource.substr(std::string_view("hugepages-").size()));
+  if (size.ends_with('i')) size.back() = 'B';
+  return size;
+}
+
+int oom_score_adj(const Node& node, const PodSpec& pod, const Container& container) {
+  switch (qos_class(pod, node.gates().pod_level_resources)) {
+    case QosClass::kGuaranteed:
+      return kGuaranteedOomScoreAdj;
+    case QosClass::kBestEffort:
+      return kBestEffortOomScoreAdj;
+    case QosClass::kBurstable:
+      break;
+  }
+  const auto capacity = static_cast<std::int64_t>(node.machine().memory());
+  if (capacity == 0) return kBestEffortOomScoreAdj - 1;
+  const auto requested = [](const Container& c) {
+    return amount(c.resources.requests, "memory").value();
+  };
+  // What the pod requests beyond its containers is shared out evenly.
+  std::int64_t extra = 0;
+  if (uses_pod_level(node, pod)) {
+    const Quantity whole = amount(pod.resources->requests, "memory");
+    if (!whole.is_zero()) {
+      const auto named = amount(aggregate(pod, &Resources::requests), "memory").value();
+      extra = (whole.value() - named) / static_cast<std::int64_t>(pod.containers.size());
+    }
+  }
+  const auto score = [&](std::int64_t bytes) {
+    return 1000 - static_cast<std::int64_t>(Quantity::Int128{1000} * (bytes + extra) / capacity);
+  };
+  std::int64_t adj = score(requested(container));
+  if (container.kind == ContainerKind::kSidecar) {
+    // A sidecar must not be killed before the app containers that it serves.
+    std::optional<std::int64_t> smallest;
+    for (const Container& other : pod.containers) {
+      if (other.kind != ContainerKind::kApp) continue;
+      smallest = std::min(smallest.value_or(requested(other)), requested(other));
+    }
+    if (smallest) adj = std::min(adj, score(*smallest));
+  }
+  return static_cast<int>(
+      std::clamp<std::int64_t>(adj, 1000 + kGuaranteedOomScoreAdj, kBestEffortOomScoreAdj - 1));
+}
+
+}  // namespace
+
+std::uint64_t cpu_weight(std::uint64_t shares) {
+  if (shares >= kMaxShares) return 10000;
+  return 1 + (std::max(shares, kMinShares) - 2) * 9999 / 262142;
+}
+
+std::uint64_t cpu_weight_runtime(std::uint64_t shares) {
+  if (shares <= kMinShares) return 1;
+  if (shares >= kMaxShares) return 10000;
+  const double log = std::log2(static_cast<double>(shares));
+  const double exponent = (log * log + 125 * log) / 612.0 - 7.0 / 34.0;
+  return static_cast<std::uint64_t>(std::ceil(std::pow(10, exponent)));
+}
+
+LinuxResources container_linux_resources(const Node& node, const PodSpec& pod,
+                                         const Container& container, CpuQuota quota) {
+  LinuxResources out;
+  const Quantity cpu_limit = effective_limit(node, pod, container, "cpu");
+  const auto request = container.resources.requests.find("cpu");
+  out.cpu_shares =
+      shares_of(request == container.resources.requests.end() ? cpu_limit.milli_value()
+                                                              : request->second.milli_value());
+  if (node.config().cpu_cfs_quota) {
+    out.cpu_period = node.cfs_period_us();
+    out.cpu_quota = quota == CpuQuota::kOffForExclusiveCpus
+                        ? -1
+                        : quota_of(cpu_limit.milli_value(), node.cfs_period_us());
+  }
+  const auto memory = effective_limit(node, pod, container, "memory").value();
+  if (memory != 0) out.memory_limit = memory;
+  for (const NumaNode& numa : node.machine().numa_nodes()) {
+    for (const auto& [resource, bytes] : numa.hugepages) {
+      out.hugepage_limits[page_size_name(resource)] =
+          static_cast<std::uint64_t>(effective_limit(node, pod, container, resource).value());
+    }
+  }
+  out.oom_score_adj = oom_score_adj(node, pod, container);
+  return out;
+}
+
+LinuxResources pod_linux_resources(const Node& node, const PodSpec& pod, CpuQuota quota) {
+  LinuxResources out;
+  const ResourceList requests = pod_total(node, pod, &Resources::requests);
+  const ResourceList limits = pod_total(node, pod, &Resources::limits);
+  const QosClass qos = qos_class(pod, node.gates().pod_level_resources);
+  if (qos == QosClass::kBestEffort) {
+    out.cpu_shares = kMinShares;
+    return out;
+  }
+  out.cpu_shares = shares_of(amount(requests, "cpu").milli_value());
+  // A limit binds the pod only if each container has one, or the pod itself.
+  const auto is_bounded = [&](std::string_view name) {
+    if (qos == QosClass::kGuaranteed) return true;
+    if (uses_pod_level(node, pod) && !amount(pod.resources->limits, name).is_zero()) return true;
+    return std::all_of(pod.containers.begin(), pod.containers.end(), [&](const Container& c) {
+      return !amount(c.resources.limits, name).is_zero();
+    });
+  };
+  if (is_bounded("cpu")) {
+    const bool off = quota == CpuQuota::kOffForExclusiveCpus || !node.config().cpu_cfs_quota;
+    out.cpu_quota = off ? -1 : quota_of(amount(limits, "cpu").milli_value(), node.cfs_period_us());
+    out.cpu_period = node.cfs_period_us();
+  }
+  if (is_bounded("memory")) out.memory_limit = amount(limits, "memory").value();
+  return out;
+}
+
+}  // namespace pinfold

@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "linux_resources.hpp"
+#include "pinfold/decide/decide.hpp"
+
+namespace pinfold {
+namespace {
+
+// Requests equal limits for CPU and memory, and the CPUs are whole.
+bool qualifies_for_exclusive_cpus(const Container& container) {
+  const auto equal = [&](std::string_view name) {
+    const auto request = container.resources.requests.find(name);
+    const auto limit = container.resources.limits.find(name);
+    return request != container.resources.requests.end() &&
+           limit != container.resources.limits.end() && request->second == limit->second &&
+           !limit->second.is_zero();
+  };
+  return equal("cpu") && equal("memory") &&
+         container.resources.limits.find("cpu")->second.is_whole();
+}
+
+bool is_managed_as_pod(const Node& node, const PodSpec& pod) {
+  return node.gates().pod_level_resource_managers && pod.has_pod_level_resources();
+}
+
+Isolation isolation_of(const Node& node, const NodeState& state, const PodSpec& pod,
+                       const Container& container) {
+  if (state.cpu.find(pod.uid, container.name) == nullptr) return Isolation::kHost;
+  if (is_managed_as_pod(node, pod) && !qualifies_for_exclusive_cpus(container)) {
+    return Isolation::kPod;
+  }
+  return Isolation::kContainer;
+}
+
+CpuQuota quota_if(const Node& node, bool exclusive) {
+  return exclusive && node.gates().disable_cpu_quota_with_exclusive_cpus
+             ? CpuQuota::kOffForExclusiveCpus
+             : CpuQuota::kEnforced;
+}
+
+tl::unexpected<Error> no_pod(const std::string& pod_uid) {
+  return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", pod_uid));
+}
+
+}  // namespace
+
+std::string_view to_string(Isolation isolation) {
+  switch (isolation) {
+    case Isolation::kContainer:
+      return "container";
+    case Isolation::kPod:
+      return "pod";
+    case Isolation::kHost:
+      return "host";
+  }
+  return "unknown";
+}
+
+Result<ContainerResources> container_resources(const Node& node, const NodeState& state,
+                                               const std::string& pod_uid,
+                                               const std::string& container) {
+  const ActivePod* const pod = state.find(pod_uid);
+  if (pod == nullptr) return no_pod(pod_uid);
+  const Container* const spec = pod->spec.find(container);
+  if (spec == nullptr) {
+    return fail(ErrorCode::kNotFound,
+                fmt::format("pod '{}' has no container '{}'", pod_uid, container));
+  }
+  ContainerResources out;
+  out.name = container;
+  if (const CpuSet* cpus = state.cpu.find(pod_uid, container)) {
+    out.cpus = *cpus;
+    out.exclusive_cpus = *cpus;
+    out.cpuset_cpus = *cpus;
+  } else {
+    out.cpuset_cpus = state.cpu.default_set;
+  }
+  out.isolation = isolation_of(node, state, pod->spec, *spec);
+  if (const auto* blocks = state.memory.find(pod_uid, container)) out.memory = *blocks;
+  out.cpuset_mems = node.memory().cpuset_mems(state.memory, pod_uid, container);
+  if (const auto of_pod = state.affinity.find(pod_uid); of_pod != state.affinity.end()) {
+    if (const auto hint = of_pod->second.find(container); hint != of_pod->second.end()) {
+      out.affinity = hint->second;
+    }
+  }
+  if (const auto of_pod = state.devices.assignments.find(pod_uid);
+      of_pod != state.devices.assignments.end()) {
+    if (const auto held = of_pod->second.find(container); held != of_pod->second.end()) {
+      out.devices = held->second;
+    }
+  }
+  out.linux_resources = container_linux_resources(
+      node, pod->spec, *spec, quota_if(node, out.isolation == Isolation::kContainer));
+  return out;
+}
+
+Result<LinuxResources> pod_resources(const Node& node, const NodeState& state,
+                                     const std::string& pod_uid) {
+  const ActivePod* const pod = state.find(pod_uid);
+  if (pod == nullptr) return no_pod(pod_uid);
+  const auto is_exclusive = [&](const Container& container) {
+    return isolation_of(node, state, pod->spec, container) == Isolation::kContainer;
+  };
+  const auto& containers = pod->spec.containers;
+  const bool exclusive = is_managed_as_pod(node, pod->spec)
+                             ? std::all_of(containers.begin(), containers.end(), is_exclusive)
+                             : std::any_of(containers.begin(), containers.end(), is_exclusive);
+  return pod_linux_resources(node, pod->spec, quota_if(node, exclusive));
+}
+
+}  // namespace pinfold
