@@ -20,9 +20,9 @@ Result<std::int32_t> parse_id(std::string_view text) {
   auto id = go::atoi(text);
   if (!id) return fail(std::move(id).error());
   if (*id < 0 || *id >= CpuSet::kMaxCpus) {
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("cpu id {} is out of range, expected 0 to {}", *id,
-                            CpuSet::kMaxCpus - 1));
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("cpu id {} is out of range, expected 0 to {}", *id, CpuSet::kMaxCpus - 1));
   }
   return static_cast<std::int32_t>(*id);
 }

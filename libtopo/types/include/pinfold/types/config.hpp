@@ -22,15 +22,16 @@ enum class Profile {
 
 /// Feature gates with their defaults in kubelet 1.36.
 struct FeatureGates {
-  bool pod_level_resources = true;                                // PodLevelResources
-  bool pod_level_resource_managers = false;                       // PodLevelResourceManagers
-  bool cpu_manager_policy_alpha_options = false;                  // CPUManagerPolicyAlphaOptions
-  bool cpu_manager_policy_beta_options = true;                    // CPUManagerPolicyBetaOptions
-  bool topology_manager_policy_alpha_options = false;             // TopologyManagerPolicyAlphaOptions
-  bool topology_manager_policy_beta_options = true;               // TopologyManagerPolicyBetaOptions
-  bool disable_cpu_quota_with_exclusive_cpus = true;              // DisableCPUQuotaWithExclusiveCPUs
-  bool custom_cpu_cfs_quota_period = true;                        // CustomCPUCFSQuotaPeriod
-  bool in_place_pod_level_resources_vertical_scaling = true;      // InPlacePodLevelResourcesVerticalScaling
+  bool pod_level_resources = true;                     // PodLevelResources
+  bool pod_level_resource_managers = false;            // PodLevelResourceManagers
+  bool cpu_manager_policy_alpha_options = false;       // CPUManagerPolicyAlphaOptions
+  bool cpu_manager_policy_beta_options = true;         // CPUManagerPolicyBetaOptions
+  bool topology_manager_policy_alpha_options = false;  // TopologyManagerPolicyAlphaOptions
+  bool topology_manager_policy_beta_options = true;    // TopologyManagerPolicyBetaOptions
+  bool disable_cpu_quota_with_exclusive_cpus = true;   // DisableCPUQuotaWithExclusiveCPUs
+  bool custom_cpu_cfs_quota_period = true;             // CustomCPUCFSQuotaPeriod
+  bool in_place_pod_level_resources_vertical_scaling =
+      true;  // InPlacePodLevelResourcesVerticalScaling
 
   friend bool operator==(const FeatureGates&, const FeatureGates&) = default;
 };

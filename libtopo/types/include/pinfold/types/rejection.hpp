@@ -5,9 +5,9 @@
 
 namespace pinfold {
 
-/// Why a pod is not admitted, in the kubelet's words: its admission reason ("TopologyAffinityError",
-/// "SMTAlignmentError", "EmptyPodSharedPoolError", "UnexpectedAdmissionError") and message.
-/// An answer, not an Error.
+/// Why a pod is not admitted, in the kubelet's words: its admission reason
+/// ("TopologyAffinityError", "SMTAlignmentError", "EmptyPodSharedPoolError",
+/// "UnexpectedAdmissionError") and message. An answer, not an Error.
 struct Rejection {
   std::string reason;
   std::string message;
@@ -15,7 +15,8 @@ struct Rejection {
   /// An error without a reason of its own: UnexpectedAdmissionError, "Allocate failed due to ...,
   /// which is unexpected".
   [[nodiscard]] static Rejection unexpected(const std::string& cause) {
-    return {"UnexpectedAdmissionError", "Allocate failed due to " + cause + ", which is unexpected"};
+    return {"UnexpectedAdmissionError",
+            "Allocate failed due to " + cause + ", which is unexpected"};
   }
   friend bool operator==(const Rejection&, const Rejection&) = default;
 };
