@@ -46,7 +46,8 @@ struct PodSpec {
   std::string namespace_name;
   /// In start order: init containers and sidecars as listed, then app containers as listed.
   std::vector<Container> containers;
-  /// pod.spec.resources; absent or without any amount: the pod has no pod-level resources.
+  /// pod.spec.resources. Present but empty is not the same as absent: it makes the QoS class
+  /// BestEffort. See has_pod_level_resources().
   std::optional<Resources> resources;
 
   [[nodiscard]] const Container* find(std::string_view container_name) const;
@@ -60,6 +61,8 @@ struct PodSpec {
 /// Reads a v1 Pod. Fields that the decision does not use are ignored (they belong to the Pod API).
 /// Checks that could make harm later are made here: UID, name and container names must be what
 /// Kubernetes accepts (no '/', no "..", length), container names unique, amounts not negative.
+/// A Pod without a namespace is in "default"; one without a UID gets "<namespace>_<name>", which no
+/// other Pod has ('_' is in no namespace).
 /// Errors: kInvalidArgument, "spec.containers[1].resources.limits.cpu: 'x': <what was expected>".
 [[nodiscard]] Result<PodSpec> pod_from_json(const nlohmann::json& document);
 /// parse_document + pod_from_json.
@@ -71,13 +74,19 @@ struct PodSpec {
 /// first and last one alphanumeric, no "..".
 [[nodiscard]] bool is_safe_name(std::string_view name);
 
+/// What the containers of a pod request together: the sum of app containers and sidecars, or what
+/// an init container needs beside the sidecars started before it if that is more.
+[[nodiscard]] ResourceList container_requests(const PodSpec& pod);
+
 /// The API server's defaulting that the decision relies on: a request that is absent takes the
-/// value of the limit; pod-level requests likewise. Applied to Pods that people wrote, never to
-/// Pods of conformance vectors, which come defaulted.
+/// value of the limit. If there are pod-level limits, a pod-level request that is absent becomes
+/// what the containers request together (cpu and memory), else the pod-level limit. Applied to Pods
+/// that people wrote, never to Pods of conformance vectors, which come defaulted.
 void apply_defaults(PodSpec& pod);
 
 /// The QoS class as the kubelet computes it; pod-level resources count only when the gate
-/// PodLevelResources is on.
+/// PodLevelResources is on. Only cpu and memory count, and an amount of zero counts as none.
+/// Source: kubelet v1.36.2, observed.
 [[nodiscard]] QosClass qos_class(const PodSpec& pod, bool pod_level_resources_gate);
 
 }  // namespace pinfold

@@ -11,7 +11,10 @@
 namespace pinfold {
 
 /// A Kubernetes resource quantity ("250m", "2Gi", "1e3"), exact to 10^-9 as Kubernetes keeps it.
-/// Parsing rounds away from zero to 10^-9 and caps at +-(2^63 - 1), as Kubernetes does.
+/// Parsing rounds away from zero to 10^-9 and caps amounts with a binary suffix at +-(2^63 - 1), as
+/// Kubernetes does. Other amounts stop at +-10^28.
+/// DEVIATION: Kubernetes keeps a text that it parsed ("1.500"); here it is always printed in the
+/// canonical form. Where an amount does not fit an int64, Kubernetes gives 0 or wraps around.
 /// Source: k8s.io/apimachinery pkg/api/resource, observed through kubelet v1.36.2.
 class Quantity {
  public:
