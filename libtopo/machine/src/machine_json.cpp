@@ -36,6 +36,17 @@ Result<void> read_id(const json& object, const char* key, const std::string& whe
   return {};
 }
 
+/// A socket id, or the cache id that it stands in for: -1 is what some kernels say.
+template <class Id>
+Result<void> read_id_or_none(const json& object, const char* key, const std::string& where,
+                             Id& out) {
+  if (const auto it = object.find(key); it != object.end() && *it == -1) {
+    out = Id{-1};
+    return {};
+  }
+  return read_id(object, key, where, out);
+}
+
 Result<const json*> list(const json& object, const char* key, bool required) {
   static const json kEmpty = json::array();
   const auto it = object.find(key);
@@ -52,10 +63,10 @@ Result<Cpu> read_cpu(const json& item, const std::string& where) {
   Cpu cpu;
   if (auto ok = read_id(item, "id", where, cpu.id); !ok) return fail(ok.error());
   if (auto ok = read_id(item, "core", where, cpu.core); !ok) return fail(ok.error());
-  if (auto ok = read_id(item, "socket", where, cpu.socket); !ok) return fail(ok.error());
+  if (auto ok = read_id_or_none(item, "socket", where, cpu.socket); !ok) return fail(ok.error());
   if (auto ok = read_id(item, "numa", where, cpu.numa); !ok) return fail(ok.error());
   if (item.contains("l3")) {
-    if (auto ok = read_id(item, "l3", where, cpu.l3); !ok) return fail(ok.error());
+    if (auto ok = read_id_or_none(item, "l3", where, cpu.l3); !ok) return fail(ok.error());
   }
   return cpu;
 }
@@ -152,31 +163,30 @@ Result<Machine> Machine::from_json(const json& node) {
 json Machine::to_json() const {
   json cpus_json = json::array();
   for (const Cpu& cpu : cpus()) {
-    json item = {{"id", cpu.id.value},
-                 {"core", cpu.core.value},
-                 {"socket", cpu.socket.value},
-                 {"numa", cpu.numa.value}};
-    if (description_.has_cache_info) item["l3"] = cpu.l3.value;
-    cpus_json.push_back(std::move(item));
+    cpus_json.push_back({{"id", cpu.id.value},
+                         {"core", cpu.core.value},
+                         {"socket", cpu.socket.value},
+                         {"numa", cpu.numa.value},
+                         {"l3", cpu.l3.value}});
   }
   json nodes = json::array();
   for (const NumaNode& node : numa_nodes()) {
-    json item = {{"id", node.id.value}, {"memory", node.memory}, {"hugepages", node.hugepages}};
-    if (!node.distances.empty()) item["distances"] = node.distances;
-    nodes.push_back(std::move(item));
+    nodes.push_back({{"id", node.id.value},
+                     {"memory", node.memory},
+                     {"hugepages", node.hugepages},
+                     {"distances", node.distances}});
   }
-  json out = {{"name", name()}, {"cpus", std::move(cpus_json)}, {"numaNodes", std::move(nodes)}};
-  if (!devices().empty()) {
-    json list_json = json::array();
-    for (const Device& device : devices()) {
-      json ids = json::array();
-      for (const NumaId id : device.numa_nodes) ids.push_back(id.value);
-      list_json.push_back(
-          {{"resource", device.resource}, {"id", device.id}, {"numaNodes", std::move(ids)}});
-    }
-    out["devices"] = std::move(list_json);
+  json devices_json = json::array();
+  for (const Device& device : devices()) {
+    json ids = json::array();
+    for (const NumaId id : device.numa_nodes) ids.push_back(id.value);
+    devices_json.push_back(
+        {{"resource", device.resource}, {"id", device.id}, {"numaNodes", std::move(ids)}});
   }
-  return out;
+  return {{"name", name()},
+          {"cpus", std::move(cpus_json)},
+          {"numaNodes", std::move(nodes)},
+          {"devices", std::move(devices_json)}};
 }
 
 }  // namespace pinfold

@@ -1,0 +1,133 @@
+#include "kernel_tree.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+
+namespace pinfold {
+namespace {
+
+// The largest files we read are meminfo and the CPU masks: a few kB.
+constexpr std::size_t kMaxFile = std::size_t{1} << 20U;
+
+class Fd {
+ public:
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  [[nodiscard]] int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+bool is_missing(int error) { return error == ENOENT || error == ENOTDIR; }
+
+std::optional<std::int32_t> number_between(std::string_view name, std::string_view prefix,
+                                           std::string_view suffix) {
+  if (name.size() <= prefix.size() + suffix.size() || !name.starts_with(prefix) ||
+      !name.ends_with(suffix)) {
+    return std::nullopt;
+  }
+  const char* const begin = name.data() + prefix.size();
+  const char* const end = name.data() + name.size() - suffix.size();
+  std::int32_t number = 0;
+  const auto [stop, error] = std::from_chars(begin, end, number);
+  if (error != std::errc{} || stop != end || number < 0) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Result<KernelTree> KernelTree::open(std::string root) {
+  if (!root.ends_with('/')) root += '/';
+  const int fd = ::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return fail_errno(errno, fmt::format("open '{}'", root));
+  return KernelTree(std::move(root), fd);
+}
+
+KernelTree::~KernelTree() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+std::string KernelTree::shown(std::string_view path) const {
+  return fmt::format("'{}{}'", root_, path);
+}
+
+Result<std::optional<std::string>> KernelTree::read(const std::string& path) const {
+  // Not blocking: a captured tree may hold anything, a fifo too.
+  const Fd file(::openat(fd_, path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) {
+    if (is_missing(errno)) return std::optional<std::string>{};
+    return fail_errno(errno, fmt::format("open {}", shown(path)));
+  }
+  std::string text;
+  std::array<char, 4096> buffer{};
+  while (true) {
+    const ssize_t count = ::read(file.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail_errno(errno, fmt::format("read {}", shown(path)));
+    if (count == 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+    if (text.size() > kMaxFile) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("{}: expected at most {} bytes", shown(path), kMaxFile));
+    }
+  }
+  constexpr std::string_view kPadding(" \t\n\0", 4);
+  text.erase(text.find_last_not_of(kPadding) + 1);
+  return std::optional<std::string>(std::move(text));
+}
+
+Result<std::optional<CpuSet>> KernelTree::read_cpus(const std::string& list,
+                                                    const std::string& mask) const {
+  auto cpus = read(list, parse_cpu_list);
+  if (!cpus || *cpus) return cpus;
+  return read(mask, parse_cpu_mask);
+}
+
+Result<std::vector<std::int32_t>> KernelTree::numbered(const std::string& directory,
+                                                       std::string_view prefix,
+                                                       std::string_view suffix) const {
+  std::vector<std::int32_t> numbers;
+  Fd fd(::openat(fd_, directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() < 0) {
+    if (is_missing(errno)) return numbers;
+    return fail_errno(errno, fmt::format("open {}", shown(directory)));
+  }
+  const std::unique_ptr<DIR, CloseDirectory> entries(::fdopendir(fd.get()));
+  if (!entries) return fail_errno(errno, fmt::format("list {}", shown(directory)));
+  fd.release();  // the stream owns it now
+  while (true) {
+    errno = 0;
+    const dirent* const entry =
+        ::readdir(entries.get());  // NOLINT(concurrency-mt-unsafe): own stream
+    if (entry == nullptr) break;
+    if (const auto number = number_between(entry->d_name, prefix, suffix)) {
+      numbers.push_back(*number);
+    }
+  }
+  if (errno != 0) return fail_errno(errno, fmt::format("list {}", shown(directory)));
+  std::sort(numbers.begin(), numbers.end());
+  // "cpu1" and "cpu01" would be one number: the kernel never pads.
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+}  // namespace pinfold

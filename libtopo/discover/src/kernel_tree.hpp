@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/discover/kernel_files.hpp"
+
+namespace pinfold {
+
+/// A directory that holds sys/ and proc/; every path is relative to it. Errors name the whole path.
+class KernelTree {
+ public:
+  [[nodiscard]] static Result<KernelTree> open(std::string root);
+  KernelTree(KernelTree&& other) noexcept
+      : root_(std::move(other.root_)), fd_(std::exchange(other.fd_, -1)) {}
+  KernelTree& operator=(KernelTree&&) = delete;
+  ~KernelTree();
+
+  /// The content without white space and NUL bytes at its end (captured files are padded with
+  /// them); nullopt if there is no such file.
+  [[nodiscard]] Result<std::optional<std::string>> read(const std::string& path) const;
+
+  /// As read, and parsed; an error of the parser is wrapped with the path.
+  template <class Value>
+  [[nodiscard]] Result<std::optional<Value>> read(const std::string& path,
+                                                  Result<Value> (*parse)(std::string_view)) const {
+    auto text = read(path);
+    if (!text) return fail(std::move(text).error());
+    if (!*text) return std::optional<Value>{};
+    auto value = parse(**text);
+    if (!value) return fail(std::move(value).error().wrap(shown(path)));
+    return std::optional<Value>(std::move(*value));
+  }
+
+  /// A CPU set out of `list`, or out of the mask that older kernels have in `mask` instead.
+  [[nodiscard]] Result<std::optional<CpuSet>> read_cpus(const std::string& list,
+                                                        const std::string& mask) const;
+
+  /// The numbers N of the entries prefix + N + suffix of a directory, ascending; none if there is
+  /// no such directory.
+  [[nodiscard]] Result<std::vector<std::int32_t>> numbered(const std::string& directory,
+                                                           std::string_view prefix,
+                                                           std::string_view suffix = "") const;
+
+  /// A path for messages: 'root/path'.
+  [[nodiscard]] std::string shown(std::string_view path) const;
+
+ private:
+  KernelTree(std::string root, int fd) : root_(std::move(root)), fd_(fd) {}
+
+  std::string root_;  // ends in a slash
+  int fd_;
+};
+
+}  // namespace pinfold
