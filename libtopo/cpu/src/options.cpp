@@ -26,9 +26,10 @@ constexpr Option kAcrossNuma{"distribute-cpus-across-numa", Maturity::kBeta,
 constexpr Option kBySocket{"align-by-socket", Maturity::kAlpha, &CpuPolicyOptions::align_by_socket};
 constexpr Option kAcrossCores{"distribute-cpus-across-cores", Maturity::kAlpha,
                               &CpuPolicyOptions::distribute_cpus_across_cores};
-constexpr Option kStrict{"strict-cpu-reservation", Maturity::kBeta,
+// Observed: kubelet v1.36.2 takes these two whatever CPUManagerPolicyBetaOptions says.
+constexpr Option kStrict{"strict-cpu-reservation", Maturity::kStable,
                          &CpuPolicyOptions::strict_cpu_reservation};
-constexpr Option kByUncoreCache{"prefer-align-cpus-by-uncorecache", Maturity::kBeta,
+constexpr Option kByUncoreCache{"prefer-align-cpus-by-uncorecache", Maturity::kStable,
                                 &CpuPolicyOptions::prefer_align_cpus_by_uncorecache};
 
 constexpr std::array kOptions{kFullPcpusOnly, kAcrossNuma, kBySocket,
