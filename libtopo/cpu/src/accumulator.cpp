@@ -58,6 +58,10 @@ void Accumulator::take_whole(Level level) {
     const auto size = static_cast<int>(group.cpus.size());
     const auto free = static_cast<int>(free_.count_common(group.cpus));
     if (free != whole_size(hierarchy.machine(), level, group) || needed_ < size) continue;
+    // DEVIATION: on uneven machines a group that is larger than the average may have an average
+    // number of free CPUs. The kubelet then takes all of the group, CPUs of others and reserved
+    // ones included; fixed passes it by.
+    if (free != size && rules_->profile == Profile::kFixed) continue;
     take(group.cpus);
     if (level == Level::kCore) {
       cores |= group.cpus;  // one phrase for all of them

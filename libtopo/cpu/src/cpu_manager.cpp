@@ -185,6 +185,13 @@ Result<void> CpuManager::start(CpuState& state) const {
   return {};
 }
 
+CpuSet CpuManager::available(const CpuState& state) const {
+  // DEVIATION: with full-pcpus-only the kubelet counts siblings of reserved CPUs as taken, yet may
+  // still take them, one by one, when a NUMA affinity leaves it nothing else; fixed never does.
+  const bool whole_cores = options_.full_pcpus_only && profile_ == Profile::kFixed;
+  return state.default_set - (whole_cores ? reserved_cores_ : reserved_);
+}
+
 bool CpuManager::manages(const PodSpec& pod) const {
   return (gates_.pod_level_resource_managers && gates_.pod_level_resources) ||
          !pod.has_pod_level_resources();

@@ -113,9 +113,7 @@ class CpuManager {
   };
 
   [[nodiscard]] cpu::TakeRules rules() const;
-  [[nodiscard]] CpuSet available(const CpuState& state) const {
-    return state.default_set - reserved_;
-  }
+  [[nodiscard]] CpuSet available(const CpuState& state) const;
   [[nodiscard]] bool manages(const PodSpec& pod) const;
   [[nodiscard]] int pod_guaranteed_cpus(const PodSpec& pod) const;
   [[nodiscard]] Admission check_shared_pool(const PodSpec& pod) const;
