@@ -1,8 +1,9 @@
 #include "merge.hpp"
 
 #include <algorithm>
-#include <iterator>
-#include <set>
+#include <optional>
+
+#include "lattice.hpp"
 
 namespace pinfold::align {
 namespace {
@@ -10,41 +11,147 @@ namespace {
 constexpr TopologyHint kAnywhere{std::nullopt, true};
 constexpr TopologyHint kImpossible{std::nullopt, false};
 
-/// The widths of the narrowest hints of each resource: the largest of them.
-int widest_need(std::span<const Offer> offers) {
-  int need = 0;
-  for (const Offer& offer : offers) {
-    int narrowest = NumaMask::kMaxNodes + 1;
-    for (const TopologyHint& hint : offer.hints) {
-      if (hint.numa) narrowest = std::min(narrowest, hint.numa->count());
+/// Keeps the best of the masks that it is shown. The kubelet compares masks of equal preference by
+/// width first, then by distance if asked to, then by value; this is a total order, so the order of
+/// the showing does not matter.
+class BestMask {
+ public:
+  /// `wanted_width` is the width that a mask should have: 0 for preferred hints, where narrower is
+  /// better. Else what is too narrow (the widest first) is better than what is too wide.
+  BestMask(const MergeRules& rules, int wanted_width) : rules_(rules), wanted_(wanted_width) {}
+
+  void show(NumaMask mask) {
+    const int its_rank = rank(mask.count());
+    if (best_ && its_rank > rank_) return;
+    const std::uint64_t its_distance = distance(mask);
+    if (best_ && its_rank == rank_ &&
+        (its_distance > distance_ || (its_distance == distance_ && *best_ <= mask))) {
+      return;
     }
-    if (narrowest <= NumaMask::kMaxNodes) need = std::max(need, narrowest);
+    best_ = mask;
+    rank_ = its_rank;
+    distance_ = its_distance;
+  }
+  [[nodiscard]] const std::optional<NumaMask>& best() const { return best_; }
+
+ private:
+  [[nodiscard]] int rank(int width) const {
+    return width > wanted_ ? width : wanted_ - width - NumaMask::kMaxNodes;
+  }
+
+  // The kubelet compares averages; of masks of one width the sums compare alike.
+  [[nodiscard]] std::uint64_t distance(NumaMask mask) const {
+    if (rules_.distances == nullptr) return 0;
+    std::uint64_t sum = 0;
+    for (const int from : mask.positions()) {
+      for (const int to : mask.positions()) {
+        sum += (*rules_.distances)[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+      }
+    }
+    return sum;
+  }
+
+  const MergeRules& rules_;
+  int wanted_;
+  std::optional<NumaMask> best_;
+  int rank_ = 0;
+  std::uint64_t distance_ = 0;
+};
+
+/// An offer as a table over the lattice.
+struct Table {
+  static constexpr std::uint8_t kNamed = 1;
+  static constexpr std::uint8_t kPreferred = 2;
+
+  std::vector<std::uint8_t> flags;
+  bool names = false;          ///< some hint has a mask
+  bool any = false;            ///< some hint has none
+  bool any_preferred = false;  ///< and is preferred
+};
+
+Table tabulate(const Offer& offer, const MaskLattice& lattice) {
+  Table table;
+  table.flags.resize(lattice.size());
+  for (const TopologyHint& hint : offer.hints) {
+    if (!hint.numa) {
+      table.any = true;
+      table.any_preferred = table.any_preferred || hint.preferred;
+      continue;
+    }
+    table.names = true;
+    if (const auto index = lattice.index(*hint.numa)) {
+      table.flags[*index] |= hint.preferred ? Table::kNamed | Table::kPreferred : Table::kNamed;
+    }
+  }
+  return table;
+}
+
+/// The best merged hint of which every part is preferred and has the same mask, or none.
+std::optional<NumaMask> merge_preferred(std::span<const Table> tables, const MaskLattice& lattice,
+                                        const MergeRules& rules) {
+  std::vector<std::uint8_t> named(lattice.size());
+  std::vector<std::uint8_t> common(lattice.size(), Table::kPreferred);
+  bool any_will_do = true;
+  for (const Table& table : tables) {
+    if (!table.any_preferred) any_will_do = false;
+    for (std::size_t i = 0; i < named.size(); ++i) named[i] |= table.flags[i];
+    if (table.any_preferred) continue;
+    for (std::size_t i = 0; i < common.size(); ++i) common[i] &= table.flags[i];
+  }
+  BestMask best(rules, 0);
+  if (any_will_do) best.show(rules.all);
+  lattice.for_each([&](NumaMask mask, std::size_t index) {
+    if ((named[index] & common[index]) != 0) best.show(mask);
+  });
+  return best.best();
+}
+
+/// The largest width that some resource needs at least.
+int widest_need(std::span<const Table> tables, const MaskLattice& lattice) {
+  std::vector<int> narrowest(tables.size(), NumaMask::kMaxNodes + 1);
+  lattice.for_each([&](NumaMask mask, std::size_t index) {
+    const int width = mask.count();
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+      if (tables[i].flags[index] != 0) narrowest[i] = std::min(narrowest[i], width);
+    }
+  });
+  int need = 0;
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    if (narrowest[i] <= NumaMask::kMaxNodes) need = std::max(need, narrowest[i]);
   }
   return need;
 }
 
-/// The order of hints in a list: by number of nodes, then lexicographically.
-bool hint_order(NumaMask a, NumaMask b) {
-  if (a.count() != b.count()) return a.count() < b.count();
-  const std::uint64_t different = a.bits() ^ b.bits();
-  return (different & (~different + 1) & a.bits()) != 0;
-}
-
-/// The masks of the preferred hints, in hint_order.
-std::vector<NumaMask> preferred_masks(const Offer& offer, bool& takes_any) {
-  std::vector<NumaMask> masks;
-  for (const TopologyHint& hint : offer.hints) {
-    if (!hint.preferred) continue;
-    if (hint.numa) {
-      masks.push_back(*hint.numa);
-    } else {
-      takes_any = true;
+/// The best of all intersections of one hint per resource, preferred or not; none if all are empty.
+std::optional<NumaMask> merge_not_preferred(std::span<const Table> tables,
+                                            const MaskLattice& lattice, const MergeRules& rules) {
+  // How many choices of one hint per resource have each intersection, by way of the sums above.
+  std::vector<std::uint64_t> choices(lattice.size(), 1);
+  std::vector<std::uint64_t> sums(lattice.size());
+  int factors = 0;
+  for (const Table& table : tables) {
+    if (!table.names) continue;
+    if (factors == MaskLattice::kExactFactors) {
+      // Only whether there is a choice matters from here on; so the numbers stay exact.
+      lattice.undo_sums_above(choices);
+      for (std::uint64_t& number : choices) number = number != 0 ? 1 : 0;
+      lattice.sums_above(choices);
+      factors = 1;
     }
+    std::copy(table.flags.begin(), table.flags.end(), sums.begin());
+    for (std::uint64_t& number : sums) number = number != 0 ? 1 : 0;
+    if (table.any) sums[*lattice.index(rules.all)] = 1;
+    lattice.sums_above(sums);
+    for (std::size_t i = 0; i < choices.size(); ++i) choices[i] *= sums[i];
+    ++factors;
   }
-  if (!std::is_sorted(masks.begin(), masks.end(), hint_order)) {
-    std::sort(masks.begin(), masks.end(), hint_order);
-  }
-  return masks;
+  if (factors == 0) return rules.all;
+  lattice.undo_sums_above(choices);
+  BestMask best(rules, widest_need(tables, lattice));
+  lattice.for_each([&](NumaMask mask, std::size_t index) {
+    if (choices[index] != 0) best.show(mask);
+  });
+  return best.best();
 }
 
 }  // namespace
@@ -66,77 +173,13 @@ std::vector<Offer> collect_offers(std::span<const ResourceHints> providers) {
   return offers;
 }
 
-void BestMask::show(NumaMask mask) {
-  const int its_rank = rank(mask.count());
-  if (best_ && its_rank > best_rank_) return;
-  const std::uint64_t its_distance = distance(mask);
-  if (best_ && its_rank == best_rank_ &&
-      (its_distance > best_distance_ || (its_distance == best_distance_ && *best_ <= mask))) {
-    return;
-  }
-  best_ = mask;
-  best_rank_ = its_rank;
-  best_distance_ = its_distance;
-}
-
-// The kubelet compares averages; of masks of one width the sums compare alike.
-std::uint64_t BestMask::distance(NumaMask mask) const {
-  if (rules_.distances == nullptr) return 0;
-  std::uint64_t sum = 0;
-  for (const int from : mask.positions()) {
-    for (const int to : mask.positions()) {
-      sum += (*rules_.distances)[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
-    }
-  }
-  return sum;
-}
-
-std::optional<NumaMask> merge_preferred(std::span<const Offer> offers, const MergeRules& rules) {
-  std::vector<NumaMask> named;   // what any resource names
-  std::vector<NumaMask> common;  // what all name that do not take just any
-  bool all_take_any = true;
-  for (const Offer& offer : offers) {
-    bool takes_any = false;
-    std::vector<NumaMask> masks = preferred_masks(offer, takes_any);
-    if (takes_any) {
-      named.insert(named.end(), masks.begin(), masks.end());
-    } else if (all_take_any) {
-      all_take_any = false;
-      common = std::move(masks);
-    } else {
-      std::vector<NumaMask> both;
-      std::set_intersection(common.begin(), common.end(), masks.begin(), masks.end(),
-                            std::back_inserter(both), hint_order);
-      common = std::move(both);
-    }
-  }
-  if (all_take_any) {
-    common = std::move(named);
-    common.push_back(rules.all);
-  }
-  BestMask best(rules, 0);
-  for (const NumaMask mask : common) {
-    if (!mask.empty()) best.show(mask);
-  }
-  return best.best();
-}
-
-std::optional<NumaMask> merge_not_preferred(std::span<const Offer> offers,
-                                            const MergeRules& rules) {
-  std::set<NumaMask> reached = {rules.all};
-  for (const Offer& offer : offers) {
-    std::set<NumaMask> next;
-    for (const TopologyHint& hint : offer.hints) {
-      for (const NumaMask mask : reached) {
-        const NumaMask both = hint.numa ? mask & *hint.numa : mask;
-        if (!both.empty()) next.insert(both);
-      }
-    }
-    reached = std::move(next);
-  }
-  BestMask best(rules, widest_need(offers));
-  for (const NumaMask mask : reached) best.show(mask);
-  return best.best();
+TopologyHint merge_hints(std::span<const Offer> offers, const MergeRules& rules) {
+  const MaskLattice lattice(rules.all.count());
+  std::vector<Table> tables;
+  tables.reserve(offers.size());
+  for (const Offer& offer : offers) tables.push_back(tabulate(offer, lattice));
+  if (const auto mask = merge_preferred(tables, lattice, rules)) return {mask, true};
+  return {merge_not_preferred(tables, lattice, rules).value_or(rules.all), false};
 }
 
 }  // namespace pinfold::align

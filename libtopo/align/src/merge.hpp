@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -28,38 +27,8 @@ struct MergeRules {
   const std::vector<std::vector<std::uint32_t>>* distances = nullptr;
 };
 
-/// Keeps the best of the masks that it is shown. The kubelet compares masks of equal preference by
-/// width first, then by distance if asked to, then by value; this is a total order, so the order of
-/// the showing does not matter.
-class BestMask {
- public:
-  /// `wanted_width` is the width that a mask should have: 0 for preferred hints, where narrower is
-  /// better. Else what is too narrow (the widest first) is better than what is too wide.
-  BestMask(const MergeRules& rules, int wanted_width) : rules_(rules), wanted_(wanted_width) {}
-
-  void show(NumaMask mask);
-  [[nodiscard]] const std::optional<NumaMask>& best() const { return best_; }
-
- private:
-  [[nodiscard]] int rank(int width) const {
-    return width > wanted_ ? width : wanted_ - width - NumaMask::kMaxNodes;
-  }
-  [[nodiscard]] std::uint64_t distance(NumaMask mask) const;
-
-  MergeRules rules_;
-  int wanted_;
-  std::optional<NumaMask> best_;
-  int best_rank_ = 0;
-  std::uint64_t best_distance_ = 0;
-};
-
-/// The best merged hint of which every part is preferred and has the same mask, if there is one.
-[[nodiscard]] std::optional<NumaMask> merge_preferred(std::span<const Offer> offers,
-                                                      const MergeRules& rules);
-
-/// The best merged hint when none is preferred: the mask that is nearest in width to the resource
-/// that needs most nodes. Nothing if no choice of one hint per resource has a node in common.
-[[nodiscard]] std::optional<NumaMask> merge_not_preferred(std::span<const Offer> offers,
-                                                          const MergeRules& rules);
+/// The merge of policies best-effort and restricted. Never without nodes: where no choice of one
+/// hint per resource has a node in common it is every node, not preferred.
+[[nodiscard]] TopologyHint merge_hints(std::span<const Offer> offers, const MergeRules& rules);
 
 }  // namespace pinfold::align

@@ -12,10 +12,11 @@ constexpr int kAny = NumaMask::kMaxNodes;
 std::vector<int> usable(const Offer& offer) {
   std::vector<int> nodes;
   for (const TopologyHint& hint : offer.hints) {
+    if (hint.numa && hint.numa->count() > 1) break;  // the narrowest come first
     if (!hint.preferred) continue;
     if (!hint.numa) {
       nodes.push_back(kAny);
-    } else if (hint.numa->count() == 1) {
+    } else if (!hint.numa->empty()) {
       nodes.push_back(hint.numa->first());
     }
   }

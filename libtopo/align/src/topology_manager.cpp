@@ -142,10 +142,7 @@ MergedHint TopologyManager::merge(std::span<const ResourceHints> providers,
   }
 
   if (options_.prefer_closest_numa_nodes) rules.distances = &numa_.distances;
-  TopologyHint best{align::merge_preferred(offers, rules), true};
-  if (!best.numa) {
-    best = {align::merge_not_preferred(offers, rules).value_or(rules.all), false};
-  }
+  const TopologyHint best = align::merge_hints(offers, rules);
   return {best, best.preferred || policy_ == TopologyPolicy::kBestEffort};
 }
 

@@ -1,0 +1,169 @@
+#include "lattice.hpp"
+
+#include <bit>
+
+namespace pinfold::align {
+namespace {
+
+constexpr std::size_t pairs_below(std::size_t high) { return high * (high - 1) / 2; }
+constexpr std::size_t triples_below(std::size_t high) {
+  return high < 2 ? 0 : high * (high - 1) * (high - 2) / 6;
+}
+
+}  // namespace
+
+// For every subset the number of a mask is its bits. Else: the single nodes, the pairs and the
+// triples in the order of their highest nodes, then a square of which the runs use one half.
+MaskLattice::MaskLattice(int node_count) : nodes_(node_count) {
+  const auto n = static_cast<std::size_t>(node_count);
+  if (every_subset()) {
+    size_ = std::size_t{1} << n;
+    return;
+  }
+  first_triple_ = n + pairs_below(n);
+  first_run_ = first_triple_ + triples_below(n);
+  size_ = first_run_ + n * n;
+}
+
+std::size_t MaskLattice::pair_index(int low, int high) const {
+  return static_cast<std::size_t>(nodes_ + low) + pairs_below(static_cast<std::size_t>(high));
+}
+
+std::size_t MaskLattice::triple_index(int low, int middle, int high) const {
+  return first_triple_ + triples_below(static_cast<std::size_t>(high)) +
+         pairs_below(static_cast<std::size_t>(middle)) + static_cast<std::size_t>(low);
+}
+
+std::size_t MaskLattice::run_index(int first, int last) const {
+  return first_run_ + static_cast<std::size_t>(first * nodes_ + last);
+}
+
+std::optional<std::size_t> MaskLattice::index_in_family(NumaMask mask) const {
+  if (mask.empty()) return std::nullopt;
+  const int first = mask.first();
+  const int last = NumaMask::kMaxNodes - 1 - std::countl_zero(mask.bits());
+  if (last >= nodes_) return std::nullopt;
+  if (first == last) return static_cast<std::size_t>(first);
+  const NumaMask inner = mask - NumaMask::of(first) - NumaMask::of(last);
+  if (inner.empty()) return pair_index(first, last);
+  if ((inner.bits() & (inner.bits() - 1)) == 0) return triple_index(first, inner.first(), last);
+  const NumaMask run(NumaMask::all(last - first + 1).bits() << first);
+  return mask == run ? std::optional(run_index(first, last)) : std::nullopt;
+}
+
+template <class Visit>
+void MaskLattice::for_each_run(Visit&& visit) const {
+  for (int first = 0; first < nodes_; ++first) {
+    for (int last = first + kMaxWidthForEveryMask; last < nodes_; ++last) visit(first, last);
+  }
+}
+
+template <class Visit>
+void MaskLattice::for_each_triple(Visit&& visit) const {
+  std::size_t index = first_triple_;
+  for (int high = 2; high < nodes_; ++high) {
+    for (int middle = 1; middle < high; ++middle) {
+      for (int low = 0; low < middle; ++low) visit(index++, low, middle, high);
+    }
+  }
+}
+
+template <class Visit>
+void MaskLattice::for_each_pair(Visit&& visit) const {
+  auto index = static_cast<std::size_t>(nodes_);
+  for (int high = 1; high < nodes_; ++high) {
+    for (int low = 0; low < high; ++low) visit(index++, low, high);
+  }
+}
+
+std::vector<std::uint64_t> MaskLattice::run_sums(std::span<const std::uint64_t> table) const {
+  const auto n = static_cast<std::size_t>(nodes_);
+  std::vector<std::uint64_t> sums(n * n);
+  for (std::size_t first = 0; first < n; ++first) {
+    for (std::size_t last = n; last-- > first;) {
+      const bool wide = last - first >= kMaxWidthForEveryMask;
+      std::uint64_t sum = wide ? table[first_run_ + first * n + last] : 0;
+      if (first > 0) sum += sums[(first - 1) * n + last];
+      if (last + 1 < n) sum += sums[first * n + last + 1];
+      if (first > 0 && last + 1 < n) sum -= sums[(first - 1) * n + last + 1];
+      sums[first * n + last] = sum;
+    }
+  }
+  return sums;
+}
+
+void MaskLattice::sums_above(std::span<std::uint64_t> table) const {
+  if (every_subset()) {
+    for (std::size_t bit = 1; bit < size_; bit *= 2) {
+      for (std::size_t block = 0; block < size_; block += 2 * bit) {
+        for (std::size_t i = block; i < block + bit; ++i) table[i] += table[i + bit];
+      }
+    }
+    return;
+  }
+  const auto n = static_cast<std::size_t>(nodes_);
+  const std::vector<std::uint64_t> runs = run_sums(table);
+  const auto run = [&](int first, int last) {
+    return runs[static_cast<std::size_t>(first) * n + static_cast<std::size_t>(last)];
+  };
+  const auto node = [](int position) { return static_cast<std::size_t>(position); };
+  // Narrow masks first, while what is above them still has its own value.
+  for (int i = 0; i < nodes_; ++i) table[node(i)] += run(i, i);
+  for_each_pair([&](std::size_t index, int low, int high) {
+    table[node(low)] += table[index];
+    table[node(high)] += table[index];
+    table[index] += run(low, high);
+  });
+  for_each_triple([&](std::size_t index, int low, int middle, int high) {
+    const std::uint64_t value = table[index];
+    for (const int i : {low, middle, high}) table[node(i)] += value;
+    table[pair_index(low, middle)] += value;
+    table[pair_index(low, high)] += value;
+    table[pair_index(middle, high)] += value;
+    table[index] += run(low, high);
+  });
+  for_each_run([&](int first, int last) { table[run_index(first, last)] = run(first, last); });
+}
+
+void MaskLattice::undo_sums_above(std::span<std::uint64_t> table) const {
+  if (every_subset()) {
+    for (std::size_t bit = 1; bit < size_; bit *= 2) {
+      for (std::size_t block = 0; block < size_; block += 2 * bit) {
+        for (std::size_t i = block; i < block + bit; ++i) table[i] -= table[i + bit];
+      }
+    }
+    return;
+  }
+  const auto node = [](int position) { return static_cast<std::size_t>(position); };
+  // The widest first: each subtracts what is its own from all below it. A run's sum is that over a
+  // quarter of the plane of (first, last), so its own part is a second difference.
+  std::vector<std::uint64_t> runs(static_cast<std::size_t>(nodes_ * nodes_));
+  const auto sum_at = [&](int first, int last) {
+    return first < 0 || last >= nodes_ ? 0 : table[run_index(first, last)];
+  };
+  for_each_run([&](int first, int last) {
+    runs[run_index(first, last) - first_run_] = sum_at(first, last) - sum_at(first - 1, last) -
+                                                sum_at(first, last + 1) +
+                                                sum_at(first - 1, last + 1);
+  });
+  for_each_run([&](int first, int last) {
+    table[run_index(first, last)] = runs[run_index(first, last) - first_run_];
+  });
+  runs = run_sums(table);
+  const auto run = [&](int first, int last) { return runs[run_index(first, last) - first_run_]; };
+  for_each_triple([&](std::size_t index, int low, int middle, int high) {
+    const std::uint64_t value = table[index] -= run(low, high);
+    for (const int i : {low, middle, high}) table[node(i)] -= value;
+    table[pair_index(low, middle)] -= value;
+    table[pair_index(low, high)] -= value;
+    table[pair_index(middle, high)] -= value;
+  });
+  for_each_pair([&](std::size_t index, int low, int high) {
+    const std::uint64_t value = table[index] -= run(low, high);
+    table[node(low)] -= value;
+    table[node(high)] -= value;
+  });
+  for (int i = 0; i < nodes_; ++i) table[node(i)] -= run(i, i);
+}
+
+}  // namespace pinfold::align

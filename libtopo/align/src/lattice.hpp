@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "pinfold/types/numa_mask.hpp"
+
+namespace pinfold::align {
+
+/// The masks that hints and merged hints of one machine can have, numbered: every subset of up to
+/// 16 nodes, the family of for_each_hint_mask beyond. The intersection of two of them is another
+/// one (or empty), so they form a meet-semilattice, on which a product of sums counts meets:
+///
+///   sums_above(f)[m] = the sum of f[h] over all h that contain m
+///
+/// Multiply the sums of several lists, undo the summing, and the value at m is the number of
+/// choices of one mask per list of which the intersection is exactly m. All arithmetic is modulo
+/// 2^64, which is exact as long as the number of all choices is below that (kExactFactors).
+class MaskLattice {
+ public:
+  explicit MaskLattice(int node_count);
+
+  /// Products of the sums of so many 0/1 tables are exact: no lattice has 2^16 non-empty masks.
+  static constexpr int kExactFactors = 4;
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  /// The number of a mask; nothing for one outside of the family.
+  [[nodiscard]] std::optional<std::size_t> index(NumaMask mask) const {
+    if (!every_subset()) return index_in_family(mask);
+    return mask.bits() < size_ ? std::optional<std::size_t>(mask.bits()) : std::nullopt;
+  }
+
+  void sums_above(std::span<std::uint64_t> table) const;
+  void undo_sums_above(std::span<std::uint64_t> table) const;
+
+  /// Calls visit(NumaMask, std::size_t index) for every mask but the empty one.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    if (every_subset()) {
+      for (std::size_t bits = 1; bits < size_; ++bits) visit(NumaMask(bits), bits);
+      return;
+    }
+    for_each_hint_mask(nodes_, [&](NumaMask mask) { visit(mask, *index(mask)); });
+  }
+
+ private:
+  [[nodiscard]] bool every_subset() const { return nodes_ <= kMaxNodesForEveryMask; }
+  [[nodiscard]] std::optional<std::size_t> index_in_family(NumaMask mask) const;
+  [[nodiscard]] std::size_t pair_index(int low, int high) const;
+  [[nodiscard]] std::size_t triple_index(int low, int middle, int high) const;
+  [[nodiscard]] std::size_t run_index(int first, int last) const;
+
+  /// For every stretch first..last the sum over the runs of more than three nodes that contain it.
+  [[nodiscard]] std::vector<std::uint64_t> run_sums(std::span<const std::uint64_t> table) const;
+  template <class Visit>
+  void for_each_run(Visit&& visit) const;
+  template <class Visit>
+  void for_each_triple(Visit&& visit) const;
+  template <class Visit>
+  void for_each_pair(Visit&& visit) const;
+
+  int nodes_;
+  std::size_t first_triple_ = 0;  ///< after the single nodes and the pairs
+  std::size_t first_run_ = 0;     ///< after the triples
+  std::size_t size_;
+};
+
+}  // namespace pinfold::align

@@ -1,0 +1,161 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <array>
+
+#include "topology.hpp"
+
+namespace pinfold::test {
+namespace {
+
+/// Uniform from the first case on: RapidCheck would begin with next to nothing.
+template <class T>
+T draw(T low, T below) {
+  return *rc::gen::resize(100, rc::gen::inRange<T>(low, below));
+}
+bool toss() { return draw(0, 2) == 1; }
+
+std::uint64_t any_mask(int nodes) {
+  return draw(std::uint64_t{1}, NumaMask::all(nodes).bits() + 1);
+}
+
+/// The masks of a list of about `most` hints: any ones, or all that contain one of a few.
+std::vector<NumaMask> any_masks(int nodes, int most) {
+  std::vector<NumaMask> masks;
+  if (toss()) {
+    const int count = draw(1, most + 1);
+    for (int i = 0; i < count; ++i) masks.emplace_back(any_mask(nodes));
+    return masks;
+  }
+  std::vector<NumaMask> least;
+  for (int i = draw(1, 4); i > 0; --i) least.emplace_back(any_mask(nodes));
+  for_each_mask(nodes, [&](NumaMask mask) {
+    const bool holds = std::any_of(least.begin(), least.end(),
+                                   [&](NumaMask inner) { return mask.contains_all(inner); });
+    if (holds && static_cast<int>(masks.size()) < most) masks.push_back(mask);
+  });
+  return masks;
+}
+
+/// One list as a provider could give it: in order, each mask once.
+HintList any_list(int nodes, int most) {
+  const int kind = draw(0, 16);
+  if (kind == 0) return std::nullopt;
+  if (kind == 1) return Hints{};
+  const int preferred_width = draw(0, nodes + 1);
+  const bool by_width = draw(0, 4) != 0;
+  Hints hints;
+  for (const NumaMask mask : any_masks(nodes, most)) {
+    hints.push_back({mask, by_width ? mask.count() == preferred_width : toss()});
+  }
+  std::sort(hints.begin(), hints.end(), hint_order);
+  hints.erase(std::unique(hints.begin(), hints.end(),
+                          [](const auto& a, const auto& b) { return a.numa == b.numa; }),
+              hints.end());
+  // A source of hints of one's own may also mix in "anywhere".
+  if (kind == 2) hints.insert(hints.begin(), {std::nullopt, toss()});
+  return hints;
+}
+
+NaiveRules any_rules(int nodes) {
+  NaiveRules rules;
+  rules.nodes = nodes;
+  rules.policy = *rc::gen::element(TopologyPolicy::kNone, TopologyPolicy::kBestEffort,
+                                   TopologyPolicy::kRestricted, TopologyPolicy::kSingleNumaNode);
+  rules.options.prefer_closest_numa_nodes = toss();
+  rules.options.prefer_most_allocated_numa_node = toss();
+  const auto n = static_cast<std::size_t>(nodes);
+  // Few values, for ties; not symmetric, for nothing says that distances are.
+  rules.distances.resize(n, std::vector<std::uint32_t>(n));
+  for (auto& row : rules.distances) {
+    for (auto& distance : row) distance = draw(10U, 14U);
+  }
+  for (auto* const scores : {&rules.scores.cpu, &rules.scores.memory}) {
+    if (toss()) scores->resize(n);
+    for (int& score : *scores) score = draw(0, 4);
+  }
+  return rules;
+}
+
+/// Up to seven resources over up to three providers; the more, the shorter their lists.
+std::vector<ResourceHints> any_providers(int nodes) {
+  static constexpr std::array<int, 8> kMost = {0, 255, 255, 40, 14, 8, 5, 4};
+  const int resources = draw(0, 8);
+  const int most = kMost[static_cast<std::size_t>(resources)];
+  std::vector<ResourceHints> providers(3);
+  for (int i = 0; i < resources; ++i) {
+    providers[draw(std::size_t{0}, std::size_t{3})]["example.com/r" + std::to_string(i)] =
+        any_list(nodes, most);
+  }
+  return providers;
+}
+
+void same_as_naive(const NaiveRules& rules, const std::vector<ResourceHints>& providers) {
+  const MergedHint fast = manager_of(rules).merge(providers, rules.scores, nullptr);
+  const MergedHint naive = NaiveMerge(rules)(providers);
+  RC_LOG() << rules.nodes << " nodes, " << policy_name(rules.policy) << " " << describe(providers)
+           << "\nfast " << fast << ", naive " << naive << "\n";
+  RC_ASSERT(fast == naive);
+}
+
+RC_GTEST_PROP(MergeProperty, EqualsTheEnumerationOnUpToEightNodes, ()) {
+  const int nodes = draw(1, 9);
+  same_as_naive(any_rules(nodes), any_providers(nodes));
+}
+
+// The lists of the kubelet's managers on a machine of many nodes, cut short for the enumeration.
+RC_GTEST_PROP(MergeProperty, EqualsTheEnumerationOnTheHintMasksOfLargeMachines, ()) {
+  const int nodes = draw(17, 65);
+  NaiveRules rules = any_rules(nodes);
+  rules.scores = {};
+  std::vector<ResourceHints> providers(1);
+  const int resources = draw(1, 6);
+  const int room = draw(4, nodes + 1);  // crowd them, so that they meet
+  for (int i = 0; i < resources; ++i) {
+    Hints hints;
+    const int count = draw(1, resources > 3 ? 8 : 30);
+    for (int k = 0; k < count; ++k) {
+      const int width = draw(1, std::min(room, 9) + 1);
+      const int first = draw(0, room - width + 1);
+      NumaMask mask(NumaMask::all(width).bits() << static_cast<unsigned>(first));
+      if (width <= 3) {
+        const auto node = [&] { return NumaMask::of(draw(0, room)); };
+        mask = node() | node() | node();
+      }
+      hints.push_back({mask, draw(0, 4) == 0});
+    }
+    std::sort(hints.begin(), hints.end(), hint_order);
+    providers[0]["r" + std::to_string(i)] = hints;
+  }
+  same_as_naive(rules, providers);
+}
+
+RC_GTEST_PROP(MergeProperty, AStricterPolicyAdmitsNoMore, ()) {
+  const int nodes = draw(1, 9);
+  NaiveRules rules = any_rules(nodes);
+  rules.options = {};
+  const auto providers = any_providers(nodes);
+  const auto admits = [&](TopologyPolicy policy) {
+    rules.policy = policy;
+    return manager_of(rules).merge(providers, {}, nullptr).admit;
+  };
+  if (admits(TopologyPolicy::kSingleNumaNode)) RC_ASSERT(admits(TopologyPolicy::kRestricted));
+  RC_ASSERT(admits(TopologyPolicy::kBestEffort));
+  RC_ASSERT(admits(TopologyPolicy::kNone));
+}
+
+// Whichever way a Go map walks: without the draft option the answer is the same.
+RC_GTEST_PROP(MergeProperty, OrderOfProvidersDoesNotMatter, ()) {
+  const int nodes = draw(1, 9);
+  NaiveRules rules = any_rules(nodes);
+  rules.options.prefer_most_allocated_numa_node = false;
+  auto providers = any_providers(nodes);
+  const TopologyManager manager = manager_of(rules);
+  const MergedHint merged = manager.merge(providers, {}, nullptr);
+  std::reverse(providers.begin(), providers.end());
+  RC_ASSERT(manager.merge(providers, {}, nullptr) == merged);
+}
+
+}  // namespace
+}  // namespace pinfold::test
