@@ -1,1 +1,214 @@
 #include "pinfold/cpu/cpu_manager.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "accumulator.hpp"
+#include "hierarchy.hpp"
+#include "options.hpp"
+
+namespace pinfold {
+namespace {
+
+tl::unexpected<Error> invalid(std::string message) {
+  return fail(ErrorCode::kInvalidArgument, std::move(message));
+}
+
+tl::unexpected<Error> corrupt(std::string message) {
+  return fail(ErrorCode::kCorrupt, std::move(message));
+}
+
+int saturated(std::int64_t value) {
+  return static_cast<int>(std::clamp<std::int64_t>(value, 0, std::numeric_limits<int>::max()));
+}
+
+/// The number of CPUs to reserve: amounts round up.
+Result<int> reserved_count(const NodeReservation& reservation) {
+  const auto amount = reservation.amounts.find("cpu");
+  if (amount == reservation.amounts.end()) {
+    return invalid("[cpumanager] unable to determine reserved CPU resources for static policy");
+  }
+  if (amount->second.is_zero()) {
+    return invalid(
+        "[cpumanager] the static policy requires systemreserved.cpu + kubereserved.cpu to be "
+        "greater than zero");
+  }
+  return saturated((amount->second.milli_value() + 999) / 1000);
+}
+
+Result<CpuSet> with_siblings(const Machine& machine, const CpuSet& cpus) {
+  CpuSet all;
+  for (const CpuId cpu : cpus) {
+    if (machine.find(cpu) == nullptr) {
+      return invalid(
+          fmt::format("[cpumanager] unable to build the reserved physical CPUs from the reserved "
+                      "set: unknown CPU ID: {}",
+                      cpu.value));
+    }
+    all |= machine.cores()[static_cast<std::size_t>(machine.place(cpu).core)].cpus;
+  }
+  return all;
+}
+
+Result<CpuSet> reserve(const cpu::TakeRules& rules, const NodeReservation& reservation) {
+  const Machine& machine = rules.hierarchy->machine();
+  const auto count = reserved_count(reservation);
+  if (!count) return fail(count.error());
+  CpuSet reserved = reservation.cpus;
+  if (reserved.empty()) {
+    // A reservation that cannot be met shows in the size.
+    if (auto taken = cpu::take(rules, machine.all_cpus(), *count, nullptr)) reserved = *taken;
+  }
+  if (static_cast<int>(reserved.size()) != *count) {
+    return invalid(
+        fmt::format("[cpumanager] unable to reserve the required amount of CPUs (size of {} did "
+                    "not equal {})",
+                    reserved.to_string(), *count));
+  }
+  return reserved;
+}
+
+}  // namespace
+
+const CpuSet* CpuState::find(const std::string& pod_uid, const std::string& container) const {
+  const auto pod = assignments.find(pod_uid);
+  if (pod == assignments.end()) return nullptr;
+  const auto assignment = pod->second.find(container);
+  return assignment == pod->second.end() ? nullptr : &assignment->second;
+}
+
+CpuManager::CpuManager() = default;
+CpuManager::CpuManager(CpuManager&&) noexcept = default;
+CpuManager& CpuManager::operator=(CpuManager&&) noexcept = default;
+CpuManager::~CpuManager() = default;
+
+Result<CpuManager> CpuManager::make(const Machine& machine, const Config& config,
+                                    const NodeReservation& reservation) {
+  CpuManager manager;
+  manager.machine_ = &machine;
+  manager.gates_ = config.gates();
+  manager.profile_ = config.profile;
+  manager.hierarchy_ = std::make_unique<const cpu::Hierarchy>(machine);
+  if (config.cpu_manager_policy == "none") {
+    if (config.cpu_manager_policy_options.empty()) return manager;
+    std::string options;
+    for (const auto& [name, value] : config.cpu_manager_policy_options) {
+      options += fmt::format("{}{}:{}", options.empty() ? "" : " ", name, value);
+    }
+    return invalid("new none policy error: None policy: received unsupported options=map[" +
+                   options + "]");
+  }
+  if (config.cpu_manager_policy != "static") {
+    return invalid(fmt::format("unknown policy: \"{}\"", config.cpu_manager_policy));
+  }
+  if (auto count = reserved_count(reservation); !count) return fail(count.error());
+
+  const auto wrap = [](Error error) {
+    return fail(std::move(error).wrap("new static policy error"));
+  };
+  auto options = cpu::parse_options(machine, config);
+  if (!options) return wrap(std::move(options).error());
+  manager.is_static_ = true;
+  manager.options_ = *options;
+  auto reserved = reserve(manager.rules(), reservation);
+  if (!reserved) return wrap(std::move(reserved).error());
+  manager.reserved_ = std::move(*reserved);
+  auto cores = with_siblings(machine, manager.reserved_);
+  if (!cores) return wrap(std::move(cores).error());
+  manager.reserved_cores_ = std::move(*cores);
+  // Wider masks never pass that policy; up to 16 nodes they are part of what is observed.
+  if (config.topology_manager_policy == "single-numa-node" &&
+      machine.numa_with_cpus() > kMaxNodesForEveryMask) {
+    manager.widest_hint_ = 1;
+  }
+  return manager;
+}
+
+cpu::TakeRules CpuManager::rules() const {
+  cpu::TakeRules rules;
+  rules.hierarchy = hierarchy_.get();
+  rules.profile = profile_;
+  rules.across_numa = options_.distribute_cpus_across_numa;
+  rules.numa_group_size = options_.full_pcpus_only ? machine_->cpus_per_core() : 1;
+  rules.across_cores = options_.distribute_cpus_across_cores;
+  rules.by_uncore_cache = options_.prefer_align_cpus_by_uncorecache;
+  return rules;
+}
+
+Result<void> CpuManager::start(CpuState& state) const {
+  state.reusable_pod.clear();
+  state.reusable.clear();
+  if (!is_static_) return {};
+  const bool strict = options_.strict_cpu_reservation;
+  const CpuSet usable = strict ? allocatable() : machine_->all_cpus();
+  if (state.default_set.empty()) {
+    if (state.assignments.empty()) {
+      state.default_set = usable;
+      return {};
+    }
+    // DEVIATION: without CPUs that are reserved inside the default set, exclusive containers may
+    // use it up. The kubelet then refuses its next start; fixed goes on if all CPUs are known.
+    if (profile_ == Profile::kKubelet136 || !strict) {
+      return corrupt("default cpuset cannot be empty");
+    }
+  }
+  if (strict && state.default_set.intersects(reserved_)) {
+    return corrupt(
+        fmt::format("some of strictly reserved cpus: \"{}\" are present in defaultCpuSet: \"{}\"",
+                    (reserved_ & state.default_set).to_string(), state.default_set.to_string()));
+  }
+  if (!strict && !state.default_set.contains_all(reserved_)) {
+    return corrupt(fmt::format("not all reserved cpus: \"{}\" are present in defaultCpuSet: \"{}\"",
+                               reserved_.to_string(), state.default_set.to_string()));
+  }
+  CpuSet known = state.default_set;
+  for (const auto& [uid, containers] : state.assignments) {
+    for (const auto& [name, cpus] : containers) {
+      if (cpus.intersects(state.default_set)) {
+        return corrupt(
+            fmt::format("pod: {}, container: {} cpuset: \"{}\" overlaps with default cpuset \"{}\"",
+                        uid, name, cpus.to_string(), state.default_set.to_string()));
+      }
+      known |= cpus;
+    }
+  }
+  if (gates_.pod_level_resource_managers) {
+    for (const auto& [uid, cpus] : state.pods) known |= cpus;
+  }
+  if (known != usable) {
+    return corrupt(
+        fmt::format("current set of available CPUs \"{}\" doesn't match with CPUs in state \"{}\"",
+                    usable.to_string(), known.to_string()));
+  }
+  return {};
+}
+
+CpuSet CpuManager::available(const CpuState& state) const {
+  // DEVIATION: with full-pcpus-only the kubelet counts siblings of reserved CPUs as taken, yet may
+  // still take them, one by one, when a NUMA affinity leaves it nothing else; fixed never does.
+  const bool whole_cores = options_.full_pcpus_only && profile_ == Profile::kFixed;
+  return state.default_set - (whole_cores ? reserved_cores_ : reserved_);
+}
+
+bool CpuManager::manages(const PodSpec& pod) const {
+  return (gates_.pod_level_resource_managers && gates_.pod_level_resources) ||
+         !pod.has_pod_level_resources();
+}
+
+std::vector<int> CpuManager::allocation_scores(const CpuState& state) const {
+  CpuSet assigned;
+  for (const auto& [uid, containers] : state.assignments) {
+    for (const auto& [name, cpus] : containers) assigned |= cpus;
+  }
+  for (const auto& [uid, cpus] : state.pods) assigned |= cpus;
+  std::vector<int> scores;
+  for (const Machine::Group& node : machine_->numa_groups()) {
+    const std::size_t all = node.cpus.size() - reserved_.count_common(node.cpus);
+    scores.push_back(all == 0 ? 0 : static_cast<int>(assigned.count_common(node.cpus) * 100 / all));
+  }
+  return scores;
+}
+
+}  // namespace pinfold

@@ -1,1 +1,304 @@
 #include "pinfold/device/device_manager.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+#include "pinfold/types/go_text.hpp"
+
+namespace pinfold {
+namespace {
+
+using Ids = std::vector<std::string>;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Cuts the digits at the front off `text`, without leading zeros.
+std::string_view cut_number(std::string_view& text) {
+  std::size_t length = 0;
+  while (length < text.size() && is_digit(text[length])) ++length;
+  std::string_view digits = text.substr(0, length);
+  text.remove_prefix(length);
+  digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
+  return digits;
+}
+
+/// Numbers within the names compare as numbers: "gpu-2" before "gpu-10".
+bool goes_before(std::string_view a, std::string_view b) {
+  const std::string_view whole_a = a;
+  const std::string_view whole_b = b;
+  while (!a.empty() && !b.empty()) {
+    if (is_digit(a.front()) && is_digit(b.front())) {
+      const std::string_view x = cut_number(a);
+      const std::string_view y = cut_number(b);
+      if (x.size() != y.size()) return x.size() < y.size();
+      if (x != y) return x < y;
+    } else if (a.front() != b.front()) {
+      return a.front() < b.front();
+    } else {
+      a.remove_prefix(1);
+      b.remove_prefix(1);
+    }
+  }
+  if (a.empty() != b.empty()) return a.empty();
+  return whole_a < whole_b;  // "gpu-2" and "gpu-02"
+}
+
+bool contains(const Ids& ids, const std::string& id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+/// What the pod's containers hold of a resource.
+Ids held_by_pod(const DeviceState& state, const std::string& pod_uid, const std::string& resource) {
+  Ids ids;
+  const auto pod = state.assignments.find(pod_uid);
+  if (pod == state.assignments.end()) return ids;
+  std::set<std::string> seen;  // a device may pass from an init container to a later one
+  for (const auto& [container, resources] : pod->second) {
+    const auto held = resources.find(resource);
+    if (held == resources.end()) continue;
+    for (const std::string& id : held->second) {
+      if (seen.insert(id).second) ids.push_back(id);
+    }
+  }
+  return ids;
+}
+
+Ids in_use(const DeviceState& state, const std::string& resource) {
+  Ids ids;
+  for (const auto& [pod_uid, containers] : state.assignments) {
+    const Ids of_pod = held_by_pod(state, pod_uid, resource);
+    ids.insert(ids.end(), of_pod.begin(), of_pod.end());
+  }
+  return ids;
+}
+
+Ids held_by(const DeviceState& state, const std::string& pod_uid, const std::string& container,
+            const std::string& resource) {
+  const auto pod = state.assignments.find(pod_uid);
+  if (pod == state.assignments.end()) return {};
+  const auto of_container = pod->second.find(container);
+  if (of_container == pod->second.end()) return {};
+  const auto held = of_container->second.find(resource);
+  return held == of_container->second.end() ? Ids{} : held->second;
+}
+
+Ids reusable_by(const DeviceState& state, const std::string& pod_uid, const std::string& resource) {
+  const auto pod = state.reusable.find(pod_uid);
+  if (pod == state.reusable.end()) return {};
+  const auto ids = pod->second.find(resource);
+  return ids == pod->second.end() ? Ids{} : ids->second;
+}
+
+/// After a container got its devices: a standard init container leaves them to later ones, any
+/// other keeps them.
+void note_reuse(DeviceState& state, const PodSpec& pod, const Container& container) {
+  const auto of_pod = state.assignments.find(pod.uid);
+  if (of_pod == state.assignments.end()) return;
+  const auto held = of_pod->second.find(container.name);
+  if (held == of_pod->second.end()) return;
+  auto& left = state.reusable[pod.uid];
+  for (const auto& [resource, ids] : held->second) {
+    Ids& of_resource = left[resource];
+    for (const std::string& id : ids) {
+      std::erase(of_resource, id);
+      if (container.kind == ContainerKind::kInit) of_resource.push_back(id);
+    }
+    std::sort(of_resource.begin(), of_resource.end(), goes_before);
+  }
+}
+
+/// Limits, for extended resources are never overcommitted: what the containers need at one time.
+std::map<std::string, std::int64_t> pod_limits(const PodSpec& pod) {
+  std::map<std::string, std::int64_t> total;
+  std::map<std::string, std::int64_t> sidecars;
+  std::map<std::string, std::int64_t> init_peak;
+  for (const Container& container : pod.containers) {
+    for (const auto& [name, amount] : container.resources.limits) {
+      if (container.kind == ContainerKind::kInit) {
+        init_peak[name] = std::max(init_peak[name], sidecars[name] + amount.value());
+        continue;
+      }
+      total[name] += amount.value();
+      if (container.kind == ContainerKind::kSidecar) sidecars[name] += amount.value();
+    }
+  }
+  for (const auto& [name, amount] : init_peak) total[name] = std::max(total[name], amount);
+  return total;
+}
+
+}  // namespace
+
+DeviceManager::DeviceManager(const Machine& machine) : machine_(&machine) {
+  for (const Device& device : machine.devices()) {
+    NumaMask nodes;
+    for (const NumaId id : device.numa_nodes) {
+      if (const auto position = machine.numa_position(id)) {
+        nodes = nodes | NumaMask::of(*position);
+      }
+    }
+    resources_[device.resource].push_back({device.id, nodes});
+  }
+  for (auto& [resource, inventory] : resources_) {
+    std::sort(inventory.begin(), inventory.end(),
+              [](const Known& a, const Known& b) { return goes_before(a.id, b.id); });
+  }
+}
+
+HintList DeviceManager::hints(const Inventory& inventory, const Ids& in_use_ids, const Ids& held,
+                              const Ids& reusable, std::int64_t wanted) const {
+  // Devices of the same nodes count together: a mask costs one step for each such group.
+  struct Group {
+    std::int64_t all = 0;
+    std::int64_t usable = 0;
+    bool must_touch = false;  ///< a device to reuse is here, so the mask has to touch it
+  };
+  std::map<NumaMask, Group> by_nodes;
+  std::int64_t usable = 0;
+  for (const Known& device : inventory) {
+    const bool reuse = held.empty() && contains(reusable, device.id);
+    const bool mine =
+        held.empty() ? reuse || !contains(in_use_ids, device.id) : contains(held, device.id);
+    if (mine) ++usable;
+    if (device.nodes.empty()) continue;
+    Group& group = by_nodes[device.nodes];
+    ++group.all;
+    if (mine) ++group.usable;
+    if (reuse) group.must_touch = true;
+  }
+  if (by_nodes.empty()) return std::nullopt;
+  std::vector<TopologyHint> found;
+  const bool changed = !held.empty() && static_cast<std::int64_t>(held.size()) != wanted;
+  if (changed || usable < wanted) return found;
+
+  const std::vector<std::pair<NumaMask, Group>> groups(by_nodes.begin(), by_nodes.end());
+  int preferred_width = machine_->numa_count();
+  for_each_hint_mask(machine_->numa_count(), [&](NumaMask mask) {
+    std::int64_t all = 0;
+    std::int64_t here = 0;
+    bool touches_reusable = true;
+    for (const auto& [nodes, group] : groups) {
+      if (!(nodes & mask).empty()) {
+        all += group.all;
+        here += group.usable;
+      } else if (group.must_touch) {
+        touches_reusable = false;
+      }
+    }
+    if (all >= wanted) preferred_width = std::min(preferred_width, mask.count());
+    if (touches_reusable && here >= wanted) found.push_back({mask, false});
+  });
+  for (TopologyHint& hint : found) hint.preferred = hint.numa->count() == preferred_width;
+  return found;
+}
+
+ResourceHints DeviceManager::container_hints(const DeviceState& state, const PodSpec& pod,
+                                             const Container& container) const {
+  ResourceHints offered;
+  for (const auto& [resource, amount] : container.resources.limits) {
+    const auto inventory = resources_.find(resource);
+    if (inventory == resources_.end()) continue;
+    offered[resource] = hints(inventory->second, in_use(state, resource),
+                              held_by(state, pod.uid, container.name, resource),
+                              reusable_by(state, pod.uid, resource), amount.value());
+  }
+  return offered;
+}
+
+ResourceHints DeviceManager::pod_hints(const DeviceState& state, const PodSpec& pod) const {
+  ResourceHints offered;
+  for (const auto& [resource, wanted] : pod_limits(pod)) {
+    const auto inventory = resources_.find(resource);
+    if (inventory == resources_.end()) continue;
+    offered[resource] = hints(inventory->second, in_use(state, resource),
+                              held_by_pod(state, pod.uid, resource), {}, wanted);
+  }
+  return offered;
+}
+
+tl::expected<DeviceManager::Ids, std::string> DeviceManager::take(
+    const std::string& resource, const Inventory& inventory, const Ids& in_use_ids,
+    const Ids& reusable, std::int64_t wanted, const TopologyHint& affinity) const {
+  Ids taken;
+  std::int64_t missing = wanted;
+  for (const std::string& id : reusable) {
+    if (missing == 0) break;
+    taken.push_back(id);
+    --missing;
+  }
+  // Three classes, each in the order of the inventory: within the affinity, elsewhere, nowhere.
+  std::array<Ids, 3> free;
+  std::int64_t available = 0;
+  for (const Known& device : inventory) {
+    if (contains(in_use_ids, device.id)) continue;
+    ++available;
+    const bool aligned = affinity.numa && !(device.nodes & *affinity.numa).empty();
+    const bool nowhere = affinity.numa && device.nodes.empty();
+    free[aligned ? 0 : nowhere ? 2 : 1].push_back(device.id);
+  }
+  if (missing > 0 && available < missing) {
+    return tl::unexpected(
+        fmt::format("requested number of devices unavailable for {}. Requested: {}, Available: {}",
+                    resource, missing, available));
+  }
+  for (const Ids& ids : free) {
+    for (const std::string& id : ids) {
+      if (missing == 0) break;
+      taken.push_back(id);
+      --missing;
+    }
+  }
+  std::sort(taken.begin(), taken.end(), goes_before);
+  return taken;
+}
+
+Admission DeviceManager::allocate(DeviceState& state, const PodSpec& pod,
+                                  const Container& container, const TopologyHint& affinity,
+                                  Trace* trace) const {
+  std::erase_if(state.reusable, [&](const auto& entry) { return entry.first != pod.uid; });
+  for (const auto& [resource, amount] : container.resources.limits) {
+    const auto inventory = resources_.find(resource);
+    const std::int64_t wanted = amount.value();
+    if (inventory == resources_.end()) continue;
+    const Ids held = held_by(state, pod.uid, container.name, resource);
+    if (!held.empty() && static_cast<std::int64_t>(held.size()) != wanted) {
+      return tl::unexpected(Rejection::unexpected(fmt::format(
+          "pod {} container {} changed request for resource {} from {} to {}", go::quote(pod.uid),
+          go::quote(container.name), go::quote(resource), held.size(), wanted)));
+    }
+    if (!held.empty() || wanted == 0) continue;
+    auto taken = take(resource, inventory->second, in_use(state, resource),
+                      reusable_by(state, pod.uid, resource), wanted, affinity);
+    if (!taken) {
+      if (trace != nullptr) trace->add("devices", container.name, taken.error());
+      return tl::unexpected(Rejection::unexpected(taken.error()));
+    }
+    if (trace != nullptr) {
+      trace->add(
+          "devices", container.name,
+          fmt::format("takes {} of {}: lowest ids first {}", fmt::join(*taken, ", "), resource,
+                      affinity.numa ? "within NUMA nodes " + machine_->numa_list(*affinity.numa) +
+                                          ", then elsewhere"
+                                    : "on any NUMA node"));
+    }
+    state.assignments[pod.uid][container.name][resource] = *std::move(taken);
+  }
+  note_reuse(state, pod, container);
+  return {};
+}
+
+void DeviceManager::remove_container(DeviceState& state, const std::string& pod_uid,
+                                     const std::string& container) const {
+  const auto pod = state.assignments.find(pod_uid);
+  if (pod == state.assignments.end()) return;
+  pod->second.erase(container);
+  if (!pod->second.empty()) return;
+  state.assignments.erase(pod);
+  state.reusable.erase(pod_uid);
+}
+
+}  // namespace pinfold

@@ -1,1 +1,285 @@
 #include "pinfold/memory/memory_manager.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hint_search.hpp"
+#include "machine_state.hpp"
+#include "pinfold/types/go_text.hpp"
+#include "requests.hpp"
+
+namespace pinfold {
+
+using memory_detail::container_requests;
+using memory_detail::describe;
+using memory_detail::HintSearch;
+using memory_detail::is_managed;
+using memory_detail::mask_of;
+
+namespace {
+
+constexpr std::string_view kSource = "memory";
+
+std::uint64_t reusable_bytes(const MemoryState& state, const std::string& pod_uid, NumaMask nodes,
+                             const std::string& type) {
+  const auto of_pod = state.reusable.find(pod_uid);
+  if (of_pod == state.reusable.end()) return 0;
+  const auto of_nodes = of_pod->second.find(nodes);
+  if (of_nodes == of_pod->second.end()) return 0;
+  const auto left = of_nodes->second.find(type);
+  return left == of_nodes->second.end() ? 0 : left->second;
+}
+
+/// DEVIATION (profile fixed): an init container without an entry has finished if a later container
+/// of its pod has one, so a pod that is admitted again after a restart takes nothing for it. The
+/// kubelet takes its memory a second time and gives it back only with the pod.
+bool has_finished(const MemoryState& state, const PodSpec& pod, const Container& container) {
+  if (container.kind != ContainerKind::kInit) return false;
+  bool is_later = false;
+  for (const Container& other : pod.containers) {
+    if (is_later && state.find(pod.uid, other.name) != nullptr) return true;
+    if (other.name == container.name) is_later = true;
+  }
+  return false;
+}
+
+/// Sizes of init containers go down by what the container takes over from them, so that the sizes
+/// of a pod's containers add up to what the pod really holds.
+void shrink_init_blocks(MemoryState& state, const PodSpec& pod, const Container& container,
+                        const std::vector<MemoryBlock>& blocks) {
+  auto& of_pod = state.assignments[pod.uid];
+  for (const MemoryBlock& block : blocks) {
+    std::uint64_t rest = block.size;
+    for (const Container& earlier : pod.containers) {
+      if (earlier.kind == ContainerKind::kApp || earlier.name == container.name) break;
+      if (earlier.kind == ContainerKind::kSidecar) continue;
+      const auto found = of_pod.find(earlier.name);
+      if (found == of_pod.end()) continue;
+      for (MemoryBlock& init_block : found->second) {
+        if (init_block.type != block.type || init_block.numa_affinity != block.numa_affinity) {
+          continue;
+        }
+        const std::uint64_t part = std::min(rest, init_block.size);
+        init_block.size -= part;
+        rest -= part;
+      }
+    }
+  }
+}
+
+/// DEVIATION (profile fixed): more reserved than there is would wrap around to an endless amount.
+Result<void> check_capacity(const Machine& machine, const memory_detail::SystemReserved& reserved) {
+  for (const auto& [id, node] : memory_detail::initial_state(machine, reserved)) {
+    for (const auto& [name, table] : node.tables) {
+      if (table.allocatable <= table.total) continue;
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("reservedMemory: {} bytes of '{}' on NUMA node {}: expected at most "
+                              "what the node has ({} bytes, huge pages not counted)",
+                              table.system_reserved, name, id, table.total));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+const std::vector<MemoryBlock>* MemoryState::find(const std::string& pod_uid,
+                                                  const std::string& container) const {
+  const auto pod = assignments.find(pod_uid);
+  if (pod == assignments.end()) return nullptr;
+  const auto found = pod->second.find(container);
+  return found == pod->second.end() ? nullptr : &found->second;
+}
+
+Result<MemoryManager> MemoryManager::make(const Machine& machine, const Config& config,
+                                          const NodeReservation& reservation) {
+  MemoryManager manager;
+  manager.machine_ = &machine;
+  manager.gates_ = config.gates();
+  manager.profile_ = config.profile;
+  const std::string& policy = config.memory_manager_policy;
+  if (policy == "None") return manager;
+  if (policy == "BestEffort") {
+    return fail(ErrorCode::kInvalidArgument,
+                "policy \"BestEffort\" is not available for platform \"linux\"");
+  }
+  if (policy != "Static") {
+    return fail(ErrorCode::kInvalidArgument, "unknown policy: \"" + policy + "\"");
+  }
+  auto reserved = memory_detail::system_reserved(machine, config, reservation);
+  if (!reserved) return fail(std::move(reserved).error());
+  if (manager.fixed()) {
+    if (auto checked = check_capacity(machine, *reserved); !checked) {
+      return fail(std::move(checked).error());
+    }
+  }
+  manager.is_static_ = true;
+  manager.system_reserved_ = *std::move(reserved);
+  return manager;
+}
+
+Result<void> MemoryManager::start(MemoryState& state) const {
+  state.reusable.clear();
+  if (!is_static_) return {};
+  auto fresh = memory_detail::initial_state(*machine_, system_reserved_);
+  if (state.machine_state.empty()) {
+    if (!state.assignments.empty()) {
+      return fail(ErrorCode::kCorrupt,
+                  "[memorymanager] machine state can not be empty when it has memory assignments");
+    }
+    state.machine_state = std::move(fresh);
+    return {};
+  }
+  return memory_detail::check_restored(state, std::move(fresh), gates_.pod_level_resource_managers);
+}
+
+ResourceHints MemoryManager::search_hints(const MemoryState& state, const std::string& pod_uid,
+                                          const Requests& requests) const {
+  const auto reusable = state.reusable.find(pod_uid);
+  const HintSearch search(*machine_, state, requests,
+                          reusable == state.reusable.end() ? nullptr : &reusable->second);
+  const std::vector<TopologyHint> hints = search.all();
+  ResourceHints by_resource;
+  // As the kubelet's: with no hint at all there is no entry, which means "no preference", and the
+  // pod fails when its memory is to be taken.
+  if (hints.empty()) return by_resource;
+  for (const auto& [name, bytes] : requests) by_resource[name] = hints;
+  return by_resource;
+}
+
+ResourceHints MemoryManager::regenerate_hints(const std::vector<MemoryBlock>& blocks,
+                                              const Requests& requests) const {
+  ResourceHints hints;
+  if (blocks.size() != requests.size()) return hints;
+  for (const MemoryBlock& block : blocks) {
+    const auto request = requests.find(block.type);
+    if (request == requests.end() || request->second != block.size) return {};
+    hints[block.type] = std::vector<TopologyHint>{{mask_of(*machine_, block.numa_affinity), true}};
+  }
+  return hints;
+}
+
+ResourceHints MemoryManager::container_hints(const MemoryState& state, const PodSpec& pod,
+                                             const Container& container) const {
+  if (!is_static_ || !is_managed(gates_, pod)) return {};
+  const auto requests = container_requests(gates_, pod, container);
+  if (!requests) return {};
+  if (const auto* blocks = state.find(pod.uid, container.name)) {
+    return regenerate_hints(*blocks, *requests);
+  }
+  if (fixed() && has_finished(state, pod, container)) return {};
+  return search_hints(state, pod.uid, *requests);
+}
+
+tl::expected<NumaMask, std::string> MemoryManager::choose_nodes(const MemoryState& state,
+                                                                const std::string& pod_uid,
+                                                                const Requests& requests,
+                                                                const TopologyHint& affinity,
+                                                                TraceFact* why) const {
+  const auto reusable = state.reusable.find(pod_uid);
+  const HintSearch search(*machine_, state, requests,
+                          reusable == state.reusable.end() ? nullptr : &reusable->second);
+  const auto explain = [&](const char* reason) {
+    if (why != nullptr) why->text = reason;
+  };
+  explain("the affinity of the topology manager holds it");
+  TopologyHint best = affinity;
+  if (!best.numa) {
+    const auto found = search.narrowest(NumaMask());
+    if (!found) {
+      return tl::unexpected<std::string>(
+          "[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough "
+          "memory is available");
+    }
+    if (!found->preferred && best.preferred) {
+      return tl::unexpected<std::string>(
+          "[memorymanager] failed to find the default preferred hint");
+    }
+    best = *found;
+    explain("the topology manager leaves it open, and no fewer or lower nodes hold it");
+  }
+  // DEVIATION (profile fixed): one node of a group is extended like an affinity that is too small.
+  // The kubelet takes memory from the single node and overwrites the group.
+  if (!search.has_free(*best.numa) || (fixed() && search.is_grouped_node(*best.numa))) {
+    const auto found = search.narrowest(*best.numa);
+    if (!found) {
+      return tl::unexpected<std::string>(
+          "[memorymanager] failed to find NUMA nodes to extend the current topology hint");
+    }
+    if (!found->preferred && best.preferred) {
+      return tl::unexpected<std::string>(
+          "[memorymanager] failed to find the extended preferred hint");
+    }
+    if (found->numa != best.numa) explain("the affinity does not hold it and was extended");
+    best = *found;
+  }
+  if (search.violates_groups(*best.numa)) {
+    return tl::unexpected<std::string>(
+        "[memorymanager] preferred hint violates NUMA node allocation");
+  }
+  return *best.numa;
+}
+
+void MemoryManager::note_reuse(MemoryState& state, const PodSpec& pod, const Container& container,
+                               const std::vector<MemoryBlock>& blocks) const {
+  std::erase_if(state.reusable, [&](const auto& entry) { return entry.first != pod.uid; });
+  if (container.kind == ContainerKind::kInit) {
+    auto& of_pod = state.reusable[pod.uid];
+    for (const MemoryBlock& block : blocks) {
+      std::uint64_t& left = of_pod[mask_of(*machine_, block.numa_affinity)][block.type];
+      left = std::max(left, block.size);
+    }
+    return;
+  }
+  const auto of_pod = state.reusable.find(pod.uid);
+  if (of_pod == state.reusable.end()) return;
+  for (const MemoryBlock& block : blocks) {
+    const auto of_mask = of_pod->second.find(mask_of(*machine_, block.numa_affinity));
+    if (of_mask == of_pod->second.end()) continue;
+    const auto left = of_mask->second.find(block.type);
+    if (left != of_mask->second.end()) left->second -= std::min(left->second, block.size);
+  }
+}
+
+Admission MemoryManager::allocate(MemoryState& state, const PodSpec& pod,
+                                  const Container& container, const TopologyHint& affinity,
+                                  Trace* trace) const {
+  if (!is_static_ || !is_managed(gates_, pod)) return {};
+  if (const auto* blocks = state.find(pod.uid, container.name)) {
+    note_reuse(state, pod, container, *blocks);
+    return {};
+  }
+  if (fixed() && has_finished(state, pod, container)) return {};
+  const auto requests = container_requests(gates_, pod, container);
+  if (!requests) return tl::unexpected(Rejection::unexpected(memory_detail::kNotWholeBytes));
+  // DEVIATION (profile fixed): a shared container of a pod with pod-level resources asks for
+  // nothing and takes nothing. The kubelet fails to find nodes for its empty request.
+  if (fixed() && requests->empty()) return {};
+  TraceFact why;
+  const auto nodes = choose_nodes(state, pod.uid, *requests, affinity, trace ? &why : nullptr);
+  if (!nodes) {
+    if (trace != nullptr) {
+      trace->add(kSource, container.name, "no NUMA nodes for " + describe(*requests));
+    }
+    return tl::unexpected(Rejection::unexpected(nodes.error()));
+  }
+  const std::vector<std::int32_t> ids = machine_->numa_ids(*nodes);
+  std::vector<MemoryBlock> blocks;
+  for (const auto& [type, bytes] : *requests) {
+    blocks.push_back({.numa_affinity = ids, .type = type, .size = bytes});
+    const std::uint64_t reused = std::min(bytes, reusable_bytes(state, pod.uid, *nodes, type));
+    memory_detail::take(state.machine_state, ids, type, bytes - reused);
+  }
+  note_reuse(state, pod, container, blocks);
+  state.assignments[pod.uid][container.name] = blocks;
+  shrink_init_blocks(state, pod, container, blocks);
+  if (trace != nullptr) {
+    trace->add(kSource, container.name,
+               fmt::format("takes {} from NUMA nodes {}: {}", describe(*requests),
+                           machine_->numa_list(*nodes), why.text));
+  }
+  return {};
+}
+
+}  // namespace pinfold

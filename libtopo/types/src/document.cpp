@@ -9,6 +9,7 @@
 
 #include "document_builder.hpp"
 #include "field.hpp"
+#include "utf8.hpp"
 #include "yaml.hpp"
 
 namespace pinfold {
@@ -24,25 +25,6 @@ tl::unexpected<Error> fail_at(std::string_view text, std::size_t offset, std::st
   const auto column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("line {}, column {}: {}", line, column, printable(problem)));
-}
-
-/// The length of the UTF-8 character that `text` begins with; 0 if it is none.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) -> unsigned {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  unsigned point = first & (0x7fU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80) return 0;
-    point = point << 6U | (byte(i) & 0x3fU);
-  }
-  constexpr unsigned kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool surrogate = point >= 0xd800 && point <= 0xdfff;
-  const bool valid = first >= 0xc2 && point >= kLeast[length] && point <= 0x10ffff && !surrogate;
-  return valid ? length : 0;
 }
 
 /// Where `text` stops being what a text file may hold: UTF-8 without NUL.

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+
+#include "utf8.hpp"
 
 namespace pinfold::go {
 namespace {
@@ -47,32 +50,20 @@ Result<bool> parse_bool(std::string_view text) {
 }
 
 std::string quote(std::string_view text) {
+  constexpr std::string_view kEscaped = "\a\b\f\n\r\t\v\"\\";
+  constexpr std::string_view kLetters = "abfnrtv\"\\";
   std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      default:
-        if (byte < 0x20 || byte == 0x7f) {
-          out += fmt::format("\\x{:02x}", byte);
-        } else {
-          out += c;
-        }
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const auto byte = static_cast<unsigned char>(text[0]);
+    if (const auto known = kEscaped.find(text[0]); known != std::string_view::npos) {
+      out += {'\\', kLetters[known]};
+    } else if (byte < 0x20 || byte == 0x7f || length == 0) {
+      out += fmt::format("\\x{:02x}", byte);
+    } else {
+      out += text.substr(0, length);
     }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   return out + '"';
 }

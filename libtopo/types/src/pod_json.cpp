@@ -30,13 +30,13 @@ bool is_dns_label(std::string_view text) {
 
 /// "name" or "prefix/name". A huge page size becomes a part of a file name: it must be a size.
 bool is_resource_name(std::string_view text) {
-  const auto slash = text.find('/');
-  if (slash != std::string_view::npos) {
-    return is_safe_name(text.substr(0, slash)) && is_safe_name(text.substr(slash + 1));
+  if (text.starts_with(kHugePages)) {
+    const auto size = Quantity::parse(text.substr(kHugePages.size()));
+    return size && size->sign() > 0 && size->is_whole() && is_safe_name(text);
   }
-  if (!text.starts_with(kHugePages)) return is_safe_name(text);
-  const auto size = Quantity::parse(text.substr(kHugePages.size()));
-  return size && size->sign() > 0 && size->is_whole() && is_safe_name(text);
+  const auto slash = text.find('/');
+  if (slash == std::string_view::npos) return is_safe_name(text);
+  return is_safe_name(text.substr(0, slash)) && is_safe_name(text.substr(slash + 1));
 }
 
 std::string_view trim(std::string_view text) {

@@ -21,7 +21,7 @@ using nlohmann::json;
 
 constexpr std::string_view kDigits = "0123456789";
 /// What anchors and aliases may copy within one stream.
-constexpr std::size_t kMaxCopied = 16U << 20U;
+constexpr std::size_t kMaxCopied = 1U << 20U;
 constexpr std::size_t kNodeCost = 16;
 constexpr const char* kKeyRule = "expected a key that is a plain or quoted text";
 
@@ -163,7 +163,7 @@ class Reader final : public YAML::EventHandler {
     check(mark, state_.size() + extent.depth <= DocumentBuilder::kMaxDepth ||
                     builder_.refuse(DocumentBuilder::kTooDeep));
     copied_ += extent.size;
-    if (copied_ > kMaxCopied) throw Refusal{mark, "anchors and aliases repeat more than 16 MiB"};
+    if (copied_ > kMaxCopied) throw Refusal{mark, "anchors and aliases repeat more than 1 MiB"};
   }
   void open(const YAML::Mark& mark, json container, YAML::anchor_t anchor, State state) {
     if (expects_key()) throw Refusal{mark, kKeyRule};
@@ -211,7 +211,8 @@ tl::unexpected<Error> fail_at(const YAML::Mark& mark, const std::string& problem
 Result<std::vector<json>> parse_yaml(std::string_view text) {
   std::vector<json> documents;
   try {
-    std::istringstream stream{std::string(text)};
+    // Without a newline at the end, yaml-cpp says that an error there is in line 1.
+    std::istringstream stream{std::string(text) + '\n'};
     YAML::Parser parser(stream);
     Reader reader;
     while (parser.HandleNextDocument(reader)) {

@@ -32,7 +32,8 @@ TEST(CpuSetParse, RejectsWithGoText) {
       {"0,", "strconv.Atoi: parsing \"\": invalid syntax"},
       {" 1", "strconv.Atoi: parsing \" 1\": invalid syntax"},
       {"1 2", "strconv.Atoi: parsing \"1 2\": invalid syntax"},
-      {"99999999999999999999", "strconv.Atoi: parsing \"99999999999999999999\": value out of range"},
+      {"99999999999999999999",
+       "strconv.Atoi: parsing \"99999999999999999999\": value out of range"},
       {"65536", "cpu id 65536 is out of range, expected 0 to 65535"},
   };
   for (const auto& c : cases) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,11 @@
 
 namespace pinfold {
 
+namespace cpu {
+class Hierarchy;
+struct TakeRules;
+}  // namespace cpu
+
 /// What the CPU manager remembers. The first three members are what cpu_manager_state holds.
 struct CpuState {
   CpuSet default_set;
@@ -30,6 +36,7 @@ struct CpuState {
   std::string reusable_pod;
   CpuSet reusable;
 
+  /// The assignment of a container, or nullptr.
   [[nodiscard]] const CpuSet* find(const std::string& pod_uid, const std::string& container) const;
 
   friend bool operator==(const CpuState&, const CpuState&) = default;
@@ -51,6 +58,10 @@ struct CpuPolicyOptions {
 /// Borrows the machine, which must outlive it.
 class CpuManager {
  public:
+  CpuManager(CpuManager&&) noexcept;
+  CpuManager& operator=(CpuManager&&) noexcept;
+  ~CpuManager();
+
   /// Checks policy and options, and works out the reserved CPUs.
   /// Errors: kInvalidArgument with the kubelet's text for stage `cpumanager` ("new static policy
   /// error: ...", "[cpumanager] unable to determine reserved CPU resources for static policy").
@@ -91,7 +102,28 @@ class CpuManager {
   [[nodiscard]] std::vector<int> allocation_scores(const CpuState& state) const;
 
  private:
-  CpuManager() = default;
+  CpuManager();
+
+  /// What `request` CPUs may be taken from, and how much of that.
+  struct Request {
+    const std::string& object;  ///< "pod" or the container's name, for the trace
+    int count = 0;
+    std::optional<NumaMask> affinity;
+    CpuSet reusable;
+  };
+
+  [[nodiscard]] cpu::TakeRules rules() const;
+  [[nodiscard]] CpuSet available(const CpuState& state) const;
+  [[nodiscard]] bool manages(const PodSpec& pod) const;
+  [[nodiscard]] int pod_guaranteed_cpus(const PodSpec& pod) const;
+  [[nodiscard]] Admission check_shared_pool(const PodSpec& pod) const;
+  [[nodiscard]] Admission check_smt_alignment(const CpuState& state, int count) const;
+  [[nodiscard]] CpuSet aligned(const CpuSet& cpus, NumaMask affinity) const;
+  [[nodiscard]] tl::expected<CpuSet, Rejection> take_out(CpuState& state, const Request& request,
+                                                         Trace* trace) const;
+  [[nodiscard]] Admission partition(CpuState& state, const PodSpec& pod, const CpuSet& pool,
+                                    Trace* trace) const;
+  [[nodiscard]] ResourceHints hints(const CpuSet& free, const CpuSet& reusable, int count) const;
 
   const Machine* machine_ = nullptr;
   FeatureGates gates_;
@@ -100,6 +132,8 @@ class CpuManager {
   CpuPolicyOptions options_;
   CpuSet reserved_;
   CpuSet reserved_cores_;  ///< reserved_ and all their SMT siblings
+  int widest_hint_ = NumaMask::kMaxNodes;
+  std::unique_ptr<const cpu::Hierarchy> hierarchy_;
 };
 
 }  // namespace pinfold

@@ -52,9 +52,10 @@ struct MemoryState {
   std::map<std::string, std::map<std::string, std::vector<MemoryBlock>>> assignments;
   /// Pod UID to the blocks of a pod with pod-level resources (pod scope).
   std::map<std::string, std::vector<MemoryBlock>> pods;
-  /// Size that init containers of a pod leave to later ones; forgotten by a restart.
-  /// Pod UID to resource name to bytes.
-  std::map<std::string, std::map<std::string, std::uint64_t>> reusable;
+  /// What standard init containers of a pod leave to later ones that get the same nodes; of the
+  /// pod served last only, and forgotten by a restart.
+  /// Pod UID to nodes (by position) to resource name to bytes.
+  std::map<std::string, std::map<NumaMask, std::map<std::string, std::uint64_t>>> reusable;
 
   [[nodiscard]] const std::vector<MemoryBlock>* find(const std::string& pod_uid,
                                                      const std::string& container) const;
@@ -77,8 +78,11 @@ class MemoryManager {
   /// Errors: kCorrupt with the kubelet's text.
   [[nodiscard]] Result<void> start(MemoryState& state) const;
 
+  /// One list for all memory resources of the container: a mask counts only if each of them fits.
+  /// On machines of more than 16 NUMA nodes not every mask is tried, see for_each_hint_mask.
   [[nodiscard]] ResourceHints container_hints(const MemoryState& state, const PodSpec& pod,
                                               const Container& container) const;
+  /// The same for what the pod's containers need at one time, or for its pod-level request.
   [[nodiscard]] ResourceHints pod_hints(const MemoryState& state, const PodSpec& pod) const;
 
   /// Gives a container its memory. On a rejection the state may have changed, as the kubelet's
@@ -86,6 +90,8 @@ class MemoryManager {
   [[nodiscard]] Admission allocate(MemoryState& state, const PodSpec& pod,
                                    const Container& container, const TopologyHint& affinity,
                                    Trace* trace) const;
+  /// Gives a pod with pod-level resources its memory and divides it among its containers (pod
+  /// scope). Rejects with EmptyPodSharedPoolError if nothing would be left for shared containers.
   [[nodiscard]] Admission allocate_pod(MemoryState& state, const PodSpec& pod,
                                        const TopologyHint& affinity, Trace* trace) const;
   /// Releases a container's memory; unknown names are no error.
@@ -101,11 +107,28 @@ class MemoryManager {
                                         const std::string& container) const;
 
   /// For prefer-most-allocated-numa-node: assigned regular memory x 100 / allocatable of each NUMA
-  /// position, integer division, 0 if nothing is allocatable.
+  /// position, integer division, 0 if nothing is allocatable. Empty with policy None: no say.
   [[nodiscard]] std::vector<int> allocation_scores(const MemoryState& state) const;
 
  private:
   MemoryManager() = default;
+
+  /// Bytes by resource name.
+  using Requests = std::map<std::string, std::uint64_t>;
+  [[nodiscard]] bool fixed() const { return profile_ == Profile::kFixed; }
+  /// The nodes that a request is taken from, or the kubelet's reason why there are none.
+  [[nodiscard]] tl::expected<NumaMask, std::string> choose_nodes(const MemoryState& state,
+                                                                 const std::string& pod_uid,
+                                                                 const Requests& requests,
+                                                                 const TopologyHint& affinity,
+                                                                 TraceFact* why) const;
+  [[nodiscard]] ResourceHints search_hints(const MemoryState& state, const std::string& pod_uid,
+                                           const Requests& requests) const;
+  /// The hints that a container had when it got `blocks`; none if it asks for something else now.
+  [[nodiscard]] ResourceHints regenerate_hints(const std::vector<MemoryBlock>& blocks,
+                                               const Requests& requests) const;
+  void note_reuse(MemoryState& state, const PodSpec& pod, const Container& container,
+                  const std::vector<MemoryBlock>& blocks) const;
 
   const Machine* machine_ = nullptr;
   FeatureGates gates_;

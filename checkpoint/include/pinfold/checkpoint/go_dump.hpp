@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace pinfold::checkpoint {
+
+/// FNV-1a, 32 bit.
+[[nodiscard]] std::uint32_t fnv1a_32(std::string_view bytes);
+
+/// Builds the text that the kubelet hashes: a Go value printed with the types of its fields, as
+///   (*state.T){Name:(string)x Map:(map[string]string)map[a:1 b:2]}
+/// The caller walks the value; types are printed for fields only, not for elements. Has the same
+/// verbs as JsonWriter, so that one walk can feed both.
+class GoDump {
+ public:
+  static constexpr bool kIsJson = false;
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+  /// "(type)" in front of a value that is no field.
+  void type(std::string_view name);
+
+  void open_struct() { open("{"); }
+  void close_struct() { close('}'); }
+  void open_map() { open("map["); }
+  void close_map() { close(']'); }
+  void open_array() { open("["); }
+  void close_array() { close(']'); }
+
+  /// A field of a struct: its value comes next. `json_name` is for JsonWriter only.
+  void field(std::string_view go_name, std::string_view json_name, std::string_view go_type);
+  /// A key of a map: its value comes next.
+  void key(std::string_view name);
+  void key(std::int64_t number);
+  /// Before every element of an array.
+  void element() { separate(); }
+  /// A value behind a pointer: "<*>".
+  void pointer() { text_ += "<*>"; }
+
+  void string(std::string_view value) { text_ += value; }
+  void number(std::uint64_t value);
+  void number(std::int64_t value);
+  /// A null map, slice or pointer.
+  void null() { text_ += "<nil>"; }
+
+ private:
+  void open(std::string_view bracket);
+  void close(char bracket);
+  void separate();
+
+  std::string text_;
+  bool first_ = true;
+};
+
+/// The checksum of a dump.
+[[nodiscard]] inline std::uint32_t checksum(const GoDump& dump) { return fnv1a_32(dump.text()); }
+
+}  // namespace pinfold::checkpoint

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// JSON with the bytes, the rules and the error texts of Go's encoding/json. A general JSON library
+/// cannot stand in: Go accepts invalid UTF-8 and lone surrogates, folds the case of keys, merges
+/// maps of duplicate keys, and its texts reach the kubelet's messages.
+namespace pinfold::checkpoint {
+
+/// Writes what json.Marshal writes: compact, with <, >, & escaped. Verbs as in GoDump.
+class JsonWriter {
+ public:
+  static constexpr bool kIsJson = true;
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] std::string take() && { return std::move(text_); }
+
+  void type(std::string_view /*name*/) {}
+
+  void open_struct() { open('{'); }
+  void close_struct() { close('}'); }
+  void open_map() { open('{'); }
+  void close_map() { close('}'); }
+  void open_array() { open('['); }
+  void close_array() { close(']'); }
+
+  void field(std::string_view /*go_name*/, std::string_view json_name,
+             std::string_view /*go_type*/) {
+    key(json_name);
+  }
+  void key(std::string_view name);
+  void key(std::int64_t number);
+  void element() { separate(); }
+  void pointer() {}
+
+  void string(std::string_view value);
+  void number(std::uint64_t value);
+  void number(std::int64_t value);
+  void null() { text_ += "null"; }
+
+ private:
+  void open(char bracket);
+  void close(char bracket);
+  void separate();
+
+  std::string text_;
+  bool first_ = true;
+};
+
+/// The first syntax error of a text in Go's words, for example "unexpected end of JSON input";
+/// nullopt if it is one JSON value with at most 10000 levels.
+[[nodiscard]] std::optional<std::string> json_syntax_error(std::string_view text);
+
+/// Reads values in a known shape out of a text without syntax errors. Never fails midway: the first
+/// value of a wrong type is remembered in Go's words (`error`), the others are read on, for that
+/// is what Go does. Needs no memory for what it skips, and does not recurse.
+class JsonReader {
+ public:
+  /// Domain: json_syntax_error(text) is nullopt; `text` outlives the reader.
+  explicit JsonReader(std::string_view text) : text_(text) {}
+
+  /// "json: cannot unmarshal string into Go struct field T.a.b of type int"; "" if all went well.
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+  /// Consumes a null if it is next.
+  bool null();
+  /// Each leaves `out` alone on a null or on a value of another type.
+  void read(std::string& out, std::string_view go_type = "string");
+  void read(std::uint64_t& out, std::string_view go_type = "uint64");
+  void read(std::int64_t& out, std::string_view go_type = "int");
+  void skip();
+
+  /// One field of a struct: `read` is called with the reader at its value.
+  template <class Fn>
+  struct Field {
+    std::string_view name;
+    Fn read;
+  };
+  template <class Fn>
+  Field(std::string_view, Fn) -> Field<Fn>;
+
+  /// An object as a struct: keys match without regard to case, unknown ones are skipped.
+  /// `go_type` is "package.Type".
+  template <class... Fns>
+  void structure(std::string_view go_type, const Field<Fns>&... fields) {
+    if (null() || !enter('{', go_type)) return;
+    std::string key;
+    while (next_key(key)) {
+      const bool known = (read_field(go_type, key, fields) || ...);
+      if (!known) skip();
+    }
+  }
+
+  /// An object as a map: element(key) is called with the reader at the value. A null must be
+  /// consumed before. Returns false if it was no object.
+  template <class Fn>
+  bool map(std::string_view go_type, const Fn& element) {
+    if (!enter('{', go_type)) return false;
+    std::string key;
+    while (next_key(key)) element(key);
+    return true;
+  }
+
+  /// An array: element() is called with the reader at each value. As for map.
+  template <class Fn>
+  bool array(std::string_view go_type, const Fn& element) {
+    if (!enter('[', go_type)) return false;
+    while (next_element()) element();
+    return true;
+  }
+
+  /// Remembers "cannot unmarshal WHAT into ... of type GO_TYPE" unless there was an error before.
+  void mismatch(std::string_view what, std::string_view go_type);
+
+ private:
+  template <class Fn>
+  bool read_field(std::string_view go_type, std::string_view key, const Field<Fn>& field) {
+    if (!same_field(key, field.name)) return false;
+    const std::string_view outer = struct_;
+    struct_ = go_type.substr(go_type.find('.') + 1);
+    path_.push_back(field.name);
+    field.read();
+    path_.pop_back();
+    struct_ = outer;
+    return true;
+  }
+
+  [[nodiscard]] static bool same_field(std::string_view key, std::string_view name);
+  /// The next character that is no white space; the position is on it.
+  char peek();
+  bool enter(char bracket, std::string_view go_type);
+  bool next_key(std::string& key);
+  bool next_element();
+  void wrong_type(std::string_view go_type);
+  [[nodiscard]] std::string_view number_token();
+  std::string unquote();
+  void skip_string();
+
+  std::string_view text_;
+  std::size_t pos_ = 0;
+  std::string error_;
+  std::string_view struct_;             ///< innermost Go struct
+  std::vector<std::string_view> path_;  ///< fields from the outermost struct on
+};
+
+}  // namespace pinfold::checkpoint

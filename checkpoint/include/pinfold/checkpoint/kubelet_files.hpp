@@ -1,0 +1,56 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/cpu/cpu_manager.hpp"
+#include "pinfold/memory/memory_manager.hpp"
+
+/// The kubelet's two state files as bytes: pure functions, no file is touched here. The formats are
+/// described in docs/checkpoint-format.md.
+namespace pinfold::checkpoint {
+
+inline constexpr std::string_view kCpuFileName = "cpu_manager_state";
+inline constexpr std::string_view kMemoryFileName = "memory_manager_state";
+inline constexpr std::string_view kKubeletDir = "/var/lib/kubelet";
+
+/// The pod UID and container name behind a container id of the runtime.
+struct ContainerRef {
+  std::string pod_uid;
+  std::string container;
+
+  friend bool operator==(const ContainerRef&, const ContainerRef&) = default;
+};
+
+/// Container id to container: what a CPU file of version 1 needs to be read.
+using ContainerIds = std::map<std::string, ContainerRef>;
+
+/// The bytes the kubelet would write: CPU V3 or memory V2 with the gate PodLevelResourceManagers
+/// on; CPU V2 or memory V1 with it off, where pod-level entries have no place and are left out.
+/// `policy` is the kubelet's name of it: "none", "static"; "None", "Static".
+/// Source: conformance vectors of kubelet v1.36.2.
+[[nodiscard]] std::string encode_cpu(const CpuState& state, std::string_view policy,
+                                     bool pod_level_gate);
+[[nodiscard]] std::string encode_memory(const MemoryState& state, std::string_view policy,
+                                        bool pod_level_gate);
+
+/// Reads a state file as the kubelet does at its start: newest format first, then the older ones;
+/// the error is that of the last attempt. Only the members that are stored are filled; nothing is
+/// checked against the machine (CpuManager::start and MemoryManager::start do that).
+/// Returns: nullopt if there is no file (`bytes` is nullopt): start from an empty state.
+/// Errors:  kCorrupt, with the kubelet's whole text ("could not restore state from checkpoint:
+///          ..., please drain this node and delete ..."), where the file is below `state_dir`.
+/// Source:  conformance vectors of kubelet v1.36.2, groups checkpoint-legacy and restart-*.
+[[nodiscard]] Result<std::optional<CpuState>> restore_cpu(std::optional<std::string_view> bytes,
+                                                          std::string_view policy,
+                                                          bool pod_level_gate,
+                                                          const ContainerIds& ids,
+                                                          std::string_view state_dir = kKubeletDir);
+[[nodiscard]] Result<std::optional<MemoryState>> restore_memory(
+    std::optional<std::string_view> bytes, std::string_view policy, bool pod_level_gate,
+    std::string_view state_dir = kKubeletDir);
+
+}  // namespace pinfold::checkpoint

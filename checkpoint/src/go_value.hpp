@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+
+/// What walks over Go values need, for GoDump and JsonWriter alike. An optional is what can be null
+/// in Go: a map, a slice or a pointer.
+namespace pinfold::checkpoint {
+
+template <class T>
+const T* get(const T& value) {
+  return &value;
+}
+template <class T>
+const T* get(const std::optional<T>& value) {
+  return value ? &*value : nullptr;
+}
+
+/// A field tagged "omitempty" stays out of the file, never out of the dump.
+template <class Out, class Container>
+bool omitted(const Container& field) {
+  const auto* const values = get(field);
+  return Out::kIsJson && (values == nullptr || values->empty());
+}
+
+template <class Out, class Map, class PutValue>
+void put_map(Out& out, const Map& map, const PutValue& put_value) {
+  const auto* const values = get(map);
+  if (values == nullptr) return out.null();
+  out.open_map();
+  for (const auto& [key, value] : *values) {
+    out.key(key);
+    put_value(value);
+  }
+  out.close_map();
+}
+
+template <class Out, class Array, class PutValue>
+void put_array(Out& out, const Array& array, const PutValue& put_value) {
+  const auto* const values = get(array);
+  if (values == nullptr) return out.null();
+  out.open_array();
+  for (const auto& value : *values) {
+    out.element();
+    put_value(value);
+  }
+  out.close_array();
+}
+
+}  // namespace pinfold::checkpoint

@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "pinfold/checkpoint/go_json.hpp"
+#include "utf8.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+bool is_plain(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&';
+}
+
+void append_ascii_escape(std::string& out, char c) {
+  switch (c) {
+    case '"':
+      out += "\\\"";
+      break;
+    case '\\':
+      out += "\\\\";
+      break;
+    case '\b':
+      out += "\\b";
+      break;
+    case '\f':
+      out += "\\f";
+      break;
+    case '\n':
+      out += "\\n";
+      break;
+    case '\r':
+      out += "\\r";
+      break;
+    case '\t':
+      out += "\\t";
+      break;
+    default:
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned char>(c));
+  }
+}
+
+void append_escaped(std::string& out, std::string_view value) {
+  for (std::size_t i = 0; i < value.size();) {
+    if (static_cast<unsigned char>(value[i]) < 0x80) {
+      if (is_plain(value[i])) {
+        out += value[i];
+      } else {
+        append_ascii_escape(out, value[i]);
+      }
+      ++i;
+      continue;
+    }
+    const utf8::Rune rune = utf8::decode(value.substr(i));
+    if (!rune.valid) {
+      out += "\\ufffd";
+    } else if (rune.value == 0x2028 || rune.value == 0x2029) {  // line ends in JavaScript
+      out += rune.value == 0x2028 ? "\\u2028" : "\\u2029";
+    } else {
+      out += value.substr(i, rune.size);
+    }
+    i += rune.size;
+  }
+}
+
+}  // namespace
+
+void JsonWriter::key(std::string_view name) {
+  separate();
+  string(name);
+  text_ += ':';
+}
+
+void JsonWriter::key(std::int64_t number) { key(fmt::format_int(number).c_str()); }
+
+void JsonWriter::string(std::string_view value) {
+  text_ += '"';
+  if (std::all_of(value.begin(), value.end(), is_plain)) {
+    text_ += value;
+  } else {
+    append_escaped(text_, value);
+  }
+  text_ += '"';
+}
+
+void JsonWriter::number(std::uint64_t value) { text_ += fmt::format_int(value).c_str(); }
+
+void JsonWriter::number(std::int64_t value) { text_ += fmt::format_int(value).c_str(); }
+
+void JsonWriter::open(char bracket) {
+  text_ += bracket;
+  first_ = true;
+}
+
+void JsonWriter::close(char bracket) {
+  text_ += bracket;
+  first_ = false;
+}
+
+void JsonWriter::separate() {
+  if (!first_) text_ += ',';
+  first_ = false;
+}
+
+}  // namespace pinfold::checkpoint

@@ -1,0 +1,150 @@
+#include "accumulator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace pinfold::cpu {
+namespace {
+
+std::string_view name_of(Level level) {
+  switch (level) {
+    case Level::kNuma:
+      return "NUMA node";
+    case Level::kSocket:
+      return "socket";
+    case Level::kCache:
+      return "cache";
+    case Level::kCore:
+      break;
+  }
+  return "core";
+}
+
+/// How many free CPUs make a group count as whole. For sockets and cores that is the average over
+/// the machine, as the kubelet counts: on uneven machines a group may have another size.
+int whole_size(const Machine& machine, Level level, const Machine::Group& group) {
+  switch (level) {
+    case Level::kSocket:
+      return machine.cpus_per_socket();
+    case Level::kCore:
+      return machine.cpus_per_core();
+    case Level::kNuma:
+    case Level::kCache:
+      break;
+  }
+  return static_cast<int>(group.cpus.size());
+}
+
+}  // namespace
+
+void Accumulator::take(const CpuSet& cpus) {
+  result_ |= cpus;
+  free_ -= cpus;
+  needed_ -= static_cast<int>(cpus.size());
+}
+
+void Accumulator::note(std::string_view what, const CpuSet& cpus) const {
+  if (phrases_ != nullptr) phrases_->push_back(fmt::format("{} (CPUs {})", what, cpus.to_string()));
+}
+
+void Accumulator::take_whole(Level level) {
+  const Hierarchy& hierarchy = *rules_->hierarchy;
+  const auto& groups = hierarchy.groups(level);
+  CpuSet cores;
+  for (const std::int32_t index : hierarchy.sorted(level, free_)) {
+    if (satisfied()) break;
+    const Machine::Group& group = groups[static_cast<std::size_t>(index)];
+    const auto size = static_cast<int>(group.cpus.size());
+    const auto free = static_cast<int>(free_.count_common(group.cpus));
+    if (free != whole_size(hierarchy.machine(), level, group) || needed_ < size) continue;
+    // DEVIATION: on uneven machines a group that is larger than the average may have an average
+    // number of free CPUs. The kubelet then takes all of the group, CPUs of others and reserved
+    // ones included; fixed passes it by.
+    if (free != size && rules_->profile == Profile::kFixed) continue;
+    take(group.cpus);
+    if (level == Level::kCore) {
+      cores |= group.cpus;  // one phrase for all of them
+    } else if (phrases_ != nullptr) {
+      note(fmt::format("whole {} {}", name_of(level), group.id), group.cpus);
+    }
+  }
+  if (!cores.empty()) note("whole cores", cores);
+}
+
+void Accumulator::take_part_of_cache(const Machine::Group& cache) {
+  const Machine& machine = rules_->hierarchy->machine();
+  const int per_core = machine.cpus_per_core();
+  const auto cores_needed = static_cast<std::size_t>((needed_ + per_core - 1) / per_core);
+  GroupList cores;
+  for (const CpuId cpu : free_& cache.cpus) cores.push_back(machine.place(cpu).core);
+  std::sort(cores.begin(), cores.end());
+  cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
+  if (cores.size() > cores_needed) cores.resize(cores_needed);
+  CpuSet part;
+  for (const std::int32_t core : cores)
+    part |= machine.cores()[static_cast<std::size_t>(core)].cpus;
+  part &= free_;
+  if (needed_ % 2 != 0 && per_core > 1 && static_cast<int>(part.size()) > needed_) {
+    part.erase(part.last());
+  }
+  if (static_cast<int>(part.size()) != needed_) return;
+  take(part);
+  if (phrases_ != nullptr) note(fmt::format("a part of cache {}", cache.id), part);
+}
+
+void Accumulator::take_by_cache() {
+  const Hierarchy& hierarchy = *rules_->hierarchy;
+  for (const std::int32_t index : hierarchy.sorted(Level::kCache, free_)) {
+    if (needed_ >= hierarchy.machine().cpus_per_cache()) take_whole(Level::kCache);
+    if (satisfied()) return;
+    take_part_of_cache(hierarchy.machine().caches()[static_cast<std::size_t>(index)]);
+    if (satisfied()) return;
+  }
+}
+
+void Accumulator::take_singly(Level level) {
+  const Hierarchy& hierarchy = *rules_->hierarchy;
+  const auto& groups = hierarchy.groups(level);
+  CpuSet taken;
+  for (const std::int32_t index : hierarchy.sorted(level, free_)) {
+    for (const CpuId cpu : free_& groups[static_cast<std::size_t>(index)].cpus) {
+      if (satisfied()) break;
+      taken.insert(cpu);
+      --needed_;
+    }
+    free_ -= taken;
+    if (satisfied()) break;
+  }
+  result_ |= taken;
+  if (!taken.empty()) note("single CPUs", taken);
+}
+
+std::string not_enough(int count, const CpuSet& available) {
+  return fmt::format("not enough cpus available to satisfy request: requested={}, available={}",
+                     count, available.size());
+}
+
+Taken take_packed(const TakeRules& rules, const CpuSet& available, int count, Phrases* phrases) {
+  Accumulator accumulator(rules, available, count, phrases);
+  if (!accumulator.satisfied() && accumulator.hopeless()) {
+    return tl::unexpected(not_enough(count, available));
+  }
+  const Hierarchy& hierarchy = *rules.hierarchy;
+  if (!accumulator.satisfied()) accumulator.take_whole(hierarchy.first());
+  if (!accumulator.satisfied()) accumulator.take_whole(hierarchy.second());
+  if (!accumulator.satisfied() && rules.by_uncore_cache) accumulator.take_by_cache();
+  if (!accumulator.satisfied() && !rules.across_cores) accumulator.take_whole(Level::kCore);
+  if (!accumulator.satisfied()) {
+    accumulator.take_singly(rules.across_cores ? Level::kSocket : Level::kCore);
+  }
+  if (!accumulator.satisfied()) return tl::unexpected(std::string("failed to allocate cpus"));
+  return accumulator.result();
+}
+
+Taken take(const TakeRules& rules, const CpuSet& available, int count, Phrases* phrases) {
+  return rules.across_numa ? take_across_numa(rules, available, count, phrases)
+                           : take_packed(rules, available, count, phrases);
+}
+
+}  // namespace pinfold::cpu

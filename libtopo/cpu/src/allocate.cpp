@@ -1,0 +1,173 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "accumulator.hpp"
+#include "amounts.hpp"
+#include "pinfold/cpu/cpu_manager.hpp"
+
+namespace pinfold {
+namespace {
+
+constexpr std::string_view kSource = "cpu";
+
+/// CPUs that `pod` gave to its init containers and that its later containers may take.
+CpuSet reusable_by(const CpuState& state, const PodSpec& pod) {
+  return state.reusable_pod == pod.uid ? state.reusable : CpuSet{};
+}
+
+/// What a container just got can be taken again by the next ones if it is a plain init container,
+/// and can no longer be if it is not.
+void update_reusable(CpuState& state, const PodSpec& pod, const Container& container,
+                     const CpuSet& cpus) {
+  if (state.reusable_pod != pod.uid) {
+    state.reusable_pod = pod.uid;
+    state.reusable.clear();
+  }
+  if (container.kind == ContainerKind::kInit) {
+    state.reusable |= cpus;
+  } else {
+    state.reusable -= cpus;
+  }
+}
+
+std::string joined(const cpu::Phrases& phrases) {
+  std::string text;
+  for (const std::string& phrase : phrases) text += (text.empty() ? "" : ", ") + phrase;
+  return text;
+}
+
+}  // namespace
+
+int CpuManager::guaranteed_cpus(const PodSpec& pod, const Container& container) const {
+  if (qos_class(pod, gates_.pod_level_resources) != QosClass::kGuaranteed) return 0;
+  if (gates_.pod_level_resource_managers && pod.has_pod_level_resources() &&
+      !cpu::is_guaranteed_alone(container)) {
+    return 0;
+  }
+  return cpu::whole_cpus(cpu::amount_of(container.resources.requests, "cpu"));
+}
+
+Admission CpuManager::check_smt_alignment(const CpuState& state, int count) const {
+  if (!options_.full_pcpus_only) return {};
+  const int per_core = machine_->cpus_per_core();
+  const auto reject = [](std::string why) -> Admission {
+    return tl::unexpected(Rejection{"SMTAlignmentError", "SMT Alignment Error: " + why});
+  };
+  if (count % per_core != 0) {
+    return reject(
+        fmt::format("requested {} cpus not multiple cpus per core = {}", count, per_core));
+  }
+  // Siblings of reserved CPUs are no whole cores, although they are free.
+  const auto free = static_cast<int>((state.default_set - reserved_cores_).size());
+  if (count > free) {
+    return reject(
+        fmt::format("not enough free physical CPUs: available physical CPUs = {}, requested CPUs = "
+                    "{}, CPUs per core = {}",
+                    free, count, per_core));
+  }
+  return {};
+}
+
+CpuSet CpuManager::aligned(const CpuSet& cpus, NumaMask affinity) const {
+  const CpuSet near = machine_->cpus_of_numa(affinity);
+  if (!options_.align_by_socket) return cpus & near;
+  CpuSet sockets;
+  for (const Machine::Group& socket : machine_->sockets()) {
+    if (socket.cpus.intersects(near)) sockets |= socket.cpus;
+  }
+  return cpus & sockets;
+}
+
+tl::expected<CpuSet, Rejection> CpuManager::take_out(CpuState& state, const Request& request,
+                                                     Trace* trace) const {
+  const CpuSet free = available(state) | request.reusable;
+  const cpu::TakeRules rules = this->rules();
+  cpu::Phrases phrases;
+  cpu::Phrases* const told = trace == nullptr ? nullptr : &phrases;
+
+  cpu::Taken taken = CpuSet{};
+  if (request.affinity) {
+    const CpuSet near = aligned(free, *request.affinity);
+    taken = cpu::take(rules, near, std::min(request.count, static_cast<int>(near.size())), told);
+  }
+  if (taken) {
+    const auto rest =
+        cpu::take(rules, free - *taken, request.count - static_cast<int>(taken->size()), told);
+    if (rest) {
+      *taken |= *rest;
+    } else {
+      taken = tl::unexpected(rest.error());
+    }
+  }
+  if (trace != nullptr) {
+    trace->add(kSource, request.object,
+               taken ? fmt::format("took CPUs {} of {} free: {}", taken->to_string(), free.size(),
+                                   joined(phrases))
+                     : fmt::format("needs {}, {} free in the shared pool outside the reserved CPUs "
+                                   "{}",
+                                   request.count, free.size(), reserved_.to_string()));
+  }
+  if (!taken) return tl::unexpected(Rejection::unexpected(taken.error()));
+  state.default_set -= *taken;
+  return *taken;
+}
+
+Admission CpuManager::allocate(CpuState& state, const PodSpec& pod, const Container& container,
+                               const TopologyHint& affinity, Trace* trace) const {
+  if (!is_static_) return {};
+  const int count = guaranteed_cpus(pod, container);
+  if (count == 0 || !manages(pod)) {
+    if (trace != nullptr) {
+      trace->add(kSource, container.name,
+                 fmt::format("runs in the shared pool, CPUs {}", state.default_set.to_string()));
+    }
+    return {};
+  }
+  const CpuSet* const known = state.find(pod.uid, container.name);
+  // DEVIATION: the kubelet counts free cores before it looks for CPUs that the container has
+  // already, and so may reject a running container after a restart; fixed looks first.
+  if (known == nullptr || profile_ == Profile::kKubelet136) {
+    if (auto aligned = check_smt_alignment(state, count); !aligned) {
+      if (trace != nullptr) trace->add(kSource, container.name, aligned.error().message);
+      return aligned;
+    }
+  }
+  if (known != nullptr) {
+    if (trace != nullptr) {
+      trace->add(kSource, container.name, "keeps its CPUs " + known->to_string());
+    }
+    update_reusable(state, pod, container, *known);
+    return {};
+  }
+  auto taken =
+      take_out(state, {container.name, count, affinity.numa, reusable_by(state, pod)}, trace);
+  if (!taken) return tl::unexpected(std::move(taken).error());
+  update_reusable(state, pod, container, *taken);
+  state.assignments[pod.uid][container.name] = std::move(*taken);
+  return {};
+}
+
+void CpuManager::remove_container(CpuState& state, const std::string& pod_uid,
+                                  const std::string& container) const {
+  if (!is_static_) return;
+  const auto pod = state.assignments.find(pod_uid);
+  if (pod == state.assignments.end()) return;
+  const auto assignment = pod->second.find(container);
+  if (assignment == pod->second.end()) return;
+  CpuSet released = std::move(assignment->second);
+  pod->second.erase(assignment);
+  for (const auto& [name, cpus] : pod->second) released -= cpus;  // shared with its siblings
+  const bool was_last = pod->second.empty();
+  if (was_last) state.assignments.erase(pod);
+
+  const auto whole_pod = state.pods.find(pod_uid);
+  if (gates_.pod_level_resource_managers && whole_pod != state.pods.end()) {
+    if (!was_last) return;  // the pod's CPUs go together, with its last container
+    released = whole_pod->second;
+    state.pods.erase(whole_pod);
+  }
+  state.default_set |= released;
+}
+
+}  // namespace pinfold

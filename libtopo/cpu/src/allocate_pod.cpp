@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "accumulator.hpp"
+#include "amounts.hpp"
+#include "pinfold/cpu/cpu_manager.hpp"
+
+// Pods with pod-level resources: one set of CPUs for the pod, partitioned among its containers.
+
+namespace pinfold {
+
+int CpuManager::pod_guaranteed_cpus(const PodSpec& pod) const {
+  if (gates_.pod_level_resource_managers && pod.has_pod_level_resources()) {
+    if (qos_class(pod, gates_.pod_level_resources) != QosClass::kGuaranteed) return 0;
+    return cpu::whole_cpus(cpu::amount_of(pod.resources->requests, "cpu"));
+  }
+  // Init containers run one after the other beside the sidecars that started before them.
+  std::int64_t starting = 0;
+  std::int64_t running = 0;
+  for (const Container& container : pod.containers) {
+    const std::int64_t count = guaranteed_cpus(pod, container);
+    if (container.kind == ContainerKind::kInit) {
+      starting = std::max(starting, running + count);
+    } else {
+      running += count;
+    }
+  }
+  return static_cast<int>(
+      std::min<std::int64_t>(std::max(starting, running), std::numeric_limits<int>::max()));
+}
+
+Admission CpuManager::check_shared_pool(const PodSpec& pod) const {
+  const std::int64_t budget = pod_guaranteed_cpus(pod);
+  const auto reject = [](std::string why) -> Admission {
+    return tl::unexpected(Rejection{"EmptyPodSharedPoolError", "pod rejected, " + why});
+  };
+  std::int64_t running = 0;
+  bool shared = false;
+  for (const Container& container : pod.containers) {
+    const std::int64_t count = guaranteed_cpus(pod, container);
+    if (container.kind != ContainerKind::kInit) {
+      shared = shared || count == 0;
+      running += count;
+    } else if (count > 0 && count > budget - running) {
+      return reject(
+          fmt::format("largest exclusive init container requests {} cpus, but only {} available",
+                      count, budget - running));
+    } else if (count == 0 && running >= budget) {
+      return reject("pod has shared init containers but no cpus available for them");
+    }
+  }
+  if (shared && running >= budget) {
+    return reject(
+        "sum of exclusive container cpu requests equals pod budget, leaving no cpus for shared "
+        "containers");
+  }
+  return {};
+}
+
+Admission CpuManager::allocate_pod(CpuState& state, const PodSpec& pod,
+                                   const TopologyHint& affinity, Trace* trace) const {
+  static const std::string kObject = "pod";
+  if (!is_static_) return {};
+  const int count = pod_guaranteed_cpus(pod);
+  if (count == 0) return {};
+  if (auto fits = check_shared_pool(pod); !fits) {
+    if (trace != nullptr) trace->add("cpu", kObject, fits.error().message);
+    return fits;
+  }
+  // DEVIATION: the kubelet does not look for CPUs that the pod has already, and takes a second set
+  // when the pod is admitted again after a restart; fixed keeps the first one.
+  if (profile_ == Profile::kFixed) {
+    const auto known = state.pods.find(pod.uid);
+    if (known != state.pods.end() && static_cast<int>(known->second.size()) == count) {
+      if (trace != nullptr) {
+        trace->add("cpu", kObject, "keeps its CPUs " + known->second.to_string());
+      }
+      return {};
+    }
+  }
+  if (auto aligned = check_smt_alignment(state, count); !aligned) {
+    if (trace != nullptr) trace->add("cpu", kObject, aligned.error().message);
+    return aligned;
+  }
+  auto taken = take_out(state, {kObject, count, affinity.numa, {}}, trace);
+  if (!taken) return tl::unexpected(std::move(taken).error());
+  state.pods[pod.uid] = *taken;
+  return partition(state, pod, *taken, trace);
+}
+
+Admission CpuManager::partition(CpuState& state, const PodSpec& pod, const CpuSet& pool,
+                                Trace* trace) const {
+  const cpu::TakeRules rules = this->rules();
+  std::map<std::string, CpuSet> parts;
+  CpuSet left = pool;  // what sidecars and app containers have not taken for themselves
+  for (const Container& container : pod.containers) {
+    const int count = guaranteed_cpus(pod, container);
+    if (count == 0) {
+      // An init container sees what the sidecars before it leave; the others share the final rest.
+      if (container.kind == ContainerKind::kInit) parts[container.name] = left;
+      continue;
+    }
+    const auto taken = cpu::take(rules, left, count, nullptr);
+    if (!taken) return tl::unexpected(Rejection::unexpected(taken.error()));
+    if (container.kind != ContainerKind::kInit) left -= *taken;
+    parts[container.name] = *taken;
+  }
+  auto& assigned = state.assignments[pod.uid];
+  for (const Container& container : pod.containers) {
+    const auto part = parts.find(container.name);
+    const CpuSet& cpus = part == parts.end() ? left : part->second;
+    if (trace != nullptr) {
+      trace->add("cpu", container.name,
+                 fmt::format("{} CPUs {} of the pod's {}",
+                             guaranteed_cpus(pod, container) > 0 ? "has for itself" : "shares",
+                             cpus.to_string(), pool.to_string()));
+    }
+    assigned[container.name] = cpus;
+  }
+  return {};
+}
+
+}  // namespace pinfold

@@ -1,0 +1,58 @@
+#include <algorithm>
+
+#include "hints.hpp"
+#include "pinfold/cpu/cpu_manager.hpp"
+
+namespace pinfold {
+namespace {
+
+constexpr const char* kResource = "cpu";
+
+/// A preference that cannot be satisfied.
+ResourceHints impossible() { return {{kResource, std::vector<TopologyHint>{}}}; }
+
+}  // namespace
+
+ResourceHints CpuManager::hints(const CpuSet& free, const CpuSet& reusable, int count) const {
+  return {{kResource, cpu::make_hints(*machine_, {&free, &reusable, count, options_.align_by_socket,
+                                                  widest_hint_})}};
+}
+
+ResourceHints CpuManager::container_hints(const CpuState& state, const PodSpec& pod,
+                                          const Container& container) const {
+  if (!is_static_ || !manages(pod)) return {};
+  const int count = guaranteed_cpus(pod, container);
+  if (count == 0) return {};
+  if (const CpuSet* const known = state.find(pod.uid, container.name)) {
+    if (static_cast<int>(known->size()) != count) return impossible();
+    return hints(*known, {}, count);
+  }
+  return hints(available(state), state.reusable_pod == pod.uid ? state.reusable : CpuSet{}, count);
+}
+
+ResourceHints CpuManager::pod_hints(const CpuState& state, const PodSpec& pod) const {
+  if (!is_static_ || !manages(pod)) return {};
+  const int count = pod_guaranteed_cpus(pod);
+  if (count == 0) return {};
+  if (gates_.pod_level_resource_managers && pod.has_pod_level_resources()) {
+    if (!check_shared_pool(pod)) return impossible();
+    // DEVIATION: as in allocate_pod, fixed looks for the CPUs that the pod has already.
+    const auto known = state.pods.find(pod.uid);
+    if (profile_ == Profile::kFixed && known != state.pods.end()) {
+      if (static_cast<int>(known->second.size()) != count) return impossible();
+      return hints(known->second, {}, count);
+    }
+  }
+  CpuSet assigned;
+  for (const Container& container : pod.containers) {
+    const CpuSet* const known = state.find(pod.uid, container.name);
+    if (known == nullptr) continue;
+    if (static_cast<int>(known->size()) != guaranteed_cpus(pod, container)) return impossible();
+    assigned |= *known;
+  }
+  if (static_cast<int>(assigned.size()) == count) return hints(assigned, {}, count);
+  if (state.reusable_pod == pod.uid) assigned |= state.reusable;
+  return hints(available(state), assigned, count);
+}
+
+}  // namespace pinfold

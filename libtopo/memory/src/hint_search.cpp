@@ -1,0 +1,127 @@
+#include "hint_search.hpp"
+
+namespace pinfold::memory_detail {
+namespace {
+
+std::uint64_t sum(const std::array<std::uint64_t, NumaMask::kMaxNodes>& per_node, NumaMask mask) {
+  std::uint64_t total = 0;
+  for (const int position : mask.positions()) total += per_node[static_cast<std::size_t>(position)];
+  return total;
+}
+
+}  // namespace
+
+NumaMask mask_of(const Machine& machine, const std::vector<std::int32_t>& ids) {
+  NumaMask mask;
+  for (const std::int32_t id : ids) {
+    if (const auto position = machine.numa_position(NumaId{id})) {
+      mask = mask | NumaMask::of(*position);
+    }
+  }
+  return mask;
+}
+
+HintSearch::HintSearch(const Machine& machine, const MemoryState& state, const Requests& requests,
+                       const ReusableOfPod* reusable)
+    : node_count_(machine.numa_count()), reusable_(reusable) {
+  for (const auto& [resource, bytes] : requests) {
+    demands_.push_back({.resource = resource, .bytes = bytes});
+  }
+  for (int position = 0; position < node_count_; ++position) {
+    const auto found = state.machine_state.find(machine.numa_id(position).value);
+    if (found == state.machine_state.end()) continue;
+    const auto index = static_cast<std::size_t>(position);
+    const NodeMemory& node = found->second;
+    if (node.number_of_assignments > 0) assigned_ = assigned_ | NumaMask::of(position);
+    if (node.cells.size() > 1) grouped_ = grouped_ | NumaMask::of(position);
+    group_[index] = mask_of(machine, node.cells);
+    for (Demand& demand : demands_) {
+      // DEVIATION: a node without a huge-page size has 0 bytes of it; the kubelet crashes.
+      const auto table = node.tables.find(demand.resource);
+      if (table == node.tables.end()) continue;
+      demand.free[index] = table->second.free;
+      demand.allocatable[index] = table->second.allocatable;
+    }
+  }
+}
+
+bool HintSearch::has_free(NumaMask mask) const {
+  for (const Demand& demand : demands_) {
+    if (sum(demand.free, mask) < demand.bytes) return false;
+  }
+  return true;
+}
+
+bool HintSearch::has_allocatable(NumaMask mask) const {
+  for (const Demand& demand : demands_) {
+    if (sum(demand.allocatable, mask) < demand.bytes) return false;
+  }
+  return true;
+}
+
+bool HintSearch::has_free_or_reusable(NumaMask mask) const {
+  if (reusable_ == nullptr) return has_free(mask);
+  const auto left = reusable_->find(mask);
+  if (left == reusable_->end()) return has_free(mask);
+  for (const Demand& demand : demands_) {
+    const auto bytes = left->second.find(demand.resource);
+    const std::uint64_t extra = bytes == left->second.end() ? 0 : bytes->second;
+    if (sum(demand.free, mask) + extra < demand.bytes) return false;
+  }
+  return true;
+}
+
+bool HintSearch::violates_groups(NumaMask mask) const {
+  if (mask.count() == 1) return false;
+  for (const int position : (mask & assigned_).positions()) {
+    if (group_[static_cast<std::size_t>(position)] != mask) return true;
+  }
+  return false;
+}
+
+bool HintSearch::is_grouped_node(NumaMask mask) const {
+  return mask.count() == 1 && grouped_.contains_all(mask);
+}
+
+bool HintSearch::is_feasible(NumaMask mask) const {
+  return !is_grouped_node(mask) && !violates_groups(mask) && has_free_or_reusable(mask);
+}
+
+std::vector<TopologyHint> HintSearch::all() const {
+  std::vector<TopologyHint> hints;
+  if (demands_.empty()) return hints;
+  int preferred_width = node_count_;
+  for_each_hint_mask(node_count_, [&](NumaMask mask) {
+    // Capacity decides what is preferred, so it is asked first while nothing was found yet; after
+    // that the cheapest question comes first.
+    const bool may_set_width = mask.count() < preferred_width;
+    if (may_set_width) {
+      if (!has_allocatable(mask)) return;
+      preferred_width = mask.count();
+    }
+    if (!is_feasible(mask) || (!may_set_width && !has_allocatable(mask))) return;
+    hints.push_back({mask, false});
+  });
+  for (TopologyHint& hint : hints) hint.preferred = hint.numa->count() == preferred_width;
+  return hints;
+}
+
+std::optional<TopologyHint> HintSearch::narrowest(NumaMask within) const {
+  if (demands_.empty()) return std::nullopt;
+  bool wider_than_preferred = false;
+  for (int width = 1; width <= node_count_; ++width) {
+    bool capacity_found = false;
+    std::optional<NumaMask> best;
+    for_each_hint_mask_of_width(node_count_, width, [&](NumaMask mask) {
+      if (!has_allocatable(mask)) return;
+      capacity_found = true;
+      if (!mask.contains_all(within) || !is_feasible(mask)) return;
+      if (!best || mask.narrower_than(*best)) best = mask;
+    });
+    if (best) return TopologyHint{*best, !wider_than_preferred};
+    wider_than_preferred = wider_than_preferred || capacity_found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace pinfold::memory_detail

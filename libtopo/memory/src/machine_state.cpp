@@ -1,0 +1,255 @@
+#include "machine_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "pinfold/types/go_text.hpp"
+#include "requests.hpp"
+
+namespace pinfold::memory_detail {
+namespace {
+
+std::uint64_t reserved_of(const SystemReserved& reserved, std::int32_t node,
+                          const std::string& type) {
+  const auto of_node = reserved.find(node);
+  if (of_node == reserved.end()) return 0;
+  const auto found = of_node->second.find(type);
+  return found == of_node->second.end() ? 0 : found->second;
+}
+
+MemoryTable empty_table(std::uint64_t total, std::uint64_t reserved, std::uint64_t allocatable) {
+  return {.total = total,
+          .system_reserved = reserved,
+          .allocatable = allocatable,
+          .reserved = 0,
+          .free = allocatable};
+}
+
+/// The node's table, or nullptr for a size that the node does not have.
+MemoryTable* find_table(NodeMemory& node, const std::string& type) {
+  const auto found = node.tables.find(type);
+  return found == node.tables.end() ? nullptr : &found->second;
+}
+
+std::vector<std::int32_t> sorted(std::vector<std::int32_t> ids) {
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+/// Free and reserved bytes of a resource over a group of nodes.
+struct GroupSum {
+  std::uint64_t free = 0;
+  std::uint64_t reserved = 0;
+
+  friend bool operator==(const GroupSum&, const GroupSum&) = default;
+};
+
+GroupSum sum_over(const MachineState& state, const std::vector<std::int32_t>& nodes,
+                  const std::string& type) {
+  GroupSum sum;
+  for (const std::int32_t id : nodes) {
+    const auto node = state.find(id);
+    if (node == state.end()) continue;
+    const auto table = node->second.tables.find(type);
+    if (table == node->second.tables.end()) continue;
+    sum.free += table->second.free;
+    sum.reserved += table->second.reserved;
+  }
+  return sum;
+}
+
+/// Within a group only the sums are compared: which node gave how much depends on the order in
+/// which pods came and went.
+bool same_tables(const MachineState& a, const MachineState& b, std::int32_t id) {
+  const NodeMemory& mine = a.at(id);
+  const NodeMemory& other = b.at(id);
+  if (mine.tables.size() != other.tables.size()) return false;
+  for (const auto& [type, table] : mine.tables) {
+    const auto found = other.tables.find(type);
+    if (found == other.tables.end() || table.total != found->second.total ||
+        table.system_reserved != found->second.system_reserved ||
+        table.allocatable != found->second.allocatable ||
+        sum_over(a, mine.cells, type) != sum_over(b, mine.cells, type)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool same_state(const MachineState& a, const MachineState& b) {
+  if (a.size() != b.size()) return false;
+  return std::all_of(a.begin(), a.end(), [&](const auto& entry) {
+    const auto& [id, node] = entry;
+    const auto other = b.find(id);
+    return other != b.end() && node.number_of_assignments == other->second.number_of_assignments &&
+           sorted(node.cells) == sorted(other->second.cells) && same_tables(a, b, id);
+  });
+}
+
+Result<void> take_expected(MachineState& state, const std::vector<MemoryBlock>& blocks,
+                           const std::string& pod_uid, const std::string& container) {
+  const auto error = [&](const char* what) {
+    return fail(ErrorCode::kCorrupt, fmt::format("[memorymanager] (pod: {}, container: {}) the "
+                                                 "memory assignment uses {} that does not exist",
+                                                 pod_uid, container, what));
+  };
+  for (const MemoryBlock& block : blocks) {
+    // DEVIATION: some node of the block must have the resource, not each of them. The kubelet
+    // crashes before it could ever write a block over nodes of which only some have that size.
+    const bool exists =
+        std::any_of(block.numa_affinity.begin(), block.numa_affinity.end(), [&](std::int32_t id) {
+          const auto node = state.find(id);
+          return node != state.end() && node->second.tables.contains(block.type);
+        });
+    for (const std::int32_t id : block.numa_affinity) {
+      if (!state.contains(id)) return error("the NUMA");
+      if (!exists) return error("memory resource");
+    }
+    take(state, block.numa_affinity, block.type, block.size);
+  }
+  return {};
+}
+
+Result<std::map<std::string, Quantity>> total_reserved(const Machine& machine,
+                                                       const Config& config) {
+  std::map<std::string, Quantity> total;
+  for (const MemoryReservation& entry : config.reserved_memory) {
+    if (!machine.numa_position(NumaId{entry.numa_node})) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("the reserved memory configuration references a NUMA node {} that "
+                              "does not exist on this machine",
+                              entry.numa_node));
+    }
+    for (const auto& [name, text] : entry.limits) {
+      auto amount = Quantity::parse(text);
+      if (!amount) return fail(std::move(amount).error().wrap("reservedMemory: " + name));
+      // The later entry comes first: the sum is printed in its format.
+      const auto [found, fresh] = total.try_emplace(name, *amount);
+      if (!fresh) found->second = *amount + found->second;
+    }
+  }
+  return total;
+}
+
+Result<void> check_reservation(const std::map<std::string, Quantity>& total,
+                               const NodeReservation& reservation) {
+  std::set<std::string> names;
+  for (const auto& [name, amount] : total) names.insert(name);
+  for (const auto& [name, amount] : reservation.amounts) {
+    if (is_memory_resource(name)) names.insert(name);
+  }
+  for (const std::string& name : names) {
+    const auto wanted = reservation.amounts.find(name);
+    const auto given = total.find(name);
+    const Quantity of_node = wanted == reservation.amounts.end() ? Quantity{} : wanted->second;
+    const Quantity reserved = given == total.end() ? Quantity{} : given->second;
+    if (of_node == reserved) continue;
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("the total amount {} of type {} is not equal to the value {} "
+                            "determined by Node Allocatable feature",
+                            go::quote(reserved.to_string()), go::quote(name),
+                            go::quote(of_node.to_string())));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<SystemReserved> system_reserved(const Machine& machine, const Config& config,
+                                       const NodeReservation& reservation) {
+  const auto total = total_reserved(machine, config);
+  if (!total) return fail(total.error());
+  if (auto checked = check_reservation(*total, reservation); !checked) {
+    return fail(std::move(checked).error());
+  }
+  SystemReserved reserved;
+  std::uint64_t memory = 0;
+  for (const MemoryReservation& entry : config.reserved_memory) {
+    for (const auto& [name, text] : entry.limits) {
+      const auto amount = Quantity::parse(text);
+      if (!amount || !amount->is_whole()) {
+        return fail(ErrorCode::kInvalidArgument,
+                    "could not covert a variable of type Quantity to int64");
+      }
+      reserved[entry.numa_node][name] = static_cast<std::uint64_t>(amount->value());
+    }
+  }
+  for (const auto& [node, amounts] : reserved) memory += reserved_of(reserved, node, kMemory);
+  if (memory == 0) {
+    return fail(ErrorCode::kInvalidArgument,
+                "[memorymanager] you should specify the system reserved memory");
+  }
+  return reserved;
+}
+
+MachineState initial_state(const Machine& machine, const SystemReserved& reserved) {
+  MachineState state;
+  for (const NumaNode& node : machine.numa_nodes()) {
+    NodeMemory& memory = state[node.id.value];
+    memory.cells = {node.id.value};
+    std::uint64_t in_hugepages = 0;
+    for (const auto& [name, bytes] : node.hugepages) {
+      const std::uint64_t kept = reserved_of(reserved, node.id.value, name);
+      memory.tables[name] = empty_table(bytes, kept, bytes - kept);
+      in_hugepages += bytes;
+    }
+    const std::uint64_t kept = reserved_of(reserved, node.id.value, kMemory);
+    memory.tables[kMemory] = empty_table(node.memory, kept, node.memory - kept - in_hugepages);
+  }
+  return state;
+}
+
+void take(MachineState& state, const std::vector<std::int32_t>& nodes, const std::string& type,
+          std::uint64_t bytes) {
+  for (const std::int32_t id : nodes) {
+    NodeMemory& node = state[id];
+    ++node.number_of_assignments;
+    node.cells = nodes;
+    MemoryTable* const table = find_table(node, type);
+    if (table == nullptr) continue;
+    const std::uint64_t part = std::min(bytes, table->free);
+    table->reserved += part;
+    table->free -= part;
+    bytes -= part;
+  }
+}
+
+void release(MachineState& state, const std::vector<MemoryBlock>& blocks) {
+  for (const MemoryBlock& block : blocks) {
+    std::uint64_t bytes = block.size;
+    for (const std::int32_t id : block.numa_affinity) {
+      const auto found = state.find(id);
+      if (found == state.end()) continue;
+      NodeMemory& node = found->second;
+      if (--node.number_of_assignments == 0) node.cells = {id};
+      MemoryTable* const table = find_table(node, block.type);
+      if (table == nullptr) continue;
+      const std::uint64_t part = std::min(bytes, table->reserved);
+      table->free += part;
+      table->reserved -= part;
+      bytes -= part;
+    }
+  }
+}
+
+Result<void> check_restored(const MemoryState& state, MachineState fresh, bool with_pod_entries) {
+  for (const auto& [pod_uid, containers] : state.assignments) {
+    const auto pod = state.pods.find(pod_uid);
+    if (with_pod_entries && pod != state.pods.end() && !pod->second.empty()) {
+      if (auto taken = take_expected(fresh, pod->second, pod_uid, ""); !taken) return taken;
+      continue;
+    }
+    for (const auto& [container, blocks] : containers) {
+      if (auto taken = take_expected(fresh, blocks, pod_uid, container); !taken) return taken;
+    }
+  }
+  if (!same_state(state.machine_state, fresh)) {
+    return fail(ErrorCode::kCorrupt,
+                "[memorymanager] the expected machine state is different from the real one");
+  }
+  return {};
+}
+
+}  // namespace pinfold::memory_detail

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pinfold/memory/memory_manager.hpp"
+
+namespace pinfold::memory_detail {
+
+using MachineState = std::map<std::int32_t, NodeMemory>;
+/// OS id to resource name to bytes.
+using SystemReserved = std::map<std::int32_t, std::map<std::string, std::uint64_t>>;
+
+/// Checks reservedMemory against the node's reservation and spreads it over the NUMA nodes.
+/// Errors: kInvalidArgument with the kubelet's texts.
+[[nodiscard]] Result<SystemReserved> system_reserved(const Machine& machine, const Config& config,
+                                                     const NodeReservation& reservation);
+
+/// Nothing assigned. Where more is reserved than there is, the difference wraps as the kubelet's
+/// does (the profile `fixed` refuses such a configuration).
+[[nodiscard]] MachineState initial_state(const Machine& machine, const SystemReserved& reserved);
+
+/// Counts one assignment on each of the nodes, makes them a group, and takes `bytes` from the
+/// lowest nodes first.
+void take(MachineState& state, const std::vector<std::int32_t>& nodes, const std::string& type,
+          std::uint64_t bytes);
+
+/// The opposite of take for every block.
+void release(MachineState& state, const std::vector<MemoryBlock>& blocks);
+
+/// Does a restored state follow from its assignments? `fresh` is the initial state.
+/// Errors: kCorrupt with the kubelet's texts.
+[[nodiscard]] Result<void> check_restored(const MemoryState& state, MachineState fresh,
+                                          bool with_pod_entries);
+
+}  // namespace pinfold::memory_detail

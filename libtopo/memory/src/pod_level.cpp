@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include "hint_search.hpp"
+#include "machine_state.hpp"
+#include "pinfold/memory/memory_manager.hpp"
+#include "requests.hpp"
+
+namespace pinfold {
+
+using memory_detail::container_requests;
+using memory_detail::is_managed;
+using memory_detail::pod_requests;
+using memory_detail::Requests;
+
+namespace {
+
+std::vector<MemoryBlock> blocks_of(const Requests& amounts,
+                                   const std::vector<std::int32_t>& nodes) {
+  std::vector<MemoryBlock> blocks;
+  for (const auto& [type, bytes] : amounts) {
+    if (bytes > 0) blocks.push_back({.numa_affinity = nodes, .type = type, .size = bytes});
+  }
+  return blocks;
+}
+
+void subtract(Requests& pool, const Requests& part) {
+  for (const auto& [type, bytes] : part) {
+    if (const auto found = pool.find(type); found != pool.end()) found->second -= bytes;
+  }
+}
+
+}  // namespace
+
+ResourceHints MemoryManager::pod_hints(const MemoryState& state, const PodSpec& pod) const {
+  if (!is_static_ || !is_managed(gates_, pod)) return {};
+  const auto requests = pod_requests(gates_, pod);
+  if (!requests || requests->empty()) return {};
+  if (pod.has_pod_level_resources() && !memory_detail::empty_shared_pool(gates_, pod).empty()) {
+    ResourceHints impossible;
+    for (const auto& [name, bytes] : *requests) impossible[name] = std::vector<TopologyHint>{};
+    return impossible;
+  }
+  if (const auto blocks = state.pods.find(pod.uid); fixed() && blocks != state.pods.end()) {
+    return regenerate_hints(blocks->second, *requests);
+  }
+  for (const Container& container : pod.containers) {
+    if (const auto* blocks = state.find(pod.uid, container.name)) {
+      return regenerate_hints(*blocks, *requests);
+    }
+  }
+  return search_hints(state, pod.uid, *requests);
+}
+
+Admission MemoryManager::allocate_pod(MemoryState& state, const PodSpec& pod,
+                                      const TopologyHint& affinity, Trace* trace) const {
+  if (!is_static_ || qos_class(pod, gates_.pod_level_resources) != QosClass::kGuaranteed) return {};
+  // DEVIATION (profile fixed): a pod that has its memory keeps it when it is admitted again after
+  // a restart. The kubelet takes a second share.
+  if (fixed() && state.pods.contains(pod.uid)) return {};
+  const auto total = pod_requests(gates_, pod);
+  if (!total) return {};
+  if (std::string problem = memory_detail::empty_shared_pool(gates_, pod); !problem.empty()) {
+    return tl::unexpected(Rejection{"EmptyPodSharedPoolError", std::move(problem)});
+  }
+  TraceFact why;
+  const auto nodes = choose_nodes(state, pod.uid, *total, affinity, trace ? &why : nullptr);
+  if (!nodes) return tl::unexpected(Rejection::unexpected(nodes.error()));
+  const std::vector<std::int32_t> ids = machine_->numa_ids(*nodes);
+
+  // What the containers that live as long as the pod leave: to init containers, what the sidecars
+  // before them do; in the end, to all containers without memory of their own.
+  Requests pool = *total;
+  auto& of_pod = state.assignments[pod.uid];
+  std::vector<const Container*> shared;
+  for (const Container& container : pod.containers) {
+    const auto requests = container_requests(gates_, pod, container);
+    if (!requests) return {};  // not reached: empty_shared_pool has read them all
+    const bool is_init = container.kind == ContainerKind::kInit;
+    if (requests->empty() && !is_init) {
+      shared.push_back(&container);
+      continue;
+    }
+    of_pod[container.name] = blocks_of(requests->empty() ? pool : *requests, ids);
+    if (!is_init) subtract(pool, *requests);
+  }
+  const std::vector<MemoryBlock> left = blocks_of(pool, ids);
+  for (const Container* container : shared) of_pod[container->name] = left;
+  state.pods[pod.uid] = blocks_of(*total, ids);
+  for (const auto& [type, bytes] : *total) {
+    memory_detail::take(state.machine_state, ids, type, bytes);
+  }
+  if (trace != nullptr) {
+    trace->add("memory", "pod",
+               fmt::format("takes {} from NUMA nodes {}: {}", memory_detail::describe(*total),
+                           machine_->numa_list(*nodes), why.text));
+  }
+  return {};
+}
+
+}  // namespace pinfold

@@ -1,0 +1,135 @@
+#include "requests.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace pinfold::memory_detail {
+namespace {
+
+bool same_and_set(const Resources& resources, std::string_view name) {
+  const auto request = resources.requests.find(name);
+  const auto limit = resources.limits.find(name);
+  return request != resources.requests.end() && !request->second.is_zero() &&
+         limit != resources.limits.end() && request->second == limit->second;
+}
+
+/// Only with pod-level resources: the others of the pod share what is left.
+bool is_exclusive(const Container& container) {
+  return same_and_set(container.resources, "cpu") && same_and_set(container.resources, kMemory);
+}
+
+bool uses_pod_level(const FeatureGates& gates, const PodSpec& pod) {
+  return gates.pod_level_resource_managers && pod.has_pod_level_resources();
+}
+
+std::optional<Requests> memory_of(const ResourceList& amounts) {
+  Requests requests;
+  for (const auto& [name, amount] : amounts) {
+    if (!is_memory_resource(name)) continue;
+    if (!amount.is_whole()) return std::nullopt;
+    requests[name] = static_cast<std::uint64_t>(amount.value());
+  }
+  return requests;
+}
+
+std::uint64_t amount_of(const Requests& requests, const std::string& name) {
+  const auto found = requests.find(name);
+  return found == requests.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+bool is_memory_resource(std::string_view name) {
+  return name == kMemory || name.starts_with("hugepages-");
+}
+
+bool is_managed(const FeatureGates& gates, const PodSpec& pod) {
+  if (qos_class(pod, gates.pod_level_resources) != QosClass::kGuaranteed) return false;
+  return (gates.pod_level_resource_managers && gates.pod_level_resources) ||
+         !pod.has_pod_level_resources();
+}
+
+std::optional<Requests> container_requests(const FeatureGates& gates, const PodSpec& pod,
+                                           const Container& container) {
+  if (uses_pod_level(gates, pod) && !is_exclusive(container)) return Requests{};
+  return memory_of(container.resources.requests);
+}
+
+std::optional<Requests> pod_requests(const FeatureGates& gates, const PodSpec& pod) {
+  if (uses_pod_level(gates, pod)) {
+    auto requests = memory_of(pod.resources->requests);
+    if (requests) std::erase_if(*requests, [](const auto& entry) { return entry.second == 0; });
+    return requests;
+  }
+  Requests init_peak;  // the most that the init containers need at one time
+  Requests sidecars;
+  Requests total;  // of app containers
+  for (const Container& container : pod.containers) {
+    const auto requests = container_requests(gates, pod, container);
+    if (!requests) return std::nullopt;
+    for (const auto& [name, bytes] : *requests) {
+      if (container.kind == ContainerKind::kApp) {
+        total[name] += bytes;
+      } else if (container.kind == ContainerKind::kSidecar) {
+        sidecars[name] += bytes;
+      } else {
+        init_peak[name] = std::max(init_peak[name], amount_of(sidecars, name) + bytes);
+      }
+    }
+  }
+  // As in the kubelet, a resource that no app container asks for does not count.
+  for (auto& [name, bytes] : total) {
+    bytes = std::max(bytes + amount_of(sidecars, name), amount_of(init_peak, name));
+  }
+  return total;
+}
+
+std::string empty_shared_pool(const FeatureGates& gates, const PodSpec& pod) {
+  const auto total = pod_requests(gates, pod);
+  if (!total) return kNotWholeBytes;
+  Requests taken;  // by containers that live as long as the pod
+  bool has_shared = false;
+  for (const Container& container : pod.containers) {
+    const auto requests = container_requests(gates, pod, container);
+    if (!requests) return kNotWholeBytes;
+    if (container.kind != ContainerKind::kInit) {
+      has_shared = has_shared || requests->empty();
+      for (const auto& [name, bytes] : *requests) taken[name] += bytes;
+      continue;
+    }
+    for (const auto& [name, bytes] : *total) {
+      const std::uint64_t used = amount_of(taken, name);
+      if (requests->empty() && used >= bytes) {
+        return fmt::format(
+            "pod rejected, pod has shared init containers but no {} available for them", name);
+      }
+      if (const std::uint64_t wanted = amount_of(*requests, name); wanted > bytes - used) {
+        return fmt::format(
+            "pod rejected, largest exclusive init container requests {} of {}, but only {} "
+            "available",
+            wanted, name, bytes - used);
+      }
+    }
+  }
+  for (const auto& [name, bytes] : *total) {
+    if (has_shared && amount_of(taken, name) >= bytes) {
+      return fmt::format(
+          "pod rejected, sum of exclusive container {} requests equals pod budget, leaving no "
+          "memory for shared containers",
+          name);
+    }
+  }
+  return {};
+}
+
+std::string describe(const Requests& requests) {
+  std::string text;
+  for (const auto& [name, bytes] : requests) {
+    if (!text.empty()) text += ", ";
+    text += Quantity::bytes(static_cast<std::int64_t>(bytes)).to_string() + " of " + name;
+  }
+  return text.empty() ? "no memory" : text;
+}
+
+}  // namespace pinfold::memory_detail

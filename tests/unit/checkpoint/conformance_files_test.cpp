@@ -1,0 +1,158 @@
+// The state files of the whole conformance corpus, where it is at hand (PINFOLD_SHARED): files
+// that a kubelet wrote are read and written again byte for byte (in every tenth vector), and every
+// start or restart that failed to read a file fails here with the same text.
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "pinfold/checkpoint/kubelet_files.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Visits every `stride`-th vector of a file.
+template <class Visit>
+void for_each_vector(const std::filesystem::path& file, std::size_t stride, const Visit& visit) {
+  gzFile in = gzopen(file.c_str(), "rb");
+  ASSERT_NE(in, nullptr) << file;
+  std::string line;
+  std::size_t number = 0;
+  std::string chunk(1U << 16U, '\0');
+  while (gzgets(in, chunk.data(), static_cast<int>(chunk.size())) != nullptr) {
+    line += chunk.c_str();
+    if (!line.ends_with('\n')) continue;
+    if (number++ % stride == 0) visit(Json::parse(line));
+    line.clear();
+  }
+  gzclose(in);
+}
+
+class Corpus : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const shared = std::getenv("PINFOLD_SHARED");  // NOLINT(concurrency-mt-unsafe)
+    if (shared == nullptr) GTEST_SKIP() << "PINFOLD_SHARED is not set";
+    folder_ = std::filesystem::path(shared) / "conformance";
+  }
+  std::filesystem::path folder_;
+};
+
+struct Settings {
+  std::string cpu_policy;
+  std::string memory_policy;
+  bool gate = false;
+};
+
+Settings setup_of(const Json& config) {
+  const Json gates = config.value("featureGates", Json::object());
+  return {config.value("cpuManagerPolicy", "none"), config.value("memoryManagerPolicy", "None"),
+          gates.value("PodLevelResourceManagers", false)};
+}
+
+ContainerIds ids_of(const Json& vector) {
+  ContainerIds ids;
+  for (const Json& c : vector.value("initialContainers", Json::array())) {
+    ids[c.at("id")] = {c.at("podUID"), c.at("container")};
+  }
+  return ids;
+}
+
+std::optional<std::string> bytes_of(const Json& files, std::string_view name) {
+  const auto found = files.find(name);
+  if (found == files.end()) return std::nullopt;
+  return found->get<std::string>();
+}
+
+/// Compares what reading the files at a start says with the stage and error of the vector.
+void check_start(const std::string& where, const Json& files, const Settings& setup,
+                 const ContainerIds& ids, const std::string& stage, const std::string& error) {
+  const auto verdict = [&](std::string_view manager, const std::string& text) {
+    if (stage == manager && error.starts_with("could not restore")) {
+      EXPECT_EQ(text, error) << where;
+      return false;
+    }
+    if (stage == manager) return false;  // failed before or after the file was read
+    EXPECT_EQ(text, "") << where;
+    return true;
+  };
+  const auto cpu = restore_cpu(bytes_of(files, kCpuFileName), setup.cpu_policy, setup.gate, ids);
+  if (!verdict("cpumanager", cpu ? "" : cpu.error().message)) return;
+  const auto memory =
+      restore_memory(bytes_of(files, kMemoryFileName), setup.memory_policy, setup.gate);
+  verdict("memorymanager", memory ? "" : memory.error().message);
+}
+
+TEST_F(Corpus, EveryFailedReadHasTheSameText) {
+  for (const char* const group : {"checkpoint-legacy", "restart-same", "restart-config-changed"}) {
+    for_each_vector(folder_ / (std::string(group) + ".jsonl.gz"), 1, [&](const Json& vector) {
+      const std::string name = vector.at("name");
+      Settings setup = setup_of(vector.at("config"));
+      const Json failure = vector.value("startError", Json::object());
+      check_start(name, vector.value("initialFiles", Json::object()), setup, ids_of(vector),
+                  failure.value("stage", ""), failure.value("error", ""));
+      const Json steps = vector.value("steps", Json::array());
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        if (steps[i].at("op") != "restart") continue;
+        const Json& expect = vector.at("expect")[i];
+        if (steps[i].contains("config")) setup = setup_of(steps[i].at("config"));
+        // A restart does not rewrite the files: what it left behind is what it read.
+        check_start(name + " step " + std::to_string(i),
+                    expect.value("checkpoints", Json::object()), setup, {},
+                    expect.value("stage", ""), expect.value("error", ""));
+      }
+    });
+  }
+}
+
+/// Reads a file and writes it again, in the format that it has.
+template <class Restore, class Encode>
+bool survives(const std::string& bytes, const Restore& restore, const Encode& encode) {
+  for (const bool gate : {false, true}) {
+    const auto state = restore(bytes, gate);
+    if (state && encode(**state, gate) == bytes) return true;
+  }
+  return false;
+}
+
+void check_files(const std::string& where, const Json& files, std::size_t& count) {
+  for (const auto& [name, text] : files.items()) {
+    const std::string bytes = text;
+    const std::string policy = Json::parse(bytes).at("policyName");
+    ++count;
+    const bool same =
+        name == kCpuFileName
+            ? survives(
+                  bytes, [&](auto& b, bool gate) { return restore_cpu(b, policy, gate, {}); },
+                  [&](auto& s, bool gate) { return encode_cpu(s, policy, gate); })
+            : survives(
+                  bytes, [&](auto& b, bool gate) { return restore_memory(b, policy, gate); },
+                  [&](auto& s, bool gate) { return encode_memory(s, policy, gate); });
+    EXPECT_TRUE(same) << where << ": " << name << ": " << bytes;
+  }
+}
+
+TEST_F(Corpus, FilesSurviveByteForByte) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    const std::string file = entry.path().filename();
+    if (!file.ends_with(".jsonl.gz") || file.starts_with("checkpoint-legacy")) continue;
+    for_each_vector(entry.path(), 10, [&](const Json& vector) {
+      const std::string name = vector.at("name");
+      check_files(name, vector.value("start", Json::object()).value("checkpoints", Json::object()),
+                  count);
+      for (const Json& expect : vector.value("expect", Json::array())) {
+        check_files(name, expect.value("checkpoints", Json::object()), count);
+      }
+    });
+  }
+  EXPECT_GT(count, 5000U);
+}
+
+}  // namespace
+}  // namespace pinfold::checkpoint

@@ -1,0 +1,95 @@
+#include <gtest/gtest.h>
+
+#include "../../support/cpu_fixture.hpp"
+
+// What the kubelet does wrong, reproduced by the profile kubelet-1.36 and mended by fixed.
+namespace pinfold::test {
+namespace {
+
+constexpr Profile kKubelet = Profile::kKubelet136;
+constexpr Profile kFixed = Profile::kFixed;
+
+TEST(CpuDeviation, FullCoresAreCountedBeforeARunningContainerIsFound) {
+  const auto again = [](Profile profile) {
+    Rig r(machine_of(Shape{}), static_policy({{"full-pcpus-only", "true"}}, profile),
+          reserve_set({0, 4}));
+    r.admit("a", 6);
+    return r.admit("a", 6);
+  };
+  EXPECT_EQ(again(kKubelet), "SMTAlignmentError");
+  EXPECT_EQ(again(kFixed), "1-3,5-7");
+}
+
+TEST(CpuDeviation, StrictReservationCannotRestartWithoutASharedPool) {
+  const auto restart = [](Profile profile) {
+    Rig r(machine_of(Shape{}), static_policy({{"strict-cpu-reservation", "true"}}, profile),
+          reserve_set({0, 4}));
+    r.admit("a", 6);
+    const auto started = r.manager().start(r.state);
+    return started ? "" : started.error().message;
+  };
+  EXPECT_EQ(restart(kKubelet), "default cpuset cannot be empty");
+  EXPECT_EQ(restart(kFixed), "");
+}
+
+TEST(CpuDeviation, StrictReservationStillNeedsEveryCpuToBeKnown) {
+  Rig r(machine_of(Shape{}), static_policy({{"strict-cpu-reservation", "true"}}, kFixed),
+        reserve_set({0, 4}));
+  r.admit("a", 6);
+  r.state.assignments["a"]["c"].erase(CpuId{1});
+  EXPECT_FALSE(r.manager().start(r.state));
+}
+
+TEST(CpuDeviation, RememberedNumaNodesAreOverwritten) {
+  // Eight nodes of eight CPUs; 48 CPUs need six nodes. The choice 0-5 is the first of many equals,
+  // and its sixth member lies in an array that later choices write to.
+  const auto taken = [](Profile profile) {
+    Rig r(machine_of(Shape{.sockets = 2, .numa_per_socket = 4}),
+          static_policy({{"distribute-cpus-across-numa", "true"}}, profile), reserve_set({0}));
+    return r.admit("a", 48);
+  };
+  EXPECT_EQ(taken(kFixed), "4-27,36-59");
+  EXPECT_EQ(taken(kKubelet), "4-23,28-31,36-55,60-63");
+}
+
+TEST(CpuDeviation, GroupsOfMoreThanAverageSizeAreTakenWithCpusInUse) {
+  // Core {0,1} has two threads, 2 to 5 have one: the average is one.
+  MachineDescription description = describe({.cores_per_cache = 6, .threads = 1});
+  description.cpus[1].core = CoreId{0};
+  const auto taken = [&](Profile profile) {
+    Rig r(machine_of(description), static_policy({}, profile), reserve_set({0}));
+    return r.admit("a", 2);
+  };
+  EXPECT_EQ(taken(kKubelet), "0-1") << "CPU 0 is reserved";
+  EXPECT_EQ(taken(kFixed), "2-3");
+}
+
+TEST(CpuDeviation, SiblingsOfReservedCpusAreTakenUnderAnAffinity) {
+  const auto taken = [](Profile profile) {
+    Rig r(machine_of(Shape{.sockets = 2, .cores_per_cache = 2}),
+          static_policy({{"full-pcpus-only", "true"}}, profile), reserve_set({0, 1}));
+    return r.admit("a", 2, {NumaMask::of(0), true});
+  };
+  EXPECT_EQ(taken(kKubelet), "4-5") << "of two cores";
+  EXPECT_EQ(taken(kFixed), "2,6");
+}
+
+TEST(CpuDeviation, PodThatIsAdmittedAgainGetsASecondSet) {
+  const auto again = [](Profile profile) {
+    Config config = static_policy({}, profile);
+    config.feature_gates["PodLevelResourceManagers"] = true;
+    Rig r(machine_of(Shape{.cores_per_cache = 8, .threads = 1}), config, reserve_set({0}));
+    PodSpec pod = pod_of("p", {Container{"c", ContainerKind::kApp, {}}});
+    pod.resources = exclusive("budget", 2000).resources;
+    for (int i = 0; i < 2; ++i) {
+      if (!r.manager().allocate_pod(r.state, pod, {}, nullptr)) return std::string("rejected");
+    }
+    const auto hints = r.manager().pod_hints(r.state, pod);
+    return r.state.default_set.to_string() + (hints.at("cpu")->empty() ? ", impossible" : "");
+  };
+  EXPECT_EQ(again(kKubelet), "0,5-7, impossible") << "CPUs 1-2 belong to nobody";
+  EXPECT_EQ(again(kFixed), "0,3-7");
+}
+
+}  // namespace
+}  // namespace pinfold::test
