@@ -1,5 +1,6 @@
 #include "pinfold/discover/discover.hpp"
 
+#include "hwloc_topology.hpp"
 #include "number_caches.hpp"
 #include "sys_tree.hpp"
 
@@ -16,8 +17,21 @@ void number_caches(MachineDescription& description, const std::map<CpuId, CpuId>
   }
 }
 
+namespace {
+
+Result<MachineDescription> describe(const SysTree& source) { return read_sys_tree(source); }
+
+template <class HwlocSource>
+Result<MachineDescription> describe(const HwlocSource& source) {
+  auto topology = load_topology(source, Devices::kIgnore);
+  if (!topology) return fail(std::move(topology).error());
+  return describe_topology(topology->get());
+}
+
+}  // namespace
+
 Result<Machine> discover(const Source& source, std::string name) {
-  auto description = read_sys_tree(std::get<SysTree>(source));
+  auto description = std::visit([](const auto& from) { return describe(from); }, source);
   if (!description) return fail(std::move(description).error());
   description->name = std::move(name);
   return Machine::make(std::move(*description));

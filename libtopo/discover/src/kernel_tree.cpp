@@ -102,28 +102,36 @@ Result<std::optional<CpuSet>> KernelTree::read_cpus(const std::string& list,
   return read(mask, parse_cpu_mask);
 }
 
-Result<std::vector<std::int32_t>> KernelTree::numbered(const std::string& directory,
-                                                       std::string_view prefix,
-                                                       std::string_view suffix) const {
-  std::vector<std::int32_t> numbers;
+Result<std::vector<std::string>> KernelTree::entries(const std::string& directory) const {
+  std::vector<std::string> names;
   Fd fd(::openat(fd_, directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.get() < 0) {
-    if (is_missing(errno)) return numbers;
+    if (is_missing(errno)) return names;
     return fail_errno(errno, fmt::format("open {}", shown(directory)));
   }
-  const std::unique_ptr<DIR, CloseDirectory> entries(::fdopendir(fd.get()));
-  if (!entries) return fail_errno(errno, fmt::format("list {}", shown(directory)));
+  const std::unique_ptr<DIR, CloseDirectory> stream(::fdopendir(fd.get()));
+  if (!stream) return fail_errno(errno, fmt::format("list {}", shown(directory)));
   fd.release();  // the stream owns it now
   while (true) {
     errno = 0;
-    const dirent* const entry =
-        ::readdir(entries.get());  // NOLINT(concurrency-mt-unsafe): own stream
+    const dirent* const entry = ::readdir(stream.get());  // NOLINT(concurrency-mt-unsafe): our own
     if (entry == nullptr) break;
-    if (const auto number = number_between(entry->d_name, prefix, suffix)) {
-      numbers.push_back(*number);
-    }
+    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
   }
   if (errno != 0) return fail_errno(errno, fmt::format("list {}", shown(directory)));
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<std::vector<std::int32_t>> KernelTree::numbered(const std::string& directory,
+                                                       std::string_view prefix,
+                                                       std::string_view suffix) const {
+  auto names = entries(directory);
+  if (!names) return fail(std::move(names).error());
+  std::vector<std::int32_t> numbers;
+  for (const std::string& name : *names) {
+    if (const auto number = number_between(name, prefix, suffix)) numbers.push_back(*number);
+  }
   std::sort(numbers.begin(), numbers.end());
   // "cpu1" and "cpu01" would be one number: the kernel never pads.
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());

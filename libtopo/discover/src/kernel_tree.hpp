@@ -41,6 +41,9 @@ class KernelTree {
   [[nodiscard]] Result<std::optional<CpuSet>> read_cpus(const std::string& list,
                                                         const std::string& mask) const;
 
+  /// The names in a directory, ascending and without dot files; none if there is no such directory.
+  [[nodiscard]] Result<std::vector<std::string>> entries(const std::string& directory) const;
+
   /// The numbers N of the entries prefix + N + suffix of a directory, ascending; none if there is
   /// no such directory.
   [[nodiscard]] Result<std::vector<std::int32_t>> numbered(const std::string& directory,

@@ -28,8 +28,8 @@ std::string mask_of(const CpuSet& cpus) {
 
 void write_cpus(const TempDir& dir, const std::string& list, const std::string& mask,
                 const CpuSet& cpus, const TreeStyle& style) {
-  if (style.masks) return dir.write(mask, mask_of(cpus));
-  dir.write(list, cpus.to_string() + "\n");
+  dir.write(mask, mask_of(cpus));
+  if (!style.masks) dir.write(list, cpus.to_string() + "\n");
 }
 
 template <class Same>
@@ -61,6 +61,9 @@ void write_cpu(const TempDir& dir, const MachineDescription& machine, const Cpu&
   dir.write(folder + "/topology/physical_package_id", fmt::format("{}\n", cpu.socket.value));
   write_cpus(dir, folder + "/topology/thread_siblings_list", folder + "/topology/thread_siblings",
              cpus_with(machine, [&](const Cpu& other) { return other.core == cpu.core; }), style);
+  write_cpus(dir, folder + "/topology/core_siblings_list", folder + "/topology/core_siblings",
+             cpus_with(machine, [&](const Cpu& other) { return other.socket == cpu.socket; }),
+             style);
   dir.write(folder + "/cache/index0/level", "1\n");
   if (!machine.has_cache_info) return;
   dir.write(folder + "/cache/index3/level", "3\n");

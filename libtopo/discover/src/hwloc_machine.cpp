@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+#include <hwloc.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "hwloc_topology.hpp"
+#include "number_caches.hpp"
+#include "pinfold/discover/kernel_files.hpp"
+
+namespace pinfold {
+namespace {
+
+/// All objects of a type, by their number in the operating system.
+std::vector<hwloc_obj_t> objects(hwloc_topology* topology, hwloc_obj_type_t type) {
+  std::vector<hwloc_obj_t> found;
+  for (hwloc_obj_t object = nullptr;
+       (object = hwloc_get_next_obj_by_type(topology, type, object)) != nullptr;) {
+    found.push_back(object);
+  }
+  std::sort(found.begin(), found.end(),
+            [](hwloc_obj_t a, hwloc_obj_t b) { return a->os_index < b->os_index; });
+  return found;
+}
+
+NumaNode describe_node(const hwloc_obj* object) {
+  NumaNode node;
+  const auto& memory = object->attr->numanode;
+  node.id = NumaId{static_cast<std::int32_t>(object->os_index)};
+  node.memory = memory.local_memory;
+  // Page types come by size: the first one is the normal page.
+  for (unsigned i = 1; i < memory.page_types_len; ++i) {
+    const auto& pages = memory.page_types[i];
+    if (pages.size < 1024) continue;
+    node.hugepages[hugepage_resource(pages.size / 1024)] = pages.size * pages.count;
+  }
+  return node;
+}
+
+struct ReleaseDistances {
+  hwloc_topology* topology;
+  void operator()(hwloc_distances_s* distances) const {
+    hwloc_distances_release(topology, distances);
+  }
+};
+
+/// Fills the distances, if hwloc has them between all nodes.
+void add_distances(hwloc_topology* topology, std::vector<NumaNode>& nodes) {
+  if (nodes.size() == 1) {  // hwloc keeps no matrix of one; ACPI calls the local distance 10
+    nodes[0].distances = {10};
+    return;
+  }
+  unsigned count = 1;
+  hwloc_distances_s* raw = nullptr;
+  if (hwloc_distances_get_by_type(topology, HWLOC_OBJ_NUMANODE, &count, &raw,
+                                  HWLOC_DISTANCES_KIND_MEANS_LATENCY, 0) != 0 ||
+      count == 0) {
+    return;
+  }
+  const std::unique_ptr<hwloc_distances_s, ReleaseDistances> matrix(raw, {topology});
+  if (matrix->nbobjs != nodes.size()) return;
+  const auto position = [&](hwloc_obj_t object) {
+    const auto it = std::find_if(nodes.begin(), nodes.end(), [&](const NumaNode& node) {
+      return node.id.value == static_cast<std::int32_t>(object->os_index);
+    });
+    return static_cast<std::size_t>(it - nodes.begin());
+  };
+  for (NumaNode& node : nodes) node.distances.resize(nodes.size());
+  for (unsigned from = 0; from < matrix->nbobjs; ++from) {
+    for (unsigned to = 0; to < matrix->nbobjs; ++to) {
+      const hwloc_uint64_t value = matrix->values[from * matrix->nbobjs + to];
+      constexpr hwloc_uint64_t kMax = std::numeric_limits<std::uint32_t>::max();
+      nodes[position(matrix->objs[from])].distances[position(matrix->objs[to])] =
+          static_cast<std::uint32_t>(std::min(value, kMax));
+    }
+  }
+}
+
+CpuId lowest_cpu(const hwloc_obj* object) { return CpuId{hwloc_bitmap_first(object->cpuset)}; }
+
+Result<Cpu> describe_cpu(hwloc_topology* topology, hwloc_obj_t pu,
+                         const std::vector<hwloc_obj_t>& nodes) {
+  Cpu cpu;
+  cpu.id = CpuId{static_cast<std::int32_t>(pu->os_index)};
+  const hwloc_obj* const core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
+  cpu.core = CoreId{core == nullptr ? cpu.id.value : lowest_cpu(core).value};
+  const hwloc_obj* const socket = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, pu);
+  cpu.socket = SocketId{socket == nullptr ? 0 : static_cast<std::int32_t>(socket->os_index)};
+  const auto node = std::find_if(nodes.begin(), nodes.end(), [&](hwloc_obj_t candidate) {
+    return hwloc_bitmap_isset(candidate->cpuset, pu->os_index) != 0;
+  });
+  if (node == nodes.end()) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("cpu {} is on no NUMA node", cpu.id.value));
+  }
+  cpu.numa = NumaId{static_cast<std::int32_t>((*node)->os_index)};
+  return cpu;
+}
+
+}  // namespace
+
+Result<MachineDescription> describe_topology(hwloc_topology* topology) {
+  MachineDescription description;
+  const std::vector<hwloc_obj_t> nodes = objects(topology, HWLOC_OBJ_NUMANODE);
+  for (const hwloc_obj* const node : nodes) description.numa_nodes.push_back(describe_node(node));
+  add_distances(topology, description.numa_nodes);
+  std::map<CpuId, CpuId> l3_of;
+  for (hwloc_obj* const pu : objects(topology, HWLOC_OBJ_PU)) {
+    auto cpu = describe_cpu(topology, pu, nodes);
+    if (!cpu) return fail(std::move(cpu).error());
+    const hwloc_obj* const l3 = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_L3CACHE, pu);
+    if (l3 != nullptr) l3_of[cpu->id] = lowest_cpu(l3);
+    description.cpus.push_back(*cpu);
+  }
+  number_caches(description, l3_of);
+  return description;
+}
+
+}  // namespace pinfold

@@ -1,0 +1,112 @@
+#include "hwloc_topology.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+namespace pinfold {
+namespace {
+
+tl::unexpected<Error> invalid(std::string message) {
+  return fail(ErrorCode::kInvalidArgument, std::move(message));
+}
+
+Result<Topology> new_topology(Devices devices) {
+  hwloc_topology* raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) return fail(ErrorCode::kInternal, "hwloc cannot start");
+  Topology topology(raw);
+  if (devices == Devices::kFind) {
+    for (const auto type : {HWLOC_OBJ_PCI_DEVICE, HWLOC_OBJ_OS_DEVICE}) {
+      if (hwloc_topology_set_type_filter(raw, type, HWLOC_TYPE_FILTER_KEEP_ALL) != 0) {
+        return fail(ErrorCode::kInternal, "hwloc cannot look for devices");
+      }
+    }
+  }
+  return topology;
+}
+
+/// The number of CPUs that a synthetic description asks for, so that no text makes hwloc build
+/// millions of objects: the product of the counts outside brackets. Wrong texts are hwloc's to
+/// find.
+std::uint64_t count_cpus(std::string_view text) {
+  std::uint64_t cpus = 1;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '(' || text[i] == '[') ++depth;
+    if (text[i] == ')' || text[i] == ']') --depth;
+    if (text[i] != ':' || depth > 0) continue;
+    std::uint64_t count = 1;
+    const auto parsed = std::from_chars(text.data() + i + 1, text.data() + text.size(), count);
+    if (parsed.ec == std::errc::result_out_of_range) count = CpuSet::kMaxCpus + 1;
+    cpus *= std::clamp<std::uint64_t>(count, 1, CpuSet::kMaxCpus + 1);
+    cpus = std::min<std::uint64_t>(cpus, CpuSet::kMaxCpus + 1);
+  }
+  return cpus;
+}
+
+std::string first_line(std::string_view text) {
+  constexpr std::size_t kShown = 60;
+  std::string shown;
+  for (const char c : text.substr(0, std::min(text.find('\n'), kShown))) {
+    shown += c >= ' ' && c <= '~' ? c : '?';
+  }
+  return shown.size() < text.size() ? shown + "..." : shown;
+}
+
+}  // namespace
+
+Result<Topology> load_topology(const SysTree& source, Devices devices) {
+  auto topology = new_topology(devices);
+  if (!topology) return topology;
+  hwloc_topology* const raw = topology->get();
+  // The processor that we run on has nothing to say here, only the kernel's files.
+  hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+  if (hwloc_topology_load(raw) != 0) {
+    return invalid(fmt::format("'{}': hwloc finds no machine there", source.root));
+  }
+  const bool is_here = hwloc_topology_is_thissystem(raw) != 0;
+  if (is_here != (source.root == "/")) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("'{}': hwloc looks at {}, expected HWLOC_FSROOT to name the tree",
+                            source.root, is_here ? "this machine" : "another machine"));
+  }
+  return topology;
+}
+
+Result<Topology> load_topology(const HwlocXml& source, Devices devices) {
+  constexpr const char* kExpected = "expected a topology that hwloc exported as XML";
+  if (source.text.size() >= std::numeric_limits<int>::max()) {
+    return invalid(fmt::format("{} bytes of XML: {}", source.text.size(), kExpected));
+  }
+  auto topology = new_topology(devices);
+  if (!topology) return topology;
+  hwloc_topology* const raw = topology->get();
+  if (hwloc_topology_set_xmlbuffer(raw, source.text.c_str(),
+                                   static_cast<int>(source.text.size()) + 1) != 0 ||
+      hwloc_topology_load(raw) != 0) {
+    return invalid(fmt::format("'{}': {}", first_line(source.text), kExpected));
+  }
+  return topology;
+}
+
+Result<Topology> load_topology(const HwlocSynthetic& source, Devices devices) {
+  if (count_cpus(source.text) > CpuSet::kMaxCpus) {
+    return invalid(fmt::format("synthetic topology '{}': expected at most {} CPUs",
+                               first_line(source.text), CpuSet::kMaxCpus));
+  }
+  auto topology = new_topology(devices);
+  if (!topology) return topology;
+  hwloc_topology* const raw = topology->get();
+  if (hwloc_topology_set_synthetic(raw, source.text.c_str()) != 0 ||
+      hwloc_topology_load(raw) != 0) {
+    return invalid(
+        fmt::format("synthetic topology '{}': expected hwloc's form, such as "
+                    "'pack:2 [numa(memory=16GB)] l3:1 core:4 pu:2'",
+                    first_line(source.text)));
+  }
+  return topology;
+}
+
+}  // namespace pinfold

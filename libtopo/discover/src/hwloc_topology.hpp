@@ -1,0 +1,28 @@
+#pragma once
+
+#include <hwloc.h>
+
+#include <memory>
+
+#include "pinfold/discover/discover.hpp"
+
+namespace pinfold {
+
+struct DestroyTopology {
+  void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
+};
+using Topology = std::unique_ptr<hwloc_topology, DestroyTopology>;
+
+/// Whether hwloc is to look for PCI devices, which takes longer.
+enum class Devices { kIgnore, kFind };
+
+/// Loads a topology into hwloc. A SysTree other than "/" is found by hwloc only through the
+/// environment variable HWLOC_FSROOT; kUnsupported if hwloc looks elsewhere.
+[[nodiscard]] Result<Topology> load_topology(const SysTree& source, Devices devices);
+[[nodiscard]] Result<Topology> load_topology(const HwlocXml& source, Devices devices);
+[[nodiscard]] Result<Topology> load_topology(const HwlocSynthetic& source, Devices devices);
+
+/// What a loaded topology says of a machine.
+[[nodiscard]] Result<MachineDescription> describe_topology(hwloc_topology* topology);
+
+}  // namespace pinfold

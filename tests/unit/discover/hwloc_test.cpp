@@ -1,0 +1,178 @@
+#include <gtest/gtest.h>
+#include <hwloc.h>
+#include <hwloc/export.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "pinfold/discover/discover.hpp"
+#include "pinfold/discover/pci.hpp"
+
+namespace pinfold {
+namespace {
+
+Machine synthetic(const std::string& text) {
+  auto machine = discover(HwlocSynthetic{text}, "synthetic");
+  EXPECT_TRUE(machine) << text << ": " << machine.error().message;
+  return std::move(*machine);
+}
+
+TEST(Synthetic, NumbersWhatItIsTold) {
+  const Machine machine = synthetic("pack:2 [numa(memory=16GB)] l3:2 core:2 pu:2");
+  EXPECT_EQ(machine.name(), "synthetic");
+  EXPECT_EQ(machine.all_cpus().to_string(), "0-15");
+  EXPECT_EQ(machine.sockets()[1].cpus.to_string(), "8-15");
+  EXPECT_EQ(machine.cpus_of_numa(1).to_string(), "8-15");
+  EXPECT_EQ(machine.caches().size(), 4U);
+  EXPECT_EQ(machine.caches()[3].cpus.to_string(), "12-15");
+  EXPECT_EQ(machine.cores()[1].cpus.to_string(), "2-3");
+  EXPECT_TRUE(machine.description().has_cache_info);
+  EXPECT_EQ(machine.numa_nodes()[0].memory, std::uint64_t{16} * 1000 * 1000 * 1000);
+  EXPECT_TRUE(machine.numa_nodes()[0].hugepages.empty());
+}
+
+TEST(Synthetic, MakesDoWithoutSocketsCoresAndCaches) {
+  const Machine machine = synthetic("pu:4");
+  EXPECT_EQ(machine.sockets().size(), 1U);
+  EXPECT_EQ(machine.sockets()[0].id, 0);
+  EXPECT_EQ(machine.cores().size(), 4U);
+  EXPECT_EQ(machine.numa_count(), 1);
+  EXPECT_FALSE(machine.description().has_cache_info);
+}
+
+TEST(Synthetic, PutsNodesWherePutsAreWritten) {
+  const Machine machine = synthetic("pack:2 numa:2 core:2 pu:2");
+  EXPECT_EQ(machine.numa_count(), 4);
+  EXPECT_EQ(machine.cpus_of_numa(2).to_string(), "8-11");
+  EXPECT_EQ(machine.find(CpuId{8})->socket, SocketId{1});
+}
+
+TEST(Synthetic, GivesCpusOfTwoMemoriesToTheFirst) {
+  const Machine machine = synthetic("pack:2 [numa(memory=8GB)] [numa(memory=1GB)] core:2 pu:1");
+  ASSERT_EQ(machine.numa_count(), 4);
+  for (const Cpu& cpu : machine.cpus()) EXPECT_EQ(cpu.numa.value, cpu.socket.value * 2);
+}
+
+TEST(Synthetic, RefusesWhatIsNoTopology) {
+  for (const std::string text :
+       {"", "pack:2 foo:3", "pack", "pu:0", "pack:2 pu:2 core:2", "🙂"}) {
+    const auto machine = discover(HwlocSynthetic{text}, "");
+    ASSERT_FALSE(machine) << text;
+    EXPECT_EQ(machine.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_TRUE(machine.error().message.starts_with("synthetic topology '"))
+        << machine.error().message;
+    EXPECT_NE(machine.error().message.find("expected hwloc's form"), std::string::npos);
+  }
+}
+
+TEST(Synthetic, RefusesMillionsOfCpusBeforeHwlocBuildsThem) {
+  for (const std::string text :
+       {"pack:1000 core:1000 pu:1000", "pu:65537", "core:99999999999999999999 pu:2",
+        "l2:256(size=1MB) [numa(memory=1)] core:256 pu:2"}) {
+    const auto machine = discover(HwlocSynthetic{text}, "");
+    ASSERT_FALSE(machine) << text;
+    EXPECT_EQ(machine.error().message,
+              "synthetic topology '" + text + "': expected at most 65536 CPUs");
+  }
+}
+
+struct DestroyTopology {
+  void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
+};
+
+std::string export_xml(hwloc_topology* topology) {
+  char* buffer = nullptr;
+  int size = 0;
+  if (hwloc_topology_export_xmlbuffer(topology, &buffer, &size, 0) != 0) return "";
+  std::string text(buffer);
+  hwloc_free_xmlbuffer(topology, buffer);
+  return text;
+}
+
+TEST(Xml, SaysTheSameAsTheTopologyItWasExportedFrom) {
+  for (const char* text :
+       {"pack:2 [numa(memory=16GB)] l3:2 core:2 pu:2", "pack:2 numa:2 core:2 pu:2", "pu:1",
+        "pack:3 [numa] [numa(memory=5GB)] core:2 pu:4"}) {
+    hwloc_topology_t raw = nullptr;
+    ASSERT_EQ(hwloc_topology_init(&raw), 0);
+    const std::unique_ptr<hwloc_topology, DestroyTopology> topology(raw);
+    ASSERT_EQ(hwloc_topology_set_synthetic(raw, text), 0);
+    ASSERT_EQ(hwloc_topology_load(raw), 0);
+    const auto machine = discover(HwlocXml{export_xml(raw)}, "synthetic");
+    ASSERT_TRUE(machine) << text << ": " << machine.error().message;
+    EXPECT_EQ(*machine, synthetic(text)) << text << ": " << machine->to_json().dump();
+  }
+}
+
+constexpr const char* kXml = R"(<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="2.0">
+  <object type="Machine" os_index="0" cpuset="0x0000000f" complete_cpuset="0x0000000f" allowed_cpuset="0x0000000f" nodeset="0x00000101" complete_nodeset="0x00000101" allowed_nodeset="0x00000101" gp_index="1">
+    <object type="Package" os_index="7" cpuset="0x00000003" complete_cpuset="0x00000003" nodeset="0x00000001" complete_nodeset="0x00000001" gp_index="2">
+      <object type="NUMANode" os_index="0" cpuset="0x00000003" complete_cpuset="0x00000003" nodeset="0x00000001" complete_nodeset="0x00000001" gp_index="3" local_memory="8589934592">
+        <page_type size="4096" count="1048576"/>
+        <page_type size="2097152" count="1024"/>
+        <page_type size="1073741824" count="2"/>
+      </object>
+      <object type="PU" os_index="0" cpuset="0x00000001" complete_cpuset="0x00000001" nodeset="0x00000001" complete_nodeset="0x00000001" gp_index="4"/>
+      <object type="PU" os_index="1" cpuset="0x00000002" complete_cpuset="0x00000002" nodeset="0x00000001" complete_nodeset="0x00000001" gp_index="5"/>
+      <object type="Bridge" gp_index="6" bridge_type="0-1" depth="0" bridge_pci="0000:[00-ff]">
+        <object type="PCIDev" gp_index="7" pci_busid="0000:81:00.0" pci_type="0302 [10de:2330] [10de:16c1] a1" pci_link_speed="0.000000">
+          <object type="OSDev" gp_index="8" name="card0" osdev_type="1"/>
+        </object>
+      </object>
+    </object>
+    <object type="Package" os_index="3" cpuset="0x0000000c" complete_cpuset="0x0000000c" nodeset="0x00000100" complete_nodeset="0x00000100" gp_index="9">
+      <object type="NUMANode" os_index="8" cpuset="0x0000000c" complete_cpuset="0x0000000c" nodeset="0x00000100" complete_nodeset="0x00000100" gp_index="10" local_memory="4096">
+        <page_type size="4096" count="1"/>
+      </object>
+      <object type="PU" os_index="2" cpuset="0x00000004" complete_cpuset="0x00000004" nodeset="0x00000100" complete_nodeset="0x00000100" gp_index="11"/>
+      <object type="PU" os_index="3" cpuset="0x00000008" complete_cpuset="0x00000008" nodeset="0x00000100" complete_nodeset="0x00000100" gp_index="12"/>
+    </object>
+  </object>
+  <distances2 type="NUMANode" nbobjs="2" kind="5" name="NUMALatency" indexing="os">
+    <indexes length="4">0 8 </indexes>
+    <u64values length="12">10 32 31 10 </u64values>
+  </distances2>
+</topology>
+)";
+
+TEST(Xml, CarriesMemoryHugePagesDistancesAndOddIds) {
+  const auto machine = discover(HwlocXml{kXml}, "");
+  ASSERT_TRUE(machine) << machine.error().message;
+  ASSERT_EQ(machine->numa_count(), 2);
+  const NumaNode& first = machine->numa_nodes()[0];
+  EXPECT_EQ(first.memory, std::uint64_t{8} << 30U);
+  EXPECT_EQ(first.hugepages,
+            (std::map<std::string, std::uint64_t>{{"hugepages-1Gi", std::uint64_t{2} << 30U},
+                                                  {"hugepages-2Mi", std::uint64_t{2} << 30U}}));
+  EXPECT_EQ(first.distances, (std::vector<std::uint32_t>{10, 32}));
+  EXPECT_EQ(machine->numa_nodes()[1].id, NumaId{8});
+  EXPECT_EQ(machine->numa_nodes()[1].distances, (std::vector<std::uint32_t>{31, 10}));
+  EXPECT_EQ(machine->find(CpuId{0})->socket, SocketId{7});
+  EXPECT_EQ(machine->find(CpuId{2})->socket, SocketId{3});
+  EXPECT_EQ(machine->find(CpuId{3})->numa, NumaId{8});
+}
+
+TEST(Xml, CarriesPciDevices) {
+  const auto devices = pci_devices(HwlocXml{kXml});
+  ASSERT_TRUE(devices) << devices.error().message;
+  const std::vector<PciDevice> expected = {
+      {"0000:81:00.0", 0x0302, 0x10de, 0x2330, {"card0"}, {NumaId{0}}}};
+  EXPECT_EQ(*devices, expected);
+}
+
+TEST(Xml, RefusesOtherTexts) {
+  const std::string cut = std::string(kXml).substr(0, 1500);
+  for (const std::string& text : {std::string(), std::string("<html>hello"), cut}) {
+    const auto machine = discover(HwlocXml{text}, "");
+    ASSERT_FALSE(machine) << text;
+    EXPECT_EQ(machine.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_NE(machine.error().message.find("expected a topology that hwloc exported as XML"),
+              std::string::npos)
+        << machine.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace pinfold
