@@ -1,0 +1,238 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include "../support/cpu_fixture.hpp"
+
+// What always holds for the static policy, over random machines and random lives of pods.
+namespace pinfold::test {
+namespace {
+
+/// Uniform from the first case on: RapidCheck would begin with next to nothing.
+int draw(int low, int high) { return *rc::gen::resize(100, rc::gen::inRange(low, high + 1)); }
+bool toss() { return draw(0, 1) == 1; }
+
+Shape any_shape() {
+  while (true) {
+    Shape shape;
+    shape.sockets = draw(1, 4);
+    shape.numa_per_socket = draw(1, 4);
+    shape.caches_per_numa = draw(1, 4);
+    shape.cores_per_cache = draw(1, 16);
+    shape.threads = 1 << draw(0, 2);
+    shape.adjacent = toss();
+    if (shape.cpus() >= 2 && shape.cpus() <= 512) return shape;
+  }
+}
+
+/// Some CPUs offline, sockets of unequal size: what averages go wrong on.
+MachineDescription any_uneven_machine() {
+  MachineDescription description = describe(any_shape());
+  std::vector<Cpu> kept;
+  for (const Cpu& cpu : description.cpus) {
+    if (draw(0, 9) > 0) kept.push_back(cpu);
+  }
+  if (kept.size() >= 2) description.cpus = kept;
+  std::map<CoreId, CpuId> lowest;  // a core is named after its lowest CPU that is online
+  for (const Cpu& cpu : description.cpus) lowest.emplace(cpu.core, cpu.id);
+  for (Cpu& cpu : description.cpus) cpu.core = CoreId{lowest[cpu.core].value};
+  return description;
+}
+
+/// A legal choice of options.
+Options any_options() {
+  Options options;
+  if (toss()) options["strict-cpu-reservation"] = "true";
+  switch (draw(0, 4)) {
+    case 0:
+      options["distribute-cpus-across-cores"] = "true";
+      return options;
+    case 1:
+      options["distribute-cpus-across-numa"] = "true";
+      break;
+    case 2:
+      options["prefer-align-cpus-by-uncorecache"] = "true";
+      break;
+    default:
+      break;
+  }
+  if (toss()) options["full-pcpus-only"] = "true";
+  return options;
+}
+
+NodeReservation any_reservation(const Machine& machine) {
+  const auto cpus = static_cast<int>(machine.cpus().size());
+  const int count = draw(1, std::max(1, std::min(8, cpus / 4)));
+  if (toss()) return reserve_count(count * 1000 - draw(0, 999));
+  CpuSet set;
+  while (static_cast<int>(set.size()) < count) {
+    set.insert(machine.cpus()[static_cast<std::size_t>(draw(0, cpus - 1))].id);
+  }
+  return reserve_set(set);
+}
+
+PodSpec any_pod(int number, int largest) {
+  PodSpec pod = pod_of("pod-" + std::to_string(number), {});
+  const int containers = draw(1, 3);
+  for (int i = 0; i < containers; ++i) {
+    const ContainerKind kind =
+        i + 1 == containers ? ContainerKind::kApp : ContainerKind{draw(0, 2)};
+    const std::int64_t milli = draw(0, 5) == 0 ? 1500 : std::int64_t{draw(1, largest)} * 1000;
+    pod.containers.push_back(exclusive("c" + std::to_string(i), milli, kind));
+  }
+  std::stable_partition(pod.containers.begin(), pod.containers.end(),
+                        [](const Container& c) { return c.kind != ContainerKind::kApp; });
+  return pod;
+}
+
+/// One of the hints that the manager itself offers, or none.
+TopologyHint any_affinity(const Rig& rig, const PodSpec& pod, const Container& container) {
+  const ResourceHints hints = rig.manager().container_hints(rig.state, pod, container);
+  const auto cpu = hints.find("cpu");
+  if (cpu == hints.end() || cpu->second->empty() || toss()) return {};
+  return (
+      *cpu->second)[static_cast<std::size_t>(draw(0, static_cast<int>(cpu->second->size()) - 1))];
+}
+
+/// Every CPU belongs to the default set, or to one pod, or is reserved and kept out of both.
+void check_sound(const Rig& rig) {
+  const CpuManager& manager = rig.manager();
+  CpuSet exclusive_cpus;
+  std::size_t count = 0;
+  for (const auto& [uid, containers] : rig.state.assignments) {
+    CpuSet of_pod;  // its containers may share: init containers leave theirs to later ones
+    for (const auto& [name, cpus] : containers) of_pod |= cpus;
+    RC_ASSERT(!of_pod.intersects(manager.reserved()));
+    RC_ASSERT(!of_pod.intersects(rig.state.default_set));
+    exclusive_cpus |= of_pod;
+    count += of_pod.size();
+  }
+  RC_ASSERT(exclusive_cpus.size() == count);
+  const CpuSet usable =
+      manager.options().strict_cpu_reservation ? manager.allocatable() : rig.machine().all_cpus();
+  RC_ASSERT((exclusive_cpus | rig.state.default_set) == usable);
+}
+
+/// Admits and removes pods at random; calls check(rig) after each step.
+template <class Check>
+void live(Rig& rig, int steps, Check check) {
+  const auto cpus = static_cast<int>(rig.machine().cpus().size());
+  std::vector<PodSpec> pods;
+  for (int step = 0; step < steps; ++step) {
+    if (pods.empty() || draw(0, 2) > 0) {
+      PodSpec pod = any_pod(step, std::max(1, cpus / draw(1, 8)));
+      const CpuState before = rig.state;
+      for (const Container& container : pod.containers) {
+        const auto done = rig.manager().allocate(rig.state, pod, container,
+                                                 any_affinity(rig, pod, container), {});
+        if (done) continue;
+        rig.state = before;
+        break;
+      }
+      if (rig.state != before) pods.push_back(std::move(pod));
+    } else {
+      const auto victim = pods.begin() + draw(0, static_cast<int>(pods.size()) - 1);
+      for (const Container& container : victim->containers) {
+        rig.manager().remove_container(rig.state, victim->uid, container.name);
+      }
+      pods.erase(victim);
+    }
+    check(rig);
+  }
+  for (const PodSpec& pod : pods) {
+    for (const Container& container : pod.containers) {
+      rig.manager().remove_container(rig.state, pod.uid, container.name);
+    }
+  }
+}
+
+Rig any_rig(MachineDescription description, const Options& options, Profile profile) {
+  Machine machine = machine_of(std::move(description));
+  const NodeReservation reservation = any_reservation(machine);
+  RC_LOG() << machine.sockets().size() << " sockets, " << machine.numa_count() << " NUMA nodes, "
+           << machine.cores().size() << " cores, " << machine.cpus().size() << " CPUs; reserved "
+           << reservation.amounts.at("cpu").to_string() << " [" << reservation.cpus.to_string()
+           << "]\n";
+  for (const auto& [name, value] : options) RC_LOG() << "  " << name << "\n";
+  return {std::move(machine), static_policy(options, profile), reservation};
+}
+
+RC_GTEST_PROP(CpuProperty, EveryCpuHasOneOwner, ()) {
+  const Profile profile = toss() ? Profile::kFixed : Profile::kKubelet136;
+  Rig rig = any_rig(describe(any_shape()), any_options(), profile);
+  live(rig, 12, check_sound);
+}
+
+RC_GTEST_PROP(CpuProperty, EveryCpuHasOneOwnerOnUnevenMachines, ()) {
+  Rig rig = any_rig(any_uneven_machine(), any_options(), Profile::kFixed);
+  live(rig, 12, check_sound);
+}
+
+RC_GTEST_PROP(CpuProperty, RemovalRestores, ()) {
+  Rig rig = any_rig(describe(any_shape()), any_options(), Profile::kFixed);
+  const CpuState before = rig.state;
+  live(rig, 10, [](const Rig&) {});
+  RC_ASSERT(rig.state.default_set == before.default_set);
+  RC_ASSERT(rig.state.assignments.empty());
+}
+
+RC_GTEST_PROP(CpuProperty, SameInputGivesSameOutput, ()) {
+  Rig rig = any_rig(describe(any_shape()), any_options(), Profile::kFixed);
+  live(rig, 5, [](const Rig& at) {
+    const PodSpec pod = pod_with("again", draw(1, static_cast<int>(at.machine().cpus().size())));
+    CpuState one = at.state;
+    CpuState other = at.state;
+    Trace trace;
+    const auto quiet = at.manager().allocate(one, pod, pod.containers[0], {}, nullptr);
+    const auto told = at.manager().allocate(other, pod, pod.containers[0], {}, &trace);
+    RC_ASSERT(quiet.has_value() == told.has_value());
+    if (!quiet) RC_ASSERT(quiet.error().message == told.error().message);
+    RC_ASSERT(one == other);
+  });
+}
+
+RC_GTEST_PROP(CpuProperty, FullPcpusOnlyNeverSplitsACore, ()) {
+  Options options = any_options();
+  options.erase("distribute-cpus-across-cores");
+  options["full-pcpus-only"] = "true";
+  Rig rig = any_rig(describe(any_shape()), options, Profile::kFixed);
+  live(rig, 12, [](const Rig& at) {
+    for (const auto& [uid, containers] : at.state.assignments) {
+      for (const auto& [name, cpus] : containers) {
+        for (const Machine::Group& core : at.machine().cores()) {
+          RC_ASSERT(!cpus.intersects(core.cpus) || cpus.contains_all(core.cpus));
+        }
+      }
+    }
+  });
+}
+
+RC_GTEST_PROP(CpuProperty, RestartAcceptsWhatItLeft, ()) {
+  Rig rig = any_rig(describe(any_shape()), any_options(), Profile::kFixed);
+  live(rig, 10, [](const Rig& at) {
+    CpuState state = at.state;
+    RC_ASSERT(at.manager().start(state).has_value());
+    RC_ASSERT(state.default_set == at.state.default_set);
+    RC_ASSERT(state.assignments == at.state.assignments);
+  });
+}
+
+RC_GTEST_PROP(CpuProperty, HintsHoldTheRequestAndNothingNarrowerIsPreferred, ()) {
+  Rig rig = any_rig(describe(any_shape()), any_options(), Profile::kFixed);
+  live(rig, 6, [](const Rig& at) {
+    const int count = draw(1, static_cast<int>(at.machine().cpus().size()));
+    const auto hints = at.manager().pod_hints(at.state, pod_with("new", count));
+    int narrowest = NumaMask::kMaxNodes;
+    for (const TopologyHint& hint : *hints.at("cpu")) {
+      const CpuSet cpus = at.machine().cpus_of_numa(*hint.numa);
+      RC_ASSERT(static_cast<int>((at.state.default_set & cpus).size()) >= count);
+      narrowest = std::min(narrowest, hint.numa->count());
+      RC_ASSERT(!hint.preferred || hint.numa->count() == narrowest);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace pinfold::test
