@@ -83,7 +83,7 @@ TEST(MemoryManagerSpec, TheTopologyManagerRejectsByItsHints) {
 TEST(MemoryManagerSpec, TakesMemoryFromAMinimumNumberOfNodes) {
   Node node(even_machine(4, 8));  // node 0 has 7 GiB for pods
   for (const auto& [memory, nodes] : std::map<std::string, std::string>{
-           {"7Gi", "0"}, {"8Gi", "1"}, {"16Gi", "1-2"}, {"23Gi", "0-2"}, {"31Gi", "0-3"}}) {
+           {"7Gi", "0"}, {"8Gi", "1"}, {"16Gi", "1,2"}, {"23Gi", "0,1,2"}, {"31Gi", "0,1,2,3"}}) {
     ASSERT_EQ(node.admit(guaranteed("a", {{"memory", memory}})), "") << memory;
     EXPECT_EQ(node.manager.cpuset_mems(node.state, "a", "c"), nodes) << memory;
     node.manager.remove_container(node.state, "a", "c");

@@ -1,6 +1,10 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+
 #include "machine_state.hpp"
 #include "pinfold/memory/memory_manager.hpp"
-#include "pinfold/types/cpuset.hpp"
 #include "requests.hpp"
 
 namespace pinfold {
@@ -45,11 +49,11 @@ std::string MemoryManager::cpuset_mems(const MemoryState& state, const std::stri
                                        const std::string& container) const {
   const auto* blocks = state.find(pod_uid, container);
   if (blocks == nullptr) return {};
-  CpuSet nodes;  // the same list format
+  std::set<std::int32_t> nodes;
   for (const MemoryBlock& block : *blocks) {
-    for (const std::int32_t id : block.numa_affinity) nodes.insert(CpuId{id});
+    nodes.insert(block.numa_affinity.begin(), block.numa_affinity.end());
   }
-  return nodes.to_string();
+  return fmt::format("{}", fmt::join(nodes, ","));  // the kubelet writes no ranges
 }
 
 std::vector<int> MemoryManager::allocation_scores(const MemoryState& state) const {

@@ -73,7 +73,7 @@ TEST(MemoryAllocate, TakesTheLowestNodesOfTheAffinityFirst) {
   EXPECT_EQ(node.table(0).free, 0U);
   EXPECT_EQ(node.table(1).reserved, 3 * kGi);
   EXPECT_EQ(*node.state.find("a", "c"), (std::vector<MemoryBlock>{{{0, 1}, "memory", 10 * kGi}}));
-  EXPECT_EQ(node.manager.cpuset_mems(node.state, "a", "c"), "0-1");
+  EXPECT_EQ(node.manager.cpuset_mems(node.state, "a", "c"), "0,1");
 }
 
 TEST(MemoryAllocate, ChoosesTheNarrowestNodesWithoutAnAffinity) {
@@ -88,7 +88,7 @@ TEST(MemoryAllocate, ChoosesTheNarrowestNodesWithoutAnAffinity) {
 TEST(MemoryAllocate, ExtendsAnAffinityThatCannotHold) {
   Node node(even_machine(3, 8));
   ASSERT_EQ(node.admit(one("a", "10Gi"), hint_of(0b010, false)), "");
-  EXPECT_EQ(node.manager.cpuset_mems(node.state, "a", "c"), "0-1");
+  EXPECT_EQ(node.manager.cpuset_mems(node.state, "a", "c"), "0,1");
   EXPECT_EQ(node.admit(one("b", "10Gi"), hint_of(0b100, false)), kNoExtension);
 }
 
@@ -177,7 +177,7 @@ TEST(MemoryDeviation, OneNodeOfAGroupIsExtendedToTheGroup) {
     ASSERT_EQ(node.admit(one("a", "9Gi"), hint_of(0b11)), "");
     ASSERT_EQ(node.admit(one("b", "1Gi"), hint_of(0b10, false)), "");
     const bool fixed = profile == Profile::kFixed;
-    EXPECT_EQ(node.manager.cpuset_mems(node.state, "b", "c"), fixed ? "0-1" : "1");
+    EXPECT_EQ(node.manager.cpuset_mems(node.state, "b", "c"), fixed ? "0,1" : "1");
     EXPECT_EQ(node.state.machine_state.at(1).cells.size(), fixed ? 2U : 1U);
   }
 }

@@ -102,7 +102,8 @@ class MemoryManager {
   void container_started(MemoryState& state, const PodSpec& pod,
                          const std::string& container) const;
 
-  /// cpuset.mems of a container as OS ids in list format; "" if unset.
+  /// cpuset.mems of a container as the kubelet writes it: OS ids without ranges, "0,1,2"; "" if
+  /// unset.
   [[nodiscard]] std::string cpuset_mems(const MemoryState& state, const std::string& pod_uid,
                                         const std::string& container) const;
 
