@@ -3,11 +3,14 @@
 #include "command.hpp"
 
 int main(int argc, char** argv) {
-  using namespace pinfold::tools;  // NOLINT(google-build-using-namespace): the whole file is one use
-  CLI::App app{"Pinfold decides which CPUs and memory nodes a container gets, as the kubelet does."};
+  using namespace pinfold::tools;  // NOLINT(google-build-using-namespace): the whole file is one
+                                   // use
+  CLI::App app{
+      "Pinfold decides which CPUs and memory nodes a container gets, as the kubelet does."};
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Print the help of every command");
   int exit_status = kYes;
+  add_simulate(app, exit_status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

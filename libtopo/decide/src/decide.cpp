@@ -175,26 +175,28 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
   return Admitted{std::move(state), admitting.take_hints()};
 }
 
-NodeState start_container(const Node& node, NodeState state, const std::string& pod_uid,
-                          const std::string& container) {
+Result<NodeState> start_container(const Node& node, NodeState state, const std::string& pod_uid,
+                                  const std::string& container) {
   const auto pod = find_pod(state.pods, pod_uid);
-  if (pod == state.pods.end()) return state;
-  const Container* const spec = pod->spec.find(container);
-  if (spec == nullptr || !pod->started.insert(container).second) return state;
+  const Container* const spec = pod == state.pods.end() ? nullptr : pod->spec.find(container);
+  if (spec == nullptr) {
+    return fail(ErrorCode::kNotFound,
+                fmt::format("no active pod '{}' with a container '{}'", pod_uid, container));
+  }
+  if (!pod->started.insert(container).second) return state;
 
-  node.memory().container_started(state.memory, pod->spec, container);
-  // Pod-level allocation leaves the devices to this moment. A shortage shows in what the container
-  // holds; the kubelet fails its start.
   const auto held = state.devices.assignments.find(pod_uid);
   if (held == state.devices.assignments.end() || held->second.count(container) == 0) {
-    TopologyHint affinity;
-    if (const auto of_pod = state.affinity.find(pod_uid); of_pod != state.affinity.end()) {
-      if (const auto hint = of_pod->second.find(container); hint != of_pod->second.end()) {
-        affinity = hint->second;
-      }
+    const auto of_pod = state.affinity.find(pod_uid);
+    const TopologyHint affinity =
+        of_pod == state.affinity.end() ? TopologyHint{} : of_pod->second[container];
+    if (auto taken = node.devices().allocate(state.devices, pod->spec, *spec, affinity, nullptr);
+        !taken) {
+      return fail(ErrorCode::kBusy,
+                  fmt::format("container {}: {}", container, taken.error().cause));
     }
-    (void)node.devices().allocate(state.devices, pod->spec, *spec, affinity, nullptr);
   }
+  node.memory().container_started(state.memory, pod->spec, container);
   return state;
 }
 

@@ -102,6 +102,19 @@ Quantity effective_limit(const Node& node, const PodSpec& pod, const Container& 
   return own;
 }
 
+// A limit binds the pod only if every container has one. An init container or sidecar without a
+// limit passes if a sidecar before it has one: the kubelet looks at their sum.
+bool all_are_limited(const PodSpec& pod, std::string_view name) {
+  bool sidecar_is_limited = false;
+  for (const Container& container : pod.containers) {
+    const bool is_limited = !amount(container.resources.limits, name).is_zero();
+    if (container.kind == ContainerKind::kSidecar) sidecar_is_limited |= is_limited;
+    if (is_limited || (container.kind != ContainerKind::kApp && sidecar_is_limited)) continue;
+    return false;
+  }
+  return true;
+}
+
 // "hugepages-2Mi" to "2MB", as the hugetlb controller names its files.
 std::string page_size_name(std::string_view resource) {
   std::string size(resource.substr(std::string_view("hugepages-").size()));
@@ -194,19 +207,20 @@ LinuxResources pod_linux_resources(const Node& node, const PodSpec& pod, CpuQuot
   LinuxResources out;
   const ResourceList requests = pod_total(node, pod, &Resources::requests);
   const ResourceList limits = pod_total(node, pod, &Resources::limits);
+  for (const auto& [resource, quantity] : requests) {
+    if (!resource.starts_with("hugepages-")) continue;
+    out.hugepage_limits[page_size_name(resource)] = static_cast<std::uint64_t>(quantity.value());
+  }
   const QosClass qos = qos_class(pod, node.gates().pod_level_resources);
   if (qos == QosClass::kBestEffort) {
     out.cpu_shares = kMinShares;
     return out;
   }
   out.cpu_shares = shares_of(amount(requests, "cpu").milli_value());
-  // A limit binds the pod only if each container has one, or the pod itself.
   const auto is_bounded = [&](std::string_view name) {
     if (qos == QosClass::kGuaranteed) return true;
     if (uses_pod_level(node, pod) && !amount(pod.resources->limits, name).is_zero()) return true;
-    return std::all_of(pod.containers.begin(), pod.containers.end(), [&](const Container& c) {
-      return !amount(c.resources.limits, name).is_zero();
-    });
+    return all_are_limited(pod, name);
   };
   if (is_bounded("cpu")) {
     const bool off = quota == CpuQuota::kOffForExclusiveCpus || !node.config().cpu_cfs_quota;

@@ -1,6 +1,7 @@
 #include "pinfold/machine/machine.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -147,9 +148,7 @@ std::vector<std::int32_t> Machine::numa_ids(NumaMask mask) const {
 }
 
 std::string Machine::numa_list(NumaMask mask) const {
-  CpuSet list;  // the same list format
-  for (const std::int32_t id : numa_ids(mask)) list.insert(CpuId{id});
-  return list.to_string();
+  return fmt::format("{}", fmt::join(numa_ids(mask), ","));
 }
 
 CpuSet Machine::cpus_of_numa(NumaMask mask) const {

@@ -39,10 +39,10 @@ CpuSet CpuSet::range(std::int32_t first, std::int32_t last) {
   CpuSet set;
   if (last < first) return set;
   assert(first >= 0 && last < kMaxCpus);
-  set.words_.resize(word_of(last) + 1, 0);
-  for (std::size_t i = word_of(first); i <= word_of(last); ++i) set.words_[i] = ~Word{0};
-  set.words_[word_of(first)] &= ~Word{0} << (first % kBits);
-  set.words_[word_of(last)] &= ~Word{0} >> (kBits - 1 - last % kBits);
+  set.grow(word_of(last) + 1);
+  for (std::size_t i = word_of(first); i <= word_of(last); ++i) set.word(i) = ~Word{0};
+  set.word(word_of(first)) &= ~Word{0} << (first % kBits);
+  set.word(word_of(last)) &= ~Word{0} >> (kBits - 1 - last % kBits);
   return set;
 }
 
@@ -83,15 +83,22 @@ std::string CpuSet::to_string() const {
   return out;
 }
 
+bool CpuSet::empty() const noexcept {
+  Word any = 0;
+  for (const Word word : low_) any |= word;
+  return any == 0 && high_.empty();
+}
+
 std::size_t CpuSet::size() const noexcept {
   std::size_t count = 0;
-  for (const Word word : words_) count += static_cast<std::size_t>(std::popcount(word));
+  for (const Word word : low_) count += static_cast<std::size_t>(std::popcount(word));
+  for (const Word word : high_) count += static_cast<std::size_t>(std::popcount(word));
   return count;
 }
 
 bool CpuSet::contains(CpuId cpu) const noexcept {
-  return cpu.value >= 0 && word_of(cpu.value) < words_.size() &&
-         (words_[word_of(cpu.value)] & bit_of(cpu.value)) != 0;
+  return cpu.value >= 0 && word_of(cpu.value) < word_count() &&
+         (word(word_of(cpu.value)) & bit_of(cpu.value)) != 0;
 }
 
 bool CpuSet::contains_all(const CpuSet& other) const noexcept {
@@ -99,32 +106,40 @@ bool CpuSet::contains_all(const CpuSet& other) const noexcept {
 }
 
 bool CpuSet::intersects(const CpuSet& other) const noexcept {
-  const std::size_t common = std::min(words_.size(), other.words_.size());
-  for (std::size_t i = 0; i < common; ++i) {
-    if ((words_[i] & other.words_[i]) != 0) return true;
-  }
-  return false;
+  Word any = 0;
+  for (std::size_t i = 0; i < kInlineWords; ++i) any |= low_[i] & other.low_[i];
+  const std::size_t common = std::min(high_.size(), other.high_.size());
+  for (std::size_t i = 0; i < common; ++i) any |= high_[i] & other.high_[i];
+  return any != 0;
 }
 
 std::size_t CpuSet::count_common(const CpuSet& other) const noexcept {
-  const std::size_t common = std::min(words_.size(), other.words_.size());
   std::size_t count = 0;
+  for (std::size_t i = 0; i < kInlineWords; ++i) {
+    count += static_cast<std::size_t>(std::popcount(low_[i] & other.low_[i]));
+  }
+  const std::size_t common = std::min(high_.size(), other.high_.size());
   for (std::size_t i = 0; i < common; ++i) {
-    count += static_cast<std::size_t>(std::popcount(words_[i] & other.words_[i]));
+    count += static_cast<std::size_t>(std::popcount(high_[i] & other.high_[i]));
   }
   return count;
 }
 
 void CpuSet::insert(CpuId cpu) {
   assert(cpu.value >= 0 && cpu.value < kMaxCpus);
-  if (word_of(cpu.value) >= words_.size()) words_.resize(word_of(cpu.value) + 1, 0);
-  words_[word_of(cpu.value)] |= bit_of(cpu.value);
+  grow(word_of(cpu.value) + 1);
+  word(word_of(cpu.value)) |= bit_of(cpu.value);
 }
 
 void CpuSet::erase(CpuId cpu) noexcept {
   if (!contains(cpu)) return;
-  words_[word_of(cpu.value)] &= ~bit_of(cpu.value);
+  word(word_of(cpu.value)) &= ~bit_of(cpu.value);
   trim();
+}
+
+void CpuSet::clear() noexcept {
+  low_.fill(0);
+  high_.clear();
 }
 
 CpuId CpuSet::first() const noexcept {
@@ -134,38 +149,44 @@ CpuId CpuSet::first() const noexcept {
 
 CpuId CpuSet::last() const noexcept {
   assert(!empty());
-  const auto top = static_cast<std::int32_t>(words_.size()) * kBits;
-  return CpuId{top - 1 - std::countl_zero(words_.back())};
+  std::size_t top = word_count() - 1;
+  while (word(top) == 0) --top;
+  return CpuId{(static_cast<std::int32_t>(top) + 1) * kBits - 1 - std::countl_zero(word(top))};
 }
 
 CpuSet& CpuSet::operator|=(const CpuSet& other) {
-  if (other.words_.size() > words_.size()) words_.resize(other.words_.size(), 0);
-  for (std::size_t i = 0; i < other.words_.size(); ++i) words_[i] |= other.words_[i];
+  grow(other.word_count());
+  for (std::size_t i = 0; i < kInlineWords; ++i) low_[i] |= other.low_[i];
+  for (std::size_t i = 0; i < other.high_.size(); ++i) high_[i] |= other.high_[i];
   return *this;
 }
 
 CpuSet& CpuSet::operator&=(const CpuSet& other) noexcept {
-  if (words_.size() > other.words_.size()) words_.resize(other.words_.size());
-  for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= other.words_[i];
+  for (std::size_t i = 0; i < kInlineWords; ++i) low_[i] &= other.low_[i];
+  while (high_.size() > other.high_.size()) high_.pop_back();
+  for (std::size_t i = 0; i < high_.size(); ++i) high_[i] &= other.high_[i];
   trim();
   return *this;
 }
 
 CpuSet& CpuSet::operator-=(const CpuSet& other) noexcept {
-  const std::size_t common = std::min(words_.size(), other.words_.size());
-  for (std::size_t i = 0; i < common; ++i) words_[i] &= ~other.words_[i];
+  for (std::size_t i = 0; i < kInlineWords; ++i) low_[i] &= ~other.low_[i];
+  const std::size_t common = std::min(high_.size(), other.high_.size());
+  for (std::size_t i = 0; i < common; ++i) high_[i] &= ~other.high_[i];
   trim();
   return *this;
 }
 
-CpuSet::const_iterator CpuSet::begin() const noexcept { return {words_.data(), words_.size(), 0}; }
+CpuSet::const_iterator CpuSet::begin() const noexcept { return {*this, 0}; }
 
-CpuSet::const_iterator CpuSet::end() const noexcept {
-  return {words_.data(), words_.size(), words_.size()};
+CpuSet::const_iterator CpuSet::end() const noexcept { return {*this, word_count()}; }
+
+void CpuSet::grow(std::size_t words) {
+  if (words > word_count()) high_.resize(words - kInlineWords, 0);
 }
 
 void CpuSet::trim() noexcept {
-  while (!words_.empty() && words_.back() == 0) words_.pop_back();
+  while (!high_.empty() && high_.back() == 0) high_.pop_back();
 }
 
 std::ostream& operator<<(std::ostream& out, const CpuSet& set) { return out << set.to_string(); }

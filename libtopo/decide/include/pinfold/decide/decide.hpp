@@ -92,10 +92,13 @@ using Decision = std::variant<Admitted, Rejected>;
 [[nodiscard]] Decision decide(const Node& node, NodeState state, const PodSpec& pod,
                               Trace* trace = nullptr);
 
-/// A container starts: drops what its predecessors no longer need, and marks it as started.
-/// Domain: a container of an active pod; anything else changes nothing.
-[[nodiscard]] NodeState start_container(const Node& node, NodeState state,
-                                        const std::string& pod_uid, const std::string& container);
+/// A container starts: takes devices that a pod-level allocation left to this moment, drops what
+/// its predecessors no longer need, and marks it as started. A container that is started already
+/// changes nothing.
+/// Errors: kNotFound for a container that is not of an active pod; kBusy when its devices are gone.
+[[nodiscard]] Result<NodeState> start_container(const Node& node, NodeState state,
+                                                const std::string& pod_uid,
+                                                const std::string& container);
 /// A container stops for good; its pod stays.
 [[nodiscard]] NodeState remove_container(const Node& node, NodeState state,
                                          const std::string& pod_uid, const std::string& container);

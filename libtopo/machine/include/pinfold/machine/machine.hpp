@@ -91,7 +91,7 @@ class Machine {
   }
   /// OS ids of a mask, ascending.
   [[nodiscard]] std::vector<std::int32_t> numa_ids(NumaMask mask) const;
-  /// The OS ids as a Linux list, for cpuset.mems.
+  /// The OS ids as the kubelet writes them to cpuset.mems: "0,1,3", without ranges.
   [[nodiscard]] std::string numa_list(NumaMask mask) const;
 
   /// Groups of CPUs, each in ascending order of its id. A group knows where it lies.

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <array>
 #include <bit>
-#include <boost/container/small_vector.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -9,6 +9,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/types/ids.hpp"
@@ -39,7 +40,7 @@ class CpuSet {
   /// The Linux list format, ranges merged and ascending.
   [[nodiscard]] std::string to_string() const;
 
-  [[nodiscard]] bool empty() const noexcept { return words_.empty(); }
+  [[nodiscard]] bool empty() const noexcept;
   [[nodiscard]] std::size_t size() const noexcept;
   [[nodiscard]] bool contains(CpuId cpu) const noexcept;
   [[nodiscard]] bool contains_all(const CpuSet& other) const noexcept;
@@ -49,7 +50,7 @@ class CpuSet {
 
   void insert(CpuId cpu);
   void erase(CpuId cpu) noexcept;
-  void clear() noexcept { words_.clear(); }
+  void clear() noexcept;
 
   /// Lowest id. Domain: not empty.
   [[nodiscard]] CpuId first() const noexcept;
@@ -71,10 +72,20 @@ class CpuSet {
   using Word = std::uint64_t;
   static constexpr std::size_t kInlineWords = 16;
 
+  [[nodiscard]] std::size_t word_count() const noexcept { return kInlineWords + high_.size(); }
+  [[nodiscard]] Word word(std::size_t index) const noexcept {
+    return index < kInlineWords ? low_[index] : high_[index - kInlineWords];
+  }
+  [[nodiscard]] Word& word(std::size_t index) noexcept {
+    return index < kInlineWords ? low_[index] : high_[index - kInlineWords];
+  }
+  void grow(std::size_t words);
   void trim() noexcept;
 
-  // Invariant: the last word is not 0, so that equal sets have equal words.
-  boost::container::small_vector<Word, kInlineWords> words_;
+  // CPUs below 1024, which is nearly every machine: loops of a fixed length.
+  std::array<Word, kInlineWords> low_{};
+  // The rest. Invariant: the last word is not 0, so that equal sets have equal words.
+  std::vector<Word> high_;
 };
 
 class CpuSet::const_iterator {
@@ -103,19 +114,18 @@ class CpuSet::const_iterator {
 
  private:
   friend class CpuSet;
-  const_iterator(const Word* words, std::size_t count, std::size_t index) noexcept
-      : words_(words), count_(count), index_(index), word_(index < count ? words[index] : 0) {
+  const_iterator(const CpuSet& set, std::size_t index) noexcept
+      : set_(&set), index_(index), word_(index < set.word_count() ? set.word(index) : 0) {
     settle();
   }
   void settle() noexcept {
-    while (word_ == 0 && index_ < count_) {
+    while (word_ == 0 && index_ < set_->word_count()) {
       ++index_;
-      word_ = index_ < count_ ? words_[index_] : 0;
+      word_ = index_ < set_->word_count() ? set_->word(index_) : 0;
     }
   }
 
-  const Word* words_ = nullptr;
-  std::size_t count_ = 0;
+  const CpuSet* set_ = nullptr;
   std::size_t index_ = 0;
   Word word_ = 0;
 };

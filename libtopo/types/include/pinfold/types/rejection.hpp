@@ -11,12 +11,13 @@ namespace pinfold {
 struct Rejection {
   std::string reason;
   std::string message;
+  std::string cause = {};  ///< the message without the kubelet's wrapping
 
   /// An error without a reason of its own: UnexpectedAdmissionError, "Allocate failed due to ...,
   /// which is unexpected".
   [[nodiscard]] static Rejection unexpected(const std::string& cause) {
-    return {"UnexpectedAdmissionError",
-            "Allocate failed due to " + cause + ", which is unexpected"};
+    return {"UnexpectedAdmissionError", "Allocate failed due to " + cause + ", which is unexpected",
+            cause};
   }
   friend bool operator==(const Rejection&, const Rejection&) = default;
 };

@@ -1,0 +1,71 @@
+#include "pinfold/checkpoint/start.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+tl::unexpected<StartError> stop(StartStage stage, Error error) {
+  return tl::unexpected(StartError{stage, std::move(error.message)});
+}
+
+std::optional<std::string_view> view(const std::optional<std::string>& file) {
+  return file ? std::optional<std::string_view>(*file) : std::nullopt;
+}
+
+// Only what is stored: a change of the rest does not touch the file.
+bool stores_same(const CpuState& a, const CpuState& b) {
+  return a.default_set == b.default_set && a.assignments == b.assignments && a.pods == b.pods;
+}
+bool stores_same(const MemoryState& a, const MemoryState& b) {
+  return a.machine_state == b.machine_state && a.assignments == b.assignments && a.pods == b.pods;
+}
+
+std::string encode(const Node& node, const CpuState& state) {
+  return encode_cpu(state, node.config().cpu_manager_policy,
+                    node.gates().pod_level_resource_managers);
+}
+std::string encode(const Node& node, const MemoryState& state) {
+  return encode_memory(state, node.config().memory_manager_policy,
+                       node.gates().pod_level_resource_managers);
+}
+
+// Restored state into `state`, checked and filled by the manager.
+template <class State, class Manager>
+Result<void> start_manager(const Node& node, const Manager& manager,
+                           Result<std::optional<State>> restored, State& state,
+                           std::optional<std::string>& file) {
+  if (!restored) return fail(std::move(restored).error());
+  if (*restored) state = std::move(**restored);
+  if (!file) file = encode(node, state);
+  const State before = state;
+  if (auto started = manager.start(state); !started) return fail(std::move(started).error());
+  if (!stores_same(before, state)) file = encode(node, state);
+  return {};
+}
+
+}  // namespace
+
+tl::expected<NodeState, StartError> start(const Node& node, KubeletFiles& files,
+                                          const ContainerIds& ids, std::string_view state_dir) {
+  const bool pod_level = node.gates().pod_level_resource_managers;
+  NodeState state;
+  auto cpu = start_manager(
+      node, node.cpu(),
+      restore_cpu(view(files.cpu), node.config().cpu_manager_policy, pod_level, ids, state_dir),
+      state.cpu, files.cpu);
+  if (!cpu) return stop(StartStage::kCpuManager, std::move(cpu).error());
+  auto memory = start_manager(
+      node, node.memory(),
+      restore_memory(view(files.memory), node.config().memory_manager_policy, pod_level, state_dir),
+      state.memory, files.memory);
+  if (!memory) return stop(StartStage::kMemoryManager, std::move(memory).error());
+  if (auto fits = node.check_node_allocatable(); !fits) return tl::unexpected(fits.error());
+  return state;
+}
+
+void update(const Node& node, const NodeState& before, const NodeState& after,
+            KubeletFiles& files) {
+  if (!stores_same(before.cpu, after.cpu)) files.cpu = encode(node, after.cpu);
+  if (!stores_same(before.memory, after.memory)) files.memory = encode(node, after.memory);
+}
+
+}  // namespace pinfold::checkpoint

@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "pinfold/simulate/simulate.hpp"
+
+namespace pinfold::simulate {
+namespace {
+
+using nlohmann::json;
+
+std::string show(const json* value) { return value == nullptr ? "(absent)" : value->dump(); }
+
+const json* member(const json& object, const std::string& key) {
+  const auto it = object.find(key);
+  return it == object.end() ? nullptr : &*it;
+}
+
+class Comparison {
+ public:
+  void objects(const std::string& where, const json& expected, const json& actual) {
+    std::set<std::string> keys;
+    for (const auto& [key, value] : expected.items()) keys.insert(key);
+    for (const auto& [key, value] : actual.items()) keys.insert(key);
+    for (const std::string& key : keys) {
+      const json* const want = member(expected, key);
+      const json* const have = member(actual, key);
+      const std::string path = where.empty() ? key : where + "." + key;
+      if (key == "hints" || key == "checkpoints") {
+        if (want == nullptr) continue;  // not recorded for this step
+        if (key == "hints" && have != nullptr) {
+          values(path, without_nulls(*want), without_nulls(*have));
+          continue;
+        }
+      }
+      if (want == nullptr || have == nullptr) {
+        differences.push_back({path, show(want), show(have)});
+      } else {
+        values(path, *want, *have);
+      }
+    }
+  }
+
+  void values(const std::string& where, const json& expected, const json& actual) {
+    if (expected.is_object() && actual.is_object()) return objects(where, expected, actual);
+    if (expected == actual) return;
+    differences.push_back({where, show(&expected), show(&actual)});
+  }
+
+  std::vector<Difference> differences;
+
+ private:
+  // A resource without preference may be null or missing.
+  static json without_nulls(const json& hints) {
+    json out = json::object();
+    for (const auto& [object, resources] : hints.items()) {
+      json& kept = out[object] = json::object();
+      for (const auto& [resource, list] : resources.items()) {
+        if (!list.is_null()) kept[resource] = list;
+      }
+    }
+    return out;
+  }
+};
+
+}  // namespace
+
+std::vector<Difference> compare(const json& vector, const json& result) {
+  Comparison comparison;
+  for (const char* const part : {"startError", "start"}) {
+    const json* const want = member(vector, part);
+    const json* const have = member(result, part);
+    if (want != nullptr && have != nullptr) {
+      comparison.values(part, *want, *have);
+    } else if (want != nullptr || (have != nullptr && part == std::string("startError"))) {
+      comparison.differences.push_back({part, show(want), show(have)});
+    }
+  }
+  static const json kNone = json::array();
+  const json* const want = member(vector, "expect");
+  const json* const have = member(result, "expect");
+  const json& expected = want == nullptr ? kNone : *want;
+  const json& actual = have == nullptr ? kNone : *have;
+  for (std::size_t i = 0; i < std::max(expected.size(), actual.size()); ++i) {
+    const std::string where = fmt::format("expect[{}]", i);
+    if (i >= expected.size() || i >= actual.size()) {
+      comparison.differences.push_back({where, i < expected.size() ? "a step" : "(absent)",
+                                        i < actual.size() ? "a step" : "(absent)"});
+      continue;
+    }
+    comparison.values(where, expected[i], actual[i]);
+  }
+  return std::move(comparison.differences);
+}
+
+}  // namespace pinfold::simulate

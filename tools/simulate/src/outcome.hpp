@@ -1,0 +1,16 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "pinfold/decide/decide.hpp"
+
+/// The JSON forms of what a step brought about, as the conformance format has them.
+namespace pinfold::simulate {
+
+[[nodiscard]] nlohmann::json hint_json(const Machine& machine, const TopologyHint& hint);
+[[nodiscard]] nlohmann::json hints_json(const Machine& machine, const OfferedHints& hints);
+[[nodiscard]] nlohmann::json blocks_json(const std::vector<MemoryBlock>& blocks);
+[[nodiscard]] nlohmann::json container_json(const Node& node, const ContainerResources& resources);
+[[nodiscard]] nlohmann::json pod_linux_json(const LinuxResources& resources);
+
+}  // namespace pinfold::simulate

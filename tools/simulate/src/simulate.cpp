@@ -1,0 +1,275 @@
+#include "pinfold/simulate/simulate.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "outcome.hpp"
+#include "pinfold/checkpoint/start.hpp"
+#include "pinfold/types/config.hpp"
+#include "pinfold/types/pod.hpp"
+
+namespace pinfold::simulate {
+namespace {
+
+using checkpoint::ContainerIds;
+using checkpoint::KubeletFiles;
+using nlohmann::json;
+
+tl::unexpected<Error> malformed(const std::string& what) {
+  return fail(ErrorCode::kInvalidArgument, what);
+}
+
+Result<std::string> text(const json& object, const char* key) {
+  const auto it = object.find(key);
+  if (it == object.end() || !it->is_string()) {
+    return malformed(fmt::format("{}: expected a string", key));
+  }
+  return it->get<std::string>();
+}
+
+json files_json(const KubeletFiles& files) {
+  json out = json::object();
+  if (files.cpu) out["cpu_manager_state"] = *files.cpu;
+  if (files.memory) out["memory_manager_state"] = *files.memory;
+  return out;
+}
+
+json error_json(const StartError& error) {
+  return {{"stage", to_string(error.stage)}, {"error", error.error}};
+}
+
+/// One kubelet with its files and pods, taken through the steps of a vector.
+class Simulation {
+ public:
+  explicit Simulation(Profile profile) : profile_(profile) {}
+
+  Result<json> play(const json& vector) {
+    if (auto ok = load(vector); !ok) return fail(ok.error());
+    json out = {{"name", vector.value("name", "")}, {"group", vector.value("group", "")}};
+    if (auto started = start(); !started) {
+      out["startError"] = error_json(started.error());
+      if (files_ != KubeletFiles{}) out["start"] = {{"checkpoints", files_json(files_)}};
+      return out;
+    }
+    out["start"] = {{"defaultCpuSet", state_.cpu.default_set.to_string()},
+                    {"checkpoints", files_json(files_)}};
+    json& expect = out["expect"] = json::array();
+    const auto steps = vector.find("steps");
+    if (steps == vector.end()) return out;
+    if (!steps->is_array()) return malformed("steps: expected a list");
+    for (std::size_t i = 0; i < steps->size(); ++i) {
+      auto done = step((*steps)[i]);
+      if (!done) return fail(std::move(done).error().wrap(fmt::format("steps[{}]", i)));
+      (*done)["checkpoints"] = files_json(files_);
+      expect.push_back(std::move(*done));
+    }
+    return out;
+  }
+
+  std::vector<std::uint64_t> admission_ns;
+
+ private:
+  Result<void> load(const json& vector) {
+    if (!vector.is_object()) return malformed("a vector must be an object");
+    const auto node = vector.find("node");
+    if (node == vector.end()) return malformed("node: missing");
+    auto machine = Machine::from_json(*node);
+    if (!machine) return fail(std::move(machine).error());
+    machine_ = std::move(*machine);
+    const auto config = vector.find("config");
+    if (auto ok = set_config(config == vector.end() ? json::object() : *config); !ok) return ok;
+    if (const auto files = vector.find("initialFiles"); files != vector.end()) {
+      if (files->contains("cpu_manager_state")) files_.cpu = files->at("cpu_manager_state");
+      if (files->contains("memory_manager_state")) {
+        files_.memory = files->at("memory_manager_state");
+      }
+    }
+    if (const auto pods = vector.find("initialPods"); pods != vector.end()) {
+      for (const json& item : *pods) {
+        auto pod = pod_from_json(item);
+        if (!pod) return fail(std::move(pod).error().wrap("initialPods"));
+        pods_.push_back({std::move(*pod), {}});
+      }
+    }
+    return load_containers(vector);
+  }
+
+  Result<void> load_containers(const json& vector) {
+    const auto containers = vector.find("initialContainers");
+    if (containers == vector.end()) return {};
+    for (const json& item : *containers) {
+      const auto uid = text(item, "podUID");
+      const auto name = text(item, "container");
+      const auto id = text(item, "id");
+      for (const auto* field : {&uid, &name, &id}) {
+        if (!*field) return fail(Error(field->error()).wrap("initialContainers"));
+      }
+      ids_[*id] = {*uid, *name};
+      for (ActivePod& pod : pods_) {
+        if (pod.spec.uid == *uid) pod.started.insert(*name);
+      }
+    }
+    return {};
+  }
+
+  Result<void> set_config(const json& document) {
+    auto parsed = config_from_json(document);
+    if (!parsed) return fail(std::move(parsed).error().wrap("config"));
+    config_ = std::move(parsed->config);
+    config_.profile = profile_;
+    return {};
+  }
+
+  tl::expected<void, StartError> start() {
+    node_.reset();
+    auto node = Node::make(*machine_, config_);
+    if (!node) return tl::unexpected(node.error());
+    auto state = checkpoint::start(*node, files_, ids_);
+    if (!state) return tl::unexpected(state.error());
+    state_ = std::move(*state);
+    state_.pods = pods_;
+    state_.devices = devices_;
+    node_ = std::move(*node);
+    return {};
+  }
+
+  Result<json> step(const json& item) {
+    const auto op = text(item, "op");
+    if (!op) return fail(op.error());
+    if (*op == "restart") return restart(item);
+    if (!node_) return malformed("op: only 'restart' can follow a start that failed");
+    NodeState before = state_;
+    Result<json> out = *op == "admit"    ? admit(item)
+                       : *op == "remove" ? remove(item)
+                       : *op == "removePod"
+                           ? remove_whole_pod(item)
+                           : malformed(fmt::format("op: '{}': expected admit, remove, removePod or "
+                                                   "restart",
+                                                   *op));
+    if (!out) return out;
+    checkpoint::update(*node_, before, state_, files_);
+    pods_ = state_.pods;
+    devices_ = state_.devices;
+    (*out)["defaultCpuSet"] = state_.cpu.default_set.to_string();
+    return out;
+  }
+
+  Result<json> restart(const json& item) {
+    if (const auto config = item.find("config"); config != item.end()) {
+      if (auto ok = set_config(*config); !ok) return fail(ok.error());
+    }
+    if (auto started = start(); !started) {
+      json out = error_json(started.error());
+      out["ok"] = false;
+      return out;
+    }
+    return json{{"ok", true}, {"defaultCpuSet", state_.cpu.default_set.to_string()}};
+  }
+
+  Result<json> admit(const json& item) {
+    const auto document = item.find("pod");
+    if (document == item.end()) return malformed("pod: missing");
+    auto pod = pod_from_json(*document);
+    if (!pod) return fail(std::move(pod).error().wrap("pod"));
+
+    const auto begin = std::chrono::steady_clock::now();
+    Decision decision = decide(*node_, std::move(state_), *pod);
+    const auto took = std::chrono::steady_clock::now() - begin;
+    admission_ns.push_back(static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()));
+
+    json out;
+    if (auto* rejected = std::get_if<Rejected>(&decision)) {
+      out = {{"admitted", false},
+             {"reason", rejected->why.reason},
+             {"message", rejected->why.message}};
+      put_hints(out, rejected->hints);
+      state_ = std::move(rejected->next);
+      return out;
+    }
+    auto& admitted = std::get<Admitted>(decision);
+    state_ = std::move(admitted.next);
+    out = {{"admitted", true},
+           {"qosClass", to_string(qos_class(*pod, node_->gates().pod_level_resources))}};
+    put_hints(out, admitted.hints);
+    if (auto ok = start_containers(*pod, out); !ok) return fail(ok.error());
+    return out;
+  }
+
+  // Starts them in order and notes what each has at that moment.
+  Result<void> start_containers(const PodSpec& pod, json& out) {
+    for (const Container& container : pod.containers) {
+      auto next = start_container(*node_, state_, pod.uid, container.name);
+      if (!next) {
+        out["error"] = next.error().message;
+        break;
+      }
+      state_ = std::move(*next);
+      auto resources = container_resources(*node_, state_, pod.uid, container.name);
+      if (!resources) return fail(std::move(resources).error());
+      out["containers"][container.name] = container_json(*node_, *resources);
+    }
+    auto own = pod_resources(*node_, state_, pod.uid);
+    if (!own) return fail(std::move(own).error());
+    out["pod"] = pod_linux_json(*own);
+    if (const auto cpus = state_.cpu.pods.find(pod.uid); cpus != state_.cpu.pods.end()) {
+      out["podCpus"] = cpus->second.to_string();
+    }
+    if (const auto blocks = state_.memory.pods.find(pod.uid); blocks != state_.memory.pods.end()) {
+      out["podMemory"] = blocks_json(blocks->second);
+    }
+    return {};
+  }
+
+  void put_hints(json& out, const OfferedHints& hints) const {
+    if (node_->topology().policy() == TopologyPolicy::kNone) return;
+    out["hints"] = hints_json(node_->machine(), hints);
+  }
+
+  Result<json> remove(const json& item) {
+    const auto uid = text(item, "podUID");
+    if (!uid) return fail(uid.error());
+    const auto container = text(item, "container");
+    if (!container) return fail(container.error());
+    state_ = remove_container(*node_, std::move(state_), *uid, *container);
+    return json{{"ok", true}};
+  }
+
+  Result<json> remove_whole_pod(const json& item) {
+    const auto uid = text(item, "podUID");
+    if (!uid) return fail(uid.error());
+    state_ = remove_pod(*node_, std::move(state_), *uid);
+    return json{{"ok", true}};
+  }
+
+  Profile profile_;
+  std::optional<Machine> machine_;
+  Config config_;
+  std::optional<Node> node_;  // nullopt after a start that failed
+  NodeState state_;
+  KubeletFiles files_;
+  // What outlives a restart besides the files: the active pods, and the devices, which the
+  // kubelet's device manager keeps in a file of its own.
+  std::vector<ActivePod> pods_;
+  DeviceState devices_;
+  ContainerIds ids_;
+};
+
+}  // namespace
+
+Result<json> play(const json& vector, Profile profile) { return Simulation(profile).play(vector); }
+
+Result<std::vector<std::uint64_t>> time_admissions(const json& vector, Profile profile,
+                                                   int rounds) {
+  std::vector<std::uint64_t> all;
+  for (int round = 0; round < rounds; ++round) {
+    Simulation simulation(profile);
+    if (auto played = simulation.play(vector); !played) return fail(std::move(played).error());
+    all.insert(all.end(), simulation.admission_ns.begin(), simulation.admission_ns.end());
+  }
+  return all;
+}
+
+}  // namespace pinfold::simulate
