@@ -105,7 +105,12 @@ class Reader final : public YAML::EventHandler {
  public:
   [[nodiscard]] json take() { return builder_.take(); }
 
-  void OnDocumentStart(const YAML::Mark& /*mark*/) override { anchors_.clear(); }
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    // yaml-cpp gives empty documents without end where it meets a ',' or ']' that nothing opened.
+    if (mark.pos == start_) throw Refusal{mark, "unexpected text"};
+    start_ = mark.pos;
+    anchors_.clear();
+  }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -198,6 +203,7 @@ class Reader final : public YAML::EventHandler {
   std::vector<OpenAnchor> open_anchors_;
   std::map<YAML::anchor_t, json> anchors_;
   std::size_t copied_ = 0;
+  int start_ = -1;  // of the document
 };
 
 tl::unexpected<Error> fail_at(const YAML::Mark& mark, const std::string& problem) {

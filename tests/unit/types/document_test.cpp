@@ -80,7 +80,7 @@ TEST(DocumentParse, SaysWhereAndWhat) {
       {"yaml depth", "- " + repeat("[", 100) + repeat("]", 100),
        "line 1, column 102: nested more than 100 levels deep"},
       {"yaml stray comma", ", 1", "line 1, column 1: unexpected text"},
-      {"yaml stray bracket", "a: 1\n---\n]", "line 3, column 1: unexpected text"},
+      {"yaml stray bracket", "a: 1\n---\n]", "line 3, column 1: illegal flow end"},
       {"not utf-8", "a: \xff", "line 1, column 4: expected UTF-8 text without NUL bytes"},
       {"overlong utf-8", "\xc0\xaf", "line 1, column 1: expected UTF-8 text without NUL bytes"},
       {"five byte utf-8", "\xf9\x80\x80\x80",
