@@ -34,6 +34,7 @@ function(pinfold_add_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBS;PRIVATE_LIBS" ${ARGN})
   add_library(pinfold_${name} STATIC ${ARG_SOURCES})
   add_library(pinfold::${name} ALIAS pinfold_${name})
+  set_property(GLOBAL APPEND PROPERTY PINFOLD_MODULES ${name})
   set_target_properties(pinfold_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/include/*.hpp)
   target_sources(pinfold_${name} PUBLIC FILE_SET HEADERS
