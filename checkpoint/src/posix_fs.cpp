@@ -1,0 +1,165 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "pinfold/checkpoint/fs.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+/// A state file of the largest machine is below 1 MiB; what is larger is none of ours.
+constexpr std::size_t kMaxFileSize = std::size_t{64} << 20U;
+
+class UniqueFd {
+ public:
+  explicit UniqueFd(int fd = -1) noexcept : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  UniqueFd(const UniqueFd&) = delete;
+  UniqueFd& operator=(const UniqueFd&) = delete;
+  ~UniqueFd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+template <class Call>
+auto retried(const Call& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+UniqueFd open_at(int directory, const char* name, int flags) {
+  return UniqueFd(retried([&] { return ::openat(directory, name, flags | O_CLOEXEC, 0600); }));
+}
+
+tl::unexpected<Error> failed(std::string_view verb, std::string_view name) {
+  const int code = errno;
+  return fail_errno(code, fmt::format("{} '{}'", verb, name));
+}
+
+Result<void> sync_fd(int fd, std::string_view name) {
+  if (retried([&] { return ::fsync(fd); }) != 0) return failed("fsync", name);
+  return {};
+}
+
+class PosixFile final : public File {
+ public:
+  PosixFile(UniqueFd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
+
+  Result<std::size_t> write(std::string_view bytes) override {
+    const ssize_t count = retried([&] { return ::write(fd_.get(), bytes.data(), bytes.size()); });
+    if (count < 0) return failed("write", name_);
+    if (count == 0 && !bytes.empty()) return fail_errno(ENOSPC, fmt::format("write '{}'", name_));
+    return static_cast<std::size_t>(count);
+  }
+
+  Result<void> sync() override { return sync_fd(fd_.get(), name_); }
+
+ private:
+  UniqueFd fd_;
+  std::string name_;
+};
+
+class PosixFs final : public Fs {
+ public:
+  PosixFs(UniqueFd directory, std::string path)
+      : directory_(std::move(directory)), path_(std::move(path)) {}
+
+  Result<std::optional<std::string>> read(const std::string& name) override {
+    // Not blocking, so that a FIFO of that name is refused and not waited for.
+    const UniqueFd fd = open_at(directory_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (!fd && errno == ENOENT) return std::optional<std::string>();
+    if (!fd) return failed("open", name);
+    struct stat status = {};
+    if (::fstat(fd.get(), &status) != 0) return failed("stat", name);
+    if (!S_ISREG(status.st_mode)) {
+      return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' is no regular file", name));
+    }
+    std::string bytes;
+    std::array<char, 16384> chunk = {};
+    while (true) {
+      const ssize_t count = retried([&] { return ::read(fd.get(), chunk.data(), chunk.size()); });
+      if (count < 0) return failed("read", name);
+      if (count == 0) return std::optional<std::string>(std::move(bytes));
+      bytes.append(chunk.data(), static_cast<std::size_t>(count));
+      if (bytes.size() > kMaxFileSize) {
+        return fail(ErrorCode::kInvalidArgument,
+                    fmt::format("'{}' has more than {} bytes", name, kMaxFileSize));
+      }
+    }
+  }
+
+  Result<std::vector<std::string>> list() override {
+    // A stream of its own: reading one moves its position.
+    const int fd = retried(
+        [&] { return ::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+    if (fd < 0) return failed("open", path_);
+    DIR* const stream = ::fdopendir(fd);
+    if (stream == nullptr) {
+      const UniqueFd closer(fd);
+      return failed("open", path_);
+    }
+    std::vector<std::string> names;
+    errno = 0;
+    // The stream is ours alone, which is all that readdir asks for.
+    while (const dirent* const entry = ::readdir(stream)) {  // NOLINT(concurrency-mt-unsafe)
+      names.emplace_back(&entry->d_name[0]);
+    }
+    const int code = errno;
+    ::closedir(stream);
+    if (code != 0) return fail_errno(code, fmt::format("list '{}'", path_));
+    return names;
+  }
+
+  Result<std::unique_ptr<File>> create(const std::string& name) override {
+    UniqueFd fd =
+        open_at(directory_.get(), name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
+    if (!fd) return failed("create", name);
+    return std::make_unique<PosixFile>(std::move(fd), name);
+  }
+
+  Result<void> rename(const std::string& from, const std::string& to) override {
+    if (::renameat(directory_.get(), from.c_str(), directory_.get(), to.c_str()) != 0) {
+      return failed("rename to", to);
+    }
+    return {};
+  }
+
+  Result<void> remove(const std::string& name) override {
+    if (::unlinkat(directory_.get(), name.c_str(), 0) != 0 && errno != ENOENT) {
+      return failed("remove", name);
+    }
+    return {};
+  }
+
+  Result<void> sync_directory() override { return sync_fd(directory_.get(), path_); }
+
+ private:
+  UniqueFd directory_;
+  std::string path_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Fs>> open_directory(const std::string& path) {
+  UniqueFd fd = open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY);
+  if (!fd) return failed("open directory", path);
+  return std::make_unique<PosixFs>(std::move(fd), path);
+}
+
+}  // namespace pinfold::checkpoint

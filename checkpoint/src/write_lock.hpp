@@ -1,0 +1,30 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "pinfold/base/result.hpp"
+
+namespace pinfold::checkpoint {
+
+/// The lock of one state directory across processes. Released when destroyed, and by the kernel
+/// when the process ends in any way.
+class WriteLock {
+ public:
+  /// The lock file must exist. Errors: kBusy after `timeout`; kIo.
+  [[nodiscard]] static Result<std::unique_ptr<WriteLock>> acquire(
+      const std::string& file, std::chrono::milliseconds timeout);
+
+  WriteLock(const WriteLock&) = delete;
+  WriteLock& operator=(const WriteLock&) = delete;
+  ~WriteLock();
+
+ private:
+  struct Held;
+  explicit WriteLock(std::unique_ptr<Held> held);
+
+  std::unique_ptr<Held> held_;
+};
+
+}  // namespace pinfold::checkpoint

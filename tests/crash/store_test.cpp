@@ -1,0 +1,133 @@
+// The store over a real directory.
+
+#include "pinfold/checkpoint/store.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "pinfold/checkpoint/kubelet_files.hpp"
+#include "sequence.hpp"
+#include "temp_dir.hpp"
+
+namespace pinfold::checkpoint::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+class StoreInFolder : public ::testing::Test {
+ protected:
+  [[nodiscard]] fs::path file(std::string_view name) const {
+    return fs::path(folder_.path()) / name;
+  }
+
+  [[nodiscard]] Store open() const { return Store::open(folder_.path()).value(); }
+
+  void write(std::string_view name, const std::string& bytes) const {
+    std::ofstream(file(name), std::ios::binary) << bytes;
+  }
+
+  [[nodiscard]] std::string read(std::string_view name) const {
+    std::ifstream in(file(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  TempDir folder_;
+};
+
+TEST_F(StoreInFolder, KeepsFilesAcrossProcesses) {
+  const Files files{"c", "m", "p"};
+  {
+    Store store = open();
+    EXPECT_EQ(store.load(), Files());
+    ASSERT_TRUE(store.commit(files));
+    EXPECT_EQ(store.load(), files);
+  }
+  EXPECT_EQ(open().load(), files);
+  EXPECT_EQ(read(kCpuFileName), "c");
+  EXPECT_EQ(read(kMemoryFileName), "m");
+  EXPECT_EQ(read(kPodsFileName), "p");
+  EXPECT_EQ(fs::status(file(kCpuFileName)).permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_FALSE(fs::exists(file(kJournalFileName)));
+}
+
+TEST_F(StoreInFolder, LeavesAloneWhatDoesNotChange) {
+  Store store = open();
+  ASSERT_TRUE(store.commit({"c", "m", "p"}));
+  const auto inode = [&](std::string_view name) {
+    struct stat status = {};
+    EXPECT_EQ(::stat(file(name).c_str(), &status), 0) << name;
+    return status.st_ino;
+  };
+  const auto cpu = inode(kCpuFileName);
+  const auto memory = inode(kMemoryFileName);
+  ASSERT_TRUE(store.commit({"c", std::nullopt, "p2"}));
+  EXPECT_EQ(inode(kCpuFileName), cpu);
+  EXPECT_EQ(inode(kMemoryFileName), memory);
+  EXPECT_EQ(store.load(), (Files{"c", "m", "p2"}));
+}
+
+TEST_F(StoreInFolder, SweepsItsOwnTemporaryFilesOnly) {
+  const std::string ours = std::string(kTempPrefix) + "cpu_manager_state";
+  write(ours, "half");
+  write(".cpu_manager_state123", "a temporary file of the kubelet");
+  (void)open();
+  EXPECT_FALSE(fs::exists(file(ours)));
+  EXPECT_TRUE(fs::exists(file(".cpu_manager_state123")));
+}
+
+TEST_F(StoreInFolder, RollsASoundJournalForward) {
+  write(kCpuFileName, "old");
+  write(kJournalFileName, encode_journal({{"cpu_manager_state", {fnv1a_64("old"), "new"}},
+                                          {".pinfold_pods", {std::nullopt, "pods"}}}));
+  EXPECT_EQ(open().load(), (Files{"new", std::nullopt, "pods"}));
+  EXPECT_FALSE(fs::exists(file(kJournalFileName)));
+}
+
+TEST_F(StoreInFolder, DropsATornJournal) {
+  const std::string journal = encode_journal({{"cpu_manager_state", {fnv1a_64("old"), "new"}}});
+  write(kCpuFileName, "old");
+  write(kJournalFileName, journal.substr(0, journal.size() - 1));
+  EXPECT_EQ(open().load(), (Files{"old", std::nullopt, std::nullopt}));
+  EXPECT_FALSE(fs::exists(file(kJournalFileName)));
+}
+
+TEST_F(StoreInFolder, SetsAsideAJournalThatSomebodyHasOvertaken) {
+  write(kCpuFileName, "written by a kubelet since");
+  write(kJournalFileName, encode_journal({{"cpu_manager_state", {fnv1a_64("old"), "new"}}}));
+  EXPECT_EQ(open().load()->cpu, "written by a kubelet since");
+  EXPECT_TRUE(fs::exists(file(kStaleJournalFileName)));
+}
+
+TEST_F(StoreInFolder, WritesNoFileThatAJournalMustNotName) {
+  write(kJournalFileName, encode_journal({{"../escaped", {std::nullopt, "x"}}}));
+  (void)open();
+  EXPECT_FALSE(fs::exists(file("../escaped")));
+  EXPECT_TRUE(fs::exists(file(kStaleJournalFileName)));
+}
+
+TEST_F(StoreInFolder, RefusesAJournalOfALaterVersion) {
+  std::string journal = encode_journal({{"cpu_manager_state", {std::nullopt, "new"}}});
+  journal.replace(journal.find(" 1 "), 3, " 2 ");
+  write(kJournalFileName, journal);
+  const auto store = Store::open(folder_.path());
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error().code, ErrorCode::kUnsupported) << store.error().message;
+  EXPECT_EQ(read(kJournalFileName), journal);
+}
+
+TEST_F(StoreInFolder, NamesWhatIsInTheWay) {
+  const auto missing = Store::open(folder_.path() + "/none");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, ErrorCode::kNotFound) << missing.error().message;
+  ASSERT_EQ(::mkfifo(file(kMemoryFileName).c_str(), 0600), 0);
+  const auto fifo = Store::open(folder_.path());
+  ASSERT_FALSE(fifo);
+  EXPECT_EQ(fifo.error().message, "open state directory '" + folder_.path() +
+                                      "': 'memory_manager_state' is no regular file");
+}
+
+}  // namespace
+}  // namespace pinfold::checkpoint::testing
