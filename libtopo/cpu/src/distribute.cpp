@@ -1,31 +1,19 @@
-#include <fmt/format.h>
+#include "distribute.hpp"
 
 #include <algorithm>
-#include <boost/container/small_vector.hpp>
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <span>
-
-#include "accumulator.hpp"
+#include <optional>
+#include <utility>
 
 namespace pinfold::cpu {
 namespace {
 
-/// Per NUMA node something small; by place in the order of Distribution::nodes.
-using Ints = boost::container::small_vector<int, 64>;
-using Counts = std::span<const int>;
-
-/// The kubelet's balance score: the population standard deviation, mean and result rounded to
-/// three decimals.
-double imbalance(const Ints& values) {
-  const auto rounded = [](double x) { return std::round(x * 1000) / 1000; };
-  const auto count = static_cast<double>(values.size());
-  const double mean = rounded(std::accumulate(values.begin(), values.end(), 0.0) / count);
-  double sum = 0;
-  for (const int value : values) sum += (value - mean) * (value - mean);
-  return rounded(std::sqrt(sum / count));
-}
+/// More combinations than this are not enumerated.
+constexpr double kMaxCombinations = 20'000;
+/// Nor are the subsets of more nodes than this.
+constexpr std::size_t kMaxSubsetNodes = 16;
 
 enum class Loop { kContinue, kBreak };
 
@@ -44,7 +32,19 @@ void for_each_choice(int n, int k, Visit visit) {
   }
 }
 
-/// The best choice of a round of for_each_choice.
+double choices(int n, int k) {
+  double count = 1;
+  for (int i = 1; i <= k; ++i) count = count * (n - k + i) / i;
+  return count;
+}
+
+/// The best choice so far of a round of for_each_choice.
+///
+/// DEVIATION: the kubelet remembers a slice of the list that it goes on building. The list has a
+/// fresh array whenever a 1st, 2nd, 3rd, 5th, 9th, ... member is added, and every other member is
+/// written in place: so a remembered choice changes under its owner's hands when a later one
+/// shares the members up to the last of those. The profile kubelet-1.36 does the same; fixed
+/// remembers a copy.
 class Remembered {
  public:
   explicit Remembered(Profile profile) : aliased_(profile == Profile::kKubelet136) {}
@@ -55,46 +55,57 @@ class Remembered {
   void set(const Ints& members) { members_ = members; }
 
   /// To be told of every choice that is enumerated, before it is looked at.
-  ///
-  /// DEVIATION: the kubelet remembers a slice of the list that it goes on building. The list has a
-  /// fresh array whenever a 1st, 2nd, 3rd, 5th, 9th, ... member is added, and every other member is
-  /// written in place: so a remembered choice changes under its owner's hands when a later one
-  /// shares the members up to the last of those. The profile kubelet-1.36 does the same; fixed
-  /// remembers a copy.
   void enumerated(const Ints& members) {
-    if (!aliased_ || members_.size() != members.size()) return;
-    std::size_t fresh = 1;
-    for (std::size_t next = 2; next <= members.size(); next = 2 * next - 1) fresh = next;
-    if (std::equal(members.begin(), members.begin() + static_cast<std::ptrdiff_t>(fresh),
-                   members_.begin())) {
-      members_ = members;
+    if (!aliased_ || members_.empty()) return;
+    const auto kept = static_cast<std::ptrdiff_t>(untouched());
+    if (std::equal(members.begin(), members.begin() + kept, members_.begin())) members_ = members;
+  }
+
+  /// Instead of being told of all the rest of a round over n places: the last choice with the same
+  /// first members ends with the last places.
+  void round_completed(int n) {
+    if (!aliased_) return;
+    for (std::size_t i = untouched(); i < members_.size(); ++i) {
+      members_[i] = n - static_cast<int>(members_.size() - i);
     }
   }
 
  private:
+  /// The number of first members that no later choice overwrites.
+  [[nodiscard]] std::size_t untouched() const {
+    std::size_t fresh = 1;
+    for (std::size_t next = 2; next <= members_.size(); next = 2 * next - 1) fresh = next;
+    return fresh;
+  }
+
   bool aliased_;
   Ints members_;
 };
 
-/// One request to be spread over NUMA nodes.
-struct Distribution {
-  Profile profile;
-  int count = 0;    ///< CPUs in all
-  int group = 1;    ///< CPUs that stay together
-  GroupList nodes;  ///< NUMA nodes with free CPUs, in the order of enumeration
-  Ints available;   ///< free CPUs of each of them
+/// How uneven a distribution leaves the machine; less is better. All distributions of one request
+/// leave the same sum, so their scores are in the order of their sums of squares, up to rounding.
+struct Score {
+  std::int64_t squares = std::numeric_limits<std::int64_t>::max();
+  /// The kubelet's balance score, in thousandths: the population standard deviation, with mean
+  /// and result rounded to three decimals.
+  std::int64_t rounded = std::numeric_limits<std::int64_t>::max();
 };
 
-struct Choice {
-  double score = std::numeric_limits<double>::max();
-  Ints nodes;      ///< places in Distribution::nodes
-  Ints remainder;  ///< the ones that give a group more
-};
-
-/// What each node gets before the remainder.
-int even_share(const Distribution& d, std::size_t nodes) {
-  return d.count / static_cast<int>(nodes) / d.group * d.group;
+Score score_of(const Distribution& d, std::int64_t squares) {
+  const auto n = static_cast<std::int64_t>(d.available.size());
+  const std::int64_t sum = std::accumulate(d.available.begin(), d.available.end(), 0LL) - d.count;
+  const std::int64_t mean = (2000 * sum + n) / (2 * n);
+  const std::int64_t spread = 1'000'000 * squares - 2000 * mean * sum + n * mean * mean;
+  return {squares, std::llround(std::sqrt(static_cast<double>(spread) / static_cast<double>(n)))};
 }
+
+std::int64_t squares_of(const Ints& values) {
+  return std::accumulate(values.begin(), values.end(), std::int64_t{0},
+                         [](std::int64_t sum, std::int64_t x) { return sum + x * x; });
+}
+
+/// By how much the sum of squares falls when `count` is taken from `from`.
+std::int64_t drop(std::int64_t from, std::int64_t count) { return count * (2 * from - count); }
 
 bool can_hold(const Distribution& d, const Ints& nodes) {
   const int share = even_share(d, nodes.size());
@@ -107,154 +118,159 @@ bool can_hold(const Distribution& d, const Ints& nodes) {
   return groups * d.group >= d.count;
 }
 
-/// Takes `remainder` CPUs from the nodes in turn, a group at a time; false if they do not hold it.
-bool take_in_turn(const Distribution& d, const Ints& candidates, const Ints& subset, int remainder,
-                  Ints& left) {
-  std::int64_t groups = 0;
-  for (const int place : subset) {
-    groups += left[static_cast<std::size_t>(candidates[static_cast<std::size_t>(place)])] / d.group;
-  }
-  if (groups * d.group < remainder) return false;
-  while (remainder > 0) {
-    for (const int place : subset) {
-      int& free = left[static_cast<std::size_t>(candidates[static_cast<std::size_t>(place)])];
-      if (remainder == 0) break;
-      if (free < d.group) continue;
-      free -= d.group;
-      remainder -= d.group;
-    }
-  }
-  return true;
-}
+/// What a combination has after the even shares: where the remainder may come from.
+struct Rest {
+  int groups = 0;            ///< groups still to be taken
+  Ints candidates;           ///< nodes that have a group left
+  Ints left;                 ///< CPUs left on each candidate
+  std::int64_t squares = 0;  ///< of all nodes of the machine, before the remainder is taken
+};
 
-/// The score of a combination of nodes, with the best place for the remainder.
-Choice judge(const Distribution& d, const Ints& nodes) {
+Rest rest_of(const Distribution& d, const Ints& nodes, std::int64_t squares) {
   const int share = even_share(d, nodes.size());
-  const int remainder = d.count - share * static_cast<int>(nodes.size());
-  Ints left = d.available;
-  Ints candidates;
+  Rest rest;
+  rest.squares = squares;
+  rest.groups = (d.count - share * static_cast<int>(nodes.size())) / d.group;
   for (const int node : nodes) {
-    int& free = left[static_cast<std::size_t>(node)];
-    free -= share;
-    if (free >= d.group) candidates.push_back(node);
+    const int available = d.available[static_cast<std::size_t>(node)];
+    rest.squares -= drop(available, share);
+    if (available - share < d.group) continue;
+    rest.candidates.push_back(node);
+    rest.left.push_back(available - share);
   }
-  Choice choice;
-  choice.nodes = nodes;
-  if (remainder == 0) {
-    choice.score = imbalance(left);
-    return choice;
-  }
-  // As many nodes as possible first: that keeps the remainder spread, too.
-  for (int k = static_cast<int>(candidates.size()); k >= 1; --k) {
-    Remembered best(d.profile);
-    for_each_choice(static_cast<int>(candidates.size()), k, [&](const Ints& subset) {
-      best.enumerated(subset);
-      Ints after = left;
-      if (!take_in_turn(d, candidates, subset, remainder, after)) return Loop::kContinue;
-      const double score = imbalance(after);
-      if (score < choice.score) {
-        choice.score = score;
-        best.set(subset);
-      }
-      return Loop::kContinue;
-    });
-    if (best.empty()) continue;
-    choice.remainder.clear();
-    for (const int place : best.members()) {
-      choice.remainder.push_back(candidates[static_cast<std::size_t>(place)]);
-    }
-  }
-  return choice;
+  return rest;
 }
 
-/// The best combination of `k` nodes; no nodes if none can hold the request.
-Choice best_of(const Distribution& d, int k) {
+/// The least sum of squares that any way to take the remainder leaves: always from the fullest.
+std::int64_t least_squares(const Distribution& d, const Rest& rest) {
+  Ints left = rest.left;
+  std::int64_t squares = rest.squares;
+  for (int i = 0; i < rest.groups; ++i) {
+    int& fullest = *std::max_element(left.begin(), left.end());
+    squares -= drop(fullest, d.group);
+    fullest -= d.group;
+  }
+  return squares;
+}
+
+/// Takes the remainder from a subset of the candidates in turn; the sum of squares afterwards, or
+/// nothing if they do not hold it.
+std::optional<std::int64_t> take_in_turn(const Distribution& d, const Rest& rest,
+                                         const Ints& subset) {
+  int holds = 0;
+  for (const int place : subset) holds += rest.left[static_cast<std::size_t>(place)] / d.group;
+  if (holds < rest.groups) return std::nullopt;
+  std::int64_t squares = rest.squares;
+  int groups = rest.groups;
+  for (int taken = 0; groups > 0; taken += d.group) {
+    for (const int place : subset) {
+      const int left = rest.left[static_cast<std::size_t>(place)] - taken;
+      if (groups == 0) break;
+      if (left < d.group) continue;
+      squares -= drop(left, d.group);
+      --groups;
+    }
+  }
+  return squares;
+}
+
+/// Looks for the nodes that give the remainder so that the score is less than `best`; updates it
+/// and returns them if there are any.
+std::optional<Ints> place_remainder(const Distribution& d, const Rest& rest, Score& best) {
+  const std::int64_t least = least_squares(d, rest);
+  if (least >= best.squares || score_of(d, least).rounded >= best.rounded) return std::nullopt;
+  const auto n = static_cast<int>(rest.candidates.size());
+  std::optional<Ints> found;
+  // As many nodes as possible first: that keeps the remainder spread, too.
+  for (int k = n; k >= 1 && best.squares > least; --k) {
+    Remembered subset_of_round(d.profile);
+    for_each_choice(n, k, [&](const Ints& subset) {
+      const auto squares = take_in_turn(d, rest, subset);
+      if (!squares || *squares >= best.squares) return Loop::kContinue;
+      const Score score = score_of(d, *squares);
+      if (score.rounded < best.rounded) {
+        best = score;
+        subset_of_round.set(subset);
+      }
+      return *squares == least ? Loop::kBreak : Loop::kContinue;  // nothing can be better
+    });
+    if (subset_of_round.empty()) continue;
+    subset_of_round.round_completed(n);
+    found.emplace();
+    for (const int place : subset_of_round.members()) {
+      found->push_back(rest.candidates[static_cast<std::size_t>(place)]);
+    }
+  }
+  return found;
+}
+
+/// The best combination of k nodes as the kubelet finds it: the first of the best scores.
+Choice first_best(const Distribution& d, int k) {
+  const std::int64_t squares = squares_of(d.available);
   Choice best;
+  Score score;
   Remembered nodes(d.profile);
   for_each_choice(static_cast<int>(d.nodes.size()), k, [&](const Ints& combination) {
     nodes.enumerated(combination);
-    if (best.score == 0) return Loop::kBreak;
+    if (score.rounded == 0) return Loop::kBreak;
     if (!can_hold(d, combination)) return Loop::kContinue;
-    Choice choice = judge(d, combination);
-    if (choice.score < best.score) {
-      best = std::move(choice);
-      nodes.set(combination);
+    const Rest rest = rest_of(d, combination, squares);
+    if (rest.groups > 0) {
+      auto remainder = place_remainder(d, rest, score);
+      if (!remainder) return Loop::kContinue;
+      best.remainder = std::move(*remainder);
+    } else {
+      if (rest.squares >= score.squares) return Loop::kContinue;
+      const Score better = score_of(d, rest.squares);
+      if (better.rounded >= score.rounded) return Loop::kContinue;
+      score = better;
+      best.remainder.clear();
     }
+    nodes.set(combination);
     return Loop::kContinue;
   });
   best.nodes = nodes.members();
   return best;
 }
 
-/// Takes the chosen shares; each node packs what is asked of it.
-Taken take_choice(const TakeRules& rules, const Distribution& d, const Choice& choice,
-                  const CpuSet& available, Phrases* phrases) {
-  const Machine& machine = rules.hierarchy->machine();
-  TakeRules packed = rules;
-  packed.by_uncore_cache = false;
-  Accumulator accumulator(rules, available, d.count, nullptr);
-  const auto free_on = [&](int place) {
-    return accumulator.free() & machine.cpus_of_numa(d.nodes[static_cast<std::size_t>(place)]);
-  };
-  const auto take_from = [&](int place, int count) {
-    // A node that does not have enough gives nothing; the final check finds it.
-    const auto taken = take_packed(packed, free_on(place), count, nullptr);
-    if (taken) accumulator.take(*taken);
-    return taken.has_value();
-  };
-  const int share = even_share(d, choice.nodes.size());
-  for (const int place : choice.nodes) take_from(place, share);
-  int remainder = d.count - share * static_cast<int>(choice.nodes.size());
-  for (bool progress = true; remainder > 0 && progress;) {
-    progress = false;
-    for (const int place : choice.remainder) {
-      if (remainder == 0) break;
-      if (static_cast<int>(free_on(place).size()) < d.group) continue;
-      take_from(place, d.group);
-      remainder -= d.group;
-      progress = true;
-    }
+/// The `count` places with the greatest values, of equal ones the first, in ascending order.
+Ints greatest(const Ints& values, std::size_t count) {
+  Ints places(values.size());
+  std::iota(places.begin(), places.end(), 0);
+  std::stable_sort(places.begin(), places.end(), [&](int a, int b) {
+    return values[static_cast<std::size_t>(a)] > values[static_cast<std::size_t>(b)];
+  });
+  places.resize(std::min(count, places.size()));
+  std::sort(places.begin(), places.end());
+  return places;
+}
+
+/// The combination of k nodes that leaves the least sum of squares, without a search: the nodes
+/// with the most free CPUs give the shares, and of these the ones with the most give more.
+Choice fullest(const Distribution& d, int k) {
+  Choice choice;
+  const Ints nodes = greatest(d.available, static_cast<std::size_t>(k));
+  if (!can_hold(d, nodes)) return choice;
+  const Rest rest = rest_of(d, nodes, 0);
+  choice.nodes = nodes;
+  for (const int place : greatest(rest.left, static_cast<std::size_t>(rest.groups))) {
+    choice.remainder.push_back(rest.candidates[static_cast<std::size_t>(place)]);
   }
-  if (accumulator.needed() > 0) {
-    return tl::unexpected(fmt::format("accounting error, not enough CPUs allocated, remaining: {}",
-                                      accumulator.needed()));
-  }
-  if (phrases != nullptr) {
-    for (const int place : choice.nodes) {
-      const int node = d.nodes[static_cast<std::size_t>(place)];
-      phrases->push_back(
-          fmt::format("from NUMA node {} CPUs {}", machine.numa_id(node).value,
-                      (accumulator.result() & machine.cpus_of_numa(node)).to_string()));
-    }
-  }
-  return accumulator.result();
+  return choice;
 }
 
 }  // namespace
 
-Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int count,
-                       Phrases* phrases) {
-  const int group = rules.numa_group_size;
-  if (count < 1) return CpuSet{};
-  if (count % group != 0) return take_packed(rules, available, count, phrases);
-  if (count > static_cast<int>(available.size()))
-    return tl::unexpected(not_enough(count, available));
+int even_share(const Distribution& d, std::size_t nodes) {
+  return d.count / static_cast<int>(nodes) / d.group * d.group;
+}
 
-  const Machine& machine = rules.hierarchy->machine();
-  Distribution d{rules.profile, count, group, rules.hierarchy->sorted(Level::kNuma, available), {}};
-  for (const std::int32_t node : d.nodes) {
-    d.available.push_back(static_cast<int>(available.count_common(machine.cpus_of_numa(node))));
-  }
-  const auto divided_up = [](int a, int b) { return (a - 1) / b + 1; };
-  const int groups = divided_up(static_cast<int>(machine.cpus().size()), group);
-  const int groups_needed = divided_up(count, group);
-  const int fewest = divided_up(groups_needed, divided_up(groups, machine.numa_with_cpus()));
-  const int most = std::min(groups_needed, static_cast<int>(d.nodes.size()));
-  for (int k = fewest; k <= most; ++k) {
-    const Choice choice = best_of(d, k);
-    if (!choice.nodes.empty()) return take_choice(rules, d, choice, available, phrases);
-  }
-  return take_packed(rules, available, count, phrases);
+Choice best_choice(const Distribution& d, int k) {
+  // DEVIATION: with very many combinations the kubelet would take minutes to years. There both
+  // profiles take the choice that is best before the score is rounded.
+  const bool too_many = choices(static_cast<int>(d.nodes.size()), k) > kMaxCombinations ||
+                        static_cast<std::size_t>(k) > kMaxSubsetNodes;
+  return too_many ? fullest(d, k) : first_best(d, k);
 }
 
 }  // namespace pinfold::cpu

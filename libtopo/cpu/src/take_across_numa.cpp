@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "accumulator.hpp"
+#include "distribute.hpp"
+
+namespace pinfold::cpu {
+namespace {
+
+int divided_up(int a, int b) { return (a - 1) / b + 1; }
+
+/// Takes the shares of a choice; each node packs what is asked of it.
+Taken take_choice(const TakeRules& rules, const Distribution& d, const Choice& choice,
+                  const CpuSet& available, Phrases* phrases) {
+  const Machine& machine = rules.hierarchy->machine();
+  TakeRules packed = rules;
+  packed.by_uncore_cache = false;
+  Accumulator accumulator(rules, available, d.count, nullptr);
+  const auto cpus_of = [&](int place) -> const CpuSet& {
+    return machine.cpus_of_numa(d.nodes[static_cast<std::size_t>(place)]);
+  };
+  const auto take_from = [&](int place, int count) {
+    // A node that does not have enough gives nothing; the check at the end finds it.
+    const auto taken = take_packed(packed, accumulator.free() & cpus_of(place), count, nullptr);
+    if (taken) accumulator.take(*taken);
+  };
+  const int share = even_share(d, choice.nodes.size());
+  for (const int place : choice.nodes) take_from(place, share);
+  int remainder = d.count - share * static_cast<int>(choice.nodes.size());
+  for (bool progress = true; remainder > 0 && progress;) {
+    progress = false;
+    for (const int place : choice.remainder) {
+      if (remainder == 0) break;
+      if (static_cast<int>(accumulator.free().count_common(cpus_of(place))) < d.group) continue;
+      take_from(place, d.group);
+      remainder -= d.group;
+      progress = true;
+    }
+  }
+  if (accumulator.needed() > 0) {
+    return tl::unexpected(fmt::format("accounting error, not enough CPUs allocated, remaining: {}",
+                                      accumulator.needed()));
+  }
+  if (phrases != nullptr) {
+    for (const int place : choice.nodes) {
+      const int node = d.nodes[static_cast<std::size_t>(place)];
+      phrases->push_back(fmt::format("from NUMA node {} CPUs {}", machine.numa_id(node).value,
+                                     (accumulator.result() & cpus_of(place)).to_string()));
+    }
+  }
+  return accumulator.result();
+}
+
+}  // namespace
+
+Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int count,
+                       Phrases* phrases) {
+  const int group = rules.numa_group_size;
+  if (count < 1) return CpuSet{};
+  if (count % group != 0) return take_packed(rules, available, count, phrases);
+  if (count > static_cast<int>(available.size())) {
+    return tl::unexpected(not_enough(count, available));
+  }
+  const Machine& machine = rules.hierarchy->machine();
+  Distribution d;
+  d.profile = rules.profile;
+  d.count = count;
+  d.group = group;
+  d.nodes = rules.hierarchy->sorted(Level::kNuma, available);
+  for (const std::int32_t node : d.nodes) {
+    d.available.push_back(static_cast<int>(available.count_common(machine.cpus_of_numa(node))));
+  }
+  // On an empty machine it would take at least so many nodes, and more than one a group is absurd.
+  const int groups = divided_up(static_cast<int>(machine.cpus().size()), group);
+  const int groups_needed = divided_up(count, group);
+  const int fewest = divided_up(groups_needed, divided_up(groups, machine.numa_with_cpus()));
+  const int most = std::min(groups_needed, static_cast<int>(d.nodes.size()));
+  for (int k = fewest; k <= most; ++k) {
+    const Choice choice = best_choice(d, k);
+    if (!choice.nodes.empty()) return take_choice(rules, d, choice, available, phrases);
+  }
+  return take_packed(rules, available, count, phrases);
+}
+
+}  // namespace pinfold::cpu

@@ -1,0 +1,82 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include "../support/naive_distribution.hpp"
+#include "distribute.hpp"
+
+// The search for NUMA nodes against the kubelet's way of looking for them.
+namespace pinfold::test {
+namespace {
+
+int draw(int low, int high) { return *rc::gen::resize(100, rc::gen::inRange(low, high + 1)); }
+
+std::vector<int> plain(const cpu::Ints& values) { return {values.begin(), values.end()}; }
+
+/// Up to nine nodes, many of them alike, so that choices tie.
+cpu::Distribution any_distribution(Profile profile) {
+  cpu::Distribution d;
+  d.profile = profile;
+  d.group = draw(1, 2);
+  const int nodes = draw(1, 9);
+  const int largest = draw(1, 24);
+  const int kinds = draw(1, 4);
+  int sum = 0;
+  for (int node = 0; node < nodes; ++node) {
+    d.nodes.push_back(node);
+    d.available.push_back(std::max(1, largest - draw(0, kinds - 1) * draw(1, 2)));
+    sum += d.available.back();
+  }
+  d.count = std::max(1, draw(1, std::max(1, sum / d.group))) * d.group;
+  return d;
+}
+
+void check_against_kubelet(Profile profile) {
+  const cpu::Distribution d = any_distribution(profile);
+  RC_LOG() << d.count << " CPUs in groups of " << d.group << " from nodes of";
+  for (const int available : d.available) RC_LOG() << " " << available;
+  RC_LOG() << "\n";
+  for (int k = 1; k <= static_cast<int>(d.nodes.size()); ++k) {
+    const cpu::Choice choice = cpu::best_choice(d, k);
+    const NaiveChoice want =
+        naive_best_choice(plain(d.available), d.count, d.group, k, profile == Profile::kKubelet136);
+    RC_LOG() << "of " << k << "\n";
+    RC_ASSERT(plain(choice.nodes) == want.nodes);
+    RC_ASSERT(plain(choice.remainder) == want.remainder);
+  }
+}
+
+RC_GTEST_PROP(DistributeProperty, FindsWhatTheKubeletFinds, ()) {
+  check_against_kubelet(Profile::kKubelet136);
+}
+
+RC_GTEST_PROP(DistributeProperty, FindsWhatTheKubeletWouldFindWithCopies, ()) {
+  check_against_kubelet(Profile::kFixed);
+}
+
+RC_GTEST_PROP(DistributeProperty, TakesTheFullestOfVeryManyNodes, ()) {
+  cpu::Distribution d;
+  const int nodes = draw(30, 64);
+  for (int node = 0; node < nodes; ++node) {
+    d.nodes.push_back(node);
+    d.available.push_back(draw(1, 16));
+  }
+  const int k = draw(8, nodes);
+  d.count = draw(k, 8 * k);
+  const cpu::Choice choice = cpu::best_choice(d, k);
+  if (choice.nodes.empty()) return;
+  int least = 16;
+  std::vector<bool> chosen(static_cast<std::size_t>(nodes));
+  for (const int node : choice.nodes) {
+    chosen[static_cast<std::size_t>(node)] = true;
+    least = std::min(least, d.available[static_cast<std::size_t>(node)]);
+  }
+  RC_ASSERT(static_cast<int>(choice.nodes.size()) == k);
+  for (int node = 0; node < nodes; ++node) {
+    const auto i = static_cast<std::size_t>(node);
+    RC_ASSERT(chosen[i] || d.available[i] <= least);
+  }
+}
+
+}  // namespace
+}  // namespace pinfold::test
