@@ -5,13 +5,15 @@
 namespace pinfold::test {
 namespace {
 
-/// "0! 1! 0,1": the nodes of each hint, with ! behind a preferred one.
+/// "0! 1! 0-1": the nodes of each hint, with ! behind a preferred one.
 std::string text_of(const Machine& machine, const ResourceHints& hints) {
   const auto cpu = hints.find("cpu");
   if (cpu == hints.end()) return "no preference";
   std::string text;
   for (const TopologyHint& hint : *cpu->second) {
-    text += (text.empty() ? "" : " ") + machine.numa_list(*hint.numa) + (hint.preferred ? "!" : "");
+    CpuSet nodes;  // for its list format
+    for (const std::int32_t id : machine.numa_ids(*hint.numa)) nodes.insert(CpuId{id});
+    text += (text.empty() ? "" : " ") + nodes.to_string() + (hint.preferred ? "!" : "");
   }
   return text.empty() ? "impossible" : text;
 }
