@@ -66,6 +66,7 @@ class Cursor {
 };
 
 /// The events of nlohmann's parser, handed to a DocumentBuilder.
+// The destructor of nlohmann's JSON allocates. NOLINTNEXTLINE(bugprone-exception-escape)
 class JsonEvents {
  public:
   // The names are those of nlohmann::json_sax.

@@ -154,14 +154,14 @@ std::int64_t divide_up(Int128 a, std::int64_t unit) {
 Int128 limit(Int128 a) { return std::clamp(a, -kLimit, kLimit); }
 
 std::string print_decimal(Int128 nano, Format format) {
-  int exponent = -9;
-  for (; nano % 1000 == 0; nano /= 1000) exponent += 3;
+  std::size_t steps = 0;  // of 10^3, from nano up
+  for (; nano % 1000 == 0; nano /= 1000) ++steps;
   if (format == Format::kDecimalExponent) {
+    const int exponent = static_cast<int>(steps) * 3 - 9;
     return exponent == 0 ? fmt::format("{}", nano) : fmt::format("{}e{}", nano, exponent);
   }
-  for (; exponent > 18; exponent -= 3) nano *= 1000;  // there is nothing above E
-  return fmt::format("{}{}", nano,
-                     kDecimalSuffixes[static_cast<std::size_t>(exponent / 3 + 3)].text);
+  for (; steps >= kDecimalSuffixes.size(); --steps) nano *= 1000;  // there is nothing above E
+  return fmt::format("{}{}", nano, kDecimalSuffixes[steps].text);
 }
 
 std::string print_binary(Int128 whole) {

@@ -101,6 +101,7 @@ struct Refusal {
   std::string problem;
 };
 
+// The destructor of nlohmann's JSON allocates. NOLINTNEXTLINE(bugprone-exception-escape)
 class Reader final : public YAML::EventHandler {
  public:
   [[nodiscard]] json take() { return builder_.take(); }
