@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "merge.hpp"
+#include "pinfold/align/explanation.hpp"
 #include "pinfold/types/go_text.hpp"
 #include "single_numa.hpp"
 
@@ -127,8 +128,24 @@ Result<TopologyManager> TopologyManager::make(Numa numa, const Config& config) {
   return manager;
 }
 
+NumaId TopologyManager::numa_id(int position) const {
+  return numa_.ids.empty() ? NumaId{position} : numa_.ids[static_cast<std::size_t>(position)];
+}
+
 MergedHint TopologyManager::merge(std::span<const ResourceHints> providers,
-                                  const AllocationScores& scores, Trace* /*trace*/) const {
+                                  const AllocationScores& scores, Trace* trace,
+                                  std::string_view object) const {
+  const MergedHint merged = merge_quietly(providers, scores);
+  if (trace != nullptr) {
+    for (std::string& text : say(*this, explain_merge(*this, providers, merged))) {
+      trace->add("topology", object, std::move(text));
+    }
+  }
+  return merged;
+}
+
+MergedHint TopologyManager::merge_quietly(std::span<const ResourceHints> providers,
+                                          const AllocationScores& scores) const {
   if (policy_ == TopologyPolicy::kNone) return {{}, true};
   const std::vector<align::Offer> offers = align::collect_offers(providers);
   align::MergeRules rules{NumaMask::all(numa_.count), nullptr};

@@ -86,7 +86,7 @@ class Admitting {
         scores.memory = node_.memory().allocation_scores(state_.memory);
       }
     }
-    const MergedHint merged = node_.topology().merge(offers, scores, trace_);
+    const MergedHint merged = node_.topology().merge(offers, scores, trace_, object);
     ResourceHints& all = hints_[object];
     for (ResourceHints& offer : offers) all.merge(offer);
     return merged;

@@ -14,7 +14,10 @@ tl::unexpected<StartError> stop(StartStage stage, Error error) {
 TopologyManager::Numa numa_of(const Machine& machine) {
   TopologyManager::Numa numa;
   numa.count = machine.numa_count();
-  for (const NumaNode& node : machine.numa_nodes()) numa.distances.push_back(node.distances);
+  for (const NumaNode& node : machine.numa_nodes()) {
+    numa.distances.push_back(node.distances);
+    numa.ids.push_back(node.id);
+  }
   return numa;
 }
 

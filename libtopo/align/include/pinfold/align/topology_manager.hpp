@@ -2,11 +2,13 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/types/config.hpp"
 #include "pinfold/types/hint.hpp"
+#include "pinfold/types/ids.hpp"
 #include "pinfold/types/trace.hpp"
 
 namespace pinfold {
@@ -41,7 +43,9 @@ class TopologyManager {
   /// What it has to know of the machine: number of NUMA nodes and their distances by position.
   struct Numa {
     int count = 0;
-    std::vector<std::vector<std::uint32_t>> distances;  ///< empty where unknown
+    std::vector<std::vector<std::uint32_t>> distances = {};  ///< empty where unknown
+    /// OS ids by position, for what people read; empty: the positions are the ids.
+    std::vector<NumaId> ids = {};
   };
 
   /// Errors: kInvalidArgument with the kubelet's text for stage `topologymanager`.
@@ -51,13 +55,22 @@ class TopologyManager {
   [[nodiscard]] TopologyScope scope() const { return scope_; }
   [[nodiscard]] const TopologyOptions& options() const { return options_; }
 
+  /// The OS id of a NUMA node. Domain: a position of the machine.
+  [[nodiscard]] NumaId numa_id(int position) const;
+
   /// The kubelet's Merge: `providers` in the kubelet's order (devices, cpu, memory). `scores` is
-  /// asked for only with prefer-most-allocated-numa-node. Cost: docs/topology-merge.md.
+  /// asked for only with prefer-most-allocated-numa-node. The trace gets what explanation.hpp has
+  /// to say, about `object` ("pod" or the container's name).
+  /// Cost: docs/topology-merge.md.
+  /// Source: kubelet 1.36 cm/topologymanager/policy.go; seeds/000 for the draft option.
   [[nodiscard]] MergedHint merge(std::span<const ResourceHints> providers,
-                                 const AllocationScores& scores, Trace* trace) const;
+                                 const AllocationScores& scores, Trace* trace,
+                                 std::string_view object = "pod") const;
 
  private:
   TopologyManager() = default;
+  [[nodiscard]] MergedHint merge_quietly(std::span<const ResourceHints> providers,
+                                         const AllocationScores& scores) const;
 
   Numa numa_;
   TopologyPolicy policy_ = TopologyPolicy::kNone;
