@@ -55,10 +55,10 @@ TEST(Explanation, NamesTheOneThatNeedsMoreThanOneNode) {
 }
 
 TEST(Explanation, NamesTheOneThatFitsNowhere) {
-  EXPECT_THAT(
-      said(kRestricted, {{"cpu", Hints{on(0b10)}}, {"memory", Hints{}}}),
-      ElementsAre("cpu offers NUMA 1", "memory fits on no NUMA nodes",
-                  "memory fits on no NUMA nodes", "NUMA 1 would do if memory fitted there"));
+  EXPECT_THAT(said(kRestricted, {{"cpu", Hints{on(0b10)}}, {"memory", Hints{}}}),
+              ElementsAre("cpu offers NUMA 1", "memory fits on no NUMA nodes",
+                          "not aligned: memory fits on no NUMA nodes",
+                          "NUMA 1 would do if memory fitted there"));
 }
 
 TEST(Explanation, NamesTheOneThatIsNotPreferredUnderRestricted) {
