@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
   app.set_help_all_flag("--help-all", "Print the help of every command");
   int exit_status = kYes;
   add_simulate(app, exit_status);
+  add_topology(app, exit_status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -56,9 +56,9 @@ std::optional<std::int32_t> number_between(std::string_view name, std::string_vi
 }  // namespace
 
 Result<KernelTree> KernelTree::open(std::string root) {
-  if (!root.ends_with('/')) root += '/';
   const int fd = ::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return fail_errno(errno, fmt::format("open '{}'", root));
+  if (!root.ends_with('/')) root += '/';
   return KernelTree(std::move(root), fd);
 }
 

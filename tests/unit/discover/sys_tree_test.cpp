@@ -210,7 +210,7 @@ TEST(SysTree, SaysThatThereIsNoTree) {
                                        "files, expected a Linux /sys tree");
   found = discover(SysTree{dir.path() + "/nowhere"}, "");
   ASSERT_FALSE(found);
-  EXPECT_EQ(found.error().message, "open '" + dir.path() + "/nowhere/': No such file or directory");
+  EXPECT_EQ(found.error().message, "open '" + dir.path() + "/nowhere': No such file or directory");
 }
 
 TEST(SysTree, AsksForTheMemory) {

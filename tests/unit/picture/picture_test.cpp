@@ -1,0 +1,269 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "topology_picture.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+Machine synthetic(const char* text) {
+  auto machine = discover(HwlocSynthetic{text}, "n1");
+  EXPECT_TRUE(machine) << machine.error().message;
+  return std::move(*machine);
+}
+
+/// Changes a machine that cannot be said in one line.
+template <class Change>
+Machine changed(const Machine& machine, Change change) {
+  MachineDescription description = machine.description();
+  change(description);
+  auto made = Machine::make(std::move(description));
+  EXPECT_TRUE(made) << made.error().message;
+  return std::move(*made);
+}
+
+std::size_t widest_line(const std::string& text) {
+  std::istringstream in(text);
+  std::size_t width = 0;
+  for (std::string line; std::getline(in, line);) width = std::max(width, display_width(line));
+  return width;
+}
+
+TEST(NodePicture, DrawsCoresWithTheirSiblings) {
+  const Machine machine =
+      changed(synthetic("pack:2 [numa(memory=16GiB)] l3:1 core:2 pu:2"), [](auto& d) {
+        d.numa_nodes[0].distances = {10, 21};
+        d.numa_nodes[1].distances = {21, 10};
+        d.numa_nodes[0].hugepages = {{"hugepages-1Gi", std::uint64_t{2} << 30U},
+                                     {"hugepages-2Mi", 0}};
+      });
+  EXPECT_EQ(render_node(machine, {}),
+            R"(n1   2 sockets · 2 NUMA nodes · 4 cores · 8 CPUs (0-7) · 32 GiB
+
+╭─ socket 0 ──────────────────────────────────────╮
+│ NUMA 0   16 GiB   huge pages 1Gi: 2 GiB, 2Mi: 0 │
+│         ┌─────┬─────┐                           │
+│   L3 0  │ 0 1 │ 2 3 │                           │
+│         └─────┴─────┘                           │
+╰─────────────────────────────────────────────────╯
+╭─ socket 1 ──────────────────────────────────────╮
+│ NUMA 1   16 GiB                                 │
+│         ┌─────┬─────┐                           │
+│   L3 1  │ 4 5 │ 6 7 │                           │
+│         └─────┴─────┘                           │
+╰─────────────────────────────────────────────────╯
+
+NUMA distances   10 within a node, 21 to the other
+)");
+}
+
+TEST(NodePicture, ShowsWhoHasWhichCpus) {
+  const Machine machine = synthetic("[numa(memory=1GiB)] core:6 pu:2");
+  Picture picture;
+  picture.style.width = 30;
+  picture.overlay.entries = {{"R", CpuUse::kReserved, "the system", CpuSet{0}},
+                             {"a", CpuUse::kExclusive, "default/db/main", CpuSet{2, 3, 10}},
+                             {"s", CpuUse::kShared, "shared pool", CpuSet{1, 4, 5, 6, 7, 8, 9}}};
+  EXPECT_EQ(render_node(machine, picture),
+            R"(n1   1 socket · 1 NUMA node · 6 cores · 12 CPUs (0-11) · 1 GiB
+
+╭─ socket 0 ──────────╮
+│ NUMA 0   1 GiB      │
+│   ┌───────┬───────┐ │
+│   │  0  1 │  2  3 │ │
+│   │  R  s │  a  a │ │
+│   ├───────┼───────┤ │
+│   │  4  5 │  6  7 │ │
+│   │  s  s │  s  s │ │
+│   ├───────┼───────┤ │
+│   │  8  9 │ 10 11 │ │
+│   │  s  s │  a    │ │
+│   └───────┴───────┘ │
+╰─────────────────────╯
+
+     CPUs    used by
+  R  0       the system
+  a  2-3,10  default/db/main
+  s  1,4-9   shared pool
+)");
+}
+
+TEST(NodePicture, ClosesAShortLastRow) {
+  const Machine machine = synthetic("core:5 pu:1");
+  Picture picture;
+  picture.style.width = 20;
+  const std::string drawn = render_node(machine, picture);
+  EXPECT_EQ(drawn, R"(n1   1 socket · 1 NUMA node · 5 cores · 5 CPUs (0-4) · 1 GiB
+
+╭─ socket 0 ──────╮
+│ NUMA 0   1 GiB  │
+│   ┌───┬───┬───┐ │
+│   │ 0 │ 1 │ 2 │ │
+│   ├───┼───┼───┘ │
+│   │ 3 │ 4 │     │
+│   └───┴───┘     │
+╰─────────────────╯
+)");
+}
+
+TEST(NodePicture, StaysInAsciiWhereTheLocaleDoes) {
+  const Machine machine = synthetic("pack:2 [numa(memory=1GiB)] l3:1 core:2 pu:1");
+  Picture picture;
+  picture.style.unicode = false;
+  const std::string drawn = render_node(machine, picture);
+  EXPECT_TRUE(std::all_of(drawn.begin(), drawn.end(), [](char c) {
+    return c == '\n' || (c >= ' ' && c <= '~');
+  })) << drawn;
+  EXPECT_NE(drawn.find("| 0 | 1 |"), std::string::npos) << drawn;
+}
+
+TEST(NodePicture, ColoursOnlyWhereItIsTold) {
+  const Machine machine = synthetic("pack:2 core:2 pu:1");
+  Picture picture;
+  picture.overlay.entries = {{"s", CpuUse::kShared, "shared pool", machine.all_cpus()}};
+  const std::string plain = render_node(machine, picture);
+  EXPECT_EQ(plain.find('\x1b'), std::string::npos);
+  picture.style.colour = true;
+  std::string coloured = render_node(machine, picture);
+  EXPECT_NE(coloured.find("\x1b[32m0\x1b[0m"), std::string::npos) << coloured;  // green: shared
+  // Colours move nothing.
+  for (auto at = coloured.find('\x1b'); at != std::string::npos; at = coloured.find('\x1b')) {
+    coloured.erase(at, coloured.find('m', at) - at + 1);
+  }
+  EXPECT_EQ(coloured, plain);
+}
+
+TEST(NodePicture, PutsSocketsInsideOfANodeThatHoldsSeveral) {
+  const Machine machine = synthetic("[numa(memory=1GiB)] pack:2 core:1 pu:1");
+  EXPECT_EQ(render_node(machine, {}),
+            R"(n1   2 sockets · 1 NUMA node · 2 cores · 2 CPUs (0-1) · 1 GiB
+
+╭─ NUMA 0   1 GiB ─╮
+│ socket 0         │
+│   ┌───┐          │
+│   │ 0 │          │
+│   └───┘          │
+│ socket 1         │
+│   ┌───┐          │
+│   │ 1 │          │
+│   └───┘          │
+╰──────────────────╯
+)");
+}
+
+TEST(NodePicture, ListsNodesWithoutCpusAndWithoutMemory) {
+  const Machine machine = changed(synthetic("core:1 pu:1"), [](auto& d) {
+    d.numa_nodes[0].memory = 0;
+    d.numa_nodes[0].distances = {10, 20, 80};
+    d.numa_nodes.push_back({NumaId{252}, std::uint64_t{8} << 30U, {}, {20, 10, 80}});
+    d.numa_nodes.push_back({NumaId{255}, std::uint64_t{8} << 30U, {}, {80, 80, 10}});
+  });
+  EXPECT_EQ(render_node(machine, {}),
+            R"(n1   1 socket · 3 NUMA nodes · 1 core · 1 CPU (0) · 16 GiB
+
+╭─ socket 0 ────────────────╮
+│ NUMA 0   no memory        │
+│   ┌───┐                   │
+│   │ 0 │                   │
+│   └───┘                   │
+╰───────────────────────────╯
+╭─ NUMA nodes without CPUs ─╮
+│ NUMA 252   8 GiB          │
+│ NUMA 255   8 GiB          │
+╰───────────────────────────╯
+
+NUMA distances
+  from/to   0  252  255
+        0  10   20   80
+      252  20   10   80
+      255  80   80   10
+)");
+}
+
+TEST(NodePicture, IsATableAboveSixtyFourCpus) {
+  const Machine machine =
+      changed(synthetic("pack:2 [numa(memory=64GiB)] l3:2 core:16 pu:2"), [](auto& d) {
+        d.numa_nodes[0].hugepages = {{"hugepages-2Mi", std::uint64_t{1} << 30U}};
+        d.numa_nodes.push_back({NumaId{8}, std::uint64_t{8} << 30U, {}, {}});
+      });
+  Picture picture;
+  picture.overlay.entries = {
+      {"a", CpuUse::kExclusive, "default/db/main", CpuSet::range(30, 33)},
+      {"s", CpuUse::kShared, "shared pool", machine.all_cpus() - CpuSet::range(30, 33)}};
+  EXPECT_EQ(render_node(machine, picture),
+            R"(n1   2 sockets · 3 NUMA nodes · 64 cores · 128 CPUs (0-127) · 136 GiB
+
+NUMA  memory    2Mi  socket  L3  cores   CPUs    used by
+   0  64 GiB  1 GiB       0   0  16 × 2  0-31    a 30-31  s 0-29
+                              1  16 × 2  32-63   a 32-33  s 34-63
+   1  64 GiB      -       1   2  16 × 2  64-95   s 64-95
+                              3  16 × 2  96-127  s 96-127
+   8   8 GiB      -       -              none
+
+     CPUs         used by
+  a  30-33        default/db/main
+  s  0-29,34-127  shared pool
+
+NUMA distances   unknown
+)");
+}
+
+TEST(NodePicture, MakesOneRowOfCachesThatEachCoreHas) {
+  const Machine machine = synthetic("pack:2 [numa(memory=1GiB)] l3:16 core:1 pu:4");
+  const std::string drawn = render_node(machine, {});
+  EXPECT_NE(drawn.find("16-31  16 × 4, an L3 each  64-127"), std::string::npos) << drawn;
+}
+
+TEST(NodePicture, KeepsWithinATerminal) {
+  for (const char* text :
+       {"pu:1", "core:64 pu:1", "pack:2 numa:2 l3:2 core:4 pu:2", "pack:2 numa:4 l3:4 core:4 pu:2",
+        "pack:8 [numa] core:8 pu:1", "pack:64 core:8 pu:8"}) {
+    const std::string drawn = render_node(synthetic(text), {});
+    EXPECT_LE(widest_line(drawn), Style{}.width) << text << "\n" << drawn;
+    EXPECT_LE(std::count(drawn.begin(), drawn.end(), '\n'), 140) << text << "\n" << drawn;
+  }
+}
+
+TEST(NodePicture, ListsPciDevicesByNode) {
+  const Machine machine = synthetic("pack:2 [numa(memory=1GiB)] core:1 pu:1");
+  Picture picture;
+  picture.pci = {{"0000:02:00.0", 0x0200, 0x15b3, 0x1013, {"eth0", "mlx5_0"}, {NumaId{1}}},
+                 {"0000:03:00.0", 0x0302, 0x10de, 0x2330, {}, {NumaId{0}}},
+                 {"0000:04:00.0", 0x0108, 0x144d, 0xa80a, {"nvme0n1"}, {}},
+                 {"0000:05:00.0", 0x0880, 0x8086, 0x0001, {}, {NumaId{0}}}};
+  const std::string drawn = render_node(machine, picture);
+  EXPECT_EQ(drawn.substr(drawn.find("PCI devices")),
+            R"(PCI devices
+  NUMA  address       kind      vendor:device  name
+  0     0000:03:00.0  3D        10de:2330
+  1     0000:02:00.0  Ethernet  15b3:1013      eth0 mlx5_0
+  any   0000:04:00.0  NVMe      144d:a80a      nvme0n1
+  and 1 of the system itself
+)");
+}
+
+TEST(NodePicture, ListsDistancesOfManyNodesByDistance) {
+  const Machine machine =
+      changed(synthetic("pack:32 [numa(memory=1GiB)] core:1 pu:1"), [](auto& d) {
+        for (std::size_t i = 0; i < 32; ++i) {
+          for (std::size_t j = 0; j < 32; ++j) {
+            d.numa_nodes[i].distances.push_back(i == j ? 10 : i / 4 == j / 4 ? 16 : 32);
+          }
+        }
+      });
+  const std::string drawn = render_node(machine, {});
+  EXPECT_NE(drawn.find("     5  10: 5  16: 4,6-7  32: 0-3,8-31\n"), std::string::npos) << drawn;
+}
+
+TEST(OverlayLabel, CountsInLetters) {
+  EXPECT_EQ(overlay_label(0), "a");
+  EXPECT_EQ(overlay_label(25), "z");
+  EXPECT_EQ(overlay_label(26), "aa");
+  EXPECT_EQ(overlay_label(27), "ab");
+  EXPECT_EQ(overlay_label(702), "aaa");
+}
+
+}  // namespace
+}  // namespace pinfold::tools

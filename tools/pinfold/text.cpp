@@ -1,0 +1,122 @@
+#include "text.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+
+namespace pinfold::tools {
+namespace {
+
+std::string_view environment(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
+  return value == nullptr ? std::string_view{} : value;
+}
+
+bool locale_is_utf8() {
+  // The first one that is set decides, as in setlocale(3).
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    std::string value(environment(name));
+    if (value.empty()) continue;
+    std::transform(value.begin(), value.end(), value.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return value.find("utf-8") != std::string::npos || value.find("utf8") != std::string::npos;
+  }
+  return false;
+}
+
+}  // namespace
+
+Style terminal_style() {
+  Style style;
+  style.unicode = locale_is_utf8();
+  if (::isatty(STDOUT_FILENO) == 0) return style;
+  style.colour = environment("NO_COLOR").empty() && environment("TERM") != "dumb";
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    style.width = std::clamp<std::size_t>(size.ws_col, 60, 160);
+  }
+  return style;
+}
+
+std::string paint(const Style& style, Paint colour, std::string_view text) {
+  if (!style.colour || colour == Paint::kPlain || text.empty()) return std::string(text);
+  static constexpr std::array<std::string_view, 9> kCodes = {"",   "1",  "2",  "31", "32",
+                                                             "33", "34", "35", "36"};
+  return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(colour)], text);
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      i = std::min(text.find('m', i), text.size());
+    } else if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U) {
+      ++width;  // the first byte of a character
+    }
+  }
+  return width;
+}
+
+std::string pad_right(std::string text, std::size_t width) {
+  const std::size_t now = display_width(text);
+  return now < width ? std::move(text) + std::string(width - now, ' ') : std::move(text);
+}
+
+std::string pad_left(std::string text, std::size_t width) {
+  const std::size_t now = display_width(text);
+  return now < width ? std::string(width - now, ' ') + std::move(text) : std::move(text);
+}
+
+std::string human_bytes(std::uint64_t bytes) {
+  static constexpr std::array<std::string_view, 7> kUnits = {"B",   "KiB", "MiB", "GiB",
+                                                             "TiB", "PiB", "EiB"};
+  if (bytes == 0) return "0";
+  std::size_t unit = 0;
+  while (unit + 1 < kUnits.size() && bytes >> (10 * (unit + 1)) != 0) ++unit;
+  const std::uint64_t one = std::uint64_t{1} << (10 * unit);
+  if (bytes % one == 0) return fmt::format("{} {}", bytes / one, kUnits[unit]);
+  return fmt::format("{:.1f} {}", static_cast<double>(bytes) / static_cast<double>(one),
+                     kUnits[unit]);
+}
+
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string TextTable::render(const Style& style, std::size_t indent) const {
+  std::vector<std::size_t> widths(columns_.size(), 0);
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], display_width(row[i]));
+    }
+  }
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (widths[i] != 0) widths[i] = std::max(widths[i], display_width(columns_[i].header));
+  }
+  std::string out;
+  const auto add_line = [&](auto cell_at, Paint colour) {
+    std::string line(indent, ' ');
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (widths[i] == 0) continue;
+      std::string cell = cell_at(i);
+      if (columns_[i].align == Align::kRight) cell = pad_left(std::move(cell), widths[i]);
+      // Padding stays outside of the colour, so that it can be cut off at the end of a line.
+      const std::size_t rest = widths[i] - std::min(widths[i], display_width(cell));
+      line += paint(style, colour, cell) + std::string(rest + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  };
+  add_line([&](std::size_t i) { return columns_[i].header; }, Paint::kDim);
+  for (const auto& row : rows_) {
+    add_line([&](std::size_t i) { return i < row.size() ? row[i] : std::string(); }, Paint::kPlain);
+  }
+  return out;
+}
+
+}  // namespace pinfold::tools

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pinfold::tools {
+
+/// How text for people looks. The default is what a file or a pipe gets.
+struct Style {
+  bool colour = false;
+  bool unicode = true;      ///< false: frames of + - | and no character outside ASCII
+  std::size_t width = 100;  ///< columns to stay within where it can be done
+};
+
+/// The style of standard output: colour on a terminal unless NO_COLOR is set or TERM is dumb, the
+/// terminal's width, and ASCII where the locale is not UTF-8.
+[[nodiscard]] Style terminal_style();
+
+enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, kCyan };
+[[nodiscard]] std::string paint(const Style& style, Paint colour, std::string_view text);
+
+/// Columns that a text takes: one for each character, none for colours.
+[[nodiscard]] std::size_t display_width(std::string_view text);
+[[nodiscard]] std::string pad_right(std::string text, std::size_t width);
+[[nodiscard]] std::string pad_left(std::string text, std::size_t width);
+
+/// "16 GiB", "15.6 GiB", "512 KiB", "0".
+[[nodiscard]] std::string human_bytes(std::uint64_t bytes);
+/// "1 socket", "2 sockets".
+[[nodiscard]] std::string counted(std::size_t count, std::string_view noun);
+
+/// Rows of cells in aligned columns under a header.
+class TextTable {
+ public:
+  enum class Align { kLeft, kRight };
+  struct Column {
+    std::string header;
+    Align align = Align::kLeft;
+  };
+  explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  /// Missing cells at the end are empty.
+  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  [[nodiscard]] bool empty() const { return rows_.empty(); }
+  /// Lines, each behind `indent` spaces; a column that is empty in every row is left out.
+  [[nodiscard]] std::string render(const Style& style, std::size_t indent = 0) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace pinfold::tools

@@ -1,0 +1,173 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "topology_parts.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+/// A frame with a title in its upper edge.
+struct Frame {
+  std::string title;
+  std::vector<std::string> lines;
+};
+
+/// How wide a CPU is drawn: the same all over the picture, so that cores stand in columns.
+struct Cell {
+  std::size_t cpu = 1;   ///< columns of a CPU number or its label
+  std::size_t core = 1;  ///< columns of a core
+  bool labels = false;   ///< a second line for the overlay
+};
+
+Cell measure(const Machine& machine, const Overlay& overlay) {
+  Cell cell;
+  cell.cpu = std::to_string(machine.all_cpus().last().value).size();
+  for (const Overlay::Entry& entry : overlay.entries) {
+    cell.cpu = std::max(cell.cpu, display_width(entry.label));
+    cell.labels = true;
+  }
+  std::size_t threads = 1;
+  for (const auto& core : machine.cores()) threads = std::max(threads, core.cpus.size());
+  cell.core = threads * (cell.cpu + 1) - 1;
+  return cell;
+}
+
+/// The edge above, between or below two rows of boxes; `above` and `below` count their boxes.
+std::string edge(const Style& style, std::size_t above, std::size_t below, std::size_t width) {
+  const Glyphs& g = glyphs(style);
+  const std::size_t boxes = std::max(above, below);
+  std::string segment;
+  for (std::size_t i = 0; i < width + 2; ++i) segment += g.line;
+  std::string out;
+  for (std::size_t joint = 0; joint <= boxes; ++joint) {
+    const auto& from = joint > below ? g.bottom : joint > above ? g.top : g.middle;
+    // At the last box of a row its right end counts; a row that goes on has a joint there.
+    const auto& shape = above == 0 ? g.top : below == 0 ? g.bottom : from;
+    out += shape[joint == 0 ? 0 : joint == boxes ? 2 : 1];
+    if (joint < boxes) out += segment;
+  }
+  return paint(style, Paint::kDim, out);
+}
+
+/// One row of cores: the CPU numbers, and the labels of their users below.
+void add_row(const std::vector<CpuSet>& cores, std::size_t first, std::size_t count,
+             const Cell& cell, const Picture& picture, std::vector<std::string>& lines) {
+  const Style& style = picture.style;
+  const std::string bar = paint(style, Paint::kDim, glyphs(style).bar);
+  std::string numbers = bar;
+  std::string labels = bar;
+  for (std::size_t i = first; i < first + count; ++i) {
+    std::string number_cell;
+    std::string label_cell;
+    for (const CpuId cpu : cores[i]) {
+      const std::size_t entry = entry_of(picture.overlay, cpu);
+      const Paint colour = paint_of(picture.overlay, entry);
+      const std::string label = entry == kNoEntry ? "" : picture.overlay.entries[entry].label;
+      const std::string gap = number_cell.empty() ? "" : " ";
+      number_cell += gap + paint(style, colour, pad_left(std::to_string(cpu.value), cell.cpu));
+      label_cell += gap + paint(style, colour, pad_left(label, cell.cpu));
+    }
+    numbers += " " + pad_right(number_cell, cell.core) + " " + bar;
+    labels += " " + pad_right(label_cell, cell.core) + " " + bar;
+  }
+  lines.push_back(numbers);
+  if (cell.labels) lines.push_back(labels);
+}
+
+std::vector<std::string> draw_cores(const Part& part, const Cell& cell, const Picture& picture,
+                                    std::size_t width) {
+  const std::size_t fitting = std::max<std::size_t>(1, (width - 1) / (cell.core + 3));
+  const std::size_t rows = (part.cores.size() + fitting - 1) / fitting;
+  const std::size_t in_row = (part.cores.size() + rows - 1) / rows;  // rows of like length
+  std::vector<std::string> lines;
+  std::size_t above = 0;
+  for (std::size_t first = 0; first < part.cores.size(); first += in_row) {
+    const std::size_t count = std::min(in_row, part.cores.size() - first);
+    lines.push_back(edge(picture.style, above, count, cell.core));
+    add_row(part.cores, first, count, cell, picture, lines);
+    above = count;
+  }
+  lines.push_back(edge(picture.style, above, 0, cell.core));
+  return lines;
+}
+
+std::string socket_title(std::int32_t socket) {
+  return socket < 0 ? "socket unknown" : fmt::format("socket {}", socket);
+}
+
+std::string numa_title(const Machine& machine, int numa, const Style& style) {
+  const NumaNode& node = machine.numa_nodes()[static_cast<std::size_t>(numa)];
+  return paint(style, Paint::kBold, fmt::format("NUMA {}", node.id.value)) + "   " +
+         memory_of(node);
+}
+
+std::string draw_frames(const std::vector<Frame>& frames, const Style& style) {
+  const Glyphs& g = glyphs(style);
+  std::size_t width = 0;
+  for (const Frame& frame : frames) {
+    width = std::max(width, display_width(frame.title) + 2);
+    for (const std::string& line : frame.lines) width = std::max(width, display_width(line));
+  }
+  const auto run = [&](std::size_t count) {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) text += g.line;
+    return text;
+  };
+  const auto dim = [&](const std::string& text) { return paint(style, Paint::kDim, text); };
+  std::string out;
+  for (const Frame& frame : frames) {
+    out += dim(g.corners[0] + g.line) + " " + frame.title + " " +
+           dim(run(width - display_width(frame.title) - 1) + g.corners[1]) + "\n";
+    for (const std::string& line : frame.lines) {
+      out += dim(g.bar) + " " + pad_right(line, width) + " " + dim(g.bar) + "\n";
+    }
+    out += dim(g.corners[2] + run(width + 2) + g.corners[3]) + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string draw_boxes(const Machine& machine, const Layout& layout, const Picture& picture) {
+  const Style& style = picture.style;
+  const Cell cell = measure(machine, picture.overlay);
+  std::size_t caption = 0;  // columns of "L3 12  "
+  if (machine.description().has_cache_info) {
+    caption = fmt::format("L3 {}  ", machine.caches().back().id).size();
+  }
+  std::vector<Frame> frames;
+  const Part* last = nullptr;
+  for (const Part& part : layout.parts) {
+    const bool new_socket = last == nullptr || last->socket != part.socket;
+    const bool new_numa = last == nullptr || last->numa != part.numa;
+    const std::string socket = paint(style, Paint::kBold, socket_title(part.socket));
+    if (layout.numa_outside) {
+      if (new_numa) frames.push_back({numa_title(machine, part.numa, style), {}});
+      if (new_numa || new_socket) frames.back().lines.push_back(socket);
+    } else {
+      if (new_socket) frames.push_back({socket, {}});
+      if (new_numa || new_socket) {
+        frames.back().lines.push_back(numa_title(machine, part.numa, style));
+      }
+    }
+    last = &part;
+    const std::vector<std::string> cores =
+        draw_cores(part, cell, picture, style.width - 6 - caption);
+    const std::size_t middle = 1;  // the first row of numbers
+    for (std::size_t i = 0; i < cores.size(); ++i) {
+      const std::string text =
+          caption > 0 && i == middle ? fmt::format("L3 {}", part.l3) : std::string();
+      frames.back().lines.push_back("  " + pad_right(text, caption) + cores[i]);
+    }
+  }
+  Frame bare{"NUMA nodes without CPUs", {}};
+  for (int numa = 0; numa < machine.numa_count(); ++numa) {
+    if (machine.cpus_of_numa(numa).empty()) bare.lines.push_back(numa_title(machine, numa, style));
+  }
+  if (!bare.lines.empty()) frames.push_back(std::move(bare));
+  return draw_frames(frames, style);
+}
+
+}  // namespace pinfold::tools

@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "topology_parts.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+/// "a: 0-3  shared: 4-7": who has the CPUs of a part.
+std::string users(const Part& part, const Picture& picture) {
+  std::map<std::size_t, CpuSet> cpus;  // by entry; CPUs without a user are not listed
+  for (const CpuId cpu : part.cpus) cpus[entry_of(picture.overlay, cpu)].insert(cpu);
+  cpus.erase(kNoEntry);
+  std::string out;
+  for (const auto& [entry, list] : cpus) {
+    out += out.empty() ? "" : "  ";
+    out += paint(picture.style, paint_of(picture.overlay, entry),
+                 fmt::format("{} {}", picture.overlay.entries[entry].label, list.to_string()));
+  }
+  return out;
+}
+
+/// The page sizes of all nodes, in the order of their names.
+std::vector<std::string> page_sizes(const Machine& machine) {
+  std::set<std::string> sizes;
+  for (const NumaNode& node : machine.numa_nodes()) {
+    for (const auto& [resource, bytes] : node.hugepages) sizes.insert(resource);
+  }
+  return {sizes.begin(), sizes.end()};
+}
+
+/// One row: parts of one socket and node. Where each core has a cache of its own (POWER), a row for
+/// each would say nothing: they are drawn as one.
+struct Row {
+  Part part;
+  std::string caches;
+  bool cache_each = false;
+};
+
+std::vector<Row> rows_of(const Layout& layout, int numa) {
+  std::map<std::int32_t, std::vector<const Part*>> by_socket;
+  for (const Part& part : layout.parts) {
+    if (part.numa == numa) by_socket[part.socket].push_back(&part);
+  }
+  std::vector<Row> rows;
+  for (const auto& [socket, parts] : by_socket) {
+    const bool cache_each =
+        parts.size() > 1 && std::all_of(parts.begin(), parts.end(),
+                                        [](const Part* part) { return part->cores.size() == 1; });
+    if (!cache_each) {
+      for (const Part* part : parts) rows.push_back({*part, std::to_string(part->l3), false});
+      continue;
+    }
+    Row row{*parts.front(), "", true};
+    CpuSet caches;  // the same list format
+    for (const Part* part : parts) {
+      caches.insert(CpuId{part->l3});
+      row.part.cpus |= part->cpus;
+      if (part != parts.front()) row.part.cores.push_back(part->cpus);
+    }
+    row.caches = caches.to_string();
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string draw_table(const Machine& machine, const Layout& layout, const Picture& picture) {
+  using Align = TextTable::Align;
+  const std::vector<std::string> sizes = page_sizes(machine);
+  std::vector<TextTable::Column> columns = {{"NUMA", Align::kRight}, {"memory", Align::kRight}};
+  for (const std::string& size : sizes) {
+    columns.push_back({size.substr(size.find('-') + 1), Align::kRight});
+  }
+  columns.insert(
+      columns.end(),
+      {{"socket", Align::kRight}, {"L3", Align::kRight}, {"cores"}, {"CPUs"}, {"used by"}});
+  TextTable table(std::move(columns));
+  const auto node_cells = [&](const NumaNode& node) {
+    std::vector<std::string> cells = {
+        paint(picture.style, Paint::kBold, std::to_string(node.id.value)),
+        human_bytes(node.memory)};
+    for (const std::string& size : sizes) {
+      const auto pages = node.hugepages.find(size);
+      cells.push_back(pages == node.hugepages.end() ? "-" : human_bytes(pages->second));
+    }
+    return cells;
+  };
+  for (int numa = 0; numa < machine.numa_count(); ++numa) {
+    const NumaNode& node = machine.numa_nodes()[static_cast<std::size_t>(numa)];
+    std::vector<std::string> cells = node_cells(node);
+    if (machine.cpus_of_numa(numa).empty()) {
+      cells.insert(cells.end(), {"-", "", "", "none"});
+      table.add(std::move(cells));
+      continue;
+    }
+    std::optional<std::int32_t> last_socket;
+    for (const auto& [part, caches, cache_each] : rows_of(layout, numa)) {
+      if (last_socket) cells.assign(2 + sizes.size(), "");
+      const std::string socket = part.socket < 0 ? "?" : std::to_string(part.socket);
+      cells.push_back(last_socket == part.socket ? "" : socket);
+      cells.push_back(machine.description().has_cache_info ? caches : "");
+      cells.push_back(cores_and_threads(part, picture.style) + (cache_each ? ", an L3 each" : ""));
+      cells.push_back(part.cpus.to_string());
+      cells.push_back(users(part, picture));
+      table.add(cells);
+      last_socket = part.socket;
+    }
+  }
+  return table.render(picture.style);
+}
+
+}  // namespace pinfold::tools
