@@ -1,0 +1,78 @@
+#pragma once
+
+// The guest agent: PID 1 of a guest. It does what the host asks for over the second serial port
+// and reports what the kernel says. It judges nothing: that is the host's part, so that a wrong
+// guest cannot pass itself. docs/harness.md describes the requests.
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pinfold::guest {
+
+using Json = nlohmann::json;
+
+/// A system call that failed, as it is reported: "open '/x': ENOENT".
+[[nodiscard]] std::string describe_errno(std::string_view what, int sys_errno);
+/// "ENOENT"; "0" for none.
+[[nodiscard]] std::string errno_name(int sys_errno);
+
+/// The whole text of a small kernel file, without the last line end. Sets `sys_errno` on failure.
+[[nodiscard]] std::string read_text(const std::string& path, int& sys_errno);
+/// One write of `value`; returns 0 or the errno.
+[[nodiscard]] int write_text(const std::string& path, std::string_view value, int flags);
+
+/// A process that a request has started and that goes on running.
+struct Running {
+  pid_t pid = -1;
+  std::string cgroup;
+  std::uint64_t address = 0;  ///< of the memory it has touched; 0: it tells of none
+  std::uint64_t bytes = 0;
+  bool ended = false;
+  int wait_status = 0;
+};
+
+/// Everything that the agent remembers between requests.
+struct Agent {
+  int port = -1;  ///< the second serial port
+  std::map<std::string, Running> running;
+};
+
+/// Answers one request. The reply has "ok", and "error" if it is false.
+[[nodiscard]] Json handle(Agent& agent, const Json& request);
+
+[[nodiscard]] Json report_machine();
+
+/// How a child is started.
+struct Spawn {
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;  ///< NAME=value, added to the agent's own
+  std::string cgroup;                    ///< entered before exec; "": the agent's
+  std::string input;                     ///< what it reads from standard input
+  std::chrono::milliseconds time_limit{30000};
+};
+
+[[nodiscard]] Json run_to_end(Agent& agent, const Spawn& spawn);
+[[nodiscard]] Json start_program(Agent& agent, const std::string& name, const Spawn& spawn,
+                                 bool wait_for_report);
+[[nodiscard]] Json inspect_program(Agent& agent, const std::string& name);
+[[nodiscard]] Json stop_program(Agent& agent, const std::string& name);
+/// Collects children that have ended; remembers how those of `running` did.
+void reap(Agent& agent);
+
+/// `pinfold-guest payload BYTES`: touches that much memory, says where, and waits for its end.
+int payload_main(int argc, char** argv);
+
+/// `pinfold-guest hog`: keeps every CPU busy at the highest real-time priority, so that nothing
+/// else runs any more. A guest that hangs, for tests of the host.
+int hog_main();
+
+/// Ends the machine; QEMU's exit status becomes (code << 1) | 1.
+[[noreturn]] void end_machine(int code);
+
+}  // namespace pinfold::guest

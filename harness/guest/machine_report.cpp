@@ -1,0 +1,93 @@
+#include <dirent.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+
+#include "agent.hpp"
+
+namespace pinfold::guest {
+namespace {
+
+/// The numbers N of the entries PREFIXN of a folder, ascending.
+std::vector<int> numbered_entries(const std::string& folder, std::string_view prefix) {
+  std::vector<int> numbers;
+  DIR* dir = opendir(folder.c_str());
+  if (dir == nullptr) return numbers;
+  while (const dirent* entry = readdir(dir)) {  // NOLINT(concurrency-mt-unsafe): one thread
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with(prefix)) continue;
+    const std::string_view rest = name.substr(prefix.size());
+    if (rest.empty() || rest.find_first_not_of("0123456789") != std::string_view::npos) continue;
+    numbers.push_back(std::atoi(entry->d_name + prefix.size()));
+  }
+  (void)closedir(dir);
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+std::string text_or_empty(const std::string& path) {
+  int failed = 0;
+  return read_text(path, failed);
+}
+
+/// CPUs that share the last-level cache: the cache folder of the highest level.
+std::string last_level_cache(const std::string& cpu) {
+  std::string shared;
+  int highest = 0;
+  for (const int index : numbered_entries(cpu + "/cache", "index")) {
+    const std::string cache = cpu + "/cache/index" + std::to_string(index);
+    const int level = std::atoi(text_or_empty(cache + "/level").c_str());
+    if (level < 3 || level < highest) continue;
+    highest = level;
+    shared = text_or_empty(cache + "/shared_cpu_list");
+  }
+  return shared;
+}
+
+Json report_cpu(int id) {
+  const std::string cpu = "/sys/devices/system/cpu/cpu" + std::to_string(id);
+  Json report = {{"id", id},
+                 {"package", text_or_empty(cpu + "/topology/physical_package_id")},
+                 {"die", text_or_empty(cpu + "/topology/die_id")},
+                 {"core", text_or_empty(cpu + "/topology/core_id")},
+                 {"siblings", text_or_empty(cpu + "/topology/thread_siblings_list")},
+                 {"cache", last_level_cache(cpu)}};
+  const std::vector<int> nodes = numbered_entries(cpu, "node");
+  report["node"] = nodes.empty() ? -1 : nodes.front();
+  return report;
+}
+
+/// "Node 0 MemTotal:   500000 kB" -> bytes.
+std::uint64_t memory_total(const std::string& meminfo) {
+  const std::size_t at = meminfo.find("MemTotal:");
+  if (at == std::string::npos) return 0;
+  return std::strtoull(meminfo.c_str() + at + 9, nullptr, 10) * 1024;
+}
+
+Json report_node(int id) {
+  const std::string node = "/sys/devices/system/node/node" + std::to_string(id);
+  return {{"id", id},
+          {"cpus", text_or_empty(node + "/cpulist")},
+          {"distances", text_or_empty(node + "/distance")},
+          {"memory", memory_total(text_or_empty(node + "/meminfo"))}};
+}
+
+}  // namespace
+
+Json report_machine() {
+  const std::string cpus = "/sys/devices/system/cpu";
+  Json report = {{"online", text_or_empty(cpus + "/online")},
+                 {"present", text_or_empty(cpus + "/present")},
+                 {"kernel", text_or_empty("/proc/sys/kernel/osrelease")},
+                 {"controllers", text_or_empty("/sys/fs/cgroup/cgroup.controllers")},
+                 {"cpus", Json::array()},
+                 {"nodes", Json::array()}};
+  for (const int id : numbered_entries(cpus, "cpu")) report["cpus"].push_back(report_cpu(id));
+  for (const int id : numbered_entries("/sys/devices/system/node", "node")) {
+    report["nodes"].push_back(report_node(id));
+  }
+  return report;
+}
+
+}  // namespace pinfold::guest

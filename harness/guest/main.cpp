@@ -1,0 +1,170 @@
+#include <fcntl.h>
+#include <sys/io.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "agent.hpp"
+
+namespace pinfold::guest {
+namespace {
+
+constexpr const char* kPort = "/dev/ttyS1";
+constexpr const char* kCgroups = "/sys/fs/cgroup";
+constexpr unsigned short kDebugExitPort = 0xf4;
+constexpr std::size_t kMaxLine = 1U << 20;
+
+void note(const std::string& text) {
+  std::fprintf(stderr, "pinfold-guest: %s\n", text.c_str());
+  std::fflush(stderr);
+}
+
+void mount_or_note(const char* type, const char* where) {
+  (void)mkdir(where, 0755);
+  if (mount(type, where, type, MS_NOSUID, nullptr) != 0) note(describe_errno(where, errno));
+}
+
+void attach_console() {
+  const int console = open("/dev/console", O_RDWR | O_CLOEXEC);
+  if (console < 0) return;
+  for (const int fd : {0, 1, 2}) (void)dup2(console, fd);
+}
+
+/// The agent lives in a leaf of its own, for a group with processes cannot hand controllers down.
+void set_up_cgroups() {
+  const std::string root = kCgroups;
+  const std::string leaf = root + "/harness";
+  (void)mkdir(leaf.c_str(), 0755);
+  int failed = write_text(leaf + "/cgroup.procs", "0", O_WRONLY);
+  if (failed != 0) note(describe_errno(leaf, failed));
+  std::string controllers = read_text(root + "/cgroup.controllers", failed);
+  for (std::size_t at = 0; at < controllers.size();) {
+    const std::size_t end = std::min(controllers.find(' ', at), controllers.size());
+    const std::string enable = "+" + controllers.substr(at, end - at);
+    failed = write_text(root + "/cgroup.subtree_control", enable, O_WRONLY);
+    if (failed != 0) note(describe_errno("cgroup.subtree_control " + enable, failed));
+    at = end + 1;
+  }
+}
+
+int open_port() {
+  const int port = open(kPort, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (port < 0) return -1;
+  termios settings{};
+  if (tcgetattr(port, &settings) != 0) return -1;
+  cfmakeraw(&settings);
+  settings.c_cflag |= CLOCAL | CREAD;
+  (void)cfsetspeed(&settings, B115200);
+  return tcsetattr(port, TCSANOW, &settings) == 0 ? port : -1;
+}
+
+bool send(int port, const Json& message) {
+  std::string line = message.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+  std::string_view rest = line;
+  while (!rest.empty()) {
+    const ssize_t sent = write(port, rest.data(), rest.size());
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    rest.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+Json hello() {
+  int failed = 0;
+  const std::string uptime = read_text("/proc/uptime", failed);
+  return {{"event", "hello"},
+          {"protocol", 1},
+          {"kernel", read_text("/proc/sys/kernel/osrelease", failed)},
+          {"uptime", uptime.substr(0, uptime.find(' '))}};
+}
+
+void answer(Agent& agent, std::string_view line) {
+  const Json request = Json::parse(line, nullptr, false);
+  if (!request.is_object()) {
+    (void)send(agent.port, {{"event", "bad-request"}, {"line", std::string(line.substr(0, 200))}});
+    return;
+  }
+  Json reply = handle(agent, request);
+  reply["id"] = request.value("id", Json());
+  (void)send(agent.port, reply);
+  if (request.value("op", "") == "quit") {
+    (void)tcdrain(agent.port);
+    end_machine(request.value("code", 0));
+  }
+}
+
+[[noreturn]] void serve(Agent& agent) {
+  (void)send(agent.port, hello());
+  std::string buffer;
+  char chunk[4096];
+  while (true) {
+    const ssize_t got = read(agent.port, chunk, sizeof chunk);
+    reap(agent);
+    if (got < 0 && errno != EINTR) note(describe_errno(kPort, errno));
+    if (got <= 0) {
+      (void)usleep(10000);
+      continue;
+    }
+    buffer.append(chunk, static_cast<std::size_t>(got));
+    std::size_t end = 0;
+    while ((end = buffer.find('\n')) != std::string::npos) {
+      const std::string line = buffer.substr(0, end);
+      buffer.erase(0, end + 1);
+      answer(agent, line);
+    }
+    if (buffer.size() > kMaxLine) buffer.clear();
+  }
+}
+
+[[noreturn]] void init_main() {
+  mount_or_note("proc", "/proc");
+  mount_or_note("sysfs", "/sys");
+  mount_or_note("devtmpfs", "/dev");
+  mount_or_note("tmpfs", "/run");
+  mount_or_note("tmpfs", "/tmp");
+  mount_or_note("cgroup2", kCgroups);
+  attach_console();
+  (void)setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
+  (void)setenv("HOME", "/root", 1);
+  (void)signal(SIGPIPE, SIG_IGN);
+  set_up_cgroups();
+  Agent agent;
+  agent.port = open_port();
+  if (agent.port < 0) {
+    note(describe_errno(kPort, errno));
+    end_machine(1);
+  }
+  serve(agent);
+}
+
+}  // namespace
+
+void end_machine(int code) {
+  sync();
+  if (ioperm(kDebugExitPort, 4, 1) == 0) outb(static_cast<unsigned char>(code), kDebugExitPort);
+  (void)reboot(RB_POWER_OFF);  // only where there is no such port
+  while (true) (void)pause();
+}
+
+}  // namespace pinfold::guest
+
+int main(int argc, char** argv) {
+  if (argc >= 2 && std::strcmp(argv[1], "payload") == 0) {
+    return pinfold::guest::payload_main(argc - 1, argv + 1);
+  }
+  if (argc == 2 && std::strcmp(argv[1], "hog") == 0) return pinfold::guest::hog_main();
+  if (getpid() != 1) {
+    std::fprintf(stderr, "pinfold-guest: expected to be the first process of a virtual machine\n");
+    return 2;
+  }
+  pinfold::guest::init_main();
+}

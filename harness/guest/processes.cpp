@@ -1,0 +1,294 @@
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <utility>
+
+#include "agent.hpp"
+
+namespace pinfold::guest {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMaxCapture = 128U << 10;  // bytes of each stream that are reported
+
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Fd() {
+    if (fd_ >= 0) (void)close(fd_);
+  }
+  [[nodiscard]] int get() const { return fd_; }
+
+ private:
+  int fd_ = -1;
+};
+
+struct Pipe {
+  Fd read;
+  Fd write;
+};
+
+Pipe make_pipe() {
+  int ends[2] = {-1, -1};
+  (void)pipe2(ends, O_CLOEXEC);
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+struct Child {
+  pid_t pid = -1;
+  Fd out;
+  Fd err;
+  std::string error;  ///< not empty: there is no child
+};
+
+/// Between fork and exec: says why it failed through `report` and ends.
+[[noreturn]] void become(const Spawn& spawn, int in, int out, int err, int report) {
+  const auto give_up = [report](const std::string& what, int sys_errno) {
+    const std::string text = describe_errno(what, sys_errno);
+    (void)!write(report, text.data(), text.size());
+    _exit(127);
+  };
+  (void)setsid();
+  (void)signal(SIGPIPE, SIG_DFL);
+  (void)dup2(in, 0);
+  (void)dup2(out, 1);
+  (void)dup2(err, 2);
+  if (!spawn.cgroup.empty()) {
+    const int failed = write_text(spawn.cgroup + "/cgroup.procs", "0", O_WRONLY);
+    if (failed != 0) give_up(spawn.cgroup + "/cgroup.procs", failed);
+  }
+  std::vector<char*> argv;
+  for (const std::string& argument : spawn.argv) argv.push_back(const_cast<char*>(argument.data()));
+  argv.push_back(nullptr);
+  std::vector<char*> variables;
+  for (char** own = environ; *own != nullptr; ++own) variables.push_back(*own);
+  for (const std::string& pair : spawn.environment) {
+    variables.push_back(const_cast<char*>(pair.data()));
+  }
+  variables.push_back(nullptr);
+  (void)execvpe(argv[0], argv.data(), variables.data());
+  give_up(spawn.argv[0], errno);
+  _exit(127);
+}
+
+Child start_child(const Spawn& spawn) {
+  Pipe out = make_pipe();
+  Pipe err = make_pipe();
+  Pipe report = make_pipe();
+  const Fd in(memfd_create("input", MFD_CLOEXEC));
+  if (!spawn.input.empty()) {
+    (void)!write(in.get(), spawn.input.data(), spawn.input.size());
+    (void)lseek(in.get(), 0, SEEK_SET);
+  }
+  Child child;
+  child.pid = fork();
+  if (child.pid < 0) {
+    child.error = describe_errno("fork", errno);
+    return child;
+  }
+  if (child.pid == 0) {
+    become(spawn, in.get(), out.write.get(), err.write.get(), report.write.get());
+  }
+  report.write = Fd();
+  char text[512];
+  const ssize_t got = read(report.read.get(), text, sizeof text);  // 0: exec closed it
+  if (got > 0) {
+    child.error.assign(text, static_cast<std::size_t>(got));
+    (void)waitpid(child.pid, nullptr, 0);
+    child.pid = -1;
+  }
+  child.out = std::move(out.read);
+  child.err = std::move(err.read);
+  return child;
+}
+
+/// Reads what is there now. False at the end of the stream.
+bool drain(int fd, std::string& into) {
+  char chunk[4096];
+  const ssize_t got = read(fd, chunk, sizeof chunk);
+  if (got < 0) return errno == EINTR || errno == EAGAIN;
+  const std::size_t room = kMaxCapture - std::min(into.size(), kMaxCapture);
+  into.append(chunk, std::min(room, static_cast<std::size_t>(got)));
+  return got > 0;
+}
+
+int remaining_ms(Clock::time_point deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+  return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+}
+
+/// Collects both streams until the child ends; false if the time was up first.
+bool collect(const Child& child, Clock::time_point deadline, std::string& out, std::string& err) {
+  const Fd ended(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
+  pollfd watched[] = {
+      {child.out.get(), POLLIN, 0}, {child.err.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
+  while (true) {
+    const int ready = poll(watched, 3, remaining_ms(deadline));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return false;
+    if (watched[0].revents != 0 && !drain(watched[0].fd, out)) watched[0].fd = -1;
+    if (watched[1].revents != 0 && !drain(watched[1].fd, err)) watched[1].fd = -1;
+    // Output that is still in the pipes is read before the end is noticed.
+    const bool quiet = ((watched[0].revents | watched[1].revents) & POLLIN) == 0;
+    if (quiet && (watched[2].revents & POLLIN) != 0) return true;
+  }
+}
+
+void describe_end(Json& report, int wait_status) {
+  if (WIFEXITED(wait_status)) report["status"] = WEXITSTATUS(wait_status);
+  if (WIFSIGNALED(wait_status)) report["signal"] = WTERMSIG(wait_status);
+}
+
+Json refuse(std::string error) { return {{"ok", false}, {"error", std::move(error)}}; }
+
+/// Pages of a process per NUMA node, as the kernel has them now: {"0": 512}.
+Json count_pages(const Running& program) {
+  constexpr std::size_t kBatch = 1024;
+  Json pages = Json::object();
+  std::map<int, std::uint64_t> counts;
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  std::vector<void*> addresses;
+  std::vector<int> nodes(kBatch);
+  for (std::uint64_t at = 0; at < program.bytes;) {
+    addresses.clear();
+    for (; at < program.bytes && addresses.size() < kBatch; at += page) {
+      addresses.push_back(reinterpret_cast<void*>(program.address + at));  // NOLINT
+    }
+    if (syscall(SYS_move_pages, program.pid, addresses.size(), addresses.data(), nullptr,
+                nodes.data(), 0) != 0) {
+      return refuse(describe_errno("move_pages", errno));
+    }
+    for (std::size_t i = 0; i < addresses.size(); ++i) ++counts[nodes[i]];
+  }
+  for (const auto& [node, count] : counts) {
+    pages[node >= 0 ? std::to_string(node) : errno_name(-node)] = count;
+  }
+  return pages;
+}
+
+/// The value of a "Name:\tvalue" line of /proc/PID/status.
+std::string status_field(const std::string& status, std::string_view name) {
+  std::size_t at = status.find("\n" + std::string(name) + ":");
+  if (at == std::string::npos) return {};
+  at = status.find_first_not_of(" \t", at + name.size() + 2);
+  return status.substr(at, status.find('\n', at) - at);
+}
+
+}  // namespace
+
+Json run_to_end(Agent& agent, const Spawn& spawn) {
+  const Clock::time_point begin = Clock::now();
+  const Child child = start_child(spawn);
+  if (child.pid < 0) return refuse(child.error);
+  Json report = {{"ok", true}, {"timed_out", false}};
+  std::string out;
+  std::string err;
+  if (!collect(child, begin + spawn.time_limit, out, err)) {
+    report["timed_out"] = true;
+    (void)kill(-child.pid, SIGKILL);  // its session: what it has started dies with it
+  }
+  int wait_status = 0;
+  (void)waitpid(child.pid, &wait_status, 0);
+  reap(agent);
+  describe_end(report, wait_status);
+  report["stdout"] = out;
+  report["stderr"] = err;
+  report["elapsed_ms"] =
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin).count();
+  return report;
+}
+
+Json start_program(Agent& agent, const std::string& name, const Spawn& spawn,
+                   bool wait_for_report) {
+  if (agent.running.contains(name)) return refuse("'" + name + "' runs already");
+  const Child child = start_child(spawn);
+  if (child.pid < 0) return refuse(child.error);
+  Running program;
+  program.pid = child.pid;
+  program.cgroup = spawn.cgroup;
+  Json report = {{"ok", true}, {"pid", child.pid}};
+  if (wait_for_report) {
+    const Clock::time_point deadline = Clock::now() + spawn.time_limit;
+    std::string text;
+    pollfd watched = {child.out.get(), POLLIN, 0};
+    while (text.find('\n') == std::string::npos && poll(&watched, 1, remaining_ms(deadline)) > 0 &&
+           drain(watched.fd, text)) {
+    }
+    const Json said = Json::parse(text, nullptr, false);
+    if (!said.is_object()) {
+      (void)kill(-child.pid, SIGKILL);
+      int wait_status = 0;
+      (void)waitpid(child.pid, &wait_status, 0);
+      std::string complaint;
+      (void)drain(child.err.get(), complaint);
+      Json failure = refuse("'" + name + "' did not come up: " + complaint);
+      describe_end(failure, wait_status);
+      return failure;
+    }
+    program.address = said.value("address", std::uint64_t{0});
+    program.bytes = said.value("bytes", std::uint64_t{0});
+  }
+  agent.running[name] = program;
+  return report;
+}
+
+Json inspect_program(Agent& agent, const std::string& name) {
+  const auto found = agent.running.find(name);
+  if (found == agent.running.end()) return refuse("'" + name + "' was not started");
+  const Running& program = found->second;
+  Json report = {{"ok", true}, {"pid", program.pid}, {"alive", !program.ended}};
+  if (program.ended) {
+    describe_end(report, program.wait_status);
+    return report;
+  }
+  int failed = 0;
+  const std::string proc = "/proc/" + std::to_string(program.pid);
+  const std::string status = read_text(proc + "/status", failed);
+  report["cpus_allowed"] = status_field(status, "Cpus_allowed_list");
+  report["mems_allowed"] = status_field(status, "Mems_allowed_list");
+  report["cgroup"] = read_text(proc + "/cgroup", failed);
+  report["pages"] = count_pages(program);
+  return report;
+}
+
+Json stop_program(Agent& agent, const std::string& name) {
+  const auto found = agent.running.find(name);
+  if (found == agent.running.end()) return refuse("'" + name + "' was not started");
+  Json report = {{"ok", true}};
+  if (!found->second.ended) {
+    (void)kill(-found->second.pid, SIGKILL);
+    (void)waitpid(found->second.pid, &found->second.wait_status, 0);
+  }
+  describe_end(report, found->second.wait_status);
+  agent.running.erase(found);
+  return report;
+}
+
+void reap(Agent& agent) {
+  int wait_status = 0;
+  pid_t pid = 0;
+  while ((pid = waitpid(-1, &wait_status, WNOHANG)) > 0) {
+    for (auto& [name, program] : agent.running) {
+      if (program.pid != pid) continue;
+      program.ended = true;
+      program.wait_status = wait_status;
+    }
+  }
+}
+
+}  // namespace pinfold::guest

@@ -1,0 +1,126 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "agent.hpp"
+
+namespace pinfold::guest {
+namespace {
+
+/// Values of a cgroup that are reported when it has them.
+constexpr const char* kCgroupFiles[] = {
+    "cpuset.cpus", "cpuset.cpus.effective", "cpuset.mems", "cpuset.mems.effective", "cpu.max",
+    "cpu.weight",  "cgroup.procs"};
+
+Json refuse(std::string error) { return {{"ok", false}, {"error", std::move(error)}}; }
+
+Json make_folders(const Json& request) {
+  std::error_code failed;
+  std::filesystem::create_directories(request.at("path").get<std::string>(), failed);
+  if (failed) return refuse(describe_errno(request["path"].get<std::string>(), failed.value()));
+  return {{"ok", true}};
+}
+
+/// Writes a file of the guest, whole or (append) one more piece of it.
+Json put(const Json& request) {
+  const std::string path = request.at("path");
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  const int flags = O_WRONLY | O_CREAT | (request.value("append", false) ? O_APPEND : O_TRUNC);
+  const int failed = write_text(path, request.at("text").get<std::string>(), flags);
+  return failed == 0 ? Json{{"ok", true}} : refuse(describe_errno(path, failed));
+}
+
+/// Overwrites a kernel value. What the kernel answers is a result, not a failure of the request.
+Json write_value(const Json& request) {
+  const int failed =
+      write_text(request.at("path"), request.at("value").get<std::string>(), O_WRONLY);
+  return {{"ok", true}, {"errno", failed == 0 ? "" : errno_name(failed)}};
+}
+
+Json read_values(const Json& request) {
+  Json files = Json::object();
+  for (const Json& path : request.at("paths")) {
+    int failed = 0;
+    const std::string text = read_text(path, failed);
+    files[path.get<std::string>()] =
+        failed == 0 ? Json{{"value", text}} : Json{{"errno", errno_name(failed)}};
+  }
+  return {{"ok", true}, {"files", files}};
+}
+
+/// Every cgroup below a folder with its values: what the kernel has, not what anybody meant.
+Json list_cgroups(const Json& request) {
+  const std::string root = request.at("path");
+  std::error_code failed;
+  std::vector<std::string> folders = {root};
+  for (std::filesystem::recursive_directory_iterator it(root, failed), end; !failed && it != end;
+       it.increment(failed)) {
+    if (it->is_directory(failed)) folders.push_back(it->path());
+  }
+  if (failed) return refuse(describe_errno(root, failed.value()));
+  std::sort(folders.begin(), folders.end());
+  Json groups = Json::object();
+  for (const std::string& folder : folders) {
+    Json& values = groups[folder] = Json::object();
+    for (const char* file : kCgroupFiles) {
+      int sys_errno = 0;
+      const std::string text = read_text(folder + "/" + file, sys_errno);
+      if (sys_errno == 0) values[file] = text;
+    }
+  }
+  return {{"ok", true}, {"groups", groups}};
+}
+
+Spawn spawn_of(const Json& request) {
+  Spawn spawn;
+  spawn.argv = request.at("argv").get<std::vector<std::string>>();
+  spawn.environment = request.value("env", std::vector<std::string>{});
+  spawn.cgroup = request.value("cgroup", "");
+  spawn.input = request.value("stdin", "");
+  spawn.time_limit = std::chrono::milliseconds(request.value("time_limit_ms", 30000));
+  return spawn;
+}
+
+Json start(Agent& agent, const Json& request) {
+  Spawn spawn;
+  const bool payload = request.contains("payload_bytes");
+  if (payload) {
+    const auto bytes = request["payload_bytes"].get<std::uint64_t>();
+    spawn.argv = {"/proc/self/exe", "payload", std::to_string(bytes)};
+    spawn.cgroup = request.value("cgroup", "");
+    spawn.time_limit = std::chrono::milliseconds(request.value("time_limit_ms", 30000));
+  } else {
+    spawn = spawn_of(request);
+  }
+  return start_program(agent, request.at("name"), spawn, payload);
+}
+
+}  // namespace
+
+Json handle(Agent& agent, const Json& request) {
+  try {
+    const std::string op = request.value("op", "");
+    if (op == "machine") return {{"ok", true}, {"machine", report_machine()}};
+    if (op == "mkdir") return make_folders(request);
+    if (op == "put") return put(request);
+    if (op == "write") return write_value(request);
+    if (op == "read") return read_values(request);
+    if (op == "cgroups") return list_cgroups(request);
+    if (op == "exec") return run_to_end(agent, spawn_of(request));
+    if (op == "start") return start(agent, request);
+    if (op == "inspect") return inspect_program(agent, request.at("name"));
+    if (op == "stop") return stop_program(agent, request.at("name"));
+    if (op == "quit") return {{"ok", true}};
+    return refuse("'" + op + "': unknown request");
+  } catch (const std::exception& error) {  // a field that is missing or of another type
+    return refuse(error.what());
+  }
+}
+
+}  // namespace pinfold::guest
