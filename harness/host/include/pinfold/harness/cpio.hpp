@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pinfold::harness {
+
+/// One entry of an archive. Paths are relative ("bin/sh"); a folder comes before what is in it.
+struct CpioEntry {
+  std::string path;
+  std::uint32_t mode = 0;  ///< type and permissions, as in stat
+  std::string content;     ///< of a regular file; the target of a symbolic link
+  std::uint32_t device_major = 0;
+  std::uint32_t device_minor = 0;
+
+  [[nodiscard]] static CpioEntry folder(std::string path);
+  [[nodiscard]] static CpioEntry file(std::string path, std::string content, bool executable);
+  [[nodiscard]] static CpioEntry link(std::string path, std::string target);
+  [[nodiscard]] static CpioEntry character_device(std::string path, std::uint32_t major,
+                                                  std::uint32_t minor);
+};
+
+/// An archive in the format "newc" that Linux takes as an initramfs: owner root, time 0, so the
+/// same entries always give the same bytes. Folders that are missing are added. Source: Linux
+/// Documentation/driver-api/early-userspace/buffer-format.rst.
+[[nodiscard]] std::string write_cpio(const std::vector<CpioEntry>& entries);
+
+}  // namespace pinfold::harness

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/types/cpuset.hpp"
+
+namespace pinfold::harness {
+
+/// One comparison of what the kernel has with what it should have.
+struct Check {
+  std::string what;  ///< "guaranteed/app cpuset.cpus.effective"
+  std::string expected;
+  std::string actual;
+  bool good = false;
+};
+
+/// Compares by the meaning of the value: lists of CPUs and nodes as sets, the rest as text without
+/// white space around it.
+[[nodiscard]] Check check_value(std::string what, std::string_view name, std::string expected,
+                                std::string actual);
+
+/// What the product says it has decided for one container.
+struct DecidedContainer {
+  std::string name;       ///< "pod/container"
+  std::string isolation;  ///< "container", "pod", "host"
+  std::string cgroup;     ///< full path in the guest
+  std::string cpus;       ///< what cpuset.cpus is to be
+  std::string mems;       ///< what cpuset.mems is to be; "": not set
+};
+
+/// Reads the containers out of what `pinfold status --output json` prints.
+/// Errors: kInvalidArgument with the field.
+[[nodiscard]] Result<std::vector<DecidedContainer>> decided_containers(
+    const nlohmann::json& status);
+
+/// What the kernel has for one container and for the process in it.
+struct KernelContainer {
+  std::string cpus;          ///< cpuset.cpus.effective
+  std::string mems;          ///< cpuset.mems.effective
+  bool has_process = false;  ///< one of ours runs in it
+  std::string cpus_allowed;  ///< of the process
+  std::string mems_allowed;
+  std::string page_nodes;  ///< nodes that hold its pages, as a list
+};
+
+/// One line of the table.
+struct ContainerRow {
+  DecidedContainer decided;
+  KernelContainer kernel;
+  std::vector<Check> checks;
+
+  [[nodiscard]] bool good() const;
+};
+
+/// Compares every container with the kernel: its own values, and that no exclusive CPU is in the
+/// effective set of any other group. `memory_nodes`: nodes that have memory.
+[[nodiscard]] std::vector<ContainerRow> judge_containers(
+    const std::vector<DecidedContainer>& decided,
+    const std::map<std::string, KernelContainer>& kernel, const CpuSet& memory_nodes);
+
+/// "{"0": 512, "1": 3}" of move_pages -> "0-1". Pages that are not there count as "?".
+[[nodiscard]] std::string nodes_of_pages(const nlohmann::json& pages);
+
+}  // namespace pinfold::harness

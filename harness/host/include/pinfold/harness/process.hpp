@@ -1,0 +1,86 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+
+namespace pinfold::harness {
+
+using Clock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::milliseconds;
+
+/// Owns a file descriptor.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept;
+  ~UniqueFd();
+
+  [[nodiscard]] int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+/// How a child process is started.
+struct ChildOptions {
+  std::vector<std::string> argv;
+  std::filesystem::path folder;  ///< its working directory; "": ours
+  int output = -1;               ///< becomes its stdout and stderr; -1: /dev/null
+  int inherited = -1;            ///< a descriptor that it gets as number 3
+};
+
+/// A process of ours that cannot outlive us: it is killed with its process group when the object
+/// goes, and by the kernel when we die ourselves.
+class ChildProcess {
+ public:
+  /// Errors: kNotFound if there is no such program, kIo.
+  [[nodiscard]] static Result<ChildProcess> start(const ChildOptions& options);
+  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&& other) noexcept;
+  ~ChildProcess();
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  /// Readable once the process has ended; for poll.
+  [[nodiscard]] int ended_fd() const { return ended_.get(); }
+  /// The wait status, once it has ended.
+  [[nodiscard]] std::optional<int> wait_status();
+  /// Waits for the end until `deadline`.
+  [[nodiscard]] std::optional<int> wait_until(Clock::time_point deadline);
+  /// Kills the process group and collects the process.
+  void kill_now();
+
+ private:
+  ChildProcess() = default;
+
+  pid_t pid_ = -1;
+  UniqueFd ended_;
+  std::optional<int> status_;
+};
+
+/// A program that has run to its end.
+struct Finished {
+  int exit_status = 0;  ///< 128 + signal if one killed it
+  std::string output;   ///< stdout and stderr
+};
+
+/// Errors: kNotFound, kIo, kBusy if it takes longer than `limit`.
+[[nodiscard]] Result<Finished> run_program(const std::vector<std::string>& argv,
+                                           Milliseconds limit);
+
+/// Whole files; errors name the file.
+[[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path);
+/// Through a temporary file in the same folder and a rename: never half a file.
+[[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
+
+}  // namespace pinfold::harness

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pinfold/harness/accelerator.hpp"
+#include "pinfold/harness/judge.hpp"
+#include "pinfold/harness/process.hpp"
+#include "pinfold/harness/scenario.hpp"
+#include "pinfold/harness/verdict.hpp"
+
+namespace pinfold::harness {
+
+/// How one step went.
+struct StepResult {
+  std::string title;
+  bool good = false;
+  std::vector<Check> checks;
+  std::vector<ContainerRow> rows;  ///< of `verify`
+  std::string message;             ///< why it is not good, beyond the checks
+  Milliseconds elapsed{0};
+};
+
+/// How a scenario went.
+struct ScenarioResult {
+  std::string name;
+  std::filesystem::path file;
+  Verdict verdict = Verdict::kHarnessError;
+  Verdict expected = Verdict::kPassed;
+  std::string message;  ///< empty if it passed
+  std::string console;  ///< its end; empty if it passed
+  std::vector<StepResult> steps;
+  std::vector<std::string> notes;  ///< "the first boot never reached its init: hang"
+  int boots = 0;
+  bool restored = false;  ///< from a snapshot
+  std::string kernel;
+  std::string accelerator;
+  Milliseconds until_ready{0};  ///< until the guest's machine was checked
+  Milliseconds elapsed{0};
+
+  /// It ended as the file says it must.
+  [[nodiscard]] bool good() const { return verdict == expected; }
+};
+
+/// What scenarios are run with.
+struct RunOptions {
+  std::filesystem::path image_script;  ///< vm-images/build
+  std::filesystem::path agent;         ///< the guest agent's program
+  std::filesystem::path product;       ///< the pinfold command; "": none
+  Accelerator accelerator = Accelerator::kTcg;
+  std::string qemu = "qemu-system-x86_64";
+  bool use_snapshots = true;
+  int interrupt_fd = -1;
+  double time_scale = 1;  ///< all limits are multiplied by this
+  std::function<void(const std::string&)> on_progress = [](const std::string&) {};
+  std::function<void(const StepResult&)> on_step = [](const StepResult&) {};
+};
+
+/// Runs a scenario in a virtual machine of its own. Never takes longer than its limits.
+[[nodiscard]] ScenarioResult run_scenario(const Scenario& scenario, const RunOptions& options);
+
+}  // namespace pinfold::harness

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pinfold/harness/image.hpp"
+#include "pinfold/harness/run.hpp"
+#include "pinfold/harness/vm.hpp"
+
+namespace pinfold::harness {
+
+/// A folder that goes away with the object. What a killed run has left is swept up by a later one.
+class TemporaryFolder {
+ public:
+  [[nodiscard]] static Result<TemporaryFolder> make();
+  TemporaryFolder(TemporaryFolder&& other) noexcept;
+  TemporaryFolder& operator=(TemporaryFolder&& other) noexcept;
+  ~TemporaryFolder();
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  TemporaryFolder() = default;
+
+  std::filesystem::path path_;
+  UniqueFd lock_;  ///< held while we live: a folder without a holder may be swept
+};
+
+/// Removes what runs that were killed have left. Returns how many folders.
+int sweep_temporary_folders();
+
+/// A machine that has come up and is the one that was asked for.
+struct Session {
+  TemporaryFolder folder;
+  Vm vm;
+  CpuSet memory_nodes;  ///< nodes with memory, as the guest has them
+};
+
+/// Boots the machine of a scenario, or restores it; fills in `result` as far as it comes. Nothing
+/// if it does not come up: then result.verdict says why.
+[[nodiscard]] std::optional<Session> open_session(const Scenario& scenario,
+                                                  const RunOptions& options,
+                                                  ScenarioResult& result);
+
+}  // namespace pinfold::harness

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace pinfold::harness {
+
+/// How a scenario ended.
+enum class Verdict {
+  kPassed,
+  kFailed,        ///< the kernel has other values than expected
+  kPanic,         ///< the guest's kernel panicked
+  kHang,          ///< a step or the boot did not end within its limit
+  kSoftLockup,    ///< as kHang, and the kernel says that a CPU is stuck
+  kGarbage,       ///< the results port brought something else than results
+  kLostResults,   ///< the machine ended before all results were there
+  kOutOfMemory,   ///< the guest ran out of memory
+  kWrongMachine,  ///< the guest's hardware is not the one that was asked for
+  kHarnessError,  ///< the machine could not be started at all
+  kInterrupted,
+};
+/// "passed", "soft lock-up", ...
+[[nodiscard]] std::string_view to_string(Verdict verdict);
+/// Reads what to_string prints, with '-' or ' ' between words.
+[[nodiscard]] std::optional<Verdict> parse_verdict(std::string_view text);
+
+/// What went wrong between host and guest.
+enum class Trouble { kTimeout, kEnded, kGarbage, kInterrupted, kHost };
+
+struct VmFailure {
+  Trouble trouble = Trouble::kHost;
+  std::string message;  ///< "step 3 took longer than 30 s"
+};
+
+/// Names the trouble by what the guest's console says about it.
+[[nodiscard]] Verdict classify(Trouble trouble, std::string_view console);
+
+/// True once the console tells of a kernel panic: nothing more will come.
+[[nodiscard]] bool shows_panic(std::string_view console);
+
+/// The last `lines` lines, control characters other than tabs and line ends removed.
+[[nodiscard]] std::string end_of_console(std::string_view console, std::size_t lines = 25);
+
+}  // namespace pinfold::harness

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/harness/process.hpp"
+#include "pinfold/harness/qemu_command.hpp"
+#include "pinfold/harness/verdict.hpp"
+
+namespace pinfold::harness {
+
+using Json = nlohmann::json;
+
+/// What a virtual machine is started with.
+struct VmSetup {
+  std::vector<std::string> command;  ///< from qemu_command
+  std::filesystem::path folder;      ///< empty; for its sockets
+  std::filesystem::path snapshot;    ///< restored from there; "": boots
+  int interrupt_fd = -1;             ///< readable: give up
+};
+
+template <class T>
+using VmResult = tl::expected<T, VmFailure>;
+
+/// A running virtual machine: its console, the agent in it, QEMU's monitor. It ends with the
+/// object. Not thread-safe; different machines are independent.
+class Vm {
+ public:
+  /// Errors: kHost with what QEMU says about its own failure.
+  [[nodiscard]] static VmResult<Vm> start(const VmSetup& setup);
+
+  /// Waits until the agent has come up. Errors: kTimeout, kEnded, kGarbage, kInterrupted.
+  [[nodiscard]] VmResult<Json> wait_for_agent(Milliseconds limit);
+  /// Sends one request to the agent and returns its reply.
+  [[nodiscard]] VmResult<Json> request(Json request, Milliseconds limit);
+  /// Ends the machine through its agent: checks that QEMU's exit status carries `code`.
+  [[nodiscard]] VmResult<void> quit(int code, Milliseconds limit);
+  /// One command to QEMU's monitor; returns what it returns.
+  [[nodiscard]] VmResult<Json> monitor(const std::string& command, Json arguments,
+                                       Milliseconds limit);
+
+  /// All that the guest has written to its console, or the end of it if that is very much.
+  [[nodiscard]] const std::string& console() const { return console_; }
+  /// The agent has come up at some time.
+  [[nodiscard]] bool reached_agent() const { return reached_agent_; }
+  [[nodiscard]] pid_t pid() const { return qemu_.pid(); }
+
+  /// Sends text to the console and calls `seen` with what comes back until the machine ends or
+  /// `input` does: for a shell in the guest.
+  void relay_console(int input, const std::function<void(std::string_view)>& seen);
+
+ private:
+  explicit Vm(ChildProcess qemu) : qemu_(std::move(qemu)) {}
+
+  /// Reads whatever comes until `done` says so. Errors: kTimeout, kEnded, kInterrupted.
+  [[nodiscard]] VmResult<void> pump(Clock::time_point deadline, const std::function<bool()>& done);
+  void read_ports();
+  [[nodiscard]] VmResult<void> connect(const VmSetup& setup);
+  [[nodiscard]] VmResult<Json> next_line(std::deque<std::string>& lines,
+                                         Clock::time_point deadline);
+
+  ChildProcess qemu_;
+  UniqueFd output_;  ///< what QEMU itself says
+  UniqueFd console_port_;
+  UniqueFd agent_port_;
+  UniqueFd monitor_port_;
+  int interrupt_fd_ = -1;
+  std::string console_;
+  std::string agent_buffer_;
+  std::string monitor_buffer_;
+  std::deque<std::string> agent_lines_;
+  std::deque<std::string> monitor_lines_;
+  std::int64_t next_id_ = 1;
+  bool reached_agent_ = false;
+  bool monitor_ready_ = false;
+  std::size_t panic_searched_ = 0;
+};
+
+}  // namespace pinfold::harness

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/types/cpuset.hpp"
+
+namespace pinfold::harness {
+
+struct VmNode {
+  CpuSet cpus;
+  std::uint64_t memory = 0;  ///< bytes
+
+  friend bool operator==(const VmNode&, const VmNode&) = default;
+};
+
+/// A machine to be made. CPUs are numbered as Linux numbers them: threads of a core first, then
+/// cores, dies, sockets.
+struct VmMachine {
+  int sockets = 1;
+  int dies = 1;     ///< per socket
+  int cores = 1;    ///< per die
+  int threads = 1;  ///< per core
+  std::vector<VmNode> nodes;
+  /// Row by row; 10 on the diagonal.
+  std::vector<std::vector<int>> distances;
+  std::string kernel = "debian-6.1";
+  std::string kernel_arguments;  ///< appended to ours
+
+  [[nodiscard]] int cpu_count() const { return sockets * dies * cores * threads; }
+  [[nodiscard]] std::uint64_t memory() const;
+
+  friend bool operator==(const VmMachine&, const VmMachine&) = default;
+};
+
+/// Can QEMU and Linux make this machine as it is described?
+/// Errors: kInvalidArgument, "nodes[1].cpus: '4-9': expected CPUs of 0-7".
+[[nodiscard]] Result<void> check_machine(const VmMachine& machine);
+
+/// Compares what the guest reports of its hardware with what was asked for: one line for each
+/// difference. Memory may be smaller by what firmware and kernel keep for themselves.
+[[nodiscard]] std::vector<std::string> machine_differences(const VmMachine& asked,
+                                                           const nlohmann::json& reported);
+
+}  // namespace pinfold::harness

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "pinfold/harness/run.hpp"
+
+namespace pinfold::harness {
+
+enum ExitStatus : int {
+  kGood = 0,
+  kBad = 1,         ///< a scenario did not end as it must
+  kBadRequest = 2,  ///< usage or input error, or interrupted
+};
+
+/// Options of every command that starts machines.
+struct CommonOptions {
+  std::string accelerator = "auto";
+  std::string agent;
+  std::string product;
+  std::string image_script;
+  std::string qemu = "qemu-system-x86_64";
+  double time_scale = 1;
+  bool no_snapshots = false;
+};
+
+void add_common_options(CLI::App& command, CommonOptions& options);
+/// Errors: a part that does not exist.
+[[nodiscard]] Result<RunOptions> make_run_options(const CommonOptions& options, int interrupt_fd);
+
+/// "pinfold-harness: message" on standard error; returns kBadRequest.
+int report(const Error& error);
+
+void add_run(CLI::App& app, int interrupt_fd, int& exit_status);
+void add_list(CLI::App& app, int& exit_status);
+void add_shell(CLI::App& app, int interrupt_fd, int& exit_status);
+void add_clean(CLI::App& app, int& exit_status);
+
+/// Scenario files: those named, and all *.yaml below the folders named, in order.
+[[nodiscard]] Result<std::vector<std::filesystem::path>> find_scenarios(
+    const std::vector<std::string>& names);
+
+}  // namespace pinfold::harness

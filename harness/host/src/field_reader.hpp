@@ -1,0 +1,61 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pinfold::harness {
+
+/// Where a value stands in a document: keys and indices from the top.
+using FieldPath = std::vector<std::string>;
+
+/// "steps[2].write.file".
+[[nodiscard]] std::string to_string(const FieldPath& path);
+
+/// The first complaint about a document.
+struct Complaint {
+  FieldPath path;
+  std::string text;  ///< "3: expected a string"
+};
+
+/// Reads the fields of one object. After the first complaint everything reads as absent, so callers
+/// need to look once, at the end. Fields that nobody asked for are complaints of finish().
+class FieldReader {
+ public:
+  FieldReader(const nlohmann::json& object, FieldPath path, std::optional<Complaint>& complaint);
+
+  /// Absent or null: nullptr.
+  [[nodiscard]] const nlohmann::json* find(const char* key);
+  /// Text; numbers and booleans count as what they look like.
+  [[nodiscard]] std::string text(const char* key, std::string fallback);
+  [[nodiscard]] std::string required_text(const char* key);
+  [[nodiscard]] int integer(const char* key, int fallback, int least, int most);
+  /// A Kubernetes quantity in whole units.
+  [[nodiscard]] std::uint64_t bytes(const char* key, std::uint64_t fallback);
+  [[nodiscard]] std::vector<std::string> texts(const char* key);
+
+  void complain(const char* key, std::string text);
+  [[nodiscard]] FieldPath path_of(const char* key) const;
+  [[nodiscard]] bool failed() const { return complaint_.has_value(); }
+  /// Complains about fields that nobody has asked for.
+  void finish();
+
+ private:
+  const nlohmann::json& object_;
+  FieldPath path_;
+  std::optional<Complaint>& complaint_;
+  std::set<std::string, std::less<>> asked_;
+};
+
+/// A scalar as text; nullopt for arrays, objects and null.
+[[nodiscard]] std::optional<std::string> scalar_text(const nlohmann::json& value);
+/// A value in a message, cut when long.
+[[nodiscard]] std::string show_value(const nlohmann::json& value);
+
+/// The line, from 1, at which a field of a document begins; 0 if it cannot be told.
+[[nodiscard]] int line_of(std::string_view text, const FieldPath& path);
+
+}  // namespace pinfold::harness

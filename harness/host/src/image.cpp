@@ -1,0 +1,177 @@
+#include "pinfold/harness/image.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include "pinfold/harness/cpio.hpp"
+#include "pinfold/harness/fingerprint.hpp"
+#include "pinfold/harness/process.hpp"
+#include "pinfold/harness/verdict.hpp"
+
+namespace pinfold::harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any
+  return value == nullptr ? "" : value;
+}
+
+/// The shared libraries of a program, as the dynamic linker finds them on this host.
+Result<std::vector<std::string>> libraries_of(const fs::path& program) {
+  auto listed = run_program({"ldd", program.string()}, Milliseconds(10000));
+  if (!listed) return fail(std::move(listed).error());
+  std::vector<std::string> paths;
+  std::istringstream lines(listed->output);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("not found") != std::string::npos) {
+      return fail(ErrorCode::kNotFound, fmt::format("'{}':{}", program.string(), line));
+    }
+    const std::size_t begin = line.find('/');
+    const std::size_t end = line.find(" (0x");
+    if (begin == std::string::npos || end == std::string::npos || end < begin) continue;
+    paths.push_back(line.substr(begin, end - begin));
+  }
+  return paths;  // none: a static program, of which ldd says so and exits with 1
+}
+
+/// A program without its debug information, which would make every boot slower. As it is, if there
+/// is no strip.
+Result<std::string> read_stripped(const fs::path& program) {
+  std::error_code failed;
+  const auto size = fs::file_size(program, failed);
+  const auto time = fs::last_write_time(program, failed).time_since_epoch().count();
+  if (failed) return fail_errno(failed.value(), fmt::format("read '{}'", program.string()));
+  const fs::path folder = cache_folder() / "stripped";
+  const fs::path kept =
+      folder / Fingerprint().add(fmt::format("{} {} {}", program.string(), size, time)).to_string();
+  if (!fs::exists(kept, failed)) {
+    fs::create_directories(folder, failed);
+    const fs::path draft =
+        fmt::format("{}.{}.tmp", kept.string(), Clock::now().time_since_epoch().count());
+    const auto stripped =
+        run_program({"strip", "-o", draft.string(), program.string()}, Milliseconds(30000));
+    if (!stripped || stripped->exit_status != 0) return read_file(program);
+    fs::rename(draft, kept, failed);
+    prune_cache(folder, 16);
+  }
+  return read_file(kept);
+}
+
+std::vector<CpioEntry> skeleton() {
+  std::vector<CpioEntry> entries;
+  for (const char* folder : {"dev", "proc", "sys", "run", "tmp", "root", "etc", "mnt", "var/lib"}) {
+    entries.push_back(CpioEntry::folder(folder));
+  }
+  entries.push_back(CpioEntry::character_device("dev/console", 5, 1));
+  entries.push_back(CpioEntry::character_device("dev/null", 1, 3));
+  entries.push_back(CpioEntry::file("etc/passwd", "root:x:0:0:root:/root:/bin/sh\n", false));
+  entries.push_back(CpioEntry::file("etc/group", "root:x:0:\n", false));
+  return entries;
+}
+
+Result<void> add_busybox(std::vector<CpioEntry>& entries, const fs::path& busybox) {
+  auto bytes = read_file(busybox);
+  if (!bytes) return fail(std::move(bytes).error());
+  const auto applets = run_program({busybox.string(), "--list-full"}, Milliseconds(10000));
+  if (!applets) return fail(Error(applets.error()));
+  entries.push_back(CpioEntry::file("bin/busybox", std::move(*bytes), true));
+  std::istringstream lines(applets->output);
+  for (std::string line; std::getline(lines, line);) {
+    if (line != "bin/busybox") entries.push_back(CpioEntry::link(line, "/bin/busybox"));
+  }
+  return {};
+}
+
+Result<void> add_program(std::vector<CpioEntry>& entries, std::set<std::string>& libraries,
+                         const GuestProgram& program) {
+  auto bytes = read_stripped(program.host_path);
+  if (!bytes) return fail(std::move(bytes).error());
+  auto needed = libraries_of(program.host_path);
+  if (!needed) return fail(std::move(needed).error());
+  entries.push_back(CpioEntry::file(program.guest_path.substr(1), std::move(*bytes), true));
+  for (const std::string& library : *needed) {
+    if (!libraries.insert(library).second) continue;
+    auto content = read_file(library);
+    if (!content) return fail(std::move(content).error());
+    entries.push_back(CpioEntry::file(library.substr(1), std::move(*content), true));
+  }
+  return {};
+}
+
+std::string last_line(const std::string& text) {
+  const std::string end = end_of_console(text, 1);
+  return end;
+}
+
+}  // namespace
+
+fs::path cache_folder() {
+  if (const std::string own = environment("PINFOLD_CACHE"); !own.empty()) return own;
+  if (const std::string xdg = environment("XDG_CACHE_HOME"); !xdg.empty()) {
+    return fs::path(xdg) / "pinfold";
+  }
+  const std::string home = environment("HOME");
+  return fs::path(home.empty() ? "/tmp" : home) / ".cache" / "pinfold";
+}
+
+Result<Image> prepare_image(const fs::path& script, const std::string& kernel) {
+  const auto built = run_program({script.string(), "--kernel", kernel}, std::chrono::minutes(15));
+  if (!built) return fail(Error(built.error()).wrap("prepare the image"));
+  if (built->exit_status != 0) {
+    return fail(ErrorCode::kIo, fmt::format("prepare the image '{}': {}", kernel,
+                                            end_of_console(built->output, 3)));
+  }
+  const fs::path folder = last_line(built->output);
+  auto version = read_file(folder / "version");
+  if (!version) return fail(std::move(version).error());
+  return Image{folder / "vmlinuz", folder / "busybox", last_line(*version)};
+}
+
+Result<fs::path> build_initramfs(const Image& image, const fs::path& agent,
+                                 const std::vector<GuestProgram>& programs) {
+  std::vector<CpioEntry> entries = skeleton();
+  std::set<std::string> libraries;
+  if (auto added = add_busybox(entries, image.busybox); !added) return fail(added.error());
+  if (auto added = add_program(entries, libraries, {agent, "/init"}); !added) {
+    return fail(added.error());
+  }
+  for (const GuestProgram& program : programs) {
+    if (auto added = add_program(entries, libraries, program); !added) {
+      return fail(std::move(added).error().wrap("build the initramfs"));
+    }
+  }
+  const std::string archive = write_cpio(entries);
+  const fs::path folder = cache_folder() / "initramfs";
+  const fs::path file = folder / (Fingerprint().add(archive).to_string() + ".cpio");
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (fs::file_size(file, failed) == archive.size() && !failed) {
+    fs::last_write_time(file, fs::file_time_type::clock::now(), failed);
+    return file;
+  }
+  if (auto written = write_file(file, archive); !written) return fail(written.error());
+  prune_cache(folder, 8);
+  return file;
+}
+
+void prune_cache(const fs::path& folder, std::size_t keep) {
+  std::error_code failed;
+  std::vector<std::pair<fs::file_time_type, fs::path>> files;
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    files.emplace_back(it->last_write_time(failed), it->path());
+  }
+  std::sort(files.rbegin(), files.rend());
+  // Another run may be about to open a file that is not old.
+  const auto old = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  for (std::size_t i = keep; i < files.size(); ++i) {
+    if (files[i].first < old) fs::remove(files[i].second, failed);
+  }
+}
+
+}  // namespace pinfold::harness

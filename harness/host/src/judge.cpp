@@ -1,0 +1,150 @@
+#include "pinfold/harness/judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace pinfold::harness {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string trim(std::string text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+}
+
+/// Values whose text is a list of ids, in any order and grouping.
+bool is_list(std::string_view name) {
+  return name.starts_with("cpuset.cpus")
+             ? name != "cpuset.cpus.partition"
+             : name.starts_with("cpuset.mems") || name == "Cpus_allowed_list" ||
+                   name == "Mems_allowed_list" || name == "pageNodes";
+}
+
+bool same_list(const std::string& a, const std::string& b) {
+  const auto left = CpuSet::parse(a);
+  const auto right = CpuSet::parse(b);
+  return left && right && *left == *right;
+}
+
+bool is_subset(const std::string& part, const std::string& whole) {
+  const auto inner = CpuSet::parse(part);
+  const auto outer = CpuSet::parse(whole);
+  return inner && outer && !inner->empty() && outer->contains_all(*inner);
+}
+
+std::string text_field(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+void judge_process(ContainerRow& row, const std::string& mems) {
+  const auto check = [&row](const char* name, const std::string& expected,
+                            const std::string& actual) {
+    row.checks.push_back(check_value(row.decided.name + " " + name, name, expected, actual));
+  };
+  check("Cpus_allowed_list", row.decided.cpus, row.kernel.cpus_allowed);
+  check("Mems_allowed_list", mems, row.kernel.mems_allowed);
+  row.checks.push_back({row.decided.name + " pageNodes", "within " + mems, row.kernel.page_nodes,
+                        is_subset(row.kernel.page_nodes, mems)});
+}
+
+/// CPUs of an exclusive container that another group can use as well.
+void judge_overlap(ContainerRow& row, const std::vector<DecidedContainer>& decided,
+                   const std::map<std::string, KernelContainer>& kernel) {
+  if (row.decided.isolation != "container") return;
+  const auto mine = CpuSet::parse(row.decided.cpus);
+  for (const DecidedContainer& other : decided) {
+    const auto found = kernel.find(other.name);
+    if (other.name == row.decided.name || found == kernel.end()) continue;
+    const auto theirs = CpuSet::parse(found->second.cpus);
+    if (!mine || !theirs || !mine->intersects(*theirs)) continue;
+    row.checks.push_back({fmt::format("{} shared with {}", row.decided.name, other.name), "no CPU",
+                          (*mine & *theirs).to_string(), false});
+  }
+}
+
+}  // namespace
+
+Check check_value(std::string what, std::string_view name, std::string expected,
+                  std::string actual) {
+  expected = trim(std::move(expected));
+  actual = trim(std::move(actual));
+  const bool good = expected == actual || (is_list(name) && same_list(expected, actual));
+  return {std::move(what), std::move(expected), std::move(actual), good};
+}
+
+bool ContainerRow::good() const {
+  return std::all_of(checks.begin(), checks.end(), [](const Check& check) { return check.good; });
+}
+
+Result<std::vector<DecidedContainer>> decided_containers(const Json& status) {
+  std::vector<DecidedContainer> containers;
+  const auto refuse = [](const char* what) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("the product's status: {}", what));
+  };
+  if (!status.is_object() || !status.contains("pods") || !status["pods"].is_array()) {
+    return refuse("expected a list 'pods'");
+  }
+  for (const Json& pod : status["pods"]) {
+    if (!pod.is_object() || !pod.contains("containers") || !pod["containers"].is_array()) {
+      return refuse("pods: expected a list 'containers'");
+    }
+    for (const Json& container : pod["containers"]) {
+      if (!container.is_object()) return refuse("containers: expected objects");
+      DecidedContainer one{text_field(pod, "name") + "/" + text_field(container, "name"),
+                           text_field(container, "isolation"), text_field(container, "cgroup"),
+                           text_field(container, "cpus"), text_field(container, "mems")};
+      if (!one.cgroup.starts_with('/')) return refuse("cgroup: expected a full path");
+      if (one.cpus.empty()) return refuse("cpus: expected a list");
+      containers.push_back(std::move(one));
+    }
+  }
+  return containers;
+}
+
+std::vector<ContainerRow> judge_containers(const std::vector<DecidedContainer>& decided,
+                                           const std::map<std::string, KernelContainer>& kernel,
+                                           const CpuSet& memory_nodes) {
+  std::vector<ContainerRow> rows;
+  for (const DecidedContainer& container : decided) {
+    ContainerRow row{container, {}, {}};
+    const auto found = kernel.find(container.name);
+    if (found == kernel.end()) {
+      row.checks.push_back({container.name, "its cgroup", "none", false});
+      rows.push_back(std::move(row));
+      continue;
+    }
+    row.kernel = found->second;
+    const std::string mems = container.mems.empty() ? memory_nodes.to_string() : container.mems;
+    const auto check = [&row](const char* name, const std::string& expected,
+                              const std::string& actual) {
+      row.checks.push_back(check_value(row.decided.name + " " + name, name, expected, actual));
+    };
+    check("cpuset.cpus.effective", container.cpus, row.kernel.cpus);
+    check("cpuset.mems.effective", mems, row.kernel.mems);
+    if (row.kernel.has_process) judge_process(row, mems);
+    judge_overlap(row, decided, kernel);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string nodes_of_pages(const Json& pages) {
+  CpuSet nodes;
+  bool missing = false;
+  if (!pages.is_object()) return "?";
+  for (const auto& [key, count] : pages.items()) {
+    const auto node = CpuSet::parse(key);
+    if (node) {
+      nodes = nodes | *node;
+    } else {
+      missing = true;
+    }
+  }
+  return nodes.to_string() + (missing ? "?" : "");
+}
+
+}  // namespace pinfold::harness

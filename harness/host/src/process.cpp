@@ -1,0 +1,182 @@
+#include "pinfold/harness/process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+
+namespace pinfold::harness {
+namespace {
+
+/// Between fork and exec: writes errno to `report` if it comes to nothing.
+[[noreturn]] void become(const ChildOptions& options, char* const* argv, pid_t parent, int report) {
+  const auto give_up = [report] {
+    const int failed = errno;
+    (void)!write(report, &failed, sizeof failed);
+    _exit(127);
+  };
+  (void)setpgid(0, 0);  // Ctrl-C reaches us alone, and we clean up
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);  // the parent was faster
+  sigset_t none;
+  (void)sigemptyset(&none);
+  (void)pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  const int null = open("/dev/null", O_RDWR);  // NOLINT(android-cloexec-open): it stays
+  (void)dup2(null, 0);
+  (void)dup2(options.output >= 0 ? options.output : null, 1);
+  (void)dup2(options.output >= 0 ? options.output : null, 2);
+  if (options.inherited == 3) {
+    (void)fcntl(3, F_SETFD, 0);
+  } else if (options.inherited >= 0) {
+    (void)dup2(options.inherited, 3);
+  }
+  if (!options.folder.empty() && chdir(options.folder.c_str()) != 0) give_up();
+  (void)execvp(argv[0], argv);
+  give_up();
+  _exit(127);
+}
+
+}  // namespace
+
+UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+UniqueFd::~UniqueFd() {
+  if (fd_ >= 0) (void)close(fd_);
+}
+
+Result<ChildProcess> ChildProcess::start(const ChildOptions& options) {
+  std::vector<char*> argv;
+  for (const std::string& argument : options.argv) {
+    argv.push_back(const_cast<char*>(argument.c_str()));
+  }
+  argv.push_back(nullptr);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "pipe");
+  const UniqueFd read_end(ends[0]);
+  UniqueFd write_end(ends[1]);
+  if (write_end.get() == 3) write_end = UniqueFd(fcntl(write_end.get(), F_DUPFD_CLOEXEC, 10));
+  const pid_t parent = getpid();
+  ChildProcess child;
+  child.pid_ = fork();
+  if (child.pid_ < 0) return fail_errno(errno, "fork");
+  if (child.pid_ == 0) become(options, argv.data(), parent, write_end.get());
+  (void)setpgid(child.pid_, child.pid_);  // whoever comes first
+  write_end = UniqueFd();
+  child.ended_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, child.pid_, 0)));
+  int failed = 0;
+  if (read(read_end.get(), &failed, sizeof failed) == sizeof failed) {
+    return fail_errno(failed, fmt::format("run '{}'", options.argv.front()));
+  }
+  if (!child.ended_) return fail_errno(errno, "pidfd_open");
+  return child;
+}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)),
+      ended_(std::move(other.ended_)),
+      status_(other.status_) {}
+
+ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  std::swap(ended_, other.ended_);
+  std::swap(status_, other.status_);
+  return *this;
+}
+
+ChildProcess::~ChildProcess() { kill_now(); }
+
+std::optional<int> ChildProcess::wait_status() {
+  int status = 0;
+  if (!status_ && pid_ > 0 && waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
+  return status_;
+}
+
+std::optional<int> ChildProcess::wait_until(Clock::time_point deadline) {
+  while (!wait_status()) {
+    const auto left = std::chrono::ceil<Milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) return std::nullopt;
+    pollfd watched = {ended_.get(), POLLIN, 0};
+    (void)poll(&watched, 1, static_cast<int>(std::min<std::int64_t>(left, 60000)));
+  }
+  return status_;
+}
+
+void ChildProcess::kill_now() {
+  if (pid_ <= 0) return;
+  // The group may hold helpers of the process even after its own end.
+  (void)kill(-pid_, SIGKILL);
+  int status = 0;
+  if (!status_ && waitpid(pid_, &status, 0) == pid_) status_ = status;
+}
+
+Result<Finished> run_program(const std::vector<std::string>& argv, Milliseconds limit) {
+  const UniqueFd capture(memfd_create("output", MFD_CLOEXEC));
+  if (!capture) return fail_errno(errno, "memfd_create");
+  auto child = ChildProcess::start({argv, {}, capture.get(), -1});
+  if (!child) return fail(std::move(child).error());
+  const auto status = child->wait_until(Clock::now() + limit);
+  if (!status) {
+    return fail(ErrorCode::kBusy,
+                fmt::format("'{}' took longer than {} ms", argv.front(), limit.count()));
+  }
+  Finished finished;
+  finished.exit_status = WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status);
+  (void)lseek(capture.get(), 0, SEEK_SET);
+  char chunk[4096];
+  ssize_t got = 0;
+  while ((got = read(capture.get(), chunk, sizeof chunk)) > 0) {
+    finished.output.append(chunk, static_cast<std::size_t>(got));
+  }
+  return finished;
+}
+
+Result<std::string> read_file(const std::filesystem::path& path) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat facts {};
+  if (!fd || fstat(fd.get(), &facts) != 0) {
+    return fail_errno(errno, fmt::format("read '{}'", path.string()));
+  }
+  std::string bytes;
+  std::size_t used = 0;
+  while (true) {
+    // The files of /proc say that they are empty, so the size is only a hint.
+    bytes.resize(used + std::max<std::size_t>(static_cast<std::size_t>(facts.st_size), 4096) + 1);
+    const ssize_t got = read(fd.get(), bytes.data() + used, bytes.size() - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail_errno(errno, fmt::format("read '{}'", path.string()));
+    if (got == 0) break;
+    used += static_cast<std::size_t>(got);
+    facts.st_size = 0;
+  }
+  bytes.resize(used);
+  return bytes;
+}
+
+Result<void> write_file(const std::filesystem::path& path, std::string_view bytes) {
+  const std::filesystem::path draft = fmt::format("{}.{}.tmp", path.string(), getpid());
+  errno = 0;
+  std::ofstream out(draft, std::ios::binary | std::ios::trunc);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (out.fail())
+    return fail_errno(errno == 0 ? EIO : errno, fmt::format("write '{}'", draft.string()));
+  std::error_code failed;
+  std::filesystem::rename(draft, path, failed);
+  if (failed) return fail_errno(failed.value(), fmt::format("write '{}'", path.string()));
+  return {};
+}
+
+}  // namespace pinfold::harness

@@ -1,0 +1,69 @@
+#include "pinfold/harness/run.hpp"
+
+#include <fmt/format.h>
+
+#include "pinfold/harness/session.hpp"
+#include "step_runner.hpp"
+
+namespace pinfold::harness {
+namespace {
+
+/// What the agent ends the machine with once every result is out. Not 0: firmware may write that.
+constexpr int kEndCode = 16;
+
+void run_steps(const Scenario& scenario, const RunOptions& options, Session& session,
+               ScenarioResult& result) {
+  StepRunner runner(scenario, options, session);
+  const auto conclude = [&](const VmFailure& failure, const std::string& doing) {
+    result.verdict = classify(failure.trouble, session.vm.console());
+    result.message = fmt::format("{}: {}", doing, failure.message);
+    result.console = end_of_console(session.vm.console());
+  };
+  if (auto ready = runner.prepare(); !ready) return conclude(ready.error(), "preparing the guest");
+  result.verdict = Verdict::kPassed;
+  for (std::size_t i = 0; i < scenario.steps.size(); ++i) {
+    const Step& step = scenario.steps[i];
+    const Clock::time_point begin = Clock::now();
+    auto done = runner.run(step);
+    const std::string where = fmt::format("step {} ({})", i + 1, step.title);
+    if (!done) return conclude(done.error(), where);
+    done->title = step.title;
+    done->elapsed = std::chrono::duration_cast<Milliseconds>(Clock::now() - begin);
+    result.steps.push_back(std::move(*done));
+    options.on_step(result.steps.back());
+    if (result.steps.back().good) continue;
+    result.verdict = Verdict::kFailed;
+    result.message = where + ": " + result.steps.back().message;
+    break;
+  }
+  const bool passed = result.verdict == Verdict::kPassed;
+  if (auto ended = session.vm.quit(kEndCode, std::chrono::seconds(20)); !ended && passed) {
+    conclude(ended.error(), "ending the machine");
+  }
+  if (!passed) {
+    result.console = end_of_console(session.vm.console());
+    if (classify(Trouble::kEnded, session.vm.console()) == Verdict::kOutOfMemory) {
+      result.verdict = Verdict::kOutOfMemory;
+    }
+  }
+}
+
+}  // namespace
+
+ScenarioResult run_scenario(const Scenario& scenario, const RunOptions& options) {
+  const Clock::time_point begin = Clock::now();
+  ScenarioResult result;
+  result.name = scenario.name;
+  result.expected = scenario.verdict;
+  if (needs_product(scenario) && options.product.empty()) {
+    result.message = "the scenario needs the pinfold command, which was not given";
+    return result;
+  }
+  if (auto session = open_session(scenario, options, result)) {
+    run_steps(scenario, options, *session, result);
+  }
+  result.elapsed = std::chrono::duration_cast<Milliseconds>(Clock::now() - begin);
+  return result;
+}
+
+}  // namespace pinfold::harness

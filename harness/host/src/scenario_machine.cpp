@@ -1,0 +1,86 @@
+#include "scenario_machine.hpp"
+
+#include <fmt/format.h>
+
+namespace pinfold::harness {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kDefaultNodeMemory = std::uint64_t{512} << 20;
+
+VmNode read_node(const Json& value, FieldPath path, std::optional<Complaint>& complaint) {
+  VmNode node;
+  FieldReader fields(value, std::move(path), complaint);
+  const std::string cpus = fields.text("cpus", "");
+  if (auto set = CpuSet::parse(cpus)) {
+    node.cpus = std::move(*set);
+  } else {
+    fields.complain("cpus", fmt::format("'{}': expected a list such as 0-3,8", cpus));
+  }
+  node.memory = fields.bytes("memory", kDefaultNodeMemory);
+  fields.finish();
+  return node;
+}
+
+void read_nodes(FieldReader& fields, VmMachine& machine, std::optional<Complaint>& complaint) {
+  const Json* nodes = fields.find("nodes");
+  if (nodes == nullptr) {
+    machine.nodes = {{CpuSet::range(0, machine.cpu_count() - 1), kDefaultNodeMemory}};
+    return;
+  }
+  if (!nodes->is_array() || nodes->size() > 64) {
+    fields.complain("nodes", show_value(*nodes) + ": expected a list of at most 64 nodes");
+    return;
+  }
+  for (std::size_t i = 0; i < nodes->size() && !complaint; ++i) {
+    FieldPath path = fields.path_of("nodes");
+    path.push_back(std::to_string(i));
+    machine.nodes.push_back(read_node((*nodes)[i], std::move(path), complaint));
+  }
+}
+
+void read_distances(FieldReader& fields, VmMachine& machine) {
+  const std::size_t count = machine.nodes.size();
+  const Json* rows = fields.find("distances");
+  if (rows == nullptr) {
+    machine.distances.assign(count, std::vector<int>(count, 20));
+    for (std::size_t i = 0; i < count; ++i) machine.distances[i][i] = 10;
+    return;
+  }
+  bool good = rows->is_array();
+  for (std::size_t i = 0; good && i < rows->size(); ++i) {
+    const Json& row = (*rows)[i];
+    good = row.is_array();
+    machine.distances.emplace_back();
+    for (std::size_t j = 0; good && j < row.size(); ++j) {
+      good = row[j].is_number_integer() && row[j] >= 0 && row[j] <= 255;
+      if (good) machine.distances.back().push_back(row[j].get<int>());
+    }
+  }
+  if (!good) fields.complain("distances", show_value(*rows) + ": expected rows of numbers");
+}
+
+}  // namespace
+
+VmMachine read_machine(const Json& value, const FieldPath& path,
+                       std::optional<Complaint>& complaint) {
+  VmMachine machine;
+  FieldReader fields(value, path, complaint);
+  machine.sockets = fields.integer("sockets", 1, 1, 16);
+  machine.dies = fields.integer("dies", 1, 1, 8);
+  machine.cores = fields.integer("cores", 1, 1, 64);
+  machine.threads = fields.integer("threads", 1, 1, 2);
+  machine.kernel = fields.text("kernel", machine.kernel);
+  machine.kernel_arguments = fields.text("kernelArguments", "");
+  read_nodes(fields, machine, complaint);
+  read_distances(fields, machine);
+  fields.finish();
+  if (complaint) return machine;
+  if (const auto checked = check_machine(machine); !checked) {
+    complaint = Complaint{path, checked.error().message};
+  }
+  return machine;
+}
+
+}  // namespace pinfold::harness

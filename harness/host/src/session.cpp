@@ -1,0 +1,175 @@
+#include "pinfold/harness/session.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pinfold/harness/qemu_command.hpp"
+#include "pinfold/harness/snapshot.hpp"
+
+namespace pinfold::harness {
+namespace {
+
+constexpr Milliseconds kRestoreLimit(20000);
+constexpr Milliseconds kReportLimit(30000);
+
+/// What a machine is made of, once image and initramfs are there.
+struct Ready {
+  std::vector<std::string> command;
+  std::string snapshot_key;
+};
+
+Milliseconds scaled(const RunOptions& options, Milliseconds limit) {
+  return Milliseconds(
+      static_cast<std::int64_t>(static_cast<double>(limit.count()) * options.time_scale));
+}
+
+Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, ScenarioResult& result) {
+  const auto image = prepare_image(options.image_script, scenario.machine.kernel);
+  if (!image) return fail(Error(image.error()));
+  std::vector<GuestProgram> programs;
+  if (!options.product.empty()) programs.push_back({options.product, "/usr/bin/pinfold"});
+  for (const std::string& program : scenario.programs) programs.push_back({program, program});
+  const auto initramfs = build_initramfs(*image, options.agent, programs);
+  if (!initramfs) return fail(Error(initramfs.error()));
+  const auto version = run_program({options.qemu, "--version"}, Milliseconds(10000));
+  if (!version) return fail(Error(version.error()));
+  Ready ready;
+  ready.command =
+      qemu_command(scenario.machine, {options.qemu, image->kernel.string(), initramfs->string()},
+                   options.accelerator);
+  ready.snapshot_key = SnapshotStore::key(version->output, ready.command, image->version);
+  result.kernel = image->version;
+  result.accelerator = to_string(options.accelerator);
+  return ready;
+}
+
+void conclude(ScenarioResult& result, const VmFailure& failure, std::string_view console,
+              const std::string& doing) {
+  result.verdict = classify(failure.trouble, console);
+  result.message = fmt::format("{}: {}", doing, failure.message);
+  result.console = end_of_console(console);
+}
+
+/// Asks the guest for its machine and compares. Nothing if it is another one: see result.
+VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options, Session& session,
+                           ScenarioResult& result) {
+  auto reply = session.vm.request({{"op", "machine"}}, scaled(options, kReportLimit));
+  if (!reply) return tl::unexpected(reply.error());
+  const Json machine = reply->value("machine", Json::object());
+  const auto differences = machine_differences(scenario.machine, machine);
+  if (!differences.empty()) {
+    result.verdict = Verdict::kWrongMachine;
+    result.message = fmt::format("the guest is not the machine that was asked for: {}",
+                                 fmt::join(differences, "; "));
+    result.console = end_of_console(session.vm.console());
+    return false;
+  }
+  for (std::size_t i = 0; i < scenario.machine.nodes.size(); ++i) {
+    if (scenario.machine.nodes[i].memory != 0) {
+      session.memory_nodes.insert(CpuId{static_cast<std::int32_t>(i)});
+    }
+  }
+  return true;
+}
+
+VmResult<Session> launch(const Ready& ready, const RunOptions& options,
+                         const std::filesystem::path& snapshot) {
+  auto folder = TemporaryFolder::make();
+  if (!folder) return tl::unexpected(VmFailure{Trouble::kHost, folder.error().message});
+  auto vm = Vm::start({ready.command, folder->path(), snapshot, options.interrupt_fd});
+  if (!vm) return tl::unexpected(vm.error());
+  return Session{std::move(*folder), std::move(*vm), {}};
+}
+
+/// From a snapshot; nothing if that does not work out, which is no reason to give up.
+std::optional<Session> restore(const Scenario& scenario, const RunOptions& options,
+                               const Ready& ready, const SnapshotStore& store,
+                               ScenarioResult& result) {
+  const auto snapshot = store.find(ready.snapshot_key);
+  if (!snapshot) return std::nullopt;
+  auto session = launch(ready, options, *snapshot);
+  if (session) {
+    const auto running = resume(session->vm, scaled(options, kRestoreLimit));
+    const auto same = running ? check_guest(scenario, options, *session, result)
+                              : VmResult<bool>(tl::unexpected(running.error()));
+    if (same && *same) {
+      result.restored = true;
+      return std::optional<Session>(std::move(*session));
+    }
+    if (!same) session = tl::unexpected(same.error());
+  }
+  if (!session && session.error().trouble == Trouble::kInterrupted) {
+    conclude(result, session.error(), "", "restoring");
+    return std::nullopt;
+  }
+  store.remove(ready.snapshot_key);
+  result.notes.push_back(fmt::format("a snapshot could not be used: {}",
+                                     session ? result.message : session.error().message));
+  return std::nullopt;
+}
+
+/// One boot. `never_up`: the guest did not even reach its init, which is worth a second try.
+std::optional<Session> boot(const Scenario& scenario, const RunOptions& options, const Ready& ready,
+                            ScenarioResult& result, bool& never_up) {
+  ++result.boots;
+  never_up = false;
+  auto session = launch(ready, options, {});
+  if (!session) {
+    conclude(result, session.error(), "", "starting QEMU");
+    return std::nullopt;
+  }
+  const auto limit = scaled(options, std::chrono::seconds(scenario.boot_limit_s));
+  if (auto hello = session->vm.wait_for_agent(limit); !hello) {
+    never_up = hello.error().trouble != Trouble::kInterrupted;
+    conclude(result, hello.error(), session->vm.console(),
+             fmt::format("booting (limit {} s), init was not reached", limit.count() / 1000));
+    return std::nullopt;
+  }
+  auto same = check_guest(scenario, options, *session, result);
+  if (!same)
+    conclude(result, same.error(), session->vm.console(), "asking the guest for its machine");
+  if (!same || !*same) return std::nullopt;
+  return std::optional<Session>(std::move(*session));
+}
+
+}  // namespace
+
+std::optional<Session> open_session(const Scenario& scenario, const RunOptions& options,
+                                    ScenarioResult& result) {
+  const Clock::time_point begin = Clock::now();
+  options.on_progress("preparing kernel and initramfs");
+  const auto ready = prepare(scenario, options, result);
+  if (!ready) {
+    result.verdict = Verdict::kHarnessError;
+    result.message = ready.error().message;
+    return std::nullopt;
+  }
+  const SnapshotStore store(cache_folder() / "snapshots");
+  std::optional<Session> session;
+  UniqueFd lock;
+  if (options.use_snapshots) {
+    lock = store.lock(ready->snapshot_key, options.interrupt_fd);
+    session = restore(scenario, options, *ready, store, result);
+    if (!session && result.verdict == Verdict::kInterrupted) return std::nullopt;
+  }
+  bool never_up = true;
+  for (int attempt = 0; !session && never_up && attempt < 2; ++attempt) {
+    if (attempt > 0) result.notes.push_back("booted a second time: " + result.message);
+    options.on_progress(fmt::format("booting {} CPUs, {} NUMA nodes, kernel {}, {}",
+                                    scenario.machine.cpu_count(), scenario.machine.nodes.size(),
+                                    result.kernel, result.accelerator));
+    session = boot(scenario, options, *ready, result, never_up);
+  }
+  if (session && !result.restored && options.use_snapshots) {
+    const auto saved = store.save(ready->snapshot_key, session->vm);
+    if (!saved) {
+      conclude(result, saved.error(), session->vm.console(), "saving a snapshot");
+      return std::nullopt;
+    }
+  }
+  if (session) result.message.clear();
+  result.until_ready = std::chrono::duration_cast<Milliseconds>(Clock::now() - begin);
+  return session;
+}
+
+}  // namespace pinfold::harness

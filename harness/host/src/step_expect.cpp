@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "step_runner.hpp"
+
+namespace pinfold::harness {
+namespace {
+
+/// The value of one file in a reply to "read"; an errno in its place reads as "(ENOENT)".
+std::string value_of(const Json& reply, const std::string& path) {
+  const Json files = reply.value("files", Json::object());
+  const Json file = files.value(path, Json::object());
+  if (file.contains("value")) return file.value("value", "");
+  return "(" + file.value("errno", "nothing") + ")";
+}
+
+std::string process_value(const Json& process, const std::string& name) {
+  if (name == "Cpus_allowed_list") return process.value("cpus_allowed", "");
+  if (name == "Mems_allowed_list") return process.value("mems_allowed", "");
+  return nodes_of_pages(process.value("pages", Json()));
+}
+
+bool is_of_process(const std::string& name) {
+  return name == "Cpus_allowed_list" || name == "Mems_allowed_list" || name == "pageNodes";
+}
+
+/// Sets good and message from the checks.
+StepResult concluded(StepResult result) {
+  std::vector<std::string> wrong;
+  for (const Check& check : result.checks) {
+    if (!check.good) {
+      wrong.push_back(fmt::format("{}: expected '{}', the kernel has '{}'", check.what,
+                                  check.expected, check.actual));
+    }
+  }
+  result.good = wrong.empty() && result.message.empty();
+  if (!wrong.empty()) result.message = fmt::format("{}", fmt::join(wrong, "; "));
+  return result;
+}
+
+}  // namespace
+
+VmResult<void> StepRunner::expect_one(const Expectation& expectation, StepResult& result) {
+  std::string folder = expectation.subject;
+  if (expectation.of == Expectation::Of::kContainer) {
+    auto cgroup = cgroup_of(expectation.subject, result);
+    if (!cgroup) return tl::unexpected(cgroup.error());
+    if (!result.message.empty()) return {};
+    folder = *cgroup;
+  }
+  Json process;
+  for (const auto& [name, expected] : expectation.values) {
+    const std::string what = expectation.of == Expectation::Of::kFile
+                                 ? expectation.subject
+                                 : expectation.subject + " " + name;
+    std::string actual;
+    if (is_of_process(name)) {
+      if (process.is_null()) {
+        auto reply = ask({{"op", "inspect"}, {"name", expectation.subject}});
+        if (!reply) return tl::unexpected(reply.error());
+        process = std::move(*reply);
+      }
+      actual = process.value("alive", false) ? process_value(process, name) : "(no process)";
+    } else {
+      const std::string path =
+          expectation.of == Expectation::Of::kFile ? folder : folder + "/" + name;
+      const auto reply = ask({{"op", "read"}, {"paths", {path}}});
+      if (!reply) return tl::unexpected(reply.error());
+      actual = value_of(*reply, path);
+    }
+    result.checks.push_back(check_value(what, name, expected, actual));
+  }
+  return {};
+}
+
+VmResult<StepResult> StepRunner::act(const ExpectStep& step) {
+  StepResult result;
+  for (const Expectation& expectation : step.expectations) {
+    if (auto seen = expect_one(expectation, result); !seen) return tl::unexpected(seen.error());
+  }
+  return concluded(std::move(result));
+}
+
+VmResult<KernelContainer> StepRunner::look_at(const DecidedContainer& container) {
+  KernelContainer kernel;
+  const std::string cpus = container.cgroup + "/cpuset.cpus.effective";
+  const std::string mems = container.cgroup + "/cpuset.mems.effective";
+  const auto reply = ask({{"op", "read"}, {"paths", {cpus, mems}}});
+  if (!reply) return tl::unexpected(reply.error());
+  kernel.cpus = value_of(*reply, cpus);
+  kernel.mems = value_of(*reply, mems);
+  if (!running_.contains(container.name)) return kernel;
+  const auto process = ask({{"op", "inspect"}, {"name", container.name}});
+  if (!process) return tl::unexpected(process.error());
+  kernel.has_process = true;
+  kernel.cpus_allowed = process_value(*process, "Cpus_allowed_list");
+  kernel.mems_allowed = process_value(*process, "Mems_allowed_list");
+  kernel.page_nodes = process_value(*process, "pageNodes");
+  return kernel;
+}
+
+VmResult<StepResult> StepRunner::act(const VerifyStep&) {
+  StepResult result;
+  const auto containers = decided(result.message);
+  if (!containers) return tl::unexpected(containers.error());
+  if (result.message.empty() && containers->empty()) result.message = "there is no container";
+  std::map<std::string, KernelContainer> kernel;
+  for (const DecidedContainer& container : *containers) {
+    auto seen = look_at(container);
+    if (!seen) return tl::unexpected(seen.error());
+    kernel[container.name] = std::move(*seen);
+  }
+  result.rows = judge_containers(*containers, kernel, session_.memory_nodes);
+  for (const ContainerRow& row : result.rows) {
+    result.checks.insert(result.checks.end(), row.checks.begin(), row.checks.end());
+  }
+  return concluded(std::move(result));
+}
+
+}  // namespace pinfold::harness

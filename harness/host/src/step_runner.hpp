@@ -1,0 +1,51 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pinfold/harness/run.hpp"
+#include "pinfold/harness/session.hpp"
+
+namespace pinfold::harness {
+
+/// Turns the steps of a scenario into requests to the guest's agent, and judges the answers.
+class StepRunner {
+ public:
+  StepRunner(const Scenario& scenario, const RunOptions& options, Session& session)
+      : scenario_(scenario), options_(options), session_(session) {}
+
+  /// Puts the product's configuration and its cgroup root into the guest.
+  [[nodiscard]] VmResult<void> prepare();
+  [[nodiscard]] VmResult<StepResult> run(const Step& step);
+
+ private:
+  [[nodiscard]] VmResult<StepResult> act(const AdmitStep& step);
+  [[nodiscard]] VmResult<StepResult> act(const StartStep& step);
+  [[nodiscard]] VmResult<StepResult> act(const StopStep& step);
+  [[nodiscard]] VmResult<StepResult> act(const RemoveStep& step);
+  [[nodiscard]] VmResult<StepResult> act(const ExecStep& step);
+  [[nodiscard]] VmResult<StepResult> act(const WriteStep& step);
+  [[nodiscard]] VmResult<StepResult> act(const ExpectStep& step);
+  [[nodiscard]] VmResult<StepResult> act(const VerifyStep& step);
+
+  [[nodiscard]] VmResult<Json> ask(Json request);
+  [[nodiscard]] VmResult<void> put(const std::string& path, const std::string& text);
+  [[nodiscard]] VmResult<Json> run_product(std::vector<std::string> arguments);
+  /// What the product says it has decided; `problem` is filled in if it says something else.
+  [[nodiscard]] VmResult<std::vector<DecidedContainer>> decided(std::string& problem);
+  [[nodiscard]] VmResult<StepResult> start_one(const StartStep& step, const std::string& name,
+                                               const std::string& cgroup);
+  [[nodiscard]] VmResult<KernelContainer> look_at(const DecidedContainer& container);
+  [[nodiscard]] VmResult<void> expect_one(const Expectation& expectation, StepResult& result);
+  [[nodiscard]] VmResult<std::string> cgroup_of(const std::string& container, StepResult& result);
+
+  const Scenario& scenario_;
+  const RunOptions& options_;
+  Session& session_;
+  Milliseconds time_limit_{30000};
+  std::map<std::string, std::string> pod_uids_;  ///< by pod name
+  std::map<std::string, std::string> running_;   ///< program to its cgroup
+};
+
+}  // namespace pinfold::harness

@@ -1,0 +1,73 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "pinfold/harness/session.hpp"
+
+namespace pinfold::harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPrefix = "pinfold-vm-";
+
+/// Short paths: those of unix sockets may have about a hundred characters.
+fs::path temporary_root() {
+  std::error_code failed;
+  const fs::path root = fs::temp_directory_path(failed);
+  return failed || root.string().size() > 60 ? fs::path("/tmp") : root;
+}
+
+UniqueFd lock_folder(const fs::path& folder) {
+  UniqueFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd && flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return {};
+  return fd;
+}
+
+}  // namespace
+
+Result<TemporaryFolder> TemporaryFolder::make() {
+  std::string name = (temporary_root() / (std::string(kPrefix) + "XXXXXX")).string();
+  if (mkdtemp(name.data()) == nullptr) return fail_errno(errno, fmt::format("make '{}'", name));
+  TemporaryFolder folder;
+  folder.path_ = name;
+  folder.lock_ = lock_folder(name);
+  return folder;
+}
+
+TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
+
+TemporaryFolder& TemporaryFolder::operator=(TemporaryFolder&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(lock_, other.lock_);
+  return *this;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code failed;
+  if (!path_.empty()) fs::remove_all(path_, failed);
+}
+
+int sweep_temporary_folders() {
+  std::error_code failed;
+  int swept = 0;
+  for (fs::directory_iterator it(temporary_root(), failed), end; !failed && it != end;
+       it.increment(failed)) {
+    const fs::path folder = it->path();
+    std::error_code ignored;
+    // A folder that is just being made has no lock yet; it is young.
+    const bool old =
+        it->last_write_time(ignored) < fs::file_time_type::clock::now() - std::chrono::minutes(1);
+    if (!folder.filename().string().starts_with(kPrefix) || !old || !lock_folder(folder)) continue;
+    fs::remove_all(folder, ignored);
+    swept += ignored ? 0 : 1;
+  }
+  return swept;
+}
+
+}  // namespace pinfold::harness

@@ -1,0 +1,197 @@
+#include "pinfold/harness/vm_machine.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+namespace pinfold::harness {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kMiB = 1U << 20;
+constexpr int kMaxCpus = 128;  // more do not come up in bearable time
+constexpr int kMaxNodes = 64;
+constexpr std::uint64_t kMinNodeMemory = 32 * kMiB;
+constexpr std::uint64_t kMaxMemory = std::uint64_t{1} << 40;
+
+tl::unexpected<Error> wrong(std::string message) {
+  return fail(ErrorCode::kInvalidArgument, std::move(message));
+}
+
+Result<void> check_count(const char* field, int value, int most) {
+  if (value >= 1 && value <= most) return {};
+  return wrong(fmt::format("{}: '{}': expected 1 to {}", field, value, most));
+}
+
+Result<void> check_nodes(const VmMachine& machine) {
+  const CpuSet all = CpuSet::range(0, machine.cpu_count() - 1);
+  CpuSet seen;
+  bool without_cpus = false;
+  for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
+    const VmNode& node = machine.nodes[i];
+    const std::string cpus = node.cpus.to_string();
+    if (!all.contains_all(node.cpus)) {
+      return wrong(
+          fmt::format("nodes[{}].cpus: '{}': expected CPUs of {}", i, cpus, all.to_string()));
+    }
+    if (node.cpus.intersects(seen)) {
+      return wrong(fmt::format("nodes[{}].cpus: '{}': {} belongs to an earlier node", i, cpus,
+                               (node.cpus & seen).to_string()));
+    }
+    // Linux numbers nodes with CPUs first: another order would come out renumbered.
+    if (without_cpus && !node.cpus.empty()) {
+      return wrong(fmt::format(
+          "nodes[{}].cpus: '{}': expected nodes with CPUs before those without", i, cpus));
+    }
+    without_cpus = node.cpus.empty();
+    if (node.memory > kMaxMemory || (node.memory != 0 && node.memory < kMinNodeMemory) ||
+        node.memory % kMiB != 0) {
+      return wrong(fmt::format("nodes[{}].memory: '{}': expected 0, or 32Mi to 1Ti in whole MiB", i,
+                               node.memory));
+    }
+    seen = seen | node.cpus;
+  }
+  if (seen != all) {
+    return wrong(fmt::format("nodes: cpus {} are on no node", (all - seen).to_string()));
+  }
+  return {};
+}
+
+Result<void> check_distances(const VmMachine& machine) {
+  const std::size_t count = machine.nodes.size();
+  if (machine.distances.size() != count) {
+    return wrong(fmt::format("distances: {} rows, expected {}", machine.distances.size(), count));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& row = machine.distances[i];
+    if (row.size() != count) {
+      return wrong(fmt::format("distances[{}]: {} values, expected {}", i, row.size(), count));
+    }
+    for (std::size_t j = 0; j < count; ++j) {
+      const bool good = i == j ? row[j] == 10 : row[j] > 10 && row[j] < 255;
+      if (!good) {
+        return wrong(fmt::format("distances[{}][{}]: '{}': expected {}", i, j, row[j],
+                                 i == j ? "10" : "11 to 254"));
+      }
+    }
+  }
+  return {};
+}
+
+/// As far as text values go, lists compare as sets and everything else as it is.
+class Differences {
+ public:
+  void compare(const std::string& what, const std::string& asked, const std::string& seen) {
+    if (asked != seen)
+      lines_.push_back(fmt::format("{}: asked for '{}', got '{}'", what, asked, seen));
+  }
+  void add(std::string line) { lines_.push_back(std::move(line)); }
+  [[nodiscard]] std::vector<std::string> take() { return std::move(lines_); }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+std::string text_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) return "(nothing)";
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+int node_of(const VmMachine& machine, CpuId cpu) {
+  for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
+    if (machine.nodes[i].cpus.contains(cpu)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+void compare_cpu(Differences& differences, const VmMachine& asked, int id, const Json& cpu) {
+  const int per_socket = asked.dies * asked.cores * asked.threads;
+  const int first = id / asked.threads * asked.threads;
+  const std::string name = fmt::format("cpu{}", id);
+  differences.compare(name + " package", std::to_string(id / per_socket), text_of(cpu, "package"));
+  differences.compare(name + " siblings",
+                      CpuSet::range(first, first + asked.threads - 1).to_string(),
+                      text_of(cpu, "siblings"));
+  differences.compare(name + " node", std::to_string(node_of(asked, CpuId{id})),
+                      text_of(cpu, "node"));
+}
+
+void compare_node(Differences& differences, const VmMachine& asked, std::size_t id,
+                  const Json& node) {
+  const VmNode& want = asked.nodes[id];
+  const std::string name = fmt::format("node{}", id);
+  differences.compare(name + " id", std::to_string(id), text_of(node, "id"));
+  differences.compare(name + " cpus", want.cpus.to_string(), text_of(node, "cpus"));
+  differences.compare(name + " distances", fmt::format("{}", fmt::join(asked.distances[id], " ")),
+                      text_of(node, "distances"));
+  const auto memory = node.find("memory");
+  const bool known = memory != node.end() && memory->is_number_unsigned();
+  const std::uint64_t got = known ? memory->get<std::uint64_t>() : 0;
+  // Firmware, kernel image, initramfs and page tables take their part.
+  const std::uint64_t slack = std::min(want.memory, 128 * kMiB + want.memory / 16);
+  if (!known || got > want.memory || got < want.memory - slack) {
+    differences.add(fmt::format("{} memory: asked for {} MiB, got {} MiB", name, want.memory / kMiB,
+                                got / kMiB));
+  }
+}
+
+const Json& array_of(const Json& object, const char* key) {
+  static const Json kEmpty = Json::array();
+  const auto found = object.find(key);
+  return found != object.end() && found->is_array() ? *found : kEmpty;
+}
+
+}  // namespace
+
+std::uint64_t VmMachine::memory() const {
+  std::uint64_t sum = 0;
+  for (const VmNode& node : nodes) sum += node.memory;
+  return sum;
+}
+
+Result<void> check_machine(const VmMachine& machine) {
+  for (const auto& counted :
+       {check_count("sockets", machine.sockets, 16), check_count("dies", machine.dies, 8),
+        check_count("cores", machine.cores, 64), check_count("threads", machine.threads, 2)}) {
+    if (!counted) return counted;
+  }
+  if (machine.cpu_count() > kMaxCpus) {
+    return wrong(
+        fmt::format("'{}' CPUs in all: expected at most {}", machine.cpu_count(), kMaxCpus));
+  }
+  if (machine.nodes.empty() || machine.nodes.size() > kMaxNodes) {
+    return wrong(
+        fmt::format("nodes: {} of them, expected 1 to {}", machine.nodes.size(), kMaxNodes));
+  }
+  if (auto nodes = check_nodes(machine); !nodes) return nodes;
+  if (machine.nodes[0].memory == 0) return wrong("nodes[0].memory: '0': expected some memory");
+  return check_distances(machine);
+}
+
+std::vector<std::string> machine_differences(const VmMachine& asked, const Json& reported) {
+  Differences differences;
+  if (!reported.is_object()) return {"the guest reports no machine"};
+  const auto count = static_cast<std::size_t>(asked.cpu_count());
+  differences.compare("online cpus", CpuSet::range(0, asked.cpu_count() - 1).to_string(),
+                      text_of(reported, "online"));
+  const Json& cpus = array_of(reported, "cpus");
+  if (cpus.size() != count) {
+    differences.add(fmt::format("cpus: asked for {}, got {}", count, cpus.size()));
+  }
+  for (std::size_t i = 0; i < std::min(count, cpus.size()); ++i) {
+    compare_cpu(differences, asked, static_cast<int>(i), cpus[i]);
+  }
+  const Json& nodes = array_of(reported, "nodes");
+  if (nodes.size() != asked.nodes.size()) {
+    differences.add(fmt::format("nodes: asked for {}, got {}", asked.nodes.size(), nodes.size()));
+  }
+  for (std::size_t i = 0; i < std::min(asked.nodes.size(), nodes.size()); ++i) {
+    compare_node(differences, asked, i, nodes[i]);
+  }
+  return differences.take();
+}
+
+}  // namespace pinfold::harness

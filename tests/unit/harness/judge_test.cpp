@@ -1,0 +1,65 @@
+#include "pinfold/harness/judge.hpp"
+
+#include <gtest/gtest.h>
+
+namespace pinfold::harness {
+namespace {
+
+const CpuSet kNodes{0, 1};
+
+std::vector<DecidedContainer> two_containers() {
+  return {{"a/app", "container", "/cg/a", "2-3", "1"}, {"b/app", "host", "/cg/b", "0-1,4-7", ""}};
+}
+
+std::map<std::string, KernelContainer> as_decided() {
+  return {{"a/app", {"2-3", "1", true, "2-3", "1", "1"}},
+          {"b/app", {"0-1,4-7", "0-1", true, "0-1,4-7", "0-1", "0"}}};
+}
+
+TEST(JudgeContainers, AgreesWhenTheKernelHasWhatWasDecided) {
+  const auto rows = judge_containers(two_containers(), as_decided(), kNodes);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_TRUE(rows[0].good());
+  EXPECT_TRUE(rows[1].good());
+  EXPECT_EQ(rows[0].checks.size(), 5U);
+}
+
+TEST(JudgeContainers, SeesEveryDeviation) {
+  struct {
+    const char* what;
+    void (*spoil)(std::map<std::string, KernelContainer>&);
+  } cases[] = {
+      {"other CPUs", [](auto& k) { k["a/app"].cpus = "2"; }},
+      {"other nodes", [](auto& k) { k["a/app"].mems = "0-1"; }},
+      {"process elsewhere", [](auto& k) { k["a/app"].cpus_allowed = "0-7"; }},
+      {"process may use other nodes", [](auto& k) { k["a/app"].mems_allowed = "0-1"; }},
+      {"pages elsewhere", [](auto& k) { k["a/app"].page_nodes = "0-1"; }},
+      {"pages unknown", [](auto& k) { k["a/app"].page_nodes = "1?"; }},
+      {"no pages", [](auto& k) { k["a/app"].page_nodes = ""; }},
+      {"overlap", [](auto& k) { k["b/app"].cpus = "0-1,3-7"; }},
+      {"no cgroup", [](auto& k) { k.erase("a/app"); }},
+  };
+  for (const auto& c : cases) {
+    auto kernel = as_decided();
+    c.spoil(kernel);
+    EXPECT_FALSE(judge_containers(two_containers(), kernel, kNodes)[0].good()) << c.what;
+  }
+}
+
+TEST(CheckValue, ComparesListsAsSetsAndTheRestAsText) {
+  EXPECT_TRUE(check_value("w", "cpuset.cpus.effective", "0,1,2", "0-2\n").good);
+  EXPECT_TRUE(check_value("w", "pageNodes", "1", "1").good);
+  EXPECT_FALSE(check_value("w", "cpuset.cpus", "0-2", "0-3").good);
+  EXPECT_FALSE(check_value("w", "cpuset.cpus", "0-2", "(ENOENT)").good);
+  EXPECT_TRUE(check_value("w", "cpu.max", "max 100000", " max 100000\n").good);
+  EXPECT_FALSE(check_value("w", "cpu.weight", "1,2", "1-2").good);
+}
+
+TEST(NodesOfPages, ListsNodesAndMarksPagesThatAreNotThere) {
+  EXPECT_EQ(nodes_of_pages({{"0", 3}, {"1", 1}}), "0-1");
+  EXPECT_EQ(nodes_of_pages({{"1", 3}, {"ENOENT", 1}}), "1?");
+  EXPECT_EQ(nodes_of_pages("none"), "?");
+}
+
+}  // namespace
+}  // namespace pinfold::harness

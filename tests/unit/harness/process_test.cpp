@@ -1,0 +1,135 @@
+#include "pinfold/harness/process.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "pinfold/harness/accelerator.hpp"
+#include "pinfold/harness/snapshot.hpp"
+
+namespace pinfold::harness {
+namespace {
+
+bool is_alive(pid_t pid) {
+  const auto status = read_file("/proc/" + std::to_string(pid) + "/stat");
+  return status && status->find(") Z ") == std::string::npos;
+}
+
+bool dies_soon(pid_t pid) {
+  for (int i = 0; i < 500 && is_alive(pid); ++i) std::this_thread::sleep_for(Milliseconds(10));
+  return !is_alive(pid);
+}
+
+/// The pid that a shell command prints.
+pid_t read_pid(const std::filesystem::path& file) {
+  for (int i = 0; i < 500; ++i) {
+    const auto text = read_file(file);
+    if (text && text->ends_with('\n')) return std::atoi(text->c_str());
+    std::this_thread::sleep_for(Milliseconds(10));
+  }
+  return -1;
+}
+
+TEST(RunProgram, ReturnsStatusAndOutput) {
+  const auto done =
+      run_program({"sh", "-c", "echo out; echo err >&2; exit 3"}, Milliseconds(60000));
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(done->exit_status, 3);
+  EXPECT_EQ(done->output, "out\nerr\n");
+}
+
+TEST(RunProgram, GivesUpAtItsLimitAndLeavesNothing) {
+  const auto file =
+      std::filesystem::temp_directory_path() / ("pinfold-" + std::to_string(getpid()));
+  const auto done =
+      run_program({"sh", "-c", "echo $$ > " + file.string() + "; sleep 1000"}, Milliseconds(500));
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kBusy);
+  const pid_t pid = read_pid(file);
+  EXPECT_GT(pid, 0);
+  EXPECT_TRUE(dies_soon(pid));
+  std::filesystem::remove(file);
+}
+
+TEST(RunProgram, SaysWhichProgramIsMissing) {
+  const auto done = run_program({"/nowhere/program"}, Milliseconds(1000));
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(done.error().message, "run '/nowhere/program': No such file or directory");
+}
+
+TEST(ChildProcess, DiesWithAParentThatIsKilled) {
+  const auto file =
+      std::filesystem::temp_directory_path() / ("pinfold-d" + std::to_string(getpid()));
+  const pid_t parent = fork();
+  ASSERT_GE(parent, 0);
+  if (parent == 0) {
+    auto child = ChildProcess::start({{"sleep", "1000"}, {}, -1, -1});
+    std::ofstream(file) << (child ? child->pid() : -1) << "\n";
+    while (true) (void)pause();
+  }
+  const pid_t child = read_pid(file);
+  EXPECT_GT(child, 0);
+  EXPECT_TRUE(is_alive(child));
+  (void)kill(parent, SIGKILL);
+  (void)waitpid(parent, nullptr, 0);
+  EXPECT_TRUE(dies_soon(child));
+  std::filesystem::remove(file);
+}
+
+TEST(KvmProbe, ComesBackWithAReason) {
+  const KvmProbe probe = probe_kvm();
+  EXPECT_FALSE(probe.why.empty());
+  if (!std::filesystem::exists("/dev/kvm")) {
+    EXPECT_FALSE(probe.usable);
+  }
+  // The emulating module that opens and runs `hlt` happily must not fool it.
+  if (std::filesystem::exists("/sys/module/kvm_pvm")) {
+    EXPECT_FALSE(probe.usable) << probe.why;
+  }
+}
+
+TEST(SnapshotStore, TakesNoDamagedFile) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("pinfold-s" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const SnapshotStore store(folder);
+  const auto state = folder / "k.vm";
+  std::string bytes(100000, 'x');
+  ASSERT_TRUE(write_file(state, bytes));
+  EXPECT_EQ(store.find("k"), std::nullopt) << "a state without its sum";
+  ASSERT_TRUE(write_file(folder / "k.sum", *sum_of_file(state)));
+  EXPECT_EQ(store.find("k"), state);
+  for (const std::size_t at : {std::size_t{0}, bytes.size() / 2, bytes.size() - 1}) {
+    std::string damaged = bytes;
+    damaged[at] = 'y';
+    ASSERT_TRUE(write_file(state, bytes));
+    ASSERT_TRUE(write_file(folder / "k.sum", *sum_of_file(state)));
+    ASSERT_TRUE(write_file(state, damaged));
+    EXPECT_EQ(store.find("k"), std::nullopt) << at;
+    EXPECT_FALSE(std::filesystem::exists(state)) << "a damaged file is removed";
+  }
+  ASSERT_TRUE(write_file(state, bytes));
+  ASSERT_TRUE(write_file(folder / "k.sum", *sum_of_file(state)));
+  ASSERT_TRUE(write_file(state, std::string_view(bytes).substr(1)));
+  EXPECT_EQ(store.find("k"), std::nullopt) << "truncated";
+  std::filesystem::remove_all(folder);
+}
+
+TEST(SnapshotStore, KeyDependsOnEverything) {
+  const std::string key = SnapshotStore::key("QEMU 7.2", {"qemu", "-m", "1G"}, "6.1");
+  EXPECT_EQ(key, SnapshotStore::key("QEMU 7.2", {"qemu", "-m", "1G"}, "6.1"));
+  EXPECT_NE(key, SnapshotStore::key("QEMU 7.3", {"qemu", "-m", "1G"}, "6.1"));
+  EXPECT_NE(key, SnapshotStore::key("QEMU 7.2", {"qemu", "-m", "2G"}, "6.1"));
+  EXPECT_NE(key, SnapshotStore::key("QEMU 7.2", {"qemu", "-m1", "G"}, "6.1"));
+  EXPECT_NE(key, SnapshotStore::key("QEMU 7.2", {"qemu", "-m", "1G"}, "6.2"));
+}
+
+}  // namespace
+}  // namespace pinfold::harness

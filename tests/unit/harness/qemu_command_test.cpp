@@ -1,0 +1,80 @@
+#include "pinfold/harness/qemu_command.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "machine.hpp"
+
+namespace pinfold::harness {
+namespace {
+
+using testing::Contains;
+using testing::Not;
+
+/// Options with their values, "-smp 8,..." in one text.
+std::vector<std::string> pairs(const std::vector<std::string>& command) {
+  std::vector<std::string> joined;
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    if (!command[i].starts_with('-') && i > 1) {
+      joined.back() += " " + command[i];
+    } else {
+      joined.push_back(command[i]);
+    }
+  }
+  return joined;
+}
+
+TEST(QemuCommand, DescribesSocketsNodesAndDistances) {
+  const auto command =
+      qemu_command(two_sockets(), {"qemu", "/k/vmlinuz", "/k/t.cpio"}, Accelerator::kTcg);
+  EXPECT_EQ(command.front(), "qemu");
+  const auto options = pairs(command);
+  for (const char* option : {
+           "-machine q35",
+           "-accel tcg,thread=single",
+           "-cpu Haswell",
+           "-m 768M",
+           "-smp 8,sockets=2,dies=1,cores=2,threads=2",
+           "-object memory-backend-ram,id=m0,size=512M",
+           "-object memory-backend-ram,id=m1,size=256M",
+           "-numa node,nodeid=0,cpus=0-3,memdev=m0",
+           "-numa node,nodeid=1,cpus=4-7,memdev=m1",
+           "-numa dist,src=0,dst=1,val=21",
+           "-numa dist,src=1,dst=0,val=12",
+           "-kernel /k/vmlinuz",
+           "-initrd /k/t.cpio",
+           "-append console=ttyS0 quiet panic=-1 rdinit=/init",
+           "-device isa-debug-exit,iobase=0xf4,iosize=4",
+           "-no-reboot",
+       }) {
+    EXPECT_THAT(options, Contains(option));
+  }
+}
+
+TEST(QemuCommand, SplitsCpusOfANodeIntoRanges) {
+  VmMachine machine = two_sockets();
+  machine.nodes[0].cpus = CpuSet{0, 1, 4, 5};
+  machine.nodes[1].cpus = CpuSet{2, 3, 6, 7};
+  EXPECT_THAT(pairs(qemu_command(machine, {}, Accelerator::kTcg)),
+              Contains("-numa node,nodeid=0,cpus=0-1,cpus=4-5,memdev=m0"));
+}
+
+TEST(QemuCommand, GivesNoMemoryToANodeWithoutAny) {
+  VmMachine machine = two_sockets();
+  machine.nodes[1].memory = 0;
+  const auto options = pairs(qemu_command(machine, {}, Accelerator::kTcg));
+  EXPECT_THAT(options, Contains("-numa node,nodeid=1,cpus=4-7"));
+  EXPECT_THAT(options, Contains("-m 512M"));
+  EXPECT_THAT(options, Not(Contains(testing::HasSubstr("id=m1"))));
+}
+
+TEST(QemuCommand, AppendsKernelArgumentsAndTakesKvm) {
+  VmMachine machine = two_sockets();
+  machine.kernel_arguments = "numa=off";
+  const auto options = pairs(qemu_command(machine, {}, Accelerator::kKvm));
+  EXPECT_THAT(options, Contains("-append console=ttyS0 quiet panic=-1 rdinit=/init numa=off"));
+  EXPECT_THAT(options, Contains("-accel kvm"));
+}
+
+}  // namespace
+}  // namespace pinfold::harness

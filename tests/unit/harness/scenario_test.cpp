@@ -1,0 +1,141 @@
+#include "pinfold/harness/scenario.hpp"
+
+#include <gtest/gtest.h>
+
+namespace pinfold::harness {
+namespace {
+
+constexpr const char* kGood = R"(name: all-verbs
+description: one of each
+bootLimit: 60
+programs: [/usr/bin/true]
+kubelet:
+  cpuManagerPolicy: static
+machine:
+  sockets: 2
+  cores: 2
+  threads: 2
+  kernelArguments: nosmt=off
+  nodes:
+    - {cpus: 0-3, memory: 512Mi}
+    - {cpus: 4-7, memory: 1Gi}
+  distances: [[10, 21], [21, 10]]
+steps:
+  - admit: {pod: pods/a.yaml, answer: rejected, message: SMT}
+    timeLimit: 7
+  - admit: {pod: {metadata: {name: b, uid: u}}}
+  - start: {pod: a, memory: 16Mi}
+  - start: {program: p, cgroup: /sys/fs/cgroup/x, command: [sleep, 100]}
+  - stop: {program: p}
+  - remove: {pod: a}
+  - exec: {command: [cat, /proc/1/status], status: any, output: "Name:"}
+  - write: {container: a/c, file: cpuset.cpus, value: 3, error: EINVAL}
+  - expect:
+      - {container: a/c, cpuset.cpus.effective: 3, pageNodes: 1}
+      - {program: p, Cpus_allowed_list: 0-7}
+      - {cgroup: /sys/fs/cgroup/x, cpu.max: max 100000}
+      - {file: /proc/sys/kernel/ostype, equals: Linux}
+  - verify: {}
+)";
+
+TEST(ParseScenario, ReadsEveryVerb) {
+  const auto scenario = parse_scenario(kGood);
+  ASSERT_TRUE(scenario) << scenario.error().message;
+  EXPECT_EQ(scenario->name, "all-verbs");
+  EXPECT_EQ(scenario->boot_limit_s, 60);
+  EXPECT_EQ(scenario->machine.cpu_count(), 8);
+  EXPECT_EQ(scenario->machine.nodes[1].memory, 1U << 30);
+  EXPECT_EQ(scenario->machine.distances[0][1], 21);
+  EXPECT_EQ(scenario->verdict, Verdict::kPassed);
+  ASSERT_EQ(scenario->steps.size(), 10U);
+  const auto& admit = std::get<AdmitStep>(scenario->steps[0].action);
+  EXPECT_EQ(admit.file, "pods/a.yaml");
+  EXPECT_EQ(admit.answer, AdmitStep::Answer::kRejected);
+  EXPECT_EQ(admit.message, "SMT");
+  EXPECT_EQ(scenario->steps[0].time_limit_s, 7);
+  EXPECT_NE(std::get<AdmitStep>(scenario->steps[1].action).manifest, "");
+  EXPECT_EQ(std::get<StartStep>(scenario->steps[2].action).memory, 16U << 20);
+  EXPECT_EQ(std::get<StartStep>(scenario->steps[3].action).command.size(), 2U);
+  EXPECT_EQ(std::get<ExecStep>(scenario->steps[6].action).status, std::nullopt);
+  EXPECT_EQ(std::get<WriteStep>(scenario->steps[7].action).value, "3");
+  const auto& expect = std::get<ExpectStep>(scenario->steps[8].action);
+  ASSERT_EQ(expect.expectations.size(), 4U);
+  EXPECT_EQ(expect.expectations[0].of, Expectation::Of::kContainer);
+  EXPECT_EQ(expect.expectations[0].subject, "a/c");
+  EXPECT_EQ(expect.expectations[0].values.size(), 2U);
+  EXPECT_EQ(expect.expectations[2].values[0].second, "max 100000");
+  EXPECT_TRUE(needs_product(*scenario));
+}
+
+TEST(ParseScenario, FillsInWhatAMachineLeavesOut) {
+  const auto scenario =
+      parse_scenario("name: a\nmachine: {cores: 4}\nsteps: [{exec: {command: [ls]}}]");
+  ASSERT_TRUE(scenario) << scenario.error().message;
+  ASSERT_EQ(scenario->machine.nodes.size(), 1U);
+  EXPECT_EQ(scenario->machine.nodes[0].cpus.to_string(), "0-3");
+  EXPECT_EQ(scenario->machine.distances, (std::vector<std::vector<int>>{{10}}));
+  EXPECT_FALSE(needs_product(*scenario));
+}
+
+TEST(ParseScenario, RefusesWithLineAndField) {
+  constexpr const char* kHead = "name: a\nmachine: {cores: 2}\n";
+  const struct {
+    std::string text;
+    const char* message;
+  } cases[] = {
+      {"name: [a", "line 2, column 1"},
+      {"3", "line 1: 3: expected fields with values"},
+      {"machine: {}\nsteps: [{verify: {}}]", "line 1: name: missing"},
+      {"name: ../a\nmachine: {}\nsteps: [{verify: {}}]",
+       "line 1: name: '../a': expected letters, digits, '.', '-' and '_'"},
+      {"name: a\nsteps: [{verify: {}}]", "line 1: machine: missing"},
+      {"name: a\nmachine: {}", "line 1: steps: expected a list of 1 to 1000 steps"},
+      {"name: a\nverdict: good\nmachine: {}\nsteps: [{verify: {}}]",
+       "line 2: verdict: 'good': expected a verdict such as passed"},
+      {"name: a\nmachine:\n  cores: many\nsteps: [{verify: {}}]",
+       "line 3: machine.cores: 'many': expected a number from 1 to 64"},
+      {"name: a\nmachine:\n  cores: 2\n  nodes:\n    - cpus: 0\n    - cpus: 1\n      memory: x\n"
+       "steps: [{verify: {}}]",
+       "line 7: machine.nodes[1].memory: 'x': expected an amount such as 512Mi"},
+      {"name: a\nmachine:\n  nodes: [{cpus: 3-}]\nsteps: [{verify: {}}]",
+       "line 3: machine.nodes[0].cpus: '3-': expected a list such as 0-3,8"},
+      {"name: a\nmachine:\n  cores: 2\n  nodes: [{cpus: 0-3}]\nsteps: [{verify: {}}]",
+       "line 2: machine: nodes[0].cpus: '0-3': expected CPUs of 0-1"},
+      {"name: a\nmachine:\n  colour: red\nsteps: [{verify: {}}]",
+       "line 3: machine.colour: unknown field, expected one of: cores"},
+      {std::string(kHead) + "steps:\n  - exec: {command: [ls]}\n  - explode: {}\n",
+       "line 5: steps[1].explode: unknown field"},
+      {std::string(kHead) + "steps:\n  - exec: {command: [ls]}\n    verify: {}\n",
+       "line 4: steps[0]: expected exactly one verb"},
+      {std::string(kHead) + "steps:\n  - exec: {}\n",
+       "line 4: steps[0].exec.command: expected a program and its arguments"},
+      {std::string(kHead) + "steps:\n  - write: {file: a, value: 1}\n",
+       "line 4: steps[0].write.file: 'a': expected a full path"},
+      {std::string(kHead) + "steps:\n  - write:\n      file: /a\n      value: [1]\n",
+       "line 6: steps[0].write.value: [1]: expected a text"},
+      {std::string(kHead) + "steps:\n  - start: {}\n",
+       "line 4: steps[0].start.program: expected either pod or program"},
+      {std::string(kHead) + "steps:\n  - expect:\n      - {cgroup: /a}\n",
+       "line 5: steps[0].expect[0].equals: expected at least one value"},
+      {std::string(kHead) + "steps:\n  - expect:\n      - {program: a, cpu.max: 3}\n",
+       "line 5: steps[0].expect[0].cpu.max: the kernel has no such value of this subject"},
+      {std::string(kHead) + "steps:\n  - admit: {pod: a.yaml, answer: perhaps}\n",
+       "line 4: steps[0].admit.answer: 'perhaps': expected admitted, rejected or error"},
+  };
+  for (const auto& c : cases) {
+    const auto scenario = parse_scenario(c.text);
+    ASSERT_FALSE(scenario) << c.text;
+    EXPECT_EQ(scenario.error().message.substr(0, std::string_view(c.message).size()), c.message)
+        << c.text;
+    EXPECT_EQ(scenario.error().code, ErrorCode::kInvalidArgument) << c.text;
+  }
+}
+
+TEST(LoadScenario, NamesTheFileThatIsMissing) {
+  const auto scenario = load_scenario("/nowhere/a.yaml");
+  ASSERT_FALSE(scenario);
+  EXPECT_EQ(scenario.error().message, "read '/nowhere/a.yaml': No such file or directory");
+}
+
+}  // namespace
+}  // namespace pinfold::harness

@@ -1,0 +1,127 @@
+#include "pinfold/harness/vm_machine.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "machine.hpp"
+
+namespace pinfold::harness {
+namespace {
+
+using Json = nlohmann::json;
+
+/// What the kernel of a guest with that machine tells.
+Json report_of_two_sockets() {
+  Json report = {{"online", "0-7"}, {"cpus", Json::array()}, {"nodes", Json::array()}};
+  for (int id = 0; id < 8; ++id) {
+    const int first = id / 2 * 2;
+    report["cpus"].push_back({{"id", id},
+                              {"package", std::to_string(id / 4)},
+                              {"siblings", CpuSet::range(first, first + 1).to_string()},
+                              {"node", id / 4}});
+  }
+  report["nodes"] = {
+      {{"id", 0}, {"cpus", "0-3"}, {"distances", "10 21"}, {"memory", std::uint64_t{470} << 20}},
+      {{"id", 1}, {"cpus", "4-7"}, {"distances", "12 10"}, {"memory", std::uint64_t{250} << 20}}};
+  return report;
+}
+
+TEST(MachineDifferences, NoneForTheMachineThatWasAskedFor) {
+  EXPECT_THAT(machine_differences(two_sockets(), report_of_two_sockets()), testing::IsEmpty());
+}
+
+TEST(MachineDifferences, SeesEveryLie) {
+  struct {
+    const char* what;
+    void (*lie)(Json&);
+    const char* difference;
+  } cases[] = {
+      {"a CPU is missing", [](Json& r) { r["cpus"].erase(7); }, "cpus: asked for 8, got 7"},
+      {"a CPU is offline", [](Json& r) { r["online"] = "0-6"; },
+       "online cpus: asked for '0-7', got '0-6'"},
+      {"no SMT", [](Json& r) { r["cpus"][2]["siblings"] = "2"; },
+       "cpu2 siblings: asked for '2-3', got '2'"},
+      {"another socket", [](Json& r) { r["cpus"][5]["package"] = "0"; },
+       "cpu5 package: asked for '1', got '0'"},
+      {"another node", [](Json& r) { r["cpus"][5]["node"] = 0; },
+       "cpu5 node: asked for '1', got '0'"},
+      {"a node is missing", [](Json& r) { r["nodes"].erase(1); }, "nodes: asked for 2, got 1"},
+      {"another node id", [](Json& r) { r["nodes"][1]["id"] = 2; },
+       "node1 id: asked for '1', got '2'"},
+      {"other distances", [](Json& r) { r["nodes"][1]["distances"] = "21 10"; },
+       "node1 distances: asked for '12 10', got '21 10'"},
+      {"too little memory", [](Json& r) { r["nodes"][1]["memory"] = 1U << 20; },
+       "node1 memory: asked for 256 MiB, got 1 MiB"},
+      {"too much memory", [](Json& r) { r["nodes"][1]["memory"] = 300U << 20; },
+       "node1 memory: asked for 256 MiB, got 300 MiB"},
+      {"memory is no number", [](Json& r) { r["nodes"][1]["memory"] = "much"; },
+       "node1 memory: asked for 256 MiB, got 0 MiB"},
+      {"no list of CPUs", [](Json& r) { r["cpus"] = 8; }, "cpus: asked for 8, got 0"},
+      {"nothing at all", [](Json& r) { r = "fine"; }, "the guest reports no machine"},
+  };
+  for (const auto& c : cases) {
+    Json report = report_of_two_sockets();
+    c.lie(report);
+    EXPECT_THAT(machine_differences(two_sockets(), report), testing::Contains(c.difference))
+        << c.what;
+  }
+}
+
+TEST(CheckMachine, TakesWhatQemuCanMake) {
+  EXPECT_TRUE(check_machine(two_sockets()));
+  VmMachine memory_only = two_sockets();
+  memory_only.nodes.push_back({CpuSet{}, 64U << 20});
+  memory_only.distances = {{10, 21, 30}, {21, 10, 30}, {30, 30, 10}};
+  EXPECT_TRUE(check_machine(memory_only));
+}
+
+TEST(CheckMachine, RefusesWhatItCannotMake) {
+  struct {
+    const char* what;
+    void (*spoil)(VmMachine&);
+    const char* message;
+  } cases[] = {
+      {"no socket", [](VmMachine& m) { m.sockets = 0; }, "sockets: '0': expected 1 to 16"},
+      {"three threads", [](VmMachine& m) { m.threads = 3; }, "threads: '3': expected 1 to 2"},
+      {"too many CPUs", [](VmMachine& m) { m.cores = 64; },
+       "'256' CPUs in all: expected at most 128"},
+      {"no node", [](VmMachine& m) { m.nodes.clear(); }, "nodes: 0 of them, expected 1 to 64"},
+      {"unknown CPU",
+       [](VmMachine& m) {
+         m.nodes[1].cpus = CpuSet{4, 9};
+       },
+       "nodes[1].cpus: '4,9': expected CPUs of 0-7"},
+      {"CPU on two nodes", [](VmMachine& m) { m.nodes[1].cpus = CpuSet::range(3, 7); },
+       "nodes[1].cpus: '3-7': 3 belongs to an earlier node"},
+      {"CPU on no node", [](VmMachine& m) { m.nodes[1].cpus = CpuSet::range(5, 7); },
+       "nodes: cpus 4 are on no node"},
+      {"first node without CPUs",
+       [](VmMachine& m) {
+         m.nodes[0].cpus = {};
+         m.nodes[1].cpus = CpuSet::range(0, 7);
+       },
+       "nodes[1].cpus: '0-7': expected nodes with CPUs before those without"},
+      {"tiny memory", [](VmMachine& m) { m.nodes[1].memory = 1U << 20; },
+       "nodes[1].memory: '1048576': expected 0, or 32Mi to 1Ti in whole MiB"},
+      {"no memory on the first node", [](VmMachine& m) { m.nodes[0].memory = 0; },
+       "nodes[0].memory: '0': expected some memory"},
+      {"ragged distances", [](VmMachine& m) { m.distances[1] = {21}; },
+       "distances[1]: 1 values, expected 2"},
+      {"far from itself", [](VmMachine& m) { m.distances[1][1] = 11; },
+       "distances[1][1]: '11': expected 10"},
+      {"too near", [](VmMachine& m) { m.distances[0][1] = 10; },
+       "distances[0][1]: '10': expected 11 to 254"},
+  };
+  for (const auto& c : cases) {
+    VmMachine machine = two_sockets();
+    c.spoil(machine);
+    const auto checked = check_machine(machine);
+    ASSERT_FALSE(checked) << c.what;
+    EXPECT_EQ(checked.error().message, c.message) << c.what;
+  }
+}
+
+}  // namespace
+}  // namespace pinfold::harness
