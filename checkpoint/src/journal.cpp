@@ -33,22 +33,20 @@ std::optional<std::uint64_t> number(std::string_view text, int base) {
   return value;
 }
 
-std::optional<std::uint64_t> hash_text(std::string_view text) {
+std::optional<std::uint64_t> hash_of_text(std::string_view text) {
   return text.size() == 16 ? number(text, 16) : std::nullopt;
 }
 
-/// "NAME BEFORE SIZE\nBYTES\n" off the front of `rest`.
+/// "NAME BEFORE AFTER\n" off the front of `rest`.
 bool take_entry(std::string_view& rest, Changes& changes) {
   const auto name = take_until(rest, ' ');
   const auto before_text = take_until(rest, ' ');
-  const auto size_text = take_until(rest, '\n');
-  if (!size_text) return false;
-  const auto before = hash_text(*before_text);
-  const auto size = number(*size_text, 10);
-  if (!before && *before_text != kNoFile) return false;
-  if (!size || *size >= rest.size() || rest[*size] != '\n') return false;
-  changes[std::string(*name)] = {before, std::string(rest.substr(0, *size))};
-  rest.remove_prefix(*size + 1);
+  const auto after_text = take_until(rest, '\n');
+  if (!after_text) return false;
+  const auto before = hash_of_text(*before_text);
+  const auto after = hash_of_text(*after_text);
+  if ((!before && *before_text != kNoFile) || !after) return false;
+  changes[std::string(*name)] = {before, *after};
   return true;
 }
 
@@ -63,9 +61,9 @@ std::uint64_t fnv1a_64(std::string_view bytes) {
 std::string encode_journal(const Changes& changes) {
   std::string body;
   for (const auto& [name, change] : changes) {
-    const std::string before =
+    const auto before =
         change.before ? fmt::format("{:016x}", *change.before) : std::string(kNoFile);
-    body += fmt::format("{} {} {}\n{}\n", name, before, change.bytes.size(), change.bytes);
+    body += fmt::format("{} {} {:016x}\n", name, before, change.after);
   }
   return fmt::format("{} {} {:016x} {}\n{}", kMagic, kVersion, fnv1a_64(body), body.size(), body);
 }

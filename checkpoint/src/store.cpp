@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
 #include "pinfold/checkpoint/kubelet_files.hpp"
 #include "write_lock.hpp"
@@ -18,31 +20,34 @@ constexpr std::array<Stored, 3> kStored = {{{kCpuFileName, &Files::cpu},
                                             {kMemoryFileName, &Files::memory},
                                             {kPodsFileName, &Files::pods}}};
 
-/// Writes a whole file and makes its contents, not its name, durable.
-Result<void> write_synced(Fs& fs, const std::string& name, std::string_view bytes) {
-  auto file = fs.create(name);
-  if (!file) return fail(std::move(file).error());
-  while (!bytes.empty()) {
-    const auto count = (*file)->write(bytes);
-    if (!count) return fail(count.error());
-    bytes.remove_prefix(*count);
+using Contents = std::map<std::string, std::string_view>;
+
+std::string temp_name(const std::string& name) { return std::string(kTempPrefix) + name; }
+
+/// Writes whole files and makes their contents, not their names, durable.
+Result<void> write_synced(Fs& fs, const Contents& contents) {
+  std::vector<std::unique_ptr<File>> files;
+  for (const auto& [name, bytes] : contents) {
+    auto file = fs.create(name);
+    if (!file) return fail(std::move(file).error());
+    for (std::string_view rest = bytes; !rest.empty();) {
+      const auto count = (*file)->write(rest);
+      if (!count) return fail(count.error());
+      rest.remove_prefix(*count);
+    }
+    (*file)->start_sync();
+    files.push_back(*std::move(file));
   }
-  return (*file)->sync();
+  for (const auto& file : files) {
+    if (auto done = file->sync(); !done) return done;
+  }
+  return {};
 }
 
-/// Puts new contents under a name in one step; durable after the next sync_directory.
-Result<void> replace(Fs& fs, const std::string& name, std::string_view bytes) {
-  const std::string temp = std::string(kTempPrefix) + name;
-  auto done = write_synced(fs, temp, bytes);
-  if (done) done = fs.rename(temp, name);
-  if (!done) (void)fs.remove(temp);  // what remains is swept by the next open
-  return done;
-}
-
-Result<void> replace_all(Fs& fs, const Changes& changes) {
+/// Puts the new contents, which are written, under their names. Durable when it returns.
+Result<void> rename_all(Fs& fs, const Changes& changes) {
   for (const auto& [name, change] : changes) {
-    auto done = replace(fs, name, change.bytes);
-    if (!done) return done;
+    if (auto done = fs.rename(temp_name(name), name); !done) return done;
   }
   return fs.sync_directory();
 }
@@ -51,18 +56,26 @@ std::optional<std::uint64_t> hash_of(const std::optional<std::string>& bytes) {
   return bytes ? std::optional(fnv1a_64(*bytes)) : std::nullopt;
 }
 
-/// Whether a transaction was begun on the files as they are, but for those it has replaced already.
-/// If not, somebody else has written since, or the journal names files that are none of ours.
-bool fits(const Changes& changes, const Files& files) {
-  std::size_t known = 0;
-  for (const Stored& stored : kStored) {
-    const auto change = changes.find(std::string(stored.name));
-    if (change == changes.end()) continue;
-    ++known;
-    const auto& bytes = files.*stored.bytes;
-    if (bytes != change->second.bytes && hash_of(bytes) != change->second.before) return false;
+/// Leaves those changes whose new contents still wait in a temporary file. Returns false if the
+/// journal does not fit: somebody else has written since, or it names files that are none of ours.
+Result<bool> drop_finished(Fs& fs, Changes& changes) {
+  for (auto it = changes.begin(); it != changes.end();) {
+    const auto& [name, change] = *it;
+    const bool ours = std::any_of(kStored.begin(), kStored.end(),
+                                  [&](const Stored& stored) { return stored.name == name; });
+    if (!ours) return false;
+    const auto bytes = fs.read(name);
+    if (!bytes) return fail(bytes.error());
+    if (hash_of(*bytes) == change.after) {
+      it = changes.erase(it);
+      continue;
+    }
+    const auto waiting = fs.read(temp_name(name));
+    if (!waiting) return fail(waiting.error());
+    if (hash_of(*bytes) != change.before || hash_of(*waiting) != change.after) return false;
+    ++it;
   }
-  return known == changes.size();
+  return true;
 }
 
 Result<Files> read_files(Fs& fs) {
@@ -115,17 +128,22 @@ Result<void> Store::commit(const Files& next) {
     if (auto done = recover(); !done) return fail(std::move(done).error().wrap("commit"));
   }
   Changes changes;
+  Contents contents;
   for (const Stored& stored : kStored) {
     const auto& bytes = next.*stored.bytes;
     const auto& before = current_.*stored.bytes;
-    if (bytes && bytes != before) changes[std::string(stored.name)] = {hash_of(before), *bytes};
+    if (!bytes || bytes == before) continue;
+    const std::string name(stored.name);
+    changes[name] = {hash_of(before), fnv1a_64(*bytes)};
+    contents[temp_name(name)] = *bytes;
   }
   if (changes.empty()) return {};
   known_ = false;
   // One file is replaced in one step as it is; several need the journal to be one step.
   const bool journaled = changes.size() > 1;
-  auto done = journaled ? write_journal(changes) : Result<void>();
-  if (done) done = replace_all(*fs_, changes);
+  auto done =
+      journaled ? write_with_journal(std::move(contents), changes) : write_synced(*fs_, contents);
+  if (done) done = rename_all(*fs_, changes);
   if (done && journaled) done = fs_->remove(std::string(kJournalFileName));
   if (!done) return fail(std::move(done).error().wrap("commit"));
   for (const Stored& stored : kStored) {
@@ -136,9 +154,11 @@ Result<void> Store::commit(const Files& next) {
 }
 
 /// The transaction is committed when this has succeeded.
-Result<void> Store::write_journal(const Changes& changes) {
+Result<void> Store::write_with_journal(Contents contents, const Changes& changes) {
   const std::string name(kJournalFileName);
-  auto done = write_synced(*fs_, name, encode_journal(changes));
+  const std::string journal = encode_journal(changes);
+  contents[name] = journal;
+  auto done = write_synced(*fs_, contents);
   if (done) done = fs_->sync_directory();
   if (!done) {
     // Best effort to stay with the old state; if it fails, the new one may stand.
@@ -153,28 +173,28 @@ Result<void> Store::finish_journal() {
   const auto journal = fs_->read(name);
   if (!journal) return fail(journal.error());
   if (!*journal) return {};
-  const auto changes = decode_journal(**journal);
+  auto changes = decode_journal(**journal);
   if (!changes) {
     if (changes.error().code != ErrorCode::kCorrupt) return fail(changes.error());
-    return fs_->remove(name);
+    return fs_->remove(name);  // was not committed
   }
-  const auto files = read_files(*fs_);
-  if (!files) return fail(files.error());
-  if (!fits(*changes, *files)) return fs_->rename(name, std::string(kStaleJournalFileName));
-  auto done = replace_all(*fs_, *changes);
+  const auto fits = drop_finished(*fs_, *changes);
+  if (!fits) return fail(fits.error());
+  if (!*fits) return fs_->rename(name, std::string(kStaleJournalFileName));
+  auto done = rename_all(*fs_, *changes);
   if (done) done = fs_->remove(name);
   return done;
 }
 
 Result<void> Store::recover() {
   known_ = false;
+  if (auto done = finish_journal(); !done) return done;
   const auto names = fs_->list();
   if (!names) return fail(names.error());
   for (const std::string& name : *names) {
     if (!name.starts_with(kTempPrefix)) continue;
     if (auto done = fs_->remove(name); !done) return done;
   }
-  if (auto done = finish_journal(); !done) return done;
   auto files = read_files(*fs_);
   if (!files) return fail(std::move(files).error());
   current_ = *std::move(files);

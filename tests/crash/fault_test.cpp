@@ -30,12 +30,17 @@ struct Machine {
   std::shared_ptr<Disk> disk = std::make_shared<Disk>();
   std::size_t operations = 0;
   std::size_t fail_at = SIZE_MAX;
+  std::string fail_from;  ///< if not empty: fail_at is the first operation that begins so
   Failure failure = kFailures[0];
   std::optional<Store> store;
 
   void boot() {
-    auto fs = std::make_unique<MemoryFs>(disk, [this](const std::string&) {
+    auto fs = std::make_unique<MemoryFs>(disk, [this](const std::string& operation) {
       const std::size_t now = operations++;
+      if (!fail_from.empty() && operation.starts_with(fail_from)) {
+        fail_at = now;
+        fail_from.clear();
+      }
       const bool fails = failure.lasting ? now >= fail_at : now == fail_at;
       return fails ? failure.fault : MemoryFs::Fault();
     });
@@ -116,8 +121,7 @@ TEST(DiskFault, DuringRecoveryIsReportedAndLosesNothing) {
     Machine machine;
     machine.boot();
     ASSERT_TRUE(machine.store->commit(states[0]));
-    machine.operations = 0;
-    machine.fail_at = 4;  // create, write, sync, sync directory: committed
+    machine.fail_from = "rename";  // the transaction is committed by then
     machine.failure = {"EIO from then on", {EIO, false}, true};
     ASSERT_FALSE(machine.store->commit(states[1]));
     for (const auto& [name, inode] : machine.disk->durable_names) {

@@ -50,6 +50,8 @@ class MemoryFile final : public File {
     return bytes.size();
   }
 
+  void start_sync() override {}  // for_each_image knows that anything may have been written out
+
   Result<void> sync() override {
     const auto fault = ask(*hook_, "sync " + name_);
     Disk::Inode& inode = disk_->inodes[inode_];

@@ -16,6 +16,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const std::string kJournal =
+    encode_journal({{"cpu_manager_state", {fnv1a_64("old"), fnv1a_64("new")}}});
+
+std::string temp(std::string_view name) { return std::string(kTempPrefix) + std::string(name); }
+
 class StoreInFolder : public ::testing::Test {
  protected:
   [[nodiscard]] fs::path file(std::string_view name) const {
@@ -70,7 +75,7 @@ TEST_F(StoreInFolder, LeavesAloneWhatDoesNotChange) {
 }
 
 TEST_F(StoreInFolder, SweepsItsOwnTemporaryFilesOnly) {
-  const std::string ours = std::string(kTempPrefix) + "cpu_manager_state";
+  const std::string ours = temp(kCpuFileName);
   write(ours, "half");
   write(".cpu_manager_state123", "a temporary file of the kubelet");
   (void)open();
@@ -80,36 +85,39 @@ TEST_F(StoreInFolder, SweepsItsOwnTemporaryFilesOnly) {
 
 TEST_F(StoreInFolder, RollsASoundJournalForward) {
   write(kCpuFileName, "old");
-  write(kJournalFileName, encode_journal({{"cpu_manager_state", {fnv1a_64("old"), "new"}},
-                                          {".pinfold_pods", {std::nullopt, "pods"}}}));
+  write(temp(kCpuFileName), "new");
+  write(kPodsFileName, "pods");  // was renamed already
+  write(kJournalFileName, encode_journal({{"cpu_manager_state", {fnv1a_64("old"), fnv1a_64("new")}},
+                                          {".pinfold_pods", {std::nullopt, fnv1a_64("pods")}}}));
   EXPECT_EQ(open().load(), (Files{"new", std::nullopt, "pods"}));
   EXPECT_FALSE(fs::exists(file(kJournalFileName)));
 }
 
 TEST_F(StoreInFolder, DropsATornJournal) {
-  const std::string journal = encode_journal({{"cpu_manager_state", {fnv1a_64("old"), "new"}}});
   write(kCpuFileName, "old");
-  write(kJournalFileName, journal.substr(0, journal.size() - 1));
+  write(temp(kCpuFileName), "new");
+  write(kJournalFileName, kJournal.substr(0, kJournal.size() - 1));
   EXPECT_EQ(open().load(), (Files{"old", std::nullopt, std::nullopt}));
   EXPECT_FALSE(fs::exists(file(kJournalFileName)));
 }
 
 TEST_F(StoreInFolder, SetsAsideAJournalThatSomebodyHasOvertaken) {
   write(kCpuFileName, "written by a kubelet since");
-  write(kJournalFileName, encode_journal({{"cpu_manager_state", {fnv1a_64("old"), "new"}}}));
+  write(temp(kCpuFileName), "new");
+  write(kJournalFileName, kJournal);
   EXPECT_EQ(open().load()->cpu, "written by a kubelet since");
   EXPECT_TRUE(fs::exists(file(kStaleJournalFileName)));
 }
 
 TEST_F(StoreInFolder, WritesNoFileThatAJournalMustNotName) {
-  write(kJournalFileName, encode_journal({{"../escaped", {std::nullopt, "x"}}}));
+  write(kJournalFileName, encode_journal({{"../escaped", {std::nullopt, fnv1a_64("x")}}}));
   (void)open();
   EXPECT_FALSE(fs::exists(file("../escaped")));
   EXPECT_TRUE(fs::exists(file(kStaleJournalFileName)));
 }
 
 TEST_F(StoreInFolder, RefusesAJournalOfALaterVersion) {
-  std::string journal = encode_journal({{"cpu_manager_state", {std::nullopt, "new"}}});
+  std::string journal = kJournal;
   journal.replace(journal.find(" 1 "), 3, " 2 ");
   write(kJournalFileName, journal);
   const auto store = Store::open(folder_.path());

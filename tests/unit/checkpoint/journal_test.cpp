@@ -5,12 +5,11 @@
 namespace pinfold::checkpoint {
 namespace {
 
-const Changes kSample = {{"a", {std::nullopt, ""}},
-                         {"b", {fnv1a_64("old"), std::string("x\n\0 1 2\n", 8)}}};
+const Changes kSample = {{"a", {std::nullopt, 1}}, {"b", {2, 0xfedcba9876543210U}}};
 
 TEST(Journal, HasItsDocumentedForm) {
-  EXPECT_EQ(encode_journal({{"cpu_manager_state", {std::nullopt, "{}"}}}),
-            "pinfold-journal 1 0570fbab35668066 25\ncpu_manager_state - 2\n{}\n");
+  EXPECT_EQ(encode_journal({{"cpu_manager_state", {std::nullopt, 0x08be08be08be08beU}}}),
+            "pinfold-journal 1 e3a6d19f543763ee 37\ncpu_manager_state - 08be08be08be08be\n");
 }
 
 TEST(Journal, ReadsWhatItWrote) {

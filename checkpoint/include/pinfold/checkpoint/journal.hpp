@@ -13,10 +13,10 @@ namespace pinfold::checkpoint {
 /// FNV-1a, 64 bit: tells one content of a file from another, not friend from foe.
 [[nodiscard]] std::uint64_t fnv1a_64(std::string_view bytes);
 
-/// What one transaction does to one file.
+/// What one transaction does to one file. The new contents are in a temporary file beside it.
 struct Change {
   std::optional<std::uint64_t> before;  ///< fnv1a_64 of the file that is replaced; nullopt: none
-  std::string bytes;                    ///< the new contents
+  std::uint64_t after = 0;              ///< fnv1a_64 of the new contents
 
   friend bool operator==(const Change&, const Change&) = default;
 };

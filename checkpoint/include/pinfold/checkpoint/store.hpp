@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,7 +66,8 @@ class Store {
 
   Result<void> recover();
   Result<void> finish_journal();
-  Result<void> write_journal(const Changes& changes);
+  Result<void> write_with_journal(std::map<std::string, std::string_view> contents,
+                                  const Changes& changes);
 
   std::unique_ptr<Fs> fs_;
   std::unique_ptr<WriteLock> lock_;

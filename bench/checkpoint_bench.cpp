@@ -1,0 +1,170 @@
+// What a state costs to encode, and a commit to make durable, against what the kubelet does for one
+// container on the same disk: two files written, synced and renamed. The directory is the one for
+// temporary files; set TMPDIR to measure another disk.
+
+#include <benchmark/benchmark.h>
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "pinfold/checkpoint/kubelet_files.hpp"
+#include "pinfold/checkpoint/store.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+constexpr std::uint64_t kGi = std::uint64_t{1} << 30U;
+
+struct State {
+  CpuState cpu;
+  MemoryState memory;
+};
+
+std::string uid(int pod) {
+  const std::string digits = std::to_string(1000 + pod);
+  return "7a90481b-0000-4000-8000-00000000" + digits;
+}
+
+/// Pods of one container each with two CPUs and memory, on two NUMA nodes.
+State state_of(int pods) {
+  State state;
+  state.cpu.default_set = CpuSet::range(2 * pods, 2 * pods + 15);
+  for (int node = 0; node < 2; ++node) {
+    state.memory.machine_state[node] = {
+        pods / 2, {{"memory", {512 * kGi, kGi, 511 * kGi, 100 * kGi, 411 * kGi}}}, {node}};
+  }
+  for (int pod = 0; pod < pods; ++pod) {
+    state.cpu.assignments[uid(pod)]["main"] = CpuSet::range(2 * pod, 2 * pod + 1);
+    state.memory.assignments[uid(pod)]["main"] = {{{pod % 2}, "memory", kGi}};
+  }
+  return state;
+}
+
+Files files_of(const State& state, const std::string& pods) {
+  return {encode_cpu(state.cpu, "static", false), encode_memory(state.memory, "Static", false),
+          pods};
+}
+
+void encode_cpu_state(benchmark::State& bench) {
+  const State state = state_of(static_cast<int>(bench.range(0)));
+  for (auto _ : bench) benchmark::DoNotOptimize(encode_cpu(state.cpu, "static", false));
+}
+BENCHMARK(encode_cpu_state)->Arg(50)->Arg(250)->Unit(benchmark::kMicrosecond);
+
+void encode_memory_state(benchmark::State& bench) {
+  const State state = state_of(static_cast<int>(bench.range(0)));
+  for (auto _ : bench) benchmark::DoNotOptimize(encode_memory(state.memory, "Static", false));
+}
+BENCHMARK(encode_memory_state)->Arg(50)->Arg(250)->Unit(benchmark::kMicrosecond);
+
+/// Passes on to the disk, and counts.
+class Counted final : public Fs {
+ public:
+  Counted(std::unique_ptr<Fs> fs, std::size_t& syncs) : fs_(std::move(fs)), syncs_(syncs) {}
+  Result<std::optional<std::string>> read(const std::string& name) override {
+    return fs_->read(name);
+  }
+  Result<std::vector<std::string>> list() override { return fs_->list(); }
+  Result<std::unique_ptr<File>> create(const std::string& name) override {
+    ++syncs_;  // each file of the store is synced once
+    return fs_->create(name);
+  }
+  Result<void> rename(const std::string& from, const std::string& to) override {
+    return fs_->rename(from, to);
+  }
+  Result<void> remove(const std::string& name) override { return fs_->remove(name); }
+  Result<void> sync_directory() override {
+    ++syncs_;
+    return fs_->sync_directory();
+  }
+
+ private:
+  std::unique_ptr<Fs> fs_;
+  std::size_t& syncs_;
+};
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = std::filesystem::temp_directory_path() / "pinfold-bench-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) std::abort();
+    path = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::string path;
+};
+
+/// One admission after another, each its own transaction over all three files.
+void commit_state(benchmark::State& bench) {
+  const Folder folder;
+  std::size_t syncs = 0;
+  auto store =
+      Store::open(std::make_unique<Counted>(open_directory(folder.path).value(), syncs)).value();
+  const int pods = static_cast<int>(bench.range(0));
+  const Files states[] = {files_of(state_of(pods), "a"), files_of(state_of(pods + 1), "b")};
+  if (!store.commit(states[1])) std::abort();
+  syncs = 0;
+  std::size_t i = 0;
+  for (auto _ : bench) {
+    if (!store.commit(states[i++ % 2])) std::abort();
+  }
+  bench.counters["commits/s"] =
+      benchmark::Counter(static_cast<double>(i), benchmark::Counter::kIsRate);
+  bench.counters["syncs/commit"] = static_cast<double>(syncs) / static_cast<double>(i);
+}
+BENCHMARK(commit_state)->Arg(50)->Arg(250)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+/// Ten pods: as ten transactions, and as one.
+void commit_ten_pods(benchmark::State& bench) {
+  const Folder folder;
+  auto store = Store::open(open_directory(folder.path).value()).value();
+  const int step = static_cast<int>(bench.range(0));
+  std::vector<Files> states;
+  for (int pods = 100; pods <= 110; pods += step) {
+    states.push_back(files_of(state_of(pods), std::to_string(pods)));
+  }
+  for (auto _ : bench) {
+    bench.PauseTiming();
+    if (!store.commit(states[0])) std::abort();
+    bench.ResumeTiming();
+    for (const Files& files : states) {
+      if (!store.commit(files)) std::abort();
+    }
+  }
+}
+BENCHMARK(commit_ten_pods)
+    ->Arg(1)
+    ->Arg(10)
+    ->ArgName("pods_per_commit")
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+/// The kubelet's way: a temporary file, synced and renamed, for each change of each manager. One
+/// container costs `writes` of them: two in cpu_manager_state, and with the memory manager two
+/// more.
+void kubelet_writes(benchmark::State& bench) {
+  const Folder folder;
+  const auto fs = open_directory(folder.path).value();
+  const Files files = files_of(state_of(static_cast<int>(bench.range(0))), "");
+  const auto write = [&](std::string_view name, const std::string& bytes) {
+    const std::string temp = "." + std::string(name);
+    auto file = fs->create(temp).value();
+    for (std::size_t done = 0; done < bytes.size();) {
+      done += file->write(std::string_view(bytes).substr(done)).value();
+    }
+    if (!file->sync() || !fs->rename(temp, std::string(name))) std::abort();
+  };
+  for (auto _ : bench) {
+    for (int i = 0; i < bench.range(1); ++i) {
+      i % 2 == 0 ? write(kCpuFileName, *files.cpu) : write(kMemoryFileName, *files.memory);
+    }
+  }
+}
+BENCHMARK(kubelet_writes)
+    ->ArgsProduct({{50, 250}, {2, 4}})
+    ->ArgNames({"pods", "writes"})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace pinfold::checkpoint
