@@ -38,17 +38,17 @@ std::size_t MaskLattice::run_index(int first, int last) const {
   return first_run_ + static_cast<std::size_t>(first * nodes_ + last);
 }
 
-std::optional<std::size_t> MaskLattice::index_in_family(NumaMask mask) const {
-  if (mask.empty()) return std::nullopt;
+std::size_t MaskLattice::index_in_family(NumaMask mask) const {
+  if (mask.empty()) return kOutside;
   const int first = mask.first();
   const int last = NumaMask::kMaxNodes - 1 - std::countl_zero(mask.bits());
-  if (last >= nodes_) return std::nullopt;
+  if (last >= nodes_) return kOutside;
   if (first == last) return static_cast<std::size_t>(first);
   const NumaMask inner = mask - NumaMask::of(first) - NumaMask::of(last);
   if (inner.empty()) return pair_index(first, last);
   if ((inner.bits() & (inner.bits() - 1)) == 0) return triple_index(first, inner.first(), last);
   const NumaMask run(NumaMask::all(last - first + 1).bits() << first);
-  return mask == run ? std::optional(run_index(first, last)) : std::nullopt;
+  return mask == run ? run_index(first, last) : kOutside;
 }
 
 template <class Visit>

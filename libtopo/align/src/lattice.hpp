@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,11 +26,13 @@ class MaskLattice {
   static constexpr int kExactFactors = 4;
 
   [[nodiscard]] std::size_t size() const { return size_; }
-  /// The number of a mask; nothing for one outside of the family.
-  [[nodiscard]] std::optional<std::size_t> index(NumaMask mask) const {
+  /// The number of a mask; kOutside for one outside of the family. (An optional would be nicer to
+  /// read, but with it most of a merge of long lists is spent here.)
+  [[nodiscard]] std::size_t index(NumaMask mask) const {
     if (!every_subset()) return index_in_family(mask);
-    return mask.bits() < size_ ? std::optional<std::size_t>(mask.bits()) : std::nullopt;
+    return mask.bits() < size_ ? static_cast<std::size_t>(mask.bits()) : kOutside;
   }
+  static constexpr std::size_t kOutside = ~std::size_t{0};
 
   void sums_above(std::span<std::uint64_t> table) const;
   void undo_sums_above(std::span<std::uint64_t> table) const;
@@ -43,12 +44,12 @@ class MaskLattice {
       for (std::size_t bits = 1; bits < size_; ++bits) visit(NumaMask(bits), bits);
       return;
     }
-    for_each_hint_mask(nodes_, [&](NumaMask mask) { visit(mask, *index(mask)); });
+    for_each_hint_mask(nodes_, [&](NumaMask mask) { visit(mask, index(mask)); });
   }
 
  private:
   [[nodiscard]] bool every_subset() const { return nodes_ <= kMaxNodesForEveryMask; }
-  [[nodiscard]] std::optional<std::size_t> index_in_family(NumaMask mask) const;
+  [[nodiscard]] std::size_t index_in_family(NumaMask mask) const;
   [[nodiscard]] std::size_t pair_index(int low, int high) const;
   [[nodiscard]] std::size_t triple_index(int low, int middle, int high) const;
   [[nodiscard]] std::size_t run_index(int first, int last) const;

@@ -79,9 +79,9 @@ Table tabulate(const Offer& offer, const MaskLattice& lattice) {
       continue;
     }
     table.names = true;
-    if (const auto index = lattice.index(*hint.numa)) {
-      table.flags[*index] |= hint.preferred ? Table::kNamed | Table::kPreferred : Table::kNamed;
-    }
+    const std::size_t index = lattice.index(*hint.numa);
+    if (index == MaskLattice::kOutside) continue;
+    table.flags[index] |= hint.preferred ? Table::kNamed | Table::kPreferred : Table::kNamed;
   }
   return table;
 }
@@ -140,7 +140,7 @@ std::optional<NumaMask> merge_not_preferred(std::span<const Table> tables,
     }
     std::copy(table.flags.begin(), table.flags.end(), sums.begin());
     for (std::uint64_t& number : sums) number = number != 0 ? 1 : 0;
-    if (table.any) sums[*lattice.index(rules.all)] = 1;
+    if (table.any) sums[lattice.index(rules.all)] = 1;
     lattice.sums_above(sums);
     for (std::size_t i = 0; i < choices.size(); ++i) choices[i] *= sums[i];
     ++factors;
