@@ -32,9 +32,15 @@ void GoDump::key(std::string_view name) {
 
 void GoDump::key(std::int64_t number) { key(fmt::format_int(number).c_str()); }
 
-void GoDump::number(std::uint64_t value) { text_ += fmt::format_int(value).c_str(); }
+void GoDump::number(std::uint64_t value) {
+  const fmt::format_int digits(value);
+  text_.append(digits.data(), digits.size());
+}
 
-void GoDump::number(std::int64_t value) { text_ += fmt::format_int(value).c_str(); }
+void GoDump::number(std::int64_t value) {
+  const fmt::format_int digits(value);
+  text_.append(digits.data(), digits.size());
+}
 
 void GoDump::open(std::string_view bracket) {
   text_ += bracket;

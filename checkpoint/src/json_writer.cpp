@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "pinfold/checkpoint/go_json.hpp"
 #include "utf8.hpp"
@@ -8,10 +9,14 @@
 namespace pinfold::checkpoint {
 namespace {
 
-bool is_plain(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&';
-}
+constexpr std::array<bool, 256> kPlain = [] {
+  std::array<bool, 256> plain = {};
+  for (std::size_t byte = 0x20; byte < 0x80; ++byte) plain[byte] = true;
+  for (const char c : {'"', '\\', '<', '>', '&'}) plain[static_cast<unsigned char>(c)] = false;
+  return plain;
+}();
+
+bool is_plain(char c) { return kPlain[static_cast<unsigned char>(c)]; }
 
 void append_ascii_escape(std::string& out, char c) {
   switch (c) {
@@ -84,9 +89,15 @@ void JsonWriter::string(std::string_view value) {
   text_ += '"';
 }
 
-void JsonWriter::number(std::uint64_t value) { text_ += fmt::format_int(value).c_str(); }
+void JsonWriter::number(std::uint64_t value) {
+  const fmt::format_int digits(value);
+  text_.append(digits.data(), digits.size());
+}
 
-void JsonWriter::number(std::int64_t value) { text_ += fmt::format_int(value).c_str(); }
+void JsonWriter::number(std::int64_t value) {
+  const fmt::format_int digits(value);
+  text_.append(digits.data(), digits.size());
+}
 
 void JsonWriter::open(char bracket) {
   text_ += bracket;
