@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <array>
-
 #include "go_value.hpp"
 #include "pinfold/checkpoint/go_dump.hpp"
 #include "pinfold/checkpoint/go_json.hpp"
@@ -17,7 +15,8 @@ using Lists = std::map<std::string, std::string>;  // container to its CPUs
 using PodLists = std::map<std::string, Nullable<Lists>>;
 using PodSets = std::map<std::string, CpuSet>;
 
-/// A file as it was read. V1 has `by_id`, V2 and V3 have `entries`, V3 has `pods`.
+/// A file as it was read. V1 has `by_id`, all others `entries`; `pods` are in V3 and later, `data`
+/// is in V4: the same fields once more as a text, which is what counts.
 struct CpuFile {
   std::string policy;
   std::string default_set;
@@ -25,6 +24,9 @@ struct CpuFile {
   Nullable<Lists> by_id = Lists();
   Nullable<PodSets> pods = PodSets();
   std::uint64_t checksum = 0;
+  std::string data;
+  std::uint64_t data_checksum = 0;
+  std::string error;  ///< why it cannot be this version; "" if it can
 };
 
 /// The fields of any version, out of a CpuFile or a CpuState.
@@ -79,8 +81,7 @@ void put_pod(GoDump& out, const CpuSet& cpus) {
 }
 
 template <class Out, class Entries, class Pods>
-void put_fields(Out& out, const Fields<Entries, Pods>& fields, std::uint64_t checksum) {
-  out.open_struct();
+void put_fields(Out& out, const Fields<Entries, Pods>& fields) {
   out.field("PolicyName", "policyName", "string");
   out.string(fields.policy);
   out.field("DefaultCPUSet", "defaultCpuSet", "string");
@@ -93,22 +94,22 @@ void put_fields(Out& out, const Fields<Entries, Pods>& fields, std::uint64_t che
     out.field("PodEntries", "podEntries", "state.PodCPUAssignments");
     put_map(out, *fields.pods, [&](const CpuSet& cpus) { put_pod(out, cpus); });
   }
-  out.field("Checksum", "checksum", "checksum.Checksum");
-  out.number(checksum);
-  out.close_struct();
 }
 
 template <class Entries, class Pods>
 std::uint32_t fields_checksum(const Fields<Entries, Pods>& fields, std::string_view suffix) {
   GoDump dump;
   dump.type(fmt::format("*state.CPUManagerCheckpoint{}", suffix));
-  put_fields(dump, fields, 0);
+  dump.open_struct();
+  put_fields(dump, fields);
+  put_checksum(dump, 0);
+  dump.close_struct();
   return checksum(dump);
 }
 
 constexpr std::string_view kEntriesType = "map[string]map[string]string";
 
-enum class Version { kV1, kV2, kV3 };
+enum class Version { kV1, kV2, kV3, kV4, kDataOfV4 };
 
 bool verify(const CpuFile& file, Version version, bool pod_level_gate) {
   if (version == Version::kV1) {
@@ -153,56 +154,55 @@ void read_entries(JsonReader& json, Nullable<PodLists>& out) {
   });
 }
 
-/// Returns false for a list that cannot be parsed.
-bool read_pods(JsonReader& json, Nullable<PodSets>& out) {
+void read_pods(JsonReader& json, CpuFile& file) {
   if (json.null()) {
-    out.reset();
-    return true;
+    file.pods.reset();
+    return;
   }
-  if (!out) out.emplace();
-  bool sound = true;
+  if (!file.pods) file.pods.emplace();
   json.map("state.PodCPUAssignments", [&](const std::string& pod) {
     std::string list;
     const auto read_list = [&] { json.read(list); };
     json.structure("state.podEntryJSON", JsonReader::Field{"cpuSet", read_list});
-    const auto cpus = CpuSet::parse(list);
-    sound = sound && cpus.has_value();
-    (*out)[pod] = cpus.value_or(CpuSet());
+    auto cpus = CpuSet::parse(list);
+    if (!cpus && file.error.empty()) file.error = cpus.error().message;
+    (*file.pods)[pod] = cpus ? *std::move(cpus) : CpuSet();
   });
-  return sound;
 }
 
-/// Reads and verifies one version.
-Result<CpuFile> load(std::string_view bytes, Version version, bool pod_level_gate) {
-  constexpr std::array<std::string_view, 3> kTypes = {
-      "state.CPUManagerCheckpointV1", "state.CPUManagerCheckpointV2", "state.CPUManagerCheckpoint"};
+/// Domain: `bytes` has no syntax error.
+CpuFile read(std::string_view bytes, Version version, std::string_view go_type) {
   CpuFile file;
   JsonReader json(bytes);
-  bool pods_sound = true;
-  const auto read_policy = [&] { json.read(file.policy); };
-  const auto read_default = [&] { json.read(file.default_set); };
-  const auto read_checksum = [&] { json.read(file.checksum, "checksum.Checksum"); };
-  const auto read_any_entries = [&] {
-    if (version == Version::kV1) {
-      read_lists(json, file.by_id, "map[string]string");
-    } else {
-      read_entries(json, file.entries);
-    }
+  // A field of another version is an unknown one.
+  const auto field = [&](std::string_view name, bool known, const auto& read_value) {
+    const auto read = [&json, known, read_value] { known ? read_value() : json.skip(); };
+    return JsonReader::Field<decltype(read)>{name, read};
   };
-  const auto read_any_pods = [&] {
-    if (version == Version::kV3) {
-      pods_sound = read_pods(json, file.pods) && pods_sound;
-    } else {
-      json.skip();
-    }
-  };
+  const bool is_v4 = version == Version::kV4;
   json.structure(
-      kTypes[static_cast<std::size_t>(version)], JsonReader::Field{"policyName", read_policy},
-      JsonReader::Field{"defaultCpuSet", read_default},
-      JsonReader::Field{"entries", read_any_entries},
-      JsonReader::Field{"podEntries", read_any_pods}, JsonReader::Field{"checksum", read_checksum});
-  if (!json.error().empty()) return corrupt(json.error());
-  if (!pods_sound || !verify(file, version, pod_level_gate)) return wrong_checksum();
+      go_type,  //
+      field("policyName", true, [&] { json.read(file.policy); }),
+      field("defaultCpuSet", true, [&] { json.read(file.default_set); }),
+      field("entries", true,
+            [&] {
+              version == Version::kV1 ? read_lists(json, file.by_id, "map[string]string")
+                                      : read_entries(json, file.entries);
+            }),
+      field("podEntries", version >= Version::kV3, [&] { read_pods(json, file); }),
+      field("checksum", version != Version::kDataOfV4,
+            [&] { json.read(file.checksum, "checksum.Checksum"); }),
+      field("data", is_v4, [&] { json.read(file.data); }),
+      field("dataChecksum", is_v4, [&] { json.read(file.data_checksum, "checksum.Checksum"); }));
+  if (!json.error().empty()) file.error = json.error();
+  return file;
+}
+
+Result<CpuFile> load(std::string_view bytes, Version version, std::string_view go_type,
+                     bool pod_level_gate) {
+  CpuFile file = read(bytes, version, go_type);
+  if (!file.error.empty()) return corrupt(file.error);
+  if (!verify(file, version, pod_level_gate)) return wrong_checksum();
   return file;
 }
 
@@ -228,21 +228,55 @@ Result<CpuFile> migrate(CpuFile file, const ContainerIds& ids) {
 Result<CpuFile> load_newest(std::string_view bytes, bool pod_level_gate, const ContainerIds& ids) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
   if (pod_level_gate) {
-    auto v3 = load(bytes, Version::kV3, pod_level_gate);
+    auto v3 = load(bytes, Version::kV3, "state.CPUManagerCheckpoint", pod_level_gate);
     if (v3) return v3;
   }
-  auto v2 = load(bytes, Version::kV2, pod_level_gate);
+  auto v2 = load(bytes, Version::kV2, "state.CPUManagerCheckpointV2", pod_level_gate);
   if (v2) return v2;
-  auto v1 = load(bytes, Version::kV1, pod_level_gate);
+  auto v1 = load(bytes, Version::kV1, "state.CPUManagerCheckpointV1", pod_level_gate);
   return v1 ? migrate(*std::move(v1), ids) : v1;
 }
 
-Result<CpuState> to_state(CpuFile file, std::string_view policy) {
+/// The text inside a V4 file that has been read.
+Result<CpuFile> load_data(const CpuFile& v4) {
+  const auto failed = [](std::string_view what, std::string_view error) {
+    return corrupt(fmt::format("failed to deserialize cpu manager checkpoint{}: {}", what, error));
+  };
+  if (!v4.error.empty()) return failed("", v4.error);
+  if (const auto error = json_syntax_error(v4.data)) return failed(" data", *error);
+  CpuFile data = read(v4.data, Version::kDataOfV4, "state.CPUManagerCheckpointData");
+  if (!data.error.empty()) return failed(" data", data.error);
+  if (v4.data_checksum != string_checksum(v4.data)) return wrong_checksum();
+  return data;
+}
+
+/// The same for a kubelet that writes V4. A file that says it is V4 is read as nothing else.
+Result<CpuFile> load_newest_v4(std::string_view bytes, bool pod_level_gate) {
+  if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
+  const CpuFile v4 = read(bytes, Version::kV4, "state.CPUManagerCheckpoint");
+  auto data = load_data(v4);
+  if (data) {
+    if (!pod_level_gate) data->pods.reset();
+    return data;
+  }
+  if (!v4.data.empty() || v4.data_checksum != 0) {
+    return fail(std::move(data).error().wrap("could not load v4 checkpoint"));
+  }
+  auto v3 = load(bytes, Version::kV3, "state.CPUManagerCheckpointV3", pod_level_gate);
+  if (v3) {
+    if (!pod_level_gate) v3->pods.reset();
+    return v3;
+  }
+  return load(bytes, Version::kV2, "state.CPUManagerCheckpointV2", pod_level_gate);
+}
+
+/// `set_name`: the kubelet's name of the default set in its message, which changed with V4.
+Result<CpuState> to_state(CpuFile file, std::string_view policy, std::string_view set_name) {
   if (file.policy != policy) return other_policy("", policy, file.policy);
   CpuState state;
   auto set = CpuSet::parse(file.default_set);
   if (!set) {
-    return corrupt(fmt::format("could not parse default cpu set {}: {}",
+    return corrupt(fmt::format("could not parse default {} {}: {}", set_name,
                                go::quote(file.default_set), set.error().message));
   }
   state.default_set = *std::move(set);
@@ -267,27 +301,56 @@ Result<CpuState> to_state(CpuFile file, std::string_view policy) {
 
 }  // namespace
 
-std::string encode_cpu(const CpuState& state, std::string_view policy, bool pod_level_gate) {
+std::string encode_cpu(const CpuState& state, std::string_view policy, CpuFormat format) {
   const std::string default_set = state.default_set.to_string();
-  const Fields<decltype(state.assignments), PodSets> fields{policy, default_set, kEntriesType,
-                                                            &state.assignments,
-                                                            pod_level_gate ? &state.pods : nullptr};
+  const Fields<decltype(state.assignments), PodSets> fields{
+      policy, default_set, kEntriesType, &state.assignments,
+      format == CpuFormat::kV2 ? nullptr : &state.pods};
   JsonWriter json;
-  put_fields(json, fields, fields_checksum(fields, ""));
+  json.open_struct();
+  put_fields(json, fields);
+  if (format != CpuFormat::kV4) {
+    put_checksum(json, fields_checksum(fields, ""));
+  } else {
+    JsonWriter data;
+    data.open_struct();
+    put_fields(data, fields);
+    data.close_struct();
+    put_checksum(json, 0);  // so that older kubelets take it for V2
+    put_data(json, data.text());
+  }
+  json.close_struct();
   return std::move(json).take();
 }
+
+std::string encode_cpu(const CpuState& state, std::string_view policy, bool pod_level_gate) {
+  return encode_cpu(state, policy, pod_level_gate ? CpuFormat::kV3 : CpuFormat::kV2);
+}
+
+namespace {
+
+Result<std::optional<CpuState>> restored(Result<CpuFile> file, std::string_view policy,
+                                         std::string_view set_name, std::string_view state_dir) {
+  auto state = std::move(file).and_then(
+      [&](CpuFile&& read) { return to_state(std::move(read), policy, set_name); });
+  if (!state) return drain_and_delete(std::move(state).error(), "CPU", state_dir, kCpuFileName);
+  return std::optional<CpuState>(*std::move(state));
+}
+
+}  // namespace
 
 Result<std::optional<CpuState>> restore_cpu(std::optional<std::string_view> bytes,
                                             std::string_view policy, bool pod_level_gate,
                                             const ContainerIds& ids, std::string_view state_dir) {
   if (!bytes) return std::optional<CpuState>();
-  auto state = load_newest(*bytes, pod_level_gate, ids).and_then([&](CpuFile file) {
-    return to_state(std::move(file), policy);
-  });
-  if (!state) {
-    return drain_and_delete(std::move(state).error(), "CPU", state_dir, kCpuFileName);
-  }
-  return std::optional<CpuState>(*std::move(state));
+  return restored(load_newest(*bytes, pod_level_gate, ids), policy, "cpu set", state_dir);
+}
+
+Result<std::optional<CpuState>> restore_cpu_v4(std::optional<std::string_view> bytes,
+                                               std::string_view policy, bool pod_level_gate,
+                                               std::string_view state_dir) {
+  if (!bytes) return std::optional<CpuState>();
+  return restored(load_newest_v4(*bytes, pod_level_gate), policy, "CPU set", state_dir);
 }
 
 }  // namespace pinfold::checkpoint

@@ -1,6 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string_view>
+
+#include "pinfold/checkpoint/go_dump.hpp"
+#include "pinfold/checkpoint/go_json.hpp"
 
 /// What walks over Go values need, for GoDump and JsonWriter alike. An optional is what can be null
 /// in Go: a map, a slice or a pointer.
@@ -44,6 +49,28 @@ void put_array(Out& out, const Array& array, const PutValue& put_value) {
     put_value(value);
   }
   out.close_array();
+}
+
+template <class Out>
+void put_checksum(Out& out, std::uint64_t checksum) {
+  out.field("Checksum", "checksum", "checksum.Checksum");
+  out.number(checksum);
+}
+
+/// The checksum of a single string.
+inline std::uint32_t string_checksum(std::string_view text) {
+  GoDump dump;
+  dump.type("string");
+  dump.string(text);
+  return checksum(dump);
+}
+
+/// The two fields that CPU V4 and memory V3 have more than their predecessors.
+inline void put_data(JsonWriter& out, std::string_view data) {
+  out.field("Data", "data", "string");
+  out.string(data);
+  out.field("DataChecksum", "dataChecksum", "checksum.Checksum");
+  out.number(std::uint64_t{string_checksum(data)});
 }
 
 }  // namespace pinfold::checkpoint

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <type_traits>
 
-#include "go_value.hpp"
-#include "pinfold/checkpoint/go_dump.hpp"
+#include "memory_fields.hpp"
 #include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
 #include "restore.hpp"
@@ -13,150 +11,9 @@
 namespace pinfold::checkpoint {
 namespace {
 
-template <class T>
-using Nullable = std::optional<T>;
-using Ids = std::vector<std::int64_t>;
+using namespace memory_file;
 
-// The members have the names of MemoryBlock and NodeMemory, so that one walk writes both.
-struct FileBlock {
-  Nullable<Ids> numa_affinity;
-  std::string type;
-  std::uint64_t size = 0;
-};
-struct FileNode {
-  std::int64_t number_of_assignments = 0;
-  Nullable<std::map<std::string, Nullable<MemoryTable>>> tables;
-  Nullable<Ids> cells;
-};
-using Blocks = Nullable<std::vector<FileBlock>>;
-using Containers = Nullable<std::map<std::string, Blocks>>;
-using Nodes = std::map<std::int64_t, Nullable<FileNode>>;
-
-struct MemoryFile {
-  std::string policy;
-  Nullable<Nodes> machine_state = Nodes();
-  Nullable<std::map<std::string, Containers>> assignments = std::map<std::string, Containers>();
-  Nullable<std::map<std::string, Blocks>> pods = std::map<std::string, Blocks>();
-  std::uint64_t checksum = 0;
-};
-
-/// Out of a MemoryFile or a MemoryState.
-template <class State>
-struct Fields {
-  std::string_view policy;
-  const State& state;
-  bool with_pods;  ///< V2 has podEntries, V1 has not
-};
-
-template <class Out>
-void put_table(Out& out, const MemoryTable& table) {
-  out.pointer();
-  out.open_struct();
-  out.field("TotalMemSize", "total", "uint64");
-  out.number(table.total);
-  out.field("SystemReserved", "systemReserved", "uint64");
-  out.number(table.system_reserved);
-  out.field("Allocatable", "allocatable", "uint64");
-  out.number(table.allocatable);
-  out.field("Reserved", "reserved", "uint64");
-  out.number(table.reserved);
-  out.field("Free", "free", "uint64");
-  out.number(table.free);
-  out.close_struct();
-}
-
-template <class Out, class Array>
-void put_ids(Out& out, const Array& ids) {
-  put_array(out, ids, [&](std::int64_t id) { out.number(id); });
-}
-
-template <class Out, class Node>
-void put_node(Out& out, const Node& node) {
-  out.pointer();
-  out.open_struct();
-  out.field("NumberOfAssignments", "numberOfAssignments", "int");
-  out.number(std::int64_t{node.number_of_assignments});
-  out.field("MemoryMap", "memoryMap", "map[v1.ResourceName]*state.MemoryTable");
-  put_map(out, node.tables, [&](const auto& table) {
-    const MemoryTable* const value = get(table);
-    value == nullptr ? out.null() : put_table(out, *value);
-  });
-  out.field("Cells", "cells", "[]int");
-  put_ids(out, node.cells);
-  out.close_struct();
-}
-
-/// Integer keys stand in numeric order in the dump, and in the order of their texts in the file.
-template <class Out, class Map>
-void put_nodes(Out& out, const Map& nodes) {
-  const auto* const values = get(nodes);
-  if (values == nullptr) return out.null();
-  using Node = typename std::remove_cvref_t<decltype(*values)>::mapped_type;
-  std::vector<std::pair<std::string, const Node*>> order;
-  for (const auto& [id, node] : *values) order.emplace_back(std::to_string(id), &node);
-  if (Out::kIsJson) std::sort(order.begin(), order.end());
-  out.open_map();
-  for (const auto& [id, node] : order) {
-    out.key(id);
-    const auto* const value = get(*node);
-    value == nullptr ? out.null() : put_node(out, *value);
-  }
-  out.close_map();
-}
-
-template <class Out, class Array>
-void put_blocks(Out& out, const Array& blocks) {
-  put_array(out, blocks, [&](const auto& block) {
-    out.open_struct();
-    out.field("NUMAAffinity", "numaAffinity", "[]int");
-    put_ids(out, block.numa_affinity);
-    out.field("Type", "type", "v1.ResourceName");
-    out.string(block.type);
-    out.field("Size", "size", "uint64");
-    out.number(block.size);
-    out.close_struct();
-  });
-}
-
-template <class Out, class State>
-void put_fields(Out& out, const Fields<State>& fields, std::uint64_t checksum) {
-  const State& state = fields.state;
-  out.open_struct();
-  out.field("PolicyName", "policyName", "string");
-  out.string(fields.policy);
-  out.field("MachineState", "machineState", "state.NUMANodeMap");
-  put_nodes(out, state.machine_state);
-  if (!omitted<Out>(state.assignments)) {
-    out.field("Entries", "entries", "state.ContainerMemoryAssignments");
-    put_map(out, state.assignments, [&](const auto& containers) {
-      put_map(out, containers, [&](const auto& blocks) { put_blocks(out, blocks); });
-    });
-  }
-  if (fields.with_pods && !omitted<Out>(state.pods)) {
-    out.field("PodEntries", "podEntries", "state.PodMemoryAssignments");
-    put_map(out, state.pods, [&](const auto& blocks) {
-      out.open_struct();
-      if (!omitted<Out>(blocks)) {
-        out.field("MemoryBlocks", "memoryBlocks", "[]state.Block");
-        put_blocks(out, blocks);
-      }
-      out.close_struct();
-    });
-  }
-  out.field("Checksum", "checksum", "checksum.Checksum");
-  out.number(checksum);
-  out.close_struct();
-}
-
-template <class State>
-std::uint32_t fields_checksum(const Fields<State>& fields, std::string_view suffix) {
-  GoDump dump;
-  dump.type(fmt::format("*state.MemoryManagerCheckpoint{}", suffix));
-  put_fields(dump, fields, 0);
-  return checksum(dump);
-}
-
-enum class Version { kV1, kV2 };
+enum class Version { kV1, kV2, kV3, kDataOfV3 };
 
 bool verify(const MemoryFile& file, Version version, bool pod_level_gate) {
   const Fields<MemoryFile> fields{file.policy, file, version == Version::kV2};
@@ -259,36 +116,54 @@ void read_containers(JsonReader& json, Containers& out) {
   });
 }
 
-Result<MemoryFile> load(std::string_view bytes, Version version, bool pod_level_gate) {
+void read_entries(JsonReader& json, MemoryFile& file) {
+  if (!begin(json, file.assignments)) return;
+  json.map("state.ContainerMemoryAssignments", [&](const std::string& pod) {
+    Containers& containers = (*file.assignments)[pod];
+    containers.reset();
+    read_containers(json, containers);
+  });
+}
+
+void read_pods(JsonReader& json, MemoryFile& file) {
+  if (!begin(json, file.pods)) return;
+  json.map("state.PodMemoryAssignments", [&](const std::string& pod) {
+    Blocks& blocks = (*file.pods)[pod];
+    blocks.reset();
+    const auto read = [&] { read_blocks(json, blocks); };
+    json.structure("state.PodEntry", JsonReader::Field{"memoryBlocks", read});
+  });
+}
+
+/// Domain: `bytes` has no syntax error.
+MemoryFile read(std::string_view bytes, Version version, std::string_view go_type) {
   MemoryFile file;
   JsonReader json(bytes);
-  const auto read_policy = [&] { json.read(file.policy); };
-  const auto read_machine = [&] { read_nodes(json, file.machine_state); };
-  const auto read_entries = [&] {
-    if (!begin(json, file.assignments)) return;
-    json.map("state.ContainerMemoryAssignments", [&](const std::string& pod) {
-      Containers& containers = (*file.assignments)[pod];
-      containers.reset();
-      read_containers(json, containers);
-    });
+  // A field of another version is an unknown one.
+  const auto field = [&](std::string_view name, bool known, const auto& read_value) {
+    const auto read = [&json, known, read_value] { known ? read_value() : json.skip(); };
+    return JsonReader::Field<decltype(read)>{name, read};
   };
-  const auto read_pods = [&] {
-    if (version == Version::kV1) return json.skip();
-    if (!begin(json, file.pods)) return;
-    json.map("state.PodMemoryAssignments", [&](const std::string& pod) {
-      Blocks& blocks = (*file.pods)[pod];
-      blocks.reset();
-      const auto read = [&] { read_blocks(json, blocks); };
-      json.structure("state.PodEntry", JsonReader::Field{"memoryBlocks", read});
-    });
-  };
-  const auto read_checksum = [&] { json.read(file.checksum, "checksum.Checksum"); };
+  const bool is_v3 = version == Version::kV3;
+  const bool has_pods = version == Version::kV2 || version == Version::kDataOfV3;
   json.structure(
-      version == Version::kV1 ? "state.MemoryManagerCheckpointV1" : "state.MemoryManagerCheckpoint",
-      JsonReader::Field{"policyName", read_policy}, JsonReader::Field{"machineState", read_machine},
-      JsonReader::Field{"entries", read_entries}, JsonReader::Field{"podEntries", read_pods},
-      JsonReader::Field{"checksum", read_checksum});
-  if (!json.error().empty()) return corrupt(json.error());
+      go_type,  //
+      field("policyName", true, [&] { json.read(file.policy); }),
+      field("machineState", true, [&] { read_nodes(json, file.machine_state); }),
+      field("entries", true, [&] { read_entries(json, file); }),
+      field("podEntries", has_pods, [&] { read_pods(json, file); }),
+      field("checksum", version != Version::kDataOfV3,
+            [&] { json.read(file.checksum, "checksum.Checksum"); }),
+      field("data", is_v3, [&] { json.read(file.data); }),
+      field("dataChecksum", is_v3, [&] { json.read(file.data_checksum, "checksum.Checksum"); }));
+  file.error = json.error();
+  return file;
+}
+
+Result<MemoryFile> load(std::string_view bytes, Version version, std::string_view go_type,
+                        bool pod_level_gate) {
+  MemoryFile file = read(bytes, version, go_type);
+  if (!file.error.empty()) return corrupt(file.error);
   if (!verify(file, version, pod_level_gate)) return wrong_checksum();
   return file;
 }
@@ -296,10 +171,39 @@ Result<MemoryFile> load(std::string_view bytes, Version version, bool pod_level_
 Result<MemoryFile> load_newest(std::string_view bytes, bool pod_level_gate) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
   if (pod_level_gate) {
-    auto v2 = load(bytes, Version::kV2, pod_level_gate);
+    auto v2 = load(bytes, Version::kV2, "state.MemoryManagerCheckpoint", pod_level_gate);
     if (v2) return v2;
   }
-  return load(bytes, Version::kV1, pod_level_gate);
+  return load(bytes, Version::kV1, "state.MemoryManagerCheckpointV1", pod_level_gate);
+}
+
+/// The text inside a V3 file that has been read.
+Result<MemoryFile> load_data(const MemoryFile& v3) {
+  const auto failed = [](std::string_view what, std::string_view error) {
+    return corrupt(
+        fmt::format("failed to deserialize memory manager checkpoint{}: {}", what, error));
+  };
+  if (!v3.error.empty()) return failed("", v3.error);
+  if (const auto error = json_syntax_error(v3.data)) return failed(" data", *error);
+  MemoryFile data = read(v3.data, Version::kDataOfV3, "state.MemoryManagerCheckpointData");
+  if (!data.error.empty()) return failed(" data", data.error);
+  if (v3.data_checksum != string_checksum(v3.data)) return wrong_checksum();
+  return data;
+}
+
+/// The same for a kubelet that writes V3. A file that says it is V3 is read as nothing else.
+Result<MemoryFile> load_newest_v3(std::string_view bytes, bool pod_level_gate) {
+  if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
+  const MemoryFile v3 = read(bytes, Version::kV3, "state.MemoryManagerCheckpoint");
+  auto file = load_data(v3);
+  if (!file && (!v3.data.empty() || v3.data_checksum != 0)) {
+    return fail(std::move(file).error().wrap("could not load v3 checkpoint"));
+  }
+  // This kubelet accepts no checksum over a type name with a suffix: as if the gate were on.
+  if (!file) file = load(bytes, Version::kV2, "state.MemoryManagerCheckpointV2", true);
+  if (!file) file = load(bytes, Version::kV1, "state.MemoryManagerCheckpointV1", true);
+  if (file && !pod_level_gate) file->pods.reset();
+  return file;
 }
 
 Result<std::int32_t> to_id(std::int64_t id) {
@@ -382,24 +286,52 @@ Result<MemoryState> to_state(const MemoryFile& file, std::string_view policy) {
 
 }  // namespace
 
-std::string encode_memory(const MemoryState& state, std::string_view policy, bool pod_level_gate) {
-  const Fields<MemoryState> fields{policy, state, pod_level_gate};
+std::string encode_memory(const MemoryState& state, std::string_view policy, MemoryFormat format) {
+  const Fields<MemoryState> fields{policy, state, format == MemoryFormat::kV2};
   JsonWriter json;
-  put_fields(json, fields, fields_checksum(fields, ""));
+  json.open_struct();
+  put_fields(json, fields);
+  put_checksum(json, fields_checksum(fields, ""));
+  if (format == MemoryFormat::kV3) {
+    JsonWriter data;
+    data.open_struct();
+    put_fields(data, Fields<MemoryState>{policy, state, true});
+    data.close_struct();
+    put_data(json, data.text());
+  }
+  json.close_struct();
   return std::move(json).take();
 }
+
+std::string encode_memory(const MemoryState& state, std::string_view policy, bool pod_level_gate) {
+  return encode_memory(state, policy, pod_level_gate ? MemoryFormat::kV2 : MemoryFormat::kV1);
+}
+
+namespace {
+
+Result<std::optional<MemoryState>> restored(const Result<MemoryFile>& file, std::string_view policy,
+                                            std::string_view state_dir) {
+  auto state = file.and_then([&](const MemoryFile& read) { return to_state(read, policy); });
+  if (!state) {
+    return drain_and_delete(std::move(state).error(), "memory", state_dir, kMemoryFileName);
+  }
+  return std::optional<MemoryState>(*std::move(state));
+}
+
+}  // namespace
 
 Result<std::optional<MemoryState>> restore_memory(std::optional<std::string_view> bytes,
                                                   std::string_view policy, bool pod_level_gate,
                                                   std::string_view state_dir) {
   if (!bytes) return std::optional<MemoryState>();
-  auto state = load_newest(*bytes, pod_level_gate).and_then([&](const MemoryFile& file) {
-    return to_state(file, policy);
-  });
-  if (!state) {
-    return drain_and_delete(std::move(state).error(), "memory", state_dir, kMemoryFileName);
-  }
-  return std::optional<MemoryState>(*std::move(state));
+  return restored(load_newest(*bytes, pod_level_gate), policy, state_dir);
+}
+
+Result<std::optional<MemoryState>> restore_memory_v3(std::optional<std::string_view> bytes,
+                                                     std::string_view policy, bool pod_level_gate,
+                                                     std::string_view state_dir) {
+  if (!bytes) return std::optional<MemoryState>();
+  return restored(load_newest_v3(*bytes, pod_level_gate), policy, state_dir);
 }
 
 }  // namespace pinfold::checkpoint

@@ -56,14 +56,17 @@ std::optional<std::uint64_t> hash_of(const std::optional<std::string>& bytes) {
   return bytes ? std::optional(fnv1a_64(*bytes)) : std::nullopt;
 }
 
+bool is_stored(std::string_view name) {
+  return std::any_of(kStored.begin(), kStored.end(),
+                     [&](const Stored& stored) { return stored.name == name; });
+}
+
 /// Leaves those changes whose new contents still wait in a temporary file. Returns false if the
 /// journal does not fit: somebody else has written since, or it names files that are none of ours.
 Result<bool> drop_finished(Fs& fs, Changes& changes) {
   for (auto it = changes.begin(); it != changes.end();) {
     const auto& [name, change] = *it;
-    const bool ours = std::any_of(kStored.begin(), kStored.end(),
-                                  [&](const Stored& stored) { return stored.name == name; });
-    if (!ours) return false;
+    if (!is_stored(name)) return false;
     const auto bytes = fs.read(name);
     if (!bytes) return fail(bytes.error());
     if (hash_of(*bytes) == change.after) {

@@ -28,16 +28,27 @@ struct ContainerRef {
 /// Container id to container: what a CPU file of version 1 needs to be read.
 using ContainerIds = std::map<std::string, ContainerRef>;
 
-/// The bytes the kubelet would write: CPU V3 or memory V2 with the gate PodLevelResourceManagers
-/// on; CPU V2 or memory V1 with it off, where pod-level entries have no place and are left out.
-/// `policy` is the kubelet's name of it: "none", "static"; "None", "Static".
-/// Source: conformance vectors of kubelet v1.36.2.
+/// The formats that can be written; what is older can only be read.
+enum class CpuFormat { kV2, kV3, kV4 };
+enum class MemoryFormat { kV1, kV2, kV3 };
+
+/// The bytes the kubelet would write. Pod-level entries have no place in CPU V2 and memory V1, and
+/// are left out. `policy` is the kubelet's name of it: "none", "static"; "None", "Static".
+/// Source: conformance vectors of kubelet v1.36.2; CPU V4 and memory V3: kubernetes#139102 and
+/// #139626, not yet seen in a released kubelet.
+[[nodiscard]] std::string encode_cpu(const CpuState& state, std::string_view policy,
+                                     CpuFormat format);
+[[nodiscard]] std::string encode_memory(const MemoryState& state, std::string_view policy,
+                                        MemoryFormat format);
+
+/// What kubelet 1.36 writes: CPU V3 and memory V2 with the gate PodLevelResourceManagers on; CPU V2
+/// and memory V1 with it off.
 [[nodiscard]] std::string encode_cpu(const CpuState& state, std::string_view policy,
                                      bool pod_level_gate);
 [[nodiscard]] std::string encode_memory(const MemoryState& state, std::string_view policy,
                                         bool pod_level_gate);
 
-/// Reads a state file as the kubelet does at its start: newest format first, then the older ones;
+/// Reads a state file as kubelet 1.36 does at its start: newest format first, then the older ones;
 /// the error is that of the last attempt. Only the members that are stored are filled; nothing is
 /// checked against the machine (CpuManager::start and MemoryManager::start do that).
 /// Returns: nullopt if there is no file (`bytes` is nullopt): start from an empty state.
@@ -50,6 +61,16 @@ using ContainerIds = std::map<std::string, ContainerRef>;
                                                           const ContainerIds& ids,
                                                           std::string_view state_dir = kKubeletDir);
 [[nodiscard]] Result<std::optional<MemoryState>> restore_memory(
+    std::optional<std::string_view> bytes, std::string_view policy, bool pod_level_gate,
+    std::string_view state_dir = kKubeletDir);
+
+/// The same as a kubelet that writes CPU V4 and memory V3 reads them: those first, then V3 and V2,
+/// memory V2 and V1. It knows no CPU V1.
+/// Source: kubernetes#139102 and #139626.
+[[nodiscard]] Result<std::optional<CpuState>> restore_cpu_v4(
+    std::optional<std::string_view> bytes, std::string_view policy, bool pod_level_gate,
+    std::string_view state_dir = kKubeletDir);
+[[nodiscard]] Result<std::optional<MemoryState>> restore_memory_v3(
     std::optional<std::string_view> bytes, std::string_view policy, bool pod_level_gate,
     std::string_view state_dir = kKubeletDir);
 
