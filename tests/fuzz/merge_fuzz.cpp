@@ -1,0 +1,67 @@
+// The fast merge against the kubelet's enumeration, on whatever the fuzzer thinks up.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <utility>
+
+#include "topology.hpp"
+
+namespace {
+
+/// Takes bytes off the front; zeros when there are none left.
+class Bytes {
+ public:
+  explicit Bytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+
+  unsigned below(unsigned limit) {
+    if (bytes_.empty()) return 0;
+    const unsigned value = bytes_.front();
+    bytes_ = bytes_.subspan(1);
+    return value % limit;
+  }
+  [[nodiscard]] bool empty() const { return bytes_.empty(); }
+
+ private:
+  std::span<const std::uint8_t> bytes_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using pinfold::NumaMask;
+  using pinfold::TopologyPolicy;
+  Bytes bytes({data, size});
+
+  pinfold::test::NaiveRules rules;
+  rules.nodes = static_cast<int>(1 + bytes.below(8));
+  rules.policy = static_cast<TopologyPolicy>(bytes.below(4));
+  rules.options.prefer_closest_numa_nodes = bytes.below(2) == 1;
+  rules.options.prefer_most_allocated_numa_node = bytes.below(2) == 1;
+  rules.distances = pinfold::test::flat_distances(rules.nodes);
+  rules.distances[0].back() = 10 + bytes.below(20);
+  for (int node = 0; node < rules.nodes; ++node) {
+    rules.scores.cpu.push_back(static_cast<int>(bytes.below(4)));
+    rules.scores.memory.push_back(static_cast<int>(bytes.below(4)));
+  }
+
+  std::vector<pinfold::ResourceHints> providers(2);
+  std::size_t combinations = 1;
+  for (unsigned i = 0; !bytes.empty() && i < 8; ++i) {
+    pinfold::HintList& list = providers[i % 2][std::string(1, static_cast<char>('a' + i))];
+    const unsigned length = bytes.below(24);
+    if (length == 23) continue;  // no preference
+    list.emplace();
+    for (unsigned k = 0; k < length; ++k) {
+      const NumaMask mask(1 + bytes.below((1U << static_cast<unsigned>(rules.nodes)) - 1));
+      list->push_back({mask, bytes.below(2) == 1});
+    }
+    std::stable_sort(list->begin(), list->end(), pinfold::test::hint_order);
+    combinations *= std::max<std::size_t>(1, list->size());
+    if (combinations > 100'000) return 0;  // the enumeration would take too long
+  }
+  const auto fast = pinfold::test::manager_of(rules).merge(providers, rules.scores, nullptr);
+  if (fast != pinfold::test::NaiveMerge(rules)(providers)) std::abort();
+  return 0;
+}
