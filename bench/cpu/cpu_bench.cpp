@@ -3,6 +3,7 @@
 #include <array>
 
 #include "../../tests/support/cpu_fixture.hpp"
+#include "pinfold/decide/decide.hpp"
 
 // One decision of the CPU manager: hints for the container, CPUs for it, and its removal, which
 // brings the state back to where it was. In memory, with other pods on the node.
@@ -68,6 +69,59 @@ void one_decision(benchmark::State& bench, const Bench& machine, const Policy& p
   bench.counters["pods"] = static_cast<double>(rig.state.assignments.size());
 }
 
+/// A request that takes distribute-cpus-across-numa the longest to place: found by trying them all.
+struct Awkward {
+  int nodes;
+  int cpus;
+};
+const std::array<Awkward, 6> kAwkward = {
+    {{2, 115}, {4, 175}, {8, 167}, {16, 168}, {32, 17}, {64, 199}}};
+
+void awkward_decision(benchmark::State& bench, const Awkward& request) {
+  const Shape shape{
+      .sockets = 2, .numa_per_socket = request.nodes / 2, .cores_per_cache = 128 / request.nodes};
+  Rig rig(machine_of(shape),
+          static_policy({{"distribute-cpus-across-numa", "true"}}, Profile::kFixed),
+          reserve_count(2000));
+  for (int i = 0; i < 20; ++i) rig.admit("pod-" + std::to_string(i), 1 + i % 3);
+  for (int i = 0; i < 20; i += 3) {
+    rig.manager().remove_container(rig.state, "pod-" + std::to_string(i), "c");
+  }
+  const PodSpec pod = pod_with("new", request.cpus);
+  for (auto _ : bench) {
+    const auto done = rig.manager().allocate(rig.state, pod, pod.containers[0], {}, nullptr);
+    if (!done) bench.SkipWithError("the request does not fit");
+    rig.manager().remove_container(rig.state, pod.uid, "c");
+  }
+}
+
+/// One decision through decide(): all managers, under the topology manager's default policy; the
+/// node's whole state goes in and comes out.
+void whole_decision(benchmark::State& bench, const Shape& shape, Profile profile, int pods) {
+  Config config = static_policy({}, profile);
+  config.reserved_system_cpus = "0-1";
+  const Node node = Node::make(machine_of(shape), config).value();
+  NodeState state;
+  if (!node.cpu().start(state.cpu)) bench.SkipWithError("the node does not start");
+  const auto admit = [&](NodeState before, const PodSpec& pod) {
+    Decision decision = decide(node, std::move(before), pod);
+    auto* const admitted = std::get_if<Admitted>(&decision);
+    if (admitted == nullptr) {
+      bench.SkipWithError("a pod is rejected");
+      return NodeState{};
+    }
+    return std::move(admitted->next);
+  };
+  for (int i = 0; i < pods; ++i) {
+    state = admit(std::move(state), pod_with("pod-" + std::to_string(i), 2));
+  }
+  const PodSpec pod = pod_with("new", 16);
+  for (auto _ : bench) {
+    state = admit(std::move(state), pod);
+    state = remove_pod(node, std::move(state), pod.uid);
+  }
+}
+
 void register_all() {
   const auto add = [](const Bench& machine, const Policy& policy, int pods, int cpus) {
     const std::string name = std::string(machine.name) + "/" + policy.name + "/" +
@@ -80,10 +134,25 @@ void register_all() {
   for (const Bench& machine : kMachines) {
     for (const Policy& policy : kPolicies) {
       add(machine, policy, 60, 2);
-      add(machine, policy, 60, machine.shape.cpus() / 4);
+      if (machine.shape.cpus() > 8) add(machine, policy, 60, machine.shape.cpus() / 4);
     }
   }
   for (const int pods : {0, 15, 30, 60, 120, 240}) add(kMachines[4], kPolicies[0], pods, 16);
+  for (const Awkward& request : kAwkward) {
+    const std::string name = "awkward, 256 CPUs, " + std::to_string(request.nodes) +
+                             " nodes/takes " + std::to_string(request.cpus);
+    benchmark::RegisterBenchmark(
+        name.c_str(), [&request](benchmark::State& bench) { awkward_decision(bench, request); });
+  }
+  for (const int pods : {0, 30, 60, 90}) {
+    for (const Profile profile : {Profile::kKubelet136, Profile::kFixed}) {
+      const std::string name = "decide, 256 CPUs, 2 nodes/" + std::string(to_string(profile)) +
+                               "/" + std::to_string(pods) + " pods/takes 16";
+      benchmark::RegisterBenchmark(name.c_str(), [profile, pods](benchmark::State& bench) {
+        whole_decision(bench, kMachines[2].shape, profile, pods);
+      });
+    }
+  }
 }
 
 }  // namespace
