@@ -5,6 +5,7 @@
 namespace pinfold::align {
 namespace {
 
+constexpr std::size_t node(int position) { return static_cast<std::size_t>(position); }
 constexpr std::size_t pairs_below(std::size_t high) { return high * (high - 1) / 2; }
 constexpr std::size_t triples_below(std::size_t high) {
   return high < 2 ? 0 : high * (high - 1) * (high - 2) / 6;
@@ -15,7 +16,7 @@ constexpr std::size_t triples_below(std::size_t high) {
 // For every subset the number of a mask is its bits. Else: the single nodes, the pairs and the
 // triples in the order of their highest nodes, then a square of which the runs use one half.
 MaskLattice::MaskLattice(int node_count) : nodes_(node_count) {
-  const auto n = static_cast<std::size_t>(node_count);
+  const std::size_t n = node(node_count);
   if (every_subset()) {
     size_ = std::size_t{1} << n;
     return;
@@ -26,16 +27,15 @@ MaskLattice::MaskLattice(int node_count) : nodes_(node_count) {
 }
 
 std::size_t MaskLattice::pair_index(int low, int high) const {
-  return static_cast<std::size_t>(nodes_ + low) + pairs_below(static_cast<std::size_t>(high));
+  return node(nodes_) + node(low) + pairs_below(node(high));
 }
 
 std::size_t MaskLattice::triple_index(int low, int middle, int high) const {
-  return first_triple_ + triples_below(static_cast<std::size_t>(high)) +
-         pairs_below(static_cast<std::size_t>(middle)) + static_cast<std::size_t>(low);
+  return first_triple_ + triples_below(node(high)) + pairs_below(node(middle)) + node(low);
 }
 
 std::size_t MaskLattice::run_index(int first, int last) const {
-  return first_run_ + static_cast<std::size_t>(first * nodes_ + last);
+  return first_run_ + node(first) * node(nodes_) + node(last);
 }
 
 std::size_t MaskLattice::index_in_family(NumaMask mask) const {
@@ -43,7 +43,7 @@ std::size_t MaskLattice::index_in_family(NumaMask mask) const {
   const int first = mask.first();
   const int last = NumaMask::kMaxNodes - 1 - std::countl_zero(mask.bits());
   if (last >= nodes_) return kOutside;
-  if (first == last) return static_cast<std::size_t>(first);
+  if (first == last) return node(first);
   const NumaMask inner = mask - NumaMask::of(first) - NumaMask::of(last);
   if (inner.empty()) return pair_index(first, last);
   if ((inner.bits() & (inner.bits() - 1)) == 0) return triple_index(first, inner.first(), last);
@@ -70,14 +70,14 @@ void MaskLattice::for_each_triple(Visit&& visit) const {
 
 template <class Visit>
 void MaskLattice::for_each_pair(Visit&& visit) const {
-  auto index = static_cast<std::size_t>(nodes_);
+  std::size_t index = node(nodes_);
   for (int high = 1; high < nodes_; ++high) {
     for (int low = 0; low < high; ++low) visit(index++, low, high);
   }
 }
 
 std::vector<std::uint64_t> MaskLattice::run_sums(std::span<const std::uint64_t> table) const {
-  const auto n = static_cast<std::size_t>(nodes_);
+  const std::size_t n = node(nodes_);
   std::vector<std::uint64_t> sums(n * n);
   for (std::size_t first = 0; first < n; ++first) {
     for (std::size_t last = n; last-- > first;) {
@@ -101,12 +101,8 @@ void MaskLattice::sums_above(std::span<std::uint64_t> table) const {
     }
     return;
   }
-  const auto n = static_cast<std::size_t>(nodes_);
   const std::vector<std::uint64_t> runs = run_sums(table);
-  const auto run = [&](int first, int last) {
-    return runs[static_cast<std::size_t>(first) * n + static_cast<std::size_t>(last)];
-  };
-  const auto node = [](int position) { return static_cast<std::size_t>(position); };
+  const auto run = [&](int first, int last) { return runs[run_index(first, last) - first_run_]; };
   // Narrow masks first, while what is above them still has its own value.
   for (int i = 0; i < nodes_; ++i) table[node(i)] += run(i, i);
   for_each_pair([&](std::size_t index, int low, int high) {
@@ -134,10 +130,9 @@ void MaskLattice::undo_sums_above(std::span<std::uint64_t> table) const {
     }
     return;
   }
-  const auto node = [](int position) { return static_cast<std::size_t>(position); };
   // The widest first: each subtracts what is its own from all below it. A run's sum is that over a
   // quarter of the plane of (first, last), so its own part is a second difference.
-  std::vector<std::uint64_t> runs(static_cast<std::size_t>(nodes_ * nodes_));
+  std::vector<std::uint64_t> runs(node(nodes_) * node(nodes_));
   const auto sum_at = [&](int first, int last) {
     return first < 0 || last >= nodes_ ? 0 : table[run_index(first, last)];
   };

@@ -29,6 +29,7 @@ class HintProvider {
 
   /// Where the container's resources could come from: NUMA nodes by position. Called before
   /// allocate, with container scope. Lists go by number of nodes, then lexicographically.
+  /// On machines of more than 16 nodes only the masks of for_each_hint_mask count.
   [[nodiscard]] virtual ResourceHints container_hints(const std::string& state, const PodSpec& pod,
                                                       const Container& container) const = 0;
   /// The same for a whole pod, with pod scope.
