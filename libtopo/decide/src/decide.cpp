@@ -149,6 +149,14 @@ const ActivePod* NodeState::find(const std::string& pod_uid) const {
   return pod == pods.end() ? nullptr : &*pod;
 }
 
+NodeState empty_state(const Node& node) {
+  NodeState state;
+  // Starting from nothing cannot fail: there is nothing to check.
+  (void)node.cpu().start(state.cpu);
+  (void)node.memory().start(state.memory);
+  return state;
+}
+
 Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* trace) {
   // DEVIATION: a rejection changes nothing under the profile `fixed`.
   std::optional<NodeState> before;

@@ -85,6 +85,9 @@ struct Rejected {
 
 using Decision = std::variant<Admitted, Rejected>;
 
+/// The state of a node that has never run a pod.
+[[nodiscard]] NodeState empty_state(const Node& node);
+
 /// Would the node admit the pod, and what would it get? Pure: the same arguments give the same
 /// answer. Pass the state with std::move to save the copy.
 /// A pod that is already active is admitted again as the kubelet does after a restart.
