@@ -1,0 +1,92 @@
+#include <gtest/gtest.h>
+
+#include "fixture.hpp"
+
+namespace pinfold {
+namespace {
+
+using test::node_of;
+using test::pod_of;
+
+constexpr const char* kStatic = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
+
+NodeState admitted(const Node& node, NodeState state, const PodSpec& pod) {
+  Decision decision = decide(node, std::move(state), pod);
+  return std::move(std::get<Admitted>(decision).next);
+}
+
+TEST(Decide, GivesExclusiveCpusAndShrinksTheSharedPool) {
+  const Node node = node_of(kStatic);
+  const NodeState state = admitted(node, empty_state(node), pod_of("a", {{"2", "1Gi"}}));
+  EXPECT_EQ(state.cpu.find("a", "c1")->to_string(), "2-3");
+  EXPECT_EQ(state.cpu.default_set.to_string(), "0-1,4-7");
+  ASSERT_NE(state.find("a"), nullptr);
+}
+
+TEST(Decide, IsPure) {
+  const Node node = node_of(kStatic);
+  const NodeState before = admitted(node, empty_state(node), pod_of("a", {{"2", "1Gi"}}));
+  const NodeState copy = before;
+  const PodSpec pod = pod_of("b", {{"3", "1Gi"}, {"1", "1Gi"}});
+  const NodeState first = admitted(node, before, pod);
+  const NodeState second = admitted(node, before, pod);
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(before, copy);
+}
+
+TEST(Decide, RejectionNamesTheShortage) {
+  const Node node = node_of(kStatic);
+  const Decision decision = decide(node, empty_state(node), pod_of("a", {{"8", "1Gi"}}));
+  const auto& rejected = std::get<Rejected>(decision);
+  EXPECT_EQ(rejected.why.reason, "UnexpectedAdmissionError");
+  EXPECT_EQ(rejected.why.message,
+            "Allocate failed due to not enough cpus available to satisfy request: requested=8, "
+            "available=7, which is unexpected");
+}
+
+// The first container fits, the second does not.
+TEST(DecideDeviation, RejectionChangesNothingUnderFixedAndKeepsWhatWasGivenUnderKubelet) {
+  const PodSpec pod = pod_of("a", {{"2", "1Gi"}, {"7", "1Gi"}});
+  const Node fixed = node_of(kStatic);
+  const NodeState empty = empty_state(fixed);
+  const Decision mended = decide(fixed, empty, pod);
+  EXPECT_EQ(std::get<Rejected>(mended).next, empty);
+
+  const Node exact = node_of(std::string(kStatic) + "pinfold: {profile: kubelet-1.36}\n");
+  const Decision kept = decide(exact, empty_state(exact), pod);
+  const NodeState& next = std::get<Rejected>(kept).next;
+  EXPECT_EQ(next.cpu.default_set.to_string(), "0-1,4-7");
+  EXPECT_EQ(next.find("a"), nullptr);
+  // The next admission releases it.
+  const NodeState later = admitted(exact, next, pod_of("b", {{"500m", "1Gi"}}));
+  EXPECT_EQ(later.cpu.default_set.to_string(), "0-7");
+}
+
+TEST(Decide, SaysWhyWhenAsked) {
+  const Node node = node_of(kStatic);
+  Trace trace;
+  const Decision decision = decide(node, empty_state(node), pod_of("a", {{"2", "1Gi"}}), &trace);
+  ASSERT_TRUE(std::holds_alternative<Admitted>(decision));
+  ASSERT_FALSE(trace.facts.empty());
+  EXPECT_NE(trace.facts.front().text.find("2-3"), std::string::npos) << trace.facts.front().text;
+}
+
+TEST(RemovePod, RestoresTheStateBefore) {
+  const Node node = node_of(kStatic);
+  const NodeState empty = empty_state(node);
+  const NodeState state = admitted(node, empty, pod_of("a", {{"2", "1Gi"}, {"1", "1Gi"}}));
+  const NodeState after = remove_pod(node, state, "a");
+  EXPECT_EQ(after.cpu.default_set, empty.cpu.default_set);
+  EXPECT_TRUE(after.cpu.assignments.empty());
+  EXPECT_EQ(after.find("a"), nullptr);
+}
+
+TEST(StartContainer, RefusesWhatIsNotActive) {
+  const Node node = node_of(kStatic);
+  const auto started = start_container(node, empty_state(node), "nobody", "c1");
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().code, ErrorCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace pinfold

@@ -1,0 +1,67 @@
+#include <gtest/gtest.h>
+
+#include "fixture.hpp"
+
+namespace pinfold {
+namespace {
+
+using test::node_of;
+using test::try_node;
+
+TEST(NodeMake, RefusesAsTheKubeletDoes) {
+  const struct {
+    const char* config;
+    StartStage stage;
+    const char* error;
+  } cases[] = {
+      {"cpuManagerPolicy: static\nreservedSystemCPUs: '9'", StartStage::kConfiguration,
+       "reserved-cpus: 9 is not a subset of online-cpus: 0-7"},
+      {"cpuCFSQuotaPeriod: 2s", StartStage::kConfiguration,
+       "invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {2s} must be between 1ms "
+       "and 1sec, inclusive"},
+      {"topologyManagerPolicy: bogus\ntopologyManagerScope: node", StartStage::kConfiguration,
+       "[invalid configuration: topologyManagerPolicy (--topology-manager-policy) \"bogus\" must "
+       "be one of: [\"none\" \"best-effort\" \"restricted\" \"single-numa-node\"], invalid "
+       "configuration: topologyManagerScope (--topology-manager-scope) \"node\" must be one of: "
+       "\"container\", or \"pod\"]"},
+      {"kubeReserved: {cpu: '-1'}", StartStage::kConfiguration,
+       "--kube-reserved value failed to parse: resource quantity for \"cpu\" cannot be negative: "
+       "-1"},
+      {"featureGates: {PodLevelResources: false}", StartStage::kConfiguration,
+       "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: "
+       "InPlacePodLevelResourcesVerticalScaling is enabled, but depends on features that are "
+       "disabled: [PodLevelResources]"},
+      {"cpuManagerPolicy: static", StartStage::kCpuManager,
+       "[cpumanager] unable to determine reserved CPU resources for static policy"},
+  };
+  for (const auto& c : cases) {
+    const auto node = try_node(c.config);
+    ASSERT_FALSE(node) << c.config;
+    EXPECT_EQ(node.error().stage, c.stage) << c.config;
+    EXPECT_EQ(node.error().error, c.error);
+  }
+}
+
+TEST(NodeMake, ReservesKubeSystemAndEviction) {
+  const Node node = node_of(
+      "kubeReserved: {cpu: 500m, memory: 1Gi}\nsystemReserved: {cpu: '1'}\n"
+      "evictionHard: {memory.available: 10%}");
+  const auto& amounts = node.reservation().amounts;
+  EXPECT_EQ(amounts.at("cpu").to_string(), "1500m");
+  // 16 GiB x 0.1 in single precision, as the kubelet computes it.
+  EXPECT_EQ(amounts.at("memory").value(), (std::int64_t{1} << 30) + 1717986944);
+}
+
+TEST(NodeAllocatable, RefusesToReserveMoreThanTheMachineHas) {
+  const Node node = node_of("kubeReserved: {cpu: '9'}");
+  const auto fits = node.check_node_allocatable();
+  ASSERT_FALSE(fits);
+  EXPECT_EQ(fits.error().stage, StartStage::kNodeAllocatable);
+  EXPECT_EQ(fits.error().error,
+            "invalid Node Allocatable configuration. Resource \"cpu\" has a reservation of {{9 0} "
+            "{<nil>}  DecimalSI} but capacity of {{8000 -3} {<nil>}  DecimalSI}. Expected capacity "
+            ">= reservation.");
+}
+
+}  // namespace
+}  // namespace pinfold

@@ -1,0 +1,76 @@
+#include "pinfold/decide/quota.hpp"
+
+#include <gtest/gtest.h>
+
+#include "fixture.hpp"
+
+namespace pinfold {
+namespace {
+
+using test::node_of;
+using test::pod_of;
+
+TEST(CpuWeight, FollowsBothFormulas) {
+  const struct {
+    std::uint64_t shares;
+    std::uint64_t kubelet;
+    std::uint64_t runtime;
+  } cases[] = {
+      {2, 1, 1}, {1024, 39, 100}, {1280, 49, 120}, {4096, 157, 303}, {262144, 10000, 10000}};
+  for (const auto& c : cases) {
+    EXPECT_EQ(cpu_weight(c.shares), c.kubelet) << c.shares;
+    EXPECT_EQ(cpu_weight_runtime(c.shares), c.runtime) << c.shares;
+  }
+}
+
+struct Placed {
+  ContainerResources container;
+  LinuxResources pod;
+};
+
+Placed place(const Node& node, const PodSpec& pod) {
+  Decision decision = decide(node, empty_state(node), pod);
+  const NodeState& state = std::get<Admitted>(decision).next;
+  return {container_resources(node, state, pod.uid, "c1").value(),
+          pod_resources(node, state, pod.uid).value()};
+}
+
+TEST(CpuQuota, IsOffForExclusiveCpusAndOnlyForThem) {
+  const std::string policy = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
+  const struct {
+    const char* name;
+    std::string config;
+    const char* cpu;
+    std::optional<std::int64_t> quota;
+  } cases[] = {
+      {"exclusive", policy, "2", -1},
+      {"fraction", policy, "1500m", 150000},
+      {"smallest", policy, "5m", 1000},
+      {"gate off", policy + "featureGates: {DisableCPUQuotaWithExclusiveCPUs: false}", "2", 200000},
+      {"quota off", policy + "cpuCFSQuota: false", "1500m", std::nullopt},
+      {"own period", policy + "cpuCFSQuotaPeriod: 10ms", "1500m", 15000},
+  };
+  for (const auto& c : cases) {
+    const Node node = node_of(c.config);
+    EXPECT_EQ(place(node, pod_of("a", {{c.cpu, "1Gi"}})).container.linux_resources.cpu_quota,
+              c.quota)
+        << c.name;
+  }
+}
+
+TEST(PodLimits, BindOnlyIfEveryContainerHasOne) {
+  const Node node = node_of("cpuManagerPolicy: none");
+  PodSpec pod = pod_of("a", {{"1", "1Gi"}, {"500m", "2Gi"}});
+  EXPECT_EQ(place(node, pod).pod.memory_limit, std::int64_t{3} << 30);
+  pod.containers[1].resources.limits.erase("memory");
+  EXPECT_EQ(place(node, pod).pod.memory_limit, std::nullopt);
+}
+
+TEST(Isolation, IsHostInTheSharedPool) {
+  const Node node = node_of("cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n");
+  EXPECT_EQ(place(node, pod_of("a", {{"1500m", "1Gi"}})).container.isolation, Isolation::kHost);
+  EXPECT_EQ(place(node, pod_of("a", {{"2", "1Gi"}})).container.isolation, Isolation::kContainer);
+}
+
+}  // namespace
+}  // namespace pinfold
