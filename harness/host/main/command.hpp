@@ -34,6 +34,7 @@ void add_common_options(CLI::App& command, CommonOptions& options);
 int report(const Error& error);
 
 void add_run(CLI::App& app, int interrupt_fd, int& exit_status);
+void add_demo(CLI::App& app, int interrupt_fd, int& exit_status);
 void add_list(CLI::App& app, int& exit_status);
 void add_shell(CLI::App& app, int interrupt_fd, int& exit_status);
 void add_clean(CLI::App& app, int& exit_status);

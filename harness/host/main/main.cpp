@@ -131,6 +131,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   int exit_status = kGood;
   add_run(app, interrupt.get(), exit_status);
+  add_demo(app, interrupt.get(), exit_status);
   add_list(app, exit_status);
   add_shell(app, interrupt.get(), exit_status);
   add_clean(app, exit_status);

@@ -12,6 +12,13 @@
 namespace pinfold::harness {
 namespace {
 
+const std::string kSourceFolder = PINFOLD_SOURCE_FOLDER;
+
+/// What comes with Pinfold: scenarios of the product, and guests that misbehave.
+std::vector<std::string> shipped_scenarios() {
+  return {kSourceFolder + "/tests/vm/scenarios", kSourceFolder + "/tests/vm/selftest"};
+}
+
 struct RunArguments {
   CommonOptions common;
   std::vector<std::string> files;
@@ -83,7 +90,9 @@ int write_reports(const RunArguments& arguments, const std::vector<ScenarioResul
 int run_all(const RunArguments& arguments, int interrupt_fd) {
   auto options = make_run_options(arguments.common, interrupt_fd);
   if (!options) return report(options.error());
-  const auto files = find_scenarios(arguments.files);
+  auto names = arguments.files;
+  if (names.empty()) names = shipped_scenarios();
+  const auto files = find_scenarios(names);
   if (!files) return report(files.error());
   std::vector<Scenario> scenarios;
   for (const auto& file : *files) {
@@ -120,7 +129,8 @@ void add_run(CLI::App& app, int interrupt_fd, int& exit_status) {
   CLI::App* command = app.add_subcommand("run", "Run scenario files, or all in a folder");
   auto arguments = std::make_shared<RunArguments>();
   add_common_options(*command, arguments->common);
-  command->add_option("scenario", arguments->files, "Scenario files or folders")->required();
+  command->add_option("scenario", arguments->files,
+                      "Scenario files or folders [all that come with Pinfold]");
   command->add_option("--json", arguments->json_file, "Write the results to this file");
   command->add_option("--junit", arguments->junit_file, "Write JUnit XML to this file");
   command->add_flag("--tables", arguments->tables, "Print the table of every verify step");
@@ -128,11 +138,23 @@ void add_run(CLI::App& app, int interrupt_fd, int& exit_status) {
   command->callback([=, &exit_status] { exit_status = run_all(*arguments, interrupt_fd); });
 }
 
+void add_demo(CLI::App& app, int interrupt_fd, int& exit_status) {
+  CLI::App* command = app.add_subcommand(
+      "demo", "Pods on two NUMA nodes: what was decided, and what the kernel has");
+  auto arguments = std::make_shared<RunArguments>();
+  arguments->files = {kSourceFolder + "/tests/vm/scenarios/two-numa-basic.yaml"};
+  arguments->tables = true;
+  command->add_option("--json", arguments->json_file, "Write the results to this file");
+  add_common_options(*command, arguments->common);
+  command->callback([=, &exit_status] { exit_status = run_all(*arguments, interrupt_fd); });
+}
+
 void add_list(CLI::App& app, int& exit_status) {
   CLI::App* command = app.add_subcommand("list", "List scenario files and check them");
   auto names = std::make_shared<std::vector<std::string>>();
-  command->add_option("scenario", *names, "Scenario files or folders")->required();
+  command->add_option("scenario", *names, "Scenario files or folders [all that come with Pinfold]");
   command->callback([=, &exit_status] {
+    if (names->empty()) *names = shipped_scenarios();
     const auto files = find_scenarios(*names);
     if (!files) {
       exit_status = report(files.error());

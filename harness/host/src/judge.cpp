@@ -95,9 +95,9 @@ Result<std::vector<DecidedContainer>> decided_containers(const Json& status) {
     for (const Json& container : pod["containers"]) {
       if (!container.is_object()) return refuse("containers: expected objects");
       DecidedContainer one{text_field(pod, "name") + "/" + text_field(container, "name"),
-                           text_field(container, "isolation"), text_field(container, "cgroup"),
+                           text_field(container, "isolation"), text_field(container, "cgroup_path"),
                            text_field(container, "cpus"), text_field(container, "mems")};
-      if (!one.cgroup.starts_with('/')) return refuse("cgroup: expected a full path");
+      if (!one.cgroup.starts_with('/')) return refuse("cgroup_path: expected a full path");
       if (one.cpus.empty()) return refuse("cpus: expected a list");
       containers.push_back(std::move(one));
     }

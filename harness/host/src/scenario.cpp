@@ -234,8 +234,11 @@ Scenario read_scenario(const Json& document, Context& complaint) {
     if (!program.starts_with('/')) fields.complain("programs", program + ": expected a full path");
   }
   if (const Json* kubelet = fields.find("kubelet")) {
-    if (!kubelet->is_object()) fields.complain("kubelet", "expected a KubeletConfiguration");
-    scenario.kubelet = *kubelet;
+    if (kubelet->is_object()) {
+      scenario.kubelet = *kubelet;
+    } else {
+      scenario.kubelet_file = fields.text("kubelet", "");
+    }
   }
   const Json* machine = fields.find("machine");
   if (machine == nullptr) {
@@ -248,7 +251,15 @@ Scenario read_scenario(const Json& document, Context& complaint) {
   return scenario;
 }
 
-Result<void> load_manifests(Scenario& scenario, const std::filesystem::path& folder) {
+/// Reads the files that a scenario names.
+Result<void> load_files(Scenario& scenario, const std::filesystem::path& folder) {
+  if (!scenario.kubelet_file.empty()) {
+    auto text = read_file(folder / scenario.kubelet_file);
+    if (!text) return fail(std::move(text).error().wrap("kubelet"));
+    auto document = parse_document(*text);
+    if (!document) return fail(std::move(document).error().wrap(scenario.kubelet_file.string()));
+    scenario.kubelet = std::move(*document);
+  }
   for (std::size_t i = 0; i < scenario.steps.size(); ++i) {
     auto* admit = std::get_if<AdmitStep>(&scenario.steps[i].action);
     if (admit == nullptr) continue;
@@ -257,6 +268,7 @@ Result<void> load_manifests(Scenario& scenario, const std::filesystem::path& fol
       auto text = read_file(folder / admit->file);
       if (!text) return fail(std::move(text).error().wrap(intent));
       admit->manifest = std::move(*text);
+      scenario.steps[i].title = "admit " + admit->file.filename().string();
     }
     const auto pod = parse_pod(admit->manifest);
     if (pod) {
@@ -289,7 +301,7 @@ Result<Scenario> load_scenario(const std::filesystem::path& file) {
   auto scenario = parse_scenario(*text);
   const std::string intent = fmt::format("'{}'", file.string());
   if (!scenario) return fail(std::move(scenario).error().wrap(intent));
-  if (auto loaded = load_manifests(*scenario, file.parent_path()); !loaded) {
+  if (auto loaded = load_files(*scenario, file.parent_path()); !loaded) {
     return fail(std::move(loaded).error().wrap(intent));
   }
   return scenario;

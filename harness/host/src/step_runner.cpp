@@ -75,6 +75,10 @@ VmResult<void> StepRunner::prepare() {
 }
 
 VmResult<StepResult> StepRunner::run(const Step& step) {
+  const bool only_looks = std::holds_alternative<StartStep>(step.action) ||
+                          std::holds_alternative<WriteStep>(step.action) ||
+                          std::holds_alternative<ExpectStep>(step.action);
+  if (!only_looks) decided_.reset();
   time_limit_ =
       Milliseconds(static_cast<std::int64_t>(step.time_limit_s * 1000 * options_.time_scale));
   return std::visit([this](const auto& action) { return act(action); }, step.action);
@@ -94,7 +98,7 @@ VmResult<StepResult> StepRunner::act(const AdmitStep& step) {
   const std::string file =
       fmt::format("/etc/pinfold/pods/{}.yaml", step.pod.empty() ? "pod" : step.pod);
   if (auto there = put(file, step.manifest); !there) return tl::unexpected(there.error());
-  const auto reply = run_product({"admit", file});
+  const auto reply = run_product({"admit", "--start", file});
   if (!reply) return tl::unexpected(reply.error());
   static constexpr const char* kAnswers[] = {"admitted", "rejected", "error"};
   const int status = reply->value("status", -1);
@@ -113,11 +117,14 @@ VmResult<StepResult> StepRunner::act(const AdmitStep& step) {
 }
 
 VmResult<std::vector<DecidedContainer>> StepRunner::decided(std::string& problem) {
+  if (decided_) return *decided_;
   const auto reply = run_product({"status"});
   if (!reply) return tl::unexpected(reply.error());
   const std::string out = reply->value("stdout", "");
   const Json status = Json::parse(out, nullptr, false);
-  if (reply->value("status", -1) != 0 || status.is_discarded()) {
+  // Status 1: the product itself sees that the kernel has something else. The judge decides.
+  const int exit_status = reply->value("status", -1);
+  if ((exit_status != 0 && exit_status != 1) || status.is_discarded()) {
     problem = fmt::format("'pinfold status' ended with {}: {}", describe_end(*reply),
                           excerpt(out + reply->value("stderr", "")));
     return std::vector<DecidedContainer>{};
@@ -127,7 +134,8 @@ VmResult<std::vector<DecidedContainer>> StepRunner::decided(std::string& problem
     problem = containers.error().message;
     return std::vector<DecidedContainer>{};
   }
-  return *containers;
+  decided_ = *containers;
+  return std::move(*containers);
 }
 
 VmResult<StepResult> StepRunner::start_one(const StartStep& step, const std::string& name,
@@ -180,7 +188,7 @@ VmResult<StepResult> StepRunner::act(const RemoveStep& step) {
     auto stopped = act(StopStep{program});
     if (!stopped || !stopped->good) return stopped;
   }
-  const auto reply = run_product({"remove", uid->second});
+  const auto reply = run_product({"remove", "--pod", uid->second});
   if (!reply) return tl::unexpected(reply.error());
   if (reply->value("status", -1) != 0) {
     return bad(fmt::format("'pinfold remove' ended with {}: {}", describe_end(*reply),

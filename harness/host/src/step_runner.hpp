@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ class StepRunner {
   const RunOptions& options_;
   Session& session_;
   Milliseconds time_limit_{30000};
+  /// The product's decisions, until a step that may change them.
+  std::optional<std::vector<DecidedContainer>> decided_;
   std::map<std::string, std::string> pod_uids_;  ///< by pod name
   std::map<std::string, std::string> running_;   ///< program to its cgroup
 };

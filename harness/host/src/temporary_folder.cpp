@@ -13,7 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A folder is locked before it gets the name under which it may be swept.
 constexpr const char* kPrefix = "pinfold-vm-";
+constexpr const char* kDraftPrefix = "pinfold-new-";
 
 /// Short paths: those of unix sockets may have about a hundred characters.
 fs::path temporary_root() {
@@ -31,11 +33,14 @@ UniqueFd lock_folder(const fs::path& folder) {
 }  // namespace
 
 Result<TemporaryFolder> TemporaryFolder::make() {
-  std::string name = (temporary_root() / (std::string(kPrefix) + "XXXXXX")).string();
-  if (mkdtemp(name.data()) == nullptr) return fail_errno(errno, fmt::format("make '{}'", name));
+  std::string draft = (temporary_root() / (std::string(kDraftPrefix) + "XXXXXX")).string();
+  if (mkdtemp(draft.data()) == nullptr) return fail_errno(errno, fmt::format("make '{}'", draft));
   TemporaryFolder folder;
-  folder.path_ = name;
-  folder.lock_ = lock_folder(name);
+  folder.lock_ = lock_folder(draft);
+  folder.path_ = temporary_root() / (kPrefix + draft.substr(draft.size() - 6));
+  std::error_code failed;
+  fs::rename(draft, folder.path_, failed);
+  if (failed) return fail_errno(failed.value(), fmt::format("make '{}'", folder.path_.string()));
   return folder;
 }
 
@@ -60,10 +65,7 @@ int sweep_temporary_folders() {
        it.increment(failed)) {
     const fs::path folder = it->path();
     std::error_code ignored;
-    // A folder that is just being made has no lock yet; it is young.
-    const bool old =
-        it->last_write_time(ignored) < fs::file_time_type::clock::now() - std::chrono::minutes(1);
-    if (!folder.filename().string().starts_with(kPrefix) || !old || !lock_folder(folder)) continue;
+    if (!folder.filename().string().starts_with(kPrefix) || !lock_folder(folder)) continue;
     fs::remove_all(folder, ignored);
     swept += ignored ? 0 : 1;
   }

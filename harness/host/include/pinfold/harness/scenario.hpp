@@ -85,7 +85,8 @@ struct Scenario {
   VmMachine machine;
   int boot_limit_s = 90;
   nlohmann::json kubelet = nlohmann::json::object();  ///< KubeletConfiguration for the product
-  std::vector<std::string> programs;  ///< of the host, put into the guest at the same place
+  std::filesystem::path kubelet_file;  ///< where it is to be read from, relative to the scenario
+  std::vector<std::string> programs;   ///< of the host, put into the guest at the same place
   std::vector<Step> steps;
   /// How it must end. Other than "passed": a test of the harness itself.
   Verdict verdict = Verdict::kPassed;
