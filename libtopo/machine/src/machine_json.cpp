@@ -9,9 +9,15 @@ namespace {
 
 using nlohmann::json;
 
-tl::unexpected<Error> wrong(const std::string& field, const json& value, std::string_view expected) {
+tl::unexpected<Error> wrong(const std::string& field, const json& value,
+                            std::string_view expected) {
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("{}: '{}': expected {}", field, value.dump(), expected));
+}
+
+/// Numbers of values made in memory may be of the signed kind, those of parsed text are not.
+bool is_whole(const json& value, std::uint64_t limit) {
+  return value.is_number_integer() && value >= 0 && value.get<std::uint64_t>() <= limit;
 }
 
 Result<std::uint64_t> number(const json& object, const char* key, const std::string& where,
@@ -19,8 +25,7 @@ Result<std::uint64_t> number(const json& object, const char* key, const std::str
   const auto it = object.find(key);
   const std::string field = fmt::format("{}.{}", where, key);
   if (it == object.end()) return fail(ErrorCode::kInvalidArgument, field + ": missing");
-  if (!it->is_number_integer() || (it->is_number_integer() && *it < 0) ||
-      it->get<std::uint64_t>() > limit) {
+  if (!is_whole(*it, limit)) {
     return wrong(field, *it, fmt::format("a whole number from 0 to {}", limit));
   }
   return it->get<std::uint64_t>();
@@ -89,7 +94,7 @@ Result<NumaNode> read_numa_node(const json& item, const std::string& where) {
   if (const auto distances = item.find("distances"); distances != item.end()) {
     if (!distances->is_array()) return wrong(where + ".distances", *distances, "a list");
     for (const json& value : *distances) {
-      if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMaxId) {
+      if (!is_whole(value, kMaxId)) {
         return wrong(where + ".distances", value, "a whole number");
       }
       node.distances.push_back(value.get<std::uint32_t>());
@@ -111,7 +116,7 @@ Result<Device> read_device(const json& item, const std::string& where) {
   if (const auto nodes = item.find("numaNodes"); nodes != item.end()) {
     if (!nodes->is_array()) return wrong(where + ".numaNodes", *nodes, "a list");
     for (const json& value : *nodes) {
-      if (!value.is_number_unsigned() || value.get<std::uint64_t>() > kMaxId) {
+      if (!is_whole(value, kMaxId)) {
         return wrong(where + ".numaNodes", value, "a NUMA node id");
       }
       device.numa_nodes.push_back(NumaId{value.get<std::int32_t>()});

@@ -103,6 +103,7 @@ TEST(SysTree, ShowsTheMachineThatItWasWrittenFrom) {
     ASSERT_TRUE(expected) << expected.error().message;
     const auto found = discover(SysTree{dir.path()}, "tree");
     ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->description().has_cache_info, c.machine.has_cache_info);
     EXPECT_EQ(*found, *expected) << "found    " << found->to_json().dump() << "\nexpected "
                                  << expected->to_json().dump();
   }

@@ -41,6 +41,64 @@ TEST(Machine, RoundTripsThroughJson) {
   EXPECT_EQ(*again, *machine);
 }
 
+TEST(Machine, RoundTripsWithoutCachesSocketsOrDistances) {
+  auto d = two_sockets();
+  d.has_cache_info = false;
+  for (Cpu& cpu : d.cpus) {
+    cpu.socket = SocketId{-1};
+    cpu.l3 = CacheId{-1};
+  }
+  for (NumaNode& node : d.numa_nodes) node.distances.clear();
+  d.numa_nodes[1].hugepages = {{"hugepages-2Mi", 0}};
+  d.devices = {{"example.com/gpu", "0", {NumaId{1}}}, {"example.com/nic", "0", {}}};
+  const auto machine = Machine::make(d);
+  ASSERT_TRUE(machine) << machine.error().message;
+  const auto again = Machine::from_json(machine->to_json());
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, *machine) << again->to_json().dump();
+}
+
+TEST(Machine, TakesTheSocketWhereJsonNamesNoCache) {
+  auto node = Machine::make(two_sockets())->to_json();
+  for (auto& cpu : node["cpus"]) cpu.erase("l3");
+  for (auto& item : node["numaNodes"]) item.erase("distances");
+  node.erase("devices");
+  const auto machine = Machine::from_json(node);
+  ASSERT_TRUE(machine) << machine.error().message;
+  EXPECT_FALSE(machine->description().has_cache_info);
+  EXPECT_EQ(machine->find(CpuId{5})->l3, CacheId{1});
+  EXPECT_TRUE(machine->numa_nodes()[0].distances.empty());
+}
+
+TEST(Machine, NamesTheFieldOfBadJson) {
+  const struct {
+    const char* pointer;
+    nlohmann::json value;
+    const char* message;
+  } cases[] = {
+      {"/name", 7, "node.name: '7': expected a string"},
+      {"/cpus", "all", "node.cpus: '\"all\"': expected a list"},
+      {"/cpus/2", 2, "node.cpus[2]: '2': expected an object"},
+      {"/cpus/2/id", -1, "node.cpus[2].id: '-1': expected a whole number from 0 to 1073741824"},
+      {"/cpus/2/id", 1.5, "node.cpus[2].id: '1.5': expected a whole number from 0 to 1073741824"},
+      {"/cpus/2/socket", -2,
+       "node.cpus[2].socket: '-2': expected a whole number from 0 to 1073741824"},
+      {"/numaNodes/0/memory", "1Gi",
+       "node.numaNodes[0].memory: '\"1Gi\"': expected a whole number from 0 to "
+       "4611686018427387904"},
+      {"/numaNodes/0/distances/1", -1,
+       "node.numaNodes[0].distances: '-1': expected a whole number"},
+      {"/devices/0", {{"resource", "a/b"}}, "node.devices[0].id: expected a name"},
+  };
+  for (const auto& c : cases) {
+    auto node = Machine::make(two_sockets())->to_json();
+    node[nlohmann::json::json_pointer(c.pointer)] = c.value;
+    const auto machine = Machine::from_json(node);
+    ASSERT_FALSE(machine) << c.pointer << " = " << c.value.dump();
+    EXPECT_EQ(machine.error().message, c.message);
+  }
+}
+
 TEST(Machine, TakesNodeIdsAboveSixtyThree) {
   auto d = two_sockets();
   d.numa_nodes[1].id = NumaId{255};

@@ -50,11 +50,16 @@ struct Device {
 struct MachineDescription {
   std::string name;
   std::vector<Cpu> cpus;
-  bool has_cache_info = true;  ///< false: Cpu::l3 was filled with the socket
+  /// False: Cpu::l3 was filled with the socket. For pictures only, and not compared: no decision
+  /// depends on it, and the JSON form does not carry it.
+  bool has_cache_info = true;
   std::vector<NumaNode> numa_nodes;
   std::vector<Device> devices;
 
-  friend bool operator==(const MachineDescription&, const MachineDescription&) = default;
+  friend bool operator==(const MachineDescription& a, const MachineDescription& b) {
+    return a.name == b.name && a.cpus == b.cpus && a.numa_nodes == b.numa_nodes &&
+           a.devices == b.devices;
+  }
 };
 
 /// A node's hardware: an immutable value whose questions are answered from tables built once.
