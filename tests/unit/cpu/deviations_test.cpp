@@ -52,6 +52,34 @@ TEST(CpuDeviation, RememberedNumaNodesAreOverwritten) {
   EXPECT_EQ(taken(kKubelet), "4-23,28-31,36-55,60-63");
 }
 
+TEST(CpuDeviation, RememberedNumaNodesCanBeOverwrittenByOneThatIsTooSmall) {
+  // Socket 0: four nodes of three CPUs, and one with the reserved CPU 0; socket 1: twelve of one.
+  MachineDescription description;
+  const auto add_node = [&](int socket, int cpus) {
+    const auto node = static_cast<std::int32_t>(description.numa_nodes.size());
+    description.numa_nodes.push_back({NumaId{node}, 0, {}, {}});
+    for (int i = 0; i < cpus; ++i) {
+      const auto id = static_cast<std::int32_t>(description.cpus.size());
+      description.cpus.push_back(
+          {CpuId{id}, CoreId{id}, SocketId{socket}, NumaId{node}, CacheId{socket}});
+    }
+  };
+  add_node(0, 1);
+  for (int i = 0; i < 4; ++i) add_node(0, 3);
+  for (int i = 0; i < 12; ++i) add_node(1, 1);
+  const auto taken = [&](Profile profile) {
+    Rig r(machine_of(description),
+          static_policy({{"distribute-cpus-across-numa", "true"}}, profile), reserve_set({0}));
+    const PodSpec pod = pod_with("a", 8);
+    const auto done = r.manager().allocate(r.state, pod, pod.containers[0], {}, nullptr);
+    return done ? r.state.find("a", "c")->to_string() : done.error().message;
+  };
+  EXPECT_EQ(taken(kKubelet),
+            "Allocate failed due to accounting error, not enough CPUs allocated, remaining: 2, "
+            "which is unexpected");
+  EXPECT_EQ(taken(kFixed), "1-2,4-5,7-8,10-11");
+}
+
 TEST(CpuDeviation, GroupsOfMoreThanAverageSizeAreTakenWithCpusInUse) {
   // Core {0,1} has two threads, 2 to 5 have one: the average is one.
   MachineDescription description = describe({.cores_per_cache = 6, .threads = 1});
