@@ -76,14 +76,16 @@ void Accumulator::take_part_of_cache(const Machine::Group& cache) {
   const Machine& machine = rules_->hierarchy->machine();
   const int per_core = machine.cpus_per_core();
   const auto cores_needed = static_cast<std::size_t>((needed_ + per_core - 1) / per_core);
+  const CpuSet candidates = free_ & cache.cpus;
   GroupList cores;
-  for (const CpuId cpu : free_& cache.cpus) cores.push_back(machine.place(cpu).core);
+  for (const CpuId cpu : candidates) cores.push_back(machine.place(cpu).core);
   std::sort(cores.begin(), cores.end());
   cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
   if (cores.size() > cores_needed) cores.resize(cores_needed);
   CpuSet part;
-  for (const std::int32_t core : cores)
+  for (const std::int32_t core : cores) {
     part |= machine.cores()[static_cast<std::size_t>(core)].cpus;
+  }
   part &= free_;
   if (needed_ % 2 != 0 && per_core > 1 && static_cast<int>(part.size()) > needed_) {
     part.erase(part.last());
@@ -108,7 +110,8 @@ void Accumulator::take_singly(Level level) {
   const auto& groups = hierarchy.groups(level);
   CpuSet taken;
   for (const std::int32_t index : hierarchy.sorted(level, free_)) {
-    for (const CpuId cpu : free_& groups[static_cast<std::size_t>(index)].cpus) {
+    const CpuSet candidates = free_ & groups[static_cast<std::size_t>(index)].cpus;
+    for (const CpuId cpu : candidates) {
       if (satisfied()) break;
       taken.insert(cpu);
       --needed_;

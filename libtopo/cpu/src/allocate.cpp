@@ -48,6 +48,19 @@ int CpuManager::guaranteed_cpus(const PodSpec& pod, const Container& container) 
   return cpu::whole_cpus(cpu::amount_of(container.resources.requests, "cpu"));
 }
 
+std::string CpuManager::why_shared(const PodSpec& pod, const Container& container) const {
+  const QosClass qos = qos_class(pod, gates_.pod_level_resources);
+  if (qos != QosClass::kGuaranteed) {
+    return fmt::format("its pod is {}, not Guaranteed", to_string(qos));
+  }
+  if (!manages(pod)) return "its pod has pod-level resources, and the gate for them is off";
+  const Quantity request = cpu::amount_of(container.resources.requests, "cpu");
+  if (cpu::whole_cpus(request) == 0) {
+    return fmt::format("it requests {} CPUs, not a whole number", request.to_string());
+  }
+  return "its requests for CPU and memory do not equal its limits";
+}
+
 Admission CpuManager::check_smt_alignment(const CpuState& state, int count) const {
   if (!options_.full_pcpus_only) return {};
   const int per_core = machine_->cpus_per_core();
@@ -120,7 +133,8 @@ Admission CpuManager::allocate(CpuState& state, const PodSpec& pod, const Contai
   if (count == 0 || !manages(pod)) {
     if (trace != nullptr) {
       trace->add(kSource, container.name,
-                 fmt::format("runs in the shared pool, CPUs {}", state.default_set.to_string()));
+                 fmt::format("runs in the shared pool, CPUs {}: {}", state.default_set.to_string(),
+                             why_shared(pod, container)));
     }
     return {};
   }

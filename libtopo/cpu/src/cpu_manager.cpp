@@ -70,6 +70,19 @@ Result<CpuSet> reserve(const cpu::TakeRules& rules, const NodeReservation& reser
   return reserved;
 }
 
+/// DEVIATION: the kubelet keeps the CPUs of a pod that has none of its containers left, which can
+/// only come from an allocation that failed halfway, for ever; fixed releases them at a start.
+void release_orphans(CpuState& state) {
+  for (auto pod = state.pods.begin(); pod != state.pods.end();) {
+    if (state.assignments.count(pod->first) > 0) {
+      ++pod;
+      continue;
+    }
+    if (!state.default_set.empty()) state.default_set |= pod->second;
+    pod = state.pods.erase(pod);
+  }
+}
+
 }  // namespace
 
 const CpuSet* CpuState::find(const std::string& pod_uid, const std::string& container) const {
@@ -141,6 +154,7 @@ Result<void> CpuManager::start(CpuState& state) const {
   state.reusable_pod.clear();
   state.reusable.clear();
   if (!is_static_) return {};
+  if (profile_ == Profile::kFixed) release_orphans(state);
   const bool strict = options_.strict_cpu_reservation;
   const CpuSet usable = strict ? allocatable() : machine_->all_cpus();
   if (state.default_set.empty()) {

@@ -97,6 +97,24 @@ TEST(CpuAllocate, TellsWhyInOneSentence) {
             "(CPUs 1,9), single CPUs (CPUs 8)");
 }
 
+TEST(CpuAllocate, TellsWhyAContainerShares) {
+  Rig r = rig();
+  const auto told = [&](const PodSpec& pod) {
+    r.admit(pod, "c");
+    return r.trace.facts.back().text;
+  };
+  EXPECT_EQ(told(pod_of("a", {exclusive("c", 1500)})),
+            "runs in the shared pool, CPUs 0-15: it requests 1500m CPUs, not a whole number");
+  PodSpec pod = pod_with("b", 2);
+  pod.containers[0].resources.limits.clear();
+  EXPECT_EQ(told(pod), "runs in the shared pool, CPUs 0-15: its pod is Burstable, not Guaranteed");
+  pod = pod_with("c", 2);
+  pod.resources = pod.containers[0].resources;
+  EXPECT_EQ(told(pod),
+            "runs in the shared pool, CPUs 0-15: its pod has pod-level resources, and the gate for "
+            "them is off");
+}
+
 TEST(CpuRemove, GivesBackWhatSiblingsDoNotUse) {
   Rig r = rig();
   const PodSpec pod =

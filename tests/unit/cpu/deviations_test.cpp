@@ -119,5 +119,18 @@ TEST(CpuDeviation, PodThatIsAdmittedAgainGetsASecondSet) {
   EXPECT_EQ(again(kFixed), "0,3-7");
 }
 
+TEST(CpuDeviation, CpusOfAPodWithoutContainersAreKeptForEver) {
+  const auto restart = [](Profile profile) {
+    Config config = static_policy({}, profile);
+    config.feature_gates["PodLevelResourceManagers"] = true;
+    Rig r(machine_of(Shape{}), config, reserve_set({0, 4}));
+    r.state.pods["p"] = {1, 5};
+    r.state.default_set -= r.state.pods["p"];
+    return r.manager().start(r.state) ? r.state.default_set.to_string() : "refused";
+  };
+  EXPECT_EQ(restart(kKubelet), "0,2-4,6-7");
+  EXPECT_EQ(restart(kFixed), "0-7");
+}
+
 }  // namespace
 }  // namespace pinfold::test

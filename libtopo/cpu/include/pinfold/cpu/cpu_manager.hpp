@@ -123,6 +123,7 @@ class CpuManager {
   [[nodiscard]] cpu::TakeRules rules() const;
   [[nodiscard]] CpuSet available(const CpuState& state) const;
   [[nodiscard]] bool manages(const PodSpec& pod) const;
+  [[nodiscard]] std::string why_shared(const PodSpec& pod, const Container& container) const;
   [[nodiscard]] int pod_guaranteed_cpus(const PodSpec& pod) const;
   [[nodiscard]] Admission check_shared_pool(const PodSpec& pod) const;
   [[nodiscard]] Admission check_smt_alignment(const CpuState& state, int count) const;
