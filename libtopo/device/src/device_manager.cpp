@@ -52,6 +52,27 @@ bool contains(const Ids& ids, const std::string& id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
+/// `mask` in positions within `nodes`: pack(0b1000, 0b1010) is 0b10.
+NumaMask pack(NumaMask mask, NumaMask nodes) {
+  NumaMask packed;
+  int index = 0;
+  for (const int position : nodes.positions()) {
+    if (mask.contains(position)) packed = packed | NumaMask::of(index);
+    ++index;
+  }
+  return packed;
+}
+
+NumaMask unpack(NumaMask packed, NumaMask nodes) {
+  NumaMask mask;
+  int index = 0;
+  for (const int position : nodes.positions()) {
+    if (packed.contains(index)) mask = mask | NumaMask::of(position);
+    ++index;
+  }
+  return mask;
+}
+
 /// What the pod's containers hold of a resource.
 Ids held_by_pod(const DeviceState& state, const std::string& pod_uid, const std::string& resource) {
   Ids ids;
@@ -175,9 +196,13 @@ HintList DeviceManager::hints(const Inventory& inventory, const Ids& in_use_ids,
   const bool changed = !held.empty() && static_cast<std::int64_t>(held.size()) != wanted;
   if (changed || usable < wanted) return found;
 
-  const std::vector<std::pair<NumaMask, Group>> groups(by_nodes.begin(), by_nodes.end());
-  int preferred_width = machine_->numa_count();
-  for_each_hint_mask(machine_->numa_count(), [&](NumaMask mask) {
+  // Only nodes that have such devices are looked at, under numbers of their own.
+  NumaMask all_nodes;
+  for (const auto& [nodes, group] : by_nodes) all_nodes = all_nodes | nodes;
+  std::vector<std::pair<NumaMask, Group>> groups;
+  for (const auto& [nodes, group] : by_nodes) groups.emplace_back(pack(nodes, all_nodes), group);
+  int preferred_width = all_nodes.count();
+  for_each_hint_mask(all_nodes.count(), [&](NumaMask mask) {
     std::int64_t all = 0;
     std::int64_t here = 0;
     bool touches_reusable = true;
@@ -190,7 +215,7 @@ HintList DeviceManager::hints(const Inventory& inventory, const Ids& in_use_ids,
       }
     }
     if (all >= wanted) preferred_width = std::min(preferred_width, mask.count());
-    if (touches_reusable && here >= wanted) found.push_back({mask, false});
+    if (touches_reusable && here >= wanted) found.push_back({unpack(mask, all_nodes), false});
   });
   for (TopologyHint& hint : found) hint.preferred = hint.numa->count() == preferred_width;
   return found;

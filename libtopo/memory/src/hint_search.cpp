@@ -90,6 +90,7 @@ bool HintSearch::is_feasible(NumaMask mask) const {
 std::vector<TopologyHint> HintSearch::all() const {
   std::vector<TopologyHint> hints;
   if (demands_.empty()) return hints;
+  if (node_count_ <= kMaxNodesForEveryMask) hints.reserve(std::size_t{1} << node_count_);
   int preferred_width = node_count_;
   for_each_hint_mask(node_count_, [&](NumaMask mask) {
     // Capacity decides what is preferred, so it is asked first while nothing was found yet; after

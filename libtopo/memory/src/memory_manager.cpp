@@ -139,12 +139,15 @@ ResourceHints MemoryManager::search_hints(const MemoryState& state, const std::s
   const auto reusable = state.reusable.find(pod_uid);
   const HintSearch search(*machine_, state, requests,
                           reusable == state.reusable.end() ? nullptr : &reusable->second);
-  const std::vector<TopologyHint> hints = search.all();
+  std::vector<TopologyHint> hints = search.all();
   ResourceHints by_resource;
   // As the kubelet's: with no hint at all there is no entry, which means "no preference", and the
   // pod fails when its memory is to be taken.
   if (hints.empty()) return by_resource;
-  for (const auto& [name, bytes] : requests) by_resource[name] = hints;
+  for (const auto& [name, bytes] : requests) {
+    if (name != requests.rbegin()->first) by_resource[name] = hints;
+  }
+  by_resource[requests.rbegin()->first] = std::move(hints);  // copies of wide machines are large
   return by_resource;
 }
 

@@ -35,7 +35,8 @@ class DeviceManager {
 
   /// All devices of a resource decide how wide a preferred hint is, free ones what is possible. A
   /// resource of which no device has a NUMA node has no preference.
-  /// On machines of more than 16 NUMA nodes not every mask is tried, see for_each_hint_mask.
+  /// Masks are made of the nodes that have such devices; if those are more than 16, not every one
+  /// is tried, see for_each_hint_mask.
   [[nodiscard]] ResourceHints container_hints(const DeviceState& state, const PodSpec& pod,
                                               const Container& container) const;
   /// The same for what the pod's containers need at one time.
