@@ -20,6 +20,44 @@ Rejection affinity_error(const Node& node, const PodSpec& pod) {
                          "container-level topology manager"};
 }
 
+// Every (pod, container) with assignments that is not active.
+template <class Map>
+std::vector<std::pair<std::string, std::string>> find_stale(const Map& assignments,
+                                                            const NodeState& state) {
+  std::vector<std::pair<std::string, std::string>> stale;
+  for (const auto& [uid, containers] : assignments) {
+    const ActivePod* const pod = state.find(uid);
+    for (const auto& [name, value] : containers) {
+      if (pod == nullptr || pod->spec.find(name) == nullptr) stale.emplace_back(uid, name);
+    }
+  }
+  return stale;
+}
+
+void release_stale_cpus(const Node& node, NodeState& state) {
+  for (const auto& [uid, name] : find_stale(state.cpu.assignments, state)) {
+    node.cpu().remove_container(state.cpu, uid, name);
+  }
+}
+
+void release_stale_memory(const Node& node, NodeState& state) {
+  for (const auto& [uid, name] : find_stale(state.memory.assignments, state)) {
+    node.memory().remove_container(state.memory, uid, name);
+  }
+}
+
+bool is_fixed(const Node& node) { return node.config().profile == Profile::kFixed; }
+
+// DEVIATION: under the profile `fixed` devices come back with their container, in the kubelet with
+// the pod.
+void release_stale_devices(const Node& node, NodeState& state) {
+  for (const auto& [uid, name] : find_stale(state.devices.assignments, state)) {
+    if (is_fixed(node) || state.find(uid) == nullptr) {
+      node.devices().remove_container(state.devices, uid, name);
+    }
+  }
+}
+
 // One admission in progress: the state changes step by step, as the kubelet's does.
 class Admitting {
  public:
@@ -27,6 +65,10 @@ class Admitting {
       : node_(node), state_(state), pod_(pod), trace_(trace) {}
 
   Admission run() {
+    // Each manager cleans up when it is first asked. Where hints are wanted that is at once; where
+    // not, a container that an earlier manager refuses leaves what is stale in the later ones.
+    cleans_late_ = node_.topology().policy() == TopologyPolicy::kNone && !is_fixed(node_);
+    if (!cleans_late_) state_ = release_stale(node_, std::move(state_));
     if (node_.topology().policy() == TopologyPolicy::kNone) return each_container(nullptr);
     if (node_.topology().scope() == TopologyScope::kContainer) return in_container_scope();
     return in_pod_scope();
@@ -97,13 +139,16 @@ class Admitting {
   }
 
   Admission allocate(const Container& container, const TopologyHint& affinity) {
+    if (cleans_late_) release_stale_devices(node_, state_);
     if (auto done = node_.devices().allocate(state_.devices, pod_, container, affinity, trace_);
         !done) {
       return done;
     }
+    if (cleans_late_) release_stale_cpus(node_, state_);
     if (auto done = node_.cpu().allocate(state_.cpu, pod_, container, affinity, trace_); !done) {
       return done;
     }
+    if (cleans_late_) release_stale_memory(node_, state_);
     return node_.memory().allocate(state_.memory, pod_, container, affinity, trace_);
   }
 
@@ -111,6 +156,7 @@ class Admitting {
   NodeState& state_;
   const PodSpec& pod_;
   Trace* trace_;
+  bool cleans_late_ = false;
   OfferedHints hints_;
 };
 
@@ -119,21 +165,9 @@ auto find_pod(std::vector<ActivePod>& pods, const std::string& uid) {
                       [&](const ActivePod& pod) { return pod.spec.uid == uid; });
 }
 
-// Every (pod, container) that a map of maps holds and that is not active.
-template <class Map, class Out>
-void collect_stale(const Map& assignments, const NodeState& state, Out& out) {
-  for (const auto& [uid, containers] : assignments) {
-    const ActivePod* const pod = state.find(uid);
-    for (const auto& [name, value] : containers) {
-      if (pod == nullptr || pod->spec.find(name) == nullptr) out.emplace(uid, name);
-    }
-  }
-}
-
 void forget(const Node& node, NodeState& state, const std::string& uid, const std::string& name) {
   node.cpu().remove_container(state.cpu, uid, name);
   node.memory().remove_container(state.memory, uid, name);
-  node.devices().remove_container(state.devices, uid, name);
   if (const auto affinity = state.affinity.find(uid); affinity != state.affinity.end()) {
     affinity->second.erase(name);
     if (affinity->second.empty()) state.affinity.erase(affinity);
@@ -160,14 +194,13 @@ NodeState empty_state(const Node& node) {
 Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* trace) {
   // DEVIATION: a rejection changes nothing under the profile `fixed`.
   std::optional<NodeState> before;
-  if (node.config().profile == Profile::kFixed) before = state;
+  if (is_fixed(node)) before = state;
 
   if (const auto known = find_pod(state.pods, pod.uid); known != state.pods.end()) {
     known->spec = pod;
   } else {
     state.pods.push_back({pod, {}});
   }
-  state = release_stale(node, std::move(state));
 
   Admitting admitting(node, state, pod, trace);
   if (auto done = admitting.run(); !done) {
@@ -183,34 +216,46 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
   return Admitted{std::move(state), admitting.take_hints()};
 }
 
-Result<NodeState> start_container(const Node& node, NodeState state, const std::string& pod_uid,
-                                  const std::string& container) {
+Result<void> start_in_place(const Node& node, NodeState& state, const std::string& pod_uid,
+                            const std::string& container) {
   const auto pod = find_pod(state.pods, pod_uid);
   const Container* const spec = pod == state.pods.end() ? nullptr : pod->spec.find(container);
   if (spec == nullptr) {
     return fail(ErrorCode::kNotFound,
                 fmt::format("no active pod '{}' with a container '{}'", pod_uid, container));
   }
-  if (!pod->started.insert(container).second) return state;
+  if (pod->started.contains(container)) return {};
 
   const auto held = state.devices.assignments.find(pod_uid);
   if (held == state.devices.assignments.end() || held->second.count(container) == 0) {
-    const auto of_pod = state.affinity.find(pod_uid);
-    const TopologyHint affinity =
-        of_pod == state.affinity.end() ? TopologyHint{} : of_pod->second[container];
+    TopologyHint affinity;
+    if (const auto of_pod = state.affinity.find(pod_uid); of_pod != state.affinity.end()) {
+      const auto hint = of_pod->second.find(container);
+      if (hint != of_pod->second.end()) affinity = hint->second;
+    }
     if (auto taken = node.devices().allocate(state.devices, pod->spec, *spec, affinity, nullptr);
         !taken) {
       return fail(ErrorCode::kBusy,
                   fmt::format("container {}: {}", container, taken.error().cause));
     }
   }
+  pod->started.insert(container);
   node.memory().container_started(state.memory, pod->spec, container);
+  return {};
+}
+
+Result<NodeState> start_container(const Node& node, NodeState state, const std::string& pod_uid,
+                                  const std::string& container) {
+  if (auto started = start_in_place(node, state, pod_uid, container); !started) {
+    return fail(std::move(started).error());
+  }
   return state;
 }
 
 NodeState remove_container(const Node& node, NodeState state, const std::string& pod_uid,
                            const std::string& container) {
   forget(node, state, pod_uid, container);
+  if (is_fixed(node)) node.devices().remove_container(state.devices, pod_uid, container);
   if (const auto pod = find_pod(state.pods, pod_uid); pod != state.pods.end()) {
     pod->started.erase(container);
   }
@@ -221,18 +266,23 @@ NodeState remove_pod(const Node& node, NodeState state, const std::string& pod_u
   const auto pod = find_pod(state.pods, pod_uid);
   if (pod == state.pods.end()) return state;
   for (const Container& container : pod->spec.containers) {
-    forget(node, state, pod_uid, container.name);
+    // DEVIATION: under the profile `fixed` all assignments go with the pod. The kubelet hears of
+    // containers that ran; what others hold is stale until the next admission.
+    if (is_fixed(node) || pod->started.contains(container.name)) {
+      forget(node, state, pod_uid, container.name);
+    }
+    node.devices().remove_container(state.devices, pod_uid, container.name);
   }
   state.pods.erase(pod);
   return state;
 }
 
 NodeState release_stale(const Node& node, NodeState state) {
-  std::set<std::pair<std::string, std::string>> stale;
-  collect_stale(state.cpu.assignments, state, stale);
-  collect_stale(state.memory.assignments, state, stale);
-  collect_stale(state.devices.assignments, state, stale);
-  for (const auto& [uid, name] : stale) forget(node, state, uid, name);
+  release_stale_cpus(node, state);
+  release_stale_memory(node, state);
+  release_stale_devices(node, state);
+  std::erase_if(state.affinity,
+                [&](const auto& entry) { return state.find(entry.first) == nullptr; });
   return state;
 }
 

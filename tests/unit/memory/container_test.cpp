@@ -138,7 +138,7 @@ TEST(MemoryAllocate, ExplainsItsChoice) {
       node.manager.allocate(node.state, pod, pod.containers[0], hint_of(0b01, false), &trace));
   ASSERT_EQ(trace.facts.size(), 1U);
   EXPECT_EQ(trace.facts[0].text,
-            "takes 10Gi of memory from NUMA nodes 0-1: the affinity does not hold it and was "
+            "takes 10Gi of memory from NUMA nodes 0,1: the affinity does not hold it and was "
             "extended");
 }
 

@@ -201,12 +201,10 @@ class Simulation {
   // Starts them in order and notes what each has at that moment.
   Result<void> start_containers(const PodSpec& pod, json& out) {
     for (const Container& container : pod.containers) {
-      auto next = start_container(*node_, state_, pod.uid, container.name);
-      if (!next) {
-        out["error"] = next.error().message;
+      if (auto started = start_in_place(*node_, state_, pod.uid, container.name); !started) {
+        out["error"] = started.error().message;
         break;
       }
-      state_ = std::move(*next);
       auto resources = container_resources(*node_, state_, pod.uid, container.name);
       if (!resources) return fail(std::move(resources).error());
       out["containers"][container.name] = container_json(*node_, *resources);

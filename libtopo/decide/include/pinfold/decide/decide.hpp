@@ -102,6 +102,9 @@ using Decision = std::variant<Admitted, Rejected>;
 [[nodiscard]] Result<NodeState> start_container(const Node& node, NodeState state,
                                                 const std::string& pod_uid,
                                                 const std::string& container);
+/// The same in place. A start that fails keeps the devices that it took before, as the kubelet's.
+[[nodiscard]] Result<void> start_in_place(const Node& node, NodeState& state,
+                                          const std::string& pod_uid, const std::string& container);
 /// A container stops for good; its pod stays.
 [[nodiscard]] NodeState remove_container(const Node& node, NodeState state,
                                          const std::string& pod_uid, const std::string& container);
