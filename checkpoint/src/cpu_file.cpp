@@ -3,6 +3,7 @@
 #include "go_value.hpp"
 #include "pinfold/checkpoint/go_dump.hpp"
 #include "pinfold/checkpoint/go_json.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
 #include "restore.hpp"
 
@@ -351,6 +352,23 @@ Result<std::optional<CpuState>> restore_cpu_v4(std::optional<std::string_view> b
                                                std::string_view state_dir) {
   if (!bytes) return std::optional<CpuState>();
   return restored(load_newest_v4(*bytes, pod_level_gate), policy, "CPU set", state_dir);
+}
+
+Result<Inspected<CpuState>> inspect_cpu(std::string_view bytes) {
+  if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
+  int version = 4;
+  auto file = load_data(read(bytes, Version::kV4, "state.CPUManagerCheckpoint"));
+  for (const Version older : {Version::kV3, Version::kV2, Version::kV1}) {
+    if (file) break;
+    --version;
+    file = load(bytes, older, fmt::format("state.CPUManagerCheckpointV{}", version), false);
+  }
+  if (!file) return fail(std::move(file).error());
+  if (version == 1) (*file->entries)[""] = file->by_id;
+  std::string policy = file->policy;
+  return to_state(*std::move(file), policy, "cpu set").map([&](CpuState&& state) {
+    return Inspected<CpuState>{version, std::move(policy), std::move(state)};
+  });
 }
 
 }  // namespace pinfold::checkpoint

@@ -42,7 +42,7 @@ bool take_entry(std::string_view& rest, Changes& changes) {
   const auto name = take_until(rest, ' ');
   const auto before_text = take_until(rest, ' ');
   const auto after_text = take_until(rest, '\n');
-  if (!after_text) return false;
+  if (!name || !before_text || !after_text) return false;
   const auto before = hash_of_text(*before_text);
   const auto after = hash_of_text(*after_text);
   if ((!before && *before_text != kNoFile) || !after) return false;
@@ -74,7 +74,7 @@ Result<Changes> decode_journal(std::string_view bytes) {
   const auto version = take_until(rest, ' ');
   const auto hash = take_until(rest, ' ');
   const auto size = take_until(rest, '\n');
-  if (!size || *magic != kMagic) return torn("incomplete header");
+  if (!magic || *magic != kMagic || !version || !hash || !size) return torn("incomplete header");
   if (number(*size, 10) != rest.size()) {
     return torn(fmt::format("{} bytes after the header, expected {}", rest.size(), *size));
   }

@@ -131,7 +131,9 @@ void put_pod(Out& out, const Array& blocks) {
   out.open_struct();
   if (!omitted<Out>(blocks)) {
     out.field("MemoryBlocks", "memoryBlocks", "[]state.Block");
-    put_blocks(out, blocks);
+    // A list that was left out of the file is read as null.
+    const bool is_null = std::is_same_v<Array, std::vector<MemoryBlock>> && get(blocks)->empty();
+    is_null ? out.null() : put_blocks(out, blocks);
   }
   out.close_struct();
 }

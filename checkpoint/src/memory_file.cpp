@@ -5,6 +5,7 @@
 
 #include "memory_fields.hpp"
 #include "pinfold/checkpoint/go_json.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
 #include "restore.hpp"
 
@@ -332,6 +333,21 @@ Result<std::optional<MemoryState>> restore_memory_v3(std::optional<std::string_v
                                                      std::string_view state_dir) {
   if (!bytes) return std::optional<MemoryState>();
   return restored(load_newest_v3(*bytes, pod_level_gate), policy, state_dir);
+}
+
+Result<Inspected<MemoryState>> inspect_memory(std::string_view bytes) {
+  if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
+  int version = 3;
+  auto file = load_data(read(bytes, Version::kV3, "state.MemoryManagerCheckpoint"));
+  for (const Version older : {Version::kV2, Version::kV1}) {
+    if (file) break;
+    --version;
+    file = load(bytes, older, fmt::format("state.MemoryManagerCheckpointV{}", version), false);
+  }
+  if (!file) return fail(std::move(file).error());
+  return to_state(*file, file->policy).map([&](MemoryState&& state) {
+    return Inspected<MemoryState>{version, file->policy, std::move(state)};
+  });
 }
 
 }  // namespace pinfold::checkpoint

@@ -16,6 +16,7 @@ enum ExitStatus : int {
 
 /// Each subcommand lives in a file of its own and adds itself here. When it is chosen, its callback
 /// stores the exit status.
+void add_checkpoint(CLI::App& app, int& exit_status);
 void add_simulate(CLI::App& app, int& exit_status);
 void add_topology(CLI::App& app, int& exit_status);
 

@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Print the help of every command");
   int exit_status = kYes;
+  add_checkpoint(app, exit_status);
   add_simulate(app, exit_status);
   add_topology(app, exit_status);
   try {

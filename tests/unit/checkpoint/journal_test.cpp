@@ -30,6 +30,13 @@ TEST(Journal, RejectsEveryTruncationAndEveryChangedBit) {
   EXPECT_FALSE(decode_journal(whole + "\n"));
 }
 
+TEST(Journal, RejectsLinesWithoutTheirFields) {
+  for (const std::string_view text :
+       {"\n", "x\n", "pinfold-journal\n", "pinfold-journal 1\n", "\n \n"}) {
+    EXPECT_EQ(decode_journal(text).error().code, ErrorCode::kCorrupt) << text;
+  }
+}
+
 TEST(Journal, TellsALaterVersionFromATornOne) {
   std::string later = encode_journal(kSample);
   later.replace(later.find(" 1 "), 3, " 2 ");

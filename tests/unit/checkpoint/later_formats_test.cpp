@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "pinfold/checkpoint/kubelet_files.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
 
 namespace pinfold::checkpoint {
 namespace {
@@ -113,6 +113,29 @@ TEST(CpuV4, DoesNotFallBackFromADamagedText) {
           .starts_with("could not load v4 checkpoint: failed to deserialize cpu manager checkpoint "
                        "data: invalid "
                        "character 'c' looking for beginning of object key string, please drain"));
+}
+
+TEST(Inspect, TellsTheNewestFormatThatTheBytesAre) {
+  CpuState state = cpu_sample();
+  for (const auto& [format, version] :
+       {std::pair(CpuFormat::kV4, 4), {CpuFormat::kV3, 3}, {CpuFormat::kV2, 2}}) {
+    const auto seen = inspect_cpu(encode_cpu(state, "static", format));
+    ASSERT_TRUE(seen) << seen.error().message;
+    EXPECT_EQ(seen->version, version);
+    EXPECT_EQ(seen->policy, "static");
+    EXPECT_EQ(seen->state.pods.empty(), version == 2);
+  }
+  const auto v1 = inspect_cpu(
+      R"({"policyName":"static","defaultCpuSet":"0-1,4-7","entries":{"0123456789abcdef":"2-3"},"checksum":2564086301})");
+  ASSERT_TRUE(v1) << v1.error().message;
+  EXPECT_EQ(v1->version, 1);
+  EXPECT_EQ(v1->state.assignments.at("").at("0123456789abcdef"), (CpuSet{2, 3}));
+  for (const auto& [format, version] :
+       {std::pair(MemoryFormat::kV3, 3), {MemoryFormat::kV2, 2}, {MemoryFormat::kV1, 1}}) {
+    const auto seen = inspect_memory(encode_memory(memory_sample(), "None", format));
+    ASSERT_TRUE(seen) << seen.error().message;
+    EXPECT_EQ(seen->version, version);
+  }
 }
 
 }  // namespace
