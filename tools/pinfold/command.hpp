@@ -17,7 +17,11 @@ enum ExitStatus : int {
 /// Each subcommand lives in a file of its own and adds itself here. When it is chosen, its callback
 /// stores the exit status.
 void add_checkpoint(CLI::App& app, int& exit_status);
+void add_admit(CLI::App& app, int& exit_status);
+void add_reconcile(CLI::App& app, int& exit_status);
+void add_remove(CLI::App& app, int& exit_status);
 void add_simulate(CLI::App& app, int& exit_status);
+void add_status(CLI::App& app, int& exit_status);
 void add_topology(CLI::App& app, int& exit_status);
 
 /// Reads a whole file, or standard input for "-". Errors name the file.

@@ -11,6 +11,10 @@ int main(int argc, char** argv) {
   app.set_help_all_flag("--help-all", "Print the help of every command");
   int exit_status = kYes;
   add_checkpoint(app, exit_status);
+  add_admit(app, exit_status);
+  add_remove(app, exit_status);
+  add_status(app, exit_status);
+  add_reconcile(app, exit_status);
   add_simulate(app, exit_status);
   add_topology(app, exit_status);
   try {

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+
+namespace pinfold::enforce {
+
+/// One hierarchy of control groups as a file system: the only place where the kernel is touched.
+/// `group` is a path relative to the root of the hierarchy that was opened ("" is the root itself),
+/// `file` a name in that group.
+/// Errors of all: kIo or kNotFound with errno.
+class CgroupFs {
+ public:
+  virtual ~CgroupFs() = default;
+
+  /// Makes one group whose parent exists; a group that exists already is fine.
+  [[nodiscard]] virtual Result<void> make_group(const std::string& group) = 0;
+  /// Removes one group; one that does not exist is fine. EBUSY if it has processes or children.
+  [[nodiscard]] virtual Result<void> remove_group(const std::string& group) = 0;
+  /// Names of the groups right below, sorted.
+  [[nodiscard]] virtual Result<std::vector<std::string>> children(const std::string& group) = 0;
+  /// The whole file, without the newline at its end.
+  [[nodiscard]] virtual Result<std::string> read(const std::string& group,
+                                                 const std::string& file) = 0;
+  /// One write of the whole value.
+  [[nodiscard]] virtual Result<void> write(const std::string& group, const std::string& file,
+                                           std::string_view value) = 0;
+};
+
+/// The real one: every path is opened relative to a descriptor of `directory`, and the kernel
+/// refuses one that leaves it, crosses a mount or contains a symbolic link.
+/// Errors: kNotFound, kIo.
+[[nodiscard]] Result<std::unique_ptr<CgroupFs>> open_cgroup_fs(const std::string& directory);
+
+}  // namespace pinfold::enforce

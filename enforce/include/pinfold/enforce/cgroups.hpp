@@ -1,0 +1,98 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pinfold/enforce/cgroup_fs.hpp"
+#include "pinfold/enforce/layout.hpp"
+#include "pinfold/enforce/mounts.hpp"
+#include "pinfold/enforce/plan.hpp"
+#include "pinfold/enforce/values.hpp"
+
+namespace pinfold::enforce {
+
+/// One hierarchy, opened at the root of our groups.
+struct Hierarchy {
+  HierarchyPlace place;
+  std::unique_ptr<CgroupFs> fs;
+};
+
+/// The directory that groups go below if nobody says where: "pinfold" at the mount of the cpuset
+/// controller, as libcgroup finds it.
+/// Errors: kUnsupported if the controller is not mounted.
+/// Thread-safety: none; libcgroup keeps its tables for the whole process.
+[[nodiscard]] Result<std::string> default_root();
+
+/// The control groups below a root, cgroup v1, v2 or both (hybrid) behind one interface. Nothing is
+/// ever written outside the root. What is written is read back, and the effective sets decide
+/// whether it took: docs/cgroups.md.
+/// Thread-safety: none; one user at a time.
+class Cgroups {
+ public:
+  /// Detects the hierarchies of `root` (a directory that exists in a cgroup mount), opens them and
+  /// enables the controllers for groups below it.
+  /// Errors: kInvalidArgument, kUnsupported (see locate), kNotFound, kIo.
+  [[nodiscard]] static Result<Cgroups> open(const std::string& root);
+  /// As open, over hierarchies that are there already. The first one must have cpuset.
+  [[nodiscard]] static Result<Cgroups> make(std::vector<Hierarchy> hierarchies, KernelFacts facts);
+
+  [[nodiscard]] const KernelFacts& facts() const { return facts_; }
+  /// The directory of the root in the hierarchy with the cpusets.
+  [[nodiscard]] const std::string& root() const { return hierarchies_.front().place.directory; }
+  /// "v2", "v1" or "hybrid".
+  [[nodiscard]] std::string_view mode() const;
+  /// "controller 'memory' is not available below '/sys/fs/cgroup/x': ..." for each one missing.
+  [[nodiscard]] std::vector<std::string> warnings() const;
+
+  /// CPUs and memory nodes that the root has.
+  [[nodiscard]] Result<CpuSet> machine_cpus();
+  [[nodiscard]] Result<NodeSet> machine_mems();
+
+  /// Does one step and checks its effect: a value is read back; a container with a set of its own
+  /// must run on nothing else.
+  /// Errors: kIo; kBusy for the removal of a group with processes; kUnsupported if the kernel made
+  /// something else of what was written.
+  [[nodiscard]] Result<void> apply(const Step& step);
+
+  /// What the kernel has: every pod and container group below the root, with the files that
+  /// `wanted` names for it. A set that equals the parent's counts as none of its own where `wanted`
+  /// has none. A group as `wanted` has it keeps its isolation; any other counts as shared.
+  [[nodiscard]] Result<Layout> observe(const Layout& wanted);
+
+  [[nodiscard]] Result<CpuSet> effective_cpus(const GroupName& name);
+  [[nodiscard]] Result<NodeSet> effective_mems(const GroupName& name);
+
+  /// Processes of a group itself, ascending.
+  [[nodiscard]] Result<std::vector<pid_t>> processes(const GroupName& name);
+  /// Moves a process into a group, in every hierarchy.
+  [[nodiscard]] Result<void> attach(const GroupName& name, pid_t process);
+  /// Kills what runs in a group and waits until nothing does, at most `timeout_ms`.
+  /// Errors: kBusy if something still runs then.
+  [[nodiscard]] Result<void> kill(const GroupName& name, int timeout_ms);
+
+ private:
+  Cgroups() = default;
+  [[nodiscard]] Result<void> prepare();
+  [[nodiscard]] Result<void> create(const GroupName& name, const std::string& path);
+  [[nodiscard]] Result<void> remove(const GroupName& name, const std::string& path);
+  [[nodiscard]] Result<void> set_list(const Step& step, const std::string& path);
+  [[nodiscard]] Result<void> set_value(const Step& step, const std::string& path);
+  [[nodiscard]] Result<void> verify(const Step& step);
+  [[nodiscard]] Result<CpuSet> read_list(const std::string& path, const std::string& file);
+  [[nodiscard]] Result<Group> observe_group(const GroupName& name, const Group* wanted,
+                                            const Group* parent);
+  [[nodiscard]] bool is_blank(const std::string& path);
+  [[nodiscard]] bool is_complete(const GroupName& name, const std::string& path);
+  [[nodiscard]] Hierarchy* hierarchy_of(std::string_view file);
+  [[nodiscard]] bool cpuset_is_v2() const {
+    return hierarchies_.front().place.version == CgroupVersion::kV2;
+  }
+
+  std::vector<Hierarchy> hierarchies_;  ///< the first one has cpuset
+  KernelFacts facts_;
+};
+
+}  // namespace pinfold::enforce

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <compare>
+#include <iosfwd>
+#include <map>
+#include <string>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/decide/decide.hpp"
+#include "pinfold/types/cpuset.hpp"
+
+namespace pinfold::enforce {
+
+/// Names one control group below the root: a pod's own ("pod<uid>") or one of its containers'
+/// ("pod<uid>/<container>").
+struct GroupName {
+  std::string pod_uid;
+  std::string container;  ///< "": the pod's own group
+
+  [[nodiscard]] bool is_pod() const { return container.empty(); }
+  [[nodiscard]] GroupName pod() const { return {pod_uid, ""}; }
+
+  friend auto operator<=>(const GroupName&, const GroupName&) = default;
+};
+
+/// A set of NUMA nodes by OS id, as cpuset.mems lists them. Shares the Linux list format (and so
+/// the type) with CPUs.
+using NodeSet = CpuSet;
+
+/// Control files below a group and their values, spelled as the kernel spells them when read:
+/// "cpu.max" to "200000 100000".
+using Values = std::map<std::string, std::string>;
+
+/// What one control group has, or should have.
+struct Group {
+  CpuSet cpus;   ///< empty: none of its own, it runs on what its parent has
+  NodeSet mems;  ///< empty: as for cpus
+  Values values;
+  /// Who may share its CPUs; of containers only.
+  Isolation isolation = Isolation::kHost;
+  /// False if it is there, but not in every hierarchy or without its controllers.
+  bool is_complete = true;
+
+  friend bool operator==(const Group&, const Group&) = default;
+};
+
+/// Every control group below a root. Each container's pod has an entry too, and its CPUs and
+/// memory nodes contain those of its containers.
+using Layout = std::map<GroupName, Group>;
+
+/// "pod<uid>" or "pod<uid>/<container>".
+/// Errors: kInvalidArgument for a name that could leave its place (see is_safe_name).
+[[nodiscard]] Result<std::string> relative_path(const GroupName& name);
+
+/// For messages only: the relative path, unchecked.
+[[nodiscard]] std::string to_string(const GroupName& name);
+std::ostream& operator<<(std::ostream& out, const GroupName& name);
+std::ostream& operator<<(std::ostream& out, const Group& group);
+
+}  // namespace pinfold::enforce

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+
+namespace pinfold::enforce {
+
+/// One line of /proc/PID/mountinfo, the fields that matter here.
+struct Mount {
+  std::string root;     ///< the part of the file system that is mounted
+  std::string point;    ///< where it is mounted
+  std::string fs_type;  ///< "cgroup2", "cgroup", ...
+  std::string super_options;
+
+  friend bool operator==(const Mount&, const Mount&) = default;
+};
+
+/// Reads /proc/PID/mountinfo (see proc(5)); octal escapes are undone.
+/// Domain: at most 16 MiB.
+/// Errors: kInvalidArgument with the line's number.
+[[nodiscard]] Result<std::vector<Mount>> parse_mountinfo(std::string_view text);
+
+enum class Controller { kCpuset, kCpu, kMemory, kHugetlb };
+inline constexpr Controller kAllControllers[] = {Controller::kCpuset, Controller::kCpu,
+                                                 Controller::kMemory, Controller::kHugetlb};
+/// As the kernel names it: "cpuset".
+[[nodiscard]] std::string_view to_string(Controller controller);
+/// The controller whose file it is: "cpu.max" belongs to "cpu".
+[[nodiscard]] std::optional<Controller> controller_of(std::string_view file);
+
+enum class CgroupVersion { kV1 = 1, kV2 = 2 };
+
+/// One hierarchy of control groups and the controllers to be found there.
+struct HierarchyPlace {
+  CgroupVersion version = CgroupVersion::kV2;
+  std::string directory;  ///< absolute path of the root of the groups in it
+  std::vector<Controller> controllers;
+
+  friend bool operator==(const HierarchyPlace&, const HierarchyPlace&) = default;
+};
+
+/// Finds which hierarchies control the groups below `root`: detected, never guessed. The mount
+/// that holds `root` decides; a controller that is not there is looked for in the other
+/// hierarchies, at the same relative path.
+/// `root`: absolute, without symbolic links. `controllers_at`: the content of cgroup.controllers in
+/// a directory of a cgroup2 mount, "" if there is none.
+/// Errors: kInvalidArgument if `root` is not in a control group file system; kUnsupported if no
+/// hierarchy has the cpuset controller.
+[[nodiscard]] Result<std::vector<HierarchyPlace>> locate(
+    std::span<const Mount> mounts, const std::string& root,
+    const std::function<std::string(const std::string& directory)>& controllers_at);
+
+}  // namespace pinfold::enforce

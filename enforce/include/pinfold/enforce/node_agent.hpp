@@ -1,0 +1,114 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pinfold/checkpoint/store.hpp"
+#include "pinfold/decide/decide.hpp"
+#include "pinfold/enforce/cgroups.hpp"
+#include "pinfold/enforce/wanted.hpp"
+
+namespace pinfold::enforce {
+
+/// What an admission came to: admitted unless there is a rejection.
+struct AdmitOutcome {
+  std::optional<Rejection> rejection;
+  /// Admitted and durable, but the kernel does not have it yet; reconcile() tries again.
+  std::optional<Error> not_enforced;
+};
+
+/// What a removal or start came to.
+struct ChangeOutcome {
+  std::optional<Error> not_enforced;
+};
+
+struct ReconcileReport {
+  std::vector<std::string> drift;      ///< what was found, as drift() tells it
+  Plan done;                           ///< what was done about it
+  std::vector<std::string> remaining;  ///< what could not be repaired, and why
+};
+
+/// What the kernel has for one container.
+struct SeenContainer {
+  CpuSet effective_cpus;
+  NodeSet effective_mems;
+  std::size_t processes = 0;
+};
+
+enum class RunningProcesses { kRefuse, kKill };
+
+/// The node agent: decides, commits, applies. The state on disk leads, the kernel follows; a failed
+/// application never takes a decision back, it leaves the node dirty.
+/// Thread-safety: none; one caller at a time. Another process is kept out by the lock of the state
+/// directory.
+class NodeAgent {
+ public:
+  /// Starts as the kubelet restarts: restores and checks both state files, then looks at what the
+  /// kernel has. Changes nothing. Without `cgroups` it decides and remembers, and enforces nothing.
+  /// Errors: kCorrupt and kInvalidArgument, with the kubelet's text where the kubelet has one.
+  /// `state_dir` is what messages call the place of `store`.
+  [[nodiscard]] static Result<NodeAgent> open(Node node, checkpoint::Store store,
+                                              std::string state_dir,
+                                              std::optional<Cgroups> cgroups);
+
+  [[nodiscard]] const Node& node() const { return node_; }
+  [[nodiscard]] const AgentState& state() const { return state_; }
+  [[nodiscard]] bool enforces() const { return cgroups_.has_value(); }
+  /// nullptr if it enforces nothing.
+  [[nodiscard]] Cgroups* cgroups() { return cgroups_ ? &*cgroups_ : nullptr; }
+  /// True if the kernel is known not to have what the state says.
+  [[nodiscard]] bool is_dirty() const { return dirty_; }
+
+  /// Errors: those of the store; then nothing has changed anywhere.
+  [[nodiscard]] Result<AdmitOutcome> admit(const PodSpec& pod, Trace* trace = nullptr);
+  /// A container is about to start: what its predecessors no longer need is released, and its
+  /// group is there when this returns.
+  /// Errors: kNotFound; those of the store.
+  [[nodiscard]] Result<ChangeOutcome> start(const std::string& pod_uid,
+                                            const std::string& container);
+  /// A container, or a pod with all its containers, is gone for good.
+  /// Errors: kNotFound; kBusy if processes still run there (and were not to be killed, or survive
+  /// it); those of the store. Nothing has changed then.
+  [[nodiscard]] Result<ChangeOutcome> remove_container(const std::string& pod_uid,
+                                                       const std::string& container,
+                                                       RunningProcesses running);
+  [[nodiscard]] Result<ChangeOutcome> remove_pod(const std::string& pod_uid,
+                                                 RunningProcesses running);
+
+  /// Compares what the kernel has with what the state says, and repairs it; idempotent.
+  /// Errors: kUnsupported if it enforces nothing; kIo if the groups cannot be read.
+  [[nodiscard]] Result<ReconcileReport> reconcile();
+  /// What reconcile() would find. Empty if it enforces nothing.
+  [[nodiscard]] Result<std::vector<std::string>> find_drift();
+
+  /// The groups the state asks for.
+  [[nodiscard]] Layout wanted() const;
+  /// What the kernel has for a container. Errors: kUnsupported, kIo, kNotFound.
+  [[nodiscard]] Result<SeenContainer> look(const GroupName& name);
+
+ private:
+  NodeAgent(Node node, checkpoint::Store store, std::string state_dir) noexcept
+      : node_(std::move(node)), store_(std::move(store)), state_dir_(std::move(state_dir)) {}
+  [[nodiscard]] Result<void> restore();
+  [[nodiscard]] Result<void> commit(AgentState next);
+  [[nodiscard]] std::optional<Error> apply();
+  [[nodiscard]] Result<void> observe();
+  [[nodiscard]] Result<Plan> plan_now();
+  [[nodiscard]] Result<void> run(const Plan& steps, Plan& done);
+  [[nodiscard]] Result<void> make_empty(const std::vector<GroupName>& groups,
+                                        RunningProcesses running);
+
+  Node node_;
+  checkpoint::Store store_;
+  std::string state_dir_;
+  std::optional<Cgroups> cgroups_;
+  AgentState state_;
+  checkpoint::Files stored_;      ///< the bytes on disk
+  checkpoint::Files next_files_;  ///< as stored_, and what a start would add
+  Layout seen_;                   ///< what the kernel has, as far as is known
+  std::vector<GroupName> busy_;   ///< groups with processes that belong to nothing active
+  bool dirty_ = false;
+};
+
+}  // namespace pinfold::enforce

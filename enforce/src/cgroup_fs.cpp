@@ -1,0 +1,179 @@
+#include "pinfold/enforce/cgroup_fs.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace pinfold::enforce {
+namespace {
+
+constexpr std::size_t kMaxFile = std::size_t{4} << 20;
+
+/// Owns a file descriptor.
+class UniqueFd {
+ public:
+  explicit UniqueFd(int fd = -1) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~UniqueFd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+  [[nodiscard]] bool valid() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+/// Walks a relative path one component at a time, where the kernel has no openat2 (before 5.6, or
+/// behind a seccomp filter).
+int open_by_steps(int root, const std::string& path, int flags) {
+  UniqueFd current(::fcntl(root, F_DUPFD_CLOEXEC, 0));
+  std::size_t begin = 0;
+  while (current.valid()) {
+    const std::size_t end = path.find('/', begin);
+    const std::string part = path.substr(begin, end - begin);
+    if (part.empty() || part == "..") {
+      errno = EXDEV;
+      return -1;
+    }
+    const bool is_last = end == std::string::npos;
+    const int how = is_last ? flags : O_PATH | O_DIRECTORY;
+    const int next = ::openat(current.get(), part.c_str(), how | O_NOFOLLOW | O_CLOEXEC);
+    if (is_last || next < 0) return next;
+    current = UniqueFd(next);
+    begin = end + 1;
+  }
+  return -1;
+}
+
+/// Opens below `root` and nowhere else. -1 and errno: EXDEV for a path that would leave it, ELOOP
+/// for a symbolic link.
+UniqueFd open_beneath(int root, const std::string& path, int flags) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
+  while (true) {
+    const long fd = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how));
+    if (fd >= 0) return UniqueFd(static_cast<int>(fd));
+    if (errno == ENOSYS || errno == EPERM) return UniqueFd(open_by_steps(root, path, flags));
+    if (errno != EINTR && errno != EAGAIN) return UniqueFd();
+  }
+}
+
+class PosixCgroupFs final : public CgroupFs {
+ public:
+  PosixCgroupFs(UniqueFd root, std::string directory)
+      : root_(std::move(root)), directory_(std::move(directory)) {}
+
+  Result<void> make_group(const std::string& group) override {
+    return change(group, "create", [](int parent, const char* name) {
+      return ::mkdirat(parent, name, 0755) == 0 || errno == EEXIST;
+    });
+  }
+
+  Result<void> remove_group(const std::string& group) override {
+    return change(group, "remove", [](int parent, const char* name) {
+      return ::unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT;
+    });
+  }
+
+  Result<std::vector<std::string>> children(const std::string& group) override {
+    UniqueFd fd = open_beneath(root_.get(), group.empty() ? "." : group, O_RDONLY | O_DIRECTORY);
+    DIR* const dir = fd.valid() ? ::fdopendir(fd.get()) : nullptr;
+    if (dir == nullptr) return fail_errno(errno, fmt::format("list '{}'", shown(group)));
+    (void)fd.release();
+    std::vector<std::string> names;
+    // A DIR of our own is read by one thread only.
+    while (const dirent* entry = ::readdir(dir)) {  // NOLINT(concurrency-mt-unsafe)
+      const std::string_view name = entry->d_name;
+      if (entry->d_type == DT_DIR && name != "." && name != "..") names.emplace_back(name);
+    }
+    ::closedir(dir);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  Result<std::string> read(const std::string& group, const std::string& file) override {
+    const UniqueFd fd = open_beneath(root_.get(), join(group, file), O_RDONLY);
+    if (!fd.valid()) return fail_errno(errno, fmt::format("read '{}'", shown(join(group, file))));
+    std::string text;
+    char buffer[4096];
+    while (text.size() <= kMaxFile) {
+      const ssize_t got = ::read(fd.get(), buffer, sizeof(buffer));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return fail_errno(errno, fmt::format("read '{}'", shown(join(group, file))));
+      if (got == 0) {
+        if (text.ends_with('\n')) text.pop_back();
+        return text;
+      }
+      text.append(buffer, static_cast<std::size_t>(got));
+    }
+    return fail(ErrorCode::kIo,
+                fmt::format("read '{}': more than 4 MiB", shown(join(group, file))));
+  }
+
+  Result<void> write(const std::string& group, const std::string& file,
+                     std::string_view value) override {
+    const auto failed = [&](int error) {
+      return fail_errno(error, fmt::format("write '{}' to '{}'", value, shown(join(group, file))));
+    };
+    const UniqueFd fd = open_beneath(root_.get(), join(group, file), O_WRONLY);
+    if (!fd.valid()) return failed(errno);
+    // The newline makes the empty value a write of one byte: the kernel ignores one of none.
+    const std::string text = std::string(value) + "\n";
+    while (true) {
+      const ssize_t put = ::write(fd.get(), text.data(), text.size());
+      if (put == static_cast<ssize_t>(text.size())) return {};
+      if (put < 0 && errno == EINTR) continue;
+      return failed(put < 0 ? errno : EIO);
+    }
+  }
+
+ private:
+  static std::string join(const std::string& group, const std::string& file) {
+    return group.empty() ? file : group + "/" + file;
+  }
+  [[nodiscard]] std::string shown(const std::string& path) const {
+    return path.empty() ? directory_ : directory_ + "/" + path;
+  }
+
+  /// Runs `act(parent descriptor, last component)`.
+  template <class Act>
+  Result<void> change(const std::string& group, std::string_view verb, Act act) {
+    const std::size_t slash = group.rfind('/');
+    const std::string parent = slash == std::string::npos ? "." : group.substr(0, slash);
+    const std::string name = slash == std::string::npos ? group : group.substr(slash + 1);
+    const bool is_plain = !name.empty() && name != "." && name != "..";
+    const UniqueFd fd =
+        is_plain ? open_beneath(root_.get(), parent, O_PATH | O_DIRECTORY) : UniqueFd();
+    if (!is_plain) errno = EXDEV;
+    if (fd.valid() && act(fd.get(), name.c_str())) return {};
+    return fail_errno(errno, fmt::format("{} '{}'", verb, shown(group)));
+  }
+
+  UniqueFd root_;
+  std::string directory_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CgroupFs>> open_cgroup_fs(const std::string& directory) {
+  UniqueFd fd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return fail_errno(errno, fmt::format("open '{}'", directory));
+  return std::make_unique<PosixCgroupFs>(std::move(fd), directory);
+}
+
+}  // namespace pinfold::enforce

@@ -1,0 +1,323 @@
+#include "pinfold/enforce/cgroups.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "pinfold/types/pod.hpp"
+
+namespace pinfold::enforce {
+namespace {
+
+constexpr const char* kCpus = "cpuset.cpus";
+constexpr const char* kMems = "cpuset.mems";
+constexpr std::string_view kPodPrefix = "pod";
+
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+/// True if the groups below `path` have a controller of cgroup v2.
+Result<bool> is_enabled(Hierarchy& hierarchy, const std::string& path, Controller controller) {
+  auto enabled = hierarchy.fs->read(path, "cgroup.subtree_control");
+  if (!enabled) return fail(std::move(enabled).error());
+  return (" " + *enabled + " ").find(fmt::format(" {} ", to_string(controller))) !=
+         std::string::npos;
+}
+
+/// Gives the groups below `path` a controller of cgroup v2; writes only what is not so already.
+Result<void> enable(Hierarchy& hierarchy, const std::string& path, Controller controller) {
+  auto enabled = is_enabled(hierarchy, path, controller);
+  if (!enabled) return fail(std::move(enabled).error());
+  if (*enabled) return {};
+  return hierarchy.fs->write(path, "cgroup.subtree_control",
+                             fmt::format("+{}", to_string(controller)));
+}
+
+}  // namespace
+
+Result<Cgroups> Cgroups::make(std::vector<Hierarchy> hierarchies, KernelFacts facts) {
+  Cgroups cgroups;
+  cgroups.hierarchies_ = std::move(hierarchies);
+  cgroups.facts_ = std::move(facts);
+  if (auto ready = cgroups.prepare(); !ready) return fail(std::move(ready).error());
+  return cgroups;
+}
+
+std::string_view Cgroups::mode() const {
+  bool v1 = false;
+  bool v2 = false;
+  for (const Hierarchy& hierarchy : hierarchies_) {
+    (hierarchy.place.version == CgroupVersion::kV2 ? v2 : v1) = true;
+  }
+  return v1 && v2 ? "hybrid" : v2 ? "v2" : "v1";
+}
+
+std::vector<std::string> Cgroups::warnings() const {
+  static constexpr std::pair<Controller, const char*> kUses[] = {
+      {Controller::kCpu, "quotas and weights"},
+      {Controller::kMemory, "memory limits"},
+      {Controller::kHugetlb, "huge page limits"}};
+  std::vector<std::string> out;
+  for (const auto& [controller, what] : kUses) {
+    if (facts_.controllers.contains(controller)) continue;
+    if (controller == Controller::kHugetlb && facts_.hugepage_sizes.empty()) continue;
+    out.push_back(fmt::format("controller '{}' is not available below '{}': {} are not enforced",
+                              to_string(controller), root(), what));
+  }
+  return out;
+}
+
+/// Makes the controllers available to groups below the root.
+Result<void> Cgroups::prepare() {
+  facts_.controllers.clear();
+  for (Hierarchy& hierarchy : hierarchies_) {
+    for (const Controller controller : hierarchy.place.controllers) {
+      if (hierarchy.place.version == CgroupVersion::kV2) {
+        auto enabled = enable(hierarchy, "", controller);
+        if (!enabled && enabled.error().sys_errno == EBUSY) {
+          return fail(
+              ErrorCode::kUnsupported,
+              fmt::format("'{}' has processes of its own, and cgroup v2 lets no controller be "
+                          "enabled below such a group: move them into a group beside the pods",
+                          hierarchy.place.directory));
+        }
+        // Only the cpuset is what Pinfold cannot do without; warnings() tells of the others.
+        if (!enabled && controller != Controller::kCpuset) continue;
+        if (!enabled) return fail(std::move(enabled).error().wrap("enable controller 'cpuset'"));
+      }
+      facts_.controllers.emplace(controller, hierarchy.place.version);
+    }
+  }
+  return {};
+}
+
+Hierarchy* Cgroups::hierarchy_of(std::string_view file) {
+  const auto controller = controller_of(file);
+  for (Hierarchy& hierarchy : hierarchies_) {
+    const auto& has = hierarchy.place.controllers;
+    if (controller && std::find(has.begin(), has.end(), *controller) != has.end()) {
+      return &hierarchy;
+    }
+  }
+  return nullptr;
+}
+
+Result<CpuSet> Cgroups::read_list(const std::string& path, const std::string& file) {
+  auto text = hierarchies_.front().fs->read(path, file);
+  if (!text) return fail(std::move(text).error());
+  auto set = CpuSet::parse(*text);
+  if (!set) return fail(std::move(set).error().wrap(fmt::format("'{}/{}'", path, file)));
+  return set;
+}
+
+Result<CpuSet> Cgroups::machine_cpus() {
+  return read_list("", cpuset_is_v2() ? "cpuset.cpus.effective" : kCpus);
+}
+
+Result<NodeSet> Cgroups::machine_mems() {
+  return read_list("", cpuset_is_v2() ? "cpuset.mems.effective" : kMems);
+}
+
+Result<CpuSet> Cgroups::effective_cpus(const GroupName& name) {
+  auto path = relative_path(name);
+  if (!path) return fail(std::move(path).error());
+  return read_list(*path, cpuset_is_v2() ? "cpuset.cpus.effective" : "cpuset.effective_cpus");
+}
+
+Result<NodeSet> Cgroups::effective_mems(const GroupName& name) {
+  auto path = relative_path(name);
+  if (!path) return fail(std::move(path).error());
+  return read_list(*path, cpuset_is_v2() ? "cpuset.mems.effective" : "cpuset.effective_mems");
+}
+
+Result<void> Cgroups::apply(const Step& step) {
+  auto path = relative_path(step.group);
+  if (!path) return fail(std::move(path).error());
+  const auto run = [&]() -> Result<void> {
+    switch (step.kind) {
+      case Step::Kind::kCreate:
+        return create(step.group, *path);
+      case Step::Kind::kRemove:
+        return remove(step.group, *path);
+      case Step::Kind::kCpus:
+      case Step::Kind::kMems:
+        return set_list(step, *path);
+      case Step::Kind::kValue:
+        return set_value(step, *path);
+      case Step::Kind::kVerify:
+        return verify(step);
+    }
+    return {};
+  };
+  auto done = run();
+  if (!done) return fail(std::move(done).error().wrap(to_string(step)));
+  return {};
+}
+
+Result<void> Cgroups::create(const GroupName& name, const std::string& path) {
+  for (Hierarchy& hierarchy : hierarchies_) {
+    if (auto made = hierarchy.fs->make_group(path); !made) return made;
+    if (!name.is_pod()) continue;
+    for (const Controller controller : hierarchy.place.controllers) {
+      const auto in_use = facts_.controllers.find(controller);
+      if (in_use == facts_.controllers.end()) continue;
+      if (hierarchy.place.version == CgroupVersion::kV2) {
+        if (auto enabled = enable(hierarchy, path, controller); !enabled) return enabled;
+      } else if (controller == Controller::kCpuset) {
+        // With this flag on, a new container would start with a copy of the pod's CPUs.
+        auto cleared = hierarchy.fs->write(path, "cgroup.clone_children", "0");
+        if (!cleared && cleared.error().code != ErrorCode::kNotFound) return cleared;
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> Cgroups::set_list(const Step& step, const std::string& path) {
+  const char* const file = step.kind == Step::Kind::kCpus ? kCpus : kMems;
+  CpuSet set = step.set;
+  if (set.empty() && !cpuset_is_v2()) {  // v1 has no "as my parent": it takes a copy
+    auto inherited = read_list(parent_of(path), file);
+    if (!inherited) return fail(std::move(inherited).error());
+    set = *std::move(inherited);
+  }
+  if (auto put = hierarchies_.front().fs->write(path, file, set.to_string()); !put) return put;
+  auto seen = read_list(path, file);
+  if (!seen) return fail(std::move(seen).error());
+  if (*seen != set) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("the kernel has '{}' in '{}/{}', expected '{}'", seen->to_string(),
+                            path, file, set.to_string()));
+  }
+  if (step.group.is_pod() || step.set.empty()) return {};
+  auto effective =
+      step.kind == Step::Kind::kCpus ? effective_cpus(step.group) : effective_mems(step.group);
+  if (!effective) return fail(std::move(effective).error());
+  if (step.set.contains_all(*effective)) return {};
+  return fail(
+      ErrorCode::kUnsupported,
+      fmt::format("'{}' is effectively on '{}' although its {} is '{}': its parent has none "
+                  "of these, or they are offline",
+                  path, effective->to_string(), file, step.set.to_string()));
+}
+
+Result<void> Cgroups::set_value(const Step& step, const std::string& path) {
+  Hierarchy* const hierarchy = hierarchy_of(step.file);
+  if (hierarchy == nullptr) {
+    return fail(ErrorCode::kUnsupported, fmt::format("no hierarchy has '{}'", step.file));
+  }
+  if (auto put = hierarchy->fs->write(path, step.file, step.value); !put) return put;
+  auto seen = hierarchy->fs->read(path, step.file);
+  if (!seen) return fail(std::move(seen).error());
+  if (*seen == step.value) return {};
+  return fail(ErrorCode::kUnsupported, fmt::format("the kernel has '{}' in '{}/{}', expected '{}'",
+                                                   *seen, path, step.file, step.value));
+}
+
+Result<void> Cgroups::verify(const Step& step) {
+  auto effective = effective_cpus(step.group);
+  if (!effective) return fail(std::move(effective).error());
+  if (*effective == step.set) return {};
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("'{}' runs on '{}', expected '{}'", to_string(step.group),
+                          effective->to_string(), step.set.to_string()));
+}
+
+Result<Group> Cgroups::observe_group(const GroupName& name, const Group* wanted,
+                                     const Group* parent) {
+  auto path = relative_path(name);
+  if (!path) return fail(std::move(path).error());
+  Group group;
+  const auto own = [&](const char* file, const CpuSet& want, const CpuSet* parents,
+                       auto machine) -> Result<CpuSet> {
+    auto set = read_list(*path, file);
+    // Without the controller it runs on what the parent has.
+    if (!set && !group.is_complete) return CpuSet{};
+    if (!set || set->empty() || cpuset_is_v2() || !want.empty()) return set;
+    // cgroup v1 has no "as my parent", only a copy that is equal.
+    if (parents != nullptr && !parents->empty()) return *set == *parents ? CpuSet{} : *set;
+    auto all = machine();
+    if (!all) return all;
+    return *set == *all ? CpuSet{} : *set;
+  };
+  static const Group kNothing;
+  const Group& want = wanted == nullptr ? kNothing : *wanted;
+  group.is_complete = is_complete(name, *path);
+  auto cpus = own(kCpus, want.cpus, parent == nullptr ? nullptr : &parent->cpus,
+                  [this] { return machine_cpus(); });
+  if (!cpus) return fail(std::move(cpus).error());
+  auto mems = own(kMems, want.mems, parent == nullptr ? nullptr : &parent->mems,
+                  [this] { return machine_mems(); });
+  if (!mems) return fail(std::move(mems).error());
+  group.cpus = *std::move(cpus);
+  group.mems = *std::move(mems);
+  for (const auto& [file, value] : want.values) {
+    Hierarchy* const hierarchy = hierarchy_of(file);
+    if (hierarchy == nullptr) continue;
+    auto seen = hierarchy->fs->read(*path, file);
+    if (seen) group.values.emplace(file, *std::move(seen));
+  }
+  if (wanted != nullptr && group.cpus == wanted->cpus) group.isolation = wanted->isolation;
+  return group;
+}
+
+/// True for a group of cgroup v1 that was made, but not given anything: it has nothing, while an
+/// empty set of cgroup v2 has what the parent has.
+bool Cgroups::is_blank(const std::string& path) {
+  if (cpuset_is_v2()) return false;
+  return hierarchies_.front().fs->read(path, kCpus).value_or("").empty() ||
+         hierarchies_.front().fs->read(path, kMems).value_or("").empty();
+}
+
+/// False for a group whose creation was interrupted, or that lost a part since.
+bool Cgroups::is_complete(const GroupName& name, const std::string& path) {
+  for (Hierarchy& hierarchy : hierarchies_) {
+    if (!hierarchy.fs->read(path, "cgroup.procs")) return false;
+    for (const Controller controller : hierarchy.place.controllers) {
+      if (!facts_.controllers.contains(controller)) continue;
+      if (controller == Controller::kCpuset && !hierarchy.fs->read(path, kCpus)) return false;
+      if (hierarchy.place.version == CgroupVersion::kV1 || !name.is_pod()) continue;
+      if (!is_enabled(hierarchy, path, controller).value_or(false)) return false;
+    }
+  }
+  return true;
+}
+
+Result<Layout> Cgroups::observe(const Layout& wanted) {
+  Layout layout;
+  CgroupFs& fs = *hierarchies_.front().fs;
+  const auto add = [&](const GroupName& name, const Group* parent) -> Result<void> {
+    const auto want = wanted.find(name);
+    if (is_blank(to_string(name))) {
+      if (want == wanted.end()) layout.emplace(name, Group{});
+      return {};
+    }
+    auto group = observe_group(name, want == wanted.end() ? nullptr : &want->second, parent);
+    if (!group) return fail(std::move(group).error());
+    layout.emplace(name, *std::move(group));
+    return {};
+  };
+  auto pods = fs.children("");
+  if (!pods) return fail(std::move(pods).error());
+  for (const std::string& directory : *pods) {
+    if (!directory.starts_with(kPodPrefix)) continue;
+    const GroupName pod{directory.substr(kPodPrefix.size()), ""};
+    if (!is_safe_name(pod.pod_uid)) continue;  // not one of ours
+    if (auto added = add(pod, nullptr); !added) return fail(std::move(added).error());
+    auto containers = fs.children(directory);
+    if (!containers) return fail(std::move(containers).error());
+    for (const std::string& container : *containers) {
+      if (!is_safe_name(container)) continue;
+      const auto parent = layout.find(pod);
+      auto added =
+          add({pod.pod_uid, container}, parent == layout.end() ? nullptr : &parent->second);
+      if (!added) return fail(std::move(added).error());
+    }
+  }
+  return layout;
+}
+
+}  // namespace pinfold::enforce

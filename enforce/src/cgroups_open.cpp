@@ -1,0 +1,121 @@
+#include <dirent.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <climits>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "pinfold/enforce/cgroups.hpp"
+
+/// Finds and opens the hierarchies of the running kernel.
+namespace pinfold::enforce {
+namespace {
+
+std::string read_all(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// "hugepages-2048kB" to 2 MiB; 0 for anything else.
+std::uint64_t hugepage_bytes(std::string_view directory) {
+  constexpr std::string_view kPrefix = "hugepages-";
+  constexpr std::string_view kSuffix = "kB";
+  if (!directory.starts_with(kPrefix) || !directory.ends_with(kSuffix)) return 0;
+  const std::string_view digits =
+      directory.substr(kPrefix.size(), directory.size() - kPrefix.size() - kSuffix.size());
+  std::uint64_t kib = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), kib);
+  return error == std::errc() && end == digits.data() + digits.size() ? kib * 1024 : 0;
+}
+
+/// As the hugetlb controller names its files: "64KB", "2MB", "1GB".
+std::string hugepage_name(std::uint64_t bytes) {
+  constexpr std::uint64_t kKi = 1024;
+  constexpr std::uint64_t kMi = kKi * 1024;
+  constexpr std::uint64_t kGi = kMi * 1024;
+  if (bytes >= kGi) return fmt::format("{}GB", bytes / kGi);
+  if (bytes >= kMi) return fmt::format("{}MB", bytes / kMi);
+  return fmt::format("{}KB", bytes / kKi);
+}
+
+KernelFacts facts_of_this_kernel() {
+  KernelFacts facts;
+  if (const long page = ::sysconf(_SC_PAGESIZE); page > 0) {
+    facts.page_size = static_cast<std::uint64_t>(page);
+  }
+  DIR* const dir = ::opendir("/sys/kernel/mm/hugepages");
+  if (dir == nullptr) return facts;
+  while (const dirent* entry = ::readdir(dir)) {  // NOLINT(concurrency-mt-unsafe): own stream
+    const std::uint64_t bytes = hugepage_bytes(entry->d_name);
+    if (bytes != 0) facts.hugepage_sizes.emplace(hugepage_name(bytes), bytes);
+  }
+  ::closedir(dir);
+  return facts;
+}
+
+Result<std::string> real_path(const std::string& path) {
+  char resolved[PATH_MAX];
+  if (::realpath(path.c_str(), resolved) == nullptr) {
+    return fail_errno(errno, fmt::format("cgroup root '{}'", path));
+  }
+  return std::string(resolved);
+}
+
+/// A cpuset of cgroup v1 starts with nothing; the root of our groups takes what its parent has.
+Result<void> fill_v1_root(Hierarchy& cpuset) {
+  const std::string& directory = cpuset.place.directory;
+  for (const char* file : {"cpuset.cpus", "cpuset.mems"}) {
+    auto has = cpuset.fs->read("", file);
+    if (!has) return fail(std::move(has).error());
+    if (!has->empty()) continue;
+    auto parent = open_cgroup_fs(directory.substr(0, directory.rfind('/')));
+    if (!parent) return fail(std::move(parent).error());
+    auto inherited = (*parent)->read("", file);
+    if (!inherited) return fail(std::move(inherited).error());
+    if (auto put = cpuset.fs->write("", file, *inherited); !put) return put;
+  }
+  return {};
+}
+
+/// The root is there in the hierarchy that the caller named; in the others it may have to be made,
+/// as a container runtime does.
+Result<std::unique_ptr<CgroupFs>> open_or_make(const std::string& directory) {
+  auto fs = open_cgroup_fs(directory);
+  const std::size_t slash = directory.rfind('/');
+  if (fs || fs.error().code != ErrorCode::kNotFound || slash == 0) return fs;
+  auto parent = open_or_make(directory.substr(0, slash));
+  if (!parent) return parent;
+  if (auto made = (*parent)->make_group(directory.substr(slash + 1)); !made) {
+    return fail(std::move(made).error());
+  }
+  return open_cgroup_fs(directory);
+}
+
+}  // namespace
+
+Result<Cgroups> Cgroups::open(const std::string& root) {
+  auto real = real_path(root);
+  if (!real) return fail(std::move(real).error());
+  auto mounts = parse_mountinfo(read_all("/proc/self/mountinfo"));
+  if (!mounts) return fail(std::move(mounts).error());
+  auto places = locate(*mounts, *real, [](const std::string& directory) {
+    return read_all(directory + "/cgroup.controllers");
+  });
+  if (!places) return fail(std::move(places).error());
+  std::vector<Hierarchy> hierarchies;
+  for (HierarchyPlace& place : *places) {
+    auto fs = open_or_make(place.directory);
+    if (!fs) return fail(std::move(fs).error());
+    hierarchies.push_back({std::move(place), *std::move(fs)});
+  }
+  Hierarchy& cpuset = hierarchies.front();
+  if (cpuset.place.version == CgroupVersion::kV1) {
+    if (auto filled = fill_v1_root(cpuset); !filled) return fail(std::move(filled).error());
+  }
+  return make(std::move(hierarchies), facts_of_this_kernel());
+}
+
+}  // namespace pinfold::enforce

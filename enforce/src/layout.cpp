@@ -1,0 +1,44 @@
+#include "pinfold/enforce/layout.hpp"
+
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "pinfold/types/pod.hpp"
+
+namespace pinfold::enforce {
+
+Result<std::string> relative_path(const GroupName& name) {
+  // A UID that is safe on its own makes a safe component behind the prefix, too.
+  if (!is_safe_name(name.pod_uid)) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("pod uid '{}' cannot name a control group: expected letters, digits, "
+                            "'-', '_' or single '.'",
+                            name.pod_uid));
+  }
+  if (name.is_pod()) return "pod" + name.pod_uid;
+  if (!is_safe_name(name.container)) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("container '{}' of pod '{}' cannot name a control group: expected "
+                            "letters, digits, '-', '_' or single '.'",
+                            name.container, name.pod_uid));
+  }
+  return "pod" + name.pod_uid + "/" + name.container;
+}
+
+std::string to_string(const GroupName& name) {
+  return name.is_pod() ? "pod" + name.pod_uid : "pod" + name.pod_uid + "/" + name.container;
+}
+
+std::ostream& operator<<(std::ostream& out, const GroupName& name) {
+  return out << to_string(name);
+}
+
+std::ostream& operator<<(std::ostream& out, const Group& group) {
+  out << to_string(group.isolation) << " cpus=" << group.cpus.to_string()
+      << " mems=" << group.mems.to_string();
+  for (const auto& [file, value] : group.values) out << ' ' << file << "='" << value << '\'';
+  return group.is_complete ? out : out << " (in part)";
+}
+
+}  // namespace pinfold::enforce

@@ -1,0 +1,163 @@
+#include "pinfold/enforce/node_agent.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "pinfold/checkpoint/start.hpp"
+#include "pinfold/enforce/pods_file.hpp"
+
+namespace pinfold::enforce {
+namespace {
+
+constexpr int kKillTimeoutMs = 5000;
+
+}  // namespace
+
+Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store, std::string state_dir,
+                                  std::optional<Cgroups> cgroups) {
+  NodeAgent agent(std::move(node), std::move(store), std::move(state_dir));
+  if (auto restored = agent.restore(); !restored) return fail(std::move(restored).error());
+  agent.cgroups_ = std::move(cgroups);
+  if (agent.cgroups_) {
+    if (auto seen = agent.observe(); !seen) return fail(std::move(seen).error());
+    agent.dirty_ = !drift(agent.seen_, agent.wanted()).empty();
+  }
+  return agent;
+}
+
+Result<void> NodeAgent::restore() {
+  auto stored = store_.load();
+  if (!stored) return fail(std::move(stored).error().wrap("read the state"));
+  stored_ = *std::move(stored);
+  checkpoint::KubeletFiles files{stored_.cpu, stored_.memory};
+  auto started = checkpoint::start(node_, files, {}, state_dir_);
+  if (!started) {
+    return fail(ErrorCode::kCorrupt, fmt::format("start: {}: {}", to_string(started.error().stage),
+                                                 started.error().error));
+  }
+  state_.node = *std::move(started);
+  next_files_ = {std::move(files.cpu), std::move(files.memory), stored_.pods};
+  if (!stored_.pods) return {};
+  if (auto read = decode_pods(*stored_.pods, state_); !read) {
+    return fail(std::move(read).error().wrap(
+        fmt::format("'{}/{}'", state_dir_, checkpoint::kPodsFileName)));
+  }
+  return {};
+}
+
+Layout NodeAgent::wanted() const {
+  return wanted_layout(node_, state_, cgroups_ ? cgroups_->facts() : KernelFacts{});
+}
+
+/// Durable first; in memory only once it is.
+Result<void> NodeAgent::commit(AgentState next) {
+  checkpoint::KubeletFiles files{next_files_.cpu, next_files_.memory};
+  checkpoint::update(node_, state_.node, next.node, files);
+  checkpoint::Files bytes{std::move(files.cpu), std::move(files.memory), encode_pods(next)};
+  if (bytes != stored_) {
+    if (auto saved = store_.commit(bytes); !saved) {
+      // The failure may have come after the point of no return: the store knows.
+      const auto now = store_.load();
+      if (!now || *now != bytes) return fail(std::move(saved).error().wrap("persist"));
+    }
+    stored_ = bytes;
+    next_files_ = std::move(bytes);
+  }
+  state_ = std::move(next);
+  return {};
+}
+
+Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
+  Decision decision = decide(node_, state_.node, pod, trace);
+  auto* const rejected = std::get_if<Rejected>(&decision);
+  AgentState next;
+  next.removed = state_.removed;
+  next.node = rejected != nullptr ? std::move(rejected->next)
+                                  : std::move(std::get<Admitted>(decision).next);
+  if (rejected == nullptr) next.removed.erase(pod.uid);  // admitted again: it runs again
+  std::erase_if(next.removed,
+                [&](const auto& of_pod) { return next.node.find(of_pod.first) == nullptr; });
+  AdmitOutcome outcome;
+  if (rejected != nullptr) outcome.rejection = std::move(rejected->why);
+  if (auto saved = commit(std::move(next)); !saved) {
+    return fail(std::move(saved).error().wrap(fmt::format("admit pod '{}'", pod.name)));
+  }
+  outcome.not_enforced = apply();
+  return outcome;
+}
+
+Result<ChangeOutcome> NodeAgent::start(const std::string& pod_uid, const std::string& container) {
+  if (auto known = container_resources(node_, state_.node, pod_uid, container); !known) {
+    return fail(std::move(known).error());
+  }
+  AgentState next = state_;
+  auto started = start_container(node_, std::move(next.node), pod_uid, container);
+  if (!started) return fail(std::move(started).error());
+  next.node = *std::move(started);
+  if (const auto removed = next.removed.find(pod_uid); removed != next.removed.end()) {
+    removed->second.erase(container);
+    if (removed->second.empty()) next.removed.erase(removed);
+  }
+  if (auto saved = commit(std::move(next)); !saved) {
+    return fail(std::move(saved).error().wrap(fmt::format("start container '{}'", container)));
+  }
+  return ChangeOutcome{apply()};
+}
+
+Result<void> NodeAgent::make_empty(const std::vector<GroupName>& groups, RunningProcesses running) {
+  if (!cgroups_) return {};
+  for (const GroupName& group : groups) {
+    auto pids = cgroups_->processes(group);
+    if (!pids) return fail(std::move(pids).error());
+    if (pids->empty()) continue;
+    if (running == RunningProcesses::kKill) {
+      if (auto killed = cgroups_->kill(group, kKillTimeoutMs); !killed) return killed;
+      continue;
+    }
+    return fail(ErrorCode::kBusy,
+                fmt::format("'{}' still has {} process{} ({}{}): stop the container first",
+                            to_string(group), pids->size(), pids->size() == 1 ? "" : "es",
+                            pids->front(), pids->size() == 1 ? "" : ", ..."));
+  }
+  return {};
+}
+
+Result<ChangeOutcome> NodeAgent::remove_container(const std::string& pod_uid,
+                                                  const std::string& container,
+                                                  RunningProcesses running) {
+  if (auto known = container_resources(node_, state_.node, pod_uid, container); !known) {
+    return fail(std::move(known).error());
+  }
+  if (auto empty = make_empty({{pod_uid, container}}, running); !empty) {
+    return fail(std::move(empty).error());
+  }
+  AgentState next = state_;
+  next.node = pinfold::remove_container(node_, std::move(next.node), pod_uid, container);
+  next.removed[pod_uid].insert(container);
+  if (auto saved = commit(std::move(next)); !saved) {
+    return fail(std::move(saved).error().wrap(fmt::format("remove container '{}'", container)));
+  }
+  return ChangeOutcome{apply()};
+}
+
+Result<ChangeOutcome> NodeAgent::remove_pod(const std::string& pod_uid, RunningProcesses running) {
+  const ActivePod* const pod = state_.node.find(pod_uid);
+  if (pod == nullptr) {
+    return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", pod_uid));
+  }
+  std::vector<GroupName> groups;
+  for (const auto& [name, group] : seen_) {
+    if (name.pod_uid == pod_uid) groups.push_back(name);
+  }
+  if (auto empty = make_empty(groups, running); !empty) return fail(std::move(empty).error());
+  AgentState next = state_;
+  next.node = pinfold::remove_pod(node_, std::move(next.node), pod_uid);
+  next.removed.erase(pod_uid);
+  if (auto saved = commit(std::move(next)); !saved) {
+    return fail(std::move(saved).error().wrap(fmt::format("remove pod '{}'", pod_uid)));
+  }
+  return ChangeOutcome{apply()};
+}
+
+}  // namespace pinfold::enforce

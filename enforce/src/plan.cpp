@@ -1,0 +1,300 @@
+#include "pinfold/enforce/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <ostream>
+#include <set>
+#include <utility>
+
+namespace pinfold::enforce {
+namespace {
+
+constexpr std::string_view kQuotaV1 = "cpu.cfs_quota_us";
+constexpr std::string_view kPeriodV1 = "cpu.cfs_period_us";
+
+/// CPUs that some container has for itself or for its pod.
+CpuSet exclusive_cpus(const Layout& layout) {
+  CpuSet all;
+  for (const auto& [name, group] : layout) {
+    if (!name.is_pod() && group.isolation != Isolation::kHost) all |= group.cpus;
+  }
+  return all;
+}
+
+class Planner {
+ public:
+  Planner(const Layout& before, const Layout& after, const CpuSet& machine)
+      : before_(before), after_(after), machine_(machine), now_(before) {
+    const CpuSet exclusive = exclusive_cpus(before) | exclusive_cpus(after);
+    nothing_to_protect_ = exclusive.empty();
+    parking_ = machine - exclusive;
+  }
+
+  Result<Plan> run() {
+    remove_gone();
+    complete();
+    shrink_containers();
+    if (auto parked = park_movers(); !parked) return fail(std::move(parked).error());
+    shrink_pods();
+    if (auto created = create_new(); !created) return fail(std::move(created).error());
+    set_mems();
+    set_values();
+    grow();
+    verify();
+    return std::move(plan_);
+  }
+
+ private:
+  using Entry = std::pair<const GroupName, Group>;
+
+  [[nodiscard]] const CpuSet& resolved(const CpuSet& set) const {
+    return set.empty() ? machine_ : set;
+  }
+  [[nodiscard]] bool is_new(const GroupName& name) const { return !before_.contains(name); }
+
+  void add(Step step) {
+    apply_to(now_, step);
+    plan_.push_back(std::move(step));
+  }
+  void set_cpus(const GroupName& name, const CpuSet& cpus) {
+    if (now_.at(name).cpus == cpus) return;
+    add({Step::Kind::kCpus, name, cpus, "", ""});
+    changed_.insert(name);
+  }
+
+  void remove_gone() {
+    for (const bool pods : {false, true}) {  // a group goes after its children
+      for (const auto& [name, group] : before_) {
+        if (name.is_pod() == pods && !after_.contains(name)) {
+          add({Step::Kind::kRemove, name, {}, "", ""});
+        }
+      }
+    }
+  }
+
+  /// Makes what is missing of groups that are there in part; their sets are not touched.
+  void complete() {
+    for (const auto& [name, group] : after_) {
+      if (is_new(name) || before_.at(name).is_complete) continue;
+      add({Step::Kind::kCreate, name, {}, "", ""});
+    }
+  }
+
+  /// Cuts every container that stays down to what it has before and after. Those in the shared
+  /// pool first: they are the ones that sit on CPUs to be given away.
+  void shrink_containers() {
+    for (const bool shared : {true, false}) {
+      for (const auto& [name, group] : after_) {
+        if (name.is_pod() || is_new(name)) continue;
+        const Group& old = before_.at(name);
+        if ((old.isolation == Isolation::kHost) != shared) continue;
+        const CpuSet& had = resolved(old.cpus);
+        const CpuSet& gets = resolved(group.cpus);
+        if (gets.contains_all(had)) continue;
+        CpuSet keeps = had & gets;
+        if (keeps.empty()) {
+          movers_.push_back(name);
+        } else {
+          widen_pod(name, keeps);  // only where somebody else has narrowed it
+          set_cpus(name, keeps == gets ? group.cpus : keeps);
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] Result<void> need_parking(const GroupName& name) const {
+    if (!parking_.empty()) return {};
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("no CPU of '{}' is free of exclusive containers, so '{}' cannot be "
+                            "placed without an overlap: reserve at least one CPU",
+                            machine_.to_string(), to_string(name)));
+  }
+
+  /// Makes the pod's set contain `cpus`.
+  void widen_pod(const GroupName& name, const CpuSet& cpus) {
+    const CpuSet& has = now_.at(name.pod()).cpus;
+    if (!has.empty() && !has.contains_all(cpus)) set_cpus(name.pod(), has | cpus);
+  }
+
+  [[nodiscard]] Result<void> park_movers() {
+    for (const GroupName& name : movers_) {
+      if (auto possible = need_parking(name); !possible) return possible;
+      widen_pod(name, parking_);
+      set_cpus(name, parking_);
+    }
+    return {};
+  }
+
+  /// Whatever else runs in a pod's group leaves the CPUs that the pod's containers have left.
+  void shrink_pods() {
+    for (const auto& [pod, group] : after_) {
+      if (!pod.is_pod() || is_new(pod)) continue;
+      CpuSet used;
+      for (auto it = std::next(now_.find(pod)); it != now_.end() && it->first.pod() == pod; ++it) {
+        used |= resolved(it->second.cpus);
+      }
+      const CpuSet& has = resolved(now_.at(pod).cpus);
+      CpuSet keeps = has & (used.empty() ? resolved(group.cpus) : used);
+      if (keeps != has && !keeps.empty()) set_cpus(pod, keeps);
+    }
+  }
+
+  [[nodiscard]] Result<void> create_new() {
+    for (const auto& [name, group] : after_) {  // a pod stands before its containers
+      if (!is_new(name)) continue;
+      CpuSet start = group.cpus;
+      if (!nothing_to_protect_) {
+        if (auto possible = need_parking(name); !possible) return possible;
+        start = parking_;
+        if (!name.is_pod()) widen_pod(name, parking_);
+      }
+      add({Step::Kind::kCreate, name, {}, "", ""});
+      // Always written: on cgroup v1 a new group has nothing, not even its parent's.
+      add({Step::Kind::kCpus, name, start, "", ""});
+      changed_.insert(name);
+    }
+    return {};
+  }
+
+  /// A pod's memory nodes contain its containers': the union, then the containers, then the final.
+  void set_mems() {
+    const auto set = [this](const GroupName& name, const NodeSet& mems, bool always) {
+      if (always || now_.at(name).mems != mems) add({Step::Kind::kMems, name, mems, "", ""});
+    };
+    for (const auto& [name, group] : after_) {
+      if (!name.is_pod()) {
+        set(name, group.mems, is_new(name));
+        continue;
+      }
+      const NodeSet& has = now_.at(name).mems;
+      if (is_new(name)) {
+        set(name, group.mems, true);
+      } else if (!has.empty()) {
+        set(name, group.mems.empty() ? NodeSet{} : has | group.mems, false);
+      }
+    }
+    for (const auto& [name, group] : after_) {
+      if (name.is_pod()) set(name, group.mems, false);
+    }
+  }
+
+  void set_values() {
+    // A container's quota on cgroup v1 must fit into its pod's, so a pod that changes is without a
+    // limit until its containers have theirs.
+    for (const bool pods : {false, true}) {
+      for (const auto& [name, group] : after_) {
+        if (name.is_pod() && !pods && !is_new(name)) lift_quota(name, group.values);
+      }
+      for (const auto& [name, group] : after_) {
+        if (name.is_pod() != pods) continue;
+        lift_quota(name, group.values);
+        for (const auto& [file, value] : group.values) {
+          const Values& has = now_.at(name).values;
+          const auto it = has.find(file);
+          if (it != has.end() && it->second == value) continue;
+          add({Step::Kind::kValue, name, {}, file, value});
+        }
+      }
+    }
+  }
+
+  /// cgroup v1 keeps quota and period in two files and checks their ratio at each write.
+  void lift_quota(const GroupName& name, const Values& wanted) {
+    const Values& has = now_.at(name).values;
+    const auto quota = has.find(std::string(kQuotaV1));
+    if (quota == has.end() || quota->second == "-1") return;
+    for (const std::string_view file : {kQuotaV1, kPeriodV1}) {
+      const auto is = has.find(std::string(file));
+      const auto should = wanted.find(std::string(file));
+      if (should == wanted.end() || (is != has.end() && is->second == should->second)) continue;
+      add({Step::Kind::kValue, name, {}, std::string(kQuotaV1), "-1"});
+      return;
+    }
+  }
+
+  void grow() {
+    for (const auto& [name, group] : after_) {
+      if (!name.is_pod()) continue;
+      if (group.cpus.empty()) {
+        set_cpus(name, {});
+      } else {
+        widen_pod(name, group.cpus);
+      }
+    }
+    for (const auto& [name, group] : after_) {
+      if (!name.is_pod()) set_cpus(name, group.cpus);
+    }
+    for (const auto& [name, group] : after_) {
+      if (name.is_pod()) set_cpus(name, group.cpus);
+    }
+  }
+
+  void verify() {
+    for (const GroupName& name : changed_) {
+      if (name.is_pod()) continue;
+      add({Step::Kind::kVerify, name, resolved(after_.at(name).cpus), "", ""});
+    }
+  }
+
+  const Layout& before_;
+  const Layout& after_;
+  const CpuSet& machine_;
+  CpuSet parking_;  ///< CPUs that are exclusive neither before nor after
+  bool nothing_to_protect_ = false;
+  Layout now_;
+  Plan plan_;
+  std::vector<GroupName> movers_;
+  std::set<GroupName> changed_;
+};
+
+}  // namespace
+
+Result<Plan> plan(const Layout& before, const Layout& after, const CpuSet& machine) {
+  return Planner(before, after, machine).run();
+}
+
+void apply_to(Layout& layout, const Step& step) {
+  switch (step.kind) {
+    case Step::Kind::kRemove:
+      layout.erase(step.group);
+      break;
+    case Step::Kind::kCreate:
+      layout[step.group].is_complete = true;
+      break;
+    case Step::Kind::kCpus:
+      layout[step.group].cpus = step.set;
+      break;
+    case Step::Kind::kMems:
+      layout[step.group].mems = step.set;
+      break;
+    case Step::Kind::kValue:
+      layout[step.group].values.insert_or_assign(step.file, step.value);
+      break;
+    case Step::Kind::kVerify:
+      break;
+  }
+}
+
+std::string to_string(const Step& step) {
+  const std::string group = to_string(step.group);
+  const std::string set = step.set.empty() ? "(as its parent)" : step.set.to_string();
+  switch (step.kind) {
+    case Step::Kind::kRemove:
+      return group + ": remove";
+    case Step::Kind::kCreate:
+      return group + ": create";
+    case Step::Kind::kCpus:
+      return group + ": cpuset.cpus := " + set;
+    case Step::Kind::kMems:
+      return group + ": cpuset.mems := " + set;
+    case Step::Kind::kValue:
+      return group + ": " + step.file + " := " + step.value;
+    case Step::Kind::kVerify:
+      return group + ": verify that it runs on " + set;
+  }
+  return group;
+}
+
+std::ostream& operator<<(std::ostream& out, const Step& step) { return out << to_string(step); }
+
+}  // namespace pinfold::enforce

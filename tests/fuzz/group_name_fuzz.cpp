@@ -1,0 +1,65 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "pinfold/enforce/cgroup_fs.hpp"
+#include "pinfold/enforce/layout.hpp"
+
+/// Tries to get out of the root by the names of a pod and a container: through the check of names,
+/// and past it through the file system seam itself.
+namespace {
+
+/// A directory with nothing in it but the root of the groups.
+struct Cage {
+  Cage() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "pinfold-fuzz-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
+    path = pattern;
+    std::filesystem::create_directory(path + "/root");
+    fs = pinfold::enforce::open_cgroup_fs(path + "/root").value();
+  }
+  ~Cage() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  Cage(const Cage&) = delete;
+  Cage& operator=(const Cage&) = delete;
+
+  std::string path;
+  std::unique_ptr<pinfold::enforce::CgroupFs> fs;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static Cage cage;
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  const std::size_t end = text.find('\n');
+  const pinfold::enforce::GroupName name{text.substr(0, end),
+                                         end == std::string::npos ? "" : text.substr(end + 1)};
+  if (const auto path = pinfold::enforce::relative_path(name)) {
+    const bool has_container = path->find('/') != std::string::npos;
+    if (has_container == name.is_pod() || !path->starts_with("pod") || path->starts_with("pod.") ||
+        path->find("..") != std::string::npos || path->find('\0') != std::string::npos ||
+        path->find('/') != path->rfind('/')) {
+      std::abort();
+    }
+  }
+  // Unchecked on purpose: the second wall must hold on its own.
+  (void)cage.fs->make_group(text);
+  (void)cage.fs->write(text, "cpuset.cpus", "0");
+  std::size_t entries = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(cage.path)) {
+    entries += entry.path().filename() == "root" ? 1 : 2;
+  }
+  if (entries != 1) std::abort();
+  (void)cage.fs->remove_group(text);
+  if (!std::filesystem::is_directory(cage.path + "/root")) std::abort();
+  return 0;
+}

@@ -1,0 +1,26 @@
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "pinfold/enforce/mounts.hpp"
+
+/// The first line is the root to look for, the rest is mountinfo. Whatever is found lies in a
+/// cgroup mount and has the cpuset controller.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace pinfold::enforce;  // NOLINT(google-build-using-namespace)
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const std::size_t end = text.find('\n');
+  const std::string root(text.substr(0, end));
+  const auto mounts =
+      parse_mountinfo(end == std::string_view::npos ? std::string_view() : text.substr(end + 1));
+  if (!mounts) return 0;
+  const auto places = locate(*mounts, root, [](const std::string&) { return "cpuset cpu memory"; });
+  if (!places) return 0;
+  if (places->empty() || places->front().controllers.front() != Controller::kCpuset) std::abort();
+  for (const HierarchyPlace& place : *places) {
+    if (place.directory.empty() || place.controllers.empty()) std::abort();
+  }
+  return 0;
+}

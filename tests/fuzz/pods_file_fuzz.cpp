@@ -1,0 +1,16 @@
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "pinfold/enforce/pods_file.hpp"
+
+/// What is read can be written, and reads back to the same.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace pinfold::enforce;  // NOLINT(google-build-using-namespace)
+  AgentState state;
+  if (!decode_pods({reinterpret_cast<const char*>(data), size}, state)) return 0;
+  AgentState again;
+  if (!decode_pods(encode_pods(state), again) || !(again == state)) std::abort();
+  return 0;
+}

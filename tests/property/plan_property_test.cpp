@@ -1,0 +1,278 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "../support/model_kernel.hpp"
+#include "pinfold/enforce/plan.hpp"
+
+namespace pinfold::enforce {
+namespace {
+
+using test::ModelKernel;
+
+constexpr int kCpus = 12;
+
+/// A node that places containers as the CPU manager might, only more wildly: the lowest free CPUs
+/// from a rotating start, sets moved at will.
+struct RandomNode {
+  struct Member {
+    int count = 0;  ///< exclusive CPUs; 0: shared
+    CpuSet cpus;
+    Isolation isolation = Isolation::kHost;
+  };
+  struct Pod {
+    std::map<std::string, Member> members;
+    CpuSet mems;
+  };
+  std::map<std::string, Pod> pods;
+  int next_pod = 0;
+  int start = 0;
+
+  [[nodiscard]] CpuSet used() const {
+    CpuSet all;
+    for (const auto& [uid, pod] : pods) {
+      for (const auto& [name, member] : pod.members) all |= member.cpus;
+    }
+    return all;
+  }
+  [[nodiscard]] CpuSet take(int count, const CpuSet& but = {}) const {  // CPU 0 is reserved
+    CpuSet taken;
+    const CpuSet busy = used() | but;
+    for (int i = 0; i < kCpus - 1 && std::ssize(taken) < count; ++i) {
+      const CpuId cpu{1 + (start + i) % (kCpus - 1)};
+      if (!busy.contains(cpu)) taken.insert(cpu);
+    }
+    return std::ssize(taken) == count ? taken : CpuSet{};
+  }
+
+  void admit(int shape) {
+    constexpr std::size_t kMaxPods = 6;  // enough for every kind of neighbour, and quick
+    if (pods.size() == kMaxPods) return;
+    Pod pod;
+    const std::string uid = "p" + std::to_string(next_pod++);
+    pod.mems = shape % 5 == 0 ? CpuSet{} : shape % 2 == 0 ? CpuSet{0} : CpuSet{0, 1};
+    if (shape % 7 == 0) {  // pod-level resources: one with its own CPUs, two share the rest
+      const CpuSet all = take(3);
+      if (all.empty()) return;
+      const CpuSet one = CpuSet::of(all.first());
+      pod.members["own"] = {1, one, Isolation::kContainer};
+      pod.members["left"] = {0, all - one, Isolation::kPod};
+      pod.members["right"] = {0, all - one, Isolation::kPod};
+    } else {
+      CpuSet taken;
+      for (int i = 0; i <= shape % 3; ++i) {
+        Member member;
+        member.count = (shape / (i + 1)) % 4;
+        member.cpus = take(member.count, taken);
+        taken |= member.cpus;
+        if (!member.cpus.empty()) member.isolation = Isolation::kContainer;
+        pod.members["c" + std::to_string(i)] = member;
+      }
+    }
+    pods[uid] = std::move(pod);
+  }
+  void remove_pod(int which) {
+    if (!pods.empty()) pods.erase(std::next(pods.begin(), which % std::ssize(pods)));
+  }
+  void remove_container(int which) {
+    if (pods.empty()) return;
+    auto& members = std::next(pods.begin(), which % std::ssize(pods))->second.members;
+    if (!members.empty()) members.erase(members.begin());
+  }
+  /// Everybody with CPUs of his own gets other ones, as after a re-admission with another
+  /// configuration.
+  void shuffle(int by) {
+    start += by;
+    std::vector<Member*> owners;
+    for (auto& [uid, pod] : pods) {
+      for (auto& [name, member] : pod.members) {
+        if (name.starts_with('c') && !member.cpus.empty()) owners.push_back(&member);
+      }
+    }
+    for (Member* owner : owners) owner->cpus.clear();
+    for (Member* owner : owners) {
+      owner->cpus = take(owner->count);
+      if (owner->cpus.empty()) owner->isolation = Isolation::kHost;
+    }
+  }
+
+  [[nodiscard]] Layout layout() const {
+    Layout out;
+    const CpuSet pool = CpuSet::range(0, kCpus - 1) - used();
+    for (const auto& [uid, pod] : pods) {
+      Group own;
+      for (const auto& [name, member] : pod.members) {
+        Group group;
+        group.isolation = member.cpus.empty() ? Isolation::kHost : member.isolation;
+        group.cpus = member.cpus.empty() ? pool : member.cpus;
+        group.mems = pod.mems;
+        group.values["cpu.weight"] = std::to_string(1 + member.count);
+        own.cpus |= group.cpus;
+        out[{uid, name}] = group;
+      }
+      if (pod.members.empty()) own.cpus = pool;
+      own.mems = pod.mems;
+      own.values["cpu.weight"] = "7";
+      out[{uid, ""}] = own;
+    }
+    return out;
+  }
+};
+
+CpuSet cpus_in(const Layout& layout, const GroupName& name) {
+  const auto it = layout.find(name);
+  return it == layout.end() ? CpuSet{} : it->second.cpus;
+}
+
+CpuSet exclusive(const Layout& layout) {
+  CpuSet all;
+  for (const auto& [name, group] : layout) {
+    if (!name.is_pod() && group.isolation != Isolation::kHost) all |= group.cpus;
+  }
+  return all;
+}
+
+/// CPUs that two containers share in the kernel, although one of the layouts gives them to
+/// somebody for himself and neither lets these two share them. "" if there are none.
+std::string overlaps(ModelKernel& kernel, const Layout& before, const Layout& after) {
+  const CpuSet precious = exclusive(before) | exclusive(after);
+  std::map<GroupName, CpuSet> effective;
+  for (const auto& [pod, dir] : kernel.root.children) {
+    for (const auto& [name, child] : dir->children) {
+      effective[{pod.substr(3), name}] = kernel.effective(*child, "cpuset.cpus");
+    }
+  }
+  std::ostringstream out;
+  for (auto a = effective.begin(); a != effective.end(); ++a) {
+    for (auto b = std::next(a); b != effective.end(); ++b) {
+      CpuSet shared = a->second & b->second & precious;
+      shared -= cpus_in(before, a->first) & cpus_in(before, b->first);
+      shared -= cpus_in(after, a->first) & cpus_in(after, b->first);
+      if (!shared.empty()) out << a->first << " and " << b->first << " share " << shared << "; ";
+    }
+  }
+  return out.str();
+}
+
+/// One change of a node; 2 is a removal and an admission at once.
+void happen(RandomNode& node, int kind, int detail) {
+  if (kind <= 2) node.admit(detail);
+  if (kind == 2 || kind == 3) node.remove_pod(detail);
+  if (kind == 4) node.remove_container(detail);
+  if (kind == 5) node.shuffle(detail);
+}
+
+std::string difference(const Layout& wanted, const Layout& seen) {
+  std::ostringstream out;
+  for (const auto& [name, group] : wanted) {
+    const auto has = seen.find(name);
+    if (has != seen.end() && has->second == group) continue;
+    out << "wanted " << name << ": " << group << '\n';
+    if (has != seen.end()) out << "   has " << name << ": " << has->second << '\n';
+  }
+  for (const auto& [name, group] : seen) {
+    if (!wanted.contains(name)) out << "too much: " << name << '\n';
+  }
+  return out.str();
+}
+
+void check_sequence(CgroupVersion version) {
+  ModelKernel kernel(version, CpuSet::range(0, kCpus - 1), CpuSet{0, 1});
+  Cgroups cgroups = kernel.cgroups();
+  RandomNode node;
+  Layout before;
+  const auto events =
+      *rc::gen::resize(30, rc::gen::container<std::vector<std::pair<int, int>>>(
+                               rc::gen::pair(rc::gen::resize(100, rc::gen::inRange(0, 6)),
+                                             rc::gen::resize(100, rc::gen::inRange(0, 64)))));
+  for (const auto& [kind, detail] : events) {
+    happen(node, kind, detail);
+    Layout after = node.layout();
+    if (version == CgroupVersion::kV1) {
+      for (auto& [name, group] : after) group.values.clear();
+    }
+    const auto steps = plan(before, after, kernel.cpus);
+    RC_ASSERT(steps.has_value());
+    std::ostringstream done;
+    for (const Step& step : *steps) {
+      done << step << '\n';
+      const auto applied = cgroups.apply(step);
+      if (!applied) RC_FAIL(done.str() + applied.error().message);
+      const std::string overlap = overlaps(kernel, before, after);
+      if (!overlap.empty()) RC_FAIL(done.str() + overlap);
+    }
+    const auto seen = cgroups.observe(after);
+    RC_ASSERT(seen.has_value());
+    if (*seen != after) RC_FAIL(done.str() + difference(after, *seen));
+    RC_ASSERT(plan(*seen, after, kernel.cpus).value() == Plan{});
+    before = after;
+  }
+}
+
+TEST(PlanProperty, NoPrefixOverlapsOnCgroupV2) {
+  EXPECT_TRUE(rc::check([] { check_sequence(CgroupVersion::kV2); }));
+}
+
+TEST(PlanProperty, NoPrefixOverlapsOnCgroupV1) {
+  EXPECT_TRUE(rc::check([] { check_sequence(CgroupVersion::kV1); }));
+}
+
+/// Damages groups behind the back of Pinfold.
+void damage(ModelKernel& kernel, const Layout& wanted) {
+  const auto blows = *rc::gen::container<std::vector<std::pair<int, int>>>(
+      rc::gen::pair(rc::gen::inRange(0, 100), rc::gen::inRange(0, 1 << kCpus)));
+  auto fs = kernel.fs();
+  for (const auto& [which, bits] : blows) {
+    if (wanted.empty()) return;
+    const GroupName name = std::next(wanted.begin(), which % std::ssize(wanted))->first;
+    CpuSet cpus;
+    for (int cpu = 0; cpu < kCpus; ++cpu) {
+      if (((bits >> cpu) & 1) != 0) cpus.insert(CpuId{cpu});
+    }
+    (void)fs->write(to_string(name), "cpuset.cpus", cpus.to_string());
+    if (bits % 3 == 0) (void)fs->remove_group(to_string(name));
+    if (bits % 5 == 0) (void)fs->make_group("podstray");
+  }
+}
+
+/// Whatever somebody did to the groups, one plan from what is seen repairs it all.
+void check_repair(CgroupVersion version) {
+  ModelKernel kernel(version, CpuSet::range(0, kCpus - 1), CpuSet{0, 1});
+  Cgroups cgroups = kernel.cgroups();
+  RandomNode node;
+  for (const int shape : *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 64))) {
+    node.admit(shape);
+  }
+  Layout wanted = node.layout();
+  if (version == CgroupVersion::kV1) {
+    for (auto& [name, group] : wanted) group.values.clear();
+  }
+  const Plan placing = plan({}, wanted, kernel.cpus).value();
+  for (const Step& step : placing) RC_ASSERT(cgroups.apply(step).has_value());
+  damage(kernel, wanted);
+  const auto seen = cgroups.observe(wanted);
+  RC_ASSERT(seen.has_value());
+  std::ostringstream done;
+  const Plan repair = plan(*seen, wanted, kernel.cpus).value();
+  for (const Step& step : repair) {
+    done << step << '\n';
+    const auto applied = cgroups.apply(step);
+    if (!applied) RC_FAIL(done.str() + applied.error().message);
+  }
+  const auto repaired = cgroups.observe(wanted).value();
+  if (repaired != wanted) RC_FAIL(done.str() + difference(wanted, repaired));
+  RC_ASSERT(overlaps(kernel, wanted, wanted).empty());
+}
+
+TEST(PlanProperty, RepairsAnyDriftOnCgroupV2) {
+  EXPECT_TRUE(rc::check([] { check_repair(CgroupVersion::kV2); }));
+}
+
+TEST(PlanProperty, RepairsAnyDriftOnCgroupV1) {
+  EXPECT_TRUE(rc::check([] { check_repair(CgroupVersion::kV1); }));
+}
+
+}  // namespace
+}  // namespace pinfold::enforce

@@ -1,0 +1,220 @@
+#include "model_kernel.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <stdexcept>
+
+namespace pinfold::test {
+namespace {
+
+using enforce::CgroupVersion;
+
+CpuSet parsed(const std::string& text) {
+  auto set = CpuSet::parse(text);
+  return set ? *set : CpuSet{};
+}
+
+CpuSet own(const ModelKernel::Dir& dir, const std::string& file) {
+  const auto it = dir.files.find(file);
+  return it == dir.files.end() ? CpuSet{} : parsed(it->second);
+}
+
+class ModelFs final : public enforce::CgroupFs {
+ public:
+  explicit ModelFs(ModelKernel& kernel) : kernel_(&kernel) {}
+
+  Result<void> make_group(const std::string& group) override {
+    const std::size_t slash = group.rfind('/');
+    ModelKernel::Dir* parent =
+        kernel_->find(slash == std::string::npos ? "" : group.substr(0, slash));
+    const std::string name = slash == std::string::npos ? group : group.substr(slash + 1);
+    if (parent == nullptr) return fail_errno(ENOENT, "create " + group);
+    if (parent->children.contains(name)) return {};
+    kernel_->log.push_back("create " + group);
+    auto& child = parent->children[name];
+    child = std::make_unique<ModelKernel::Dir>();
+    child->parent = parent;
+    child->files = {{"cgroup.procs", ""}};
+    if (kernel_->version == CgroupVersion::kV1) {
+      child->files.insert({{"cgroup.clone_children", "0"},
+                           {"cpuset.cpus", ""},
+                           {"cpuset.mems", ""},
+                           {"cpu.shares", "1024"},
+                           {"cpu.cfs_quota_us", "-1"},
+                           {"cpu.cfs_period_us", "100000"},
+                           {"memory.limit_in_bytes", "9223372036854771712"},
+                           {"hugetlb.2MB.limit_in_bytes", "9223372036852678656"}});
+    } else {
+      child->files.insert({{"cgroup.subtree_control", ""}});
+      static const std::map<std::string, std::map<std::string, std::string>> kFiles = {
+          {"cpuset", {{"cpuset.cpus", ""}, {"cpuset.mems", ""}}},
+          {"cpu", {{"cpu.max", "max 100000"}, {"cpu.weight", "100"}}},
+          {"memory", {{"memory.max", "max"}}},
+          {"hugetlb", {{"hugetlb.2MB.max", "max"}}}};
+      for (const auto& [controller, files] : kFiles) {
+        const bool on =
+            parent->files["cgroup.subtree_control"].find(controller + " ") != std::string::npos;
+        if (on) child->files.insert(files.begin(), files.end());
+      }
+    }
+    return {};
+  }
+
+  Result<void> remove_group(const std::string& group) override {
+    ModelKernel::Dir* dir = kernel_->find(group);
+    if (dir == nullptr) return {};
+    if (!dir->children.empty() || !dir->processes.empty()) {
+      return fail_errno(EBUSY, "remove " + group);
+    }
+    kernel_->log.push_back("remove " + group);
+    dir->parent->children.erase(group.substr(group.rfind('/') + 1));
+    return {};
+  }
+
+  Result<std::vector<std::string>> children(const std::string& group) override {
+    ModelKernel::Dir* dir = kernel_->find(group);
+    if (dir == nullptr) return fail_errno(ENOENT, "list " + group);
+    std::vector<std::string> names;
+    for (const auto& [name, child] : dir->children) names.push_back(name);
+    return names;
+  }
+
+  Result<std::string> read(const std::string& group, const std::string& file) override {
+    ModelKernel::Dir* dir = kernel_->find(group);
+    if (dir == nullptr) return fail_errno(ENOENT, fmt::format("read {}/{}", group, file));
+    if (file == "cgroup.procs") return fmt::format("{}", fmt::join(dir->processes, "\n"));
+    const bool v1 = kernel_->version == CgroupVersion::kV1;
+    if (file == (v1 ? "cpuset.effective_cpus" : "cpuset.cpus.effective")) {
+      return kernel_->effective(*dir, "cpuset.cpus").to_string();
+    }
+    if (file == (v1 ? "cpuset.effective_mems" : "cpuset.mems.effective")) {
+      return kernel_->effective(*dir, "cpuset.mems").to_string();
+    }
+    const auto it = dir->files.find(file);
+    if (it == dir->files.end()) return fail_errno(ENOENT, fmt::format("read {}/{}", group, file));
+    return it->second;
+  }
+
+  Result<void> write(const std::string& group, const std::string& file,
+                     std::string_view value) override {
+    const auto failed = [&](int error) {
+      return fail_errno(error, fmt::format("write {}/{}", group, file));
+    };
+    ModelKernel::Dir* dir = kernel_->find(group);
+    if (dir == nullptr) return failed(ENOENT);
+    if (kernel_->writes_until_failure == 0) return failed(EIO);
+    if (kernel_->writes_until_failure > 0) --kernel_->writes_until_failure;
+    kernel_->log.push_back(fmt::format("write {} {} {}", group, file, value));
+    if (file == "cgroup.procs") {
+      dir->processes.insert(std::stoi(std::string(value)));
+      return {};
+    }
+    const auto it = dir->files.find(file);
+    if (it == dir->files.end()) return failed(ENOENT);
+    if (file == "cgroup.subtree_control") {
+      it->second += std::string(value.substr(1)) + " ";
+      return {};
+    }
+    if (file.starts_with("cpuset.")) {
+      if (const int error = check_set(*dir, file, parsed(std::string(value))); error != 0) {
+        return failed(error);
+      }
+    }
+    if (file.starts_with("cpu.cfs_")) {
+      if (const int error = check_quota(*dir, file, std::stol(std::string(value))); error != 0) {
+        return failed(error);
+      }
+    }
+    it->second = kernel_->distort ? kernel_->distort(file, std::string(value)) : std::string(value);
+    return {};
+  }
+
+ private:
+  [[nodiscard]] int check_set(const ModelKernel::Dir& dir, const std::string& file,
+                              const CpuSet& set) const {
+    const CpuSet& possible = file == "cpuset.cpus" ? kernel_->cpus : kernel_->mems;
+    if (!possible.contains_all(set)) return ERANGE;
+    if (kernel_->version == CgroupVersion::kV2) return 0;
+    if (set.empty() && !dir.processes.empty()) return ENOSPC;
+    if (!own(*dir.parent, file).contains_all(set)) return EACCES;
+    for (const auto& [name, child] : dir.children) {
+      if (!set.contains_all(own(*child, file))) return EBUSY;
+    }
+    return 0;
+  }
+
+  static double ratio(const ModelKernel::Dir& dir, const std::string& file, long value) {
+    const auto get = [&](const char* name) {
+      const auto it = dir.files.find(name);
+      return it == dir.files.end() ? -1L : std::stol(it->second);
+    };
+    const long quota = file == "cpu.cfs_quota_us" ? value : get("cpu.cfs_quota_us");
+    const long period = file == "cpu.cfs_period_us" ? value : get("cpu.cfs_period_us");
+    return quota < 0 ? 1e30 : static_cast<double>(quota) / static_cast<double>(period);
+  }
+
+  [[nodiscard]] static int check_quota(const ModelKernel::Dir& dir, const std::string& file,
+                                       long value) {
+    if (value < 1000 && value != -1) return EINVAL;
+    const double mine = ratio(dir, file, value);
+    if (mine > 1e29) return 0;
+    if (dir.parent != nullptr && mine > ratio(*dir.parent, "", 0)) return EINVAL;
+    for (const auto& [name, child] : dir.children) {
+      const double theirs = ratio(*child, "", 0);
+      if (theirs < 1e29 && theirs > mine) return EINVAL;
+    }
+    return 0;
+  }
+
+  ModelKernel* kernel_;
+};
+
+}  // namespace
+
+ModelKernel::ModelKernel(CgroupVersion which, CpuSet all_cpus, CpuSet all_mems)
+    : version(which), cpus(std::move(all_cpus)), mems(std::move(all_mems)) {
+  root.files = {{"cgroup.procs", ""},
+                {"cgroup.subtree_control", ""},
+                {"cpuset.cpus", version == CgroupVersion::kV1 ? cpus.to_string() : ""},
+                {"cpuset.mems", version == CgroupVersion::kV1 ? mems.to_string() : ""}};
+}
+
+ModelKernel::Dir* ModelKernel::find(const std::string& group) {
+  Dir* dir = &root;
+  std::size_t begin = 0;
+  while (dir != nullptr && begin < group.size()) {
+    const std::size_t end = std::min(group.find('/', begin), group.size());
+    const auto child = dir->children.find(group.substr(begin, end - begin));
+    dir = child == dir->children.end() ? nullptr : child->second.get();
+    begin = end + 1;
+  }
+  return dir;
+}
+
+CpuSet ModelKernel::effective(const Dir& dir, const std::string& file) const {
+  const CpuSet mine = own(dir, file);
+  if (version == CgroupVersion::kV1) return mine;
+  const CpuSet above =
+      dir.parent == nullptr ? (file == "cpuset.cpus" ? cpus : mems) : effective(*dir.parent, file);
+  const CpuSet both = mine & above;
+  return both.empty() ? above : both;
+}
+
+std::unique_ptr<enforce::CgroupFs> ModelKernel::fs() { return std::make_unique<ModelFs>(*this); }
+
+enforce::Cgroups ModelKernel::cgroups() {
+  std::vector<enforce::Hierarchy> hierarchies;
+  hierarchies.push_back(
+      {{version,
+        "/model",
+        {std::begin(enforce::kAllControllers), std::end(enforce::kAllControllers)}},
+       fs()});
+  enforce::KernelFacts facts;
+  facts.hugepage_sizes = {{"2MB", std::uint64_t{2} << 20}};
+  auto cgroups = enforce::Cgroups::make(std::move(hierarchies), facts);
+  if (!cgroups) throw std::runtime_error(cgroups.error().message);
+  return *std::move(cgroups);
+}
+
+}  // namespace pinfold::test

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pinfold/enforce/cgroups.hpp"
+
+namespace pinfold::test {
+
+/// The cpuset rules of Linux over a tree in memory, for cgroup v1 and v2: what is refused, what a
+/// new group starts with, and which CPUs are effective. Observed on kernel 6.1.
+class ModelKernel {
+ public:
+  ModelKernel(enforce::CgroupVersion version, CpuSet cpus, CpuSet mems);
+
+  struct Dir {
+    std::map<std::string, std::string> files;
+    std::map<std::string, std::unique_ptr<Dir>> children;
+    Dir* parent = nullptr;
+    std::set<int> processes;
+  };
+
+  [[nodiscard]] Dir* find(const std::string& group);
+  [[nodiscard]] CpuSet effective(const Dir& dir, const std::string& file) const;
+  /// A CgroupFs over this kernel, which must outlive it.
+  [[nodiscard]] std::unique_ptr<enforce::CgroupFs> fs();
+  /// Cgroups over one hierarchy of this kernel with every controller.
+  [[nodiscard]] enforce::Cgroups cgroups();
+
+  enforce::CgroupVersion version;
+  CpuSet cpus;
+  CpuSet mems;
+  Dir root;
+  std::vector<std::string> log;   ///< "write pod1 cpuset.cpus 0-1", "create pod1", ...
+  int writes_until_failure = -1;  ///< that write gives EIO; -1: never
+  /// Changes what a write stores: (file, value) to value.
+  std::function<std::string(const std::string&, const std::string&)> distort;
+};
+
+}  // namespace pinfold::test

@@ -1,0 +1,181 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "../../support/temp_dir.hpp"
+
+/// The commands admit, remove, status and reconcile as an operator has them.
+namespace pinfold {
+namespace {
+
+using testing::HasSubstr;
+
+struct Answer {
+  int status = -1;
+  std::string text;  ///< standard output and error
+};
+
+constexpr const char* kNode = R"({"name":"n","cpus":[
+  {"id":0,"core":0,"socket":0,"numa":0,"l3":0},{"id":1,"core":1,"socket":0,"numa":0,"l3":0},
+  {"id":2,"core":2,"socket":0,"numa":0,"l3":0},{"id":3,"core":3,"socket":0,"numa":0,"l3":0}],
+  "numaNodes":[{"id":0,"memory":4294967296,"hugepages":{}}],"devices":[]})";
+
+constexpr const char* kConfig =
+    "kind: KubeletConfiguration\ncpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
+
+std::string pod_yaml(const std::string& name, int cpus) {
+  return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec:\n  containers:\n" +
+         "  - name: main\n    resources: {limits: {cpu: " + std::to_string(cpus) +
+         ", memory: 64Mi}}\n";
+}
+
+class AgentCli : public testing::Test {
+ protected:
+  AgentCli() {
+    put("node.json", kNode);
+    put("config.yaml", kConfig);
+    put("web.yaml", pod_yaml("web", 2));
+  }
+  void put(const std::string& name, const std::string& text) const {
+    std::ofstream(dir_ / name) << text;
+  }
+  /// Runs `pinfold COMMAND` in the test's directory.
+  [[nodiscard]] Answer pinfold(const std::string& command) const {
+    const std::string line =
+        "cd " + dir_.path() + " && " + PINFOLD_COMMAND + " " + command + " 2>&1";
+    Answer answer;
+    FILE* const pipe = ::popen(line.c_str(), "r");  // NOLINT(cert-env33-c): our own command line
+    if (pipe == nullptr) return answer;
+    std::array<char, 4096> buffer{};
+    while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
+      answer.text.append(buffer.data(), got);
+    }
+    const int status = ::pclose(pipe);
+    answer.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return answer;
+  }
+  [[nodiscard]] Answer agent(const std::string& command, const std::string& rest = "") const {
+    return pinfold(command +
+                   " --state-dir state --machine node.json --config config.yaml --no-enforce " +
+                   rest);
+  }
+
+  test::TempDir dir_;
+};
+
+TEST_F(AgentCli, AdmitsShowsAndRemovesAPod) {
+  const Answer admitted = agent("admit", "web.yaml");
+  EXPECT_EQ(admitted.status, 0) << admitted.text;
+  EXPECT_THAT(admitted.text, HasSubstr("default/web: admitted\n"));
+  EXPECT_THAT(admitted.text, HasSubstr("default/web  main       Guaranteed  container  1-2"));
+  const Answer status = agent("status");
+  EXPECT_EQ(status.status, 0) << status.text;
+  EXPECT_THAT(status.text, HasSubstr("default/web"));
+  const Answer removed = agent("remove", "--pod web");
+  EXPECT_EQ(removed.status, 0) << removed.text;
+  EXPECT_EQ(removed.text, "web: removed; shared pool: 0-3\n");
+  EXPECT_EQ(agent("remove", "--pod web").status, 2);
+}
+
+TEST_F(AgentCli, AnswersARejectionWithStatusOne) {
+  put("big.yaml", pod_yaml("big", 9));
+  const Answer answer = agent("admit", "big.yaml");
+  EXPECT_EQ(answer.status, 1) << answer.text;
+  EXPECT_THAT(answer.text, HasSubstr("default/big: rejected, UnexpectedAdmissionError: "));
+}
+
+TEST_F(AgentCli, ExplainsInTextAndInJson) {
+  const Answer text = agent("admit", "--explain web.yaml");
+  EXPECT_THAT(text.text, HasSubstr("  cpu"));
+  EXPECT_THAT(text.text, HasSubstr("CPUs 1-2"));
+  put("web2.yaml", pod_yaml("web2", 1));
+  const Answer answer = agent("admit", "--explain --output json web2.yaml");
+  ASSERT_EQ(answer.status, 0) << answer.text;
+  const auto json = nlohmann::json::parse(answer.text);
+  const auto& pod = json.at("pods").at(0);
+  EXPECT_EQ(pod.at("admitted"), true);
+  EXPECT_EQ(pod.at("reason"), "");
+  EXPECT_EQ(pod.at("enforced"), false);
+  EXPECT_FALSE(pod.at("trace").empty());
+  const auto& container = pod.at("containers").at(0);
+  EXPECT_EQ(container.at("name"), "main");
+  EXPECT_EQ(container.at("isolation"), "container");
+  EXPECT_EQ(container.at("cpus"), "3");
+  EXPECT_EQ(container.at("cgroup"), "poddefault_web2/main");
+  EXPECT_EQ(container.at("quota"), -1);
+}
+
+TEST_F(AgentCli, TellsWhatIsWrongWithItsInput) {
+  put("broken.yaml", "metadata: {name: [}\n");
+  put("escape.yaml",
+      "kind: Pod\nmetadata: {name: a, uid: ../../x}\nspec: {containers: [{name: c}]}\n");
+  put("container.yaml", "kind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: ../c}]}\n");
+  put("quantity.yaml",
+      "kind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, resources: {limits: {cpu: "
+      "lots}}}]}\n");
+  put("empty.yaml", "");
+  put("badconfig.yaml", "kind: KubeletConfiguration\ncpuManagerPolicyOptions: 7\n");
+  put("policy.yaml", "kind: KubeletConfiguration\ncpuManagerPolicy: fancy\n");
+  put("badnode.json", "{\"cpus\":[]}");
+  const struct {
+    const char* name;
+    std::string command;
+    std::string says;
+  } cases[] = {
+      {"no such file", "admit --no-enforce none.yaml", "read 'none.yaml'"},
+      {"broken YAML", "admit --no-enforce broken.yaml", "broken.yaml"},
+      {"uid that leaves its place", "admit --no-enforce escape.yaml",
+       "escape.yaml: metadata.uid: '../../x'"},
+      {"container name that leaves its place", "admit --no-enforce container.yaml",
+       "container.yaml: spec.containers[0].name: '../c'"},
+      {"quantity", "admit --no-enforce quantity.yaml",
+       "quantity.yaml: spec.containers[0].resources.limits.cpu: 'lots'"},
+      {"no pod at all", "admit --no-enforce empty.yaml", "empty.yaml"},
+      {"bad configuration", "admit --no-enforce --config badconfig.yaml web.yaml",
+       "badconfig.yaml: cpuManagerPolicyOptions: 7: expected"},
+      {"unknown policy",
+       "admit --no-enforce --machine node.json --config policy.yaml --state-dir s web.yaml",
+       "fancy"},
+      {"bad machine", "admit --no-enforce --machine badnode.json web.yaml", "badnode.json: "},
+      {"unknown profile", "admit --no-enforce --profile kubelet-9 web.yaml", "'kubelet-9'"},
+      {"root that is no cgroup", "admit --machine node.json --cgroup-root . --state-dir s web.yaml",
+       "is not in a control group file system"},
+      {"contradiction", "admit --cgroup-root /x --no-enforce web.yaml", "--no-enforce"},
+      {"no pod named", "remove --no-enforce", "--pod is required"},
+      {"unknown command", "evict", "subcommand"},
+  };
+  for (const auto& c : cases) {
+    const Answer answer = pinfold(c.command);
+    EXPECT_EQ(answer.status, 2) << c.name << ": " << answer.text;
+    EXPECT_THAT(answer.text, HasSubstr(c.says)) << c.name;
+  }
+}
+
+TEST_F(AgentCli, RefusesADamagedStateAndKeepsIt) {
+  ASSERT_EQ(agent("admit", "web.yaml").status, 0);
+  put("state/cpu_manager_state", "{\"policyName\":\"static\"");
+  for (const char* command : {"admit", "status"}) {
+    const Answer answer = agent(command, std::string(command) == "admit" ? "web.yaml" : "");
+    EXPECT_EQ(answer.status, 2) << answer.text;
+    EXPECT_THAT(answer.text, HasSubstr("start: cpumanager: could not restore state"));
+  }
+  std::ifstream in(dir_ / "state/cpu_manager_state");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "{\"policyName\":\"static\"");
+}
+
+TEST_F(AgentCli, AdmitsNothingIfOnePodOfSeveralIsMalformed) {
+  put("bad.yaml", pod_yaml("ok", 1) + "---\nkind: Pod\nmetadata: {name: B_}\n");
+  const Answer answer = agent("admit", "web.yaml bad.yaml");
+  EXPECT_EQ(answer.status, 2) << answer.text;
+  EXPECT_THAT(answer.text, HasSubstr("bad.yaml, document 2: "));
+  EXPECT_THAT(agent("status").text, HasSubstr("pods: 0"));
+}
+
+}  // namespace
+}  // namespace pinfold

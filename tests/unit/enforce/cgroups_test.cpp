@@ -1,0 +1,187 @@
+#include "pinfold/enforce/cgroups.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model_kernel.hpp"
+
+namespace pinfold::enforce {
+namespace {
+
+using test::ModelKernel;
+using testing::HasSubstr;
+
+class CgroupsTest : public testing::TestWithParam<CgroupVersion> {
+ protected:
+  CgroupsTest() : kernel_(GetParam(), CpuSet::range(0, 7), CpuSet{0, 1}) {}
+
+  [[nodiscard]] bool is_v2() const { return GetParam() == CgroupVersion::kV2; }
+  void must(const Step& step) {
+    const auto done = cgroups_.apply(step);
+    ASSERT_TRUE(done.has_value()) << done.error().message;
+  }
+  void place() {
+    must({Step::Kind::kCreate, {"p", ""}, {}, "", ""});
+    must({Step::Kind::kCpus, {"p", ""}, {0, 1, 2, 3}, "", ""});
+    must({Step::Kind::kMems, {"p", ""}, {}, "", ""});
+    must({Step::Kind::kCreate, {"p", "c"}, {}, "", ""});
+    must({Step::Kind::kCpus, {"p", "c"}, {2, 3}, "", ""});
+    must({Step::Kind::kMems, {"p", "c"}, {1}, "", ""});
+  }
+
+  ModelKernel kernel_;
+  Cgroups cgroups_ = kernel_.cgroups();
+};
+
+TEST_P(CgroupsTest, TellsItsMode) { EXPECT_EQ(cgroups_.mode(), is_v2() ? "v2" : "v1"); }
+
+TEST_P(CgroupsTest, PlacesAContainer) {
+  place();
+  EXPECT_EQ(cgroups_.effective_cpus({"p", "c"}).value(), (CpuSet{2, 3}));
+  EXPECT_EQ(cgroups_.effective_mems({"p", "c"}).value(), CpuSet{1});
+  EXPECT_EQ(cgroups_.machine_cpus().value(), CpuSet::range(0, 7));
+}
+
+TEST_P(CgroupsTest, SeesWhatItMade) {
+  place();
+  const Layout wanted = {{{"p", ""}, {{0, 1, 2, 3}, {}, {}, Isolation::kHost}},
+                         {{"p", "c"}, {{2, 3}, {1}, {}, Isolation::kContainer}}};
+  EXPECT_EQ(cgroups_.observe(wanted).value(), wanted);
+}
+
+TEST_P(CgroupsTest, CountsAGroupThatIsNotAsWantedAsShared) {
+  place();
+  const Layout wanted = {{{"p", "c"}, {{2}, {}, {}, Isolation::kContainer}}};
+  EXPECT_EQ(cgroups_.observe(wanted).value().at({"p", "c"}).isolation, Isolation::kHost);
+}
+
+TEST_P(CgroupsTest, IgnoresGroupsThatAreNotItsOwn) {
+  auto fs = kernel_.fs();
+  ASSERT_TRUE(fs->make_group("system.slice").has_value());
+  ASSERT_TRUE(fs->make_group("pod").has_value());
+  EXPECT_EQ(cgroups_.observe({}).value(), Layout{});
+}
+
+TEST_P(CgroupsTest, NoticesAWriteThatTheKernelChanged) {
+  place();
+  kernel_.distort = [](const std::string&, const std::string&) { return "2"; };
+  const auto done = cgroups_.apply({Step::Kind::kCpus, {"p", "c"}, {2, 3}, "", ""});
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(
+      done.error().message,
+      "podp/c: cpuset.cpus := 2-3: the kernel has '2' in 'podp/c/cpuset.cpus', expected '2-3'");
+}
+
+TEST_P(CgroupsTest, NoticesAValueThatTheKernelChanged) {
+  place();
+  kernel_.distort = [](const std::string&, const std::string&) { return "7"; };
+  const std::string file = is_v2() ? "cpu.weight" : "cpu.shares";
+  const auto done = cgroups_.apply({Step::Kind::kValue, {"p", "c"}, {}, file, "50"});
+  ASSERT_FALSE(done.has_value());
+  EXPECT_THAT(done.error().message, HasSubstr("the kernel has '7'"));
+}
+
+TEST_P(CgroupsTest, TellsWhichStepFailed) {
+  place();
+  const auto done = cgroups_.apply({Step::Kind::kCpus, {"p", "c"}, {90}, "", ""});
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().sys_errno, ERANGE);
+  EXPECT_THAT(done.error().message, HasSubstr("podp/c: cpuset.cpus := 90: write podp/c"));
+}
+
+TEST_P(CgroupsTest, VerifiesByTheEffectiveCpus) {
+  place();
+  const auto done = cgroups_.apply({Step::Kind::kVerify, {"p", "c"}, {2, 3, 4}, "", ""});
+  ASSERT_FALSE(done.has_value());
+  EXPECT_THAT(done.error().message, HasSubstr("'podp/c' runs on '2-3', expected '2-4'"));
+}
+
+TEST_P(CgroupsTest, DoesNotRemoveAGroupWithProcesses) {
+  place();
+  ASSERT_TRUE(cgroups_.attach({"p", "c"}, 4711).has_value());
+  EXPECT_EQ(cgroups_.processes({"p", "c"}).value(), std::vector<pid_t>{4711});
+  const auto done = cgroups_.apply({Step::Kind::kRemove, {"p", "c"}, {}, "", ""});
+  ASSERT_FALSE(done.has_value());
+  EXPECT_EQ(done.error().code, ErrorCode::kBusy);
+  EXPECT_THAT(done.error().message, HasSubstr("processes still run in it: 4711"));
+}
+
+TEST_P(CgroupsTest, RefusesNamesThatAreNoNames) {
+  for (const GroupName& name :
+       {GroupName{"../x", ""}, GroupName{"", ""}, GroupName{"a/b", ""}, GroupName{"p", "../.."},
+        GroupName{"p", ".."}, GroupName{"p", "a/b"}, GroupName{"a..b", ""},
+        GroupName{std::string("a\0b", 3), ""}}) {
+    const auto before = kernel_.log;
+    const auto done = cgroups_.apply({Step::Kind::kCreate, name, {}, "", ""});
+    ASSERT_FALSE(done.has_value()) << name;
+    EXPECT_EQ(done.error().code, ErrorCode::kInvalidArgument) << name;
+    EXPECT_EQ(kernel_.log, before) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, CgroupsTest,
+                         testing::Values(CgroupVersion::kV1, CgroupVersion::kV2),
+                         [](const auto& version) {
+                           return version.param == CgroupVersion::kV1 ? "V1" : "V2";
+                         });
+
+TEST(CgroupsV2, NoticesThatTheParentHasNoneOfTheCpus) {
+  ModelKernel kernel(CgroupVersion::kV2, CpuSet::range(0, 7), CpuSet{0});
+  Cgroups cgroups = kernel.cgroups();
+  ASSERT_TRUE(cgroups.apply({Step::Kind::kCreate, {"p", ""}, {}, "", ""}).has_value());
+  ASSERT_TRUE(cgroups.apply({Step::Kind::kCpus, {"p", ""}, {0, 1}, "", ""}).has_value());
+  ASSERT_TRUE(cgroups.apply({Step::Kind::kCreate, {"p", "c"}, {}, "", ""}).has_value());
+  const auto done = cgroups.apply({Step::Kind::kCpus, {"p", "c"}, {4}, "", ""});
+  ASSERT_FALSE(done.has_value());
+  EXPECT_THAT(done.error().message,
+              HasSubstr("'podp/c' is effectively on '0-1' although its cpuset.cpus is '4'"));
+}
+
+TEST(CgroupsV2, EnablesControllersOnceAndOnlyBelowItsRoot) {
+  ModelKernel kernel(CgroupVersion::kV2, CpuSet::range(0, 7), CpuSet{0});
+  (void)kernel.cgroups();
+  const auto log = kernel.log;
+  EXPECT_THAT(log, testing::ElementsAre("write  cgroup.subtree_control +cpuset",
+                                        "write  cgroup.subtree_control +cpu",
+                                        "write  cgroup.subtree_control +memory",
+                                        "write  cgroup.subtree_control +hugetlb"));
+  (void)kernel.cgroups();
+  EXPECT_EQ(kernel.log, log);
+}
+
+/// A root with processes refuses its controllers.
+class BusyRoot final : public CgroupFs {
+ public:
+  Result<void> make_group(const std::string&) override { return {}; }
+  Result<void> remove_group(const std::string&) override { return {}; }
+  Result<std::vector<std::string>> children(const std::string&) override {
+    return std::vector<std::string>{};
+  }
+  Result<std::string> read(const std::string&, const std::string&) override { return ""; }
+  Result<void> write(const std::string&, const std::string&, std::string_view) override {
+    return fail_errno(EBUSY, "write");
+  }
+};
+
+TEST(CgroupsV2, SaysWhatToDoAboutARootWithProcesses) {
+  std::vector<Hierarchy> hierarchies;
+  hierarchies.push_back({{CgroupVersion::kV2, "/sys/fs/cgroup/x", {Controller::kCpuset}},
+                         std::make_unique<BusyRoot>()});
+  const auto cgroups = Cgroups::make(std::move(hierarchies), {});
+  ASSERT_FALSE(cgroups.has_value());
+  EXPECT_THAT(cgroups.error().message, HasSubstr("'/sys/fs/cgroup/x' has processes of its own"));
+}
+
+TEST(CgroupsOpen, SaysWhatIsNoCgroup) {
+  const auto none = Cgroups::open("/nonexistent");
+  ASSERT_FALSE(none.has_value());
+  EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
+  const auto proc = Cgroups::open("/proc");
+  ASSERT_FALSE(proc.has_value());
+  EXPECT_EQ(proc.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(proc.error().message, HasSubstr("'/proc' is not in a control group file system"));
+}
+
+}  // namespace
+}  // namespace pinfold::enforce

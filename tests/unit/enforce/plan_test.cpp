@@ -1,0 +1,132 @@
+#include "pinfold/enforce/plan.hpp"
+
+#include <gtest/gtest.h>
+
+namespace pinfold::enforce {
+namespace {
+
+Group group(const char* cpus, Isolation isolation = Isolation::kHost, const char* mems = "") {
+  return {CpuSet::parse(cpus).value(), CpuSet::parse(mems).value(), {}, isolation};
+}
+
+std::string text(const Plan& plan) {
+  std::string out;
+  for (const Step& step : plan) out += to_string(step) + "\n";
+  return out;
+}
+
+const CpuSet kMachine = CpuSet::range(0, 7);
+
+Layout shared_pod(const char* cpus) {
+  return {{{"s", ""}, group(cpus)}, {{"s", "c"}, group(cpus)}};
+}
+Layout with_exclusive(Layout layout) {
+  layout[{"x", ""}] = group("2-3", Isolation::kHost, "1");
+  layout[{"x", "c"}] = group("2-3", Isolation::kContainer, "1");
+  return layout;
+}
+
+TEST(Plan, ShrinksSharedContainersBeforeAnExclusiveOneIsPlaced) {
+  const auto steps = plan(shared_pod("0-7"), with_exclusive(shared_pod("0-1,4-7")), kMachine);
+  ASSERT_TRUE(steps.has_value()) << steps.error().message;
+  EXPECT_EQ(text(*steps),
+            "pods/c: cpuset.cpus := 0-1,4-7\n"
+            "pods: cpuset.cpus := 0-1,4-7\n"
+            "podx: create\n"
+            "podx: cpuset.cpus := 0-1,4-7\n"
+            "podx/c: create\n"
+            "podx/c: cpuset.cpus := 0-1,4-7\n"
+            "podx: cpuset.mems := 1\n"
+            "podx/c: cpuset.mems := 1\n"
+            "podx: cpuset.cpus := 0-7\n"
+            "podx/c: cpuset.cpus := 2-3\n"
+            "podx: cpuset.cpus := 2-3\n"
+            "pods/c: verify that it runs on 0-1,4-7\n"
+            "podx/c: verify that it runs on 2-3\n");
+}
+
+TEST(Plan, RemovesAnExclusiveContainerBeforeTheSharedOnesGrow) {
+  const auto steps = plan(with_exclusive(shared_pod("0-1,4-7")), shared_pod("0-7"), kMachine);
+  ASSERT_TRUE(steps.has_value()) << steps.error().message;
+  EXPECT_EQ(text(*steps),
+            "podx/c: remove\n"
+            "podx: remove\n"
+            "pods: cpuset.cpus := 0-7\n"
+            "pods/c: cpuset.cpus := 0-7\n"
+            "pods/c: verify that it runs on 0-7\n");
+}
+
+TEST(Plan, SwapsTwoExclusiveContainersOverSharedCpus) {
+  const auto pair = [](const char* a, const char* b) {
+    return Layout{{{"p", ""}, group("2-5")},
+                  {{"p", "a"}, group(a, Isolation::kContainer)},
+                  {{"p", "b"}, group(b, Isolation::kContainer)}};
+  };
+  const auto steps = plan(pair("2-3", "4-5"), pair("4-5", "2-3"), kMachine);
+  ASSERT_TRUE(steps.has_value()) << steps.error().message;
+  EXPECT_EQ(text(*steps),
+            "podp: cpuset.cpus := 0-7\n"
+            "podp/a: cpuset.cpus := 0-1,6-7\n"
+            "podp/b: cpuset.cpus := 0-1,6-7\n"
+            "podp: cpuset.cpus := 0-1,6-7\n"
+            "podp: cpuset.cpus := 0-7\n"
+            "podp/a: cpuset.cpus := 4-5\n"
+            "podp/b: cpuset.cpus := 2-3\n"
+            "podp: cpuset.cpus := 2-5\n"
+            "podp/a: verify that it runs on 4-5\n"
+            "podp/b: verify that it runs on 2-3\n");
+}
+
+TEST(Plan, SaysWhenNoCpuIsFreeToMoveThings) {
+  const Layout after = {{{"p", ""}, group("0-7")},
+                        {{"p", "c"}, group("0-7", Isolation::kContainer)}};
+  const auto steps = plan({}, after, kMachine);
+  ASSERT_FALSE(steps.has_value());
+  EXPECT_EQ(
+      steps.error().message,
+      "no CPU of '0-7' is free of exclusive containers, so 'podp' cannot be placed without an "
+      "overlap: reserve at least one CPU");
+}
+
+TEST(Plan, HasNothingToDoForTheSameLayout) {
+  const Layout layout = with_exclusive(shared_pod("0-1,4-7"));
+  EXPECT_EQ(plan(layout, layout, kMachine).value(), Plan{});
+}
+
+TEST(Plan, WritesOnlyValuesThatDiffer) {
+  Layout before = shared_pod("0-7");
+  before[{"s", "c"}].values = {{"cpu.max", "max 100000"}, {"cpu.weight", "100"}};
+  Layout after = before;
+  after[{"s", "c"}].values["cpu.weight"] = "20";
+  EXPECT_EQ(text(plan(before, after, kMachine).value()), "pods/c: cpu.weight := 20\n");
+}
+
+/// cgroup v1 checks the ratio of quota and period at every write, against pod and containers.
+TEST(Plan, LiftsAQuotaOfCgroupV1BeforeItIsChanged) {
+  const auto with_quota = [](const char* pod, const char* container) {
+    Layout layout = shared_pod("0-7");
+    layout[{"s", ""}].values = {{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", pod}};
+    layout[{"s", "c"}].values = {{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", container}};
+    return layout;
+  };
+  EXPECT_EQ(
+      text(plan(with_quota("50000", "50000"), with_quota("20000", "20000"), kMachine).value()),
+      "pods: cpu.cfs_quota_us := -1\n"
+      "pods/c: cpu.cfs_quota_us := -1\n"
+      "pods/c: cpu.cfs_quota_us := 20000\n"
+      "pods: cpu.cfs_quota_us := 20000\n");
+}
+
+TEST(Plan, NarrowsAPodsMemoryNodesAfterItsContainers) {
+  const auto on = [](const char* mems) {
+    return Layout{{{"s", ""}, group("0-7", Isolation::kHost, mems)},
+                  {{"s", "c"}, group("0-7", Isolation::kHost, mems)}};
+  };
+  EXPECT_EQ(text(plan(on("0"), on("1"), kMachine).value()),
+            "pods: cpuset.mems := 0-1\n"
+            "pods/c: cpuset.mems := 1\n"
+            "pods: cpuset.mems := 1\n");
+}
+
+}  // namespace
+}  // namespace pinfold::enforce

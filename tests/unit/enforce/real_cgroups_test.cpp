@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "node_samples.hpp"
+#include "pinfold/enforce/node_agent.hpp"
+#include "temp_dir.hpp"
+
+/// The same on the kernel that runs the tests, where it lets us: set PINFOLD_TEST_CGROUP to an
+/// empty directory of a cgroup mount with the cpuset controller.
+namespace pinfold::enforce {
+namespace {
+
+class RealCgroups : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const root = std::getenv("PINFOLD_TEST_CGROUP");  // NOLINT(concurrency-mt-unsafe)
+    if (root == nullptr) GTEST_SKIP() << "PINFOLD_TEST_CGROUP names no cgroup to test in";
+    root_ = root;
+    auto cgroups = Cgroups::open(root_);
+    ASSERT_TRUE(cgroups.has_value()) << cgroups.error().message;
+    cpus_ = cgroups->machine_cpus().value();
+    mems_ = cgroups->machine_mems().value();
+    if (cpus_.size() < 2) GTEST_SKIP() << "needs two CPUs, has " << cpus_;
+    cgroups_ = *std::move(cgroups);
+  }
+
+  std::string root_;
+  CpuSet cpus_;
+  NodeSet mems_;
+  std::optional<Cgroups> cgroups_;
+};
+
+TEST_F(RealCgroups, TakeAPlanAndGiveItBack) {
+  const CpuSet first = CpuSet::of(cpus_.first());
+  const CpuSet last = CpuSet::of(cpus_.last());
+  const Layout shared = {{{"s", ""}, {cpus_, {}, {}, Isolation::kHost}},
+                         {{"s", "c"}, {cpus_, {}, {}, Isolation::kHost}}};
+  Layout both = shared;
+  both[{"s", ""}].cpus = both[{"s", "c"}].cpus = cpus_ - last;
+  both[{"x", ""}] = {last, {}, {}, Isolation::kHost};
+  both[{"x", "c"}] = {last, {}, {}, Isolation::kContainer};
+  Layout before;
+  for (const Layout& after : {shared, both, shared, Layout{}}) {
+    const auto steps = plan(before, after, cpus_);
+    ASSERT_TRUE(steps.has_value()) << steps.error().message;
+    for (const Step& step : *steps) {
+      const auto done = cgroups_->apply(step);
+      ASSERT_TRUE(done.has_value()) << done.error().message;
+    }
+    const Layout seen = cgroups_->observe(after).value();
+    EXPECT_EQ(drift(seen, after), std::vector<std::string>{});
+    before = after;
+  }
+}
+
+TEST_F(RealCgroups, RunAndKillAProcess) {
+  const auto must = [&](const Step& step) {
+    const auto done = cgroups_->apply(step);
+    ASSERT_TRUE(done.has_value()) << done.error().message;
+  };
+  const GroupName pod{"k", ""};
+  const GroupName name{"k", "c"};
+  for (const GroupName& group : {pod, name}) {
+    must({Step::Kind::kCreate, group, {}, "", ""});
+    must({Step::Kind::kCpus, group, cpus_, "", ""});
+    must({Step::Kind::kMems, group, mems_, "", ""});
+  }
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  const auto attached = cgroups_->attach(name, child);
+  ASSERT_TRUE(attached.has_value()) << attached.error().message;
+  EXPECT_EQ(cgroups_->processes(name).value(), std::vector<pid_t>{child});
+  EXPECT_EQ(cgroups_->apply({Step::Kind::kRemove, name, {}, "", ""}).error().code,
+            ErrorCode::kBusy);
+  const auto killed = cgroups_->kill(name, 5000);
+  EXPECT_TRUE(killed.has_value()) << killed.error().message;
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  must({Step::Kind::kRemove, name, {}, "", ""});
+  must({Step::Kind::kRemove, pod, {}, "", ""});
+}
+
+}  // namespace
+}  // namespace pinfold::enforce

@@ -1,0 +1,173 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "agent_options.hpp"
+#include "pinfold/types/document.hpp"
+#include "pinfold/types/pod.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+using nlohmann::json;
+
+struct AdmitOptions {
+  AgentOptions agent;
+  std::vector<std::string> files;
+  bool explain = false;
+  bool start = false;
+};
+
+/// The pods of all files, checked before the first one is admitted.
+Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files) {
+  std::vector<PodSpec> pods;
+  for (const std::string& file : files) {
+    auto text = read_input(file);
+    if (!text) return fail(std::move(text).error());
+    auto documents = parse_documents(*text);
+    if (!documents) return fail(std::move(documents).error().wrap(file));
+    std::size_t number = 0;
+    for (const json& document : *documents) {
+      ++number;
+      if (document.is_null()) continue;  // "---" at the end
+      auto pod = pod_from_json(document);
+      if (!pod) {
+        const std::string where =
+            documents->size() == 1 ? file : fmt::format("{}, document {}", file, number);
+        return fail(std::move(pod).error().wrap(where));
+      }
+      apply_defaults(*pod);
+      pods.push_back(*std::move(pod));
+    }
+  }
+  if (pods.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("no pod in {}: expected at least one", fmt::join(files, ", ")));
+  }
+  return pods;
+}
+
+json to_json(const Trace& trace) {
+  json facts = json::array();
+  for (const TraceFact& fact : trace.facts) {
+    facts.push_back({{"source", fact.source}, {"object", fact.object}, {"text", fact.text}});
+  }
+  return facts;
+}
+
+void print_trace(const Trace& trace) {
+  std::size_t source = 0;
+  std::size_t object = 0;
+  for (const TraceFact& fact : trace.facts) {
+    source = std::max(source, fact.source.size());
+    object = std::max(object, fact.object.size());
+  }
+  for (const TraceFact& fact : trace.facts) {
+    fmt::print("  {:<{}}  {:<{}}  {}\n", fact.source, source, fact.object, object, fact.text);
+  }
+}
+
+/// What is known of one admission when all is done.
+struct Admission {
+  PodSpec pod;
+  enforce::AdmitOutcome outcome;
+  Trace trace;
+};
+
+/// Starts every container in order, as the kubelet does after the admission.
+Result<void> start_all(enforce::NodeAgent& agent, Admission& admission) {
+  for (const Container& container : admission.pod.containers) {
+    auto started = agent.start(admission.pod.uid, container.name);
+    if (!started) return fail(std::move(started).error());
+    if (started->not_enforced) admission.outcome.not_enforced = started->not_enforced;
+  }
+  return {};
+}
+
+json pod_json(enforce::NodeAgent& agent, const Admission& admission, bool explain) {
+  const auto& [pod, outcome, trace] = admission;
+  json out = {{"uid", pod.uid}, {"name", pod.name}, {"namespace", pod.namespace_name}};
+  if (const auto view = view_pod(agent, pod.uid); view && !outcome.rejection) {
+    out = to_json(*view, agent);
+  }
+  out["admitted"] = !outcome.rejection;
+  out["reason"] = outcome.rejection ? outcome.rejection->reason : "";
+  out["message"] = outcome.rejection ? outcome.rejection->message : "";
+  out["enforced"] = agent.enforces() && !outcome.not_enforced;
+  if (outcome.not_enforced) out["error"] = outcome.not_enforced->message;
+  if (explain) out["trace"] = to_json(trace);
+  return out;
+}
+
+void print_text(enforce::NodeAgent& agent, const std::vector<Admission>& admissions, bool explain) {
+  std::vector<PodView> admitted;
+  for (const Admission& admission : admissions) {
+    const auto& [pod, outcome, trace] = admission;
+    const std::string name = pod.namespace_name + "/" + pod.name;
+    if (outcome.rejection) {
+      fmt::print("{}: rejected, {}: {}\n", name, outcome.rejection->reason,
+                 outcome.rejection->message);
+    } else {
+      fmt::print("{}: admitted\n", name);
+      if (auto view = view_pod(agent, pod.uid)) admitted.push_back(*std::move(view));
+    }
+    if (explain) print_trace(trace);
+  }
+  if (!admitted.empty()) fmt::print("\n{}", container_table(admitted, agent.enforces()));
+}
+
+int run(const AdmitOptions& options) {
+  auto pods = read_pods(options.files);
+  if (!pods) return report(pods.error());
+  auto agent = open_agent(options.agent);
+  if (!agent) return report(agent.error());
+  if (agent->enforces() && options.agent.output == OutputFormat::kText) {
+    for (const std::string& warning : agent->cgroups()->warnings()) {
+      fmt::print(stderr, "pinfold: warning: {}\n", warning);
+    }
+  }
+  int status = kYes;
+  std::vector<Admission> admissions;
+  for (const PodSpec& pod : *pods) {
+    Admission admission{pod, {}, {}};
+    auto outcome = agent->admit(pod, options.explain ? &admission.trace : nullptr);
+    if (!outcome) return report(outcome.error());
+    admission.outcome = *std::move(outcome);
+    if (options.start && !admission.outcome.rejection) {
+      if (auto started = start_all(*agent, admission); !started) return report(started.error());
+    }
+    if (admission.outcome.rejection) status = kNo;
+    admissions.push_back(std::move(admission));
+  }
+  if (options.agent.output == OutputFormat::kJson) {
+    json out = {{"cgroups", cgroups_json(*agent)}, {"pods", json::array()}};
+    for (const Admission& admission : admissions) {
+      out["pods"].push_back(pod_json(*agent, admission, options.explain));
+    }
+    fmt::print("{}\n", out.dump(2));
+  } else {
+    print_text(*agent, admissions, options.explain);
+  }
+  for (const Admission& admission : admissions) {
+    if (admission.outcome.not_enforced)
+      status = report_not_enforced(*admission.outcome.not_enforced);
+  }
+  return status;
+}
+
+}  // namespace
+
+void add_admit(CLI::App& app, int& exit_status) {
+  auto options = std::make_shared<AdmitOptions>();
+  CLI::App* const command = app.add_subcommand(
+      "admit", "Give pods their CPUs and memory, store the decision and enforce it");
+  add_agent_options(*command, options->agent);
+  command->add_flag("--explain", options->explain, "Tell why it came out so");
+  command->add_flag("--start", options->start,
+                    "Count all containers as started, in order; init containers as finished");
+  command->add_option("POD", options->files, "Pod, YAML or JSON; - is standard input")->required();
+  command->callback([options, &exit_status] { exit_status = run(*options); });
+}
+
+}  // namespace pinfold::tools

@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "agent_options.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+struct RemoveOptions {
+  AgentOptions agent;
+  std::string pod;
+  std::string container;
+  bool kill = false;
+};
+
+int run(const RemoveOptions& options) {
+  auto agent = open_agent(options.agent);
+  if (!agent) return report(agent.error());
+  auto uid = find_pod_uid(*agent, options.pod);
+  if (!uid) return report(uid.error());
+  const auto running =
+      options.kill ? enforce::RunningProcesses::kKill : enforce::RunningProcesses::kRefuse;
+  auto outcome = options.container.empty()
+                     ? agent->remove_pod(*uid, running)
+                     : agent->remove_container(*uid, options.container, running);
+  if (!outcome) {
+    (void)report(outcome.error());
+    return outcome.error().code == ErrorCode::kBusy ? kNo : kBadRequest;
+  }
+  const std::string pool = enforce::shared_pool(agent->node(), agent->state().node).to_string();
+  if (options.agent.output == OutputFormat::kJson) {
+    nlohmann::json out = {{"removed", true},
+                          {"pod", *uid},
+                          {"shared_pool", pool},
+                          {"enforced", agent->enforces() && !outcome->not_enforced}};
+    if (!options.container.empty()) out["container"] = options.container;
+    if (outcome->not_enforced) out["error"] = outcome->not_enforced->message;
+    fmt::print("{}\n", out.dump(2));
+  } else {
+    fmt::print("{}{}: removed; shared pool: {}\n", options.pod,
+               options.container.empty() ? "" : "/" + options.container,
+               pool.empty() ? "any" : pool);
+  }
+  return outcome->not_enforced ? report_not_enforced(*outcome->not_enforced) : kYes;
+}
+
+}  // namespace
+
+void add_remove(CLI::App& app, int& exit_status) {
+  auto options = std::make_shared<RemoveOptions>();
+  CLI::App* const command =
+      app.add_subcommand("remove", "Forget a pod or one of its containers, and give its CPUs back");
+  add_agent_options(*command, options->agent);
+  command->add_option("--pod", options->pod, "UID, name or namespace/name")
+      ->type_name("POD")
+      ->required();
+  command->add_option("--container", options->container, "Only this container; its pod stays")
+      ->type_name("NAME");
+  command->add_flag("--kill", options->kill, "Kill processes that still run there");
+  command->callback([options, &exit_status] { exit_status = run(*options); });
+}
+
+}  // namespace pinfold::tools
