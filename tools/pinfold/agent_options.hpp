@@ -56,6 +56,10 @@ struct PodView {
 /// The table of containers, one line each.
 [[nodiscard]] std::string container_table(const std::vector<PodView>& pods, bool enforced);
 
+/// The node with who has which CPUs drawn over it.
+[[nodiscard]] std::string node_picture(const enforce::NodeAgent& agent,
+                                       const std::vector<PodView>& pods);
+
 /// Tells the operator about a decision that the kernel does not have yet; returns kNo.
 int report_not_enforced(const Error& error);
 

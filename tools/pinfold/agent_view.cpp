@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_options.hpp"
+#include "topology_picture.hpp"
 
 /// How pods and containers of an agent are shown.
 namespace pinfold::tools {
@@ -117,16 +118,16 @@ nlohmann::json cgroups_json(enforce::NodeAgent& agent) {
 }
 
 std::string container_table(const std::vector<PodView>& pods, bool enforced) {
-  std::vector<std::vector<std::string>> rows = {
-      {"POD", "CONTAINER", "QOS", "ISOLATION", "CPUS", "MEMS"}};
+  const Style style = terminal_style();
+  std::vector<TextTable::Column> columns = {{"POD"},       {"CONTAINER"}, {"QOS"},
+                                            {"ISOLATION"}, {"CPUS"},      {"MEMS"}};
   if (enforced) {
-    for (const char* column : {"RUNS ON", "MEMORY ON", "PROCS", "VERDICT"}) {
-      rows.front().emplace_back(column);
-    }
+    columns.insert(columns.end(), {{"RUNS ON"}, {"MEMORY ON"}, {"PROCS"}, {"VERDICT"}});
   }
+  TextTable table(std::move(columns));
+  const auto or_any = [](std::string list) { return list.empty() ? "any" : list; };
   for (const PodView& pod : pods) {
     for (const ContainerView& container : pod.containers) {
-      const auto or_any = [](std::string list) { return list.empty() ? "any" : list; };
       std::vector<std::string> row = {pod.spec.namespace_name + "/" + pod.spec.name,
                                       container.decided.name,
                                       std::string(to_string(pod.qos)),
@@ -134,26 +135,45 @@ std::string container_table(const std::vector<PodView>& pods, bool enforced) {
                                       or_any(cpus_of(container)),
                                       or_any(container.decided.cpuset_mems)};
       if (enforced) {
-        row.push_back(container.seen ? container.seen->effective_cpus.to_string() : "-");
-        row.push_back(container.seen ? container.seen->effective_mems.to_string() : "-");
-        row.push_back(container.seen ? std::to_string(container.seen->processes) : "-");
-        row.push_back(container.problem.empty() ? "ok" : container.problem);
+        const auto& seen = container.seen;
+        row.push_back(seen ? seen->effective_cpus.to_string() : "-");
+        row.push_back(seen ? seen->effective_mems.to_string() : "-");
+        row.push_back(seen ? std::to_string(seen->processes) : "-");
+        row.push_back(container.problem.empty() ? paint(style, Paint::kGreen, "ok")
+                                                : paint(style, Paint::kRed, container.problem));
       }
-      rows.push_back(std::move(row));
+      table.add(std::move(row));
     }
   }
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const bool is_last = i + 1 == row.size();
-      text += is_last ? row[i] + "\n" : fmt::format("{:<{}}  ", row[i], widths[i]);
+  return table.render(style);
+}
+
+std::string node_picture(const enforce::NodeAgent& agent, const std::vector<PodView>& pods) {
+  Picture picture;
+  picture.style = terminal_style();
+  auto& entries = picture.overlay.entries;
+  for (const PodView& pod : pods) {
+    const std::string name = pod.spec.namespace_name + "/" + pod.spec.name;
+    CpuSet within_pod;
+    for (const ContainerView& container : pod.containers) {
+      if (container.wanted.isolation == Isolation::kPod) within_pod |= container.wanted.cpus;
+      if (container.wanted.isolation != Isolation::kContainer) continue;
+      entries.push_back({overlay_label(entries.size()), CpuUse::kExclusive,
+                         name + "/" + container.decided.name, container.wanted.cpus});
     }
+    if (within_pod.empty()) continue;
+    entries.push_back(
+        {overlay_label(entries.size()), CpuUse::kExclusive, name + ", shared within", within_pod});
   }
-  return text;
+  const CpuSet& reserved = agent.node().cpu().reserved();
+  const CpuSet pool = enforce::shared_pool(agent.node(), agent.state().node);
+  if (!reserved.empty()) {
+    entries.push_back(
+        {"R", CpuUse::kReserved,
+         pool.contains_all(reserved) ? "reserved, and in the shared pool" : "reserved", reserved});
+  }
+  if (!(pool - reserved).empty()) entries.push_back({".", CpuUse::kShared, "shared pool", pool - reserved});
+  return render_node(agent.node().machine(), picture);
 }
 
 }  // namespace pinfold::tools

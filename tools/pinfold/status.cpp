@@ -31,6 +31,7 @@ int run(const AgentOptions& options) {
     fmt::print("{}\n", out.dump(2));
     return is_good ? kYes : kNo;
   }
+  fmt::print("{}\n", node_picture(*agent, pods));
   fmt::print("shared pool: {}   reserved: {}   pods: {}   cgroups: {}\n",
              pool.empty() ? "any" : pool, reserved.empty() ? "none" : reserved, pods.size(),
              agent->enforces()
