@@ -188,6 +188,8 @@ Result<NodeReservation> reserve(const Machine& machine, const Config& config,
   for (const auto& [name, quantity] : *system) out.amounts[name] += quantity;
   for (const auto& [name, quantity] : *kube) out.amounts[name] += quantity;
   if (*eviction) out.amounts["memory"] += **eviction;
+  // Nothing reserved is no reservation: the managers tell the two apart.
+  std::erase_if(out.amounts, [](const auto& entry) { return entry.second.is_zero(); });
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "linux_resources.hpp"
 
@@ -122,6 +123,23 @@ std::string page_size_name(std::string_view resource) {
   return size;
 }
 
+// The page sizes that get a limit: those of the machine, and those the container may use.
+std::set<std::string> page_resources(const Node& node, const PodSpec& pod,
+                                     const Container& container) {
+  std::set<std::string> names;
+  for (const NumaNode& numa : node.machine().numa_nodes()) {
+    for (const auto& [resource, bytes] : numa.hugepages) names.insert(resource);
+  }
+  const auto add_named = [&](const ResourceList& limits) {
+    for (const auto& [resource, quantity] : limits) {
+      if (resource.starts_with("hugepages-")) names.insert(resource);
+    }
+  };
+  add_named(container.resources.limits);
+  if (uses_pod_level(node, pod)) add_named(pod.resources->limits);
+  return names;
+}
+
 int oom_score_adj(const Node& node, const PodSpec& pod, const Container& container) {
   switch (qos_class(pod, node.gates().pod_level_resources)) {
     case QosClass::kGuaranteed:
@@ -193,11 +211,9 @@ LinuxResources container_linux_resources(const Node& node, const PodSpec& pod,
   }
   const auto memory = effective_limit(node, pod, container, "memory").value();
   if (memory != 0) out.memory_limit = memory;
-  for (const NumaNode& numa : node.machine().numa_nodes()) {
-    for (const auto& [resource, bytes] : numa.hugepages) {
-      out.hugepage_limits[page_size_name(resource)] =
-          static_cast<std::uint64_t>(effective_limit(node, pod, container, resource).value());
-    }
+  for (const std::string& resource : page_resources(node, pod, container)) {
+    out.hugepage_limits[page_size_name(resource)] =
+        static_cast<std::uint64_t>(effective_limit(node, pod, container, resource).value());
   }
   out.oom_score_adj = oom_score_adj(node, pod, container);
   return out;
