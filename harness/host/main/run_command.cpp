@@ -60,7 +60,8 @@ void show_result(const ScenarioResult& result, std::size_t number, std::size_t c
   for (const std::string& note : result.notes) fmt::print("    note: {}\n", note);
   if (!result.good()) {
     if (result.expected != Verdict::kPassed) {
-      fmt::print("    expected: {}\n", to_string(result.expected));
+      fmt::print("    expected: {}{}{}\n", to_string(result.expected),
+                 result.because.empty() ? "" : ", because: ", result.because);
     }
     indent(result.message, "    ");
     if (!result.console.empty()) {

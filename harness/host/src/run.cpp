@@ -55,6 +55,7 @@ ScenarioResult run_scenario(const Scenario& scenario, const RunOptions& options)
   ScenarioResult result;
   result.name = scenario.name;
   result.expected = scenario.verdict;
+  result.because = scenario.because;
   if (needs_product(scenario) && options.product.empty()) {
     result.message = "the scenario needs the pinfold command, which was not given";
     return result;

@@ -228,6 +228,10 @@ Scenario read_scenario(const Json& document, Context& complaint) {
                                 "hang",
                                 verdict));
   }
+  scenario.because = fields.text("because", "");
+  if (scenario.verdict == Verdict::kPassed && !scenario.because.empty()) {
+    fields.complain("because", "expected a verdict other than passed with it");
+  }
   scenario.boot_limit_s = fields.integer("bootLimit", scenario.boot_limit_s, 1, 3600);
   scenario.programs = fields.texts("programs");
   for (const std::string& program : scenario.programs) {

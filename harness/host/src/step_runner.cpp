@@ -44,7 +44,7 @@ std::string excerpt(std::string text) {
 VmResult<Json> StepRunner::ask(Json request) {
   // The guest gives up first where it can, so that a slow command is told from a guest that hangs.
   request["time_limit_ms"] = time_limit_.count();
-  auto reply = session_.vm.request(std::move(request), time_limit_ + std::chrono::seconds(5));
+  auto reply = session_.vm.request(std::move(request), time_limit_ + std::chrono::seconds(10));
   if (!reply && reply.error().trouble == Trouble::kTimeout) {
     reply.error().message = fmt::format("no answer within {} s", time_limit_.count() / 1000);
   }

@@ -30,6 +30,10 @@ TEST(ReportJson, IsGoodWhenEveryScenarioEndedAsItMust) {
   expected_panic.expected = Verdict::kPanic;
   EXPECT_EQ(report_json({expected_panic})["good"], true);
   EXPECT_EQ(report_json({expected_panic, failed_one()})["good"], false);
+  expected_panic.because = "panicked";
+  EXPECT_TRUE(expected_panic.good());
+  expected_panic.because = "something else";
+  EXPECT_FALSE(expected_panic.good()) << "the right verdict for the wrong reason";
   EXPECT_EQ(report_json({failed_one()})["scenarios"][0]["verdict"], "panic");
 }
 

@@ -92,6 +92,8 @@ TEST(ParseScenario, RefusesWithLineAndField) {
       {"name: a\nmachine: {}", "line 1: steps: expected a list of 1 to 1000 steps"},
       {"name: a\nverdict: good\nmachine: {}\nsteps: [{verify: {}}]",
        "line 2: verdict: 'good': expected a verdict such as passed"},
+      {"name: a\nbecause: x\nmachine: {}\nsteps: [{verify: {}}]",
+       "line 2: because: expected a verdict other than passed with it"},
       {"name: a\nmachine:\n  cores: many\nsteps: [{verify: {}}]",
        "line 3: machine.cores: 'many': expected a number from 1 to 64"},
       {"name: a\nmachine:\n  cores: 2\n  nodes:\n    - cpus: 0\n    - cpus: 1\n      memory: x\n"

@@ -30,6 +30,7 @@ struct ScenarioResult {
   std::filesystem::path file;
   Verdict verdict = Verdict::kHarnessError;
   Verdict expected = Verdict::kPassed;
+  std::string because;  ///< must be a part of `message`
   std::string message;  ///< empty if it passed
   std::string console;  ///< its end; empty if it passed
   std::vector<StepResult> steps;
@@ -42,7 +43,9 @@ struct ScenarioResult {
   Milliseconds elapsed{0};
 
   /// It ended as the file says it must.
-  [[nodiscard]] bool good() const { return verdict == expected; }
+  [[nodiscard]] bool good() const {
+    return verdict == expected && message.find(because) != std::string::npos;
+  }
 };
 
 /// What scenarios are run with.

@@ -90,6 +90,8 @@ struct Scenario {
   std::vector<Step> steps;
   /// How it must end. Other than "passed": a test of the harness itself.
   Verdict verdict = Verdict::kPassed;
+  /// Must be a part of the reason: a test that must fail has to fail for the right one.
+  std::string because;
 };
 
 /// Reads a scenario. Files that it names are not opened.
