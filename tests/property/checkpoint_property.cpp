@@ -48,7 +48,9 @@ rc::Gen<std::vector<MemoryBlock>> any_blocks() {
   return rc::gen::container<std::vector<MemoryBlock>>(rc::gen::map(
       rc::gen::tuple(rc::gen::container<std::vector<std::int32_t>>(rc::gen::inRange(0, 300)),
                      any_name(), rc::gen::arbitrary<std::uint64_t>()),
-      [](const auto& parts) { return std::make_from_tuple<MemoryBlock>(parts); }));
+      [](const auto& parts) {
+        return std::apply([](const auto&... part) { return MemoryBlock{part...}; }, parts);
+      }));
 }
 
 rc::Gen<NodeMemory> any_node() {
@@ -59,7 +61,9 @@ rc::Gen<NodeMemory> any_node() {
   return rc::gen::map(
       rc::gen::tuple(rc::gen::arbitrary<int>(), by_name<MemoryTable>(table),
                      rc::gen::container<std::vector<std::int32_t>>(rc::gen::inRange(0, 300))),
-      [](const auto& parts) { return std::make_from_tuple<NodeMemory>(parts); });
+      [](const auto& parts) {
+        return std::apply([](const auto&... part) { return NodeMemory{part...}; }, parts);
+      });
 }
 
 rc::Gen<MemoryState> any_memory_state() {
