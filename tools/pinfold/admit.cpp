@@ -117,11 +117,27 @@ void print_text(enforce::NodeAgent& agent, const std::vector<Admission>& admissi
   if (!admitted.empty()) fmt::print("\n{}", container_table(admitted, agent.enforces()));
 }
 
+/// A state directory taken over from a kubelet names pods that nobody told us of: as with the
+/// kubelet, the next admission gives their CPUs back, and whoever runs there should know.
+void warn_of_strangers(const enforce::NodeAgent& agent) {
+  std::vector<std::string> strangers;
+  for (const auto& [uid, containers] : agent.state().node.cpu.assignments) {
+    if (agent.state().node.find(uid) == nullptr) strangers.push_back(uid);
+  }
+  if (strangers.empty()) return;
+  fmt::print(
+      stderr,
+      "pinfold: warning: the state has CPUs of pods that are not active here, they are given "
+      "back: {}\n",
+      fmt::join(strangers, ", "));
+}
+
 int run(const AdmitOptions& options) {
   auto pods = read_pods(options.files);
   if (!pods) return report(pods.error());
   auto agent = open_agent(options.agent);
   if (!agent) return report(agent.error());
+  warn_of_strangers(*agent);
   if (agent->enforces() && options.agent.output == OutputFormat::kText) {
     for (const std::string& warning : agent->cgroups()->warnings()) {
       fmt::print(stderr, "pinfold: warning: {}\n", warning);

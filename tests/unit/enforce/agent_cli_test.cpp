@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -167,6 +168,16 @@ TEST_F(AgentCli, RefusesADamagedStateAndKeepsIt) {
   }
   std::ifstream in(dir_ / "state/cpu_manager_state");
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "{\"policyName\":\"static\"");
+}
+
+TEST_F(AgentCli, TellsWhoseCpusAreGivenBack) {
+  ASSERT_EQ(agent("admit", "web.yaml").status, 0);
+  std::filesystem::remove(dir_ / "state/.pinfold_pods");
+  put("other.yaml", pod_yaml("other", 1));
+  const Answer answer = agent("admit", "other.yaml");
+  EXPECT_EQ(answer.status, 0) << answer.text;
+  EXPECT_THAT(answer.text, HasSubstr("CPUs of pods that are not active here, they are given back: "
+                                     "default_web"));
 }
 
 TEST_F(AgentCli, AdmitsNothingIfOnePodOfSeveralIsMalformed) {
