@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 namespace pinfold {
 namespace {
@@ -58,6 +57,29 @@ void release_stale_devices(const Node& node, NodeState& state) {
   }
 }
 
+// What a further provider remembers; nothing at first.
+std::string remembered(const NodeState& state, const std::string& provider) {
+  const auto found = state.providers.find(provider);
+  return found == state.providers.end() ? std::string() : found->second;
+}
+
+void remember(NodeState& state, const std::string& provider, std::string memory) {
+  if (memory.empty()) {
+    state.providers.erase(provider);
+  } else {
+    state.providers[provider] = std::move(memory);
+  }
+}
+
+void release_further(const Node& node, NodeState& state, const std::string& uid,
+                     const std::string& name) {
+  for (const auto& provider : node.providers()) {
+    std::string memory = remembered(state, provider->name());
+    provider->release(memory, uid, name);
+    remember(state, provider->name(), std::move(memory));
+  }
+}
+
 // One admission in progress: the state changes step by step, as the kubelet's does.
 class Admitting {
  public:
@@ -77,15 +99,35 @@ class Admitting {
   OfferedHints take_hints() { return std::move(hints_); }
 
  private:
-  // The kubelet's order of providers, for hints as for allocation.
-  using Offers = std::array<ResourceHints, 3>;
+  // The kubelet's order of providers, for hints as for allocation; further ones come last.
+  using Offers = std::vector<ResourceHints>;
+
+  Offers container_offers(const Container& container) {
+    Offers offers;
+    offers.push_back(node_.devices().container_hints(state_.devices, pod_, container));
+    offers.push_back(node_.cpu().container_hints(state_.cpu, pod_, container));
+    offers.push_back(node_.memory().container_hints(state_.memory, pod_, container));
+    for (const auto& provider : node_.providers()) {
+      offers.push_back(
+          provider->container_hints(remembered(state_, provider->name()), pod_, container));
+    }
+    return offers;
+  }
+
+  Offers pod_offers() {
+    Offers offers;
+    offers.push_back(node_.devices().pod_hints(state_.devices, pod_));
+    offers.push_back(node_.cpu().pod_hints(state_.cpu, pod_));
+    offers.push_back(node_.memory().pod_hints(state_.memory, pod_));
+    for (const auto& provider : node_.providers()) {
+      offers.push_back(provider->pod_hints(remembered(state_, provider->name()), pod_));
+    }
+    return offers;
+  }
 
   Admission in_container_scope() {
     for (const Container& container : pod_.containers) {
-      const auto best =
-          merge(container.name, {node_.devices().container_hints(state_.devices, pod_, container),
-                                 node_.cpu().container_hints(state_.cpu, pod_, container),
-                                 node_.memory().container_hints(state_.memory, pod_, container)});
+      const auto best = merge(container.name, container_offers(container));
       if (!best.admit) return tl::unexpected(affinity_error(node_, pod_));
       store(container, best.best);
       if (auto done = allocate(container, best.best); !done) return done;
@@ -94,9 +136,7 @@ class Admitting {
   }
 
   Admission in_pod_scope() {
-    const auto best = merge("pod", {node_.devices().pod_hints(state_.devices, pod_),
-                                    node_.cpu().pod_hints(state_.cpu, pod_),
-                                    node_.memory().pod_hints(state_.memory, pod_)});
+    const auto best = merge("pod", pod_offers());
     if (!best.admit) return tl::unexpected(affinity_error(node_, pod_));
     if (!node_.gates().pod_level_resource_managers || !pod_.has_pod_level_resources()) {
       return each_container(&best.best);
@@ -105,7 +145,13 @@ class Admitting {
     if (auto done = node_.cpu().allocate_pod(state_.cpu, pod_, best.best, trace_); !done) {
       return done;
     }
-    return node_.memory().allocate_pod(state_.memory, pod_, best.best, trace_);
+    if (auto done = node_.memory().allocate_pod(state_.memory, pod_, best.best, trace_); !done) {
+      return done;
+    }
+    for (const Container& container : pod_.containers) {
+      if (auto done = allocate_further(container, best.best); !done) return done;
+    }
+    return {};
   }
 
   // One affinity for all containers, or none at all.
@@ -149,7 +195,24 @@ class Admitting {
       return done;
     }
     if (cleans_late_) release_stale_memory(node_, state_);
-    return node_.memory().allocate(state_.memory, pod_, container, affinity, trace_);
+    if (auto done = node_.memory().allocate(state_.memory, pod_, container, affinity, trace_);
+        !done) {
+      return done;
+    }
+    return allocate_further(container, affinity);
+  }
+
+  Admission allocate_further(const Container& container, const TopologyHint& affinity) {
+    for (const auto& provider : node_.providers()) {
+      std::string memory = remembered(state_, provider->name());
+      auto done = provider->allocate(memory, pod_, container, affinity);
+      remember(state_, provider->name(), std::move(memory));
+      if (trace_ != nullptr && !done) {
+        trace_->add(provider->name(), container.name, done.error().message);
+      }
+      if (!done) return done;
+    }
+    return {};
   }
 
   const Node& node_;
@@ -197,6 +260,11 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
   if (is_fixed(node)) before = state;
 
   if (const auto known = find_pod(state.pods, pod.uid); known != state.pods.end()) {
+    for (const Container& container : known->spec.containers) {
+      if (pod.find(container.name) == nullptr) {
+        release_further(node, state, pod.uid, container.name);
+      }
+    }
     known->spec = pod;
   } else {
     state.pods.push_back({pod, {}});
@@ -210,6 +278,9 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
     }
     if (before)
       return Rejected{std::move(done).error(), std::move(*before), admitting.take_hints()};
+    for (const Container& container : pod.containers) {
+      release_further(node, state, pod.uid, container.name);
+    }
     state.pods.erase(find_pod(state.pods, pod.uid));
     return Rejected{std::move(done).error(), std::move(state), admitting.take_hints()};
   }
@@ -255,6 +326,7 @@ Result<NodeState> start_container(const Node& node, NodeState state, const std::
 NodeState remove_container(const Node& node, NodeState state, const std::string& pod_uid,
                            const std::string& container) {
   forget(node, state, pod_uid, container);
+  release_further(node, state, pod_uid, container);
   if (is_fixed(node)) node.devices().remove_container(state.devices, pod_uid, container);
   if (const auto pod = find_pod(state.pods, pod_uid); pod != state.pods.end()) {
     pod->started.erase(container);
@@ -272,6 +344,7 @@ NodeState remove_pod(const Node& node, NodeState state, const std::string& pod_u
       forget(node, state, pod_uid, container.name);
     }
     node.devices().remove_container(state.devices, pod_uid, container.name);
+    release_further(node, state, pod_uid, container.name);
   }
   state.pods.erase(pod);
   return state;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "node_config.hpp"
 
 namespace pinfold {
@@ -49,8 +51,19 @@ std::string_view to_string(StartStage stage) {
   return "unknown";
 }
 
-tl::expected<Node, StartError> Node::make(Machine machine, Config config) {
+tl::expected<Node, StartError> Node::make(Machine machine, Config config, Providers providers) {
   Node node;
+  std::set<std::string> names;
+  for (const auto& provider : providers) {
+    const std::string name = provider->name();
+    if (is_safe_name(name) && names.insert(name).second) continue;
+    return stop(StartStage::kConfiguration,
+                {ErrorCode::kInvalidArgument, 0,
+                 fmt::format("hint provider '{}': expected a name that is unique and of "
+                             "[A-Za-z0-9._-]",
+                             name)});
+  }
+  node.providers_ = std::move(providers);
   node.machine_ = std::make_unique<const Machine>(std::move(machine));
   node.config_ = std::move(config);
   node.gates_ = node.config_.gates();

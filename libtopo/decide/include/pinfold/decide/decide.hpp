@@ -33,6 +33,8 @@ struct NodeState {
   CpuState cpu;
   MemoryState memory;
   DeviceState devices;
+  /// Name of a HintProvider to what it remembers; no entry for an empty string.
+  std::map<std::string, std::string> providers;
   /// Active pods in the order of their admission.
   std::vector<ActivePod> pods;
   /// Pod UID to container name to the affinity the topology manager stored; lost by a restart.

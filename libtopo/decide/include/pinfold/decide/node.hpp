@@ -12,6 +12,7 @@
 #include "pinfold/machine/machine.hpp"
 #include "pinfold/memory/memory_manager.hpp"
 #include "pinfold/types/config.hpp"
+#include "pinfold/types/hint_provider.hpp"
 #include "pinfold/types/reservation.hpp"
 
 namespace pinfold {
@@ -38,8 +39,13 @@ struct StartError {
 /// Immutable and movable; made once, asked often.
 class Node {
  public:
-  /// Errors: as the kubelet refuses to start before it reads its state files.
-  [[nodiscard]] static tl::expected<Node, StartError> make(Machine machine, Config config);
+  using Providers = std::vector<std::unique_ptr<const HintProvider>>;
+
+  /// `providers` are asked after devices, CPUs and memory, in this order.
+  /// Errors: as the kubelet refuses to start before it reads its state files; a provider whose name
+  /// is not unique or no safe name (is_safe_name).
+  [[nodiscard]] static tl::expected<Node, StartError> make(Machine machine, Config config,
+                                                           Providers providers = {});
 
   [[nodiscard]] const Machine& machine() const { return *machine_; }
   [[nodiscard]] const Config& config() const { return config_; }
@@ -49,6 +55,7 @@ class Node {
   [[nodiscard]] const CpuManager& cpu() const { return *cpu_; }
   [[nodiscard]] const MemoryManager& memory() const { return *memory_; }
   [[nodiscard]] const DeviceManager& devices() const { return *devices_; }
+  [[nodiscard]] const Providers& providers() const { return providers_; }
   /// cpuCFSQuotaPeriod in microseconds.
   [[nodiscard]] std::uint64_t cfs_period_us() const { return cfs_period_us_; }
 
@@ -67,6 +74,7 @@ class Node {
   std::optional<CpuManager> cpu_;
   std::optional<MemoryManager> memory_;
   std::optional<DeviceManager> devices_;
+  Providers providers_;
 };
 
 }  // namespace pinfold

@@ -12,10 +12,10 @@ struct LinuxResources {
   std::uint64_t cpu_shares = 0;
   /// Microseconds; -1: no limit because of exclusive CPUs; 0: no limit.
   std::optional<std::int64_t> cpu_quota;
-  std::optional<std::uint64_t> cpu_period;  ///< microseconds
-  std::optional<std::int64_t> memory_limit;  ///< bytes
+  std::optional<std::uint64_t> cpu_period;               ///< microseconds
+  std::optional<std::int64_t> memory_limit;              ///< bytes
   std::map<std::string, std::uint64_t> hugepage_limits;  ///< "2MB" to bytes
-  std::optional<int> oom_score_adj;  ///< containers only
+  std::optional<int> oom_score_adj;                      ///< containers only
 
   friend bool operator==(const LinuxResources&, const LinuxResources&) = default;
 };
