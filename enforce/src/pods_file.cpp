@@ -90,6 +90,16 @@ Result<void> read_pod(const json& entry, const std::string& where, AgentState& s
   return {};
 }
 
+Result<void> read_providers(const json& object, AgentState& state) {
+  if (object.is_null()) return {};
+  if (!object.is_object()) return bad("providers", object, "an object");
+  for (const auto& [name, memory] : object.items()) {
+    if (!memory.is_string()) return bad("providers." + name, memory, "a string");
+    state.node.providers[name] = memory.get<std::string>();
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string encode_pods(const AgentState& state) {
@@ -105,7 +115,10 @@ std::string encode_pods(const AgentState& state) {
     }
     pods.push_back(std::move(entry));
   }
-  return json{{"version", kFormatVersion}, {"pods", std::move(pods)}}.dump();
+  json document = {{"version", kFormatVersion}, {"pods", std::move(pods)}};
+  if (!state.node.providers.empty()) document["providers"] = state.node.providers;
+  // What a provider remembers should be UTF-8; if it is not, that must not stop an admission.
+  return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 Result<void> decode_pods(std::string_view text, AgentState& state) {
@@ -123,7 +136,7 @@ Result<void> decode_pods(std::string_view text, AgentState& state) {
   for (std::size_t i = 0; i < pods.size(); ++i) {
     if (auto read = read_pod(pods[i], fmt::format("pods[{}]", i), state); !read) return read;
   }
-  return {};
+  return read_providers(member(*document, "providers"), state);
 }
 
 }  // namespace pinfold::enforce

@@ -18,6 +18,7 @@ TEST(PodsFile, GivesBackWhatWasStored) {
       {test::pod("b", {test::best_effort("c")}), {}}};
   state.removed["a"] = {"c2"};
   state.node.devices.assignments["a"]["c1"] = {{"example.com/gpu", {"gpu0", "gpu1"}}};
+  state.node.providers["seats"] = "a/c1;";
   AgentState read;
   const auto done = decode_pods(encode_pods(state), read);
   ASSERT_TRUE(done.has_value()) << done.error().message;
@@ -52,6 +53,10 @@ TEST(PodsFile, SaysWhatIsWrongAndWhere) {
       {"started type", file(R"({"pod":)" + pod + R"(,"started":{}})"), "pods[0].started: "},
       {"devices", file(R"({"pod":)" + pod + R"(,"devices":{"c":{"r":[1]}}})"),
        "pods[0].devices.c.'r': '1': expected a device id"},
+      {"providers", R"({"version":1,"pods":[],"providers":[]})",
+       "providers: '[]': expected an object"},
+      {"provider", R"({"version":1,"pods":[],"providers":{"seats":1}})",
+       "providers.seats: '1': expected a string"},
       {"twice", file(R"({"pod":)" + pod + R"(},{"pod":)" + pod + "}"), "pods[1].pod.metadata.uid"},
   };
   for (const auto& c : cases) {

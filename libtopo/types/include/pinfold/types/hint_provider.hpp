@@ -11,10 +11,10 @@ namespace pinfold {
 /// Another source of topology hints beside CPUs, memory and devices: last-level cache ways, network
 /// queues, a licence pool. The one thing to implement.
 ///
-/// A provider is immutable. What it remembers of a node is a string that only it can read; the
-/// caller keeps it in the node's state, hands it in and stores what comes back, so that decisions
-/// stay pure (what-if costs nothing) and the memory survives a restart. An empty string is a node
-/// without any assignment.
+/// A provider is immutable. What it remembers of a node is a UTF-8 string that only it can read;
+/// the caller keeps it in the node's state, hands it in and stores what comes back, so that
+/// decisions stay pure (what-if costs nothing) and the memory survives a restart. An empty string
+/// is a node without any assignment.
 ///
 /// All calls may come from several threads at once; none may block or throw anything but bad_alloc.
 class HintProvider {
