@@ -276,7 +276,7 @@ void apply_to(Layout& layout, const Step& step) {
 }
 
 std::string to_string(const Step& step) {
-  const std::string group = to_string(step.group);
+  std::string group = to_string(step.group);
   const std::string set = step.set.empty() ? "(as its parent)" : step.set.to_string();
   switch (step.kind) {
     case Step::Kind::kRemove:

@@ -147,7 +147,7 @@ class Speaker {
   [[nodiscard]] std::string verdict() const {
     const MergedHint& result = explanation_.result;
     if (result.best.preferred) return aligned();
-    const std::string why = "not aligned: " + conflict();
+    std::string why = "not aligned: " + conflict();
     if (!result.admit) return why;
     return why + "; admitted on NUMA " + nodes(*result.best.numa);
   }
@@ -194,7 +194,7 @@ class Speaker {
                                     choice(its.masks)));
       }
     }
-    const std::string text = fmt::format("{}", fmt::join(parts, ", "));
+    std::string text = fmt::format("{}", fmt::join(parts, ", "));
     if (!all_fit) return text;
     return fmt::format("{}: no {} satisfies {}", text,
                        single() ? "single node" : "one set of nodes",

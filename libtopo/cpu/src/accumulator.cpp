@@ -74,7 +74,7 @@ void Accumulator::take_whole(Level level) {
 
 void Accumulator::take_part_of_cache(const Machine::Group& cache) {
   const Machine& machine = rules_->hierarchy->machine();
-  const int per_core = machine.cpus_per_core();
+  const int per_core = std::max(machine.cpus_per_core(), 1);
   const auto cores_needed = static_cast<std::size_t>((needed_ + per_core - 1) / per_core);
   const CpuSet candidates = free_ & cache.cpus;
   GroupList cores;
