@@ -172,7 +172,8 @@ std::string node_picture(const enforce::NodeAgent& agent, const std::vector<PodV
         {"R", CpuUse::kReserved,
          pool.contains_all(reserved) ? "reserved, and in the shared pool" : "reserved", reserved});
   }
-  if (!(pool - reserved).empty()) entries.push_back({".", CpuUse::kShared, "shared pool", pool - reserved});
+  if (!(pool - reserved).empty())
+    entries.push_back({".", CpuUse::kShared, "shared pool", pool - reserved});
   return render_node(agent.node().machine(), picture);
 }
 

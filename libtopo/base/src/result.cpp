@@ -40,9 +40,8 @@ tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move
 
 tl::unexpected<Error> fail_errno(int sys_errno, std::string message) {
   const auto code = sys_errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
-  return tl::unexpected<Error>(
-      Error{code, sys_errno,
-            fmt::format("{}: {}", message, std::generic_category().message(sys_errno))});
+  return tl::unexpected<Error>(Error{
+      code, sys_errno, fmt::format("{}: {}", message, std::generic_category().message(sys_errno))});
 }
 
 }  // namespace pinfold

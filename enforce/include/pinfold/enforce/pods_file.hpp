@@ -9,7 +9,8 @@
 namespace pinfold::enforce {
 
 /// What the kubelet's files do not hold: the active pods, which of their containers have started
-/// or are gone, who holds which device, and what further hint providers remember. JSON; docs/operations.md.
+/// or are gone, who holds which device, and what further hint providers remember. JSON;
+/// docs/operations.md.
 [[nodiscard]] std::string encode_pods(const AgentState& state);
 /// Fills the members that encode_pods writes.
 /// Errors: kCorrupt, "pods[1].started[0]: ...: expected ...".
