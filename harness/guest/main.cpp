@@ -23,8 +23,8 @@ constexpr unsigned short kDebugExitPort = 0xf4;
 constexpr std::size_t kMaxLine = 1U << 20;
 
 void note(const std::string& text) {
-  std::fprintf(stderr, "pinfold-guest: %s\n", text.c_str());
-  std::fflush(stderr);
+  (void)std::fprintf(stderr, "pinfold-guest: %s\n", text.c_str());
+  (void)std::fflush(stderr);
 }
 
 void mount_or_note(const char* type, const char* where) {
@@ -133,8 +133,10 @@ void answer(Agent& agent, std::string_view line) {
   mount_or_note("tmpfs", "/tmp");
   mount_or_note("cgroup2", kCgroups);
   attach_console();
+  // NOLINTBEGIN(concurrency-mt-unsafe): there is one thread
   (void)setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
   (void)setenv("HOME", "/root", 1);
+  // NOLINTEND(concurrency-mt-unsafe)
   (void)signal(SIGPIPE, SIG_IGN);
   set_up_cgroups();
   Agent agent;
@@ -163,8 +165,13 @@ int main(int argc, char** argv) {
   }
   if (argc == 2 && std::strcmp(argv[1], "hog") == 0) return pinfold::guest::hog_main();
   if (getpid() != 1) {
-    std::fprintf(stderr, "pinfold-guest: expected to be the first process of a virtual machine\n");
+    (void)std::fprintf(stderr,
+                       "pinfold-guest: expected to be the first process of a virtual machine\n");
     return 2;
   }
-  pinfold::guest::init_main();
+  try {
+    pinfold::guest::init_main();
+  } catch (...) {  // out of memory: the first process must not just vanish
+    pinfold::guest::end_machine(1);
+  }
 }

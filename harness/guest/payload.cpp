@@ -17,12 +17,12 @@ int payload_main(int argc, char** argv) {
   char* end = nullptr;
   const std::uint64_t bytes = argc == 2 ? std::strtoull(argv[1], &end, 10) : 0;
   if (bytes == 0 || *end != '\0') {
-    std::fprintf(stderr, "pinfold-guest: payload: expected a number of bytes\n");
+    (void)std::fprintf(stderr, "pinfold-guest: payload: expected a number of bytes\n");
     return 2;
   }
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
-    std::fprintf(stderr, "pinfold-guest: %s\n", describe_errno("mmap", errno).c_str());
+    (void)std::fprintf(stderr, "pinfold-guest: %s\n", describe_errno("mmap", errno).c_str());
     return 1;
   }
   // One page each: a huge page would hide where the others would have gone.
@@ -30,8 +30,8 @@ int payload_main(int argc, char** argv) {
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   auto* first = static_cast<volatile char*>(memory);
   for (std::uint64_t at = 0; at < bytes; at += page) first[at] = 1;
-  std::printf("{\"address\":%" PRIu64 ",\"bytes\":%" PRIu64 "}\n",
-              static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(memory)), bytes);
+  (void)std::printf("{\"address\":%" PRIu64 ",\"bytes\":%" PRIu64 "}\n",
+                    static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(memory)), bytes);
   (void)std::fflush(stdout);
   while (true) (void)pause();
 }
@@ -42,7 +42,7 @@ int hog_main() {
   priority.sched_priority = sched_get_priority_max(SCHED_FIFO);
   if (failed == 0 && sched_setscheduler(0, SCHED_FIFO, &priority) != 0) failed = errno;
   if (failed != 0) {
-    std::fprintf(stderr, "pinfold-guest: %s\n", describe_errno("hog", failed).c_str());
+    (void)std::fprintf(stderr, "pinfold-guest: %s\n", describe_errno("hog", failed).c_str());
     return 1;
   }
   const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
