@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "accumulator.hpp"
 #include "amounts.hpp"
@@ -64,7 +65,8 @@ std::string CpuManager::why_shared(const PodSpec& pod, const Container& containe
 Admission CpuManager::check_smt_alignment(const CpuState& state, int count) const {
   if (!options_.full_pcpus_only) return {};
   const int per_core = machine_->cpus_per_core();
-  const auto reject = [](std::string why) -> Admission {
+  assert(per_core > 0);
+  const auto reject = [](const std::string& why) -> Admission {
     return tl::unexpected(Rejection{"SMTAlignmentError", "SMT Alignment Error: " + why});
   };
   if (count % per_core != 0) {

@@ -33,7 +33,7 @@ int CpuManager::pod_guaranteed_cpus(const PodSpec& pod) const {
 
 Admission CpuManager::check_shared_pool(const PodSpec& pod) const {
   const std::int64_t budget = pod_guaranteed_cpus(pod);
-  const auto reject = [](std::string why) -> Admission {
+  const auto reject = [](const std::string& why) -> Admission {
     return tl::unexpected(Rejection{"EmptyPodSharedPoolError", "pod rejected, " + why});
   };
   std::int64_t running = 0;

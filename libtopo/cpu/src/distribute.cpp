@@ -119,6 +119,8 @@ bool can_hold(const Distribution& d, const Ints& nodes) {
 }
 
 /// What a combination has after the even shares: where the remainder may come from.
+// clang-tidy 14 takes the implicit move operations for throwing ones.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 struct Rest {
   int groups = 0;            ///< groups still to be taken
   Ints candidates;           ///< nodes that have a group left
