@@ -139,6 +139,7 @@ class TestNode {
   /// What was offered for the last pod; key "pod" or a container's name.
   [[nodiscard]] const OfferedHints& hints() const { return hints_; }
   [[nodiscard]] const Node& node() const { return node_; }
+  [[nodiscard]] const NodeState& state() const { return state_; }
 
  private:
   Node node_;

@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "field.hpp"
 #include "kubelet_fields.hpp"
 #include "pinfold/types/document.hpp"
+#include "pinfold/types/field.hpp"
 
 namespace pinfold {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "document_builder.hpp"
-#include "field.hpp"
+#include "pinfold/types/field.hpp"
 #include "utf8.hpp"
 #include "yaml.hpp"
 

@@ -1,4 +1,4 @@
-#include "field.hpp"
+#include "pinfold/types/field.hpp"
 
 #include <fmt/format.h>
 

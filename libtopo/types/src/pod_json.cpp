@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "field.hpp"
 #include "pinfold/types/document.hpp"
+#include "pinfold/types/field.hpp"
 #include "pinfold/types/pod.hpp"
 
 namespace pinfold {

@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "document_builder.hpp"
-#include "field.hpp"
+#include "pinfold/types/field.hpp"
 
 namespace pinfold {
 namespace {

@@ -1,0 +1,112 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "pinfold/predict/node_topology.hpp"
+#include "topology_names.hpp"
+
+namespace pinfold {
+namespace {
+
+/// Resource name to an amount of it.
+using Counts = std::map<std::string, std::int64_t>;
+
+std::string zone_name(NumaId id) { return fmt::format("node-{}", id.value); }
+
+Quantity count(std::int64_t amount) { return Quantity::of(amount, Quantity::Format::kDecimalSi); }
+Quantity bytes(std::uint64_t amount) { return Quantity::bytes(static_cast<std::int64_t>(amount)); }
+
+void add_cpus(const Node& node, const NodeState& state, int position, Zone& zone) {
+  const CpuSet& cpus = node.machine().cpus_of_numa(position);
+  if (cpus.empty()) return;
+  const CpuSet allocatable = cpus - node.cpu().reserved();
+  const CpuSet available =
+      node.cpu().is_static() ? allocatable & state.cpu.default_set : allocatable;
+  zone.resources.push_back({"cpu", count(static_cast<std::int64_t>(cpus.size())),
+                            count(static_cast<std::int64_t>(allocatable.size())),
+                            count(static_cast<std::int64_t>(available.size()))});
+}
+
+/// Without a memory manager nobody counts memory by NUMA node: all of it is there for everybody.
+void add_unmanaged_memory(const NumaNode& numa, Zone& zone) {
+  std::uint64_t pages = 0;
+  for (const auto& [size, amount] : numa.hugepages) {
+    if (amount > 0) zone.resources.push_back({size, bytes(amount), bytes(amount), bytes(amount)});
+    pages += amount;
+  }
+  if (numa.memory == 0) return;
+  const Quantity rest = bytes(numa.memory - std::min(pages, numa.memory));
+  zone.resources.push_back({"memory", bytes(numa.memory), rest, rest});
+}
+
+void add_memory(const Node& node, const NodeState& state, int position, Zone& zone) {
+  const NumaNode& numa = node.machine().numa_nodes()[static_cast<std::size_t>(position)];
+  const auto managed = state.memory.machine_state.find(numa.id.value);
+  if (!node.memory().is_static() || managed == state.memory.machine_state.end()) {
+    return add_unmanaged_memory(numa, zone);
+  }
+  for (const auto& [name, table] : managed->second.tables) {
+    if (table.total == 0) continue;
+    zone.resources.push_back(
+        {name, bytes(table.total), bytes(table.allocatable), bytes(table.free)});
+  }
+}
+
+/// Ids of a resource that containers hold.
+std::map<std::string, std::set<std::string>> devices_in_use(const DeviceState& state) {
+  std::map<std::string, std::set<std::string>> in_use;
+  for (const auto& [uid, containers] : state.assignments) {
+    for (const auto& [container, resources] : containers) {
+      for (const auto& [resource, ids] : resources) {
+        in_use[resource].insert(ids.begin(), ids.end());
+      }
+    }
+  }
+  return in_use;
+}
+
+void add_devices(const Machine& machine, const NodeState& state, int position, Zone& zone) {
+  const auto in_use = devices_in_use(state.devices);
+  Counts all;
+  Counts taken;
+  for (const Device& device : machine.devices()) {
+    const auto& nodes = device.numa_nodes;
+    if (std::find(nodes.begin(), nodes.end(), machine.numa_id(position)) == nodes.end()) continue;
+    ++all[device.resource];
+    const auto used = in_use.find(device.resource);
+    if (used != in_use.end() && used->second.contains(device.id)) ++taken[device.resource];
+  }
+  for (const auto& [resource, amount] : all) {
+    zone.resources.push_back(
+        {resource, count(amount), count(amount), count(amount - taken[resource])});
+  }
+}
+
+}  // namespace
+
+NodeTopology describe(const Node& node, const NodeState& state, std::string name) {
+  const NodeState active = release_stale(node, state);
+  const Machine& machine = node.machine();
+  NodeTopology topology;
+  topology.name = std::move(name);
+  topology.attributes = {
+      {std::string(predict::kPolicyAttribute), node.config().topology_manager_policy},
+      {std::string(predict::kScopeAttribute), node.config().topology_manager_scope}};
+  for (int position = 0; position < machine.numa_count(); ++position) {
+    Zone zone;
+    zone.name = zone_name(machine.numa_id(position));
+    zone.type = "Node";
+    const auto& distances = machine.numa_nodes()[static_cast<std::size_t>(position)].distances;
+    for (std::size_t other = 0; other < distances.size(); ++other) {
+      zone.costs.push_back({zone_name(machine.numa_id(static_cast<int>(other))), distances[other]});
+    }
+    add_cpus(node, active, position, zone);
+    add_devices(machine, active, position, zone);
+    add_memory(node, active, position, zone);
+    topology.zones.push_back(std::move(zone));
+  }
+  return topology;
+}
+
+}  // namespace pinfold

@@ -1,0 +1,325 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "pinfold/predict/node_topology.hpp"
+#include "pinfold/types/document.hpp"
+#include "pinfold/types/field.hpp"
+#include "pinfold/types/pod.hpp"
+#include "topology_names.hpp"
+
+namespace pinfold {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kGroup = "topology.node.k8s.io/";
+constexpr std::string_view kKind = "NodeResourceTopology";
+
+/// A list that may be absent: nullptr then.
+Result<const json*> list_member(const json& parent, const std::string& path, std::string_view key) {
+  const json* const value = member(parent, key);
+  if (value != nullptr && !value->is_array()) {
+    return fail_field(join(path, key), *value, "expected a list");
+  }
+  return value;
+}
+
+/// Reads every item of a list that may be absent; read(item, path) -> Result<Item>.
+template <class Item, class Read>
+Result<std::vector<Item>> read_each(const json& parent, const std::string& path,
+                                    std::string_view key, Read&& read) {
+  std::vector<Item> items;
+  const auto list = list_member(parent, path, key);
+  if (!list) return fail(list.error());
+  if (*list == nullptr) return items;
+  items.reserve((*list)->size());
+  for (std::size_t i = 0; i < (*list)->size(); ++i) {
+    const std::string where = fmt::format("{}[{}]", join(path, key), i);
+    auto item = read((**list)[i], where);
+    if (!item) return fail(std::move(item).error());
+    items.push_back(std::move(*item));
+  }
+  return items;
+}
+
+Result<std::string> text_of(const json& parent, const std::string& path, std::string_view key) {
+  if (!parent.is_object()) return fail_field(path, parent, "expected an object");
+  const json* const value = member(parent, key);
+  if (value == nullptr) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: missing: expected a text", printable(join(path, key))));
+  }
+  if (!value->is_string() || value->get_ref<const std::string&>().empty()) {
+    return fail_field(join(path, key), *value, "expected a text");
+  }
+  return value->get<std::string>();
+}
+
+Result<Quantity> read_amount(const json& item, const std::string& path, std::string_view key) {
+  const json* const value = member(item, key);
+  const std::string field = join(path, key);
+  if (value == nullptr) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: missing: expected a quantity", printable(field)));
+  }
+  if (!value->is_string() && !value->is_number()) {
+    return fail_field(field, *value, "expected a quantity");
+  }
+  const auto amount =
+      Quantity::parse(value->is_string() ? value->get<std::string>() : value->dump());
+  if (!amount) return fail_field(field, *value, amount.error().message);
+  if (amount->sign() < 0) return fail_field(field, *value, "expected no negative amount");
+  return *amount;
+}
+
+Result<ZoneResource> read_resource(const json& item, const std::string& path) {
+  ZoneResource resource;
+  auto name = text_of(item, path, "name");
+  if (!name) return fail(std::move(name).error());
+  resource.name = std::move(*name);
+  for (const auto& [key, target] :
+       {std::pair("capacity", &resource.capacity), std::pair("allocatable", &resource.allocatable),
+        std::pair("available", &resource.available)}) {
+    const auto amount = read_amount(item, path, key);
+    if (!amount) return fail(amount.error());
+    *target = *amount;
+  }
+  return resource;
+}
+
+Result<ZoneCost> read_cost(const json& item, const std::string& path) {
+  auto zone = text_of(item, path, "name");
+  if (!zone) return fail(std::move(zone).error());
+  const json* const value = member(item, "value");
+  if (value == nullptr || !value->is_number_integer() ||
+      (value->is_number_unsigned() &&
+       value->get<std::uint64_t>() > std::uint64_t{std::numeric_limits<std::int64_t>::max()})) {
+    return fail_field(join(path, "value"), value == nullptr ? json() : *value,
+                      "expected a whole number");
+  }
+  return ZoneCost{std::move(*zone), value->get<std::int64_t>()};
+}
+
+Result<TopologyAttribute> read_attribute(const json& item, const std::string& path) {
+  auto name = text_of(item, path, "name");
+  if (!name) return fail(std::move(name).error());
+  const json* const value = member(item, "value");
+  if (value == nullptr || !value->is_string()) {
+    return fail_field(join(path, "value"), value == nullptr ? json() : *value, "expected a text");
+  }
+  return TopologyAttribute{std::move(*name), value->get<std::string>()};
+}
+
+/// The first name that an earlier item has already, or nullptr.
+template <class Item>
+const std::string* repeated_name(const std::vector<Item>& items) {
+  std::vector<const std::string*> names;
+  names.reserve(items.size());
+  for (const Item& item : items) names.push_back(&item.name);
+  std::sort(names.begin(), names.end(), [](const auto* a, const auto* b) { return *a < *b; });
+  const auto twin = std::adjacent_find(names.begin(), names.end(),
+                                       [](const auto* a, const auto* b) { return *a == *b; });
+  return twin == names.end() ? nullptr : *twin;
+}
+
+Result<Zone> read_zone(const json& item, const std::string& path) {
+  Zone zone;
+  for (const auto& [key, target] : {std::pair("name", &zone.name), std::pair("type", &zone.type)}) {
+    auto text = text_of(item, path, key);
+    if (!text) return fail(std::move(text).error());
+    *target = std::move(*text);
+  }
+  if (member(item, "parent") != nullptr) {
+    auto parent = text_of(item, path, "parent");
+    if (!parent) return fail(std::move(parent).error());
+    zone.parent = std::move(*parent);
+  }
+  auto costs = read_each<ZoneCost>(item, path, "costs", read_cost);
+  if (!costs) return fail(std::move(costs).error());
+  zone.costs = std::move(*costs);
+  auto attributes = read_each<TopologyAttribute>(item, path, "attributes", read_attribute);
+  if (!attributes) return fail(std::move(attributes).error());
+  zone.attributes = std::move(*attributes);
+  auto resources = read_each<ZoneResource>(item, path, "resources", read_resource);
+  if (!resources) return fail(std::move(resources).error());
+  zone.resources = std::move(*resources);
+  if (const std::string* const twin = repeated_name(zone.resources)) {
+    return fail_field(path + ".resources", *twin, "expected a name that is used once");
+  }
+  return zone;
+}
+
+Result<void> check_kind(const json& document) {
+  if (!document.is_object()) return fail_field("document", document, "expected an object");
+  const json* const kind = member(document, "kind");
+  if (kind == nullptr || *kind != kKind) {
+    return fail_field("kind", kind == nullptr ? json() : *kind,
+                      fmt::format("expected '{}'", kKind));
+  }
+  const json* const version = member(document, "apiVersion");
+  for (const std::string_view known : {"v1alpha2", "v1alpha1"}) {
+    if (version != nullptr && *version == fmt::format("{}{}", kGroup, known)) return {};
+  }
+  return fail_field("apiVersion", version == nullptr ? json() : *version,
+                    fmt::format("expected '{0}v1alpha2' or '{0}v1alpha1'", kGroup));
+}
+
+Result<void> check_attributes(const NodeTopology& topology) {
+  for (std::size_t i = 0; i < topology.attributes.size(); ++i) {
+    const auto& [name, value] = topology.attributes[i];
+    const std::string path = fmt::format("attributes[{}].value", i);
+    if (name == predict::kPolicyAttribute && !predict::policy_of(value)) {
+      return fail_field(path, value, "expected none, best-effort, restricted or single-numa-node");
+    }
+    if (name == predict::kScopeAttribute && !predict::scope_of(value)) {
+      return fail_field(path, value, "expected container or pod");
+    }
+  }
+  if (!topology.legacy_policies.empty() &&
+      predict::find_legacy(topology.legacy_policies.front()) == nullptr) {
+    return fail_field("topologyPolicies[0]", topology.legacy_policies.front(),
+                      "expected None, BestEffort, Restricted or SingleNUMANode, the last three "
+                      "with ContainerLevel or PodLevel behind");
+  }
+  return {};
+}
+
+json attributes_json(const std::vector<TopologyAttribute>& attributes) {
+  json out = json::array();
+  for (const auto& [name, value] : attributes) out.push_back({{"name", name}, {"value", value}});
+  return out;
+}
+
+json zone_json(const Zone& zone) {
+  json out = {{"name", zone.name}, {"type", zone.type}};
+  if (!zone.parent.empty()) out["parent"] = zone.parent;
+  for (const ZoneCost& cost : zone.costs) {
+    out["costs"].push_back({{"name", cost.zone}, {"value", cost.value}});
+  }
+  if (!zone.attributes.empty()) out["attributes"] = attributes_json(zone.attributes);
+  for (const ZoneResource& resource : zone.resources) {
+    out["resources"].push_back({{"name", resource.name},
+                                {"capacity", resource.capacity.to_string()},
+                                {"allocatable", resource.allocatable.to_string()},
+                                {"available", resource.available.to_string()}});
+  }
+  return out;
+}
+
+/// The objects of one document: itself, or the items of a list.
+Result<void> read_document(const json& document, std::vector<NodeTopology>& out) {
+  const json* const items = document.is_object() ? member(document, "items") : nullptr;
+  if (items == nullptr) {
+    auto topology = node_topology_from_json(document);
+    if (!topology) return fail(std::move(topology).error());
+    out.push_back(std::move(*topology));
+    return {};
+  }
+  const json* const kind = member(document, "kind");
+  if (kind == nullptr || (*kind != "List" && *kind != "NodeResourceTopologyList")) {
+    return fail_field("kind", kind == nullptr ? json() : *kind,
+                      "expected 'NodeResourceTopologyList' or 'List'");
+  }
+  if (!items->is_array()) return fail_field("items", *items, "expected a list");
+  for (std::size_t i = 0; i < items->size(); ++i) {
+    auto topology = node_topology_from_json((*items)[i]);
+    if (!topology) return fail(std::move(topology).error().wrap(fmt::format("items[{}]", i)));
+    out.push_back(std::move(*topology));
+  }
+  return {};
+}
+
+std::string_view cut_line(std::string_view& text) {
+  const auto end = text.find('\n');
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  return line;
+}
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+/// More than one line, of which the first is a whole JSON object.
+bool is_one_per_line(std::string_view text) {
+  std::string_view first;
+  while (!text.empty() && is_blank(first)) first = cut_line(text);
+  const auto start = first.find_first_not_of(" \t");
+  return !is_blank(text) && start != std::string_view::npos && first[start] == '{' &&
+         parse_document(first).has_value();
+}
+
+Result<std::vector<NodeTopology>> read_lines(std::string_view text) {
+  std::vector<NodeTopology> out;
+  for (int number = 1; !text.empty(); ++number) {
+    const std::string_view line = cut_line(text);
+    if (is_blank(line)) continue;
+    const auto document = parse_document(line);
+    const auto done = document ? read_document(*document, out) : fail(document.error());
+    if (!done) return fail(Error(done.error()).wrap(fmt::format("line {}", number)));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<NodeTopology> node_topology_from_json(const json& document) {
+  if (auto ok = check_kind(document); !ok) return fail(std::move(ok).error());
+  NodeTopology topology;
+  const json* const metadata = member(document, "metadata");
+  auto name = text_of(metadata == nullptr ? json::object() : *metadata, "metadata", "name");
+  if (!name) return fail(std::move(name).error());
+  if (!is_safe_name(*name)) return fail_field("metadata.name", *name, "expected a node's name");
+  topology.name = std::move(*name);
+  auto attributes = read_each<TopologyAttribute>(document, "", "attributes", read_attribute);
+  if (!attributes) return fail(std::move(attributes).error());
+  topology.attributes = std::move(*attributes);
+  auto legacy = read_each<std::string>(
+      document, "", "topologyPolicies",
+      [](const json& item, const std::string& path) { return scalar_text(path, item); });
+  if (!legacy) return fail(std::move(legacy).error());
+  topology.legacy_policies = std::move(*legacy);
+  if (auto ok = check_attributes(topology); !ok) return fail(std::move(ok).error());
+  auto zones = read_each<Zone>(document, "", "zones", read_zone);
+  if (!zones) return fail(std::move(zones).error());
+  topology.zones = std::move(*zones);
+  if (const std::string* const twin = repeated_name(topology.zones)) {
+    return fail_field("zones", *twin, "expected a name that is used once");
+  }
+  const auto numa = std::count_if(topology.zones.begin(), topology.zones.end(),
+                                  [](const Zone& zone) { return zone.is_numa_node(); });
+  if (numa > NumaMask::kMaxNodes) {
+    return fail_field("zones", numa,
+                      fmt::format("expected at most {} of type Node", NumaMask::kMaxNodes));
+  }
+  return topology;
+}
+
+Result<std::vector<NodeTopology>> parse_node_topologies(std::string_view text) {
+  if (is_one_per_line(text)) return read_lines(text);
+  const auto documents = parse_documents(text);
+  if (!documents) return fail(documents.error());
+  std::vector<NodeTopology> out;
+  for (std::size_t i = 0; i < documents->size(); ++i) {
+    auto done = read_document((*documents)[i], out);
+    if (done) continue;
+    if (documents->size() == 1) return fail(std::move(done).error());
+    return fail(std::move(done).error().wrap(fmt::format("document {}", i + 1)));
+  }
+  return out;
+}
+
+json to_json(const NodeTopology& topology) {
+  json out = {{"apiVersion", fmt::format("{}v1alpha2", kGroup)},
+              {"kind", kKind},
+              {"metadata", {{"name", topology.name}}},
+              {"zones", json::array()}};
+  if (!topology.attributes.empty()) out["attributes"] = attributes_json(topology.attributes);
+  if (!topology.legacy_policies.empty()) out["topologyPolicies"] = topology.legacy_policies;
+  for (const Zone& zone : topology.zones) out["zones"].push_back(zone_json(zone));
+  return out;
+}
+
+}  // namespace pinfold
