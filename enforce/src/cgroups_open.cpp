@@ -96,7 +96,7 @@ Result<std::unique_ptr<CgroupFs>> open_or_make(const std::string& directory) {
 
 }  // namespace
 
-Result<Cgroups> Cgroups::open(const std::string& root) {
+Result<Cgroups> Cgroups::open(const std::string& root, const CgroupFsWrapper& wrap) {
   auto real = real_path(root);
   if (!real) return fail(std::move(real).error());
   auto mounts = parse_mountinfo(read_all("/proc/self/mountinfo"));
@@ -109,6 +109,7 @@ Result<Cgroups> Cgroups::open(const std::string& root) {
   for (HierarchyPlace& place : *places) {
     auto fs = open_or_make(place.directory);
     if (!fs) return fail(std::move(fs).error());
+    if (wrap) *fs = wrap(*std::move(fs), place);
     hierarchies.push_back({std::move(place), *std::move(fs)});
   }
   Hierarchy& cpuset = hierarchies.front();

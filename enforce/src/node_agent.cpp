@@ -46,9 +46,7 @@ Result<void> NodeAgent::restore() {
   return {};
 }
 
-Layout NodeAgent::wanted() const {
-  return wanted_layout(node_, state_, cgroups_ ? cgroups_->facts() : KernelFacts{});
-}
+Layout NodeAgent::wanted() const { return wanted_layout(node_, state_, facts()); }
 
 /// Durable first; in memory only once it is.
 Result<void> NodeAgent::commit(AgentState next) {
@@ -83,6 +81,9 @@ Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
   if (auto saved = commit(std::move(next)); !saved) {
     return fail(std::move(saved).error().wrap(fmt::format("admit pod '{}'", pod.name)));
   }
+  log(LogLevel::kInfo,
+      fmt::format("pod '{}': {}", pod.uid,
+                  outcome.rejection ? "rejected, " + outcome.rejection->message : "admitted"));
   outcome.not_enforced = apply();
   return outcome;
 }
@@ -138,6 +139,7 @@ Result<ChangeOutcome> NodeAgent::remove_container(const std::string& pod_uid,
   if (auto saved = commit(std::move(next)); !saved) {
     return fail(std::move(saved).error().wrap(fmt::format("remove container '{}'", container)));
   }
+  log(LogLevel::kInfo, fmt::format("container '{}' of pod '{}': removed", container, pod_uid));
   return ChangeOutcome{apply()};
 }
 
@@ -157,6 +159,7 @@ Result<ChangeOutcome> NodeAgent::remove_pod(const std::string& pod_uid, RunningP
   if (auto saved = commit(std::move(next)); !saved) {
     return fail(std::move(saved).error().wrap(fmt::format("remove pod '{}'", pod_uid)));
   }
+  log(LogLevel::kInfo, fmt::format("pod '{}': removed", pod_uid));
   return ChangeOutcome{apply()};
 }
 

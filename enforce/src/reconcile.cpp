@@ -38,6 +38,7 @@ Result<Plan> NodeAgent::plan_now() {
 Result<void> NodeAgent::run(const Plan& steps, Plan& done) {
   for (const Step& step : steps) {
     if (auto applied = cgroups_->apply(step); !applied) return applied;
+    log(LogLevel::kDebug, to_string(step));
     apply_to(seen_, step);
     if (step.kind != Step::Kind::kVerify) done.push_back(step);
   }
@@ -51,16 +52,23 @@ Result<void> NodeAgent::run(const Plan& steps, Plan& done) {
 
 std::optional<Error> NodeAgent::apply() {
   if (!cgroups_) return std::nullopt;
+  auto applied = try_apply();
+  if (applied) return std::nullopt;
+  log(LogLevel::kError, "not enforced: " + applied.error().message);
+  return std::move(applied).error();
+}
+
+Result<void> NodeAgent::try_apply() {
   if (dirty_) {  // what is remembered of the kernel may be wrong
-    if (auto looked = observe(); !looked) return std::move(looked).error();
+    if (auto looked = observe(); !looked) return looked;
   }
   dirty_ = true;
   auto steps = plan_now();
-  if (!steps) return std::move(steps).error();
+  if (!steps) return fail(std::move(steps).error());
   Plan done;
-  if (auto applied = run(*steps, done); !applied) return std::move(applied).error();
+  if (auto applied = run(*steps, done); !applied) return applied;
   dirty_ = !busy_.empty();
-  return std::nullopt;
+  return {};
 }
 
 Result<std::vector<std::string>> NodeAgent::find_drift() {
@@ -78,6 +86,7 @@ Result<ReconcileReport> NodeAgent::reconcile() {
     auto found = find_drift();
     if (!found) return fail(std::move(found).error());
     if (attempt == 1) report.drift = *found;
+    for (const std::string& line : *found) log(LogLevel::kWarning, line);
     std::optional<Error> failure;
     auto steps = plan_now();
     if (!steps) {

@@ -48,14 +48,6 @@ Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files) {
   return pods;
 }
 
-json to_json(const Trace& trace) {
-  json facts = json::array();
-  for (const TraceFact& fact : trace.facts) {
-    facts.push_back({{"source", fact.source}, {"object", fact.object}, {"text", fact.text}});
-  }
-  return facts;
-}
-
 void print_trace(const Trace& trace) {
   std::size_t source = 0;
   std::size_t object = 0;
@@ -88,7 +80,7 @@ Result<void> start_all(enforce::NodeAgent& agent, Admission& admission) {
 json pod_json(enforce::NodeAgent& agent, const Admission& admission, bool explain) {
   const auto& [pod, outcome, trace] = admission;
   json out = {{"uid", pod.uid}, {"name", pod.name}, {"namespace", pod.namespace_name}};
-  if (const auto view = view_pod(agent, pod.uid); view && !outcome.rejection) {
+  if (const auto view = enforce::view_pod(agent, pod.uid); view && !outcome.rejection) {
     out = to_json(*view, agent);
   }
   out["admitted"] = !outcome.rejection;
@@ -101,7 +93,7 @@ json pod_json(enforce::NodeAgent& agent, const Admission& admission, bool explai
 }
 
 void print_text(enforce::NodeAgent& agent, const std::vector<Admission>& admissions, bool explain) {
-  std::vector<PodView> admitted;
+  std::vector<enforce::PodView> admitted;
   for (const Admission& admission : admissions) {
     const auto& [pod, outcome, trace] = admission;
     const std::string name = pod.namespace_name + "/" + pod.name;
@@ -110,7 +102,7 @@ void print_text(enforce::NodeAgent& agent, const std::vector<Admission>& admissi
                  outcome.rejection->message);
     } else {
       fmt::print("{}: admitted\n", name);
-      if (auto view = view_pod(agent, pod.uid)) admitted.push_back(*std::move(view));
+      if (auto view = enforce::view_pod(agent, pod.uid)) admitted.push_back(*std::move(view));
     }
     if (explain) print_trace(trace);
   }
@@ -157,7 +149,7 @@ int run(const AdmitOptions& options) {
     admissions.push_back(std::move(admission));
   }
   if (options.agent.output == OutputFormat::kJson) {
-    json out = {{"cgroups", cgroups_json(*agent)}, {"pods", json::array()}};
+    json out = {{"cgroups", enforce::cgroups_json(*agent)}, {"pods", json::array()}};
     for (const Admission& admission : admissions) {
       out["pods"].push_back(pod_json(*agent, admission, options.explain));
     }

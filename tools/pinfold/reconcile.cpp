@@ -8,25 +8,17 @@
 namespace pinfold::tools {
 namespace {
 
-using nlohmann::json;
-
 int run(const AgentOptions& options) {
   auto agent = open_agent(options);
   if (!agent) return report(agent.error());
   auto found = agent->reconcile();
   if (!found) return report(found.error());
-  std::vector<std::string> steps;
-  for (const enforce::Step& step : found->done) steps.push_back(to_string(step));
   if (options.output == OutputFormat::kJson) {
-    const json out = {{"drift", found->drift},
-                      {"steps", steps},
-                      {"remaining", found->remaining},
-                      {"ok", found->remaining.empty()}};
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", to_json(*found).dump(2));
   } else {
     if (found->drift.empty()) fmt::print("nothing to repair\n");
     for (const std::string& line : found->drift) fmt::print("found     {}\n", line);
-    for (const std::string& line : steps) fmt::print("did       {}\n", line);
+    for (const enforce::Step& step : found->done) fmt::print("did       {}\n", to_string(step));
     for (const std::string& line : found->remaining) fmt::print("remaining {}\n", line);
   }
   return found->remaining.empty() ? kYes : kNo;

@@ -18,7 +18,7 @@ struct RemoveOptions {
 int run(const RemoveOptions& options) {
   auto agent = open_agent(options.agent);
   if (!agent) return report(agent.error());
-  auto uid = find_pod_uid(*agent, options.pod);
+  auto uid = enforce::find_pod_uid(*agent, options.pod);
   if (!uid) return report(uid.error());
   const auto running =
       options.kill ? enforce::RunningProcesses::kKill : enforce::RunningProcesses::kRefuse;

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,10 @@ struct Hierarchy {
   std::unique_ptr<CgroupFs> fs;
 };
 
+/// Puts something around the file system of a hierarchy: a caller that writes by itself.
+using CgroupFsWrapper =
+    std::function<std::unique_ptr<CgroupFs>(std::unique_ptr<CgroupFs>, const HierarchyPlace&)>;
+
 /// The directory that groups go below if nobody says where: "pinfold" at the mount of the cpuset
 /// controller, as libcgroup finds it.
 /// Errors: kUnsupported if the controller is not mounted.
@@ -33,9 +38,11 @@ struct Hierarchy {
 class Cgroups {
  public:
   /// Detects the hierarchies of `root` (a directory that exists in a cgroup mount), opens them and
-  /// enables the controllers for groups below it.
+  /// enables the controllers for groups below it. Everything below the root is done through what
+  /// `wrap` makes of the file systems; empty: nothing.
   /// Errors: kInvalidArgument, kUnsupported (see locate), kNotFound, kIo.
-  [[nodiscard]] static Result<Cgroups> open(const std::string& root);
+  [[nodiscard]] static Result<Cgroups> open(const std::string& root,
+                                            const CgroupFsWrapper& wrap = {});
   /// As open, over hierarchies that are there already. The first one must have cpuset.
   [[nodiscard]] static Result<Cgroups> make(std::vector<Hierarchy> hierarchies, KernelFacts facts);
 

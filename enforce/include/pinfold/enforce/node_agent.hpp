@@ -7,6 +7,7 @@
 #include "pinfold/checkpoint/store.hpp"
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/enforce/cgroups.hpp"
+#include "pinfold/enforce/log.hpp"
 #include "pinfold/enforce/wanted.hpp"
 
 namespace pinfold::enforce {
@@ -57,6 +58,10 @@ class NodeAgent {
   [[nodiscard]] bool enforces() const { return cgroups_.has_value(); }
   /// nullptr if it enforces nothing.
   [[nodiscard]] Cgroups* cgroups() { return cgroups_ ? &*cgroups_ : nullptr; }
+  /// What its kernel has; nothing if it enforces nothing.
+  [[nodiscard]] KernelFacts facts() const { return cgroups_ ? cgroups_->facts() : KernelFacts{}; }
+  /// Who is told from now on what it does.
+  void log_to(LogSink sink) { log_ = std::move(sink); }
   /// True if the kernel is known not to have what the state says.
   [[nodiscard]] bool is_dirty() const { return dirty_; }
 
@@ -90,9 +95,13 @@ class NodeAgent {
  private:
   NodeAgent(Node node, checkpoint::Store store, std::string state_dir) noexcept
       : node_(std::move(node)), store_(std::move(store)), state_dir_(std::move(state_dir)) {}
+  void log(LogLevel level, const std::string& message) const {
+    if (log_) log_(level, message);
+  }
   [[nodiscard]] Result<void> restore();
   [[nodiscard]] Result<void> commit(AgentState next);
   [[nodiscard]] std::optional<Error> apply();
+  [[nodiscard]] Result<void> try_apply();
   [[nodiscard]] Result<void> observe();
   [[nodiscard]] Result<Plan> plan_now();
   [[nodiscard]] Result<void> run(const Plan& steps, Plan& done);
@@ -103,6 +112,7 @@ class NodeAgent {
   checkpoint::Store store_;
   std::string state_dir_;
   std::optional<Cgroups> cgroups_;
+  LogSink log_;
   AgentState state_;
   checkpoint::Files stored_;      ///< the bytes on disk
   checkpoint::Files next_files_;  ///< as stored_, and what a start would add

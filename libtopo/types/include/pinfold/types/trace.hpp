@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,5 +23,8 @@ struct Trace {
 
   void add(std::string_view source, std::string_view object, std::string text);
 };
+
+/// [{"source", "object", "text"}].
+[[nodiscard]] nlohmann::json to_json(const Trace& trace);
 
 }  // namespace pinfold

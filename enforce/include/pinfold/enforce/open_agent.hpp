@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "pinfold/enforce/node_agent.hpp"
+
+namespace pinfold::enforce {
+
+/// Where an agent works, and with what.
+struct AgentPlace {
+  std::string state_dir = "/var/lib/pinfold";
+  std::string cgroup_root;  ///< "": default_root()
+  bool enforces = true;     ///< false: decides and remembers, touches no cgroup
+  std::chrono::milliseconds lock_timeout = checkpoint::Store::kLockTimeout;
+  /// Opens the groups below a root; a runtime that writes them itself brings its own
+  /// (Cgroups::make over its own CgroupFs), and then nobody makes the root. Empty: Cgroups::open,
+  /// in a root whose last directory is made if it is not there.
+  std::function<Result<Cgroups>(const std::string& root)> open_cgroups;
+  LogSink log;
+};
+
+/// Opens the state directory (and makes it), the groups and the agent over both.
+/// Errors: those of Store::open, Cgroups::open and NodeAgent::open; kIo.
+[[nodiscard]] Result<NodeAgent> open_agent(Node node, const AgentPlace& place);
+
+/// What a state directory is configured with: `file`, or STATE_DIR/config.yaml if it is there and
+/// `file` is "", else the kubelet's defaults.
+/// Errors: kNotFound, kIo; kInvalidArgument with the file's name.
+[[nodiscard]] Result<ParsedConfig> read_config(const std::string& state_dir,
+                                               const std::string& file);
+
+}  // namespace pinfold::enforce

@@ -1,0 +1,79 @@
+#include "pinfold/enforce/open_agent.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+
+namespace pinfold::enforce {
+namespace {
+
+/// The directory and what is missing above it.
+Result<void> make_directory(const std::string& path) {
+  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    const std::string part = path.substr(0, slash);
+    if (::mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) {
+      return fail_errno(errno, fmt::format("state directory '{}'", part));
+    }
+    if (slash == std::string::npos) return {};
+  }
+}
+
+Result<Cgroups> open_this_kernel(const std::string& root) {
+  // Making the last directory is all that is ever done outside of it.
+  if (::mkdir(root.c_str(), 0755) != 0 && errno != EEXIST) {
+    return fail_errno(errno, fmt::format("cgroup root '{}'", root));
+  }
+  return Cgroups::open(root);
+}
+
+Result<std::optional<Cgroups>> open_groups(const AgentPlace& place) {
+  if (!place.enforces) return std::nullopt;
+  std::string root = place.cgroup_root;
+  if (root.empty()) {
+    auto found = default_root();
+    if (!found) {
+      return fail(std::move(found).error().wrap("no cgroup root given, and enforcement is on"));
+    }
+    root = *std::move(found);
+  }
+  auto cgroups = place.open_cgroups ? place.open_cgroups(root) : open_this_kernel(root);
+  if (!cgroups) return fail(std::move(cgroups).error().wrap(fmt::format("cgroup root '{}'", root)));
+  return std::optional(*std::move(cgroups));
+}
+
+}  // namespace
+
+Result<NodeAgent> open_agent(Node node, const AgentPlace& place) {
+  auto cgroups = open_groups(place);
+  if (!cgroups) return fail(std::move(cgroups).error());
+  if (auto made = make_directory(place.state_dir); !made) return fail(std::move(made).error());
+  auto store = checkpoint::Store::open(place.state_dir, place.lock_timeout);
+  if (!store) {
+    return fail(
+        std::move(store).error().wrap(fmt::format("state directory '{}'", place.state_dir)));
+  }
+  auto agent =
+      NodeAgent::open(std::move(node), *std::move(store), place.state_dir, *std::move(cgroups));
+  if (agent) agent->log_to(place.log);
+  return agent;
+}
+
+Result<ParsedConfig> read_config(const std::string& state_dir, const std::string& file) {
+  const std::string path = file.empty() ? state_dir + "/config.yaml" : file;
+  struct stat status {};
+  if (file.empty() && ::stat(path.c_str(), &status) != 0) return ParsedConfig{};
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in.is_open() || in.bad()) {
+    return fail_errno(errno == 0 ? EIO : errno, fmt::format("read '{}'", path));
+  }
+  auto parsed = parse_config(text);
+  if (!parsed) return fail(std::move(parsed).error().wrap(path));
+  return parsed;
+}
+
+}  // namespace pinfold::enforce
