@@ -30,7 +30,6 @@ using Json = nlohmann::json;
 /// A process that a request has started and that goes on running.
 struct Running {
   pid_t pid = -1;
-  std::string cgroup;
   std::uint64_t address = 0;  ///< of the memory it has touched; 0: it tells of none
   std::uint64_t bytes = 0;
   bool ended = false;
@@ -39,20 +38,33 @@ struct Running {
 
 /// Everything that the agent remembers between requests.
 struct Agent {
-  int port = -1;  ///< the second serial port
+  int port = -1;                         ///< the second serial port
+  std::vector<std::string> hierarchies;  ///< where control groups are mounted
   std::map<std::string, Running> running;
 };
 
 /// Answers one request. The reply has "ok", and "error" if it is false.
 [[nodiscard]] Json handle(Agent& agent, const Json& request);
 
-[[nodiscard]] Json report_machine();
+[[nodiscard]] Json report_machine(const Agent& agent);
+
+/// Says something on the console.
+void note(const std::string& text);
+void mount_or_note(const char* type, const char* where);
+
+/// Mounts control groups: version 2, or what the kernel argument pinfold_cgroup names: v1, or
+/// hybrid (cpu and hugetlb as version 1, all others as version 2).
+void set_up_cgroups(Agent& agent);
+/// A group and, on version 1, those of the same path in the other hierarchies.
+[[nodiscard]] std::vector<std::string> groups_of(const Agent& agent, const std::string& group);
+/// "v1", "v2", or "" if no hierarchy has the controller.
+[[nodiscard]] std::string cgroup_version_of(const Agent& agent, std::string_view controller);
 
 /// How a child is started.
 struct Spawn {
   std::vector<std::string> argv;
   std::vector<std::string> environment;  ///< NAME=value, added to the agent's own
-  std::string cgroup;                    ///< entered before exec; "": the agent's
+  std::vector<std::string> cgroups;      ///< entered before exec; empty: the agent's
   std::string input;                     ///< what it reads from standard input
   std::chrono::milliseconds time_limit{30000};
 };

@@ -75,12 +75,13 @@ Json report_node(int id) {
 
 }  // namespace
 
-Json report_machine() {
+Json report_machine(const Agent& agent) {
   const std::string cpus = "/sys/devices/system/cpu";
   Json report = {{"online", text_or_empty(cpus + "/online")},
                  {"present", text_or_empty(cpus + "/present")},
                  {"kernel", text_or_empty("/proc/sys/kernel/osrelease")},
-                 {"controllers", text_or_empty("/sys/fs/cgroup/cgroup.controllers")},
+                 {"cpuset", cgroup_version_of(agent, "cpuset")},
+                 {"cpu", cgroup_version_of(agent, "cpu")},
                  {"cpus", Json::array()},
                  {"nodes", Json::array()}};
   for (const int id : numbered_entries(cpus, "cpu")) report["cpus"].push_back(report_cpu(id));

@@ -18,41 +18,13 @@ namespace pinfold::guest {
 namespace {
 
 constexpr const char* kPort = "/dev/ttyS1";
-constexpr const char* kCgroups = "/sys/fs/cgroup";
 constexpr unsigned short kDebugExitPort = 0xf4;
 constexpr std::size_t kMaxLine = 1U << 20;
-
-void note(const std::string& text) {
-  (void)std::fprintf(stderr, "pinfold-guest: %s\n", text.c_str());
-  (void)std::fflush(stderr);
-}
-
-void mount_or_note(const char* type, const char* where) {
-  (void)mkdir(where, 0755);
-  if (mount(type, where, type, MS_NOSUID, nullptr) != 0) note(describe_errno(where, errno));
-}
 
 void attach_console() {
   const int console = open("/dev/console", O_RDWR | O_CLOEXEC);
   if (console < 0) return;
   for (const int fd : {0, 1, 2}) (void)dup2(console, fd);
-}
-
-/// The agent lives in a leaf of its own, for a group with processes cannot hand controllers down.
-void set_up_cgroups() {
-  const std::string root = kCgroups;
-  const std::string leaf = root + "/harness";
-  (void)mkdir(leaf.c_str(), 0755);
-  int failed = write_text(leaf + "/cgroup.procs", "0", O_WRONLY);
-  if (failed != 0) note(describe_errno(leaf, failed));
-  std::string controllers = read_text(root + "/cgroup.controllers", failed);
-  for (std::size_t at = 0; at < controllers.size();) {
-    const std::size_t end = std::min(controllers.find(' ', at), controllers.size());
-    const std::string enable = "+" + controllers.substr(at, end - at);
-    failed = write_text(root + "/cgroup.subtree_control", enable, O_WRONLY);
-    if (failed != 0) note(describe_errno("cgroup.subtree_control " + enable, failed));
-    at = end + 1;
-  }
 }
 
 int open_port() {
@@ -131,15 +103,14 @@ void answer(Agent& agent, std::string_view line) {
   mount_or_note("devtmpfs", "/dev");
   mount_or_note("tmpfs", "/run");
   mount_or_note("tmpfs", "/tmp");
-  mount_or_note("cgroup2", kCgroups);
   attach_console();
   // NOLINTBEGIN(concurrency-mt-unsafe): there is one thread
   (void)setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
   (void)setenv("HOME", "/root", 1);
   // NOLINTEND(concurrency-mt-unsafe)
   (void)signal(SIGPIPE, SIG_IGN);
-  set_up_cgroups();
   Agent agent;
+  set_up_cgroups(agent);
   agent.port = open_port();
   if (agent.port < 0) {
     note(describe_errno(kPort, errno));
@@ -149,6 +120,16 @@ void answer(Agent& agent, std::string_view line) {
 }
 
 }  // namespace
+
+void note(const std::string& text) {
+  (void)std::fprintf(stderr, "pinfold-guest: %s\n", text.c_str());
+  (void)std::fflush(stderr);
+}
+
+void mount_or_note(const char* type, const char* where) {
+  (void)mkdir(where, 0755);
+  if (mount(type, where, type, MS_NOSUID, nullptr) != 0) note(describe_errno(where, errno));
+}
 
 void end_machine(int code) {
   sync();

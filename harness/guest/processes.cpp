@@ -68,9 +68,9 @@ struct Child {
   (void)dup2(in, 0);
   (void)dup2(out, 1);
   (void)dup2(err, 2);
-  if (!spawn.cgroup.empty()) {
-    const int failed = write_text(spawn.cgroup + "/cgroup.procs", "0", O_WRONLY);
-    if (failed != 0) give_up(spawn.cgroup + "/cgroup.procs", failed);
+  for (const std::string& group : spawn.cgroups) {
+    const int failed = write_text(group + "/cgroup.procs", "0", O_WRONLY);
+    if (failed != 0) give_up(group + "/cgroup.procs", failed);
   }
   std::vector<char*> argv;
   for (const std::string& argument : spawn.argv) argv.push_back(const_cast<char*>(argument.data()));
@@ -220,7 +220,6 @@ Json start_program(Agent& agent, const std::string& name, const Spawn& spawn,
   if (child.pid < 0) return refuse(child.error);
   Running program;
   program.pid = child.pid;
-  program.cgroup = spawn.cgroup;
   Json report = {{"ok", true}, {"pid", child.pid}};
   if (wait_for_report) {
     const Clock::time_point deadline = Clock::now() + spawn.time_limit;

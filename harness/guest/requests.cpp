@@ -77,26 +77,31 @@ Json list_cgroups(const Json& request) {
   return {{"ok", true}, {"groups", groups}};
 }
 
-Spawn spawn_of(const Json& request) {
+/// All but the program.
+Spawn spawn_of(const Agent& agent, const Json& request) {
   Spawn spawn;
-  spawn.argv = request.at("argv").get<std::vector<std::string>>();
   spawn.environment = request.value("env", std::vector<std::string>{});
-  spawn.cgroup = request.value("cgroup", "");
+  const std::string group = request.value("cgroup", "");
+  if (!group.empty()) spawn.cgroups = groups_of(agent, group);
   spawn.input = request.value("stdin", "");
   spawn.time_limit = std::chrono::milliseconds(request.value("time_limit_ms", 30000));
   return spawn;
 }
 
+Json run(Agent& agent, const Json& request) {
+  Spawn spawn = spawn_of(agent, request);
+  spawn.argv = request.at("argv").get<std::vector<std::string>>();
+  return run_to_end(agent, spawn);
+}
+
 Json start(Agent& agent, const Json& request) {
-  Spawn spawn;
+  Spawn spawn = spawn_of(agent, request);
   const bool payload = request.contains("payload_bytes");
   if (payload) {
     const auto bytes = request["payload_bytes"].get<std::uint64_t>();
     spawn.argv = {"/proc/self/exe", "payload", std::to_string(bytes)};
-    spawn.cgroup = request.value("cgroup", "");
-    spawn.time_limit = std::chrono::milliseconds(request.value("time_limit_ms", 30000));
   } else {
-    spawn = spawn_of(request);
+    spawn.argv = request.at("argv").get<std::vector<std::string>>();
   }
   return start_program(agent, request.at("name"), spawn, payload);
 }
@@ -106,13 +111,13 @@ Json start(Agent& agent, const Json& request) {
 Json handle(Agent& agent, const Json& request) {
   try {
     const std::string op = request.value("op", "");
-    if (op == "machine") return {{"ok", true}, {"machine", report_machine()}};
+    if (op == "machine") return {{"ok", true}, {"machine", report_machine(agent)}};
     if (op == "mkdir") return make_folders(request);
     if (op == "put") return put(request);
     if (op == "write") return write_value(request);
     if (op == "read") return read_values(request);
     if (op == "cgroups") return list_cgroups(request);
-    if (op == "exec") return run_to_end(agent, spawn_of(request));
+    if (op == "exec") return run(agent, request);
     if (op == "start") return start(agent, request);
     if (op == "inspect") return inspect_program(agent, request.at("name"));
     if (op == "stop") return stop_program(agent, request.at("name"));

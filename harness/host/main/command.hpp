@@ -21,7 +21,7 @@ struct CommonOptions {
   std::string agent;
   std::string product;
   std::string image_script;
-  std::string qemu = "qemu-system-x86_64";
+  std::string qemu;
   double time_scale = 1;
   bool no_snapshots = false;
 };

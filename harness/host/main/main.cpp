@@ -38,7 +38,8 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_option("--agent", options.agent, "The guest agent's program");
   command.add_option("--pinfold", options.product, "The pinfold command that goes into the guest");
   command.add_option("--images", options.image_script, "The script vm-images/build");
-  command.add_option("--qemu", options.qemu, "QEMU's program")->capture_default_str();
+  command.add_option("--qemu", options.qemu,
+                     "QEMU's program [the host's, or a newer one where it is needed]");
   command.add_option("--time-scale", options.time_scale, "Multiplies every time limit")
       ->check(CLI::Range(0.1, 100.0));
   command.add_flag("--no-snapshots", options.no_snapshots, "Boot every machine anew");

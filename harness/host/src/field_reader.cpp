@@ -1,7 +1,10 @@
 #include "field_reader.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
+
+#include <algorithm>
 
 #include "pinfold/types/quantity.hpp"
 
@@ -90,6 +93,15 @@ int FieldReader::integer(const char* key, int fallback, int least, int most) {
   complain(key,
            fmt::format("{}: expected a number from {} to {}", show_value(*value), least, most));
   return fallback;
+}
+
+std::size_t FieldReader::chosen(const char* key, const std::vector<std::string_view>& words) {
+  const std::string word = text(key, std::string(words.front()));
+  const auto found = std::find(words.begin(), words.end(), word);
+  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  complain(key,
+           fmt::format("'{}': expected one of: {}", word.substr(0, 60), fmt::join(words, ", ")));
+  return 0;
 }
 
 std::uint64_t FieldReader::bytes(const char* key, std::uint64_t fallback) {

@@ -33,9 +33,24 @@ class FieldReader {
   [[nodiscard]] std::string text(const char* key, std::string fallback);
   [[nodiscard]] std::string required_text(const char* key);
   [[nodiscard]] int integer(const char* key, int fallback, int least, int most);
+  /// One of several words; absent: the first.
+  template <class T>
+  [[nodiscard]] T choice(const char* key,
+                         const std::vector<std::pair<std::string_view, T>>& words) {
+    return words[chosen(key,
+                        [&] {
+                          std::vector<std::string_view> names;
+                          for (const auto& [name, value] : words) names.push_back(name);
+                          return names;
+                        }())]
+        .second;
+  }
   /// A Kubernetes quantity in whole units.
   [[nodiscard]] std::uint64_t bytes(const char* key, std::uint64_t fallback);
   [[nodiscard]] std::vector<std::string> texts(const char* key);
+
+  /// The position of the word that is there; absent or wrong: 0.
+  [[nodiscard]] std::size_t chosen(const char* key, const std::vector<std::string_view>& words);
 
   void complain(const char* key, std::string text);
   [[nodiscard]] FieldPath path_of(const char* key) const;

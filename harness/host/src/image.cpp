@@ -104,9 +104,15 @@ Result<void> add_program(std::vector<CpioEntry>& entries, std::set<std::string>&
   return {};
 }
 
-std::string last_line(const std::string& text) {
-  const std::string end = end_of_console(text, 1);
-  return end;
+std::string last_line(const std::string& text) { return end_of_console(text, 1); }
+
+/// The folder that the script vm-images/build names.
+Result<fs::path> prepare(const std::vector<std::string>& command) {
+  const auto built = run_program(command, std::chrono::minutes(15));
+  const std::string intent = fmt::format("prepare the image '{}'", command.back());
+  if (!built) return fail(Error(built.error()).wrap(intent));
+  if (built->exit_status == 0) return last_line(built->output);
+  return fail(ErrorCode::kIo, fmt::format("{}: {}", intent, end_of_console(built->output, 3)));
 }
 
 }  // namespace
@@ -121,16 +127,17 @@ fs::path cache_folder() {
 }
 
 Result<Image> prepare_image(const fs::path& script, const std::string& kernel) {
-  const auto built = run_program({script.string(), "--kernel", kernel}, std::chrono::minutes(15));
-  if (!built) return fail(Error(built.error()).wrap("prepare the image"));
-  if (built->exit_status != 0) {
-    return fail(ErrorCode::kIo, fmt::format("prepare the image '{}': {}", kernel,
-                                            end_of_console(built->output, 3)));
-  }
-  const fs::path folder = last_line(built->output);
-  auto version = read_file(folder / "version");
+  const auto folder = prepare({script.string(), "--kernel", kernel});
+  if (!folder) return fail(Error(folder.error()));
+  auto version = read_file(*folder / "version");
   if (!version) return fail(std::move(version).error());
-  return Image{folder / "vmlinuz", folder / "busybox", last_line(*version)};
+  return Image{*folder / "vmlinuz", *folder / "busybox", last_line(*version)};
+}
+
+Result<fs::path> prepare_qemu(const fs::path& script) {
+  auto folder = prepare({script.string(), "--qemu"});
+  if (!folder) return folder;
+  return *folder / "qemu-system-x86_64";
 }
 
 Result<fs::path> build_initramfs(const Image& image, const fs::path& agent,

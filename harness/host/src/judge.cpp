@@ -17,10 +17,9 @@ std::string trim(std::string text) {
 
 /// Values whose text is a list of ids, in any order and grouping.
 bool is_list(std::string_view name) {
-  return name.starts_with("cpuset.cpus")
-             ? name != "cpuset.cpus.partition"
-             : name.starts_with("cpuset.mems") || name == "Cpus_allowed_list" ||
-                   name == "Mems_allowed_list" || name == "pageNodes";
+  return (name.starts_with("cpuset.cpus") && name != "cpuset.cpus.partition") ||
+         name.starts_with("cpuset.mems") || name.starts_with("cpuset.effective_") ||
+         name == "Cpus_allowed_list" || name == "Mems_allowed_list" || name == "pageNodes";
 }
 
 bool same_list(const std::string& a, const std::string& b) {

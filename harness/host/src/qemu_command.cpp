@@ -46,6 +46,9 @@ void add_nodes(std::vector<std::string>& command, const VmMachine& machine) {
 std::vector<std::string> qemu_command(const VmMachine& machine, const BootFiles& files,
                                       Accelerator accelerator) {
   std::string arguments = "console=ttyS0 quiet panic=-1 rdinit=/init";
+  if (machine.cgroup != CgroupMode::kV2) {
+    arguments += fmt::format(" pinfold_cgroup={}", to_string(machine.cgroup));
+  }
   if (!machine.kernel_arguments.empty()) arguments += " " + machine.kernel_arguments;
   const auto socket = [](const char* name) { return fmt::format("socket,id={0},path={0}", name); };
   std::vector<std::string> command = {

@@ -73,6 +73,9 @@ VmMachine read_machine(const Json& value, const FieldPath& path,
   machine.threads = fields.integer("threads", 1, 1, 2);
   machine.kernel = fields.text("kernel", machine.kernel);
   machine.kernel_arguments = fields.text("kernelArguments", "");
+  machine.cgroup = fields.choice<CgroupMode>(
+      "cgroup",
+      {{"v2", CgroupMode::kV2}, {"v1", CgroupMode::kV1}, {"hybrid", CgroupMode::kHybrid}});
   read_nodes(fields, machine, complaint);
   read_distances(fields, machine);
   fields.finish();

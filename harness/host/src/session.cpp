@@ -23,6 +23,14 @@ Milliseconds scaled(const RunOptions& options, Milliseconds limit) {
       static_cast<std::int64_t>(static_cast<double>(limit.count()) * options.time_scale));
 }
 
+Result<std::string> choose_qemu(const VmMachine& machine, const RunOptions& options) {
+  if (!options.qemu.empty()) return options.qemu;
+  if (!needs_newer_qemu(machine)) return std::string("qemu-system-x86_64");
+  auto newer = prepare_qemu(options.image_script);
+  if (!newer) return fail(std::move(newer).error());
+  return newer->string();
+}
+
 Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, ScenarioResult& result) {
   const auto image = prepare_image(options.image_script, scenario.machine.kernel);
   if (!image) return fail(Error(image.error()));
@@ -31,12 +39,13 @@ Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, Scena
   for (const std::string& program : scenario.programs) programs.push_back({program, program});
   const auto initramfs = build_initramfs(*image, options.agent, programs);
   if (!initramfs) return fail(Error(initramfs.error()));
-  const auto version = run_program({options.qemu, "--version"}, Milliseconds(10000));
+  const auto qemu = choose_qemu(scenario.machine, options);
+  if (!qemu) return fail(Error(qemu.error()));
+  const auto version = run_program({*qemu, "--version"}, Milliseconds(10000));
   if (!version) return fail(Error(version.error()));
   Ready ready;
-  ready.command =
-      qemu_command(scenario.machine, {options.qemu, image->kernel.string(), initramfs->string()},
-                   options.accelerator);
+  ready.command = qemu_command(
+      scenario.machine, {*qemu, image->kernel.string(), initramfs->string()}, options.accelerator);
   ready.snapshot_key = SnapshotStore::key(version->output, ready.command, image->version);
   result.kernel = image->version;
   result.accelerator = to_string(options.accelerator);

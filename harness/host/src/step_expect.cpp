@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cgroup_paths.hpp"
 #include "step_runner.hpp"
 
 namespace pinfold::harness {
@@ -62,8 +63,10 @@ VmResult<void> StepRunner::expect_one(const Expectation& expectation, StepResult
       }
       actual = process.value("alive", false) ? process_value(process, name) : "(no process)";
     } else {
-      const std::string path =
-          expectation.of == Expectation::Of::kFile ? folder : folder + "/" + name;
+      const std::string path = expectation.of == Expectation::Of::kFile ? folder
+                               : expectation.of == Expectation::Of::kContainer
+                                   ? group_file(cgroup_mode(), folder, name)
+                                   : folder + "/" + name;
       const auto reply = ask({{"op", "read"}, {"paths", {path}}});
       if (!reply) return tl::unexpected(reply.error());
       actual = value_of(*reply, path);
@@ -83,8 +86,8 @@ VmResult<StepResult> StepRunner::act(const ExpectStep& step) {
 
 VmResult<KernelContainer> StepRunner::look_at(const DecidedContainer& container) {
   KernelContainer kernel;
-  const std::string cpus = container.cgroup + "/cpuset.cpus.effective";
-  const std::string mems = container.cgroup + "/cpuset.mems.effective";
+  const std::string cpus = container.cgroup + "/" + effective_file(cgroup_mode(), "cpus");
+  const std::string mems = container.cgroup + "/" + effective_file(cgroup_mode(), "mems");
   const auto reply = ask({{"op", "read"}, {"paths", {cpus, mems}}});
   if (!reply) return tl::unexpected(reply.error());
   kernel.cpus = value_of(*reply, cpus);

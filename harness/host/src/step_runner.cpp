@@ -4,12 +4,13 @@
 
 #include <algorithm>
 
+#include "cgroup_paths.hpp"
+
 namespace pinfold::harness {
 namespace {
 
 constexpr const char* kProduct = "/usr/bin/pinfold";
 constexpr const char* kStateFolder = "/var/lib/pinfold";
-constexpr const char* kCgroupRoot = "/sys/fs/cgroup/pinfold";
 constexpr const char* kConfigFile = "/etc/pinfold/config.yaml";
 /// The serial port's buffer in the guest holds 64 KiB; escaped text can be six times as long.
 constexpr std::size_t kPutBytes = 8192;
@@ -65,7 +66,7 @@ VmResult<void> StepRunner::put(const std::string& path, const std::string& text)
 
 VmResult<void> StepRunner::prepare() {
   if (!needs_product(scenario_)) return {};
-  if (auto made = ask({{"op", "mkdir"}, {"path", kCgroupRoot}}); !made) {
+  if (auto made = ask({{"op", "mkdir"}, {"path", product_root(cgroup_mode())}}); !made) {
     return tl::unexpected(made.error());
   }
   if (auto made = ask({{"op", "mkdir"}, {"path", kStateFolder}}); !made) {
@@ -87,10 +88,9 @@ VmResult<StepResult> StepRunner::run(const Step& step) {
 VmResult<Json> StepRunner::run_product(std::vector<std::string> arguments) {
   std::vector<std::string> argv = {kProduct};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
-  for (const char* argument : {"--state-dir", kStateFolder, "--cgroup-root", kCgroupRoot,
-                               "--config", kConfigFile, "--output", "json"}) {
-    argv.emplace_back(argument);
-  }
+  const std::string root = product_root(cgroup_mode());
+  argv.insert(argv.end(), {"--state-dir", kStateFolder, "--cgroup-root", root, "--config",
+                           kConfigFile, "--output", "json"});
   return ask({{"op", "exec"}, {"argv", argv}});
 }
 
@@ -233,7 +233,7 @@ VmResult<StepResult> StepRunner::act(const WriteStep& step) {
     const auto cgroup = cgroup_of(step.container, result);
     if (!cgroup) return tl::unexpected(cgroup.error());
     if (!result.message.empty()) return result;
-    path = *cgroup + "/" + step.file;
+    path = group_file(cgroup_mode(), *cgroup, step.file);
   }
   const auto reply = ask({{"op", "write"}, {"path", path}, {"value", step.value}});
   if (!reply) return tl::unexpected(reply.error());

@@ -41,6 +41,8 @@ class StepRunner {
   [[nodiscard]] VmResult<void> expect_one(const Expectation& expectation, StepResult& result);
   [[nodiscard]] VmResult<std::string> cgroup_of(const std::string& container, StepResult& result);
 
+  [[nodiscard]] CgroupMode cgroup_mode() const { return scenario_.machine.cgroup; }
+
   const Scenario& scenario_;
   const RunOptions& options_;
   Session& session_;

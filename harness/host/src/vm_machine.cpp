@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <bit>
 #include <nlohmann/json.hpp>
 
 namespace pinfold::harness {
@@ -10,6 +11,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+/// The one for which QEMU 7.2 is good enough, and the last one that has cgroup v1's cpuset.
+constexpr const char* kOldKernel = "debian-6.1";
 constexpr std::uint64_t kMiB = 1U << 20;
 constexpr int kMaxCpus = 128;  // more do not come up in bearable time
 constexpr int kMaxNodes = 64;
@@ -146,6 +149,18 @@ const Json& array_of(const Json& object, const char* key) {
 
 }  // namespace
 
+std::string_view to_string(CgroupMode mode) {
+  switch (mode) {
+    case CgroupMode::kV2:
+      return "v2";
+    case CgroupMode::kV1:
+      return "v1";
+    case CgroupMode::kHybrid:
+      return "hybrid";
+  }
+  return "";
+}
+
 std::uint64_t VmMachine::memory() const {
   std::uint64_t sum = 0;
   for (const VmNode& node : nodes) sum += node.memory;
@@ -167,8 +182,18 @@ Result<void> check_machine(const VmMachine& machine) {
         fmt::format("nodes: {} of them, expected 1 to {}", machine.nodes.size(), kMaxNodes));
   }
   if (auto nodes = check_nodes(machine); !nodes) return nodes;
+  if (machine.cgroup == CgroupMode::kV1 && machine.kernel != kOldKernel) {
+    return wrong(fmt::format(
+        "cgroup: 'v1': expected kernel {} with it, later ones have no cpuset v1", kOldKernel));
+  }
   if (machine.nodes[0].memory == 0) return wrong("nodes[0].memory: '0': expected some memory");
   return check_distances(machine);
+}
+
+bool needs_newer_qemu(const VmMachine& machine) {
+  const auto even = [](int count) { return std::has_single_bit(static_cast<unsigned>(count)); };
+  return machine.kernel != kOldKernel || machine.cpu_count() > 32 || !even(machine.cores) ||
+         !even(machine.dies);
 }
 
 std::vector<std::string> machine_differences(const VmMachine& asked, const Json& reported) {
@@ -177,6 +202,10 @@ std::vector<std::string> machine_differences(const VmMachine& asked, const Json&
   const auto count = static_cast<std::size_t>(asked.cpu_count());
   differences.compare("online cpus", CpuSet::range(0, asked.cpu_count() - 1).to_string(),
                       text_of(reported, "online"));
+  const bool old_cpu = asked.cgroup != CgroupMode::kV2;
+  differences.compare("cgroup of cpuset", asked.cgroup == CgroupMode::kV1 ? "v1" : "v2",
+                      text_of(reported, "cpuset"));
+  differences.compare("cgroup of cpu", old_cpu ? "v1" : "v2", text_of(reported, "cpu"));
   const Json& cpus = array_of(reported, "cpus");
   if (cpus.size() != count) {
     differences.add(fmt::format("cpus: asked for {}, got {}", count, cpus.size()));

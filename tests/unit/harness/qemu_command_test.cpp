@@ -68,6 +68,13 @@ TEST(QemuCommand, GivesNoMemoryToANodeWithoutAny) {
   EXPECT_THAT(options, Not(Contains(testing::HasSubstr("id=m1"))));
 }
 
+TEST(QemuCommand, TellsTheGuestWhichCgroupVersionItMounts) {
+  VmMachine machine = two_sockets();
+  machine.cgroup = CgroupMode::kHybrid;
+  EXPECT_THAT(pairs(qemu_command(machine, {}, Accelerator::kTcg)),
+              Contains("-append console=ttyS0 quiet panic=-1 rdinit=/init pinfold_cgroup=hybrid"));
+}
+
 TEST(QemuCommand, AppendsKernelArgumentsAndTakesKvm) {
   VmMachine machine = two_sockets();
   machine.kernel_arguments = "numa=off";

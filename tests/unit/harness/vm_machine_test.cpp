@@ -14,7 +14,11 @@ using Json = nlohmann::json;
 
 /// What the kernel of a guest with that machine tells.
 Json report_of_two_sockets() {
-  Json report = {{"online", "0-7"}, {"cpus", Json::array()}, {"nodes", Json::array()}};
+  Json report = {{"online", "0-7"},
+                 {"cpuset", "v2"},
+                 {"cpu", "v2"},
+                 {"cpus", Json::array()},
+                 {"nodes", Json::array()}};
   for (int id = 0; id < 8; ++id) {
     const int first = id / 2 * 2;
     report["cpus"].push_back({{"id", id},
@@ -39,6 +43,8 @@ TEST(MachineDifferences, SeesEveryLie) {
     const char* difference;
   } cases[] = {
       {"a CPU is missing", [](Json& r) { r["cpus"].erase(7); }, "cpus: asked for 8, got 7"},
+      {"another cgroup version", [](Json& r) { r["cpuset"] = "v1"; },
+       "cgroup of cpuset: asked for 'v2', got 'v1'"},
       {"a CPU is offline", [](Json& r) { r["online"] = "0-6"; },
        "online cpus: asked for '0-7', got '0-6'"},
       {"no SMT", [](Json& r) { r["cpus"][2]["siblings"] = "2"; },
@@ -67,6 +73,16 @@ TEST(MachineDifferences, SeesEveryLie) {
     EXPECT_THAT(machine_differences(two_sockets(), report), testing::Contains(c.difference))
         << c.what;
   }
+}
+
+TEST(NeedsNewerQemu, WhereTheOldOneFails) {
+  EXPECT_FALSE(needs_newer_qemu(two_sockets()));
+  VmMachine machine = two_sockets();
+  machine.kernel = "debian-6.12";
+  EXPECT_TRUE(needs_newer_qemu(machine));
+  machine = two_sockets();
+  machine.cores = 3;
+  EXPECT_TRUE(needs_newer_qemu(machine));
 }
 
 TEST(CheckMachine, TakesWhatQemuCanMake) {
@@ -107,6 +123,12 @@ TEST(CheckMachine, RefusesWhatItCannotMake) {
        "nodes[1].memory: '1048576': expected 0, or 32Mi to 1Ti in whole MiB"},
       {"no memory on the first node", [](VmMachine& m) { m.nodes[0].memory = 0; },
        "nodes[0].memory: '0': expected some memory"},
+      {"cpuset v1 in a kernel without it",
+       [](VmMachine& m) {
+         m.cgroup = CgroupMode::kV1;
+         m.kernel = "debian-6.12";
+       },
+       "cgroup: 'v1': expected kernel debian-6.1 with it, later ones have no cpuset v1"},
       {"ragged distances", [](VmMachine& m) { m.distances[1] = {21}; },
        "distances[1]: 1 values, expected 2"},
       {"far from itself", [](VmMachine& m) { m.distances[1][1] = 11; },

@@ -24,6 +24,9 @@ struct Image {
 [[nodiscard]] Result<Image> prepare_image(const std::filesystem::path& script,
                                           const std::string& kernel);
 
+/// The newer QEMU, asked for in the same way. Returns the program.
+[[nodiscard]] Result<std::filesystem::path> prepare_qemu(const std::filesystem::path& script);
+
 /// A program of the host that goes into the guest with the libraries it needs.
 struct GuestProgram {
   std::filesystem::path host_path;

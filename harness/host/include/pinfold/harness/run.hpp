@@ -54,7 +54,7 @@ struct RunOptions {
   std::filesystem::path agent;         ///< the guest agent's program
   std::filesystem::path product;       ///< the pinfold command; "": none
   Accelerator accelerator = Accelerator::kTcg;
-  std::string qemu = "qemu-system-x86_64";
+  std::string qemu;  ///< "": the host's, or the newer one where the machine needs it
   bool use_snapshots = true;
   int interrupt_fd = -1;
   double time_scale = 1;  ///< all limits are multiplied by this

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pinfold/base/result.hpp"
@@ -17,6 +18,14 @@ struct VmNode {
   friend bool operator==(const VmNode&, const VmNode&) = default;
 };
 
+/// How the guest mounts control groups.
+enum class CgroupMode {
+  kV2,
+  kV1,
+  kHybrid,  ///< cpu and hugetlb as version 1, the others as version 2
+};
+[[nodiscard]] std::string_view to_string(CgroupMode mode);
+
 /// A machine to be made. CPUs are numbered as Linux numbers them: threads of a core first, then
 /// cores, dies, sockets.
 struct VmMachine {
@@ -29,6 +38,7 @@ struct VmMachine {
   std::vector<std::vector<int>> distances;
   std::string kernel = "debian-6.1";
   std::string kernel_arguments;  ///< appended to ours
+  CgroupMode cgroup = CgroupMode::kV2;
 
   [[nodiscard]] int cpu_count() const { return sockets * dies * cores * threads; }
   [[nodiscard]] std::uint64_t memory() const;
@@ -39,6 +49,9 @@ struct VmMachine {
 /// Can QEMU and Linux make this machine as it is described?
 /// Errors: kInvalidArgument, "nodes[1].cpus: '4-9': expected CPUs of 0-7".
 [[nodiscard]] Result<void> check_machine(const VmMachine& machine);
+
+/// Is the QEMU of Debian 12 (7.2) not good enough for this machine? docs/harness.md says when.
+[[nodiscard]] bool needs_newer_qemu(const VmMachine& machine);
 
 /// Compares what the guest reports of its hardware with what was asked for: one line for each
 /// difference. Memory may be smaller by what firmware and kernel keep for themselves.
