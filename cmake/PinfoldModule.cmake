@@ -7,8 +7,8 @@ add_library(pinfold_flags INTERFACE)
 target_compile_features(pinfold_flags INTERFACE cxx_std_20)
 if(PINFOLD_DEVELOPER_MODE)
   target_compile_options(pinfold_flags INTERFACE
-    -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Werror
-    $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>)
+    -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
+    -Werror $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>)
   # False alarms of g++ 12 in optimised builds, about std::string's operator+ and Boost's
   # small_vector.
   target_compile_options(pinfold_flags INTERFACE

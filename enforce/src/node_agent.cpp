@@ -106,6 +106,19 @@ Result<ChangeOutcome> NodeAgent::start(const std::string& pod_uid, const std::st
   return ChangeOutcome{apply()};
 }
 
+Result<void> NodeAgent::place(const GroupName& name, pid_t process) {
+  if (!cgroups_) {
+    return fail(ErrorCode::kUnsupported, "this agent enforces nothing: there are no groups");
+  }
+  if (!wanted().contains(name)) {
+    return fail(
+        ErrorCode::kNotFound,
+        fmt::format("container '{}' of pod '{}' has no group: it is gone or was never there",
+                    name.container, name.pod_uid));
+  }
+  return cgroups_->attach(name, process);
+}
+
 Result<void> NodeAgent::make_empty(const std::vector<GroupName>& groups, RunningProcesses running) {
   if (!cgroups_) return {};
   for (const GroupName& group : groups) {

@@ -21,14 +21,6 @@ Result<void> make_directory(const std::string& path) {
   }
 }
 
-Result<Cgroups> open_this_kernel(const std::string& root) {
-  // Making the last directory is all that is ever done outside of it.
-  if (::mkdir(root.c_str(), 0755) != 0 && errno != EEXIST) {
-    return fail_errno(errno, fmt::format("cgroup root '{}'", root));
-  }
-  return Cgroups::open(root);
-}
-
 Result<std::optional<Cgroups>> open_groups(const AgentPlace& place) {
   if (!place.enforces) return std::nullopt;
   std::string root = place.cgroup_root;
@@ -45,6 +37,13 @@ Result<std::optional<Cgroups>> open_groups(const AgentPlace& place) {
 }
 
 }  // namespace
+
+Result<Cgroups> open_this_kernel(const std::string& root, const CgroupFsWrapper& wrap) {
+  if (::mkdir(root.c_str(), 0755) != 0 && errno != EEXIST) {
+    return fail_errno(errno, fmt::format("cgroup root '{}'", root));
+  }
+  return Cgroups::open(root, wrap);
+}
 
 Result<NodeAgent> open_agent(Node node, const AgentPlace& place) {
   auto cgroups = open_groups(place);

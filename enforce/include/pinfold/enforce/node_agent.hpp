@@ -72,6 +72,9 @@ class NodeAgent {
   /// Errors: kNotFound; those of the store.
   [[nodiscard]] Result<ChangeOutcome> start(const std::string& pod_uid,
                                             const std::string& container);
+  /// Moves a process into the group of an active pod's container.
+  /// Errors: kUnsupported if it enforces nothing; kNotFound; kIo.
+  [[nodiscard]] Result<void> place(const GroupName& name, pid_t process);
   /// A container, or a pod with all its containers, is gone for good.
   /// Errors: kNotFound; kBusy if processes still run there (and were not to be killed, or survive
   /// it); those of the store. Nothing has changed then.

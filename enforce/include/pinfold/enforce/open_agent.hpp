@@ -8,6 +8,11 @@
 
 namespace pinfold::enforce {
 
+/// Cgroups::open in a root whose last directory is made if it is not there: all that is ever done
+/// outside of it.
+[[nodiscard]] Result<Cgroups> open_this_kernel(const std::string& root,
+                                               const CgroupFsWrapper& wrap = {});
+
 /// Where an agent works, and with what.
 struct AgentPlace {
   std::string state_dir = "/var/lib/pinfold";
@@ -15,8 +20,7 @@ struct AgentPlace {
   bool enforces = true;     ///< false: decides and remembers, touches no cgroup
   std::chrono::milliseconds lock_timeout = checkpoint::Store::kLockTimeout;
   /// Opens the groups below a root; a runtime that writes them itself brings its own
-  /// (Cgroups::make over its own CgroupFs), and then nobody makes the root. Empty: Cgroups::open,
-  /// in a root whose last directory is made if it is not there.
+  /// (Cgroups::make over its own CgroupFs). Empty: open_this_kernel.
   std::function<Result<Cgroups>(const std::string& root)> open_cgroups;
   LogSink log;
 };

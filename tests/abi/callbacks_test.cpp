@@ -1,0 +1,269 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "model_kernel.hpp"
+#include "pinfold/pinfold.h"
+#include "temp_dir.hpp"
+
+/// The callbacks of the C interface: a log, a cgroup writer, a source of hints.
+namespace pinfold {
+namespace {
+
+using enforce::CgroupVersion;
+using test::ModelKernel;
+using testing::Contains;
+using testing::HasSubstr;
+
+constexpr const char* kMachine = R"({"name":"n","cpus":[
+  {"id":0,"core":0,"socket":0,"numa":0,"l3":0},{"id":1,"core":1,"socket":0,"numa":0,"l3":0},
+  {"id":2,"core":2,"socket":1,"numa":1,"l3":1},{"id":3,"core":3,"socket":1,"numa":1,"l3":1}],
+  "numaNodes":[{"id":0,"memory":4294967296,"hugepages":{}},
+               {"id":1,"memory":4294967296,"hugepages":{}}],"devices":[]})";
+
+int number_of(const Result<void>& done) {
+  if (done) return 0;
+  return done.error().sys_errno == 0 ? EIO : done.error().sys_errno;
+}
+
+/// A runtime with a log and groups of its own.
+struct Runtime {
+  explicit Runtime(CgroupVersion version)
+      : kernel(version, CpuSet::range(0, 3), CpuSet{0, 1}), groups(kernel.fs()) {
+    sink.data = this;
+    sink.log = [](void* data, int32_t level, const char* message) {
+      static_cast<Runtime*>(data)->log.push_back(fmt::format("{} {}", level, message));
+    };
+    writer.data = this;
+    writer.version = version == CgroupVersion::kV2 ? 2 : 1;
+    writer.make_group = [](void* data, const char*, const char* group) {
+      return number_of(static_cast<Runtime*>(data)->groups->make_group(group));
+    };
+    writer.remove_group = [](void* data, const char*, const char* group) {
+      return number_of(static_cast<Runtime*>(data)->groups->remove_group(group));
+    };
+    writer.write = [](void* data, const char*, const char* group, const char* file,
+                      const char* value) {
+      return number_of(static_cast<Runtime*>(data)->groups->write(group, file, value));
+    };
+    writer.read = [](void* data, const char*, const char* group, const char* file,
+                     pinfold_text* value) {
+      const auto text = static_cast<Runtime*>(data)->groups->read(group, file);
+      return text ? pinfold_text_set(value, text->c_str()) : text.error().sys_errno;
+    };
+    writer.children = [](void* data, const char*, const char* group, pinfold_text* names) {
+      const auto list = static_cast<Runtime*>(data)->groups->children(group);
+      if (!list) return list.error().sys_errno;
+      return pinfold_text_set(names, fmt::format("{}", fmt::join(*list, "\n")).c_str());
+    };
+    options.state_dir = state.path().c_str();
+    options.cgroup_root = "/groups";
+    options.machine = kMachine;
+    options.config =
+        "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
+        "topologyManagerPolicy: single-numa-node\nunheardOf: 1\n";
+    options.log = &sink;
+    options.writer = &writer;
+  }
+
+  [[nodiscard]] pinfold_node* open() {
+    pinfold_node* node = nullptr;
+    char* error = nullptr;
+    EXPECT_EQ(pinfold_node_open(&options, &node, &error), PINFOLD_OK) << error;
+    return node;
+  }
+  [[nodiscard]] std::string cpus(const std::string& group) {
+    ModelKernel::Dir* const dir = kernel.find(group);
+    return dir == nullptr ? "gone" : kernel.effective(*dir, "cpuset.cpus").to_string();
+  }
+
+  test::TempDir state;
+  ModelKernel kernel;
+  std::unique_ptr<enforce::CgroupFs> groups;
+  std::vector<std::string> log;
+  pinfold_log_sink sink = PINFOLD_LOG_SINK_INIT;
+  pinfold_cgroup_writer writer = PINFOLD_CGROUP_WRITER_INIT;
+  pinfold_node_options options = PINFOLD_NODE_OPTIONS_INIT;
+};
+
+std::string pod(const std::string& name, int cpus) {
+  return fmt::format(
+      "metadata: {{name: {0}, uid: {0}}}\nspec: {{containers: [{{name: c, resources: {{limits: "
+      "{{cpu: {1}, memory: 1Mi}}}}}}]}}",
+      name, cpus);
+}
+
+class CallbackWriter : public testing::TestWithParam<CgroupVersion> {};
+
+TEST_P(CallbackWriter, GetsEveryGroupAndValue) {
+  Runtime runtime(GetParam());
+  pinfold_node* const node = runtime.open();
+  pinfold_pod* answer = nullptr;
+  char* error = nullptr;
+  ASSERT_EQ(pinfold_pod_admit(node, pod("a", 2).c_str(), &answer, &error), PINFOLD_OK) << error;
+  pinfold_container container = PINFOLD_CONTAINER_INIT;
+  ASSERT_EQ(pinfold_pod_find(answer, "c", &container, nullptr), PINFOLD_OK);
+  EXPECT_STREQ(container.cpus, "2-3");
+  EXPECT_STREQ(container.cgroup_path, "/groups/poda/c");
+  EXPECT_EQ(runtime.cpus("poda/c"), "2-3");
+  pinfold_pod_free(answer);
+  ASSERT_EQ(pinfold_container_place_process(node, "a", "c", 4242, &error), PINFOLD_OK) << error;
+  EXPECT_TRUE(runtime.kernel.find("poda/c")->processes.contains(4242));
+  EXPECT_EQ(pinfold_pod_release(node, "a", 0, &error), PINFOLD_BUSY);
+  EXPECT_THAT(error, HasSubstr("4242"));
+  pinfold_free(error);
+  runtime.kernel.find("poda/c")->processes.clear();
+  EXPECT_EQ(pinfold_pod_release(node, "a", 0, &error), PINFOLD_OK);
+  EXPECT_EQ(runtime.cpus("poda"), "gone");
+  pinfold_node_close(node);
+}
+
+TEST_P(CallbackWriter, ThatFailsLeavesWorkForReconcile) {
+  Runtime runtime(GetParam());
+  pinfold_node* const node = runtime.open();
+  pinfold_pod* answer = nullptr;
+  char* error = nullptr;
+  runtime.kernel.writes_until_failure = 2;
+  EXPECT_EQ(pinfold_pod_admit(node, pod("a", 1).c_str(), &answer, &error), PINFOLD_NOT_ENFORCED);
+  EXPECT_THAT(error, HasSubstr("cgroup writer: write"));
+  pinfold_free(error);
+  ASSERT_NE(answer, nullptr);
+  EXPECT_EQ(pinfold_pod_admitted(answer), 1);
+  pinfold_pod_free(answer);
+  EXPECT_THAT(runtime.log, Contains(HasSubstr("3 not enforced: ")));
+  runtime.kernel.writes_until_failure = -1;
+  char* json = nullptr;
+  EXPECT_EQ(pinfold_node_reconcile(node, &json, &error), PINFOLD_OK) << error;
+  EXPECT_THAT(json, HasSubstr("\"ok\":true"));
+  pinfold_free(json);
+  EXPECT_EQ(runtime.cpus("poda/c"), "1");
+  pinfold_node_close(node);
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, CallbackWriter,
+                         testing::Values(CgroupVersion::kV1, CgroupVersion::kV2),
+                         [](const auto& param) {
+                           return param.param == CgroupVersion::kV1 ? "V1" : "V2";
+                         });
+
+TEST(CallbackWriterCheck, RefusesAHierarchyWithoutAllCallbacks) {
+  Runtime runtime(CgroupVersion::kV2);
+  runtime.writer.children = nullptr;
+  pinfold_node* node = nullptr;
+  char* error = nullptr;
+  EXPECT_EQ(pinfold_node_open(&runtime.options, &node, &error), PINFOLD_INVALID_ARGUMENT);
+  EXPECT_THAT(error, HasSubstr("cgroup writer: version 2"));
+  pinfold_free(error);
+}
+
+TEST(CallbackLog, TellsWhatHappened) {
+  Runtime runtime(CgroupVersion::kV2);
+  pinfold_node* const node = runtime.open();
+  pinfold_pod* answer = nullptr;
+  ASSERT_EQ(pinfold_pod_admit(node, pod("a", 1).c_str(), &answer, nullptr), PINFOLD_OK);
+  pinfold_pod_free(answer);
+  EXPECT_THAT(runtime.log, Contains(HasSubstr("2 configuration: unknown field 'unheardOf'")));
+  EXPECT_THAT(runtime.log, Contains("1 pod 'a': admitted"));
+  EXPECT_THAT(runtime.log, Contains("0 poda/c: cpuset.cpus := 1"));
+  pinfold_node_close(node);
+}
+
+/// Two licences, both on the NUMA node at position 1; remembers who has them.
+struct Licences {
+  Licences() {
+    provider.data = this;
+    provider.name = "licences";
+    provider.hints = [](void*, const char* state, const char*, const char*, pinfold_hints* hints) {
+      if (std::string(state).size() >= 2) {
+        (void)pinfold_hints_impossible(hints, "example.com/licence");
+      } else {
+        (void)pinfold_hints_add(hints, "example.com/licence", 2, 1);
+      }
+    };
+    provider.allocate = [](void* data, const char* state, const char* pod, const char* container,
+                           uint64_t nodes, pinfold_text* next, pinfold_text* refusal) {
+      static_cast<Licences*>(data)->seen = fmt::format("{} {} {}", pod, container, nodes);
+      if (static_cast<Licences*>(data)->refuses) {
+        (void)pinfold_text_set(refusal, "no licence today");
+        return 1;
+      }
+      return pinfold_text_set(next, (std::string(state) + "x").c_str());
+    };
+    provider.release = [](void*, const char* state, const char*, const char*, pinfold_text* next) {
+      (void)pinfold_text_set(next, std::string(state).substr(1).c_str());
+    };
+  }
+  pinfold_hint_provider provider = PINFOLD_HINT_PROVIDER_INIT;
+  std::string seen;
+  bool refuses = false;
+};
+
+TEST(CallbackHints, SteerAndRefuse) {
+  Runtime runtime(CgroupVersion::kV2);
+  Licences licences;
+  const pinfold_hint_provider* const providers[] = {&licences.provider};
+  runtime.options.providers = providers;
+  runtime.options.provider_count = 1;
+  pinfold_node* const node = runtime.open();
+  pinfold_pod* answer = nullptr;
+  char* error = nullptr;
+  ASSERT_EQ(pinfold_pod_admit(node, pod("a", 1).c_str(), &answer, &error), PINFOLD_OK) << error;
+  EXPECT_THAT(licences.seen, HasSubstr(" c 2"));
+  EXPECT_THAT(licences.seen, HasSubstr("\"uid\":\"a\""));
+  pinfold_pod_free(answer);
+  EXPECT_EQ(runtime.cpus("poda/c"), "2");  // not 1, which is nearer, but has no licence
+  licences.refuses = true;
+  EXPECT_EQ(pinfold_pod_admit(node, pod("b", 1).c_str(), &answer, &error), PINFOLD_REJECTED);
+  EXPECT_THAT(error, HasSubstr("no licence today"));
+  pinfold_free(error);
+  pinfold_pod_free(answer);
+  licences.refuses = false;
+  ASSERT_EQ(pinfold_pod_admit(node, pod("c", 1).c_str(), &answer, &error), PINFOLD_OK) << error;
+  pinfold_pod_free(answer);
+  EXPECT_EQ(pinfold_pod_admit(node, pod("d", 1).c_str(), &answer, &error), PINFOLD_REJECTED);
+  EXPECT_THAT(error, HasSubstr("TopologyAffinityError"));
+  pinfold_free(error);
+  pinfold_pod_free(answer);
+  EXPECT_EQ(pinfold_pod_release(node, "a", 0, nullptr), PINFOLD_OK);
+  EXPECT_EQ(pinfold_pod_admit(node, pod("d", 1).c_str(), &answer, nullptr), PINFOLD_OK);
+  pinfold_pod_free(answer);
+  pinfold_node_close(node);
+}
+
+TEST(Callback, ThatCallsANodeIsTold) {
+  Runtime runtime(CgroupVersion::kV2);
+  struct Nosy {
+    pinfold_node* node = nullptr;
+    pinfold_code code = PINFOLD_OK;
+  } nosy;
+  runtime.sink.data = &nosy;
+  runtime.sink.log = [](void* data, int32_t, const char*) {
+    auto* const self = static_cast<Nosy*>(data);
+    char* json = nullptr;
+    if (self->node != nullptr) self->code = pinfold_node_status(self->node, &json, nullptr);
+  };
+  nosy.node = runtime.open();
+  pinfold_pod* answer = nullptr;
+  EXPECT_EQ(pinfold_pod_admit(nosy.node, pod("a", 1).c_str(), &answer, nullptr), PINFOLD_OK);
+  pinfold_pod_free(answer);
+  EXPECT_EQ(nosy.code, PINFOLD_BUSY);
+  pinfold_node_close(nosy.node);
+}
+
+TEST(Callback, ThatThrowsEndsTheCall) {
+  Runtime runtime(CgroupVersion::kV2);
+  runtime.writer.read = [](void*, const char*, const char*, const char*, pinfold_text*) -> int {
+    throw std::runtime_error("thrown through C");
+  };
+  pinfold_node* node = nullptr;
+  char* error = nullptr;
+  EXPECT_EQ(pinfold_node_open(&runtime.options, &node, &error), PINFOLD_INTERNAL);
+  EXPECT_STREQ(error, "thrown through C");
+  pinfold_free(error);
+  EXPECT_EQ(node, nullptr);
+}
+
+}  // namespace
+}  // namespace pinfold
