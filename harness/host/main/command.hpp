@@ -33,10 +33,22 @@ void add_common_options(CLI::App& command, CommonOptions& options);
 /// "pinfold-harness: message" on standard error; returns kBadRequest.
 int report(const Error& error);
 
+/// The reports that are made out of the JSON one. Empty: not wanted.
+struct ReportViews {
+  std::string html_file;
+  std::string junit_file;
+};
+
+void add_view_options(CLI::App& command, ReportViews& views);
+/// Returns the exit status.
+int write_views(const nlohmann::json& report_json, const ReportViews& views);
+
 void add_run(CLI::App& app, int interrupt_fd, int& exit_status);
 void add_demo(CLI::App& app, int interrupt_fd, int& exit_status);
 void add_list(CLI::App& app, int& exit_status);
 void add_shell(CLI::App& app, int interrupt_fd, int& exit_status);
+void add_machine(CLI::App& app, int interrupt_fd, int& exit_status);
+void add_report(CLI::App& app, int& exit_status);
 void add_clean(CLI::App& app, int& exit_status);
 
 /// Scenario files: those named, and all *.yaml below the folders named, in order.

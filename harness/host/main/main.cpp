@@ -135,6 +135,8 @@ int main(int argc, char** argv) {
   add_demo(app, interrupt.get(), exit_status);
   add_list(app, exit_status);
   add_shell(app, interrupt.get(), exit_status);
+  add_machine(app, interrupt.get(), exit_status);
+  add_report(app, exit_status);
   add_clean(app, exit_status);
   try {
     app.parse(argc, argv);

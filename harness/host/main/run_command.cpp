@@ -23,7 +23,7 @@ struct RunArguments {
   CommonOptions common;
   std::vector<std::string> files;
   std::string json_file;
-  std::string junit_file;
+  ReportViews views;
   bool tables = false;
   bool quiet = false;
 };
@@ -73,19 +73,14 @@ void show_result(const ScenarioResult& result, std::size_t number, std::size_t c
 }
 
 int write_reports(const RunArguments& arguments, const std::vector<ScenarioResult>& results) {
+  const nlohmann::json json = report_json(results);
   if (!arguments.json_file.empty()) {
-    const auto text =
-        report_json(results).dump(2, ' ', true, nlohmann::json::error_handler_t::replace);
+    const auto text = json.dump(2, ' ', true, nlohmann::json::error_handler_t::replace);
     if (auto written = write_file(arguments.json_file, text + "\n"); !written) {
       return report(written.error());
     }
   }
-  if (!arguments.junit_file.empty()) {
-    if (auto written = write_file(arguments.junit_file, report_junit(results)); !written) {
-      return report(written.error());
-    }
-  }
-  return kGood;
+  return write_views(json, arguments.views);
 }
 
 int run_all(const RunArguments& arguments, int interrupt_fd) {
@@ -133,7 +128,7 @@ void add_run(CLI::App& app, int interrupt_fd, int& exit_status) {
   command->add_option("scenario", arguments->files,
                       "Scenario files or folders [all that come with Pinfold]");
   command->add_option("--json", arguments->json_file, "Write the results to this file");
-  command->add_option("--junit", arguments->junit_file, "Write JUnit XML to this file");
+  add_view_options(*command, arguments->views);
   command->add_flag("--tables", arguments->tables, "Print the table of every verify step");
   command->add_flag("-q,--quiet", arguments->quiet, "One line for each scenario");
   command->callback([=, &exit_status] { exit_status = run_all(*arguments, interrupt_fd); });

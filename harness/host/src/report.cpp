@@ -2,14 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
+
+#include "pinfold/harness/machine_view.hpp"
 
 namespace pinfold::harness {
 namespace {
 
 using Json = nlohmann::json;
+
+constexpr const char* kFormat = "pinfold-harness/1";
 
 Json check_json(const Check& check) {
   return {{"what", check.what},
@@ -36,6 +38,10 @@ Json step_json(const StepResult& step) {
                {"good", step.good},
                {"elapsedMs", step.elapsed.count()},
                {"checks", Json::array()}};
+  if (!step.online.empty()) json["online"] = step.online;
+  for (const KernelGroup& group : step.groups) {
+    json["groups"].push_back({{"name", group.name}, {"cpus", group.cpus}, {"mems", group.mems}});
+  }
   for (const Check& check : step.checks) json["checks"].push_back(check_json(check));
   for (const ContainerRow& row : step.rows) json["containers"].push_back(row_json(row));
   if (!step.message.empty()) json["message"] = step.message;
@@ -44,7 +50,9 @@ Json step_json(const StepResult& step) {
 
 Json scenario_json(const ScenarioResult& result) {
   Json json = {{"name", result.name},
+               {"description", result.description},
                {"file", result.file.string()},
+               {"machine", {{"asked", asked_machine(result.machine)}, {"guest", result.guest}}},
                {"verdict", to_string(result.verdict)},
                {"expectedVerdict", to_string(result.expected)},
                {"good", result.good()},
@@ -57,43 +65,32 @@ Json scenario_json(const ScenarioResult& result) {
                {"notes", result.notes},
                {"steps", Json::array()}};
   for (const StepResult& step : result.steps) json["steps"].push_back(step_json(step));
+  if (!result.because.empty()) json["expectedBecause"] = result.because;
   if (!result.message.empty()) json["message"] = result.message;
   if (!result.console.empty()) json["console"] = result.console;
   return json;
 }
 
-/// Text of an XML element or attribute; characters that XML forbids become '?'.
-std::string escape_xml(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '&') {
-      escaped += "&amp;";
-    } else if (c == '<') {
-      escaped += "&lt;";
-    } else if (c == '>') {
-      escaped += "&gt;";
-    } else if (c == '"') {
-      escaped += "&quot;";
-    } else if ((byte < 0x20 && c != '\n' && c != '\t') || byte >= 0x7f) {
-      escaped += '?';
-    } else {
-      escaped += c;
-    }
-  }
-  return escaped;
-}
-
-std::string shown(const std::string& text) { return text.empty() ? "-" : text; }
+/// What a report may have in a scenario, and must have where nothing else is said.
+struct Field {
+  const char* name;
+  bool (Json::*is)() const noexcept;
+  const char* expected;
+  bool optional = false;
+};
+constexpr Field kFields[] = {
+    {"name", &Json::is_string, "a string"},
+    {"verdict", &Json::is_string, "a string"},
+    {"good", &Json::is_boolean, "true or false"},
+    {"elapsedMs", &Json::is_number, "a number"},
+    {"message", &Json::is_string, "a string", true},
+    {"console", &Json::is_string, "a string", true},
+};
 
 }  // namespace
 
-std::string format_seconds(Milliseconds elapsed) {
-  return fmt::format("{:.1f} s", static_cast<double>(elapsed.count()) / 1000);
-}
-
 Json report_json(const std::vector<ScenarioResult>& results) {
-  Json json = {{"format", "pinfold-harness/1"}, {"scenarios", Json::array()}};
+  Json json = {{"format", kFormat}, {"scenarios", Json::array()}};
   bool good = true;
   for (const ScenarioResult& result : results) {
     json["scenarios"].push_back(scenario_json(result));
@@ -103,63 +100,28 @@ Json report_json(const std::vector<ScenarioResult>& results) {
   return json;
 }
 
-std::string report_junit(const std::vector<ScenarioResult>& results) {
-  const auto failures =
-      std::count_if(results.begin(), results.end(), [](const auto& one) { return !one.good(); });
-  std::string xml = fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuite name=\"pinfold-harness\" tests=\"{}\" failures=\"{}\">\n",
-      results.size(), failures);
-  for (const ScenarioResult& result : results) {
-    xml += fmt::format("  <testcase classname=\"vm\" name=\"{}\" time=\"{:.3f}\">\n",
-                       escape_xml(result.name), static_cast<double>(result.elapsed.count()) / 1000);
-    if (!result.good()) {
-      xml += fmt::format("    <failure type=\"{}\" message=\"{}\">{}</failure>\n",
-                         to_string(result.verdict), escape_xml(result.message),
-                         escape_xml(result.console));
+Result<Json> parse_report(std::string_view text) {
+  const auto refuse = [](const std::string& message) {
+    return fail(ErrorCode::kInvalidArgument, message);
+  };
+  Json report = Json::parse(text, nullptr, false);
+  if (!report.is_object()) return refuse("expected a JSON object");
+  if (report.value("format", Json()) != kFormat) {
+    return refuse(fmt::format("format: expected '{}'", kFormat));
+  }
+  if (!report.contains("scenarios") || !report["scenarios"].is_array()) {
+    return refuse("scenarios: expected a list");
+  }
+  for (std::size_t i = 0; i < report["scenarios"].size(); ++i) {
+    const Json& scenario = report["scenarios"][i];
+    if (!scenario.is_object()) return refuse(fmt::format("scenarios[{}]: expected an object", i));
+    for (const Field& field : kFields) {
+      const auto found = scenario.find(field.name);
+      if (found == scenario.end() ? field.optional : ((*found).*field.is)()) continue;
+      return refuse(fmt::format("scenarios[{}].{}: expected {}", i, field.name, field.expected));
     }
-    xml += "  </testcase>\n";
   }
-  return xml + "</testsuite>\n";
-}
-
-std::string container_table(const std::vector<ContainerRow>& rows) {
-  constexpr std::size_t kColumns = 9;
-  using Line = std::array<std::string, kColumns>;
-  std::vector<Line> lines = {
-      {"", "", "decided", "", "kernel: cpuset.*.effective", "", "process", "pages on", ""},
-      {"container", "isolation", "cpus", "mems", "cpus", "mems", "Cpus_allowed_list", "nodes",
-       "verdict"}};
-  for (const ContainerRow& row : rows) {
-    std::string verdict = "ok";
-    for (const Check& check : row.checks) {
-      if (!check.good) verdict = "WRONG";
-    }
-    lines.push_back({row.decided.name, row.decided.isolation, row.decided.cpus,
-                     row.decided.mems.empty() ? "(any)" : row.decided.mems, shown(row.kernel.cpus),
-                     shown(row.kernel.mems), shown(row.kernel.cpus_allowed),
-                     shown(row.kernel.page_nodes), verdict});
-  }
-  std::array<std::size_t, kColumns> widths{};
-  for (std::size_t i = 1; i < lines.size(); ++i) {
-    for (std::size_t c = 0; c < kColumns; ++c) widths[c] = std::max(widths[c], lines[i][c].size());
-  }
-  // The title over two columns may be wider than both.
-  widths[5] = std::max(widths[5], lines[0][4].size() - std::min(lines[0][4].size(), widths[4] + 2));
-  widths[7] = std::max(widths[7], lines[0][7].size());
-  std::string table;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    std::string text;
-    std::size_t column = 0;
-    for (std::size_t c = 0; c < kColumns; ++c) {
-      if (text.size() < column) text.resize(column, ' ');
-      text += lines[i][c];
-      column += widths[c] + 2;
-    }
-    while (!text.empty() && text.back() == ' ') text.pop_back();
-    table += text + "\n";
-  }
-  return table;
+  return report;
 }
 
 }  // namespace pinfold::harness

@@ -54,6 +54,8 @@ ScenarioResult run_scenario(const Scenario& scenario, const RunOptions& options)
   const Clock::time_point begin = Clock::now();
   ScenarioResult result;
   result.name = scenario.name;
+  result.description = scenario.description;
+  result.machine = scenario.machine;
   result.expected = scenario.verdict;
   result.because = scenario.because;
   if (needs_product(scenario) && options.product.empty()) {

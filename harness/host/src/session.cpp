@@ -64,8 +64,8 @@ VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options, 
                            ScenarioResult& result) {
   auto reply = session.vm.request({{"op", "machine"}}, scaled(options, kReportLimit));
   if (!reply) return tl::unexpected(reply.error());
-  const Json machine = reply->value("machine", Json::object());
-  const auto differences = machine_differences(scenario.machine, machine);
+  result.guest = reply->value("machine", Json::object());
+  const auto differences = machine_differences(scenario.machine, result.guest);
   if (!differences.empty()) {
     result.verdict = Verdict::kWrongMachine;
     result.message = fmt::format("the guest is not the machine that was asked for: {}",

@@ -82,7 +82,13 @@ VmResult<StepResult> StepRunner::run(const Step& step) {
   if (!only_looks) decided_.reset();
   time_limit_ =
       Milliseconds(static_cast<std::int64_t>(step.time_limit_s * 1000 * options_.time_scale));
-  return std::visit([this](const auto& action) { return act(action); }, step.action);
+  auto result = std::visit([this](const auto& action) { return act(action); }, step.action);
+  if (result) {
+    if (auto noted = note_groups(step.action, *result); !noted) {
+      return tl::unexpected(noted.error());
+    }
+  }
+  return result;
 }
 
 VmResult<Json> StepRunner::run_product(std::vector<std::string> arguments) {

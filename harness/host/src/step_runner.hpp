@@ -39,6 +39,8 @@ class StepRunner {
                                                const std::string& cgroup);
   [[nodiscard]] VmResult<KernelContainer> look_at(const DecidedContainer& container);
   [[nodiscard]] VmResult<void> expect_one(const Expectation& expectation, StepResult& result);
+  /// After a step that looks: the groups that the scenario knows, for the report's picture.
+  [[nodiscard]] VmResult<void> note_groups(const Action& action, StepResult& result);
   [[nodiscard]] VmResult<std::string> cgroup_of(const std::string& container, StepResult& result);
 
   [[nodiscard]] CgroupMode cgroup_mode() const { return scenario_.machine.cgroup; }

@@ -12,17 +12,17 @@ ScenarioResult failed_one() {
   result.name = "a<b>";
   result.verdict = Verdict::kPanic;
   result.message = "it \"panicked\" & ended";
-  result.console = "line\x01 <tag>";
+  result.console = "line\x01 </script><tag>";
   result.elapsed = Milliseconds(1250);
   return result;
 }
 
 TEST(ReportJunit, EscapesWhatXmlForbids) {
-  const std::string xml = report_junit({failed_one()});
+  const std::string xml = report_junit(report_json({failed_one()}));
   EXPECT_NE(xml.find("tests=\"1\" failures=\"1\""), std::string::npos) << xml;
   EXPECT_NE(xml.find("name=\"a&lt;b&gt;\" time=\"1.250\""), std::string::npos) << xml;
   EXPECT_NE(xml.find("message=\"it &quot;panicked&quot; &amp; ended\""), std::string::npos) << xml;
-  EXPECT_NE(xml.find("line? &lt;tag&gt;"), std::string::npos) << xml;
+  EXPECT_NE(xml.find("line? &lt;/script&gt;&lt;tag&gt;"), std::string::npos) << xml;
 }
 
 TEST(ReportJson, IsGoodWhenEveryScenarioEndedAsItMust) {
@@ -35,6 +35,69 @@ TEST(ReportJson, IsGoodWhenEveryScenarioEndedAsItMust) {
   expected_panic.because = "something else";
   EXPECT_FALSE(expected_panic.good()) << "the right verdict for the wrong reason";
   EXPECT_EQ(report_json({failed_one()})["scenarios"][0]["verdict"], "panic");
+}
+
+TEST(ReportJson, HasWhatThePicturesNeed) {
+  ScenarioResult result = failed_one();
+  result.machine.nodes = {{CpuSet::range(0, 0), 64U << 20}};
+  result.machine.distances = {{10}};
+  result.guest = {{"online", "0"}};
+  StepResult step;
+  step.online = "0";
+  step.groups = {{"pod/app", "0", "0"}};
+  result.steps = {step};
+  const nlohmann::json scenario = report_json({result})["scenarios"][0];
+  EXPECT_EQ(scenario["machine"]["asked"]["nodes"][0]["memory"], 64U << 20);
+  EXPECT_EQ(scenario["machine"]["guest"]["online"], "0");
+  EXPECT_EQ(scenario["steps"][0]["groups"][0],
+            nlohmann::json({{"name", "pod/app"}, {"cpus", "0"}, {"mems", "0"}}));
+}
+
+TEST(ReportHtml, HoldsTheResultsAsDataThatIsNoMarkup) {
+  ScenarioResult odd = failed_one();
+  odd.message = "{{style}} {{script}}";
+  const std::string page = report_html(report_json({odd}));
+  EXPECT_EQ(page.find("</script><tag>"), std::string::npos);
+  EXPECT_NE(page.find(R"(\u003c/script\u003e\u003ctag\u003e)"), std::string::npos);
+  EXPECT_NE(page.find(R"("message":"{{style}} {{script}}")"), std::string::npos)
+      << "results are not searched for parts of the page";
+  EXPECT_EQ(page.find("{{results}}"), std::string::npos);
+  EXPECT_EQ(page.find("://www.w3.org/2000/svg"), page.find("://"))
+      << "a name space is the only address in the page";
+}
+
+TEST(ParseReport, ReadsWhatWasWritten) {
+  const nlohmann::json written = report_json({failed_one()});
+  const auto read =
+      parse_report(written.dump(2, ' ', true, nlohmann::json::error_handler_t::replace));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, written);
+}
+
+TEST(ParseReport, SaysWhichFieldIsWrong) {
+  struct Case {
+    const char* text;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"[", "expected a JSON object"},
+      {R"({"format": "pinfold-harness/2"})", "format: expected 'pinfold-harness/1'"},
+      {R"({"format": "pinfold-harness/1"})", "scenarios: expected a list"},
+      {R"({"format": "pinfold-harness/1", "scenarios": [3]})", "scenarios[0]: expected an object"},
+      {R"({"format": "pinfold-harness/1", "scenarios": [{"name": 3}]})",
+       "scenarios[0].name: expected a string"},
+      {R"({"format": "pinfold-harness/1",
+           "scenarios": [{"name": "x", "verdict": "passed", "good": 1, "elapsedMs": 2}]})",
+       "scenarios[0].good: expected true or false"},
+      {R"({"format": "pinfold-harness/1", "scenarios":
+           [{"name": "x", "verdict": "hang", "good": true, "elapsedMs": 2, "message": []}]})",
+       "scenarios[0].message: expected a string"},
+  };
+  for (const Case& one : cases) {
+    const auto read = parse_report(one.text);
+    ASSERT_FALSE(read) << one.text;
+    EXPECT_EQ(read.error().message, one.message);
+  }
 }
 
 TEST(ContainerTable, AlignsColumnsAndMarksWhatIsWrong) {

@@ -2,16 +2,25 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pinfold/harness/run.hpp"
 
 namespace pinfold::harness {
 
-/// The results of a run as one JSON object; docs/harness.md describes it.
+/// The results of a run as one JSON object; docs/harness.md describes it. The other reports are
+/// made out of it, at once or later.
 [[nodiscard]] nlohmann::json report_json(const std::vector<ScenarioResult>& results);
-/// The results as JUnit XML: one test case for each scenario.
-[[nodiscard]] std::string report_junit(const std::vector<ScenarioResult>& results);
+/// Reads what report_json has made.
+/// Errors: kInvalidArgument, "scenarios[2].name: expected a string".
+[[nodiscard]] Result<nlohmann::json> parse_report(std::string_view text);
+
+/// JUnit XML: one test case for each scenario.
+/// Domain: what report_json or parse_report returns, here and below.
+[[nodiscard]] std::string report_junit(const nlohmann::json& report);
+/// One HTML page that needs nothing else: pictures of the machines, tables, consoles.
+[[nodiscard]] std::string report_html(const nlohmann::json& report);
 
 /// The table of a `verify` step: what was decided, beside what the kernel has.
 [[nodiscard]] std::string container_table(const std::vector<ContainerRow>& rows);

@@ -14,25 +14,37 @@
 
 namespace pinfold::harness {
 
+/// What the kernel gives a group of processes.
+struct KernelGroup {
+  std::string name;  ///< "pod/container", a program's name, a folder
+  std::string cpus;  ///< the effective list
+  std::string mems;
+};
+
 /// How one step went.
 struct StepResult {
   std::string title;
   bool good = false;
   std::vector<Check> checks;
-  std::vector<ContainerRow> rows;  ///< of `verify`
-  std::string message;             ///< why it is not good, beyond the checks
+  std::vector<ContainerRow> rows;   ///< of `verify`
+  std::string online;               ///< CPUs, after `verify` and `expect`
+  std::vector<KernelGroup> groups;  ///< that the scenario knows, after `verify` and `expect`
+  std::string message;              ///< why it is not good, beyond the checks
   Milliseconds elapsed{0};
 };
 
 /// How a scenario went.
 struct ScenarioResult {
   std::string name;
+  std::string description;
   std::filesystem::path file;
   Verdict verdict = Verdict::kHarnessError;
   Verdict expected = Verdict::kPassed;
-  std::string because;  ///< must be a part of `message`
-  std::string message;  ///< empty if it passed
-  std::string console;  ///< its end; empty if it passed
+  std::string because;   ///< must be a part of `message`
+  std::string message;   ///< empty if it passed
+  std::string console;   ///< its end; empty if it passed
+  VmMachine machine;     ///< that was asked for
+  nlohmann::json guest;  ///< what the guest reports of its own; null: it never did
   std::vector<StepResult> steps;
   std::vector<std::string> notes;  ///< "the first boot never reached its init: hang"
   int boots = 0;

@@ -1,0 +1,203 @@
+// Builds the page out of the results. Text goes in as text nodes only, never as markup.
+
+function html(name, attributes = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "class") element.className = value;
+    else if (value !== null) element.setAttribute(key, value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== ""));
+  return element;
+}
+
+const seconds = (milliseconds) => `${(Number(milliseconds ?? 0) / 1000).toFixed(1)} s`;
+
+/** The lanes of a step: what the kernel had, and for `verify` what had been decided. */
+function lanesOf(step, colours) {
+  const decided = new Map(list(step.containers).map((row) => [text(row.container), row]));
+  return list(step.groups).map((group) => {
+    const name = text(group.name);
+    if (!colours.has(name)) colours.set(name, COLOURS[colours.size % COLOURS.length]);
+    const row = decided.get(name);
+    const wrong = row !== undefined && row.good === false;
+    const mems = text(row?.decided?.mems);
+    return { name, wrong, colour: colours.get(name),
+      cpus: parseList(group.cpus), mems: parseList(group.mems),
+      cpuText: text(group.cpus), memText: text(group.mems),
+      wantedCpus: wrong ? parseList(row.decided?.cpus) : null,
+      wantedMems: wrong && mems !== "" ? parseList(mems) : null };
+  });
+}
+
+function checksTable(checks) {
+  return html("table", { class: "checks" },
+    html("tr", {}, ["", "what", "expected", "the kernel has"].map((name) => html("th", {}, name))),
+    checks.map((check) => html("tr", { class: check.good === true ? "" : "bad" },
+      html("td", { class: check.good === true ? "mark" : "mark bad" }, check.good === true ? "✓" : "✗"),
+      html("td", {}, text(check.what)), html("td", {}, text(check.expected)),
+      html("td", {}, text(check.actual)))));
+}
+
+function renderStep(step, number, machine, colours) {
+  const lanes = lanesOf(step, colours);
+  const checks = list(step.checks);
+  const good = step.good === true;
+  const line = [html("span", { class: "mark" }, good ? "✓" : "✗"),
+    html("span", { class: "title" }, `${number}. ${text(step.title)}`),
+    html("span", { class: "soft time" }, seconds(step.elapsedMs))];
+  const inside = [];
+  if (text(step.message) !== "") inside.push(html("div", { class: "message" }, text(step.message)));
+  if (lanes.length > 0 && machine) {
+    const online = text(step.online) === "" ? null : parseList(step.online);
+    inside.push(html("div", { class: "picture" }, drawMachine(machine, lanes, online)));
+  }
+  if (checks.length > 0 && (checks.length <= 6 || checks.some((check) => check.good !== true))) {
+    inside.push(checksTable(checks));
+  } else if (checks.length > 0) {
+    inside.push(html("details", { class: "checks-closed" },
+      html("summary", {}, `${checks.length} expectations, all met`), checksTable(checks)));
+  }
+  const state = good ? "step" : "step bad";
+  if (inside.length === 0) return html("div", { class: state }, html("div", { class: "plain" }, line));
+  return html("details", { class: state, open: good && lanes.length === 0 ? null : "" },
+    html("summary", {}, line), html("div", { class: "inside" }, inside));
+}
+
+function distancesTable(machine) {
+  const nodes = list(machine.nodes);
+  if (nodes.length < 2) return null;
+  const rows = nodes.map((node) => text(node.distances).split(" ").map(Number));
+  const far = Math.max(11, ...rows.flat().filter(Number.isFinite));
+  return html("div", {}, html("h4", {}, "distances"), html("table", { class: "distances" },
+    html("tr", {}, html("th", {}, "node"), nodes.map((node) => html("th", {}, text(node.id)))),
+    rows.map((row, index) => html("tr", {}, html("th", {}, text(nodes[index].id)), row.map((value) => {
+      const cell = html("td", {}, text(value));
+      cell.style.background = `rgb(91 143 208 / ${Math.max(0, (value - 10) / (far - 10)) * 60}%)`;
+      return cell;
+    })))));
+}
+
+/** The machine: as the guest has it, or what was asked for; both where they differ. */
+function machineSection(scenario) {
+  const asked = scenario.machine?.asked;
+  const guest = scenario.machine?.guest;
+  const section = html("div", { class: "pictures" });
+  const draw = (title, machine, state) => section.append(html("div", { class: state },
+    html("h4", {}, title), html("div", { class: "picture" }, drawMachine(machine, [], null))));
+  if (asked && (!guest || scenario.verdict === "wrong-machine")) {
+    draw(guest ? "asked for" : "asked for; the guest never told what it has", asked,
+      guest ? "" : "absent");
+  }
+  if (guest) draw("machine, as the guest's kernel has it", guest, "");
+  const distances = guest || asked ? distancesTable(guest ?? asked) : null;
+  if (distances) section.append(distances);
+  return section;
+}
+
+function timeBar(scenario) {
+  const total = Math.max(1, Number(scenario.elapsedMs ?? 0));
+  const part = (milliseconds, state, title) => {
+    const span = html("span", { class: state, title });
+    span.style.width = `${Number(milliseconds ?? 0) / total * 100}%`;
+    return span;
+  };
+  return html("div", { class: "bar" },
+    part(scenario.readyMs, "ready", `until the machine was ready: ${seconds(scenario.readyMs)}`),
+    list(scenario.steps).map((step) => part(step.elapsedMs, step.good === true ? "" : "bad",
+      `${text(step.title)}: ${seconds(step.elapsedMs)}`)));
+}
+
+function renderBody(scenario) {
+  const body = html("div", { class: "body" });
+  const boots = Number(scenario.boots ?? 0);
+  const fact = (name, value) => html("div", {}, html("dt", {}, name), html("dd", {}, value));
+  body.append(html("dl", { class: "facts" }, fact("file", text(scenario.file)),
+    fact("kernel", text(scenario.kernel)), fact("accelerator", text(scenario.accelerator)),
+    fact("ready after", `${seconds(scenario.readyMs)}${scenario.restored ? ", from a snapshot" : ""}`),
+    fact("in all", seconds(scenario.elapsedMs)),
+    fact("boots", boots > 1 ? `${boots} (tried again)` : String(boots))));
+  body.append(timeBar(scenario));
+  if (text(scenario.message) !== "") {
+    const must = scenario.good === true ? "As it must: " : "";
+    body.append(html("div", { class: scenario.good === true ? "message good" : "message" },
+      must + text(scenario.message)));
+  }
+  if (scenario.good !== true && scenario.expectedVerdict !== "passed") {
+    const because = text(scenario.expectedBecause);
+    body.append(html("p", {}, `It had to end with ${text(scenario.expectedVerdict)}` +
+      (because === "" ? "." : `, because: ${because}`)));
+  }
+  for (const note of list(scenario.notes)) body.append(html("p", { class: "soft" }, `note: ${text(note)}`));
+  body.append(machineSection(scenario));
+  const machine = scenario.machine?.guest ?? scenario.machine?.asked;
+  const colours = new Map();
+  const steps = list(scenario.steps);
+  if (steps.length > 0) {
+    body.append(html("h4", {}, "steps"), ...steps.map((step, index) =>
+      renderStep(step, index + 1, machine, colours)));
+  }
+  if (steps.some((step) => list(step.groups).length > 0)) {
+    body.append(html("p", { class: "legend" }, "A lane shows what the kernel's effective cpuset gives a "
+      + "group: squares are CPUs, M is the memory of a node. A CPU in the machine has the colour of its "
+      + "group if no other group may use it. Red: not what was decided (dashed: missing)."));
+  }
+  if (text(scenario.console) !== "") {
+    body.append(html("h4", {}, "end of the guest's console"), html("pre", {}, text(scenario.console)));
+  }
+  return body;
+}
+
+function renderScenario(scenario) {
+  const good = scenario.good === true;
+  const card = html("details", { class: good ? "scenario" : "scenario bad", id: `s-${text(scenario.name)}` },
+    html("summary", {},
+      html("span", { class: good ? "badge good" : "badge bad" },
+        `${good ? "✓" : "✗"} ${text(scenario.verdict)}` +
+        (good && scenario.verdict !== "passed" ? ", as it must" : "")),
+      html("span", { class: "name" }, text(scenario.name)),
+      html("span", { class: "soft" }, text(scenario.description)),
+      html("span", { class: "soft time" }, seconds(scenario.elapsedMs))));
+  card.addEventListener("toggle", () => {
+    if (!card.open || card.childElementCount > 1) return;
+    try {
+      card.append(renderBody(scenario));
+    } catch (error) {
+      card.append(html("div", { class: "message" }, `these results cannot be shown: ${error.message}`));
+    }
+  });
+  return card;
+}
+
+function main() {
+  const results = JSON.parse(document.getElementById("results").textContent);
+  const scenarios = list(results.scenarios);
+  const cards = scenarios.map(renderScenario);
+  const failed = scenarios.filter((scenario) => scenario.good !== true).length;
+  const spent = scenarios.reduce((sum, scenario) => sum + Number(scenario.elapsedMs ?? 0), 0);
+  document.getElementById("totals").append(
+    html("span", { class: failed > 0 ? "badge bad" : "badge good" }, failed > 0 ? `${failed} failed` : "all good"),
+    ` ${scenarios.length - failed} of ${scenarios.length} scenarios ended as they must, `
+    + `${seconds(spent)} of machine time`);
+  document.getElementById("scenarios").replaceChildren(...cards);
+  const form = document.getElementById("filter");
+  const filter = () => {
+    const part = form.elements.name.value.toLowerCase();
+    const show = form.elements.show.value;
+    cards.forEach((card, index) => {
+      const good = scenarios[index].good === true;
+      card.hidden = (show === "failed" && good) || (show === "passed" && !good)
+        || !text(scenarios[index].name).toLowerCase().includes(part);
+    });
+  };
+  form.addEventListener("input", filter);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  const openAll = (open) => { for (const card of cards) if (!card.hidden) card.open = open; };
+  document.getElementById("open-all").addEventListener("click", () => openAll(true));
+  document.getElementById("close-all").addEventListener("click", () => openAll(false));
+  cards.forEach((card, index) => {
+    card.open = cards.length <= 3 || scenarios[index].good !== true
+      || decodeURIComponent(location.hash.slice(1)) === card.id;
+  });
+}
+
+main();

@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "pinfold/harness/report.hpp"
+
+namespace pinfold::harness {
+namespace {
+
+std::string shown(const std::string& text) { return text.empty() ? "-" : text; }
+
+}  // namespace
+
+std::string format_seconds(Milliseconds elapsed) {
+  return fmt::format("{:.1f} s", static_cast<double>(elapsed.count()) / 1000);
+}
+
+std::string container_table(const std::vector<ContainerRow>& rows) {
+  constexpr std::size_t kColumns = 9;
+  using Line = std::array<std::string, kColumns>;
+  std::vector<Line> lines = {
+      {"", "", "decided", "", "kernel: cpuset.*.effective", "", "process", "pages on", ""},
+      {"container", "isolation", "cpus", "mems", "cpus", "mems", "Cpus_allowed_list", "nodes",
+       "verdict"}};
+  for (const ContainerRow& row : rows) {
+    std::string verdict = "ok";
+    for (const Check& check : row.checks) {
+      if (!check.good) verdict = "WRONG";
+    }
+    lines.push_back({row.decided.name, row.decided.isolation, row.decided.cpus,
+                     row.decided.mems.empty() ? "(any)" : row.decided.mems, shown(row.kernel.cpus),
+                     shown(row.kernel.mems), shown(row.kernel.cpus_allowed),
+                     shown(row.kernel.page_nodes), verdict});
+  }
+  std::array<std::size_t, kColumns> widths{};
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    for (std::size_t c = 0; c < kColumns; ++c) widths[c] = std::max(widths[c], lines[i][c].size());
+  }
+  // The title over two columns may be wider than both.
+  widths[5] = std::max(widths[5], lines[0][4].size() - std::min(lines[0][4].size(), widths[4] + 2));
+  widths[7] = std::max(widths[7], lines[0][7].size());
+  std::string table;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::string text;
+    std::size_t column = 0;
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      if (text.size() < column) text.resize(column, ' ');
+      text += lines[i][c];
+      column += widths[c] + 2;
+    }
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    table += text + "\n";
+  }
+  return table;
+}
+
+}  // namespace pinfold::harness
