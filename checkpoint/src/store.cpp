@@ -126,6 +126,22 @@ Result<Files> Store::load() {
   return current_;
 }
 
+Result<void> Store::put_beside(std::string_view name, std::string_view bytes) {
+  const std::string to(name);
+  auto file = fs_->create(temp_name(to));
+  if (!file) return fail(std::move(file).error());
+  while (!bytes.empty()) {
+    const auto written = (*file)->write(bytes);
+    if (!written) return fail(written.error());
+    bytes.remove_prefix(*written);
+  }
+  return fs_->rename(temp_name(to), to);
+}
+
+Result<std::optional<std::string>> Store::read_beside(std::string_view name) {
+  return fs_->read(std::string(name));
+}
+
 Result<void> Store::commit(const Files& next) {
   if (!known_) {
     if (auto done = recover(); !done) return fail(std::move(done).error().wrap("commit"));

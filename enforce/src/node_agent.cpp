@@ -37,6 +37,10 @@ Result<void> NodeAgent::restore() {
                                                  started.error().error));
   }
   state_.node = *std::move(started);
+  // Unreadable counts are forgotten, as a restart of the kubelet forgets all of them.
+  if (const auto kept = store_.read_beside(kMetricsFileName); kept && *kept) {
+    metrics_ = decode_metrics(**kept).value_or(Metrics{});
+  }
   next_files_ = {std::move(files.cpu), std::move(files.memory), stored_.pods};
   if (!stored_.pods) return {};
   if (auto read = decode_pods(*stored_.pods, state_); !read) {
@@ -66,8 +70,14 @@ Result<void> NodeAgent::commit(AgentState next) {
   return {};
 }
 
+/// Counts that cannot be kept are no reason to fail an admission.
+void NodeAgent::save_metrics() {
+  (void)store_.put_beside(kMetricsFileName, encode_metrics(metrics_));
+}
+
 Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
-  Decision decision = decide(node_, state_.node, pod, trace);
+  const auto begin = std::chrono::steady_clock::now();
+  Decision decision = decide(node_, state_.node, pod, trace, &metrics_.counts);
   auto* const rejected = std::get_if<Rejected>(&decision);
   AgentState next;
   next.removed = state_.removed;
@@ -84,6 +94,8 @@ Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
   log(LogLevel::kInfo,
       fmt::format("pod '{}': {}", pod.uid,
                   outcome.rejection ? "rejected, " + outcome.rejection->message : "admitted"));
+  metrics_.observe(std::chrono::steady_clock::now() - begin);
+  save_metrics();
   outcome.not_enforced = apply();
   return outcome;
 }

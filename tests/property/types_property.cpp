@@ -265,7 +265,7 @@ RC_GTEST_PROP(PodProperty, DefaultsAreStable, ()) {
 
 RC_GTEST_PROP(PodProperty, EveryContainerFitsIntoTheSum, ()) {
   const PodSpec pod = arbitrary_pod();
-  const ResourceList sum = container_requests(pod);
+  const ResourceList sum = container_total(pod, &Resources::requests);
   for (const Container& container : pod.containers) {
     for (const auto& [name, quantity] : container.resources.requests) {
       RC_ASSERT(sum.at(name) >= quantity);

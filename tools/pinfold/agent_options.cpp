@@ -38,7 +38,7 @@ Result<Config> read_config(const AgentOptions& options) {
 
 }  // namespace
 
-void add_agent_options(CLI::App& command, AgentOptions& options) {
+void add_agent_options(CLI::App& command, AgentOptions& options, HasOutput has_output) {
   command.add_option("--state-dir", options.state_dir, "where the node's state is kept")
       ->type_name("DIR")
       ->capture_default_str();
@@ -67,7 +67,7 @@ void add_agent_options(CLI::App& command, AgentOptions& options) {
                   "fixed or kubelet-1.36: without or with the kubelet's defects [the "
                   "configuration's, or fixed]")
       ->type_name("NAME");
-  add_output_option(command, options.output);
+  if (has_output == HasOutput::kYes) add_output_option(command, options.output);
 }
 
 Result<enforce::NodeAgent> open_agent(const AgentOptions& options) {

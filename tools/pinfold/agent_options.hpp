@@ -21,7 +21,9 @@ struct AgentOptions {
   std::string profile;  ///< "": what the configuration says
   OutputFormat output = OutputFormat::kText;
 };
-void add_agent_options(CLI::App& command, AgentOptions& options);
+enum class HasOutput { kNo, kYes };
+void add_agent_options(CLI::App& command, AgentOptions& options,
+                       HasOutput has_output = HasOutput::kYes);
 
 /// Opens the agent that the options describe. Warnings go to standard error.
 [[nodiscard]] Result<enforce::NodeAgent> open_agent(const AgentOptions& options);

@@ -18,6 +18,7 @@ enum ExitStatus : int {
 /// stores the exit status.
 void add_checkpoint(CLI::App& app, int& exit_status);
 void add_admit(CLI::App& app, int& exit_status);
+void add_metrics(CLI::App& app, int& exit_status);
 void add_reconcile(CLI::App& app, int& exit_status);
 void add_remove(CLI::App& app, int& exit_status);
 void add_simulate(CLI::App& app, int& exit_status);

@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   add_remove(app, exit_status);
   add_status(app, exit_status);
   add_reconcile(app, exit_status);
+  add_metrics(app, exit_status);
   add_simulate(app, exit_status);
   add_topology(app, exit_status);
   try {

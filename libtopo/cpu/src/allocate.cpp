@@ -43,7 +43,7 @@ std::string joined(const cpu::Phrases& phrases) {
 int CpuManager::guaranteed_cpus(const PodSpec& pod, const Container& container) const {
   if (qos_class(pod, gates_.pod_level_resources) != QosClass::kGuaranteed) return 0;
   if (gates_.pod_level_resource_managers && pod.has_pod_level_resources() &&
-      !cpu::is_guaranteed_alone(container)) {
+      !is_guaranteed_alone(container)) {
     return 0;
   }
   return cpu::whole_cpus(cpu::amount_of(container.resources.requests, "cpu"));

@@ -16,14 +16,4 @@ int whole_cpus(const Quantity& amount) {
   return static_cast<int>(std::min<std::int64_t>(cpus, std::numeric_limits<int>::max()));
 }
 
-bool is_guaranteed_alone(const Container& container) {
-  for (const auto* const resource : {"cpu", "memory"}) {
-    const Quantity request = amount_of(container.resources.requests, resource);
-    if (request.is_zero() || request != amount_of(container.resources.limits, resource)) {
-      return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace pinfold::cpu

@@ -11,7 +11,4 @@ namespace pinfold::cpu {
 /// thousandth count as the next one. 0 for anything else; capped to the range of int.
 [[nodiscard]] int whole_cpus(const Quantity& amount);
 
-/// Requests equal limits, and are not zero, for CPU and memory alike.
-[[nodiscard]] bool is_guaranteed_alone(const Container& container);
-
 }  // namespace pinfold::cpu

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tally.hpp"
+
 namespace pinfold {
 namespace {
 
@@ -83,10 +85,20 @@ void release_further(const Node& node, NodeState& state, const std::string& uid,
 // One admission in progress: the state changes step by step, as the kubelet's does.
 class Admitting {
  public:
-  Admitting(const Node& node, NodeState& state, const PodSpec& pod, Trace* trace)
-      : node_(node), state_(state), pod_(pod), trace_(trace) {}
+  Admitting(const Node& node, NodeState& state, const PodSpec& pod, Trace* trace, Counts* counts)
+      : node_(node), state_(state), pod_(pod), trace_(trace), tally_(node, state, pod, counts) {}
 
   Admission run() {
+    tally_.offered();
+    auto done = in_scope();
+    if (!done) tally_.rejected();
+    return done;
+  }
+
+  OfferedHints take_hints() { return std::move(hints_); }
+
+ private:
+  Admission in_scope() {
     // Each manager cleans up when it is first asked. Where hints are wanted that is at once; where
     // not, a container that an earlier manager refuses leaves what is stale in the later ones.
     cleans_late_ = node_.topology().policy() == TopologyPolicy::kNone && !is_fixed(node_);
@@ -96,9 +108,6 @@ class Admitting {
     return in_pod_scope();
   }
 
-  OfferedHints take_hints() { return std::move(hints_); }
-
- private:
   // The kubelet's order of providers, for hints as for allocation; further ones come last.
   using Offers = std::vector<ResourceHints>;
 
@@ -128,30 +137,43 @@ class Admitting {
   Admission in_container_scope() {
     for (const Container& container : pod_.containers) {
       const auto best = merge(container.name, container_offers(container));
-      if (!best.admit) return tl::unexpected(affinity_error(node_, pod_));
+      if (!best.admit) return refuse(&container);
       store(container, best.best);
       if (auto done = allocate(container, best.best); !done) return done;
+      tally_.aligned(&container);
     }
     return {};
   }
 
   Admission in_pod_scope() {
     const auto best = merge("pod", pod_offers());
-    if (!best.admit) return tl::unexpected(affinity_error(node_, pod_));
-    if (!node_.gates().pod_level_resource_managers || !pod_.has_pod_level_resources()) {
-      return each_container(&best.best);
-    }
-    for (const Container& container : pod_.containers) store(container, best.best);
-    if (auto done = node_.cpu().allocate_pod(state_.cpu, pod_, best.best, trace_); !done) {
-      return done;
-    }
-    if (auto done = node_.memory().allocate_pod(state_.memory, pod_, best.best, trace_); !done) {
-      return done;
-    }
+    if (!best.admit) return refuse(nullptr);
+    const bool as_a_whole =
+        node_.gates().pod_level_resource_managers && pod_.has_pod_level_resources();
+    auto done = as_a_whole ? allocate_pod(best.best) : each_container(&best.best);
+    if (done) tally_.aligned(nullptr);
+    return done;
+  }
+
+  Admission allocate_pod(const TopologyHint& affinity) {
+    for (const Container& container : pod_.containers) store(container, affinity);
+    tally_.begin(nullptr);
+    auto cpus = node_.cpu().allocate_pod(state_.cpu, pod_, affinity, trace_);
+    tally_.cpu_done(nullptr, cpus);
+    if (!cpus) return cpus;
+    auto memory = node_.memory().allocate_pod(state_.memory, pod_, affinity, trace_);
+    tally_.memory_done(nullptr, memory);
+    if (!memory) return memory;
     for (const Container& container : pod_.containers) {
-      if (auto done = allocate_further(container, best.best); !done) return done;
+      if (auto done = allocate_further(container, affinity); !done) return done;
     }
     return {};
+  }
+
+  /// No affinity for a container, or (nullptr) for the pod.
+  Admission refuse(const Container* container) {
+    tally_.no_affinity(container);
+    return tl::unexpected(affinity_error(node_, pod_));
   }
 
   // One affinity for all containers, or none at all.
@@ -191,14 +213,14 @@ class Admitting {
       return done;
     }
     if (cleans_late_) release_stale_cpus(node_, state_);
-    if (auto done = node_.cpu().allocate(state_.cpu, pod_, container, affinity, trace_); !done) {
-      return done;
-    }
+    tally_.begin(&container);
+    auto cpus = node_.cpu().allocate(state_.cpu, pod_, container, affinity, trace_);
+    tally_.cpu_done(&container, cpus);
+    if (!cpus) return cpus;
     if (cleans_late_) release_stale_memory(node_, state_);
-    if (auto done = node_.memory().allocate(state_.memory, pod_, container, affinity, trace_);
-        !done) {
-      return done;
-    }
+    auto memory = node_.memory().allocate(state_.memory, pod_, container, affinity, trace_);
+    tally_.memory_done(&container, memory);
+    if (!memory) return memory;
     return allocate_further(container, affinity);
   }
 
@@ -219,6 +241,7 @@ class Admitting {
   NodeState& state_;
   const PodSpec& pod_;
   Trace* trace_;
+  Tally tally_;
   bool cleans_late_ = false;
   OfferedHints hints_;
 };
@@ -254,7 +277,8 @@ NodeState empty_state(const Node& node) {
   return state;
 }
 
-Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* trace) {
+Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* trace,
+                Counts* counts) {
   // DEVIATION: a rejection changes nothing under the profile `fixed`.
   std::optional<NodeState> before;
   if (is_fixed(node)) before = state;
@@ -270,7 +294,7 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
     state.pods.push_back({pod, {}});
   }
 
-  Admitting admitting(node, state, pod, trace);
+  Admitting admitting(node, state, pod, trace, counts);
   if (auto done = admitting.run(); !done) {
     if (trace != nullptr) {
       trace->add("decision", "pod",

@@ -37,46 +37,6 @@ Quantity amount(const ResourceList& list, std::string_view name) {
   return found == list.end() ? Quantity() : found->second;
 }
 
-void add(ResourceList& to, const ResourceList& what) {
-  for (const auto& [name, quantity] : what) to[name] += quantity;
-}
-
-void raise(ResourceList& to, const ResourceList& what) {
-  for (const auto& [name, quantity] : what) {
-    const auto [entry, is_new] = to.emplace(name, quantity);
-    if (!is_new && entry->second < quantity) entry->second = quantity;
-  }
-}
-
-// What all containers of a pod need at once at the worst moment of its life: the sum of app
-// containers and sidecars, or an init container on top of the sidecars started before it.
-ResourceList aggregate(const PodSpec& pod, ResourceList Resources::*which) {
-  ResourceList running;
-  ResourceList sidecars;
-  ResourceList starting;
-  for (const Container& container : pod.containers) {
-    const ResourceList& own = container.resources.*which;
-    switch (container.kind) {
-      case ContainerKind::kApp:
-        add(running, own);
-        break;
-      case ContainerKind::kSidecar:
-        add(running, own);
-        add(sidecars, own);
-        raise(starting, sidecars);
-        break;
-      case ContainerKind::kInit: {
-        ResourceList now = sidecars;
-        add(now, own);
-        raise(starting, now);
-        break;
-      }
-    }
-  }
-  raise(running, starting);
-  return running;
-}
-
 bool is_pod_level_resource(std::string_view name) {
   return name == "cpu" || name == "memory" || name.starts_with("hugepages-");
 }
@@ -86,7 +46,7 @@ bool uses_pod_level(const Node& node, const PodSpec& pod) {
 }
 
 ResourceList pod_total(const Node& node, const PodSpec& pod, ResourceList Resources::*which) {
-  ResourceList total = aggregate(pod, which);
+  ResourceList total = container_total(pod, which);
   if (uses_pod_level(node, pod)) {
     for (const auto& [name, quantity] : (*pod.resources).*which) {
       if (is_pod_level_resource(name)) total[name] = quantity;
@@ -159,7 +119,7 @@ int oom_score_adj(const Node& node, const PodSpec& pod, const Container& contain
   if (uses_pod_level(node, pod)) {
     const Quantity whole = amount(pod.resources->requests, "memory");
     if (!whole.is_zero()) {
-      const auto named = amount(aggregate(pod, &Resources::requests), "memory").value();
+      const auto named = amount(container_total(pod, &Resources::requests), "memory").value();
       extra = (whole.value() - named) / static_cast<std::int64_t>(pod.containers.size());
     }
   }

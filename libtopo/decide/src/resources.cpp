@@ -8,16 +8,8 @@
 namespace pinfold {
 namespace {
 
-// Requests equal limits for CPU and memory, and the CPUs are whole.
 bool qualifies_for_exclusive_cpus(const Container& container) {
-  const auto equal = [&](std::string_view name) {
-    const auto request = container.resources.requests.find(name);
-    const auto limit = container.resources.limits.find(name);
-    return request != container.resources.requests.end() &&
-           limit != container.resources.limits.end() && request->second == limit->second &&
-           !limit->second.is_zero();
-  };
-  return equal("cpu") && equal("memory") &&
+  return is_guaranteed_alone(container) &&
          container.resources.limits.find("cpu")->second.is_whole();
 }
 

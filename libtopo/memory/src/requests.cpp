@@ -7,18 +7,6 @@
 namespace pinfold::memory_detail {
 namespace {
 
-bool same_and_set(const Resources& resources, std::string_view name) {
-  const auto request = resources.requests.find(name);
-  const auto limit = resources.limits.find(name);
-  return request != resources.requests.end() && !request->second.is_zero() &&
-         limit != resources.limits.end() && request->second == limit->second;
-}
-
-/// Only with pod-level resources: the others of the pod share what is left.
-bool is_exclusive(const Container& container) {
-  return same_and_set(container.resources, "cpu") && same_and_set(container.resources, kMemory);
-}
-
 bool uses_pod_level(const FeatureGates& gates, const PodSpec& pod) {
   return gates.pod_level_resource_managers && pod.has_pod_level_resources();
 }
@@ -52,7 +40,7 @@ bool is_managed(const FeatureGates& gates, const PodSpec& pod) {
 
 std::optional<Requests> container_requests(const FeatureGates& gates, const PodSpec& pod,
                                            const Container& container) {
-  if (uses_pod_level(gates, pod) && !is_exclusive(container)) return Requests{};
+  if (uses_pod_level(gates, pod) && !is_guaranteed_alone(container)) return Requests{};
   return memory_of(container.resources.requests);
 }
 

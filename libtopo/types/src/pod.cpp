@@ -44,7 +44,7 @@ void raise(ResourceList& most, const ResourceList& list) {
 void default_pod_level_requests(PodSpec& pod) {
   if (!pod.resources || pod.resources->limits.empty()) return;
   ResourceList& requests = pod.resources->requests;
-  for (const auto& [name, quantity] : container_requests(pod)) {
+  for (const auto& [name, quantity] : container_total(pod, &Resources::requests)) {
     // Huge pages are never overcommitted: their request is their limit.
     if (name == "cpu" || name == "memory") requests.emplace(name, quantity);
   }
@@ -82,25 +82,29 @@ bool PodSpec::has_pod_level_resources() const {
   return names_supported(resources->requests) || names_supported(resources->limits);
 }
 
-ResourceList container_requests(const PodSpec& pod) {
+ResourceList container_total(const PodSpec& pod, ResourceList Resources::*which) {
   ResourceList running;   // app containers and sidecars together
   ResourceList sidecars;  // those started so far
   ResourceList starting;  // the most that an init container needs beside them
   for (const Container& container : pod.containers) {
-    const ResourceList& requests = container.resources.requests;
-    if (container.kind != ContainerKind::kInit) add(running, requests);
+    const ResourceList& own = container.resources.*which;
+    if (container.kind != ContainerKind::kInit) add(running, own);
     if (container.kind == ContainerKind::kApp) continue;
     if (container.kind == ContainerKind::kSidecar) {
-      add(sidecars, requests);
+      add(sidecars, own);
       raise(starting, sidecars);
     } else {
       ResourceList together = sidecars;
-      add(together, requests);
+      add(together, own);
       raise(starting, together);
     }
   }
   raise(running, starting);
   return running;
+}
+
+bool is_guaranteed_alone(const Container& container) {
+  return resource_qos(container.resources) == QosClass::kGuaranteed;
 }
 
 void apply_defaults(PodSpec& pod) {

@@ -180,6 +180,42 @@ TEST_F(AgentCli, TellsWhoseCpusAreGivenBack) {
                                      "default_web"));
 }
 
+TEST_F(AgentCli, PrintsItsMetricsUnderTheKubeletsNames) {
+  put("big.yaml", pod_yaml("big", 9));
+  ASSERT_EQ(agent("admit", "web.yaml").status, 0);
+  ASSERT_EQ(agent("admit", "big.yaml").status, 1);
+  const Answer answer = agent("metrics");
+  EXPECT_EQ(answer.status, 0) << answer.text;
+  for (const char* line : {
+           "# TYPE kubelet_cpu_manager_pinning_requests_total counter\n"
+           "kubelet_cpu_manager_pinning_requests_total 2\n",
+           "kubelet_cpu_manager_pinning_errors_total 1\n",
+           "kubelet_memory_manager_pinning_requests_total 0\n",
+           "kubelet_topology_manager_admission_requests_total 2\n",
+           "kubelet_topology_manager_admission_duration_ms_count 2\n",
+           "# HELP kubelet_cpu_manager_shared_pool_size_millicores The size of the shared CPU pool "
+           "for non-guaranteed QoS pods, in millicores.\n"
+           "# TYPE kubelet_cpu_manager_shared_pool_size_millicores gauge\n"
+           "kubelet_cpu_manager_shared_pool_size_millicores 1000\n",
+           "kubelet_cpu_manager_exclusive_cpu_allocation_count 2\n",
+           "kubelet_cpu_manager_allocation_per_numa{numa_node=\"0\"} 2\n",
+           "kubelet_container_aligned_compute_resources_count{boundary=\"uncore_cache\","
+           "scope=\"container\"} 1\n",
+           "kubelet_container_aligned_compute_resources_failure_count{boundary=\"physical_cpu\","
+           "scope=\"container\"} 0\n",
+       }) {
+    EXPECT_THAT(answer.text, HasSubstr(line));
+  }
+  EXPECT_THAT(answer.text, testing::Not(HasSubstr("resource_manager_"))) << "its gate is off";
+  EXPECT_THAT(answer.text, testing::Not(HasSubstr("numa_node\",scope"))) << "policy none";
+  put("config.yaml",
+      std::string(kConfig) +
+          "featureGates: {PodLevelResources: true, PodLevelResourceManagers: true}\n");
+  EXPECT_THAT(agent("metrics").text,
+              HasSubstr("resource_manager_allocations_total{resource_name=\"cpu\","
+                        "source=\"node\"} 1\n"));
+}
+
 TEST_F(AgentCli, AdmitsNothingIfOnePodOfSeveralIsMalformed) {
   put("bad.yaml", pod_yaml("ok", 1) + "---\nkind: Pod\nmetadata: {name: B_}\n");
   const Answer answer = agent("admit", "web.yaml bad.yaml");

@@ -242,7 +242,7 @@ spec:
   containers:
   - {name: a, resources: {requests: {cpu: 2}}}
 )");
-  EXPECT_EQ(container_requests(pod).at("cpu").value(), 4);
+  EXPECT_EQ(container_total(pod, &Resources::requests).at("cpu").value(), 4);
   apply_defaults(pod);
   EXPECT_EQ(pod.resources->requests.at("cpu").value(), 4);
   EXPECT_EQ(pod.resources->requests.at("memory").value(), 64);
@@ -259,8 +259,8 @@ spec:
   containers:
   - {name: a, resources: {requests: {cpu: 3}}}
 )");
-  EXPECT_EQ(container_requests(pod).at("cpu").value(), 5);
-  EXPECT_EQ(container_requests(pod).at("memory").value(), 1);
+  EXPECT_EQ(container_total(pod, &Resources::requests).at("cpu").value(), 5);
+  EXPECT_EQ(container_total(pod, &Resources::requests).at("memory").value(), 1);
 }
 
 TEST(SafeName, NeverLeavesItsFolder) {

@@ -61,6 +61,13 @@ class Store {
   /// Errors: kIo. The state is then the old or the new one, never a mixture: load() tells which.
   [[nodiscard]] Result<void> commit(const Files& next);
 
+  /// A file beside the state, under a name of our own: replaced as a whole, but not synced and no
+  /// part of any commit. A crash may bring the last one back.
+  /// Errors: kIo.
+  [[nodiscard]] Result<void> put_beside(std::string_view name, std::string_view bytes);
+  /// nullopt if there is none.
+  [[nodiscard]] Result<std::optional<std::string>> read_beside(std::string_view name);
+
  private:
   Store(std::unique_ptr<Fs> fs, std::unique_ptr<WriteLock> lock);
 

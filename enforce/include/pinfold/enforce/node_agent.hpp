@@ -8,6 +8,7 @@
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/enforce/cgroups.hpp"
 #include "pinfold/enforce/log.hpp"
+#include "pinfold/enforce/metrics.hpp"
 #include "pinfold/enforce/wanted.hpp"
 
 namespace pinfold::enforce {
@@ -62,6 +63,9 @@ class NodeAgent {
   [[nodiscard]] KernelFacts facts() const { return cgroups_ ? cgroups_->facts() : KernelFacts{}; }
   /// Who is told from now on what it does.
   void log_to(LogSink sink) { log_ = std::move(sink); }
+  /// What was counted since the state directory was made; what the last admissions before a crash
+  /// counted may be lost.
+  [[nodiscard]] const Metrics& metrics() const { return metrics_; }
   /// True if the kernel is known not to have what the state says.
   [[nodiscard]] bool is_dirty() const { return dirty_; }
 
@@ -103,6 +107,7 @@ class NodeAgent {
   }
   [[nodiscard]] Result<void> restore();
   [[nodiscard]] Result<void> commit(AgentState next);
+  void save_metrics();
   [[nodiscard]] std::optional<Error> apply();
   [[nodiscard]] Result<void> try_apply();
   [[nodiscard]] Result<void> observe();
@@ -119,8 +124,9 @@ class NodeAgent {
   AgentState state_;
   checkpoint::Files stored_;      ///< the bytes on disk
   checkpoint::Files next_files_;  ///< as stored_, and what a start would add
-  Layout seen_;                   ///< what the kernel has, as far as is known
-  std::vector<GroupName> busy_;   ///< groups with processes that belong to nothing active
+  Metrics metrics_;
+  Layout seen_;                  ///< what the kernel has, as far as is known
+  std::vector<GroupName> busy_;  ///< groups with processes that belong to nothing active
   bool dirty_ = false;
 };
 

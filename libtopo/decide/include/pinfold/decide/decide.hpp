@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pinfold/cpu/cpu_manager.hpp"
+#include "pinfold/decide/counts.hpp"
 #include "pinfold/decide/node.hpp"
 #include "pinfold/decide/quota.hpp"
 #include "pinfold/device/device_manager.hpp"
@@ -93,9 +94,10 @@ using Decision = std::variant<Admitted, Rejected>;
 /// Would the node admit the pod, and what would it get? Pure: the same arguments give the same
 /// answer. Pass the state with std::move to save the copy.
 /// A pod that is already active is admitted again as the kubelet does after a restart.
+/// `counts`, if given, grows by what happened.
 /// Precondition: pod_from_json's checks hold (names are not empty, containers unique).
 [[nodiscard]] Decision decide(const Node& node, NodeState state, const PodSpec& pod,
-                              Trace* trace = nullptr);
+                              Trace* trace = nullptr, Counts* counts = nullptr);
 
 /// A container starts: takes devices that a pod-level allocation left to this moment, drops what
 /// its predecessors no longer need, and marks it as started. A container that is started already

@@ -74,9 +74,14 @@ struct PodSpec {
 /// first and last one alphanumeric, no "..".
 [[nodiscard]] bool is_safe_name(std::string_view name);
 
-/// What the containers of a pod request together: the sum of app containers and sidecars, or what
-/// an init container needs beside the sidecars started before it if that is more.
-[[nodiscard]] ResourceList container_requests(const PodSpec& pod);
+/// What the containers of a pod need together, by their requests or their limits: the sum of app
+/// containers and sidecars, or what an init container needs beside the sidecars started before it
+/// if that is more.
+[[nodiscard]] ResourceList container_total(const PodSpec& pod, ResourceList Resources::*which);
+
+/// Requests equal limits, and are not zero, for CPU and memory alike: in a pod with pod-level
+/// resources such a container may get some for itself.
+[[nodiscard]] bool is_guaranteed_alone(const Container& container);
 
 /// The API server's defaulting that the decision relies on: a request that is absent takes the
 /// value of the limit. If there are pod-level limits, a pod-level request that is absent becomes

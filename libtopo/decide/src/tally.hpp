@@ -1,0 +1,47 @@
+#pragma once
+
+#include "pinfold/decide/counts.hpp"
+#include "pinfold/decide/decide.hpp"
+
+namespace pinfold {
+
+/// Counts one admission as it goes. Each allocation is told before and after: what was there
+/// before decides whether it is a new one.
+class Tally {
+ public:
+  /// `counts` may be nullptr: then nothing is counted.
+  Tally(const Node& node, const NodeState& state, const PodSpec& pod, Counts* counts);
+
+  void offered() { add(Counter::kTopologyRequests); }
+  /// The topology manager found no affinity, or one: for a container, or (nullptr) for the pod.
+  void no_affinity(const Container* container);
+  void aligned(const Container* container);
+  /// The pod is rejected.
+  void rejected();
+
+  /// The next allocation is for this container, or (nullptr) for the pod as a whole.
+  void begin(const Container* container);
+  void cpu_done(const Container* container, const Admission& result);
+  void memory_done(const Container* container, const Admission& result);
+
+ private:
+  void add(Counter counter, std::uint64_t count = 1) {
+    if (counts_ != nullptr) (*counts_)[counter] += count;
+  }
+  void cpu_of_container(const Container& container, const Admission& result);
+  void cpu_of_pod(const Admission& result);
+  void memory_of_pod();
+  void note_uncore_cache(const CpuSet& cpus);
+  [[nodiscard]] bool guarantees_numa() const;
+
+  const Node& node_;
+  const NodeState& state_;
+  const PodSpec& pod_;
+  Counts* counts_;
+  bool is_managed_;  ///< Guaranteed, and not left alone for its pod-level resources
+  bool had_cpus_ = false;
+  bool had_memory_ = false;
+  CpuSet pod_had_;
+};
+
+}  // namespace pinfold
