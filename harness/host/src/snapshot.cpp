@@ -112,7 +112,12 @@ VmResult<void> SnapshotStore::save(const std::string& key, Vm& vm) const {
   if (auto stopped = vm.monitor("stop", Json::object(), kMonitorLimit); !stopped) {
     return give_up(stopped.error());
   }
-  const std::string uri = "exec:cat > " + shell_quoted(draft.string());
+  // dd makes no file: what QEMU starts may live on for a moment after an interrupt has removed it.
+  if (auto made = write_file(draft, ""); !made) {
+    return give_up({Trouble::kHost, made.error().message});
+  }
+  const std::string uri =
+      "exec:dd conv=nocreat,notrunc bs=1M status=none of=" + shell_quoted(draft.string());
   if (auto begun = vm.monitor("migrate", {{"uri", uri}}, kMonitorLimit); !begun) {
     return give_up(begun.error());
   }
