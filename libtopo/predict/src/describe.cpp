@@ -32,7 +32,7 @@ void add_cpus(const Node& node, const NodeState& state, int position, Zone& zone
 void add_unmanaged_memory(const NumaNode& numa, Zone& zone) {
   std::uint64_t pages = 0;
   for (const auto& [size, amount] : numa.hugepages) {
-    if (amount > 0) zone.resources.push_back({size, bytes(amount), bytes(amount), bytes(amount)});
+    zone.resources.push_back({size, bytes(amount), bytes(amount), bytes(amount)});
     pages += amount;
   }
   if (numa.memory == 0) return;
@@ -47,7 +47,6 @@ void add_memory(const Node& node, const NodeState& state, int position, Zone& zo
     return add_unmanaged_memory(numa, zone);
   }
   for (const auto& [name, table] : managed->second.tables) {
-    if (table.total == 0) continue;
     zone.resources.push_back(
         {name, bytes(table.total), bytes(table.allocatable), bytes(table.free)});
   }

@@ -59,7 +59,10 @@ class Simulation {
     const auto steps = vector.find("steps");
     if (steps == vector.end()) return out;
     if (!steps->is_array()) return malformed("steps: expected a list");
+    const auto expected = vector.find("expect");
     for (std::size_t i = 0; i < steps->size(); ++i) {
+      const bool is_known = expected != vector.end() && i < expected->size();
+      expected_ = is_known ? (*expected)[i] : json();
       auto done = step((*steps)[i]);
       if (!done) return fail(std::move(done).error().wrap(fmt::format("steps[{}]", i)));
       (*done)["checkpoints"] = files_json(files_);
@@ -69,6 +72,7 @@ class Simulation {
   }
 
   std::vector<std::uint64_t> admission_ns;
+  std::function<void(const Arrival&)> on_arrival = nullptr;
 
  private:
   Result<void> load(const json& vector) {
@@ -174,6 +178,7 @@ class Simulation {
     auto pod = pod_from_json(*document);
     if (!pod) return fail(std::move(pod).error().wrap("pod"));
 
+    if (on_arrival) on_arrival({*node_, state_, *pod, expected_});
     const auto begin = std::chrono::steady_clock::now();
     Decision decision = decide(*node_, std::move(state_), *pod);
     const auto took = std::chrono::steady_clock::now() - begin;
@@ -253,11 +258,20 @@ class Simulation {
   std::vector<ActivePod> pods_;
   DeviceState devices_;
   ContainerIds ids_;
+  json expected_;  // of the current step
 };
 
 }  // namespace
 
 Result<json> play(const json& vector, Profile profile) { return Simulation(profile).play(vector); }
+
+Result<void> for_each_arrival(const json& vector, Profile profile,
+                              const std::function<void(const Arrival&)>& visit) {
+  Simulation simulation(profile);
+  simulation.on_arrival = visit;
+  if (auto played = simulation.play(vector); !played) return fail(std::move(played).error());
+  return {};
+}
 
 Result<std::vector<std::uint64_t>> time_admissions(const json& vector, Profile profile,
                                                    int rounds) {

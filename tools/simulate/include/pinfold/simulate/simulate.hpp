@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/decide/decide.hpp"
 #include "pinfold/types/config.hpp"
 
 namespace pinfold::simulate {
@@ -16,6 +17,17 @@ namespace pinfold::simulate {
 /// `profile` overrides the one in the vector's configuration.
 /// Errors: kInvalidArgument for a vector that is malformed; its field is named.
 [[nodiscard]] Result<nlohmann::json> play(const nlohmann::json& vector, Profile profile);
+
+/// A pod comes to a node of a vector.
+struct Arrival {
+  const Node& node;
+  const NodeState& state;  ///< before the admission
+  const PodSpec& pod;
+  const nlohmann::json& expected;  ///< what the vector expects of this step; null if it does not say
+};
+/// Plays a vector and calls visit for each admission, before it happens.
+[[nodiscard]] Result<void> for_each_arrival(const nlohmann::json& vector, Profile profile,
+                                            const std::function<void(const Arrival&)>& visit);
 
 /// Nanoseconds of each admission (decide alone: no files, no JSON), played `rounds` times.
 [[nodiscard]] Result<std::vector<std::uint64_t>> time_admissions(const nlohmann::json& vector,

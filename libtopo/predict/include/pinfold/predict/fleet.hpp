@@ -1,0 +1,134 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/predict/node_topology.hpp"
+#include "pinfold/predict/placement.hpp"
+
+namespace pinfold {
+
+/// What is known of many nodes by their NodeResourceTopology objects, laid out for asking all of
+/// them about one pod: of each node one array of amounts, resource by resource, zone by zone.
+/// Amounts are whole numbers: thousandths of a CPU, bytes, devices; they stop at 2^57, so that
+/// those of 64 zones can be added. Thread-safety: const is safe. charge, credit and reconstruct
+/// change only the node that they name.
+class Fleet {
+ public:
+  /// Resources named here are reported by zone but not aligned by the kubelets of these nodes
+  /// ("memory" where the memory manager's policy is None): they constrain nothing.
+  explicit Fleet(std::vector<std::string> ignored_resources = {});
+
+  /// Adds a node: its zones of type "Node", by the number at the end of their names if all have
+  /// one, else as listed. A node without zones is one without data.
+  /// Returns: its number; nodes are numbered from 0 as they come.
+  /// Errors: kInvalidArgument for a name that a node has already, or more than 65 535 resources.
+  Result<std::size_t> add(const NodeTopology& topology);
+
+  [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+  [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
+
+  // Domain of all below: `node` < size().
+  [[nodiscard]] const std::string& name(std::size_t node) const { return *nodes_[node].name; }
+  [[nodiscard]] TopologyPolicy policy(std::size_t node) const { return nodes_[node].policy; }
+  [[nodiscard]] TopologyScope scope(std::size_t node) const { return nodes_[node].scope; }
+  [[nodiscard]] int zone_count(std::size_t node) const {
+    return static_cast<int>(shape(node).zones.size());
+  }
+  [[nodiscard]] const std::string& zone_name(std::size_t node, int zone) const {
+    return shape(node).zones[static_cast<std::size_t>(zone)];
+  }
+  /// Nodes of one shape have the same resources and zones by name.
+  [[nodiscard]] std::size_t shape_count() const { return shapes_.size(); }
+  [[nodiscard]] std::size_t shape_number(std::size_t node) const { return nodes_[node].shape; }
+  /// The resources that nodes of a shape report by zone, ascending; the place of a resource is its
+  /// row. Ignored ones are not among them.
+  [[nodiscard]] std::span<const ResourceId> resources_of_shape(std::size_t shape) const {
+    return shapes_[shape].resources;
+  }
+  [[nodiscard]] std::optional<ResourceId> resource_id(std::string_view name) const;
+  [[nodiscard]] const std::string& resource_name(ResourceId id) const { return resources_[id]; }
+
+  /// Amounts of one row, by zone. Domain: `row` < resources_of_shape(shape_number(node)).size().
+  [[nodiscard]] std::span<const std::int64_t> available(std::size_t node, std::size_t row) const {
+    return row_of(available_, node, row);
+  }
+  [[nodiscard]] std::span<const std::int64_t> allocatable(std::size_t node, std::size_t row) const {
+    return row_of(allocatable_, node, row);
+  }
+  /// Element k: the most that k + 1 zones hold when nobody uses anything. It decides how many zones
+  /// are preferred. Of cpu that is the capacity: the kubelet counts reserved CPUs too.
+  [[nodiscard]] std::span<const std::int64_t> reach(std::size_t node, std::size_t row) const {
+    return row_of(reach_, node, row);
+  }
+
+  /// All rows of a node, one after the other, for loops over many nodes.
+  struct Rows {
+    int zones = 0;
+    std::size_t count = 0;  ///< of amounts in each of the following
+    const std::int64_t* available = nullptr;
+    const std::int64_t* allocatable = nullptr;
+    const std::int64_t* reach = nullptr;
+  };
+  [[nodiscard]] Rows rows(std::size_t node) const {
+    const NodeEntry& entry = nodes_[node];
+    const Shape& of_node = shapes_[entry.shape];
+    const std::size_t zones = of_node.zones.size();
+    return {static_cast<int>(zones), zones * of_node.resources.size(),
+            available_.data() + entry.begin, allocatable_.data() + entry.begin,
+            reach_.data() + entry.begin};
+  }
+
+  /// Takes a placement out of what is available, or gives it back: exactly, below zero if need be.
+  /// Domain: a placement of this node.
+  void charge(std::size_t node, const Placement& placement);
+  void credit(std::size_t node, const Placement& placement);
+  /// Everything allocatable of the node is available.
+  void clear(std::size_t node);
+
+  /// Bytes that the fleet takes, names included.
+  [[nodiscard]] std::size_t memory() const;
+
+ private:
+  struct Shape {
+    std::vector<ResourceId> resources;
+    std::vector<std::string> zones;
+
+    friend auto operator<=>(const Shape&, const Shape&) = default;
+  };
+  struct NodeEntry {
+    const std::string* name;  ///< key of numbers_
+    std::size_t begin;        ///< of its amounts
+    std::uint32_t shape;
+    TopologyPolicy policy;
+    TopologyScope scope;
+  };
+
+  [[nodiscard]] const Shape& shape(std::size_t node) const { return shapes_[nodes_[node].shape]; }
+  [[nodiscard]] std::span<const std::int64_t> row_of(const std::vector<std::int64_t>& amounts,
+                                                     std::size_t node, std::size_t row) const;
+  Result<ResourceId> intern(const std::string& resource);
+  Result<Shape> make_shape(const std::vector<const Zone*>& zones);
+  std::uint32_t intern(Shape shape);
+  void append_row(const std::vector<const Zone*>& zones, ResourceId resource);
+  std::int64_t& amount_of(std::size_t node, const Share& share);
+
+  std::vector<std::string> ignored_;
+  std::vector<std::string> resources_;  ///< by id
+  std::map<std::string, ResourceId, std::less<>> resource_ids_;
+  std::vector<Shape> shapes_;
+  std::map<Shape, std::uint32_t> shape_numbers_;
+  std::map<std::string, std::size_t, std::less<>> numbers_;  ///< of nodes
+  std::vector<NodeEntry> nodes_;
+  // Of all nodes, one after the other: rows of zones.
+  std::vector<std::int64_t> available_;
+  std::vector<std::int64_t> allocatable_;
+  std::vector<std::int64_t> reach_;
+};
+
+}  // namespace pinfold

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/types/numa_mask.hpp"
+#include "pinfold/types/quantity.hpp"
+
+namespace pinfold {
+
+class Fleet;
+
+/// A resource as a Fleet numbers it.
+using ResourceId = std::uint16_t;
+
+/// So much of a resource on a zone. Unit: see Fleet.
+struct Share {
+  int zone = 0;  ///< position among the node's zones
+  ResourceId resource = 0;
+  std::int64_t amount = 0;
+
+  friend auto operator<=>(const Share&, const Share&) = default;
+};
+
+/// Where a pod is on its node: zones and amounts. Two placements on the same zones that split the
+/// amounts differently are two placements.
+struct Placement {
+  std::vector<Share> shares;  ///< ascending, each zone and resource once, amounts above 0
+
+  [[nodiscard]] NumaMask zones() const;
+  /// Adds to the share of that zone and resource.
+  void add(int zone, ResourceId resource, std::int64_t amount);
+
+  friend bool operator==(const Placement&, const Placement&) = default;
+};
+
+/// What is known of a pod's placement. A pod without any record is never guessed at.
+struct PlacementRecord {
+  std::optional<Placement> predicted;  ///< what the scheduler expected when it bound the pod
+  std::optional<Placement> observed;   ///< what an exporter read from the kubelet
+
+  /// Observed wins over predicted; nullptr if there is neither.
+  [[nodiscard]] const Placement* known() const;
+};
+
+/// A pod that the scheduler sees on a node. Bound, running and being deleted are the same here: as
+/// long as it is there it takes what its record says.
+struct BoundPod {
+  std::string uid;
+  std::size_t node = 0;
+  PlacementRecord record;
+};
+
+/// Sets what is available on every node to what is allocatable without the known placements of
+/// `pods`, and so makes it independent of how late exporters are.
+void reconstruct(Fleet& fleet, const std::vector<BoundPod>& pods);
+
+/// A placement as text for an annotation: {"node-0":{"cpu":"2","memory":"1Gi"}}.
+[[nodiscard]] nlohmann::json to_json(const Fleet& fleet, std::size_t node,
+                                     const Placement& placement);
+/// Reads it back; resources that the node does not report by zone are left out.
+/// Errors: kInvalidArgument for zones that the node does not have and for amounts.
+[[nodiscard]] Result<Placement> placement_from_json(const Fleet& fleet, std::size_t node,
+                                                    const nlohmann::json& document);
+
+/// An amount of a resource in the unit of the fleet (thousandths for "cpu"), rounded up or down.
+enum class Rounding { kUp, kDown };
+[[nodiscard]] std::int64_t fleet_units(const std::string& resource, const Quantity& amount,
+                                       Rounding rounding);
+/// "memory" or huge pages.
+[[nodiscard]] bool is_memory_resource(std::string_view resource);
+/// The reverse of fleet_units: for people and for JSON.
+[[nodiscard]] Quantity from_fleet_units(const std::string& resource, std::int64_t amount);
+
+}  // namespace pinfold

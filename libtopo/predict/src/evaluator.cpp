@@ -1,0 +1,187 @@
+#include "pinfold/predict/evaluator.hpp"
+
+#include <algorithm>
+
+namespace pinfold {
+namespace {
+
+/// The lowest zone that holds each demand alone; empty: none does.
+NumaMask lowest_common_zone(int zones, std::span<const ZoneDemand> demands) {
+  NumaMask common = NumaMask::all(zones);
+  for (const ZoneDemand& demand : demands) common = common & zones_that_fit(zones, demand);
+  return common.empty() ? common : NumaMask::of(common.first());
+}
+
+/// single-numa-node.
+class SingleZoneEvaluator final : public ZoneEvaluator {
+ public:
+  NumaMask evaluate(int zones, std::span<const ZoneDemand> demands,
+                    Scratch& /*scratch*/) const override {
+    return lowest_common_zone(zones, demands);
+  }
+};
+
+/// Tables of what a mask of zones holds, four zones a step: a mask costs one addition for each.
+constexpr int kStep = 4;
+constexpr std::size_t kEntries = std::size_t{1} << kStep;
+
+std::size_t table_size(int zones) {
+  return static_cast<std::size_t>((zones + kStep - 1) / kStep) * kEntries;
+}
+
+void fill_table(int zones, const std::int64_t* amounts, std::int64_t* table) {
+  for (int first = 0; first < zones; first += kStep, table += kEntries) {
+    table[0] = 0;
+    for (int i = 0; i < kStep; ++i) {
+      const std::int64_t amount = first + i < zones ? amounts[first + i] : 0;
+      const auto half = std::size_t{1} << i;
+      for (std::size_t j = 0; j < half; ++j) table[half + j] = table[j] + amount;
+    }
+  }
+}
+
+std::int64_t sum_of(const std::int64_t* table, NumaMask mask) {
+  std::int64_t sum = 0;
+  for (std::uint64_t rest = mask.bits(); rest != 0; rest >>= kStep, table += kEntries) {
+    sum += table[rest & (kEntries - 1)];
+  }
+  return sum;
+}
+
+/// The next higher mask with as many zones.
+std::uint64_t next_of_same_width(std::uint64_t bits) {
+  const std::uint64_t lowest = bits & (~bits + 1);
+  const std::uint64_t carried = bits + lowest;
+  return carried | (((bits ^ carried) >> 2U) / lowest);
+}
+
+/// The lowest mask of `width` zones that is good enough, of those that the hint providers look at
+/// (for_each_hint_mask_of_width); empty: none is. Domain: 1 <= width.
+template <class Predicate>
+NumaMask lowest_mask(int zones, int width, const Predicate& is_good) {
+  const std::uint64_t all = NumaMask::all(zones).bits();
+  const std::uint64_t lowest = NumaMask::all(width).bits();
+  const bool every = zones <= kMaxNodesForEveryMask || width <= kMaxWidthForEveryMask;
+  if (width == zones) return is_good(NumaMask(all)) ? NumaMask(all) : NumaMask();
+  for (std::uint64_t bits = lowest; bits <= all && bits >= lowest;
+       bits = every ? next_of_same_width(bits) : bits << 1U) {
+    if ((bits & ~all) != 0) break;
+    if (is_good(NumaMask(bits))) return NumaMask(bits);
+  }
+  return {};
+}
+
+/// What masks hold of several demands.
+class Sums {
+ public:
+  /// `amounts` is the member of ZoneDemand that is summed up.
+  Sums(int zones, std::span<const ZoneDemand> demands, const std::int64_t* ZoneDemand::*amounts,
+       ZoneEvaluator::Scratch& scratch)
+      : demands_(demands), size_(table_size(zones)) {
+    if (scratch.size() < size_ * demands.size()) scratch.resize(size_ * demands.size());
+    tables_ = scratch.data();
+    for (std::size_t i = 0; i < demands.size(); ++i) {
+      fill_table(zones, demands[i].*amounts, scratch.data() + i * size_);
+    }
+  }
+
+  template <class Filter>
+  [[nodiscard]] bool hold(NumaMask mask, const Filter& counts) const {
+    for (std::size_t i = 0; i < demands_.size(); ++i) {
+      if (counts(demands_[i]) && sum_of(tables_ + i * size_, mask) < demands_[i].amount) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  std::span<const ZoneDemand> demands_;
+  std::size_t size_;
+  const std::int64_t* tables_ = nullptr;
+};
+
+bool is_memory(const ZoneDemand& demand) { return demand.is_memory; }
+
+/// restricted: one mask that is a preferred hint, one of the least width, for every demand.
+class CommonMaskEvaluator final : public ZoneEvaluator {
+ public:
+  NumaMask evaluate(int zones, std::span<const ZoneDemand> demands,
+                    Scratch& scratch) const override {
+    const int width = common_width(zones, demands, scratch);
+    if (width == 0) return {};
+    if (width == 1) return lowest_common_zone(zones, demands);
+    const Sums free(zones, demands, &ZoneDemand::available, scratch);
+    return lowest_mask(zones, width, [&](NumaMask mask) {
+      return free.hold(mask, [](const ZoneDemand&) { return true; });
+    });
+  }
+
+ private:
+  /// The width that is preferred by all; 0: there is none.
+  static int common_width(int zones, std::span<const ZoneDemand> demands, Scratch& scratch) {
+    int others = 0;  // 0: nothing seen yet
+    int memory = 0;
+    int kinds_of_memory = 0;
+    for (const ZoneDemand& demand : demands) {
+      const int width = preferred_width(zones, demand);
+      if (width == 0) return 0;
+      if (demand.is_memory) {
+        memory = std::max(memory, width);
+        ++kinds_of_memory;
+      } else if (others == 0) {
+        others = width;
+      } else if (others != width) {
+        return 0;
+      }
+    }
+    if (kinds_of_memory == 0) return others;
+    if (kinds_of_memory > 1) memory = joint_width(zones, memory, demands, scratch);
+    return others == 0 || others == memory ? memory : 0;
+  }
+
+  /// The fewest zones, at least `least`, that hold all kinds of memory together.
+  static int joint_width(int zones, int least, std::span<const ZoneDemand> demands,
+                         Scratch& scratch) {
+    const Sums all(zones, demands, &ZoneDemand::allocatable, scratch);
+    for (int width = least; width <= zones; ++width) {
+      const auto holds = [&](NumaMask mask) { return all.hold(mask, is_memory); };
+      if (!lowest_mask(zones, width, holds).empty()) return width;
+    }
+    return 0;
+  }
+};
+
+}  // namespace
+
+const ZoneEvaluator* evaluator_of(TopologyPolicy policy) {
+  static const SingleZoneEvaluator single;
+  static const CommonMaskEvaluator common;
+  switch (policy) {
+    case TopologyPolicy::kSingleNumaNode:
+      return &single;
+    case TopologyPolicy::kRestricted:
+    case TopologyPolicy::kBestEffort:
+      return &common;
+    case TopologyPolicy::kNone:
+      break;
+  }
+  return nullptr;
+}
+
+int preferred_width(int zones, const ZoneDemand& demand) {
+  const std::int64_t* const end = demand.reach + zones;
+  const std::int64_t* const enough =
+      std::find_if(demand.reach, end, [&](std::int64_t amount) { return amount >= demand.amount; });
+  return enough == end ? 0 : static_cast<int>(enough - demand.reach) + 1;
+}
+
+NumaMask zones_that_fit(int zones, const ZoneDemand& demand) {
+  std::uint64_t bits = 0;
+  for (int zone = 0; zone < zones; ++zone) {
+    bits |= std::uint64_t{demand.available[zone] >= demand.amount} << zone;
+  }
+  return NumaMask(bits);
+}
+
+}  // namespace pinfold

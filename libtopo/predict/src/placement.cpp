@@ -1,0 +1,120 @@
+#include "pinfold/predict/placement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "pinfold/predict/fleet.hpp"
+#include "pinfold/types/field.hpp"
+
+namespace pinfold {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kMost = std::int64_t{1} << 57;
+constexpr std::int64_t kNanoOfWhole = 1'000'000'000;
+constexpr std::int64_t kNanoOfThousandth = 1'000'000;
+
+std::optional<int> find_zone(const Fleet& fleet, std::size_t node, const std::string& name) {
+  for (int zone = 0; zone < fleet.zone_count(node); ++zone) {
+    if (fleet.zone_name(node, zone) == name) return zone;
+  }
+  return std::nullopt;
+}
+
+/// Amounts of one zone.
+Result<void> read_shares(const Fleet& fleet, std::size_t node, int zone, const json& amounts,
+                         Placement& placement) {
+  const std::string& name = fleet.zone_name(node, zone);
+  if (!amounts.is_object()) return fail_field(name, amounts, "expected amounts by resource");
+  const auto reported = fleet.resources_of_shape(fleet.shape_number(node));
+  for (const auto& [resource, value] : amounts.items()) {
+    const std::string path = join(name, resource);
+    const auto text = scalar_text(path, value);
+    if (!text) return fail(text.error());
+    const auto amount = Quantity::parse(*text);
+    if (!amount) return fail_field(path, value, amount.error().message);
+    if (amount->sign() < 0) return fail_field(path, value, "expected no negative amount");
+    const auto id = fleet.resource_id(resource);
+    if (!id || !std::binary_search(reported.begin(), reported.end(), *id)) continue;
+    placement.add(zone, *id, fleet_units(resource, *amount, Rounding::kUp));
+  }
+  return {};
+}
+
+}  // namespace
+
+NumaMask Placement::zones() const {
+  NumaMask zones;
+  for (const Share& share : shares) zones = zones | NumaMask::of(share.zone);
+  return zones;
+}
+
+void Placement::add(int zone, ResourceId resource, std::int64_t amount) {
+  if (amount == 0) return;
+  const Share share{zone, resource, amount};
+  const auto at = std::lower_bound(shares.begin(), shares.end(), Share{zone, resource, 0});
+  if (at != shares.end() && at->zone == zone && at->resource == resource) {
+    at->amount += amount;
+  } else {
+    shares.insert(at, share);
+  }
+}
+
+const Placement* PlacementRecord::known() const {
+  if (observed) return &*observed;
+  return predicted ? &*predicted : nullptr;
+}
+
+void reconstruct(Fleet& fleet, const std::vector<BoundPod>& pods) {
+  for (std::size_t node = 0; node < fleet.size(); ++node) fleet.clear(node);
+  for (const BoundPod& pod : pods) {
+    if (const Placement* const placement = pod.record.known()) fleet.charge(pod.node, *placement);
+  }
+}
+
+json to_json(const Fleet& fleet, std::size_t node, const Placement& placement) {
+  json out = json::object();
+  for (const Share& share : placement.shares) {
+    const std::string& resource = fleet.resource_name(share.resource);
+    out[fleet.zone_name(node, share.zone)][resource] =
+        from_fleet_units(resource, share.amount).to_string();
+  }
+  return out;
+}
+
+Result<Placement> placement_from_json(const Fleet& fleet, std::size_t node, const json& document) {
+  if (!document.is_object()) return fail_field("placement", document, "expected zones");
+  Placement placement;
+  for (const auto& [name, amounts] : document.items()) {
+    const auto zone = find_zone(fleet, node, name);
+    if (!zone) {
+      return fail(ErrorCode::kInvalidArgument, fmt::format("zone '{}': expected one of node '{}'",
+                                                           printable(name), fleet.name(node)));
+    }
+    if (auto ok = read_shares(fleet, node, *zone, amounts, placement); !ok) {
+      return fail(std::move(ok).error());
+    }
+  }
+  return placement;
+}
+
+std::int64_t fleet_units(const std::string& resource, const Quantity& amount, Rounding rounding) {
+  const std::int64_t unit = resource == "cpu" ? kNanoOfThousandth : kNanoOfWhole;
+  const Quantity::Int128 nano = amount.nano() + (rounding == Rounding::kUp ? unit - 1 : 0);
+  return static_cast<std::int64_t>(std::clamp<Quantity::Int128>(nano / unit, 0, kMost));
+}
+
+bool is_memory_resource(std::string_view resource) {
+  return resource == "memory" || resource.starts_with("hugepages-");
+}
+
+Quantity from_fleet_units(const std::string& resource, std::int64_t amount) {
+  if (resource == "cpu") return Quantity::milli(amount);
+  return is_memory_resource(resource) ? Quantity::bytes(amount)
+                                      : Quantity::of(amount, Quantity::Format::kDecimalSi);
+}
+
+}  // namespace pinfold

@@ -1,0 +1,71 @@
+#include "pod_wants.hpp"
+
+#include "pinfold/predict/placement.hpp"
+
+namespace pinfold::predict {
+namespace {
+
+/// Resources that the CPU and memory managers hand out: to Guaranteed pods only.
+bool is_native(std::string_view resource) {
+  return resource == "cpu" || is_memory_resource(resource);
+}
+
+bool is_guaranteed(const PodSpec& pod) { return qos_class(pod, true) == QosClass::kGuaranteed; }
+
+/// Requests equal limits for cpu and memory. Of a Guaranteed pod only containers of one with
+/// pod-level resources may differ; they share what the pod has.
+bool is_guaranteed_alone(const Container& container) {
+  const auto& [requests, limits] = container.resources;
+  for (const std::string_view name : {"cpu", "memory"}) {
+    const auto request = requests.find(name);
+    const auto limit = limits.find(name);
+    if (request == requests.end() || limit == limits.end() || request->second != limit->second ||
+        request->second.is_zero()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The static CPU policy hands out whole CPUs; who asks for a fraction shares.
+bool is_aligned(const std::string& resource, const Quantity& amount) {
+  return resource != "cpu" || amount.milli_value() % 1000 == 0;
+}
+
+/// The amounts of native resources; of others the limits, as the device manager counts them.
+ResourceList aligned(const Container& container, bool with_native) {
+  ResourceList amounts;
+  if (with_native) {
+    for (const auto& [name, amount] : container.resources.requests) {
+      if (is_native(name) && is_aligned(name, amount)) amounts.emplace(name, amount);
+    }
+  }
+  for (const auto& [name, amount] : container.resources.limits) {
+    if (!is_native(name)) amounts.emplace(name, amount);
+  }
+  return amounts;
+}
+
+}  // namespace
+
+ResourceList aligned_by_container(const PodSpec& pod, const Container& container) {
+  return aligned(container, is_guaranteed(pod) && is_guaranteed_alone(container));
+}
+
+ResourceList aligned_by_pod(const PodSpec& pod) {
+  const bool guaranteed = is_guaranteed(pod);
+  const bool has_budget = pod.has_pod_level_resources();
+  PodSpec reduced;
+  for (const Container& container : pod.containers) {
+    Container& copy = reduced.containers.emplace_back(container);
+    copy.resources.requests = aligned(container, guaranteed && !has_budget);
+  }
+  ResourceList amounts = container_requests(reduced);
+  if (!guaranteed || !has_budget) return amounts;
+  for (const auto& [name, amount] : pod.resources->requests) {
+    if (is_native(name) && is_aligned(name, amount)) amounts[name] = amount;
+  }
+  return amounts;
+}
+
+}  // namespace pinfold::predict

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "pinfold/predict/pod_query.hpp"
+
+namespace pinfold::predict {
+
+/// Adds up what a score needs while the items of a pod are placed on one node.
+class Scoring {
+ public:
+  explicit Scoring(ScoringStrategy strategy) : strategy_(strategy) {}
+
+  /// An item came to lie on `zones`.
+  void add(NumaMask zones, std::span<const ZoneDemand> demands);
+  [[nodiscard]] NumaMask zones() const { return zones_; }
+  /// 0 to 100; 0 if nothing was added.
+  [[nodiscard]] std::uint8_t score() const;
+
+ private:
+  void add_fraction(NumaMask zones, const ZoneDemand& demand);
+
+  ScoringStrategy strategy_;
+  NumaMask zones_;
+  // Of the fractions in use afterwards.
+  int count_ = 0;
+  double sum_ = 0;
+  double sum_of_squares_ = 0;
+};
+
+}  // namespace pinfold::predict

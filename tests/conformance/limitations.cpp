@@ -1,0 +1,206 @@
+#include "limitations.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "pinfold/predict/pod_query.hpp"
+
+namespace pinfold::test {
+namespace {
+
+using simulate::Arrival;
+
+bool admits(const Node& node, const NodeState& state, const PodSpec& pod) {
+  return std::holds_alternative<Admitted>(decide(node, state, pod));
+}
+
+bool admits_by_zones(const Node& node, const NodeState& state, const PodSpec& pod,
+                     std::vector<std::string> ignored = {}) {
+  Fleet fleet(std::move(ignored));
+  const std::size_t number = fleet.add(describe(node, state, "node")).value();
+  return PodQuery(fleet, pod).ask(number, ScoringStrategy::kLeastNumaNodes).admits();
+}
+
+bool observed(const Arrival& arrival) { return arrival.expected.at("admitted").get<bool>(); }
+
+/// The node with another configuration; nullopt if it would not start.
+template <class Change>
+std::optional<Node> changed(const Node& node, Change&& change) {
+  Config config = node.config();
+  change(config);
+  auto made = Node::make(node.machine(), std::move(config));
+  if (!made) return std::nullopt;
+  return std::move(*made);
+}
+
+/// Does the zone rule agree once it is told what this node's managers do not align of this pod?
+bool is_participation(const Arrival& arrival) {
+  const bool unmanaged =
+      arrival.pod.has_pod_level_resources() && !arrival.node.gates().pod_level_resource_managers;
+  std::vector<std::string> ignored;
+  if (!arrival.node.cpu().is_static() || unmanaged) ignored.emplace_back("cpu");
+  if (!arrival.node.memory().is_static() || unmanaged) {
+    ignored.emplace_back("memory");
+    for (const NumaNode& numa : arrival.node.machine().numa_nodes()) {
+      for (const auto& [size, bytes] : numa.hugepages) ignored.push_back(size);
+    }
+  }
+  return !ignored.empty() && admits_by_zones(arrival.node, arrival.state, arrival.pod,
+                                             std::move(ignored)) == observed(arrival);
+}
+
+bool mentions(const std::string& message, std::initializer_list<std::string_view> texts) {
+  return std::any_of(texts.begin(), texts.end(), [&](std::string_view text) {
+    return message.find(text) != std::string::npos;
+  });
+}
+
+constexpr std::string_view kNotWholeBytes = "failed to represent quantity as int64";
+
+/// The pod with one of its containers.
+PodSpec alone(const PodSpec& pod, const Container& container) {
+  PodSpec reduced = pod;
+  reduced.containers = {container};
+  return reduced;
+}
+
+/// Is there a container that asks for a fraction of a byte, which no memory manager gives?
+bool asks_for_part_of_a_byte(const Arrival& arrival) {
+  const auto& containers = arrival.pod.containers;
+  return std::any_of(containers.begin(), containers.end(), [&](const Container& container) {
+    const Decision decision = decide(arrival.node, arrival.state, alone(arrival.pod, container));
+    const auto* const rejected = std::get_if<Rejected>(&decision);
+    return rejected != nullptr && mentions(rejected->why.message, {kNotWholeBytes});
+  });
+}
+
+/// The pod with only those containers that `stays` names.
+template <class Predicate>
+PodSpec reduced(const PodSpec& pod, const Predicate& stays) {
+  PodSpec out = pod;
+  std::erase_if(out.containers, [&](const Container& container) { return !stays(container); });
+  return out;
+}
+
+/// Do the exclusive containers of a pod with pod-level resources leave nothing of its budget to the
+/// others? In pod scope the kubelet then says that there are no hints.
+bool is_empty_shared_pool(const Arrival& arrival) {
+  const PodSpec& pod = arrival.pod;
+  if (!pod.has_pod_level_resources() || arrival.node.topology().scope() != TopologyScope::kPod) {
+    return false;
+  }
+  bool has_shared = false;
+  ResourceList rest = pod.resources->requests;
+  for (const Container& container : pod.containers) {
+    const auto& [requests, limits] = container.resources;
+    if (!requests.contains("cpu") || !requests.contains("memory") || requests != limits) {
+      has_shared = true;
+    } else if (container.kind != ContainerKind::kInit) {
+      for (const auto& [name, amount] : requests) rest[name] -= amount;
+    }
+  }
+  return has_shared && (rest["cpu"].sign() <= 0 || rest["memory"].sign() <= 0);
+}
+
+/// A rejection that has nothing to do with NUMA nodes, mostly in the kubelet's own words.
+bool is_other_grounds(const Arrival& arrival) {
+  if (observed(arrival)) return false;
+  const std::string reason = arrival.expected.at("reason");
+  return reason == "SMTAlignmentError" || reason == "EmptyPodSharedPoolError" ||
+         mentions(arrival.expected.at("message"),
+                  {kNotWholeBytes, "requested number of devices unavailable",
+                   "not enough cpus available", "changed request for resource"}) ||
+         asks_for_part_of_a_byte(arrival) || is_empty_shared_pool(arrival);
+}
+
+bool is_cpu_options(const Arrival& arrival) {
+  const auto without = changed(arrival.node, [](Config& config) {
+    config.cpu_manager_policy_options.erase("align-by-socket");
+    config.cpu_manager_policy_options.erase("prefer-align-cpus-by-uncorecache");
+  });
+  return without && admits(*without, arrival.state, arrival.pod) != observed(arrival);
+}
+
+bool is_wide_devices(const Arrival& arrival) {
+  const auto& devices = arrival.node.machine().devices();
+  return std::any_of(devices.begin(), devices.end(), [&](const Device& device) {
+    const auto& containers = arrival.pod.containers;
+    return device.numa_nodes.size() > 1 &&
+           std::any_of(containers.begin(), containers.end(), [&](const Container& container) {
+             return container.resources.limits.contains(device.resource);
+           });
+  });
+}
+
+/// The state as if every NUMA node were free to be grouped with any other.
+NodeState without_groups(const Arrival& arrival) {
+  NodeState state = release_stale(arrival.node, arrival.state);
+  for (auto& [id, node] : state.memory.machine_state) {
+    node.number_of_assignments = 0;
+    node.cells = {id};
+  }
+  return state;
+}
+
+/// Does the kubelet's rule agree without groups of NUMA nodes? Or does the kubelet say that groups
+/// that containers of this very pod form are in each other's way?
+bool is_memory_groups(const Arrival& arrival) {
+  return admits(arrival.node, without_groups(arrival), arrival.pod) != observed(arrival);
+}
+bool is_memory_groups_in_the_pod(const Arrival& arrival) {
+  return !observed(arrival) &&
+         mentions(arrival.expected.at("message"), {"hint violates NUMA node allocation"});
+}
+
+std::optional<Node> fixed(const Node& node) {
+  return changed(node, [](Config& config) { config.profile = Profile::kFixed; });
+}
+
+bool is_kubelet_defect(const Arrival& arrival) {
+  const auto node = fixed(arrival.node);
+  return node && admits(*node, arrival.state, arrival.pod) != observed(arrival);
+}
+
+/// Does the kubelet admit the pod without its init containers, whose memory it counts for longer
+/// than they run?
+bool is_init_containers(const Arrival& arrival) {
+  const PodSpec rest = reduced(arrival.pod, [](const Container& container) {
+    return container.kind != ContainerKind::kInit;
+  });
+  return rest.containers.size() < arrival.pod.containers.size() &&
+         admits(arrival.node, arrival.state, rest) != observed(arrival);
+}
+
+/// Is each container alone predicted right, where neither groups nor defects can be the cause?
+bool is_many_containers(const Arrival& arrival) {
+  const auto& containers = arrival.pod.containers;
+  const auto node = fixed(arrival.node);
+  if (containers.size() < 2 || !node) return false;
+  const NodeState state = without_groups(arrival);
+  return std::all_of(containers.begin(), containers.end(), [&](const Container& container) {
+    const PodSpec one = alone(arrival.pod, container);
+    return admits(*node, state, one) == admits_by_zones(*node, state, one);
+  });
+}
+
+}  // namespace
+
+Compared compare_predictions(const Arrival& arrival) {
+  return {observed(arrival), admits(arrival.node, arrival.state, arrival.pod),
+          admits_by_zones(arrival.node, arrival.state, arrival.pod)};
+}
+
+Cause explain_difference(const Arrival& arrival) {
+  if (is_participation(arrival)) return Cause::kParticipation;
+  if (is_other_grounds(arrival)) return Cause::kOtherGrounds;
+  if (is_wide_devices(arrival)) return Cause::kWideDevices;
+  if (is_cpu_options(arrival)) return Cause::kCpuOptions;
+  if (is_memory_groups(arrival)) return Cause::kMemoryGroups;
+  if (is_kubelet_defect(arrival)) return Cause::kKubeletDefect;
+  if (is_init_containers(arrival)) return Cause::kInitContainers;
+  if (is_many_containers(arrival)) return Cause::kManyContainers;
+  if (is_memory_groups_in_the_pod(arrival)) return Cause::kMemoryGroups;
+  return Cause::kNone;
+}
+
+}  // namespace pinfold::test

@@ -1,0 +1,120 @@
+// predict_truth FILE...: over conformance vectors, how often a prediction is what the kubelet was
+// seen to do, from the node's state and from the NodeResourceTopology that the node would publish.
+// Exit status 1 if a prediction from the state is wrong, or a difference has no known cause.
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "limitations.hpp"
+
+namespace pinfold::test {
+namespace {
+
+using nlohmann::json;
+using simulate::Arrival;
+
+constexpr std::array<std::string_view, kCauses> kCauseNames = {
+    "provider does not take part",
+    "rejected on other grounds",
+    "CPU manager options that relax alignment",
+    "device near several NUMA nodes",
+    "memory manager's groups of NUMA nodes",
+    "init containers are not accumulated",
+    "several containers packed greedily",
+    "defect of the kubelet",
+    "UNKNOWN",
+};
+
+bool rejects(const std::string& policy) {
+  return policy == "restricted" || policy == "single-numa-node";
+}
+
+/// False for vectors in which no kubelet runs with a policy that rejects: they need not be played.
+bool may_reject(const json& vector) {
+  const auto of = [](const json& holder) {
+    const auto config = holder.find("config");
+    return config != holder.end() && rejects(config->value("topologyManagerPolicy", "none"));
+  };
+  if (of(vector)) return true;
+  for (const json& step : vector.value("steps", json::array())) {
+    if (of(step)) return true;
+  }
+  return false;
+}
+
+class Truth {
+ public:
+  Result<void> add(const json& vector) {
+    if (!may_reject(vector)) return {};
+    return simulate::for_each_arrival(vector, Profile::kKubelet136, [&](const Arrival& arrival) {
+      if (arrival.expected.is_null()) return;
+      if (!rejects(arrival.node.config().topology_manager_policy)) return;
+      look_at(vector.value("name", ""), arrival);
+    });
+  }
+
+  int finish() const {
+    fmt::print("{:8} admissions under restricted and single-numa-node\n", all_);
+    fmt::print("{:8} predicted wrongly from the node's state\n", wrong_from_state_);
+    fmt::print("{:8} of them of pods that the node runs already: not a question for a scheduler\n",
+               again_);
+    fmt::print("{:8} predicted from NodeResourceTopology alone\n", all_ - again_);
+    fmt::print("{:8} as the kubelet decided\n\n", agree_);
+    fmt::print("{:42} {:>13} {:>13}\n", "differences by cause", "admits, does", "refuses, does");
+    fmt::print("{:42} {:>13} {:>13}\n", "", "not fit", "fit");
+    for (std::size_t i = 0; i < kCauses; ++i) {
+      fmt::print("{:42} {:>13} {:>13}\n", kCauseNames[i], differences_[i][1], differences_[i][0]);
+    }
+    const auto& unknown = differences_[static_cast<std::size_t>(Cause::kNone)];
+    const bool good = all_ > 0 && wrong_from_state_ == 0 && unknown[0] + unknown[1] == 0;
+    return good ? 0 : 1;
+  }
+
+ private:
+  void look_at(const std::string& name, const Arrival& arrival) {
+    ++all_;
+    const Compared compared = compare_predictions(arrival);
+    if (compared.from_state != compared.observed) {
+      ++wrong_from_state_;
+      fmt::print("{}: pod {}: wrong from the node's state\n", name, arrival.pod.uid);
+    }
+    if (arrival.state.find(arrival.pod.uid) != nullptr) {
+      ++again_;
+      return;
+    }
+    if (compared.from_zones == compared.observed) {
+      ++agree_;
+      return;
+    }
+    const Cause cause = explain_difference(arrival);
+    ++differences_[static_cast<std::size_t>(cause)][compared.from_zones ? 1 : 0];
+    if (cause != Cause::kNone) return;
+    fmt::print("{}: pod {}: predicted to be {}, no known cause\n", name, arrival.pod.uid,
+               compared.from_zones ? "admitted" : "refused");
+  }
+
+  int all_ = 0;
+  int wrong_from_state_ = 0;
+  int again_ = 0;
+  int agree_ = 0;
+  std::array<std::array<int, 2>, kCauses> differences_{};  ///< by cause and by what was predicted
+};
+
+int run(int count, char** files) {
+  Truth truth;
+  for (int i = 1; i < count; ++i) {
+    const auto done =
+        simulate::for_each_vector(files[i], [&](const json& vector) { return truth.add(vector); });
+    if (!done) {
+      fmt::print(stderr, "{}\n", done.error().message);
+      return 2;
+    }
+  }
+  return truth.finish();
+}
+
+}  // namespace
+}  // namespace pinfold::test
+
+int main(int count, char** files) { return pinfold::test::run(count, files); }

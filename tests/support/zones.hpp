@@ -1,0 +1,65 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pinfold/predict/pod_query.hpp"
+
+/// NodeResourceTopology objects in few words.
+namespace pinfold::test {
+
+/// The same amount of one resource on each zone, or one for each zone; capacity, allocatable and
+/// available are the same.
+struct OnZones {
+  std::string resource;
+  std::vector<std::string> amounts;  ///< one for each zone, "" where the zone does not report it
+};
+
+inline NodeTopology zones_of(const std::string& name, const std::string& policy,
+                             const std::string& scope, const std::vector<OnZones>& resources) {
+  NodeTopology topology;
+  topology.name = name;
+  topology.attributes = {{"topologyManagerPolicy", policy}, {"topologyManagerScope", scope}};
+  for (const OnZones& row : resources) {
+    for (std::size_t i = 0; i < row.amounts.size(); ++i) {
+      if (topology.zones.size() <= i) {
+        topology.zones.push_back({"node-" + std::to_string(i), "Node", "", {}, {}, {}});
+      }
+      if (row.amounts[i].empty()) continue;
+      const Quantity amount = Quantity::parse(row.amounts[i]).value();
+      topology.zones[i].resources.push_back({row.resource, amount, amount, amount});
+    }
+  }
+  return topology;
+}
+
+/// Two zones of the same size.
+inline NodeTopology two_zones(const std::string& policy, const std::string& scope,
+                              const std::vector<std::pair<std::string, std::string>>& per_zone,
+                              const std::string& name = "n") {
+  std::vector<OnZones> rows;
+  for (const auto& [resource, amount] : per_zone) rows.push_back({resource, {amount, amount}});
+  return zones_of(name, policy, scope, rows);
+}
+
+inline void set_available(NodeTopology& topology, std::size_t zone, const std::string& resource,
+                          const std::string& amount) {
+  for (ZoneResource& candidate : topology.zones.at(zone).resources) {
+    if (candidate.name == resource) candidate.available = Quantity::parse(amount).value();
+  }
+}
+
+/// "refused", "passes", or the zones: "0-1".
+inline std::string ask(const Fleet& fleet, const PodSpec& pod, std::size_t node = 0) {
+  const Verdict verdict = PodQuery(fleet, pod).ask(node, ScoringStrategy::kLeastNumaNodes);
+  if (verdict.zones.empty()) return std::string(to_string(verdict.answer));
+  return verdict.zones.to_string();
+}
+inline std::string ask(const NodeTopology& topology, const PodSpec& pod,
+                       std::vector<std::string> ignored = {}) {
+  Fleet fleet(std::move(ignored));
+  return ask(fleet, pod, fleet.add(topology).value());
+}
+
+}  // namespace pinfold::test
