@@ -39,12 +39,12 @@ std::string text_field(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-void judge_process(ContainerRow& row, const std::string& mems) {
+void judge_process(ContainerRow& row, const std::string& cpus, const std::string& mems) {
   const auto check = [&row](const char* name, const std::string& expected,
                             const std::string& actual) {
     row.checks.push_back(check_value(row.decided.name + " " + name, name, expected, actual));
   };
-  check("Cpus_allowed_list", row.decided.cpus, row.kernel.cpus_allowed);
+  check("Cpus_allowed_list", cpus, row.kernel.cpus_allowed);
   check("Mems_allowed_list", mems, row.kernel.mems_allowed);
   row.checks.push_back({row.decided.name + " pageNodes", "within " + mems, row.kernel.page_nodes,
                         is_subset(row.kernel.page_nodes, mems)});
@@ -97,7 +97,6 @@ Result<std::vector<DecidedContainer>> decided_containers(const Json& status) {
                            text_field(container, "isolation"), text_field(container, "cgroup_path"),
                            text_field(container, "cpus"), text_field(container, "mems")};
       if (!one.cgroup.starts_with('/')) return refuse("cgroup_path: expected a full path");
-      if (one.cpus.empty()) return refuse("cpus: expected a list");
       containers.push_back(std::move(one));
     }
   }
@@ -106,7 +105,7 @@ Result<std::vector<DecidedContainer>> decided_containers(const Json& status) {
 
 std::vector<ContainerRow> judge_containers(const std::vector<DecidedContainer>& decided,
                                            const std::map<std::string, KernelContainer>& kernel,
-                                           const CpuSet& memory_nodes) {
+                                           const Unset& unset) {
   std::vector<ContainerRow> rows;
   for (const DecidedContainer& container : decided) {
     ContainerRow row{container, {}, {}};
@@ -117,14 +116,15 @@ std::vector<ContainerRow> judge_containers(const std::vector<DecidedContainer>& 
       continue;
     }
     row.kernel = found->second;
-    const std::string mems = container.mems.empty() ? memory_nodes.to_string() : container.mems;
+    const std::string cpus = container.cpus.empty() ? unset.cpus.to_string() : container.cpus;
+    const std::string mems = container.mems.empty() ? unset.mems.to_string() : container.mems;
     const auto check = [&row](const char* name, const std::string& expected,
                               const std::string& actual) {
       row.checks.push_back(check_value(row.decided.name + " " + name, name, expected, actual));
     };
-    check("cpuset.cpus.effective", container.cpus, row.kernel.cpus);
+    check("cpuset.cpus.effective", cpus, row.kernel.cpus);
     check("cpuset.mems.effective", mems, row.kernel.mems);
-    if (row.kernel.has_process) judge_process(row, mems);
+    if (row.kernel.has_process) judge_process(row, cpus, mems);
     judge_overlap(row, decided, kernel);
     rows.push_back(std::move(row));
   }

@@ -113,7 +113,15 @@ VmResult<StepResult> StepRunner::act(const VerifyStep&) {
     if (!seen) return tl::unexpected(seen.error());
     kernel[container.name] = std::move(*seen);
   }
-  result.rows = judge_containers(*containers, kernel, session_.memory_nodes);
+  static const std::string kOnline = "/sys/devices/system/cpu/online";
+  const auto reply = ask({{"op", "read"}, {"paths", {kOnline}}});
+  if (!reply) return tl::unexpected(reply.error());
+  const auto online = CpuSet::parse(value_of(*reply, kOnline));
+  if (!online) {
+    result.message = "the guest's online CPUs: " + online.error().message;
+    return result;
+  }
+  result.rows = judge_containers(*containers, kernel, {*online, session_.memory_nodes});
   for (const ContainerRow& row : result.rows) {
     result.checks.insert(result.checks.end(), row.checks.begin(), row.checks.end());
   }

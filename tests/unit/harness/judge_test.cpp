@@ -5,7 +5,7 @@
 namespace pinfold::harness {
 namespace {
 
-const CpuSet kNodes{0, 1};
+const Unset kUnset{CpuSet{0, 1, 2, 3, 4, 5, 6, 7}, CpuSet{0, 1}};
 
 std::vector<DecidedContainer> two_containers() {
   return {{"a/app", "container", "/cg/a", "2-3", "1"}, {"b/app", "host", "/cg/b", "0-1,4-7", ""}};
@@ -17,7 +17,7 @@ std::map<std::string, KernelContainer> as_decided() {
 }
 
 TEST(JudgeContainers, AgreesWhenTheKernelHasWhatWasDecided) {
-  const auto rows = judge_containers(two_containers(), as_decided(), kNodes);
+  const auto rows = judge_containers(two_containers(), as_decided(), kUnset);
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_TRUE(rows[0].good());
   EXPECT_TRUE(rows[1].good());
@@ -42,8 +42,18 @@ TEST(JudgeContainers, SeesEveryDeviation) {
   for (const auto& c : cases) {
     auto kernel = as_decided();
     c.spoil(kernel);
-    EXPECT_FALSE(judge_containers(two_containers(), kernel, kNodes)[0].good()) << c.what;
+    EXPECT_FALSE(judge_containers(two_containers(), kernel, kUnset)[0].good()) << c.what;
   }
+}
+
+TEST(JudgeContainers, TakesAnUnsetCpusetForEverythingThatIsThere) {
+  const std::vector<DecidedContainer> decided = {{"a/app", "host", "/cg/a", "", ""}};
+  EXPECT_TRUE(
+      judge_containers(decided, {{"a/app", {"0-7", "0-1", true, "0-7", "0-1", "0"}}}, kUnset)[0]
+          .good());
+  EXPECT_FALSE(
+      judge_containers(decided, {{"a/app", {"0-6", "0-1", true, "0-6", "0-1", "0"}}}, kUnset)[0]
+          .good());
 }
 
 TEST(CheckValue, ComparesListsAsSetsAndTheRestAsText) {

@@ -29,7 +29,7 @@ struct DecidedContainer {
   std::string name;       ///< "pod/container"
   std::string isolation;  ///< "container", "pod", "host"
   std::string cgroup;     ///< full path in the guest
-  std::string cpus;       ///< what cpuset.cpus is to be
+  std::string cpus;       ///< what cpuset.cpus is to be; "": not set
   std::string mems;       ///< what cpuset.mems is to be; "": not set
 };
 
@@ -57,11 +57,17 @@ struct ContainerRow {
   [[nodiscard]] bool good() const;
 };
 
+/// What a group has whose cpuset nobody has set.
+struct Unset {
+  CpuSet cpus;  ///< that are online
+  CpuSet mems;  ///< nodes that have memory
+};
+
 /// Compares every container with the kernel: its own values, and that no exclusive CPU is in the
-/// effective set of any other group. `memory_nodes`: nodes that have memory.
+/// effective set of any other group.
 [[nodiscard]] std::vector<ContainerRow> judge_containers(
     const std::vector<DecidedContainer>& decided,
-    const std::map<std::string, KernelContainer>& kernel, const CpuSet& memory_nodes);
+    const std::map<std::string, KernelContainer>& kernel, const Unset& unset);
 
 /// "{"0": 512, "1": 3}" of move_pages -> "0-1". Pages that are not there count as "?".
 [[nodiscard]] std::string nodes_of_pages(const nlohmann::json& pages);
