@@ -12,21 +12,6 @@ bool is_native(std::string_view resource) {
 
 bool is_guaranteed(const PodSpec& pod) { return qos_class(pod, true) == QosClass::kGuaranteed; }
 
-/// Requests equal limits for cpu and memory. Of a Guaranteed pod only containers of one with
-/// pod-level resources may differ; they share what the pod has.
-bool is_guaranteed_alone(const Container& container) {
-  const auto& [requests, limits] = container.resources;
-  for (const std::string_view name : {"cpu", "memory"}) {
-    const auto request = requests.find(name);
-    const auto limit = limits.find(name);
-    if (request == requests.end() || limit == limits.end() || request->second != limit->second ||
-        request->second.is_zero()) {
-      return false;
-    }
-  }
-  return true;
-}
-
 /// The static CPU policy hands out whole CPUs; who asks for a fraction shares.
 bool is_aligned(const std::string& resource, const Quantity& amount) {
   return resource != "cpu" || amount.milli_value() % 1000 == 0;
@@ -60,7 +45,7 @@ ResourceList aligned_by_pod(const PodSpec& pod) {
     Container& copy = reduced.containers.emplace_back(container);
     copy.resources.requests = aligned(container, guaranteed && !has_budget);
   }
-  ResourceList amounts = container_requests(reduced);
+  ResourceList amounts = container_total(reduced, &Resources::requests);
   if (!guaranteed || !has_budget) return amounts;
   for (const auto& [name, amount] : pod.resources->requests) {
     if (is_native(name) && is_aligned(name, amount)) amounts[name] = amount;
