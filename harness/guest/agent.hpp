@@ -32,6 +32,7 @@ struct Running {
   pid_t pid = -1;
   std::uint64_t address = 0;  ///< of the memory it has touched; 0: it tells of none
   std::uint64_t bytes = 0;
+  std::uint64_t page = 4096;  ///< size of one of its pages
   bool ended = false;
   int wait_status = 0;
 };
@@ -42,6 +43,11 @@ struct Agent {
   std::vector<std::string> hierarchies;  ///< where control groups are mounted
   std::map<std::string, Running> running;
 };
+
+/// {"ok": false, "error": ...}
+[[nodiscard]] Json refuse(std::string error);
+/// Adds "status" or "signal".
+void describe_end(Json& report, int wait_status);
 
 /// Answers one request. The reply has "ok", and "error" if it is false.
 [[nodiscard]] Json handle(Agent& agent, const Json& request);
@@ -73,11 +79,14 @@ struct Spawn {
 [[nodiscard]] Json start_program(Agent& agent, const std::string& name, const Spawn& spawn,
                                  bool wait_for_report);
 [[nodiscard]] Json inspect_program(Agent& agent, const std::string& name);
+/// Every thread of a group and of those below it: what it may run on.
+[[nodiscard]] Json inspect_threads(const std::string& group);
 [[nodiscard]] Json stop_program(Agent& agent, const std::string& name);
 /// Collects children that have ended; remembers how those of `running` did.
 void reap(Agent& agent);
 
-/// `pinfold-guest payload BYTES`: touches that much memory, says where, and waits for its end.
+/// `pinfold-guest payload BYTES PAGE_SIZE`: touches that much memory, says where, and waits for its
+/// end. PAGE_SIZE is that of huge pages, or 0.
 int payload_main(int argc, char** argv);
 
 /// `pinfold-guest hog`: keeps every CPU busy at the highest real-time priority, so that nothing

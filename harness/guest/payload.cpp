@@ -1,8 +1,10 @@
 #include <fcntl.h>
+#include <linux/mman.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdint>
@@ -14,24 +16,28 @@
 namespace pinfold::guest {
 
 int payload_main(int argc, char** argv) {
-  char* end = nullptr;
-  const std::uint64_t bytes = argc == 2 ? std::strtoull(argv[1], &end, 10) : 0;
-  if (bytes == 0 || *end != '\0') {
-    (void)std::fprintf(stderr, "pinfold-guest: payload: expected a number of bytes\n");
+  const std::uint64_t wanted = argc == 3 ? std::strtoull(argv[1], nullptr, 10) : 0;
+  const std::uint64_t huge = argc == 3 ? std::strtoull(argv[2], nullptr, 10) : 0;
+  if (wanted == 0 || (huge & (huge - 1)) != 0) {
+    (void)std::fprintf(stderr, "pinfold-guest: payload: expected a number of bytes, page size\n");
     return 2;
   }
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const auto page = huge != 0 ? huge : static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::uint64_t bytes = (wanted + page - 1) / page * page;
+  const int flags = huge == 0 ? 0 : MAP_HUGETLB | (std::countr_zero(huge) << MAP_HUGE_SHIFT);
+  void* memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
   if (memory == MAP_FAILED) {
     (void)std::fprintf(stderr, "pinfold-guest: %s\n", describe_errno("mmap", errno).c_str());
     return 1;
   }
-  // One page each: a huge page would hide where the others would have gone.
-  (void)madvise(memory, bytes, MADV_NOHUGEPAGE);
-  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  // One page each: a huge page that nobody asked for would hide where the others would have gone.
+  if (huge == 0) (void)madvise(memory, bytes, MADV_NOHUGEPAGE);
   auto* first = static_cast<volatile char*>(memory);
   for (std::uint64_t at = 0; at < bytes; at += page) first[at] = 1;
-  (void)std::printf("{\"address\":%" PRIu64 ",\"bytes\":%" PRIu64 "}\n",
-                    static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(memory)), bytes);
+  (void)std::printf("{\"address\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"page\":%" PRIu64 "}\n",
+                    static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(memory)), bytes,
+                    page);
   (void)std::fflush(stdout);
   while (true) (void)pause();
 }

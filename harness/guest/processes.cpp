@@ -149,47 +149,12 @@ bool collect(const Child& child, Clock::time_point deadline, std::string& out, s
   }
 }
 
+}  // namespace
+
 void describe_end(Json& report, int wait_status) {
   if (WIFEXITED(wait_status)) report["status"] = WEXITSTATUS(wait_status);
   if (WIFSIGNALED(wait_status)) report["signal"] = WTERMSIG(wait_status);
 }
-
-Json refuse(std::string error) { return {{"ok", false}, {"error", std::move(error)}}; }
-
-/// Pages of a process per NUMA node, as the kernel has them now: {"0": 512}.
-Json count_pages(const Running& program) {
-  constexpr std::size_t kBatch = 1024;
-  Json pages = Json::object();
-  std::map<int, std::uint64_t> counts;
-  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  std::vector<void*> addresses;
-  std::vector<int> nodes(kBatch);
-  for (std::uint64_t at = 0; at < program.bytes;) {
-    addresses.clear();
-    for (; at < program.bytes && addresses.size() < kBatch; at += page) {
-      addresses.push_back(reinterpret_cast<void*>(program.address + at));  // NOLINT
-    }
-    if (syscall(SYS_move_pages, program.pid, addresses.size(), addresses.data(), nullptr,
-                nodes.data(), 0) != 0) {
-      return refuse(describe_errno("move_pages", errno));
-    }
-    for (std::size_t i = 0; i < addresses.size(); ++i) ++counts[nodes[i]];
-  }
-  for (const auto& [node, count] : counts) {
-    pages[node >= 0 ? std::to_string(node) : errno_name(-node)] = count;
-  }
-  return pages;
-}
-
-/// The value of a "Name:\tvalue" line of /proc/PID/status.
-std::string status_field(const std::string& status, std::string_view name) {
-  std::size_t at = status.find("\n" + std::string(name) + ":");
-  if (at == std::string::npos) return {};
-  at = status.find_first_not_of(" \t", at + name.size() + 2);
-  return status.substr(at, status.find('\n', at) - at);
-}
-
-}  // namespace
 
 Json run_to_end(Agent& agent, const Spawn& spawn) {
   const Clock::time_point begin = Clock::now();
@@ -241,27 +206,9 @@ Json start_program(Agent& agent, const std::string& name, const Spawn& spawn,
     }
     program.address = said.value("address", std::uint64_t{0});
     program.bytes = said.value("bytes", std::uint64_t{0});
+    program.page = std::max(said.value("page", std::uint64_t{0}), std::uint64_t{4096});
   }
   agent.running[name] = program;
-  return report;
-}
-
-Json inspect_program(Agent& agent, const std::string& name) {
-  const auto found = agent.running.find(name);
-  if (found == agent.running.end()) return refuse("'" + name + "' was not started");
-  const Running& program = found->second;
-  Json report = {{"ok", true}, {"pid", program.pid}, {"alive", !program.ended}};
-  if (program.ended) {
-    describe_end(report, program.wait_status);
-    return report;
-  }
-  int failed = 0;
-  const std::string proc = "/proc/" + std::to_string(program.pid);
-  const std::string status = read_text(proc + "/status", failed);
-  report["cpus_allowed"] = status_field(status, "Cpus_allowed_list");
-  report["mems_allowed"] = status_field(status, "Mems_allowed_list");
-  report["cgroup"] = read_text(proc + "/cgroup", failed);
-  report["pages"] = count_pages(program);
   return report;
 }
 

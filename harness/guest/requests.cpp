@@ -17,8 +17,6 @@ constexpr const char* kCgroupFiles[] = {
     "cpuset.cpus", "cpuset.cpus.effective", "cpuset.mems", "cpuset.mems.effective", "cpu.max",
     "cpu.weight",  "cgroup.procs"};
 
-Json refuse(std::string error) { return {{"ok", false}, {"error", std::move(error)}}; }
-
 Json make_folders(const Json& request) {
   std::error_code failed;
   std::filesystem::create_directories(request.at("path").get<std::string>(), failed);
@@ -99,7 +97,8 @@ Json start(Agent& agent, const Json& request) {
   const bool payload = request.contains("payload_bytes");
   if (payload) {
     const auto bytes = request["payload_bytes"].get<std::uint64_t>();
-    spawn.argv = {"/proc/self/exe", "payload", std::to_string(bytes)};
+    const auto page_size = request.value("page_size", std::uint64_t{0});
+    spawn.argv = {"/proc/self/exe", "payload", std::to_string(bytes), std::to_string(page_size)};
   } else {
     spawn.argv = request.at("argv").get<std::vector<std::string>>();
   }
@@ -107,6 +106,8 @@ Json start(Agent& agent, const Json& request) {
 }
 
 }  // namespace
+
+Json refuse(std::string error) { return {{"ok", false}, {"error", std::move(error)}}; }
 
 Json handle(Agent& agent, const Json& request) {
   try {
@@ -119,6 +120,7 @@ Json handle(Agent& agent, const Json& request) {
     if (op == "cgroups") return list_cgroups(request);
     if (op == "exec") return run(agent, request);
     if (op == "start") return start(agent, request);
+    if (op == "threads") return inspect_threads(request.at("group"));
     if (op == "inspect") return inspect_program(agent, request.at("name"));
     if (op == "stop") return stop_program(agent, request.at("name"));
     if (op == "quit") return {{"ok", true}};

@@ -22,6 +22,7 @@ void add_metrics(CLI::App& app, int& exit_status);
 void add_reconcile(CLI::App& app, int& exit_status);
 void add_remove(CLI::App& app, int& exit_status);
 void add_simulate(CLI::App& app, int& exit_status);
+void add_start(CLI::App& app, int& exit_status);
 void add_status(CLI::App& app, int& exit_status);
 void add_topology(CLI::App& app, int& exit_status);
 

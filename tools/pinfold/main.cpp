@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   int exit_status = kYes;
   add_checkpoint(app, exit_status);
   add_admit(app, exit_status);
+  add_start(app, exit_status);
   add_remove(app, exit_status);
   add_status(app, exit_status);
   add_reconcile(app, exit_status);

@@ -95,6 +95,30 @@ int FieldReader::integer(const char* key, int fallback, int least, int most) {
   return fallback;
 }
 
+std::optional<double> FieldReader::number(const char* key) {
+  const Json* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_number()) return value->get<double>();
+  complain(key, show_value(*value) + ": expected a number");
+  return std::nullopt;
+}
+
+bool FieldReader::boolean(const char* key, bool fallback) {
+  const Json* value = find(key);
+  if (value == nullptr) return fallback;
+  if (value->is_boolean()) return value->get<bool>();
+  complain(key, show_value(*value) + ": expected true or false");
+  return fallback;
+}
+
+CpuSet FieldReader::cpus(const char* key) {
+  const std::string list = text(key, "");
+  auto set = CpuSet::parse(list);
+  if (set) return std::move(*set);
+  complain(key, fmt::format("'{}': expected a list such as 0-3,8", list.substr(0, 60)));
+  return {};
+}
+
 std::size_t FieldReader::chosen(const char* key, const std::vector<std::string_view>& words) {
   const std::string word = text(key, std::string(words.front()));
   const auto found = std::find(words.begin(), words.end(), word);

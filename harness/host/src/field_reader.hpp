@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "pinfold/types/cpuset.hpp"
+
 namespace pinfold::harness {
 
 /// Where a value stands in a document: keys and indices from the top.
@@ -33,6 +35,10 @@ class FieldReader {
   [[nodiscard]] std::string text(const char* key, std::string fallback);
   [[nodiscard]] std::string required_text(const char* key);
   [[nodiscard]] int integer(const char* key, int fallback, int least, int most);
+  [[nodiscard]] std::optional<double> number(const char* key);
+  [[nodiscard]] bool boolean(const char* key, bool fallback);
+  /// A list such as 0-3,8; absent: empty.
+  [[nodiscard]] CpuSet cpus(const char* key);
   /// One of several words; absent: the first.
   template <class T>
   [[nodiscard]] T choice(const char* key,

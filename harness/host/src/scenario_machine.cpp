@@ -12,12 +12,7 @@ constexpr std::uint64_t kDefaultNodeMemory = std::uint64_t{512} << 20;
 VmNode read_node(const Json& value, FieldPath path, std::optional<Complaint>& complaint) {
   VmNode node;
   FieldReader fields(value, std::move(path), complaint);
-  const std::string cpus = fields.text("cpus", "");
-  if (auto set = CpuSet::parse(cpus)) {
-    node.cpus = std::move(*set);
-  } else {
-    fields.complain("cpus", fmt::format("'{}': expected a list such as 0-3,8", cpus));
-  }
+  node.cpus = fields.cpus("cpus");
   node.memory = fields.bytes("memory", kDefaultNodeMemory);
   fields.finish();
   return node;

@@ -15,14 +15,17 @@ std::string value_of(const Json& reply, const std::string& path) {
   return "(" + file.value("errno", "nothing") + ")";
 }
 
+bool is_of_process(const std::string& name) {
+  return name == "Cpus_allowed_list" || name == "Mems_allowed_list" || name.starts_with("page");
+}
+
 std::string process_value(const Json& process, const std::string& name) {
   if (name == "Cpus_allowed_list") return process.value("cpus_allowed", "");
   if (name == "Mems_allowed_list") return process.value("mems_allowed", "");
-  return nodes_of_pages(process.value("pages", Json()));
-}
-
-bool is_of_process(const std::string& name) {
-  return name == "Cpus_allowed_list" || name == "Mems_allowed_list" || name == "pageNodes";
+  const Json pages = process.value("pages", Json());
+  if (name == "pageNodes") return nodes_of_pages(pages);
+  const std::size_t slash = name.find('/');
+  return pages_on(pages, name.substr(slash + 1), name.starts_with("pageShare"));
 }
 
 /// Sets good and message from the checks.
@@ -41,7 +44,63 @@ StepResult concluded(StepResult result) {
 
 }  // namespace
 
+VmResult<std::string> StepRunner::read_one(const std::string& path) {
+  const auto reply = ask({{"op", "read"}, {"paths", {path}}});
+  if (!reply) return tl::unexpected(reply.error());
+  return value_of(*reply, path);
+}
+
+VmResult<std::string> StepRunner::folder_of(const std::string& group, StepResult& result) {
+  if (group.starts_with('/')) return group;
+  return cgroup_of(group, result);
+}
+
+VmResult<void> StepRunner::expect_disjoint(const Expectation& expectation, StepResult& result) {
+  std::vector<std::pair<std::string, std::string>> lists;
+  for (const std::string& group : expectation.disjoint) {
+    const auto folder = folder_of(group, result);
+    if (!folder) return tl::unexpected(folder.error());
+    auto cpus = read_one(*folder + "/" + effective_file(cgroup_mode(), "cpus"));
+    if (!cpus) return tl::unexpected(cpus.error());
+    lists.emplace_back(group, std::move(*cpus));
+  }
+  const auto checks = check_disjoint(lists);
+  result.checks.insert(result.checks.end(), checks.begin(), checks.end());
+  return {};
+}
+
+VmResult<void> StepRunner::expect_threads(const Expectation& expectation, StepResult& result) {
+  const auto folder = folder_of(expectation.subject, result);
+  if (!folder) return tl::unexpected(folder.error());
+  const auto reply = ask({{"op", "threads"}, {"group", *folder}});
+  if (!reply) return tl::unexpected(reply.error());
+  const Json threads = reply->value("threads", Json::array());
+  for (const auto& [name, wanted] : expectation.values) {
+    const std::string actual =
+        name == "count"
+            ? std::to_string(threads.size())
+            : common_value(threads, name == "Cpus_allowed_list" ? "cpus_allowed" : "mems_allowed",
+                           wanted.text);
+    result.checks.push_back(
+        check_wanted("threads of " + expectation.subject + " " + name, name, wanted, actual));
+  }
+  return {};
+}
+
+VmResult<std::string> StepRunner::group_value(const Expectation& expectation,
+                                              const std::string& folder, const std::string& name) {
+  const std::size_t slash = name.find('/');
+  const std::string file = name.substr(0, slash);
+  auto text = read_one(expectation.of == Expectation::Of::kContainer
+                           ? group_file(cgroup_mode(), folder, file)
+                           : folder + "/" + file);
+  if (!text || slash == std::string::npos) return text;
+  return line_value(*text, name.substr(slash + 1));
+}
+
 VmResult<void> StepRunner::expect_one(const Expectation& expectation, StepResult& result) {
+  if (expectation.of == Expectation::Of::kDisjoint) return expect_disjoint(expectation, result);
+  if (expectation.of == Expectation::Of::kProcesses) return expect_threads(expectation, result);
   std::string folder = expectation.subject;
   if (expectation.of == Expectation::Of::kContainer) {
     auto cgroup = cgroup_of(expectation.subject, result);
@@ -50,11 +109,9 @@ VmResult<void> StepRunner::expect_one(const Expectation& expectation, StepResult
     folder = *cgroup;
   }
   Json process;
-  for (const auto& [name, expected] : expectation.values) {
-    const std::string what = expectation.of == Expectation::Of::kFile
-                                 ? expectation.subject
-                                 : expectation.subject + " " + name;
-    std::string actual;
+  for (const auto& [name, wanted] : expectation.values) {
+    std::string what = expectation.subject + " " + name;
+    VmResult<std::string> actual;
     if (is_of_process(name)) {
       if (process.is_null()) {
         auto reply = ask({{"op", "inspect"}, {"name", expectation.subject}});
@@ -62,16 +119,14 @@ VmResult<void> StepRunner::expect_one(const Expectation& expectation, StepResult
         process = std::move(*reply);
       }
       actual = process.value("alive", false) ? process_value(process, name) : "(no process)";
+    } else if (expectation.of == Expectation::Of::kFile) {
+      what = expectation.subject;
+      actual = read_one(folder);
     } else {
-      const std::string path = expectation.of == Expectation::Of::kFile ? folder
-                               : expectation.of == Expectation::Of::kContainer
-                                   ? group_file(cgroup_mode(), folder, name)
-                                   : folder + "/" + name;
-      const auto reply = ask({{"op", "read"}, {"paths", {path}}});
-      if (!reply) return tl::unexpected(reply.error());
-      actual = value_of(*reply, path);
+      actual = group_value(expectation, folder, name);
     }
-    result.checks.push_back(check_value(what, name, expected, actual));
+    if (!actual) return tl::unexpected(actual.error());
+    result.checks.push_back(check_wanted(std::move(what), name, wanted, std::move(*actual)));
   }
   return {};
 }

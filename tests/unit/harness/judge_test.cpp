@@ -71,5 +71,53 @@ TEST(NodesOfPages, ListsNodesAndMarksPagesThatAreNotThere) {
   EXPECT_EQ(nodes_of_pages("none"), "?");
 }
 
+TEST(CheckWanted, TakesNumbersWithinBounds) {
+  const struct {
+    Wanted wanted;
+    const char* actual;
+    bool good;
+  } cases[] = {
+      {{"", 1, {}}, "1", true},        {{"", 1, {}}, "0", false},        {{"", {}, 3}, "3", true},
+      {{"", {}, 3}, "4", false},       {{"", 1, 3}, "2", true},          {{"", 1, 3}, "", false},
+      {{"", 1, 3}, "2 apples", false}, {{"", {}, 3}, "(ENOENT)", false}, {{"5", {}, {}}, "5", true},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(check_wanted("x", "cpu.weight", c.wanted, c.actual).good, c.good) << c.actual;
+  }
+  EXPECT_EQ(check_wanted("x", "y", {"", 1, 3}, "9").expected, "at least 1 and at most 3");
+}
+
+TEST(LineValue, FindsTheWholeKey) {
+  const std::string text = "nr_periods 3\nnr_throttled 2\nnr 1";
+  EXPECT_EQ(line_value(text, "nr_throttled"), "2");
+  EXPECT_EQ(line_value(text, "nr"), "1");
+  EXPECT_EQ(line_value(text, "nr_"), "(no such line)");
+}
+
+TEST(PagesOn, CountsAndShares) {
+  const nlohmann::json pages = {{"0", 1}, {"1", 2}};
+  EXPECT_EQ(pages_on(pages, "1", false), "2");
+  EXPECT_EQ(pages_on(pages, "1", true), "67");
+  EXPECT_EQ(pages_on(pages, "2", true), "0");
+  EXPECT_EQ(pages_on(nlohmann::json::object(), "0", true), "?");
+  EXPECT_EQ(pages_on(nullptr, "0", false), "?");
+}
+
+TEST(CommonValue, NamesTheThreadThatDiffers) {
+  const nlohmann::json threads = {{{"tid", "7"}, {"name", "a"}, {"cpus", "0-1"}},
+                                  {{"tid", "8"}, {"name", "b"}, {"cpus", "1"}}};
+  EXPECT_EQ(common_value(threads, "cpus", "0-1"), "1 (8 b)");
+  EXPECT_EQ(common_value(nlohmann::json::array(), "cpus", "0-1"), "(no process)");
+}
+
+TEST(CheckDisjoint, SeesEveryPair) {
+  const auto checks = check_disjoint({{"a", "0-1"}, {"b", "2-3"}, {"c", "3"}, {"d", "(ENOENT)"}});
+  ASSERT_EQ(checks.size(), 6U);
+  EXPECT_TRUE(checks[0].good);
+  EXPECT_FALSE(checks[3].good);
+  EXPECT_EQ(checks[3].actual, "3");
+  EXPECT_FALSE(checks[5].good);
+}
+
 }  // namespace
 }  // namespace pinfold::harness

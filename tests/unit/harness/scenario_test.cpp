@@ -23,8 +23,8 @@ machine:
 steps:
   - admit: {pod: pods/a.yaml, answer: rejected, message: SMT}
     timeLimit: 7
-  - admit: {pod: {metadata: {name: b, uid: u}}}
-  - start: {pod: a, memory: 16Mi}
+  - admit: {pod: {metadata: {name: b, uid: u}}, start: false}
+  - start: {pod: a, container: c, memory: 16Mi, pageSize: 2Mi, error: signal 7}
   - start: {program: p, cgroup: /sys/fs/cgroup/x, command: [sleep, 100]}
   - stop: {program: p}
   - remove: {pod: a}
@@ -35,7 +35,13 @@ steps:
       - {program: p, Cpus_allowed_list: 0-7}
       - {cgroup: /sys/fs/cgroup/x, cpu.max: max 100000}
       - {file: /proc/sys/kernel/ostype, equals: Linux}
+      - {processesOf: a/c, count: {atLeast: 1, atMost: 2.5}}
+      - {disjoint: [a/c, /sys/fs/cgroup/x]}
+      - {container: a/c, cpu.stat/nr_throttled: {atMost: 0}, pageShare/1: 100}
   - verify: {}
+  - restart: {kubelet: other.yaml, answer: error, message: policy}
+  - offline: {cpus: 1-2}
+  - online: {cpus: 1}
 )";
 
 TEST(ParseScenario, ReadsEveryVerb) {
@@ -47,23 +53,34 @@ TEST(ParseScenario, ReadsEveryVerb) {
   EXPECT_EQ(scenario->machine.nodes[1].memory, 1U << 30);
   EXPECT_EQ(scenario->machine.distances[0][1], 21);
   EXPECT_EQ(scenario->verdict, Verdict::kPassed);
-  ASSERT_EQ(scenario->steps.size(), 10U);
+  ASSERT_EQ(scenario->steps.size(), 13U);
   const auto& admit = std::get<AdmitStep>(scenario->steps[0].action);
   EXPECT_EQ(admit.file, "pods/a.yaml");
   EXPECT_EQ(admit.answer, AdmitStep::Answer::kRejected);
   EXPECT_EQ(admit.message, "SMT");
   EXPECT_EQ(scenario->steps[0].time_limit_s, 7);
   EXPECT_NE(std::get<AdmitStep>(scenario->steps[1].action).manifest, "");
-  EXPECT_EQ(std::get<StartStep>(scenario->steps[2].action).memory, 16U << 20);
+  EXPECT_FALSE(std::get<AdmitStep>(scenario->steps[1].action).start);
+  const auto& start = std::get<StartStep>(scenario->steps[2].action);
+  EXPECT_EQ(start.memory, 16U << 20);
+  EXPECT_EQ(start.container, "c");
+  EXPECT_EQ(start.page_size, 2U << 20);
   EXPECT_EQ(std::get<StartStep>(scenario->steps[3].action).command.size(), 2U);
   EXPECT_EQ(std::get<ExecStep>(scenario->steps[6].action).status, std::nullopt);
   EXPECT_EQ(std::get<WriteStep>(scenario->steps[7].action).value, "3");
   const auto& expect = std::get<ExpectStep>(scenario->steps[8].action);
-  ASSERT_EQ(expect.expectations.size(), 4U);
+  ASSERT_EQ(expect.expectations.size(), 7U);
   EXPECT_EQ(expect.expectations[0].of, Expectation::Of::kContainer);
   EXPECT_EQ(expect.expectations[0].subject, "a/c");
   EXPECT_EQ(expect.expectations[0].values.size(), 2U);
-  EXPECT_EQ(expect.expectations[2].values[0].second, "max 100000");
+  EXPECT_EQ(expect.expectations[2].values[0].second.text, "max 100000");
+  EXPECT_EQ(expect.expectations[4].values[0].second.at_most, 2.5);
+  EXPECT_EQ(expect.expectations[5].disjoint.size(), 2U);
+  const auto& restart = std::get<RestartStep>(scenario->steps[10].action);
+  EXPECT_EQ(restart.kubelet->file, "other.yaml");
+  EXPECT_EQ(restart.answer, RestartStep::Answer::kError);
+  EXPECT_FALSE(std::get<CpusStep>(scenario->steps[11].action).online);
+  EXPECT_EQ(std::get<CpusStep>(scenario->steps[12].action).cpus, CpuSet{1});
   EXPECT_TRUE(needs_product(*scenario));
 }
 
@@ -124,7 +141,23 @@ TEST(ParseScenario, RefusesWithLineAndField) {
       {std::string(kHead) + "steps:\n  - expect:\n      - {program: a, cpu.max: 3}\n",
        "line 5: steps[0].expect[0].cpu.max: the kernel has no such value of this subject"},
       {std::string(kHead) + "steps:\n  - admit: {pod: a.yaml, answer: perhaps}\n",
-       "line 4: steps[0].admit.answer: 'perhaps': expected admitted, rejected or error"},
+       "line 4: steps[0].admit.answer: 'perhaps': expected one of: admitted, rejected, error"},
+      {std::string(kHead) + "steps:\n  - admit: {pod: a.yaml, start: 3}\n",
+       "line 4: steps[0].admit.start: 3: expected true or false"},
+      {std::string(kHead) + "steps:\n  - start: {program: a, container: b}\n",
+       "line 4: steps[0].start.container: expected a pod with it"},
+      {std::string(kHead) + "steps:\n  - offline: {cpus: 1-}\n",
+       "line 4: steps[0].offline.cpus: '1-': expected a list such as 0-3,8"},
+      {std::string(kHead) + "steps:\n  - online: {}\n",
+       "line 4: steps[0].online.cpus: expected at least one CPU"},
+      {std::string(kHead) + "steps:\n  - expect:\n      - {cgroup: /a, cpu.stat/x: {atLeast: y}}\n",
+       "line 5: steps[0].expect[0].cpu.stat/x.atLeast: 'y': expected a number"},
+      {std::string(kHead) + "steps:\n  - expect:\n      - {cgroup: /a, cpu.stat/x: {}}\n",
+       "line 5: steps[0].expect[0].cpu.stat/x: {}: expected atLeast or atMost"},
+      {std::string(kHead) + "steps:\n  - expect:\n      - {program: a, pages/x: 3}\n",
+       "line 5: steps[0].expect[0].pages/x: the kernel has no such value of this subject"},
+      {std::string(kHead) + "steps:\n  - expect:\n      - {disjoint: [a/b]}\n",
+       "line 5: steps[0].expect[0].disjoint: expected at least two"},
   };
   for (const auto& c : cases) {
     const auto scenario = parse_scenario(c.text);

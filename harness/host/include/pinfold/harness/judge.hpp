@@ -2,8 +2,10 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "pinfold/base/result.hpp"
@@ -23,6 +25,31 @@ struct Check {
 /// white space around it.
 [[nodiscard]] Check check_value(std::string what, std::string_view name, std::string expected,
                                 std::string actual);
+
+/// What a value must be: a text, or a number within bounds.
+struct Wanted {
+  std::string text;
+  std::optional<double> at_least;
+  std::optional<double> at_most;
+};
+/// As check_value; a value that is no number is not within bounds.
+[[nodiscard]] Check check_wanted(std::string what, std::string_view name, const Wanted& wanted,
+                                 std::string actual);
+
+/// The value of a line "key value" in a file of many, as cpu.stat; "(no such line)".
+[[nodiscard]] std::string line_value(const std::string& text, std::string_view key);
+
+/// How many of the pages of move_pages lie on a node, "512", or (as a share) percent of all.
+[[nodiscard]] std::string pages_on(const nlohmann::json& pages, const std::string& node,
+                                   bool share);
+
+/// The one value that every thread has; else one that is not `expected`, and whose it is.
+[[nodiscard]] std::string common_value(const nlohmann::json& threads, const char* key,
+                                       const std::string& expected);
+
+/// One check for each pair of lists: they have no CPU in common.
+[[nodiscard]] std::vector<Check> check_disjoint(
+    const std::vector<std::pair<std::string, std::string>>& lists);
 
 /// What the product says it has decided for one container.
 struct DecidedContainer {

@@ -11,36 +11,61 @@
 #include <vector>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/harness/judge.hpp"
 #include "pinfold/harness/verdict.hpp"
 #include "pinfold/harness/vm_machine.hpp"
 
 namespace pinfold::harness {
 
+/// A KubeletConfiguration: inline, or in a file.
+struct KubeletSource {
+  nlohmann::json config = nlohmann::json::object();
+  std::filesystem::path file;  ///< relative to the scenario; "": inline
+};
+
 /// Offers a pod to the product in the guest.
 struct AdmitStep {
   enum class Answer { kAdmitted, kRejected, kError };
-  std::filesystem::path file;  ///< relative to the scenario; "": inline
-  std::string manifest;        ///< YAML or JSON; load_scenario reads it from `file`
-  std::string pod;             ///< its metadata.name
-  std::string uid;             ///< its metadata.uid
+  std::filesystem::path file;           ///< relative to the scenario; "": inline
+  std::string manifest;                 ///< YAML or JSON; load_scenario reads it from `file`
+  std::string pod;                      ///< its metadata.name
+  std::string uid;                      ///< its metadata.uid
+  std::vector<std::string> containers;  ///< in the order in which they start
   Answer answer = Answer::kAdmitted;
+  bool start = true;    ///< its containers count as started
   std::string message;  ///< must be a part of what the product says; "": not looked at
 };
-/// Starts one process: in every container of a pod, or in a named cgroup.
+/// Starts one process: in every container of a pod or in one of them, or in a named cgroup.
 struct StartStep {
   std::string pod;
-  std::string program;  ///< a name to speak of it later (without pod)
+  std::string container;  ///< of the pod; "": all
+  std::string program;    ///< a name to speak of it later (without pod)
   std::string cgroup;
   std::vector<std::string> command;  ///< empty: a process that touches `memory`
   std::uint64_t memory = 8U << 20;
+  std::uint64_t page_size = 0;  ///< of huge pages; 0: usual ones
+  std::string error;            ///< must be a part of why it does not come up; "": it must
 };
 /// Ends a program that was started by name.
 struct StopStep {
   std::string program;
 };
-/// Removes a pod: its processes end, then the product takes it off.
+/// Removes a pod or a container: its processes end, then the product takes it off.
 struct RemoveStep {
   std::string pod;
+  std::string container;  ///< "": the whole pod
+};
+/// The product comes up again with another configuration.
+struct RestartStep {
+  enum class Answer { kOk, kError };
+  std::optional<KubeletSource> kubelet;  ///< nothing: the same as before
+  Answer answer = Answer::kOk;
+  std::string message;  ///< must be a part of what the product says; "": not looked at
+};
+/// Takes CPUs offline, or back online.
+struct CpusStep {
+  CpuSet cpus;
+  bool online = false;
 };
 /// Runs a command of the guest to its end.
 struct ExecStep {
@@ -58,10 +83,11 @@ struct WriteStep {
 };
 /// Values that the kernel must have.
 struct Expectation {
-  enum class Of { kContainer, kCgroup, kProgram, kFile };
+  enum class Of { kContainer, kCgroup, kProgram, kProcesses, kFile, kDisjoint };
   Of of = Of::kFile;
-  std::string subject;  ///< "pod/container", a folder, a name, a file
-  std::vector<std::pair<std::string, std::string>> values;  ///< kernel's name to value
+  std::string subject;                ///< "pod/container", a folder, a name, a file
+  std::vector<std::string> disjoint;  ///< of kDisjoint: containers and folders
+  std::vector<std::pair<std::string, Wanted>> values;  ///< by the kernel's name
 };
 struct ExpectStep {
   std::vector<Expectation> expectations;
@@ -69,8 +95,8 @@ struct ExpectStep {
 /// Everything that the product has decided, against the kernel: the table of the demo.
 struct VerifyStep {};
 
-using Action = std::variant<AdmitStep, StartStep, StopStep, RemoveStep, ExecStep, WriteStep,
-                            ExpectStep, VerifyStep>;
+using Action = std::variant<AdmitStep, StartStep, StopStep, RemoveStep, RestartStep, CpusStep,
+                            ExecStep, WriteStep, ExpectStep, VerifyStep>;
 
 struct Step {
   Action action;
@@ -84,9 +110,8 @@ struct Scenario {
   std::string description;
   VmMachine machine;
   int boot_limit_s = 90;
-  nlohmann::json kubelet = nlohmann::json::object();  ///< KubeletConfiguration for the product
-  std::filesystem::path kubelet_file;  ///< where it is to be read from, relative to the scenario
-  std::vector<std::string> programs;   ///< of the host, put into the guest at the same place
+  KubeletSource kubelet;              ///< for the product
+  std::vector<std::string> programs;  ///< of the host, put into the guest at the same place
   std::vector<Step> steps;
   /// How it must end. Other than "passed": a test of the harness itself.
   Verdict verdict = Verdict::kPassed;

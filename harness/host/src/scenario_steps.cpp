@@ -1,0 +1,175 @@
+#include "scenario_steps.hpp"
+
+#include <fmt/format.h>
+
+namespace pinfold::harness {
+namespace {
+
+using Json = nlohmann::json;
+
+Action read_admit(FieldReader& fields) {
+  AdmitStep step;
+  const Json* pod = fields.find("pod");
+  if (pod != nullptr && pod->is_object()) {
+    step.manifest = pod->dump(2, ' ', true, Json::error_handler_t::replace);
+  } else {
+    step.file = fields.required_text("pod");
+  }
+  using Answer = AdmitStep::Answer;
+  step.answer = fields.choice<Answer>("answer", {{"admitted", Answer::kAdmitted},
+                                                 {"rejected", Answer::kRejected},
+                                                 {"error", Answer::kError}});
+  step.start = fields.boolean("start", step.start);
+  step.message = fields.text("message", "");
+  return step;
+}
+
+Action read_start(FieldReader& fields) {
+  StartStep step;
+  step.pod = fields.text("pod", "");
+  step.container = fields.text("container", "");
+  step.program = fields.text("program", "");
+  step.cgroup = fields.text("cgroup", "");
+  step.command = fields.texts("command");
+  if (fields.find("command") != nullptr && step.command.empty()) {
+    fields.complain("command", "expected a program and its arguments");
+  }
+  step.memory = fields.bytes("memory", step.memory);
+  step.page_size = fields.bytes("pageSize", 0);
+  step.error = fields.text("error", "");
+  if (!step.container.empty() && step.pod.empty()) {
+    fields.complain("container", "expected a pod with it");
+  }
+  if (step.pod.empty() == step.program.empty()) {
+    fields.complain("program", "expected either pod or program");
+  }
+  if (step.memory == 0) fields.complain("memory", "0: expected at least one byte");
+  return step;
+}
+
+Action read_stop(FieldReader& fields) { return StopStep{fields.required_text("program")}; }
+
+Action read_remove(FieldReader& fields) {
+  return RemoveStep{fields.required_text("pod"), fields.text("container", "")};
+}
+
+Action read_restart(FieldReader& fields) {
+  RestartStep step;
+  if (fields.find("kubelet") != nullptr) step.kubelet = read_kubelet(fields, "kubelet");
+  using Answer = RestartStep::Answer;
+  step.answer = fields.choice<Answer>("answer", {{"ok", Answer::kOk}, {"error", Answer::kError}});
+  step.message = fields.text("message", "");
+  return step;
+}
+
+Action read_cpus(FieldReader& fields, bool online) {
+  CpusStep step{fields.cpus("cpus"), online};
+  if (step.cpus.empty()) fields.complain("cpus", "expected at least one CPU");
+  return step;
+}
+Action read_offline(FieldReader& fields) { return read_cpus(fields, false); }
+Action read_online(FieldReader& fields) { return read_cpus(fields, true); }
+
+Action read_exec(FieldReader& fields) {
+  ExecStep step;
+  step.command = fields.texts("command");
+  step.cgroup = fields.text("cgroup", "");
+  step.output = fields.text("output", "");
+  if (fields.text("status", "0") == "any") {
+    step.status = std::nullopt;
+  } else {
+    step.status = fields.integer("status", 0, 0, 255);
+  }
+  if (step.command.empty()) fields.complain("command", "expected a program and its arguments");
+  return step;
+}
+
+Action read_write(FieldReader& fields) {
+  WriteStep step;
+  step.file = fields.required_text("file");
+  step.container = fields.text("container", "");
+  step.value = fields.required_text("value");
+  step.error = fields.text("error", "");
+  if (!fields.failed() && step.container.empty() != step.file.starts_with('/')) {
+    fields.complain(
+        "file",
+        fmt::format("'{}': expected {}", step.file,
+                    step.container.empty() ? "a full path" : "a file of the container's cgroup"));
+  }
+  return step;
+}
+
+Action read_verify(FieldReader&) { return VerifyStep{}; }
+
+struct Verb {
+  const char* name;
+  Action (*read)(FieldReader&);
+};
+constexpr Verb kVerbs[] = {{"admit", read_admit},     {"start", read_start},
+                           {"stop", read_stop},       {"remove", read_remove},
+                           {"restart", read_restart}, {"offline", read_offline},
+                           {"online", read_online},   {"exec", read_exec},
+                           {"write", read_write},     {"verify", read_verify}};
+
+std::string title_of(const std::string& verb, const Json& value) {
+  if (!value.is_object()) return verb;
+  for (const char* key : {"pod", "program", "container", "file", "command", "cpus", "kubelet"}) {
+    const auto found = value.find(key);
+    if (found == value.end()) continue;
+    std::string text;
+    if (found->is_array()) {
+      for (const Json& part : *found)
+        text += (text.empty() ? "" : " ") + scalar_text(part).value_or("");
+    } else if (found->is_object()) {
+      text = "(inline)";
+    } else {
+      text = scalar_text(*found).value_or("");
+    }
+    if (text.size() > 60) text = text.substr(0, 57) + "...";
+    return fmt::format("{} {}", verb, text);
+  }
+  return verb;
+}
+
+}  // namespace
+
+Step read_step(const Json& value, const FieldPath& path, std::optional<Complaint>& complaint) {
+  Step step;
+  FieldReader fields(value, path, complaint);
+  step.time_limit_s = fields.integer("timeLimit", step.time_limit_s, 1, 3600);
+  int verbs = 0;
+  const auto read_with = [&](const char* name, const auto& reader) {
+    const Json* content = fields.find(name);
+    if (content == nullptr) return;
+    ++verbs;
+    step.title = title_of(name, *content);
+    reader(*content, fields.path_of(name));
+  };
+  for (const Verb& verb : kVerbs) {
+    read_with(verb.name, [&](const Json& content, FieldPath where) {
+      FieldReader inner(content, std::move(where), complaint);
+      step.action = verb.read(inner);
+      inner.finish();
+    });
+  }
+  read_with("expect", [&](const Json& content, const FieldPath& where) {
+    step.action = read_expect(content, where, complaint);
+  });
+  step.title = fields.text("title", step.title);
+  fields.finish();
+  if (verbs != 1 && !complaint) complaint = Complaint{path, "expected exactly one verb"};
+  return step;
+}
+
+KubeletSource read_kubelet(FieldReader& fields, const char* key) {
+  KubeletSource source;
+  const Json* value = fields.find(key);
+  if (value != nullptr && value->is_object()) {
+    source.config = *value;
+  } else {
+    source.file = fields.text(key, "");
+  }
+  return source;
+}
+
+}  // namespace pinfold::harness

@@ -1,0 +1,205 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cgroup_paths.hpp"
+#include "step_result.hpp"
+#include "step_runner.hpp"
+
+/// Steps that speak to the product in the guest, and processes in its containers.
+namespace pinfold::harness {
+namespace {
+
+constexpr const char* kProduct = "/usr/bin/pinfold";
+constexpr const char* kStateFolder = "/var/lib/pinfold";
+constexpr const char* kConfigFile = "/etc/pinfold/config.yaml";
+/// Is that program the container, or (if none is named) one of the pod's?
+bool belongs_to(const std::string& program, const std::string& pod, const std::string& container) {
+  return container.empty() ? program.starts_with(pod + "/") : program == pod + "/" + container;
+}
+
+}  // namespace
+
+VmResult<void> StepRunner::prepare() {
+  if (!needs_product(scenario_)) return {};
+  if (auto made = ask({{"op", "mkdir"}, {"path", product_root(cgroup_mode())}}); !made) {
+    return tl::unexpected(made.error());
+  }
+  if (auto made = ask({{"op", "mkdir"}, {"path", kStateFolder}}); !made) {
+    return tl::unexpected(made.error());
+  }
+  return put_config(scenario_.kubelet);
+}
+
+VmResult<void> StepRunner::put_config(const KubeletSource& kubelet) {
+  return put(kConfigFile, kubelet.config.dump(2, ' ', true, Json::error_handler_t::replace));
+}
+
+VmResult<Json> StepRunner::run_product(std::vector<std::string> arguments) {
+  std::vector<std::string> argv = {kProduct};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  const std::string root = product_root(cgroup_mode());
+  argv.insert(argv.end(), {"--state-dir", kStateFolder, "--cgroup-root", root, "--config",
+                           kConfigFile, "--output", "json"});
+  return ask({{"op", "exec"}, {"argv", argv}});
+}
+
+VmResult<StepResult> StepRunner::act(const AdmitStep& step) {
+  const std::string file =
+      fmt::format("/etc/pinfold/pods/{}.yaml", step.pod.empty() ? "pod" : step.pod);
+  if (auto there = put(file, step.manifest); !there) return tl::unexpected(there.error());
+  std::vector<std::string> arguments = {"admit", file};
+  if (step.start) arguments.emplace_back("--start");
+  const auto reply = run_product(std::move(arguments));
+  if (!reply) return tl::unexpected(reply.error());
+  static constexpr const char* kAnswers[] = {"admitted", "rejected", "error"};
+  const int status = reply->value("status", -1);
+  const std::string answer = status >= 0 && status <= 2 ? kAnswers[status] : describe_end(*reply);
+  const std::string said = reply->value("stdout", "") + reply->value("stderr", "");
+  const std::string expected = kAnswers[static_cast<int>(step.answer)];
+  if (answer != expected) {
+    return bad(
+        fmt::format("expected '{}', the answer is '{}': {}", expected, answer, excerpt(said)));
+  }
+  if (said.find(step.message) == std::string::npos) {
+    return bad(fmt::format("expected '{}' in: {}", step.message, excerpt(said)));
+  }
+  if (status == 0) pods_[step.pod] = {step.uid, step.containers, step.start};
+  return good();
+}
+
+VmResult<std::vector<DecidedContainer>> StepRunner::decided(std::string& problem) {
+  if (decided_) return *decided_;
+  const auto reply = run_product({"status"});
+  if (!reply) return tl::unexpected(reply.error());
+  const std::string out = reply->value("stdout", "");
+  const Json status = Json::parse(out, nullptr, false);
+  // Status 1: the product itself sees that the kernel has something else. The judge decides.
+  const int exit_status = reply->value("status", -1);
+  if ((exit_status != 0 && exit_status != 1) || status.is_discarded()) {
+    problem = fmt::format("'pinfold status' ended with {}: {}", describe_end(*reply),
+                          excerpt(out + reply->value("stderr", "")));
+    return std::vector<DecidedContainer>{};
+  }
+  auto containers = decided_containers(status);
+  if (!containers) {
+    problem = containers.error().message;
+    return std::vector<DecidedContainer>{};
+  }
+  decided_ = *containers;
+  return std::move(*containers);
+}
+
+VmResult<StepResult> StepRunner::start_one(const StartStep& step, const std::string& name,
+                                           const std::string& cgroup) {
+  Json request = {{"op", "start"}, {"name", name}, {"cgroup", cgroup}};
+  if (step.command.empty()) {
+    request["payload_bytes"] = step.memory;
+    request["page_size"] = step.page_size;
+  } else {
+    request["argv"] = step.command;
+  }
+  const auto reply = ask(std::move(request));
+  if (!reply) return tl::unexpected(reply.error());
+  if (reply->value("ok", false)) {
+    running_[name] = cgroup;
+    return step.error.empty() ? good() : bad(fmt::format("{} came up", name));
+  }
+  const std::string said = fmt::format("{} ({})", reply->value("error", ""), describe_end(*reply));
+  if (!step.error.empty() && said.find(step.error) != std::string::npos) return good();
+  return bad(fmt::format("{}: {}", name, said));
+}
+
+VmResult<StepResult> StepRunner::tell_product(const Pod& pod, const std::string& container) {
+  for (const std::string& name : pod.containers) {
+    if (!container.empty() && name != container) continue;
+    const auto reply = run_product({"start", "--pod", pod.uid, "--container", name});
+    if (!reply) return tl::unexpected(reply.error());
+    if (reply->value("status", -1) != 0) {
+      return bad(fmt::format("'pinfold start' of '{}' ended with {}: {}", name,
+                             describe_end(*reply),
+                             excerpt(reply->value("stdout", "") + reply->value("stderr", ""))));
+    }
+  }
+  return good();
+}
+
+VmResult<StepResult> StepRunner::act(const StartStep& step) {
+  if (!step.program.empty()) return start_one(step, step.program, step.cgroup);
+  const auto pod = pods_.find(step.pod);
+  if (pod == pods_.end()) return bad(fmt::format("pod '{}' was not admitted", step.pod));
+  if (!pod->second.counts_as_started) {
+    auto told = tell_product(pod->second, step.container);
+    if (!told || !told->good) return told;
+  }
+  std::string problem;
+  const auto containers = decided(problem);
+  if (!containers) return tl::unexpected(containers.error());
+  if (!problem.empty()) return bad(problem);
+  int started = 0;
+  for (const DecidedContainer& container : *containers) {
+    if (!belongs_to(container.name, step.pod, step.container)) continue;
+    auto one = start_one(step, container.name, container.cgroup);
+    if (!one || !one->good) return one;
+    ++started;
+  }
+  return started > 0 ? good()
+                     : bad(fmt::format("pod '{}' has no container {}", step.pod, step.container));
+}
+
+VmResult<StepResult> StepRunner::act(const RemoveStep& step) {
+  const auto pod = pods_.find(step.pod);
+  if (pod == pods_.end()) return bad(fmt::format("pod '{}' was not admitted", step.pod));
+  std::vector<std::string> programs;
+  for (const auto& [program, cgroup] : running_) {
+    if (belongs_to(program, step.pod, step.container)) programs.push_back(program);
+  }
+  for (const std::string& program : programs) {
+    auto stopped = act(StopStep{program});
+    if (!stopped || !stopped->good) return stopped;
+  }
+  std::vector<std::string> arguments = {"remove", "--pod", pod->second.uid};
+  if (!step.container.empty()) {
+    arguments.insert(arguments.end(), {"--container", step.container});
+  }
+  const auto reply = run_product(std::move(arguments));
+  if (!reply) return tl::unexpected(reply.error());
+  if (reply->value("status", -1) != 0) {
+    return bad(fmt::format("'pinfold remove' ended with {}: {}", describe_end(*reply),
+                           excerpt(reply->value("stdout", "") + reply->value("stderr", ""))));
+  }
+  if (step.container.empty()) pods_.erase(pod);
+  return good();
+}
+
+VmResult<StepResult> StepRunner::act(const RestartStep& step) {
+  if (step.kubelet) {
+    if (auto there = put_config(*step.kubelet); !there) return tl::unexpected(there.error());
+  }
+  // What the product does first when it comes up: take its state over, and repair the kernel.
+  const auto reply = run_product({"reconcile"});
+  if (!reply) return tl::unexpected(reply.error());
+  const std::string said = reply->value("stdout", "") + reply->value("stderr", "");
+  const int status = reply->value("status", -1);
+  const int expected = step.answer == RestartStep::Answer::kOk ? 0 : 2;
+  if (status != expected) {
+    return bad(fmt::format("expected status {}, 'pinfold reconcile' ended with {}: {}", expected,
+                           describe_end(*reply), excerpt(said)));
+  }
+  if (said.find(step.message) == std::string::npos) {
+    return bad(fmt::format("expected '{}' in: {}", step.message, excerpt(said)));
+  }
+  return good();
+}
+
+VmResult<std::string> StepRunner::cgroup_of(const std::string& container, StepResult& result) {
+  const auto containers = decided(result.message);
+  if (!containers) return tl::unexpected(containers.error());
+  const auto found = std::find_if(containers->begin(), containers->end(),
+                                  [&](const auto& one) { return one.name == container; });
+  if (found != containers->end()) return found->cgroup;
+  if (result.message.empty()) result.message = fmt::format("there is no container '{}'", container);
+  return std::string{};
+}
+
+}  // namespace pinfold::harness

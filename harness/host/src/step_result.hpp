@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "pinfold/harness/run.hpp"
+#include "pinfold/harness/vm.hpp"
+
+namespace pinfold::harness {
+
+[[nodiscard]] StepResult good();
+[[nodiscard]] StepResult bad(std::string message);
+/// The agent's answer to a request: good, or its error.
+[[nodiscard]] StepResult as_result(const Json& reply);
+
+/// "status 1", "signal 9" or "the time limit" of an exec reply.
+[[nodiscard]] std::string describe_end(const Json& reply);
+/// The end of what a program has said.
+[[nodiscard]] std::string excerpt(std::string text);
+
+}  // namespace pinfold::harness
