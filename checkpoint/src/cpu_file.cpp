@@ -1,7 +1,8 @@
 #include <fmt/format.h>
 
-#include "go_value.hpp"
-#include "pinfold/checkpoint/go_dump.hpp"
+#include <algorithm>
+
+#include "cpu_fields.hpp"
 #include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
@@ -10,105 +11,7 @@
 namespace pinfold::checkpoint {
 namespace {
 
-template <class T>
-using Nullable = std::optional<T>;
-using Lists = std::map<std::string, std::string>;  // container to its CPUs
-using PodLists = std::map<std::string, Nullable<Lists>>;
-using PodSets = std::map<std::string, CpuSet>;
-
-/// A file as it was read. V1 has `by_id`, all others `entries`; `pods` are in V3 and later, `data`
-/// is in V4: the same fields once more as a text, which is what counts.
-struct CpuFile {
-  std::string policy;
-  std::string default_set;
-  Nullable<PodLists> entries = PodLists();
-  Nullable<Lists> by_id = Lists();
-  Nullable<PodSets> pods = PodSets();
-  std::uint64_t checksum = 0;
-  std::string data;
-  std::uint64_t data_checksum = 0;
-  std::string error;  ///< why it cannot be this version; "" if it can
-};
-
-/// The fields of any version, out of a CpuFile or a CpuState.
-template <class Entries, class Pods>
-struct Fields {
-  std::string_view policy;
-  std::string_view default_set;
-  std::string_view entries_type;
-  const Entries* entries;
-  const Pods* pods;  ///< null before V3: there is no such field
-};
-
-template <class Out>
-void put_entry(Out& out, const std::string& list) {
-  out.string(list);
-}
-template <class Out>
-void put_entry(Out& out, const CpuSet& cpus) {
-  out.string(cpus.to_string());
-}
-template <class Out, class T>
-void put_entry(Out& out, const std::map<std::string, T>& containers) {
-  put_map(out, containers, [&](const T& list) { put_entry(out, list); });
-}
-template <class Out>
-void put_entry(Out& out, const Nullable<Lists>& containers) {
-  put_map(out, containers, [&](const std::string& list) { out.string(list); });
-}
-
-/// The CPUs of a pod are a list in the file, and a set of single CPUs in the dump.
-void put_pod(JsonWriter& out, const CpuSet& cpus) {
-  out.open_struct();
-  if (!cpus.empty()) {
-    out.field("CPUSet", "cpuSet", "");
-    out.string(cpus.to_string());
-  }
-  out.close_struct();
-}
-void put_pod(GoDump& out, const CpuSet& cpus) {
-  out.open_struct();
-  out.field("CPUSet", "", "cpuset.CPUSet");
-  out.open_struct();
-  out.field("elems", "", "map[int]struct {}");
-  out.open_map();
-  for (const CpuId cpu : cpus) {
-    out.key(std::int64_t{cpu.value});
-    out.string("{}");
-  }
-  out.close_map();
-  out.close_struct();
-  out.close_struct();
-}
-
-template <class Out, class Entries, class Pods>
-void put_fields(Out& out, const Fields<Entries, Pods>& fields) {
-  out.field("PolicyName", "policyName", "string");
-  out.string(fields.policy);
-  out.field("DefaultCPUSet", "defaultCpuSet", "string");
-  out.string(fields.default_set);
-  if (!omitted<Out>(*fields.entries)) {
-    out.field("Entries", "entries", fields.entries_type);
-    put_map(out, *fields.entries, [&](const auto& entry) { put_entry(out, entry); });
-  }
-  if (fields.pods != nullptr && !omitted<Out>(*fields.pods)) {
-    out.field("PodEntries", "podEntries", "state.PodCPUAssignments");
-    put_map(out, *fields.pods, [&](const CpuSet& cpus) { put_pod(out, cpus); });
-  }
-}
-
-template <class Entries, class Pods>
-std::uint32_t fields_checksum(const Fields<Entries, Pods>& fields, std::string_view suffix) {
-  GoDump dump;
-  dump.type(fmt::format("*state.CPUManagerCheckpoint{}", suffix));
-  dump.open_struct();
-  put_fields(dump, fields);
-  put_checksum(dump, 0);
-  dump.close_struct();
-  return checksum(dump);
-}
-
-constexpr std::string_view kEntriesType = "map[string]map[string]string";
+using namespace cpu_file;
 
 enum class Version { kV1, kV2, kV3, kV4, kDataOfV4 };
 
@@ -326,6 +229,32 @@ std::string encode_cpu(const CpuState& state, std::string_view policy, CpuFormat
 
 std::string encode_cpu(const CpuState& state, std::string_view policy, bool pod_level_gate) {
   return encode_cpu(state, policy, pod_level_gate ? CpuFormat::kV3 : CpuFormat::kV2);
+}
+
+Result<std::string> encode_cpu_v1(const CpuState& state, std::string_view policy,
+                                  const ContainerIds& ids) {
+  Lists by_id;
+  for (const auto& [pod, containers] : state.assignments) {
+    for (const auto& [container, cpus] : containers) {
+      const ContainerRef wanted{pod, container};
+      const auto found = std::find_if(ids.begin(), ids.end(),
+                                      [&](const auto& entry) { return entry.second == wanted; });
+      if (found == ids.end()) {
+        return fail(
+            ErrorCode::kNotFound,
+            fmt::format("container '{}/{}': CPU V1 needs its id in the runtime", pod, container));
+      }
+      by_id[found->first] = cpus.to_string();
+    }
+  }
+  const std::string default_set = state.default_set.to_string();
+  const Fields<Lists, PodSets> fields{policy, default_set, "map[string]string", &by_id, nullptr};
+  JsonWriter json;
+  json.open_struct();
+  put_fields(json, fields);
+  put_checksum(json, fields_checksum(fields, ""));
+  json.close_struct();
+  return std::move(json).take();
 }
 
 namespace {

@@ -81,6 +81,8 @@ Result<bool> drop_finished(Fs& fs, Changes& changes) {
   return true;
 }
 
+}  // namespace
+
 Result<Files> read_files(Fs& fs) {
   Files files;
   for (const Stored& stored : kStored) {
@@ -90,8 +92,6 @@ Result<Files> read_files(Fs& fs) {
   }
   return files;
 }
-
-}  // namespace
 
 Store::Store(std::unique_ptr<Fs> fs, std::unique_ptr<WriteLock> lock)
     : fs_(std::move(fs)), lock_(std::move(lock)) {}

@@ -84,5 +84,83 @@ TEST_F(Checkpoint, TellsWhatIsWrongWithItsInput) {
   EXPECT_EQ(run("verify").status, 2);
 }
 
+/// Eight CPUs, of which 0 and 1 are reserved; the memory manager has no policy.
+constexpr const char* kConfig = R"(
+cpuManagerPolicy: static
+reservedSystemCPUs: 0-1
+featureGates: {PodLevelResourceManagers: true}
+)";
+
+class CheckpointOfANode : public Checkpoint {
+ protected:
+  void SetUp() override {
+    Checkpoint::SetUp();
+    folder_.write("config.yaml", kConfig);
+    MachineDescription machine;
+    for (std::int32_t id = 0; id < 8; ++id) {
+      machine.cpus.push_back({CpuId{id}, CoreId{id}, SocketId{0}, NumaId{0}, CacheId{0}});
+    }
+    machine.numa_nodes.push_back({NumaId{0}, std::uint64_t{1} << 30U, {}, {}});
+    folder_.write("node.json", Machine::make(machine)->to_json().dump());
+  }
+
+  [[nodiscard]] std::string node() const { return " --machine " + folder_.path() + "/node.json"; }
+  test::TempDir out_;
+};
+
+TEST_F(CheckpointOfANode, ConvertWritesWhatTheOlderKubeletStartsFrom) {
+  const std::string command = "convert --to cpu-v2 --out " + out_.path() + node() + " ";
+  const Outcome dry = run(command + "--dry-run " + folder_.path());
+  EXPECT_EQ(dry.status, 0) << dry.out;
+  EXPECT_NE(dry.out.find("pod-a/c1  CPUs 2-3\n"), std::string::npos) << dry.out;
+  EXPECT_NE(dry.out.find("CPUs 2-5 as one reservation"), std::string::npos) << dry.out;
+  EXPECT_NE(dry.out.find("start-up validation of that kubelet: passes\nnothing written"),
+            std::string::npos)
+      << dry.out;
+  EXPECT_EQ(run("show " + out_.path()).status, 2);
+  EXPECT_EQ(run(command + folder_.path()).status, 0);
+  EXPECT_EQ(run("verify --kubelet 1.36 --pod-level-resource-managers off " + out_.path()).status,
+            0);
+  const Outcome again = run(command + folder_.path());
+  EXPECT_EQ(again.status, 2);
+  EXPECT_NE(again.out.find("has state files already"), std::string::npos) << again.out;
+}
+
+TEST_F(CheckpointOfANode, ConvertSaysWhyTheOlderKubeletWouldNotStart) {
+  folder_.write("config.yaml", "cpuManagerPolicy: static\nreservedSystemCPUs: 2-3\n");
+  const Outcome outcome =
+      run("convert --dry-run --to cpu-v2 --out x -o json" + node() + " " + folder_.path());
+  EXPECT_EQ(outcome.status, 1) << outcome.out;
+  const auto told = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(told.at("starts"), false);
+  EXPECT_EQ(told.at("error"),
+            "cpumanager: not all reserved cpus: \"2-3\" are present in defaultCpuSet: \"0-1,6-7\"");
+}
+
+TEST_F(CheckpointOfANode, ConvertReadsContainerIdsOfTheRuntime) {
+  folder_.write("cpu_manager_state",
+                R"({"policyName":"static","defaultCpuSet":"0-1,4-7","entries":{"0123456789abcdef":)"
+                R"("2-3"},"checksum":2564086301})");
+  folder_.write("ps.json", R"({"containers":[{"id":"0123456789abcdef","labels":{)"
+                           R"("io.kubernetes.pod.uid":"u","io.kubernetes.container.name":"c"}}]})");
+  const std::string command = "convert --dry-run --to cpu-v3 --out x" + node();
+  EXPECT_EQ(run(command + " " + folder_.path()).status, 2);
+  const Outcome outcome =
+      run(command + " --container-ids " + folder_.path() + "/ps.json " + folder_.path());
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+  EXPECT_NE(outcome.out.find("u/c  CPUs 2-3\n"), std::string::npos) << outcome.out;
+}
+
+TEST_F(CheckpointOfANode, DiffNamesWhatDiffers) {
+  EXPECT_EQ(run("diff " + folder_.path() + " " + folder_.path()).out, "");
+  EXPECT_EQ(run("convert --to cpu-v2 --out " + out_.path() + node() + " " + folder_.path()).status,
+            0);
+  const Outcome outcome = run("diff " + folder_.path() + " " + out_.path());
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(
+      outcome.out,
+      "CPU:\n- format: V3\n+ format: V2\n- pod-a: 2-5\nmemory:\n- format: V2\n+ format: V1\n");
+}
+
 }  // namespace
 }  // namespace pinfold

@@ -11,7 +11,7 @@
 namespace pinfold::tools {
 namespace {
 
-Result<Machine> read_machine(const AgentOptions& options) {
+Result<Machine> read_machine(const NodeOptions& options) {
   if (options.machine.empty()) return discover(SysTree{options.sysfs}, "node");
   auto text = read_input(options.machine);
   if (!text) return fail(std::move(text).error());
@@ -22,7 +22,9 @@ Result<Machine> read_machine(const AgentOptions& options) {
   return machine;
 }
 
-Result<Config> read_config(const AgentOptions& options) {
+}  // namespace
+
+Result<Config> read_config(const NodeOptions& options) {
   auto parsed = enforce::read_config(options.state_dir, options.config);
   if (!parsed) return fail(std::move(parsed).error());
   for (const std::string& warning : parsed->warnings) {
@@ -36,19 +38,18 @@ Result<Config> read_config(const AgentOptions& options) {
   return std::move(parsed->config);
 }
 
-}  // namespace
+Result<Node> make_node(const NodeOptions& options, Config config) {
+  auto machine = read_machine(options);
+  if (!machine) return fail(std::move(machine).error());
+  auto node = Node::make(*std::move(machine), std::move(config));
+  if (!node) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("start: {}: {}", to_string(node.error().stage), node.error().error));
+  }
+  return *std::move(node);
+}
 
-void add_agent_options(CLI::App& command, AgentOptions& options, HasOutput has_output) {
-  command.add_option("--state-dir", options.state_dir, "where the node's state is kept")
-      ->type_name("DIR")
-      ->capture_default_str();
-  auto* const root = command
-                         .add_option("--cgroup-root", options.cgroup_root,
-                                     "directory in a cgroup mount below which all groups are kept "
-                                     "[pinfold, at the mount of the cpuset controller]")
-                         ->type_name("DIR");
-  command.add_flag("--no-enforce", options.no_enforce, "decide and remember, touch no cgroup")
-      ->excludes(root);
+void add_node_options(CLI::App& command, NodeOptions& options) {
   command
       .add_option("--config", options.config,
                   "KubeletConfiguration, YAML or JSON [STATE_DIR/config.yaml if it is there]")
@@ -67,19 +68,28 @@ void add_agent_options(CLI::App& command, AgentOptions& options, HasOutput has_o
                   "fixed or kubelet-1.36: without or with the kubelet's defects [the "
                   "configuration's, or fixed]")
       ->type_name("NAME");
+}
+
+void add_agent_options(CLI::App& command, AgentOptions& options, HasOutput has_output) {
+  command.add_option("--state-dir", options.state_dir, "where the node's state is kept")
+      ->type_name("DIR")
+      ->capture_default_str();
+  auto* const root = command
+                         .add_option("--cgroup-root", options.cgroup_root,
+                                     "directory in a cgroup mount below which all groups are kept "
+                                     "[pinfold, at the mount of the cpuset controller]")
+                         ->type_name("DIR");
+  command.add_flag("--no-enforce", options.no_enforce, "decide and remember, touch no cgroup")
+      ->excludes(root);
+  add_node_options(command, options);
   if (has_output == HasOutput::kYes) add_output_option(command, options.output);
 }
 
 Result<enforce::NodeAgent> open_agent(const AgentOptions& options) {
   auto config = read_config(options);
   if (!config) return fail(std::move(config).error());
-  auto machine = read_machine(options);
-  if (!machine) return fail(std::move(machine).error());
-  auto node = Node::make(*std::move(machine), *std::move(config));
-  if (!node) {
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("start: {}: {}", to_string(node.error().stage), node.error().error));
-  }
+  auto node = make_node(options, *std::move(config));
+  if (!node) return fail(std::move(node).error());
   enforce::AgentPlace place;
   place.state_dir = options.state_dir;
   place.cgroup_root = options.cgroup_root;

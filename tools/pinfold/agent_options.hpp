@@ -10,15 +10,24 @@
 
 namespace pinfold::tools {
 
-/// What every command that works on a node's state takes.
-struct AgentOptions {
+/// A machine and its configuration.
+struct NodeOptions {
   std::string state_dir = "/var/lib/pinfold";
-  std::string cgroup_root;  ///< "": the default one
-  bool no_enforce = false;
   std::string config;   ///< "": STATE_DIR/config.yaml if it is there, else the kubelet's defaults
   std::string machine;  ///< a node.json; "": discovered
   std::string sysfs = "/";
   std::string profile;  ///< "": what the configuration says
+};
+/// All but the state directory.
+void add_node_options(CLI::App& command, NodeOptions& options);
+/// Warnings go to standard error.
+[[nodiscard]] Result<Config> read_config(const NodeOptions& options);
+[[nodiscard]] Result<Node> make_node(const NodeOptions& options, Config config);
+
+/// What every command that works on a node's state takes.
+struct AgentOptions : NodeOptions {
+  std::string cgroup_root;  ///< "": the default one
+  bool no_enforce = false;
   OutputFormat output = OutputFormat::kText;
 };
 enum class HasOutput { kNo, kYes };

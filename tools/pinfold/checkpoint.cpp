@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <variant>
 
-#include "command.hpp"
+#include "checkpoint_files.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "text.hpp"
 
@@ -22,47 +21,6 @@ struct Options {
   std::string kubelet = "any";
   OutputFormat format = OutputFormat::kText;
 };
-
-struct StateFile {
-  std::string path;
-  std::string bytes;
-  bool is_cpu = true;
-};
-
-/// By content where there is any, else by name.
-bool looks_like_cpu(const std::string& path, const std::string& bytes) {
-  const json content = json::parse(bytes, nullptr, false);
-  if (content.is_object()) return !content.contains("machineState");
-  return std::filesystem::path(path).filename().string().find("memory") == std::string::npos;
-}
-
-/// A directory stands for the state files in it.
-Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths) {
-  std::vector<StateFile> files;
-  const auto add = [&](const std::string& path) -> Result<void> {
-    auto bytes = read_input(path);
-    if (!bytes) return fail(std::move(bytes).error());
-    const bool is_cpu = looks_like_cpu(path, *bytes);
-    files.push_back({path, *std::move(bytes), is_cpu});
-    return {};
-  };
-  for (const std::string& path : paths) {
-    if (!std::filesystem::is_directory(path)) {
-      if (auto added = add(path); !added) return fail(std::move(added).error());
-      continue;
-    }
-    const std::size_t before = files.size();
-    for (const auto name : {checkpoint::kCpuFileName, checkpoint::kMemoryFileName}) {
-      const auto file = std::filesystem::path(path) / name;
-      if (!std::filesystem::exists(file)) continue;
-      if (auto added = add(file); !added) return fail(std::move(added).error());
-    }
-    if (files.size() == before) {
-      return fail(ErrorCode::kNotFound, fmt::format("no state file in '{}'", path));
-    }
-  }
-  return files;
-}
 
 // ---- show --------------------------------------------------------------------------------------
 
@@ -250,6 +208,8 @@ void add_checkpoint(CLI::App& app, int& exit_status) {
     return std::pair(command, options);
   };
   add("show", "Print what state files hold", show);
+  add_checkpoint_convert(*group, exit_status);
+  add_checkpoint_diff(*group, exit_status);
   const auto [command, options] = add(
       "verify", "Tell which kubelet would read state files; exit status 1 if none would", verify);
   command->add_option("--policy", options->policy,

@@ -253,3 +253,18 @@ Result<void> check_restored(const MemoryState& state, MachineState fresh, bool w
 }
 
 }  // namespace pinfold::memory_detail
+
+namespace pinfold {
+
+void take_blocks(std::map<std::int32_t, NodeMemory>& machine_state,
+                 const std::vector<MemoryBlock>& blocks) {
+  for (const MemoryBlock& block : blocks) {
+    const auto& nodes = block.numa_affinity;
+    if (std::all_of(nodes.begin(), nodes.end(),
+                    [&](std::int32_t id) { return machine_state.contains(id); })) {
+      memory_detail::take(machine_state, nodes, block.type, block.size);
+    }
+  }
+}
+
+}  // namespace pinfold

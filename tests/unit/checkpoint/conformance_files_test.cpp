@@ -2,13 +2,7 @@
 // that a kubelet wrote are read and written again byte for byte (in every tenth vector), and every
 // start or restart that failed to read a file fails here with the same text.
 
-#include <gtest/gtest.h>
-#include <zlib.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <nlohmann/json.hpp>
-
+#include "corpus.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
 
 namespace pinfold::checkpoint {
@@ -16,32 +10,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Visits every `stride`-th vector of a file.
-template <class Visit>
-void for_each_vector(const std::filesystem::path& file, std::size_t stride, const Visit& visit) {
-  gzFile in = gzopen(file.c_str(), "rb");
-  ASSERT_NE(in, nullptr) << file;
-  std::string line;
-  std::size_t number = 0;
-  std::string chunk(1U << 16U, '\0');
-  while (gzgets(in, chunk.data(), static_cast<int>(chunk.size())) != nullptr) {
-    line += chunk.c_str();
-    if (!line.ends_with('\n')) continue;
-    if (number++ % stride == 0) visit(Json::parse(line));
-    line.clear();
-  }
-  gzclose(in);
-}
-
-class Corpus : public testing::Test {
- protected:
-  void SetUp() override {
-    const char* const shared = std::getenv("PINFOLD_SHARED");  // NOLINT(concurrency-mt-unsafe)
-    if (shared == nullptr) GTEST_SKIP() << "PINFOLD_SHARED is not set";
-    folder_ = std::filesystem::path(shared) / "conformance";
-  }
-  std::filesystem::path folder_;
-};
+using test::Corpus;
+using test::for_each_vector;
 
 struct Settings {
   std::string cpu_policy;

@@ -28,7 +28,7 @@ struct ContainerRef {
 /// Container id to container: what a CPU file of version 1 needs to be read.
 using ContainerIds = std::map<std::string, ContainerRef>;
 
-/// The formats that can be written; what is older can only be read.
+/// The formats that can be written for any state.
 enum class CpuFormat { kV2, kV3, kV4 };
 enum class MemoryFormat { kV1, kV2, kV3 };
 
@@ -47,6 +47,11 @@ enum class MemoryFormat { kV1, kV2, kV3 };
                                      bool pod_level_gate);
 [[nodiscard]] std::string encode_memory(const MemoryState& state, std::string_view policy,
                                         bool pod_level_gate);
+
+/// CPU V1, which names containers by their id in the runtime.
+/// Errors: kNotFound for a container without an id.
+[[nodiscard]] Result<std::string> encode_cpu_v1(const CpuState& state, std::string_view policy,
+                                                const ContainerIds& ids);
 
 /// Reads a state file as kubelet 1.36 does at its start: newest format first, then the older ones;
 /// the error is that of the last attempt. Only the members that are stored are filled; nothing is

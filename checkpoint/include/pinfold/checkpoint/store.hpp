@@ -30,6 +30,11 @@ struct Files {
   friend bool operator==(const Files&, const Files&) = default;
 };
 
+/// The state files of a directory as they are, without a lock: a reader beside a writer may see
+/// the files of two transactions.
+/// Errors: kIo.
+[[nodiscard]] Result<Files> read_files(Fs& fs);
+
 class WriteLock;
 
 /// The state directory. A commit changes all its files or none, whatever happens when: crash model

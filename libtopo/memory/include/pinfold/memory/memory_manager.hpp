@@ -63,6 +63,11 @@ struct MemoryState {
   friend bool operator==(const MemoryState&, const MemoryState&) = default;
 };
 
+/// Counts `blocks` as assigned in a machine state, from the lowest node of each on: what start()
+/// expects of a state that has them. A block that names an unknown node is left out.
+void take_blocks(std::map<std::int32_t, NodeMemory>& machine_state,
+                 const std::vector<MemoryBlock>& blocks);
+
 /// The memory manager with its policy `None` or `Static`: immutable, all state is in MemoryState.
 /// Borrows the machine, which must outlive it.
 class MemoryManager {

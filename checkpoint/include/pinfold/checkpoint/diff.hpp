@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pinfold/checkpoint/kubelet_files.hpp"
+
+/// What two states differ in, object by object.
+namespace pinfold::checkpoint {
+
+struct Difference {
+  std::string object;  ///< "shared pool", "POD", "POD/CONTAINER", "NUMA node 0 memory"
+  std::string before;  ///< "": is not there
+  std::string after;
+
+  friend bool operator==(const Difference&, const Difference&) = default;
+};
+
+/// In the order: shared pool or NUMA nodes, containers, pods; each by name. Only what the files
+/// hold is compared.
+[[nodiscard]] std::vector<Difference> diff(const CpuState& before, const CpuState& after);
+[[nodiscard]] std::vector<Difference> diff(const MemoryState& before, const MemoryState& after);
+
+}  // namespace pinfold::checkpoint

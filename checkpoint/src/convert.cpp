@@ -1,0 +1,162 @@
+#include "pinfold/checkpoint/convert.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pinfold/checkpoint/inspect.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+void append(std::vector<Note>& notes, std::vector<Note> more) {
+  notes.insert(notes.end(), std::make_move_iterator(more.begin()),
+               std::make_move_iterator(more.end()));
+}
+
+std::string of_container(const std::string& pod, const std::string& container) {
+  return fmt::format("{}/{}", pod, container);
+}
+
+std::vector<Note> assignments_of(const CpuState& state) {
+  std::vector<Note> notes;
+  for (const auto& [pod, containers] : state.assignments) {
+    for (const auto& [container, cpus] : containers) {
+      notes.push_back({of_container(pod, container), "CPUs " + cpus.to_string()});
+    }
+  }
+  return notes;
+}
+
+std::vector<Note> assignments_of(const MemoryState& state) {
+  std::vector<Note> notes;
+  for (const auto& [pod, containers] : state.assignments) {
+    for (const auto& [container, blocks] : containers) {
+      for (const MemoryBlock& block : blocks) {
+        notes.push_back({of_container(pod, container),
+                         fmt::format("{} bytes of {} on NUMA nodes {}", block.size, block.type,
+                                     fmt::join(block.numa_affinity, ","))});
+      }
+    }
+  }
+  return notes;
+}
+
+/// Container ids of a V1 file become pods and containers.
+Result<CpuState> resolve_ids(CpuState state, const ContainerIds& ids) {
+  const auto by_id = state.assignments.extract("");
+  if (by_id.empty()) return state;
+  for (const auto& [id, cpus] : by_id.mapped()) {
+    const auto found = ids.find(id);
+    if (found == ids.end()) {
+      return fail(
+          ErrorCode::kNotFound,
+          fmt::format("container id '{}': CPU V1 has it, the list of containers does not", id));
+    }
+    state.assignments[found->second.pod_uid][found->second.container] = cpus;
+  }
+  return state;
+}
+
+Result<std::string> encode(const CpuState& state, const std::string& policy, int version,
+                           const ContainerIds& ids) {
+  switch (version) {
+    case 1:
+      return encode_cpu_v1(state, policy, ids);
+    case 2:
+      return encode_cpu(state, policy, CpuFormat::kV2);
+    case 3:
+      return encode_cpu(state, policy, CpuFormat::kV3);
+    default:
+      return encode_cpu(state, policy, CpuFormat::kV4);
+  }
+}
+
+std::string encode(const MemoryState& state, const std::string& policy, int version) {
+  constexpr MemoryFormat kFormats[] = {MemoryFormat::kV1, MemoryFormat::kV2, MemoryFormat::kV3};
+  return encode_memory(state, policy, kFormats[version - 1]);
+}
+
+Result<void> convert_cpu(const std::string& bytes, const Formats& to, const ContainerIds& ids,
+                         Conversion& out) {
+  auto read = inspect_cpu(bytes);
+  if (!read) return fail(std::move(read).error().wrap(fmt::format("'{}'", kCpuFileName)));
+  auto state =
+      read->version == 1 ? resolve_ids(std::move(read->state), ids) : std::move(read->state);
+  if (!state) return fail(std::move(state).error());
+  if (to.cpu < 3) {
+    auto older = without_pod_entries(*std::move(state));
+    state = std::move(older.state);
+    append(out.lost, std::move(older.lost));
+  }
+  auto written = encode(*state, read->policy, to.cpu, ids);
+  if (!written) return fail(std::move(written).error());
+  append(out.kept, assignments_of(*state));
+  out.files.cpu = *std::move(written);
+  return {};
+}
+
+Result<void> convert_memory(const std::string& bytes, const Formats& to, Conversion& out) {
+  auto read = inspect_memory(bytes);
+  if (!read) return fail(std::move(read).error().wrap(fmt::format("'{}'", kMemoryFileName)));
+  MemoryState state = std::move(read->state);
+  if (to.memory < 2) {
+    auto older = without_pod_entries(std::move(state));
+    state = std::move(older.state);
+    append(out.lost, std::move(older.lost));
+  }
+  append(out.kept, assignments_of(state));
+  out.files.memory = encode(state, read->policy, to.memory);
+  return {};
+}
+
+template <class Manager, class State>
+Result<void> start_from(const Manager& manager, Result<std::optional<State>> restored) {
+  if (!restored) return fail(std::move(restored).error());
+  State state = std::move(*restored).value_or(State());
+  return manager.start(state);
+}
+
+}  // namespace
+
+Result<Formats> parse_formats(std::string_view name) {
+  static const std::map<std::string_view, Formats> kNames = {
+      {"cpu-v1", {1, 1}},    {"cpu-v2", {2, 1}},    {"cpu-v3", {3, 2}},    {"cpu-v4", {4, 3}},
+      {"memory-v1", {2, 1}}, {"memory-v2", {3, 2}}, {"memory-v3", {4, 3}},
+  };
+  const auto found = kNames.find(name);
+  if (found != kNames.end()) return found->second;
+  return fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format("format '{}': expected cpu-v1 to cpu-v4 or memory-v1 to memory-v3", name));
+}
+
+Result<Conversion> convert(const KubeletFiles& files, const Formats& to, const ContainerIds& ids) {
+  Conversion out;
+  if (files.cpu) {
+    if (auto done = convert_cpu(*files.cpu, to, ids, out); !done) return fail(done.error());
+  }
+  if (files.memory) {
+    if (auto done = convert_memory(*files.memory, to, out); !done) return fail(done.error());
+  }
+  return out;
+}
+
+tl::expected<void, StartError> would_start(const Node& node, const Formats& formats,
+                                           KubeletFiles files, const ContainerIds& ids) {
+  if (formats.cpu < 4) return start(node, files, ids).map([](const NodeState&) {});
+  const bool gate = node.gates().pod_level_resource_managers;
+  const Config& config = node.config();
+  if (auto done =
+          start_from(node.cpu(), restore_cpu_v4(files.cpu, config.cpu_manager_policy, gate));
+      !done) {
+    return tl::unexpected(StartError{StartStage::kCpuManager, std::move(done).error().message});
+  }
+  if (auto done = start_from(node.memory(),
+                             restore_memory_v3(files.memory, config.memory_manager_policy, gate));
+      !done) {
+    return tl::unexpected(StartError{StartStage::kMemoryManager, std::move(done).error().message});
+  }
+  return node.check_node_allocatable();
+}
+
+}  // namespace pinfold::checkpoint

@@ -1,0 +1,154 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "pinfold/checkpoint/convert.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+/// The containers whose CPUs others of the pod use too.
+std::vector<std::string> sharing(const std::map<std::string, CpuSet>& containers) {
+  std::vector<std::string> names;
+  for (const auto& [name, cpus] : containers) {
+    const bool shares =
+        std::any_of(containers.begin(), containers.end(), [&, &self = name](const auto& other) {
+          return other.first != self && other.second.intersects(containers.at(self));
+        });
+    if (shares) names.push_back(name);
+  }
+  return names;
+}
+
+using Sizes = std::map<std::string, std::uint64_t>;  // container to bytes of one resource
+
+/// How much of `total` counts with each container. Those that share a pool each have its whole
+/// size: all but one of them are put to 0. Where no number of such containers explains the total,
+/// for init containers stand among them, small ones come first.
+Sizes counted_once(Sizes sizes, std::uint64_t total) {
+  std::uint64_t sum = 0;
+  for (const auto& [name, size] : sizes) sum += size;
+  for (const auto& [owner, pool] : Sizes(sizes)) {
+    if (sum <= total || pool == 0) break;
+    const std::uint64_t others = (sum - total) / pool;
+    const auto alike = std::count_if(sizes.begin(), sizes.end(),
+                                     [size = pool](const auto& s) { return s.second == size; });
+    if ((sum - total) % pool != 0 || others >= static_cast<std::uint64_t>(alike)) continue;
+    std::uint64_t left = others;
+    for (auto it = sizes.rbegin(); it != sizes.rend() && left > 0; ++it) {
+      if (it->second != pool) continue;
+      it->second = 0;
+      --left;
+    }
+    return sizes;
+  }
+  std::vector<std::pair<std::uint64_t, std::string>> order;
+  for (const auto& [name, size] : sizes) order.emplace_back(size, name);
+  std::sort(order.begin(), order.end());
+  for (const auto& [size, name] : order) {
+    sizes[name] = std::min(size, total);
+    total -= sizes[name];
+  }
+  return sizes;
+}
+
+std::string amount(std::uint64_t bytes, const std::string& type) {
+  return fmt::format("{} bytes of {}", bytes, type);
+}
+
+/// One pod: its blocks go, its containers' sizes are brought to fit in them.
+void spread(const std::string& pod, const std::vector<MemoryBlock>& reserved,
+            std::map<std::string, std::vector<MemoryBlock>>& containers, std::vector<Note>& lost) {
+  for (const MemoryBlock& block : reserved) {
+    Sizes before;
+    for (const auto& [name, blocks] : containers) {
+      for (const MemoryBlock& own : blocks) {
+        if (own.type == block.type) before[name] += own.size;
+      }
+    }
+    const Sizes after = counted_once(before, block.size);
+    std::uint64_t counted = 0;
+    for (auto& [name, blocks] : containers) {
+      std::uint64_t rest = before.contains(name) ? after.at(name) : 0;
+      for (MemoryBlock& own : blocks) {
+        if (own.type != block.type) continue;
+        const std::uint64_t had = std::exchange(own.size, std::min(own.size, rest));
+        rest -= own.size;
+        counted += own.size;
+        if (own.size == had) continue;
+        lost.push_back(
+            {fmt::format("{}/{}", pod, name),
+             fmt::format("{} that it shares with its pod: stays on NUMA nodes {}, "
+                         "counted as {} bytes",
+                         amount(had, block.type), fmt::join(own.numa_affinity, ","), own.size)});
+      }
+    }
+    if (counted < block.size) {
+      lost.push_back({pod, fmt::format("{} that no container holds: free again",
+                                       amount(block.size - counted, block.type))});
+    }
+  }
+}
+
+/// What the machine has with nothing assigned, by its own account.
+std::map<std::int32_t, NodeMemory> emptied(std::map<std::int32_t, NodeMemory> machine) {
+  for (auto& [id, node] : machine) {
+    node.number_of_assignments = 0;
+    node.cells = {id};
+    for (auto& [type, table] : node.tables) {
+      table.reserved = 0;
+      table.free = table.allocatable;
+    }
+  }
+  return machine;
+}
+
+}  // namespace
+
+ContainersOnly<CpuState> without_pod_entries(CpuState state) {
+  std::vector<Note> lost;
+  CpuSet held;
+  for (const auto& [pod, containers] : state.assignments) {
+    for (const auto& [name, cpus] : containers) held |= cpus;
+  }
+  for (const auto& [pod, cpus] : state.pods) {
+    const auto containers = state.assignments.find(pod);
+    lost.push_back({pod, fmt::format("CPUs {} as one reservation: a container that ends gives its "
+                                     "CPUs to the node, not to its pod",
+                                     cpus.to_string())});
+    if (const CpuSet left = cpus - held; !left.empty()) {
+      lost.push_back({pod, fmt::format("CPUs {} that no container holds: in the shared pool again",
+                                       left.to_string())});
+      state.default_set |= left;
+    }
+    if (containers == state.assignments.end()) continue;
+    if (const auto names = sharing(containers->second); !names.empty()) {
+      lost.push_back({pod, fmt::format("that its containers {} share CPUs: each keeps them, counts "
+                                       "as their only owner, and has no CFS quota when it is "
+                                       "started again",
+                                       fmt::join(names, ", "))});
+    }
+  }
+  state.pods.clear();
+  return {std::move(state), std::move(lost)};
+}
+
+ContainersOnly<MemoryState> without_pod_entries(MemoryState state) {
+  std::vector<Note> lost;
+  if (state.pods.empty()) return {std::move(state), std::move(lost)};
+  for (const auto& [pod, reserved] : state.pods) {
+    std::map<std::string, std::vector<MemoryBlock>> none;
+    const auto containers = state.assignments.find(pod);
+    spread(pod, reserved, containers == state.assignments.end() ? none : containers->second, lost);
+  }
+  state.pods.clear();
+  state.machine_state = emptied(std::move(state.machine_state));
+  for (const auto& [pod, containers] : state.assignments) {
+    for (const auto& [name, blocks] : containers) take_blocks(state.machine_state, blocks);
+  }
+  return {std::move(state), std::move(lost)};
+}
+
+}  // namespace pinfold::checkpoint

@@ -1,0 +1,122 @@
+// Whatever a node runs: an older kubelet starts from the converted files, and no container has
+// other CPUs or memory nodes than before.
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "pinfold/checkpoint/convert.hpp"
+#include "random_state.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+using test::StateConfig;
+
+/// NUMA nodes of every container's blocks.
+std::map<std::string, std::vector<std::int32_t>> nodes_of(const MemoryState& state) {
+  std::map<std::string, std::vector<std::int32_t>> nodes;
+  for (const auto& [pod, containers] : state.assignments) {
+    for (const auto& [name, blocks] : containers) {
+      for (const MemoryBlock& block : blocks) {
+        auto& of_block = nodes[pod + "/" + name + " " + block.type];
+        of_block.insert(of_block.end(), block.numa_affinity.begin(), block.numa_affinity.end());
+      }
+    }
+  }
+  return nodes;
+}
+
+KubeletFiles files_of(const NodeState& state, const Formats& formats) {
+  const KubeletFiles newest = {encode_cpu(state.cpu, "static", CpuFormat::kV4),
+                               encode_memory(state.memory, "Static", MemoryFormat::kV3)};
+  return convert(newest, formats, {}).value().files;
+}
+
+ContainerIds ids_of(const CpuState& state) {
+  ContainerIds ids;
+  for (const auto& [pod, containers] : state.assignments) {
+    for (const auto& [name, cpus] : containers) ids["id-" + pod + "-" + name] = {pod, name};
+  }
+  return ids;
+}
+
+StateConfig any_config() {
+  StateConfig config;
+  config.scope = *rc::gen::element<std::string>("pod", "container");
+  config.strict = *rc::gen::arbitrary<bool>();
+  return config;
+}
+
+/// Some states the very kubelet that wrote them refuses (docs/kubelet-compat.md).
+bool starts_as_it_is(const Node& node, const NodeState& state) {
+  return would_start(node, {3, 2}, files_of(state, {3, 2}), {}).has_value();
+}
+
+RC_GTEST_PROP(Convert, AnOlderKubeletStartsAndNoContainerLosesACpu, ()) {
+  StateConfig config = any_config();
+  const Node node = test::node_of(config);
+  const NodeState state = test::any_state(node);
+  RC_PRE(starts_as_it_is(node, state));
+  RC_CLASSIFY(!state.cpu.pods.empty(), "with pod entries");
+  config.pod_level = false;
+  const Node older = test::node_of(config);
+  const ContainerIds ids = ids_of(state.cpu);
+  for (const int version : {1, 2}) {
+    const auto done = convert(files_of(state, {3, 2}), {version, 1}, ids);
+    RC_ASSERT(done.has_value());
+    const auto starts = would_start(older, {version, 1}, done->files, ids);
+    if (!starts) {
+      RC_LOG() << starts.error().error << "\n"
+               << *files_of(state, {3, 2}).memory << "\n"
+               << *done->files.memory;
+    }
+    RC_ASSERT(starts.has_value());
+    const auto cpu = restore_cpu(done->files.cpu, "static", false, ids);
+    RC_ASSERT((*cpu)->assignments == state.cpu.assignments);
+    RC_ASSERT((*cpu)->default_set.contains_all(state.cpu.default_set));
+    const auto memory = restore_memory(done->files.memory, "Static", false);
+    RC_ASSERT(nodes_of(**memory) == nodes_of(state.memory));
+  }
+}
+
+RC_GTEST_PROP(Convert, NothingIsCountedTwiceAndNoSizeGrows, ()) {
+  const Node node = test::node_of(any_config());
+  const NodeState state = test::any_state(node);
+  const MemoryState older = without_pod_entries(state.memory).state;
+  for (const auto& [pod, blocks] : state.memory.pods) {
+    std::map<std::string, std::uint64_t> total;
+    for (const MemoryBlock& block : blocks) total[block.type] += block.size;
+    const auto containers = older.assignments.find(pod);
+    if (containers == older.assignments.end()) continue;
+    for (const auto& [name, own] : containers->second) {
+      const auto& before = *state.memory.find(pod, name);
+      RC_ASSERT(own.size() == before.size());
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        RC_ASSERT(own[i].size <= before[i].size);
+        RC_ASSERT(own[i].size <= total[own[i].type]);
+        total[own[i].type] -= own[i].size;
+      }
+    }
+  }
+}
+
+RC_GTEST_PROP(Convert, UpAndDownAgainGivesTheSameBytes, ()) {
+  StateConfig config = any_config();
+  config.pod_level = false;
+  const Node node = test::node_of(config);
+  const NodeState state = test::any_state(node);
+  const KubeletFiles oldest = files_of(state, {2, 1});
+  const bool starts = would_start(node, {2, 1}, oldest, {}).has_value();
+  for (const Formats& newer : {Formats{3, 2}, Formats{4, 3}}) {
+    const auto up = convert(oldest, newer, {});
+    RC_ASSERT(up.has_value());
+    RC_ASSERT(up->lost.empty());
+    RC_ASSERT(would_start(test::node_of({.scope = config.scope, .strict = config.strict}), newer,
+                          up->files, {})
+                  .has_value() == starts);
+    RC_ASSERT(convert(up->files, {2, 1}, {})->files == oldest);
+  }
+}
+
+}  // namespace
+}  // namespace pinfold::checkpoint

@@ -1,0 +1,137 @@
+#include "pinfold/checkpoint/convert.hpp"
+
+#include <gtest/gtest.h>
+
+#include "pinfold/checkpoint/diff.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+constexpr std::uint64_t kGi = std::uint64_t{1} << 30U;
+
+bool mentions(const std::vector<Note>& notes, std::string_view object, std::string_view text) {
+  return std::any_of(notes.begin(), notes.end(), [&](const Note& note) {
+    return note.object == object && note.text.find(text) != std::string::npos;
+  });
+}
+
+/// A pod of six CPUs: one container has two alone, two share three, one is gone and left one.
+CpuState pod_level_cpu() {
+  CpuState state;
+  state.default_set = CpuSet{0, 1};
+  state.assignments["pod-a"] = {{"alone", {2, 3}}, {"side", {4, 5, 6}}, {"web", {4, 5, 6}}};
+  state.pods["pod-a"] = CpuSet::range(2, 7);
+  return state;
+}
+
+/// Its memory: 6 GiB of group 0,1, of which one container has 2 alone, and two share 3.
+MemoryState pod_level_memory() {
+  MemoryState state;
+  const MemoryTable half{8 * kGi, 0, 8 * kGi, 0, 8 * kGi};
+  for (const int id : {0, 1}) state.machine_state[id] = {0, {{"memory", half}}, {id}};
+  state.assignments["pod-a"] = {{"alone", {{{0, 1}, "memory", 2 * kGi}}},
+                                {"side", {{{0, 1}, "memory", 4 * kGi}}},
+                                {"web", {{{0, 1}, "memory", 4 * kGi}}}};
+  state.pods["pod-a"] = {{{0, 1}, "memory", 6 * kGi}};
+  take_blocks(state.machine_state, state.pods["pod-a"]);
+  return state;
+}
+
+TEST(WithoutPodEntries, EveryContainerKeepsItsCpus) {
+  const CpuState before = pod_level_cpu();
+  const auto after = without_pod_entries(before);
+  EXPECT_EQ(after.state.assignments, before.assignments);
+  EXPECT_TRUE(after.state.pods.empty());
+  EXPECT_EQ(after.state.default_set.to_string(), "0-1,7");
+  EXPECT_TRUE(mentions(after.lost, "pod-a", "CPUs 2-7 as one reservation"));
+  EXPECT_TRUE(mentions(after.lost, "pod-a", "CPUs 7 that no container holds"));
+  EXPECT_TRUE(mentions(after.lost, "pod-a", "containers side, web share CPUs"));
+}
+
+TEST(WithoutPodEntries, SharedMemoryIsCountedOnce) {
+  const auto after = without_pod_entries(pod_level_memory());
+  const auto& containers = after.state.assignments.at("pod-a");
+  EXPECT_EQ(containers.at("alone")[0].size, 2 * kGi);
+  EXPECT_EQ(containers.at("side")[0].size, 4 * kGi);
+  EXPECT_EQ(containers.at("web")[0].size, 0U);
+  EXPECT_EQ(containers.at("web")[0].numa_affinity, (std::vector<std::int32_t>{0, 1}));
+  EXPECT_EQ(after.state.machine_state.at(0).tables.at("memory").reserved, 6 * kGi);
+  EXPECT_EQ(after.state.machine_state.at(0).number_of_assignments, 3);
+  EXPECT_TRUE(mentions(after.lost, "pod-a/web", "stays on NUMA nodes 0,1, counted as 0 bytes"));
+}
+
+TEST(WithoutPodEntries, MemoryThatNobodyHoldsIsFreeAgain) {
+  MemoryState state = pod_level_memory();
+  state.assignments.at("pod-a").erase("alone");
+  state.assignments.at("pod-a").erase("side");
+  const auto after = without_pod_entries(state);
+  EXPECT_EQ(after.state.machine_state.at(0).tables.at("memory").reserved, 4 * kGi);
+  EXPECT_TRUE(mentions(after.lost, "pod-a", "2147483648 bytes of memory that no container holds"));
+}
+
+TEST(WithoutPodEntries, LeavesAloneWhatHasNone) {
+  CpuState cpu = pod_level_cpu();
+  cpu.pods.clear();
+  EXPECT_EQ(without_pod_entries(cpu).state, cpu);
+  MemoryState memory = pod_level_memory();
+  memory.pods.clear();
+  EXPECT_EQ(without_pod_entries(memory).state, memory);
+  EXPECT_TRUE(without_pod_entries(memory).lost.empty());
+}
+
+TEST(Convert, KeepsPodEntriesWhereTheyHaveAPlace) {
+  const KubeletFiles v4 = {encode_cpu(pod_level_cpu(), "static", CpuFormat::kV4),
+                           encode_memory(pod_level_memory(), "Static", MemoryFormat::kV3)};
+  const auto v3 = convert(v4, {3, 2}, {});
+  ASSERT_TRUE(v3) << v3.error().message;
+  EXPECT_EQ(v3->files.cpu, encode_cpu(pod_level_cpu(), "static", CpuFormat::kV3));
+  EXPECT_EQ(v3->files.memory, encode_memory(pod_level_memory(), "Static", MemoryFormat::kV2));
+  EXPECT_TRUE(v3->lost.empty());
+  EXPECT_TRUE(mentions(v3->kept, "pod-a/web", "CPUs 4-6"));
+  EXPECT_EQ(convert(v3->files, {4, 3}, {})->files, v4);
+}
+
+TEST(Convert, CpuV1NamesContainersByTheirIds) {
+  const std::string v1 =
+      R"({"policyName":"static","defaultCpuSet":"0-1,4-7","entries":{"0123456789abcdef":"2-3"},"checksum":2564086301})";
+  const ContainerIds ids = {{"0123456789abcdef", {"pod-a", "c1"}}};
+  const auto v2 = convert({v1, {}}, {2, 1}, ids);
+  ASSERT_TRUE(v2) << v2.error().message;
+  EXPECT_TRUE(mentions(v2->kept, "pod-a/c1", "CPUs 2-3"));
+  EXPECT_EQ(v2->files.memory, std::nullopt);
+  EXPECT_EQ(convert(v2->files, {1, 1}, ids)->files.cpu, v1);
+  EXPECT_EQ(convert({v1, {}}, {2, 1}, {}).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(convert(v2->files, {1, 1}, {}).error().message,
+            "container 'pod-a/c1': CPU V1 needs its id in the runtime");
+}
+
+TEST(Convert, NamesTheFileThatItCannotRead) {
+  EXPECT_EQ(convert({"{", {}}, {2, 1}, {}).error().message,
+            "'cpu_manager_state': unexpected end of JSON input");
+  EXPECT_EQ(parse_formats("cpu-v5").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(parse_formats("memory-v2"), (Formats{3, 2}));
+}
+
+TEST(Diff, NamesEveryObjectThatDiffers) {
+  CpuState after = pod_level_cpu();
+  after.default_set = CpuSet{0, 1, 2, 3};
+  after.assignments["pod-a"].erase("alone");
+  after.pods.clear();
+  EXPECT_EQ(diff(pod_level_cpu(), after),
+            (std::vector<Difference>{
+                {"shared pool", "0-1", "0-3"}, {"pod-a/alone", "2-3", ""}, {"pod-a", "2-7", ""}}));
+  EXPECT_TRUE(diff(pod_level_cpu(), pod_level_cpu()).empty());
+}
+
+TEST(Diff, NamesNodesAndBlocks) {
+  MemoryState after = pod_level_memory();
+  after.machine_state.at(1).cells = {1};
+  after.assignments["pod-a"]["web"].clear();
+  EXPECT_EQ(diff(pod_level_memory(), after),
+            (std::vector<Difference>{
+                {"NUMA node 1", "1 assignments, group 0,1", "1 assignments, group 1"},
+                {"pod-a/web", "4294967296 memory on 0,1", "no memory"}}));
+}
+
+}  // namespace
+}  // namespace pinfold::checkpoint

@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "checkpoint_files.hpp"
+#include "pinfold/checkpoint/diff.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
+#include "text.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+using checkpoint::Difference;
+using checkpoint::Inspected;
+
+struct DiffOptions {
+  std::string before;
+  std::string after;
+  OutputFormat output = OutputFormat::kText;
+};
+
+template <class State>
+Result<std::vector<Difference>> compare(const StateFile& before, const StateFile& after,
+                                        Result<Inspected<State>> (*inspect)(std::string_view)) {
+  const auto a = inspect(before.bytes);
+  if (!a) return fail(Error(a.error()).wrap(fmt::format("'{}'", before.path)));
+  const auto b = inspect(after.bytes);
+  if (!b) return fail(Error(b.error()).wrap(fmt::format("'{}'", after.path)));
+  std::vector<Difference> found;
+  if (a->version != b->version) {
+    found.push_back({"format", fmt::format("V{}", a->version), fmt::format("V{}", b->version)});
+  }
+  if (a->policy != b->policy) found.push_back({"policy", a->policy, b->policy});
+  const auto states = checkpoint::diff(a->state, b->state);
+  found.insert(found.end(), states.begin(), states.end());
+  return found;
+}
+
+const StateFile* find(const std::vector<StateFile>& files, bool is_cpu) {
+  for (const StateFile& file : files) {
+    if (file.is_cpu == is_cpu) return &file;
+  }
+  return nullptr;
+}
+
+Result<std::vector<Difference>> compare_kind(const std::vector<StateFile>& before,
+                                             const std::vector<StateFile>& after, bool is_cpu) {
+  const StateFile* const a = find(before, is_cpu);
+  const StateFile* const b = find(after, is_cpu);
+  if (a == nullptr && b == nullptr) return std::vector<Difference>();
+  if (a == nullptr || b == nullptr) {
+    return std::vector<Difference>{
+        {"file", a == nullptr ? "" : a->path, b == nullptr ? "" : b->path}};
+  }
+  return is_cpu ? compare(*a, *b, &checkpoint::inspect_cpu)
+                : compare(*a, *b, &checkpoint::inspect_memory);
+}
+
+int run(const DiffOptions& options) {
+  const auto before = read_files({options.before});
+  if (!before) return report(before.error());
+  const auto after = read_files({options.after});
+  if (!after) return report(after.error());
+  int status = kYes;
+  nlohmann::json lines = nlohmann::json::array();
+  for (const bool is_cpu : {true, false}) {
+    const auto found = compare_kind(*before, *after, is_cpu);
+    if (!found) return report(found.error());
+    if (!found->empty()) status = kNo;
+    if (!found->empty() && options.output == OutputFormat::kText) {
+      fmt::print("{}:\n", is_cpu ? "CPU" : "memory");
+    }
+    for (const auto& [object, old_text, new_text] : *found) {
+      lines.push_back({{"kind", is_cpu ? "cpu" : "memory"},
+                       {"object", object},
+                       {"before", old_text},
+                       {"after", new_text}});
+      if (options.output == OutputFormat::kJson) continue;
+      if (!old_text.empty()) {
+        fmt::print("{}\n",
+                   paint(terminal_style(), Paint::kRed, fmt::format("- {}: {}", object, old_text)));
+      }
+      if (!new_text.empty()) {
+        fmt::print("{}\n", paint(terminal_style(), Paint::kGreen,
+                                 fmt::format("+ {}: {}", object, new_text)));
+      }
+    }
+  }
+  if (options.output == OutputFormat::kJson) fmt::print("{}\n", lines.dump(2));
+  return status;
+}
+
+}  // namespace
+
+void add_checkpoint_diff(CLI::App& group, int& exit_status) {
+  auto options = std::make_shared<DiffOptions>();
+  CLI::App* const command = group.add_subcommand(
+      "diff", "Tell what two states differ in, object by object; exit status 1 if they do");
+  command->add_option("before", options->before, "State file or directory")->required();
+  command->add_option("after", options->after, "State file or directory")->required();
+  add_output_option(*command, options->output);
+  command->callback([options, &exit_status] { exit_status = run(*options); });
+}
+
+}  // namespace pinfold::tools

@@ -1,0 +1,113 @@
+#include "checkpoint_files.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "text.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+using nlohmann::json;
+
+/// By content where there is any, else by name.
+bool looks_like_cpu(const std::string& path, const std::string& bytes) {
+  const json content = json::parse(bytes, nullptr, false);
+  if (content.is_object()) return !content.contains("machineState");
+  return std::filesystem::path(path).filename().string().find("memory") == std::string::npos;
+}
+
+/// A text behind a key; "" if there is none.
+std::string text_at(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+}  // namespace
+
+Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths) {
+  std::vector<StateFile> files;
+  const auto add = [&](const std::string& path) -> Result<void> {
+    auto bytes = read_input(path);
+    if (!bytes) return fail(std::move(bytes).error());
+    const bool is_cpu = looks_like_cpu(path, *bytes);
+    files.push_back({path, *std::move(bytes), is_cpu});
+    return {};
+  };
+  for (const std::string& path : paths) {
+    if (!std::filesystem::is_directory(path)) {
+      if (auto added = add(path); !added) return fail(std::move(added).error());
+      continue;
+    }
+    const std::size_t before = files.size();
+    for (const auto name : {checkpoint::kCpuFileName, checkpoint::kMemoryFileName}) {
+      const auto file = std::filesystem::path(path) / name;
+      if (!std::filesystem::exists(file)) continue;
+      if (auto added = add(file); !added) return fail(std::move(added).error());
+    }
+    if (files.size() == before) {
+      return fail(ErrorCode::kNotFound, fmt::format("no state file in '{}'", path));
+    }
+  }
+  return files;
+}
+
+Result<checkpoint::Files> read_directory(const std::string& path) {
+  auto fs = checkpoint::open_directory(path);
+  if (!fs) return fail(std::move(fs).error());
+  auto files = checkpoint::read_files(**fs);
+  if (files && !files->cpu && !files->memory) {
+    return fail(ErrorCode::kNotFound, fmt::format("no state file in '{}'", path));
+  }
+  return files;
+}
+
+Result<checkpoint::ContainerIds> read_container_ids(const std::string& path) {
+  checkpoint::ContainerIds ids;
+  if (path.empty()) return ids;
+  auto text = read_input(path);
+  if (!text) return fail(std::move(text).error());
+  const json document = json::parse(*text, nullptr, false);
+  const auto containers = document.is_object() ? document.find("containers") : document.end();
+  if (!document.is_object() || containers == document.end() || !containers->is_array()) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("{}: expected a list 'containers', as 'crictl ps -a -o json' prints it", path));
+  }
+  for (const json& container : *containers) {
+    if (!container.is_object()) continue;
+    const std::string id = text_at(container, "id");
+    const auto labels = container.find("labels");
+    if (id.empty() || labels == container.end() || !labels->is_object()) continue;
+    ids[id] = {text_at(*labels, "io.kubernetes.pod.uid"),
+               text_at(*labels, "io.kubernetes.container.name")};
+  }
+  return ids;
+}
+
+void add_container_ids_option(CLI::App& command, std::string& path) {
+  command
+      .add_option("--container-ids", path,
+                  "What 'crictl ps -a -o json' prints: CPU V1 names containers by their ids")
+      ->type_name("FILE");
+}
+
+void print_notes(const std::string& title, const std::vector<checkpoint::Note>& notes) {
+  if (notes.empty()) return;
+  std::size_t width = 0;
+  for (const auto& note : notes) width = std::max(width, display_width(note.object));
+  fmt::print("{}:\n", title);
+  for (const auto& note : notes) {
+    fmt::print("  {}  {}\n", pad_right(note.object, width), note.text);
+  }
+}
+
+json to_json(const std::vector<checkpoint::Note>& notes) {
+  json out = json::array();
+  for (const auto& note : notes) out.push_back({{"object", note.object}, {"text", note.text}});
+  return out;
+}
+
+}  // namespace pinfold::tools
