@@ -7,6 +7,7 @@
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
 #include "restore.hpp"
+#include "salvage.hpp"
 
 namespace pinfold::checkpoint {
 namespace {
@@ -298,6 +299,44 @@ Result<Inspected<CpuState>> inspect_cpu(std::string_view bytes) {
   return to_state(*std::move(file), policy, "cpu set").map([&](CpuState&& state) {
     return Inspected<CpuState>{version, std::move(policy), std::move(state)};
   });
+}
+
+Salvaged<CpuState> salvage_cpu(std::string_view json, const ContainerIds& ids) {
+  Salvaged<CpuState> out;
+  CpuFile file = read(json, Version::kV4, "");
+  out.is_newest = !file.data.empty() || file.data_checksum != 0;
+  if (!file.data.empty() && !json_syntax_error(file.data)) {
+    const std::string data = std::move(file.data);
+    file = read(data, Version::kDataOfV4, "");
+  }
+  out.policy = file.policy;
+  const auto parse = [&](const std::string& object, const std::string& list) {
+    auto cpus = CpuSet::parse(list);
+    if (!cpus) out.lost.push_back({object, "'" + list + "' is no list of CPUs"});
+    return cpus;
+  };
+  out.state.default_set = parse("shared pool", file.default_set).value_or(CpuSet());
+  const CpuFile v1 = read(json, Version::kV1, "");
+  if (v1.error.empty() && v1.by_id) {
+    file.entries.reset();
+    for (const auto& [id, list] : *v1.by_id) {
+      const auto found = ids.find(id);
+      const auto cpus = parse(id, list);
+      if (found == ids.end()) {
+        out.lost.push_back({id, "CPUs " + list + ": nobody knows whose container id that is"});
+      } else if (cpus) {
+        out.state.assignments[found->second.pod_uid][found->second.container] = *cpus;
+      }
+    }
+  }
+  for (const auto& [pod, containers] : file.entries.value_or(PodLists())) {
+    for (const auto& [name, list] : containers.value_or(Lists())) {
+      if (auto cpus = parse(pod + "/" + name, list)) out.state.assignments[pod][name] = *cpus;
+    }
+  }
+  out.state.pods = file.pods.value_or(PodSets());
+  std::erase_if(out.state.pods, [](const auto& pod) { return pod.second.empty(); });
+  return out;
 }
 
 }  // namespace pinfold::checkpoint

@@ -8,6 +8,7 @@
 #include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
 #include "restore.hpp"
+#include "salvage.hpp"
 
 namespace pinfold::checkpoint {
 namespace {
@@ -348,6 +349,42 @@ Result<Inspected<MemoryState>> inspect_memory(std::string_view bytes) {
   return to_state(*file, file->policy).map([&](MemoryState&& state) {
     return Inspected<MemoryState>{version, file->policy, std::move(state)};
   });
+}
+
+Salvaged<MemoryState> salvage_memory(std::string_view json) {
+  Salvaged<MemoryState> out;
+  const MemoryFile v3 = read(json, Version::kV3, "");
+  out.is_newest = !v3.data.empty() || v3.data_checksum != 0;
+  const bool has_data = !v3.data.empty() && !json_syntax_error(v3.data);
+  const MemoryFile whole =
+      has_data ? read(v3.data, Version::kDataOfV3, "") : read(json, Version::kV2, "");
+  out.policy = whole.policy;
+  // One by one, so that what is out of range takes nothing else with it.
+  for (const auto& [id, node] : whole.machine_state.value_or(Nodes())) {
+    MemoryFile one;
+    one.machine_state->emplace(id, node);
+    if (auto state = to_state(one, "")) out.state.machine_state.merge(state->machine_state);
+  }
+  const auto salvage = [&](const std::string& object, const Blocks& blocks) {
+    auto read = to_blocks(blocks);
+    if (!read) out.lost.push_back({object, read.error().message});
+    return read;
+  };
+  for (const auto& [pod, containers] :
+       whole.assignments.value_or(std::map<std::string, Containers>())) {
+    if (!containers) continue;
+    for (const auto& [name, blocks] : *containers) {
+      if (auto read = salvage(pod + "/" + name, blocks)) {
+        out.state.assignments[pod][name] = *std::move(read);
+      }
+    }
+  }
+  for (const auto& [pod, blocks] : whole.pods.value_or(std::map<std::string, Blocks>())) {
+    if (auto read = salvage(pod, blocks); read && !read->empty()) {
+      out.state.pods[pod] = *std::move(read);
+    }
+  }
+  return out;
 }
 
 }  // namespace pinfold::checkpoint

@@ -162,5 +162,30 @@ TEST_F(CheckpointOfANode, DiffNamesWhatDiffers) {
       "CPU:\n- format: V3\n+ format: V2\n- pod-a: 2-5\nmemory:\n- format: V2\n+ format: V1\n");
 }
 
+TEST_F(CheckpointOfANode, RepairKeepsTheOldFileAndSaysWhatItDid) {
+  CpuState state;
+  state.default_set = CpuSet{0, 1};
+  state.assignments["pod-a"]["c1"] = CpuSet{2, 3};
+  const std::string torn = checkpoint::encode_cpu(state, "static", true);
+  folder_.write("cpu_manager_state", torn.substr(0, torn.find("checksum")));
+  folder_.write(".123456", "half a file of a kubelet");
+  const std::string command = "repair" + node() + " " + folder_.path();
+  const Outcome dry = run(command + " --dry-run");
+  EXPECT_EQ(dry.status, 0) << dry.out;
+  EXPECT_NE(dry.out.find("shared pool        CPUs 4-7 were in nobody's set: put in"),
+            std::string::npos)
+      << dry.out;
+  EXPECT_EQ(run("verify " + folder_.path() + "/cpu_manager_state").status, 1);
+  const Outcome done = run(command);
+  EXPECT_EQ(done.status, 0) << done.out;
+  EXPECT_NE(done.out.find("start-up validation: passes"), std::string::npos) << done.out;
+  EXPECT_EQ(run("verify " + folder_.path()).status, 0);
+  const Outcome kept =
+      run("show " + folder_.path() + "/.pinfold_before_repair.1.cpu_manager_state");
+  EXPECT_NE(kept.out.find("unexpected end"), std::string::npos) << kept.out;
+  EXPECT_NE(done.out.find("now .pinfold_before_repair.1.123456"), std::string::npos) << done.out;
+  EXPECT_EQ(run(command).out, "nothing to repair\nstart-up validation: passes\n");
+}
+
 }  // namespace
 }  // namespace pinfold

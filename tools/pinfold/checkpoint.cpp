@@ -210,6 +210,7 @@ void add_checkpoint(CLI::App& app, int& exit_status) {
   add("show", "Print what state files hold", show);
   add_checkpoint_convert(*group, exit_status);
   add_checkpoint_diff(*group, exit_status);
+  add_checkpoint_repair(*group, exit_status);
   const auto [command, options] = add(
       "verify", "Tell which kubelet would read state files; exit status 1 if none would", verify);
   command->add_option("--policy", options->policy,

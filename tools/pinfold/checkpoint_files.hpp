@@ -13,6 +13,7 @@ namespace pinfold::tools {
 
 void add_checkpoint_convert(CLI::App& group, int& exit_status);
 void add_checkpoint_diff(CLI::App& group, int& exit_status);
+void add_checkpoint_repair(CLI::App& group, int& exit_status);
 
 struct StateFile {
   std::string path;

@@ -1,0 +1,114 @@
+#include <algorithm>
+
+#include "pinfold/checkpoint/go_json.hpp"
+#include "salvage.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+/// State files have at most six levels.
+constexpr std::size_t kMaxDepth = 64;
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+/// Walks over the tokens of a text as far as they make sense.
+class Closer {
+ public:
+  explicit Closer(std::string_view text) : text_(text) {}
+
+  std::string run() {
+    while (step()) {
+    }
+    std::string closed(text_.substr(0, end_));
+    closed.append(brackets_.rbegin(), brackets_.rend());
+    return closed;
+  }
+
+ private:
+  enum class Next { kValue, kFirstValue, kKey, kFirstKey, kColon, kSeparator };
+
+  bool step() {
+    while (pos_ < text_.size() && is_space(text_[pos_])) ++pos_;
+    if (pos_ == text_.size()) return false;
+    const char c = text_[pos_];
+    switch (next_) {
+      case Next::kColon:
+        return take(c == ':', Next::kValue);
+      case Next::kSeparator:
+        if (c == ',') return take(true, open_.back() == '}' ? Next::kKey : Next::kValue);
+        return close(c);
+      case Next::kFirstKey:
+        if (c == '}') return close(c);
+        [[fallthrough]];
+      case Next::kKey:
+        return c == '"' && skip_string() && take_to(Next::kColon);
+      case Next::kFirstValue:
+        if (c == ']') return close(c);
+        [[fallthrough]];
+      case Next::kValue:
+        return value(c);
+    }
+    return false;
+  }
+
+  bool take(bool fits, Next next) {
+    if (fits) ++pos_;
+    return fits && take_to(next);
+  }
+  bool take_to(Next next) {
+    next_ = next;
+    return true;
+  }
+
+  bool value(char c) {
+    if (c == '{' || c == '[') {
+      if (open_.size() == kMaxDepth) return false;
+      open_ += c == '{' ? '}' : ']';
+      ++pos_;
+      return mark(c == '{' ? Next::kFirstKey : Next::kFirstValue);
+    }
+    if (open_.empty()) return false;  // a bare word or number is no state
+    if (c == '"') return skip_string() && mark(Next::kSeparator);
+    const std::size_t end = std::min(text_.find_first_of(",]} \t\r\n", pos_), text_.size());
+    // The rest of a number may be missing: it is complete only if something follows.
+    if (end == text_.size() || json_syntax_error(text_.substr(pos_, end - pos_))) return false;
+    pos_ = end;
+    return mark(Next::kSeparator);
+  }
+
+  bool close(char c) {
+    if (c != open_.back()) return false;
+    open_.pop_back();
+    ++pos_;
+    mark(Next::kSeparator);
+    return !open_.empty();
+  }
+
+  /// What is before this place can be kept.
+  bool mark(Next next) {
+    end_ = pos_;
+    brackets_ = open_;
+    return take_to(next);
+  }
+
+  bool skip_string() {
+    std::size_t end = pos_ + 1;
+    while (end < text_.size() && text_[end] != '"') end += text_[end] == '\\' ? 2 : 1;
+    if (end >= text_.size() || json_syntax_error(text_.substr(pos_, end + 1 - pos_))) return false;
+    pos_ = end + 1;
+    return true;
+  }
+
+  std::string_view text_;
+  std::size_t pos_ = 0;
+  Next next_ = Next::kValue;
+  std::string open_;  ///< the brackets that are still to come, innermost last
+  std::size_t end_ = 0;
+  std::string brackets_;
+};
+
+}  // namespace
+
+std::string close_json(std::string_view text) { return Closer(text).run(); }
+
+}  // namespace pinfold::checkpoint

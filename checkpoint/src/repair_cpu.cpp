@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+
+#include "repair_states.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+/// Takes CPUs away from whoever cannot have them.
+class Claims {
+ public:
+  Claims(const Node& node, Notes& notes) : node_(node), notes_(notes) {}
+
+  /// Brings one set to what its pod can have; false if nothing is left of it.
+  bool fit(const std::string& object, CpuSet& cpus, const CpuSet& taken) {
+    const bool had_any = !cpus.empty();
+    drop(object, cpus, cpus - node_.machine().all_cpus(), "are not on this machine");
+    drop(object, cpus, cpus & node_.cpu().reserved(), "are reserved for the system");
+    drop(object, cpus, cpus & taken, "belong to another pod too, which keeps them");
+    return !cpus.empty() || !had_any;
+  }
+
+ private:
+  void drop(const std::string& object, CpuSet& cpus, const CpuSet& gone, std::string_view why) {
+    if (gone.empty()) return;
+    cpus -= gone;
+    notes_.lost.push_back({object, fmt::format("CPUs {} {}", gone.to_string(), why)});
+  }
+
+  const Node& node_;
+  Notes& notes_;
+};
+
+/// CPUs of each pod, through its containers or as a whole.
+std::map<std::string, CpuSet> held_by_pods(const CpuState& state) {
+  std::map<std::string, CpuSet> held = state.pods;
+  for (const auto& [pod, containers] : state.assignments) {
+    CpuSet& cpus = held[pod];
+    for (const auto& [name, own] : containers) cpus |= own;
+  }
+  return held;
+}
+
+CpuSet held_by_all(const CpuState& state) {
+  CpuSet held;
+  for (const auto& [pod, cpus] : held_by_pods(state)) held |= cpus;
+  return held;
+}
+
+void fit_all(const Node& node, CpuState& state, Notes& notes) {
+  Claims claims(node, notes);
+  CpuSet taken;
+  for (const auto& [pod, ignored] : held_by_pods(state)) {
+    CpuSet held;
+    if (const auto whole = state.pods.find(pod); whole != state.pods.end()) {
+      if (!claims.fit(pod, whole->second, taken)) {
+        state.pods.erase(whole);
+      } else {
+        held |= whole->second;
+      }
+    }
+    if (const auto of_pod = state.assignments.find(pod); of_pod != state.assignments.end()) {
+      for (auto it = of_pod->second.begin(); it != of_pod->second.end();) {
+        const bool fits = claims.fit(pod + "/" + it->first, it->second, taken);
+        held |= it->second;
+        it = fits ? std::next(it) : of_pod->second.erase(it);
+      }
+      if (of_pod->second.empty()) state.assignments.erase(of_pod);
+    }
+    taken |= held;
+  }
+}
+
+/// A kubelet needs a shared pool: the pod that holds least gives its CPUs back.
+void free_one_pod(CpuState& state, Notes& notes) {
+  const auto held = held_by_pods(state);
+  auto least = held.end();
+  for (auto it = held.begin(); it != held.end(); ++it) {
+    if (it->second.empty()) continue;
+    if (least == held.end() || it->second.size() < least->second.size()) least = it;
+  }
+  if (least == held.end()) return;
+  state.assignments.erase(least->first);
+  state.pods.erase(least->first);
+  state.default_set |= least->second;
+  notes.lost.push_back(
+      {least->first, fmt::format("CPUs {}: a kubelet does not start without a shared pool, and "
+                                 "no pod holds less",
+                                 least->second.to_string())});
+}
+
+}  // namespace
+
+void repair_state(const Node& node, CpuState& state, Notes& notes) {
+  if (!node.cpu().is_static()) return;
+  if (!node.gates().pod_level_resource_managers && !state.pods.empty()) {
+    auto older = without_pod_entries(std::move(state));
+    state = std::move(older.state);
+    notes.done.insert(notes.done.end(), older.lost.begin(), older.lost.end());
+  }
+  for (auto pod = state.pods.begin(); pod != state.pods.end();) {
+    if (state.assignments.contains(pod->first)) {
+      ++pod;
+      continue;
+    }
+    notes.done.push_back({pod->first, fmt::format("CPUs {} that none of its containers holds: free",
+                                                  pod->second.to_string())});
+    pod = state.pods.erase(pod);
+  }
+  fit_all(node, state, notes);
+
+  const bool strict = node.cpu().options().strict_cpu_reservation;
+  const CpuSet usable = strict ? node.cpu().allocatable() : node.machine().all_cpus();
+  const CpuSet before = state.default_set;
+  const CpuSet held = held_by_all(state);
+  state.default_set = usable - held;
+  const auto note = [&](const CpuSet& cpus, std::string_view what) {
+    if (cpus.empty()) return;
+    notes.done.push_back({"shared pool", fmt::format("CPUs {} {}", cpus.to_string(), what)});
+  };
+  note(before - node.machine().all_cpus(), "are not on this machine: taken out");
+  note(before & held, "are assigned too: taken out");
+  note((before & node.machine().all_cpus()) - held - state.default_set,
+       "are reserved for the system alone: taken out");
+  note(state.default_set - before, "were in nobody's set: put in");
+  const bool needs_pool = !strict || node.config().profile == Profile::kKubelet136;
+  if (state.default_set.empty() && !state.assignments.empty() && needs_pool) {
+    free_one_pod(state, notes);
+  }
+}
+
+}  // namespace pinfold::checkpoint

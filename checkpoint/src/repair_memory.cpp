@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "pinfold/checkpoint/diff.hpp"
+#include "repair_states.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+using Blocks = std::vector<MemoryBlock>;
+using Machine = std::map<std::int32_t, NodeMemory>;
+using Ids = std::vector<std::int32_t>;
+
+/// Takes out what the machine does not have.
+void fit(const std::string& object, Blocks& blocks, const Machine& machine, Notes& notes) {
+  for (auto block = blocks.begin(); block != blocks.end();) {
+    std::erase_if(block->numa_affinity, [&](std::int32_t id) {
+      if (machine.contains(id)) return false;
+      notes.lost.push_back(
+          {object, fmt::format("{} on NUMA node {}: not on this machine", block->type, id)});
+      return true;
+    });
+    const bool exists =
+        std::any_of(block->numa_affinity.begin(), block->numa_affinity.end(),
+                    [&](std::int32_t id) { return machine.at(id).tables.contains(block->type); });
+    if (!exists) {
+      notes.lost.push_back(
+          {object, fmt::format("{} bytes of {}: its NUMA nodes have no such memory", block->size,
+                               block->type)});
+    }
+    block = exists ? std::next(block) : blocks.erase(block);
+  }
+}
+
+void fit_all(MemoryState& state, const Machine& machine, Notes& notes) {
+  for (auto pod = state.assignments.begin(); pod != state.assignments.end();) {
+    for (auto it = pod->second.begin(); it != pod->second.end();) {
+      const bool had_any = !it->second.empty();
+      fit(pod->first + "/" + it->first, it->second, machine, notes);
+      it = had_any && it->second.empty() ? pod->second.erase(it) : std::next(it);
+    }
+    pod = pod->second.empty() ? state.assignments.erase(pod) : std::next(pod);
+  }
+  for (auto pod = state.pods.begin(); pod != state.pods.end();) {
+    fit(pod->first, pod->second, machine, notes);
+    pod = pod->second.empty() ? state.pods.erase(pod) : std::next(pod);
+  }
+}
+
+template <class Visit>
+void for_each_block(MemoryState& state, const Visit& visit) {
+  for (auto& [pod, containers] : state.assignments) {
+    for (auto& [name, blocks] : containers) {
+      for (MemoryBlock& block : blocks) visit(pod + "/" + name, block);
+    }
+  }
+  for (auto& [pod, blocks] : state.pods) {
+    for (MemoryBlock& block : blocks) visit(pod, block);
+  }
+}
+
+/// A NUMA node belongs to one group only; of two that overlap, the kubelet's start accepts the one
+/// that it happens to see last. Both become one.
+void join_groups(MemoryState& state, Notes& notes) {
+  std::map<std::int32_t, std::set<std::int32_t>> group;  // node to all nodes that go with it
+  for_each_block(state, [&](const std::string&, const MemoryBlock& block) {
+    std::set<std::int32_t> joined(block.numa_affinity.begin(), block.numa_affinity.end());
+    for (const std::int32_t id : block.numa_affinity) joined.merge(std::set(group[id]));
+    for (const std::int32_t id : std::set(joined)) group[id] = joined;
+  });
+  for_each_block(state, [&](const std::string& object, MemoryBlock& block) {
+    const auto& nodes = group.at(block.numa_affinity.front());
+    if (nodes == std::set(block.numa_affinity.begin(), block.numa_affinity.end())) return;
+    const Ids wide(nodes.begin(), nodes.end());
+    notes.done.push_back(
+        {object,
+         fmt::format("{} on NUMA nodes {} overlaps a group of other nodes: now on {}", block.type,
+                     fmt::join(block.numa_affinity, ","), fmt::join(wide, ","))});
+    block.numa_affinity = wide;
+  });
+}
+
+/// What the assignments come to: pods with blocks of their own count with these.
+Machine books_of(Machine machine, const MemoryState& state) {
+  for (const auto& [pod, containers] : state.assignments) {
+    if (const auto whole = state.pods.find(pod); whole != state.pods.end()) {
+      take_blocks(machine, whole->second);
+      continue;
+    }
+    for (const auto& [name, blocks] : containers) take_blocks(machine, blocks);
+  }
+  return machine;
+}
+
+}  // namespace
+
+void repair_state(const Node& node, MemoryState& state, Notes& notes) {
+  if (!node.memory().is_static()) return;
+  MemoryState fresh;
+  if (!node.memory().start(fresh)) return;  // not reached: an empty state always starts
+  if (!node.gates().pod_level_resource_managers && !state.pods.empty()) {
+    auto older = without_pod_entries(std::move(state));
+    state = std::move(older.state);
+    notes.done.insert(notes.done.end(), older.lost.begin(), older.lost.end());
+  }
+  fit_all(state, fresh.machine_state, notes);
+  std::erase_if(state.pods, [&](const auto& pod) {
+    if (state.assignments.contains(pod.first)) return false;
+    notes.done.push_back({pod.first, "memory that none of its containers holds: free"});
+    return true;
+  });
+  join_groups(state, notes);
+  MemoryState trial = state;
+  if (node.memory().start(trial) && (!state.machine_state.empty() || state.assignments.empty())) {
+    return;
+  }
+  MemoryState rewritten = state;
+  rewritten.machine_state = books_of(std::move(fresh.machine_state), state);
+  for (const Difference& change : diff(state, rewritten)) {
+    notes.done.push_back(
+        {change.object,
+         fmt::format("{}: was {}", change.after.empty() ? "not on this machine" : change.after,
+                     change.before.empty() ? "not known" : change.before)});
+  }
+  state = std::move(rewritten);
+}
+
+}  // namespace pinfold::checkpoint

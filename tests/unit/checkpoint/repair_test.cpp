@@ -1,0 +1,123 @@
+#include "pinfold/checkpoint/repair.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "node_fixture.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
+#include "salvage.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+/// Two NUMA nodes of 8 CPUs and 16 GiB; CPU 0 and 1 GiB of node 0 are reserved.
+Node node() {
+  Config config = test::with_memory_manager(test::aligning_config("best-effort"));
+  config.profile = Profile::kKubelet136;
+  return std::move(*Node::make(test::machine_of({}), config));
+}
+
+std::string cpu_file(const std::string& pool, const std::string& entries) {
+  return R"({"policyName":"static","defaultCpuSet":")" + pool + R"(","entries":{)" + entries +
+         R"(},"checksum":0})";
+}
+
+CpuState cpu_of(const Repaired& repaired) { return inspect_cpu(*repaired.files.cpu).value().state; }
+
+bool mentions(const std::vector<Note>& notes, std::string_view object, std::string_view text) {
+  return std::any_of(notes.begin(), notes.end(), [&](const Note& note) {
+    return note.object == object && note.text.find(text) != std::string::npos;
+  });
+}
+
+TEST(CloseJson, EndsBehindTheLastCompleteValue) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"a":"1","b":{"c":"2","d":"3)", R"({"a":"1","b":{"c":"2"}})"},
+      {R"({"a":[1,2,3)", R"({"a":[1,2]})"},
+      {R"({"a":10)", R"({})"},
+      {R"({"a":{)", R"({"a":{}})"},
+      {R"({"a")", R"({})"},
+      {R"({"a":"1"}{"b":2})", R"({"a":"1"})"},
+      {R"({"a":"1",###)", R"({"a":"1"})"},
+      {R"({"a":"x\)", R"({})"},
+      {R"( [ 1 , 2 ] )", R"( [ 1 , 2 ])"},
+      {"###", ""},
+      {"", ""},
+      {"12", ""},
+  };
+  for (const auto& [torn, closed] : cases) EXPECT_EQ(close_json(torn), closed) << torn;
+}
+
+TEST(Repair, AHalfDoneAllocationGivesItsCpusBack) {
+  // The kubelet takes CPUs out of the pool, is killed, and never writes who has them.
+  const auto repaired = repair(node(), {cpu_file("0-1,6-15", R"("a":{"c":"2-3"})"), {}}, {}, {});
+  EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "0-1,4-15");
+  EXPECT_EQ(cpu_of(repaired).assignments.at("a").at("c").to_string(), "2-3");
+  EXPECT_TRUE(mentions(repaired.done, "shared pool", "CPUs 4-5 were in nobody's set: put in"));
+  EXPECT_TRUE(repaired.lost.empty());
+}
+
+TEST(Repair, WhatCannotBeKeptIsNamed) {
+  const auto repaired = repair(
+      node(), {cpu_file("1,8-15", R"("a":{"c":"0,2"},"b":{"c":"2-3,20","d":"30"})"), {}}, {}, {});
+  const CpuState after = cpu_of(repaired);
+  EXPECT_EQ(after.assignments.at("a").at("c").to_string(), "2");
+  EXPECT_EQ(after.assignments.at("b").at("c").to_string(), "3");
+  EXPECT_FALSE(after.assignments.at("b").contains("d"));
+  EXPECT_EQ(repaired.lost,
+            (std::vector<Note>{{"a/c", "CPUs 0 are reserved for the system"},
+                               {"b/c", "CPUs 20 are not on this machine"},
+                               {"b/c", "CPUs 2 belong to another pod too, which keeps them"},
+                               {"b/d", "CPUs 30 are not on this machine"}}));
+}
+
+TEST(Repair, ATornFileIsReadAsFarAsItGoes) {
+  std::string torn = cpu_file("0-1,6-15", R"("a":{"c":"2-3"},"b":{"c":"4-5"})");
+  torn.resize(torn.find("4-5"));
+  const auto repaired = repair(node(), {torn, {}}, {}, {});
+  EXPECT_EQ(cpu_of(repaired).assignments.at("a").at("c").to_string(), "2-3");
+  EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "0-1,4-15");
+  EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "is torn (unexpected end"));
+}
+
+TEST(Repair, ASoundOrphanStandsInForAFileThatCannotBeRead) {
+  const std::string orphan = cpu_file("0-1,4-15", R"("a":{"c":"2-3"})");
+  const auto repaired = repair(node(), {"", {}}, {}, {{".12", "junk"}, {".123", orphan}});
+  EXPECT_EQ(cpu_of(repaired).assignments.at("a").at("c").to_string(), "2-3");
+  EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "'.123' beside it can"));
+  EXPECT_TRUE(is_orphan_name(".123456789"));
+  EXPECT_TRUE(is_orphan_name(".cpu_manager_state1"));
+  EXPECT_FALSE(is_orphan_name(".pinfold_pods"));
+  EXPECT_FALSE(is_orphan_name("."));
+}
+
+TEST(Repair, ChangedMemorySizesAreCountedAnew) {
+  MemoryState state;
+  for (const int id : {0, 1}) state.machine_state[id] = {0, {{"memory", {8, 0, 8, 0, 8}}}, {id}};
+  state.assignments["a"]["c"] = {{{1}, "memory", 4}};
+  state.assignments["b"]["c"] = {{{0, 1}, "memory", 2}};
+  state.assignments["b"]["d"] = {{{7}, "memory", 2}};
+  const auto repaired =
+      repair(node(), {{}, encode_memory(state, "Static", MemoryFormat::kV1)}, {}, {});
+  const MemoryState after = inspect_memory(*repaired.files.memory).value().state;
+  EXPECT_EQ(after.machine_state.at(1).tables.at("memory").total, std::uint64_t{16} << 30U);
+  EXPECT_EQ(after.assignments.at("a").at("c")[0].numa_affinity, (std::vector<std::int32_t>{0, 1}));
+  EXPECT_EQ(after.assignments.at("a").at("c")[0].size, 4U);
+  EXPECT_FALSE(after.assignments.at("b").contains("d"));
+  EXPECT_TRUE(mentions(repaired.done, "a/c", "overlaps a group of other nodes: now on 0,1"));
+  EXPECT_TRUE(mentions(repaired.lost, "b/d", "NUMA node 7: not on this machine"));
+  EXPECT_TRUE(would_start(node(), repaired.formats, repaired.files, {}));
+}
+
+TEST(Repair, AnotherPolicyKeepsTheAssignments) {
+  std::string file = cpu_file("0-1,4-15", R"("a":{"c":"2-3"})");
+  file.replace(file.find("static"), 6, "none");
+  const auto repaired = repair(node(), {file, {}}, {}, {});
+  EXPECT_EQ(cpu_of(repaired).assignments.at("a").at("c").to_string(), "2-3");
+  EXPECT_TRUE(
+      mentions(repaired.done, "cpu_manager_state", "policy 'none', configured is 'static'"));
+}
+
+}  // namespace
+}  // namespace pinfold::checkpoint
