@@ -14,9 +14,10 @@ namespace {
 
 const std::string kSourceFolder = PINFOLD_SOURCE_FOLDER;
 
-/// What comes with Pinfold: scenarios of the product, and guests that misbehave.
+/// What comes with Pinfold: scenarios of the product, guests that misbehave, others' programs.
 std::vector<std::string> shipped_scenarios() {
-  return {kSourceFolder + "/tests/vm/scenarios", kSourceFolder + "/tests/vm/selftest"};
+  return {kSourceFolder + "/tests/vm/scenarios", kSourceFolder + "/tests/vm/selftest",
+          kSourceFolder + "/examples/harness"};
 }
 
 struct RunArguments {

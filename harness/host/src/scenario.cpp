@@ -27,6 +27,24 @@ void read_steps(const Json* list, Scenario& scenario, std::optional<Complaint>& 
   }
 }
 
+std::vector<GuestFile> read_guest_files(FieldReader& fields) {
+  std::vector<GuestFile> files;
+  const Json* map = fields.find("files");
+  if (map == nullptr) return files;
+  if (!map->is_object()) {
+    fields.complain("files", show_value(*map) + ": expected paths of the guest with files");
+    return files;
+  }
+  for (const auto& [path, file] : map->items()) {
+    if (!path.starts_with('/') || !file.is_string()) {
+      fields.complain("files", fmt::format("'{}: {}': expected a full path with a file of the host",
+                                           path.substr(0, 60), show_value(file)));
+    }
+    files.push_back({path, scalar_text(file).value_or(""), ""});
+  }
+  return files;
+}
+
 Scenario read_scenario(const Json& document, std::optional<Complaint>& complaint) {
   Scenario scenario;
   FieldReader fields(document, {}, complaint);
@@ -54,6 +72,7 @@ Scenario read_scenario(const Json& document, std::optional<Complaint>& complaint
   for (const std::string& program : scenario.programs) {
     if (!program.starts_with('/')) fields.complain("programs", program + ": expected a full path");
   }
+  scenario.files = read_guest_files(fields);
   scenario.kubelet = read_kubelet(fields, "kubelet");
   const Json* machine = fields.find("machine");
   if (machine == nullptr) {
@@ -97,6 +116,11 @@ Result<void> load_pod(Step& step, AdmitStep& admit, const std::filesystem::path&
 /// Reads the files that a scenario names.
 Result<void> load_files(Scenario& scenario, const std::filesystem::path& folder) {
   if (auto loaded = load_kubelet(scenario.kubelet, folder); !loaded) return loaded;
+  for (GuestFile& file : scenario.files) {
+    auto text = read_file(folder / file.file);
+    if (!text) return fail(std::move(text).error().wrap("files"));
+    file.text = std::move(*text);
+  }
   for (std::size_t i = 0; i < scenario.steps.size(); ++i) {
     Step& step = scenario.steps[i];
     Result<void> loaded;

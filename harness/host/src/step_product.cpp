@@ -21,6 +21,9 @@ bool belongs_to(const std::string& program, const std::string& pod, const std::s
 }  // namespace
 
 VmResult<void> StepRunner::prepare() {
+  for (const GuestFile& file : scenario_.files) {
+    if (auto there = put(file.guest_path, file.text); !there) return there;
+  }
   if (!needs_product(scenario_)) return {};
   if (auto made = ask({{"op", "mkdir"}, {"path", product_root(cgroup_mode())}}); !made) {
     return tl::unexpected(made.error());

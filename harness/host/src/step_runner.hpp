@@ -16,7 +16,7 @@ class StepRunner {
   StepRunner(const Scenario& scenario, const RunOptions& options, Session& session)
       : scenario_(scenario), options_(options), session_(session) {}
 
-  /// Puts the product's configuration and its cgroup root into the guest.
+  /// Puts the scenario's files, the product's configuration and its cgroup root into the guest.
   [[nodiscard]] VmResult<void> prepare();
   [[nodiscard]] VmResult<StepResult> run(const Step& step);
 

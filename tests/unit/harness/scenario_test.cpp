@@ -9,6 +9,7 @@ constexpr const char* kGood = R"(name: all-verbs
 description: one of each
 bootLimit: 60
 programs: [/usr/bin/true]
+files: {/etc/x.conf: x.conf}
 kubelet:
   cpuManagerPolicy: static
 machine:
@@ -53,6 +54,9 @@ TEST(ParseScenario, ReadsEveryVerb) {
   EXPECT_EQ(scenario->machine.nodes[1].memory, 1U << 30);
   EXPECT_EQ(scenario->machine.distances[0][1], 21);
   EXPECT_EQ(scenario->verdict, Verdict::kPassed);
+  ASSERT_EQ(scenario->files.size(), 1U);
+  EXPECT_EQ(scenario->files[0].guest_path, "/etc/x.conf");
+  EXPECT_EQ(scenario->files[0].file, "x.conf");
   ASSERT_EQ(scenario->steps.size(), 13U);
   const auto& admit = std::get<AdmitStep>(scenario->steps[0].action);
   EXPECT_EQ(admit.file, "pods/a.yaml");
@@ -120,6 +124,10 @@ TEST(ParseScenario, RefusesWithLineAndField) {
        "line 3: machine.nodes[0].cpus: '3-': expected a list such as 0-3,8"},
       {"name: a\nmachine:\n  cores: 2\n  nodes: [{cpus: 0-3}]\nsteps: [{verify: {}}]",
        "line 2: machine: nodes[0].cpus: '0-3': expected CPUs of 0-1"},
+      {"name: a\nmachine: {}\nfiles: {etc/x: y}\nsteps: [{verify: {}}]",
+       "line 3: files: 'etc/x: 'y'': expected a full path with a file of the host"},
+      {"name: a\nmachine: {}\nfiles: [/x]\nsteps: [{verify: {}}]",
+       "line 3: files: [\"/x\"]: expected paths of the guest with files"},
       {"name: a\nmachine:\n  colour: red\nsteps: [{verify: {}}]",
        "line 3: machine.colour: unknown field, expected one of: "},
       {"name: a\nmachine:\n  cgroup: v3\nsteps: [{verify: {}}]",

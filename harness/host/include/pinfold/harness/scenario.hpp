@@ -23,6 +23,13 @@ struct KubeletSource {
   std::filesystem::path file;  ///< relative to the scenario; "": inline
 };
 
+/// A text file that the guest gets before the first step.
+struct GuestFile {
+  std::string guest_path;
+  std::filesystem::path file;  ///< relative to the scenario
+  std::string text;            ///< load_scenario reads it
+};
+
 /// Offers a pod to the product in the guest.
 struct AdmitStep {
   enum class Answer { kAdmitted, kRejected, kError };
@@ -112,6 +119,7 @@ struct Scenario {
   int boot_limit_s = 90;
   KubeletSource kubelet;              ///< for the product
   std::vector<std::string> programs;  ///< of the host, put into the guest at the same place
+  std::vector<GuestFile> files;
   std::vector<Step> steps;
   /// How it must end. Other than "passed": a test of the harness itself.
   Verdict verdict = Verdict::kPassed;
