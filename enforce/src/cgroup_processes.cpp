@@ -61,6 +61,19 @@ Result<std::vector<pid_t>> Cgroups::processes(const GroupName& name) {
   return all;
 }
 
+Result<bool> Cgroups::holds(const GroupName& name, pid_t process) {
+  auto path = relative_path(name);
+  if (!path) return fail(std::move(path).error());
+  for (Hierarchy& hierarchy : hierarchies_) {
+    auto text = hierarchy.fs->read(*path, "cgroup.procs");
+    if (!text) return fail(std::move(text).error());
+    auto pids = parse_pids(*text);
+    if (!pids) return fail(std::move(pids).error());
+    if (!std::binary_search(pids->begin(), pids->end(), process)) return false;
+  }
+  return true;
+}
+
 Result<void> Cgroups::attach(const GroupName& name, pid_t process) {
   auto path = relative_path(name);
   if (!path) return fail(std::move(path).error());

@@ -160,6 +160,11 @@ Result<void> Cgroups::apply(const Step& step) {
 Result<void> Cgroups::create(const GroupName& name, const std::string& path) {
   for (Hierarchy& hierarchy : hierarchies_) {
     if (auto made = hierarchy.fs->make_group(path); !made) return made;
+    if (hierarchy.place.version == CgroupVersion::kV1 && &hierarchy == &hierarchies_.front()) {
+      // Pages follow cpuset.mems, as they do on cgroup v2.
+      auto moves = hierarchy.fs->write(path, "cpuset.memory_migrate", "1");
+      if (!moves && moves.error().code != ErrorCode::kNotFound) return moves;
+    }
     if (!name.is_pod()) continue;
     for (const Controller controller : hierarchy.place.controllers) {
       const auto in_use = facts_.controllers.find(controller);

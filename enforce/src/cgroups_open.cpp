@@ -96,6 +96,18 @@ Result<std::unique_ptr<CgroupFs>> open_or_make(const std::string& directory) {
 
 }  // namespace
 
+void Cgroups::restore_root(const CpuSet& needed) {
+  if (cpuset_is_v2()) return;
+  const std::string& directory = root();
+  auto parent = open_cgroup_fs(directory.substr(0, directory.rfind('/')));
+  const auto has = read_list("", "cpuset.cpus");
+  if (!parent || !has || has->contains_all(needed)) return;
+  const auto above = CpuSet::parse((*parent)->read("", "cpuset.cpus").value_or(""));
+  if (!above) return;
+  // What cannot be restored shows when the plan is applied.
+  (void)hierarchies_.front().fs->write("", "cpuset.cpus", (*has | (needed & *above)).to_string());
+}
+
 Result<Cgroups> Cgroups::open(const std::string& root, const CgroupFsWrapper& wrap) {
   auto real = real_path(root);
   if (!real) return fail(std::move(real).error());

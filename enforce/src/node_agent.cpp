@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "pinfold/checkpoint/start.hpp"
+#include "pinfold/enforce/known_machine.hpp"
 #include "pinfold/enforce/pods_file.hpp"
 
 namespace pinfold::enforce {
@@ -15,8 +17,9 @@ constexpr int kKillTimeoutMs = 5000;
 }  // namespace
 
 Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store, std::string state_dir,
-                                  std::optional<Cgroups> cgroups) {
+                                  std::optional<Cgroups> cgroups, AgentExtras extras) {
   NodeAgent agent(std::move(node), std::move(store), std::move(state_dir));
+  agent.extras_ = std::move(extras);
   if (auto restored = agent.restore(); !restored) return fail(std::move(restored).error());
   agent.cgroups_ = std::move(cgroups);
   if (agent.cgroups_) {
@@ -41,6 +44,9 @@ Result<void> NodeAgent::restore() {
   if (const auto kept = store_.read_beside(kMetricsFileName); kept && *kept) {
     metrics_ = decode_metrics(**kept).value_or(Metrics{});
   }
+  if (auto known = store_.read_beside(kMachineFileName)) {
+    known_machine_ = std::move(*known).value_or("");
+  }
   next_files_ = {std::move(files.cpu), std::move(files.memory), stored_.pods};
   if (!stored_.pods) return {};
   if (auto read = decode_pods(*stored_.pods, state_); !read) {
@@ -50,7 +56,35 @@ Result<void> NodeAgent::restore() {
   return {};
 }
 
-Layout NodeAgent::wanted() const { return wanted_layout(node_, state_, facts()); }
+Layout NodeAgent::wanted() const {
+  return without_cpus(wanted_layout(node_, state_, facts()), extras_.offline,
+                      shared_pool(node_, state_.node));
+}
+
+CpuSet NodeAgent::online_pool() const { return shared_pool(node_, state_.node) - extras_.offline; }
+
+std::vector<std::string> NodeAgent::affected() const {
+  std::vector<std::string> lines;
+  const CpuSet& offline = extras_.offline;
+  if (offline.empty()) return lines;
+  const Layout now = wanted();
+  for (const auto& [name, group] : wanted_layout(node_, state_, facts())) {
+    if (name.is_pod() || group.isolation == Isolation::kHost || !group.cpus.intersects(offline)) {
+      continue;
+    }
+    const CpuSet& left = now.at(name).cpus;
+    const ActivePod* const pod = state_.node.find(name.pod_uid);
+    lines.push_back(fmt::format(
+        "{}/{}, container {}: has lost CPUs {} of its {}, runs on {}{}", pod->spec.namespace_name,
+        pod->spec.name, name.container, (group.cpus & offline).to_string(), group.cpus.to_string(),
+        left.to_string(), group.cpus.contains_all(left) ? "" : " of the shared pool"));
+  }
+  if (const CpuSet lost = shared_pool(node_, state_.node) & offline; !lost.empty()) {
+    lines.push_back(fmt::format("shared pool: has lost CPUs {}, {} left", lost.to_string(),
+                                online_pool().empty() ? "none" : online_pool().to_string()));
+  }
+  return lines;
+}
 
 /// Durable first; in memory only once it is.
 Result<void> NodeAgent::commit(AgentState next) {
@@ -67,6 +101,10 @@ Result<void> NodeAgent::commit(AgentState next) {
     next_files_ = std::move(bytes);
   }
   state_ = std::move(next);
+  if (std::string machine = node_.machine().to_json().dump(); machine != known_machine_) {
+    // Without it an offline CPU makes the next start fail as the kubelet's does; no more than that.
+    if (store_.put_beside(kMachineFileName, machine)) known_machine_ = std::move(machine);
+  }
   return {};
 }
 
@@ -76,6 +114,12 @@ void NodeAgent::save_metrics() {
 }
 
 Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
+  if (!extras_.offline.empty()) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("admit pod '{}': CPUs {} of this node are offline: nothing is admitted "
+                            "until they are back",
+                            pod.name, extras_.offline.to_string()));
+  }
   const auto begin = std::chrono::steady_clock::now();
   Decision decision = decide(node_, state_.node, pod, trace, &metrics_.counts);
   auto* const rejected = std::get_if<Rejected>(&decision);

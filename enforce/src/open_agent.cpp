@@ -54,8 +54,8 @@ Result<NodeAgent> open_agent(Node node, const AgentPlace& place) {
     return fail(
         std::move(store).error().wrap(fmt::format("state directory '{}'", place.state_dir)));
   }
-  auto agent =
-      NodeAgent::open(std::move(node), *std::move(store), place.state_dir, *std::move(cgroups));
+  auto agent = NodeAgent::open(std::move(node), *std::move(store), place.state_dir,
+                               *std::move(cgroups), place.extras);
   if (agent) agent->log_to(place.log);
   return agent;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "pinfold/enforce/node_agent.hpp"
+#include "pinfold/enforce/page_placement.hpp"
+#include "pinfold/enforce/process_list.hpp"
 
 /// The part of NodeAgent that makes the kernel have what the state says.
 namespace pinfold::enforce {
@@ -31,7 +33,27 @@ Result<void> NodeAgent::observe() {
 Result<Plan> NodeAgent::plan_now() {
   auto cpus = cgroups_->machine_cpus();
   if (!cpus) return fail(std::move(cpus).error());
-  return plan(seen_, with_strays(wanted(), busy_, shared_pool(node_, state_.node)), *cpus);
+  return plan(seen_, with_strays(wanted(), busy_, online_pool()), *cpus);
+}
+
+/// From what was seen to what is wanted.
+Result<void> NodeAgent::enforce(Plan& done) {
+  const Layout target = wanted();
+  CpuSet needed;
+  for (const auto& [name, group] : target) needed |= group.cpus;
+  cgroups_->restore_root(needed);
+  auto steps = plan_now();
+  if (!steps) return fail(std::move(steps).error());
+  if (extras_.partition != Partition::kNone || !partitions_known_) {
+    auto ended = cgroups_->end_partitions(seen_, target, extras_.partition);
+    if (!ended) return ended;
+    partitions_known_ = true;
+  }
+  if (auto applied = run(*steps, done); !applied) return applied;
+  auto problems = cgroups_->begin_partitions(target, extras_.partition);
+  if (!problems) return fail(std::move(problems).error());
+  partition_problems_ = *std::move(problems);
+  return {};
 }
 
 /// Stops at the first step that fails: what comes after it relies on it.
@@ -63,10 +85,8 @@ Result<void> NodeAgent::try_apply() {
     if (auto looked = observe(); !looked) return looked;
   }
   dirty_ = true;
-  auto steps = plan_now();
-  if (!steps) return fail(std::move(steps).error());
   Plan done;
-  if (auto applied = run(*steps, done); !applied) return applied;
+  if (auto enforced = enforce(done); !enforced) return enforced;
   dirty_ = !busy_.empty();
   return {};
 }
@@ -88,12 +108,7 @@ Result<ReconcileReport> NodeAgent::reconcile() {
     if (attempt == 1) report.drift = *found;
     for (const std::string& line : *found) log(LogLevel::kWarning, line);
     std::optional<Error> failure;
-    auto steps = plan_now();
-    if (!steps) {
-      failure = std::move(steps).error();
-    } else if (auto applied = run(*steps, report.done); !applied) {
-      failure = std::move(applied).error();
-    }
+    if (auto enforced = enforce(report.done); !enforced) failure = std::move(enforced).error();
     dirty_ = failure.has_value() || !busy_.empty();
     if (failure && attempt < kAttempts) continue;
     if (failure) report.remaining.push_back(failure->message);
@@ -105,7 +120,64 @@ Result<ReconcileReport> NodeAgent::reconcile() {
         "pool",
         to_string(name)));
   }
+  bring_back(report);
+  if (extras_.moves_pages) move_pages(report);
+  for (std::string& line : affected()) report.remaining.push_back(std::move(line));
   return report;
+}
+
+/// A process that ran in a container's group when the agent looked last, and still lives, belongs
+/// there.
+void NodeAgent::bring_back(ReconcileReport& report) {
+  const auto kept = store_.read_beside(kProcessesFileName);
+  const ProcessList before = kept && *kept ? decode_processes(**kept) : ProcessList{};
+  ProcessList now;
+  for (const auto& [name, group] : wanted()) {
+    if (name.is_pod()) continue;
+    const std::string path = to_string(name);
+    const auto pids = cgroups_->processes(name);
+    if (!pids) continue;  // told of by the plan already
+    const auto known = before.find(path);
+    for (const ProcessId& process : known == before.end() ? std::set<ProcessId>{} : known->second) {
+      const bool is_here = cgroups_->holds(name, process.pid).value_or(true);
+      if (is_here || identify(process.pid) != process) continue;
+      const std::string place = cpuset_path(process.pid);
+      if (is_within(place, path)) continue;  // in a group that the container made for itself
+      report.drift.push_back(
+          fmt::format("{}: process {} was moved to '{}'", path, process.pid, place));
+      if (auto back = cgroups_->attach(name, process.pid); back) {
+        report.moved.push_back(fmt::format("{}: process {} is back", path, process.pid));
+      } else {
+        report.remaining.push_back(back.error().message);
+      }
+      now[path].insert(process);
+    }
+    for (const pid_t pid : *pids) {
+      if (const auto process = identify(pid)) now[path].insert(*process);
+    }
+  }
+  (void)store_.put_beside(kProcessesFileName, encode_processes(now));
+}
+
+void NodeAgent::move_pages(ReconcileReport& report) {
+  for (const auto& [name, group] : wanted()) {
+    if (name.is_pod() || group.mems.empty()) continue;
+    const auto pids = cgroups_->processes(name);
+    if (!pids) continue;
+    for (const pid_t pid : *pids) {
+      const double before = share_in_place(pages_of(pid), group.mems);
+      if (before == 1) continue;
+      auto moved = migrate_pages(pid, group.mems);
+      if (!moved) {
+        report.remaining.push_back(fmt::format("{}: {}", to_string(name), moved.error().message));
+        continue;
+      }
+      report.moved.push_back(
+          fmt::format("{}: {:.0f}% of the memory of process {} lie on nodes {} now, {:.0f}% before",
+                      to_string(name), 100 * share_in_place(pages_of(pid), group.mems), pid,
+                      group.mems.to_string(), 100 * before));
+    }
+  }
 }
 
 Result<SeenContainer> NodeAgent::look(const GroupName& name) {
@@ -116,7 +188,12 @@ Result<SeenContainer> NodeAgent::look(const GroupName& name) {
   if (!mems) return fail(std::move(mems).error());
   auto pids = cgroups_->processes(name);
   if (!pids) return fail(std::move(pids).error());
-  return SeenContainer{*std::move(cpus), *std::move(mems), pids->size()};
+  PagesByNode pages;
+  for (const pid_t pid : *pids) {
+    for (const auto& [node, bytes] : pages_of(pid)) pages[node] += bytes;
+  }
+  const double in_place = share_in_place(pages, *mems);
+  return SeenContainer{*std::move(cpus), *std::move(mems), pids->size(), in_place};
 }
 
 }  // namespace pinfold::enforce

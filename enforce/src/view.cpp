@@ -46,6 +46,7 @@ json to_json(const ContainerView& container, NodeAgent& agent) {
     out["cpuset_cpus_effective"] = container.seen->effective_cpus.to_string();
     out["cpuset_mems_effective"] = container.seen->effective_mems.to_string();
     out["processes"] = container.seen->processes;
+    out["pages_in_place"] = container.seen->pages_in_place;
   }
   return out;
 }
@@ -144,7 +145,8 @@ Result<NodeView> view_node(NodeAgent& agent) {
   view.shared_pool = shared_pool(agent.node(), agent.state().node);
   view.reserved = agent.node().cpu().reserved();
   view.drift = *std::move(drift);
-  view.is_good = view.drift.empty();
+  view.affected = agent.affected();
+  view.is_good = view.drift.empty() && agent.offline().empty();
   for (const ActivePod& pod : agent.state().node.pods) {
     auto one = view_pod(agent, pod.spec.uid);
     if (!one) continue;
@@ -160,6 +162,8 @@ json to_json(const NodeView& view, NodeAgent& agent) {
               {"reserved", view.reserved.to_string()},
               {"pods", json::array()},
               {"drift", view.drift},
+              {"offline", agent.offline().to_string()},
+              {"affected", view.affected},
               {"ok", view.is_good}};
   for (const PodView& pod : view.pods) out["pods"].push_back(to_json(pod, agent));
   return out;
@@ -168,6 +172,7 @@ json to_json(const NodeView& view, NodeAgent& agent) {
 json to_json(const ReconcileReport& report) {
   std::vector<std::string> steps;
   for (const Step& step : report.done) steps.push_back(to_string(step));
+  steps.insert(steps.end(), report.moved.begin(), report.moved.end());
   return {{"drift", report.drift},
           {"steps", steps},
           {"remaining", report.remaining},

@@ -40,6 +40,9 @@ class ModelFs final : public enforce::CgroupFs {
       child->files.insert({{"cgroup.clone_children", "0"},
                            {"cpuset.cpus", ""},
                            {"cpuset.mems", ""},
+                           {"cpuset.cpu_exclusive", "0"},
+                           {"cpuset.sched_load_balance", "1"},
+                           {"cpuset.memory_migrate", "0"},
                            {"cpu.shares", "1024"},
                            {"cpu.cfs_quota_us", "-1"},
                            {"cpu.cfs_period_us", "100000"},
@@ -48,7 +51,11 @@ class ModelFs final : public enforce::CgroupFs {
     } else {
       child->files.insert({{"cgroup.subtree_control", ""}});
       static const std::map<std::string, std::map<std::string, std::string>> kFiles = {
-          {"cpuset", {{"cpuset.cpus", ""}, {"cpuset.mems", ""}}},
+          {"cpuset",
+           {{"cpuset.cpus", ""},
+            {"cpuset.mems", ""},
+            {"cpuset.cpus.partition", "member"},
+            {"cpuset.cpus.exclusive", ""}}},
           {"cpu", {{"cpu.max", "max 100000"}, {"cpu.weight", "100"}}},
           {"memory", {{"memory.max", "max"}}},
           {"hugetlb", {{"hugetlb.2MB.max", "max"}}}};
@@ -116,7 +123,7 @@ class ModelFs final : public enforce::CgroupFs {
       it->second += std::string(value.substr(1)) + " ";
       return {};
     }
-    if (file.starts_with("cpuset.")) {
+    if (file == "cpuset.cpus" || file == "cpuset.mems") {
       if (const int error = check_set(*dir, file, parsed(std::string(value))); error != 0) {
         return failed(error);
       }
@@ -176,6 +183,8 @@ ModelKernel::ModelKernel(CgroupVersion which, CpuSet all_cpus, CpuSet all_mems)
     : version(which), cpus(std::move(all_cpus)), mems(std::move(all_mems)) {
   root.files = {{"cgroup.procs", ""},
                 {"cgroup.subtree_control", ""},
+                {"cpuset.cpus.exclusive", ""},
+                {"cpuset.cpu_exclusive", "0"},
                 {"cpuset.cpus", version == CgroupVersion::kV1 ? cpus.to_string() : ""},
                 {"cpuset.mems", version == CgroupVersion::kV1 ? mems.to_string() : ""}};
 }

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "pinfold/discover/discover.hpp"
+#include "pinfold/enforce/known_machine.hpp"
 #include "pinfold/types/document.hpp"
 
 namespace pinfold::tools {
@@ -38,9 +40,14 @@ Result<Config> read_config(const NodeOptions& options) {
   return std::move(parsed->config);
 }
 
-Result<Node> make_node(const NodeOptions& options, Config config) {
+Result<Node> make_node(const NodeOptions& options, Config config, CpuSet* offline) {
   auto machine = read_machine(options);
   if (!machine) return fail(std::move(machine).error());
+  if (offline != nullptr && config.profile == Profile::kFixed) {
+    auto known = enforce::known_machine(*std::move(machine), options.state_dir);
+    *machine = std::move(known.machine);
+    *offline = std::move(known.offline);
+  }
   auto node = Node::make(*std::move(machine), std::move(config));
   if (!node) {
     return fail(ErrorCode::kInvalidArgument,
@@ -82,15 +89,26 @@ void add_agent_options(CLI::App& command, AgentOptions& options, HasOutput has_o
   command.add_flag("--no-enforce", options.no_enforce, "decide and remember, touch no cgroup")
       ->excludes(root);
   add_node_options(command, options);
+  static const std::map<std::string, enforce::Partition> kPartitions = {
+      {"none", enforce::Partition::kNone},
+      {"root", enforce::Partition::kRoot},
+      {"isolated", enforce::Partition::kIsolated}};
+  command
+      .add_option("--partition", options.partition,
+                  "have the kernel keep everybody else off exclusive CPUs, where it can")
+      ->transform(CLI::CheckedTransformer(kPartitions).description("none|root|isolated"))
+      ->default_str("none");
   if (has_output == HasOutput::kYes) add_output_option(command, options.output);
 }
 
 Result<enforce::NodeAgent> open_agent(const AgentOptions& options) {
   auto config = read_config(options);
   if (!config) return fail(std::move(config).error());
-  auto node = make_node(options, *std::move(config));
-  if (!node) return fail(std::move(node).error());
   enforce::AgentPlace place;
+  auto node = make_node(options, *std::move(config), &place.extras.offline);
+  if (!node) return fail(std::move(node).error());
+  place.extras.partition = options.partition;
+  place.extras.moves_pages = options.moves_pages;
   place.state_dir = options.state_dir;
   place.cgroup_root = options.cgroup_root;
   place.enforces = !options.no_enforce;

@@ -27,6 +27,10 @@ int run(const AgentOptions& options) {
                  ? fmt::format("{} at {}", agent->cgroups()->mode(), agent->cgroups()->root())
                  : "not enforced");
   if (!pods.empty()) fmt::print("\n{}", container_table(pods, agent->enforces()));
+  if (!agent->offline().empty()) {
+    fmt::print("\nCPUs {} of this node are offline:\n", agent->offline().to_string());
+    for (const std::string& line : view->affected) fmt::print("  {}\n", line);
+  }
   if (!view->drift.empty()) {
     fmt::print("\nThe kernel does not have what was decided; 'pinfold reconcile' repairs it:\n");
     for (const std::string& line : view->drift) fmt::print("  {}\n", line);

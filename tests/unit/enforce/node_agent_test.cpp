@@ -6,9 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "model_kernel.hpp"
-#include "node_samples.hpp"
-#include "temp_dir.hpp"
+#include "agent_world.hpp"
 
 namespace pinfold::enforce {
 namespace {
@@ -16,44 +14,11 @@ namespace {
 using test::best_effort;
 using test::guaranteed;
 using test::ModelKernel;
+using test::must_admit;
 using test::pod;
+using test::World;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-/// An agent over a state directory and a model of the kernel that both outlive it.
-struct World {
-  explicit World(CgroupVersion version = CgroupVersion::kV2)
-      : kernel(version, CpuSet::range(0, 7), CpuSet{0, 1}) {}
-
-  [[nodiscard]] Result<NodeAgent> try_open(Config config = {}) {
-    return NodeAgent::open(test::static_node(std::move(config)),
-                           checkpoint::Store::open(state.path()).value(), state.path(),
-                           kernel.cgroups());
-  }
-  [[nodiscard]] NodeAgent open() {
-    auto agent = try_open();
-    if (!agent) throw std::runtime_error(agent.error().message);
-    return *std::move(agent);
-  }
-  [[nodiscard]] std::string cpus(const std::string& group) {
-    ModelKernel::Dir* const dir = kernel.find(group);
-    return dir == nullptr ? "gone" : kernel.effective(*dir, "cpuset.cpus").to_string();
-  }
-  [[nodiscard]] std::string file(const std::string& name) const {
-    std::ifstream in(state / name);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-
-  test::TempDir state;
-  ModelKernel kernel;
-};
-
-void must_admit(NodeAgent& agent, const PodSpec& spec) {
-  const auto outcome = agent.admit(spec);
-  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
-  ASSERT_FALSE(outcome->rejection) << outcome->rejection->message;
-  ASSERT_FALSE(outcome->not_enforced) << outcome->not_enforced->message;
-}
 
 class NodeAgentTest : public testing::TestWithParam<CgroupVersion> {
  protected:

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,13 @@ using CgroupFsWrapper =
 /// Errors: kUnsupported if the controller is not mounted.
 /// Thread-safety: none; libcgroup keeps its tables for the whole process.
 [[nodiscard]] Result<std::string> default_root();
+
+/// Whether the kernel is asked to keep everybody else off exclusive CPUs: docs/cgroups.md.
+enum class Partition {
+  kNone,
+  kRoot,      ///< cpuset.cpus.partition "root"; v1: cpu_exclusive
+  kIsolated,  ///< "isolated"; v1: cpu_exclusive, and no load balancing
+};
 
 /// The control groups below a root, cgroup v1, v2 or both (hybrid) behind one interface. Nothing is
 /// ever written outside the root. What is written is read back, and the effective sets decide
@@ -69,11 +77,25 @@ class Cgroups {
   /// has none. A group as `wanted` has it keeps its isolation; any other counts as shared.
   [[nodiscard]] Result<Layout> observe(const Layout& wanted);
 
+  /// Ends the partitions of groups that are to have none or other CPUs; before a plan is applied.
+  [[nodiscard]] Result<void> end_partitions(const Layout& seen, const Layout& wanted,
+                                            Partition kind);
+  /// Makes every container with CPUs of its own a partition, as far as the kernel lets it; after a
+  /// plan was applied. What is no partition has its cpuset as without them.
+  /// Returns: the kernel's reason for each that is none.
+  [[nodiscard]] Result<std::map<GroupName, std::string>> begin_partitions(const Layout& wanted,
+                                                                          Partition kind);
+  /// cgroup v1 takes a CPU that goes offline out of every group for good: gives the root back those
+  /// of `needed` that its parent has. Does nothing on cgroup v2.
+  void restore_root(const CpuSet& needed);
+
   [[nodiscard]] Result<CpuSet> effective_cpus(const GroupName& name);
   [[nodiscard]] Result<NodeSet> effective_mems(const GroupName& name);
 
   /// Processes of a group itself, ascending.
   [[nodiscard]] Result<std::vector<pid_t>> processes(const GroupName& name);
+  /// True if a process is in a group itself, in every hierarchy.
+  [[nodiscard]] Result<bool> holds(const GroupName& name, pid_t process);
   /// Moves a process into a group, in every hierarchy.
   [[nodiscard]] Result<void> attach(const GroupName& name, pid_t process);
   /// Kills what runs in a group and waits until nothing does, at most `timeout_ms`.
@@ -82,6 +104,8 @@ class Cgroups {
 
  private:
   Cgroups() = default;
+  [[nodiscard]] Result<void> end_partition(const std::string& path);
+  [[nodiscard]] std::string begin_partition(const GroupName& name, Partition kind);
   [[nodiscard]] Result<void> prepare();
   [[nodiscard]] Result<void> create(const GroupName& name, const std::string& path);
   [[nodiscard]] Result<void> remove(const GroupName& name, const std::string& path);

@@ -28,7 +28,15 @@ struct ChangeOutcome {
 struct ReconcileReport {
   std::vector<std::string> drift;      ///< what was found, as drift() tells it
   Plan done;                           ///< what was done about it
+  std::vector<std::string> moved;      ///< processes and pages that were brought back
   std::vector<std::string> remaining;  ///< what could not be repaired, and why
+};
+
+/// What an agent does beyond the kubelet, if it is asked to.
+struct AgentExtras {
+  CpuSet offline;  ///< CPUs of the node that are not there at the moment: see known_machine
+  Partition partition = Partition::kNone;
+  bool moves_pages = false;  ///< reconcile() moves pages that lie elsewhere than decided
 };
 
 /// What the kernel has for one container.
@@ -36,6 +44,8 @@ struct SeenContainer {
   CpuSet effective_cpus;
   NodeSet effective_mems;
   std::size_t processes = 0;
+  /// Share of their resident memory on the nodes that the container may use, 0 to 1.
+  double pages_in_place = 1;
 };
 
 enum class RunningProcesses { kRefuse, kKill };
@@ -51,8 +61,8 @@ class NodeAgent {
   /// Errors: kCorrupt and kInvalidArgument, with the kubelet's text where the kubelet has one.
   /// `state_dir` is what messages call the place of `store`.
   [[nodiscard]] static Result<NodeAgent> open(Node node, checkpoint::Store store,
-                                              std::string state_dir,
-                                              std::optional<Cgroups> cgroups);
+                                              std::string state_dir, std::optional<Cgroups> cgroups,
+                                              AgentExtras extras = {});
 
   [[nodiscard]] const Node& node() const { return node_; }
   [[nodiscard]] const AgentState& state() const { return state_; }
@@ -66,6 +76,14 @@ class NodeAgent {
   /// What was counted since the state directory was made; what the last admissions before a crash
   /// counted may be lost.
   [[nodiscard]] const Metrics& metrics() const { return metrics_; }
+  /// CPUs of the node that are not there at the moment. No pod is admitted until they are back.
+  [[nodiscard]] const CpuSet& offline() const { return extras_.offline; }
+  /// Whom that concerns and how, one sentence for each container and the shared pool.
+  [[nodiscard]] std::vector<std::string> affected() const;
+  /// Why containers are no partitions although they should be, as the kernel says it.
+  [[nodiscard]] const std::map<GroupName, std::string>& partition_problems() const {
+    return partition_problems_;
+  }
   /// True if the kernel is known not to have what the state says.
   [[nodiscard]] bool is_dirty() const { return dirty_; }
 
@@ -112,6 +130,10 @@ class NodeAgent {
   [[nodiscard]] Result<void> try_apply();
   [[nodiscard]] Result<void> observe();
   [[nodiscard]] Result<Plan> plan_now();
+  [[nodiscard]] Result<void> enforce(Plan& done);
+  void bring_back(ReconcileReport& report);
+  void move_pages(ReconcileReport& report);
+  [[nodiscard]] CpuSet online_pool() const;
   [[nodiscard]] Result<void> run(const Plan& steps, Plan& done);
   [[nodiscard]] Result<void> make_empty(const std::vector<GroupName>& groups,
                                         RunningProcesses running);
@@ -128,6 +150,10 @@ class NodeAgent {
   Layout seen_;                  ///< what the kernel has, as far as is known
   std::vector<GroupName> busy_;  ///< groups with processes that belong to nothing active
   bool dirty_ = false;
+  AgentExtras extras_;
+  std::string known_machine_;      ///< the bytes of the file that remembers it
+  bool partitions_known_ = false;  ///< what earlier agents left of them has been looked at
+  std::map<GroupName, std::string> partition_problems_;
 };
 
 }  // namespace pinfold::enforce

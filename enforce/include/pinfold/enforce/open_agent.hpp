@@ -23,6 +23,7 @@ struct AgentPlace {
   /// (Cgroups::make over its own CgroupFs). Empty: open_this_kernel.
   std::function<Result<Cgroups>(const std::string& root)> open_cgroups;
   LogSink log;
+  AgentExtras extras;
 };
 
 /// Opens the state directory (and makes it), the groups and the agent over both.

@@ -47,7 +47,8 @@ struct NodeView {
   CpuSet reserved;
   std::vector<PodView> pods;
   std::vector<std::string> drift;
-  bool is_good = true;  ///< no drift, and every pod is well
+  std::vector<std::string> affected;  ///< by CPUs that are offline
+  bool is_good = true;                ///< no drift, no CPU offline, and every pod is well
 };
 /// Errors: those of NodeAgent::find_drift.
 [[nodiscard]] Result<NodeView> view_node(NodeAgent& agent);

@@ -1,0 +1,98 @@
+#include "pinfold/enforce/page_placement.hpp"
+
+#include <fmt/format.h>
+#include <numa.h>
+
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <vector>
+
+namespace pinfold::enforce {
+namespace {
+
+template <class Number>
+bool read_number(std::string_view text, Number& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+/// Adds one line, the fields of one mapping.
+void add_mapping(std::string_view line, PagesByNode& sum) {
+  constexpr std::string_view kPageSize = "kernelpagesize_kB=";
+  std::uint64_t page_kib = 4;
+  std::vector<std::pair<std::int32_t, std::uint64_t>> pages;
+  while (!line.empty()) {
+    const std::size_t end = line.find(' ');
+    const std::string_view field = line.substr(0, end);
+    line = end == std::string_view::npos ? std::string_view{} : line.substr(end + 1);
+    const std::size_t equals = field.find('=');
+    if (equals == std::string_view::npos) continue;
+    std::int32_t node = 0;
+    std::uint64_t count = 0;
+    if (field.starts_with(kPageSize)) {
+      if (!read_number(field.substr(kPageSize.size()), page_kib)) return;
+    } else if (field.front() == 'N' && read_number(field.substr(1, equals - 1), node) &&
+               read_number(field.substr(equals + 1), count) && node >= 0) {
+      pages.emplace_back(node, count);
+    }
+  }
+  for (const auto& [node, count] : pages) sum[node] += count * page_kib * 1024;
+}
+
+using Mask = std::unique_ptr<bitmask, decltype(&numa_free_nodemask)>;
+
+Mask mask_of(const NodeSet& nodes) {
+  Mask mask(::numa_allocate_nodemask(), &::numa_free_nodemask);
+  for (const auto& node : nodes) {
+    ::numa_bitmask_setbit(mask.get(), static_cast<unsigned>(node.value));
+  }
+  return mask;
+}
+
+}  // namespace
+
+PagesByNode parse_numa_maps(std::string_view text) {
+  PagesByNode sum;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    add_mapping(text.substr(0, end), sum);
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+  }
+  return sum;
+}
+
+PagesByNode pages_of(pid_t pid) {
+  std::ifstream in(fmt::format("/proc/{}/numa_maps", pid), std::ios::binary);
+  return parse_numa_maps(std::string{std::istreambuf_iterator<char>(in), {}});
+}
+
+double share_in_place(const PagesByNode& pages, const NodeSet& nodes) {
+  double all = 0;
+  double in_place = 0;
+  for (const auto& [node, bytes] : pages) {
+    all += static_cast<double>(bytes);
+    if (nodes.contains(CpuId{node})) in_place += static_cast<double>(bytes);
+  }
+  return all == 0 ? 1 : in_place / all;
+}
+
+Result<void> migrate_pages(pid_t pid, const NodeSet& nodes) {
+  if (::numa_available() < 0) {
+    return fail(ErrorCode::kUnsupported, "this kernel has no NUMA memory policy");
+  }
+  NodeSet elsewhere;
+  for (const auto& [node, bytes] : pages_of(pid)) {
+    if (!nodes.contains(CpuId{node})) elsewhere |= NodeSet::of(CpuId{node});
+  }
+  if (elsewhere.empty()) return {};
+  const Mask from = mask_of(elsewhere);
+  const Mask to = mask_of(nodes);
+  if (::numa_migrate_pages(pid, from.get(), to.get()) >= 0) return {};
+  return fail_errno(errno, fmt::format("move the pages of process {} from nodes {} to {}", pid,
+                                       elsewhere.to_string(), nodes.to_string()));
+}
+
+}  // namespace pinfold::enforce
