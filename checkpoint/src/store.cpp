@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pinfold/checkpoint/kubelet_files.hpp"
+#include "pinfold/checkpoint/snapshot.hpp"
 #include "write_lock.hpp"
 
 namespace pinfold::checkpoint {
@@ -109,6 +110,7 @@ Result<Store> Store::open(const std::string& directory, std::chrono::millisecond
   auto lock = WriteLock::acquire(fmt::format("{}/{}", directory, kLockFileName), timeout);
   if (!lock) return fail(std::move(lock).error().wrap(intent));
   Store store(*std::move(fs), *std::move(lock));
+  store.snapshot_ = std::make_unique<SnapshotWriter>(directory);
   if (auto done = store.recover(); !done) return fail(std::move(done).error().wrap(intent));
   return store;
 }
@@ -169,7 +171,12 @@ Result<void> Store::commit(const Files& next) {
     if (next.*stored.bytes) current_.*stored.bytes = next.*stored.bytes;
   }
   known_ = true;
+  publish();
   return {};
+}
+
+void Store::publish() {
+  if (snapshot_ != nullptr) snapshot_->publish(current_);
 }
 
 /// The transaction is committed when this has succeeded.
@@ -218,6 +225,7 @@ Result<void> Store::recover() {
   if (!files) return fail(std::move(files).error());
   current_ = *std::move(files);
   known_ = true;
+  publish();
   return {};
 }
 

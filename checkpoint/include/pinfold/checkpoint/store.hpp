@@ -35,6 +35,7 @@ struct Files {
 /// Errors: kIo.
 [[nodiscard]] Result<Files> read_files(Fs& fs);
 
+class SnapshotWriter;
 class WriteLock;
 
 /// The state directory. A commit changes all its files or none, whatever happens when: crash model
@@ -76,6 +77,7 @@ class Store {
  private:
   Store(std::unique_ptr<Fs> fs, std::unique_ptr<WriteLock> lock);
 
+  void publish();
   Result<void> recover();
   Result<void> finish_journal();
   Result<void> write_with_journal(std::map<std::string, std::string_view> contents,
@@ -83,6 +85,7 @@ class Store {
 
   std::unique_ptr<Fs> fs_;
   std::unique_ptr<WriteLock> lock_;
+  std::unique_ptr<SnapshotWriter> snapshot_;  ///< null over a file system of the caller's
   Files current_;
   bool known_ = false;  ///< false: current_ may not be what is stored
 };

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+/// What lies where in a snapshot: a header, then two slots of `capacity` bytes.
+namespace pinfold::checkpoint::snapshot {
+
+using Word = std::uint64_t;
+
+inline constexpr Word kMagic = 0x70616e736e667031;  // "1pfnsnap" in memory order of x86
+inline constexpr Word kVersion = 1;
+inline constexpr std::size_t kBootIdSize = 36;
+
+struct Slot {
+  Word sequence;  ///< odd while it is being written
+  Word size;      ///< bytes of the payload
+  Word hash;      ///< fnv1a_64 of the payload
+};
+
+struct Header {
+  Word magic;
+  Word version;
+  std::array<char, 40> boot_id;  ///< of the kernel, filled up with zeros
+  Word capacity;                 ///< of a slot, a multiple of 8
+  Word generation;               ///< its lowest bit tells which slot is current
+  std::array<Slot, 2> slots;
+};
+static_assert(sizeof(Header) % sizeof(Word) == 0);
+
+/// The id of the running boot; "" if the kernel does not tell.
+[[nodiscard]] std::string read_boot_id();
+
+}  // namespace pinfold::checkpoint::snapshot

@@ -1,0 +1,143 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/interprocess/file_mapping.hpp>
+#include <boost/interprocess/mapped_region.hpp>
+#include <fstream>
+#include <optional>
+#include <vector>
+
+#include "pinfold/checkpoint/snapshot.hpp"
+#include "snapshot_layout.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+using snapshot::Header;
+using snapshot::Word;
+
+constexpr int kAttempts = 1000;
+
+tl::unexpected<Error> corrupt(std::string_view what) {
+  return fail(ErrorCode::kCorrupt, fmt::format("snapshot: {}", what));
+}
+
+/// Words that another process may be writing.
+class Words {
+ public:
+  explicit Words(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  [[nodiscard]] Word at(std::size_t offset) const {
+    // Only ever loaded; atomic_ref wants to be able to store.
+    auto* const word = const_cast<std::byte*>(bytes_.data() + offset);  // NOLINT
+    return std::atomic_ref<Word>(*reinterpret_cast<Word*>(word)).load(std::memory_order_acquire);
+  }
+
+  [[nodiscard]] std::string copy(std::size_t offset, std::size_t size) const {
+    std::string out(size, '\0');
+    for (std::size_t done = 0; done < size; done += sizeof(Word)) {
+      const Word word = at(offset + done);
+      const auto* const raw = reinterpret_cast<const char*>(&word);
+      std::copy_n(raw, std::min(sizeof(Word), size - done), out.data() + done);
+    }
+    return out;
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+std::optional<Word> take_word(std::string_view& payload) {
+  if (payload.size() < sizeof(Word)) return std::nullopt;
+  Word word = 0;
+  std::copy_n(payload.data(), sizeof(Word), reinterpret_cast<char*>(&word));
+  payload.remove_prefix(sizeof(Word));
+  return word;
+}
+
+/// Each file: its size plus one and its bytes; 0 for one that does not exist.
+Result<Files> parse_payload(std::string_view payload) {
+  Files files;
+  for (auto* const file : {&files.cpu, &files.memory, &files.pods}) {
+    const auto size = take_word(payload);
+    if (!size || (*size > 0 && *size - 1 > payload.size())) return corrupt("a file is cut off");
+    if (*size == 0) continue;
+    *file = std::string(payload.substr(0, *size - 1));
+    payload.remove_prefix(*size - 1);
+  }
+  if (!payload.empty()) return corrupt("bytes behind the last file");
+  return files;
+}
+
+/// The payload of the current slot; nullopt if the writer was there meanwhile.
+Result<std::optional<std::string>> try_copy(const Words& words, Word capacity) {
+  const Word slot = words.at(offsetof(Header, generation)) & 1U;
+  const std::size_t at = offsetof(Header, slots) + slot * sizeof(snapshot::Slot);
+  const Word before = words.at(at);
+  const Word size = words.at(at + offsetof(snapshot::Slot, size));
+  const Word hash = words.at(at + offsetof(snapshot::Slot, hash));
+  if (before % 2 == 1) return std::optional<std::string>();
+  if (size > capacity) {
+    if (words.at(at) != before) return std::optional<std::string>();
+    return corrupt("more bytes than its slot has");
+  }
+  std::string payload = words.copy(sizeof(Header) + slot * capacity, size);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (words.at(at) != before) return std::optional<std::string>();
+  if (fnv1a_64(payload) != hash) return corrupt("wrong checksum");
+  return std::optional(std::move(payload));
+}
+
+}  // namespace
+
+std::string snapshot::read_boot_id() {
+  std::ifstream in("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(in, id);
+  return id.substr(0, kBootIdSize);
+}
+
+Result<Files> decode_snapshot(std::span<const std::byte> bytes, std::string_view boot_id) {
+  const Words words(bytes);
+  if (bytes.size() < sizeof(Header) || words.at(0) != snapshot::kMagic) {
+    return corrupt("is none");
+  }
+  if (const Word version = words.at(offsetof(Header, version)); version != snapshot::kVersion) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("snapshot: version {}, expected {}", version, snapshot::kVersion));
+  }
+  std::string written_in = words.copy(offsetof(Header, boot_id), sizeof(Header::boot_id));
+  written_in.resize(std::min(written_in.size(), written_in.find('\0')));
+  if (written_in != boot_id) {
+    return fail(ErrorCode::kNotFound, "snapshot: is from before the machine booted");
+  }
+  const Word capacity = words.at(offsetof(Header, capacity));
+  if (capacity % sizeof(Word) != 0 || capacity > (bytes.size() - sizeof(Header)) / 2) {
+    return corrupt("is cut off");
+  }
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const auto payload = try_copy(words, capacity);
+    if (!payload) return fail(payload.error());
+    if (*payload) return parse_payload(**payload);
+  }
+  return fail(ErrorCode::kBusy, "snapshot: kept changing while it was read");
+}
+
+Result<Files> read_snapshot(const std::string& directory) {
+  namespace bip = boost::interprocess;
+  const std::string path = fmt::format("{}/{}", directory, kSnapshotFileName);
+  try {
+    const bip::file_mapping file(path.c_str(), bip::read_only);
+    const bip::mapped_region region(file, bip::read_only);
+    const std::span bytes(static_cast<const std::byte*>(region.get_address()), region.get_size());
+    auto files = decode_snapshot(bytes, snapshot::read_boot_id());
+    if (!files) return fail(std::move(files).error().wrap(path));
+    return files;
+  } catch (const bip::interprocess_exception& error) {
+    return fail_errno(error.get_native_error(), fmt::format("open snapshot '{}'", path));
+  }
+}
+
+}  // namespace pinfold::checkpoint

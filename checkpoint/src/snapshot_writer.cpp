@@ -1,0 +1,120 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/interprocess/file_mapping.hpp>
+#include <boost/interprocess/mapped_region.hpp>
+#include <cerrno>
+#include <cstdio>
+
+#include "pinfold/checkpoint/snapshot.hpp"
+#include "snapshot_layout.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+namespace bip = boost::interprocess;
+using snapshot::Header;
+using snapshot::Word;
+
+/// Room for the state of some two hundred pods.
+constexpr std::size_t kSmallest = std::size_t{64} << 10U;
+
+void append_word(std::string& out, Word word) {
+  out.append(reinterpret_cast<const char*>(&word), sizeof(Word));
+}
+
+std::string payload_of(const Files& files) {
+  std::string out;
+  for (const auto* const file : {&files.cpu, &files.memory, &files.pods}) {
+    append_word(out, *file ? (*file)->size() + 1 : 0);
+    if (*file) out += **file;
+  }
+  return out;
+}
+
+void store(Word& word, Word value) {
+  std::atomic_ref<Word>(word).store(value, std::memory_order_release);
+}
+
+/// A file whose blocks are all there, so that writing to a full disk cannot end the process.
+Result<void> create_file(const std::string& path, const Header& header) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return fail_errno(errno, fmt::format("create '{}'", path));
+  const auto size = static_cast<off_t>(sizeof(Header) + 2 * header.capacity);
+  int failed = ::posix_fallocate(fd, 0, size);
+  if (failed == 0 && ::pwrite(fd, &header, sizeof(header), 0) != ssize_t{sizeof(header)}) {
+    failed = errno == 0 ? EIO : errno;
+  }
+  ::close(fd);
+  if (failed != 0) return fail_errno(failed, fmt::format("create '{}'", path));
+  return {};
+}
+
+}  // namespace
+
+struct SnapshotWriter::Mapped {
+  bip::mapped_region region;
+
+  [[nodiscard]] std::byte* bytes() const { return static_cast<std::byte*>(region.get_address()); }
+  [[nodiscard]] Header& header() const { return *reinterpret_cast<Header*>(bytes()); }
+};
+
+SnapshotWriter::SnapshotWriter(std::string directory) : directory_(std::move(directory)) {}
+SnapshotWriter::~SnapshotWriter() = default;
+
+Result<void> SnapshotWriter::try_publish(const std::string& payload) {
+  const std::string path = fmt::format("{}/{}", directory_, kSnapshotFileName);
+  const bool fits = mapped_ != nullptr && payload.size() <= mapped_->header().capacity;
+  const std::string temp = fmt::format("{}/{}snapshot", directory_, kTempPrefix);
+  if (!fits) {
+    // Another file in place of the old one: its readers keep what they have mapped.
+    Header header = {};
+    header.magic = snapshot::kMagic;
+    header.version = snapshot::kVersion;
+    header.capacity = std::max(kSmallest, (2 * payload.size() + 7) / 8 * 8);
+    const std::string boot_id = snapshot::read_boot_id();
+    std::copy(boot_id.begin(), boot_id.end(), header.boot_id.begin());
+    if (auto made = create_file(temp, header); !made) return made;
+    const bip::file_mapping file(temp.c_str(), bip::read_write);
+    mapped_ = std::make_unique<Mapped>(Mapped{bip::mapped_region(file, bip::read_write)});
+  }
+  Header& header = mapped_->header();
+  const Word next = header.generation + 1;
+  snapshot::Slot& slot = header.slots[next & 1U];
+  // One that was killed here has left an odd number: nobody reads this slot.
+  const Word sequence = slot.sequence | 1U;
+  store(slot.sequence, sequence);
+  std::atomic_thread_fence(std::memory_order_release);
+  std::byte* const to = mapped_->bytes() + sizeof(Header) + (next & 1U) * header.capacity;
+  for (std::size_t done = 0; done < payload.size(); done += sizeof(Word)) {
+    Word word = 0;
+    std::copy_n(payload.data() + done, std::min(sizeof(Word), payload.size() - done),
+                reinterpret_cast<char*>(&word));
+    store(*reinterpret_cast<Word*>(to + done), word);
+  }
+  store(slot.size, payload.size());
+  store(slot.hash, fnv1a_64(payload));
+  store(slot.sequence, sequence + 1);
+  store(header.generation, next);
+  if (!fits && ::rename(temp.c_str(), path.c_str()) != 0) {
+    return fail_errno(errno, fmt::format("rename to '{}'", path));
+  }
+  return {};
+}
+
+void SnapshotWriter::publish(const Files& files) {
+  Result<void> done;
+  try {
+    done = try_publish(payload_of(files));
+  } catch (const bip::interprocess_exception& error) {
+    done = fail_errno(error.get_native_error(), "map the snapshot");
+  }
+  if (done) return;
+  mapped_.reset();
+  (void)::unlink(fmt::format("{}/{}", directory_, kSnapshotFileName).c_str());
+}
+
+}  // namespace pinfold::checkpoint

@@ -1,0 +1,169 @@
+// Eight readers beside four writers that are killed at random: every read is one whole state.
+
+#include "pinfold/checkpoint/snapshot.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <fstream>
+#include <random>
+
+#include "temp_dir.hpp"
+
+namespace pinfold::checkpoint::testing {
+namespace {
+
+constexpr std::size_t kReaders = 8;
+constexpr std::size_t kWriters = 4;
+constexpr int kKills = 60;
+
+/// The number stands in all three files; their lengths change with it, past the first capacity too.
+Files numbered(std::uint64_t number) {
+  const std::string text = std::to_string(number) + " ";
+  const std::size_t size = 2000 + number % 97 * 1000;
+  std::string cpu;
+  while (cpu.size() < size) cpu += text;
+  return {cpu, text, number % 3 == 0 ? std::nullopt : std::optional(text + text)};
+}
+
+std::optional<std::uint64_t> number_of(const Files& files) {
+  if (!files.memory) return std::nullopt;
+  const std::uint64_t number = std::stoull(*files.memory);
+  Files expected = numbered(number);
+  if (!expected.pods) expected.pods = files.pods;  // a commit leaves alone what has no value
+  return files == expected ? std::optional(number) : std::nullopt;
+}
+
+struct Shared {
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> acknowledged{0};
+  std::array<std::atomic<std::uint64_t>, kReaders> reads{};
+  std::atomic<std::uint64_t> wrong{0};
+  std::atomic<std::uint64_t> backwards{0};
+};
+
+[[noreturn]] void write_forever(const std::string& folder, Shared& shared) {
+  while (true) {
+    auto store = Store::open(folder, std::chrono::seconds(20));
+    if (!store) ::_exit(2);
+    std::uint64_t number = std::stoull(*store->load()->memory);
+    for (int i = 0; i < 20; ++i) {
+      if (!store->commit(numbered(++number))) ::_exit(3);
+      shared.acknowledged = number;
+    }
+  }
+}
+
+[[noreturn]] void read_forever(const std::string& folder, Shared& shared, std::size_t self) {
+  std::uint64_t last = 0;
+  while (!shared.stop) {
+    const std::uint64_t before = shared.acknowledged;
+    const auto files = read_snapshot(folder);
+    if (!files) {
+      ++shared.wrong;
+      continue;
+    }
+    const auto number = number_of(*files);
+    if (!number) ++shared.wrong;
+    if (number && (*number < last || *number < before)) ++shared.backwards;
+    last = number.value_or(last);
+    ++shared.reads[self];
+  }
+  ::_exit(0);
+}
+
+pid_t start(const std::function<void()>& run) {
+  const pid_t child = ::fork();
+  if (child == 0) run();
+  return child;
+}
+
+TEST(Snapshot, IsWholeForEightReadersBesideFourWritersThatAreKilled) {
+  const TempDir folder(std::filesystem::exists("/dev/shm") ? "/dev/shm" : "/tmp");
+  void* const memory =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const shared = new (memory) Shared;
+  ASSERT_TRUE(Store::open(folder.path())->commit(numbered(1)));
+  std::array<pid_t, kReaders> readers{};
+  for (std::size_t i = 0; i < kReaders; ++i) {
+    readers[i] = start([&] { read_forever(folder.path(), *shared, i); });
+  }
+  const auto writer = [&] { return start([&] { write_forever(folder.path(), *shared); }); };
+  std::array<pid_t, kWriters> writers{};
+  for (pid_t& pid : writers) pid = writer();
+  std::minstd_rand random(3);
+  const auto kill_writer = [](pid_t pid) {
+    ::kill(pid, SIGKILL);
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status)) << "a writer ended by itself: " << status;
+  };
+  const auto done = [&] {
+    return shared->acknowledged > 200 &&
+           std::all_of(shared->reads.begin(), shared->reads.end(),
+                       [](const auto& count) { return count > 100; });
+  };
+  for (int kills = 0; kills < kKills || !done(); ++kills) {
+    ::usleep(static_cast<useconds_t>(random() % 30000));
+    pid_t& pid = writers[random() % kWriters];
+    kill_writer(pid);
+    pid = writer();
+  }
+  for (const pid_t pid : writers) kill_writer(pid);
+  shared->stop = true;
+  for (const pid_t pid : readers) ::waitpid(pid, nullptr, 0);
+  EXPECT_EQ(shared->wrong, 0U) << "torn, or not to be read at all";
+  EXPECT_EQ(shared->backwards, 0U) << "older than what was acknowledged before";
+  auto store = Store::open(folder.path());
+  ASSERT_TRUE(store) << store.error().message;
+  EXPECT_EQ(read_snapshot(folder.path()), store->load());
+  std::uint64_t reads = 0;
+  for (const auto& count : shared->reads) reads += count;
+  std::printf("%llu reads beside %llu commits\n", static_cast<unsigned long long>(reads),
+              static_cast<unsigned long long>(shared->acknowledged.load()));
+  ::munmap(memory, sizeof(Shared));
+}
+
+class SnapshotOf : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::string file() const {
+    return folder_.path() + "/" + std::string(kSnapshotFileName);
+  }
+  TempDir folder_;
+};
+
+TEST_F(SnapshotOf, AStoreIsThereWhenTheStoreIsOpenAndFollowsItsCommits) {
+  EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kNotFound);
+  auto store = Store::open(folder_.path()).value();
+  EXPECT_EQ(read_snapshot(folder_.path()), Files());
+  const Files files{"c", std::string(), std::string(500000, 'p')};
+  ASSERT_TRUE(store.commit(files));
+  EXPECT_EQ(read_snapshot(folder_.path()), files);
+  struct stat status = {};
+  ASSERT_EQ(::stat(file().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+}
+
+TEST_F(SnapshotOf, AnotherBootOrVersionIsRefused) {
+  { (void)Store::open(folder_.path()).value(); }
+  const auto patch = [&](std::streamoff at, char byte) {
+    std::fstream out(file(), std::ios::in | std::ios::out | std::ios::binary);
+    out.seekp(at).put(byte);
+  };
+  patch(16, 'X');  // the boot id
+  EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kNotFound);
+  patch(8, 2);  // the version
+  EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kUnsupported);
+  patch(0, 'X');
+  EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kCorrupt);
+}
+
+}  // namespace
+}  // namespace pinfold::checkpoint::testing

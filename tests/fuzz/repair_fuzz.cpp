@@ -1,0 +1,23 @@
+// Whatever a state file holds: what repair makes of it can be read, converted, and repaired again
+// without a change.
+
+#include <cstdlib>
+#include <string>
+
+#include "node_samples.hpp"
+#include "pinfold/checkpoint/repair.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace pinfold;
+  static const Node kNode = test::static_node();
+  const std::string bytes(reinterpret_cast<const char*>(data), size);
+  const auto repaired = checkpoint::repair(kNode, {bytes, bytes}, {}, {});
+  if (!checkpoint::would_start(kNode, repaired.formats, repaired.files, {})) std::abort();
+  const auto again = checkpoint::repair(kNode, repaired.files, {}, {});
+  if (again.changed() || again.files != repaired.files) std::abort();
+  for (const checkpoint::Formats to : {checkpoint::Formats{2, 1}, checkpoint::Formats{4, 3}}) {
+    if (!checkpoint::convert(repaired.files, to, {})) std::abort();
+  }
+  (void)checkpoint::convert({bytes, bytes}, {2, 1}, {});
+  return 0;
+}
