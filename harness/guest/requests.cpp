@@ -9,6 +9,10 @@
 
 #include "agent.hpp"
 
+#ifdef PINFOLD_COVERAGE
+extern "C" void __gcov_dump();  // <gcov.h> declares it for C alone
+#endif
+
 namespace pinfold::guest {
 namespace {
 
@@ -105,6 +109,16 @@ Json start(Agent& agent, const Json& request) {
   return start_program(agent, request.at("name"), spawn, payload);
 }
 
+/// Programs that are built for gcov write their counts when they end, which the agent never does.
+Json dump_coverage() {
+#ifdef PINFOLD_COVERAGE
+  __gcov_dump();
+  return {{"ok", true}};
+#else
+  return refuse("the agent was not built for gcov");
+#endif
+}
+
 }  // namespace
 
 Json refuse(std::string error) { return {{"ok", false}, {"error", std::move(error)}}; }
@@ -123,6 +137,7 @@ Json handle(Agent& agent, const Json& request) {
     if (op == "threads") return inspect_threads(request.at("group"));
     if (op == "inspect") return inspect_program(agent, request.at("name"));
     if (op == "stop") return stop_program(agent, request.at("name"));
+    if (op == "dump-coverage") return dump_coverage();
     if (op == "quit") return {{"ok", true}};
     return refuse("'" + op + "': unknown request");
   } catch (const std::exception& error) {  // a field that is missing or of another type

@@ -25,6 +25,7 @@ struct RunArguments {
   std::vector<std::string> files;
   std::string json_file;
   ReportViews views;
+  std::string coverage;
   bool tables = false;
   bool quiet = false;
 };
@@ -98,6 +99,7 @@ int run_all(const RunArguments& arguments, int interrupt_fd) {
     scenarios.push_back(std::move(*scenario));
   }
   (void)sweep_temporary_folders();
+  options->coverage = arguments.coverage;
   options->on_step = [&](const StepResult& step) { show_step(step, arguments); };
   std::vector<ScenarioResult> results;
   bool good = true;
@@ -130,6 +132,8 @@ void add_run(CLI::App& app, int interrupt_fd, int& exit_status) {
                       "Scenario files or folders [all that come with Pinfold]");
   command->add_option("--json", arguments->json_file, "Write the results to this file");
   add_view_options(*command, arguments->views);
+  command->add_option("--coverage", arguments->coverage,
+                      "Bring what guests' programs have counted for gcov into this folder");
   command->add_flag("--tables", arguments->tables, "Print the table of every verify step");
   command->add_flag("-q,--quiet", arguments->quiet, "One line for each scenario");
   command->callback([=, &exit_status] { exit_status = run_all(*arguments, interrupt_fd); });

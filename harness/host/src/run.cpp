@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "guest_coverage.hpp"
 #include "pinfold/harness/session.hpp"
 #include "step_runner.hpp"
 
@@ -35,6 +36,10 @@ void run_steps(const Scenario& scenario, const RunOptions& options, Session& ses
     result.verdict = Verdict::kFailed;
     result.message = where + ": " + result.steps.back().message;
     break;
+  }
+  if (!options.coverage.empty()) {
+    const auto collected = collect_coverage(session.vm, options.coverage / scenario.name);
+    if (!collected) result.notes.push_back("no coverage: " + collected.error().message);
   }
   const bool passed = result.verdict == Verdict::kPassed;
   if (auto ended = session.vm.quit(kEndCode, std::chrono::seconds(20)); !ended && passed) {

@@ -68,6 +68,7 @@ struct RunOptions {
   Accelerator accelerator = Accelerator::kTcg;
   std::string qemu;  ///< "": the host's, or the newer one where the machine needs it
   bool use_snapshots = true;
+  std::filesystem::path coverage;  ///< a folder for what the guests' programs have counted; "": no
   int interrupt_fd = -1;
   double time_scale = 1;  ///< all limits are multiplied by this
   std::function<void(const std::string&)> on_progress = [](const std::string&) {};

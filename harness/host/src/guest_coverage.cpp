@@ -1,0 +1,57 @@
+#include "guest_coverage.hpp"
+
+#include <fmt/format.h>
+
+namespace pinfold::harness {
+namespace {
+
+constexpr Milliseconds kLimit(120000);
+/// A multiple of 3, so that encoded parts can be joined; encoded, the agent can tell it at once.
+constexpr std::size_t kPart = 73728;
+
+constexpr const char* kPack =
+    "cd / && tar czf /tmp/coverage.tgz $(find . -xdev -name '*.gcda') && wc -c < /tmp/coverage.tgz";
+
+tl::unexpected<VmFailure> failed(std::string message) {
+  return tl::unexpected(VmFailure{Trouble::kHost, std::move(message)});
+}
+
+VmResult<std::string> output_of(Vm& vm, const std::string& script) {
+  auto reply = vm.request(
+      {{"op", "exec"}, {"argv", {"sh", "-c", script}}, {"time_limit_ms", kLimit.count()}}, kLimit);
+  if (!reply) return tl::unexpected(reply.error());
+  if (reply->value("status", -1) != 0) return failed(reply->value("stderr", "no status"));
+  return reply->value("stdout", "");
+}
+
+}  // namespace
+
+VmResult<void> collect_coverage(Vm& vm, const std::filesystem::path& folder) {
+  // The agent never ends by itself, which is when other programs write their counts.
+  if (auto dumped = vm.request({{"op", "dump-coverage"}}, kLimit); !dumped) {
+    return tl::unexpected(dumped.error());
+  }
+  const auto size = output_of(vm, kPack);
+  if (!size) return tl::unexpected(size.error());
+  std::string encoded;
+  const std::size_t bytes = std::strtoull(size->c_str(), nullptr, 10);
+  for (std::size_t at = 0; at * kPart < bytes; ++at) {
+    const auto part = output_of(
+        vm, fmt::format("dd if=/tmp/coverage.tgz bs={} skip={} count=1 2>/dev/null | base64 -w 0",
+                        kPart, at));
+    if (!part) return tl::unexpected(part.error());
+    encoded += *part;
+  }
+  std::error_code trouble;
+  std::filesystem::create_directories(folder, trouble);
+  const std::filesystem::path file = folder / "coverage.base64";
+  if (auto written = write_file(file, encoded); !written) return failed(written.error().message);
+  const auto unpacked =
+      run_program({"sh", "-c", "base64 -d \"$1\" | tar xz -C \"$2\"", "sh", file, folder}, kLimit);
+  std::filesystem::remove(file, trouble);
+  if (!unpacked) return failed(unpacked.error().message);
+  if (unpacked->exit_status != 0) return failed(unpacked->output);
+  return {};
+}
+
+}  // namespace pinfold::harness
