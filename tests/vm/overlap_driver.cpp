@@ -48,7 +48,7 @@ std::vector<std::string> folders(const std::string& path) {
   std::vector<std::string> names;
   DIR* const dir = ::opendir(path.c_str());
   if (dir == nullptr) return names;
-  while (const dirent* entry = ::readdir(dir)) {
+  while (const dirent* entry = ::readdir(dir)) {  // NOLINT(concurrency-mt-unsafe): own stream
     if (entry->d_type == DT_DIR && entry->d_name[0] != '.') names.emplace_back(entry->d_name);
   }
   ::closedir(dir);
