@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_options.hpp"
-#include "pinfold/types/document.hpp"
 #include "pinfold/types/pod.hpp"
 
 namespace pinfold::tools {
@@ -18,35 +17,6 @@ struct AdmitOptions {
   bool explain = false;
   bool start = false;
 };
-
-/// The pods of all files, checked before the first one is admitted.
-Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files) {
-  std::vector<PodSpec> pods;
-  for (const std::string& file : files) {
-    auto text = read_input(file);
-    if (!text) return fail(std::move(text).error());
-    auto documents = parse_documents(*text);
-    if (!documents) return fail(std::move(documents).error().wrap(file));
-    std::size_t number = 0;
-    for (const json& document : *documents) {
-      ++number;
-      if (document.is_null()) continue;  // "---" at the end
-      auto pod = pod_from_json(document);
-      if (!pod) {
-        const std::string where =
-            documents->size() == 1 ? file : fmt::format("{}, document {}", file, number);
-        return fail(std::move(pod).error().wrap(where));
-      }
-      apply_defaults(*pod);
-      pods.push_back(*std::move(pod));
-    }
-  }
-  if (pods.empty()) {
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("no pod in {}: expected at least one", fmt::join(files, ", ")));
-  }
-  return pods;
-}
 
 void print_trace(const Trace& trace) {
   std::size_t source = 0;

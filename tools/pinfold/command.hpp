@@ -2,8 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/types/pod.hpp"
 
 namespace pinfold::tools {
 
@@ -19,6 +21,7 @@ enum ExitStatus : int {
 void add_checkpoint(CLI::App& app, int& exit_status);
 void add_admit(CLI::App& app, int& exit_status);
 void add_metrics(CLI::App& app, int& exit_status);
+void add_predict(CLI::App& app, int& exit_status);
 void add_reconcile(CLI::App& app, int& exit_status);
 void add_remove(CLI::App& app, int& exit_status);
 void add_simulate(CLI::App& app, int& exit_status);
@@ -28,6 +31,9 @@ void add_topology(CLI::App& app, int& exit_status);
 
 /// Reads a whole file, or standard input for "-". Errors name the file.
 [[nodiscard]] Result<std::string> read_input(const std::string& path);
+/// The pods of all files, with the API server's defaults, checked before the first one is used.
+/// Errors: kInvalidArgument, with file and document; also if there is no pod.
+[[nodiscard]] Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files);
 /// Prints "pinfold: message" to standard error; returns kBadRequest.
 int report(const Error& error);
 

@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   add_metrics(app, exit_status);
   add_simulate(app, exit_status);
   add_topology(app, exit_status);
+  add_predict(app, exit_status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -6,8 +7,10 @@
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "command.hpp"
+#include "pinfold/types/document.hpp"
 
 namespace pinfold::tools {
 
@@ -20,6 +23,34 @@ Result<std::string> read_input(const std::string& path) {
     return fail_errno(errno == 0 ? EIO : errno, fmt::format("read '{}'", path));
   }
   return text;
+}
+
+Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files) {
+  std::vector<PodSpec> pods;
+  for (const std::string& file : files) {
+    auto text = read_input(file);
+    if (!text) return fail(std::move(text).error());
+    auto documents = parse_documents(*text);
+    if (!documents) return fail(std::move(documents).error().wrap(file));
+    std::size_t number = 0;
+    for (const nlohmann::json& document : *documents) {
+      ++number;
+      if (document.is_null()) continue;  // "---" at the end
+      auto pod = pod_from_json(document);
+      if (!pod) {
+        const std::string where =
+            documents->size() == 1 ? file : fmt::format("{}, document {}", file, number);
+        return fail(std::move(pod).error().wrap(where));
+      }
+      apply_defaults(*pod);
+      pods.push_back(*std::move(pod));
+    }
+  }
+  if (pods.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("no pod in {}: expected at least one", fmt::join(files, ", ")));
+  }
+  return pods;
 }
 
 int report(const Error& error) {

@@ -1,6 +1,8 @@
 #include "pinfold/predict/evaluator.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 namespace pinfold {
 namespace {
@@ -103,6 +105,18 @@ class Sums {
 
 bool is_memory(const ZoneDemand& demand) { return demand.is_memory; }
 
+std::int64_t sum_of_lowest(const std::int64_t* amounts, int width) {
+  return std::accumulate(amounts, amounts + width, std::int64_t{0});
+}
+
+/// Could any `width` zones have the demand free? Cheaper than to look at each set of them.
+bool may_hold(int zones, int width, const ZoneDemand& demand) {
+  std::array<std::int64_t, NumaMask::kMaxNodes> amounts;  // NOLINT: filled as far as it is read
+  std::int64_t* const end = std::copy_n(demand.available, zones, amounts.data());
+  std::nth_element(amounts.data(), amounts.data() + width - 1, end, std::greater<>());
+  return sum_of_lowest(amounts.data(), width) >= demand.amount;
+}
+
 /// restricted: one mask that is a preferred hint, one of the least width, for every demand.
 class CommonMaskEvaluator final : public ZoneEvaluator {
  public:
@@ -111,6 +125,9 @@ class CommonMaskEvaluator final : public ZoneEvaluator {
     const int width = common_width(zones, demands, scratch);
     if (width == 0) return {};
     if (width == 1) return lowest_common_zone(zones, demands);
+    for (const ZoneDemand& demand : demands) {
+      if (!may_hold(zones, width, demand)) return {};
+    }
     const Sums free(zones, demands, &ZoneDemand::available, scratch);
     return lowest_mask(zones, width, [&](NumaMask mask) {
       return free.hold(mask, [](const ZoneDemand&) { return true; });
@@ -143,6 +160,10 @@ class CommonMaskEvaluator final : public ZoneEvaluator {
   /// The fewest zones, at least `least`, that hold all kinds of memory together.
   static int joint_width(int zones, int least, std::span<const ZoneDemand> demands,
                          Scratch& scratch) {
+    const bool alike = std::all_of(demands.begin(), demands.end(), [&](const ZoneDemand& demand) {
+      return !demand.is_memory || sum_of_lowest(demand.allocatable, least) >= demand.amount;
+    });
+    if (alike) return least;
     const Sums all(zones, demands, &ZoneDemand::allocatable, scratch);
     for (int width = least; width <= zones; ++width) {
       const auto holds = [&](NumaMask mask) { return all.hold(mask, is_memory); };

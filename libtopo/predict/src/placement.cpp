@@ -101,6 +101,38 @@ Result<Placement> placement_from_json(const Fleet& fleet, std::size_t node, cons
   return placement;
 }
 
+Result<BoundPod> bound_pod_from_json(const Fleet& fleet, const json& document) {
+  if (!document.is_object()) return fail_field("pod", document, "expected an object");
+  BoundPod pod;
+  std::string node;
+  for (const auto& [key, text] : {std::pair("uid", &pod.uid), std::pair("node", &node)}) {
+    const json* const value = member(document, key);
+    if (value == nullptr || !value->is_string()) {
+      return fail_field(key, value == nullptr ? json() : *value, "expected a text");
+    }
+    *text = value->get<std::string>();
+  }
+  const auto number = fleet.find(node);
+  if (!number) return fail_field("node", node, "expected one of the nodes");
+  pod.node = *number;
+  for (const auto& [key, placement] : {std::pair("predicted", &pod.record.predicted),
+                                       std::pair("observed", &pod.record.observed)}) {
+    const json* const value = member(document, key);
+    if (value == nullptr) continue;
+    auto read = placement_from_json(fleet, pod.node, *value);
+    if (!read) return fail(std::move(read).error().wrap(fmt::format("pod '{}': {}", pod.uid, key)));
+    *placement = std::move(*read);
+  }
+  return pod;
+}
+
+json to_json(const Fleet& fleet, const BoundPod& pod) {
+  json out = {{"uid", pod.uid}, {"node", fleet.name(pod.node)}};
+  if (pod.record.predicted) out["predicted"] = to_json(fleet, pod.node, *pod.record.predicted);
+  if (pod.record.observed) out["observed"] = to_json(fleet, pod.node, *pod.record.observed);
+  return out;
+}
+
 std::int64_t fleet_units(const std::string& resource, const Quantity& amount, Rounding rounding) {
   const std::int64_t unit = resource == "cpu" ? kNanoOfThousandth : kNanoOfWhole;
   const Quantity::Int128 nano = amount.nano() + (rounding == Rounding::kUp ? unit - 1 : 0);

@@ -69,6 +69,12 @@ void reconstruct(Fleet& fleet, const std::vector<BoundPod>& pods);
 [[nodiscard]] Result<Placement> placement_from_json(const Fleet& fleet, std::size_t node,
                                                     const nlohmann::json& document);
 
+/// {"uid", "node", "predicted", "observed"}: the last two are placements and may be absent.
+/// Errors: kInvalidArgument for a node that the fleet does not have, and as above.
+[[nodiscard]] Result<BoundPod> bound_pod_from_json(const Fleet& fleet,
+                                                   const nlohmann::json& document);
+[[nodiscard]] nlohmann::json to_json(const Fleet& fleet, const BoundPod& pod);
+
 /// An amount of a resource in the unit of the fleet (thousandths for "cpu"), rounded up or down.
 enum class Rounding { kUp, kDown };
 [[nodiscard]] std::int64_t fleet_units(const std::string& resource, const Quantity& amount,

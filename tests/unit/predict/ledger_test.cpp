@@ -1,0 +1,187 @@
+#include "pinfold/predict/ledger.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "node_fixture.hpp"
+#include "zones.hpp"
+
+namespace pinfold {
+namespace {
+
+using test::ask;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+/// One node with two zones of 8 CPUs and 4 GPUs.
+class Ledgers : public testing::Test {
+ protected:
+  Ledgers() {
+    for (const char* const name : {"a", "b"}) {
+      (void)fleet_.add(
+          test::two_zones("restricted", "pod", {{"cpu", "8"}, {"example.com/gpu", "4"}}, name));
+    }
+  }
+
+  Placement at(const char* text, std::size_t node = 0) {
+    return placement_from_json(fleet_, node, nlohmann::json::parse(text)).value();
+  }
+  void bind(const std::string& uid, const char* placement, std::size_t node = 0) {
+    BoundPod pod{uid, node, {at(placement, node), std::nullopt}};
+    fleet_.charge(node, *pod.record.predicted);
+    ASSERT_TRUE(ledger_.add_bound(pod));
+  }
+  /// CPUs available on the zones of a node, in thousandths.
+  std::vector<std::int64_t> cpus(std::size_t node = 0) {
+    const auto shape = fleet_.resources_of_shape(fleet_.shape_number(node));
+    for (std::size_t row = 0; row < shape.size(); ++row) {
+      if (fleet_.resource_name(shape[row]) == "cpu") {
+        const auto zones = fleet_.available(node, row);
+        return {zones.begin(), zones.end()};
+      }
+    }
+    return {};
+  }
+  PodSpec wants(const char* count) { return test::pod("p", {{"cpu", count}, {"memory", "1Mi"}}); }
+
+  Fleet fleet_;
+  Ledger ledger_{fleet_};
+};
+
+TEST_F(Ledgers, ChargesAndCreditsExactAmounts) {
+  const auto before = cpus();
+  ledger_.place("p", 0, at(R"({"node-0":{"cpu":"2500m"},"node-1":{"cpu":"7"}})"));
+  EXPECT_THAT(cpus(), ElementsAre(5500, 1000));
+  ASSERT_NE(ledger_.find("p"), nullptr);
+  ASSERT_TRUE(ledger_.remove("p"));
+  EXPECT_EQ(cpus(), before);
+  EXPECT_EQ(ledger_.find("p"), nullptr);
+  EXPECT_EQ(ledger_.remove("p").error().message, "pod 'p': expected one that is placed");
+}
+
+TEST_F(Ledgers, CreditIsExactEvenBelowZero) {
+  ledger_.place("p", 0, at(R"({"node-0":{"cpu":"12"}})"));
+  EXPECT_THAT(cpus(), ElementsAre(-4000, 8000));
+  ASSERT_TRUE(ledger_.remove("p"));
+  EXPECT_THAT(cpus(), ElementsAre(8000, 8000));
+}
+
+TEST_F(Ledgers, EvictingAPodFreesTheZoneItIsOn) {
+  bind("v0", R"({"node-0":{"cpu":"8"}})");
+  bind("v1", R"({"node-1":{"cpu":"8"}})");
+  EXPECT_EQ(ask(fleet_, wants("6")), "refused");
+  ASSERT_TRUE(ledger_.remove("v1"));
+  EXPECT_EQ(ask(fleet_, wants("6")), "1");
+  EXPECT_THAT(ledger_.evictions(), ElementsAre("v1"));
+}
+
+TEST_F(Ledgers, APodWithoutARecordFreesNothing) {
+  bind("v0", R"({"node-0":{"cpu":"8"}})");
+  fleet_.charge(0, at(R"({"node-1":{"cpu":"8"}})"));  // somebody's, nobody knows whose
+  ASSERT_TRUE(ledger_.add_bound({"unknown", 0, {}}));
+  ASSERT_TRUE(ledger_.remove("unknown"));
+  EXPECT_EQ(ask(fleet_, wants("6")), "refused");
+  EXPECT_FALSE(ledger_.add_bound({"unknown", 0, {}}));
+}
+
+TEST_F(Ledgers, AnEvictedPodThatComesBackToTheSamePlaceIsNotEvicted) {
+  bind("v", R"({"node-0":{"cpu":"4"},"node-1":{"cpu":"2"}})");
+  ASSERT_TRUE(ledger_.remove("v"));
+  ledger_.place("v", 0, at(R"({"node-0":{"cpu":"4"},"node-1":{"cpu":"2"}})"));
+  EXPECT_THAT(ledger_.evictions(), IsEmpty());
+}
+
+TEST_F(Ledgers, OtherAmountsOnTheSameZonesAreAMove) {
+  bind("v", R"({"node-0":{"cpu":"4"},"node-1":{"cpu":"2"}})");
+  ASSERT_TRUE(ledger_.remove("v"));
+  ledger_.place("v", 0, at(R"({"node-0":{"cpu":"2"},"node-1":{"cpu":"4"}})"));
+  EXPECT_THAT(ledger_.evictions(), ElementsAre("v"));
+  EXPECT_THAT(cpus(), ElementsAre(6000, 4000));
+}
+
+TEST_F(Ledgers, NestedWhatIfsAreDiscardedExactly) {
+  bind("v0", R"({"node-0":{"cpu":"6"}})");
+  bind("v1", R"({"node-1":{"cpu":"5"}})");
+  const auto before = cpus();
+  const Ledger::Mark outer = ledger_.mark();
+  ASSERT_TRUE(ledger_.remove("v0"));
+  const auto between = cpus();
+  const Ledger::Mark inner = ledger_.mark();
+  ledger_.place("new", 0, at(R"({"node-0":{"cpu":"8"}})"));
+  ledger_.place("v0", 1, at(R"({"node-1":{"cpu":"6"}})", 1));
+  ASSERT_TRUE(ledger_.remove("v1"));
+  ledger_.discard(inner);
+  EXPECT_EQ(cpus(), between);
+  EXPECT_THAT(cpus(1), ElementsAre(8000, 8000));
+  EXPECT_EQ(ledger_.find("new"), nullptr);
+  EXPECT_THAT(ledger_.evictions(), ElementsAre("v0"));
+  ledger_.discard(outer);
+  EXPECT_EQ(cpus(), before);
+  EXPECT_THAT(ledger_.evictions(), IsEmpty());
+}
+
+TEST_F(Ledgers, ConsolidationMovesAPodToMakeRoom) {
+  bind("v0", R"({"node-0":{"cpu":"3"}})");
+  bind("v1", R"({"node-1":{"cpu":"3"}})");
+  EXPECT_EQ(ask(fleet_, wants("8")), "refused");
+  const Ledger::Mark mark = ledger_.mark();
+  ASSERT_TRUE(ledger_.remove("v1"));
+  ledger_.place("new", 0, PodQuery(fleet_, wants("8")).place(0));
+  PodQuery victim(fleet_, wants("3"));
+  ASSERT_TRUE(victim.ask(0, ScoringStrategy::kLeastNumaNodes).admits());
+  ledger_.place("v1", 0, victim.place(0));
+  EXPECT_THAT(cpus(), ElementsAre(2000, 0));
+  EXPECT_THAT(ledger_.evictions(), ElementsAre("v1"));
+  ledger_.discard(mark);
+  EXPECT_THAT(cpus(), ElementsAre(5000, 5000));
+}
+
+TEST_F(Ledgers, PlacementOfSeveralZonesIsSplitFromTheLowestOn) {
+  fleet_.charge(0, at(R"({"node-0":{"cpu":"1"}})"));
+  PodQuery query(fleet_, wants("10"));
+  EXPECT_EQ(to_json(fleet_, 0, query.place(0)).dump(),
+            R"({"node-0":{"cpu":"7"},"node-1":{"cpu":"3"}})");
+}
+
+TEST(PlacementRecord, ObservedWinsOverPredicted) {
+  PlacementRecord record;
+  EXPECT_EQ(record.known(), nullptr);
+  record.predicted = Placement{{{0, 0, 5}}};
+  EXPECT_EQ(record.known(), &*record.predicted);
+  record.observed = Placement{{{1, 0, 5}}};
+  EXPECT_EQ(record.known(), &*record.observed);
+}
+
+TEST(PlacementJson, SaysWhatIsWrong) {
+  Fleet fleet;
+  ASSERT_TRUE(fleet.add(test::two_zones("restricted", "pod", {{"cpu", "8"}}, "a")));
+  const auto error = [&](const char* text) {
+    const auto pod = bound_pod_from_json(fleet, nlohmann::json::parse(text));
+    return pod ? "" : pod.error().message;
+  };
+  EXPECT_EQ(error(R"({"uid":"p","node":"a","observed":{"node-1":{"cpu":"1","other":"3"}}})"), "");
+  EXPECT_EQ(error(R"({"uid":"p"})"), "node: null: expected a text");
+  EXPECT_EQ(error(R"({"uid":"p","node":"z"})"), "node: 'z': expected one of the nodes");
+  EXPECT_EQ(error(R"({"uid":"p","node":"a","observed":{"node-7":{}}})"),
+            "pod 'p': observed: zone 'node-7': expected one of node 'a'");
+  EXPECT_EQ(error(R"({"uid":"p","node":"a","predicted":{"node-1":{"cpu":"-1"}}})"),
+            "pod 'p': predicted: node-1.cpu: '-1': expected no negative amount");
+  EXPECT_EQ(error(R"({"uid":"p","node":"a","predicted":{"node-1":5}})"),
+            "pod 'p': predicted: node-1: 5: expected amounts by resource");
+}
+
+TEST(Reconstruct, TakesKnownPlacementsFromWhatIsAllocatable) {
+  Fleet fleet;
+  NodeTopology stale = test::two_zones("restricted", "pod", {{"cpu", "8"}}, "a");
+  test::set_available(stale, 0, "cpu", "1");
+  ASSERT_TRUE(fleet.add(stale));
+  const Placement second{{{1, *fleet.resource_id("cpu"), 3000}}};
+  const Placement first{{{0, *fleet.resource_id("cpu"), 3000}}};
+  reconstruct(fleet, {{"observed", 0, {first, second}}, {"unknown", 0, {}}});
+  EXPECT_THAT(fleet.available(0, 0), ElementsAre(8000, 5000));
+}
+
+}  // namespace
+}  // namespace pinfold

@@ -1,0 +1,172 @@
+#include "pinfold/predict/pod_query.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "node_fixture.hpp"
+#include "zones.hpp"
+
+namespace pinfold {
+namespace {
+
+using test::ask;
+using test::pod;
+using test::two_zones;
+using test::zones_of;
+using testing::ElementsAre;
+
+constexpr const char* kGpu = "example.com/gpu";
+
+std::vector<int> scores(const std::vector<NodeTopology>& nodes, const PodSpec& pod,
+                        ScoringStrategy strategy) {
+  Fleet fleet;
+  for (const NodeTopology& node : nodes) (void)fleet.add(node);
+  std::vector<Verdict> verdicts;
+  PodQuery(fleet, pod).ask_all(strategy, verdicts);
+  std::vector<int> out;
+  for (const Verdict& verdict : verdicts) out.push_back(verdict.score);
+  return out;
+}
+
+PodSpec gpu_pod(const char* cpus, const char* gpus) {
+  return pod("p", {{"cpu", cpus}, {"memory", "1Mi"}, {kGpu, gpus}});
+}
+
+TEST(Scoring, StrategiesRankByZonesAndByUse) {
+  auto free = two_zones("restricted", "pod", {{"cpu", "10"}, {kGpu, "10"}}, "free");
+  auto used = two_zones("restricted", "pod", {{"cpu", "10"}, {kGpu, "10"}}, "used");
+  auto uneven = two_zones("restricted", "pod", {{"cpu", "10"}, {kGpu, "10"}}, "uneven");
+  for (const std::size_t zone : {0U, 1U}) {
+    test::set_available(used, zone, "cpu", "4");
+    test::set_available(used, zone, kGpu, "4");
+    test::set_available(uneven, zone, "cpu", "2");
+  }
+  const std::vector<NodeTopology> nodes = {free, used, uneven};
+  const PodSpec small = gpu_pod("2", "2");
+  EXPECT_THAT(scores(nodes, small, ScoringStrategy::kLeastNumaNodes), ElementsAre(100, 100, 100));
+  EXPECT_THAT(scores(nodes, small, ScoringStrategy::kLeastAllocated), ElementsAre(80, 20, 40));
+  EXPECT_THAT(scores(nodes, small, ScoringStrategy::kMostAllocated), ElementsAre(20, 80, 60));
+  EXPECT_THAT(scores(nodes, small, ScoringStrategy::kBalancedAllocation),
+              ElementsAre(100, 100, 60));
+}
+
+TEST(Scoring, FewerZonesScoreHigherOnNodesOfAnySize) {
+  const auto zones = [](const char* name, std::vector<std::string> amounts) {
+    return zones_of(name, "restricted", "pod", {{"cpu", std::move(amounts)}});
+  };
+  EXPECT_THAT(
+      scores({zones("a", {"12", "12"}), zones("b", {"8", "8"}), zones("c", {"4", "4", "4"}),
+              zones("d", {"6", "6", "6", "6", "6", "6"})},
+             pod("p", {{"cpu", "12"}, {"memory", "1Mi"}}), ScoringStrategy::kLeastNumaNodes),
+      ElementsAre(100, 50, 33, 50));
+}
+
+TEST(Scoring, BestEffortNodesThatCanAlignComeFirstAndNoneIsRefused) {
+  const auto able = two_zones("best-effort", "pod", {{"cpu", "8"}, {kGpu, "2"}}, "able");
+  auto unable = two_zones("best-effort", "pod", {{"cpu", "8"}, {kGpu, "2"}}, "unable");
+  test::set_available(unable, 0, "cpu", "1");
+  test::set_available(unable, 1, kGpu, "0");
+  const PodSpec wants = gpu_pod("4", "1");
+  EXPECT_THAT(scores({able, unable}, wants, ScoringStrategy::kLeastNumaNodes), ElementsAre(100, 0));
+  EXPECT_EQ(ask(unable, wants), "passes");
+  EXPECT_EQ(ask(able, wants), "0");
+}
+
+TEST(Scoring, NoStrategyChangesAnAnswer) {
+  Fleet fleet;
+  for (int free = 0; free <= 8; ++free) {
+    for (const char* const policy : {"none", "best-effort", "restricted", "single-numa-node"}) {
+      auto node = two_zones(policy, "pod", {{"cpu", "8"}, {kGpu, "4"}},
+                            std::string(policy) + "-" + std::to_string(free));
+      test::set_available(node, 0, "cpu", std::to_string(free));
+      test::set_available(node, 1, kGpu, std::to_string(free / 2));
+      ASSERT_TRUE(fleet.add(node));
+    }
+  }
+  for (const char* const cpus : {"1", "4", "9", "16"}) {
+    PodQuery query(fleet, gpu_pod(cpus, "3"));
+    std::vector<std::vector<std::pair<Answer, NumaMask>>> seen;
+    for (const auto strategy :
+         {ScoringStrategy::kLeastNumaNodes, ScoringStrategy::kLeastAllocated,
+          ScoringStrategy::kMostAllocated, ScoringStrategy::kBalancedAllocation}) {
+      std::vector<Verdict> verdicts;
+      query.ask_all(strategy, verdicts);
+      auto& of_strategy = seen.emplace_back();
+      for (const Verdict& verdict : verdicts) {
+        EXPECT_LE(verdict.score, 100);
+        of_strategy.emplace_back(verdict.answer, verdict.zones);
+      }
+      EXPECT_EQ(seen.back(), seen.front()) << to_string(strategy);
+      EXPECT_EQ(parse_scoring_strategy(to_string(strategy)).value(), strategy);
+    }
+  }
+  EXPECT_EQ(parse_scoring_strategy("Random").error().message,
+            "'Random': expected LeastNUMANodes, LeastAllocated, MostAllocated or "
+            "BalancedAllocation");
+}
+
+TEST(PodQueryExplain, NamesWhatDoesNotFitTogether) {
+  const auto explain = [](const char* policy, const PodSpec& wants) {
+    auto node = two_zones(policy, "pod", {{"cpu", "16"}, {kGpu, "4"}});
+    test::set_available(node, 0, "cpu", "3");
+    test::set_available(node, 1, kGpu, "0");
+    Fleet fleet;
+    const std::size_t number = fleet.add(node).value();
+    return PodQuery(fleet, wants).explain(number);
+  };
+  EXPECT_EQ(explain("single-numa-node", gpu_pod("4", "1")),
+            "pod: no zone has cpu 4 and example.com/gpu 1: cpu fits node-1, example.com/gpu fits "
+            "node-0");
+  EXPECT_EQ(explain("restricted", gpu_pod("4", "1")),
+            "pod: no zone has cpu 4 and example.com/gpu 1: cpu fits node-1, example.com/gpu fits "
+            "node-0");
+  EXPECT_EQ(explain("restricted", gpu_pod("10", "6")),
+            "pod: cpu 10 wants 1 zone, example.com/gpu 6 wants 2 zones: no number of zones is "
+            "preferred by all");
+  EXPECT_EQ(explain("restricted", gpu_pod("20", "8")),
+            "pod: needs 2 zones, and no 2 have cpu 20 and example.com/gpu 8 free");
+  EXPECT_EQ(explain("restricted", gpu_pod("4", "9")),
+            "pod: example.com/gpu 9 is more than all "
+            "zones have");
+  EXPECT_EQ(explain("best-effort", gpu_pod("4", "1")).substr(0, 17), "not aligned: pod:");
+  EXPECT_EQ(explain("none", gpu_pod("4", "1")), "policy none aligns nothing");
+  EXPECT_EQ(explain("restricted", gpu_pod("4", "0")), "node-1");
+}
+
+TEST(PodQueryExplain, NamesTheContainer) {
+  Fleet fleet;
+  ASSERT_TRUE(fleet.add(two_zones("single-numa-node", "container", {{"cpu", "4"}})));
+  const PodSpec two = test::pod_of("p", {test::container("a", {{"cpu", "3"}, {"memory", "1Mi"}}),
+                                         test::container("b", {{"cpu", "5"}, {"memory", "1Mi"}})});
+  EXPECT_EQ(PodQuery(fleet, two).explain(0), "container 'b': no zone has cpu 5: cpu fits none");
+}
+
+TEST(Fleets, ZonesAreOrderedByTheirNumber) {
+  NodeTopology topology = zones_of("n", "single-numa-node", "pod", {{"cpu", {"1", "8", "8"}}});
+  topology.zones[0].name = "node-10";
+  topology.zones[1].name = "node-9";
+  topology.zones[2].name = "node-2";
+  Fleet fleet;
+  ASSERT_TRUE(fleet.add(topology));
+  EXPECT_EQ(fleet.zone_name(0, 0), "node-2");
+  EXPECT_EQ(fleet.zone_name(0, 2), "node-10");
+  EXPECT_EQ(ask(fleet, pod("p", {{"cpu", "4"}, {"memory", "1Mi"}})), "0");
+}
+
+TEST(Fleets, OnlyZonesOfTypeNodeCount) {
+  NodeTopology topology = two_zones("single-numa-node", "pod", {{"cpu", "4"}});
+  topology.zones.push_back({"socket-0", "Socket", "", {}, {}, topology.zones[0].resources});
+  Fleet fleet;
+  ASSERT_TRUE(fleet.add(topology));
+  EXPECT_EQ(fleet.zone_count(0), 2);
+}
+
+TEST(Fleets, ANameIsUsedOnce) {
+  Fleet fleet;
+  ASSERT_TRUE(fleet.add(two_zones("none", "pod", {}, "a")));
+  EXPECT_EQ(fleet.add(two_zones("none", "pod", {}, "a")).error().message,
+            "node 'a': expected a name that is used once");
+}
+
+}  // namespace
+}  // namespace pinfold

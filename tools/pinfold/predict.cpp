@@ -1,0 +1,263 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "command.hpp"
+#include "pinfold/predict/ledger.hpp"
+#include "pinfold/predict/pod_query.hpp"
+#include "pinfold/types/document.hpp"
+#include "text.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  std::vector<std::string> nodes;
+  std::vector<std::string> pods;
+  std::string bound;
+  std::vector<std::string> ignored;
+  std::string scoring = "LeastNUMANodes";
+  bool cycle = false;
+  OutputFormat format = OutputFormat::kText;
+};
+
+Result<Fleet> read_fleet(const Options& options) {
+  Fleet fleet(options.ignored);
+  for (const std::string& file : options.nodes) {
+    auto text = read_input(file);
+    if (!text) return fail(std::move(text).error());
+    const auto topologies = parse_node_topologies(*text);
+    if (!topologies) return fail(Error(topologies.error()).wrap(file));
+    for (const NodeTopology& topology : *topologies) {
+      if (auto added = fleet.add(topology); !added) return fail(Error(added.error()).wrap(file));
+    }
+  }
+  return fleet;
+}
+
+/// Pods that are bound already: what is available comes from their placements then.
+Result<std::vector<BoundPod>> read_bound(const Options& options, Fleet& fleet) {
+  std::vector<BoundPod> bound;
+  if (options.bound.empty()) return bound;
+  auto text = read_input(options.bound);
+  if (!text) return fail(std::move(text).error());
+  auto document = parse_document(*text);
+  if (!document) return fail(std::move(document).error().wrap(options.bound));
+  if (!document->is_array()) {
+    return fail(ErrorCode::kInvalidArgument, options.bound + ": expected a list of pods");
+  }
+  for (std::size_t i = 0; i < document->size(); ++i) {
+    const json& item = (*document)[i];
+    if (item.is_object() && item.contains("node") && item["node"].is_null()) continue;  // nowhere
+    auto pod = bound_pod_from_json(fleet, item);
+    if (!pod) {
+      return fail(std::move(pod).error().wrap(fmt::format("{}: [{}]", options.bound, i)));
+    }
+    bound.push_back(std::move(*pod));
+  }
+  reconstruct(fleet, bound);
+  return bound;
+}
+
+/// Numbers of nodes, the best first: those that admit, by score, as listed.
+std::vector<std::size_t> ranked(const std::vector<Verdict>& verdicts) {
+  std::vector<std::size_t> nodes(verdicts.size());
+  std::iota(nodes.begin(), nodes.end(), 0);
+  std::stable_sort(nodes.begin(), nodes.end(), [&](std::size_t a, std::size_t b) {
+    const Verdict& x = verdicts[a];
+    const Verdict& y = verdicts[b];
+    return x.admits() != y.admits() ? x.admits() : x.score > y.score;
+  });
+  return nodes;
+}
+
+std::string name_of(const PodSpec& pod) { return pod.namespace_name + "/" + pod.name; }
+
+std::string_view policy_name(TopologyPolicy policy) {
+  switch (policy) {
+    case TopologyPolicy::kBestEffort:
+      return "best-effort";
+    case TopologyPolicy::kRestricted:
+      return "restricted";
+    case TopologyPolicy::kSingleNumaNode:
+      return "single-numa-node";
+    case TopologyPolicy::kNone:
+      break;
+  }
+  return "none";
+}
+
+json node_json(const Fleet& fleet, PodQuery& query, std::size_t node, const Verdict& verdict) {
+  json out = {{"node", fleet.name(node)},
+              {"answer", to_string(verdict.answer)},
+              {"admits", verdict.admits()},
+              {"score", verdict.score},
+              {"policy", policy_name(fleet.policy(node))},
+              {"scope", fleet.scope(node) == TopologyScope::kPod ? "pod" : "container"},
+              {"why", query.explain(node)}};
+  out["placement"] = to_json(fleet, node, query.place(node));
+  return out;
+}
+
+/// One pod against every node.
+class Answers {
+ public:
+  Answers(const Fleet& fleet, const PodSpec& pod, ScoringStrategy strategy)
+      : fleet_(fleet), pod_(pod), query_(fleet, pod) {
+    query_.ask_all(strategy, verdicts_);
+    nodes_ = ranked(verdicts_);
+  }
+
+  /// The best node, if any admits the pod.
+  [[nodiscard]] std::optional<std::size_t> best() const {
+    if (nodes_.empty() || !verdicts_[nodes_.front()].admits()) return std::nullopt;
+    return nodes_.front();
+  }
+  [[nodiscard]] const Verdict& verdict(std::size_t node) const { return verdicts_[node]; }
+  PodQuery& query() { return query_; }
+
+  json as_json() {
+    json nodes = json::array();
+    for (const std::size_t node : nodes_) {
+      nodes.push_back(node_json(fleet_, query_, node, verdicts_[node]));
+    }
+    return {{"pod", name_of(pod_)}, {"uid", pod_.uid}, {"nodes", std::move(nodes)}};
+  }
+
+  std::string as_text() {
+    const auto admitting = std::count_if(verdicts_.begin(), verdicts_.end(),
+                                         [](const Verdict& verdict) { return verdict.admits(); });
+    TextTable table({{"NODE", TextTable::Align::kLeft},
+                     {"ANSWER", TextTable::Align::kLeft},
+                     {"SCORE", TextTable::Align::kRight},
+                     {"POLICY", TextTable::Align::kLeft},
+                     {"WHERE, OR WHY NOT", TextTable::Align::kLeft}});
+    for (const std::size_t node : nodes_) {
+      const Verdict& verdict = verdicts_[node];
+      table.add({fleet_.name(node), std::string(to_string(verdict.answer)),
+                 verdict.admits() ? std::to_string(verdict.score) : "",
+                 std::string(policy_name(fleet_.policy(node))), query_.explain(node)});
+    }
+    return fmt::format("{}: {} of {} admit it\n{}", name_of(pod_), admitting,
+                       counted(verdicts_.size(), "node"), table.render(terminal_style(), 2));
+  }
+
+  /// Why no node admits the pod, by the first one.
+  std::string why_nowhere() {
+    if (nodes_.empty()) return "there is no node";
+    return fmt::format("{}: {}", fleet_.name(nodes_.front()), query_.explain(nodes_.front()));
+  }
+
+ private:
+  const Fleet& fleet_;
+  const PodSpec& pod_;
+  PodQuery query_;
+  std::vector<Verdict> verdicts_;
+  std::vector<std::size_t> nodes_;
+};
+
+int ask_each(const Options& options, const Fleet& fleet, const std::vector<PodSpec>& pods,
+             ScoringStrategy strategy) {
+  int status = kYes;
+  json out = json::array();
+  for (const PodSpec& pod : pods) {
+    Answers answers(fleet, pod, strategy);
+    if (!answers.best()) status = kNo;
+    if (options.format == OutputFormat::kJson) {
+      out.push_back(answers.as_json());
+    } else {
+      fmt::print("{}", answers.as_text());
+    }
+  }
+  if (options.format == OutputFormat::kJson) fmt::print("{}\n", out.dump(1));
+  return status;
+}
+
+/// Each pod goes to its best node, where the next ones find less.
+int run_cycle(const Options& options, Fleet& fleet, const std::vector<PodSpec>& pods,
+              ScoringStrategy strategy) {
+  Ledger ledger(fleet);
+  int status = kYes;
+  json placed = json::array();
+  TextTable table({{"POD", TextTable::Align::kLeft},
+                   {"NODE", TextTable::Align::kLeft},
+                   {"SCORE", TextTable::Align::kRight},
+                   {"WHERE, OR WHY NOT", TextTable::Align::kLeft}});
+  for (const PodSpec& pod : pods) {
+    Answers answers(fleet, pod, strategy);
+    const auto node = answers.best();
+    if (!node) {
+      status = kNo;
+      table.add({name_of(pod), "nowhere", "", answers.why_nowhere()});
+      placed.push_back({{"uid", pod.uid}, {"node", nullptr}, {"why", answers.why_nowhere()}});
+      continue;
+    }
+    table.add({name_of(pod), fleet.name(*node), std::to_string(answers.verdict(*node).score),
+               answers.query().explain(*node)});
+    BoundPod bound{pod.uid, *node, {answers.query().place(*node), std::nullopt}};
+    placed.push_back(to_json(fleet, bound));
+    ledger.place(pod.uid, *node, std::move(*bound.record.predicted));
+  }
+  if (options.format == OutputFormat::kJson) {
+    fmt::print("{}\n", placed.dump(1));
+  } else {
+    fmt::print("{}", table.render(terminal_style()));
+  }
+  return status;
+}
+
+int run(const Options& options) {
+  const auto strategy = parse_scoring_strategy(options.scoring);
+  if (!strategy) return report(Error(strategy.error()).wrap("--scoring"));
+  auto fleet = read_fleet(options);
+  if (!fleet) return report(fleet.error());
+  const auto pods = read_pods(options.pods);
+  if (!pods) return report(pods.error());
+  if (auto bound = read_bound(options, *fleet); !bound) return report(bound.error());
+  return options.cycle ? run_cycle(options, *fleet, *pods, *strategy)
+                       : ask_each(options, *fleet, *pods, *strategy);
+}
+
+}  // namespace
+
+void add_predict(CLI::App& app, int& exit_status) {
+  auto options = std::make_shared<Options>();
+  CLI::App* const command = app.add_subcommand(
+      "predict", "Tell which of many nodes would admit a pod, without asking them");
+  command
+      ->add_option("--nodes", options->nodes,
+                   "NodeResourceTopology objects, YAML or JSON: one, a list, a stream or one a "
+                   "line; - for standard input")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--pod", options->pods, "Pods, YAML or JSON; - for standard input")
+      ->type_name("FILE")
+      ->required();
+  command->add_flag("--cycle", options->cycle,
+                    "Place the pods in order, each on its best node, and keep what it takes from "
+                    "the next ones");
+  command
+      ->add_option("--bound", options->bound,
+                   "Pods that are bound already, as 'predict --cycle -o json' prints them: what is "
+                   "available is computed from them, not read from the nodes")
+      ->type_name("FILE");
+  command
+      ->add_option("--ignore", options->ignored,
+                   "A resource that the kubelets of these nodes do not align; may be repeated")
+      ->type_name("RESOURCE");
+  command
+      ->add_option("--scoring", options->scoring,
+                   "LeastNUMANodes, LeastAllocated, MostAllocated or BalancedAllocation")
+      ->type_name("NAME")
+      ->capture_default_str();
+  add_output_option(*command, options->format);
+  command->callback([options, &exit_status] { exit_status = run(*options); });
+}
+
+}  // namespace pinfold::tools
