@@ -17,7 +17,7 @@ bool admits(const Node& node, const NodeState& state, const PodSpec& pod) {
 bool admits_by_zones(const Node& node, const NodeState& state, const PodSpec& pod,
                      std::vector<std::string> ignored = {}) {
   Fleet fleet(std::move(ignored));
-  const std::size_t number = fleet.add(describe(node, state, "node")).value();
+  const std::size_t number = fleet.add(describe(node, release_stale(node, state), "node")).value();
   return PodQuery(fleet, pod).ask(number, ScoringStrategy::kLeastNumaNodes).admits();
 }
 

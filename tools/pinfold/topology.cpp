@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,10 +12,13 @@
 #include "command.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/discover/pci.hpp"
+#include "topology_nrt.hpp"
 #include "topology_picture.hpp"
 
 namespace pinfold::tools {
 namespace {
+
+enum class Format { kText, kJson, kNrt };
 
 struct Options {
   std::optional<std::string> sysfs;
@@ -22,7 +26,8 @@ struct Options {
   std::optional<std::string> synthetic;
   std::string name;
   std::vector<std::string> devices;
-  OutputFormat format = OutputFormat::kText;
+  NodeSource node;
+  Format format = Format::kText;
 };
 
 /// hwloc takes its input from the environment too: only what was asked for may count. A captured
@@ -99,7 +104,7 @@ int show(const Options& options) {
   }
   if (!machine) return report(machine.error());
 
-  const bool is_text = options.format == OutputFormat::kText;
+  const bool is_text = options.format == Format::kText;
   Picture picture;
   const bool has_devices = !options.synthetic;  // no synthetic machine has any
   if ((is_text && has_devices) || !rules->empty()) {
@@ -115,6 +120,7 @@ int show(const Options& options) {
     machine = Machine::make(std::move(description));
     if (!machine) return report(machine.error());
   }
+  if (options.format == Format::kNrt) return print_node_topology(*std::move(machine), options.node);
   if (is_text) {
     picture.style = terminal_style();
     fmt::print("{}", render_node(*machine, picture));
@@ -142,7 +148,27 @@ void add_topology(CLI::App& app, int& exit_status) {
   command.add_option("--device", options->devices,
                      "PCI devices that are an extended resource: VENDOR:DEVICE=RESOURCE or "
                      "class:CLASS=RESOURCE; may be repeated");
-  add_output_option(command, options->format);
+  static const std::map<std::string, Format> kFormats = {
+      {"text", Format::kText}, {"json", Format::kJson}, {"nrt", Format::kNrt}};
+  auto* const output =
+      command
+          .add_option("-o,--output", options->format,
+                      "text for people, json for programs, nrt: the NodeResourceTopology object "
+                      "that an exporter would publish")
+          ->transform(CLI::CheckedTransformer(kFormats).description("text|json|nrt"))
+          ->default_str("text");
+  command
+      .add_option("--config", options->node.config,
+                  "for nrt: KubeletConfiguration, YAML or JSON [STATE_DIR/config.yaml if it is "
+                  "there, else the kubelet's defaults]")
+      ->type_name("FILE")
+      ->needs(output);
+  command
+      .add_option("--state-dir", options->node.state_dir,
+                  "for nrt: where the state files are, the kubelet's or Pinfold's [none: nothing "
+                  "is in use]")
+      ->type_name("DIR")
+      ->needs(output);
   command.callback([options, &exit_status] { exit_status = show(*options); });
 }
 

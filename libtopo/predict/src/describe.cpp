@@ -85,7 +85,6 @@ void add_devices(const Machine& machine, const NodeState& state, int position, Z
 }  // namespace
 
 NodeTopology describe(const Node& node, const NodeState& state, std::string name) {
-  const NodeState active = release_stale(node, state);
   const Machine& machine = node.machine();
   NodeTopology topology;
   topology.name = std::move(name);
@@ -100,9 +99,9 @@ NodeTopology describe(const Node& node, const NodeState& state, std::string name
     for (std::size_t other = 0; other < distances.size(); ++other) {
       zone.costs.push_back({zone_name(machine.numa_id(static_cast<int>(other))), distances[other]});
     }
-    add_cpus(node, active, position, zone);
-    add_devices(machine, active, position, zone);
-    add_memory(node, active, position, zone);
+    add_cpus(node, state, position, zone);
+    add_devices(machine, state, position, zone);
+    add_memory(node, state, position, zone);
     topology.zones.push_back(std::move(zone));
   }
   return topology;

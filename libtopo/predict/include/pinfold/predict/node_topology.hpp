@@ -89,7 +89,7 @@ struct NodeTopology {
 /// memory, huge pages and devices; capacity with, allocatable without what is reserved; available
 /// without what pods have exclusively. Memory of a block over several nodes counts where the memory
 /// manager booked it. A device near several NUMA nodes counts on each, one near none on none.
-/// Stale assignments count as released.
+/// Stale assignments count: release_stale first where there may be some.
 /// Domain: `name` is the node's name (metadata.name).
 [[nodiscard]] NodeTopology describe(const Node& node, const NodeState& state, std::string name);
 

@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "node_topology_schema.hpp"
+#include "temp_dir.hpp"
+
+namespace pinfold {
+namespace {
+
+using nlohmann::json;
+using test::TempDir;
+using testing::HasSubstr;
+
+constexpr const char* kNodes = R"(
+apiVersion: topology.node.k8s.io/v1alpha2
+kind: NodeResourceTopology
+metadata: {name: split}
+attributes: [{name: topologyManagerPolicy, value: single-numa-node}]
+zones:
+- name: node-0
+  type: Node
+  resources:
+  - {name: cpu, capacity: 16, allocatable: 16, available: 2}
+  - {name: example.com/gpu, capacity: 4, allocatable: 4, available: 4}
+- name: node-1
+  type: Node
+  resources:
+  - {name: cpu, capacity: 16, allocatable: 16, available: 14}
+  - {name: example.com/gpu, capacity: 4, allocatable: 4, available: 0}
+---
+apiVersion: topology.node.k8s.io/v1alpha2
+kind: NodeResourceTopology
+metadata: {name: free}
+topologyPolicies: [RestrictedPodLevel]
+zones:
+- name: node-0
+  type: Node
+  resources:
+  - {name: cpu, capacity: 8, allocatable: 8, available: 8}
+  - {name: example.com/gpu, capacity: 1, allocatable: 1, available: 1}
+)";
+
+std::string pod(const std::string& name) {
+  return "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + name +
+         "}\nspec: {containers: [{name: main, resources: {limits: {cpu: 4, memory: 1Gi, "
+         "example.com/gpu: 1}}}]}\n";
+}
+
+class PredictCommand : public testing::Test {
+ protected:
+  struct Outcome {
+    int status = -1;
+    std::string out;
+    std::string err;
+  };
+
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(dir_.path() + "/" + name) << text;
+  }
+  Outcome run(const std::string& arguments) {
+    const std::string& in = dir_.path();
+    const std::string line = fmt::format("cd '{}' && env -i LANG=C.UTF-8 '{}' {} >out 2>err", in,
+                                         PINFOLD_COMMAND, arguments);
+    const int status = std::system(line.c_str());
+    const auto read = [&](const char* name) {
+      std::ifstream file(in + "/" + name);
+      return std::string{std::istreambuf_iterator<char>(file), {}};
+    };
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out"), read("err")};
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(PredictCommand, TableHasTheBestNodeFirstAndSaysWhyNot) {
+  write("nodes.yaml", kNodes);
+  write("pod.yaml", pod("train"));
+  const Outcome outcome = run("predict --nodes nodes.yaml --pod pod.yaml");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "default/train: 1 of 2 nodes admit it\n"
+            "  NODE   ANSWER   SCORE  POLICY            WHERE, OR WHY NOT\n"
+            "  free   fits       100  restricted        node-0\n"
+            "  split  refused         single-numa-node  container 'main': no zone has cpu 4 and "
+            "example.com/gpu 1: cpu fits node-1, example.com/gpu fits node-0\n");
+}
+
+TEST_F(PredictCommand, JsonHasThePlacement) {
+  write("nodes.yaml", kNodes);
+  write("pod.yaml", pod("train"));
+  const Outcome outcome = run("predict --nodes nodes.yaml --pod pod.yaml -o json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json answers = json::parse(outcome.out);
+  EXPECT_EQ(answers[0]["nodes"][0]["node"], "free");
+  EXPECT_EQ(answers[0]["nodes"][0]["admits"], true);
+  EXPECT_EQ(answers[0]["nodes"][0]["placement"]["node-0"]["cpu"], "4");
+  EXPECT_EQ(answers[0]["nodes"][1]["admits"], false);
+}
+
+TEST_F(PredictCommand, CycleKeepsWhatPodsTakeAndItsResultIsWhatBoundReads) {
+  write("nodes.yaml", kNodes);
+  write("pods.yaml", pod("one") + pod("two"));
+  const Outcome cycle = run("predict --nodes nodes.yaml --pod pods.yaml --cycle");
+  EXPECT_EQ(cycle.status, 1);
+  EXPECT_THAT(cycle.out, HasSubstr("default/one  free       100  node-0\n"));
+  EXPECT_THAT(cycle.out,
+              HasSubstr("default/two  nowhere         split: container 'main': no zone"));
+  write("bound.json", run("predict --nodes nodes.yaml --pod pods.yaml --cycle -o json").out);
+  write("pod.yaml", pod("three"));
+  const Outcome bound = run("predict --nodes nodes.yaml --pod pod.yaml --bound bound.json -o json");
+  ASSERT_EQ(bound.status, 0) << bound.err;
+  // The free node is full; the other one, reconstructed, has nobody on it.
+  const json nodes = json::parse(bound.out)[0]["nodes"];
+  EXPECT_EQ(nodes[0]["node"], "split");
+  EXPECT_EQ(nodes[1]["answer"], "refused");
+}
+
+TEST_F(PredictCommand, NobodyAdmitsIsExitStatusOneAndBadInputTwo) {
+  write("nodes.yaml", kNodes);
+  write("pod.yaml", pod("train"));
+  EXPECT_EQ(run("predict --nodes nodes.yaml --pod pod.yaml --ignore example.com/gpu").status, 0);
+  write("full.yaml", std::string(kNodes).substr(0, std::string(kNodes).find("---")));
+  EXPECT_EQ(run("predict --nodes full.yaml --pod pod.yaml").status, 1);
+  Outcome outcome = run("predict --nodes nodes.yaml --pod pod.yaml --scoring Best");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--scoring: 'Best': expected LeastNUMANodes"));
+  outcome = run("predict --nodes pod.yaml --pod pod.yaml");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.err, "pinfold: pod.yaml: kind: 'Pod': expected 'NodeResourceTopology'\n");
+}
+
+constexpr const char* kConfig =
+    "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\ntopologyManagerPolicy: restricted\n"
+    "topologyManagerScope: pod\n";
+constexpr const char* kSynthetic =
+    "topology --synthetic 'pack:2 [numa(memory=1GiB)] pu:4' --name n1";
+
+TEST_F(PredictCommand, TopologyWritesAnObjectThatPredictReads) {
+  write("config.yaml", kConfig);
+  const Outcome written = run(fmt::format("{} -o nrt --config config.yaml", kSynthetic));
+  ASSERT_EQ(written.status, 0) << written.err;
+  const json object = json::parse(written.out);
+  EXPECT_EQ(test::schema_problem(object, test::node_topology_schema()), "");
+  EXPECT_EQ(object["metadata"]["name"], "n1");
+  EXPECT_EQ(object["zones"][0]["resources"][0].dump(),
+            R"({"allocatable":"3","available":"3","capacity":"4","name":"cpu"})");
+  write("node.json", written.out);
+  write("pod.yaml",
+        "metadata: {name: p}\nspec: {containers: [{name: c, resources: {limits: {cpu: 4, memory: "
+        "1Mi}}}]}\n");
+  EXPECT_THAT(run("predict --nodes node.json --pod pod.yaml").out, HasSubstr("node-1\n"));
+}
+
+TEST_F(PredictCommand, TopologyCountsWhatAStateDirectoryHolds) {
+  write("config.yaml", kConfig);
+  write("cpu_manager_state",
+        R"({"policyName":"static","defaultCpuSet":"0-1,4-7","entries":{"p":{"c":"2-3"}}})");
+  const Outcome written = run(fmt::format("{} -o nrt --state-dir .", kSynthetic));
+  ASSERT_EQ(written.status, 0) << written.err;
+  EXPECT_EQ(json::parse(written.out)["zones"][0]["resources"][0]["available"], "1");
+  EXPECT_EQ(run(fmt::format("{} -o nrt --state-dir /nowhere", kSynthetic)).status, 2);
+}
+
+}  // namespace
+}  // namespace pinfold
