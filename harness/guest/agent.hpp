@@ -9,6 +9,7 @@
 #include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,11 +38,19 @@ struct Running {
   int wait_status = 0;
 };
 
+/// The process that reads the effective CPUs of all groups again and again.
+struct Sampler {
+  pid_t pid = -1;
+  int results = -1;  ///< a file in memory
+  int cpu = -1;      ///< it runs there, and so do commands meanwhile
+};
+
 /// Everything that the agent remembers between requests.
 struct Agent {
   int port = -1;                         ///< the second serial port
   std::vector<std::string> hierarchies;  ///< where control groups are mounted
   std::map<std::string, Running> running;
+  Sampler sampler;
 };
 
 /// {"ok": false, "error": ...}
@@ -66,12 +75,40 @@ void set_up_cgroups(Agent& agent);
 /// "v1", "v2", or "" if no hierarchy has the controller.
 [[nodiscard]] std::string cgroup_version_of(const Agent& agent, std::string_view controller);
 
+/// A point in a program's run: before the `number`-th of its system calls that touch a file.
+struct KillPoint {
+  std::string call;  ///< "rename"; "": any of those that trace.cpp knows
+  std::string file;  ///< the end of the file's path; "": any file
+  int number = 1;
+};
+
+enum class TraceStop { kGoesOn, kKilled, kEnded };
+
+/// Follows a child that called be_traced() before its exec, and kills it with signal 9 at a point.
+class Tracer {
+ public:
+  Tracer(pid_t leader, KillPoint point) : leader_(leader), point_(std::move(point)) {}
+  /// What waitpid has told of the child or of one of its threads.
+  TraceStop on_stop(pid_t pid, int wait_status);
+  /// How often the program has come by such a call.
+  [[nodiscard]] int seen() const { return seen_; }
+
+ private:
+  pid_t leader_;
+  KillPoint point_;
+  int seen_ = 0;
+  bool prepared_ = false;
+};
+void be_traced();
+
 /// How a child is started.
 struct Spawn {
   std::vector<std::string> argv;
   std::vector<std::string> environment;  ///< NAME=value, added to the agent's own
   std::vector<std::string> cgroups;      ///< entered before exec; empty: the agent's
   std::string input;                     ///< what it reads from standard input
+  int cpu = -1;                          ///< it is bound to; -1: none
+  std::optional<KillPoint> kill_at;      ///< by run_to_end
   std::chrono::milliseconds time_limit{30000};
 };
 
@@ -84,6 +121,12 @@ struct Spawn {
 [[nodiscard]] Json stop_program(Agent& agent, const std::string& name);
 /// Collects children that have ended; remembers how those of `running` did.
 void reap(Agent& agent);
+
+/// Begins to read the file `file` of all groups below `root`, as fast as it can without keeping
+/// everybody else from running.
+[[nodiscard]] Json start_sampler(Agent& agent, const std::string& root, const std::string& file);
+/// Ends it: how many looks, and every state that was seen in two looks running.
+[[nodiscard]] Json stop_sampler(Agent& agent);
 
 /// `pinfold-guest payload BYTES PAGE_SIZE`: touches that much memory, says where, and waits for its
 /// end. PAGE_SIZE is that of huge pages, or 0.

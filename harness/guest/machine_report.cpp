@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 
 #include "agent.hpp"
@@ -65,9 +66,37 @@ std::uint64_t memory_total(const std::string& meminfo) {
   return std::strtoull(meminfo.c_str() + at + 9, nullptr, 10) * 1024;
 }
 
+/// Size in kB to number.
+Json huge_pages_of(const std::string& node) {
+  Json pages = Json::object();
+  for (const char* kib : {"2048", "1048576"}) {
+    const std::string count =
+        text_or_empty(node + "/hugepages/hugepages-" + kib + "kB/nr_hugepages");
+    if (!count.empty()) pages[kib] = count;
+  }
+  return pages;
+}
+
+/// The nodes of the PCI devices that the machine was given to have some: QEMU's "edu". "0 1 1".
+std::string devices() {
+  std::vector<int> nodes;
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/bus/pci/devices", failed)) {
+    const std::string device = entry.path();
+    if (text_or_empty(device + "/vendor") != "0x1234") continue;
+    if (text_or_empty(device + "/device") != "0x11e8") continue;
+    nodes.push_back(std::atoi(text_or_empty(device + "/numa_node").c_str()));
+  }
+  std::sort(nodes.begin(), nodes.end());
+  std::string text;
+  for (const int node : nodes) text += (text.empty() ? "" : " ") + std::to_string(node);
+  return text;
+}
+
 Json report_node(int id) {
   const std::string node = "/sys/devices/system/node/node" + std::to_string(id);
   return {{"id", id},
+          {"hugepages", huge_pages_of(node)},
           {"cpus", text_or_empty(node + "/cpulist")},
           {"distances", text_or_empty(node + "/distance")},
           {"memory", memory_total(text_or_empty(node + "/meminfo"))}};
@@ -82,6 +111,7 @@ Json report_machine(const Agent& agent) {
                  {"kernel", text_or_empty("/proc/sys/kernel/osrelease")},
                  {"cpuset", cgroup_version_of(agent, "cpuset")},
                  {"cpu", cgroup_version_of(agent, "cpu")},
+                 {"devices", devices()},
                  {"cpus", Json::array()},
                  {"nodes", Json::array()}};
   for (const int id : numbered_entries(cpus, "cpu")) report["cpus"].push_back(report_cpu(id));

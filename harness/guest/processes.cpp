@@ -1,6 +1,8 @@
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,6 +74,13 @@ struct Child {
     const int failed = write_text(group + "/cgroup.procs", "0", O_WRONLY);
     if (failed != 0) give_up(group + "/cgroup.procs", failed);
   }
+  if (spawn.cpu >= 0) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<unsigned>(spawn.cpu), &one);
+    (void)sched_setaffinity(0, sizeof one, &one);
+  }
+  if (spawn.kill_at) be_traced();
   std::vector<char*> argv;
   for (const std::string& argument : spawn.argv) argv.push_back(const_cast<char*>(argument.data()));
   argv.push_back(nullptr);
@@ -149,6 +158,49 @@ bool collect(const Child& child, Clock::time_point deadline, std::string& out, s
   }
 }
 
+/// Children's signals as something to poll for, while this lives.
+class ChildSignals {
+ public:
+  ChildSignals() {
+    sigset_t signals;
+    (void)sigemptyset(&signals);
+    (void)sigaddset(&signals, SIGCHLD);
+    (void)sigprocmask(SIG_BLOCK, &signals, &before_);
+    fd_ = Fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  ChildSignals(const ChildSignals&) = delete;
+  ChildSignals& operator=(const ChildSignals&) = delete;
+  ~ChildSignals() { (void)sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+ private:
+  sigset_t before_{};
+  Fd fd_;
+};
+
+/// As collect, of a child that is traced. Sets wait_status if it has ended.
+bool collect_traced(const Child& child, Tracer& tracer, Clock::time_point deadline,
+                    std::string& out, std::string& err, std::optional<int>& wait_status) {
+  const ChildSignals signals;
+  pollfd watched[] = {
+      {child.out.get(), POLLIN, 0}, {child.err.get(), POLLIN, 0}, {signals.fd(), POLLIN, 0}};
+  while (true) {
+    int status = 0;
+    pid_t pid = 0;
+    // Its session is a process group of its own, with all of its threads.
+    while (!wait_status && (pid = waitpid(-child.pid, &status, __WALL | WNOHANG)) > 0) {
+      if (tracer.on_stop(pid, status) == TraceStop::kEnded) wait_status = status;
+    }
+    const int ready = poll(watched, 3, wait_status ? 0 : remaining_ms(deadline));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return wait_status.has_value();
+    signalfd_siginfo ignored{};
+    if (watched[2].revents != 0) (void)!read(signals.fd(), &ignored, sizeof ignored);
+    if (watched[0].revents != 0 && !drain(watched[0].fd, out)) watched[0].fd = -1;
+    if (watched[1].revents != 0 && !drain(watched[1].fd, err)) watched[1].fd = -1;
+  }
+}
+
 }  // namespace
 
 void describe_end(Json& report, int wait_status) {
@@ -163,12 +215,21 @@ Json run_to_end(Agent& agent, const Spawn& spawn) {
   Json report = {{"ok", true}, {"timed_out", false}};
   std::string out;
   std::string err;
-  if (!collect(child, begin + spawn.time_limit, out, err)) {
+  std::optional<int> ended;
+  bool in_time = false;
+  if (spawn.kill_at) {
+    Tracer tracer(child.pid, *spawn.kill_at);
+    in_time = collect_traced(child, tracer, begin + spawn.time_limit, out, err, ended);
+    report["calls_seen"] = tracer.seen();
+  } else {
+    in_time = collect(child, begin + spawn.time_limit, out, err);
+  }
+  if (!in_time) {
     report["timed_out"] = true;
     (void)kill(-child.pid, SIGKILL);  // its session: what it has started dies with it
   }
-  int wait_status = 0;
-  (void)waitpid(child.pid, &wait_status, 0);
+  int wait_status = ended.value_or(0);
+  if (!ended) (void)waitpid(child.pid, &wait_status, 0);
   reap(agent);
   describe_end(report, wait_status);
   report["stdout"] = out;

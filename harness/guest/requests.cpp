@@ -85,6 +85,7 @@ Spawn spawn_of(const Agent& agent, const Json& request) {
   spawn.environment = request.value("env", std::vector<std::string>{});
   const std::string group = request.value("cgroup", "");
   if (!group.empty()) spawn.cgroups = groups_of(agent, group);
+  if (group.empty()) spawn.cpu = agent.sampler.cpu;
   spawn.input = request.value("stdin", "");
   spawn.time_limit = std::chrono::milliseconds(request.value("time_limit_ms", 30000));
   return spawn;
@@ -93,6 +94,11 @@ Spawn spawn_of(const Agent& agent, const Json& request) {
 Json run(Agent& agent, const Json& request) {
   Spawn spawn = spawn_of(agent, request);
   spawn.argv = request.at("argv").get<std::vector<std::string>>();
+  if (request.contains("kill_at")) {
+    const Json& point = request["kill_at"];
+    spawn.kill_at =
+        KillPoint{point.value("call", ""), point.value("file", ""), point.value("number", 1)};
+  }
   return run_to_end(agent, spawn);
 }
 
@@ -135,6 +141,8 @@ Json handle(Agent& agent, const Json& request) {
     if (op == "exec") return run(agent, request);
     if (op == "start") return start(agent, request);
     if (op == "threads") return inspect_threads(request.at("group"));
+    if (op == "sample") return start_sampler(agent, request.at("root"), request.at("file"));
+    if (op == "samples") return stop_sampler(agent);
     if (op == "inspect") return inspect_program(agent, request.at("name"));
     if (op == "stop") return stop_program(agent, request.at("name"));
     if (op == "dump-coverage") return dump_coverage();

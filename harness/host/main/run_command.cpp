@@ -1,9 +1,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
 
 #include "command.hpp"
 #include "pinfold/harness/report.hpp"
@@ -28,50 +33,70 @@ struct RunArguments {
   std::string coverage;
   bool tables = false;
   bool quiet = false;
+  int jobs = 1;
 };
 
-void indent(std::string_view text, const char* by) {
+/// What is said of one scenario: at once, or (side by side with others) when its turn comes.
+class Printer {
+ public:
+  explicit Printer(bool at_once) : at_once_(at_once) {}
+
+  void say(const std::string& text) {
+    if (!at_once_) {
+      kept_ += text;
+      return;
+    }
+    fmt::print("{}", text);
+    std::fflush(stdout);
+  }
+  [[nodiscard]] const std::string& kept() const { return kept_; }
+
+ private:
+  bool at_once_;
+  std::string kept_;
+};
+
+std::string indented(std::string_view text, const char* by) {
+  std::string lines;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
-    fmt::print("{}{}\n", by, text.substr(at, end - at));
+    lines += fmt::format("{}{}\n", by, text.substr(at, end - at));
     at = end + 1;
   }
+  return lines;
 }
 
-void show_step(const StepResult& step, const RunArguments& arguments) {
+std::string step_text(const StepResult& step, const RunArguments& arguments) {
+  std::string text;
   if (!arguments.quiet) {
-    fmt::print("    {} {} ({})\n", step.good ? "ok   " : "WRONG", step.title,
-               format_seconds(step.elapsed));
+    text = fmt::format("    {} {} ({})\n", step.good ? "ok   " : "WRONG", step.title,
+                       format_seconds(step.elapsed));
   }
   if ((arguments.tables || !step.good) && !step.rows.empty()) {
-    fmt::print("\n");
-    indent(container_table(step.rows), "      ");
-    fmt::print("\n");
+    text += "\n" + indented(container_table(step.rows), "      ") + "\n";
   }
-  std::fflush(stdout);
+  return text;
 }
 
-void show_result(const ScenarioResult& result, std::size_t number, std::size_t count) {
-  fmt::print("[{}/{}] {} {}: {} ({}, ready after {}{})\n", number, count,
-             result.good() ? "ok  " : "FAIL", result.name, to_string(result.verdict),
-             format_seconds(result.elapsed), format_seconds(result.until_ready),
-             result.restored ? " from a snapshot" : "");
+std::string result_text(const ScenarioResult& result, std::size_t number, std::size_t count) {
+  std::string text = fmt::format(
+      "[{}/{}] {} {}: {} ({}, ready after {}{})\n", number, count, result.good() ? "ok  " : "FAIL",
+      result.name, to_string(result.verdict), format_seconds(result.elapsed),
+      format_seconds(result.until_ready), result.restored ? " from a snapshot" : "");
   if (result.good() && result.expected != Verdict::kPassed) {
-    fmt::print("    as it must: {}\n", result.message);
+    text += fmt::format("    as it must: {}\n", result.message);
   }
-  for (const std::string& note : result.notes) fmt::print("    note: {}\n", note);
-  if (!result.good()) {
-    if (result.expected != Verdict::kPassed) {
-      fmt::print("    expected: {}{}{}\n", to_string(result.expected),
-                 result.because.empty() ? "" : ", because: ", result.because);
-    }
-    indent(result.message, "    ");
-    if (!result.console.empty()) {
-      fmt::print("    end of the guest's console:\n");
-      indent(result.console, "    | ");
-    }
+  for (const std::string& note : result.notes) text += fmt::format("    note: {}\n", note);
+  if (result.good()) return text;
+  if (result.expected != Verdict::kPassed) {
+    text += fmt::format("    expected: {}{}{}\n", to_string(result.expected),
+                        result.because.empty() ? "" : ", because: ", result.because);
   }
-  std::fflush(stdout);
+  text += indented(result.message, "    ");
+  if (!result.console.empty()) {
+    text += "    end of the guest's console:\n" + indented(result.console, "    | ");
+  }
+  return text;
 }
 
 int write_reports(const RunArguments& arguments, const std::vector<ScenarioResult>& results) {
@@ -84,6 +109,69 @@ int write_reports(const RunArguments& arguments, const std::vector<ScenarioResul
   }
   return write_views(json, arguments.views);
 }
+
+/// Runs scenarios, as many side by side as was asked for, and tells of them in their order.
+class Batch {
+ public:
+  Batch(const RunArguments& arguments, const RunOptions& options,
+        const std::vector<Scenario>& scenarios, const std::vector<std::filesystem::path>& files)
+      : arguments_(arguments),
+        options_(options),
+        scenarios_(scenarios),
+        files_(files),
+        results_(scenarios.size()),
+        texts_(scenarios.size()) {}
+
+  /// The results up to the first one that was interrupted.
+  std::vector<ScenarioResult> run() {
+    std::vector<std::thread> workers;
+    for (int i = 1; i < arguments_.jobs; ++i) workers.emplace_back([this] { work(); });
+    work();
+    for (std::thread& worker : workers) worker.join();
+    std::vector<ScenarioResult> finished;
+    for (auto& result : results_) {
+      if (!result) break;
+      finished.push_back(std::move(*result));
+      if (finished.back().verdict == Verdict::kInterrupted) break;
+    }
+    return finished;
+  }
+
+ private:
+  void work() {
+    for (std::size_t i = next_++; i < scenarios_.size() && !interrupted_; i = next_++) run_one(i);
+  }
+
+  void run_one(std::size_t i) {
+    Printer printer(arguments_.jobs == 1);
+    RunOptions options = options_;
+    if (!arguments_.quiet) {
+      options.on_progress = [&](const std::string& text) { printer.say("    " + text + "\n"); };
+      printer.say(fmt::format("[{}/{}] {}\n", i + 1, scenarios_.size(), scenarios_[i].name));
+    }
+    options.on_step = [&](const StepResult& step) { printer.say(step_text(step, arguments_)); };
+    ScenarioResult result = run_scenario(scenarios_[i], options);
+    result.file = files_[i];
+    printer.say(result_text(result, i + 1, scenarios_.size()));
+    if (result.verdict == Verdict::kInterrupted) interrupted_ = true;
+    const std::lock_guard lock(mutex_);
+    texts_[i] = printer.kept();
+    results_[i] = std::move(result);
+    for (; told_ < results_.size() && results_[told_]; ++told_) fmt::print("{}", texts_[told_]);
+    std::fflush(stdout);
+  }
+
+  const RunArguments& arguments_;
+  const RunOptions& options_;
+  const std::vector<Scenario>& scenarios_;
+  const std::vector<std::filesystem::path>& files_;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<bool> interrupted_{false};
+  std::mutex mutex_;
+  std::vector<std::optional<ScenarioResult>> results_;
+  std::vector<std::string> texts_;
+  std::size_t told_ = 0;
+};
 
 int run_all(const RunArguments& arguments, int interrupt_fd) {
   auto options = make_run_options(arguments.common, interrupt_fd);
@@ -100,25 +188,13 @@ int run_all(const RunArguments& arguments, int interrupt_fd) {
   }
   (void)sweep_temporary_folders();
   options->coverage = arguments.coverage;
-  options->on_step = [&](const StepResult& step) { show_step(step, arguments); };
-  std::vector<ScenarioResult> results;
-  bool good = true;
-  for (std::size_t i = 0; i < scenarios.size(); ++i) {
-    options->on_progress = [&](const std::string& text) {
-      if (!arguments.quiet) fmt::print("    {}\n", text);
-      std::fflush(stdout);
-    };
-    if (!arguments.quiet) fmt::print("[{}/{}] {}\n", i + 1, scenarios.size(), scenarios[i].name);
-    std::fflush(stdout);
-    ScenarioResult result = run_scenario(scenarios[i], *options);
-    result.file = (*files)[i];
-    show_result(result, i + 1, scenarios.size());
-    good = good && result.good();
-    results.push_back(std::move(result));
-    if (results.back().verdict == Verdict::kInterrupted) break;
-  }
+  const auto results = Batch(arguments, *options, scenarios, *files).run();
   if (const int wrote = write_reports(arguments, results); wrote != kGood) return wrote;
-  if (results.back().verdict == Verdict::kInterrupted) return kBadRequest;
+  if (results.size() < scenarios.size() || results.back().verdict == Verdict::kInterrupted) {
+    return kBadRequest;
+  }
+  const bool good = std::all_of(results.begin(), results.end(),
+                                [](const ScenarioResult& result) { return result.good(); });
   return good ? kGood : kBad;
 }
 
@@ -135,6 +211,9 @@ void add_run(CLI::App& app, int interrupt_fd, int& exit_status) {
   command->add_option("--coverage", arguments->coverage,
                       "Bring what guests' programs have counted for gcov into this folder");
   command->add_flag("--tables", arguments->tables, "Print the table of every verify step");
+  command->add_option("-j,--jobs", arguments->jobs, "Run so many scenarios side by side")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   command->add_flag("-q,--quiet", arguments->quiet, "One line for each scenario");
   command->callback([=, &exit_status] { exit_status = run_all(*arguments, interrupt_fd); });
 }

@@ -62,6 +62,33 @@ std::string common_value(const Json& threads, const char* key, const std::string
   return seen;
 }
 
+std::vector<std::string> overlaps_seen(const Json& states, const ExclusiveCpus& exclusive) {
+  std::vector<std::string> overlaps;
+  for (const Json& state : states) {
+    std::map<std::string, CpuSet> seen;
+    std::istringstream lines(state.value("groups", ""));
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t blank = line.find(' ');
+      const std::string name = line.substr(0, blank);
+      const auto cpus = CpuSet::parse(blank == std::string::npos ? "" : line.substr(blank + 1));
+      // "pod.../container": the pod's own group has the CPUs of all of them.
+      if (cpus && name.find('/') != std::string::npos) seen[name] = *cpus;
+    }
+    for (const auto& [owner, own] : exclusive) {
+      const auto held = seen.find(owner);
+      if (held == seen.end()) continue;
+      const CpuSet mine = own & held->second;
+      for (const auto& [other, theirs] : seen) {
+        if (other == owner || !mine.intersects(theirs)) continue;
+        overlaps.push_back(fmt::format("{} had CPUs {} of {} in {} looks", other,
+                                       (mine & theirs).to_string(), owner,
+                                       state.value("looks", 0)));
+      }
+    }
+  }
+  return overlaps;
+}
+
 std::vector<Check> check_disjoint(const std::vector<std::pair<std::string, std::string>>& lists) {
   std::vector<Check> checks;
   for (std::size_t i = 0; i < lists.size(); ++i) {

@@ -74,30 +74,43 @@ std::vector<Fact> facts_of(const Json& machine) {
 }  // namespace
 
 Json asked_machine(const VmMachine& machine) {
-  const auto count = machine.cpu_count();
+  const CpuSet online = CpuSet::range(0, machine.cpu_count() - 1) - machine.absent;
+  const auto block = [&](int id, int size) {
+    const int first = id / size * size;
+    return (CpuSet::range(first, first + size - 1) - machine.absent).to_string();
+  };
   const bool old_cpu = machine.cgroup != CgroupMode::kV2;
-  Json view = {
-      {"kernel", machine.kernel},     {"cpuset", machine.cgroup == CgroupMode::kV1 ? "v1" : "v2"},
-      {"cpu", old_cpu ? "v1" : "v2"}, {"online", CpuSet::range(0, count - 1).to_string()},
-      {"cpus", Json::array()},        {"nodes", Json::array()}};
-  for (int id = 0; id < count; ++id) {
+  Json view = {{"kernel", machine.kernel},
+               {"cpuset", machine.cgroup == CgroupMode::kV1 ? "v1" : "v2"},
+               {"cpu", old_cpu ? "v1" : "v2"},
+               {"online", online.to_string()},
+               {"cpus", Json::array()},
+               {"nodes", Json::array()},
+               {"devices", fmt::format("{}", fmt::join(machine.devices, " "))}};
+  for (const CpuId cpu : online) {
+    const int id = cpu.value;
     const int core = id / machine.threads;
     const int die = core / machine.cores;
     const auto node = std::find_if(machine.nodes.begin(), machine.nodes.end(),
-                                   [&](const VmNode& one) { return one.cpus.contains(CpuId{id}); });
+                                   [&](const VmNode& one) { return one.cpus.contains(cpu); });
     view["cpus"].push_back(
         {{"id", id},
          {"package", std::to_string(die / machine.dies)},
          {"die", std::to_string(die % machine.dies)},
          {"core", std::to_string(core % machine.cores)},
-         {"siblings",
-          CpuSet::range(core * machine.threads, (core + 1) * machine.threads - 1).to_string()},
+         {"siblings", block(id, machine.threads)},
+         {"cache", block(id, machine.cores / machine.caches * machine.threads)},
          {"node", node == machine.nodes.end() ? -1 : node - machine.nodes.begin()}});
   }
   for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
+    Json huge_pages = Json::object();
+    for (const auto& [size, pages] : machine.nodes[i].huge_pages) {
+      huge_pages[std::to_string(size / 1024)] = std::to_string(pages);
+    }
     view["nodes"].push_back(
         {{"id", i},
-         {"cpus", machine.nodes[i].cpus.to_string()},
+         {"cpus", (machine.nodes[i].cpus - machine.absent).to_string()},
+         {"hugepages", huge_pages},
          {"memory", machine.nodes[i].memory},
          {"distances", fmt::format("{}", fmt::join(machine.distances[i], " "))}});
   }

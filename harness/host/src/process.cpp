@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <fstream>
 
@@ -166,7 +167,9 @@ Result<std::string> read_file(const std::filesystem::path& path) {
 }
 
 Result<void> write_file(const std::filesystem::path& path, std::string_view bytes) {
-  const std::filesystem::path draft = fmt::format("{}.{}.tmp", path.string(), getpid());
+  static std::atomic<int> number{0};  // scenarios may run side by side
+  const std::filesystem::path draft =
+      fmt::format("{}.{}.{}.tmp", path.string(), getpid(), number.fetch_add(1));
   errno = 0;
   std::ofstream out(draft, std::ios::binary | std::ios::trunc);
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));

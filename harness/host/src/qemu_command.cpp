@@ -1,6 +1,10 @@
 #include "pinfold/harness/qemu_command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
 
 namespace pinfold::harness {
 namespace {
@@ -41,11 +45,76 @@ void add_nodes(std::vector<std::string>& command, const VmMachine& machine) {
   }
 }
 
+std::string cpu_model(const VmMachine& machine) {
+  std::string model = "Haswell";
+  // QEMU 10 fails on leaf 0x1f, which tells of dies and modules; without it their caches are there.
+  if (needs_newer_qemu(machine) && (machine.dies > 1 || machine.caches > 1)) model += ",level=0xd";
+  const bool huge = std::any_of(machine.nodes.begin(), machine.nodes.end(), [](const VmNode& node) {
+    return node.huge_pages.contains(std::uint64_t{1} << 30);
+  });
+  return huge ? model + ",+pdpe1gb" : model;
+}
+
+std::string memory_option(const VmMachine& machine) {
+  std::string option = fmt::format("{}M", machine.memory() / kMiB);
+  if (machine.pluggable_memory > 0) {
+    option +=
+        fmt::format(",slots=16,maxmem={}M", (machine.memory() + machine.pluggable_memory) / kMiB);
+  }
+  return option;
+}
+
+std::string smp_option(const VmMachine& machine) {
+  const std::size_t absent = machine.absent.size();
+  std::string option = std::to_string(static_cast<std::size_t>(machine.cpu_count()) - absent);
+  if (absent > 0) option += fmt::format(",maxcpus={}", machine.cpu_count());
+  option += fmt::format(",sockets={},dies={}", machine.sockets, machine.dies);
+  if (machine.caches > 1) option += fmt::format(",modules={}", machine.caches);
+  return option +
+         fmt::format(",cores={},threads={}", machine.cores / machine.caches, machine.threads);
+}
+
+/// "hugepagesz=2M hugepages=0:4,1:8" for each size.
+std::string huge_page_arguments(const VmMachine& machine) {
+  std::map<std::uint64_t, std::vector<std::string>> sizes;
+  for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
+    for (const auto& [size, count] : machine.nodes[i].huge_pages) {
+      sizes[size].push_back(fmt::format("{}:{}", i, count));
+    }
+  }
+  std::string arguments;
+  for (const auto& [size, counts] : sizes) {
+    arguments += fmt::format(" hugepagesz={}M hugepages={}", size / kMiB, fmt::join(counts, ","));
+  }
+  return arguments;
+}
+
+/// Devices of a node stand behind a host bridge of that node, each at a port of its own.
+void add_devices(std::vector<std::string>& command, const VmMachine& machine) {
+  const auto add = [&command](std::string value) {
+    command.emplace_back("-device");
+    command.push_back(std::move(value));
+  };
+  int bridge = -1;
+  for (std::size_t i = 0; i < machine.devices.size(); ++i) {
+    const int node = machine.devices[i];
+    if (node != bridge) {
+      bridge = node;
+      add(fmt::format("pxb-pcie,id=px{0},bus=pcie.0,bus_nr={1},numa_node={0}", node,
+                      32 + 8 * node));
+    }
+    add(fmt::format("pcie-root-port,id=rp{0},bus=px{1},slot={0},chassis={0}", i, node));
+    add(fmt::format("edu,bus=rp{}", i));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> qemu_command(const VmMachine& machine, const BootFiles& files,
                                       Accelerator accelerator) {
-  std::string arguments = "console=ttyS0 quiet panic=-1 rdinit=/init";
+  // On a busy host the kernel would find that its timer does not work, and panic.
+  std::string arguments = "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init";
+  arguments += huge_page_arguments(machine);
   if (machine.cgroup != CgroupMode::kV2) {
     arguments += fmt::format(" pinfold_cgroup={}", to_string(machine.cgroup));
   }
@@ -59,20 +128,21 @@ std::vector<std::string> qemu_command(const VmMachine& machine, const BootFiles&
       "-display",
       "none",
       "-machine",
-      "q35",
+      // Several caches in a die: QEMU calls what has one a module.
+      machine.caches > 1 ? "q35,smp-cache.0.cache=l3,smp-cache.0.topology=module" : "q35",
       "-accel",
       // More than one thread is slower on few cores, and hangs now and then.
       accelerator == Accelerator::kKvm ? "kvm" : "tcg,thread=single",
       // An Intel model: those of AMD show no SMT without hardware help.
       "-cpu",
-      "Haswell",
+      cpu_model(machine),
       "-m",
-      fmt::format("{}M", machine.memory() / kMiB),
+      memory_option(machine),
       "-smp",
-      fmt::format("{},sockets={},dies={},cores={},threads={}", machine.cpu_count(), machine.sockets,
-                  machine.dies, machine.cores, machine.threads),
+      smp_option(machine),
   };
   add_nodes(command, machine);
+  add_devices(command, machine);
   const std::vector<std::string> rest = {
       "-kernel",  files.kernel,
       "-initrd",  files.initramfs,

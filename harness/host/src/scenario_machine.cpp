@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace pinfold::harness {
 namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::pair<const char*, std::uint64_t> kHugePages[] = {{"2Mi", std::uint64_t{2} << 20},
+                                                                {"1Gi", std::uint64_t{1} << 30}};
 constexpr std::uint64_t kDefaultNodeMemory = std::uint64_t{512} << 20;
 
 VmNode read_node(const Json& value, FieldPath path, std::optional<Complaint>& complaint) {
@@ -14,6 +18,14 @@ VmNode read_node(const Json& value, FieldPath path, std::optional<Complaint>& co
   FieldReader fields(value, std::move(path), complaint);
   node.cpus = fields.cpus("cpus");
   node.memory = fields.bytes("memory", kDefaultNodeMemory);
+  if (const Json* pages = fields.find("hugePages")) {
+    FieldReader sizes(*pages, fields.path_of("hugePages"), complaint);
+    for (const auto& [name, size] : kHugePages) {
+      const int count = sizes.integer(name, 0, 0, 65536);
+      if (count > 0) node.huge_pages[size] = count;
+    }
+    sizes.finish();
+  }
   fields.finish();
   return node;
 }
@@ -21,7 +33,7 @@ VmNode read_node(const Json& value, FieldPath path, std::optional<Complaint>& co
 void read_nodes(FieldReader& fields, VmMachine& machine, std::optional<Complaint>& complaint) {
   const Json* nodes = fields.find("nodes");
   if (nodes == nullptr) {
-    machine.nodes = {{CpuSet::range(0, machine.cpu_count() - 1), kDefaultNodeMemory}};
+    machine.nodes = {{CpuSet::range(0, machine.cpu_count() - 1), kDefaultNodeMemory, {}}};
     return;
   }
   if (!nodes->is_array() || nodes->size() > 64) {
@@ -33,6 +45,24 @@ void read_nodes(FieldReader& fields, VmMachine& machine, std::optional<Complaint
     path.push_back(std::to_string(i));
     machine.nodes.push_back(read_node((*nodes)[i], std::move(path), complaint));
   }
+}
+
+/// A list of {node: N}, one for each device.
+void read_devices(FieldReader& fields, VmMachine& machine, std::optional<Complaint>& complaint) {
+  const Json* devices = fields.find("devices");
+  if (devices == nullptr) return;
+  if (!devices->is_array() || devices->size() > 64) {
+    fields.complain("devices", show_value(*devices) + ": expected a list of at most 64 devices");
+    return;
+  }
+  for (std::size_t i = 0; i < devices->size() && !complaint; ++i) {
+    FieldPath path = fields.path_of("devices");
+    path.push_back(std::to_string(i));
+    FieldReader device((*devices)[i], std::move(path), complaint);
+    machine.devices.push_back(device.integer("node", 0, 0, 63));
+    device.finish();
+  }
+  std::sort(machine.devices.begin(), machine.devices.end());
 }
 
 void read_distances(FieldReader& fields, VmMachine& machine) {
@@ -66,12 +96,16 @@ VmMachine read_machine(const Json& value, const FieldPath& path,
   machine.dies = fields.integer("dies", 1, 1, 8);
   machine.cores = fields.integer("cores", 1, 1, 64);
   machine.threads = fields.integer("threads", 1, 1, 2);
+  machine.caches = fields.integer("caches", 1, 1, 16);
+  machine.absent = fields.cpus("absentCpus");
+  machine.pluggable_memory = fields.bytes("pluggableMemory", 0);
   machine.kernel = fields.text("kernel", machine.kernel);
   machine.kernel_arguments = fields.text("kernelArguments", "");
   machine.cgroup = fields.choice<CgroupMode>(
       "cgroup",
       {{"v2", CgroupMode::kV2}, {"v1", CgroupMode::kV1}, {"hybrid", CgroupMode::kHybrid}});
   read_nodes(fields, machine, complaint);
+  read_devices(fields, machine, complaint);
   read_distances(fields, machine);
   fields.finish();
   if (complaint) return machine;

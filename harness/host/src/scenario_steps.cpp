@@ -67,6 +67,13 @@ Action read_cpus(FieldReader& fields, bool online) {
   if (step.cpus.empty()) fields.complain("cpus", "expected at least one CPU");
   return step;
 }
+Action read_plug(FieldReader& fields) {
+  PlugStep step{fields.cpus("cpus"), fields.bytes("memory", 0), fields.integer("node", 0, 0, 63)};
+  if (step.cpus.empty() == (step.memory == 0)) {
+    fields.complain("cpus", "expected either cpus or memory");
+  }
+  return step;
+}
 Action read_offline(FieldReader& fields) { return read_cpus(fields, false); }
 Action read_online(FieldReader& fields) { return read_cpus(fields, true); }
 
@@ -99,17 +106,50 @@ Action read_write(FieldReader& fields) {
   return step;
 }
 
+Action read_start_sampling(FieldReader&) { return StartSamplingStep{}; }
+
+Action read_stop_sampling(FieldReader& fields) {
+  return StopSamplingStep{static_cast<std::uint64_t>(fields.integer("atLeast", 1, 1, 1000000000))};
+}
+
 Action read_verify(FieldReader&) { return VerifyStep{}; }
 
 struct Verb {
   const char* name;
   Action (*read)(FieldReader&);
 };
-constexpr Verb kVerbs[] = {{"admit", read_admit},     {"start", read_start},
-                           {"stop", read_stop},       {"remove", read_remove},
-                           {"restart", read_restart}, {"offline", read_offline},
-                           {"online", read_online},   {"exec", read_exec},
-                           {"write", read_write},     {"verify", read_verify}};
+constexpr Verb kVerbs[] = {{"admit", read_admit},
+                           {"start", read_start},
+                           {"stop", read_stop},
+                           {"remove", read_remove},
+                           {"restart", read_restart},
+                           {"offline", read_offline},
+                           {"online", read_online},
+                           {"exec", read_exec},
+                           {"write", read_write},
+                           {"plug", read_plug},
+                           {"verify", read_verify},
+                           {"startSampling", read_start_sampling},
+                           {"stopSampling", read_stop_sampling}};
+
+std::optional<KillPoint> read_kill_point(FieldReader& fields, std::optional<Complaint>& complaint) {
+  const Json* value = fields.find("killAt");
+  if (value == nullptr) return std::nullopt;
+  FieldReader point(*value, fields.path_of("killAt"), complaint);
+  static constexpr std::string_view kCalls[] = {"any",      "open",   "write",  "fsync",
+                                                "truncate", "rename", "remove", "mkdir"};
+  const std::size_t call = point.chosen("call", {std::begin(kCalls), std::end(kCalls)});
+  KillPoint kill{call == 0 ? "" : std::string(kCalls[call]), point.text("file", ""),
+                 point.integer("number", 1, 1, 1000000)};
+  point.finish();
+  return kill;
+}
+
+bool runs_command(const Action& action) {
+  return std::holds_alternative<AdmitStep>(action) || std::holds_alternative<StartStep>(action) ||
+         std::holds_alternative<RemoveStep>(action) ||
+         std::holds_alternative<RestartStep>(action) || std::holds_alternative<ExecStep>(action);
+}
 
 std::string title_of(const std::string& verb, const Json& value) {
   if (!value.is_object()) return verb;
@@ -156,6 +196,10 @@ Step read_step(const Json& value, const FieldPath& path, std::optional<Complaint
     step.action = read_expect(content, where, complaint);
   });
   step.title = fields.text("title", step.title);
+  step.kill_at = read_kill_point(fields, complaint);
+  if (step.kill_at && !runs_command(step.action)) {
+    fields.complain("killAt", "expected with admit, start, remove, restart or exec");
+  }
   fields.finish();
   if (verbs != 1 && !complaint) complaint = Complaint{path, "expected exactly one verb"};
   return step;

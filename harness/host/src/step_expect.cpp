@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include "cgroup_paths.hpp"
+#include "step_result.hpp"
 #include "step_runner.hpp"
 
 namespace pinfold::harness {
@@ -26,20 +27,6 @@ std::string process_value(const Json& process, const std::string& name) {
   if (name == "pageNodes") return nodes_of_pages(pages);
   const std::size_t slash = name.find('/');
   return pages_on(pages, name.substr(slash + 1), name.starts_with("pageShare"));
-}
-
-/// Sets good and message from the checks.
-StepResult concluded(StepResult result) {
-  std::vector<std::string> wrong;
-  for (const Check& check : result.checks) {
-    if (!check.good) {
-      wrong.push_back(fmt::format("{}: expected '{}', the kernel has '{}'", check.what,
-                                  check.expected, check.actual));
-    }
-  }
-  result.good = wrong.empty() && result.message.empty();
-  if (!wrong.empty()) result.message = fmt::format("{}", fmt::join(wrong, "; "));
-  return result;
 }
 
 }  // namespace

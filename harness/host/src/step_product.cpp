@@ -44,7 +44,7 @@ VmResult<Json> StepRunner::run_product(std::vector<std::string> arguments) {
   const std::string root = product_root(cgroup_mode());
   argv.insert(argv.end(), {"--state-dir", kStateFolder, "--cgroup-root", root, "--config",
                            kConfigFile, "--output", "json"});
-  return ask({{"op", "exec"}, {"argv", argv}});
+  return run_command(std::move(argv), "");
 }
 
 VmResult<StepResult> StepRunner::act(const AdmitStep& step) {
@@ -55,6 +55,10 @@ VmResult<StepResult> StepRunner::act(const AdmitStep& step) {
   if (step.start) arguments.emplace_back("--start");
   const auto reply = run_product(std::move(arguments));
   if (!reply) return tl::unexpected(reply.error());
+  if (auto killed = end_of_killed(*reply)) {
+    pods_[step.pod] = {step.uid, step.containers, step.start};  // it may have got as far as that
+    return std::move(*killed);
+  }
   static constexpr const char* kAnswers[] = {"admitted", "rejected", "error"};
   const int status = reply->value("status", -1);
   const std::string answer = status >= 0 && status <= 2 ? kAnswers[status] : describe_end(*reply);
@@ -118,6 +122,7 @@ VmResult<StepResult> StepRunner::tell_product(const Pod& pod, const std::string&
     if (!container.empty() && name != container) continue;
     const auto reply = run_product({"start", "--pod", pod.uid, "--container", name});
     if (!reply) return tl::unexpected(reply.error());
+    if (auto killed = end_of_killed(*reply)) return std::move(*killed);
     if (reply->value("status", -1) != 0) {
       return bad(fmt::format("'pinfold start' of '{}' ended with {}: {}", name,
                              describe_end(*reply),
@@ -132,8 +137,10 @@ VmResult<StepResult> StepRunner::act(const StartStep& step) {
   const auto pod = pods_.find(step.pod);
   if (pod == pods_.end()) return bad(fmt::format("pod '{}' was not admitted", step.pod));
   if (!pod->second.counts_as_started) {
+    const bool to_be_killed = kill_at_.has_value();
     auto told = tell_product(pod->second, step.container);
-    if (!told || !told->good) return told;
+    decided_.reset();
+    if (!told || !told->good || to_be_killed) return told;
   }
   std::string problem;
   const auto containers = decided(problem);
@@ -167,6 +174,7 @@ VmResult<StepResult> StepRunner::act(const RemoveStep& step) {
   }
   const auto reply = run_product(std::move(arguments));
   if (!reply) return tl::unexpected(reply.error());
+  if (auto killed = end_of_killed(*reply)) return std::move(*killed);
   if (reply->value("status", -1) != 0) {
     return bad(fmt::format("'pinfold remove' ended with {}: {}", describe_end(*reply),
                            excerpt(reply->value("stdout", "") + reply->value("stderr", ""))));
@@ -182,6 +190,7 @@ VmResult<StepResult> StepRunner::act(const RestartStep& step) {
   // What the product does first when it comes up: take its state over, and repair the kernel.
   const auto reply = run_product({"reconcile"});
   if (!reply) return tl::unexpected(reply.error());
+  if (auto killed = end_of_killed(*reply)) return std::move(*killed);
   const std::string said = reply->value("stdout", "") + reply->value("stderr", "");
   const int status = reply->value("status", -1);
   const int expected = step.answer == RestartStep::Answer::kOk ? 0 : 2;

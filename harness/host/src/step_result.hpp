@@ -12,6 +12,9 @@ namespace pinfold::harness {
 /// The agent's answer to a request: good, or its error.
 [[nodiscard]] StepResult as_result(const Json& reply);
 
+/// Sets good and message from the checks.
+[[nodiscard]] StepResult concluded(StepResult result);
+
 /// "status 1", "signal 9" or "the time limit" of an exec reply.
 [[nodiscard]] std::string describe_end(const Json& reply);
 /// The end of what a program has said.

@@ -1,8 +1,11 @@
 #include "step_runner.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <csignal>
+#include <utility>
 
 #include "cgroup_paths.hpp"
 #include "step_result.hpp"
@@ -29,6 +32,19 @@ StepResult bad(std::string message) {
 
 StepResult as_result(const Json& reply) {
   return reply.value("ok", false) ? good() : bad(reply.value("error", "no reason given"));
+}
+
+StepResult concluded(StepResult result) {
+  std::vector<std::string> wrong;
+  for (const Check& check : result.checks) {
+    if (!check.good) {
+      wrong.push_back(fmt::format("{}: expected '{}', the kernel has '{}'", check.what,
+                                  check.expected, check.actual));
+    }
+  }
+  result.good = wrong.empty() && result.message.empty();
+  if (!wrong.empty()) result.message = fmt::format("{}", fmt::join(wrong, "; "));
+  return result;
 }
 
 std::string describe_end(const Json& reply) {
@@ -72,13 +88,39 @@ VmResult<StepResult> StepRunner::run(const Step& step) {
   if (!only_looks) decided_.reset();
   time_limit_ =
       Milliseconds(static_cast<std::int64_t>(step.time_limit_s * 1000 * options_.time_scale));
+  kill_at_ = step.kill_at;
   auto result = std::visit([this](const auto& action) { return act(action); }, step.action);
+  if (result && result->good && kill_at_) {
+    result = bad("killAt: the step has run no command");
+  }
+  if (result && sampling_) {
+    if (auto noted = note_exclusive(*result); !noted) return tl::unexpected(noted.error());
+  }
   if (result) {
     if (auto noted = note_groups(step.action, *result); !noted) {
       return tl::unexpected(noted.error());
     }
   }
   return result;
+}
+
+VmResult<Json> StepRunner::run_command(std::vector<std::string> argv, const std::string& cgroup) {
+  Json request = {{"op", "exec"}, {"argv", std::move(argv)}, {"cgroup", cgroup}};
+  const auto kill = std::exchange(kill_at_, std::nullopt);
+  if (kill) {
+    request["kill_at"] = {{"call", kill->call}, {"file", kill->file}, {"number", kill->number}};
+  }
+  return ask(std::move(request));
+}
+
+std::optional<StepResult> StepRunner::end_of_killed(const Json& reply) const {
+  const auto seen = reply.find("calls_seen");
+  if (seen == reply.end()) return std::nullopt;
+  if (reply.value("signal", 0) == SIGKILL) return good();
+  return bad(
+      fmt::format("the point at which it was to be killed was not reached: {} such calls, "
+                  "then it ended with {}",
+                  seen->dump(), describe_end(reply)));
 }
 
 VmResult<StepResult> StepRunner::act(const StopStep& step) {
@@ -89,9 +131,10 @@ VmResult<StepResult> StepRunner::act(const StopStep& step) {
 }
 
 VmResult<StepResult> StepRunner::act(const ExecStep& step) {
-  const auto reply = ask({{"op", "exec"}, {"argv", step.command}, {"cgroup", step.cgroup}});
+  const auto reply = run_command(step.command, step.cgroup);
   if (!reply) return tl::unexpected(reply.error());
   if (!reply->value("ok", false)) return bad(reply->value("error", ""));
+  if (auto killed = end_of_killed(*reply)) return std::move(*killed);
   const std::string out = reply->value("stdout", "");
   const std::string end = describe_end(*reply);
   const std::string said = excerpt(out + reply->value("stderr", ""));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,10 +28,13 @@ class StepRunner {
   [[nodiscard]] VmResult<StepResult> act(const RemoveStep& step);
   [[nodiscard]] VmResult<StepResult> act(const RestartStep& step);
   [[nodiscard]] VmResult<StepResult> act(const CpusStep& step);
+  [[nodiscard]] VmResult<StepResult> act(const PlugStep& step);
   [[nodiscard]] VmResult<StepResult> act(const ExecStep& step);
   [[nodiscard]] VmResult<StepResult> act(const WriteStep& step);
   [[nodiscard]] VmResult<StepResult> act(const ExpectStep& step);
   [[nodiscard]] VmResult<StepResult> act(const VerifyStep& step);
+  [[nodiscard]] VmResult<StepResult> act(const StartSamplingStep& step);
+  [[nodiscard]] VmResult<StepResult> act(const StopSamplingStep& step);
 
   /// A pod that the product has admitted.
   struct Pod {
@@ -40,6 +44,18 @@ class StepRunner {
   };
 
   [[nodiscard]] VmResult<Json> ask(Json request);
+  [[nodiscard]] VmResult<StepResult> plug_cpu(CpuId cpu);
+  [[nodiscard]] VmResult<StepResult> plug_memory(std::uint64_t bytes, int node);
+  /// Reads a file of the guest again and again until `done` likes it.
+  [[nodiscard]] VmResult<StepResult> wait_for(const std::string& path,
+                                              const std::function<bool(const std::string&)>& done);
+  /// Runs a command of the guest to its end; the first one of a step that says so is killed.
+  [[nodiscard]] VmResult<Json> run_command(std::vector<std::string> argv,
+                                           const std::string& cgroup);
+  /// How a step ended whose command was to be killed. Nothing if it was not to be.
+  [[nodiscard]] std::optional<StepResult> end_of_killed(const Json& reply) const;
+  /// While the sampler runs: remembers who has which CPUs for himself.
+  [[nodiscard]] VmResult<void> note_exclusive(StepResult& result);
   [[nodiscard]] VmResult<void> put(const std::string& path, const std::string& text);
   [[nodiscard]] VmResult<void> put_config(const KubeletSource& kubelet);
   [[nodiscard]] VmResult<Json> run_product(std::vector<std::string> arguments);
@@ -69,6 +85,10 @@ class StepRunner {
   const RunOptions& options_;
   Session& session_;
   Milliseconds time_limit_{30000};
+  std::optional<KillPoint> kill_at_;  ///< of this step, until a command has been run
+  bool sampling_ = false;
+  int plugged_ = 0;          ///< pieces of memory
+  ExclusiveCpus exclusive_;  ///< of all containers since the sampler runs
   /// The product's decisions, until a step that may change them.
   std::optional<std::vector<DecidedContainer>> decided_;
   std::map<std::string, Pod> pods_;             ///< admitted, by name

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <bit>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +17,8 @@ constexpr const char* kOldKernel = "debian-6.1";
 constexpr std::uint64_t kMiB = 1U << 20;
 constexpr int kMaxCpus = 128;  // more do not come up in bearable time
 constexpr int kMaxNodes = 64;
+constexpr int kMaxDevices = 4;  // for each node there are 8 PCI buses from 32 on
+constexpr int kMaxDeviceNode = 23;
 constexpr std::uint64_t kMinNodeMemory = 32 * kMiB;
 constexpr std::uint64_t kMaxMemory = std::uint64_t{1} << 40;
 
@@ -83,6 +86,21 @@ Result<void> check_distances(const VmMachine& machine) {
   return {};
 }
 
+Result<void> check_devices(const VmMachine& machine) {
+  for (const int node : machine.devices) {
+    if (node >= static_cast<int>(machine.nodes.size())) {
+      return wrong(
+          fmt::format("devices: node '{}': expected one of {} nodes", node, machine.nodes.size()));
+    }
+    if (std::count(machine.devices.begin(), machine.devices.end(), node) > kMaxDevices ||
+        node > kMaxDeviceNode) {
+      return wrong(fmt::format("devices: node '{}': expected at most {} on a node, nodes up to {}",
+                               node, kMaxDevices, kMaxDeviceNode));
+    }
+  }
+  return {};
+}
+
 /// As far as text values go, lists compare as sets and everything else as it is.
 class Differences {
  public:
@@ -113,11 +131,16 @@ int node_of(const VmMachine& machine, CpuId cpu) {
 void compare_cpu(Differences& differences, const VmMachine& asked, int id, const Json& cpu) {
   const int per_socket = asked.dies * asked.cores * asked.threads;
   const int first = id / asked.threads * asked.threads;
+  const int per_cache = asked.cores / asked.caches * asked.threads;
+  const int first_of_cache = id / per_cache * per_cache;
   const std::string name = fmt::format("cpu{}", id);
+  const auto present = [&](int from, int count) {
+    return (CpuSet::range(from, from + count - 1) - asked.absent).to_string();
+  };
   differences.compare(name + " package", std::to_string(id / per_socket), text_of(cpu, "package"));
-  differences.compare(name + " siblings",
-                      CpuSet::range(first, first + asked.threads - 1).to_string(),
-                      text_of(cpu, "siblings"));
+  differences.compare(name + " siblings", present(first, asked.threads), text_of(cpu, "siblings"));
+  differences.compare(name + " last-level cache", present(first_of_cache, per_cache),
+                      text_of(cpu, "cache"));
   differences.compare(name + " node", std::to_string(node_of(asked, CpuId{id})),
                       text_of(cpu, "node"));
 }
@@ -127,7 +150,14 @@ void compare_node(Differences& differences, const VmMachine& asked, std::size_t 
   const VmNode& want = asked.nodes[id];
   const std::string name = fmt::format("node{}", id);
   differences.compare(name + " id", std::to_string(id), text_of(node, "id"));
-  differences.compare(name + " cpus", want.cpus.to_string(), text_of(node, "cpus"));
+  differences.compare(name + " cpus", (want.cpus - asked.absent).to_string(),
+                      text_of(node, "cpus"));
+  for (const auto& [size, count] : want.huge_pages) {
+    const auto pages = node.find("hugepages");
+    const std::string kib = std::to_string(size / 1024);
+    differences.compare(fmt::format("{} huge pages of {} kB", name, kib), std::to_string(count),
+                        pages == node.end() ? "(nothing)" : text_of(*pages, kib.c_str()));
+  }
   differences.compare(name + " distances", fmt::format("{}", fmt::join(asked.distances[id], " ")),
                       text_of(node, "distances"));
   const auto memory = node.find("memory");
@@ -182,6 +212,21 @@ Result<void> check_machine(const VmMachine& machine) {
         fmt::format("nodes: {} of them, expected 1 to {}", machine.nodes.size(), kMaxNodes));
   }
   if (auto nodes = check_nodes(machine); !nodes) return nodes;
+  if (machine.cores % machine.caches != 0) {
+    return wrong(fmt::format("caches: '{}': expected a divisor of the {} cores of a die",
+                             machine.caches, machine.cores));
+  }
+  if (!machine.absent.empty() &&
+      (machine.absent != CpuSet::range(machine.absent.first().value, machine.cpu_count() - 1) ||
+       machine.absent.first().value == 0)) {
+    return wrong(fmt::format("absentCpus: '{}': expected the last ones of 1-{}",
+                             machine.absent.to_string(), machine.cpu_count() - 1));
+  }
+  if (machine.pluggable_memory % (128 * kMiB) != 0 || machine.pluggable_memory > kMaxMemory) {
+    return wrong(fmt::format("pluggableMemory: '{}': expected a multiple of 128Mi up to 1Ti",
+                             machine.pluggable_memory));
+  }
+  if (auto devices = check_devices(machine); !devices) return devices;
   if (machine.cgroup == CgroupMode::kV1 && machine.kernel != kOldKernel) {
     return wrong(fmt::format(
         "cgroup: 'v1': expected kernel {} with it, later ones have no cpuset v1", kOldKernel));
@@ -192,16 +237,18 @@ Result<void> check_machine(const VmMachine& machine) {
 
 bool needs_newer_qemu(const VmMachine& machine) {
   const auto even = [](int count) { return std::has_single_bit(static_cast<unsigned>(count)); };
-  return machine.kernel != kOldKernel || machine.cpu_count() > 32 || !even(machine.cores) ||
-         !even(machine.dies);
+  return machine.kernel != kOldKernel || machine.caches > 1 || machine.cpu_count() > 32 ||
+         !even(machine.cores) || !even(machine.dies);
 }
 
 std::vector<std::string> machine_differences(const VmMachine& asked, const Json& reported) {
   Differences differences;
   if (!reported.is_object()) return {"the guest reports no machine"};
-  const auto count = static_cast<std::size_t>(asked.cpu_count());
-  differences.compare("online cpus", CpuSet::range(0, asked.cpu_count() - 1).to_string(),
-                      text_of(reported, "online"));
+  const CpuSet present = CpuSet::range(0, asked.cpu_count() - 1) - asked.absent;
+  const std::size_t count = present.size();
+  differences.compare("online cpus", present.to_string(), text_of(reported, "online"));
+  differences.compare("nodes of PCI devices", fmt::format("{}", fmt::join(asked.devices, " ")),
+                      text_of(reported, "devices"));
   const bool old_cpu = asked.cgroup != CgroupMode::kV2;
   differences.compare("cgroup of cpuset", asked.cgroup == CgroupMode::kV1 ? "v1" : "v2",
                       text_of(reported, "cpuset"));

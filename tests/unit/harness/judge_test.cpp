@@ -119,5 +119,28 @@ TEST(CheckDisjoint, SeesEveryPair) {
   EXPECT_FALSE(checks[5].good);
 }
 
+TEST(OverlapsSeen, SeesExclusiveCpusInOtherContainersOnly) {
+  const ExclusiveCpus exclusive = {{"podA/c", CpuSet{2, 3}}};
+  const struct {
+    const char* what;
+    const char* groups;
+    std::size_t overlaps;
+  } cases[] = {
+      {"its own alone", "podA 2-3\npodA/c 2-3\npodB/d 0-1\n", 0},
+      {"pod groups count for nothing", "podB 0-3\npodA/c 2-3\n", 0},
+      {"not yet its own", "podA/c 0\npodB/d 0-3\n", 0},
+      {"shared ones overlap", "podB/d 0-1\npodB/e 0-1\n", 0},
+      {"one CPU", "podA/c 2-3\npodB/d 0-2\n", 1},
+      {"two others", "podA/c 2-3\npodB/d 0-2\npodB/e 3\n", 2},
+      {"no list", "podA/c\npodB/d x\n", 0},
+  };
+  for (const auto& c : cases) {
+    const nlohmann::json states = {{{"groups", c.groups}, {"looks", 7}}};
+    EXPECT_EQ(overlaps_seen(states, exclusive).size(), c.overlaps) << c.what;
+  }
+  EXPECT_EQ(overlaps_seen({{{"groups", "podA/c 2-3\npodB/d 0-2\n"}, {"looks", 7}}}, exclusive)[0],
+            "podB/d had CPUs 2 of podA/c in 7 looks");
+}
+
 }  // namespace
 }  // namespace pinfold::harness

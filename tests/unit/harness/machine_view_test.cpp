@@ -16,11 +16,16 @@ TEST(AskedMachine, IsTheReportOfAGuestThatIsAsAskedFor) {
   dies.dies = 2;
   dies.cores = 1;
   VmMachine memory_only = two_sockets();
-  memory_only.nodes.push_back({CpuSet{}, 64U << 20});
+  memory_only.nodes.push_back({CpuSet{}, 64U << 20, {}});
   memory_only.distances = {{10, 21, 40}, {21, 10, 40}, {40, 40, 10}};
   VmMachine old = two_sockets();
   old.cgroup = CgroupMode::kHybrid;
-  for (const VmMachine& machine : {two_sockets(), dies, memory_only, old}) {
+  VmMachine rich = two_sockets();
+  rich.caches = 2;
+  rich.absent = CpuSet::range(6, 7);
+  rich.devices = {0, 1};
+  rich.nodes[1].huge_pages[2U << 20] = 8;
+  for (const VmMachine& machine : {two_sockets(), dies, memory_only, old, rich}) {
     EXPECT_TRUE(machine_differences(machine, asked_machine(machine)).empty())
         << asked_machine(machine).dump(2);
   }
@@ -41,7 +46,7 @@ TEST(MachineTable, SetsWhatTheGuestHasBesideWhatWasAskedFor) {
             "socket 0              0-3              0-3\n"
             "socket 1              4-7              4-7\n"
             "cores (SMT siblings)  0-1 2-3 4-5 6-7  0-1 2-3 4-5 6-7\n"
-            "last-level caches                      0-3 4-7\n"
+            "last-level caches     0-3 4-7          0-3 4-7\n"
             "node 0 cpus           0-3              0-3\n"
             "node 0 memory         512 MiB          512 MiB\n"
             "node 0 distances      10 21            10 21\n"

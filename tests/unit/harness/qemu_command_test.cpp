@@ -43,7 +43,7 @@ TEST(QemuCommand, DescribesSocketsNodesAndDistances) {
            "-numa dist,src=1,dst=0,val=12",
            "-kernel /k/vmlinuz",
            "-initrd /k/t.cpio",
-           "-append console=ttyS0 quiet panic=-1 rdinit=/init",
+           "-append console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init",
            "-device isa-debug-exit,iobase=0xf4,iosize=4",
            "-no-reboot",
        }) {
@@ -72,14 +72,43 @@ TEST(QemuCommand, TellsTheGuestWhichCgroupVersionItMounts) {
   VmMachine machine = two_sockets();
   machine.cgroup = CgroupMode::kHybrid;
   EXPECT_THAT(pairs(qemu_command(machine, {}, Accelerator::kTcg)),
-              Contains("-append console=ttyS0 quiet panic=-1 rdinit=/init pinfold_cgroup=hybrid"));
+              Contains("-append console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init "
+                       "pinfold_cgroup=hybrid"));
+}
+
+TEST(QemuCommand, DescribesCachesSlotsHugePagesAndDevices) {
+  VmMachine machine = two_sockets();
+  machine.caches = 2;
+  machine.absent = CpuSet::range(6, 7);
+  machine.pluggable_memory = 256U << 20;
+  machine.devices = {0, 1, 1};
+  machine.nodes[0].huge_pages = {{2U << 20, 4}, {1U << 30, 1}};
+  machine.nodes[1].huge_pages = {{2U << 20, 8}};
+  const auto options = pairs(qemu_command(machine, {}, Accelerator::kTcg));
+  for (const char* option : {
+           "-machine q35,smp-cache.0.cache=l3,smp-cache.0.topology=module",
+           "-cpu Haswell,level=0xd,+pdpe1gb",
+           "-m 768M,slots=16,maxmem=1024M",
+           "-smp 6,maxcpus=8,sockets=2,dies=1,modules=2,cores=1,threads=2",
+           "-append console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init hugepagesz=2M "
+           "hugepages=0:4,1:8 "
+           "hugepagesz=1024M hugepages=0:1",
+           "-device pxb-pcie,id=px0,bus=pcie.0,bus_nr=32,numa_node=0",
+           "-device pxb-pcie,id=px1,bus=pcie.0,bus_nr=40,numa_node=1",
+           "-device pcie-root-port,id=rp2,bus=px1,slot=2,chassis=2",
+           "-device edu,bus=rp2",
+       }) {
+    EXPECT_THAT(options, Contains(option));
+  }
 }
 
 TEST(QemuCommand, AppendsKernelArgumentsAndTakesKvm) {
   VmMachine machine = two_sockets();
   machine.kernel_arguments = "numa=off";
   const auto options = pairs(qemu_command(machine, {}, Accelerator::kKvm));
-  EXPECT_THAT(options, Contains("-append console=ttyS0 quiet panic=-1 rdinit=/init numa=off"));
+  EXPECT_THAT(
+      options,
+      Contains("-append console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init numa=off"));
   EXPECT_THAT(options, Contains("-accel kvm"));
 }
 

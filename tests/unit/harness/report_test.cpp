@@ -39,7 +39,7 @@ TEST(ReportJson, IsGoodWhenEveryScenarioEndedAsItMust) {
 
 TEST(ReportJson, HasWhatThePicturesNeed) {
   ScenarioResult result = failed_one();
-  result.machine.nodes = {{CpuSet::range(0, 0), 64U << 20}};
+  result.machine.nodes = {{CpuSet::range(0, 0), 64U << 20, {}}};
   result.machine.distances = {{10}};
   result.guest = {{"online", "0"}};
   StepResult step;

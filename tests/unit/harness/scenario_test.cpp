@@ -43,6 +43,11 @@ steps:
   - restart: {kubelet: other.yaml, answer: error, message: policy}
   - offline: {cpus: 1-2}
   - online: {cpus: 1}
+  - plug: {memory: 128Mi, node: 1}
+  - startSampling: {}
+  - stopSampling: {atLeast: 10}
+  - exec: {command: [ls]}
+    killAt: {call: rename, file: x/y, number: 3}
 )";
 
 TEST(ParseScenario, ReadsEveryVerb) {
@@ -57,7 +62,7 @@ TEST(ParseScenario, ReadsEveryVerb) {
   ASSERT_EQ(scenario->files.size(), 1U);
   EXPECT_EQ(scenario->files[0].guest_path, "/etc/x.conf");
   EXPECT_EQ(scenario->files[0].file, "x.conf");
-  ASSERT_EQ(scenario->steps.size(), 13U);
+  ASSERT_EQ(scenario->steps.size(), 17U);
   const auto& admit = std::get<AdmitStep>(scenario->steps[0].action);
   EXPECT_EQ(admit.file, "pods/a.yaml");
   EXPECT_EQ(admit.answer, AdmitStep::Answer::kRejected);
@@ -83,6 +88,11 @@ TEST(ParseScenario, ReadsEveryVerb) {
   const auto& restart = std::get<RestartStep>(scenario->steps[10].action);
   EXPECT_EQ(restart.kubelet->file, "other.yaml");
   EXPECT_EQ(restart.answer, RestartStep::Answer::kError);
+  EXPECT_EQ(std::get<PlugStep>(scenario->steps[13].action).memory, 128U << 20);
+  EXPECT_EQ(std::get<StopSamplingStep>(scenario->steps[15].action).at_least, 10U);
+  ASSERT_TRUE(scenario->steps[16].kill_at);
+  EXPECT_EQ(scenario->steps[16].kill_at->call, "rename");
+  EXPECT_EQ(scenario->steps[16].kill_at->number, 3);
   EXPECT_FALSE(std::get<CpusStep>(scenario->steps[11].action).online);
   EXPECT_EQ(std::get<CpusStep>(scenario->steps[12].action).cpus, CpuSet{1});
   EXPECT_TRUE(needs_product(*scenario));
@@ -156,6 +166,12 @@ TEST(ParseScenario, RefusesWithLineAndField) {
        "line 4: steps[0].start.container: expected a pod with it"},
       {std::string(kHead) + "steps:\n  - offline: {cpus: 1-}\n",
        "line 4: steps[0].offline.cpus: '1-': expected a list such as 0-3,8"},
+      {std::string(kHead) + "steps:\n  - plug: {node: 1}\n",
+       "line 4: steps[0].plug.cpus: expected either cpus or memory"},
+      {std::string(kHead) + "steps:\n  - verify: {}\n    killAt: {}\n",
+       "line 5: steps[0].killAt: expected with admit, start, remove, restart or exec"},
+      {std::string(kHead) + "steps:\n  - exec: {command: [ls]}\n    killAt: {call: sing}\n",
+       "line 5: steps[0].killAt.call: 'sing': expected one of: any, open, write"},
       {std::string(kHead) + "steps:\n  - online: {}\n",
        "line 4: steps[0].online.cpus: expected at least one CPU"},
       {std::string(kHead) + "steps:\n  - expect:\n      - {cgroup: /a, cpu.stat/x: {atLeast: y}}\n",

@@ -17,6 +17,7 @@ Json report_of_two_sockets() {
   Json report = {{"online", "0-7"},
                  {"cpuset", "v2"},
                  {"cpu", "v2"},
+                 {"devices", ""},
                  {"cpus", Json::array()},
                  {"nodes", Json::array()}};
   for (int id = 0; id < 8; ++id) {
@@ -24,6 +25,7 @@ Json report_of_two_sockets() {
     report["cpus"].push_back({{"id", id},
                               {"package", std::to_string(id / 4)},
                               {"siblings", CpuSet::range(first, first + 1).to_string()},
+                              {"cache", id < 4 ? "0-3" : "4-7"},
                               {"node", id / 4}});
   }
   report["nodes"] = {
@@ -49,6 +51,10 @@ TEST(MachineDifferences, SeesEveryLie) {
        "online cpus: asked for '0-7', got '0-6'"},
       {"no SMT", [](Json& r) { r["cpus"][2]["siblings"] = "2"; },
        "cpu2 siblings: asked for '2-3', got '2'"},
+      {"another cache", [](Json& r) { r["cpus"][2]["cache"] = "0-7"; },
+       "cpu2 last-level cache: asked for '0-3', got '0-7'"},
+      {"a device", [](Json& r) { r["devices"] = "1"; },
+       "nodes of PCI devices: asked for '', got '1'"},
       {"another socket", [](Json& r) { r["cpus"][5]["package"] = "0"; },
        "cpu5 package: asked for '1', got '0'"},
       {"another node", [](Json& r) { r["cpus"][5]["node"] = 0; },
@@ -81,14 +87,34 @@ TEST(NeedsNewerQemu, WhereTheOldOneFails) {
   machine.kernel = "debian-6.12";
   EXPECT_TRUE(needs_newer_qemu(machine));
   machine = two_sockets();
+  machine.caches = 2;
+  EXPECT_TRUE(needs_newer_qemu(machine));
+  machine = two_sockets();
   machine.cores = 3;
   EXPECT_TRUE(needs_newer_qemu(machine));
+}
+
+TEST(MachineDifferences, KnowsWhatIsAbsentAndWhatIsSetAside) {
+  VmMachine machine = two_sockets();
+  machine.absent = CpuSet{7};
+  machine.nodes[1].huge_pages[2U << 20] = 8;
+  Json report = report_of_two_sockets();
+  report["online"] = "0-6";
+  report["cpus"].erase(7);
+  report["cpus"][6]["siblings"] = "6";
+  for (int id = 4; id < 7; ++id) report["cpus"][static_cast<std::size_t>(id)]["cache"] = "4-6";
+  report["nodes"][1]["cpus"] = "4-6";
+  report["nodes"][1]["hugepages"] = {{"2048", "8"}};
+  EXPECT_THAT(machine_differences(machine, report), testing::IsEmpty());
+  report["nodes"][1]["hugepages"] = {{"2048", "7"}};
+  EXPECT_THAT(machine_differences(machine, report),
+              testing::ElementsAre("node1 huge pages of 2048 kB: asked for '8', got '7'"));
 }
 
 TEST(CheckMachine, TakesWhatQemuCanMake) {
   EXPECT_TRUE(check_machine(two_sockets()));
   VmMachine memory_only = two_sockets();
-  memory_only.nodes.push_back({CpuSet{}, 64U << 20});
+  memory_only.nodes.push_back({CpuSet{}, 64U << 20, {}});
   memory_only.distances = {{10, 21, 30}, {21, 10, 30}, {30, 30, 10}};
   EXPECT_TRUE(check_machine(memory_only));
 }
@@ -129,6 +155,18 @@ TEST(CheckMachine, RefusesWhatItCannotMake) {
          m.kernel = "debian-6.12";
        },
        "cgroup: 'v1': expected kernel debian-6.1 with it, later ones have no cpuset v1"},
+      {"caches that are no divisor", [](VmMachine& m) { m.caches = 3; },
+       "caches: '3': expected a divisor of the 2 cores of a die"},
+      {"absent CPUs in between", [](VmMachine& m) { m.absent = CpuSet{5}; },
+       "absentCpus: '5': expected the last ones of 1-7"},
+      {"all CPUs absent", [](VmMachine& m) { m.absent = CpuSet::range(0, 7); },
+       "absentCpus: '0-7': expected the last ones of 1-7"},
+      {"odd memory to plug", [](VmMachine& m) { m.pluggable_memory = 1U << 20; },
+       "pluggableMemory: '1048576': expected a multiple of 128Mi up to 1Ti"},
+      {"a device on no node", [](VmMachine& m) { m.devices = {2}; },
+       "devices: node '2': expected one of 2 nodes"},
+      {"too many devices", [](VmMachine& m) { m.devices = {1, 1, 1, 1, 1}; },
+       "devices: node '1': expected at most 4 on a node, nodes up to 23"},
       {"ragged distances", [](VmMachine& m) { m.distances[1] = {21}; },
        "distances[1]: 1 values, expected 2"},
       {"far from itself", [](VmMachine& m) { m.distances[1][1] = 11; },

@@ -47,6 +47,14 @@ struct Wanted {
 [[nodiscard]] std::string common_value(const nlohmann::json& threads, const char* key,
                                        const std::string& expected);
 
+/// The CPUs that containers have for themselves, by their group's path below the product's root.
+using ExclusiveCpus = std::map<std::string, CpuSet>;
+
+/// What the guest's sampler has seen: each state ({"groups": "podA/c 2-3\npodB/d 4\n", "looks": 7})
+/// in which a container had a CPU that it has for itself, and another container had it too.
+[[nodiscard]] std::vector<std::string> overlaps_seen(const nlohmann::json& states,
+                                                     const ExclusiveCpus& exclusive);
+
 /// One check for each pair of lists: they have no CPU in common.
 [[nodiscard]] std::vector<Check> check_disjoint(
     const std::vector<std::pair<std::string, std::string>>& lists);

@@ -30,6 +30,13 @@ struct GuestFile {
   std::string text;            ///< load_scenario reads it
 };
 
+/// Where a program is killed with signal 9: before one of its system calls that touch a file.
+struct KillPoint {
+  std::string call;  ///< "rename"; "": any that the guest's agent knows
+  std::string file;  ///< the end of the file's path; "": any
+  int number = 1;    ///< the how-manieth of such calls
+};
+
 /// Offers a pod to the product in the guest.
 struct AdmitStep {
   enum class Answer { kAdmitted, kRejected, kError };
@@ -74,6 +81,12 @@ struct CpusStep {
   CpuSet cpus;
   bool online = false;
 };
+/// Plugs CPUs or memory in, and brings them online.
+struct PlugStep {
+  CpuSet cpus;
+  std::uint64_t memory = 0;  ///< bytes
+  int node = 0;              ///< of the memory
+};
 /// Runs a command of the guest to its end.
 struct ExecStep {
   std::vector<std::string> command;
@@ -99,16 +112,24 @@ struct Expectation {
 struct ExpectStep {
   std::vector<Expectation> expectations;
 };
+/// The guest begins to read the effective CPUs of all containers as fast as it can.
+struct StartSamplingStep {};
+/// It ends, and no exclusive CPU was ever seen in another container.
+struct StopSamplingStep {
+  std::uint64_t at_least = 1;  ///< looks
+};
 /// Everything that the product has decided, against the kernel: the table of the demo.
 struct VerifyStep {};
 
-using Action = std::variant<AdmitStep, StartStep, StopStep, RemoveStep, RestartStep, CpusStep,
-                            ExecStep, WriteStep, ExpectStep, VerifyStep>;
+using Action =
+    std::variant<AdmitStep, StartStep, StopStep, RemoveStep, RestartStep, CpusStep, PlugStep,
+                 ExecStep, WriteStep, ExpectStep, VerifyStep, StartSamplingStep, StopSamplingStep>;
 
 struct Step {
   Action action;
   std::string title;  ///< what it does, in a few words
   int time_limit_s = 30;
+  std::optional<KillPoint> kill_at;  ///< the command that the step runs first
 };
 
 /// A scenario file; docs/scenario-format.md describes it.

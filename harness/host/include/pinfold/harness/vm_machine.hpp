@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@ namespace pinfold::harness {
 struct VmNode {
   CpuSet cpus;
   std::uint64_t memory = 0;  ///< bytes
+  /// Huge pages that the kernel sets aside at boot: size in bytes to number.
+  std::map<std::uint64_t, int> huge_pages;
 
   friend bool operator==(const VmNode&, const VmNode&) = default;
 };
@@ -33,6 +36,10 @@ struct VmMachine {
   int dies = 1;     ///< per socket
   int cores = 1;    ///< per die
   int threads = 1;  ///< per core
+  int caches = 1;   ///< last-level caches per die
+  CpuSet absent;    ///< sockets for CPUs that can be plugged in later; the highest ones
+  std::uint64_t pluggable_memory = 0;  ///< bytes that can be plugged in later
+  std::vector<int> devices;            ///< the node of each PCI device, ascending
   std::vector<VmNode> nodes;
   /// Row by row; 10 on the diagonal.
   std::vector<std::vector<int>> distances;
@@ -40,6 +47,7 @@ struct VmMachine {
   std::string kernel_arguments;  ///< appended to ours
   CgroupMode cgroup = CgroupMode::kV2;
 
+  /// All of them, absent ones too.
   [[nodiscard]] int cpu_count() const { return sockets * dies * cores * threads; }
   [[nodiscard]] std::uint64_t memory() const;
 

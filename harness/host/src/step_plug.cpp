@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <thread>
+
+#include "step_result.hpp"
+#include "step_runner.hpp"
+
+/// Hardware that comes while the machine runs: QEMU's monitor adds it, the guest brings it online.
+namespace pinfold::harness {
+namespace {
+
+constexpr Milliseconds kMonitorLimit(30000);
+
+/// CPU slots in the order in which Linux numbers them.
+std::vector<Json> in_order(const Json& slots) {
+  std::vector<Json> sorted(slots.begin(), slots.end());
+  const auto place = [](const Json& slot) {
+    const Json props = slot.value("props", Json::object());
+    return std::array{props.value("socket-id", 0), props.value("die-id", 0),
+                      props.value("module-id", 0), props.value("core-id", 0),
+                      props.value("thread-id", 0)};
+  };
+  std::sort(sorted.begin(), sorted.end(),
+            [&](const Json& a, const Json& b) { return place(a) < place(b); });
+  return sorted;
+}
+
+std::uint64_t total_of(const std::string& meminfo) {
+  const std::size_t at = meminfo.find("MemTotal:");
+  return at == std::string::npos ? 0 : std::strtoull(meminfo.c_str() + at + 9, nullptr, 10) * 1024;
+}
+
+}  // namespace
+
+VmResult<StepResult> StepRunner::act(const PlugStep& step) {
+  if (step.memory > 0) return plug_memory(step.memory, step.node);
+  for (const CpuId cpu : step.cpus) {
+    auto plugged = plug_cpu(cpu);
+    if (!plugged || !plugged->good) return plugged;
+  }
+  return good();
+}
+
+VmResult<StepResult> StepRunner::wait_for(const std::string& path,
+                                          const std::function<bool(const std::string&)>& done) {
+  const Clock::time_point deadline = Clock::now() + time_limit_;
+  while (true) {
+    const auto text = read_one(path);
+    if (!text) return tl::unexpected(text.error());
+    if (done(*text)) return good();
+    if (Clock::now() > deadline) {
+      return bad(
+          fmt::format("the guest does not take it: '{}' is still '{}'", path, excerpt(*text)));
+    }
+    std::this_thread::sleep_for(Milliseconds(50));
+  }
+}
+
+VmResult<StepResult> StepRunner::plug_cpu(CpuId cpu) {
+  const auto slots = session_.vm.monitor("query-hotpluggable-cpus", Json::object(), kMonitorLimit);
+  if (!slots) return tl::unexpected(slots.error());
+  const auto sorted = in_order(*slots);
+  const auto index = static_cast<std::size_t>(cpu.value);
+  if (index >= sorted.size() || sorted[index].contains("qom-path")) {
+    return bad(fmt::format("CPU {}: expected one that is absent", cpu.value));
+  }
+  Json device = sorted[index].value("props", Json::object());
+  device["driver"] = sorted[index].value("type", "");
+  device["id"] = fmt::format("cpu{}", cpu.value);
+  const auto added = session_.vm.monitor("device_add", std::move(device), kMonitorLimit);
+  if (!added) return tl::unexpected(added.error());
+  auto present = wait_for("/sys/devices/system/cpu/present", [&](const std::string& list) {
+    const auto cpus = CpuSet::parse(list);
+    return cpus && cpus->contains(cpu);
+  });
+  if (!present || !present->good) return present;
+  return act(CpusStep{CpuSet::of(cpu), true});
+}
+
+VmResult<StepResult> StepRunner::plug_memory(std::uint64_t bytes, int node) {
+  auto online = act(WriteStep{"/sys/devices/system/memory/auto_online_blocks", "", "online", ""});
+  if (!online || !online->good) return online;
+  const std::string meminfo = fmt::format("/sys/devices/system/node/node{}/meminfo", node);
+  const auto before = read_one(meminfo);
+  if (!before) return tl::unexpected(before.error());
+  const std::string backend = fmt::format("plugged{}", plugged_++);
+  const auto made = session_.vm.monitor(
+      "object-add", {{"qom-type", "memory-backend-ram"}, {"id", backend}, {"size", bytes}},
+      kMonitorLimit);
+  if (!made) return tl::unexpected(made.error());
+  const auto added = session_.vm.monitor(
+      "device_add",
+      {{"driver", "pc-dimm"}, {"id", "dimm-" + backend}, {"memdev", backend}, {"node", node}},
+      kMonitorLimit);
+  if (!added) return tl::unexpected(added.error());
+  return wait_for(meminfo, [&](const std::string& text) {
+    return total_of(text) >= total_of(*before) + bytes;
+  });
+}
+
+}  // namespace pinfold::harness
