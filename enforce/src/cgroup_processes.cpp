@@ -42,11 +42,36 @@ std::string join(const std::vector<pid_t>& pids) {
   return end == pids.end() ? text : text + ", ...";
 }
 
+/// Of a group and all groups below it. One that is not there has none.
+Result<std::vector<pid_t>> processes_below(CgroupFs& fs, const std::string& path, int depth) {
+  constexpr int kMaxDepth = 16;
+  std::vector<pid_t> all;
+  auto text = fs.read(path, "cgroup.procs");
+  if (!text && text.error().code == ErrorCode::kNotFound) return all;
+  // ENODEV: it was removed after it was opened. EOPNOTSUPP: a threaded group; its parent tells.
+  if (!text && text.error().sys_errno == ENODEV) return all;
+  if (!text && text.error().sys_errno != EOPNOTSUPP) return fail(std::move(text).error());
+  auto pids = parse_pids(text ? *text : "");
+  if (!pids) return pids;
+  auto below = fs.children(path);
+  if (!below || depth == kMaxDepth) return pids;
+  for (const std::string& child : *below) {
+    auto more = processes_below(fs, path.empty() ? child : path + "/" + child, depth + 1);
+    if (!more) return more;
+    pids->insert(pids->end(), more->begin(), more->end());
+  }
+  std::sort(pids->begin(), pids->end());
+  return pids;
+}
+
 }  // namespace
 
 Result<std::vector<pid_t>> Cgroups::processes(const GroupName& name) {
   auto path = relative_path(name);
   if (!path) return fail(std::move(path).error());
+  if (const auto adopted = adopted_.find(name); adopted != adopted_.end()) {
+    return processes_below(*adopted->second.fs, "", 0);
+  }
   std::vector<pid_t> all;
   for (Hierarchy& hierarchy : hierarchies_) {
     auto text = hierarchy.fs->read(*path, "cgroup.procs");
@@ -77,6 +102,9 @@ Result<bool> Cgroups::holds(const GroupName& name, pid_t process) {
 Result<void> Cgroups::attach(const GroupName& name, pid_t process) {
   auto path = relative_path(name);
   if (!path) return fail(std::move(path).error());
+  if (const auto adopted = adopted_.find(name); adopted != adopted_.end()) {
+    return adopted->second.fs->write("", "cgroup.procs", std::to_string(process));
+  }
   for (Hierarchy& hierarchy : hierarchies_) {
     auto moved = hierarchy.fs->write(*path, "cgroup.procs", std::to_string(process));
     if (!moved) return moved;
@@ -85,8 +113,8 @@ Result<void> Cgroups::attach(const GroupName& name, pid_t process) {
 }
 
 Result<void> Cgroups::kill(const GroupName& name, int timeout_ms) {
-  auto path = relative_path(name);
-  if (!path) return fail(std::move(path).error());
+  auto place = place_of(name);
+  if (!place) return fail(std::move(place).error());
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
   while (true) {
     auto pids = processes(name);
@@ -99,7 +127,7 @@ Result<void> Cgroups::kill(const GroupName& name, int timeout_ms) {
     // cgroup.kill takes all at once, also those that fork meanwhile; older kernels and cgroup v1
     // do not have it.
     const bool at_once =
-        cpuset_is_v2() && hierarchies_.front().fs->write(*path, "cgroup.kill", "1").has_value();
+        cpuset_is_v2() && place->fs->write(place->path, "cgroup.kill", "1").has_value();
     for (const pid_t pid : *pids) {
       if (!at_once && pid > 1 && pid != ::getpid()) (void)::kill(pid, SIGKILL);
     }

@@ -38,8 +38,10 @@ Result<void> enable(Hierarchy& hierarchy, const std::string& path, Controller co
 
 }  // namespace
 
-Result<Cgroups> Cgroups::make(std::vector<Hierarchy> hierarchies, KernelFacts facts) {
+Result<Cgroups> Cgroups::make(std::vector<Hierarchy> hierarchies, KernelFacts facts,
+                              CgroupFsOpener open_elsewhere) {
   Cgroups cgroups;
+  cgroups.open_elsewhere_ = std::move(open_elsewhere);
   cgroups.hierarchies_ = std::move(hierarchies);
   cgroups.facts_ = std::move(facts);
   if (auto ready = cgroups.prepare(); !ready) return fail(std::move(ready).error());
@@ -105,38 +107,51 @@ Hierarchy* Cgroups::hierarchy_of(std::string_view file) {
   return nullptr;
 }
 
-Result<CpuSet> Cgroups::read_list(const std::string& path, const std::string& file) {
-  auto text = hierarchies_.front().fs->read(path, file);
+Result<Cgroups::Place> Cgroups::place_of(const GroupName& name) {
+  auto path = relative_path(name);
+  if (!path) return fail(std::move(path).error());
+  const auto adopted = adopted_.find(name);
+  if (adopted != adopted_.end()) return Place{adopted->second.fs.get(), ""};
+  return Place{hierarchies_.front().fs.get(), *std::move(path)};
+}
+
+Result<CpuSet> Cgroups::read_list(const Place& place, const std::string& file) {
+  auto text = place.fs->read(place.path, file);
   if (!text) return fail(std::move(text).error());
   auto set = CpuSet::parse(*text);
-  if (!set) return fail(std::move(set).error().wrap(fmt::format("'{}/{}'", path, file)));
+  if (!set) return fail(std::move(set).error().wrap(fmt::format("'{}/{}'", place.path, file)));
   return set;
 }
 
 Result<CpuSet> Cgroups::machine_cpus() {
-  return read_list("", cpuset_is_v2() ? "cpuset.cpus.effective" : kCpus);
+  return read_list({hierarchies_.front().fs.get(), ""},
+                   cpuset_is_v2() ? "cpuset.cpus.effective" : kCpus);
 }
 
 Result<NodeSet> Cgroups::machine_mems() {
-  return read_list("", cpuset_is_v2() ? "cpuset.mems.effective" : kMems);
+  return read_list({hierarchies_.front().fs.get(), ""},
+                   cpuset_is_v2() ? "cpuset.mems.effective" : kMems);
 }
 
 Result<CpuSet> Cgroups::effective_cpus(const GroupName& name) {
-  auto path = relative_path(name);
-  if (!path) return fail(std::move(path).error());
-  return read_list(*path, cpuset_is_v2() ? "cpuset.cpus.effective" : "cpuset.effective_cpus");
+  auto place = place_of(name);
+  if (!place) return fail(std::move(place).error());
+  return read_list(*place, cpuset_is_v2() ? "cpuset.cpus.effective" : "cpuset.effective_cpus");
 }
 
 Result<NodeSet> Cgroups::effective_mems(const GroupName& name) {
-  auto path = relative_path(name);
-  if (!path) return fail(std::move(path).error());
-  return read_list(*path, cpuset_is_v2() ? "cpuset.mems.effective" : "cpuset.effective_mems");
+  auto place = place_of(name);
+  if (!place) return fail(std::move(place).error());
+  return read_list(*place, cpuset_is_v2() ? "cpuset.mems.effective" : "cpuset.effective_mems");
 }
 
 Result<void> Cgroups::apply(const Step& step) {
   auto path = relative_path(step.group);
   if (!path) return fail(std::move(path).error());
   const auto run = [&]() -> Result<void> {
+    if (const auto adopted = adopted_.find(step.group); adopted != adopted_.end()) {
+      return apply_to_adopted(step, {adopted->second.fs.get(), ""});
+    }
     switch (step.kind) {
       case Step::Kind::kCreate:
         return create(step.group, *path);
@@ -185,18 +200,12 @@ Result<void> Cgroups::set_list(const Step& step, const std::string& path) {
   const char* const file = step.kind == Step::Kind::kCpus ? kCpus : kMems;
   CpuSet set = step.set;
   if (set.empty() && !cpuset_is_v2()) {  // v1 has no "as my parent": it takes a copy
-    auto inherited = read_list(parent_of(path), file);
+    auto inherited = read_list({hierarchies_.front().fs.get(), parent_of(path)}, file);
     if (!inherited) return fail(std::move(inherited).error());
     set = *std::move(inherited);
   }
-  if (auto put = hierarchies_.front().fs->write(path, file, set.to_string()); !put) return put;
-  auto seen = read_list(path, file);
-  if (!seen) return fail(std::move(seen).error());
-  if (*seen != set) {
-    return fail(ErrorCode::kUnsupported,
-                fmt::format("the kernel has '{}' in '{}/{}', expected '{}'", seen->to_string(),
-                            path, file, set.to_string()));
-  }
+  auto done = set_and_read_back({hierarchies_.front().fs.get(), path}, file, set);
+  if (!done) return done;
   if (step.group.is_pod() || step.set.empty()) return {};
   auto effective =
       step.kind == Step::Kind::kCpus ? effective_cpus(step.group) : effective_mems(step.group);
@@ -207,6 +216,16 @@ Result<void> Cgroups::set_list(const Step& step, const std::string& path) {
       fmt::format("'{}' is effectively on '{}' although its {} is '{}': its parent has none "
                   "of these, or they are offline",
                   path, effective->to_string(), file, step.set.to_string()));
+}
+
+Result<void> Cgroups::set_and_read_back(const Place& place, const char* file, const CpuSet& set) {
+  if (auto put = place.fs->write(place.path, file, set.to_string()); !put) return put;
+  auto seen = read_list(place, file);
+  if (!seen) return fail(std::move(seen).error());
+  if (*seen == set) return {};
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("the kernel has '{}' in '{}/{}', expected '{}'", seen->to_string(),
+                          place.path, file, set.to_string()));
 }
 
 Result<void> Cgroups::set_value(const Step& step, const std::string& path) {
@@ -238,7 +257,7 @@ Result<Group> Cgroups::observe_group(const GroupName& name, const Group* wanted,
   Group group;
   const auto own = [&](const char* file, const CpuSet& want, const CpuSet* parents,
                        auto machine) -> Result<CpuSet> {
-    auto set = read_list(*path, file);
+    auto set = read_list({hierarchies_.front().fs.get(), *path}, file);
     // Without the controller it runs on what the parent has.
     if (!set && !group.is_complete) return CpuSet{};
     if (!set || set->empty() || cpuset_is_v2() || !want.empty()) return set;
@@ -315,13 +334,14 @@ Result<Layout> Cgroups::observe(const Layout& wanted) {
     auto containers = fs.children(directory);
     if (!containers) return fail(std::move(containers).error());
     for (const std::string& container : *containers) {
-      if (!is_safe_name(container)) continue;
+      if (!is_safe_name(container) || adopted_.contains({pod.pod_uid, container})) continue;
       const auto parent = layout.find(pod);
       auto added =
           add({pod.pod_uid, container}, parent == layout.end() ? nullptr : &parent->second);
       if (!added) return fail(std::move(added).error());
     }
   }
+  if (auto added = observe_adopted(wanted, layout); !added) return fail(std::move(added).error());
   return layout;
 }
 

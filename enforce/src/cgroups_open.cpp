@@ -100,7 +100,7 @@ void Cgroups::restore_root(const CpuSet& needed) {
   if (cpuset_is_v2()) return;
   const std::string& directory = root();
   auto parent = open_cgroup_fs(directory.substr(0, directory.rfind('/')));
-  const auto has = read_list("", "cpuset.cpus");
+  const auto has = read_list({hierarchies_.front().fs.get(), ""}, "cpuset.cpus");
   if (!parent || !has || has->contains_all(needed)) return;
   const auto above = CpuSet::parse((*parent)->read("", "cpuset.cpus").value_or(""));
   if (!above) return;

@@ -186,4 +186,54 @@ Result<std::vector<HierarchyPlace>> locate(
   return places;
 }
 
+namespace {
+
+/// True for "cpuset" in "cpuset,cpu".
+bool lists_cpuset(std::string_view list) {
+  while (!list.empty()) {
+    const std::string_view word = list.substr(0, list.find(','));
+    if (word == "cpuset") return true;
+    list.remove_prefix(std::min(list.size(), word.size() + 1));
+  }
+  return false;
+}
+
+/// The path in "HIERARCHY:CONTROLLERS:PATH" of the hierarchy that is asked for; "" if there is none.
+std::string cpuset_path(std::string_view text, CgroupVersion version) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == line.npos ? first : line.find(':', first + 1);
+    if (second == line.npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    const bool fits =
+        version == CgroupVersion::kV2 ? controllers.empty() : lists_cpuset(controllers);
+    if (fits) return std::string(line.substr(second + 1));
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<std::string> group_of_process(std::string_view text, std::span<const Mount> mounts,
+                                     CgroupVersion cpuset_version) {
+  const std::string path = cpuset_path(text, cpuset_version);
+  if (!path.starts_with('/') || path.starts_with("/..")) {
+    return fail(ErrorCode::kNotFound, "no group with a cpuset that can be seen from here");
+  }
+  for (const Mount& mount : mounts) {
+    const bool fits = cpuset_version == CgroupVersion::kV2
+                          ? mount.fs_type == "cgroup2"
+                          : mount.fs_type == "cgroup" && lists_cpuset(mount.super_options);
+    if (!fits) continue;
+    const std::string root = mount.root == "/" ? "" : mount.root;
+    if (!path.starts_with(root)) continue;
+    const std::string rest = path.substr(root.size());
+    if (!rest.empty() && rest.front() != '/') continue;
+    return rest == "/" ? mount.point : mount.point + rest;
+  }
+  return fail(ErrorCode::kNotFound, fmt::format("group '{}' is in no mount", path));
+}
+
 }  // namespace pinfold::enforce

@@ -14,6 +14,14 @@ namespace {
 
 constexpr int kKillTimeoutMs = 5000;
 
+/// What an agent remembers of pods goes with them.
+void forget_inactive(AgentState& state) {
+  const auto is_gone = [&](const std::string& uid) { return state.node.find(uid) == nullptr; };
+  std::erase_if(state.removed, [&](const auto& of_pod) { return is_gone(of_pod.first); });
+  std::erase_if(state.adopted, [&](const auto& group) { return is_gone(group.first.pod_uid); });
+  std::erase_if(state.ending, is_gone);
+}
+
 }  // namespace
 
 Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store, std::string state_dir,
@@ -23,6 +31,7 @@ Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store, std::strin
   if (auto restored = agent.restore(); !restored) return fail(std::move(restored).error());
   agent.cgroups_ = std::move(cgroups);
   if (agent.cgroups_) {
+    agent.adopt_known();
     if (auto seen = agent.observe(); !seen) return fail(std::move(seen).error());
     agent.dirty_ = !drift(agent.seen_, agent.wanted()).empty();
   }
@@ -114,6 +123,11 @@ void NodeAgent::save_metrics() {
 }
 
 Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
+  return admit_with(pod, trace, nullptr);
+}
+
+Result<AdmitOutcome> NodeAgent::admit_with(const PodSpec& pod, Trace* trace,
+                                           const Adoption* adoption) {
   if (!extras_.offline.empty()) {
     return fail(ErrorCode::kUnsupported,
                 fmt::format("admit pod '{}': CPUs {} of this node are offline: nothing is admitted "
@@ -123,15 +137,17 @@ Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
   const auto begin = std::chrono::steady_clock::now();
   Decision decision = decide(node_, state_.node, pod, trace, &metrics_.counts);
   auto* const rejected = std::get_if<Rejected>(&decision);
-  AgentState next;
-  next.removed = state_.removed;
+  AgentState next = state_;
   next.node = rejected != nullptr ? std::move(rejected->next)
                                   : std::move(std::get<Admitted>(decision).next);
   if (rejected == nullptr) next.removed.erase(pod.uid);  // admitted again: it runs again
-  std::erase_if(next.removed,
-                [&](const auto& of_pod) { return next.node.find(of_pod.first) == nullptr; });
+  forget_inactive(next);
   AdmitOutcome outcome;
   if (rejected != nullptr) outcome.rejection = std::move(rejected->why);
+  if (adoption != nullptr && !outcome.rejection) {
+    next.adopted[{pod.uid, adoption->container}] = adoption->directory;
+    next.ending.insert(pod.uid);
+  }
   if (auto saved = commit(std::move(next)); !saved) {
     return fail(std::move(saved).error().wrap(fmt::format("admit pod '{}'", pod.name)));
   }
@@ -140,7 +156,7 @@ Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
                   outcome.rejection ? "rejected, " + outcome.rejection->message : "admitted"));
   metrics_.observe(std::chrono::steady_clock::now() - begin);
   save_metrics();
-  outcome.not_enforced = apply();
+  outcome.not_enforced = adopt_and_apply(outcome.rejection ? nullptr : adoption, pod.uid);
   return outcome;
 }
 
@@ -205,6 +221,7 @@ Result<ChangeOutcome> NodeAgent::remove_container(const std::string& pod_uid,
   AgentState next = state_;
   next.node = pinfold::remove_container(node_, std::move(next.node), pod_uid, container);
   next.removed[pod_uid].insert(container);
+  next.adopted.erase({pod_uid, container});
   if (auto saved = commit(std::move(next)); !saved) {
     return fail(std::move(saved).error().wrap(fmt::format("remove container '{}'", container)));
   }
@@ -224,7 +241,7 @@ Result<ChangeOutcome> NodeAgent::remove_pod(const std::string& pod_uid, RunningP
   if (auto empty = make_empty(groups, running); !empty) return fail(std::move(empty).error());
   AgentState next = state_;
   next.node = pinfold::remove_pod(node_, std::move(next.node), pod_uid);
-  next.removed.erase(pod_uid);
+  forget_inactive(next);
   if (auto saved = commit(std::move(next)); !saved) {
     return fail(std::move(saved).error().wrap(fmt::format("remove pod '{}'", pod_uid)));
   }

@@ -59,6 +59,28 @@ Result<DeviceState::OfContainer> read_devices(const json& object, const std::str
   return out;
 }
 
+/// Groups that container runtimes made, and whether the pod ends with them.
+Result<void> read_adopted(const json& entry, const PodSpec& pod, const std::string& where,
+                          AgentState& state) {
+  const json& adopted = member(entry, "adopted");
+  if (!adopted.is_null()) {
+    if (!adopted.is_object()) return bad(where + ".adopted", adopted, "an object");
+    for (const auto& [container, directory] : adopted.items()) {
+      const bool is_good = pod.find(container) != nullptr && directory.is_string() &&
+                           directory.get_ref<const std::string&>().starts_with('/');
+      if (!is_good) {
+        return bad(fmt::format("{}.adopted.'{}'", where, container), directory,
+                   "a container of this pod and an absolute path");
+      }
+      state.adopted[{pod.uid, container}] = directory.get<std::string>();
+    }
+  }
+  const json& ending = member(entry, "ending");
+  if (!ending.is_null() && !ending.is_boolean()) return bad(where + ".ending", ending, "a boolean");
+  if (ending == true) state.ending.insert(pod.uid);
+  return {};
+}
+
 Result<void> read_pod(const json& entry, const std::string& where, AgentState& state) {
   if (!entry.is_object()) return bad(where, entry, "an object");
   auto spec = pod_from_json(member(entry, "pod"));
@@ -85,6 +107,7 @@ Result<void> read_pod(const json& entry, const std::string& where, AgentState& s
       state.node.devices.assignments[uid][container] = *std::move(ids);
     }
   }
+  if (auto read = read_adopted(entry, *spec, where, state); !read) return read;
   if (!removed->empty()) state.removed[uid] = *std::move(removed);
   state.node.pods.push_back({*std::move(spec), *std::move(started)});
   return {};
@@ -109,6 +132,10 @@ std::string encode_pods(const AgentState& state) {
     if (const auto removed = state.removed.find(pod.spec.uid); removed != state.removed.end()) {
       entry["removed"] = removed->second;
     }
+    for (const auto& [name, directory] : state.adopted) {
+      if (name.pod_uid == pod.spec.uid) entry["adopted"][name.container] = directory;
+    }
+    if (state.ending.contains(pod.spec.uid)) entry["ending"] = true;
     const auto& devices = state.node.devices.assignments;
     if (const auto held = devices.find(pod.spec.uid); held != devices.end()) {
       entry["devices"] = held->second;

@@ -102,10 +102,15 @@ Result<ReconcileReport> NodeAgent::reconcile() {
     return fail(ErrorCode::kUnsupported, "nothing to reconcile: this agent enforces nothing");
   }
   ReconcileReport report;
+  for (const GroupName& name : release_gone()) {
+    report.drift.push_back(
+        fmt::format("{}: the container that a runtime ran there is gone, its pod had not ended",
+                    to_string(name)));
+  }
   for (int attempt = 1;; ++attempt) {
     auto found = find_drift();
     if (!found) return fail(std::move(found).error());
-    if (attempt == 1) report.drift = *found;
+    if (attempt == 1) report.drift.insert(report.drift.end(), found->begin(), found->end());
     for (const std::string& line : *found) log(LogLevel::kWarning, line);
     std::optional<Error> failure;
     if (auto enforced = enforce(report.done); !enforced) failure = std::move(enforced).error();
@@ -133,7 +138,7 @@ void NodeAgent::bring_back(ReconcileReport& report) {
   const ProcessList before = kept && *kept ? decode_processes(**kept) : ProcessList{};
   ProcessList now;
   for (const auto& [name, group] : wanted()) {
-    if (name.is_pod()) continue;
+    if (name.is_pod() || !cgroups_->adopted(name).empty()) continue;
     const std::string path = to_string(name);
     const auto pids = cgroups_->processes(name);
     if (!pids) continue;  // told of by the plan already

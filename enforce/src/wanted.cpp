@@ -96,6 +96,8 @@ Layout wanted_layout(const Node& node, const AgentState& state, const KernelFact
       const auto resources = container_resources(node, state.node, uid, container.name);
       if (!resources) continue;  // cannot be: the pod is active and has the container
       Group group = container_group(*resources, pool, facts);
+      // Whoever made the group gives it everything but its cpuset.
+      if (state.adopted.contains({uid, container.name})) group.values.clear();
       join(own.cpus, group.cpus, is_first);
       join(own.mems, group.mems, is_first);
       is_first = false;

@@ -16,6 +16,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto mounts =
       parse_mountinfo(end == std::string_view::npos ? std::string_view() : text.substr(end + 1));
   if (!mounts) return 0;
+  for (const CgroupVersion version : {CgroupVersion::kV1, CgroupVersion::kV2}) {
+    (void)group_of_process(root, *mounts, version);
+    (void)group_of_process("0::" + root, *mounts, version);
+  }
   const auto places = locate(*mounts, root, [](const std::string&) { return "cpuset cpu memory"; });
   if (!places) return 0;
   if (places->empty() || places->front().controllers.front() != Controller::kCpuset) std::abort();

@@ -177,6 +177,34 @@ class ModelFs final : public enforce::CgroupFs {
   ModelKernel* kernel_;
 };
 
+/// A group of the model as a root of its own.
+class GroupFs final : public enforce::CgroupFs {
+ public:
+  GroupFs(std::unique_ptr<enforce::CgroupFs> fs, std::string group)
+      : fs_(std::move(fs)), group_(std::move(group)) {}
+  Result<void> make_group(const std::string& group) override { return fs_->make_group(at(group)); }
+  Result<void> remove_group(const std::string& group) override {
+    return fs_->remove_group(at(group));
+  }
+  Result<std::vector<std::string>> children(const std::string& group) override {
+    return fs_->children(at(group));
+  }
+  Result<std::string> read(const std::string& group, const std::string& file) override {
+    return fs_->read(at(group), file);
+  }
+  Result<void> write(const std::string& group, const std::string& file,
+                     std::string_view value) override {
+    return fs_->write(at(group), file, value);
+  }
+
+ private:
+  [[nodiscard]] std::string at(const std::string& group) const {
+    return group.empty() ? group_ : group_ + "/" + group;
+  }
+  std::unique_ptr<enforce::CgroupFs> fs_;
+  std::string group_;
+};
+
 }  // namespace
 
 ModelKernel::ModelKernel(CgroupVersion which, CpuSet all_cpus, CpuSet all_mems)
@@ -221,7 +249,13 @@ enforce::Cgroups ModelKernel::cgroups() {
        fs()});
   enforce::KernelFacts facts;
   facts.hugepage_sizes = {{"2MB", std::uint64_t{2} << 20}};
-  auto cgroups = enforce::Cgroups::make(std::move(hierarchies), facts);
+  auto cgroups = enforce::Cgroups::make(
+      std::move(hierarchies), facts,
+      [this](const std::string& directory) -> Result<std::unique_ptr<enforce::CgroupFs>> {
+        const std::string group = directory.substr(std::string("/model/").size());
+        if (find(group) == nullptr) return fail_errno(ENOENT, "open " + directory);
+        return std::make_unique<GroupFs>(fs(), group);
+      });
   if (!cgroups) throw std::runtime_error(cgroups.error().message);
   return *std::move(cgroups);
 }

@@ -28,7 +28,7 @@ class ModelKernel {
   [[nodiscard]] CpuSet effective(const Dir& dir, const std::string& file) const;
   /// A CgroupFs over this kernel, which must outlive it.
   [[nodiscard]] std::unique_ptr<enforce::CgroupFs> fs();
-  /// Cgroups over one hierarchy of this kernel with every controller.
+  /// Cgroups over one hierarchy of this kernel with every controller; its directory is "/model".
   [[nodiscard]] enforce::Cgroups cgroups();
 
   enforce::CgroupVersion version;

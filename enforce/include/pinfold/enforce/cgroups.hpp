@@ -26,6 +26,10 @@ struct Hierarchy {
 using CgroupFsWrapper =
     std::function<std::unique_ptr<CgroupFs>(std::unique_ptr<CgroupFs>, const HierarchyPlace&)>;
 
+/// Opens a directory of the hierarchy with the cpusets that is not below the root.
+using CgroupFsOpener =
+    std::function<Result<std::unique_ptr<CgroupFs>>(const std::string& directory)>;
+
 /// The directory that groups go below if nobody says where: "pinfold" at the mount of the cpuset
 /// controller, as libcgroup finds it.
 /// Errors: kUnsupported if the controller is not mounted.
@@ -52,7 +56,8 @@ class Cgroups {
   [[nodiscard]] static Result<Cgroups> open(const std::string& root,
                                             const CgroupFsWrapper& wrap = {});
   /// As open, over hierarchies that are there already. The first one must have cpuset.
-  [[nodiscard]] static Result<Cgroups> make(std::vector<Hierarchy> hierarchies, KernelFacts facts);
+  [[nodiscard]] static Result<Cgroups> make(std::vector<Hierarchy> hierarchies, KernelFacts facts,
+                                            CgroupFsOpener open_elsewhere = open_cgroup_fs);
 
   [[nodiscard]] const KernelFacts& facts() const { return facts_; }
   /// The directory of the root in the hierarchy with the cpusets.
@@ -65,6 +70,17 @@ class Cgroups {
   /// CPUs and memory nodes that the root has.
   [[nodiscard]] Result<CpuSet> machine_cpus();
   [[nodiscard]] Result<NodeSet> machine_mems();
+
+  /// From now on the group of a container is this directory, which somebody else made (a container
+  /// runtime) and will remove; absolute. Only its cpuset is written. An empty group that the
+  /// container had below the root is removed.
+  /// Errors: kNotFound if it is not there, or is no group with a cpuset.
+  [[nodiscard]] Result<void> adopt(const GroupName& name, const std::string& directory);
+  /// The adopted directory of a container; "" if its group is below the root.
+  [[nodiscard]] std::string adopted(const GroupName& name) const;
+  /// The directory of a process in the hierarchy with the cpusets.
+  /// Errors: kNotFound, kInvalidArgument.
+  [[nodiscard]] Result<std::string> directory_of(pid_t process) const;
 
   /// Does one step and checks its effect: a value is read back; a container with a set of its own
   /// must run on nothing else.
@@ -92,7 +108,7 @@ class Cgroups {
   [[nodiscard]] Result<CpuSet> effective_cpus(const GroupName& name);
   [[nodiscard]] Result<NodeSet> effective_mems(const GroupName& name);
 
-  /// Processes of a group itself, ascending.
+  /// Processes of a group itself, of an adopted one also those of groups below it; ascending.
   [[nodiscard]] Result<std::vector<pid_t>> processes(const GroupName& name);
   /// True if a process is in a group itself, in every hierarchy.
   [[nodiscard]] Result<bool> holds(const GroupName& name, pid_t process);
@@ -103,16 +119,31 @@ class Cgroups {
   [[nodiscard]] Result<void> kill(const GroupName& name, int timeout_ms);
 
  private:
+  /// A group in the hierarchy with the cpusets.
+  struct Place {
+    CgroupFs* fs = nullptr;
+    std::string path;
+  };
+  struct Adopted {
+    std::string directory;
+    std::unique_ptr<CgroupFs> fs;
+  };
+
   Cgroups() = default;
   [[nodiscard]] Result<void> end_partition(const std::string& path);
   [[nodiscard]] std::string begin_partition(const GroupName& name, Partition kind);
+  [[nodiscard]] Result<Place> place_of(const GroupName& name);
+  [[nodiscard]] Result<void> apply_to_adopted(const Step& step, Place place);
+  [[nodiscard]] Result<void> observe_adopted(const Layout& wanted, Layout& layout);
+  [[nodiscard]] Result<void> set_and_read_back(const Place& place, const char* file,
+                                               const CpuSet& set);
   [[nodiscard]] Result<void> prepare();
   [[nodiscard]] Result<void> create(const GroupName& name, const std::string& path);
   [[nodiscard]] Result<void> remove(const GroupName& name, const std::string& path);
   [[nodiscard]] Result<void> set_list(const Step& step, const std::string& path);
   [[nodiscard]] Result<void> set_value(const Step& step, const std::string& path);
   [[nodiscard]] Result<void> verify(const Step& step);
-  [[nodiscard]] Result<CpuSet> read_list(const std::string& path, const std::string& file);
+  [[nodiscard]] Result<CpuSet> read_list(const Place& place, const std::string& file);
   [[nodiscard]] Result<Group> observe_group(const GroupName& name, const Group* wanted,
                                             const Group* parent);
   [[nodiscard]] bool is_blank(const std::string& path);
@@ -124,6 +155,8 @@ class Cgroups {
 
   std::vector<Hierarchy> hierarchies_;  ///< the first one has cpuset
   KernelFacts facts_;
+  CgroupFsOpener open_elsewhere_;
+  std::map<GroupName, Adopted> adopted_;
 };
 
 }  // namespace pinfold::enforce

@@ -56,4 +56,10 @@ struct HierarchyPlace {
     std::span<const Mount> mounts, const std::string& root,
     const std::function<std::string(const std::string& directory)>& controllers_at);
 
+/// The directory of a process in the hierarchy with the cpusets. `text`: /proc/PID/cgroup.
+/// Errors: kNotFound if the process is in no such hierarchy, or its group is not mounted.
+[[nodiscard]] Result<std::string> group_of_process(std::string_view text,
+                                                   std::span<const Mount> mounts,
+                                                   CgroupVersion cpuset_version);
+
 }  // namespace pinfold::enforce

@@ -50,6 +50,12 @@ struct SeenContainer {
 
 enum class RunningProcesses { kRefuse, kKill };
 
+/// The group that a container runtime made for a container: see Cgroups::adopt.
+struct Adoption {
+  std::string container;
+  std::string directory;  ///< absolute, in the hierarchy with the cpusets
+};
+
 /// The node agent: decides, commits, applies. The state on disk leads, the kernel follows; a failed
 /// application never takes a decision back, it leaves the node dirty.
 /// Thread-safety: none; one caller at a time. Another process is kept out by the lock of the state
@@ -89,6 +95,19 @@ class NodeAgent {
 
   /// Errors: those of the store; then nothing has changed anywhere.
   [[nodiscard]] Result<AdmitOutcome> admit(const PodSpec& pod, Trace* trace = nullptr);
+  /// Admits a pod and adopts the group of one of its containers, in one step: the pod ends with its
+  /// last adopted container. A pod that is active already is taken as it is, and ends as it would.
+  /// Errors: as admit; kNotFound for a container that the pod does not have.
+  [[nodiscard]] Result<AdmitOutcome> admit_adopted(const PodSpec& pod, const Adoption& adoption);
+  /// From now on a container of an active pod has its group there.
+  /// Errors: kNotFound; kUnsupported if it enforces nothing; those of the store.
+  [[nodiscard]] Result<ChangeOutcome> adopt(const std::string& pod_uid, const Adoption& adoption);
+  /// A container whose group was adopted is gone, and its pod if it ends with it.
+  /// Errors: as remove_container.
+  [[nodiscard]] Result<ChangeOutcome> leave(const GroupName& name, RunningProcesses running);
+  /// The same for every adopted container without a process: its runtime died, and nobody said
+  /// that it is over. Returns whose they were; what was wrong with one does not stop the others.
+  [[nodiscard]] std::vector<GroupName> release_gone();
   /// A container is about to start: what its predecessors no longer need is released, and its
   /// group is there when this returns.
   /// Errors: kNotFound; those of the store.
@@ -124,6 +143,11 @@ class NodeAgent {
     if (log_) log_(level, message);
   }
   [[nodiscard]] Result<void> restore();
+  [[nodiscard]] Result<AdmitOutcome> admit_with(const PodSpec& pod, Trace* trace,
+                                                const Adoption* adoption);
+  [[nodiscard]] std::optional<Error> adopt_and_apply(const Adoption* adoption,
+                                                     const std::string& pod_uid);
+  void adopt_known();
   [[nodiscard]] Result<void> commit(AgentState next);
   void save_metrics();
   [[nodiscard]] std::optional<Error> apply();

@@ -16,6 +16,11 @@ namespace pinfold::enforce {
 struct AgentState {
   NodeState node;
   std::map<std::string, std::set<std::string>> removed;  ///< pod UID to container names
+  /// Containers whose group a container runtime made, and its directory (see Cgroups::adopt).
+  std::map<GroupName, std::string> adopted;
+  /// Pods (UIDs) that a container runtime's hook admitted: they end with their last adopted
+  /// container.
+  std::set<std::string> ending;
 
   friend bool operator==(const AgentState&, const AgentState&) = default;
 };
