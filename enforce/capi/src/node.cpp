@@ -370,3 +370,17 @@ pinfold_code pinfold_container_place_process(pinfold_node* node, const char* pod
                     return PINFOLD_OK;
                   });
 }
+
+pinfold_code pinfold_container_place_group(pinfold_node* node, const char* pod,
+                                           const char* container, const char* directory,
+                                           char** error) {
+  return with_pod(node, pod, "place group", error,
+                  [&](NodeAgent& agent, const std::string& uid) -> Result<pinfold_code> {
+                    auto given = need(container, "container");
+                    if (given) given = need(directory, "directory");
+                    if (!given) return fail(std::move(given).error());
+                    auto outcome = agent.adopt(uid, {container, directory});
+                    if (!outcome) return fail(std::move(outcome).error());
+                    return not_enforced(outcome->not_enforced, error);
+                  });
+}
