@@ -20,7 +20,9 @@ enum ExitStatus : int {
 /// stores the exit status.
 void add_checkpoint(CLI::App& app, int& exit_status);
 void add_admit(CLI::App& app, int& exit_status);
+void add_hook(CLI::App& app, int& exit_status);
 void add_metrics(CLI::App& app, int& exit_status);
+void add_oci_resources(CLI::App& app, int& exit_status);
 void add_predict(CLI::App& app, int& exit_status);
 void add_reconcile(CLI::App& app, int& exit_status);
 void add_remove(CLI::App& app, int& exit_status);
@@ -28,6 +30,9 @@ void add_simulate(CLI::App& app, int& exit_status);
 void add_start(CLI::App& app, int& exit_status);
 void add_status(CLI::App& app, int& exit_status);
 void add_topology(CLI::App& app, int& exit_status);
+
+/// The whole command: what --help, the man page and the completions are made from.
+void add_commands(CLI::App& app, int& exit_status);
 
 /// Reads a whole file, or standard input for "-". Errors name the file.
 [[nodiscard]] Result<std::string> read_input(const std::string& path);

@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "agent_options.hpp"
+#include "oci.hpp"
+
+/// The OCI hook: a runtime runs it at createRuntime and poststop.
+namespace pinfold::tools {
+namespace {
+
+using enforce::NodeAgent;
+using enforce::RunningProcesses;
+
+Result<enforce::Adoption> group_of(NodeAgent& agent, const HookState& state,
+                                   const std::string& container) {
+  if (!agent.enforces()) {
+    return fail(ErrorCode::kUnsupported,
+                "a hook without cgroups pins nothing: expected to enforce");
+  }
+  if (state.pid <= 0) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("state.pid: {}: expected the container's process", state.pid));
+  }
+  auto directory = agent.cgroups()->directory_of(static_cast<pid_t>(state.pid));
+  if (!directory) return fail(std::move(directory).error());
+  auto own = agent.cgroups()->directory_of(::getpid());
+  if (!own) return fail(std::move(own).error());
+  if (*directory == *own || (agent.cgroups()->root() + "/").starts_with(*directory + "/")) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("the container runs in '{}' together with others: expected a control "
+                            "group of its own",
+                            *directory));
+  }
+  return enforce::Adoption{container, *std::move(directory)};
+}
+
+/// Whatever stops a container from starting takes its pod back first.
+Result<void> admit(NodeAgent& agent, const HookState& state, const HookRequest& request) {
+  (void)agent.release_gone();  // containers whose runtime died must not stand in the way
+  auto adoption = group_of(agent, state, request.container);
+  if (!adoption) return fail(std::move(adoption).error());
+  auto outcome = agent.admit_adopted(request.pod, *adoption);
+  if (!outcome) return fail(std::move(outcome).error());
+  if (outcome->rejection) {
+    return fail(ErrorCode::kUnsupported, fmt::format("rejected, {}: {}", outcome->rejection->reason,
+                                                     outcome->rejection->message));
+  }
+  std::optional<Error> failure = outcome->not_enforced;
+  if (!failure) {
+    auto started = agent.start(request.pod.uid, request.container);
+    failure = started ? started->not_enforced : std::move(started).error();
+  }
+  if (!failure) return {};
+  // The runtime ends a container that its hook refused; here, so that nothing runs unpinned.
+  (void)agent.leave({request.pod.uid, request.container}, RunningProcesses::kKill);
+  return fail(*std::move(failure));
+}
+
+Result<void> release(NodeAgent& agent, const HookRequest& request) {
+  const PodSpec& pod = request.pod;
+  if (agent.state().node.find(pod.uid) == nullptr) return {};  // nothing to give back: fine
+  auto outcome = agent.leave({pod.uid, request.container}, RunningProcesses::kRefuse);
+  if (!outcome) return fail(std::move(outcome).error());
+  if (outcome->not_enforced) return fail(*std::move(outcome->not_enforced));
+  return {};
+}
+
+Result<void> run_hook(const AgentOptions& options) {
+  auto text = read_input("-");
+  if (!text) return fail(std::move(text).error());
+  auto state = parse_hook_state(*text);
+  if (!state) return fail(std::move(state).error());
+  if (!concerns_pinfold(*state)) return {};
+  const std::string about = fmt::format("container '{}'", state->id);
+  auto request = read_request(*state, read_input);
+  if (!request) return fail(std::move(request).error().wrap(about));
+  auto agent = open_agent(options);
+  if (!agent) return fail(std::move(agent).error().wrap(about));
+  auto done =
+      state->status == "stopped" ? release(*agent, *request) : admit(*agent, *state, *request);
+  if (!done) return fail(std::move(done).error().wrap(about));
+  return {};
+}
+
+}  // namespace
+
+void add_hook(CLI::App& app, int& exit_status) {
+  auto options = std::make_shared<AgentOptions>();
+  CLI::App* const command = app.add_subcommand(
+      "hook",
+      "OCI hook for createRuntime and poststop: reads the container's state from standard input, "
+      "gives it what its io.pinfold.* annotations ask for, and takes it back");
+  add_agent_options(*command, *options);
+  command->callback([options, &exit_status] {
+    auto done = run_hook(*options);
+    exit_status = done ? kYes : report(done.error());
+  });
+}
+
+}  // namespace pinfold::tools

@@ -1,0 +1,171 @@
+#include "oci.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "pinfold/types/document.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxState = std::size_t{1} << 20;
+constexpr std::string_view kPrefix = "io.pinfold.";
+constexpr const char* kPod = "io.pinfold.pod";
+constexpr const char* kPodFile = "io.pinfold.pod-file";
+constexpr const char* kContainer = "io.pinfold.container";
+
+Result<std::string> text_of(const json& object, const char* name) {
+  const auto it = object.find(name);
+  if (it != object.end() && it->is_string()) return it->get<std::string>();
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("state.{}: '{}': expected a text", name,
+                          it == object.end() ? "absent" : it->dump().substr(0, 80)));
+}
+
+std::string annotation(const HookState& state, const std::string& name) {
+  const auto found = state.annotations.find(name);
+  return found == state.annotations.end() ? "" : found->second;
+}
+
+/// "io.pinfold.cpu" to "cpu"; "" for an annotation that is no amount of a resource.
+std::string resource_of(std::string_view name) {
+  const std::string_view resource = name.substr(kPrefix.size());
+  const bool is_known =
+      resource == "cpu" || resource == "memory" || resource.starts_with("hugepages-");
+  return is_known ? std::string(resource) : "";
+}
+
+/// Characters of a container id that a pod's UID must not have.
+std::string uid_of(const std::string& id) {
+  std::string uid = "oci-" + id;
+  std::replace_if(
+      uid.begin(), uid.end(),
+      [](char c) { return !is_safe_name(std::string_view(&c, 1)) && c != '-' && c != '_'; }, '.');
+  return uid;
+}
+
+/// A pod of one container whose limits are the annotations: Guaranteed if there are cpu and memory.
+Result<HookRequest> request_of_annotations(const HookState& state) {
+  json limits = json::object();
+  for (const auto& [name, value] : state.annotations) {
+    if (!name.starts_with(kPrefix)) continue;
+    if (const std::string resource = resource_of(name); !resource.empty()) limits[resource] = value;
+  }
+  const std::string named = annotation(state, kContainer);
+  const std::string container = named.empty() ? "main" : named;
+  std::string pod_name = annotation(state, kPod);
+  if (pod_name.empty()) pod_name = uid_of(state.id);
+  auto pod = pod_from_json(
+      {{"metadata", {{"uid", uid_of(state.id)}, {"name", pod_name}}},
+       {"spec", {{"containers", {{{"name", container}, {"resources", {{"limits", limits}}}}}}}}});
+  if (!pod) return fail(std::move(pod).error().wrap("annotations io.pinfold.*"));
+  apply_defaults(*pod);
+  return HookRequest{*std::move(pod), container};
+}
+
+Result<HookRequest> request_of_file(const HookState& state, const std::string& text) {
+  const std::string path = annotation(state, kPodFile);
+  auto pod = parse_pod(text);
+  if (!pod) return fail(std::move(pod).error().wrap(path));
+  apply_defaults(*pod);
+  std::string container = annotation(state, kContainer);
+  if (container.empty() && pod->containers.size() == 1) container = pod->containers.front().name;
+  if (pod->find(container) == nullptr) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("annotation {}: '{}': expected the name of a container in '{}'",
+                            kContainer, container, path));
+  }
+  return HookRequest{*std::move(pod), container};
+}
+
+}  // namespace
+
+Result<HookState> parse_hook_state(std::string_view text) {
+  if (text.size() > kMaxState) {
+    return fail(ErrorCode::kInvalidArgument, "state: expected at most 1 MiB");
+  }
+  auto document = parse_document(text);
+  if (!document) return fail(std::move(document).error().wrap("state"));
+  if (!document->is_object()) return fail(ErrorCode::kInvalidArgument, "state: expected an object");
+  HookState state;
+  for (const auto& [name, member] :
+       {std::pair{"id", &HookState::id}, std::pair{"status", &HookState::status},
+        std::pair{"bundle", &HookState::bundle}}) {
+    auto value = text_of(*document, name);
+    if (!value) return fail(std::move(value).error());
+    state.*member = *std::move(value);
+  }
+  if (state.id.empty()) return fail(ErrorCode::kInvalidArgument, "state.id: expected a name");
+  if (const auto pid = document->find("pid"); pid != document->end()) {
+    if (!pid->is_number_integer()) {
+      return fail(ErrorCode::kInvalidArgument, "state.pid: expected a process id");
+    }
+    state.pid = pid->get<std::int64_t>();
+  }
+  const auto annotations = document->find("annotations");
+  if (annotations == document->end() || annotations->is_null()) return state;
+  if (!annotations->is_object()) {
+    return fail(ErrorCode::kInvalidArgument, "state.annotations: expected an object");
+  }
+  for (const auto& [name, value] : annotations->items()) {
+    if (!value.is_string()) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("state.annotations.'{}': expected a text", name));
+    }
+    state.annotations[name] = value.get<std::string>();
+  }
+  return state;
+}
+
+bool concerns_pinfold(const HookState& state) {
+  return std::any_of(state.annotations.begin(), state.annotations.end(),
+                     [](const auto& entry) { return entry.first.starts_with(kPrefix); });
+}
+
+Result<HookRequest> read_request(
+    const HookState& state,
+    const std::function<Result<std::string>(const std::string& path)>& read_file) {
+  const std::set<std::string> known = {kPod, kPodFile, kContainer};
+  const bool has_file = state.annotations.contains(kPodFile);
+  for (const auto& [name, value] : state.annotations) {
+    if (!name.starts_with(kPrefix) || known.contains(name)) continue;
+    if (resource_of(name).empty()) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("annotation {}: unknown; expected cpu, memory, hugepages-SIZE, pod, "
+                              "pod-file or container behind io.pinfold.",
+                              name));
+    }
+    if (has_file) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("annotation {}: the Pod file says what the container gets", name));
+    }
+  }
+  if (!has_file) return request_of_annotations(state);
+  auto text = read_file(annotation(state, kPodFile));
+  if (!text) return fail(std::move(text).error().wrap(fmt::format("annotation {}", kPodFile)));
+  return request_of_file(state, *text);
+}
+
+nlohmann::json oci_resources(const ContainerResources& decided, const CpuSet& cpus) {
+  const LinuxResources& values = decided.linux_resources;
+  json cpu = {{"shares", values.cpu_shares}};
+  if (values.cpu_quota && *values.cpu_quota != 0) cpu["quota"] = *values.cpu_quota;
+  if (values.cpu_period) cpu["period"] = *values.cpu_period;
+  if (!cpus.empty()) cpu["cpus"] = cpus.to_string();
+  if (!decided.cpuset_mems.empty()) cpu["mems"] = decided.cpuset_mems;
+  json out = {{"cpu", std::move(cpu)}};
+  if (values.memory_limit && *values.memory_limit > 0) {
+    out["memory"] = {{"limit", *values.memory_limit}};
+  }
+  for (const auto& [size, bytes] : values.hugepage_limits) {
+    out["hugepageLimits"].push_back({{"pageSize", size}, {"limit", bytes}});
+  }
+  return out;
+}
+
+}  // namespace pinfold::tools
