@@ -1,0 +1,40 @@
+# What `cmake --install` gives to those who link Pinfold, in the components of the Debian packages:
+# libpinfold0 (the shared library) and libpinfold-dev (everything to build with).
+option(PINFOLD_INSTALL "Install the libraries and headers" ${PROJECT_IS_TOP_LEVEL})
+if(NOT PINFOLD_INSTALL)
+  return()
+endif()
+include(CMakePackageConfigHelpers)
+
+# Every module that is declared so far: this file is read before tools and harness.
+get_property(libraries GLOBAL PROPERTY PINFOLD_MODULES)
+list(TRANSFORM libraries PREPEND pinfold_)
+list(APPEND libraries pinfold_topo)
+foreach(library IN LISTS libraries)
+  string(REPLACE pinfold_ "" name ${library})
+  set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})
+endforeach()
+install(TARGETS ${libraries} EXPORT pinfold
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libpinfold-dev
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libpinfold-dev)
+install(TARGETS pinfold_capi EXPORT pinfold
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    COMPONENT libpinfold0 NAMELINK_COMPONENT libpinfold-dev
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libpinfold-dev)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/pinfold)
+install(EXPORT pinfold NAMESPACE pinfold:: FILE pinfold-targets.cmake
+  DESTINATION ${package_dir} COMPONENT libpinfold-dev)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/pinfold-config.cmake.in
+  ${PROJECT_BINARY_DIR}/pinfold-config.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/pinfold-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/pinfold-config.cmake
+              ${PROJECT_BINARY_DIR}/pinfold-config-version.cmake
+  DESTINATION ${package_dir} COMPONENT libpinfold-dev)
+
+# The folder of the pkg-config file is known, and everything else lies relative to it.
+file(RELATIVE_PATH pc_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+configure_file(${CMAKE_CURRENT_LIST_DIR}/pinfold.pc.in ${PROJECT_BINARY_DIR}/pinfold.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/pinfold.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libpinfold-dev)

@@ -1,0 +1,39 @@
+#include <iostream>
+#include <pinfold/discover/discover.hpp>
+#include <pinfold/enforce/open_agent.hpp>
+#include <pinfold/enforce/view.hpp>
+
+using namespace pinfold;
+
+Result<enforce::NodeAgent> open(const std::string& state_dir, Machine machine) {
+  auto config = parse_config("cpuManagerPolicy: static\nreservedSystemCPUs: '0'");
+  if (!config) return fail(config.error());
+  auto node = Node::make(std::move(machine), config->config);
+  if (!node) return fail(ErrorCode::kInvalidArgument, node.error().error);
+  enforce::AgentPlace place;
+  place.state_dir = state_dir;
+  place.enforces = false;  // without it: cgroups below place.cgroup_root
+  return enforce::open_agent(std::move(*node), place);
+}
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  auto machine = discover(HwlocSynthetic{"numa(memory=4GB) core:4 pu:1"}, "n");
+  auto pod = parse_pod(
+      "metadata: {name: db, uid: db-1}\n"
+      "spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 1Gi}}}]}");
+  if (!machine || !pod) return 1;
+  apply_defaults(*pod);
+  auto agent = open(argv[1], *std::move(machine));
+  if (!agent) {
+    std::cerr << agent.error().message << '\n';
+    return 1;
+  }
+  auto outcome = agent->admit(*pod);
+  if (!outcome || outcome->rejection) return 1;
+  for (const auto& container : enforce::view_pod(*agent, "db-1")->containers) {
+    std::cout << container.decided.name << ": cpus " << container.wanted.cpus << ", shares "
+              << container.decided.linux_resources.cpu_shares << '\n';
+  }
+  return agent->remove_pod("db-1", enforce::RunningProcesses::kRefuse) ? 0 : 1;
+}

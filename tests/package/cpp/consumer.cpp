@@ -1,0 +1,25 @@
+#include <iostream>
+#include <pinfold/discover/discover.hpp>
+#include <pinfold/enforce/open_agent.hpp>
+#include <pinfold/enforce/view.hpp>
+
+int main() {
+  using namespace pinfold;
+  auto machine = discover(HwlocSynthetic{"numa(memory=4GB) core:4 pu:1"}, "n");
+  auto config = parse_config("cpuManagerPolicy: static\nreservedSystemCPUs: '0'");
+  auto pod = parse_pod(
+      "metadata: {name: db, uid: db-1}\n"
+      "spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 1Gi}}}]}");
+  if (!machine || !config || !pod) return 1;
+  apply_defaults(*pod);
+  auto node = Node::make(*machine, config->config);
+  if (!node) return 2;
+  enforce::AgentPlace place;
+  place.state_dir = "consumer-state";
+  place.enforces = false;
+  auto agent = enforce::open_agent(std::move(*node), place);
+  if (!agent || !agent->admit(*pod)) return 3;
+  for (const auto& container : enforce::view_pod(*agent, "db-1")->containers) {
+    std::cout << container.decided.name << ": " << container.wanted.cpus << '\n';
+  }
+}
