@@ -44,5 +44,5 @@ set(CPACK_DEBIAN_LIBPINFOLD0_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_LIBPINFOLD-DEV_PACKAGE_NAME libpinfold-dev)
 set(CPACK_DEBIAN_LIBPINFOLD-DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBPINFOLD-DEV_PACKAGE_DEPENDS
-  "libpinfold0 (= ${PROJECT_VERSION}), libcgroup-dev, libexpected-dev, libfmt-dev, libhwloc-dev, libyaml-cpp-dev, nlohmann-json3-dev")
+  "libpinfold0 (= ${PROJECT_VERSION}), libcgroup-dev, libexpected-dev, libfmt-dev, libhwloc-dev, libnuma-dev, libyaml-cpp-dev, nlohmann-json3-dev")
 include(CPack)

@@ -46,7 +46,7 @@ Result<void> Cgroups::end_partition(const std::string& path) {
 Result<void> Cgroups::end_partitions(const Layout& seen, const Layout& wanted, Partition kind) {
   for (const bool pods : {false, true}) {  // a pod's after its containers'
     for (const auto& [name, group] : seen) {
-      if (name.is_pod() != pods) continue;
+      if (name.is_pod() != pods || adopted_.contains(name)) continue;
       const auto want = wanted.find(name);
       const bool stays = kind != Partition::kNone && want != wanted.end() &&
                          want->second.cpus == group.cpus && (pods || owns_cpus(name, want->second));
@@ -93,7 +93,7 @@ Result<std::map<GroupName, std::string>> Cgroups::begin_partitions(const Layout&
   // up to the root of the hierarchy.
   std::map<std::string, CpuSet> exclusive = {{"", {}}};
   for (const auto& [name, group] : wanted) {
-    if (!owns_cpus(name, group)) continue;
+    if (!owns_cpus(name, group) || adopted_.contains(name)) continue;
     exclusive[""] |= group.cpus;
     exclusive[to_string(name.pod())] |= group.cpus;
     exclusive[to_string(name)] |= group.cpus;
@@ -106,7 +106,7 @@ Result<std::map<GroupName, std::string>> Cgroups::begin_partitions(const Layout&
     }
   }
   for (const auto& [name, group] : wanted) {
-    if (!owns_cpus(name, group)) continue;
+    if (!owns_cpus(name, group) || adopted_.contains(name)) continue;
     if (std::string reason = begin_partition(name, kind); !reason.empty()) {
       reasons.emplace(name, std::move(reason));
     }
