@@ -198,7 +198,7 @@ bool lists_cpuset(std::string_view list) {
   return false;
 }
 
-/// The path in "HIERARCHY:CONTROLLERS:PATH" of the hierarchy that is asked for; "" if there is none.
+/// The path in "HIERARCHY:CONTROLLERS:PATH" of the hierarchy that is asked for; "" if none is.
 std::string cpuset_path(std::string_view text, CgroupVersion version) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
