@@ -185,12 +185,54 @@ static void gives_and_takes_back(void) {
   pinfold_node_close(node);
 }
 
+static const char kNodes[] =
+    "apiVersion: topology.node.k8s.io/v1alpha2\nkind: NodeResourceTopology\n"
+    "metadata: {name: n1}\ntopologyPolicies: [SingleNUMANodePodLevel]\nzones:\n"
+    "- {name: node-0, type: Node, resources: "
+    "[{name: cpu, capacity: 4, allocatable: 4, available: 4}]}\n";
+
+static void predicts_for_a_fleet(void) {
+  pinfold_fleet* fleet = NULL;
+  char* json = NULL;
+  char* error = NULL;
+  const char* three = pod("three", "cpu: 3, memory: 1Mi");
+  CHECK(pinfold_fleet_open("kind: Node", NULL, &fleet, &error) == PINFOLD_INVALID_ARGUMENT);
+  IS(error, "open fleet: kind: 'Node': expected 'NodeResourceTopology'");
+  pinfold_free(error);
+  CHECK(pinfold_fleet_open(kNodes, "memory,example.com/nic", &fleet, &error) == PINFOLD_OK);
+  CHECK(pinfold_fleet_predict(fleet, three, NULL, &json, &error) == PINFOLD_OK);
+  HAS(json, "\"answer\":\"fits\"");
+  pinfold_free(json);
+  CHECK(pinfold_fleet_place(fleet, three, "n2", &error) == PINFOLD_NOT_FOUND);
+  IS(error, "place pod: node 'n2'");
+  pinfold_free(error);
+  CHECK(pinfold_fleet_place(fleet, three, "n1", &error) == PINFOLD_OK);
+  CHECK(pinfold_fleet_place(fleet, three, "n1", &error) == PINFOLD_OK); /* it is there already */
+  {
+    const char* two = pod("two", "cpu: 2, memory: 1Mi");
+    CHECK(pinfold_fleet_predict(fleet, two, "MostAllocated", &json, NULL) == PINFOLD_REJECTED);
+    HAS(json, "no zone has cpu 2");
+    pinfold_free(json);
+    CHECK(pinfold_fleet_place(fleet, two, "n1", &error) == PINFOLD_REJECTED);
+    HAS(error, "no zone has cpu 2");
+    pinfold_free(error);
+    CHECK(pinfold_fleet_remove(fleet, "three-1", &error) == PINFOLD_OK);
+    CHECK(pinfold_fleet_place(fleet, two, "n1", &error) == PINFOLD_OK);
+  }
+  CHECK(pinfold_fleet_remove(fleet, "three-1", &error) == PINFOLD_NOT_FOUND);
+  pinfold_free(error);
+  CHECK(pinfold_fleet_predict(fleet, NULL, NULL, &json, NULL) == PINFOLD_INVALID_ARGUMENT);
+  pinfold_fleet_close(fleet);
+  pinfold_fleet_close(NULL);
+}
+
 int main(void) {
   char command[64];
   if (mkdtemp(state_dir) == NULL) return 2;
   refuses_what_it_cannot_open();
   knows_what_it_does_not_know();
   gives_and_takes_back();
+  predicts_for_a_fleet();
   IS(pinfold_code_name(PINFOLD_BUSY), "busy");
   IS(pinfold_code_name(12345), "unknown code");
   pinfold_free(NULL);

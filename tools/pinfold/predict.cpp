@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "command.hpp"
 #include "pinfold/predict/ledger.hpp"
@@ -65,45 +64,7 @@ Result<std::vector<BoundPod>> read_bound(const Options& options, Fleet& fleet) {
   return bound;
 }
 
-/// Numbers of nodes, the best first: those that admit, by score, as listed.
-std::vector<std::size_t> ranked(const std::vector<Verdict>& verdicts) {
-  std::vector<std::size_t> nodes(verdicts.size());
-  std::iota(nodes.begin(), nodes.end(), 0);
-  std::stable_sort(nodes.begin(), nodes.end(), [&](std::size_t a, std::size_t b) {
-    const Verdict& x = verdicts[a];
-    const Verdict& y = verdicts[b];
-    return x.admits() != y.admits() ? x.admits() : x.score > y.score;
-  });
-  return nodes;
-}
-
 std::string name_of(const PodSpec& pod) { return pod.namespace_name + "/" + pod.name; }
-
-std::string_view policy_name(TopologyPolicy policy) {
-  switch (policy) {
-    case TopologyPolicy::kBestEffort:
-      return "best-effort";
-    case TopologyPolicy::kRestricted:
-      return "restricted";
-    case TopologyPolicy::kSingleNumaNode:
-      return "single-numa-node";
-    case TopologyPolicy::kNone:
-      break;
-  }
-  return "none";
-}
-
-json node_json(const Fleet& fleet, PodQuery& query, std::size_t node, const Verdict& verdict) {
-  json out = {{"node", fleet.name(node)},
-              {"answer", to_string(verdict.answer)},
-              {"admits", verdict.admits()},
-              {"score", verdict.score},
-              {"policy", policy_name(fleet.policy(node))},
-              {"scope", fleet.scope(node) == TopologyScope::kPod ? "pod" : "container"},
-              {"why", query.explain(node)}};
-  out["placement"] = to_json(fleet, node, query.place(node));
-  return out;
-}
 
 /// One pod against every node.
 class Answers {
@@ -122,13 +83,7 @@ class Answers {
   [[nodiscard]] const Verdict& verdict(std::size_t node) const { return verdicts_[node]; }
   PodQuery& query() { return query_; }
 
-  json as_json() {
-    json nodes = json::array();
-    for (const std::size_t node : nodes_) {
-      nodes.push_back(node_json(fleet_, query_, node, verdicts_[node]));
-    }
-    return {{"pod", name_of(pod_)}, {"uid", pod_.uid}, {"nodes", std::move(nodes)}};
-  }
+  json as_json() { return answers_json(fleet_, pod_, query_, verdicts_); }
 
   std::string as_text() {
     const auto admitting = std::count_if(verdicts_.begin(), verdicts_.end(),
@@ -142,7 +97,7 @@ class Answers {
       const Verdict& verdict = verdicts_[node];
       table.add({fleet_.name(node), std::string(to_string(verdict.answer)),
                  verdict.admits() ? std::to_string(verdict.score) : "",
-                 std::string(policy_name(fleet_.policy(node))), query_.explain(node)});
+                 std::string(to_string(fleet_.policy(node))), query_.explain(node)});
     }
     return fmt::format("{}: {} of {} admit it\n{}", name_of(pod_), admitting,
                        counted(verdicts_.size(), "node"), table.render(terminal_style(), 2));

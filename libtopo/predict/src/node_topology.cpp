@@ -14,6 +14,13 @@ const std::string* attribute(const NodeTopology& topology, std::string_view name
 
 }  // namespace
 
+std::string_view to_string(TopologyPolicy policy) {
+  for (const predict::NamedPolicy& known : predict::kPolicies) {
+    if (known.policy == policy) return known.name;
+  }
+  return "";
+}
+
 TopologyPolicy NodeTopology::policy() const {
   if (const std::string* const value = attribute(*this, predict::kPolicyAttribute)) {
     return predict::policy_of(*value).value_or(TopologyPolicy::kNone);

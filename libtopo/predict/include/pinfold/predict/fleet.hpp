@@ -23,6 +23,8 @@ class Fleet {
   /// Resources named here are reported by zone but not aligned by the kubelets of these nodes
   /// ("memory" where the memory manager's policy is None): they constrain nothing.
   explicit Fleet(std::vector<std::string> ignored_resources = {});
+  Fleet(Fleet&&) = default;
+  Fleet& operator=(Fleet&&) = default;
 
   /// Adds a node: its zones of type "Node", by the number at the end of their names if all have
   /// one, else as listed. A node without zones is one without data.

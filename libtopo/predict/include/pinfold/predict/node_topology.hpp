@@ -68,6 +68,9 @@ struct NodeTopology {
   friend bool operator==(const NodeTopology&, const NodeTopology&) = default;
 };
 
+/// "single-numa-node" and so on.
+[[nodiscard]] std::string_view to_string(TopologyPolicy policy);
+
 /// Reads one object of version v1alpha2 or v1alpha1, which differs only in that it has no
 /// attributes of the node.
 /// Domain: names as in a Pod; amounts not negative; zone and resource names used once; at most 64

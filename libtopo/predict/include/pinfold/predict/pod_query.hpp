@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -116,5 +117,13 @@ class PodQuery {
   std::vector<ZoneDemand> demands_;
   ZoneEvaluator::Scratch scratch_;
 };
+
+/// Numbers of nodes, the best first: those that admit, by score, else by number.
+[[nodiscard]] std::vector<std::size_t> ranked(const std::vector<Verdict>& verdicts);
+
+/// {"pod", "uid", "nodes"}: the answers of all nodes for programs, the best first
+/// (docs/predict.md). Domain: `query` asks about `pod`; `verdicts` are its answers.
+[[nodiscard]] nlohmann::json answers_json(const Fleet& fleet, const PodSpec& pod, PodQuery& query,
+                                          const std::vector<Verdict>& verdicts);
 
 }  // namespace pinfold
