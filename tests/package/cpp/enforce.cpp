@@ -1,11 +1,12 @@
 #include <iostream>
-#include <pinfold/discover/discover.hpp>
 #include <pinfold/enforce/open_agent.hpp>
 #include <pinfold/enforce/view.hpp>
 
+#include "machine.hpp"
+
 int main() {
   using namespace pinfold;
-  auto machine = discover(HwlocSynthetic{"numa(memory=4GB) core:4 pu:1"}, "n");
+  auto machine = four_cpus();
   auto config = parse_config("cpuManagerPolicy: static\nreservedSystemCPUs: '0'");
   auto pod = parse_pod(
       "metadata: {name: db, uid: db-1}\n"
