@@ -10,8 +10,17 @@ namespace {
 
 using simulate::Arrival;
 
+constexpr std::string_view kTopologyAffinityError = "TopologyAffinityError";
+
 bool admits(const Node& node, const NodeState& state, const PodSpec& pod) {
   return std::holds_alternative<Admitted>(decide(node, state, pod));
+}
+
+/// Does the topology manager let the pod pass, whatever comes after it?
+bool passes(const Node& node, const NodeState& state, const PodSpec& pod) {
+  const Decision decision = decide(node, state, pod);
+  const auto* const rejected = std::get_if<Rejected>(&decision);
+  return rejected == nullptr || rejected->why.reason != kTopologyAffinityError;
 }
 
 bool admits_by_zones(const Node& node, const NodeState& state, const PodSpec& pod,
@@ -21,7 +30,7 @@ bool admits_by_zones(const Node& node, const NodeState& state, const PodSpec& po
   return PodQuery(fleet, pod).ask(number, ScoringStrategy::kLeastNumaNodes).admits();
 }
 
-bool observed(const Arrival& arrival) { return arrival.expected.at("admitted").get<bool>(); }
+bool passed(const Arrival& arrival) { return !is_topology_refusal(arrival); }
 
 /// The node with another configuration; nullopt if it would not start.
 template <class Change>
@@ -46,32 +55,14 @@ bool is_participation(const Arrival& arrival) {
     }
   }
   return !ignored.empty() && admits_by_zones(arrival.node, arrival.state, arrival.pod,
-                                             std::move(ignored)) == observed(arrival);
+                                             std::move(ignored)) == passed(arrival);
 }
-
-bool mentions(const std::string& message, std::initializer_list<std::string_view> texts) {
-  return std::any_of(texts.begin(), texts.end(), [&](std::string_view text) {
-    return message.find(text) != std::string::npos;
-  });
-}
-
-constexpr std::string_view kNotWholeBytes = "failed to represent quantity as int64";
 
 /// The pod with one of its containers.
 PodSpec alone(const PodSpec& pod, const Container& container) {
   PodSpec reduced = pod;
   reduced.containers = {container};
   return reduced;
-}
-
-/// Is there a container that asks for a fraction of a byte, which no memory manager gives?
-bool asks_for_part_of_a_byte(const Arrival& arrival) {
-  const auto& containers = arrival.pod.containers;
-  return std::any_of(containers.begin(), containers.end(), [&](const Container& container) {
-    const Decision decision = decide(arrival.node, arrival.state, alone(arrival.pod, container));
-    const auto* const rejected = std::get_if<Rejected>(&decision);
-    return rejected != nullptr && mentions(rejected->why.message, {kNotWholeBytes});
-  });
 }
 
 /// The pod with only those containers that `stays` names.
@@ -82,43 +73,12 @@ PodSpec reduced(const PodSpec& pod, const Predicate& stays) {
   return out;
 }
 
-/// Do the exclusive containers of a pod with pod-level resources leave nothing of its budget to the
-/// others? In pod scope the kubelet then says that there are no hints.
-bool is_empty_shared_pool(const Arrival& arrival) {
-  const PodSpec& pod = arrival.pod;
-  if (!pod.has_pod_level_resources() || arrival.node.topology().scope() != TopologyScope::kPod) {
-    return false;
-  }
-  bool has_shared = false;
-  ResourceList rest = pod.resources->requests;
-  for (const Container& container : pod.containers) {
-    const auto& [requests, limits] = container.resources;
-    if (!requests.contains("cpu") || !requests.contains("memory") || requests != limits) {
-      has_shared = true;
-    } else if (container.kind != ContainerKind::kInit) {
-      for (const auto& [name, amount] : requests) rest[name] -= amount;
-    }
-  }
-  return has_shared && (rest["cpu"].sign() <= 0 || rest["memory"].sign() <= 0);
-}
-
-/// A rejection that has nothing to do with NUMA nodes, mostly in the kubelet's own words.
-bool is_other_grounds(const Arrival& arrival) {
-  if (observed(arrival)) return false;
-  const std::string reason = arrival.expected.at("reason");
-  return reason == "SMTAlignmentError" || reason == "EmptyPodSharedPoolError" ||
-         mentions(arrival.expected.at("message"),
-                  {kNotWholeBytes, "requested number of devices unavailable",
-                   "not enough cpus available", "changed request for resource"}) ||
-         asks_for_part_of_a_byte(arrival) || is_empty_shared_pool(arrival);
-}
-
 bool is_cpu_options(const Arrival& arrival) {
   const auto without = changed(arrival.node, [](Config& config) {
     config.cpu_manager_policy_options.erase("align-by-socket");
     config.cpu_manager_policy_options.erase("prefer-align-cpus-by-uncorecache");
   });
-  return without && admits(*without, arrival.state, arrival.pod) != observed(arrival);
+  return without && passes(*without, arrival.state, arrival.pod) != passed(arrival);
 }
 
 bool is_wide_devices(const Arrival& arrival) {
@@ -142,14 +102,9 @@ NodeState without_groups(const Arrival& arrival) {
   return state;
 }
 
-/// Does the kubelet's rule agree without groups of NUMA nodes? Or does the kubelet say that groups
-/// that containers of this very pod form are in each other's way?
+/// Does the kubelet's rule agree without groups of NUMA nodes?
 bool is_memory_groups(const Arrival& arrival) {
-  return admits(arrival.node, without_groups(arrival), arrival.pod) != observed(arrival);
-}
-bool is_memory_groups_in_the_pod(const Arrival& arrival) {
-  return !observed(arrival) &&
-         mentions(arrival.expected.at("message"), {"hint violates NUMA node allocation"});
+  return passes(arrival.node, without_groups(arrival), arrival.pod) != passed(arrival);
 }
 
 std::optional<Node> fixed(const Node& node) {
@@ -158,7 +113,7 @@ std::optional<Node> fixed(const Node& node) {
 
 bool is_kubelet_defect(const Arrival& arrival) {
   const auto node = fixed(arrival.node);
-  return node && admits(*node, arrival.state, arrival.pod) != observed(arrival);
+  return node && passes(*node, arrival.state, arrival.pod) != passed(arrival);
 }
 
 /// Does the kubelet admit the pod without its init containers, whose memory it counts for longer
@@ -168,7 +123,7 @@ bool is_init_containers(const Arrival& arrival) {
     return container.kind != ContainerKind::kInit;
   });
   return rest.containers.size() < arrival.pod.containers.size() &&
-         admits(arrival.node, arrival.state, rest) != observed(arrival);
+         passes(arrival.node, arrival.state, rest) != passed(arrival);
 }
 
 /// Is each container alone predicted right, where neither groups nor defects can be the cause?
@@ -179,27 +134,30 @@ bool is_many_containers(const Arrival& arrival) {
   const NodeState state = without_groups(arrival);
   return std::all_of(containers.begin(), containers.end(), [&](const Container& container) {
     const PodSpec one = alone(arrival.pod, container);
-    return admits(*node, state, one) == admits_by_zones(*node, state, one);
+    return passes(*node, state, one) == admits_by_zones(*node, state, one);
   });
 }
 
 }  // namespace
 
+bool is_topology_refusal(const Arrival& arrival) {
+  return arrival.expected.value("reason", "") == kTopologyAffinityError;
+}
+
 Compared compare_predictions(const Arrival& arrival) {
-  return {observed(arrival), admits(arrival.node, arrival.state, arrival.pod),
+  return {arrival.expected.at("admitted").get<bool>(),
+          admits(arrival.node, arrival.state, arrival.pod),
           admits_by_zones(arrival.node, arrival.state, arrival.pod)};
 }
 
 Cause explain_difference(const Arrival& arrival) {
   if (is_participation(arrival)) return Cause::kParticipation;
-  if (is_other_grounds(arrival)) return Cause::kOtherGrounds;
   if (is_wide_devices(arrival)) return Cause::kWideDevices;
   if (is_cpu_options(arrival)) return Cause::kCpuOptions;
   if (is_memory_groups(arrival)) return Cause::kMemoryGroups;
   if (is_kubelet_defect(arrival)) return Cause::kKubeletDefect;
   if (is_init_containers(arrival)) return Cause::kInitContainers;
   if (is_many_containers(arrival)) return Cause::kManyContainers;
-  if (is_memory_groups_in_the_pod(arrival)) return Cause::kMemoryGroups;
   return Cause::kNone;
 }
 

@@ -11,7 +11,6 @@ namespace pinfold::test {
 /// has a criterion of its own: mostly, that the difference is gone when that one cause is.
 enum class Cause {
   kParticipation,   ///< a manager aligns nothing on this node, or not this pod's resources
-  kOtherGrounds,    ///< the kubelet rejects, but not for topology
   kCpuOptions,      ///< align-by-socket, prefer-align-cpus-by-uncorecache
   kWideDevices,     ///< a device near several NUMA nodes
   kMemoryGroups,    ///< NUMA nodes that are grouped, or not free to be
@@ -28,6 +27,10 @@ struct Compared {
   bool from_state = false;  ///< predicted from the node's state
   bool from_zones = false;  ///< predicted from the NodeResourceTopology that it would publish
 };
+
+/// Did the topology manager refuse the pod? False if it was admitted, or refused by what comes
+/// after: that is no question of zones.
+[[nodiscard]] bool is_topology_refusal(const simulate::Arrival& arrival);
 
 [[nodiscard]] Compared compare_predictions(const simulate::Arrival& arrival);
 

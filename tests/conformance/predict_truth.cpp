@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "limitations.hpp"
@@ -16,7 +17,6 @@ using simulate::Arrival;
 
 constexpr std::array<std::string_view, kCauses> kCauseNames = {
     "provider does not take part",
-    "rejected on other grounds",
     "CPU manager options that relax alignment",
     "device near several NUMA nodes",
     "memory manager's groups of NUMA nodes",
@@ -60,7 +60,12 @@ class Truth {
     fmt::print("{:8} of them of pods that the node runs already: not a question for a scheduler\n",
                again_);
     fmt::print("{:8} predicted from NodeResourceTopology alone\n", all_ - again_);
-    fmt::print("{:8} as the kubelet decided\n\n", agree_);
+    fmt::print("{:8} as the kubelet decided\n", agree_);
+    for (const auto& [reason, count] : beyond_) {
+      fmt::print("{:8} admitted by the topology manager as predicted, then refused: {}\n", count,
+                 reason);
+    }
+    fmt::print("\n");
     fmt::print("{:42} {:>13} {:>13}\n", "differences by cause", "admits, does", "refuses, does");
     fmt::print("{:42} {:>13} {:>13}\n", "", "not fit", "fit");
     for (std::size_t i = 0; i < kCauses; ++i) {
@@ -87,6 +92,10 @@ class Truth {
       ++agree_;
       return;
     }
+    if (compared.from_zones && !is_topology_refusal(arrival)) {
+      ++beyond_[arrival.expected.at("reason")];
+      return;
+    }
     const Cause cause = explain_difference(arrival);
     ++differences_[static_cast<std::size_t>(cause)][compared.from_zones ? 1 : 0];
     if (cause != Cause::kNone) return;
@@ -98,6 +107,7 @@ class Truth {
   int wrong_from_state_ = 0;
   int again_ = 0;
   int agree_ = 0;
+  std::map<std::string, int> beyond_;  ///< refused after the topology manager, by reason
   std::array<std::array<int, 2>, kCauses> differences_{};  ///< by cause and by what was predicted
 };
 

@@ -53,6 +53,10 @@ std::string PodQuery::why_not(std::size_t node, const std::vector<RowWant>& want
   int most = 0;
   for (std::size_t i = 0; i < wants.size(); ++i) {
     const std::string& resource = fleet_->resource_name(reported[wants[i].row]);
+    if (wants[i].amount == kNever) {
+      return fmt::format("its exclusive containers leave nothing of its {} to the others",
+                         resource);
+    }
     const std::string what =
         fmt::format("{} {}", resource, from_fleet_units(resource, wants[i].amount).to_string());
     const NumaMask where = zones_that_fit(zones, demands_[i]);

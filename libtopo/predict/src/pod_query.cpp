@@ -10,6 +10,11 @@ namespace pinfold {
 
 PodQuery::PodQuery(const Fleet& fleet, const PodSpec& pod) : fleet_(&fleet) {
   pod_.items.push_back({"", true, wants_of(predict::aligned_by_pod(pod))});
+  for (Want& want : pod_.items.front().wants) {
+    if (predict::leaves_no_shared_pool(pod, fleet_->resource_name(want.resource))) {
+      want.amount = kNever;
+    }
+  }
   for (const Container& container : pod.containers) {
     containers_.items.push_back({container.name, container.kind != ContainerKind::kInit,
                                  wants_of(predict::aligned_by_container(pod, container))});

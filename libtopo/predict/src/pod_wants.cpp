@@ -53,4 +53,25 @@ ResourceList aligned_by_pod(const PodSpec& pod) {
   return amounts;
 }
 
+bool leaves_no_shared_pool(const PodSpec& pod, std::string_view resource) {
+  if (!pod.has_pod_level_resources() || !is_native(resource)) return false;
+  const auto find = [&](const ResourceList& amounts) {
+    const auto found = amounts.find(resource);
+    return found == amounts.end() ? Quantity() : found->second;
+  };
+  Quantity rest = find(pod.resources->requests);
+  bool has_shared = false;
+  for (const Container& container : pod.containers) {
+    const Quantity own = find(aligned_by_container(pod, container));
+    const bool is_shared = own.sign() == 0;
+    if (container.kind != ContainerKind::kInit) {
+      has_shared = has_shared || is_shared;
+      rest -= own;
+    } else if (is_shared ? rest.sign() <= 0 : rest < own) {
+      return true;
+    }
+  }
+  return has_shared && rest.sign() <= 0;
+}
+
 }  // namespace pinfold::predict

@@ -14,6 +14,7 @@ using test::pod;
 using test::two_zones;
 using test::zones_of;
 using testing::ElementsAre;
+using testing::Pair;
 
 constexpr const char* kGpu = "example.com/gpu";
 
@@ -139,6 +140,27 @@ TEST(PodQueryExplain, NamesTheContainer) {
   const PodSpec two = test::pod_of("p", {test::container("a", {{"cpu", "3"}, {"memory", "1Mi"}}),
                                          test::container("b", {{"cpu", "5"}, {"memory", "1Mi"}})});
   EXPECT_EQ(PodQuery(fleet, two).explain(0), "container 'b': no zone has cpu 5: cpu fits none");
+}
+
+TEST(PodQueryPodLevel, ABudgetThatExclusiveContainersUseUpIsRefused) {
+  const auto ask_with = [](const char* policy, const char* scope, const char* exclusive_cpus) {
+    PodSpec wants = test::pod_of(
+        "p", {test::container("exclusive", {{"cpu", exclusive_cpus}, {"memory", "1Mi"}}),
+              test::container("shared", {})});
+    const ResourceList budget = {{"cpu", *Quantity::parse("4")},
+                                 {"memory", *Quantity::parse("8Mi")}};
+    wants.resources = Resources{budget, budget};
+    Fleet fleet;
+    (void)fleet.add(two_zones(policy, scope, {{"cpu", "16"}, {"memory", "1Gi"}}));
+    PodQuery query(fleet, wants);
+    return std::pair(query.ask(0, ScoringStrategy::kLeastNumaNodes).answer, query.explain(0));
+  };
+  const std::string why = "pod: its exclusive containers leave nothing of its cpu to the others";
+  EXPECT_THAT(ask_with("single-numa-node", "pod", "4"), Pair(Answer::kRefused, why));
+  EXPECT_THAT(ask_with("restricted", "pod", "4"), Pair(Answer::kRefused, why));
+  EXPECT_THAT(ask_with("best-effort", "pod", "4"), Pair(Answer::kPasses, "not aligned: " + why));
+  EXPECT_THAT(ask_with("single-numa-node", "pod", "3"), Pair(Answer::kFits, "node-0"));
+  EXPECT_EQ(ask_with("single-numa-node", "container", "4").first, Answer::kFits);
 }
 
 TEST(Fleets, ZonesAreOrderedByTheirNumber) {

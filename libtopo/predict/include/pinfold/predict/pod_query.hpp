@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -71,6 +72,8 @@ class PodQuery {
   [[nodiscard]] std::string explain(std::size_t node);
 
  private:
+  /// An amount that no zones have: of a budget that leaves nothing to shared containers.
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   struct Want {
     ResourceId resource;
     std::int64_t amount;
