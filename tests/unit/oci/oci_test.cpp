@@ -1,0 +1,127 @@
+#include "oci.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+/// What an OCI runtime hands to a hook, and what it merges into a config.json.
+namespace pinfold::tools {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr const char* kPodFile =
+    "metadata: {name: db, uid: db-1}\n"
+    "spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 1Gi}}},"
+    " {name: side, resources: {limits: {cpu: 1, memory: 1Gi}}}]}";
+
+Result<HookRequest> request(const json& annotations) {
+  auto state = parse_hook_state(json{
+      {"id", "a/b"},
+      {"status", "created"},
+      {"bundle", "/b"},
+      {"annotations", annotations}}.dump());
+  if (!state) return fail(state.error());
+  return read_request(*state, [](const std::string& path) -> Result<std::string> {
+    if (path == "/pods/db.yaml") return kPodFile;
+    return fail(ErrorCode::kNotFound, "open '" + path + "'");
+  });
+}
+
+std::string error_of(const json& annotations) {
+  const auto made = request(annotations);
+  return made ? "no error" : made.error().message;
+}
+
+TEST(HookState, IsRead) {
+  const auto state = parse_hook_state(
+      R"({"ociVersion":"1.0.2","id":"c","status":"creating","pid":42,"bundle":"/b","annotations":{"a":"b"}})");
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(state->id, "c");
+  EXPECT_EQ(state->status, "creating");
+  EXPECT_EQ(state->bundle, "/b");
+  EXPECT_EQ(state->pid, 42);
+  EXPECT_FALSE(concerns_pinfold(*state));
+}
+
+TEST(HookState, RefusesWhatIsNone) {
+  struct Case {
+    const char* text;
+    const char* message;
+  };
+  for (const Case& one : {
+           Case{"[]", "state: expected an object"},
+           Case{R"({"status":"x","bundle":"b"})", "state.id: 'absent': expected a text"},
+           Case{R"({"id":"","status":"x","bundle":"b"})", "state.id: expected a name"},
+           Case{R"({"id":"c","status":1,"bundle":"b"})", "state.status: '1': expected a text"},
+           Case{R"({"id":"c","status":"x","bundle":"b","pid":"1"})", "state.pid: expected"},
+           Case{R"({"id":"c","status":"x","bundle":"b","annotations":{"k":1}})",
+                "state.annotations.'k': expected a text"},
+       }) {
+    const auto state = parse_hook_state(one.text);
+    ASSERT_FALSE(state) << one.text;
+    EXPECT_THAT(state.error().message, HasSubstr(one.message)) << one.text;
+  }
+}
+
+TEST(HookRequestOf, AmountsIsAPodOfOneContainer) {
+  const auto made = request({{"io.pinfold.cpu", "2"},
+                             {"io.pinfold.memory", "1Gi"},
+                             {"io.pinfold.hugepages-2Mi", "64Mi"},
+                             {"org.other", "ignored"}});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->pod.uid, "oci-a.b");
+  EXPECT_EQ(made->pod.name, "oci-a.b");
+  EXPECT_EQ(made->container, "main");
+  ASSERT_EQ(made->pod.containers.size(), 1U);
+  EXPECT_EQ(qos_class(made->pod, true), QosClass::kGuaranteed);
+}
+
+TEST(HookRequestOf, NamesOfPodAndContainer) {
+  const auto made = request(
+      {{"io.pinfold.cpu", "1"}, {"io.pinfold.pod", "shop"}, {"io.pinfold.container", "web"}});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->pod.name, "shop");
+  EXPECT_EQ(made->pod.uid, "oci-a.b");
+  EXPECT_EQ(made->container, "web");
+  EXPECT_NE(made->pod.find("web"), nullptr);
+}
+
+TEST(HookRequestOf, APodFile) {
+  const auto made =
+      request({{"io.pinfold.pod-file", "/pods/db.yaml"}, {"io.pinfold.container", "side"}});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(made->pod.uid, "db-1");
+  EXPECT_EQ(made->container, "side");
+}
+
+TEST(HookRequestOf, RefusesWhatWouldCostAContainerItsCpus) {
+  EXPECT_THAT(error_of({{"io.pinfold.cpus", "2"}}),
+              HasSubstr("annotation io.pinfold.cpus: unknown"));
+  EXPECT_THAT(error_of({{"io.pinfold.cpu", "two"}}), HasSubstr("two"));
+  EXPECT_THAT(error_of({{"io.pinfold.pod-file", "/pods/db.yaml"}, {"io.pinfold.cpu", "1"}}),
+              HasSubstr("annotation io.pinfold.cpu: the Pod file says"));
+  EXPECT_THAT(error_of({{"io.pinfold.pod-file", "/none"}}),
+              HasSubstr("annotation io.pinfold.pod-file: open '/none'"));
+  EXPECT_THAT(error_of({{"io.pinfold.pod-file", "/pods/db.yaml"}}),
+              HasSubstr("expected the name of a container in '/pods/db.yaml'"));
+}
+
+TEST(OciResources, AreThoseOfAConfigJson) {
+  ContainerResources decided;
+  decided.cpuset_mems = "0-1";
+  decided.linux_resources.cpu_shares = 2048;
+  decided.linux_resources.cpu_quota = -1;
+  decided.linux_resources.cpu_period = 100000;
+  decided.linux_resources.memory_limit = 1 << 20;
+  decided.linux_resources.hugepage_limits = {{"2MB", 4 << 20}};
+  EXPECT_EQ(oci_resources(decided, CpuSet{2, 3}), json::parse(R"({
+    "cpu": {"shares": 2048, "quota": -1, "period": 100000, "cpus": "2-3", "mems": "0-1"},
+    "memory": {"limit": 1048576}, "hugepageLimits": [{"pageSize": "2MB", "limit": 4194304}]})"));
+  EXPECT_EQ(oci_resources(ContainerResources(), CpuSet()).contains("memory"), false);
+}
+
+}  // namespace
+}  // namespace pinfold::tools
