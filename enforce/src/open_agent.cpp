@@ -7,6 +7,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "pinfold/enforce/known_machine.hpp"
+
 namespace pinfold::enforce {
 namespace {
 
@@ -45,7 +47,24 @@ Result<Cgroups> open_this_kernel(const std::string& root, const CgroupFsWrapper&
   return Cgroups::open(root, wrap);
 }
 
-Result<NodeAgent> open_agent(Node node, const AgentPlace& place) {
+Result<Node> make_node(Machine machine, Config config, Node::Providers providers) {
+  auto node = Node::make(std::move(machine), std::move(config), std::move(providers));
+  if (node) return *std::move(node);
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("start: {}: {}", to_string(node.error().stage), node.error().error));
+}
+
+Result<NodeAgent> open_agent(Machine machine, Config config, const AgentPlace& place,
+                             Node::Providers providers) {
+  AgentExtras extras;
+  extras.moves_pages = place.moves_pages;
+  if (config.profile == Profile::kFixed) {
+    auto known = known_machine(std::move(machine), place.state_dir);
+    machine = std::move(known.machine);
+    extras.offline = std::move(known.offline);
+  }
+  auto node = make_node(std::move(machine), std::move(config), std::move(providers));
+  if (!node) return fail(std::move(node).error());
   auto cgroups = open_groups(place);
   if (!cgroups) return fail(std::move(cgroups).error());
   if (auto made = make_directory(place.state_dir); !made) return fail(std::move(made).error());
@@ -54,8 +73,8 @@ Result<NodeAgent> open_agent(Node node, const AgentPlace& place) {
     return fail(
         std::move(store).error().wrap(fmt::format("state directory '{}'", place.state_dir)));
   }
-  auto agent = NodeAgent::open(std::move(node), *std::move(store), place.state_dir,
-                               *std::move(cgroups), place.extras);
+  auto agent = NodeAgent::open(*std::move(node), *std::move(store), place.state_dir,
+                               *std::move(cgroups), std::move(extras));
   if (agent) agent->log_to(place.log);
   return agent;
 }

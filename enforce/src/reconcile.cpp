@@ -44,13 +44,14 @@ Result<void> NodeAgent::enforce(Plan& done) {
   cgroups_->restore_root(needed);
   auto steps = plan_now();
   if (!steps) return fail(std::move(steps).error());
-  if (extras_.partition != Partition::kNone || !partitions_known_) {
-    auto ended = cgroups_->end_partitions(seen_, target, extras_.partition);
+  const Partition partition = node_.config().partition;
+  if (partition != Partition::kNone || !partitions_known_) {
+    auto ended = cgroups_->end_partitions(seen_, target, partition);
     if (!ended) return ended;
     partitions_known_ = true;
   }
   if (auto applied = run(*steps, done); !applied) return applied;
-  auto problems = cgroups_->begin_partitions(target, extras_.partition);
+  auto problems = cgroups_->begin_partitions(target, partition);
   if (!problems) return fail(std::move(problems).error());
   partition_problems_ = *std::move(problems);
   return {};
@@ -124,6 +125,9 @@ Result<ReconcileReport> NodeAgent::reconcile() {
         "{}: belongs to no active pod, but processes run in it; they are confined to the shared "
         "pool",
         to_string(name)));
+  }
+  for (const auto& [name, reason] : partition_problems_) {
+    report.remaining.push_back(fmt::format("{}: no partition: {}", to_string(name), reason));
   }
   bring_back(report);
   if (extras_.moves_pages) move_pages(report);

@@ -8,12 +8,10 @@ using namespace pinfold;
 Result<enforce::NodeAgent> open(const std::string& state_dir, Machine machine) {
   auto config = parse_config("cpuManagerPolicy: static\nreservedSystemCPUs: '0'");
   if (!config) return fail(config.error());
-  auto node = Node::make(std::move(machine), config->config);
-  if (!node) return fail(ErrorCode::kInvalidArgument, node.error().error);
   enforce::AgentPlace place;
   place.state_dir = state_dir;
   place.enforces = false;  // without it: cgroups below place.cgroup_root
-  return enforce::open_agent(std::move(*node), place);
+  return enforce::open_agent(std::move(machine), config->config, place);
 }
 
 int main(int argc, char** argv) {

@@ -120,6 +120,50 @@ TEST_P(CallbackWriter, GetsEveryGroupAndValue) {
   pinfold_node_close(node);
 }
 
+TEST_P(CallbackWriter, ANodeKnowsItsOfflineCpus) {
+  Runtime runtime(GetParam());
+  pinfold_node* node = runtime.open();
+  pinfold_pod* answer = nullptr;
+  char* error = nullptr;
+  ASSERT_EQ(pinfold_pod_admit(node, pod("a", 2).c_str(), &answer, &error), PINFOLD_OK) << error;
+  pinfold_pod_free(answer);
+  pinfold_node_close(node);
+  std::string less = kMachine;
+  const std::string cpu = R"(,{"id":3,"core":3,"socket":1,"numa":1,"l3":1})";
+  less.erase(less.find(cpu), cpu.size());
+  runtime.options.machine = less.c_str();
+  node = runtime.open();
+  char* json = nullptr;
+  EXPECT_EQ(pinfold_node_reconcile(node, &json, &error), PINFOLD_NOT_ENFORCED);
+  EXPECT_THAT(error, HasSubstr("container c: has lost CPUs 3 of its 2-3, runs on 2"));
+  pinfold_free(error);
+  pinfold_free(json);
+  EXPECT_EQ(runtime.cpus("poda/c"), "2");
+  EXPECT_EQ(pinfold_pod_admit(node, pod("b", 1).c_str(), &answer, &error), PINFOLD_UNSUPPORTED);
+  EXPECT_THAT(error, HasSubstr("CPUs 3 of this node are offline"));
+  pinfold_free(error);
+  pinfold_node_close(node);
+}
+
+TEST_P(CallbackWriter, MakesThePartitionsOfTheConfiguration) {
+  Runtime runtime(GetParam());
+  const std::string config =
+      runtime.options.config + std::string("pinfold: {partition: isolated}\n");
+  runtime.options.config = config.c_str();
+  pinfold_node* const node = runtime.open();
+  pinfold_pod* answer = nullptr;
+  char* error = nullptr;
+  ASSERT_EQ(pinfold_pod_admit(node, pod("a", 2).c_str(), &answer, &error), PINFOLD_OK) << error;
+  pinfold_pod_free(answer);
+  const auto& files = runtime.kernel.find("poda/c")->files;
+  if (GetParam() == CgroupVersion::kV2) {
+    EXPECT_EQ(files.at("cpuset.cpus.partition"), "isolated");
+  } else {
+    EXPECT_EQ(files.at("cpuset.cpu_exclusive"), "1");
+  }
+  pinfold_node_close(node);
+}
+
 TEST_P(CallbackWriter, ThatFailsLeavesWorkForReconcile) {
   Runtime runtime(GetParam());
   pinfold_node* const node = runtime.open();

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "pinfold/discover/discover.hpp"
-#include "pinfold/enforce/known_machine.hpp"
 #include "pinfold/types/document.hpp"
 
 namespace pinfold::tools {
@@ -40,20 +38,10 @@ Result<Config> read_config(const NodeOptions& options) {
   return std::move(parsed->config);
 }
 
-Result<Node> make_node(const NodeOptions& options, Config config, CpuSet* offline) {
+Result<Node> make_node(const NodeOptions& options, Config config) {
   auto machine = read_machine(options);
   if (!machine) return fail(std::move(machine).error());
-  if (offline != nullptr && config.profile == Profile::kFixed) {
-    auto known = enforce::known_machine(*std::move(machine), options.state_dir);
-    *machine = std::move(known.machine);
-    *offline = std::move(known.offline);
-  }
-  auto node = Node::make(*std::move(machine), std::move(config));
-  if (!node) {
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("start: {}: {}", to_string(node.error().stage), node.error().error));
-  }
-  return *std::move(node);
+  return enforce::make_node(*std::move(machine), std::move(config));
 }
 
 void add_node_options(CLI::App& command, NodeOptions& options) {
@@ -89,30 +77,20 @@ void add_agent_options(CLI::App& command, AgentOptions& options, HasOutput has_o
   command.add_flag("--no-enforce", options.no_enforce, "decide and remember, touch no cgroup")
       ->excludes(root);
   add_node_options(command, options);
-  static const std::map<std::string, enforce::Partition> kPartitions = {
-      {"none", enforce::Partition::kNone},
-      {"root", enforce::Partition::kRoot},
-      {"isolated", enforce::Partition::kIsolated}};
-  command
-      .add_option("--partition", options.partition,
-                  "have the kernel keep everybody else off exclusive CPUs, where it can")
-      ->transform(CLI::CheckedTransformer(kPartitions).description("none|root|isolated"))
-      ->default_str("none");
   if (has_output == HasOutput::kYes) add_output_option(command, options.output);
 }
 
 Result<enforce::NodeAgent> open_agent(const AgentOptions& options) {
   auto config = read_config(options);
   if (!config) return fail(std::move(config).error());
+  auto machine = read_machine(options);
+  if (!machine) return fail(std::move(machine).error());
   enforce::AgentPlace place;
-  auto node = make_node(options, *std::move(config), &place.extras.offline);
-  if (!node) return fail(std::move(node).error());
-  place.extras.partition = options.partition;
-  place.extras.moves_pages = options.moves_pages;
+  place.moves_pages = options.moves_pages;
   place.state_dir = options.state_dir;
   place.cgroup_root = options.cgroup_root;
   place.enforces = !options.no_enforce;
-  return enforce::open_agent(*std::move(node), place);
+  return enforce::open_agent(*std::move(machine), *std::move(config), place);
 }
 
 int report_not_enforced(const Error& error) {

@@ -22,16 +22,12 @@ struct NodeOptions {
 void add_node_options(CLI::App& command, NodeOptions& options);
 /// Warnings go to standard error.
 [[nodiscard]] Result<Config> read_config(const NodeOptions& options);
-/// With `offline`, CPUs that are missing since the state was written count as the node's, and are
-/// named there: see enforce::known_machine.
-[[nodiscard]] Result<Node> make_node(const NodeOptions& options, Config config,
-                                     CpuSet* offline = nullptr);
+[[nodiscard]] Result<Node> make_node(const NodeOptions& options, Config config);
 
 /// What every command that works on a node's state takes.
 struct AgentOptions : NodeOptions {
   std::string cgroup_root;  ///< "": the default one
   bool no_enforce = false;
-  enforce::Partition partition = enforce::Partition::kNone;
   bool moves_pages = false;
   OutputFormat output = OutputFormat::kText;
 };

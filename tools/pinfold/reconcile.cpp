@@ -44,9 +44,6 @@ Result<bool> reconcile_once(const ReconcileOptions& options, std::string& root) 
   auto found = agent->reconcile();
   if (!found) return fail(std::move(found).error());
   root = agent->cgroups()->root();
-  for (const auto& [name, reason] : agent->partition_problems()) {
-    found->remaining.push_back(fmt::format("{}: no partition: {}", to_string(name), reason));
-  }
   const bool is_quiet = found->drift.empty() && found->done.empty() && found->moved.empty() &&
                         found->remaining.empty();
   if (!options.watch || !is_quiet) print(*found, options.agent.output, options.watch);

@@ -18,9 +18,11 @@ struct pinfold_hints {
   pinfold::ResourceHints value;
 };
 
-/// Everything that does not change while a node is open; each call opens an agent over it.
+/// What each call opens an agent over.
 struct pinfold_node {
   pinfold::Machine machine;
+  /// The kernel's list of CPUs when `machine` was discovered; "" if the caller brought it.
+  std::string online;
   pinfold::Config config;
   pinfold::enforce::AgentPlace place;
   std::vector<pinfold_hint_provider> providers;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -56,21 +57,33 @@ class Turn {
   std::unique_lock<std::mutex> lock_;
 };
 
-Result<Node> make_node(const pinfold_node& node) {
+/// The kernel's list of CPUs that are online; "" if it does not tell.
+std::string online_cpus() {
+  std::ifstream in("/sys/devices/system/cpu/online");
+  std::string list;
+  std::getline(in, list);
+  return list;
+}
+
+/// CPUs come and go while a node is open; then the machine is not the one it was.
+Result<void> look_again(pinfold_node& node) {
+  if (node.online.empty()) return {};
+  std::string online = online_cpus();
+  if (online == node.online) return {};
+  auto machine = discover(SysTree{}, "node");
+  if (!machine) return fail(std::move(machine).error());
+  node.machine = *std::move(machine);
+  node.online = std::move(online);
+  return {};
+}
+
+Result<NodeAgent> open_agent(pinfold_node& node) {
+  if (auto looked = look_again(node); !looked) return fail(std::move(looked).error());
   Node::Providers providers;
   for (const pinfold_hint_provider& given : node.providers) {
     providers.push_back(make_provider(given));
   }
-  auto made = Node::make(node.machine, node.config, std::move(providers));
-  if (made) return std::move(*made);
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("start: {}: {}", to_string(made.error().stage), made.error().error));
-}
-
-Result<NodeAgent> open_agent(const pinfold_node& node) {
-  auto made = make_node(node);
-  if (!made) return fail(std::move(made).error());
-  return enforce::open_agent(*std::move(made), node.place);
+  return enforce::open_agent(node.machine, node.config, node.place, std::move(providers));
 }
 
 /// Runs body(NodeAgent&) over a node; the text of a call begins with `intent`.
@@ -194,10 +207,11 @@ Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* give
   place.lock_timeout = options->lock_timeout_ms == 0
                            ? kLockTimeout
                            : std::chrono::milliseconds(options->lock_timeout_ms);
+  std::string online = options->machine == nullptr ? online_cpus() : "";
   auto machine = read_machine(options->machine);
   if (!machine) return fail(std::move(machine).error());
-  auto node =
-      std::make_unique<pinfold_node>(pinfold_node{*std::move(machine), {}, std::move(place), {}});
+  auto node = std::make_unique<pinfold_node>(
+      pinfold_node{*std::move(machine), std::move(online), {}, std::move(place), {}});
   if (auto read = read_callbacks(*options, *node); !read) return fail(std::move(read).error());
   auto config = read_configuration(*options, node->place.state_dir, node->place.log);
   if (!config) return fail(std::move(config).error());

@@ -117,12 +117,22 @@ Result<void> read_own(std::string_view field, const json& value, Config& config)
   if (!value.is_object()) return fail_field(field, value, "expected an object");
   for (const auto& [key, entry] : value.items()) {
     const std::string path = join(field, key);
-    if (key != "profile") return fail_field(path, entry, "unknown field, expected 'profile'");
     const auto text = scalar_text(path, entry);
     if (!text) return fail(text.error());
-    const auto profile = parse_profile(*text);
-    if (!profile) return fail(ErrorCode::kInvalidArgument, path + ": " + profile.error().message);
-    config.profile = *profile;
+    const auto read = [&](auto parsed, auto& target) -> Result<void> {
+      if (!parsed) return fail(std::move(parsed).error().wrap(path));
+      target = *parsed;
+      return {};
+    };
+    Result<void> done;
+    if (key == "profile") {
+      done = read(parse_profile(*text), config.profile);
+    } else if (key == "partition") {
+      done = read(parse_partition(*text), config.partition);
+    } else {
+      return fail_field(path, entry, "unknown field, expected 'profile' or 'partition'");
+    }
+    if (!done) return done;
   }
   return {};
 }
@@ -192,6 +202,26 @@ Result<Profile> parse_profile(std::string_view text) {
               fmt::format("'{}': expected 'kubelet-1.36' or 'fixed'", printable(text)));
 }
 
+std::string_view to_string(Partition partition) {
+  switch (partition) {
+    case Partition::kNone:
+      return "none";
+    case Partition::kRoot:
+      return "root";
+    case Partition::kIsolated:
+      break;
+  }
+  return "isolated";
+}
+
+Result<Partition> parse_partition(std::string_view text) {
+  for (const Partition partition : {Partition::kNone, Partition::kRoot, Partition::kIsolated}) {
+    if (text == to_string(partition)) return partition;
+  }
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("'{}': expected 'none', 'root' or 'isolated'", printable(text)));
+}
+
 FeatureGates Config::gates() const {
   FeatureGates gates;
   for (const auto& [name, target] : kGates) {
@@ -240,7 +270,8 @@ json to_json(const Config& config) {
     out["reservedMemory"].push_back(
         {{"numaNode", reservation.numa_node}, {"limits", reservation.limits}});
   }
-  out["pinfold"] = {{"profile", to_string(config.profile)}};
+  out["pinfold"] = {{"profile", to_string(config.profile)},
+                    {"partition", to_string(config.partition)}};
   return out;
 }
 

@@ -13,13 +13,11 @@ int main() {
       "spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 1Gi}}}]}");
   if (!machine || !config || !pod) return 1;
   apply_defaults(*pod);
-  auto node = Node::make(*machine, config->config);
-  if (!node) return 2;
   enforce::AgentPlace place;
   place.state_dir = "consumer-state";
   place.enforces = false;
-  auto agent = enforce::open_agent(std::move(*node), place);
-  if (!agent || !agent->admit(*pod)) return 3;
+  auto agent = enforce::open_agent(*machine, config->config, place);
+  if (!agent || !agent->admit(*pod)) return 2;
   for (const auto& container : enforce::view_pod(*agent, "db-1")->containers) {
     std::cout << container.decided.name << ": " << container.wanted.cpus << '\n';
   }

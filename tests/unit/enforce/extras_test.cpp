@@ -32,10 +32,10 @@ AgentExtras without(CpuSet offline) {
   return extras;
 }
 
-AgentExtras with(Partition partition) {
-  AgentExtras extras;
-  extras.partition = partition;
-  return extras;
+Config with(Partition partition) {
+  Config config;
+  config.partition = partition;
+  return config;
 }
 
 class ExtrasTest : public testing::TestWithParam<CgroupVersion> {
@@ -134,7 +134,7 @@ TEST_P(ExtrasTest, ExclusiveContainersBecomePartitionsAndEndAsOrdinaryGroups) {
   const std::string file = v2 ? "cpuset.cpus.partition" : "cpuset.sched_load_balance";
   const auto value = [&](const char* group) { return world_.kernel.find(group)->files.at(file); };
   {
-    NodeAgent agent = world_.open(with(Partition::kIsolated));
+    NodeAgent agent = world_.try_open(with(Partition::kIsolated)).value();
     must_admit(agent, pod("s", {best_effort("c")}));
     must_admit(agent, pod("x", {guaranteed("a", 2), test::half_a_cpu("b")}));
     EXPECT_THAT(agent.partition_problems(), IsEmpty());
@@ -157,7 +157,7 @@ TEST(Partitions, TellTheKernelsReasonAndFallBack) {
                                                                "partition root)"
                                                              : text;
   };
-  NodeAgent agent = world.open(with(Partition::kRoot));
+  NodeAgent agent = world.try_open(with(Partition::kRoot)).value();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
   ASSERT_EQ(agent.partition_problems().size(), 1U);
   EXPECT_THAT(agent.partition_problems().begin()->second,
@@ -173,6 +173,49 @@ INSTANTIATE_TEST_SUITE_P(BothVersions, ExtrasTest,
                          [](const auto& version) {
                            return version.param == CgroupVersion::kV1 ? "V1" : "V2";
                          });
+
+/// Pods get memory of one node, and there is room on both.
+Config with_memory_manager() {
+  Config config;
+  config.topology_manager_policy = "single-numa-node";
+  config.memory_manager_policy = "Static";
+  config.system_reserved = {{"memory", "64Mi"}};
+  config.eviction_hard.emplace()["memory.available"] = "64Mi";
+  config.reserved_memory = {{0, {{"memory", "128Mi"}}}};
+  return config;
+}
+
+TEST(MovePages, TellsOfAProcessWhoseMemoryLiesElsewhereOnlyIfAsked) {
+  Sleeper process;
+  if (pages_of(process.pid()).empty()) GTEST_SKIP() << "this kernel does not tell where pages lie";
+  World world(CgroupVersion::kV2);
+  const auto reconcile = [&](bool moves_pages) {
+    AgentExtras extras;
+    extras.moves_pages = moves_pages;
+    NodeAgent agent = world.try_open(with_memory_manager(), extras).value();
+    if (agent.state().node.pods.empty()) {
+      must_admit(agent, pod("x", {guaranteed("a", 4)}));  // more CPUs than node 0 has left
+      EXPECT_EQ(agent.wanted().at({"x", "a"}).mems, (NodeSet{1}));
+      EXPECT_TRUE(agent.cgroups()->attach({"x", "a"}, process.pid()).has_value());
+    }
+    return agent.reconcile().value();
+  };
+  ReconcileReport report = reconcile(false);
+  EXPECT_THAT(report.moved, IsEmpty());
+  EXPECT_THAT(report.remaining, IsEmpty());
+  report = reconcile(true);
+  // A machine with one node has nowhere to move them.
+  std::vector<std::string> told = report.moved;
+  told.insert(told.end(), report.remaining.begin(), report.remaining.end());
+  EXPECT_THAT(told, ElementsAre(HasSubstr(std::to_string(process.pid()))));
+}
+
+TEST(MovePages, DoesNothingForAProcessWhoseMemoryIsInPlaceOrThatIsGone) {
+  NodeSet all;
+  for (const auto& [node, bytes] : pages_of(::getpid())) all |= NodeSet::of(CpuId{node});
+  EXPECT_TRUE(migrate_pages(::getpid(), all).has_value());
+  EXPECT_TRUE(migrate_pages(0x7ffffff0, NodeSet{0}).has_value());
+}
 
 TEST(KnownMachine, IsTheOneOfTheStateWhileCpusAreMissing) {
   const test::TempDir dir;

@@ -37,7 +37,7 @@ cpuCFSQuota: false
 cpuCFSQuotaPeriod: 5ms
 featureGates: {PodLevelResourceManagers: true, PodLevelResources: false, SomethingElse: true}
 maxPods: 110
-pinfold: {profile: kubelet-1.36}
+pinfold: {profile: kubelet-1.36, partition: isolated}
 )";
 
 TEST(ConfigParse, ReadsEveryField) {
@@ -65,6 +65,7 @@ TEST(ConfigParse, ReadsEveryField) {
   expected.feature_gates = {
       {"PodLevelResourceManagers", true}, {"PodLevelResources", false}, {"SomethingElse", true}};
   expected.profile = Profile::kKubelet136;
+  expected.partition = Partition::kIsolated;
   EXPECT_EQ(parsed->config, expected) << to_json(parsed->config).dump(2);
 }
 
@@ -140,7 +141,10 @@ TEST(ConfigParse, NamesTheFieldThatIsWrong) {
        "reservedMemory[0].limits: 1: expected an object"},
       {"pinfold: {profile: newest}",
        "pinfold.profile: 'newest': expected 'kubelet-1.36' or 'fixed'"},
-      {"pinfold: {profil: fixed}", "pinfold.profil: 'fixed': unknown field, expected 'profile'"},
+      {"pinfold: {profil: fixed}",
+       "pinfold.profil: 'fixed': unknown field, expected 'profile' or 'partition'"},
+      {"pinfold: {partition: member}",
+       "pinfold.partition: 'member': expected 'none', 'root' or 'isolated'"},
       {"a: [", "line 2, column 1: end of sequence flow not found"},
   };
   for (const auto& c : cases) {
@@ -183,6 +187,13 @@ TEST(Profile, RoundTrips) {
     EXPECT_EQ(parse_profile(to_string(profile)).value(), profile);
   }
   EXPECT_FALSE(parse_profile("Fixed"));
+}
+
+TEST(Partition, RoundTrips) {
+  for (const Partition partition : {Partition::kNone, Partition::kRoot, Partition::kIsolated}) {
+    EXPECT_EQ(parse_partition(to_string(partition)).value(), partition);
+  }
+  EXPECT_FALSE(parse_partition("Root"));
 }
 
 }  // namespace

@@ -174,7 +174,8 @@ typedef struct pinfold_node_options {
 
 /** Opens a node: reads configuration and machine and checks them against each other and against the
  * state. Nothing is locked between calls: processes may have the same node open. The options are
- * copied; what `data` of a callback points to must live as long as the node. */
+ * copied; what `data` of a callback points to must live as long as the node. A machine that was
+ * discovered is looked at again when CPUs have gone offline or come back. */
 pinfold_code pinfold_node_open(const pinfold_node_options* options, pinfold_node** node,
                                char** error);
 void pinfold_node_close(pinfold_node* node);

@@ -13,6 +13,7 @@
 #include "pinfold/enforce/mounts.hpp"
 #include "pinfold/enforce/plan.hpp"
 #include "pinfold/enforce/values.hpp"
+#include "pinfold/types/config.hpp"
 
 namespace pinfold::enforce {
 
@@ -35,13 +36,6 @@ using CgroupFsOpener =
 /// Errors: kUnsupported if the controller is not mounted.
 /// Thread-safety: none; libcgroup keeps its tables for the whole process.
 [[nodiscard]] Result<std::string> default_root();
-
-/// Whether the kernel is asked to keep everybody else off exclusive CPUs: docs/cgroups.md.
-enum class Partition {
-  kNone,
-  kRoot,      ///< cpuset.cpus.partition "root"; v1: cpu_exclusive
-  kIsolated,  ///< "isolated"; v1: cpu_exclusive, and no load balancing
-};
 
 /// The control groups below a root, cgroup v1, v2 or both (hybrid) behind one interface. Nothing is
 /// ever written outside the root. What is written is read back, and the effective sets decide

@@ -35,7 +35,6 @@ struct ReconcileReport {
 /// What an agent does beyond the kubelet, if it is asked to.
 struct AgentExtras {
   CpuSet offline;  ///< CPUs of the node that are not there at the moment: see known_machine
-  Partition partition = Partition::kNone;
   bool moves_pages = false;  ///< reconcile() moves pages that lie elsewhere than decided
 };
 

@@ -23,12 +23,20 @@ struct AgentPlace {
   /// (Cgroups::make over its own CgroupFs). Empty: open_this_kernel.
   std::function<Result<Cgroups>(const std::string& root)> open_cgroups;
   LogSink log;
-  AgentExtras extras;
+  bool moves_pages = false;  ///< see AgentExtras
 };
 
-/// Opens the state directory (and makes it), the groups and the agent over both.
-/// Errors: those of Store::open, Cgroups::open and NodeAgent::open; kIo.
-[[nodiscard]] Result<NodeAgent> open_agent(Node node, const AgentPlace& place);
+/// Opens the state directory (and makes it), the groups and the agent over both. `machine` is what
+/// is there now; CPUs that are missing since the state was written are the node's, and offline: see
+/// known_machine (not under the profile kubelet-1.36, which refuses to start then).
+/// Errors: kInvalidArgument if the configuration does not fit the machine; those of Store::open,
+/// Cgroups::open and NodeAgent::open; kIo.
+[[nodiscard]] Result<NodeAgent> open_agent(Machine machine, Config config, const AgentPlace& place,
+                                           Node::Providers providers = {});
+
+/// Node::make with an error that says where the start ended.
+[[nodiscard]] Result<Node> make_node(Machine machine, Config config,
+                                     Node::Providers providers = {});
 
 /// What a state directory is configured with: `file`, or STATE_DIR/config.yaml if it is there and
 /// `file` is "", else the kubelet's defaults.

@@ -20,6 +20,15 @@ enum class Profile {
 [[nodiscard]] std::string_view to_string(Profile profile);
 [[nodiscard]] Result<Profile> parse_profile(std::string_view text);
 
+/// Whether the kernel is asked to keep everybody else off exclusive CPUs: docs/cgroups.md.
+enum class Partition {
+  kNone,      ///< "none"
+  kRoot,      ///< "root": cpuset.cpus.partition "root"; cgroup v1: cpu_exclusive
+  kIsolated,  ///< "isolated": "isolated"; cgroup v1: cpu_exclusive, and no load balancing
+};
+[[nodiscard]] std::string_view to_string(Partition partition);
+[[nodiscard]] Result<Partition> parse_partition(std::string_view text);
+
 /// Feature gates with their defaults in kubelet 1.36.
 struct FeatureGates {
   bool pod_level_resources = true;                     // PodLevelResources
@@ -63,6 +72,7 @@ struct Config {
   /// As written; known gates are folded into gates().
   std::map<std::string, bool> feature_gates;
   Profile profile = Profile::kFixed;
+  Partition partition = Partition::kNone;
 
   /// The gates in force: defaults overlaid with feature_gates. Unknown names have no effect here
   /// (Node::make refuses or warns as the kubelet does).
@@ -79,8 +89,8 @@ struct ParsedConfig {
 
 /// Reads a KubeletConfiguration. `apiVersion` and `kind` may be absent; if present they must fit.
 /// Unknown fields are a warning, unless they belong to the rest of the real KubeletConfiguration
-/// API, which is silently ignored. Pinfold's own setting is the top-level field `profile` below
-/// `pinfold:`.
+/// API, which is silently ignored. Pinfold's own settings, `profile` and `partition`, stand below
+/// the top-level field `pinfold`.
 /// Errors: kInvalidArgument, "featureGates.X: 'yes': expected true or false".
 [[nodiscard]] Result<ParsedConfig> config_from_json(const nlohmann::json& document);
 [[nodiscard]] Result<ParsedConfig> parse_config(std::string_view yaml_or_json);
