@@ -125,7 +125,8 @@ void reap(Agent& agent);
 /// Begins to read the file `file` of all groups below `root`, as fast as it can without keeping
 /// everybody else from running.
 [[nodiscard]] Json start_sampler(Agent& agent, const std::string& root, const std::string& file);
-/// Ends it: how many looks, and every state that was seen in two looks running.
+/// Ends it: how many looks, and every state that was seen in two looks running, each as what is new
+/// against the one before it: lines of group and list, or of a group that is gone; an empty line.
 [[nodiscard]] Json stop_sampler(Agent& agent);
 
 /// `pinfold-guest payload BYTES PAGE_SIZE`: touches that much memory, says where, and waits for its

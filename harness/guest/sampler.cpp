@@ -22,10 +22,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kCpu = 0;
-constexpr std::size_t kMaxStates = 5000;
+constexpr std::size_t kMaxText = 16 << 20;
 
 volatile std::sig_atomic_t g_end = 0;
 void on_end(int /*signal*/) { g_end = 1; }
+
+/// Groups and what their files have, by name.
+using Look = std::vector<std::pair<std::string, std::string>>;
 
 /// The groups below a root with their files held open, so that a look is one read for each.
 class Groups {
@@ -41,19 +44,20 @@ class Groups {
     (void)close(changes_);
   }
 
-  /// One look: "podX/a 0-3\npodX/b 4\n". Nothing if groups came or went meanwhile.
-  bool look(std::string& state) {
+  /// One look. False if groups came or went meanwhile.
+  bool look(Look& look) {
     if (has_changed()) find();
-    state.clear();
-    for (const auto& [name, fd] : files_) {
+    look.resize(files_.size());
+    for (std::size_t i = 0; i < files_.size(); ++i) {
       char text[256];
-      const ssize_t got = pread(fd, text, sizeof text, 0);
+      const ssize_t got = pread(files_[i].second, text, sizeof text, 0);
       if (got < 0) {
         find();
         return false;
       }
-      state.append(name).append(" ").append(text, static_cast<std::size_t>(got));
-      if (got == 0 || state.back() != '\n') state += '\n';
+      const bool has_end = got > 0 && text[got - 1] == '\n';
+      look[i].first = files_[i].first;
+      look[i].second.assign(text, static_cast<std::size_t>(has_end ? got - 1 : got));
     }
     return !has_changed();
   }
@@ -104,9 +108,30 @@ void take_cpu() {
   (void)sched_setscheduler(0, SCHED_FIFO, &urgent);
 }
 
-void sleep_for(std::chrono::nanoseconds time) {
-  const timespec span = {0, std::clamp<long>(time.count(), 200'000, 20'000'000)};
+/// In proportion to what it took, for that grows with the load of the host: a limit here would
+/// leave the others nothing on a machine that is slow enough.
+void leave_cpu_to_others(std::chrono::nanoseconds taken) {
+  const timespec span = {0, std::clamp<long>(4 * taken.count(), 200'000, 999'999'999)};
   (void)nanosleep(&span, nullptr);
+}
+
+/// What `now` has that `before` has not; both sorted by name.
+std::string difference(const Look& before, const Look& now) {
+  std::string text;
+  const auto is_in = [](const Look& look, const Look::value_type& group) {
+    return std::binary_search(look.begin(), look.end(), group);
+  };
+  const auto names = [](const Look& look, const std::string& name) {
+    const auto at = std::lower_bound(look.begin(), look.end(), Look::value_type{name, ""});
+    return at != look.end() && at->first == name;
+  };
+  for (const auto& group : now) {
+    if (!is_in(before, group)) text.append(group.first).append(" ").append(group.second) += '\n';
+  }
+  for (const auto& [name, list] : before) {
+    if (!names(now, name)) text.append(name) += '\n';
+  }
+  return text;
 }
 
 [[noreturn]] void sample(const std::string& root, const std::string& file, int results) {
@@ -115,35 +140,37 @@ void sleep_for(std::chrono::nanoseconds time) {
   (void)sigaction(SIGTERM, &action, nullptr);
   take_cpu();
   Groups groups(root, file);
-  std::map<std::string, std::uint64_t> states;
   std::uint64_t looks = 0;
-  std::string before;
-  std::string now;
-  bool overflow = false;
+  std::uint64_t states = 0;
+  std::string changes;
+  Look before;
+  Look now;
+  Look confirmed;
+  bool is_known = false;  // `before` is the look just before this one
   while (g_end == 0) {
     const Clock::time_point begin = Clock::now();
-    const bool whole = groups.look(now);
-    if (whole) ++looks;
     // The files of one look are read one after the other: what two looks running have in common was
-    // there at one time.
-    if (whole && now == before) {
-      if (states.size() < kMaxStates || states.contains(now)) {
-        ++states[now];
-      } else {
-        overflow = true;
+    // there at one time. So it looks twice at once after a change.
+    for (int i = 0; i < 2; ++i) {
+      const bool is_whole = groups.look(now);
+      if (is_whole) ++looks;
+      const bool is_same = is_whole && is_known && now == before;
+      std::swap(before, now);
+      is_known = is_whole;
+      if (!is_same) continue;
+      if (before != confirmed && changes.size() < kMaxText) {
+        ++states;
+        changes.append(difference(confirmed, before)) += '\n';
+        confirmed = before;
       }
-    } else if (whole) {
-      before = now;
-      continue;  // confirm at once
-    } else {
-      before.clear();
+      break;
     }
-    sleep_for(4 * (Clock::now() - begin));  // the others get most of the time
+    leave_cpu_to_others(Clock::now() - begin);
   }
-  Json report = {{"looks", looks}, {"overflow", overflow}, {"states", Json::array()}};
-  for (const auto& [state, count] : states) {
-    report["states"].push_back({{"groups", state}, {"looks", count}});
-  }
+  const Json report = {{"looks", looks},
+                       {"states", states},
+                       {"overflow", changes.size() >= kMaxText},
+                       {"changes", changes}};
   const std::string text = report.dump();
   const bool written =
       write(results, text.data(), text.size()) == static_cast<ssize_t>(text.size());

@@ -1,15 +1,11 @@
-#include <dirent.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <map>
 #include <random>
 #include <string>
 #include <thread>
@@ -18,118 +14,19 @@
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/enforce/open_agent.hpp"
 
-/// Runs in a virtual machine: admits and removes mixed pods as fast as it can, while a second
-/// thread looks at every cpuset, and tells whether it ever saw an exclusive CPU in the effective
-/// set of another container.
+/// Runs in a virtual machine, with the state and the groups of the pinfold command: admits and
+/// removes mixed pods as fast as it can, and writes into a file who had CPUs for himself.
 ///
-///     overlap-driver OPERATIONS SAFE|UNSAFE
+///     overlap-driver OPERATIONS SAFE|UNSAFE FILE
 ///
-/// UNSAFE gives exclusive CPUs away before it takes them from others, as the kubelet does: then the
-/// sampler must find something, or it is worth nothing. Exit status: 0 no overlap, 1 overlap,
-/// 2 something else went wrong.
+/// UNSAFE gives exclusive CPUs away before it takes them from others, as the kubelet does: then
+/// whoever watches must see an overlap. Exit status: 0, or 2 if something went wrong.
 namespace pinfold {
 namespace {
 
 using enforce::GroupName;
 using enforce::Layout;
 using enforce::Step;
-
-constexpr const char* kRoot = "/sys/fs/cgroup/overlap";
-constexpr const char* kRootV1 = "/sys/fs/cgroup/cpuset/overlap";
-
-std::string read_file(const std::string& path) {
-  std::ifstream in(path);
-  std::string text;
-  std::getline(in, text);
-  return text;
-}
-
-std::vector<std::string> folders(const std::string& path) {
-  std::vector<std::string> names;
-  DIR* const dir = ::opendir(path.c_str());
-  if (dir == nullptr) return names;
-  while (const dirent* entry = ::readdir(dir)) {  // NOLINT(concurrency-mt-unsafe): own stream
-    if (entry->d_type == DT_DIR && entry->d_name[0] != '.') names.emplace_back(entry->d_name);
-  }
-  ::closedir(dir);
-  return names;
-}
-
-/// Looks at all effective sets, over and over. By their names: "x..." has CPUs for itself, "p..."
-/// shares them with its pod, all others share the pool. The reserved CPU is never exclusive, and a
-/// container on its way to CPUs of its own waits on a set that contains it.
-class Sampler {
- public:
-  Sampler(std::string root, bool v1, CpuId reserved)
-      : root_(std::move(root)),
-        file_(v1 ? "cpuset.effective_cpus" : "cpuset.cpus.effective"),
-        reserved_(reserved) {}
-
-  void run(const std::atomic<bool>& stop) {
-    while (!stop) look();
-  }
-  [[nodiscard]] std::size_t looks() const { return looks_; }
-  [[nodiscard]] std::size_t overlaps() const { return overlaps_; }
-  [[nodiscard]] std::size_t owners() const { return owners_; }
-  [[nodiscard]] const std::string& example() const { return example_; }
-
- private:
-  struct Seen {
-    std::string pod;
-    std::string container;
-    CpuSet cpus;
-  };
-
-  [[nodiscard]] CpuSet effective(const std::string& pod, const std::string& container) const {
-    const std::string text = read_file(fmt::format("{}/{}/{}/{}", root_, pod, container, file_));
-    auto set = CpuSet::parse(text);
-    return set ? *std::move(set) : CpuSet{};
-  }
-  [[nodiscard]] bool owns(const Seen& seen) const {
-    return (seen.container[0] == 'x' || seen.container[0] == 'p') && !seen.cpus.empty() &&
-           !seen.cpus.contains(reserved_);
-  }
-
-  void look() {
-    ++looks_;
-    std::vector<Seen> all;
-    for (const std::string& pod : folders(root_)) {
-      for (const std::string& container : folders(root_ + "/" + pod)) {
-        all.push_back({pod, container, effective(pod, container)});
-      }
-    }
-    for (const Seen& owner : all) {
-      if (!owns(owner)) continue;
-      ++owners_;
-      for (const Seen& other : all) {
-        const bool is_allowed =
-            &other == &owner ||
-            (owner.container[0] == 'p' && other.container[0] == 'p' && other.pod == owner.pod);
-        if (!is_allowed && other.cpus.intersects(owner.cpus)) confirm(owner, other);
-      }
-    }
-  }
-
-  /// The sets were not read at one moment: it counts only if the other one has the CPUs between two
-  /// looks that show them with the owner, whose name nobody had before.
-  void confirm(const Seen& owner, const Seen& other) {
-    const Seen before{owner.pod, owner.container, effective(owner.pod, owner.container)};
-    const CpuSet between = effective(other.pod, other.container);
-    const Seen after{owner.pod, owner.container, effective(owner.pod, owner.container)};
-    if (!owns(before) || before.cpus != after.cpus || !between.intersects(after.cpus)) return;
-    ++overlaps_;
-    example_ = fmt::format("{}/{} had {} while {}/{} had {}", owner.pod, owner.container,
-                           after.cpus.to_string(), other.pod, other.container, between.to_string());
-  }
-
-  std::string root_;
-  const char* file_;
-  CpuId reserved_;
-  std::size_t looks_ = 0;
-  std::size_t owners_ = 0;
-  std::size_t overlaps_ = 0;
-  std::string example_;
-};
 
 void give(Container& container, const char* cpu, const char* memory) {
   container.resources.limits = {{"cpu", Quantity::parse(cpu).value()},
@@ -172,21 +69,14 @@ PodSpec make_pod(int number, std::mt19937& random) {
   return pod;
 }
 
-Result<enforce::NodeAgent> open(const std::string& root, bool enforces) {
-  auto machine = discover(SysTree{"/"}, "node");
+Result<enforce::NodeAgent> open(bool enforces) {
+  auto machine = discover(SysTree{}, "node");
   if (!machine) return fail(std::move(machine).error());
-  auto config = parse_config(
-      "kind: KubeletConfiguration\ncpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
-      "topologyManagerPolicy: best-effort\ntopologyManagerScope: pod\n"
-      "featureGates: {PodLevelResources: true, PodLevelResourceManagers: true}\n");
-  if (!config) return fail(std::move(config).error());
-  auto node = Node::make(*std::move(machine), std::move(config->config));
-  if (!node) return fail(ErrorCode::kInvalidArgument, node.error().error);
   enforce::AgentPlace place;
-  place.state_dir = "/tmp/overlap-state";
-  place.cgroup_root = root;
   place.enforces = enforces;
-  return open_agent(*std::move(node), place);
+  auto config = enforce::read_config(place.state_dir, "/etc/pinfold/config.yaml");
+  if (!config) return fail(std::move(config).error());
+  return open_agent(*std::move(machine), std::move(config->config), place);
 }
 
 /// What an agent without its order would do: first what the pod gets, then what others lose.
@@ -210,13 +100,26 @@ Result<void> apply_unsafely(enforce::Cgroups& cgroups, const Layout& before, con
   return {};
 }
 
+/// The lines that stopSampling reads.
+void note_exclusive(const Layout& layout, const std::string& uid, std::ofstream& out) {
+  CpuSet of_pod;
+  for (const auto& [name, group] : layout) {
+    if (name.pod_uid != uid || name.is_pod()) continue;
+    if (group.isolation == Isolation::kPod) of_pod |= group.cpus;
+    if (group.isolation != Isolation::kContainer) continue;
+    out << to_string(name) << ' ' << group.cpus.to_string() << '\n';
+  }
+  if (!of_pod.empty()) out << to_string(GroupName{uid, ""}) << ' ' << of_pod.to_string() << '\n';
+}
+
 struct Tally {
   int admitted = 0;
   int rejected = 0;
   int removed = 0;
 };
 
-Result<Tally> drive(enforce::NodeAgent& agent, enforce::Cgroups* unsafe, int operations) {
+Result<Tally> drive(enforce::NodeAgent& agent, enforce::Cgroups* unsafe, int operations,
+                    std::ofstream& exclusive) {
   std::mt19937 random(20240607);  // NOLINT(cert-msc51-cpp): the same sequence every time
   std::vector<std::string> active;
   Tally tally;
@@ -238,6 +141,7 @@ Result<Tally> drive(enforce::NodeAgent& agent, enforce::Cgroups* unsafe, int ope
       if (done->not_enforced) return fail(*std::move(done->not_enforced));
       ++(done->rejection ? tally.rejected : tally.admitted);
       if (!done->rejection) active.push_back(uid);
+      note_exclusive(agent.wanted(), uid, exclusive);
     }
     if (unsafe == nullptr) continue;
     if (auto done = apply_unsafely(*unsafe, before, agent.wanted(), uid); !done) {
@@ -247,41 +151,33 @@ Result<Tally> drive(enforce::NodeAgent& agent, enforce::Cgroups* unsafe, int ope
   return tally;
 }
 
-int run(int operations, bool unsafe) {
-  const bool v1 = ::access("/sys/fs/cgroup/cpuset", F_OK) == 0;
-  const std::string root = v1 ? kRootV1 : kRoot;
+int run(int operations, bool unsafe, const char* file) {
   const auto failed = [](const Error& error) {
     fmt::print("failed: {}\n", error.message);
     return 2;
   };
-  auto agent = open(root, !unsafe);
+  auto agent = open(!unsafe);
   if (!agent) return failed(agent.error());
   std::optional<enforce::Cgroups> cgroups;
   if (unsafe) {
-    auto opened = enforce::open_this_kernel(root);
+    auto root = enforce::default_root();
+    if (!root) return failed(root.error());
+    auto opened = enforce::open_this_kernel(*root);
     if (!opened) return failed(opened.error());
     cgroups = *std::move(opened);
   }
-  Sampler sampler(root, v1, CpuId{0});
-  std::atomic<bool> stop = false;
-  std::thread thread([&] { sampler.run(stop); });
-  const auto tally = drive(*agent, cgroups ? &*cgroups : nullptr, operations);
-  stop = true;
-  thread.join();
+  std::ofstream exclusive(file);
+  const auto tally = drive(*agent, cgroups ? &*cgroups : nullptr, operations, exclusive);
   if (!tally) return failed(tally.error());
   fmt::print("{} admitted, {} rejected, {} removed\n", tally->admitted, tally->rejected,
              tally->removed);
-  fmt::print("{} looks at all containers, {} times at one with CPUs of its own: {} overlaps\n",
-             sampler.looks(), sampler.owners(), sampler.overlaps());
-  if (sampler.overlaps() > 0) fmt::print("for example {}\n", sampler.example());
-  if (sampler.owners() == 0) return 2;  // it never looked at the right moment
-  return sampler.overlaps() == 0 ? 0 : 1;
+  return exclusive.flush() ? 0 : 2;
 }
 
 }  // namespace
 }  // namespace pinfold
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  return pinfold::run(std::atoi(argv[1]), std::strcmp(argv[2], "UNSAFE") == 0);
+  if (argc != 4) return 2;
+  return pinfold::run(std::atoi(argv[1]), std::strcmp(argv[2], "UNSAFE") == 0, argv[3]);
 }

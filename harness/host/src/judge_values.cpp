@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <set>
 #include <sstream>
 
 #include "pinfold/harness/judge.hpp"
@@ -62,31 +63,72 @@ std::string common_value(const Json& threads, const char* key, const std::string
   return seen;
 }
 
-std::vector<std::string> overlaps_seen(const Json& states, const ExclusiveCpus& exclusive) {
-  std::vector<std::string> overlaps;
-  for (const Json& state : states) {
-    std::map<std::string, CpuSet> seen;
-    std::istringstream lines(state.value("groups", ""));
-    for (std::string line; std::getline(lines, line);) {
-      const std::size_t blank = line.find(' ');
-      const std::string name = line.substr(0, blank);
-      const auto cpus = CpuSet::parse(blank == std::string::npos ? "" : line.substr(blank + 1));
-      // "pod.../container": the pod's own group has the CPUs of all of them.
-      if (cpus && name.find('/') != std::string::npos) seen[name] = *cpus;
+Result<ExclusiveCpus> parse_exclusive(const std::string& text) {
+  ExclusiveCpus exclusive;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t blank = line.find(' ');
+    auto cpus = CpuSet::parse(blank == std::string::npos ? "" : line.substr(blank + 1));
+    if (!cpus || cpus->empty()) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("'{}': expected a group and a list of CPUs", line));
     }
-    for (const auto& [owner, own] : exclusive) {
-      const auto held = seen.find(owner);
-      if (held == seen.end()) continue;
-      const CpuSet mine = own & held->second;
-      for (const auto& [other, theirs] : seen) {
-        if (other == owner || !mine.intersects(theirs)) continue;
-        overlaps.push_back(fmt::format("{} had CPUs {} of {} in {} looks", other,
-                                       (mine & theirs).to_string(), owner,
-                                       state.value("looks", 0)));
+    exclusive[line.substr(0, blank)] |= *cpus;
+  }
+  return exclusive;
+}
+
+namespace {
+
+using Sets = std::map<std::string, CpuSet>;
+
+/// True for the owner itself and what is below it.
+bool belongs_to(const std::string& group, const std::string& owner) {
+  return group == owner || group.starts_with(owner + "/");
+}
+
+/// Adds "B had CPUs 2 of A" for each such pair of one state.
+void find_overlaps(const Sets& seen, const std::string& owner, const CpuSet& own,
+                   std::set<std::string>& found) {
+  CpuSet held;  // of an owner that is on its way to its CPUs: none of them
+  for (auto it = seen.lower_bound(owner); it != seen.end() && it->first.starts_with(owner); ++it) {
+    if (belongs_to(it->first, owner)) held |= it->second & own;
+  }
+  if (held.empty()) return;
+  for (const auto& [other, theirs] : seen) {
+    if (belongs_to(other, owner) || !held.intersects(theirs)) continue;
+    found.insert(fmt::format("{} had CPUs {} of {}", other, (held & theirs).to_string(), owner));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> overlaps_seen(const std::string& changes, const ExclusiveCpus& exclusive) {
+  std::set<std::string> overlaps;
+  Sets seen;
+  std::istringstream lines(changes);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty()) {
+      for (const auto& [group, cpus] : seen) {
+        for (const std::string& owner : {group, group.substr(0, group.find('/'))}) {
+          const auto own = exclusive.find(owner);
+          if (own != exclusive.end()) find_overlaps(seen, owner, own->second, overlaps);
+        }
       }
+      continue;
+    }
+    const std::size_t blank = line.find(' ');
+    const std::string name = line.substr(0, blank);
+    const auto cpus = CpuSet::parse(blank == std::string::npos ? "" : line.substr(blank + 1));
+    // "pod.../container": the pod's own group has the CPUs of all of them.
+    if (name.find('/') == std::string::npos) continue;
+    if (cpus && !cpus->empty()) {
+      seen[name] = *cpus;
+    } else {
+      seen.erase(name);
     }
   }
-  return overlaps;
+  return {overlaps.begin(), overlaps.end()};
 }
 
 std::vector<Check> check_disjoint(const std::vector<std::pair<std::string, std::string>>& lists) {

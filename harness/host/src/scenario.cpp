@@ -165,6 +165,7 @@ bool needs_product(const Scenario& scenario) {
     if (std::holds_alternative<AdmitStep>(step.action) ||
         std::holds_alternative<RemoveStep>(step.action) ||
         std::holds_alternative<RestartStep>(step.action) ||
+        std::holds_alternative<StartSamplingStep>(step.action) ||
         std::holds_alternative<VerifyStep>(step.action)) {
       return true;
     }

@@ -109,7 +109,8 @@ Action read_write(FieldReader& fields) {
 Action read_start_sampling(FieldReader&) { return StartSamplingStep{}; }
 
 Action read_stop_sampling(FieldReader& fields) {
-  return StopSamplingStep{static_cast<std::uint64_t>(fields.integer("atLeast", 1, 1, 1000000000))};
+  return StopSamplingStep{static_cast<std::uint64_t>(fields.integer("atLeast", 1, 1, 1000000000)),
+                          fields.text("exclusive", "")};
 }
 
 Action read_verify(FieldReader&) { return VerifyStep{}; }

@@ -25,9 +25,10 @@ VmResult<void> StepRunner::note_exclusive(StepResult& result) {
   const std::string root = product_root(cgroup_mode()) + "/";
   for (const DecidedContainer& container : *containers) {
     const auto cpus = CpuSet::parse(container.cpus);
-    if (container.isolation != "container" || !cpus || !container.cgroup.starts_with(root))
-      continue;
-    exclusive_[container.cgroup.substr(root.size())] |= *cpus;
+    if (!cpus || !container.cgroup.starts_with(root)) continue;
+    const std::string group = container.cgroup.substr(root.size());
+    if (container.isolation == "container") exclusive_[group] |= *cpus;
+    if (container.isolation == "pod") exclusive_[group.substr(0, group.find('/'))] |= *cpus;
   }
   return {};
 }
@@ -39,19 +40,24 @@ VmResult<StepResult> StepRunner::act(const StopSamplingStep& step) {
   StepResult result = as_result(*reply);
   if (!result.good) return result;
   const auto looks = reply->value("looks", std::uint64_t{0});
-  const Json states = reply->value("states", Json::array());
   result.checks.push_back({"looks of the sampler", fmt::format("at least {}", step.at_least),
                            std::to_string(looks), looks >= step.at_least});
   result.checks.push_back({"every state was kept", "true",
                            reply->value("overflow", true) ? "false" : "true",
                            !reply->value("overflow", true)});
-  const auto overlaps = overlaps_seen(states, exclusive_);
+  if (!step.exclusive.empty()) {
+    const auto text = read_one(step.exclusive);
+    if (!text) return tl::unexpected(text.error());
+    auto named = parse_exclusive(*text);
+    if (!named) return bad(std::move(named).error().wrap(step.exclusive).message);
+    for (const auto& [group, cpus] : *named) exclusive_[group] |= cpus;
+  }
+  const auto overlaps = overlaps_seen(reply->value("changes", ""), exclusive_);
   std::string first = overlaps.empty() ? "" : overlaps.front();
   if (overlaps.size() > 1) first += fmt::format(", and {} more", overlaps.size() - 1);
-  result.checks.push_back(
-      {fmt::format("exclusive CPUs of {} containers seen in others, in {} states",
-                   exclusive_.size(), states.size()),
-       "", first, overlaps.empty()});
+  result.checks.push_back({fmt::format("exclusive CPUs of {} groups seen in others, in {} states",
+                                       exclusive_.size(), reply->value("states", std::uint64_t{0})),
+                           "", first, overlaps.empty()});
   return concluded(std::move(result));
 }
 

@@ -1,5 +1,6 @@
 #include "pinfold/harness/judge.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace pinfold::harness {
@@ -135,11 +136,34 @@ TEST(OverlapsSeen, SeesExclusiveCpusInOtherContainersOnly) {
       {"no list", "podA/c\npodB/d x\n", 0},
   };
   for (const auto& c : cases) {
-    const nlohmann::json states = {{{"groups", c.groups}, {"looks", 7}}};
-    EXPECT_EQ(overlaps_seen(states, exclusive).size(), c.overlaps) << c.what;
+    EXPECT_EQ(overlaps_seen(c.groups + std::string("\n"), exclusive).size(), c.overlaps) << c.what;
   }
-  EXPECT_EQ(overlaps_seen({{{"groups", "podA/c 2-3\npodB/d 0-2\n"}, {"looks", 7}}}, exclusive)[0],
-            "podB/d had CPUs 2 of podA/c in 7 looks");
+}
+
+TEST(OverlapsSeen, FollowsTheChangesFromStateToState) {
+  const ExclusiveCpus exclusive = {{"podA/c", CpuSet{2, 3}}};
+  EXPECT_TRUE(overlaps_seen("podB/d 0-3\n\npodB/d 0-1\npodA/c 2-3\n\n", exclusive).empty());
+  EXPECT_TRUE(overlaps_seen("podA/c 2-3\n\npodA/c\npodB/d 0-3\n\n", exclusive).empty());
+  EXPECT_TRUE(overlaps_seen("podB/d 0-3\npodA/c 2-3\n", exclusive).empty()) << "no whole state";
+  EXPECT_THAT(overlaps_seen("podB/d 0-2\n\npodA/c 2-3\n\npodB/e 1\n\n", exclusive),
+              testing::ElementsAre("podB/d had CPUs 2 of podA/c"));
+}
+
+TEST(OverlapsSeen, CpusThatAPodSharesBelongToItsContainers) {
+  const ExclusiveCpus exclusive = {{"podA", CpuSet{2, 3}}, {"podA/x", CpuSet{1}}};
+  EXPECT_TRUE(overlaps_seen("podA/c 2-3\npodA/d 2-3\npodA/x 1\npodB/e 0\n\n", exclusive).empty());
+  EXPECT_THAT(overlaps_seen("podA/c 2-3\npodA/x 1\npodAB/e 3\n\n", exclusive),
+              testing::ElementsAre("podAB/e had CPUs 3 of podA"));
+  EXPECT_THAT(overlaps_seen("podA/c 1-3\npodA/x 1\n\n", exclusive),
+              testing::ElementsAre("podA/c had CPUs 1 of podA/x"));
+}
+
+TEST(ParseExclusive, ReadsGroupsAndLists) {
+  const auto read = parse_exclusive("podA/c 2-3\npodB 4\npodA/c 5\n");
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(*read, (ExclusiveCpus{{"podA/c", CpuSet{2, 3, 5}}, {"podB", CpuSet{4}}}));
+  EXPECT_FALSE(parse_exclusive("podA/c\n"));
+  EXPECT_FALSE(parse_exclusive("podA/c x\n"));
 }
 
 }  // namespace

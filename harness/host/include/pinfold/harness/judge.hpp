@@ -47,12 +47,17 @@ struct Wanted {
 [[nodiscard]] std::string common_value(const nlohmann::json& threads, const char* key,
                                        const std::string& expected);
 
-/// The CPUs that containers have for themselves, by their group's path below the product's root.
+/// The CPUs that containers have for themselves, or pods for their containers, by their group's
+/// path below the product's root.
 using ExclusiveCpus = std::map<std::string, CpuSet>;
 
-/// What the guest's sampler has seen: each state ({"groups": "podA/c 2-3\npodB/d 4\n", "looks": 7})
-/// in which a container had a CPU that it has for itself, and another container had it too.
-[[nodiscard]] std::vector<std::string> overlaps_seen(const nlohmann::json& states,
+/// Reads lines of a group's path and a list. Any other line: kInvalidArgument.
+[[nodiscard]] Result<ExclusiveCpus> parse_exclusive(const std::string& text);
+
+/// What the guest's sampler has seen, as `changes`: the lines of a state that are new against the
+/// one before it ("podA/c 2-3", or "podA/c" for a group that is gone), and an empty line. Returns
+/// who ever had a CPU that somebody else had for itself at that time, once for each pair.
+[[nodiscard]] std::vector<std::string> overlaps_seen(const std::string& changes,
                                                      const ExclusiveCpus& exclusive);
 
 /// One check for each pair of lists: they have no CPU in common.

@@ -117,6 +117,7 @@ struct StartSamplingStep {};
 /// It ends, and no exclusive CPU was ever seen in another container.
 struct StopSamplingStep {
   std::uint64_t at_least = 1;  ///< looks
+  std::string exclusive;       ///< a file of the guest, see parse_exclusive; "": none
 };
 /// Everything that the product has decided, against the kernel: the table of the demo.
 struct VerifyStep {};
