@@ -12,6 +12,22 @@ namespace {
 
 constexpr int kAttempts = 3;
 
+/// What the groups of containers have and the kernel does not give them, because a group above the
+/// pods lacks it.
+void report_missing(Cgroups& cgroups, const Layout& wanted, std::vector<std::string>& lines) {
+  const auto compare = [&](const GroupName& name, const char* what, const CpuSet& expected,
+                           const Result<CpuSet>& has) {
+    if (expected.empty() || !has || *has == expected) return;
+    lines.push_back(fmt::format("{}: runs on {} {}, expected {}: a group above the pods lacks them",
+                                to_string(name), what, has->to_string(), expected.to_string()));
+  };
+  for (const auto& [name, group] : wanted) {
+    if (name.is_pod()) continue;
+    compare(name, "CPUs", group.cpus, cgroups.effective_cpus(name));
+    compare(name, "memory nodes", group.mems, cgroups.effective_mems(name));
+  }
+}
+
 }  // namespace
 
 /// Looks at everything below the root.
@@ -118,6 +134,7 @@ Result<ReconcileReport> NodeAgent::reconcile() {
     dirty_ = failure.has_value() || !busy_.empty();
     if (failure && attempt < kAttempts) continue;
     if (failure) report.remaining.push_back(failure->message);
+    if (!failure) report_missing(*cgroups_, wanted(), report.remaining);
     break;
   }
   for (const GroupName& name : busy_) {

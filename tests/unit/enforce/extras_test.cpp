@@ -82,6 +82,20 @@ TEST_P(ExtrasTest, ACpuThatIsBackIsGivenBack) {
   EXPECT_EQ(world_.cpus("podx/a"), "1-2");
 }
 
+TEST(Reconcile, ReportsWhatAGroupAboveThePodsLacks) {
+  World world(CgroupVersion::kV2);
+  NodeAgent agent = world.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  world.kernel.cpus = CpuSet{0, 1, 3, 4, 5, 6, 7};
+  const auto report = agent.reconcile();
+  ASSERT_TRUE(report.has_value());
+  EXPECT_THAT(
+      report->remaining,
+      ElementsAre("podx/a: runs on CPUs 1, expected 1-2: a group above the pods lacks them"));
+  world.kernel.cpus = CpuSet::range(0, 7);
+  EXPECT_THAT(agent.reconcile().value().remaining, IsEmpty());
+}
+
 /// A process that lives until the test ends.
 class Sleeper {
  public:
