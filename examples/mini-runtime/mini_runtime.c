@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,6 +43,7 @@ static void tell(void* data, int32_t level, const char* message) {
 /* What runs in the container. It waits until it is told that it stands where it belongs. */
 static void be_container(int gate, char** command) {
   char go = 0;
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);  /* the container ends with its runtime */
   if (read(gate, &go, 1) != 1) _exit(125); /* the runtime is gone: nothing must run unpinned */
   close(gate);
   execvp(command[0], command);

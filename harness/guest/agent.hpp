@@ -100,6 +100,9 @@ class Tracer {
   bool prepared_ = false;
 };
 void be_traced();
+/// `pinfold-guest kill-at CALL FILE NUMBER COMMAND...`: runs a command to its end or to such a
+/// point of it ("any" stands for "" of a KillPoint), and ends as it did: 137 if it was killed.
+int kill_at_main(int argc, char** argv);
 
 /// How a child is started.
 struct Spawn {

@@ -11,7 +11,9 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <optional>
+#include <string_view>
 
 #include "agent.hpp"
 
@@ -97,7 +99,13 @@ bool matches(pid_t pid, const KillPoint& point) {
 
 }  // namespace
 
-void be_traced() { (void)ptrace(PTRACE_TRACEME, 0, nullptr, nullptr); }
+void be_traced() {
+  sigset_t stop_at_exec;  // a container runtime blocks every signal of its hooks
+  (void)sigemptyset(&stop_at_exec);
+  (void)sigaddset(&stop_at_exec, SIGTRAP);
+  (void)sigprocmask(SIG_UNBLOCK, &stop_at_exec, nullptr);
+  (void)ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+}
 
 TraceStop Tracer::on_stop(pid_t pid, int wait_status) {
   if (WIFEXITED(wait_status) || WIFSIGNALED(wait_status)) {
@@ -120,6 +128,25 @@ TraceStop Tracer::on_stop(pid_t pid, int wait_status) {
   }
   (void)ptrace(PTRACE_SYSCALL, pid, nullptr, static_cast<long>(signal));
   return TraceStop::kGoesOn;
+}
+
+int kill_at_main(int argc, char** argv) {
+  if (argc < 5) return 2;
+  const auto word = [argv](int i) { return std::string_view(argv[i]) == "any" ? "" : argv[i]; };
+  const pid_t child = fork();
+  if (child < 0) return 2;
+  if (child == 0) {
+    be_traced();
+    (void)execvp(argv[4], argv + 4);
+    _exit(127);
+  }
+  Tracer tracer(child, {word(1), word(2), std::atoi(argv[3])});
+  int wait_status = 0;
+  pid_t pid = 0;
+  while ((pid = waitpid(-1, &wait_status, __WALL)) > 0) {
+    if (tracer.on_stop(pid, wait_status) == TraceStop::kEnded) break;
+  }
+  return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
 }
 
 }  // namespace pinfold::guest

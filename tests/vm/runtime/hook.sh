@@ -1,0 +1,28 @@
+# The hook of a container to be killed: pinfold's. /run/kill, "STAGE POINT", has a runtime or its hook killed: the runtime before,
+# beside or after the hook; the hook at one of its calls (CALL FILE NUMBER), and with `both` before that the
+# runtime after it.
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+hook="pinfold hook --config /etc/pinfold/hook.yaml --cgroup-root /sys/fs/cgroup/pinfold"
+stage= point=
+[ ! -e /run/kill ] || read -r stage point </run/kill
+[ "$stage" = "$1" ] || exec $hook
+rm /run/kill
+kill_runtime() {
+  kill -9 $PPID
+  echo >/run/killed
+}
+case $point in
+  before) kill_runtime ;;
+  beside) kill_runtime; exec $hook ;;
+  after) $hook; kill_runtime ;;
+  both\ *)
+    /init kill-at ${point#both }  $hook
+    kill_runtime
+    ;;
+  *)
+    /init kill-at $point $hook
+    status=$?
+    [ $status -ne 137 ] || echo >/run/killed
+    exit $status
+    ;;
+esac
