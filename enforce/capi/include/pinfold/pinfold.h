@@ -308,28 +308,29 @@ pinfold_code pinfold_container_place_group(pinfold_node* node, const char* pod,
 
 /* ---- Many nodes, for schedulers: docs/predict.md ---- */
 
-/* What is known of many nodes by their NodeResourceTopology objects, and what was placed there since.
- * Calls that take one run one after the other. */
+/** What is known of many nodes by their NodeResourceTopology objects, and what was placed there
+ * since. Calls that take one run one after the other. */
 typedef struct pinfold_fleet pinfold_fleet;
 
-/* Reads NodeResourceTopology objects (YAML or JSON: one, a list, a stream or one a line). `ignored`:
- * resources that the kubelets of these nodes do not align, separated by commas; may be NULL. */
-pinfold_code pinfold_fleet_open(const char *nodes, const char *ignored, pinfold_fleet **fleet,
-                                char **error);
-void pinfold_fleet_close(pinfold_fleet *fleet);
+/** Reads NodeResourceTopology objects (YAML or JSON: one, a list, a stream or one a line).
+ * `ignored`: resources that the kubelets of these nodes do not align, separated by commas; may be
+ * NULL. */
+pinfold_code pinfold_fleet_open(const char* nodes, const char* ignored, pinfold_fleet** fleet,
+                                char** error);
+void pinfold_fleet_close(pinfold_fleet* fleet);
 
-/* Which nodes would admit the Pod (YAML or JSON): JSON as an element of `pinfold predict -o json`,
+/** Which nodes would admit the Pod (YAML or JSON): JSON as an element of `pinfold predict -o json`,
  * the best node first. `scoring`: a name that docs/predict.md lists; NULL: LeastNUMANodes.
  * PINFOLD_REJECTED if no node would; *json is set then, too. */
-pinfold_code pinfold_fleet_predict(pinfold_fleet *fleet, const char *pod, const char *scoring,
-                                   char **json, char **error);
+pinfold_code pinfold_fleet_predict(pinfold_fleet* fleet, const char* pod, const char* scoring,
+                                   char** json, char** error);
 
-/* Places the Pod on a node: later predictions find less there. A Pod that is placed is moved.
+/** Places the Pod on a node: later predictions find less there. A Pod that is placed is moved.
  * PINFOLD_REJECTED if the node would not admit it; nothing changes then. */
-pinfold_code pinfold_fleet_place(pinfold_fleet *fleet, const char *pod, const char *node,
-                                 char **error);
-/* Takes a placed pod back. PINFOLD_NOT_FOUND. */
-pinfold_code pinfold_fleet_remove(pinfold_fleet *fleet, const char *pod_uid, char **error);
+pinfold_code pinfold_fleet_place(pinfold_fleet* fleet, const char* pod, const char* node,
+                                 char** error);
+/** Takes a placed pod back. PINFOLD_NOT_FOUND. */
+pinfold_code pinfold_fleet_remove(pinfold_fleet* fleet, const char* pod_uid, char** error);
 
 #ifdef __cplusplus
 }
