@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -45,12 +46,15 @@ struct Sampler {
   int cpu = -1;      ///< it runs there, and so do commands meanwhile
 };
 
+class RecordedDisk;
+
 /// Everything that the agent remembers between requests.
 struct Agent {
   int port = -1;                         ///< the second serial port
   std::vector<std::string> hierarchies;  ///< where control groups are mounted
   std::map<std::string, Running> running;
   Sampler sampler;
+  std::shared_ptr<RecordedDisk> disk;  ///< every write to which is remembered
 };
 
 /// {"ok": false, "error": ...}
@@ -131,6 +135,14 @@ void reap(Agent& agent);
 /// Ends it: how many looks, and every state that was seen in two looks running, each as what is new
 /// against the one before it: lines of group and list, or of a group that is gone; an empty line.
 [[nodiscard]] Json stop_sampler(Agent& agent);
+
+/// Makes the disk and mounts it: "bytes", "filesystem", "folder", "mkfs" (a command).
+[[nodiscard]] Json make_disk(Agent& agent, const Json& request);
+/// What the disk's files have now has been acknowledged: no power cut may lose it.
+[[nodiscard]] Json mark_disk(Agent& agent);
+/// Cuts the power at every point of what was written since the disk is there, mounts what is left,
+/// runs "commands" on it and reads "files"; "losses": of enum Loss.
+[[nodiscard]] Json cut_power(Agent& agent, const Json& request);
 
 /// `pinfold-guest payload BYTES PAGE_SIZE`: touches that much memory, says where, and waits for its
 /// end. PAGE_SIZE is that of huge pages, or 0.

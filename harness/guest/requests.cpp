@@ -144,6 +144,9 @@ Json handle(Agent& agent, const Json& request) {
     if (op == "sample") return start_sampler(agent, request.at("root"), request.at("file"));
     if (op == "samples") return stop_sampler(agent);
     if (op == "inspect") return inspect_program(agent, request.at("name"));
+    if (op == "disk") return make_disk(agent, request);
+    if (op == "mark") return mark_disk(agent);
+    if (op == "cut-power") return cut_power(agent, request);
     if (op == "stop") return stop_program(agent, request.at("name"));
     if (op == "dump-coverage") return dump_coverage();
     if (op == "quit") return {{"ok", true}};

@@ -104,6 +104,25 @@ Result<void> add_program(std::vector<CpioEntry>& entries, std::set<std::string>&
   return {};
 }
 
+/// A module that the kernel has built in has no folder.
+Result<void> add_modules(std::vector<CpioEntry>& entries, const fs::path& folder,
+                         const std::string& module) {
+  std::error_code none;
+  std::vector<fs::path> files;
+  for (fs::directory_iterator it(folder / module, none), end; !none && it != end;
+       it.increment(none)) {
+    files.push_back(it->path());
+  }
+  std::sort(files.begin(), files.end());
+  for (const fs::path& file : files) {
+    auto bytes = read_file(file);
+    if (!bytes) return fail(std::move(bytes).error());
+    const fs::path place = fs::path("lib/modules") / module / file.filename();
+    entries.push_back(CpioEntry::file(place, std::move(*bytes), false));
+  }
+  return {};
+}
+
 std::string last_line(const std::string& text) { return end_of_console(text, 1); }
 
 /// The folder that the script vm-images/build names.
@@ -131,7 +150,7 @@ Result<Image> prepare_image(const fs::path& script, const std::string& kernel) {
   if (!folder) return fail(Error(folder.error()));
   auto version = read_file(*folder / "version");
   if (!version) return fail(std::move(version).error());
-  return Image{*folder / "vmlinuz", *folder / "busybox", last_line(*version)};
+  return Image{*folder / "vmlinuz", *folder / "busybox", *folder / "modules", last_line(*version)};
 }
 
 Result<fs::path> prepare_qemu(const fs::path& script) {
@@ -141,7 +160,8 @@ Result<fs::path> prepare_qemu(const fs::path& script) {
 }
 
 Result<fs::path> build_initramfs(const Image& image, const fs::path& agent,
-                                 const std::vector<GuestProgram>& programs) {
+                                 const std::vector<GuestProgram>& programs,
+                                 const std::vector<std::string>& modules) {
   std::vector<CpioEntry> entries = skeleton();
   std::set<std::string> libraries;
   if (auto added = add_busybox(entries, image.busybox); !added) return fail(added.error());
@@ -150,6 +170,11 @@ Result<fs::path> build_initramfs(const Image& image, const fs::path& agent,
   }
   for (const GuestProgram& program : programs) {
     if (auto added = add_program(entries, libraries, program); !added) {
+      return fail(std::move(added).error().wrap("build the initramfs"));
+    }
+  }
+  for (const std::string& module : modules) {
+    if (auto added = add_modules(entries, image.modules, module); !added) {
       return fail(std::move(added).error().wrap("build the initramfs"));
     }
   }

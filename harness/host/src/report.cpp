@@ -33,6 +33,18 @@ Json row_json(const ContainerRow& row) {
           {"good", row.good()}};
 }
 
+Json power_cuts_json(const PowerCuts& cuts) {
+  Json json = {{"cuts", cuts.cuts},
+               {"failed", cuts.failed},
+               {"writes", cuts.writes},
+               {"flushes", cuts.flushes},
+               {"disks", cuts.disks},
+               {"contents", cuts.contents},
+               {"elapsedMs", cuts.elapsed.count()}};
+  if (!cuts.first.empty()) json["first"] = cuts.first;
+  return json;
+}
+
 Json step_json(const StepResult& step) {
   Json json = {{"title", step.title},
                {"good", step.good},
@@ -44,6 +56,7 @@ Json step_json(const StepResult& step) {
   }
   for (const Check& check : step.checks) json["checks"].push_back(check_json(check));
   for (const ContainerRow& row : step.rows) json["containers"].push_back(row_json(row));
+  if (step.power_cuts) json["powerCuts"] = power_cuts_json(*step.power_cuts);
   if (!step.message.empty()) json["message"] = step.message;
   return json;
 }

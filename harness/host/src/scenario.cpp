@@ -25,6 +25,15 @@ void read_steps(const Json* list, Scenario& scenario, std::optional<Complaint>& 
   for (std::size_t i = 0; i < list->size() && !complaint; ++i) {
     scenario.steps.push_back(read_step((*list)[i], {"steps", std::to_string(i)}, complaint));
   }
+  bool killed = false;
+  for (std::size_t i = 0; i < scenario.steps.size() && !complaint; ++i) {
+    const Step& step = scenario.steps[i];
+    killed = killed || step.kill_at;
+    if (!std::holds_alternative<PowerCutsStep>(step.action)) continue;
+    const FieldPath path = {"steps", std::to_string(i), "powerCuts"};
+    if (!scenario.machine.disk) complaint = Complaint{path, "expected a machine with a disk"};
+    if (killed) complaint = Complaint{path, "expected no killAt before it"};
+  }
 }
 
 std::vector<GuestFile> read_guest_files(FieldReader& fields) {
@@ -67,7 +76,6 @@ Scenario read_scenario(const Json& document, std::optional<Complaint>& complaint
   if (scenario.verdict == Verdict::kPassed && !scenario.because.empty()) {
     fields.complain("because", "expected a verdict other than passed with it");
   }
-  scenario.boot_limit_s = fields.integer("bootLimit", scenario.boot_limit_s, 1, 3600);
   scenario.programs = fields.texts("programs");
   for (const std::string& program : scenario.programs) {
     if (!program.starts_with('/')) fields.complain("programs", program + ": expected a full path");
@@ -80,6 +88,7 @@ Scenario read_scenario(const Json& document, std::optional<Complaint>& complaint
   } else {
     scenario.machine = read_machine(*machine, {"machine"}, complaint);
   }
+  scenario.boot_limit_s = fields.integer("bootLimit", boot_limit_s(scenario.machine), 1, 3600);
   read_steps(fields.find("steps"), scenario, complaint);
   fields.finish();
   return scenario;

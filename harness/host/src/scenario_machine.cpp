@@ -65,6 +65,20 @@ void read_devices(FieldReader& fields, VmMachine& machine, std::optional<Complai
   std::sort(machine.devices.begin(), machine.devices.end());
 }
 
+std::optional<VmDisk> read_disk(FieldReader& fields, std::optional<Complaint>& complaint) {
+  const Json* value = fields.find("disk");
+  if (value == nullptr) return std::nullopt;
+  FieldReader disk(*value, fields.path_of("disk"), complaint);
+  VmDisk read;
+  read.filesystem = disk.choice<Filesystem>(
+      "filesystem", {{"ext4", Filesystem::kExt4}, {"xfs", Filesystem::kXfs}});
+  const bool xfs = read.filesystem == Filesystem::kXfs;
+  read.size = disk.bytes("size", std::uint64_t{xfs ? 64U : 16U} << 20);
+  read.folder = disk.required_text("folder");
+  disk.finish();
+  return read;
+}
+
 void read_distances(FieldReader& fields, VmMachine& machine) {
   const std::size_t count = machine.nodes.size();
   const Json* rows = fields.find("distances");
@@ -104,6 +118,7 @@ VmMachine read_machine(const Json& value, const FieldPath& path,
   machine.cgroup = fields.choice<CgroupMode>(
       "cgroup",
       {{"v2", CgroupMode::kV2}, {"v1", CgroupMode::kV1}, {"hybrid", CgroupMode::kHybrid}});
+  machine.disk = read_disk(fields, complaint);
   read_nodes(fields, machine, complaint);
   read_devices(fields, machine, complaint);
   read_distances(fields, machine);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace pinfold::harness {
 namespace {
 
@@ -113,6 +115,44 @@ Action read_stop_sampling(FieldReader& fields) {
                           fields.text("exclusive", "")};
 }
 
+/// A list of commands, each a list of texts.
+std::vector<std::vector<std::string>> read_commands(FieldReader& fields, const char* key) {
+  const Json* list = fields.find(key);
+  if (list == nullptr) return {};
+  std::vector<std::vector<std::string>> commands;
+  for (const Json& one : list->is_array() ? *list : Json::array()) {
+    commands.emplace_back();
+    for (const Json& part : one.is_array() ? one : Json::array()) {
+      if (auto text = scalar_text(part)) commands.back().push_back(*text);
+    }
+    if (commands.back().empty() || commands.back().size() != one.size()) {
+      fields.complain(key, show_value(one) + ": expected a program and its arguments");
+    }
+  }
+  if (!list->is_array()) fields.complain(key, show_value(*list) + ": expected a list of commands");
+  return commands;
+}
+
+Action read_power_cuts(FieldReader& fields) {
+  static constexpr Loss kAll[] = {Loss::kNone, Loss::kAll, Loss::kSome, Loss::kTorn};
+  PowerCutsStep step;
+  const bool chosen = fields.find("losses") != nullptr;
+  const std::vector<std::string> names = fields.texts("losses");
+  for (const Loss loss : kAll) {
+    if (!chosen || std::count(names.begin(), names.end(), to_string(loss)) == 1) {
+      step.losses.push_back(loss);
+    }
+  }
+  if (chosen && (names.empty() || step.losses.size() != names.size())) {
+    fields.complain("losses", "expected one or more of: none, all, some, torn");
+  }
+  step.commands = read_commands(fields, "commands");
+  step.files = fields.texts("files");
+  if (step.files.empty()) fields.complain("files", "expected files below the disk's folder");
+  step.at_least = static_cast<std::uint64_t>(fields.integer("atLeast", 1, 1, 1000000));
+  return step;
+}
+
 Action read_verify(FieldReader&) { return VerifyStep{}; }
 
 struct Verb {
@@ -131,7 +171,8 @@ constexpr Verb kVerbs[] = {{"admit", read_admit},
                            {"plug", read_plug},
                            {"verify", read_verify},
                            {"startSampling", read_start_sampling},
-                           {"stopSampling", read_stop_sampling}};
+                           {"stopSampling", read_stop_sampling},
+                           {"powerCuts", read_power_cuts}};
 
 std::optional<KillPoint> read_kill_point(FieldReader& fields, std::optional<Complaint>& complaint) {
   const Json* value = fields.find("killAt");

@@ -9,8 +9,10 @@
 namespace pinfold::harness {
 namespace {
 
-constexpr Milliseconds kRestoreLimit(20000);
-constexpr Milliseconds kReportLimit(30000);
+/// To restore a machine, and to hear of it.
+Milliseconds ready_limit(const VmMachine& machine) {
+  return Milliseconds(20000 + 500 * machine.cpu_count());
+}
 
 /// What a machine is made of, once image and initramfs are there.
 struct Ready {
@@ -37,7 +39,13 @@ Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, Scena
   std::vector<GuestProgram> programs;
   if (!options.product.empty()) programs.push_back({options.product, "/usr/bin/pinfold"});
   for (const std::string& program : scenario.programs) programs.push_back({program, program});
-  const auto initramfs = build_initramfs(*image, options.agent, programs);
+  std::vector<std::string> modules;
+  if (const auto& disk = scenario.machine.disk) {
+    const std::string maker = mkfs_command(*disk).front();
+    programs.push_back({maker, maker});
+    modules = {"nbd", std::string(to_string(disk->filesystem))};
+  }
+  const auto initramfs = build_initramfs(*image, options.agent, programs, modules);
   if (!initramfs) return fail(Error(initramfs.error()));
   const auto qemu = choose_qemu(scenario.machine, options);
   if (!qemu) return fail(Error(qemu.error()));
@@ -62,7 +70,8 @@ void conclude(ScenarioResult& result, const VmFailure& failure, std::string_view
 /// Asks the guest for its machine and compares. Nothing if it is another one: see result.
 VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options, Session& session,
                            ScenarioResult& result) {
-  auto reply = session.vm.request({{"op", "machine"}}, scaled(options, kReportLimit));
+  auto reply =
+      session.vm.request({{"op", "machine"}}, scaled(options, ready_limit(scenario.machine)));
   if (!reply) return tl::unexpected(reply.error());
   result.guest = reply->value("machine", Json::object());
   const auto differences = machine_differences(scenario.machine, result.guest);
@@ -98,7 +107,7 @@ std::optional<Session> restore(const Scenario& scenario, const RunOptions& optio
   if (!snapshot) return std::nullopt;
   auto session = launch(ready, options, *snapshot);
   if (session) {
-    const auto running = resume(session->vm, scaled(options, kRestoreLimit));
+    const auto running = resume(session->vm, scaled(options, ready_limit(scenario.machine)));
     const auto same = running ? check_guest(scenario, options, *session, result)
                               : VmResult<bool>(tl::unexpected(running.error()));
     if (same && *same) {

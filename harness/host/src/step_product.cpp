@@ -21,6 +21,14 @@ bool belongs_to(const std::string& program, const std::string& pod, const std::s
 }  // namespace
 
 VmResult<void> StepRunner::prepare() {
+  if (scenario_.machine.disk) {
+    if (auto made = make_disk(); !made) return made;
+  }
+  if (auto put = put_files(); !put) return put;
+  return mark_disk();
+}
+
+VmResult<void> StepRunner::put_files() {
   for (const GuestFile& file : scenario_.files) {
     if (auto there = put(file.guest_path, file.text); !there) return there;
   }

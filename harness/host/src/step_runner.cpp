@@ -93,6 +93,9 @@ VmResult<StepResult> StepRunner::run(const Step& step) {
   if (result && result->good && kill_at_) {
     result = bad("killAt: the step has run no command");
   }
+  if (result && result->good) {
+    if (auto marked = mark_disk(); !marked) return tl::unexpected(marked.error());
+  }
   if (result && sampling_) {
     if (auto noted = note_exclusive(*result); !noted) return tl::unexpected(noted.error());
   }

@@ -17,7 +17,8 @@ class StepRunner {
   StepRunner(const Scenario& scenario, const RunOptions& options, Session& session)
       : scenario_(scenario), options_(options), session_(session) {}
 
-  /// Puts the scenario's files, the product's configuration and its cgroup root into the guest.
+  /// Makes the disk, puts the scenario's files, the product's configuration and its cgroup root
+  /// into the guest.
   [[nodiscard]] VmResult<void> prepare();
   [[nodiscard]] VmResult<StepResult> run(const Step& step);
 
@@ -35,6 +36,7 @@ class StepRunner {
   [[nodiscard]] VmResult<StepResult> act(const VerifyStep& step);
   [[nodiscard]] VmResult<StepResult> act(const StartSamplingStep& step);
   [[nodiscard]] VmResult<StepResult> act(const StopSamplingStep& step);
+  [[nodiscard]] VmResult<StepResult> act(const PowerCutsStep& step);
 
   /// A pod that the product has admitted.
   struct Pod {
@@ -44,6 +46,9 @@ class StepRunner {
   };
 
   [[nodiscard]] VmResult<Json> ask(Json request);
+  [[nodiscard]] VmResult<void> make_disk();
+  /// What the disk has now must survive, if there is a disk.
+  [[nodiscard]] VmResult<void> mark_disk();
   [[nodiscard]] VmResult<StepResult> plug_cpu(CpuId cpu);
   [[nodiscard]] VmResult<StepResult> plug_memory(std::uint64_t bytes, int node);
   /// Reads a file of the guest again and again until `done` likes it.
@@ -56,6 +61,7 @@ class StepRunner {
   [[nodiscard]] std::optional<StepResult> end_of_killed(const Json& reply) const;
   /// While the sampler runs: remembers who has which CPUs for himself.
   [[nodiscard]] VmResult<void> note_exclusive(StepResult& result);
+  [[nodiscard]] VmResult<void> put_files();
   [[nodiscard]] VmResult<void> put(const std::string& path, const std::string& text);
   [[nodiscard]] VmResult<void> put_config(const KubeletSource& kubelet);
   [[nodiscard]] VmResult<Json> run_product(std::vector<std::string> arguments);

@@ -101,6 +101,20 @@ Result<void> check_devices(const VmMachine& machine) {
   return {};
 }
 
+Result<void> check_disk(const VmMachine& machine) {
+  if (!machine.disk) return {};
+  const VmDisk& disk = *machine.disk;
+  if (!disk.folder.starts_with('/') || disk.folder.size() < 2) {
+    return wrong(fmt::format("disk.folder: '{}': expected a full path", disk.folder));
+  }
+  const std::uint64_t least = disk.filesystem == Filesystem::kXfs ? 64 * kMiB : 16 * kMiB;
+  if (disk.size < least || disk.size > 1024 * kMiB || disk.size % kMiB != 0) {
+    return wrong(fmt::format("disk.size: '{}': expected {}Mi to 1Gi in whole MiB, for {}",
+                             disk.size, least / kMiB, to_string(disk.filesystem)));
+  }
+  return {};
+}
+
 /// As far as text values go, lists compare as sets and everything else as it is.
 class Differences {
  public:
@@ -191,6 +205,26 @@ std::string_view to_string(CgroupMode mode) {
   return "";
 }
 
+std::string_view to_string(Filesystem filesystem) {
+  return filesystem == Filesystem::kExt4 ? "ext4" : "xfs";
+}
+
+std::vector<std::string> mkfs_command(const VmDisk& disk) {
+  if (disk.filesystem == Filesystem::kXfs) {
+    // Small as those of its own tests: a larger log takes seconds to be zeroed.
+    return {"/usr/sbin/mkfs.xfs", "-q", "-K", "--unsupported", "-l", "size=8m"};
+  }
+  // Nothing is left to a thread that would write to the disk later.
+  return {"/usr/sbin/mkfs.ext4",
+          "-q",
+          "-b",
+          "4096",
+          "-J",
+          "size=4",
+          "-E",
+          "nodiscard,lazy_itable_init=0,lazy_journal_init=0"};
+}
+
 std::uint64_t VmMachine::memory() const {
   std::uint64_t sum = 0;
   for (const VmNode& node : nodes) sum += node.memory;
@@ -231,6 +265,7 @@ Result<void> check_machine(const VmMachine& machine) {
     return wrong(fmt::format(
         "cgroup: 'v1': expected kernel {} with it, later ones have no cpuset v1", kOldKernel));
   }
+  if (auto disk = check_disk(machine); !disk) return disk;
   if (machine.nodes[0].memory == 0) return wrong("nodes[0].memory: '0': expected some memory");
   return check_distances(machine);
 }
@@ -239,6 +274,10 @@ bool needs_newer_qemu(const VmMachine& machine) {
   const auto even = [](int count) { return std::has_single_bit(static_cast<unsigned>(count)); };
   return machine.kernel != kOldKernel || machine.caches > 1 || machine.cpu_count() > 32 ||
          !even(machine.cores) || !even(machine.dies);
+}
+
+int boot_limit_s(const VmMachine& machine) {
+  return 90 + 4 * std::max(0, machine.cpu_count() - 32);
 }
 
 std::vector<std::string> machine_differences(const VmMachine& asked, const Json& reported) {

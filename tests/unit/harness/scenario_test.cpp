@@ -21,6 +21,7 @@ machine:
     - {cpus: 0-3, memory: 512Mi}
     - {cpus: 4-7, memory: 1Gi}
   distances: [[10, 21], [21, 10]]
+  disk: {filesystem: xfs, size: 320Mi, folder: /disk}
 steps:
   - admit: {pod: pods/a.yaml, answer: rejected, message: SMT}
     timeLimit: 7
@@ -46,6 +47,7 @@ steps:
   - plug: {memory: 128Mi, node: 1}
   - startSampling: {}
   - stopSampling: {atLeast: 10}
+  - powerCuts: {files: [a, b], commands: [[ls], [cat, /disk/a]], losses: [torn, all], atLeast: 5}
   - exec: {command: [ls]}
     killAt: {call: rename, file: x/y, number: 3}
 )";
@@ -62,7 +64,11 @@ TEST(ParseScenario, ReadsEveryVerb) {
   ASSERT_EQ(scenario->files.size(), 1U);
   EXPECT_EQ(scenario->files[0].guest_path, "/etc/x.conf");
   EXPECT_EQ(scenario->files[0].file, "x.conf");
-  ASSERT_EQ(scenario->steps.size(), 17U);
+  ASSERT_TRUE(scenario->machine.disk);
+  EXPECT_EQ(scenario->machine.disk->filesystem, Filesystem::kXfs);
+  EXPECT_EQ(scenario->machine.disk->size, 320U << 20);
+  EXPECT_EQ(scenario->machine.disk->folder, "/disk");
+  ASSERT_EQ(scenario->steps.size(), 18U);
   const auto& admit = std::get<AdmitStep>(scenario->steps[0].action);
   EXPECT_EQ(admit.file, "pods/a.yaml");
   EXPECT_EQ(admit.answer, AdmitStep::Answer::kRejected);
@@ -90,9 +96,14 @@ TEST(ParseScenario, ReadsEveryVerb) {
   EXPECT_EQ(restart.answer, RestartStep::Answer::kError);
   EXPECT_EQ(std::get<PlugStep>(scenario->steps[13].action).memory, 128U << 20);
   EXPECT_EQ(std::get<StopSamplingStep>(scenario->steps[15].action).at_least, 10U);
-  ASSERT_TRUE(scenario->steps[16].kill_at);
-  EXPECT_EQ(scenario->steps[16].kill_at->call, "rename");
-  EXPECT_EQ(scenario->steps[16].kill_at->number, 3);
+  const auto& cuts = std::get<PowerCutsStep>(scenario->steps[16].action);
+  EXPECT_EQ(cuts.files, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(cuts.commands, (std::vector<std::vector<std::string>>{{"ls"}, {"cat", "/disk/a"}}));
+  EXPECT_EQ(cuts.losses, (std::vector<Loss>{Loss::kAll, Loss::kTorn}));
+  EXPECT_EQ(cuts.at_least, 5U);
+  ASSERT_TRUE(scenario->steps[17].kill_at);
+  EXPECT_EQ(scenario->steps[17].kill_at->call, "rename");
+  EXPECT_EQ(scenario->steps[17].kill_at->number, 3);
   EXPECT_FALSE(std::get<CpusStep>(scenario->steps[11].action).online);
   EXPECT_EQ(std::get<CpusStep>(scenario->steps[12].action).cpus, CpuSet{1});
   EXPECT_TRUE(needs_product(*scenario));
@@ -106,10 +117,19 @@ TEST(ParseScenario, FillsInWhatAMachineLeavesOut) {
   EXPECT_EQ(scenario->machine.nodes[0].cpus.to_string(), "0-3");
   EXPECT_EQ(scenario->machine.distances, (std::vector<std::vector<int>>{{10}}));
   EXPECT_FALSE(needs_product(*scenario));
+  EXPECT_EQ(scenario->boot_limit_s, 90);
+}
+
+TEST(ParseScenario, GivesManyCpusMoreTimeToBoot) {
+  const auto scenario = parse_scenario(
+      "name: a\nmachine: {sockets: 2, cores: 32, threads: 2}\nsteps: [{exec: {command: [ls]}}]");
+  ASSERT_TRUE(scenario) << scenario.error().message;
+  EXPECT_EQ(scenario->boot_limit_s, 90 + 4 * 96);
 }
 
 TEST(ParseScenario, RefusesWithLineAndField) {
   constexpr const char* kHead = "name: a\nmachine: {cores: 2}\n";
+  constexpr const char* kDisk = "name: a\nmachine:\n  disk: {folder: /disk}\nsteps:\n";
   const struct {
     std::string text;
     const char* message;
@@ -172,6 +192,23 @@ TEST(ParseScenario, RefusesWithLineAndField) {
        "line 5: steps[0].killAt: expected with admit, start, remove, restart or exec"},
       {std::string(kHead) + "steps:\n  - exec: {command: [ls]}\n    killAt: {call: sing}\n",
        "line 5: steps[0].killAt.call: 'sing': expected one of: any, open, write"},
+      {"name: a\nmachine:\n  disk: {folder: disk}\nsteps: [{verify: {}}]",
+       "line 2: machine: disk.folder: 'disk': expected a full path"},
+      {"name: a\nmachine:\n  disk: {folder: /disk, size: 15Mi}\nsteps: [{verify: {}}]",
+       "line 2: machine: disk.size: '15728640': expected 16Mi to 1Gi in whole MiB, for ext4"},
+      {"name: a\nmachine:\n  disk: {folder: /disk, filesystem: fat}\nsteps: [{verify: {}}]",
+       "line 3: machine.disk.filesystem: 'fat': expected one of: ext4, xfs"},
+      {std::string(kHead) + "steps:\n  - powerCuts: {files: [a]}\n",
+       "line 4: steps[0].powerCuts: expected a machine with a disk"},
+      {std::string(kDisk) +
+           "  - exec: {command: [ls]}\n    killAt: {}\n  - powerCuts: {files: [a]}\n",
+       "line 7: steps[1].powerCuts: expected no killAt before it"},
+      {std::string(kDisk) + "  - powerCuts: {}\n",
+       "line 5: steps[0].powerCuts.files: expected files below the disk's folder"},
+      {std::string(kDisk) + "  - powerCuts: {files: [a], losses: [half]}\n",
+       "line 5: steps[0].powerCuts.losses: expected one or more of: none, all, some, torn"},
+      {std::string(kDisk) + "  - powerCuts: {files: [a], commands: [ls]}\n",
+       "line 5: steps[0].powerCuts.commands: 'ls': expected a program and its arguments"},
       {std::string(kHead) + "steps:\n  - online: {}\n",
        "line 4: steps[0].online.cpus: expected at least one CPU"},
       {std::string(kHead) + "steps:\n  - expect:\n      - {cgroup: /a, cpu.stat/x: {atLeast: y}}\n",

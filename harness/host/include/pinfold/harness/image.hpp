@@ -16,7 +16,8 @@ namespace pinfold::harness {
 struct Image {
   std::filesystem::path kernel;
   std::filesystem::path busybox;
-  std::string version;  ///< "6.1.0-56-cloud-amd64"
+  std::filesystem::path modules;  ///< a folder for each, with those that it needs
+  std::string version;            ///< "6.1.0-56-cloud-amd64"
 };
 
 /// Asks the script vm-images/build for an image; it downloads what is missing.
@@ -33,11 +34,11 @@ struct GuestProgram {
   std::string guest_path;  ///< "/usr/bin/pinfold"
 };
 
-/// The initramfs: busybox, the agent as /init, and programs. Returns the file, in the cache, named
-/// after its content.
+/// The initramfs: busybox, the agent as /init, programs, and the kernel modules of these names.
+/// Returns the file, in the cache, named after its content.
 [[nodiscard]] Result<std::filesystem::path> build_initramfs(
     const Image& image, const std::filesystem::path& agent,
-    const std::vector<GuestProgram>& programs);
+    const std::vector<GuestProgram>& programs, const std::vector<std::string>& modules);
 
 /// Removes what has not been used for long from a folder of the cache, and keeps the newest.
 void prune_cache(const std::filesystem::path& folder, std::size_t keep);

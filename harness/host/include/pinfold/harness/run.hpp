@@ -3,11 +3,13 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "pinfold/harness/accelerator.hpp"
 #include "pinfold/harness/judge.hpp"
+#include "pinfold/harness/power_cuts.hpp"
 #include "pinfold/harness/process.hpp"
 #include "pinfold/harness/scenario.hpp"
 #include "pinfold/harness/verdict.hpp"
@@ -29,7 +31,8 @@ struct StepResult {
   std::vector<ContainerRow> rows;   ///< of `verify`
   std::string online;               ///< CPUs, after `verify` and `expect`
   std::vector<KernelGroup> groups;  ///< that the scenario knows, after `verify` and `expect`
-  std::string message;              ///< why it is not good, beyond the checks
+  std::optional<PowerCuts> power_cuts;
+  std::string message;  ///< why it is not good, beyond the checks
   Milliseconds elapsed{0};
 };
 

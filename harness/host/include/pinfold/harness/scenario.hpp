@@ -12,6 +12,7 @@
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/harness/judge.hpp"
+#include "pinfold/harness/power_cuts.hpp"
 #include "pinfold/harness/verdict.hpp"
 #include "pinfold/harness/vm_machine.hpp"
 
@@ -119,12 +120,19 @@ struct StopSamplingStep {
   std::uint64_t at_least = 1;  ///< looks
   std::string exclusive;       ///< a file of the guest, see parse_exclusive; "": none
 };
+/// What the disk has if its power fails, at every point of what the steps so far have written.
+struct PowerCutsStep {
+  std::vector<Loss> losses;                        ///< of writes that were not flushed
+  std::vector<std::vector<std::string>> commands;  ///< that must succeed on what is left, in order
+  std::vector<std::string> files;  ///< below the disk's folder: as after an acknowledged step
+  std::uint64_t at_least = 1;      ///< cuts
+};
 /// Everything that the product has decided, against the kernel: the table of the demo.
 struct VerifyStep {};
 
-using Action =
-    std::variant<AdmitStep, StartStep, StopStep, RemoveStep, RestartStep, CpusStep, PlugStep,
-                 ExecStep, WriteStep, ExpectStep, VerifyStep, StartSamplingStep, StopSamplingStep>;
+using Action = std::variant<AdmitStep, StartStep, StopStep, RemoveStep, RestartStep, CpusStep,
+                            PlugStep, ExecStep, WriteStep, ExpectStep, VerifyStep,
+                            StartSamplingStep, StopSamplingStep, PowerCutsStep>;
 
 struct Step {
   Action action;
@@ -138,7 +146,7 @@ struct Scenario {
   std::string name;
   std::string description;
   VmMachine machine;
-  int boot_limit_s = 90;
+  int boot_limit_s = 0;
   KubeletSource kubelet;              ///< for the product
   std::vector<std::string> programs;  ///< of the host, put into the guest at the same place
   std::vector<GuestFile> files;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,21 @@ enum class CgroupMode {
 };
 [[nodiscard]] std::string_view to_string(CgroupMode mode);
 
+enum class Filesystem { kExt4, kXfs };
+[[nodiscard]] std::string_view to_string(Filesystem filesystem);
+
+/// A disk in the guest's memory, of which every write is remembered.
+struct VmDisk {
+  Filesystem filesystem = Filesystem::kExt4;
+  std::uint64_t size = 0;  ///< bytes
+  std::string folder;      ///< full path at which it is mounted
+
+  friend bool operator==(const VmDisk&, const VmDisk&) = default;
+};
+/// The command that makes its file system, without the device: a program of the host, and of the
+/// guest at the same place.
+[[nodiscard]] std::vector<std::string> mkfs_command(const VmDisk& disk);
+
 /// A machine to be made. CPUs are numbered as Linux numbers them: threads of a core first, then
 /// cores, dies, sockets.
 struct VmMachine {
@@ -46,6 +62,7 @@ struct VmMachine {
   std::string kernel = "debian-6.1";
   std::string kernel_arguments;  ///< appended to ours
   CgroupMode cgroup = CgroupMode::kV2;
+  std::optional<VmDisk> disk;
 
   /// All of them, absent ones too.
   [[nodiscard]] int cpu_count() const { return sockets * dies * cores * threads; }
@@ -60,6 +77,10 @@ struct VmMachine {
 
 /// Is the QEMU of Debian 12 (7.2) not good enough for this machine? docs/harness.md says when.
 [[nodiscard]] bool needs_newer_qemu(const VmMachine& machine);
+
+/// How long it may take until the guest's agent is up, if nobody says so. In one thread the CPUs
+/// come up one after the other, and each slows down the next ones.
+[[nodiscard]] int boot_limit_s(const VmMachine& machine);
 
 /// Compares what the guest reports of its hardware with what was asked for: one line for each
 /// difference. Memory may be smaller by what firmware and kernel keep for themselves.

@@ -1,0 +1,125 @@
+#include "block_log.hpp"
+
+#include <gtest/gtest.h>
+
+namespace pinfold::guest {
+namespace {
+
+LogEntry written(std::uint64_t offset, char byte, bool forced = false) {
+  return {false, forced, offset, std::string(kSectorBytes, byte)};
+}
+LogEntry flushed() { return {true, false, 0, {}}; }
+
+/// The first byte of each of the first sectors; '.' for zero.
+std::string look(const Pages& disk, std::size_t sectors = 4) {
+  std::string seen;
+  for (std::size_t i = 0; i < sectors; ++i) {
+    char byte = 0;
+    disk.read(i * kSectorBytes, &byte, 1);
+    seen += byte == 0 ? '.' : byte;
+  }
+  return seen;
+}
+
+std::vector<std::size_t> positions(const std::vector<Cut>& cuts, Loss loss) {
+  std::vector<std::size_t> found;
+  for (const Cut& cut : cuts) {
+    if (cut.loss == loss) found.push_back(cut.position);
+  }
+  return found;
+}
+
+constexpr Loss kAllLosses[] = {Loss::kNone, Loss::kAll, Loss::kSome, Loss::kTorn};
+const std::vector<Loss> kLosses(std::begin(kAllLosses), std::end(kAllLosses));
+
+TEST(Pages, LieOverThoseBelowAndLeaveThemAlone) {
+  Pages below;
+  below.write(4000, std::string(200, 'a'));  // over the end of a page
+  Pages over(&below);
+  over.write(4090, "bbbbbbbbbb");
+  std::string seen(204, '?');
+  over.read(3998, seen.data(), seen.size());
+  EXPECT_EQ(seen, std::string(2, '\0') + std::string(90, 'a') + std::string(10, 'b') +
+                      std::string(100, 'a') + std::string(2, '\0'));
+  below.read(4090, seen.data(), 10);
+  EXPECT_EQ(seen.substr(0, 10), "aaaaaaaaaa");
+}
+
+TEST(Pages, HaveTheSameSumExactlyIfTheirBytesAreTheSame) {
+  Pages one;
+  one.write(0, "ab");
+  Pages other;
+  other.write(1, "b");
+  EXPECT_NE(one.sum(), other.sum());
+  other.write(0, "a");
+  EXPECT_EQ(one.sum(), other.sum());
+  other.write(8192, std::string(10, '\0'));  // as if never written
+  EXPECT_EQ(one.sum(), other.sum());
+  Pages over(&one);
+  EXPECT_EQ(over.sum(), one.sum());
+  over.write(0, "x");
+  EXPECT_NE(over.sum(), one.sum());
+  over.write(0, "a");
+  EXPECT_EQ(over.copy().sum(), one.sum());
+}
+
+TEST(ListCuts, CutsAfterEveryWriteAndAtMarks) {
+  const BlockLog log = {written(0, 'a'), written(512, 'b'), flushed(), written(0, 'c')};
+  const auto cuts = list_cuts(log, {3}, kLosses);
+  EXPECT_EQ(positions(cuts, Loss::kNone), (std::vector<std::size_t>{1, 2, 3, 4}));
+  // Before the flush there is something to lose; at the mark behind it, nothing.
+  EXPECT_EQ(positions(cuts, Loss::kAll), (std::vector<std::size_t>{2}));
+}
+
+TEST(ListCuts, LosesAtMarksWhatWasNotFlushed) {
+  const BlockLog log = {written(0, 'a')};
+  for (const Loss loss : {Loss::kAll, Loss::kSome, Loss::kTorn}) {
+    EXPECT_EQ(positions(list_cuts(log, {1}, kLosses), loss), (std::vector<std::size_t>{1}));
+  }
+}
+
+TEST(ListCuts, TearsAForcedWriteThatIsOnItsWay) {
+  const BlockLog log = {written(0, 'a', true), flushed()};
+  EXPECT_EQ(positions(list_cuts(log, {}, kLosses), Loss::kTorn), (std::vector<std::size_t>{1}));
+  EXPECT_TRUE(positions(list_cuts(log, {1}, kLosses), Loss::kTorn).empty());
+}
+
+TEST(Replay, LosesExactlyWhatNobodyWaitedFor) {
+  const BlockLog log = {written(0, 'a'), flushed(), written(0, 'b'), written(512, 'c', true),
+                        written(1024, 'd')};
+  Pages base;
+  base.write(1536, "z");
+  Replay replay(base, log);
+  EXPECT_EQ(look(replay.after({0, Loss::kNone}, true)), "...z");
+  EXPECT_EQ(look(replay.after({1, Loss::kNone}, false)), "a..z");
+  EXPECT_EQ(look(replay.after({1, Loss::kAll}, false)), "...z");
+  EXPECT_EQ(look(replay.after({5, Loss::kNone}, false)), "bcdz");
+  EXPECT_EQ(look(replay.after({5, Loss::kAll}, false)), "ac.z");
+}
+
+TEST(Replay, LosesSomeAndNotAlwaysTheSame) {
+  BlockLog log;
+  for (int i = 0; i < 40; ++i) log.push_back(written(512U * static_cast<unsigned>(i), 'x'));
+  Pages base;
+  Replay replay(base, log);
+  const std::string first = look(replay.after({39, Loss::kSome}, false), 40);
+  EXPECT_EQ(look(replay.after({39, Loss::kSome}, false), 40), first);
+  const auto kept = std::count(first.begin(), first.end(), 'x');
+  EXPECT_GT(kept, 5);
+  EXPECT_LT(kept, 35);
+  EXPECT_NE(look(replay.after({40, Loss::kSome}, false), 40), first);
+}
+
+TEST(Replay, TearsBetweenSectors) {
+  const BlockLog log = {{false, true, 0, std::string(64 * kSectorBytes, 'x')}};
+  Pages base;
+  Replay replay(base, log);
+  const std::string torn = look(replay.after({1, Loss::kTorn}, false), 64);
+  const auto kept = std::count(torn.begin(), torn.end(), 'x');
+  EXPECT_GT(kept, 10);
+  EXPECT_LT(kept, 54);
+  EXPECT_EQ(look(replay.after({1, Loss::kTorn}, true), 64), std::string(64, 'x')) << "acknowledged";
+}
+
+}  // namespace
+}  // namespace pinfold::guest
