@@ -38,7 +38,11 @@ std::optional<Error> NodeAgent::adopt_and_apply(const Adoption* adoption,
 
 Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption& adoption) {
   if (!has_container(pod, adoption.container)) return fail(no_container(pod, adoption.container));
-  if (state_.node.find(pod.uid) == nullptr) return admit_with(pod, nullptr, &adoption);
+  if (state_.node.find(pod.uid) == nullptr) {
+    auto outcomes = admit_with({pod}, nullptr, &adoption);
+    if (!outcomes) return fail(std::move(outcomes).error());
+    return std::move(outcomes->front());
+  }
   auto adopted = adopt(pod.uid, adoption);
   if (!adopted) return fail(std::move(adopted).error());
   return AdmitOutcome{std::nullopt, std::move(adopted->not_enforced)};

@@ -22,6 +22,28 @@ void forget_inactive(AgentState& state) {
   std::erase_if(state.ending, is_gone);
 }
 
+/// One pod decided; `state` becomes what the decision leaves.
+AdmitOutcome decide_into(const Node& node, AgentState& state, const PodSpec& pod, Trace* trace,
+                         Counts& counts) {
+  Decision decision = decide(node, std::move(state.node), pod, trace, &counts);
+  auto* const rejected = std::get_if<Rejected>(&decision);
+  state.node = rejected != nullptr ? std::move(rejected->next)
+                                   : std::move(std::get<Admitted>(decision).next);
+  if (rejected == nullptr) state.removed.erase(pod.uid);  // admitted again: it runs again
+  forget_inactive(state);
+  AdmitOutcome outcome;
+  if (rejected != nullptr) outcome.rejection = std::move(rejected->why);
+  return outcome;
+}
+
+std::string intent_to_admit(const std::vector<PodSpec>& pods) {
+  std::string text = "admit pod";
+  for (const PodSpec& pod : pods) {
+    text += fmt::format("{} '{}'", &pod == &pods.front() ? "" : ",", pod.name);
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store, std::string state_dir,
@@ -123,41 +145,55 @@ void NodeAgent::save_metrics() {
 }
 
 Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
-  return admit_with(pod, trace, nullptr);
+  std::vector<Trace> traces;
+  auto outcomes = admit_with({pod}, trace != nullptr ? &traces : nullptr, nullptr);
+  if (!outcomes) return fail(std::move(outcomes).error());
+  if (trace != nullptr) *trace = std::move(traces.front());
+  return std::move(outcomes->front());
 }
 
-Result<AdmitOutcome> NodeAgent::admit_with(const PodSpec& pod, Trace* trace,
-                                           const Adoption* adoption) {
+Result<std::vector<AdmitOutcome>> NodeAgent::admit_together(const std::vector<PodSpec>& pods,
+                                                            std::vector<Trace>* traces) {
+  return admit_with(pods, traces, nullptr);
+}
+
+/// An adoption goes with the only pod.
+Result<std::vector<AdmitOutcome>> NodeAgent::admit_with(const std::vector<PodSpec>& pods,
+                                                        std::vector<Trace>* traces,
+                                                        const Adoption* adoption) {
   if (!extras_.offline.empty()) {
     return fail(ErrorCode::kUnsupported,
-                fmt::format("admit pod '{}': CPUs {} of this node are offline: nothing is admitted "
-                            "until they are back",
-                            pod.name, extras_.offline.to_string()));
+                fmt::format("{}: CPUs {} of this node are offline: nothing is admitted until they "
+                            "are back",
+                            intent_to_admit(pods), extras_.offline.to_string()));
   }
   const auto begin = std::chrono::steady_clock::now();
-  Decision decision = decide(node_, state_.node, pod, trace, &metrics_.counts);
-  auto* const rejected = std::get_if<Rejected>(&decision);
   AgentState next = state_;
-  next.node = rejected != nullptr ? std::move(rejected->next)
-                                  : std::move(std::get<Admitted>(decision).next);
-  if (rejected == nullptr) next.removed.erase(pod.uid);  // admitted again: it runs again
-  forget_inactive(next);
-  AdmitOutcome outcome;
-  if (rejected != nullptr) outcome.rejection = std::move(rejected->why);
-  if (adoption != nullptr && !outcome.rejection) {
-    next.adopted[{pod.uid, adoption->container}] = adoption->directory;
-    next.ending.insert(pod.uid);
+  std::vector<AdmitOutcome> outcomes;
+  for (const PodSpec& pod : pods) {
+    Trace* const trace = traces != nullptr ? &traces->emplace_back() : nullptr;
+    outcomes.push_back(decide_into(node_, next, pod, trace, metrics_.counts));
+  }
+  if (adoption != nullptr && outcomes.front().rejection) adoption = nullptr;
+  if (adoption != nullptr) {
+    next.adopted[{pods.front().uid, adoption->container}] = adoption->directory;
+    next.ending.insert(pods.front().uid);
   }
   if (auto saved = commit(std::move(next)); !saved) {
-    return fail(std::move(saved).error().wrap(fmt::format("admit pod '{}'", pod.name)));
+    return fail(std::move(saved).error().wrap(intent_to_admit(pods)));
   }
-  log(LogLevel::kInfo,
-      fmt::format("pod '{}': {}", pod.uid,
-                  outcome.rejection ? "rejected, " + outcome.rejection->message : "admitted"));
-  metrics_.observe(std::chrono::steady_clock::now() - begin);
+  const auto took = std::chrono::steady_clock::now() - begin;
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    const auto& rejection = outcomes[i].rejection;
+    log(LogLevel::kInfo, fmt::format("pod '{}': {}", pods[i].uid,
+                                     rejection ? "rejected, " + rejection->message : "admitted"));
+    metrics_.observe(took);
+  }
   save_metrics();
-  outcome.not_enforced = adopt_and_apply(outcome.rejection ? nullptr : adoption, pod.uid);
-  return outcome;
+  const auto not_enforced =
+      adopt_and_apply(adoption, adoption != nullptr ? pods.front().uid : std::string());
+  for (AdmitOutcome& outcome : outcomes) outcome.not_enforced = not_enforced;
+  return outcomes;
 }
 
 Result<ChangeOutcome> NodeAgent::start(const std::string& pod_uid, const std::string& container) {

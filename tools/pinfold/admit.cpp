@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -94,6 +95,36 @@ void warn_of_strangers(const enforce::NodeAgent& agent) {
       fmt::join(strangers, ", "));
 }
 
+/// All pods in one transaction. With --start each is admitted and started before the next one, for
+/// what its init containers leave is free by then.
+Result<std::vector<Admission>> admit_all(enforce::NodeAgent& agent,
+                                         const std::vector<PodSpec>& pods,
+                                         const AdmitOptions& options) {
+  std::vector<Admission> admissions;
+  const auto admit = [&](const std::vector<PodSpec>& some) -> Result<void> {
+    std::vector<Trace> traces;
+    auto outcomes = agent.admit_together(some, options.explain ? &traces : nullptr);
+    if (!outcomes) return fail(std::move(outcomes).error());
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      admissions.push_back(
+          {some[i], std::move((*outcomes)[i]), options.explain ? std::move(traces[i]) : Trace()});
+    }
+    return {};
+  };
+  if (!options.start) {
+    if (auto done = admit(pods); !done) return fail(std::move(done).error());
+    return admissions;
+  }
+  for (const PodSpec& pod : pods) {
+    if (auto done = admit({pod}); !done) return fail(std::move(done).error());
+    if (admissions.back().outcome.rejection) continue;
+    if (auto started = start_all(agent, admissions.back()); !started) {
+      return fail(std::move(started).error());
+    }
+  }
+  return admissions;
+}
+
 int run(const AdmitOptions& options) {
   auto pods = read_pods(options.files);
   if (!pods) return report(pods.error());
@@ -105,19 +136,13 @@ int run(const AdmitOptions& options) {
       fmt::print(stderr, "pinfold: warning: {}\n", warning);
     }
   }
-  int status = kYes;
-  std::vector<Admission> admissions;
-  for (const PodSpec& pod : *pods) {
-    Admission admission{pod, {}, {}};
-    auto outcome = agent->admit(pod, options.explain ? &admission.trace : nullptr);
-    if (!outcome) return report(outcome.error());
-    admission.outcome = *std::move(outcome);
-    if (options.start && !admission.outcome.rejection) {
-      if (auto started = start_all(*agent, admission); !started) return report(started.error());
-    }
-    if (admission.outcome.rejection) status = kNo;
-    admissions.push_back(std::move(admission));
-  }
+  auto admitted = admit_all(*agent, *pods, options);
+  if (!admitted) return report(admitted.error());
+  const std::vector<Admission>& admissions = *admitted;
+  const bool rejected =
+      std::any_of(admissions.begin(), admissions.end(),
+                  [](const Admission& admission) { return admission.outcome.rejection; });
+  int status = rejected ? kNo : kYes;
   if (options.agent.output == OutputFormat::kJson) {
     json out = {{"cgroups", enforce::cgroups_json(*agent)}, {"pods", json::array()}};
     for (const Admission& admission : admissions) {

@@ -94,6 +94,11 @@ class NodeAgent {
 
   /// Errors: those of the store; then nothing has changed anywhere.
   [[nodiscard]] Result<AdmitOutcome> admit(const PodSpec& pod, Trace* trace = nullptr);
+  /// Several pods in one transaction: decided one after the other, each with its own answer,
+  /// committed together, then enforced. `traces`, if there is one, gets one trace for each pod.
+  /// Errors: those of the store; then none of the pods is admitted.
+  [[nodiscard]] Result<std::vector<AdmitOutcome>> admit_together(
+      const std::vector<PodSpec>& pods, std::vector<Trace>* traces = nullptr);
   /// Admits a pod and adopts the group of one of its containers, in one step: the pod ends with its
   /// last adopted container. A pod that is active already is taken as it is, and ends as it would.
   /// Errors: as admit; kNotFound for a container that the pod does not have.
@@ -142,8 +147,9 @@ class NodeAgent {
     if (log_) log_(level, message);
   }
   [[nodiscard]] Result<void> restore();
-  [[nodiscard]] Result<AdmitOutcome> admit_with(const PodSpec& pod, Trace* trace,
-                                                const Adoption* adoption);
+  [[nodiscard]] Result<std::vector<AdmitOutcome>> admit_with(const std::vector<PodSpec>& pods,
+                                                             std::vector<Trace>* traces,
+                                                             const Adoption* adoption);
   [[nodiscard]] std::optional<Error> adopt_and_apply(const Adoption* adoption,
                                                      const std::string& pod_uid);
   void adopt_known();
