@@ -12,9 +12,10 @@ namespace pinfold::enforce {
 namespace {
 
 /// One NUMA node of 16 CPUs and 16 GiB; CPU 0 and 1 GiB are reserved.
-Node node_with_gate(bool on) {
+Node node_with_gate(bool on, Profile profile = Profile::kFixed) {
   Config config = test::with_memory_manager(test::aligning_config("best-effort", "pod"));
   config.feature_gates["PodLevelResourceManagers"] = on;
+  config.profile = profile;
   return std::move(*Node::make(test::machine_of({.numa = 1, .cpus = 16}), config));
 }
 
@@ -95,6 +96,26 @@ TEST_F(Rollback, UpDownAndUpAgainMovesNoRunningContainer) {
   ASSERT_TRUE(agent.remove_pod("team", RunningProcesses::kRefuse));
   EXPECT_EQ(agent.state().node.cpu.default_set.to_string(), "0,3-6,10-15");
   EXPECT_EQ(cpus("podold/c"), "1-2");
+}
+
+/// A kubelet admits its running pods once more when it starts: kubernetes#140989.
+TEST_F(Rollback, ConversionAddsNothingToTheSecondSetThatAKubeletGivesAfterARestart) {
+  {
+    NodeAgent agent = start(true);
+    must_admit(agent, team());
+  }
+  const Node kubelet = node_with_gate(true, Profile::kKubelet136);
+  const auto admitted_again = [&] {
+    const NodeState running = try_start(true)->state().node;
+    EXPECT_EQ(running.cpu.assignments.at("team").at("alone"), CpuSet::range(1, 2));
+    const Decision decision = decide(kubelet, running, team());
+    EXPECT_TRUE(std::holds_alternative<Admitted>(decision));
+    return std::get<Admitted>(decision).next.cpu;
+  };
+  const CpuState never_converted = admitted_again();
+  EXPECT_EQ(never_converted.pods.at("team"), CpuSet::range(5, 8));  // it had 1-4
+  convert({2, 1});
+  EXPECT_EQ(admitted_again(), never_converted);
 }
 
 }  // namespace
