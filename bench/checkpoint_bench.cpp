@@ -57,7 +57,7 @@ void encode_memory_state(benchmark::State& bench) {
 }
 BENCHMARK(encode_memory_state)->Arg(50)->Arg(250)->Unit(benchmark::kMicrosecond);
 
-/// Passes on to the disk, and counts.
+/// Passes on to the disk, and counts the syncs.
 class Counted final : public Fs {
  public:
   Counted(std::unique_ptr<Fs> fs, std::size_t& syncs) : fs_(std::move(fs)), syncs_(syncs) {}
@@ -66,8 +66,9 @@ class Counted final : public Fs {
   }
   Result<std::vector<std::string>> list() override { return fs_->list(); }
   Result<std::unique_ptr<File>> create(const std::string& name) override {
-    ++syncs_;  // each file of the store is synced once
-    return fs_->create(name);
+    auto file = fs_->create(name);
+    if (!file) return file;
+    return std::make_unique<CountedFile>(*std::move(file), syncs_);
   }
   Result<void> rename(const std::string& from, const std::string& to) override {
     return fs_->rename(from, to);
@@ -79,6 +80,21 @@ class Counted final : public Fs {
   }
 
  private:
+  class CountedFile final : public File {
+   public:
+    CountedFile(std::unique_ptr<File> file, std::size_t& syncs)
+        : file_(std::move(file)), syncs_(syncs) {}
+    Result<std::size_t> write(std::string_view bytes) override { return file_->write(bytes); }
+    Result<void> sync() override {
+      ++syncs_;
+      return file_->sync();
+    }
+
+   private:
+    std::unique_ptr<File> file_;
+    std::size_t& syncs_;
+  };
+
   std::unique_ptr<Fs> fs_;
   std::size_t& syncs_;
 };
@@ -114,13 +130,37 @@ void commit_state(benchmark::State& bench) {
 }
 BENCHMARK(commit_state)->Arg(50)->Arg(250)->UseRealTime()->Unit(benchmark::kMillisecond);
 
-/// Ten pods: as ten transactions, and as one.
-void commit_ten_pods(benchmark::State& bench) {
+/// What a process pays that commits once, with all that opening and closing cost.
+void open_commit_close(benchmark::State& bench) {
+  const Folder folder;
+  const int pods = static_cast<int>(bench.range(0));
+  const Files states[] = {files_of(state_of(pods), "a"), files_of(state_of(pods + 1), "b")};
+  std::size_t i = 0;
+  for (auto _ : bench) {
+    auto store = Store::open(folder.path);
+    if (!store || !store->commit(states[i++ % 2])) std::abort();
+  }
+}
+BENCHMARK(open_commit_close)->Arg(50)->Arg(250)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+/// With the lock and the snapshot for readers.
+void open_store(benchmark::State& bench) {
+  const Folder folder;
+  const Files files = files_of(state_of(static_cast<int>(bench.range(0))), "a");
+  if (!Store::open(folder.path)->commit(files)) std::abort();
+  for (auto _ : bench) {
+    if (!Store::open(folder.path)) std::abort();
+  }
+}
+BENCHMARK(open_store)->Arg(50)->Arg(250)->UseRealTime()->Unit(benchmark::kMicrosecond);
+
+/// Sixty pods, so many in each transaction.
+void commit_sixty_pods(benchmark::State& bench) {
   const Folder folder;
   auto store = Store::open(open_directory(folder.path).value()).value();
   const int step = static_cast<int>(bench.range(0));
   std::vector<Files> states;
-  for (int pods = 100; pods <= 110; pods += step) {
+  for (int pods = 100; pods <= 160; pods += step) {
     states.push_back(files_of(state_of(pods), std::to_string(pods)));
   }
   for (auto _ : bench) {
@@ -132,9 +172,11 @@ void commit_ten_pods(benchmark::State& bench) {
     }
   }
 }
-BENCHMARK(commit_ten_pods)
+BENCHMARK(commit_sixty_pods)
     ->Arg(1)
-    ->Arg(10)
+    ->Arg(5)
+    ->Arg(20)
+    ->Arg(60)
     ->ArgName("pods_per_commit")
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);

@@ -68,8 +68,6 @@ class PosixFile final : public File {
     return static_cast<std::size_t>(count);
   }
 
-  void start_sync() override { (void)::sync_file_range(fd_.get(), 0, 0, SYNC_FILE_RANGE_WRITE); }
-
   Result<void> sync() override { return sync_fd(fd_.get(), name_); }
 
  private:

@@ -18,7 +18,7 @@ inline constexpr std::size_t kBootIdSize = 36;
 struct Slot {
   Word sequence;  ///< odd while it is being written
   Word size;      ///< bytes of the payload
-  Word hash;      ///< fnv1a_64 of the payload
+  Word hash;      ///< sum64 of the payload
 };
 
 struct Header {

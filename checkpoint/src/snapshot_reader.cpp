@@ -86,7 +86,7 @@ Result<std::optional<std::string>> try_copy(const Words& words, Word capacity) {
   std::string payload = words.copy(sizeof(Header) + slot * capacity, size);
   std::atomic_thread_fence(std::memory_order_acquire);
   if (words.at(at) != before) return std::optional<std::string>();
-  if (fnv1a_64(payload) != hash) return corrupt("wrong checksum");
+  if (sum64(payload) != hash) return corrupt("wrong checksum");
   return std::optional(std::move(payload));
 }
 

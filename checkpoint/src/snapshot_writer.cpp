@@ -96,7 +96,7 @@ Result<void> SnapshotWriter::try_publish(const std::string& payload) {
     store(*reinterpret_cast<Word*>(to + done), word);
   }
   store(slot.size, payload.size());
-  store(slot.hash, fnv1a_64(payload));
+  store(slot.hash, sum64(payload));
   store(slot.sequence, sequence + 1);
   store(header.generation, next);
   if (!fits && ::rename(temp.c_str(), path.c_str()) != 0) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "write_lock.hpp"
@@ -21,40 +22,46 @@ constexpr std::array<Stored, 3> kStored = {{{kCpuFileName, &Files::cpu},
                                             {kMemoryFileName, &Files::memory},
                                             {kPodsFileName, &Files::pods}}};
 
-using Contents = std::map<std::string, std::string_view>;
+using Contents = std::map<std::string, std::string>;
 
 std::string temp_name(const std::string& name) { return std::string(kTempPrefix) + name; }
 
-/// Writes whole files and makes their contents, not their names, durable.
-Result<void> write_synced(Fs& fs, const Contents& contents) {
+Result<void> write_all(File& file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto count = file.write(bytes);
+    if (!count) return fail(count.error());
+    bytes.remove_prefix(*count);
+  }
+  return {};
+}
+
+/// A temporary file with the new contents of `name`.
+Result<std::unique_ptr<File>> write_temp(Fs& fs, const std::string& name, std::string_view bytes) {
+  auto file = fs.create(temp_name(name));
+  if (!file) return file;
+  if (auto done = write_all(**file, bytes); !done) return fail(std::move(done).error());
+  return file;
+}
+
+/// Durable when it returns.
+Result<void> replace_all(Fs& fs, const Contents& contents) {
   std::vector<std::unique_ptr<File>> files;
   for (const auto& [name, bytes] : contents) {
-    auto file = fs.create(name);
+    auto file = write_temp(fs, name, bytes);
     if (!file) return fail(std::move(file).error());
-    for (std::string_view rest = bytes; !rest.empty();) {
-      const auto count = (*file)->write(rest);
-      if (!count) return fail(count.error());
-      rest.remove_prefix(*count);
-    }
-    (*file)->start_sync();
     files.push_back(*std::move(file));
   }
   for (const auto& file : files) {
     if (auto done = file->sync(); !done) return done;
   }
-  return {};
-}
-
-/// Puts the new contents, which are written, under their names. Durable when it returns.
-Result<void> rename_all(Fs& fs, const Changes& changes) {
-  for (const auto& [name, change] : changes) {
+  for (const auto& [name, bytes] : contents) {
     if (auto done = fs.rename(temp_name(name), name); !done) return done;
   }
   return fs.sync_directory();
 }
 
-std::optional<std::uint64_t> hash_of(const std::optional<std::string>& bytes) {
-  return bytes ? std::optional(fnv1a_64(*bytes)) : std::nullopt;
+std::optional<std::uint64_t> sum_of(const std::optional<std::string>& bytes) {
+  return bytes ? std::optional(sum64(*bytes)) : std::nullopt;
 }
 
 bool is_stored(std::string_view name) {
@@ -62,24 +69,55 @@ bool is_stored(std::string_view name) {
                      [&](const Stored& stored) { return stored.name == name; });
 }
 
-/// Leaves those changes whose new contents still wait in a temporary file. Returns false if the
-/// journal does not fit: somebody else has written since, or it names files that are none of ours.
-Result<bool> drop_finished(Fs& fs, Changes& changes) {
-  for (auto it = changes.begin(); it != changes.end();) {
-    const auto& [name, change] = *it;
-    if (!is_stored(name)) return false;
-    const auto bytes = fs.read(name);
-    if (!bytes) return fail(bytes.error());
-    if (hash_of(*bytes) == change.after) {
-      it = changes.erase(it);
-      continue;
+/// Nobody but the store writes that of the pods, and only to settle it.
+bool is_kubelets(std::string_view name) { return name != kPodsFileName; }
+
+/// What stands under a name that a journal has changes for.
+enum class Found { kNewest, kOlder, kTorn, kForeign };
+
+/// `versions`: the sums of all that the journal knows to have stood there, the newest last.
+Found find(const std::optional<std::string>& bytes,
+           const std::vector<std::optional<std::uint64_t>>& versions) {
+  const auto sum = sum_of(bytes);
+  if (sum == versions.back()) return Found::kNewest;
+  if (std::find(versions.begin(), versions.end(), sum) != versions.end()) return Found::kOlder;
+  return bytes && json_syntax_error(*bytes) ? Found::kTorn : Found::kForeign;
+}
+
+/// What a journal asks for, after a look at the files.
+struct Remaining {
+  Contents contents;  ///< to be put in place
+  bool fits = true;  ///< false: somebody else has written since, or it names files that are none of
+                     ///< ours
+};
+
+Result<Remaining> remaining(Fs& fs, const std::vector<Changes>& journal) {
+  std::map<std::string, std::vector<std::optional<std::uint64_t>>> versions;
+  Remaining out;
+  for (const Changes& changes : journal) {
+    for (const auto& [name, change] : changes) {
+      versions[name].push_back(change.before);
+      versions[name].emplace_back(sum64(change.after));
+      out.contents[name] = change.after;
     }
-    const auto waiting = fs.read(temp_name(name));
-    if (!waiting) return fail(waiting.error());
-    if (hash_of(*bytes) != change.before || hash_of(*waiting) != change.after) return false;
-    ++it;
   }
-  return true;
+  std::map<std::string, Found> found;
+  for (const auto& [name, sums] : versions) {
+    found[name] = is_stored(name) ? Found::kNewest : Found::kForeign;
+    if (is_stored(name) && is_kubelets(name)) {
+      const auto bytes = fs.read(name);
+      if (!bytes) return fail(bytes.error());
+      found[name] = find(*bytes, sums);
+    }
+    out.fits = out.fits && found[name] != Found::kForeign;
+  }
+  // Beside a file of somebody else the kubelet's other one stays as it is, if it can be read.
+  if (!out.fits) {
+    std::erase_if(out.contents, [&](const auto& file) {
+      return found[file.first] == Found::kForeign || found[file.first] == Found::kOlder;
+    });
+  }
+  return out;
 }
 
 }  // namespace
@@ -91,6 +129,14 @@ Result<Files> read_files(Fs& fs) {
     if (!bytes) return fail(std::move(bytes).error());
     files.*stored.bytes = *std::move(bytes);
   }
+  const auto journal = fs.read(std::string(kJournalFileName));
+  if (!journal) return fail(journal.error());
+  const auto transactions = decode_journal(journal->value_or(""));
+  if (!transactions) return fail(transactions.error());
+  for (const Changes& changes : *transactions) {
+    const auto pods = changes.find(std::string(kPodsFileName));
+    if (pods != changes.end()) files.pods = pods->second.after;
+  }
   return files;
 }
 
@@ -98,16 +144,28 @@ Store::Store(std::unique_ptr<Fs> fs, std::unique_ptr<WriteLock> lock)
     : fs_(std::move(fs)), lock_(std::move(lock)) {}
 
 Store::Store(Store&&) noexcept = default;
-Store& Store::operator=(Store&&) noexcept = default;
-Store::~Store() = default;
+Store& Store::operator=(Store&& other) noexcept {
+  if (this != &other) {
+    std::destroy_at(this);
+    std::construct_at(this, std::move(other));
+  }
+  return *this;
+}
+
+Store::~Store() {
+  if (fs_ != nullptr && known_) (void)settle();
+}
 
 Result<Store> Store::open(const std::string& directory, std::chrono::milliseconds timeout) {
   const auto intent = fmt::format("open state directory '{}'", directory);
   auto fs = open_directory(directory);
   if (!fs) return fail(std::move(fs).error().wrap(intent));
-  const auto lock_file = (*fs)->create(std::string(kLockFileName)).map([](const auto&) {});
-  if (!lock_file) return fail(Error(lock_file.error()).wrap(intent));
-  auto lock = WriteLock::acquire(fmt::format("{}/{}", directory, kLockFileName), timeout);
+  for (const std::string_view name : {kLockFileName, kQueueFileName}) {
+    const auto file = (*fs)->create(std::string(name));
+    if (!file) return fail(Error(file.error()).wrap(intent));
+  }
+  auto lock = WriteLock::acquire(fmt::format("{}/{}", directory, kLockFileName),
+                                 fmt::format("{}/{}", directory, kQueueFileName), timeout);
   if (!lock) return fail(std::move(lock).error().wrap(intent));
   Store store(*std::move(fs), *std::move(lock));
   store.snapshot_ = std::make_unique<SnapshotWriter>(directory);
@@ -115,8 +173,9 @@ Result<Store> Store::open(const std::string& directory, std::chrono::millisecond
   return store;
 }
 
-Result<Store> Store::open(std::unique_ptr<Fs> fs) {
+Result<Store> Store::open(std::unique_ptr<Fs> fs, std::size_t journal_limit) {
   Store store(std::move(fs), nullptr);
+  store.journal_limit_ = journal_limit;
   if (auto done = store.recover(); !done) return fail(std::move(done).error());
   return store;
 }
@@ -132,11 +191,7 @@ Result<void> Store::put_beside(std::string_view name, std::string_view bytes) {
   const std::string to(name);
   auto file = fs_->create(temp_name(to));
   if (!file) return fail(std::move(file).error());
-  while (!bytes.empty()) {
-    const auto written = (*file)->write(bytes);
-    if (!written) return fail(written.error());
-    bytes.remove_prefix(*written);
-  }
+  if (auto done = write_all(**file, bytes); !done) return done;
   return fs_->rename(temp_name(to), to);
 }
 
@@ -149,24 +204,13 @@ Result<void> Store::commit(const Files& next) {
     if (auto done = recover(); !done) return fail(std::move(done).error().wrap("commit"));
   }
   Changes changes;
-  Contents contents;
   for (const Stored& stored : kStored) {
     const auto& bytes = next.*stored.bytes;
     const auto& before = current_.*stored.bytes;
-    if (!bytes || bytes == before) continue;
-    const std::string name(stored.name);
-    changes[name] = {hash_of(before), fnv1a_64(*bytes)};
-    contents[temp_name(name)] = *bytes;
+    if (bytes && bytes != before) changes[std::string(stored.name)] = {sum_of(before), *bytes};
   }
   if (changes.empty()) return {};
-  known_ = false;
-  // One file is replaced in one step as it is; several need the journal to be one step.
-  const bool journaled = changes.size() > 1;
-  auto done =
-      journaled ? write_with_journal(std::move(contents), changes) : write_synced(*fs_, contents);
-  if (done) done = rename_all(*fs_, changes);
-  if (done && journaled) done = fs_->remove(std::string(kJournalFileName));
-  if (!done) return fail(std::move(done).error().wrap("commit"));
+  if (auto done = carry_out(changes); !done) return fail(std::move(done).error().wrap("commit"));
   for (const Stored& stored : kStored) {
     if (next.*stored.bytes) current_.*stored.bytes = next.*stored.bytes;
   }
@@ -179,41 +223,83 @@ void Store::publish() {
   if (snapshot_ != nullptr) snapshot_->publish(current_);
 }
 
-/// The transaction is committed when this has succeeded.
-Result<void> Store::write_with_journal(Contents contents, const Changes& changes) {
-  const std::string name(kJournalFileName);
-  const std::string journal = encode_journal(changes);
-  contents[name] = journal;
-  auto done = write_synced(*fs_, contents);
-  if (done) done = fs_->sync_directory();
-  if (!done) {
-    // Best effort to stay with the old state; if it fails, the new one may stand.
-    (void)fs_->remove(name);
-    (void)fs_->sync_directory();
+Result<void> Store::carry_out(const Changes& changes) {
+  const std::string record = encode_record(changes);
+  if (journal_size_ + record.size() > journal_limit_) {
+    if (auto done = settle(); !done) return done;
   }
+  known_ = false;
+  std::map<std::string, std::unique_ptr<File>> temps;
+  for (const auto& [name, change] : changes) {
+    if (!is_kubelets(name)) continue;
+    auto file = write_temp(*fs_, name, change.after);
+    if (!file) return fail(std::move(file).error());
+    temps[name] = *std::move(file);
+  }
+  if (auto done = append_to_journal(record); !done) return done;
+  for (auto& [name, file] : temps) {
+    if (auto done = fs_->rename(temp_name(name), name); !done) return done;
+    unsettled_[name] = std::move(file);
+  }
+  pods_unsettled_ = pods_unsettled_ || temps.size() < changes.size();
+  return {};
+}
+
+/// The transaction is committed when this has succeeded.
+Result<void> Store::append_to_journal(const std::string& record) {
+  const bool fresh = journal_ == nullptr;
+  if (fresh) {
+    auto file = fs_->create(std::string(kJournalFileName));
+    if (!file) return fail(std::move(file).error());
+    journal_ = *std::move(file);
+  }
+  auto done = write_all(*journal_, record);
+  if (done) done = journal_->sync();
+  if (done && fresh) done = fs_->sync_directory();
+  journal_size_ += record.size();
   return done;
+}
+
+Result<void> Store::settle() {
+  if (!known_) return recover();
+  if (journal_ == nullptr) return {};
+  known_ = false;
+  for (const auto& [name, file] : unsettled_) {
+    if (auto done = file->sync(); !done) return done;
+  }
+  Contents pods;
+  if (pods_unsettled_) pods[std::string(kPodsFileName)] = *current_.pods;
+  if (auto done = replace_all(*fs_, pods); !done) return done;
+  if (auto done = fs_->remove(std::string(kJournalFileName)); !done) return done;
+  forget_journal();
+  known_ = true;
+  return {};
+}
+
+void Store::forget_journal() {
+  unsettled_.clear();
+  pods_unsettled_ = false;
+  journal_.reset();
+  journal_size_ = 0;
 }
 
 Result<void> Store::finish_journal() {
   const std::string name(kJournalFileName);
-  const auto journal = fs_->read(name);
+  const auto bytes = fs_->read(name);
+  if (!bytes) return fail(bytes.error());
+  if (!*bytes) return {};
+  const auto journal = decode_journal(**bytes);
   if (!journal) return fail(journal.error());
-  if (!*journal) return {};
-  auto changes = decode_journal(**journal);
-  if (!changes) {
-    if (changes.error().code != ErrorCode::kCorrupt) return fail(changes.error());
-    return fs_->remove(name);  // was not committed
-  }
-  const auto fits = drop_finished(*fs_, *changes);
-  if (!fits) return fail(fits.error());
-  if (!*fits) return fs_->rename(name, std::string(kStaleJournalFileName));
-  auto done = rename_all(*fs_, *changes);
-  if (done) done = fs_->remove(name);
-  return done;
+  const auto left = remaining(*fs_, *journal);
+  if (!left) return fail(left.error());
+  // Also what is in place already: it may not have been synced.
+  if (auto done = replace_all(*fs_, left->contents); !done) return done;
+  return left->fits ? fs_->remove(name) : fs_->rename(name, std::string(kStaleJournalFileName));
 }
 
 Result<void> Store::recover() {
   known_ = false;
+  forget_journal();
   if (auto done = finish_journal(); !done) return done;
   const auto names = fs_->list();
   if (!names) return fail(names.error());

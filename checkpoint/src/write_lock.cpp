@@ -1,15 +1,52 @@
 #include "write_lock.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <boost/date_time/posix_time/posix_time_types.hpp>
+#include <algorithm>
 #include <boost/interprocess/sync/file_lock.hpp>
+#include <fstream>
+#include <thread>
 
 namespace pinfold::checkpoint {
+namespace {
+
+using boost::interprocess::file_lock;
+using Clock = std::chrono::steady_clock;
+
+/// A commit takes about as long. file_lock::timed_lock looks every 6 ms.
+constexpr std::chrono::milliseconds kPause{1};
+
+bool lock_until(file_lock& lock, Clock::time_point end) {
+  while (!lock.try_lock()) {
+    if (Clock::now() >= end) return false;
+    std::this_thread::sleep_for(std::min<Clock::duration>(kPause, end - Clock::now()));
+  }
+  return true;
+}
+
+/// Domain: this process has no lock on the file, for closing it would release that.
+std::string holder_of(const std::string& file) {
+  const int fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return "another process";
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  const int failed = ::fcntl(fd, F_GETLK, &lock);
+  ::close(fd);
+  // 0 or -1: a process that cannot be seen from here, in another container perhaps.
+  if (failed != 0 || lock.l_type == F_UNLCK || lock.l_pid <= 0) return "another process";
+  std::string name;
+  std::getline(std::ifstream(fmt::format("/proc/{}/comm", lock.l_pid)), name);
+  return fmt::format("process {} ({})", lock.l_pid, name.empty() ? "?" : name);
+}
+
+}  // namespace
 
 // The file is opened once: closing any other descriptor of it would release the lock.
 struct WriteLock::Held {
-  boost::interprocess::file_lock lock;
+  file_lock lock;
 };
 
 WriteLock::WriteLock(std::unique_ptr<Held> held) : held_(std::move(held)) {}
@@ -17,17 +54,21 @@ WriteLock::WriteLock(std::unique_ptr<Held> held) : held_(std::move(held)) {}
 WriteLock::~WriteLock() = default;  // closing the file releases the lock
 
 Result<std::unique_ptr<WriteLock>> WriteLock::acquire(const std::string& file,
+                                                      const std::string& queue,
                                                       std::chrono::milliseconds timeout) {
   try {
-    auto held = std::make_unique<Held>(Held{boost::interprocess::file_lock(file.c_str())});
-    const auto end = boost::posix_time::microsec_clock::universal_time() +
-                     boost::posix_time::milliseconds(timeout.count());
-    if (!held->lock.try_lock() && !held->lock.timed_lock(end)) {
-      return fail(ErrorCode::kBusy,
-                  fmt::format("lock '{}': another process holds it, and did for {} ms", file,
-                              timeout.count()));
+    const auto end = Clock::now() + timeout;
+    bool locked = false;
+    auto held = std::make_unique<Held>();
+    {
+      file_lock next(queue.c_str());
+      held->lock = file_lock(file.c_str());
+      locked = lock_until(next, end) && lock_until(held->lock, end);
     }
-    return std::unique_ptr<WriteLock>(new WriteLock(std::move(held)));
+    if (locked) return std::unique_ptr<WriteLock>(new WriteLock(std::move(held)));
+    held.reset();
+    return fail(ErrorCode::kBusy, fmt::format("lock '{}': {} holds it; waited for {} ms", file,
+                                              holder_of(file), timeout.count()));
   } catch (const boost::interprocess::interprocess_exception& error) {
     return fail_errno(error.get_native_error(), fmt::format("lock '{}'", file));
   }

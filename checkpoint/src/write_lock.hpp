@@ -12,9 +12,11 @@ namespace pinfold::checkpoint {
 /// when the process ends in any way.
 class WriteLock {
  public:
-  /// The lock file must exist. Errors: kBusy after `timeout`; kIo.
+  /// Two files, which must exist: who has `queue` is the next to have `file`, so that whoever gives
+  /// the lock back and wants it again waits behind those who wait already.
+  /// Errors: kBusy after `timeout`, with the process that holds it, if it can be seen; kIo.
   [[nodiscard]] static Result<std::unique_ptr<WriteLock>> acquire(
-      const std::string& file, std::chrono::milliseconds timeout);
+      const std::string& file, const std::string& queue, std::chrono::milliseconds timeout);
 
   WriteLock(const WriteLock&) = delete;
   WriteLock& operator=(const WriteLock&) = delete;

@@ -44,7 +44,7 @@ struct Machine {
       const bool fails = failure.lasting ? now >= fail_at : now == fail_at;
       return fails ? failure.fault : MemoryFs::Fault();
     });
-    store.emplace(Store::open(std::move(fs)).value());
+    store.emplace(Store::open(std::move(fs), 2 * kJournalBlock).value());
   }
 };
 
@@ -85,7 +85,8 @@ void fail_once(const Files& before, const Files& after, const Files& next, std::
   const auto is_one_of_two = [&](const Files& files) {
     return files == after || (!done && files == before);
   };
-  machine.disk->for_each_image([&](const Image& image) {
+  std::set<std::string> seen;
+  machine.disk->for_each_image(seen, [&](const Image& image) {
     const auto files = open_and_load(std::make_shared<Disk>(image));
     EXPECT_TRUE(files && is_one_of_two(*files)) << "after a power cut";
   });
@@ -99,7 +100,7 @@ void fail_once(const Files& before, const Files& after, const Files& next, std::
 }
 
 TEST(DiskFault, ReachesTheCallerAndLeavesTheOldOrTheNewState) {
-  const auto states = make_sequence(16);
+  const auto states = make_sequence(24);
   std::size_t cases = 0;
   for (std::size_t i = 2; i < states.size(); ++i) {
     const std::size_t operations = count_operations(states[i - 2], states[i - 1]);

@@ -1,5 +1,6 @@
 // Kills a real process at random instants while it commits to a real directory.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -7,6 +8,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <optional>
 #include <random>
 
 #include "pinfold/checkpoint/store.hpp"
@@ -16,7 +19,11 @@
 namespace pinfold::checkpoint::testing {
 namespace {
 
-constexpr int kKills = 300;
+/// PINFOLD_KILLS of them, if it is set.
+int kill_count() {
+  const char* const wanted = std::getenv("PINFOLD_KILLS");  // NOLINT(concurrency-mt-unsafe)
+  return wanted != nullptr ? std::stoi(wanted) : 300;
+}
 
 /// Seen by parent and child.
 struct Shared {
@@ -38,6 +45,7 @@ Shared* map_shared() {
   for (std::size_t i = shared.acknowledged + 1;; ++i) {
     if (!store->commit(states[i % states.size()])) ::_exit(3);
     shared.acknowledged = i;
+    if (i % 5 == 0 && !store->settle()) ::_exit(4);
   }
 }
 
@@ -62,7 +70,8 @@ TEST(Kill, LeavesTheAcknowledgedStateOrTheOneInFlight) {
   }
   std::minstd_rand random(7);
   std::size_t in_flight = 0;
-  for (int round = 0; round < kKills; ++round) {
+  const int kills = kill_count();
+  for (int round = 0; round < kills; ++round) {
     shared->open = false;
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
@@ -82,8 +91,42 @@ TEST(Kill, LeavesTheAcknowledgedStateOrTheOneInFlight) {
     if (is_next) ++in_flight;
     shared->acknowledged = last + (is_next ? 1 : 0);
   }
-  std::printf("%d kills, %zu transactions, %zu times the one in flight stood\n", kKills,
+  std::printf("%d kills, %zu transactions, %zu times the one in flight stood\n", kills,
               shared->acknowledged.load(), in_flight);
+  ::munmap(shared, sizeof(Shared));
+}
+
+bool is_locked(const std::string& file) {
+  const int fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  EXPECT_EQ(::fcntl(fd, F_GETLK, &lock), 0);
+  ::close(fd);
+  return lock.l_type != F_UNLCK;
+}
+
+TEST(Lock, GoesToWhoWaitsBeforeItComesBack) {
+  const TempDir folder;
+  Shared* const shared = map_shared();
+  ASSERT_NE(shared, nullptr);
+  for (int round = 0; round < 20; ++round) {
+    shared->open = false;
+    std::optional<Store> mine(Store::open(folder.path()).value());
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const auto store = Store::open(folder.path());
+      shared->open = true;
+      ::_exit(store ? 0 : 2);
+    }
+    while (!is_locked(folder.path() + "/" + std::string(kQueueFileName))) ::usleep(50);
+    mine.reset();
+    mine.emplace(Store::open(folder.path()).value());
+    EXPECT_TRUE(shared->open) << "round " << round;
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
   ::munmap(shared, sizeof(Shared));
 }
 
@@ -102,7 +145,10 @@ TEST(Lock, IsReleasedByTheDeathOfItsOwner) {
   }
   while (!shared->open) ::usleep(50);
   const auto second = Store::open(folder.path(), 30ms);
-  EXPECT_EQ(second ? ErrorCode::kInternal : second.error().code, ErrorCode::kBusy);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::kBusy);
+  const auto holder = "process " + std::to_string(child) + " (crash_checkpoin) holds it";
+  EXPECT_NE(second.error().message.find(holder), std::string::npos) << second.error().message;
   stop(child);
   const auto third = Store::open(folder.path(), 30ms);
   EXPECT_TRUE(third) << third.error().message;

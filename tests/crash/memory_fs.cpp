@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <numeric>
+
+#include "pinfold/checkpoint/store.hpp"
 
 namespace pinfold::checkpoint::testing {
 namespace {
@@ -11,21 +14,78 @@ enum class Content { kApplied, kDropped, kTorn, kZeros, kGarbage };
 constexpr std::array kContents = {Content::kApplied, Content::kDropped, Content::kTorn,
                                   Content::kZeros, Content::kGarbage};
 
+constexpr std::size_t kBlock = 4096;
+
 std::string after_cut(const Disk::Inode& inode, Content content) {
-  const std::string half = inode.now.substr(0, inode.now.size() / 2);
+  const bool appended = inode.now.starts_with(inode.durable);
+  const std::size_t sound = appended ? inode.durable.size() / kBlock * kBlock : 0;
+  const std::size_t rest = inode.now.size() - sound;
   switch (content) {
     case Content::kApplied:
       return inode.now;
     case Content::kDropped:
       return inode.durable;
     case Content::kTorn:
-      return half;
+      return inode.now.substr(0, sound + rest / 2);
     case Content::kZeros:
-      return std::string(inode.now.size(), '\0');
+      return inode.now.substr(0, sound) + std::string(rest, '\0');
     case Content::kGarbage:
-      return half + std::string(inode.now.size() - half.size(), '#');
+      return inode.now.substr(0, sound + rest / 2) + std::string(rest - rest / 2, '#');
   }
   return {};
+}
+
+using Names = std::map<std::string, std::size_t>;
+
+/// Each of a list of choices, combined with each of the others.
+template <class Visit>
+void for_each_combination(const std::vector<std::size_t>& choices, const Visit& visit) {
+  std::vector<std::size_t> chosen(choices.size(), 0);
+  while (true) {
+    visit(chosen);
+    std::size_t i = 0;
+    while (i < chosen.size() && ++chosen[i] == choices[i]) chosen[i++] = 0;
+    if (i == chosen.size()) return;
+  }
+}
+
+/// A file in an image: which contents, and what became of them.
+struct Fate {
+  std::size_t inode;
+  Content content;
+};
+using Fates = std::map<std::string, Fate>;
+
+std::string key_of(const Disk& disk, const Fates& fates) {
+  std::string key;
+  for (const auto& [name, fate] : fates) {
+    const Disk::Inode& inode = disk.inodes[fate.inode];
+    for (const std::size_t part : {fate.inode, static_cast<std::size_t>(fate.content),
+                                   inode.now.size(), inode.durable.size()}) {
+      key += std::to_string(part) + " ";
+    }
+    key += name + "\n";
+  }
+  return key;
+}
+
+/// Each of what the unsynced files of these names may have become.
+void for_each_fate(const Disk& disk, const Names& names, Disk::Contents contents,
+                   const std::function<void(const Fates&)>& visit) {
+  Fates fates;
+  std::vector<Fate*> dirty;
+  for (const auto& [name, number] : names) {
+    Fate& fate = fates[name] = {number, Content::kApplied};
+    if (disk.inodes[number].dirty) dirty.push_back(&fate);
+  }
+  const bool alike = contents == Disk::Contents::kAlike && !dirty.empty();
+  const std::vector<std::size_t> choices(alike ? 1 : dirty.size(), kContents.size());
+  for_each_combination(choices, [&](const auto& chosen) {
+    for (std::size_t i = 0; i < dirty.size(); ++i) {
+      dirty[i]->content = kContents[chosen[alike ? 0 : i]];
+    }
+    visit(fates);
+  });
 }
 
 MemoryFs::Fault ask(const MemoryFs::Hook& hook, const std::string& operation) {
@@ -49,8 +109,6 @@ class MemoryFile final : public File {
     if (fault.sys_errno != 0) return fail_errno(fault.sys_errno, "write '" + name_ + "'");
     return bytes.size();
   }
-
-  void start_sync() override {}  // for_each_image knows that anything may have been written out
 
   Result<void> sync() override {
     const auto fault = ask(*hook_, "sync " + name_);
@@ -78,26 +136,45 @@ Disk::Disk(const Image& image) {
   durable_names = names;
 }
 
-void Disk::for_each_image(const std::function<void(const Image&)>& visit) const {
-  const bool dirty =
-      std::any_of(inodes.begin(), inodes.end(), [](const Inode& inode) { return inode.dirty; });
-  for (std::size_t subset = 0; subset < (std::size_t{1} << pending.size()); ++subset) {
-    auto reached = durable_names;
-    for (std::size_t i = 0; i < pending.size(); ++i) {
-      if (((subset >> i) & 1U) == 0) continue;
-      if (!pending[i].erased.empty()) reached.erase(pending[i].erased);
-      if (!pending[i].set.empty()) reached[pending[i].set] = pending[i].inode;
+void Disk::change(const std::string& name, Place place) {
+  if (place) {
+    names[name] = *place;
+  } else {
+    names.erase(name);
+  }
+  pending[name].push_back(place);
+}
+
+void Disk::for_each_image(std::set<std::string>& seen,
+                          const std::function<void(const Image&)>& visit, Contents contents) const {
+  std::vector<std::pair<std::string, std::vector<Place>>> options;
+  std::vector<std::size_t> choices;
+  for (const auto& [name, places] : pending) {
+    if (name.starts_with(kTempPrefix)) continue;
+    const auto durable = durable_names.find(name);
+    options.push_back({name, places});
+    options.back().second.push_back(durable == durable_names.end() ? Place() : durable->second);
+    choices.push_back(options.back().second.size());
+  }
+  for_each_combination(choices, [&](const std::vector<std::size_t>& chosen) {
+    Names reached;
+    const auto sum = std::accumulate(chosen.begin(), chosen.end(), std::size_t{0});
+    for (const auto& [name, inode] : sum % 2 == 0 ? names : durable_names) {
+      if (name.starts_with(kTempPrefix) || !pending.contains(name)) reached[name] = inode;
     }
-    for (const Content content : kContents) {
+    for (std::size_t i = 0; i < options.size(); ++i) {
+      const auto& [name, places] = options[i];
+      if (const Place place = places[chosen[i]]) reached[name] = *place;
+    }
+    for_each_fate(*this, reached, contents, [&](const Fates& fates) {
+      if (!seen.insert(key_of(*this, fates)).second) return;
       Image image;
-      for (const auto& [name, number] : reached) {
-        const Inode& inode = inodes[number];
-        image[name] = inode.dirty ? after_cut(inode, content) : inode.durable;
+      for (const auto& [name, fate] : fates) {
+        image[name] = after_cut(inodes[fate.inode], fate.content);
       }
       visit(image);
-      if (!dirty) break;
-    }
-  }
+    });
+  });
 }
 
 MemoryFs::MemoryFs(std::shared_ptr<Disk> disk, Hook hook)
@@ -119,15 +196,16 @@ Result<std::unique_ptr<File>> MemoryFs::create(const std::string& name) {
   if (const auto fault = ask(*hook_, "create " + name); fault.sys_errno != 0) {
     return fail_errno(fault.sys_errno, "create '" + name + "'");
   }
-  const auto [entry, fresh] = disk_->names.try_emplace(name, disk_->inodes.size());
-  if (fresh) {
+  const auto found = disk_->names.find(name);
+  const std::size_t number = found == disk_->names.end() ? disk_->inodes.size() : found->second;
+  if (number == disk_->inodes.size()) {
     disk_->inodes.emplace_back();
-    disk_->pending.push_back({"", name, entry->second});
+    disk_->change(name, number);
   }
-  Disk::Inode& inode = disk_->inodes[entry->second];
+  Disk::Inode& inode = disk_->inodes[number];
   inode.dirty = inode.dirty || !inode.now.empty();
   inode.now.clear();
-  return std::make_unique<MemoryFile>(disk_, hook_, entry->second, name);
+  return std::make_unique<MemoryFile>(disk_, hook_, number, name);
 }
 
 Result<void> MemoryFs::rename(const std::string& from, const std::string& to) {
@@ -136,9 +214,8 @@ Result<void> MemoryFs::rename(const std::string& from, const std::string& to) {
   }
   const auto found = disk_->names.find(from);
   if (found == disk_->names.end()) return fail_errno(ENOENT, "rename to '" + to + "'");
-  disk_->pending.push_back({from, to, found->second});
-  disk_->names[to] = found->second;
-  disk_->names.erase(from);
+  disk_->change(to, found->second);
+  disk_->change(from, std::nullopt);
   return {};
 }
 
@@ -146,7 +223,7 @@ Result<void> MemoryFs::remove(const std::string& name) {
   if (const auto fault = ask(*hook_, "remove " + name); fault.sys_errno != 0) {
     return fail_errno(fault.sys_errno, "remove '" + name + "'");
   }
-  if (disk_->names.erase(name) > 0) disk_->pending.push_back({name, "", 0});
+  if (disk_->names.contains(name)) disk_->change(name, std::nullopt);
   return {};
 }
 

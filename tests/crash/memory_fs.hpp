@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,32 +17,39 @@ using Image = std::map<std::string, std::string>;
 
 /// One directory that remembers what has been synced and what has not. File contents become durable
 /// by File::sync only, names by Fs::sync_directory only; until then each unsynced content and each
-/// change of a name may or may not have reached the disk, in any order.
+/// change of a name may or may not have reached the disk, in any order. What is appended can tear
+/// the block that it begins in, what was synced included.
 class Disk {
  public:
   Disk() = default;
   explicit Disk(const Image& image);
 
-  /// Every image that a power cut at this moment may leave behind: each subset of the unsynced
-  /// names, times unsynced contents applied, dropped, torn, zero-filled, or torn with garbage.
-  void for_each_image(const std::function<void(const Image&)>& visit) const;
+  /// Whether all unsynced contents fare alike, or each file for itself.
+  enum class Contents { kAlike, kEach };
+  /// Every image that a power cut at this moment may leave behind: for each name each file that it
+  /// was given since it was synced, or none; times unsynced contents applied, dropped, torn,
+  /// zero-filled, or torn with garbage. Temporary files, which a store never reads, are there as
+  /// they were in one half of the images and as they are in the other. Those that `seen` has are
+  /// left out, and the others added to it.
+  void for_each_image(std::set<std::string>& seen, const std::function<void(const Image&)>& visit,
+                      Contents contents = Contents::kAlike) const;
 
   struct Inode {
     std::string durable;
     std::string now;
     bool dirty = false;
   };
-  /// A change of names that is not synced yet.
-  struct NameChange {
-    std::string erased;  ///< "" if none
-    std::string set;     ///< "" if none
-    std::size_t inode = 0;
-  };
+  /// By number in `inodes`; nullopt: no file.
+  using Place = std::optional<std::size_t>;
 
   std::vector<Inode> inodes;
   std::map<std::string, std::size_t> durable_names;
   std::map<std::string, std::size_t> names;
-  std::vector<NameChange> pending;
+  std::map<std::string, std::vector<Place>> pending;  ///< what a name became since, in order
+
+ private:
+  void change(const std::string& name, Place place);
+  friend class MemoryFs;
 };
 
 /// A Fs over a Disk, with a hook before each operation: it can look at the disk, and make the

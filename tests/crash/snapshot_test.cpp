@@ -106,9 +106,8 @@ TEST(Snapshot, IsWholeForEightReadersBesideFourWritersThatAreKilled) {
     EXPECT_TRUE(WIFSIGNALED(status)) << "a writer ended by itself: " << status;
   };
   const auto done = [&] {
-    return shared->acknowledged > 200 &&
-           std::all_of(shared->reads.begin(), shared->reads.end(),
-                       [](const auto& count) { return count > 100; });
+    return shared->acknowledged > 200 && std::all_of(shared->reads.begin(), shared->reads.end(),
+                                                     [](const auto& count) { return count > 100; });
   };
   for (int kills = 0; kills < kKills || !done(); ++kills) {
     ::usleep(static_cast<useconds_t>(random() % 30000));

@@ -16,8 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kJournal =
-    encode_journal({{"cpu_manager_state", {fnv1a_64("old"), fnv1a_64("new")}}});
+const std::string kJournal = encode_record({{"cpu_manager_state", {sum64("old"), "new"}}});
 
 std::string temp(std::string_view name) { return std::string(kTempPrefix) + std::string(name); }
 
@@ -84,33 +83,69 @@ TEST_F(StoreInFolder, SweepsItsOwnTemporaryFilesOnly) {
 }
 
 TEST_F(StoreInFolder, RollsASoundJournalForward) {
-  write(kCpuFileName, "old");
-  write(temp(kCpuFileName), "new");
-  write(kPodsFileName, "pods");  // was renamed already
-  write(kJournalFileName, encode_journal({{"cpu_manager_state", {fnv1a_64("old"), fnv1a_64("new")}},
-                                          {".pinfold_pods", {std::nullopt, fnv1a_64("pods")}}}));
+  write(kCpuFileName, "oldest");  // a power cut has taken back two renames
+  write(kPodsFileName, "pods");
+  write(kJournalFileName, encode_record({{"cpu_manager_state", {sum64("oldest"), "old"}},
+                                         {".pinfold_pods", {std::nullopt, "pods"}}}) +
+                              kJournal);
   EXPECT_EQ(open().load(), (Files{"new", std::nullopt, "pods"}));
+  EXPECT_EQ(read(kCpuFileName), "new");
   EXPECT_FALSE(fs::exists(file(kJournalFileName)));
 }
 
-TEST_F(StoreInFolder, DropsATornJournal) {
+TEST_F(StoreInFolder, DropsATornRecordAndWhatFollows) {
   write(kCpuFileName, "old");
-  write(temp(kCpuFileName), "new");
-  write(kJournalFileName, kJournal.substr(0, kJournal.size() - 1));
-  EXPECT_EQ(open().load(), (Files{"old", std::nullopt, std::nullopt}));
+  const std::string next = encode_record({{"cpu_manager_state", {sum64("new"), "newer"}}});
+  std::string torn = next;
+  torn[next.find("newer")] = '#';
+  write(kJournalFileName, kJournal + torn + next);
+  EXPECT_EQ(open().load(), (Files{"new", std::nullopt, std::nullopt}));
   EXPECT_FALSE(fs::exists(file(kJournalFileName)));
+}
+
+TEST_F(StoreInFolder, ReplacesWhatAPowerCutHasTorn) {
+  write(kCpuFileName, R"({"policyName":"sta)");
+  write(kMemoryFileName, std::string(40, '\0'));
+  write(kJournalFileName, encode_record({{"cpu_manager_state", {sum64("old"), "new"}},
+                                         {"memory_manager_state", {std::nullopt, "m"}}}));
+  EXPECT_EQ(open().load(), (Files{"new", "m", std::nullopt}));
 }
 
 TEST_F(StoreInFolder, SetsAsideAJournalThatSomebodyHasOvertaken) {
-  write(kCpuFileName, "written by a kubelet since");
-  write(temp(kCpuFileName), "new");
-  write(kJournalFileName, kJournal);
-  EXPECT_EQ(open().load()->cpu, "written by a kubelet since");
+  const std::string theirs = R"({"written by":"a kubelet since"})";
+  write(kCpuFileName, theirs);
+  write(kMemoryFileName, "{torn");
+  write(kPodsFileName, "pods");
+  write(kJournalFileName, encode_record({{"cpu_manager_state", {sum64("old"), "new"}},
+                                         {"memory_manager_state", {std::nullopt, "m"}},
+                                         {".pinfold_pods", {sum64("pods"), "more pods"}}}));
+  EXPECT_EQ(open().load(), (Files{theirs, "m", "more pods"}));
+  EXPECT_TRUE(fs::exists(file(kStaleJournalFileName)));
+  EXPECT_FALSE(fs::exists(file(kJournalFileName)));
+}
+
+TEST_F(StoreInFolder, BringsBackNoFileThatSomebodyHasRemoved) {
+  write(kJournalFileName, kJournal);  // it replaced a file
+  EXPECT_EQ(open().load(), Files());
   EXPECT_TRUE(fs::exists(file(kStaleJournalFileName)));
 }
 
+TEST_F(StoreInFolder, SettlesWhenItIsAskedTo) {
+  Store store = open();
+  ASSERT_TRUE(store.commit({"c", "m", "p"}));
+  EXPECT_TRUE(fs::exists(file(kJournalFileName)));
+  EXPECT_EQ(read(kCpuFileName), "c");  // there at once
+  EXPECT_FALSE(fs::exists(file(kPodsFileName)));
+  const auto directory = open_directory(folder_.path()).value();
+  EXPECT_EQ(read_files(*directory), (Files{"c", "m", "p"}));
+  ASSERT_TRUE(store.settle());
+  EXPECT_FALSE(fs::exists(file(kJournalFileName)));
+  EXPECT_EQ(read(kPodsFileName), "p");
+  ASSERT_TRUE(store.settle());
+}
+
 TEST_F(StoreInFolder, WritesNoFileThatAJournalMustNotName) {
-  write(kJournalFileName, encode_journal({{"../escaped", {std::nullopt, fnv1a_64("x")}}}));
+  write(kJournalFileName, encode_record({{"../escaped", {std::nullopt, "x"}}}));
   (void)open();
   EXPECT_FALSE(fs::exists(file("../escaped")));
   EXPECT_TRUE(fs::exists(file(kStaleJournalFileName)));
@@ -118,7 +153,7 @@ TEST_F(StoreInFolder, WritesNoFileThatAJournalMustNotName) {
 
 TEST_F(StoreInFolder, RefusesAJournalOfALaterVersion) {
   std::string journal = kJournal;
-  journal.replace(journal.find(" 1 "), 3, " 2 ");
+  journal.replace(journal.find(" 2 "), 3, " 3 ");
   write(kJournalFileName, journal);
   const auto store = Store::open(folder_.path());
   ASSERT_FALSE(store);

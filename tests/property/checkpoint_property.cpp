@@ -121,14 +121,19 @@ RC_GTEST_PROP(JsonWriter, WritesWhatAPlainParserReads, ()) {
   RC_ASSERT(again == text);
 }
 
-RC_GTEST_PROP(Journal, IsReadBackAndNeverMistakenForAnother,
-              (std::uint64_t before, std::uint64_t after)) {
-  const Changes changes = {{"cpu_manager_state", {before, after}},
-                           {".pinfold_pods", {std::nullopt, after}}};
-  std::string bytes = encode_journal(changes);
-  RC_ASSERT(decode_journal(bytes) == changes);
-  const auto size = *rc::gen::inRange<std::size_t>(0, bytes.size());
-  RC_ASSERT_FALSE(decode_journal(bytes.substr(0, size)).has_value());
+RC_GTEST_PROP(Journal, GivesBackTheRecordsThatAreComplete,
+              (std::uint64_t before, const std::string& one, const std::string& two)) {
+  const Changes changes = {{"cpu_manager_state", {before, one}},
+                           {".pinfold_pods", {std::nullopt, two}}};
+  const std::string record = encode_record(changes);
+  RC_ASSERT(decode_journal(record) == std::vector{changes});
+  RC_ASSERT(decode_journal(record + record) == (std::vector{changes, changes}));
+  const std::size_t written = record.find_last_not_of('\0') + 1;
+  const auto size = *rc::gen::inRange<std::size_t>(0, written);
+  RC_ASSERT(decode_journal(record + record.substr(0, size)) == std::vector{changes});
+  std::string damaged = record;
+  damaged[size] ^= 1;
+  RC_ASSERT(decode_journal(damaged) != std::vector{changes});
 }
 
 }  // namespace

@@ -21,9 +21,6 @@ class File {
 
   /// Appends; may take fewer bytes than given, but at least one.
   [[nodiscard]] virtual Result<std::size_t> write(std::string_view bytes) = 0;
-  /// Begins to write out what was written, without waiting: a hint that lets several files share
-  /// one commit of the file system's own journal.
-  virtual void start_sync() = 0;
   /// What was written survives a power cut once this succeeds. After a failure nothing is known
   /// about the contents: write another file instead.
   [[nodiscard]] virtual Result<void> sync() = 0;
