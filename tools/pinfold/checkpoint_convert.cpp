@@ -54,7 +54,8 @@ Result<void> write(const std::string& directory, const checkpoint::Files& files)
                 fmt::format("--out '{}': has state files already, expected a directory without",
                             directory));
   }
-  return store->commit(files);
+  auto done = store->commit(files);
+  return done ? store->settle() : done;
 }
 
 int run(const ConvertOptions& options) {

@@ -50,29 +50,25 @@ Result<void> copy_aside(cp::Fs& fs, const std::string& bytes, const std::string&
 }
 
 /// The old files under other names, then the new ones in one transaction, then the orphans away.
-Result<std::vector<cp::Note>> write(const std::string& directory, const cp::Repaired& repaired,
+Result<std::vector<cp::Note>> write(cp::Store& store, cp::Fs& fs, const cp::Repaired& repaired,
                                     const cp::Files& before, const cp::Orphans& orphans) {
-  auto fs = cp::open_directory(directory);
-  if (!fs) return fail(std::move(fs).error());
-  const auto taken = (*fs)->list();
+  const auto taken = fs.list();
   if (!taken) return fail(taken.error());
   std::vector<cp::Note> kept;
-  auto store = cp::Store::open(directory);
-  if (!store) return fail(std::move(store).error());
   for (const bool is_cpu : {true, false}) {
     const std::string name(is_cpu ? cp::kCpuFileName : cp::kMemoryFileName);
     const auto& old_bytes = is_cpu ? before.cpu : before.memory;
     if (!old_bytes || old_bytes == (is_cpu ? repaired.files.cpu : repaired.files.memory)) continue;
     const std::string aside = aside_name(name, *taken);
-    if (auto done = copy_aside(**fs, *old_bytes, aside); !done) return fail(done.error());
+    if (auto done = copy_aside(fs, *old_bytes, aside); !done) return fail(done.error());
     kept.push_back({name, "the old file is kept as " + aside});
   }
-  if (auto done = store->commit({repaired.files.cpu, repaired.files.memory, {}}); !done) {
-    return fail(std::move(done).error());
-  }
+  auto done = store.commit({repaired.files.cpu, repaired.files.memory, {}});
+  if (done) done = store.settle();
+  if (!done) return fail(std::move(done).error());
   for (const auto& [name, bytes] : orphans) {
     const std::string aside = aside_name(name.substr(1), *taken);
-    if (auto done = (*fs)->rename(name, aside); !done) return fail(std::move(done).error());
+    if (done = fs.rename(name, aside); !done) return fail(std::move(done).error());
     kept.push_back({name, "a temporary file that nobody needs: now " + aside});
   }
   return kept;
@@ -88,8 +84,12 @@ int run(const RepairOptions& options) {
   if (!ids) return report(ids.error());
   auto fs = cp::open_directory(directory);
   if (!fs) return report(fs.error());
-  if (!options.dry_run) {  // what an interrupted commit left is brought to its end first
-    if (auto store = cp::Store::open(directory); !store) return report(store.error());
+  // What an interrupted commit left is brought to its end first; nobody writes until all is done.
+  std::optional<cp::Store> store;
+  if (!options.dry_run) {
+    auto opened = cp::Store::open(directory);
+    if (!opened) return report(opened.error());
+    store.emplace(*std::move(opened));
   }
   const auto before = read_directory(directory);
   if (!before) return report(before.error());
@@ -101,7 +101,7 @@ int run(const RepairOptions& options) {
   const bool needed = repaired.changed() || !orphans->empty();
   const bool writes = needed && !options.dry_run && starts.has_value();
   Result<std::vector<cp::Note>> kept;
-  if (writes) kept = write(directory, repaired, *before, *orphans);
+  if (writes) kept = write(*store, **fs, repaired, *before, *orphans);
   if (!kept) return report(kept.error());
   const std::string verdict =
       starts ? "passes"
