@@ -46,7 +46,7 @@ int CpuManager::guaranteed_cpus(const PodSpec& pod, const Container& container) 
       !is_guaranteed_alone(container)) {
     return 0;
   }
-  return cpu::whole_cpus(cpu::amount_of(container.resources.requests, "cpu"));
+  return cpu::whole_cpus(amount_of(container.resources.requests, "cpu"));
 }
 
 std::string CpuManager::why_shared(const PodSpec& pod, const Container& container) const {
@@ -55,7 +55,7 @@ std::string CpuManager::why_shared(const PodSpec& pod, const Container& containe
     return fmt::format("its pod is {}, not Guaranteed", to_string(qos));
   }
   if (!manages(pod)) return "its pod has pod-level resources, and the gate for them is off";
-  const Quantity request = cpu::amount_of(container.resources.requests, "cpu");
+  const Quantity request = amount_of(container.resources.requests, "cpu");
   if (cpu::whole_cpus(request) == 0) {
     return fmt::format("it requests {} CPUs, not a whole number", request.to_string());
   }

@@ -14,7 +14,7 @@ namespace pinfold {
 int CpuManager::pod_guaranteed_cpus(const PodSpec& pod) const {
   if (gates_.pod_level_resource_managers && pod.has_pod_level_resources()) {
     if (qos_class(pod, gates_.pod_level_resources) != QosClass::kGuaranteed) return 0;
-    return cpu::whole_cpus(cpu::amount_of(pod.resources->requests, "cpu"));
+    return cpu::whole_cpus(amount_of(pod.resources->requests, "cpu"));
   }
   // Init containers run one after the other beside the sidecars that started before them.
   std::int64_t starting = 0;

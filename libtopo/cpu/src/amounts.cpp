@@ -5,11 +5,6 @@
 
 namespace pinfold::cpu {
 
-Quantity amount_of(const ResourceList& list, std::string_view resource) {
-  const auto amount = list.find(resource);
-  return amount == list.end() ? Quantity{} : amount->second;
-}
-
 int whole_cpus(const Quantity& amount) {
   const std::int64_t cpus = amount.value();
   if (cpus <= 0 || Quantity::Int128{cpus} * 1000 != amount.milli_value()) return 0;

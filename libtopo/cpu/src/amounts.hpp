@@ -4,9 +4,6 @@
 
 namespace pinfold::cpu {
 
-/// The amount of a resource, zero if it is not listed.
-[[nodiscard]] Quantity amount_of(const ResourceList& list, std::string_view resource);
-
 /// Whole CPUs, as the kubelet sees them: amounts that differ from a whole number by less than a
 /// thousandth count as the next one. 0 for anything else; capped to the range of int.
 [[nodiscard]] int whole_cpus(const Quantity& amount);

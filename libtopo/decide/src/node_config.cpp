@@ -12,6 +12,7 @@
 
 #include "pinfold/types/go_duration.hpp"
 #include "pinfold/types/go_text.hpp"
+#include "pinfold/types/pod.hpp"
 
 namespace pinfold {
 namespace {
@@ -86,7 +87,7 @@ void check_reserved_memory(const Config& config, std::vector<std::string>& probl
     for (const auto& [resource, amount] : reservation.limits) {
       const std::string where =
           fmt::format("NUMA node {} and resource {}", reservation.numa_node, go::quote(resource));
-      if (resource != "memory" && !resource.starts_with("hugepages-")) {
+      if (!is_memory_resource(resource)) {
         problems.push_back(
             fmt::format("the limit type {} for NUMA node {} is not supported, only "
                         "[memory hugepages-<HugePageSize>] is accepted",

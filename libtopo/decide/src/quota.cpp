@@ -32,15 +32,6 @@ std::int64_t quota_of(std::int64_t milli_cpu, std::uint64_t period_us) {
   return std::max(milli_cpu * period / 1000, kMinQuotaUs);
 }
 
-Quantity amount(const ResourceList& list, std::string_view name) {
-  const auto found = list.find(name);
-  return found == list.end() ? Quantity() : found->second;
-}
-
-bool is_pod_level_resource(std::string_view name) {
-  return name == "cpu" || name == "memory" || name.starts_with("hugepages-");
-}
-
 bool uses_pod_level(const Node& node, const PodSpec& pod) {
   return node.gates().pod_level_resources && pod.has_pod_level_resources();
 }
@@ -49,7 +40,7 @@ ResourceList pod_total(const Node& node, const PodSpec& pod, ResourceList Resour
   ResourceList total = container_total(pod, which);
   if (uses_pod_level(node, pod)) {
     for (const auto& [name, quantity] : (*pod.resources).*which) {
-      if (is_pod_level_resource(name)) total[name] = quantity;
+      if (is_native_resource(name)) total[name] = quantity;
     }
   }
   return total;
@@ -58,8 +49,8 @@ ResourceList pod_total(const Node& node, const PodSpec& pod, ResourceList Resour
 // A container without a limit of its own lives under the pod's.
 Quantity effective_limit(const Node& node, const PodSpec& pod, const Container& container,
                          std::string_view name) {
-  const Quantity own = amount(container.resources.limits, name);
-  if (own.is_zero() && uses_pod_level(node, pod)) return amount(pod.resources->limits, name);
+  const Quantity own = amount_of(container.resources.limits, name);
+  if (own.is_zero() && uses_pod_level(node, pod)) return amount_of(pod.resources->limits, name);
   return own;
 }
 
@@ -68,7 +59,7 @@ Quantity effective_limit(const Node& node, const PodSpec& pod, const Container& 
 bool all_are_limited(const PodSpec& pod, std::string_view name) {
   bool sidecar_is_limited = false;
   for (const Container& container : pod.containers) {
-    const bool is_limited = !amount(container.resources.limits, name).is_zero();
+    const bool is_limited = !amount_of(container.resources.limits, name).is_zero();
     if (container.kind == ContainerKind::kSidecar) sidecar_is_limited |= is_limited;
     if (is_limited || (container.kind != ContainerKind::kApp && sidecar_is_limited)) continue;
     return false;
@@ -78,7 +69,7 @@ bool all_are_limited(const PodSpec& pod, std::string_view name) {
 
 // "hugepages-2Mi" to "2MB", as the hugetlb controller names its files.
 std::string page_size_name(std::string_view resource) {
-  std::string size(resource.substr(std::string_view("hugepages-").size()));
+  std::string size(resource.substr(kHugePagesPrefix.size()));
   if (size.ends_with('i')) size.back() = 'B';
   return size;
 }
@@ -92,7 +83,7 @@ std::set<std::string> page_resources(const Node& node, const PodSpec& pod,
   }
   const auto add_named = [&](const ResourceList& limits) {
     for (const auto& [resource, quantity] : limits) {
-      if (resource.starts_with("hugepages-")) names.insert(resource);
+      if (is_huge_page_resource(resource)) names.insert(resource);
     }
   };
   add_named(container.resources.limits);
@@ -112,14 +103,14 @@ int oom_score_adj(const Node& node, const PodSpec& pod, const Container& contain
   const auto capacity = static_cast<std::int64_t>(node.machine().memory());
   if (capacity == 0) return kBestEffortOomScoreAdj - 1;
   const auto requested = [](const Container& c) {
-    return amount(c.resources.requests, "memory").value();
+    return amount_of(c.resources.requests, "memory").value();
   };
   // What the pod requests beyond its containers is shared out evenly.
   std::int64_t extra = 0;
   if (uses_pod_level(node, pod)) {
-    const Quantity whole = amount(pod.resources->requests, "memory");
+    const Quantity whole = amount_of(pod.resources->requests, "memory");
     if (!whole.is_zero()) {
-      const auto named = amount(container_total(pod, &Resources::requests), "memory").value();
+      const auto named = amount_of(container_total(pod, &Resources::requests), "memory").value();
       extra = (whole.value() - named) / static_cast<std::int64_t>(pod.containers.size());
     }
   }
@@ -184,7 +175,7 @@ LinuxResources pod_linux_resources(const Node& node, const PodSpec& pod, CpuQuot
   const ResourceList requests = pod_total(node, pod, &Resources::requests);
   const ResourceList limits = pod_total(node, pod, &Resources::limits);
   for (const auto& [resource, quantity] : requests) {
-    if (!resource.starts_with("hugepages-")) continue;
+    if (!is_huge_page_resource(resource)) continue;
     out.hugepage_limits[page_size_name(resource)] = static_cast<std::uint64_t>(quantity.value());
   }
   const QosClass qos = qos_class(pod, node.gates().pod_level_resources);
@@ -192,18 +183,19 @@ LinuxResources pod_linux_resources(const Node& node, const PodSpec& pod, CpuQuot
     out.cpu_shares = kMinShares;
     return out;
   }
-  out.cpu_shares = shares_of(amount(requests, "cpu").milli_value());
+  out.cpu_shares = shares_of(amount_of(requests, "cpu").milli_value());
   const auto is_bounded = [&](std::string_view name) {
     if (qos == QosClass::kGuaranteed) return true;
-    if (uses_pod_level(node, pod) && !amount(pod.resources->limits, name).is_zero()) return true;
+    if (uses_pod_level(node, pod) && !amount_of(pod.resources->limits, name).is_zero()) return true;
     return all_are_limited(pod, name);
   };
   if (is_bounded("cpu")) {
     const bool off = quota == CpuQuota::kOffForExclusiveCpus || !node.config().cpu_cfs_quota;
-    out.cpu_quota = off ? -1 : quota_of(amount(limits, "cpu").milli_value(), node.cfs_period_us());
+    out.cpu_quota =
+        off ? -1 : quota_of(amount_of(limits, "cpu").milli_value(), node.cfs_period_us());
     out.cpu_period = node.cfs_period_us();
   }
-  if (is_bounded("memory")) out.memory_limit = amount(limits, "memory").value();
+  if (is_bounded("memory")) out.memory_limit = amount_of(limits, "memory").value();
   return out;
 }
 

@@ -21,16 +21,12 @@ std::optional<Requests> memory_of(const ResourceList& amounts) {
   return requests;
 }
 
-std::uint64_t amount_of(const Requests& requests, const std::string& name) {
+std::uint64_t bytes_of(const Requests& requests, const std::string& name) {
   const auto found = requests.find(name);
   return found == requests.end() ? 0 : found->second;
 }
 
 }  // namespace
-
-bool is_memory_resource(std::string_view name) {
-  return name == kMemory || name.starts_with("hugepages-");
-}
 
 bool is_managed(const FeatureGates& gates, const PodSpec& pod) {
   if (qos_class(pod, gates.pod_level_resources) != QosClass::kGuaranteed) return false;
@@ -62,13 +58,13 @@ std::optional<Requests> pod_requests(const FeatureGates& gates, const PodSpec& p
       } else if (container.kind == ContainerKind::kSidecar) {
         sidecars[name] += bytes;
       } else {
-        init_peak[name] = std::max(init_peak[name], amount_of(sidecars, name) + bytes);
+        init_peak[name] = std::max(init_peak[name], bytes_of(sidecars, name) + bytes);
       }
     }
   }
   // As in the kubelet, a resource that no app container asks for does not count.
   for (auto& [name, bytes] : total) {
-    bytes = std::max(bytes + amount_of(sidecars, name), amount_of(init_peak, name));
+    bytes = std::max(bytes + bytes_of(sidecars, name), bytes_of(init_peak, name));
   }
   return total;
 }
@@ -87,12 +83,12 @@ std::string empty_shared_pool(const FeatureGates& gates, const PodSpec& pod) {
       continue;
     }
     for (const auto& [name, bytes] : *total) {
-      const std::uint64_t used = amount_of(taken, name);
+      const std::uint64_t used = bytes_of(taken, name);
       if (requests->empty() && used >= bytes) {
         return fmt::format(
             "pod rejected, pod has shared init containers but no {} available for them", name);
       }
-      if (const std::uint64_t wanted = amount_of(*requests, name); wanted > bytes - used) {
+      if (const std::uint64_t wanted = bytes_of(*requests, name); wanted > bytes - used) {
         return fmt::format(
             "pod rejected, largest exclusive init container requests {} of {}, but only {} "
             "available",
@@ -101,7 +97,7 @@ std::string empty_shared_pool(const FeatureGates& gates, const PodSpec& pod) {
     }
   }
   for (const auto& [name, bytes] : *total) {
-    if (has_shared && amount_of(taken, name) >= bytes) {
+    if (has_shared && bytes_of(taken, name) >= bytes) {
       return fmt::format(
           "pod rejected, sum of exclusive container {} requests equals pod budget, leaving no "
           "memory for shared containers",

@@ -16,9 +16,6 @@ using Requests = std::map<std::string, std::uint64_t>;
 
 inline constexpr const char* kMemory = "memory";
 
-/// Regular memory or huge pages of any size.
-[[nodiscard]] bool is_memory_resource(std::string_view name);
-
 /// False for pods that the memory manager leaves alone: those that are not Guaranteed, and those
 /// with pod-level resources unless both gates are on.
 [[nodiscard]] bool is_managed(const FeatureGates& gates, const PodSpec& pod);

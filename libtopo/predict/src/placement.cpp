@@ -139,10 +139,6 @@ std::int64_t fleet_units(const std::string& resource, const Quantity& amount, Ro
   return static_cast<std::int64_t>(std::clamp<Quantity::Int128>(nano / unit, 0, kMost));
 }
 
-bool is_memory_resource(std::string_view resource) {
-  return resource == "memory" || resource.starts_with("hugepages-");
-}
-
 Quantity from_fleet_units(const std::string& resource, std::int64_t amount) {
   if (resource == "cpu") return Quantity::milli(amount);
   return is_memory_resource(resource) ? Quantity::bytes(amount)

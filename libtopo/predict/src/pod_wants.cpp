@@ -1,14 +1,7 @@
 #include "pod_wants.hpp"
 
-#include "pinfold/predict/placement.hpp"
-
 namespace pinfold::predict {
 namespace {
-
-/// Resources that the CPU and memory managers hand out: to Guaranteed pods only.
-bool is_native(std::string_view resource) {
-  return resource == "cpu" || is_memory_resource(resource);
-}
 
 bool is_guaranteed(const PodSpec& pod) { return qos_class(pod, true) == QosClass::kGuaranteed; }
 
@@ -22,11 +15,11 @@ ResourceList aligned(const Container& container, bool with_native) {
   ResourceList amounts;
   if (with_native) {
     for (const auto& [name, amount] : container.resources.requests) {
-      if (is_native(name) && is_aligned(name, amount)) amounts.emplace(name, amount);
+      if (is_native_resource(name) && is_aligned(name, amount)) amounts.emplace(name, amount);
     }
   }
   for (const auto& [name, amount] : container.resources.limits) {
-    if (!is_native(name)) amounts.emplace(name, amount);
+    if (!is_native_resource(name)) amounts.emplace(name, amount);
   }
   return amounts;
 }
@@ -48,21 +41,17 @@ ResourceList aligned_by_pod(const PodSpec& pod) {
   ResourceList amounts = container_total(reduced, &Resources::requests);
   if (!guaranteed || !has_budget) return amounts;
   for (const auto& [name, amount] : pod.resources->requests) {
-    if (is_native(name) && is_aligned(name, amount)) amounts[name] = amount;
+    if (is_native_resource(name) && is_aligned(name, amount)) amounts[name] = amount;
   }
   return amounts;
 }
 
 bool leaves_no_shared_pool(const PodSpec& pod, std::string_view resource) {
-  if (!pod.has_pod_level_resources() || !is_native(resource)) return false;
-  const auto find = [&](const ResourceList& amounts) {
-    const auto found = amounts.find(resource);
-    return found == amounts.end() ? Quantity() : found->second;
-  };
-  Quantity rest = find(pod.resources->requests);
+  if (!pod.has_pod_level_resources() || !is_native_resource(resource)) return false;
+  Quantity rest = amount_of(pod.resources->requests, resource);
   bool has_shared = false;
   for (const Container& container : pod.containers) {
-    const Quantity own = find(aligned_by_container(pod, container));
+    const Quantity own = amount_of(aligned_by_container(pod, container), resource);
     const bool is_shared = own.sign() == 0;
     if (container.kind != ContainerKind::kInit) {
       has_shared = has_shared || is_shared;

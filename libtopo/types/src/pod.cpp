@@ -7,23 +7,12 @@
 namespace pinfold {
 namespace {
 
-constexpr std::string_view kHugePages = "hugepages-";
-
-Quantity amount(const ResourceList& list, std::string_view resource) {
-  const auto found = list.find(resource);
-  return found == list.end() ? Quantity{} : found->second;
-}
-
-bool supported_at_pod_level(std::string_view resource) {
-  return resource == "cpu" || resource == "memory" || resource.starts_with(kHugePages);
-}
-
 /// The class of one set of requests and limits: only cpu and memory count, and zero is nothing.
 QosClass resource_qos(const Resources& resources) {
   int used = 0;
   for (const std::string_view name : {"cpu", "memory"}) {
-    const Quantity request = amount(resources.requests, name);
-    if (request != amount(resources.limits, name)) return QosClass::kBurstable;
+    const Quantity request = amount_of(resources.requests, name);
+    if (request != amount_of(resources.limits, name)) return QosClass::kBurstable;
     if (!request.is_zero()) ++used;
   }
   return used == 0 ? QosClass::kBestEffort
@@ -49,11 +38,24 @@ void default_pod_level_requests(PodSpec& pod) {
     if (name == "cpu" || name == "memory") requests.emplace(name, quantity);
   }
   for (const auto& [name, quantity] : pod.resources->limits) {
-    if (supported_at_pod_level(name)) requests.emplace(name, quantity);
+    if (is_native_resource(name)) requests.emplace(name, quantity);
   }
 }
 
 }  // namespace
+
+Quantity amount_of(const ResourceList& list, std::string_view resource) {
+  const auto found = list.find(resource);
+  return found == list.end() ? Quantity{} : found->second;
+}
+
+bool is_huge_page_resource(std::string_view name) { return name.starts_with(kHugePagesPrefix); }
+
+bool is_memory_resource(std::string_view name) {
+  return name == "memory" || is_huge_page_resource(name);
+}
+
+bool is_native_resource(std::string_view name) { return name == "cpu" || is_memory_resource(name); }
 
 std::string_view to_string(QosClass qos) {
   switch (qos) {
@@ -77,7 +79,7 @@ bool PodSpec::has_pod_level_resources() const {
   if (!resources) return false;
   const auto names_supported = [](const ResourceList& list) {
     return std::any_of(list.begin(), list.end(),
-                       [](const auto& entry) { return supported_at_pod_level(entry.first); });
+                       [](const auto& entry) { return is_native_resource(entry.first); });
   };
   return names_supported(resources->requests) || names_supported(resources->limits);
 }

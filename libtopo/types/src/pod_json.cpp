@@ -12,7 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kHugePages = "hugepages-";
 constexpr std::size_t kMaxPathPart = 253;
 constexpr std::size_t kMaxLabel = 63;
 constexpr std::string_view kLabelRule =
@@ -30,8 +29,8 @@ bool is_dns_label(std::string_view text) {
 
 /// "name" or "prefix/name". A huge page size becomes a part of a file name: it must be a size.
 bool is_resource_name(std::string_view text) {
-  if (text.starts_with(kHugePages)) {
-    const auto size = Quantity::parse(text.substr(kHugePages.size()));
+  if (is_huge_page_resource(text)) {
+    const auto size = Quantity::parse(text.substr(kHugePagesPrefix.size()));
     return size && size->sign() > 0 && size->is_whole() && is_safe_name(text);
   }
   const auto slash = text.find('/');

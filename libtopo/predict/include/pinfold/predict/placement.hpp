@@ -79,8 +79,6 @@ void reconstruct(Fleet& fleet, const std::vector<BoundPod>& pods);
 enum class Rounding { kUp, kDown };
 [[nodiscard]] std::int64_t fleet_units(const std::string& resource, const Quantity& amount,
                                        Rounding rounding);
-/// "memory" or huge pages.
-[[nodiscard]] bool is_memory_resource(std::string_view resource);
 /// The reverse of fleet_units: for people and for JSON.
 [[nodiscard]] Quantity from_fleet_units(const std::string& resource, std::int64_t amount);
 

@@ -15,6 +15,17 @@ namespace pinfold {
 /// Resource name ("cpu", "memory", "hugepages-2Mi", "example.com/gpu") to amount.
 using ResourceList = std::map<std::string, Quantity, std::less<>>;
 
+/// Zero if it is not listed.
+[[nodiscard]] Quantity amount_of(const ResourceList& list, std::string_view resource);
+
+inline constexpr std::string_view kHugePagesPrefix = "hugepages-";
+/// "hugepages-2Mi", "hugepages-1Gi" ...
+[[nodiscard]] bool is_huge_page_resource(std::string_view name);
+/// "memory", or huge pages of a size: what the memory manager hands out.
+[[nodiscard]] bool is_memory_resource(std::string_view name);
+/// "cpu", or what is memory: all others belong to devices. Only these count at pod level.
+[[nodiscard]] bool is_native_resource(std::string_view name);
+
 struct Resources {
   ResourceList requests;
   ResourceList limits;
