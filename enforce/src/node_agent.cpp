@@ -119,6 +119,10 @@ std::vector<std::string> NodeAgent::affected() const {
 
 /// Durable first; in memory only once it is.
 Result<void> NodeAgent::commit(AgentState next) {
+  if (extras_.rehearses) {
+    state_ = std::move(next);
+    return {};
+  }
   checkpoint::KubeletFiles files{next_files_.cpu, next_files_.memory};
   checkpoint::update(node_, state_.node, next.node, files);
   checkpoint::Files bytes{std::move(files.cpu), std::move(files.memory), encode_pods(next)};
@@ -141,7 +145,7 @@ Result<void> NodeAgent::commit(AgentState next) {
 
 /// Counts that cannot be kept are no reason to fail an admission.
 void NodeAgent::save_metrics() {
-  (void)store_.put_beside(kMetricsFileName, encode_metrics(metrics_));
+  if (!extras_.rehearses) (void)store_.put_beside(kMetricsFileName, encode_metrics(metrics_));
 }
 
 Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {

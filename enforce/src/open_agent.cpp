@@ -24,7 +24,7 @@ Result<void> make_directory(const std::string& path) {
 }
 
 Result<std::optional<Cgroups>> open_groups(const AgentPlace& place) {
-  if (!place.enforces) return std::nullopt;
+  if (!place.enforces || place.rehearses) return std::nullopt;
   std::string root = place.cgroup_root;
   if (root.empty()) {
     auto found = default_root();
@@ -58,6 +58,7 @@ Result<NodeAgent> open_agent(Machine machine, Config config, const AgentPlace& p
                              Node::Providers providers) {
   AgentExtras extras;
   extras.moves_pages = place.moves_pages;
+  extras.rehearses = place.rehearses;
   if (config.profile == Profile::kFixed) {
     auto known = known_machine(std::move(machine), place.state_dir);
     machine = std::move(known.machine);

@@ -53,6 +53,13 @@ std::string pod(const std::string& name) {
          "example.com/gpu: 1}}}]}\n";
 }
 
+std::string pod_with_cpus(const std::string& name, int cpus) {
+  return fmt::format(
+      "---\nmetadata: {{name: {}}}\nspec: {{containers: [{{name: main, resources: {{limits: {{cpu: "
+      "{}, memory: 1Mi}}}}}}]}}\n",
+      name, cpus);
+}
+
 class PredictCommand : public testing::Test {
  protected:
   struct Outcome {
@@ -156,6 +163,28 @@ TEST_F(PredictCommand, TopologyWritesAnObjectThatPredictReads) {
         "metadata: {name: p}\nspec: {containers: [{name: c, resources: {limits: {cpu: 4, memory: "
         "1Mi}}}]}\n");
   EXPECT_THAT(run("predict --nodes node.json --pod pod.yaml").out, HasSubstr("node-1\n"));
+}
+
+TEST_F(PredictCommand, ADryRunAsksTheNodeItself) {
+  write("config.yaml", kConfig);
+  write("two.yaml", pod_with_cpus("a", 3) + pod_with_cpus("b", 4) + pod_with_cpus("c", 2));
+  write("machine.json",
+        run("topology --synthetic 'pack:2 [numa(memory=1GiB)] pu:4' --name n1 -o json").out);
+  const std::string node = "--state-dir . --machine machine.json";
+  const Outcome rehearsed = run("admit --dry-run two.yaml " + node);
+  EXPECT_EQ(rehearsed.status, 1) << rehearsed.err;
+  EXPECT_THAT(rehearsed.out, HasSubstr("default/a: admitted\ndefault/b: admitted\ndefault/c: rej"));
+  EXPECT_THAT(rehearsed.out, HasSubstr("nothing stored (--dry-run)\n"));
+  EXPECT_EQ(json::parse(run("status --no-enforce -o json " + node).out)["pods"].size(), 0);
+  EXPECT_FALSE(std::ifstream(dir_.path() + "/cpu_manager_state"));
+
+  // Not rehearsed, it comes out the same; and a removal can be rehearsed as well.
+  const Outcome done = run("admit --no-enforce two.yaml " + node);
+  EXPECT_EQ(done.out + "nothing stored (--dry-run)\n", rehearsed.out);
+  const Outcome removed = run("remove --dry-run --pod a -o json " + node);
+  EXPECT_EQ(json::parse(removed.out)["shared_pool"], "0-3");
+  EXPECT_EQ(json::parse(removed.out)["stored"], false);
+  EXPECT_EQ(json::parse(run("status --no-enforce -o json " + node).out)["shared_pool"], "0");
 }
 
 TEST_F(PredictCommand, TopologyCountsWhatAStateDirectoryHolds) {

@@ -144,13 +144,16 @@ int run(const AdmitOptions& options) {
                   [](const Admission& admission) { return admission.outcome.rejection; });
   int status = rejected ? kNo : kYes;
   if (options.agent.output == OutputFormat::kJson) {
-    json out = {{"cgroups", enforce::cgroups_json(*agent)}, {"pods", json::array()}};
+    json out = {{"cgroups", enforce::cgroups_json(*agent)},
+                {"stored", !options.agent.dry_run},
+                {"pods", json::array()}};
     for (const Admission& admission : admissions) {
       out["pods"].push_back(pod_json(*agent, admission, options.explain));
     }
     fmt::print("{}\n", out.dump(2));
   } else {
     print_text(*agent, admissions, options.explain);
+    print_dry_run(options.agent);
   }
   for (const Admission& admission : admissions) {
     if (admission.outcome.not_enforced)
@@ -166,6 +169,7 @@ void add_admit(CLI::App& app, int& exit_status) {
   CLI::App* const command = app.add_subcommand(
       "admit", "Give pods their CPUs and memory, store the decision and enforce it");
   add_agent_options(*command, options->agent);
+  add_dry_run(*command, options->agent);
   command->add_flag("--explain", options->explain, "Tell why it came out so");
   command->add_flag("--start", options->start,
                     "Count all containers as started, in order; init containers as finished");

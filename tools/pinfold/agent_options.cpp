@@ -80,6 +80,15 @@ void add_agent_options(CLI::App& command, AgentOptions& options, HasOutput has_o
   if (has_output == HasOutput::kYes) add_output_option(command, options.output);
 }
 
+void add_dry_run(CLI::App& command, AgentOptions& options) {
+  command.add_flag("--dry-run", options.dry_run,
+                   "Tell what would come out, store and enforce nothing");
+}
+
+void print_dry_run(const AgentOptions& options) {
+  if (options.dry_run) fmt::print("nothing stored (--dry-run)\n");
+}
+
 Result<enforce::NodeAgent> open_agent(const AgentOptions& options) {
   auto config = read_config(options);
   if (!config) return fail(std::move(config).error());
@@ -90,6 +99,7 @@ Result<enforce::NodeAgent> open_agent(const AgentOptions& options) {
   place.state_dir = options.state_dir;
   place.cgroup_root = options.cgroup_root;
   place.enforces = !options.no_enforce;
+  place.rehearses = options.dry_run;
   return enforce::open_agent(*std::move(machine), *std::move(config), place);
 }
 

@@ -29,11 +29,17 @@ struct AgentOptions : NodeOptions {
   std::string cgroup_root;  ///< "": the default one
   bool no_enforce = false;
   bool moves_pages = false;
+  bool dry_run = false;
   OutputFormat output = OutputFormat::kText;
 };
 enum class HasOutput { kNo, kYes };
 void add_agent_options(CLI::App& command, AgentOptions& options,
                        HasOutput has_output = HasOutput::kYes);
+
+/// --dry-run, of a command that changes the state.
+void add_dry_run(CLI::App& command, AgentOptions& options);
+/// Tells people that it was one.
+void print_dry_run(const AgentOptions& options);
 
 /// Opens the agent that the options describe. Warnings go to standard error.
 [[nodiscard]] Result<enforce::NodeAgent> open_agent(const AgentOptions& options);

@@ -34,6 +34,7 @@ int run(const RemoveOptions& options) {
     nlohmann::json out = {{"removed", true},
                           {"pod", *uid},
                           {"shared_pool", pool},
+                          {"stored", !options.agent.dry_run},
                           {"enforced", agent->enforces() && !outcome->not_enforced}};
     if (!options.container.empty()) out["container"] = options.container;
     if (outcome->not_enforced) out["error"] = outcome->not_enforced->message;
@@ -42,6 +43,7 @@ int run(const RemoveOptions& options) {
     fmt::print("{}{}: removed; shared pool: {}\n", options.pod,
                options.container.empty() ? "" : "/" + options.container,
                pool.empty() ? "any" : pool);
+    print_dry_run(options.agent);
   }
   return outcome->not_enforced ? report_not_enforced(*outcome->not_enforced) : kYes;
 }
@@ -58,6 +60,7 @@ void add_remove(CLI::App& app, int& exit_status) {
       ->required();
   command->add_option("--container", options->container, "Only this container; its pod stays")
       ->type_name("NAME");
+  add_dry_run(*command, options->agent);
   command->add_flag("--kill", options->kill, "Kill processes that still run there");
   command->callback([options, &exit_status] { exit_status = run(*options); });
 }

@@ -36,6 +36,7 @@ struct ReconcileReport {
 struct AgentExtras {
   CpuSet offline;  ///< CPUs of the node that are not there at the moment: see known_machine
   bool moves_pages = false;  ///< reconcile() moves pages that lie elsewhere than decided
+  bool rehearses = false;    ///< changes are made to state() alone, nothing is stored
 };
 
 /// What the kernel has for one container.

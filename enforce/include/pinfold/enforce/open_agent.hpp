@@ -24,6 +24,7 @@ struct AgentPlace {
   std::function<Result<Cgroups>(const std::string& root)> open_cgroups;
   LogSink log;
   bool moves_pages = false;  ///< see AgentExtras
+  bool rehearses = false;    ///< see AgentExtras; nothing is enforced then
 };
 
 /// Opens the state directory (and makes it), the groups and the agent over both. `machine` is what
