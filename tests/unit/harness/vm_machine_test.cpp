@@ -14,12 +14,8 @@ using Json = nlohmann::json;
 
 /// What the kernel of a guest with that machine tells.
 Json report_of_two_sockets() {
-  Json report = {{"online", "0-7"},
-                 {"cpuset", "v2"},
-                 {"cpu", "v2"},
-                 {"devices", ""},
-                 {"cpus", Json::array()},
-                 {"nodes", Json::array()}};
+  Json report = {{"online", "0-7"}, {"cpuset", "v2"},        {"cpu", "v2"},
+                 {"devices", ""},   {"cpus", Json::array()}, {"nodes", Json::array()}};
   for (int id = 0; id < 8; ++id) {
     const int first = id / 2 * 2;
     report["cpus"].push_back({{"id", id},
@@ -165,7 +161,10 @@ TEST(CheckMachine, RefusesWhatItCannotMake) {
        "pluggableMemory: '1048576': expected a multiple of 128Mi up to 1Ti"},
       {"a device on no node", [](VmMachine& m) { m.devices = {2}; },
        "devices: node '2': expected one of 2 nodes"},
-      {"too many devices", [](VmMachine& m) { m.devices = {1, 1, 1, 1, 1}; },
+      {"too many devices",
+       [](VmMachine& m) {
+         m.devices = {1, 1, 1, 1, 1};
+       },
        "devices: node '1': expected at most 4 on a node, nodes up to 23"},
       {"ragged distances", [](VmMachine& m) { m.distances[1] = {21}; },
        "distances[1]: 1 values, expected 2"},

@@ -23,7 +23,8 @@ struct Arrival {
   const Node& node;
   const NodeState& state;  ///< before the admission
   const PodSpec& pod;
-  const nlohmann::json& expected;  ///< what the vector expects of this step; null if it does not say
+  const nlohmann::json&
+      expected;  ///< what the vector expects of this step; null if it does not say
 };
 /// Plays a vector and calls visit for each admission, before it happens.
 [[nodiscard]] Result<void> for_each_arrival(const nlohmann::json& vector, Profile profile,
