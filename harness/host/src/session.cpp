@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <poll.h>
 
 #include "pinfold/harness/qemu_command.hpp"
 #include "pinfold/harness/snapshot.hpp"
@@ -58,6 +59,11 @@ Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, Scena
   result.kernel = image->version;
   result.accelerator = to_string(options.accelerator);
   return ready;
+}
+
+bool is_readable(int fd) {
+  pollfd watched = {fd, POLLIN, 0};
+  return poll(&watched, 1, 0) == 1;
 }
 
 void conclude(ScenarioResult& result, const VmFailure& failure, std::string_view console,
@@ -158,8 +164,10 @@ std::optional<Session> open_session(const Scenario& scenario, const RunOptions& 
   options.on_progress("preparing kernel and initramfs");
   const auto ready = prepare(scenario, options, result);
   if (!ready) {
-    result.verdict = Verdict::kHarnessError;
-    result.message = ready.error().message;
+    // An interrupt from a terminal ends the programs that were preparing too.
+    const bool interrupted = is_readable(options.interrupt_fd);
+    result.verdict = interrupted ? Verdict::kInterrupted : Verdict::kHarnessError;
+    result.message = interrupted ? "preparing: interrupted" : ready.error().message;
     return std::nullopt;
   }
   const SnapshotStore store(cache_folder() / "snapshots");
