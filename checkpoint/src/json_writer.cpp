@@ -71,12 +71,6 @@ void append_escaped(std::string& out, std::string_view value) {
 
 }  // namespace
 
-void JsonWriter::key(std::string_view name) {
-  separate();
-  string(name);
-  text_ += ':';
-}
-
 void JsonWriter::key(std::int64_t number) { key(fmt::format_int(number).c_str()); }
 
 void JsonWriter::string(std::string_view value) {
@@ -97,21 +91,6 @@ void JsonWriter::number(std::uint64_t value) {
 void JsonWriter::number(std::int64_t value) {
   const fmt::format_int digits(value);
   text_.append(digits.data(), digits.size());
-}
-
-void JsonWriter::open(char bracket) {
-  text_ += bracket;
-  first_ = true;
-}
-
-void JsonWriter::close(char bracket) {
-  text_ += bracket;
-  first_ = false;
-}
-
-void JsonWriter::separate() {
-  if (!first_) text_ += ',';
-  first_ = false;
 }
 
 }  // namespace pinfold::checkpoint

@@ -12,7 +12,8 @@ namespace pinfold::checkpoint {
 /// Builds the text that the kubelet hashes: a Go value printed with the types of its fields, as
 ///   (*state.T){Name:(string)x Map:(map[string]string)map[a:1 b:2]}
 /// The caller walks the value; types are printed for fields only, not for elements. Has the same
-/// verbs as JsonWriter, so that one walk can feed both.
+/// verbs as JsonWriter, so that one walk can feed both. The small ones stand here, for a walk makes
+/// thousands of calls.
 class GoDump {
  public:
   static constexpr bool kIsJson = false;
@@ -20,7 +21,11 @@ class GoDump {
   [[nodiscard]] const std::string& text() const { return text_; }
 
   /// "(type)" in front of a value that is no field.
-  void type(std::string_view name);
+  void type(std::string_view name) {
+    text_ += '(';
+    text_ += name;
+    text_ += ')';
+  }
 
   void open_struct() { open("{"); }
   void close_struct() { close('}'); }
@@ -30,9 +35,16 @@ class GoDump {
   void close_array() { close(']'); }
 
   /// A field of a struct: its value comes next. `json_name` is for JsonWriter only.
-  void field(std::string_view go_name, std::string_view json_name, std::string_view go_type);
+  void field(std::string_view go_name, std::string_view /*json_name*/, std::string_view go_type) {
+    key(go_name);
+    if (!go_type.empty()) type(go_type);
+  }
   /// A key of a map: its value comes next.
-  void key(std::string_view name);
+  void key(std::string_view name) {
+    separate();
+    text_ += name;
+    text_ += ':';
+  }
   void key(std::int64_t number);
   /// Before every element of an array.
   void element() { separate(); }
@@ -46,9 +58,18 @@ class GoDump {
   void null() { text_ += "<nil>"; }
 
  private:
-  void open(std::string_view bracket);
-  void close(char bracket);
-  void separate();
+  void open(std::string_view bracket) {
+    text_ += bracket;
+    first_ = true;
+  }
+  void close(char bracket) {
+    text_ += bracket;
+    first_ = false;
+  }
+  void separate() {
+    if (!first_) text_ += ' ';
+    first_ = false;
+  }
 
   std::string text_;
   bool first_ = true;

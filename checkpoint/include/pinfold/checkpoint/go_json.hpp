@@ -32,7 +32,11 @@ class JsonWriter {
              std::string_view /*go_type*/) {
     key(json_name);
   }
-  void key(std::string_view name);
+  void key(std::string_view name) {
+    separate();
+    string(name);
+    text_ += ':';
+  }
   void key(std::int64_t number);
   void element() { separate(); }
   void pointer() {}
@@ -43,9 +47,18 @@ class JsonWriter {
   void null() { text_ += "null"; }
 
  private:
-  void open(char bracket);
-  void close(char bracket);
-  void separate();
+  void open(char bracket) {
+    text_ += bracket;
+    first_ = true;
+  }
+  void close(char bracket) {
+    text_ += bracket;
+    first_ = false;
+  }
+  void separate() {
+    if (!first_) text_ += ',';
+    first_ = false;
+  }
 
   std::string text_;
   bool first_ = true;
