@@ -12,14 +12,4 @@ std::uint32_t fnv1a_32(std::string_view bytes) {
 
 void GoDump::key(std::int64_t number) { key(fmt::format_int(number).c_str()); }
 
-void GoDump::number(std::uint64_t value) {
-  const fmt::format_int digits(value);
-  text_.append(digits.data(), digits.size());
-}
-
-void GoDump::number(std::int64_t value) {
-  const fmt::format_int digits(value);
-  text_.append(digits.data(), digits.size());
-}
-
 }  // namespace pinfold::checkpoint

@@ -83,14 +83,4 @@ void JsonWriter::string(std::string_view value) {
   text_ += '"';
 }
 
-void JsonWriter::number(std::uint64_t value) {
-  const fmt::format_int digits(value);
-  text_.append(digits.data(), digits.size());
-}
-
-void JsonWriter::number(std::int64_t value) {
-  const fmt::format_int digits(value);
-  text_.append(digits.data(), digits.size());
-}
-
 }  // namespace pinfold::checkpoint

@@ -189,9 +189,8 @@ Result<Files> Store::load() {
 
 Result<void> Store::put_beside(std::string_view name, std::string_view bytes) {
   const std::string to(name);
-  auto file = fs_->create(temp_name(to));
-  if (!file) return fail(std::move(file).error());
-  if (auto done = write_all(**file, bytes); !done) return done;
+  const auto file = write_temp(*fs_, to, bytes);
+  if (!file) return fail(file.error());
   return fs_->rename(temp_name(to), to);
 }
 

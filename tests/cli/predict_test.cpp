@@ -47,17 +47,12 @@ zones:
   - {name: example.com/gpu, capacity: 1, allocatable: 1, available: 1}
 )";
 
-std::string pod(const std::string& name) {
-  return "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + name +
-         "}\nspec: {containers: [{name: main, resources: {limits: {cpu: 4, memory: 1Gi, "
-         "example.com/gpu: 1}}}]}\n";
-}
-
-std::string pod_with_cpus(const std::string& name, int cpus) {
+std::string pod(const std::string& name,
+                const std::string& limits = "cpu: 4, memory: 1Gi, example.com/gpu: 1") {
   return fmt::format(
-      "---\nmetadata: {{name: {}}}\nspec: {{containers: [{{name: main, resources: {{limits: {{cpu: "
-      "{}, memory: 1Mi}}}}}}]}}\n",
-      name, cpus);
+      "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {}}}\n"
+      "spec: {{containers: [{{name: main, resources: {{limits: {{{}}}}}}}]}}\n",
+      name, limits);
 }
 
 class PredictCommand : public testing::Test {
@@ -167,7 +162,8 @@ TEST_F(PredictCommand, TopologyWritesAnObjectThatPredictReads) {
 
 TEST_F(PredictCommand, ADryRunAsksTheNodeItself) {
   write("config.yaml", kConfig);
-  write("two.yaml", pod_with_cpus("a", 3) + pod_with_cpus("b", 4) + pod_with_cpus("c", 2));
+  write("two.yaml", pod("a", "cpu: 3, memory: 1Mi") + pod("b", "cpu: 4, memory: 1Mi") +
+                        pod("c", "cpu: 2, memory: 1Mi"));
   write("machine.json",
         run("topology --synthetic 'pack:2 [numa(memory=1GiB)] pu:4' --name n1 -o json").out);
   const std::string node = "--state-dir . --machine machine.json";

@@ -80,6 +80,10 @@ void add_agent_options(CLI::App& command, AgentOptions& options, HasOutput has_o
   if (has_output == HasOutput::kYes) add_output_option(command, options.output);
 }
 
+void add_pod_option(CLI::App& command, std::string& pod) {
+  command.add_option("--pod", pod, "UID, name or namespace/name")->type_name("POD")->required();
+}
+
 void add_dry_run(CLI::App& command, AgentOptions& options) {
   command.add_flag("--dry-run", options.dry_run,
                    "Tell what would come out, store and enforce nothing");

@@ -36,6 +36,8 @@ enum class HasOutput { kNo, kYes };
 void add_agent_options(CLI::App& command, AgentOptions& options,
                        HasOutput has_output = HasOutput::kYes);
 
+/// --pod, of a command that is about one pod: see enforce::find_pod_uid.
+void add_pod_option(CLI::App& command, std::string& pod);
 /// --dry-run, of a command that changes the state.
 void add_dry_run(CLI::App& command, AgentOptions& options);
 /// Tells people that it was one.

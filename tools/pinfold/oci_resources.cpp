@@ -44,9 +44,7 @@ void add_oci_resources(CLI::App& app, int& exit_status) {
   CLI::App* const command = app.add_subcommand(
       "oci-resources", "Print linux.resources of an OCI config for a container of an admitted pod");
   add_agent_options(*command, options->agent);
-  command->add_option("--pod", options->pod, "UID, name or namespace/name")
-      ->type_name("POD")
-      ->required();
+  add_pod_option(*command, options->pod);
   command->add_option("--container", options->container, "its name [the only one]")
       ->type_name("NAME");
   command->callback([options, &exit_status] { exit_status = run(*options); });

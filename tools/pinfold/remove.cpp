@@ -55,9 +55,7 @@ void add_remove(CLI::App& app, int& exit_status) {
   CLI::App* const command =
       app.add_subcommand("remove", "Forget a pod or one of its containers, and give its CPUs back");
   add_agent_options(*command, options->agent);
-  command->add_option("--pod", options->pod, "UID, name or namespace/name")
-      ->type_name("POD")
-      ->required();
+  add_pod_option(*command, options->pod);
   command->add_option("--container", options->container, "Only this container; its pod stays")
       ->type_name("NAME");
   add_dry_run(*command, options->agent);

@@ -40,9 +40,7 @@ void add_start(CLI::App& app, int& exit_status) {
   CLI::App* const command = app.add_subcommand(
       "start", "Tell that a container is about to start: what ran before it gives its CPUs back");
   add_agent_options(*command, options->agent);
-  command->add_option("--pod", options->pod, "UID, name or namespace/name")
-      ->type_name("POD")
-      ->required();
+  add_pod_option(*command, options->pod);
   command->add_option("--container", options->container, "Which of its containers")
       ->type_name("NAME")
       ->required();

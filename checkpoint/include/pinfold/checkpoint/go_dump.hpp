@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
+
+#include "pinfold/checkpoint/value_text.hpp"
 
 namespace pinfold::checkpoint {
 
@@ -12,13 +13,12 @@ namespace pinfold::checkpoint {
 /// Builds the text that the kubelet hashes: a Go value printed with the types of its fields, as
 ///   (*state.T){Name:(string)x Map:(map[string]string)map[a:1 b:2]}
 /// The caller walks the value; types are printed for fields only, not for elements. Has the same
-/// verbs as JsonWriter, so that one walk can feed both. The small ones stand here, for a walk makes
-/// thousands of calls.
-class GoDump {
+/// verbs as JsonWriter, so that one walk can feed both.
+class GoDump : public ValueText {
  public:
   static constexpr bool kIsJson = false;
 
-  [[nodiscard]] const std::string& text() const { return text_; }
+  GoDump() : ValueText(' ') {}
 
   /// "(type)" in front of a value that is no field.
   void type(std::string_view name) {
@@ -46,33 +46,12 @@ class GoDump {
     text_ += ':';
   }
   void key(std::int64_t number);
-  /// Before every element of an array.
-  void element() { separate(); }
   /// A value behind a pointer: "<*>".
   void pointer() { text_ += "<*>"; }
 
   void string(std::string_view value) { text_ += value; }
-  void number(std::uint64_t value);
-  void number(std::int64_t value);
   /// A null map, slice or pointer.
   void null() { text_ += "<nil>"; }
-
- private:
-  void open(std::string_view bracket) {
-    text_ += bracket;
-    first_ = true;
-  }
-  void close(char bracket) {
-    text_ += bracket;
-    first_ = false;
-  }
-  void separate() {
-    if (!first_) text_ += ' ';
-    first_ = false;
-  }
-
-  std::string text_;
-  bool first_ = true;
 };
 
 /// The checksum of a dump.

@@ -6,26 +6,27 @@
 #include <string_view>
 #include <vector>
 
+#include "pinfold/checkpoint/value_text.hpp"
+
 /// JSON with the bytes, the rules and the error texts of Go's encoding/json. A general JSON library
 /// cannot stand in: Go accepts invalid UTF-8 and lone surrogates, folds the case of keys, merges
 /// maps of duplicate keys, and its texts reach the kubelet's messages.
 namespace pinfold::checkpoint {
 
 /// Writes what json.Marshal writes: compact, with <, >, & escaped. Verbs as in GoDump.
-class JsonWriter {
+class JsonWriter : public ValueText {
  public:
   static constexpr bool kIsJson = true;
 
-  [[nodiscard]] const std::string& text() const { return text_; }
-  [[nodiscard]] std::string take() && { return std::move(text_); }
+  JsonWriter() : ValueText(',') {}
 
   void type(std::string_view /*name*/) {}
 
-  void open_struct() { open('{'); }
+  void open_struct() { open("{"); }
   void close_struct() { close('}'); }
-  void open_map() { open('{'); }
+  void open_map() { open("{"); }
   void close_map() { close('}'); }
-  void open_array() { open('['); }
+  void open_array() { open("["); }
   void close_array() { close(']'); }
 
   void field(std::string_view /*go_name*/, std::string_view json_name,
@@ -38,30 +39,10 @@ class JsonWriter {
     text_ += ':';
   }
   void key(std::int64_t number);
-  void element() { separate(); }
   void pointer() {}
 
   void string(std::string_view value);
-  void number(std::uint64_t value);
-  void number(std::int64_t value);
   void null() { text_ += "null"; }
-
- private:
-  void open(char bracket) {
-    text_ += bracket;
-    first_ = true;
-  }
-  void close(char bracket) {
-    text_ += bracket;
-    first_ = false;
-  }
-  void separate() {
-    if (!first_) text_ += ',';
-    first_ = false;
-  }
-
-  std::string text_;
-  bool first_ = true;
 };
 
 /// The first syntax error of a text in Go's words, for example "unexpected end of JSON input";

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace pinfold::checkpoint {
+
+/// What GoDump and JsonWriter have in common: a text with a separator between the elements of each
+/// bracket. Small functions stand here, for a walk over a state makes thousands of calls.
+class ValueText {
+ public:
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] std::string take() && { return std::move(text_); }
+
+  /// Before every element of an array.
+  void element() { separate(); }
+  void number(std::uint64_t value);
+  void number(std::int64_t value);
+
+ protected:
+  explicit ValueText(char separator) : separator_(separator) {}
+
+  void open(std::string_view bracket) {
+    text_ += bracket;
+    first_ = true;
+  }
+  void close(char bracket) {
+    text_ += bracket;
+    first_ = false;
+  }
+  void separate() {
+    if (!first_) text_ += separator_;
+    first_ = false;
+  }
+
+  std::string text_;
+
+ private:
+  char separator_;
+  bool first_ = true;
+};
+
+}  // namespace pinfold::checkpoint
