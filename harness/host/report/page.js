@@ -46,6 +46,9 @@ function renderStep(step, number, machine, colours) {
     html("span", { class: "title" }, `${number}. ${text(step.title)}`),
     html("span", { class: "soft time" }, seconds(step.elapsedMs))];
   const inside = [];
+  if (step.machine) {
+    inside.push(html("div", { class: "picture" }, drawMachine(step.machine, [], null)));
+  }
   if (text(step.message) !== "") inside.push(html("div", { class: "message" }, text(step.message)));
   if (lanes.length > 0 && machine) {
     const online = text(step.online) === "" ? null : parseList(step.online);
@@ -59,7 +62,7 @@ function renderStep(step, number, machine, colours) {
   }
   const state = good ? "step" : "step bad";
   if (inside.length === 0) return html("div", { class: state }, html("div", { class: "plain" }, line));
-  return html("details", { class: state, open: good && lanes.length === 0 ? null : "" },
+  return html("details", { class: state, open: good && lanes.length === 0 && !step.machine ? null : "" },
     html("summary", {}, line), html("div", { class: "inside" }, inside));
 }
 
@@ -129,12 +132,14 @@ function renderBody(scenario) {
   }
   for (const note of list(scenario.notes)) body.append(html("p", { class: "soft" }, `note: ${text(note)}`));
   body.append(machineSection(scenario));
-  const machine = scenario.machine?.guest ?? scenario.machine?.asked;
+  let machine = scenario.machine?.guest ?? scenario.machine?.asked;
   const colours = new Map();
   const steps = list(scenario.steps);
   if (steps.length > 0) {
-    body.append(html("h4", {}, "steps"), ...steps.map((step, index) =>
-      renderStep(step, index + 1, machine, colours)));
+    body.append(html("h4", {}, "steps"), ...steps.map((step, index) => {
+      machine = step.machine ?? machine;  // a step that plugs something in has the larger one
+      return renderStep(step, index + 1, machine, colours);
+    }));
   }
   if (steps.some((step) => list(step.groups).length > 0)) {
     body.append(html("p", { class: "legend" }, "A lane shows what the kernel's effective cpuset gives a "

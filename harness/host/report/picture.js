@@ -179,7 +179,7 @@ function drawMachine(machine, lanes, online) {
   const boxes = machineTree(machine);
   const columns = [];
   const names = Math.max(0, ...lanes.map((lane) => Math.min(lane.name.length, 30)));
-  const left = lanes.length === 0 ? 1 : names * 6.4 + 14;
+  const left = lanes.length === 0 ? 1 : names * 7 + 14;
   const width = place(boxes, left, 1, size, columns);
   const bottom = level(boxes, columns, size);
   const picture = svg("g");

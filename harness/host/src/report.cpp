@@ -56,6 +56,7 @@ Json step_json(const StepResult& step) {
   }
   for (const Check& check : step.checks) json["checks"].push_back(check_json(check));
   for (const ContainerRow& row : step.rows) json["containers"].push_back(row_json(row));
+  if (!step.machine.is_null()) json["machine"] = step.machine;
   if (step.power_cuts) json["powerCuts"] = power_cuts_json(*step.power_cuts);
   if (!step.message.empty()) json["message"] = step.message;
   return json;

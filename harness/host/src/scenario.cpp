@@ -16,6 +16,57 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMaxSteps = 1000;
 
+/// What a step needs of the machine, and of the steps before it.
+class StepNeeds {
+ public:
+  explicit StepNeeds(const VmMachine& machine)
+      : machine_(machine), absent_(machine.absent), pluggable_(machine.pluggable_memory) {}
+
+  [[nodiscard]] std::optional<Complaint> check(const Step& step, FieldPath path) {
+    killed_ = killed_ || step.kill_at;
+    if (std::holds_alternative<PowerCutsStep>(step.action)) {
+      path.emplace_back("powerCuts");
+      if (!machine_.disk) return Complaint{path, "expected a machine with a disk"};
+      if (killed_) return Complaint{path, "expected no killAt before it"};
+    }
+    if (const auto* plug = std::get_if<PlugStep>(&step.action)) {
+      path.emplace_back("plug");
+      return check(*plug, std::move(path));
+    }
+    return std::nullopt;
+  }
+
+ private:
+  [[nodiscard]] std::optional<Complaint> check(const PlugStep& plug, FieldPath path) {
+    const auto complaint = [&path](const char* key, std::string text) {
+      path.emplace_back(key);
+      return Complaint{std::move(path), std::move(text)};
+    };
+    if (!(plug.cpus - absent_).empty()) {
+      return complaint("cpus",
+                       fmt::format("'{}': expected CPUs that are absent: {}", plug.cpus.to_string(),
+                                   absent_.empty() ? "none is" : absent_.to_string()));
+    }
+    if (static_cast<std::size_t>(plug.node) >= machine_.nodes.size()) {
+      return complaint("node", fmt::format("'{}': expected one of the {} nodes of the machine",
+                                           plug.node, machine_.nodes.size()));
+    }
+    if (plug.memory > pluggable_) {
+      return complaint("memory", fmt::format("'{}': expected at most what is left of "
+                                             "machine.pluggableMemory: {} bytes",
+                                             plug.memory, pluggable_));
+    }
+    absent_ = absent_ - plug.cpus;
+    pluggable_ -= plug.memory;
+    return std::nullopt;
+  }
+
+  const VmMachine& machine_;
+  CpuSet absent_;
+  std::uint64_t pluggable_;  ///< bytes
+  bool killed_ = false;
+};
+
 void read_steps(const Json* list, Scenario& scenario, std::optional<Complaint>& complaint) {
   if (complaint) return;
   if (list == nullptr || !list->is_array() || list->empty() || list->size() > kMaxSteps) {
@@ -25,14 +76,9 @@ void read_steps(const Json* list, Scenario& scenario, std::optional<Complaint>& 
   for (std::size_t i = 0; i < list->size() && !complaint; ++i) {
     scenario.steps.push_back(read_step((*list)[i], {"steps", std::to_string(i)}, complaint));
   }
-  bool killed = false;
+  StepNeeds needs(scenario.machine);
   for (std::size_t i = 0; i < scenario.steps.size() && !complaint; ++i) {
-    const Step& step = scenario.steps[i];
-    killed = killed || step.kill_at;
-    if (!std::holds_alternative<PowerCutsStep>(step.action)) continue;
-    const FieldPath path = {"steps", std::to_string(i), "powerCuts"};
-    if (!scenario.machine.disk) complaint = Complaint{path, "expected a machine with a disk"};
-    if (killed) complaint = Complaint{path, "expected no killAt before it"};
+    complaint = needs.check(scenario.steps[i], {"steps", std::to_string(i)});
   }
 }
 

@@ -195,7 +195,8 @@ bool runs_command(const Action& action) {
 
 std::string title_of(const std::string& verb, const Json& value) {
   if (!value.is_object()) return verb;
-  for (const char* key : {"pod", "program", "container", "file", "command", "cpus", "kubelet"}) {
+  for (const char* key :
+       {"pod", "program", "container", "file", "command", "cpus", "memory", "kubelet"}) {
     const auto found = value.find(key);
     if (found == value.end()) continue;
     std::string text;

@@ -88,11 +88,6 @@ VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options, 
     result.console = end_of_console(session.vm.console());
     return false;
   }
-  for (std::size_t i = 0; i < scenario.machine.nodes.size(); ++i) {
-    if (scenario.machine.nodes[i].memory != 0) {
-      session.memory_nodes.insert(CpuId{static_cast<std::int32_t>(i)});
-    }
-  }
   return true;
 }
 
@@ -102,7 +97,7 @@ VmResult<Session> launch(const Ready& ready, const RunOptions& options,
   if (!folder) return tl::unexpected(VmFailure{Trouble::kHost, folder.error().message});
   auto vm = Vm::start({ready.command, folder->path(), snapshot, options.interrupt_fd});
   if (!vm) return tl::unexpected(vm.error());
-  return Session{std::move(*folder), std::move(*vm), {}};
+  return Session{std::move(*folder), std::move(*vm)};
 }
 
 /// From a snapshot; nothing if that does not work out, which is no reason to give up.

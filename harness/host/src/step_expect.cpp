@@ -163,7 +163,7 @@ VmResult<StepResult> StepRunner::act(const VerifyStep&) {
     result.message = "the guest's online CPUs: " + online.error().message;
     return result;
   }
-  result.rows = judge_containers(*containers, kernel, {*online, session_.memory_nodes});
+  result.rows = judge_containers(*containers, kernel, {*online, machine_.memory_nodes()});
   for (const ContainerRow& row : result.rows) {
     result.checks.insert(result.checks.end(), row.checks.begin(), row.checks.end());
   }

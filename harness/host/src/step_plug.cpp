@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -35,12 +36,30 @@ std::uint64_t total_of(const std::string& meminfo) {
 }  // namespace
 
 VmResult<StepResult> StepRunner::act(const PlugStep& step) {
-  if (step.memory > 0) return plug_memory(step.memory, step.node);
+  if (step.memory > 0) {
+    auto plugged = plug_memory(step.memory, step.node);
+    if (!plugged || !plugged->good) return plugged;
+    machine_.nodes[static_cast<std::size_t>(step.node)].memory += step.memory;
+  }
   for (const CpuId cpu : step.cpus) {
     auto plugged = plug_cpu(cpu);
     if (!plugged || !plugged->good) return plugged;
+    machine_.absent.erase(cpu);
   }
-  return good();
+  return look_at_machine();
+}
+
+VmResult<StepResult> StepRunner::look_at_machine() {
+  const auto reply = ask({{"op", "machine"}});
+  if (!reply) return tl::unexpected(reply.error());
+  StepResult result;
+  result.machine = reply->value("machine", Json::object());
+  // A CPU that a step has taken offline has no place in the kernel's topology.
+  if (result.machine.value("online", "") == result.machine.value("present", "")) {
+    const auto differences = machine_differences(machine_, result.machine);
+    result.message = fmt::format("{}", fmt::join(differences, "; "));
+  }
+  return concluded(std::move(result));
 }
 
 VmResult<StepResult> StepRunner::wait_for(const std::string& path,

@@ -15,7 +15,7 @@ namespace pinfold::harness {
 class StepRunner {
  public:
   StepRunner(const Scenario& scenario, const RunOptions& options, Session& session)
-      : scenario_(scenario), options_(options), session_(session) {}
+      : scenario_(scenario), options_(options), session_(session), machine_(scenario.machine) {}
 
   /// Makes the disk, puts the scenario's files, the product's configuration and its cgroup root
   /// into the guest.
@@ -51,6 +51,8 @@ class StepRunner {
   [[nodiscard]] VmResult<void> mark_disk();
   [[nodiscard]] VmResult<StepResult> plug_cpu(CpuId cpu);
   [[nodiscard]] VmResult<StepResult> plug_memory(std::uint64_t bytes, int node);
+  /// Asks the guest for its machine again, and compares it with what it must have become.
+  [[nodiscard]] VmResult<StepResult> look_at_machine();
   /// Reads a file of the guest again and again until `done` likes it.
   [[nodiscard]] VmResult<StepResult> wait_for(const std::string& path,
                                               const std::function<bool(const std::string&)>& done);
@@ -90,6 +92,7 @@ class StepRunner {
   const Scenario& scenario_;
   const RunOptions& options_;
   Session& session_;
+  VmMachine machine_;  ///< the scenario's, with what was plugged in
   Milliseconds time_limit_{30000};
   std::optional<KillPoint> kill_at_;  ///< of this step, until a command has been run
   bool sampling_ = false;

@@ -231,6 +231,14 @@ std::uint64_t VmMachine::memory() const {
   return sum;
 }
 
+CpuSet VmMachine::memory_nodes() const {
+  CpuSet found;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].memory != 0) found.insert(CpuId{static_cast<std::int32_t>(i)});
+  }
+  return found;
+}
+
 Result<void> check_machine(const VmMachine& machine) {
   for (const auto& counted :
        {check_count("sockets", machine.sockets, 16), check_count("dies", machine.dies, 8),

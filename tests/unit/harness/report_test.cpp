@@ -45,8 +45,12 @@ TEST(ReportJson, HasWhatThePicturesNeed) {
   StepResult step;
   step.online = "0";
   step.groups = {{"pod/app", "0", "0"}};
-  result.steps = {step};
+  StepResult plug;
+  plug.machine = {{"online", "0-1"}};
+  result.steps = {step, plug};
   const nlohmann::json scenario = report_json({result})["scenarios"][0];
+  EXPECT_FALSE(scenario["steps"][0].contains("machine"));
+  EXPECT_EQ(scenario["steps"][1]["machine"]["online"], "0-1");
   EXPECT_EQ(scenario["machine"]["asked"]["nodes"][0]["memory"], 64U << 20);
   EXPECT_EQ(scenario["machine"]["guest"]["online"], "0");
   EXPECT_EQ(scenario["steps"][0]["groups"][0],

@@ -21,6 +21,7 @@ machine:
     - {cpus: 0-3, memory: 512Mi}
     - {cpus: 4-7, memory: 1Gi}
   distances: [[10, 21], [21, 10]]
+  pluggableMemory: 128Mi
   disk: {filesystem: xfs, size: 320Mi, folder: /disk}
 steps:
   - admit: {pod: pods/a.yaml, answer: rejected, message: SMT}
@@ -129,6 +130,8 @@ TEST(ParseScenario, GivesManyCpusMoreTimeToBoot) {
 
 TEST(ParseScenario, RefusesWithLineAndField) {
   constexpr const char* kHead = "name: a\nmachine: {cores: 2}\n";
+  constexpr const char* kPluggable =
+      "name: a\nmachine: {cores: 4, absentCpus: 2-3,\n  pluggableMemory: 256Mi}\n";
   constexpr const char* kDisk = "name: a\nmachine:\n  disk: {folder: /disk}\nsteps:\n";
   const struct {
     std::string text;
@@ -188,6 +191,15 @@ TEST(ParseScenario, RefusesWithLineAndField) {
        "line 4: steps[0].offline.cpus: '1-': expected a list such as 0-3,8"},
       {std::string(kHead) + "steps:\n  - plug: {node: 1}\n",
        "line 4: steps[0].plug.cpus: expected either cpus or memory"},
+      {std::string(kPluggable) + "steps:\n  - plug: {cpus: 2}\n  - plug: {cpus: 2-3}\n",
+       "line 6: steps[1].plug.cpus: '2-3': expected CPUs that are absent: 3"},
+      {"name: a\nmachine: {}\nsteps:\n  - plug: {cpus: 0}\n",
+       "line 4: steps[0].plug.cpus: '0': expected CPUs that are absent: none is"},
+      {std::string(kPluggable) + "steps:\n  - plug: {memory: 128Mi, node: 1}\n",
+       "line 5: steps[0].plug.node: '1': expected one of the 1 nodes of the machine"},
+      {std::string(kPluggable) + "steps:\n  - plug: {memory: 128Mi}\n  - plug: {memory: 256Mi}\n",
+       "line 6: steps[1].plug.memory: '268435456': expected at most what is left of "
+       "machine.pluggableMemory: 134217728 bytes"},
       {std::string(kHead) + "steps:\n  - verify: {}\n    killAt: {}\n",
        "line 5: steps[0].killAt: expected with admit, start, remove, restart or exec"},
       {std::string(kHead) + "steps:\n  - exec: {command: [ls]}\n    killAt: {call: sing}\n",

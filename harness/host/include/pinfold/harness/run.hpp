@@ -31,6 +31,7 @@ struct StepResult {
   std::vector<ContainerRow> rows;   ///< of `verify`
   std::string online;               ///< CPUs, after `verify` and `expect`
   std::vector<KernelGroup> groups;  ///< that the scenario knows, after `verify` and `expect`
+  nlohmann::json machine;           ///< as the guest has it after `plug`; else null
   std::optional<PowerCuts> power_cuts;
   std::string message;  ///< why it is not good, beyond the checks
   Milliseconds elapsed{0};

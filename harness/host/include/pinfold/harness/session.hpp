@@ -36,7 +36,6 @@ int sweep_temporary_folders();
 struct Session {
   TemporaryFolder folder;
   Vm vm;
-  CpuSet memory_nodes;  ///< nodes with memory, as the guest has them
 };
 
 /// Boots the machine of a scenario, or restores it; fills in `result` as far as it comes. Nothing

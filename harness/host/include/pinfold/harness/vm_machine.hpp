@@ -67,6 +67,7 @@ struct VmMachine {
   /// All of them, absent ones too.
   [[nodiscard]] int cpu_count() const { return sockets * dies * cores * threads; }
   [[nodiscard]] std::uint64_t memory() const;
+  [[nodiscard]] CpuSet memory_nodes() const;  ///< the nodes with memory
 
   friend bool operator==(const VmMachine&, const VmMachine&) = default;
 };
