@@ -146,8 +146,8 @@ class Planner {
       if (!nothing_to_protect_) {
         if (auto possible = need_parking(name); !possible) return possible;
         start = parking_;
-        if (!name.is_pod()) widen_pod(name, parking_);
       }
+      if (!name.is_pod()) widen_pod(name, start);
       add({Step::Kind::kCreate, name, {}, "", ""});
       // Always written: on cgroup v1 a new group has nothing, not even its parent's.
       add({Step::Kind::kCpus, name, start, "", ""});

@@ -88,6 +88,16 @@ TEST(Plan, SaysWhenNoCpuIsFreeToMoveThings) {
       "overlap: reserve at least one CPU");
 }
 
+/// A set of cgroup v1 must lie within its parent's, also where nobody has CPUs of his own.
+TEST(Plan, WidensANarrowedPodBeforeAContainerIsMadeInIt) {
+  EXPECT_EQ(text(plan({{{"s", ""}, group("0")}}, shared_pod("0-7"), kMachine).value()),
+            "pods: cpuset.cpus := 0-7\n"
+            "pods/c: create\n"
+            "pods/c: cpuset.cpus := 0-7\n"
+            "pods/c: cpuset.mems := (as its parent)\n"
+            "pods/c: verify that it runs on 0-7\n");
+}
+
 TEST(Plan, HasNothingToDoForTheSameLayout) {
   const Layout layout = with_exclusive(shared_pod("0-1,4-7"));
   EXPECT_EQ(plan(layout, layout, kMachine).value(), Plan{});
