@@ -146,16 +146,17 @@ bool collect(const Child& child, Clock::time_point deadline, std::string& out, s
   const Fd ended(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
   pollfd watched[] = {
       {child.out.get(), POLLIN, 0}, {child.err.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
-  while (true) {
-    const int ready = poll(watched, 3, remaining_ms(deadline));
+  bool over = false;
+  while (!over || Clock::now() < deadline) {
+    // What came between a look at the pipes and the child's end is still in them: one more look.
+    const int ready = poll(watched, over ? 2 : 3, over ? 0 : remaining_ms(deadline));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return false;
+    if (ready <= 0) return over;
     if (watched[0].revents != 0 && !drain(watched[0].fd, out)) watched[0].fd = -1;
     if (watched[1].revents != 0 && !drain(watched[1].fd, err)) watched[1].fd = -1;
-    // Output that is still in the pipes is read before the end is noticed.
-    const bool quiet = ((watched[0].revents | watched[1].revents) & POLLIN) == 0;
-    if (quiet && (watched[2].revents & POLLIN) != 0) return true;
+    over = over || watched[2].revents != 0;
   }
+  return true;
 }
 
 /// Children's signals as something to poll for, while this lives.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace pinfold::harness {
 namespace {
 
@@ -40,6 +42,11 @@ VmResult<void> collect_coverage(Vm& vm, const std::filesystem::path& folder) {
         vm, fmt::format("dd if=/tmp/coverage.tgz bs={} skip={} count=1 2>/dev/null | base64 -w 0",
                         kPart, at));
     if (!part) return tl::unexpected(part.error());
+    const std::size_t expected = (std::min(kPart, bytes - at * kPart) + 2) / 3 * 4;
+    if (part->size() != expected) {
+      return failed(
+          fmt::format("part {} came with {} characters, expected {}", at, part->size(), expected));
+    }
     encoded += *part;
   }
   std::error_code trouble;
