@@ -226,6 +226,27 @@ static void predicts_for_a_fleet(void) {
   pinfold_fleet_close(NULL);
 }
 
+static void names_every_code(void) {
+  static const struct {
+    pinfold_code code;
+    const char* name;
+  } kNames[] = {{PINFOLD_OK, "ok"},
+                {PINFOLD_INVALID_ARGUMENT, "invalid argument"},
+                {PINFOLD_NOT_FOUND, "not found"},
+                {PINFOLD_CORRUPT, "corrupt"},
+                {PINFOLD_IO, "i/o"},
+                {PINFOLD_UNSUPPORTED, "unsupported"},
+                {PINFOLD_INTERNAL, "internal"},
+                {PINFOLD_BUSY, "busy"},
+                {PINFOLD_NO_MEMORY, "no memory"},
+                {PINFOLD_REJECTED, "rejected"},
+                {PINFOLD_NOT_ENFORCED, "not enforced"},
+                {12345, "unknown code"}};
+  for (size_t i = 0; i < sizeof kNames / sizeof kNames[0]; ++i) {
+    IS(pinfold_code_name(kNames[i].code), kNames[i].name);
+  }
+}
+
 int main(void) {
   char command[64];
   if (mkdtemp(state_dir) == NULL) return 2;
@@ -233,8 +254,7 @@ int main(void) {
   knows_what_it_does_not_know();
   gives_and_takes_back();
   predicts_for_a_fleet();
-  IS(pinfold_code_name(PINFOLD_BUSY), "busy");
-  IS(pinfold_code_name(12345), "unknown code");
+  names_every_code();
   pinfold_free(NULL);
   pinfold_pod_free(NULL);
   pinfold_node_close(NULL);

@@ -46,12 +46,6 @@ Result<void> read_shares(const Fleet& fleet, std::size_t node, int zone, const j
 
 }  // namespace
 
-NumaMask Placement::zones() const {
-  NumaMask zones;
-  for (const Share& share : shares) zones = zones | NumaMask::of(share.zone);
-  return zones;
-}
-
 void Placement::add(int zone, ResourceId resource, std::int64_t amount) {
   if (amount == 0) return;
   const Share share{zone, resource, amount};

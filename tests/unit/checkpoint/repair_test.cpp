@@ -72,6 +72,24 @@ TEST(Repair, WhatCannotBeKeptIsNamed) {
                                {"b/d", "CPUs 30 are not on this machine"}}));
 }
 
+TEST(Repair, ThePodThatHoldsLeastMakesRoomForASharedPool) {
+  Config config = test::aligning_config("best-effort");
+  config.profile = Profile::kKubelet136;  // which does not start without one
+  config.cpu_manager_policy_options["strict-cpu-reservation"] = "true";
+  const Node strict = std::move(*Node::make(test::machine_of({}), config));
+  const auto repaired = repair(
+      strict, {cpu_file("", R"("a":{"c":"1-7"},"b":{"c":"8-9","d":"10"},"e":{"c":"11-15"})"), {}},
+      {}, {});
+  EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "8-10");
+  EXPECT_FALSE(cpu_of(repaired).assignments.contains("b"));
+  EXPECT_EQ(cpu_of(repaired).assignments.size(), 2U);
+  EXPECT_EQ(repaired.lost,
+            (std::vector<Note>{{"b",
+                                "CPUs 8-10: a kubelet does not start without a shared pool, "
+                                "and no pod holds less"}}));
+  EXPECT_TRUE(would_start(strict, repaired.formats, repaired.files, {}));
+}
+
 TEST(Repair, ATornFileIsReadAsFarAsItGoes) {
   std::string torn = cpu_file("0-1,6-15", R"("a":{"c":"2-3"},"b":{"c":"4-5"})");
   torn.resize(torn.find("4-5"));

@@ -27,6 +27,21 @@ TEST(NodeMake, RefusesAsTheKubeletDoes) {
       {"kubeReserved: {cpu: '-1'}", StartStage::kConfiguration,
        "--kube-reserved value failed to parse: resource quantity for \"cpu\" cannot be negative: "
        "-1"},
+      {"kubeReserved: {cpu: wild}", StartStage::kConfiguration,
+       "--kube-reserved value failed to parse: failed to parse quantity \"wild\" for \"cpu\" "
+       "resource: quantities must match the regular expression "
+       "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"},
+      {"systemReserved: {gpu: '1'}", StartStage::kConfiguration,
+       "--system-reserved value failed to parse: cannot reserve \"gpu\" resource"},
+      {"evictionHard: {memory.available: 101%}", StartStage::kConfiguration,
+       "eviction percentage threshold memory.available must be >= 0% and <= 100%: 101%"},
+      {"reservedMemory: [{numaNode: 0, limits: {memory: 1Gi, cpu: 1}},\n"
+       "                 {numaNode: 0, limits: {memory: '0'}}]",
+       StartStage::kConfiguration,
+       "[invalid configuration: the limit type \"cpu\" for NUMA node 0 is not supported, only "
+       "[memory hugepages-<HugePageSize>] is accepted, invalid configuration: the reserved memory "
+       "has a duplicate value for NUMA node 0 and resource \"memory\", invalid configuration: "
+       "reserved memory may not be zero for NUMA node 0 and resource \"memory\"]"},
       {"featureGates: {PodLevelResources: false}", StartStage::kConfiguration,
        "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: "
        "InPlacePodLevelResourcesVerticalScaling is enabled, but depends on features that are "

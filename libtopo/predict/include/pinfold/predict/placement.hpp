@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "pinfold/base/result.hpp"
-#include "pinfold/types/numa_mask.hpp"
 #include "pinfold/types/quantity.hpp"
 
 namespace pinfold {
@@ -33,7 +32,6 @@ struct Share {
 struct Placement {
   std::vector<Share> shares;  ///< ascending, each zone and resource once, amounts above 0
 
-  [[nodiscard]] NumaMask zones() const;
   /// Adds to the share of that zone and resource.
   void add(int zone, ResourceId resource, std::int64_t amount);
 
