@@ -31,6 +31,31 @@ class RawTerminal {
   bool valid_;
 };
 
+/// Standard input is no terminal but a script: runs it to its end, and ends as it does.
+int run_script(Session& session) {
+  constexpr std::size_t kMaxScript = 32U << 10;
+  constexpr std::chrono::hours kLimit(1);
+  std::string script;
+  char chunk[4096];
+  for (ssize_t got = 0; (got = read(0, chunk, sizeof chunk)) > 0;) {
+    script.append(chunk, static_cast<std::size_t>(got));
+    if (script.size() > kMaxScript) {
+      return report(
+          {ErrorCode::kInvalidArgument, 0,
+           fmt::format("standard input: expected a script of at most {} bytes", kMaxScript)});
+    }
+  }
+  const nlohmann::json request = {{"op", "exec"},
+                                  {"argv", {"/bin/sh"}},
+                                  {"stdin", script},
+                                  {"time_limit_ms", Milliseconds(kLimit).count()}};
+  const auto reply = session.vm.request(request, kLimit + std::chrono::seconds(10));
+  if (!reply) return report({ErrorCode::kIo, 0, reply.error().message});
+  fmt::print("{}", reply->value("stdout", ""));
+  fmt::print(stderr, "{}", reply->value("stderr", ""));
+  return reply->value("status", -1) == 0 ? kGood : kBad;
+}
+
 int run_shell(const CommonOptions& common, const std::string& file, int interrupt_fd) {
   auto options = make_run_options(common, interrupt_fd);
   if (!options) return report(options.error());
@@ -40,6 +65,7 @@ int run_shell(const CommonOptions& common, const std::string& file, int interrup
   ScenarioResult result;
   auto session = open_session(*scenario, *options, result);
   if (!session) return report({ErrorCode::kIo, 0, result.message + "\n" + result.console});
+  if (isatty(0) == 0) return run_script(*session);
   fmt::print(stderr, "ready after {}; end the shell to leave\n",
              format_seconds(result.until_ready));
   const nlohmann::json request = {
@@ -58,8 +84,9 @@ int run_shell(const CommonOptions& common, const std::string& file, int interrup
 }  // namespace
 
 void add_shell(CLI::App& app, int interrupt_fd, int& exit_status) {
-  CLI::App* command =
-      app.add_subcommand("shell", "Start the machine of a scenario and a shell in it");
+  CLI::App* command = app.add_subcommand(
+      "shell",
+      "Start the machine of a scenario and a shell in it, or a script from standard input");
   auto common = std::make_shared<CommonOptions>();
   auto file = std::make_shared<std::string>();
   add_common_options(*command, *common);

@@ -278,7 +278,7 @@ VmResult<Json> Vm::monitor(const std::string& command, Json arguments, Milliseco
 }
 
 void Vm::relay_console(int input, const std::function<void(std::string_view)>& seen) {
-  std::size_t shown = console_.size();
+  console_.clear();
   while (console_port_ && !qemu_.wait_status()) {
     pollfd watched[] = {{input, POLLIN, 0},
                         {console_port_.get(), POLLIN, 0},
@@ -294,8 +294,8 @@ void Vm::relay_console(int input, const std::function<void(std::string_view)>& s
       if (!send_all(console_port_, typed, Clock::now() + Milliseconds(5000))) return;
     }
     read_port(console_port_, console_);
-    seen(std::string_view(console_).substr(std::min(shown, console_.size())));
-    shown = console_.size();
+    seen(console_);
+    console_.clear();
   }
 }
 
