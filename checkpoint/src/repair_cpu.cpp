@@ -51,13 +51,6 @@ void fit_all(const Node& node, CpuState& state, Notes& notes) {
   CpuSet taken;
   for (const auto& [pod, ignored] : held_by_pods(state)) {
     CpuSet held;
-    if (const auto whole = state.pods.find(pod); whole != state.pods.end()) {
-      if (!claims.fit(pod, whole->second, taken)) {
-        state.pods.erase(whole);
-      } else {
-        held |= whole->second;
-      }
-    }
     if (const auto of_pod = state.assignments.find(pod); of_pod != state.assignments.end()) {
       for (auto it = of_pod->second.begin(); it != of_pod->second.end();) {
         const bool fits = claims.fit(pod + "/" + it->first, it->second, taken);
@@ -65,6 +58,17 @@ void fit_all(const Node& node, CpuState& state, Notes& notes) {
         it = fits ? std::next(it) : of_pod->second.erase(it);
       }
       if (of_pod->second.empty()) state.assignments.erase(of_pod);
+    }
+    if (const auto whole = state.pods.find(pod); whole != state.pods.end()) {
+      if (!state.assignments.contains(pod)) {
+        notes.done.push_back({pod, fmt::format("CPUs {} that none of its containers holds: free",
+                                               whole->second.to_string())});
+        state.pods.erase(whole);
+      } else if (claims.fit(pod, whole->second, taken)) {
+        held |= whole->second;
+      } else {
+        state.pods.erase(whole);
+      }
     }
     taken |= held;
   }
@@ -96,15 +100,6 @@ void repair_state(const Node& node, CpuState& state, Notes& notes) {
     auto older = without_pod_entries(std::move(state));
     state = std::move(older.state);
     notes.done.insert(notes.done.end(), older.lost.begin(), older.lost.end());
-  }
-  for (auto pod = state.pods.begin(); pod != state.pods.end();) {
-    if (state.assignments.contains(pod->first)) {
-      ++pod;
-      continue;
-    }
-    notes.done.push_back({pod->first, fmt::format("CPUs {} that none of its containers holds: free",
-                                                  pod->second.to_string())});
-    pod = state.pods.erase(pod);
   }
   fit_all(node, state, notes);
 

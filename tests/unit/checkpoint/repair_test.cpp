@@ -90,6 +90,26 @@ TEST(Repair, ThePodThatHoldsLeastMakesRoomForASharedPool) {
   EXPECT_TRUE(would_start(strict, repaired.formats, repaired.files, {}));
 }
 
+TEST(Repair, APodWhoseContainersAreLostGivesItsCpusBackAtOnce) {
+  Config config = test::aligning_config("best-effort");
+  config.profile = Profile::kKubelet136;
+  config.feature_gates["PodLevelResourceManagers"] = true;
+  const Node pod_level = std::move(*Node::make(test::machine_of({}), config));
+  CpuState state;
+  state.default_set = CpuSet::range(0, 1) | CpuSet::range(4, 15);
+  state.pods["a"] = CpuSet::range(2, 3);
+  state.assignments["a"]["c"] = CpuSet{20};
+  state.assignments["b"]["c"] = CpuSet{3};
+  const auto repaired =
+      repair(pod_level, {encode_cpu(state, "static", CpuFormat::kV4), {}}, {}, {});
+  EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "0-2,4-15");
+  EXPECT_TRUE(cpu_of(repaired).pods.empty());
+  EXPECT_EQ(cpu_of(repaired).assignments.at("b").at("c").to_string(), "3");
+  EXPECT_TRUE(mentions(repaired.done, "a", "CPUs 2-3 that none of its containers holds: free"));
+  EXPECT_EQ(repaired.lost, (std::vector<Note>{{"a/c", "CPUs 20 are not on this machine"}}));
+  EXPECT_FALSE(repair(pod_level, repaired.files, {}, {}).changed());
+}
+
 TEST(Repair, ATornFileIsReadAsFarAsItGoes) {
   std::string torn = cpu_file("0-1,6-15", R"("a":{"c":"2-3"},"b":{"c":"4-5"})");
   torn.resize(torn.find("4-5"));
