@@ -331,7 +331,8 @@ Salvaged<CpuState> salvage_cpu(std::string_view json, const ContainerIds& ids) {
   }
   for (const auto& [pod, containers] : file.entries.value_or(PodLists())) {
     for (const auto& [name, list] : containers.value_or(Lists())) {
-      if (auto cpus = parse(pod + "/" + name, list)) out.state.assignments[pod][name] = *cpus;
+      if (auto cpus = parse(fmt::format("{}/{}", pod, name), list))
+        out.state.assignments[pod][name] = *cpus;
     }
   }
   out.state.pods = file.pods.value_or(PodSets());

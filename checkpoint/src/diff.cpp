@@ -23,7 +23,8 @@ template <class Value>
 Texts texts_of(const std::map<std::string, std::map<std::string, Value>>& assignments) {
   Texts texts;
   for (const auto& [pod, containers] : assignments) {
-    for (const auto& [name, value] : containers) texts[pod + "/" + name] = text_of(value);
+    for (const auto& [name, value] : containers)
+      texts[fmt::format("{}/{}", pod, name)] = text_of(value);
   }
   return texts;
 }

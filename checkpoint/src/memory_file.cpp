@@ -374,7 +374,7 @@ Salvaged<MemoryState> salvage_memory(std::string_view json) {
        whole.assignments.value_or(std::map<std::string, Containers>())) {
     if (!containers) continue;
     for (const auto& [name, blocks] : *containers) {
-      if (auto read = salvage(pod + "/" + name, blocks)) {
+      if (auto read = salvage(fmt::format("{}/{}", pod, name), blocks)) {
         out.state.assignments[pod][name] = *std::move(read);
       }
     }

@@ -54,7 +54,7 @@ template <class Visit>
 void for_each_block(MemoryState& state, const Visit& visit) {
   for (auto& [pod, containers] : state.assignments) {
     for (auto& [name, blocks] : containers) {
-      for (MemoryBlock& block : blocks) visit(pod + "/" + name, block);
+      for (MemoryBlock& block : blocks) visit(fmt::format("{}/{}", pod, name), block);
     }
   }
   for (auto& [pod, blocks] : state.pods) {

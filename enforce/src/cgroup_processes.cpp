@@ -56,7 +56,8 @@ Result<std::vector<pid_t>> processes_below(CgroupFs& fs, const std::string& path
   auto below = fs.children(path);
   if (!below || depth == kMaxDepth) return pids;
   for (const std::string& child : *below) {
-    auto more = processes_below(fs, path.empty() ? child : path + "/" + child, depth + 1);
+    auto more =
+        processes_below(fs, path.empty() ? child : fmt::format("{}/{}", path, child), depth + 1);
     if (!more) return more;
     pids->insert(pids->end(), more->begin(), more->end());
   }

@@ -51,7 +51,7 @@ Result<std::string> Cgroups::directory_of(pid_t process) const {
 }
 
 /// What a step is for a group that is made and removed by somebody else.
-Result<void> Cgroups::apply_to_adopted(const Step& step, Place place) {
+Result<void> Cgroups::apply_to_adopted(const Step& step, const Place& place) {
   switch (step.kind) {
     case Step::Kind::kRemove:
       adopted_.erase(step.group);

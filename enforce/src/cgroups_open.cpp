@@ -119,10 +119,11 @@ Result<Cgroups> Cgroups::open(const std::string& root, const CgroupFsWrapper& wr
   if (!places) return fail(std::move(places).error());
   std::vector<Hierarchy> hierarchies;
   for (HierarchyPlace& place : *places) {
-    auto fs = open_or_make(place.directory);
-    if (!fs) return fail(std::move(fs).error());
-    if (wrap) *fs = wrap(*std::move(fs), place);
-    hierarchies.push_back({std::move(place), *std::move(fs)});
+    auto opened = open_or_make(place.directory);
+    if (!opened) return fail(std::move(opened).error());
+    std::unique_ptr<CgroupFs> fs = *std::move(opened);
+    if (wrap) fs = wrap(std::move(fs), place);
+    hierarchies.push_back({std::move(place), std::move(fs)});
   }
   Hierarchy& cpuset = hierarchies.front();
   if (cpuset.place.version == CgroupVersion::kV1) {

@@ -166,12 +166,12 @@ class ChildSignals {
     sigset_t signals;
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGCHLD);
-    (void)sigprocmask(SIG_BLOCK, &signals, &before_);
+    (void)pthread_sigmask(SIG_BLOCK, &signals, &before_);
     fd_ = Fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   }
   ChildSignals(const ChildSignals&) = delete;
   ChildSignals& operator=(const ChildSignals&) = delete;
-  ~ChildSignals() { (void)sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  ~ChildSignals() { (void)pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   [[nodiscard]] int fd() const { return fd_.get(); }
 
  private:

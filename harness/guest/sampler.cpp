@@ -24,6 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kCpu = 0;
 constexpr std::size_t kMaxText = 16 << 20;
 
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): of a signal handler
 volatile std::sig_atomic_t g_end = 0;
 void on_end(int /*signal*/) { g_end = 1; }
 

@@ -103,7 +103,7 @@ void be_traced() {
   sigset_t stop_at_exec;  // a container runtime blocks every signal of its hooks
   (void)sigemptyset(&stop_at_exec);
   (void)sigaddset(&stop_at_exec, SIGTRAP);
-  (void)sigprocmask(SIG_UNBLOCK, &stop_at_exec, nullptr);
+  (void)pthread_sigmask(SIG_UNBLOCK, &stop_at_exec, nullptr);
   (void)ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
 }
 

@@ -54,7 +54,7 @@ class Truth {
     });
   }
 
-  int finish() const {
+  [[nodiscard]] int finish() const {
     fmt::print("{:8} admissions under restricted and single-numa-node\n", all_);
     fmt::print("{:8} predicted wrongly from the node's state\n", wrong_from_state_);
     fmt::print("{:8} of them of pods that the node runs already: not a question for a scheduler\n",

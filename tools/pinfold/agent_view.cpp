@@ -17,7 +17,7 @@ std::string container_table(const std::vector<PodView>& pods, bool enforced) {
     columns.insert(columns.end(), {{"RUNS ON"}, {"MEMORY ON"}, {"PROCS"}, {"VERDICT"}});
   }
   TextTable table(std::move(columns));
-  const auto or_any = [](std::string list) { return list.empty() ? "any" : list; };
+  const auto or_any = [](const std::string& list) { return list.empty() ? "any" : list; };
   for (const PodView& pod : pods) {
     for (const ContainerView& container : pod.containers) {
       std::vector<std::string> row = {pod.spec.namespace_name + "/" + pod.spec.name,

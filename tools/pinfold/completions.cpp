@@ -174,7 +174,7 @@ std::string fish_completion(const CLI::App& app) {
                        command->get_name(), quoted(command->get_description(), false));
   }
   for_each_command(app, "", [&](const CLI::App& command, const std::string& path) {
-    const std::string name = command.get_name();
+    const std::string& name = command.get_name();
     if (const auto space = path.rfind(' '); space != std::string::npos) {
       out +=
           fmt::format("complete -c pinfold -n '__fish_seen_subcommand_from {}' -f -a {} -d '{}'\n",

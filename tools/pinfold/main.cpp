@@ -1,10 +1,12 @@
+#include <cstdio>
 #include <exception>
 
 #include "command.hpp"
 
-int main(int argc, char** argv) {
-  using namespace pinfold::tools;  // NOLINT(google-build-using-namespace): the whole file is one
-                                   // use
+namespace pinfold::tools {
+namespace {
+
+int run(int argc, char** argv) {
   CLI::App app;
   int exit_status = kYes;
   add_commands(app, exit_status);
@@ -12,8 +14,18 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kYes : kBadRequest;
-  } catch (const std::exception& error) {
-    return report({pinfold::ErrorCode::kInternal, 0, error.what()});
   }
   return exit_status;
+}
+
+}  // namespace
+}  // namespace pinfold::tools
+
+int main(int argc, char** argv) {
+  try {
+    return pinfold::tools::run(argc, argv);
+  } catch (const std::exception& error) {
+    (void)std::fprintf(stderr, "pinfold: %s\n", error.what());
+    return pinfold::tools::kBadRequest;
+  }
 }

@@ -1,33 +1,48 @@
+#include <fmt/format.h>
+
 #include <cstdio>
+#include <exception>
 #include <fstream>
 
 #include "command.hpp"
 #include "manual.hpp"
 
-/// pinfold-manual VERSION FOLDER: writes the man page and the completions. Part of the build only.
-int main(int argc, char** argv) {
-  using namespace pinfold::tools;  // NOLINT(google-build-using-namespace): the whole file is one
-                                   // use
-  if (argc != 3) {
-    std::fputs("usage: pinfold-manual VERSION FOLDER\n", stderr);
-    return kBadRequest;
-  }
+namespace pinfold::tools {
+namespace {
+
+int write_manual(const char* version, const std::string& folder) {
   CLI::App app;
   int unused = kYes;
   add_commands(app, unused);
-  const std::string folder = argv[2];
-  const std::pair<const char*, std::string> files[] = {{"pinfold.1", man_page(app, argv[1])},
+  const std::pair<const char*, std::string> files[] = {{"pinfold.1", man_page(app, version)},
                                                        {"pinfold.bash", bash_completion(app)},
                                                        {"_pinfold", zsh_completion(app)},
                                                        {"pinfold.fish", fish_completion(app)}};
   for (const auto& [name, text] : files) {
-    const std::string path = folder + "/" + name;
+    const std::string path = fmt::format("{}/{}", folder, name);
     std::ofstream out(path, std::ios::binary);
     out << text;
     if (out.close(); !out) {
-      std::fprintf(stderr, "pinfold-manual: cannot write '%s'\n", path.c_str());
+      fmt::print(stderr, "pinfold-manual: cannot write '{}'\n", path);
       return kBadRequest;
     }
   }
   return kYes;
+}
+
+}  // namespace
+}  // namespace pinfold::tools
+
+/// pinfold-manual VERSION FOLDER: writes the man page and the completions. Part of the build only.
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    (void)std::fputs("usage: pinfold-manual VERSION FOLDER\n", stderr);
+    return pinfold::tools::kBadRequest;
+  }
+  try {
+    return pinfold::tools::write_manual(argv[1], argv[2]);
+  } catch (const std::exception& error) {
+    (void)std::fprintf(stderr, "pinfold-manual: %s\n", error.what());
+    return pinfold::tools::kBadRequest;
+  }
 }

@@ -34,7 +34,7 @@ void print(const enforce::ReconcileReport& found, OutputFormat format, bool watc
     for (const std::string& line : found.moved) fmt::print("did       {}\n", line);
     for (const std::string& line : found.remaining) fmt::print("remaining {}\n", line);
   }
-  std::fflush(stdout);
+  (void)std::fflush(stdout);
 }
 
 /// One reconciliation; `root` is where the groups are. A watcher says nothing of a good round.

@@ -81,7 +81,7 @@ class Comparer {
     return {};
   }
 
-  int finish() const {
+  [[nodiscard]] int finish() const {
     Tally sum;
     for (const auto& [group, tally] : groups_) {
       sum.exact += tally.exact;

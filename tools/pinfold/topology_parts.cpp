@@ -43,13 +43,13 @@ Layout lay_out(const Machine& machine) {
 }
 
 const Glyphs& glyphs(const Style& style) {
-  static const Glyphs unicode = {
+  static const Glyphs kUnicode = {
       " · ",           " × ",          "─", "│", {"╭", "╮", "╰", "╯"}, {"┌", "┬", "┐"},
       {"├", "┼", "┤"}, {"└", "┴", "┘"}};
-  static const Glyphs ascii = {
+  static const Glyphs kAscii = {
       ", ",           " x ", "-", "|", {"+", "+", "+", "+"}, {"+", "+", "+"}, {"+", "+", "+"},
       {"+", "+", "+"}};
-  return style.unicode ? unicode : ascii;
+  return style.unicode ? kUnicode : kAscii;
 }
 
 std::size_t entry_of(const Overlay& overlay, CpuId cpu) {

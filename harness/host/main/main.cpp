@@ -115,35 +115,42 @@ void add_clean(CLI::App& app, int& exit_status) {
   });
 }
 
-}  // namespace pinfold::harness
+namespace {
 
-int main(int argc, char** argv) {
-  using namespace pinfold::harness;  // NOLINT(google-build-using-namespace): the whole file is one
-                                     // use
-  // Interrupts become readable input, so that every wait sees them and cleans up.
-  sigset_t interrupts;
-  (void)sigemptyset(&interrupts);
-  for (const int one : {SIGINT, SIGTERM, SIGHUP}) (void)sigaddset(&interrupts, one);
-  (void)pthread_sigmask(SIG_BLOCK, &interrupts, nullptr);
-  (void)std::signal(SIGPIPE, SIG_IGN);
-  const UniqueFd interrupt(signalfd(-1, &interrupts, SFD_CLOEXEC | SFD_NONBLOCK));
-
+int run(int argc, char** argv, int interrupt_fd) {
   CLI::App app{"Runs scenarios on virtual machines with any number of sockets and NUMA nodes."};
   app.require_subcommand(1);
   int exit_status = kGood;
-  add_run(app, interrupt.get(), exit_status);
-  add_demo(app, interrupt.get(), exit_status);
+  add_run(app, interrupt_fd, exit_status);
+  add_demo(app, interrupt_fd, exit_status);
   add_list(app, exit_status);
-  add_shell(app, interrupt.get(), exit_status);
-  add_machine(app, interrupt.get(), exit_status);
+  add_shell(app, interrupt_fd, exit_status);
+  add_machine(app, interrupt_fd, exit_status);
   add_report(app, exit_status);
   add_clean(app, exit_status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kGood : kBadRequest;
-  } catch (const std::exception& error) {
-    return report({pinfold::ErrorCode::kInternal, 0, error.what()});
   }
   return exit_status;
+}
+
+}  // namespace
+}  // namespace pinfold::harness
+
+int main(int argc, char** argv) {
+  // Interrupts become readable input, so that every wait sees them and cleans up.
+  sigset_t interrupts;
+  (void)sigemptyset(&interrupts);
+  for (const int one : {SIGINT, SIGTERM, SIGHUP}) (void)sigaddset(&interrupts, one);
+  (void)pthread_sigmask(SIG_BLOCK, &interrupts, nullptr);
+  (void)std::signal(SIGPIPE, SIG_IGN);
+  const pinfold::harness::UniqueFd interrupt(signalfd(-1, &interrupts, SFD_CLOEXEC | SFD_NONBLOCK));
+  try {
+    return pinfold::harness::run(argc, argv, interrupt.get());
+  } catch (const std::exception& error) {
+    (void)std::fprintf(stderr, "pinfold-harness: %s\n", error.what());
+    return pinfold::harness::kBadRequest;
+  }
 }

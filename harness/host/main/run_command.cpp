@@ -47,7 +47,7 @@ class Printer {
       return;
     }
     fmt::print("{}", text);
-    std::fflush(stdout);
+    (void)std::fflush(stdout);
   }
   [[nodiscard]] const std::string& kept() const { return kept_; }
 
@@ -158,7 +158,7 @@ class Batch {
     texts_[i] = printer.kept();
     results_[i] = std::move(result);
     for (; told_ < results_.size() && results_[told_]; ++told_) fmt::print("{}", texts_[told_]);
-    std::fflush(stdout);
+    (void)std::fflush(stdout);
   }
 
   const RunArguments& arguments_;

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string trim(std::string text) {
+std::string trim(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string::npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);

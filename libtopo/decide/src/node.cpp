@@ -91,12 +91,12 @@ tl::expected<Node, StartError> Node::make(Machine machine, Config config, Provid
 
 tl::expected<void, StartError> Node::check_node_allocatable() const {
   const struct {
-    const char* resource;
     Quantity capacity;
+    const char* resource;
     bool in_milli;
   } checks[] = {
-      {"cpu", Quantity::milli(static_cast<std::int64_t>(machine().cpus().size()) * 1000), true},
-      {"memory", Quantity::bytes(static_cast<std::int64_t>(machine().memory())), false},
+      {Quantity::milli(static_cast<std::int64_t>(machine().cpus().size()) * 1000), "cpu", true},
+      {Quantity::bytes(static_cast<std::int64_t>(machine().memory())), "memory", false},
   };
   for (const auto& check : checks) {
     const auto reserved = reservation_.amounts.find(check.resource);

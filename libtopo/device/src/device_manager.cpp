@@ -200,6 +200,7 @@ HintList DeviceManager::hints(const Inventory& inventory, const Ids& in_use_ids,
   NumaMask all_nodes;
   for (const auto& [nodes, group] : by_nodes) all_nodes = all_nodes | nodes;
   std::vector<std::pair<NumaMask, Group>> groups;
+  groups.reserve(by_nodes.size());
   for (const auto& [nodes, group] : by_nodes) groups.emplace_back(pack(nodes, all_nodes), group);
   int preferred_width = all_nodes.count();
   for_each_hint_mask(all_nodes.count(), [&](NumaMask mask) {

@@ -176,14 +176,14 @@ class CommonMaskEvaluator final : public ZoneEvaluator {
 }  // namespace
 
 const ZoneEvaluator* evaluator_of(TopologyPolicy policy) {
-  static const SingleZoneEvaluator single;
-  static const CommonMaskEvaluator common;
+  static const SingleZoneEvaluator kSingle;
+  static const CommonMaskEvaluator kCommon;
   switch (policy) {
     case TopologyPolicy::kSingleNumaNode:
-      return &single;
+      return &kSingle;
     case TopologyPolicy::kRestricted:
     case TopologyPolicy::kBestEffort:
-      return &common;
+      return &kCommon;
     case TopologyPolicy::kNone:
       break;
   }

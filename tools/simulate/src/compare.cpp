@@ -26,7 +26,7 @@ class Comparison {
     for (const std::string& key : keys) {
       const json* const want = member(expected, key);
       const json* const have = member(actual, key);
-      const std::string path = where.empty() ? key : where + "." + key;
+      const std::string path = where.empty() ? key : fmt::format("{}.{}", where, key);
       if (key == "hints" || key == "checkpoints") {
         if (want == nullptr) continue;  // not recorded for this step
         if (key == "hints" && have != nullptr) {

@@ -127,7 +127,7 @@ class Cgroups {
   [[nodiscard]] Result<void> end_partition(const std::string& path);
   [[nodiscard]] std::string begin_partition(const GroupName& name, Partition kind);
   [[nodiscard]] Result<Place> place_of(const GroupName& name);
-  [[nodiscard]] Result<void> apply_to_adopted(const Step& step, Place place);
+  [[nodiscard]] Result<void> apply_to_adopted(const Step& step, const Place& place);
   [[nodiscard]] Result<void> observe_adopted(const Layout& wanted, Layout& layout);
   [[nodiscard]] Result<void> set_and_read_back(const Place& place, const char* file,
                                                const CpuSet& set);
