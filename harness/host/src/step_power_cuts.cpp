@@ -48,8 +48,7 @@ VmResult<StepResult> StepRunner::act(const PowerCutsStep& step) {
                            std::to_string(cuts->cuts), cuts->cuts >= step.at_least});
   result = concluded(std::move(result));
   if (reply->value("timed_out", true)) {
-    result =
-        bad(fmt::format("not done within {} s: {} cuts", time_limit_.count() / 1000, cuts->cuts));
+    result = bad(fmt::format("not done within {}: {} cuts", limit_text(), cuts->cuts));
   }
   if (cuts->failed > 0) {
     result.message =

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <utility>
 
@@ -59,12 +60,18 @@ std::string excerpt(std::string text) {
   return text;
 }
 
+std::string StepRunner::limit_text() const {
+  const double scale = options_.time_scale;
+  const auto seconds = std::lround(static_cast<double>(time_limit_.count()) / 1000 / scale);
+  return scale == 1 ? fmt::format("{} s", seconds) : fmt::format("{} s (x {})", seconds, scale);
+}
+
 VmResult<Json> StepRunner::ask(Json request) {
   // The guest gives up first where it can, so that a slow command is told from a guest that hangs.
   request["time_limit_ms"] = time_limit_.count();
   auto reply = session_.vm.request(std::move(request), time_limit_ + std::chrono::seconds(10));
   if (!reply && reply.error().trouble == Trouble::kTimeout) {
-    reply.error().message = fmt::format("no answer within {} s", time_limit_.count() / 1000);
+    reply.error().message = "no answer within " + limit_text();
   }
   return reply;
 }
@@ -142,7 +149,7 @@ VmResult<StepResult> StepRunner::act(const ExecStep& step) {
   const std::string end = describe_end(*reply);
   const std::string said = excerpt(out + reply->value("stderr", ""));
   if (reply->value("timed_out", false))
-    return bad(fmt::format("not done within {} s: {}", time_limit_.count() / 1000, said));
+    return bad(fmt::format("not done within {}: {}", limit_text(), said));
   if (step.status && reply->value("status", -1) != *step.status) {
     return bad(fmt::format("expected status {}, it ended with {}: {}", *step.status, end, said));
   }

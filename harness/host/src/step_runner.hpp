@@ -46,6 +46,8 @@ class StepRunner {
   };
 
   [[nodiscard]] VmResult<Json> ask(Json request);
+  /// The step's limit as its file has it, and how it is stretched: "3 s", "3 s (x 4)".
+  [[nodiscard]] std::string limit_text() const;
   [[nodiscard]] VmResult<void> make_disk();
   /// What the disk has now must survive, if there is a disk.
   [[nodiscard]] VmResult<void> mark_disk();
