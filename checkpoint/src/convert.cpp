@@ -78,34 +78,30 @@ std::string encode(const MemoryState& state, const std::string& policy, int vers
 
 Result<void> convert_cpu(const std::string& bytes, const Formats& to, const ContainerIds& ids,
                          Conversion& out) {
-  auto read = inspect_cpu(bytes);
-  if (!read) return fail(std::move(read).error().wrap(fmt::format("'{}'", kCpuFileName)));
-  auto state =
-      read->version == 1 ? resolve_ids(std::move(read->state), ids) : std::move(read->state);
-  if (!state) return fail(std::move(state).error());
+  PINFOLD_LET_WRAP(auto read, inspect_cpu(bytes), fmt::format("'{}'", kCpuFileName));
+  PINFOLD_LET(auto state,
+              read.version == 1 ? resolve_ids(std::move(read.state), ids) : std::move(read.state));
   if (to.cpu < 3) {
-    auto older = without_pod_entries(*std::move(state));
+    auto older = without_pod_entries(std::move(state));
     state = std::move(older.state);
     append(out.lost, std::move(older.lost));
   }
-  auto written = encode(*state, read->policy, to.cpu, ids);
-  if (!written) return fail(std::move(written).error());
-  append(out.kept, assignments_of(*state));
-  out.files.cpu = *std::move(written);
+  PINFOLD_LET(auto written, encode(state, read.policy, to.cpu, ids));
+  append(out.kept, assignments_of(state));
+  out.files.cpu = std::move(written);
   return {};
 }
 
 Result<void> convert_memory(const std::string& bytes, const Formats& to, Conversion& out) {
-  auto read = inspect_memory(bytes);
-  if (!read) return fail(std::move(read).error().wrap(fmt::format("'{}'", kMemoryFileName)));
-  MemoryState state = std::move(read->state);
+  PINFOLD_LET_WRAP(auto read, inspect_memory(bytes), fmt::format("'{}'", kMemoryFileName));
+  MemoryState state = std::move(read.state);
   if (to.memory < 2) {
     auto older = without_pod_entries(std::move(state));
     state = std::move(older.state);
     append(out.lost, std::move(older.lost));
   }
   append(out.kept, assignments_of(state));
-  out.files.memory = encode(state, read->policy, to.memory);
+  out.files.memory = encode(state, read.policy, to.memory);
   return {};
 }
 
@@ -133,10 +129,10 @@ Result<Formats> parse_formats(std::string_view name) {
 Result<Conversion> convert(const KubeletFiles& files, const Formats& to, const ContainerIds& ids) {
   Conversion out;
   if (files.cpu) {
-    if (auto done = convert_cpu(*files.cpu, to, ids, out); !done) return fail(done.error());
+    PINFOLD_TRY(convert_cpu(*files.cpu, to, ids, out));
   }
   if (files.memory) {
-    if (auto done = convert_memory(*files.memory, to, out); !done) return fail(done.error());
+    PINFOLD_TRY(convert_memory(*files.memory, to, out));
   }
   return out;
 }

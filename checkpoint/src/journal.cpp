@@ -112,10 +112,9 @@ std::string encode_record(const Changes& changes) {
 Result<std::vector<Changes>> decode_journal(std::string_view bytes) {
   std::vector<Changes> transactions;
   while (!bytes.empty()) {
-    auto changes = take_record(bytes);
-    if (!changes) return fail(std::move(changes).error());
-    if (!*changes) break;
-    transactions.push_back(**std::move(changes));
+    PINFOLD_LET(auto changes, take_record(bytes));
+    if (!changes) break;
+    transactions.push_back(*std::move(changes));
   }
   return transactions;
 }

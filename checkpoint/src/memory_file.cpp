@@ -219,9 +219,8 @@ Result<std::vector<std::int32_t>> to_ids(const Nullable<Ids>& ids) {
   std::vector<std::int32_t> out;
   if (!ids) return out;
   for (const std::int64_t id : *ids) {
-    const auto narrow = to_id(id);
-    if (!narrow) return fail(narrow.error());
-    out.push_back(*narrow);
+    PINFOLD_LET(const auto narrow, to_id(id));
+    out.push_back(narrow);
   }
   return out;
 }
@@ -230,9 +229,8 @@ Result<std::vector<MemoryBlock>> to_blocks(const Blocks& blocks) {
   std::vector<MemoryBlock> out;
   if (!blocks) return out;
   for (const FileBlock& block : *blocks) {
-    auto affinity = to_ids(block.numa_affinity);
-    if (!affinity) return fail(std::move(affinity).error());
-    out.push_back({*std::move(affinity), block.type, block.size});
+    PINFOLD_LET(auto affinity, to_ids(block.numa_affinity));
+    out.push_back({std::move(affinity), block.type, block.size});
   }
   return out;
 }
@@ -243,9 +241,7 @@ Result<NodeMemory> to_node(const FileNode& node) {
   out.number_of_assignments = static_cast<int>(
       std::clamp<std::int64_t>(node.number_of_assignments, std::numeric_limits<int>::min(),
                                std::numeric_limits<int>::max()));
-  auto cells = to_ids(node.cells);
-  if (!cells) return fail(std::move(cells).error());
-  out.cells = *std::move(cells);
+  PINFOLD_LET(out.cells, to_ids(node.cells));
   if (!node.tables) return out;
   for (const auto& [resource, table] : *node.tables) {
     out.tables[resource] = table.value_or(MemoryTable());
@@ -258,11 +254,8 @@ Result<MemoryState> to_state(const MemoryFile& file, std::string_view policy) {
   MemoryState state;
   if (file.machine_state) {
     for (const auto& [wide_id, node] : *file.machine_state) {
-      const auto id = to_id(wide_id);
-      if (!id) return fail(id.error());
-      auto memory = to_node(node.value_or(FileNode()));
-      if (!memory) return fail(std::move(memory).error());
-      state.machine_state[*id] = *std::move(memory);
+      PINFOLD_LET(const auto id, to_id(wide_id));
+      PINFOLD_LET(state.machine_state[id], to_node(node.value_or(FileNode())));
     }
   }
   if (file.assignments) {
@@ -270,17 +263,13 @@ Result<MemoryState> to_state(const MemoryFile& file, std::string_view policy) {
       auto& assigned = state.assignments[pod];
       if (!containers) continue;
       for (const auto& [container, file_blocks] : *containers) {
-        auto blocks = to_blocks(file_blocks);
-        if (!blocks) return fail(std::move(blocks).error());
-        assigned[container] = *std::move(blocks);
+        PINFOLD_LET(assigned[container], to_blocks(file_blocks));
       }
     }
   }
   if (file.pods) {
     for (const auto& [pod, file_blocks] : *file.pods) {
-      auto blocks = to_blocks(file_blocks);
-      if (!blocks) return fail(std::move(blocks).error());
-      state.pods[pod] = *std::move(blocks);
+      PINFOLD_LET(state.pods[pod], to_blocks(file_blocks));
     }
   }
   return state;

@@ -118,9 +118,8 @@ Result<Files> decode_snapshot(std::span<const std::byte> bytes, std::string_view
     return corrupt("is cut off");
   }
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const auto payload = try_copy(words, capacity);
-    if (!payload) return fail(payload.error());
-    if (*payload) return parse_payload(**payload);
+    PINFOLD_LET(const auto payload, try_copy(words, capacity));
+    if (payload) return parse_payload(*payload);
   }
   return fail(ErrorCode::kBusy, "snapshot: kept changing while it was read");
 }
@@ -132,8 +131,7 @@ Result<Files> read_snapshot(const std::string& directory) {
     const bip::file_mapping file(path.c_str(), bip::read_only);
     const bip::mapped_region region(file, bip::read_only);
     const std::span bytes(static_cast<const std::byte*>(region.get_address()), region.get_size());
-    auto files = decode_snapshot(bytes, snapshot::read_boot_id());
-    if (!files) return fail(std::move(files).error().wrap(path));
+    PINFOLD_LET_WRAP(auto files, decode_snapshot(bytes, snapshot::read_boot_id()), path);
     return files;
   } catch (const bip::interprocess_exception& error) {
     return fail_errno(error.get_native_error(), fmt::format("open snapshot '{}'", path));

@@ -77,7 +77,7 @@ Result<void> SnapshotWriter::try_publish(const std::string& payload) {
     header.capacity = std::max(kSmallest, (2 * payload.size() + 7) / 8 * 8);
     const std::string boot_id = snapshot::read_boot_id();
     std::copy(boot_id.begin(), boot_id.end(), header.boot_id.begin());
-    if (auto made = create_file(temp, header); !made) return made;
+    PINFOLD_TRY(create_file(temp, header));
     const bip::file_mapping file(temp.c_str(), bip::read_write);
     mapped_ = std::make_unique<Mapped>(Mapped{bip::mapped_region(file, bip::read_write)});
   }

@@ -37,7 +37,7 @@ Result<void> start_manager(const Node& node, const Manager& manager,
   if (*restored) state = std::move(**restored);
   if (!file) file = encode(node, state);
   const State before = state;
-  if (auto started = manager.start(state); !started) return fail(std::move(started).error());
+  PINFOLD_TRY(manager.start(state));
   if (!stores_same(before, state)) file = encode(node, state);
   return {};
 }
@@ -58,7 +58,7 @@ tl::expected<NodeState, StartError> start(const Node& node, KubeletFiles& files,
       restore_memory(view(files.memory), node.config().memory_manager_policy, pod_level, state_dir),
       state.memory, files.memory);
   if (!memory) return stop(StartStage::kMemoryManager, std::move(memory).error());
-  if (auto fits = node.check_node_allocatable(); !fits) return tl::unexpected(fits.error());
+  PINFOLD_TRY(node.check_node_allocatable());
   return state;
 }
 

@@ -28,18 +28,16 @@ std::string temp_name(const std::string& name) { return std::string(kTempPrefix)
 
 Result<void> write_all(File& file, std::string_view bytes) {
   while (!bytes.empty()) {
-    const auto count = file.write(bytes);
-    if (!count) return fail(count.error());
-    bytes.remove_prefix(*count);
+    PINFOLD_LET(const auto count, file.write(bytes));
+    bytes.remove_prefix(count);
   }
   return {};
 }
 
 /// A temporary file with the new contents of `name`.
 Result<std::unique_ptr<File>> write_temp(Fs& fs, const std::string& name, std::string_view bytes) {
-  auto file = fs.create(temp_name(name));
-  if (!file) return file;
-  if (auto done = write_all(**file, bytes); !done) return fail(std::move(done).error());
+  PINFOLD_LET(auto file, fs.create(temp_name(name)));
+  PINFOLD_TRY(write_all(*file, bytes));
   return file;
 }
 
@@ -47,15 +45,14 @@ Result<std::unique_ptr<File>> write_temp(Fs& fs, const std::string& name, std::s
 Result<void> replace_all(Fs& fs, const Contents& contents) {
   std::vector<std::unique_ptr<File>> files;
   for (const auto& [name, bytes] : contents) {
-    auto file = write_temp(fs, name, bytes);
-    if (!file) return fail(std::move(file).error());
-    files.push_back(*std::move(file));
+    PINFOLD_LET(auto file, write_temp(fs, name, bytes));
+    files.push_back(std::move(file));
   }
   for (const auto& file : files) {
-    if (auto done = file->sync(); !done) return done;
+    PINFOLD_TRY(file->sync());
   }
   for (const auto& [name, bytes] : contents) {
-    if (auto done = fs.rename(temp_name(name), name); !done) return done;
+    PINFOLD_TRY(fs.rename(temp_name(name), name));
   }
   return fs.sync_directory();
 }
@@ -105,9 +102,8 @@ Result<Remaining> remaining(Fs& fs, const std::vector<Changes>& journal) {
   for (const auto& [name, sums] : versions) {
     found[name] = is_stored(name) ? Found::kNewest : Found::kForeign;
     if (is_stored(name) && is_kubelets(name)) {
-      const auto bytes = fs.read(name);
-      if (!bytes) return fail(bytes.error());
-      found[name] = find(*bytes, sums);
+      PINFOLD_LET(const auto bytes, fs.read(name));
+      found[name] = find(bytes, sums);
     }
     out.fits = out.fits && found[name] != Found::kForeign;
   }
@@ -125,15 +121,12 @@ Result<Remaining> remaining(Fs& fs, const std::vector<Changes>& journal) {
 Result<Files> read_files(Fs& fs) {
   Files files;
   for (const Stored& stored : kStored) {
-    auto bytes = fs.read(std::string(stored.name));
-    if (!bytes) return fail(std::move(bytes).error());
-    files.*stored.bytes = *std::move(bytes);
+    PINFOLD_LET(auto bytes, fs.read(std::string(stored.name)));
+    files.*stored.bytes = std::move(bytes);
   }
-  const auto journal = fs.read(std::string(kJournalFileName));
-  if (!journal) return fail(journal.error());
-  const auto transactions = decode_journal(journal->value_or(""));
-  if (!transactions) return fail(transactions.error());
-  for (const Changes& changes : *transactions) {
+  PINFOLD_LET(const auto journal, fs.read(std::string(kJournalFileName)));
+  PINFOLD_LET(const auto transactions, decode_journal(journal.value_or("")));
+  for (const Changes& changes : transactions) {
     const auto pods = changes.find(std::string(kPodsFileName));
     if (pods != changes.end()) files.pods = pods->second.after;
   }
@@ -158,39 +151,37 @@ Store::~Store() {
 
 Result<Store> Store::open(const std::string& directory, std::chrono::milliseconds timeout) {
   const auto intent = fmt::format("open state directory '{}'", directory);
-  auto fs = open_directory(directory);
-  if (!fs) return fail(std::move(fs).error().wrap(intent));
+  PINFOLD_LET_WRAP(auto fs, open_directory(directory), intent);
   for (const std::string_view name : {kLockFileName, kQueueFileName}) {
-    const auto file = (*fs)->create(std::string(name));
-    if (!file) return fail(Error(file.error()).wrap(intent));
+    PINFOLD_TRY_WRAP(fs->create(std::string(name)), intent);
   }
-  auto lock = WriteLock::acquire(fmt::format("{}/{}", directory, kLockFileName),
-                                 fmt::format("{}/{}", directory, kQueueFileName), timeout);
-  if (!lock) return fail(std::move(lock).error().wrap(intent));
-  Store store(*std::move(fs), *std::move(lock));
+  PINFOLD_LET_WRAP(auto lock,
+                   WriteLock::acquire(fmt::format("{}/{}", directory, kLockFileName),
+                                      fmt::format("{}/{}", directory, kQueueFileName), timeout),
+                   intent);
+  Store store(std::move(fs), std::move(lock));
   store.snapshot_ = std::make_unique<SnapshotWriter>(directory);
-  if (auto done = store.recover(); !done) return fail(std::move(done).error().wrap(intent));
+  PINFOLD_TRY_WRAP(store.recover(), intent);
   return store;
 }
 
 Result<Store> Store::open(std::unique_ptr<Fs> fs, std::size_t journal_limit) {
   Store store(std::move(fs), nullptr);
   store.journal_limit_ = journal_limit;
-  if (auto done = store.recover(); !done) return fail(std::move(done).error());
+  PINFOLD_TRY(store.recover());
   return store;
 }
 
 Result<Files> Store::load() {
   if (!known_) {
-    if (auto done = recover(); !done) return fail(std::move(done).error().wrap("load state"));
+    PINFOLD_TRY_WRAP(recover(), "load state");
   }
   return current_;
 }
 
 Result<void> Store::put_beside(std::string_view name, std::string_view bytes) {
   const std::string to(name);
-  const auto file = write_temp(*fs_, to, bytes);
-  if (!file) return fail(file.error());
+  PINFOLD_TRY(write_temp(*fs_, to, bytes));
   return fs_->rename(temp_name(to), to);
 }
 
@@ -200,7 +191,7 @@ Result<std::optional<std::string>> Store::read_beside(std::string_view name) {
 
 Result<void> Store::commit(const Files& next) {
   if (!known_) {
-    if (auto done = recover(); !done) return fail(std::move(done).error().wrap("commit"));
+    PINFOLD_TRY_WRAP(recover(), "commit");
   }
   Changes changes;
   for (const Stored& stored : kStored) {
@@ -209,7 +200,7 @@ Result<void> Store::commit(const Files& next) {
     if (bytes && bytes != before) changes[std::string(stored.name)] = {sum_of(before), *bytes};
   }
   if (changes.empty()) return {};
-  if (auto done = carry_out(changes); !done) return fail(std::move(done).error().wrap("commit"));
+  PINFOLD_TRY_WRAP(carry_out(changes), "commit");
   for (const Stored& stored : kStored) {
     if (next.*stored.bytes) current_.*stored.bytes = next.*stored.bytes;
   }
@@ -225,19 +216,17 @@ void Store::publish() {
 Result<void> Store::carry_out(const Changes& changes) {
   const std::string record = encode_record(changes);
   if (journal_size_ + record.size() > journal_limit_) {
-    if (auto done = settle(); !done) return done;
+    PINFOLD_TRY(settle());
   }
   known_ = false;
   std::map<std::string, std::unique_ptr<File>> temps;
   for (const auto& [name, change] : changes) {
     if (!is_kubelets(name)) continue;
-    auto file = write_temp(*fs_, name, change.after);
-    if (!file) return fail(std::move(file).error());
-    temps[name] = *std::move(file);
+    PINFOLD_LET(temps[name], write_temp(*fs_, name, change.after));
   }
-  if (auto done = append_to_journal(record); !done) return done;
+  PINFOLD_TRY(append_to_journal(record));
   for (auto& [name, file] : temps) {
-    if (auto done = fs_->rename(temp_name(name), name); !done) return done;
+    PINFOLD_TRY(fs_->rename(temp_name(name), name));
     unsettled_[name] = std::move(file);
   }
   pods_unsettled_ = pods_unsettled_ || temps.size() < changes.size();
@@ -248,9 +237,7 @@ Result<void> Store::carry_out(const Changes& changes) {
 Result<void> Store::append_to_journal(const std::string& record) {
   const bool fresh = journal_ == nullptr;
   if (fresh) {
-    auto file = fs_->create(std::string(kJournalFileName));
-    if (!file) return fail(std::move(file).error());
-    journal_ = *std::move(file);
+    PINFOLD_LET(journal_, fs_->create(std::string(kJournalFileName)));
   }
   auto done = write_all(*journal_, record);
   if (done) done = journal_->sync();
@@ -264,12 +251,12 @@ Result<void> Store::settle() {
   if (journal_ == nullptr) return {};
   known_ = false;
   for (const auto& [name, file] : unsettled_) {
-    if (auto done = file->sync(); !done) return done;
+    PINFOLD_TRY(file->sync());
   }
   Contents pods;
   if (pods_unsettled_) pods[std::string(kPodsFileName)] = *current_.pods;
-  if (auto done = replace_all(*fs_, pods); !done) return done;
-  if (auto done = fs_->remove(std::string(kJournalFileName)); !done) return done;
+  PINFOLD_TRY(replace_all(*fs_, pods));
+  PINFOLD_TRY(fs_->remove(std::string(kJournalFileName)));
   forget_journal();
   known_ = true;
   return {};
@@ -284,31 +271,25 @@ void Store::forget_journal() {
 
 Result<void> Store::finish_journal() {
   const std::string name(kJournalFileName);
-  const auto bytes = fs_->read(name);
-  if (!bytes) return fail(bytes.error());
-  if (!*bytes) return {};
-  const auto journal = decode_journal(**bytes);
-  if (!journal) return fail(journal.error());
-  const auto left = remaining(*fs_, *journal);
-  if (!left) return fail(left.error());
+  PINFOLD_LET(const auto bytes, fs_->read(name));
+  if (!bytes) return {};
+  PINFOLD_LET(const auto journal, decode_journal(*bytes));
+  PINFOLD_LET(const auto left, remaining(*fs_, journal));
   // Also what is in place already: it may not have been synced.
-  if (auto done = replace_all(*fs_, left->contents); !done) return done;
-  return left->fits ? fs_->remove(name) : fs_->rename(name, std::string(kStaleJournalFileName));
+  PINFOLD_TRY(replace_all(*fs_, left.contents));
+  return left.fits ? fs_->remove(name) : fs_->rename(name, std::string(kStaleJournalFileName));
 }
 
 Result<void> Store::recover() {
   known_ = false;
   forget_journal();
-  if (auto done = finish_journal(); !done) return done;
-  const auto names = fs_->list();
-  if (!names) return fail(names.error());
-  for (const std::string& name : *names) {
+  PINFOLD_TRY(finish_journal());
+  PINFOLD_LET(const auto names, fs_->list());
+  for (const std::string& name : names) {
     if (!name.starts_with(kTempPrefix)) continue;
-    if (auto done = fs_->remove(name); !done) return done;
+    PINFOLD_TRY(fs_->remove(name));
   }
-  auto files = read_files(*fs_);
-  if (!files) return fail(std::move(files).error());
-  current_ = *std::move(files);
+  PINFOLD_LET(current_, read_files(*fs_));
   known_ = true;
   publish();
   return {};

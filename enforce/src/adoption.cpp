@@ -39,13 +39,11 @@ std::optional<Error> NodeAgent::adopt_and_apply(const Adoption* adoption,
 Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption& adoption) {
   if (!has_container(pod, adoption.container)) return fail(no_container(pod, adoption.container));
   if (state_.node.find(pod.uid) == nullptr) {
-    auto outcomes = admit_with({pod}, nullptr, &adoption);
-    if (!outcomes) return fail(std::move(outcomes).error());
-    return std::move(outcomes->front());
+    PINFOLD_LET(auto outcomes, admit_with({pod}, nullptr, &adoption));
+    return std::move(outcomes.front());
   }
-  auto adopted = adopt(pod.uid, adoption);
-  if (!adopted) return fail(std::move(adopted).error());
-  return AdmitOutcome{std::nullopt, std::move(adopted->not_enforced)};
+  PINFOLD_LET(auto adopted, adopt(pod.uid, adoption));
+  return AdmitOutcome{std::nullopt, std::move(adopted.not_enforced)};
 }
 
 Result<ChangeOutcome> NodeAgent::adopt(const std::string& pod_uid, const Adoption& adoption) {
@@ -59,10 +57,8 @@ Result<ChangeOutcome> NodeAgent::adopt(const std::string& pod_uid, const Adoptio
   }
   AgentState next = state_;
   next.adopted[{pod_uid, adoption.container}] = adoption.directory;
-  if (auto saved = commit(std::move(next)); !saved) {
-    return fail(
-        std::move(saved).error().wrap(fmt::format("adopt the group '{}'", adoption.directory)));
-  }
+  PINFOLD_TRY_WRAP(commit(std::move(next)),
+                   fmt::format("adopt the group '{}'", adoption.directory));
   return ChangeOutcome{adopt_and_apply(&adoption, pod_uid)};
 }
 

@@ -51,36 +51,33 @@ Result<std::vector<pid_t>> processes_below(CgroupFs& fs, const std::string& path
   // ENODEV: it was removed after it was opened. EOPNOTSUPP: a threaded group; its parent tells.
   if (!text && text.error().sys_errno == ENODEV) return all;
   if (!text && text.error().sys_errno != EOPNOTSUPP) return fail(std::move(text).error());
-  auto pids = parse_pids(text ? *text : "");
-  if (!pids) return pids;
+  PINFOLD_LET(auto pids, parse_pids(text ? *text : ""));
   auto below = fs.children(path);
   if (!below || depth == kMaxDepth) return pids;
   for (const std::string& child : *below) {
-    auto more =
-        processes_below(fs, path.empty() ? child : fmt::format("{}/{}", path, child), depth + 1);
-    if (!more) return more;
-    pids->insert(pids->end(), more->begin(), more->end());
+    PINFOLD_LET(
+        auto more,
+        processes_below(fs, path.empty() ? child : fmt::format("{}/{}", path, child), depth + 1));
+    pids.insert(pids.end(), more.begin(), more.end());
   }
-  std::sort(pids->begin(), pids->end());
+  std::sort(pids.begin(), pids.end());
   return pids;
 }
 
 }  // namespace
 
 Result<std::vector<pid_t>> Cgroups::processes(const GroupName& name) {
-  auto path = relative_path(name);
-  if (!path) return fail(std::move(path).error());
+  PINFOLD_LET(auto path, relative_path(name));
   if (const auto adopted = adopted_.find(name); adopted != adopted_.end()) {
     return processes_below(*adopted->second.fs, "", 0);
   }
   std::vector<pid_t> all;
   for (Hierarchy& hierarchy : hierarchies_) {
-    auto text = hierarchy.fs->read(*path, "cgroup.procs");
+    auto text = hierarchy.fs->read(path, "cgroup.procs");
     if (!text && text.error().code == ErrorCode::kNotFound) continue;  // no such group there
     if (!text) return fail(std::move(text).error());
-    auto pids = parse_pids(*text);
-    if (!pids) return fail(std::move(pids).error().wrap(fmt::format("'{}/cgroup.procs'", *path)));
-    all.insert(all.end(), pids->begin(), pids->end());
+    PINFOLD_LET_WRAP(auto pids, parse_pids(*text), fmt::format("'{}/cgroup.procs'", path));
+    all.insert(all.end(), pids.begin(), pids.end());
   }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
@@ -88,48 +85,41 @@ Result<std::vector<pid_t>> Cgroups::processes(const GroupName& name) {
 }
 
 Result<bool> Cgroups::holds(const GroupName& name, pid_t process) {
-  auto path = relative_path(name);
-  if (!path) return fail(std::move(path).error());
+  PINFOLD_LET(auto path, relative_path(name));
   for (Hierarchy& hierarchy : hierarchies_) {
-    auto text = hierarchy.fs->read(*path, "cgroup.procs");
-    if (!text) return fail(std::move(text).error());
-    auto pids = parse_pids(*text);
-    if (!pids) return fail(std::move(pids).error());
-    if (!std::binary_search(pids->begin(), pids->end(), process)) return false;
+    PINFOLD_LET(auto text, hierarchy.fs->read(path, "cgroup.procs"));
+    PINFOLD_LET(auto pids, parse_pids(text));
+    if (!std::binary_search(pids.begin(), pids.end(), process)) return false;
   }
   return true;
 }
 
 Result<void> Cgroups::attach(const GroupName& name, pid_t process) {
-  auto path = relative_path(name);
-  if (!path) return fail(std::move(path).error());
+  PINFOLD_LET(auto path, relative_path(name));
   if (const auto adopted = adopted_.find(name); adopted != adopted_.end()) {
     return adopted->second.fs->write("", "cgroup.procs", std::to_string(process));
   }
   for (Hierarchy& hierarchy : hierarchies_) {
-    auto moved = hierarchy.fs->write(*path, "cgroup.procs", std::to_string(process));
-    if (!moved) return moved;
+    PINFOLD_TRY(hierarchy.fs->write(path, "cgroup.procs", std::to_string(process)));
   }
   return {};
 }
 
 Result<void> Cgroups::kill(const GroupName& name, int timeout_ms) {
-  auto place = place_of(name);
-  if (!place) return fail(std::move(place).error());
+  PINFOLD_LET(auto place, place_of(name));
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
   while (true) {
-    auto pids = processes(name);
-    if (!pids) return fail(std::move(pids).error());
-    if (pids->empty()) return {};
+    PINFOLD_LET(auto pids, processes(name));
+    if (pids.empty()) return {};
     if (std::chrono::steady_clock::now() > end) {
       return fail(ErrorCode::kBusy, fmt::format("'{}' still has processes after {} ms: {}",
-                                                to_string(name), timeout_ms, join(*pids)));
+                                                to_string(name), timeout_ms, join(pids)));
     }
     // cgroup.kill takes all at once, also those that fork meanwhile; older kernels and cgroup v1
     // do not have it.
     const bool at_once =
-        cpuset_is_v2() && place->fs->write(place->path, "cgroup.kill", "1").has_value();
-    for (const pid_t pid : *pids) {
+        cpuset_is_v2() && place.fs->write(place.path, "cgroup.kill", "1").has_value();
+    for (const pid_t pid : pids) {
       if (!at_once && pid > 1 && pid != ::getpid()) (void)::kill(pid, SIGKILL);
     }
     std::this_thread::sleep_for(kPause);

@@ -21,17 +21,15 @@ std::string parent_of(const std::string& path) {
 
 /// True if the groups below `path` have a controller of cgroup v2.
 Result<bool> is_enabled(Hierarchy& hierarchy, const std::string& path, Controller controller) {
-  auto enabled = hierarchy.fs->read(path, "cgroup.subtree_control");
-  if (!enabled) return fail(std::move(enabled).error());
-  return (" " + *enabled + " ").find(fmt::format(" {} ", to_string(controller))) !=
+  PINFOLD_LET(auto enabled, hierarchy.fs->read(path, "cgroup.subtree_control"));
+  return (" " + enabled + " ").find(fmt::format(" {} ", to_string(controller))) !=
          std::string::npos;
 }
 
 /// Gives the groups below `path` a controller of cgroup v2; writes only what is not so already.
 Result<void> enable(Hierarchy& hierarchy, const std::string& path, Controller controller) {
-  auto enabled = is_enabled(hierarchy, path, controller);
-  if (!enabled) return fail(std::move(enabled).error());
-  if (*enabled) return {};
+  PINFOLD_LET(auto enabled, is_enabled(hierarchy, path, controller));
+  if (enabled) return {};
   return hierarchy.fs->write(path, "cgroup.subtree_control",
                              fmt::format("+{}", to_string(controller)));
 }
@@ -44,7 +42,7 @@ Result<Cgroups> Cgroups::make(std::vector<Hierarchy> hierarchies, KernelFacts fa
   cgroups.open_elsewhere_ = std::move(open_elsewhere);
   cgroups.hierarchies_ = std::move(hierarchies);
   cgroups.facts_ = std::move(facts);
-  if (auto ready = cgroups.prepare(); !ready) return fail(std::move(ready).error());
+  PINFOLD_TRY(cgroups.prepare());
   return cgroups;
 }
 
@@ -108,18 +106,15 @@ Hierarchy* Cgroups::hierarchy_of(std::string_view file) {
 }
 
 Result<Cgroups::Place> Cgroups::place_of(const GroupName& name) {
-  auto path = relative_path(name);
-  if (!path) return fail(std::move(path).error());
+  PINFOLD_LET(auto path, relative_path(name));
   const auto adopted = adopted_.find(name);
   if (adopted != adopted_.end()) return Place{adopted->second.fs.get(), ""};
-  return Place{hierarchies_.front().fs.get(), *std::move(path)};
+  return Place{hierarchies_.front().fs.get(), std::move(path)};
 }
 
 Result<CpuSet> Cgroups::read_list(const Place& place, const std::string& file) {
-  auto text = place.fs->read(place.path, file);
-  if (!text) return fail(std::move(text).error());
-  auto set = CpuSet::parse(*text);
-  if (!set) return fail(std::move(set).error().wrap(fmt::format("'{}/{}'", place.path, file)));
+  PINFOLD_LET(auto text, place.fs->read(place.path, file));
+  PINFOLD_LET_WRAP(auto set, CpuSet::parse(text), fmt::format("'{}/{}'", place.path, file));
   return set;
 }
 
@@ -134,47 +129,43 @@ Result<NodeSet> Cgroups::machine_mems() {
 }
 
 Result<CpuSet> Cgroups::effective_cpus(const GroupName& name) {
-  auto place = place_of(name);
-  if (!place) return fail(std::move(place).error());
-  return read_list(*place, cpuset_is_v2() ? "cpuset.cpus.effective" : "cpuset.effective_cpus");
+  PINFOLD_LET(auto place, place_of(name));
+  return read_list(place, cpuset_is_v2() ? "cpuset.cpus.effective" : "cpuset.effective_cpus");
 }
 
 Result<NodeSet> Cgroups::effective_mems(const GroupName& name) {
-  auto place = place_of(name);
-  if (!place) return fail(std::move(place).error());
-  return read_list(*place, cpuset_is_v2() ? "cpuset.mems.effective" : "cpuset.effective_mems");
+  PINFOLD_LET(auto place, place_of(name));
+  return read_list(place, cpuset_is_v2() ? "cpuset.mems.effective" : "cpuset.effective_mems");
 }
 
 Result<void> Cgroups::apply(const Step& step) {
-  auto path = relative_path(step.group);
-  if (!path) return fail(std::move(path).error());
+  PINFOLD_LET(auto path, relative_path(step.group));
   const auto run = [&]() -> Result<void> {
     if (const auto adopted = adopted_.find(step.group); adopted != adopted_.end()) {
       return apply_to_adopted(step, {adopted->second.fs.get(), ""});
     }
     switch (step.kind) {
       case Step::Kind::kCreate:
-        return create(step.group, *path);
+        return create(step.group, path);
       case Step::Kind::kRemove:
-        return remove(step.group, *path);
+        return remove(step.group, path);
       case Step::Kind::kCpus:
       case Step::Kind::kMems:
-        return set_list(step, *path);
+        return set_list(step, path);
       case Step::Kind::kValue:
-        return set_value(step, *path);
+        return set_value(step, path);
       case Step::Kind::kVerify:
         return verify(step);
     }
     return {};
   };
-  auto done = run();
-  if (!done) return fail(std::move(done).error().wrap(to_string(step)));
+  PINFOLD_TRY_WRAP(run(), to_string(step));
   return {};
 }
 
 Result<void> Cgroups::create(const GroupName& name, const std::string& path) {
   for (Hierarchy& hierarchy : hierarchies_) {
-    if (auto made = hierarchy.fs->make_group(path); !made) return made;
+    PINFOLD_TRY(hierarchy.fs->make_group(path));
     if (hierarchy.place.version == CgroupVersion::kV1 && &hierarchy == &hierarchies_.front()) {
       // Pages follow cpuset.mems, as they do on cgroup v2.
       auto moves = hierarchy.fs->write(path, "cpuset.memory_migrate", "1");
@@ -185,7 +176,7 @@ Result<void> Cgroups::create(const GroupName& name, const std::string& path) {
       const auto in_use = facts_.controllers.find(controller);
       if (in_use == facts_.controllers.end()) continue;
       if (hierarchy.place.version == CgroupVersion::kV2) {
-        if (auto enabled = enable(hierarchy, path, controller); !enabled) return enabled;
+        PINFOLD_TRY(enable(hierarchy, path, controller));
       } else if (controller == Controller::kCpuset) {
         // With this flag on, a new container would start with a copy of the pod's CPUs.
         auto cleared = hierarchy.fs->write(path, "cgroup.clone_children", "0");
@@ -200,31 +191,26 @@ Result<void> Cgroups::set_list(const Step& step, const std::string& path) {
   const char* const file = step.kind == Step::Kind::kCpus ? kCpus : kMems;
   CpuSet set = step.set;
   if (set.empty() && !cpuset_is_v2()) {  // v1 has no "as my parent": it takes a copy
-    auto inherited = read_list({hierarchies_.front().fs.get(), parent_of(path)}, file);
-    if (!inherited) return fail(std::move(inherited).error());
-    set = *std::move(inherited);
+    PINFOLD_LET(set, read_list({hierarchies_.front().fs.get(), parent_of(path)}, file));
   }
-  auto done = set_and_read_back({hierarchies_.front().fs.get(), path}, file, set);
-  if (!done) return done;
+  PINFOLD_TRY(set_and_read_back({hierarchies_.front().fs.get(), path}, file, set));
   if (step.group.is_pod() || step.set.empty()) return {};
-  auto effective =
-      step.kind == Step::Kind::kCpus ? effective_cpus(step.group) : effective_mems(step.group);
-  if (!effective) return fail(std::move(effective).error());
-  if (step.set.contains_all(*effective)) return {};
+  PINFOLD_LET(auto effective, step.kind == Step::Kind::kCpus ? effective_cpus(step.group)
+                                                             : effective_mems(step.group));
+  if (step.set.contains_all(effective)) return {};
   return fail(
       ErrorCode::kUnsupported,
       fmt::format("'{}' is effectively on '{}' although its {} is '{}': its parent has none "
                   "of these, or they are offline",
-                  path, effective->to_string(), file, step.set.to_string()));
+                  path, effective.to_string(), file, step.set.to_string()));
 }
 
 Result<void> Cgroups::set_and_read_back(const Place& place, const char* file, const CpuSet& set) {
-  if (auto put = place.fs->write(place.path, file, set.to_string()); !put) return put;
-  auto seen = read_list(place, file);
-  if (!seen) return fail(std::move(seen).error());
-  if (*seen == set) return {};
+  PINFOLD_TRY(place.fs->write(place.path, file, set.to_string()));
+  PINFOLD_LET(auto seen, read_list(place, file));
+  if (seen == set) return {};
   return fail(ErrorCode::kUnsupported,
-              fmt::format("the kernel has '{}' in '{}/{}', expected '{}'", seen->to_string(),
+              fmt::format("the kernel has '{}' in '{}/{}', expected '{}'", seen.to_string(),
                           place.path, file, set.to_string()));
 }
 
@@ -233,31 +219,28 @@ Result<void> Cgroups::set_value(const Step& step, const std::string& path) {
   if (hierarchy == nullptr) {
     return fail(ErrorCode::kUnsupported, fmt::format("no hierarchy has '{}'", step.file));
   }
-  if (auto put = hierarchy->fs->write(path, step.file, step.value); !put) return put;
-  auto seen = hierarchy->fs->read(path, step.file);
-  if (!seen) return fail(std::move(seen).error());
-  if (*seen == step.value) return {};
+  PINFOLD_TRY(hierarchy->fs->write(path, step.file, step.value));
+  PINFOLD_LET(auto seen, hierarchy->fs->read(path, step.file));
+  if (seen == step.value) return {};
   return fail(ErrorCode::kUnsupported, fmt::format("the kernel has '{}' in '{}/{}', expected '{}'",
-                                                   *seen, path, step.file, step.value));
+                                                   seen, path, step.file, step.value));
 }
 
 Result<void> Cgroups::verify(const Step& step) {
-  auto effective = effective_cpus(step.group);
-  if (!effective) return fail(std::move(effective).error());
-  if (*effective == step.set) return {};
+  PINFOLD_LET(auto effective, effective_cpus(step.group));
+  if (effective == step.set) return {};
   return fail(ErrorCode::kUnsupported,
               fmt::format("'{}' runs on '{}', expected '{}'", to_string(step.group),
-                          effective->to_string(), step.set.to_string()));
+                          effective.to_string(), step.set.to_string()));
 }
 
 Result<Group> Cgroups::observe_group(const GroupName& name, const Group* wanted,
                                      const Group* parent) {
-  auto path = relative_path(name);
-  if (!path) return fail(std::move(path).error());
+  PINFOLD_LET(auto path, relative_path(name));
   Group group;
   const auto own = [&](const char* file, const CpuSet& want, const CpuSet* parents,
                        auto machine) -> Result<CpuSet> {
-    auto set = read_list({hierarchies_.front().fs.get(), *path}, file);
+    auto set = read_list({hierarchies_.front().fs.get(), path}, file);
     // Without the controller it runs on what the parent has.
     if (!set && !group.is_complete) return CpuSet{};
     if (!set || set->empty() || cpuset_is_v2() || !want.empty()) return set;
@@ -269,19 +252,17 @@ Result<Group> Cgroups::observe_group(const GroupName& name, const Group* wanted,
   };
   static const Group kNothing;
   const Group& want = wanted == nullptr ? kNothing : *wanted;
-  group.is_complete = is_complete(name, *path);
-  auto cpus = own(kCpus, want.cpus, parent == nullptr ? nullptr : &parent->cpus,
-                  [this] { return machine_cpus(); });
-  if (!cpus) return fail(std::move(cpus).error());
-  auto mems = own(kMems, want.mems, parent == nullptr ? nullptr : &parent->mems,
-                  [this] { return machine_mems(); });
-  if (!mems) return fail(std::move(mems).error());
-  group.cpus = *std::move(cpus);
-  group.mems = *std::move(mems);
+  group.is_complete = is_complete(name, path);
+  PINFOLD_LET(auto cpus, own(kCpus, want.cpus, parent == nullptr ? nullptr : &parent->cpus,
+                             [this] { return machine_cpus(); }));
+  PINFOLD_LET(auto mems, own(kMems, want.mems, parent == nullptr ? nullptr : &parent->mems,
+                             [this] { return machine_mems(); }));
+  group.cpus = std::move(cpus);
+  group.mems = std::move(mems);
   for (const auto& [file, value] : want.values) {
     Hierarchy* const hierarchy = hierarchy_of(file);
     if (hierarchy == nullptr) continue;
-    auto seen = hierarchy->fs->read(*path, file);
+    auto seen = hierarchy->fs->read(path, file);
     if (seen) group.values.emplace(file, *std::move(seen));
   }
   if (wanted != nullptr && group.cpus == wanted->cpus) group.isolation = wanted->isolation;
@@ -319,29 +300,26 @@ Result<Layout> Cgroups::observe(const Layout& wanted) {
       if (want == wanted.end()) layout.emplace(name, Group{});
       return {};
     }
-    auto group = observe_group(name, want == wanted.end() ? nullptr : &want->second, parent);
-    if (!group) return fail(std::move(group).error());
-    layout.emplace(name, *std::move(group));
+    PINFOLD_LET(auto group,
+                observe_group(name, want == wanted.end() ? nullptr : &want->second, parent));
+    layout.emplace(name, std::move(group));
     return {};
   };
-  auto pods = fs.children("");
-  if (!pods) return fail(std::move(pods).error());
-  for (const std::string& directory : *pods) {
+  PINFOLD_LET(auto pods, fs.children(""));
+  for (const std::string& directory : pods) {
     if (!directory.starts_with(kPodPrefix)) continue;
     const GroupName pod{directory.substr(kPodPrefix.size()), ""};
     if (!is_safe_name(pod.pod_uid)) continue;  // not one of ours
-    if (auto added = add(pod, nullptr); !added) return fail(std::move(added).error());
-    auto containers = fs.children(directory);
-    if (!containers) return fail(std::move(containers).error());
-    for (const std::string& container : *containers) {
+    PINFOLD_TRY(add(pod, nullptr));
+    PINFOLD_LET(auto containers, fs.children(directory));
+    for (const std::string& container : containers) {
       if (!is_safe_name(container) || adopted_.contains({pod.pod_uid, container})) continue;
       const auto parent = layout.find(pod);
-      auto added =
-          add({pod.pod_uid, container}, parent == layout.end() ? nullptr : &parent->second);
-      if (!added) return fail(std::move(added).error());
+      PINFOLD_TRY(
+          add({pod.pod_uid, container}, parent == layout.end() ? nullptr : &parent->second));
     }
   }
-  if (auto added = observe_adopted(wanted, layout); !added) return fail(std::move(added).error());
+  PINFOLD_TRY(observe_adopted(wanted, layout));
   return layout;
 }
 

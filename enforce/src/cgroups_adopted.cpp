@@ -20,18 +20,14 @@ std::string read_all(const std::string& path) {
 }  // namespace
 
 Result<void> Cgroups::adopt(const GroupName& name, const std::string& directory) {
-  auto path = relative_path(name);
-  if (!path) return fail(std::move(path).error());
-  auto fs = open_elsewhere_(directory);
-  if (!fs) return fail(std::move(fs).error());
-  if (auto has = (*fs)->read("", kCpus); !has) {
-    return fail(std::move(has).error().wrap(fmt::format("'{}' has no cpuset", directory)));
-  }
-  adopted_.insert_or_assign(name, Adopted{directory, *std::move(fs)});
-  if (directory == root() + "/" + *path) return {};
+  PINFOLD_LET(auto path, relative_path(name));
+  PINFOLD_LET(auto fs, open_elsewhere_(directory));
+  PINFOLD_TRY_WRAP(fs->read("", kCpus), fmt::format("'{}' has no cpuset", directory));
+  adopted_.insert_or_assign(name, Adopted{directory, std::move(fs)});
+  if (directory == root() + "/" + path) return {};
   for (Hierarchy& hierarchy : hierarchies_) {
     // One with processes stays, and is not looked at: whoever put them there has another group now.
-    (void)hierarchy.fs->remove_group(*path);
+    (void)hierarchy.fs->remove_group(path);
   }
   return {};
 }
@@ -42,11 +38,11 @@ std::string Cgroups::adopted(const GroupName& name) const {
 }
 
 Result<std::string> Cgroups::directory_of(pid_t process) const {
-  auto mounts = parse_mountinfo(read_all("/proc/self/mountinfo"));
-  if (!mounts) return fail(std::move(mounts).error());
+  PINFOLD_LET(auto mounts, parse_mountinfo(read_all("/proc/self/mountinfo")));
   const std::string file = fmt::format("/proc/{}/cgroup", process);
-  auto directory = group_of_process(read_all(file), *mounts, hierarchies_.front().place.version);
-  if (!directory) return fail(std::move(directory).error().wrap(fmt::format("'{}'", file)));
+  PINFOLD_LET_WRAP(auto directory,
+                   group_of_process(read_all(file), mounts, hierarchies_.front().place.version),
+                   fmt::format("'{}'", file));
   return directory;
 }
 
@@ -68,14 +64,12 @@ Result<void> Cgroups::apply_to_adopted(const Step& step, const Place& place) {
   // "As its parent" is what the runtime gave it.
   if (step.set.empty()) return {};
   const bool is_cpus = step.kind == Step::Kind::kCpus;
-  auto done = set_and_read_back(place, is_cpus ? kCpus : kMems, step.set);
-  if (!done) return done;
-  auto effective = is_cpus ? effective_cpus(step.group) : effective_mems(step.group);
-  if (!effective) return fail(std::move(effective).error());
-  if (step.set.contains_all(*effective)) return {};
+  PINFOLD_TRY(set_and_read_back(place, is_cpus ? kCpus : kMems, step.set));
+  PINFOLD_LET(auto effective, is_cpus ? effective_cpus(step.group) : effective_mems(step.group));
+  if (step.set.contains_all(effective)) return {};
   return fail(ErrorCode::kUnsupported,
               fmt::format("'{}' is effectively on '{}': its parent has none of '{}'",
-                          adopted(step.group), effective->to_string(), step.set.to_string()));
+                          adopted(step.group), effective.to_string(), step.set.to_string()));
 }
 
 Result<void> Cgroups::observe_adopted(const Layout& wanted, Layout& layout) {

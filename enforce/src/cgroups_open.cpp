@@ -71,11 +71,9 @@ Result<void> fill_v1_root(Hierarchy& cpuset) {
     auto has = cpuset.fs->read("", file);
     if (!has) return fail(std::move(has).error());
     if (!has->empty()) continue;
-    auto parent = open_cgroup_fs(directory.substr(0, directory.rfind('/')));
-    if (!parent) return fail(std::move(parent).error());
-    auto inherited = (*parent)->read("", file);
-    if (!inherited) return fail(std::move(inherited).error());
-    if (auto put = cpuset.fs->write("", file, *inherited); !put) return put;
+    PINFOLD_LET(auto parent, open_cgroup_fs(directory.substr(0, directory.rfind('/'))));
+    PINFOLD_LET(auto inherited, parent->read("", file));
+    PINFOLD_TRY(cpuset.fs->write("", file, inherited));
   }
   return {};
 }
@@ -86,11 +84,8 @@ Result<std::unique_ptr<CgroupFs>> open_or_make(const std::string& directory) {
   auto fs = open_cgroup_fs(directory);
   const std::size_t slash = directory.rfind('/');
   if (fs || fs.error().code != ErrorCode::kNotFound || slash == 0) return fs;
-  auto parent = open_or_make(directory.substr(0, slash));
-  if (!parent) return parent;
-  if (auto made = (*parent)->make_group(directory.substr(slash + 1)); !made) {
-    return fail(std::move(made).error());
-  }
+  PINFOLD_LET(auto parent, open_or_make(directory.substr(0, slash)));
+  PINFOLD_TRY(parent->make_group(directory.substr(slash + 1)));
   return open_cgroup_fs(directory);
 }
 
@@ -109,25 +104,20 @@ void Cgroups::restore_root(const CpuSet& needed) {
 }
 
 Result<Cgroups> Cgroups::open(const std::string& root, const CgroupFsWrapper& wrap) {
-  auto real = real_path(root);
-  if (!real) return fail(std::move(real).error());
-  auto mounts = parse_mountinfo(read_all("/proc/self/mountinfo"));
-  if (!mounts) return fail(std::move(mounts).error());
-  auto places = locate(*mounts, *real, [](const std::string& directory) {
-    return read_all(directory + "/cgroup.controllers");
-  });
-  if (!places) return fail(std::move(places).error());
+  PINFOLD_LET(auto real, real_path(root));
+  PINFOLD_LET(auto mounts, parse_mountinfo(read_all("/proc/self/mountinfo")));
+  PINFOLD_LET(auto places, locate(mounts, real, [](const std::string& directory) {
+                return read_all(directory + "/cgroup.controllers");
+              }));
   std::vector<Hierarchy> hierarchies;
-  for (HierarchyPlace& place : *places) {
-    auto opened = open_or_make(place.directory);
-    if (!opened) return fail(std::move(opened).error());
-    std::unique_ptr<CgroupFs> fs = *std::move(opened);
+  for (HierarchyPlace& place : places) {
+    PINFOLD_LET(std::unique_ptr<CgroupFs> fs, open_or_make(place.directory));
     if (wrap) fs = wrap(std::move(fs), place);
     hierarchies.push_back({std::move(place), std::move(fs)});
   }
   Hierarchy& cpuset = hierarchies.front();
   if (cpuset.place.version == CgroupVersion::kV1) {
-    if (auto filled = fill_v1_root(cpuset); !filled) return fail(std::move(filled).error());
+    PINFOLD_TRY(fill_v1_root(cpuset));
   }
   return make(std::move(hierarchies), facts_of_this_kernel());
 }

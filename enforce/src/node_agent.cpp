@@ -50,20 +50,18 @@ Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store, std::strin
                                   std::optional<Cgroups> cgroups, AgentExtras extras) {
   NodeAgent agent(std::move(node), std::move(store), std::move(state_dir));
   agent.extras_ = std::move(extras);
-  if (auto restored = agent.restore(); !restored) return fail(std::move(restored).error());
+  PINFOLD_TRY(agent.restore());
   agent.cgroups_ = std::move(cgroups);
   if (agent.cgroups_) {
     agent.adopt_known();
-    if (auto seen = agent.observe(); !seen) return fail(std::move(seen).error());
+    PINFOLD_TRY(agent.observe());
     agent.dirty_ = !drift(agent.seen_, agent.wanted()).empty();
   }
   return agent;
 }
 
 Result<void> NodeAgent::restore() {
-  auto stored = store_.load();
-  if (!stored) return fail(std::move(stored).error().wrap("read the state"));
-  stored_ = *std::move(stored);
+  PINFOLD_LET_WRAP(stored_, store_.load(), "read the state");
   checkpoint::KubeletFiles files{stored_.cpu, stored_.memory};
   auto started = checkpoint::start(node_, files, {}, state_dir_);
   if (!started) {
@@ -80,10 +78,8 @@ Result<void> NodeAgent::restore() {
   }
   next_files_ = {std::move(files.cpu), std::move(files.memory), stored_.pods};
   if (!stored_.pods) return {};
-  if (auto read = decode_pods(*stored_.pods, state_); !read) {
-    return fail(std::move(read).error().wrap(
-        fmt::format("'{}/{}'", state_dir_, checkpoint::kPodsFileName)));
-  }
+  PINFOLD_TRY_WRAP(decode_pods(*stored_.pods, state_),
+                   fmt::format("'{}/{}'", state_dir_, checkpoint::kPodsFileName));
   return {};
 }
 
@@ -150,10 +146,9 @@ void NodeAgent::save_metrics() {
 
 Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
   std::vector<Trace> traces;
-  auto outcomes = admit_with({pod}, trace != nullptr ? &traces : nullptr, nullptr);
-  if (!outcomes) return fail(std::move(outcomes).error());
+  PINFOLD_LET(auto outcomes, admit_with({pod}, trace != nullptr ? &traces : nullptr, nullptr));
   if (trace != nullptr) *trace = std::move(traces.front());
-  return std::move(outcomes->front());
+  return std::move(outcomes.front());
 }
 
 Result<std::vector<AdmitOutcome>> NodeAgent::admit_together(const std::vector<PodSpec>& pods,
@@ -183,9 +178,7 @@ Result<std::vector<AdmitOutcome>> NodeAgent::admit_with(const std::vector<PodSpe
     next.adopted[{pods.front().uid, adoption->container}] = adoption->directory;
     next.ending.insert(pods.front().uid);
   }
-  if (auto saved = commit(std::move(next)); !saved) {
-    return fail(std::move(saved).error().wrap(intent_to_admit(pods)));
-  }
+  PINFOLD_TRY_WRAP(commit(std::move(next)), intent_to_admit(pods));
   const auto took = std::chrono::steady_clock::now() - begin;
   for (std::size_t i = 0; i < pods.size(); ++i) {
     const auto& rejection = outcomes[i].rejection;
@@ -201,20 +194,14 @@ Result<std::vector<AdmitOutcome>> NodeAgent::admit_with(const std::vector<PodSpe
 }
 
 Result<ChangeOutcome> NodeAgent::start(const std::string& pod_uid, const std::string& container) {
-  if (auto known = container_resources(node_, state_.node, pod_uid, container); !known) {
-    return fail(std::move(known).error());
-  }
+  PINFOLD_TRY(container_resources(node_, state_.node, pod_uid, container));
   AgentState next = state_;
-  auto started = start_container(node_, std::move(next.node), pod_uid, container);
-  if (!started) return fail(std::move(started).error());
-  next.node = *std::move(started);
+  PINFOLD_LET(next.node, start_container(node_, std::move(next.node), pod_uid, container));
   if (const auto removed = next.removed.find(pod_uid); removed != next.removed.end()) {
     removed->second.erase(container);
     if (removed->second.empty()) next.removed.erase(removed);
   }
-  if (auto saved = commit(std::move(next)); !saved) {
-    return fail(std::move(saved).error().wrap(fmt::format("start container '{}'", container)));
-  }
+  PINFOLD_TRY_WRAP(commit(std::move(next)), fmt::format("start container '{}'", container));
   return ChangeOutcome{apply()};
 }
 
@@ -234,17 +221,16 @@ Result<void> NodeAgent::place(const GroupName& name, pid_t process) {
 Result<void> NodeAgent::make_empty(const std::vector<GroupName>& groups, RunningProcesses running) {
   if (!cgroups_) return {};
   for (const GroupName& group : groups) {
-    auto pids = cgroups_->processes(group);
-    if (!pids) return fail(std::move(pids).error());
-    if (pids->empty()) continue;
+    PINFOLD_LET(auto pids, cgroups_->processes(group));
+    if (pids.empty()) continue;
     if (running == RunningProcesses::kKill) {
-      if (auto killed = cgroups_->kill(group, kKillTimeoutMs); !killed) return killed;
+      PINFOLD_TRY(cgroups_->kill(group, kKillTimeoutMs));
       continue;
     }
     return fail(ErrorCode::kBusy,
                 fmt::format("'{}' still has {} process{} ({}{}): stop the container first",
-                            to_string(group), pids->size(), pids->size() == 1 ? "" : "es",
-                            pids->front(), pids->size() == 1 ? "" : ", ..."));
+                            to_string(group), pids.size(), pids.size() == 1 ? "" : "es",
+                            pids.front(), pids.size() == 1 ? "" : ", ..."));
   }
   return {};
 }
@@ -252,19 +238,13 @@ Result<void> NodeAgent::make_empty(const std::vector<GroupName>& groups, Running
 Result<ChangeOutcome> NodeAgent::remove_container(const std::string& pod_uid,
                                                   const std::string& container,
                                                   RunningProcesses running) {
-  if (auto known = container_resources(node_, state_.node, pod_uid, container); !known) {
-    return fail(std::move(known).error());
-  }
-  if (auto empty = make_empty({{pod_uid, container}}, running); !empty) {
-    return fail(std::move(empty).error());
-  }
+  PINFOLD_TRY(container_resources(node_, state_.node, pod_uid, container));
+  PINFOLD_TRY(make_empty({{pod_uid, container}}, running));
   AgentState next = state_;
   next.node = pinfold::remove_container(node_, std::move(next.node), pod_uid, container);
   next.removed[pod_uid].insert(container);
   next.adopted.erase({pod_uid, container});
-  if (auto saved = commit(std::move(next)); !saved) {
-    return fail(std::move(saved).error().wrap(fmt::format("remove container '{}'", container)));
-  }
+  PINFOLD_TRY_WRAP(commit(std::move(next)), fmt::format("remove container '{}'", container));
   log(LogLevel::kInfo, fmt::format("container '{}' of pod '{}': removed", container, pod_uid));
   return ChangeOutcome{apply()};
 }
@@ -278,13 +258,11 @@ Result<ChangeOutcome> NodeAgent::remove_pod(const std::string& pod_uid, RunningP
   for (const auto& [name, group] : seen_) {
     if (name.pod_uid == pod_uid) groups.push_back(name);
   }
-  if (auto empty = make_empty(groups, running); !empty) return fail(std::move(empty).error());
+  PINFOLD_TRY(make_empty(groups, running));
   AgentState next = state_;
   next.node = pinfold::remove_pod(node_, std::move(next.node), pod_uid);
   forget_inactive(next);
-  if (auto saved = commit(std::move(next)); !saved) {
-    return fail(std::move(saved).error().wrap(fmt::format("remove pod '{}'", pod_uid)));
-  }
+  PINFOLD_TRY_WRAP(commit(std::move(next)), fmt::format("remove pod '{}'", pod_uid));
   log(LogLevel::kInfo, fmt::format("pod '{}': removed", pod_uid));
   return ChangeOutcome{apply()};
 }

@@ -27,15 +27,12 @@ Result<std::optional<Cgroups>> open_groups(const AgentPlace& place) {
   if (!place.enforces || place.rehearses) return std::nullopt;
   std::string root = place.cgroup_root;
   if (root.empty()) {
-    auto found = default_root();
-    if (!found) {
-      return fail(std::move(found).error().wrap("no cgroup root given, and enforcement is on"));
-    }
-    root = *std::move(found);
+    PINFOLD_LET_WRAP(root, default_root(), "no cgroup root given, and enforcement is on");
   }
-  auto cgroups = place.open_cgroups ? place.open_cgroups(root) : open_this_kernel(root);
-  if (!cgroups) return fail(std::move(cgroups).error().wrap(fmt::format("cgroup root '{}'", root)));
-  return std::optional(*std::move(cgroups));
+  PINFOLD_LET_WRAP(auto cgroups,
+                   place.open_cgroups ? place.open_cgroups(root) : open_this_kernel(root),
+                   fmt::format("cgroup root '{}'", root));
+  return std::optional(std::move(cgroups));
 }
 
 }  // namespace
@@ -64,18 +61,13 @@ Result<NodeAgent> open_agent(Machine machine, Config config, const AgentPlace& p
     machine = std::move(known.machine);
     extras.offline = std::move(known.offline);
   }
-  auto node = make_node(std::move(machine), std::move(config), std::move(providers));
-  if (!node) return fail(std::move(node).error());
-  auto cgroups = open_groups(place);
-  if (!cgroups) return fail(std::move(cgroups).error());
-  if (auto made = make_directory(place.state_dir); !made) return fail(std::move(made).error());
-  auto store = checkpoint::Store::open(place.state_dir, place.lock_timeout);
-  if (!store) {
-    return fail(
-        std::move(store).error().wrap(fmt::format("state directory '{}'", place.state_dir)));
-  }
-  auto agent = NodeAgent::open(*std::move(node), *std::move(store), place.state_dir,
-                               *std::move(cgroups), std::move(extras));
+  PINFOLD_LET(auto node, make_node(std::move(machine), std::move(config), std::move(providers)));
+  PINFOLD_LET(auto cgroups, open_groups(place));
+  PINFOLD_TRY(make_directory(place.state_dir));
+  PINFOLD_LET_WRAP(auto store, checkpoint::Store::open(place.state_dir, place.lock_timeout),
+                   fmt::format("state directory '{}'", place.state_dir));
+  auto agent = NodeAgent::open(std::move(node), std::move(store), place.state_dir,
+                               std::move(cgroups), std::move(extras));
   if (agent) agent->log_to(place.log);
   return agent;
 }
@@ -90,8 +82,7 @@ Result<ParsedConfig> read_config(const std::string& state_dir, const std::string
   if (!in.is_open() || in.bad()) {
     return fail_errno(errno == 0 ? EIO : errno, fmt::format("read '{}'", path));
   }
-  auto parsed = parse_config(text);
-  if (!parsed) return fail(std::move(parsed).error().wrap(path));
+  PINFOLD_LET_WRAP(auto parsed, parse_config(text), path);
   return parsed;
 }
 

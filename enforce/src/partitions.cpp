@@ -32,12 +32,12 @@ Result<void> Cgroups::end_partition(const std::string& path) {
     return !done && done.error().code == ErrorCode::kNotFound ? Result<void>{} : std::move(done);
   };
   if (!cpuset_is_v2()) {
-    if (auto done = ignore_absent(set(fs, path, kBalanceV1, "1")); !done) return done;
+    PINFOLD_TRY(ignore_absent(set(fs, path, kBalanceV1, "1")));
     return ignore_absent(set(fs, path, kExclusiveV1, "0"));
   }
   const auto is = fs.read(path, kPartition);
   if (is && *is != kMember) {
-    if (auto done = fs.write(path, kPartition, kMember); !done) return done;
+    PINFOLD_TRY(fs.write(path, kPartition, kMember));
   }
   const auto exclusive = fs.read(path, kExclusive);
   return exclusive && !exclusive->empty() ? fs.write(path, kExclusive, "") : Result<void>{};
@@ -51,7 +51,7 @@ Result<void> Cgroups::end_partitions(const Layout& seen, const Layout& wanted, P
       const bool stays = kind != Partition::kNone && want != wanted.end() &&
                          want->second.cpus == group.cpus && (pods || owns_cpus(name, want->second));
       if (stays) continue;
-      if (auto ended = end_partition(to_string(name)); !ended) return ended;
+      PINFOLD_TRY(end_partition(to_string(name)));
     }
   }
   return {};

@@ -34,9 +34,9 @@ class Planner {
     remove_gone();
     complete();
     shrink_containers();
-    if (auto parked = park_movers(); !parked) return fail(std::move(parked).error());
+    PINFOLD_TRY(park_movers());
     shrink_pods();
-    if (auto created = create_new(); !created) return fail(std::move(created).error());
+    PINFOLD_TRY(create_new());
     set_mems();
     set_values();
     grow();
@@ -118,7 +118,7 @@ class Planner {
 
   [[nodiscard]] Result<void> park_movers() {
     for (const GroupName& name : movers_) {
-      if (auto possible = need_parking(name); !possible) return possible;
+      PINFOLD_TRY(need_parking(name));
       widen_pod(name, parking_);
       set_cpus(name, parking_);
     }
@@ -144,7 +144,7 @@ class Planner {
       if (!is_new(name)) continue;
       CpuSet start = group.cpus;
       if (!nothing_to_protect_) {
-        if (auto possible = need_parking(name); !possible) return possible;
+        PINFOLD_TRY(need_parking(name));
         start = parking_;
       }
       if (!name.is_pod()) widen_pod(name, start);

@@ -91,8 +91,7 @@ Result<void> read_pod(const json& entry, const std::string& where, AgentState& s
   if (state.node.find(uid) != nullptr) {
     return bad(where + ".pod.metadata.uid", uid, "every pod once");
   }
-  auto started = read_names(member(entry, "started"), *spec, where + ".started");
-  if (!started) return fail(std::move(started).error());
+  PINFOLD_LET(auto started, read_names(member(entry, "started"), *spec, where + ".started"));
   auto removed = read_names(member(entry, "removed"), *spec, where + ".removed");
   if (!removed) return fail(std::move(removed).error());
   const json& devices = member(entry, "devices");
@@ -102,14 +101,13 @@ Result<void> read_pod(const json& entry, const std::string& where, AgentState& s
       if (spec->find(container) == nullptr) {
         return bad(where + ".devices", container, "the name of a container of this pod");
       }
-      auto ids = read_devices(held, fmt::format("{}.devices.{}", where, container));
-      if (!ids) return fail(std::move(ids).error());
-      state.node.devices.assignments[uid][container] = *std::move(ids);
+      PINFOLD_LET(state.node.devices.assignments[uid][container],
+                  read_devices(held, fmt::format("{}.devices.{}", where, container)));
     }
   }
-  if (auto read = read_adopted(entry, *spec, where, state); !read) return read;
+  PINFOLD_TRY(read_adopted(entry, *spec, where, state));
   if (!removed->empty()) state.removed[uid] = *std::move(removed);
-  state.node.pods.push_back({*std::move(spec), *std::move(started)});
+  state.node.pods.push_back({*std::move(spec), std::move(started)});
   return {};
 }
 
@@ -161,7 +159,7 @@ Result<void> decode_pods(std::string_view text, AgentState& state) {
   const json& pods = member(*document, "pods");
   if (!pods.is_array()) return bad("pods", pods, "a list");
   for (std::size_t i = 0; i < pods.size(); ++i) {
-    if (auto read = read_pod(pods[i], fmt::format("pods[{}]", i), state); !read) return read;
+    PINFOLD_TRY(read_pod(pods[i], fmt::format("pods[{}]", i), state));
   }
   return read_providers(member(*document, "providers"), state);
 }

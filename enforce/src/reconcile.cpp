@@ -33,9 +33,7 @@ void report_missing(Cgroups& cgroups, const Layout& wanted, std::vector<std::str
 /// Looks at everything below the root.
 Result<void> NodeAgent::observe() {
   const Layout target = wanted();
-  auto seen = cgroups_->observe(target);
-  if (!seen) return fail(std::move(seen).error().wrap("look at the control groups"));
-  seen_ = *std::move(seen);
+  PINFOLD_LET_WRAP(seen_, cgroups_->observe(target), "look at the control groups");
   busy_.clear();
   for (const auto& [name, group] : seen_) {
     if (target.contains(name)) continue;
@@ -47,9 +45,8 @@ Result<void> NodeAgent::observe() {
 }
 
 Result<Plan> NodeAgent::plan_now() {
-  auto cpus = cgroups_->machine_cpus();
-  if (!cpus) return fail(std::move(cpus).error());
-  return plan(seen_, with_strays(wanted(), busy_, online_pool()), *cpus);
+  PINFOLD_LET(auto cpus, cgroups_->machine_cpus());
+  return plan(seen_, with_strays(wanted(), busy_, online_pool()), cpus);
 }
 
 /// From what was seen to what is wanted.
@@ -58,25 +55,21 @@ Result<void> NodeAgent::enforce(Plan& done) {
   CpuSet needed;
   for (const auto& [name, group] : target) needed |= group.cpus;
   cgroups_->restore_root(needed);
-  auto steps = plan_now();
-  if (!steps) return fail(std::move(steps).error());
+  PINFOLD_LET(auto steps, plan_now());
   const Partition partition = node_.config().partition;
   if (partition != Partition::kNone || !partitions_known_) {
-    auto ended = cgroups_->end_partitions(seen_, target, partition);
-    if (!ended) return ended;
+    PINFOLD_TRY(cgroups_->end_partitions(seen_, target, partition));
     partitions_known_ = true;
   }
-  if (auto applied = run(*steps, done); !applied) return applied;
-  auto problems = cgroups_->begin_partitions(target, partition);
-  if (!problems) return fail(std::move(problems).error());
-  partition_problems_ = *std::move(problems);
+  PINFOLD_TRY(run(steps, done));
+  PINFOLD_LET(partition_problems_, cgroups_->begin_partitions(target, partition));
   return {};
 }
 
 /// Stops at the first step that fails: what comes after it relies on it.
 Result<void> NodeAgent::run(const Plan& steps, Plan& done) {
   for (const Step& step : steps) {
-    if (auto applied = cgroups_->apply(step); !applied) return applied;
+    PINFOLD_TRY(cgroups_->apply(step));
     log(LogLevel::kDebug, to_string(step));
     apply_to(seen_, step);
     if (step.kind != Step::Kind::kVerify) done.push_back(step);
@@ -99,18 +92,18 @@ std::optional<Error> NodeAgent::apply() {
 
 Result<void> NodeAgent::try_apply() {
   if (dirty_) {  // what is remembered of the kernel may be wrong
-    if (auto looked = observe(); !looked) return looked;
+    PINFOLD_TRY(observe());
   }
   dirty_ = true;
   Plan done;
-  if (auto enforced = enforce(done); !enforced) return enforced;
+  PINFOLD_TRY(enforce(done));
   dirty_ = !busy_.empty();
   return {};
 }
 
 Result<std::vector<std::string>> NodeAgent::find_drift() {
   if (!cgroups_) return std::vector<std::string>{};
-  if (auto looked = observe(); !looked) return fail(std::move(looked).error());
+  PINFOLD_TRY(observe());
   return drift(seen_, wanted());
 }
 
@@ -125,10 +118,9 @@ Result<ReconcileReport> NodeAgent::reconcile() {
                     to_string(name)));
   }
   for (int attempt = 1;; ++attempt) {
-    auto found = find_drift();
-    if (!found) return fail(std::move(found).error());
-    if (attempt == 1) report.drift.insert(report.drift.end(), found->begin(), found->end());
-    for (const std::string& line : *found) log(LogLevel::kWarning, line);
+    PINFOLD_LET(auto found, find_drift());
+    if (attempt == 1) report.drift.insert(report.drift.end(), found.begin(), found.end());
+    for (const std::string& line : found) log(LogLevel::kWarning, line);
     std::optional<Error> failure;
     if (auto enforced = enforce(report.done); !enforced) failure = std::move(enforced).error();
     dirty_ = failure.has_value() || !busy_.empty();
@@ -208,18 +200,15 @@ void NodeAgent::move_pages(ReconcileReport& report) {
 
 Result<SeenContainer> NodeAgent::look(const GroupName& name) {
   if (!cgroups_) return fail(ErrorCode::kUnsupported, "this agent enforces nothing");
-  auto cpus = cgroups_->effective_cpus(name);
-  if (!cpus) return fail(std::move(cpus).error());
-  auto mems = cgroups_->effective_mems(name);
-  if (!mems) return fail(std::move(mems).error());
-  auto pids = cgroups_->processes(name);
-  if (!pids) return fail(std::move(pids).error());
+  PINFOLD_LET(auto cpus, cgroups_->effective_cpus(name));
+  PINFOLD_LET(auto mems, cgroups_->effective_mems(name));
+  PINFOLD_LET(auto pids, cgroups_->processes(name));
   PagesByNode pages;
-  for (const pid_t pid : *pids) {
+  for (const pid_t pid : pids) {
     for (const auto& [node, bytes] : pages_of(pid)) pages[node] += bytes;
   }
-  const double in_place = share_in_place(pages, *mems);
-  return SeenContainer{*std::move(cpus), *std::move(mems), pids->size(), in_place};
+  const double in_place = share_in_place(pages, mems);
+  return SeenContainer{std::move(cpus), std::move(mems), pids.size(), in_place};
 }
 
 }  // namespace pinfold::enforce

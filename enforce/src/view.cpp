@@ -139,12 +139,11 @@ json cgroups_json(NodeAgent& agent) {
 }
 
 Result<NodeView> view_node(NodeAgent& agent) {
-  auto drift = agent.find_drift();
-  if (!drift) return fail(std::move(drift).error());
+  PINFOLD_LET(auto drift, agent.find_drift());
   NodeView view;
   view.shared_pool = shared_pool(agent.node(), agent.state().node);
   view.reserved = agent.node().cpu().reserved();
-  view.drift = *std::move(drift);
+  view.drift = std::move(drift);
   view.affected = agent.affected();
   view.is_good = view.drift.empty() && agent.offline().empty();
   for (const ActivePod& pod : agent.state().node.pods) {

@@ -172,15 +172,14 @@ MakeCommit unsafe_commit(Unsafe how) {
           {kMemoryFileName, *files.memory},
           {kPodsFileName, *files.pods}};
       for (const auto& [name, bytes] : all) {
-        auto file = fs.create(".tmp");
-        if (!file) return fail(file.error());
-        if (auto done = (*file)->write(bytes); !done) return fail(done.error());
+        PINFOLD_LET(auto file, fs.create(".tmp"));
+        PINFOLD_TRY(file->write(bytes));
         if (how.sync_files) {
-          if (auto done = (*file)->sync(); !done) return done;
+          PINFOLD_TRY(file->sync());
         }
-        if (auto done = fs.rename(".tmp", std::string(name)); !done) return done;
+        PINFOLD_TRY(fs.rename(".tmp", std::string(name)));
         if (how.sync_names) {
-          if (auto done = fs.sync_directory(); !done) return done;
+          PINFOLD_TRY(fs.sync_directory());
         }
       }
       return {};

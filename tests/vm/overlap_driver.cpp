@@ -70,32 +70,28 @@ PodSpec make_pod(int number, std::mt19937& random) {
 }
 
 Result<enforce::NodeAgent> open(bool enforces) {
-  auto machine = discover(SysTree{}, "node");
-  if (!machine) return fail(std::move(machine).error());
+  PINFOLD_LET(auto machine, discover(SysTree{}, "node"));
   enforce::AgentPlace place;
   place.enforces = enforces;
-  auto config = enforce::read_config(place.state_dir, "/etc/pinfold/config.yaml");
-  if (!config) return fail(std::move(config).error());
-  return open_agent(*std::move(machine), std::move(config->config), place);
+  PINFOLD_LET(auto config, enforce::read_config(place.state_dir, "/etc/pinfold/config.yaml"));
+  return open_agent(std::move(machine), std::move(config.config), place);
 }
 
 /// What an agent without its order would do: first what the pod gets, then what others lose.
 Result<void> apply_unsafely(enforce::Cgroups& cgroups, const Layout& before, const Layout& after,
                             const std::string& uid) {
-  auto cpus = cgroups.machine_cpus();
-  if (!cpus) return fail(std::move(cpus).error());
-  auto steps = plan(before, after, *cpus);
-  if (!steps) return fail(std::move(steps).error());
-  std::stable_partition(steps->begin(), steps->end(),
+  PINFOLD_LET(auto cpus, cgroups.machine_cpus());
+  PINFOLD_LET(auto steps, plan(before, after, cpus));
+  std::stable_partition(steps.begin(), steps.end(),
                         [&](const Step& step) { return step.group.pod_uid == uid; });
   bool has_paused = false;
-  for (const Step& step : *steps) {
+  for (const Step& step : steps) {
     if (!has_paused && step.group.pod_uid != uid) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       has_paused = true;
     }
     if (step.kind == Step::Kind::kVerify) continue;
-    if (auto done = cgroups.apply(step); !done) return done;
+    PINFOLD_TRY(cgroups.apply(step));
   }
   return {};
 }
@@ -130,9 +126,8 @@ Result<Tally> drive(enforce::NodeAgent& agent, enforce::Cgroups* unsafe, int ope
     if (is_removal) {
       const auto victim = active.begin() + static_cast<std::ptrdiff_t>(random() % active.size());
       uid = *victim;
-      auto done = agent.remove_pod(uid, enforce::RunningProcesses::kRefuse);
-      if (!done) return fail(std::move(done).error());
-      if (done->not_enforced) return fail(*std::move(done->not_enforced));
+      PINFOLD_LET(auto done, agent.remove_pod(uid, enforce::RunningProcesses::kRefuse));
+      if (done.not_enforced) return fail(*std::move(done.not_enforced));
       active.erase(victim);
       ++tally.removed;
     } else {
@@ -144,9 +139,7 @@ Result<Tally> drive(enforce::NodeAgent& agent, enforce::Cgroups* unsafe, int ope
       note_exclusive(agent.wanted(), uid, exclusive);
     }
     if (unsafe == nullptr) continue;
-    if (auto done = apply_unsafely(*unsafe, before, agent.wanted(), uid); !done) {
-      return fail(std::move(done).error());
-    }
+    PINFOLD_TRY(apply_unsafely(*unsafe, before, agent.wanted(), uid));
   }
   return tally;
 }

@@ -41,9 +41,8 @@ struct Admission {
 /// Starts every container in order, as the kubelet does after the admission.
 Result<void> start_all(enforce::NodeAgent& agent, Admission& admission) {
   for (const Container& container : admission.pod.containers) {
-    auto started = agent.start(admission.pod.uid, container.name);
-    if (!started) return fail(std::move(started).error());
-    if (started->not_enforced) admission.outcome.not_enforced = started->not_enforced;
+    PINFOLD_LET(auto started, agent.start(admission.pod.uid, container.name));
+    if (started.not_enforced) admission.outcome.not_enforced = started.not_enforced;
   }
   return {};
 }
@@ -103,24 +102,21 @@ Result<std::vector<Admission>> admit_all(enforce::NodeAgent& agent,
   std::vector<Admission> admissions;
   const auto admit = [&](const std::vector<PodSpec>& some) -> Result<void> {
     std::vector<Trace> traces;
-    auto outcomes = agent.admit_together(some, options.explain ? &traces : nullptr);
-    if (!outcomes) return fail(std::move(outcomes).error());
+    PINFOLD_LET(auto outcomes, agent.admit_together(some, options.explain ? &traces : nullptr));
     for (std::size_t i = 0; i < some.size(); ++i) {
       admissions.push_back(
-          {some[i], std::move((*outcomes)[i]), options.explain ? std::move(traces[i]) : Trace()});
+          {some[i], std::move(outcomes[i]), options.explain ? std::move(traces[i]) : Trace()});
     }
     return {};
   };
   if (!options.start) {
-    if (auto done = admit(pods); !done) return fail(std::move(done).error());
+    PINFOLD_TRY(admit(pods));
     return admissions;
   }
   for (const PodSpec& pod : pods) {
-    if (auto done = admit({pod}); !done) return fail(std::move(done).error());
+    PINFOLD_TRY(admit({pod}));
     if (admissions.back().outcome.rejection) continue;
-    if (auto started = start_all(agent, admissions.back()); !started) {
-      return fail(std::move(started).error());
-    }
+    PINFOLD_TRY(start_all(agent, admissions.back()));
   }
   return admissions;
 }

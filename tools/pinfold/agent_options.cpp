@@ -13,35 +13,29 @@ namespace {
 
 Result<Machine> read_machine(const NodeOptions& options) {
   if (options.machine.empty()) return discover(SysTree{options.sysfs}, "node");
-  auto text = read_input(options.machine);
-  if (!text) return fail(std::move(text).error());
-  auto document = parse_document(*text);
-  if (!document) return fail(std::move(document).error().wrap(options.machine));
-  auto machine = Machine::from_json(*document);
-  if (!machine) return fail(std::move(machine).error().wrap(options.machine));
+  PINFOLD_LET(auto text, read_input(options.machine));
+  PINFOLD_LET_WRAP(auto document, parse_document(text), options.machine);
+  PINFOLD_LET_WRAP(auto machine, Machine::from_json(document), options.machine);
   return machine;
 }
 
 }  // namespace
 
 Result<Config> read_config(const NodeOptions& options) {
-  auto parsed = enforce::read_config(options.state_dir, options.config);
-  if (!parsed) return fail(std::move(parsed).error());
-  for (const std::string& warning : parsed->warnings) {
+  PINFOLD_LET(auto parsed, enforce::read_config(options.state_dir, options.config));
+  for (const std::string& warning : parsed.warnings) {
     fmt::print(stderr, "pinfold: warning: configuration: {}\n", warning);
   }
   if (!options.profile.empty()) {
-    auto profile = parse_profile(options.profile);
-    if (!profile) return fail(std::move(profile).error().wrap("--profile"));
-    parsed->config.profile = *profile;
+    PINFOLD_LET_WRAP(auto profile, parse_profile(options.profile), "--profile");
+    parsed.config.profile = profile;
   }
-  return std::move(parsed->config);
+  return std::move(parsed.config);
 }
 
 Result<Node> make_node(const NodeOptions& options, Config config) {
-  auto machine = read_machine(options);
-  if (!machine) return fail(std::move(machine).error());
-  return enforce::make_node(*std::move(machine), std::move(config));
+  PINFOLD_LET(auto machine, read_machine(options));
+  return enforce::make_node(std::move(machine), std::move(config));
 }
 
 void add_node_options(CLI::App& command, NodeOptions& options) {
@@ -94,17 +88,15 @@ void print_dry_run(const AgentOptions& options) {
 }
 
 Result<enforce::NodeAgent> open_agent(const AgentOptions& options) {
-  auto config = read_config(options);
-  if (!config) return fail(std::move(config).error());
-  auto machine = read_machine(options);
-  if (!machine) return fail(std::move(machine).error());
+  PINFOLD_LET(auto config, read_config(options));
+  PINFOLD_LET(auto machine, read_machine(options));
   enforce::AgentPlace place;
   place.moves_pages = options.moves_pages;
   place.state_dir = options.state_dir;
   place.cgroup_root = options.cgroup_root;
   place.enforces = !options.no_enforce;
   place.rehearses = options.dry_run;
-  return enforce::open_agent(*std::move(machine), *std::move(config), place);
+  return enforce::open_agent(std::move(machine), std::move(config), place);
 }
 
 int report_not_enforced(const Error& error) {

@@ -30,13 +30,11 @@ Result<std::optional<std::string>> try_start(const ConvertOptions& options,
     return std::nullopt;
   }
   if (node_options.profile.empty()) node_options.profile = "kubelet-1.36";
-  auto config = read_config(node_options);
-  if (!config) return fail(std::move(config).error());
+  PINFOLD_LET(auto config, read_config(node_options));
   // CPU V4 is read with the gate on and off; of the others, each has its gate.
-  if (to.cpu < 4) config->feature_gates["PodLevelResourceManagers"] = to.cpu == 3;
-  auto node = make_node(node_options, *std::move(config));
-  if (!node) return fail(std::move(node).error());
-  const auto started = checkpoint::would_start(*node, to, files, ids);
+  if (to.cpu < 4) config.feature_gates["PodLevelResourceManagers"] = to.cpu == 3;
+  PINFOLD_LET(auto node, make_node(node_options, std::move(config)));
+  const auto started = checkpoint::would_start(node, to, files, ids);
   if (started) return std::string();
   return fmt::format("{}: {}", to_string(started.error().stage), started.error().error);
 }
@@ -45,17 +43,15 @@ Result<void> write(const std::string& directory, const checkpoint::Files& files)
   std::error_code failed;
   std::filesystem::create_directories(directory, failed);
   if (failed) return fail_errno(failed.value(), fmt::format("create '{}'", directory));
-  auto store = checkpoint::Store::open(directory);
-  if (!store) return fail(std::move(store).error());
-  const auto before = store->load();
-  if (!before) return fail(before.error());
-  if (before->cpu || before->memory || before->pods) {
+  PINFOLD_LET(auto store, checkpoint::Store::open(directory));
+  PINFOLD_LET(const auto before, store.load());
+  if (before.cpu || before.memory || before.pods) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("--out '{}': has state files already, expected a directory without",
                             directory));
   }
-  auto done = store->commit(files);
-  return done ? store->settle() : done;
+  auto done = store.commit(files);
+  return done ? store.settle() : done;
 }
 
 int run(const ConvertOptions& options) {

@@ -30,22 +30,21 @@ std::string text_at(const json& object, const char* key) {
 Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths) {
   std::vector<StateFile> files;
   const auto add = [&](const std::string& path) -> Result<void> {
-    auto bytes = read_input(path);
-    if (!bytes) return fail(std::move(bytes).error());
-    const bool is_cpu = looks_like_cpu(path, *bytes);
-    files.push_back({path, *std::move(bytes), is_cpu});
+    PINFOLD_LET(auto bytes, read_input(path));
+    const bool is_cpu = looks_like_cpu(path, bytes);
+    files.push_back({path, std::move(bytes), is_cpu});
     return {};
   };
   for (const std::string& path : paths) {
     if (!std::filesystem::is_directory(path)) {
-      if (auto added = add(path); !added) return fail(std::move(added).error());
+      PINFOLD_TRY(add(path));
       continue;
     }
     const std::size_t before = files.size();
     for (const auto name : {checkpoint::kCpuFileName, checkpoint::kMemoryFileName}) {
       const auto file = std::filesystem::path(path) / name;
       if (!std::filesystem::exists(file)) continue;
-      if (auto added = add(file); !added) return fail(std::move(added).error());
+      PINFOLD_TRY(add(file));
     }
     if (files.size() == before) {
       return fail(ErrorCode::kNotFound, fmt::format("no state file in '{}'", path));
@@ -55,9 +54,8 @@ Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths)
 }
 
 Result<checkpoint::Files> read_directory(const std::string& path) {
-  auto fs = checkpoint::open_directory(path);
-  if (!fs) return fail(std::move(fs).error());
-  auto files = checkpoint::read_files(**fs);
+  PINFOLD_LET(auto fs, checkpoint::open_directory(path));
+  auto files = checkpoint::read_files(*fs);
   if (files && !files->cpu && !files->memory) {
     return fail(ErrorCode::kNotFound, fmt::format("no state file in '{}'", path));
   }
@@ -67,9 +65,8 @@ Result<checkpoint::Files> read_directory(const std::string& path) {
 Result<checkpoint::ContainerIds> read_container_ids(const std::string& path) {
   checkpoint::ContainerIds ids;
   if (path.empty()) return ids;
-  auto text = read_input(path);
-  if (!text) return fail(std::move(text).error());
-  const json document = json::parse(*text, nullptr, false);
+  PINFOLD_LET(auto text, read_input(path));
+  const json document = json::parse(text, nullptr, false);
   const auto containers = document.is_object() ? document.find("containers") : document.end();
   if (!document.is_object() || containers == document.end() || !containers->is_array()) {
     return fail(

@@ -19,10 +19,9 @@ struct RepairOptions {
 };
 
 Result<cp::Orphans> read_orphans(cp::Fs& fs) {
-  const auto names = fs.list();
-  if (!names) return fail(names.error());
+  PINFOLD_LET(const auto names, fs.list());
   cp::Orphans orphans;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names) {
     if (!cp::is_orphan_name(name)) continue;
     if (auto bytes = fs.read(name); bytes && *bytes) orphans[name] = **bytes;
   }
@@ -38,36 +37,33 @@ std::string aside_name(const std::string& name, const std::vector<std::string>& 
 }
 
 Result<void> copy_aside(cp::Fs& fs, const std::string& bytes, const std::string& aside) {
-  auto file = fs.create(aside);
-  if (!file) return fail(std::move(file).error());
+  PINFOLD_LET(auto file, fs.create(aside));
   for (std::string_view rest = bytes; !rest.empty();) {
-    const auto count = (*file)->write(rest);
-    if (!count) return fail(count.error());
-    rest.remove_prefix(*count);
+    PINFOLD_LET(const auto count, file->write(rest));
+    rest.remove_prefix(count);
   }
-  if (auto done = (*file)->sync(); !done) return done;
+  PINFOLD_TRY(file->sync());
   return fs.sync_directory();
 }
 
 /// The old files under other names, then the new ones in one transaction, then the orphans away.
 Result<std::vector<cp::Note>> write(cp::Store& store, cp::Fs& fs, const cp::Repaired& repaired,
                                     const cp::Files& before, const cp::Orphans& orphans) {
-  const auto taken = fs.list();
-  if (!taken) return fail(taken.error());
+  PINFOLD_LET(const auto taken, fs.list());
   std::vector<cp::Note> kept;
   for (const bool is_cpu : {true, false}) {
     const std::string name(is_cpu ? cp::kCpuFileName : cp::kMemoryFileName);
     const auto& old_bytes = is_cpu ? before.cpu : before.memory;
     if (!old_bytes || old_bytes == (is_cpu ? repaired.files.cpu : repaired.files.memory)) continue;
-    const std::string aside = aside_name(name, *taken);
-    if (auto done = copy_aside(fs, *old_bytes, aside); !done) return fail(done.error());
+    const std::string aside = aside_name(name, taken);
+    PINFOLD_TRY(copy_aside(fs, *old_bytes, aside));
     kept.push_back({name, "the old file is kept as " + aside});
   }
   auto done = store.commit({repaired.files.cpu, repaired.files.memory, {}});
   if (done) done = store.settle();
   if (!done) return fail(std::move(done).error());
   for (const auto& [name, bytes] : orphans) {
-    const std::string aside = aside_name(name.substr(1), *taken);
+    const std::string aside = aside_name(name.substr(1), taken);
     if (done = fs.rename(name, aside); !done) return fail(std::move(done).error());
     kept.push_back({name, "a temporary file that nobody needs: now " + aside});
   }

@@ -23,31 +23,27 @@ Result<enforce::Adoption> group_of(NodeAgent& agent, const HookState& state,
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("state.pid: {}: expected the container's process", state.pid));
   }
-  auto directory = agent.cgroups()->directory_of(static_cast<pid_t>(state.pid));
-  if (!directory) return fail(std::move(directory).error());
-  auto own = agent.cgroups()->directory_of(::getpid());
-  if (!own) return fail(std::move(own).error());
-  if (*directory == *own || (agent.cgroups()->root() + "/").starts_with(*directory + "/")) {
+  PINFOLD_LET(auto directory, agent.cgroups()->directory_of(static_cast<pid_t>(state.pid)));
+  PINFOLD_LET(auto own, agent.cgroups()->directory_of(::getpid()));
+  if (directory == own || (agent.cgroups()->root() + "/").starts_with(directory + "/")) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("the container runs in '{}' together with others: expected a control "
                             "group of its own",
-                            *directory));
+                            directory));
   }
-  return enforce::Adoption{container, *std::move(directory)};
+  return enforce::Adoption{container, std::move(directory)};
 }
 
 /// Whatever stops a container from starting takes its pod back first.
 Result<void> admit(NodeAgent& agent, const HookState& state, const HookRequest& request) {
   (void)agent.release_gone();  // containers whose runtime died must not stand in the way
-  auto adoption = group_of(agent, state, request.container);
-  if (!adoption) return fail(std::move(adoption).error());
-  auto outcome = agent.admit_adopted(request.pod, *adoption);
-  if (!outcome) return fail(std::move(outcome).error());
-  if (outcome->rejection) {
-    return fail(ErrorCode::kUnsupported, fmt::format("rejected, {}: {}", outcome->rejection->reason,
-                                                     outcome->rejection->message));
+  PINFOLD_LET(auto adoption, group_of(agent, state, request.container));
+  PINFOLD_LET(auto outcome, agent.admit_adopted(request.pod, adoption));
+  if (outcome.rejection) {
+    return fail(ErrorCode::kUnsupported, fmt::format("rejected, {}: {}", outcome.rejection->reason,
+                                                     outcome.rejection->message));
   }
-  std::optional<Error> failure = outcome->not_enforced;
+  std::optional<Error> failure = outcome.not_enforced;
   if (!failure) {
     auto started = agent.start(request.pod.uid, request.container);
     failure = started ? started->not_enforced : std::move(started).error();
@@ -61,26 +57,20 @@ Result<void> admit(NodeAgent& agent, const HookState& state, const HookRequest& 
 Result<void> release(NodeAgent& agent, const HookRequest& request) {
   const PodSpec& pod = request.pod;
   if (agent.state().node.find(pod.uid) == nullptr) return {};  // nothing to give back: fine
-  auto outcome = agent.leave({pod.uid, request.container}, RunningProcesses::kRefuse);
-  if (!outcome) return fail(std::move(outcome).error());
-  if (outcome->not_enforced) return fail(*std::move(outcome->not_enforced));
+  PINFOLD_LET(auto outcome, agent.leave({pod.uid, request.container}, RunningProcesses::kRefuse));
+  if (outcome.not_enforced) return fail(*std::move(outcome.not_enforced));
   return {};
 }
 
 Result<void> run_hook(const AgentOptions& options) {
-  auto text = read_input("-");
-  if (!text) return fail(std::move(text).error());
-  auto state = parse_hook_state(*text);
-  if (!state) return fail(std::move(state).error());
-  if (!concerns_pinfold(*state)) return {};
-  const std::string about = fmt::format("container '{}'", state->id);
-  auto request = read_request(*state, read_input);
-  if (!request) return fail(std::move(request).error().wrap(about));
-  auto agent = open_agent(options);
-  if (!agent) return fail(std::move(agent).error().wrap(about));
-  auto done =
-      state->status == "stopped" ? release(*agent, *request) : admit(*agent, *state, *request);
-  if (!done) return fail(std::move(done).error().wrap(about));
+  PINFOLD_LET(auto text, read_input("-"));
+  PINFOLD_LET(auto state, parse_hook_state(text));
+  if (!concerns_pinfold(state)) return {};
+  const std::string about = fmt::format("container '{}'", state.id);
+  PINFOLD_LET_WRAP(auto request, read_request(state, read_input), about);
+  PINFOLD_LET_WRAP(auto agent, open_agent(options), about);
+  PINFOLD_TRY_WRAP(
+      state.status == "stopped" ? release(agent, request) : admit(agent, state, request), about);
   return {};
 }
 

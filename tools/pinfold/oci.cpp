@@ -60,27 +60,29 @@ Result<HookRequest> request_of_annotations(const HookState& state) {
   const std::string container = named.empty() ? "main" : named;
   std::string pod_name = annotation(state, kPod);
   if (pod_name.empty()) pod_name = uid_of(state.id);
-  auto pod = pod_from_json(
-      {{"metadata", {{"uid", uid_of(state.id)}, {"name", pod_name}}},
-       {"spec", {{"containers", {{{"name", container}, {"resources", {{"limits", limits}}}}}}}}});
-  if (!pod) return fail(std::move(pod).error().wrap("annotations io.pinfold.*"));
-  apply_defaults(*pod);
-  return HookRequest{*std::move(pod), container};
+  PINFOLD_LET_WRAP(
+      auto pod,
+      pod_from_json(
+          {{"metadata", {{"uid", uid_of(state.id)}, {"name", pod_name}}},
+           {"spec",
+            {{"containers", {{{"name", container}, {"resources", {{"limits", limits}}}}}}}}}),
+      "annotations io.pinfold.*");
+  apply_defaults(pod);
+  return HookRequest{std::move(pod), container};
 }
 
 Result<HookRequest> request_of_file(const HookState& state, const std::string& text) {
   const std::string path = annotation(state, kPodFile);
-  auto pod = parse_pod(text);
-  if (!pod) return fail(std::move(pod).error().wrap(path));
-  apply_defaults(*pod);
+  PINFOLD_LET_WRAP(auto pod, parse_pod(text), path);
+  apply_defaults(pod);
   std::string container = annotation(state, kContainer);
-  if (container.empty() && pod->containers.size() == 1) container = pod->containers.front().name;
-  if (pod->find(container) == nullptr) {
+  if (container.empty() && pod.containers.size() == 1) container = pod.containers.front().name;
+  if (pod.find(container) == nullptr) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("annotation {}: '{}': expected the name of a container in '{}'",
                             kContainer, container, path));
   }
-  return HookRequest{*std::move(pod), container};
+  return HookRequest{std::move(pod), container};
 }
 
 }  // namespace
@@ -96,9 +98,8 @@ Result<HookState> parse_hook_state(std::string_view text) {
   for (const auto& [name, member] :
        {std::pair{"id", &HookState::id}, std::pair{"status", &HookState::status},
         std::pair{"bundle", &HookState::bundle}}) {
-    auto value = text_of(*document, name);
-    if (!value) return fail(std::move(value).error());
-    state.*member = *std::move(value);
+    PINFOLD_LET(auto value, text_of(*document, name));
+    state.*member = std::move(value);
   }
   if (state.id.empty()) return fail(ErrorCode::kInvalidArgument, "state.id: expected a name");
   if (const auto pid = document->find("pid"); pid != document->end()) {
@@ -146,9 +147,9 @@ Result<HookRequest> read_request(
     }
   }
   if (!has_file) return request_of_annotations(state);
-  auto text = read_file(annotation(state, kPodFile));
-  if (!text) return fail(std::move(text).error().wrap(fmt::format("annotation {}", kPodFile)));
-  return request_of_file(state, *text);
+  PINFOLD_LET_WRAP(auto text, read_file(annotation(state, kPodFile)),
+                   fmt::format("annotation {}", kPodFile));
+  return request_of_file(state, text);
 }
 
 nlohmann::json oci_resources(const ContainerResources& decided, const CpuSet& cpus) {

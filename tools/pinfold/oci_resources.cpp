@@ -15,9 +15,8 @@ struct ResourcesOptions {
 };
 
 Result<nlohmann::json> resources_of(enforce::NodeAgent& agent, const ResourcesOptions& options) {
-  auto uid = enforce::find_pod_uid(agent, options.pod);
-  if (!uid) return fail(std::move(uid).error());
-  const auto pod = enforce::decided_pod(agent.node(), agent.state(), agent.facts(), *uid);
+  PINFOLD_LET(auto uid, enforce::find_pod_uid(agent, options.pod));
+  const auto pod = enforce::decided_pod(agent.node(), agent.state(), agent.facts(), uid);
   const bool is_only = options.container.empty() && pod->containers.size() == 1;
   for (const enforce::ContainerView& container : pod->containers) {
     if (!is_only && container.decided.name != options.container) continue;

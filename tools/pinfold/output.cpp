@@ -28,18 +28,16 @@ Result<std::string> read_input(const std::string& path) {
 Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files) {
   std::vector<PodSpec> pods;
   for (const std::string& file : files) {
-    auto text = read_input(file);
-    if (!text) return fail(std::move(text).error());
-    auto documents = parse_documents(*text);
-    if (!documents) return fail(std::move(documents).error().wrap(file));
+    PINFOLD_LET(auto text, read_input(file));
+    PINFOLD_LET_WRAP(auto documents, parse_documents(text), file);
     std::size_t number = 0;
-    for (const nlohmann::json& document : *documents) {
+    for (const nlohmann::json& document : documents) {
       ++number;
       if (document.is_null()) continue;  // "---" at the end
       auto pod = pod_from_json(document);
       if (!pod) {
         const std::string where =
-            documents->size() == 1 ? file : fmt::format("{}, document {}", file, number);
+            documents.size() == 1 ? file : fmt::format("{}, document {}", file, number);
         return fail(std::move(pod).error().wrap(where));
       }
       apply_defaults(*pod);

@@ -29,12 +29,10 @@ struct Options {
 Result<Fleet> read_fleet(const Options& options) {
   Fleet fleet(options.ignored);
   for (const std::string& file : options.nodes) {
-    auto text = read_input(file);
-    if (!text) return fail(std::move(text).error());
-    const auto topologies = parse_node_topologies(*text);
-    if (!topologies) return fail(Error(topologies.error()).wrap(file));
-    for (const NodeTopology& topology : *topologies) {
-      if (auto added = fleet.add(topology); !added) return fail(Error(added.error()).wrap(file));
+    PINFOLD_LET(auto text, read_input(file));
+    PINFOLD_LET_WRAP(const auto topologies, parse_node_topologies(text), file);
+    for (const NodeTopology& topology : topologies) {
+      PINFOLD_TRY_WRAP(fleet.add(topology), file);
     }
   }
   return fleet;
@@ -44,9 +42,8 @@ Result<Fleet> read_fleet(const Options& options) {
 Result<std::vector<BoundPod>> read_bound(const Options& options, Fleet& fleet) {
   std::vector<BoundPod> bound;
   if (options.bound.empty()) return bound;
-  auto text = read_input(options.bound);
-  if (!text) return fail(std::move(text).error());
-  auto document = parse_document(*text);
+  PINFOLD_LET(auto text, read_input(options.bound));
+  auto document = parse_document(text);
   if (!document) return fail(std::move(document).error().wrap(options.bound));
   if (!document->is_array()) {
     return fail(ErrorCode::kInvalidArgument, options.bound + ": expected a list of pods");
@@ -54,11 +51,9 @@ Result<std::vector<BoundPod>> read_bound(const Options& options, Fleet& fleet) {
   for (std::size_t i = 0; i < document->size(); ++i) {
     const json& item = (*document)[i];
     if (item.is_object() && item.contains("node") && item["node"].is_null()) continue;  // nowhere
-    auto pod = bound_pod_from_json(fleet, item);
-    if (!pod) {
-      return fail(std::move(pod).error().wrap(fmt::format("{}: [{}]", options.bound, i)));
-    }
-    bound.push_back(std::move(*pod));
+    PINFOLD_LET_WRAP(auto pod, bound_pod_from_json(fleet, item),
+                     fmt::format("{}: [{}]", options.bound, i));
+    bound.push_back(std::move(pod));
   }
   reconstruct(fleet, bound);
   return bound;

@@ -39,15 +39,13 @@ void print(const enforce::ReconcileReport& found, OutputFormat format, bool watc
 
 /// One reconciliation; `root` is where the groups are. A watcher says nothing of a good round.
 Result<bool> reconcile_once(const ReconcileOptions& options, std::string& root) {
-  auto agent = open_agent(options.agent);
-  if (!agent) return fail(std::move(agent).error());
-  auto found = agent->reconcile();
-  if (!found) return fail(std::move(found).error());
-  root = agent->cgroups()->root();
-  const bool is_quiet = found->drift.empty() && found->done.empty() && found->moved.empty() &&
-                        found->remaining.empty();
-  if (!options.watch || !is_quiet) print(*found, options.agent.output, options.watch);
-  return found->remaining.empty();
+  PINFOLD_LET(auto agent, open_agent(options.agent));
+  PINFOLD_LET(auto found, agent.reconcile());
+  root = agent.cgroups()->root();
+  const bool is_quiet =
+      found.drift.empty() && found.done.empty() && found.moved.empty() && found.remaining.empty();
+  if (!options.watch || !is_quiet) print(found, options.agent.output, options.watch);
+  return found.remaining.empty();
 }
 
 /// Waits for a change below a directory, for a signal to end, or for time to pass.

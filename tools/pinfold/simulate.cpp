@@ -34,9 +34,8 @@ bool is_chosen(const Options& options, const json& vector) {
 }
 
 Result<void> print_outcomes(Profile profile, const json& vector) {
-  auto result = simulate::play(vector, profile);
-  if (!result) return fail(std::move(result).error());
-  fmt::print("{}\n", result->dump());
+  PINFOLD_LET(auto result, simulate::play(vector, profile));
+  fmt::print("{}\n", result.dump());
   return {};
 }
 
@@ -63,11 +62,10 @@ class Comparer {
   explicit Comparer(const Options& options) : options_(options) {}
 
   Result<void> add(Profile profile, const json& vector) {
-    auto result = simulate::play(vector, profile);
-    if (!result) return fail(std::move(result).error());
+    PINFOLD_LET(auto result, simulate::play(vector, profile));
     Tally& tally = groups_[vector.value("group", "(no group)")];
     ++tally.all;
-    const auto differences = simulate::compare(vector, *result);
+    const auto differences = simulate::compare(vector, result);
     if (differences.empty()) {
       ++tally.exact;
       return {};

@@ -48,9 +48,8 @@ Result<Source> source_of(const Options& options) {
   if (options.synthetic) return HwlocSynthetic{*options.synthetic};
   if (options.sysfs) return SysTree{*options.sysfs};
   if (!options.xml) return SysTree{};
-  auto text = read_input(*options.xml);
-  if (!text) return fail(std::move(text).error());
-  return HwlocXml{std::move(*text)};
+  PINFOLD_LET(auto text, read_input(*options.xml));
+  return HwlocXml{std::move(text)};
 }
 
 /// A live node is called as the kubelet calls it by default; others by where they come from.
@@ -69,9 +68,8 @@ std::string name_of(const Options& options) {
 Result<std::vector<DeviceRule>> rules_of(const Options& options) {
   std::vector<DeviceRule> rules;
   for (const std::string& text : options.devices) {
-    auto rule = DeviceRule::parse(text);
-    if (!rule) return fail(std::move(rule).error().wrap("--device"));
-    rules.push_back(std::move(*rule));
+    PINFOLD_LET_WRAP(auto rule, DeviceRule::parse(text), "--device");
+    rules.push_back(std::move(rule));
   }
   return rules;
 }

@@ -31,9 +31,7 @@ Result<NodeState> read_state(const Node& node, const std::string& directory) {
   if (!stored->pods) return std::move(*started);
   enforce::AgentState state;
   state.node = std::move(*started);
-  if (auto read = enforce::decode_pods(*stored->pods, state); !read) {
-    return fail(std::move(read).error().wrap(fmt::format("'{}'", directory)));
-  }
+  PINFOLD_TRY_WRAP(enforce::decode_pods(*stored->pods, state), fmt::format("'{}'", directory));
   return release_stale(node, std::move(state.node));
 }
 

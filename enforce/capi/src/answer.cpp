@@ -193,9 +193,7 @@ pinfold_code pinfold_pod_container(const pinfold_pod* pod, size_t index,
       return fail(ErrorCode::kNotFound, fmt::format("container {} of pod '{}': it has {}", index,
                                                     pod->spec.name, pod->containers.size()));
     }
-    if (auto filled = fill(pod->containers[index], *container); !filled) {
-      return fail(std::move(filled).error());
-    }
+    PINFOLD_TRY(fill(pod->containers[index], *container));
     return PINFOLD_OK;
   });
 }
@@ -208,7 +206,7 @@ pinfold_code pinfold_pod_find(const pinfold_pod* pod, const char* name,
     }
     for (const pinfold_pod::Container& one : pod->containers) {
       if (one.view.decided.name != name) continue;
-      if (auto filled = fill(one, *container); !filled) return fail(std::move(filled).error());
+      PINFOLD_TRY(fill(one, *container));
       return PINFOLD_OK;
     }
     return fail(ErrorCode::kNotFound, fmt::format("container '{}': pod '{}' has none of this name",

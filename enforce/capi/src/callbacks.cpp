@@ -83,9 +83,8 @@ class CallbackFs final : public CgroupFs {
   Result<std::vector<std::string>> children(const std::string& group) override {
     if (given_->children == nullptr) return kernel_->children(group);
     pinfold_text names;
-    auto done = answer(given_->children(given_->data, directory_.c_str(), group.c_str(), &names),
-                       fmt::format("cgroup writer: list '{}/{}'", directory_, group));
-    if (!done) return fail(std::move(done).error());
+    PINFOLD_TRY(answer(given_->children(given_->data, directory_.c_str(), group.c_str(), &names),
+                       fmt::format("cgroup writer: list '{}/{}'", directory_, group)));
     std::vector<std::string> out;
     for (std::string_view rest = names.value; !rest.empty();) {
       const std::string_view line = rest.substr(0, rest.find('\n'));
@@ -99,10 +98,9 @@ class CallbackFs final : public CgroupFs {
   Result<std::string> read(const std::string& group, const std::string& file) override {
     if (given_->read == nullptr) return kernel_->read(group, file);
     pinfold_text value;
-    auto done =
+    PINFOLD_TRY(
         answer(given_->read(given_->data, directory_.c_str(), group.c_str(), file.c_str(), &value),
-               fmt::format("cgroup writer: read '{}/{}/{}'", directory_, group, file));
-    if (!done) return fail(std::move(done).error());
+               fmt::format("cgroup writer: read '{}/{}/{}'", directory_, group, file)));
     return std::move(value.value);
   }
 

@@ -36,18 +36,17 @@ std::vector<std::string> split(const char* list) {
 }
 
 Result<Fleet> read_fleet(const char* nodes, const char* ignored) {
-  if (auto given = need(nodes, "nodes"); !given) return fail(std::move(given).error());
-  const auto topologies = parse_node_topologies(nodes);
-  if (!topologies) return fail(topologies.error());
+  PINFOLD_TRY(need(nodes, "nodes"));
+  PINFOLD_LET(const auto topologies, parse_node_topologies(nodes));
   Fleet fleet(split(ignored));
-  for (const NodeTopology& topology : *topologies) {
-    if (auto added = fleet.add(topology); !added) return fail(std::move(added).error());
+  for (const NodeTopology& topology : topologies) {
+    PINFOLD_TRY(fleet.add(topology));
   }
   return fleet;
 }
 
 Result<PodSpec> read_pod(const char* pod) {
-  if (auto given = need(pod, "pod"); !given) return fail(std::move(given).error());
+  PINFOLD_TRY(need(pod, "pod"));
   auto spec = parse_pod(pod);
   if (spec) apply_defaults(*spec);
   return spec;
@@ -57,9 +56,7 @@ Result<PodSpec> read_pod(const char* pod) {
 template <class Body>
 pinfold_code with_fleet(pinfold_fleet* fleet, const char* intent, char** error, Body&& body) {
   return call(error, [&]() -> Result<pinfold_code> {
-    if (auto given = need(fleet, "fleet"); !given) {
-      return fail(std::move(given).error().wrap(intent));
-    }
+    PINFOLD_TRY_WRAP(need(fleet, "fleet"), intent);
     const std::lock_guard lock(fleet->one_at_a_time);
     Result<pinfold_code> done = body();
     if (!done) return fail(std::move(done).error().wrap(intent));
@@ -69,15 +66,15 @@ pinfold_code with_fleet(pinfold_fleet* fleet, const char* intent, char** error, 
 
 Result<pinfold_code> predict(const pinfold_fleet& fleet, const char* pod, const char* scoring,
                              char** json) {
-  if (auto given = need(json, "json"); !given) return fail(std::move(given).error());
-  const auto spec = read_pod(pod);
-  if (!spec) return fail(spec.error());
-  const auto strategy = parse_scoring_strategy(scoring == nullptr ? "LeastNUMANodes" : scoring);
-  if (!strategy) return fail(Error(strategy.error()).wrap("scoring"));
-  PodQuery query(fleet.fleet, *spec);
+  PINFOLD_TRY(need(json, "json"));
+  PINFOLD_LET(const auto spec, read_pod(pod));
+  PINFOLD_LET_WRAP(const auto strategy,
+                   parse_scoring_strategy(scoring == nullptr ? "LeastNUMANodes" : scoring),
+                   "scoring");
+  PodQuery query(fleet.fleet, spec);
   std::vector<Verdict> verdicts;
-  query.ask_all(*strategy, verdicts);
-  char* const text = copy_text(answers_json(fleet.fleet, *spec, query, verdicts).dump());
+  query.ask_all(strategy, verdicts);
+  char* const text = copy_text(answers_json(fleet.fleet, spec, query, verdicts).dump());
   if (text == nullptr) return PINFOLD_NO_MEMORY;
   *json = text;
   for (const Verdict& verdict : verdicts) {
@@ -87,21 +84,20 @@ Result<pinfold_code> predict(const pinfold_fleet& fleet, const char* pod, const 
 }
 
 Result<pinfold_code> place(pinfold_fleet& fleet, const char* pod, const char* node, char** error) {
-  if (auto given = need(node, "node"); !given) return fail(std::move(given).error());
-  const auto spec = read_pod(pod);
-  if (!spec) return fail(spec.error());
+  PINFOLD_TRY(need(node, "node"));
+  PINFOLD_LET(const auto spec, read_pod(pod));
   const auto number = fleet.fleet.find(node);
   if (!number) return fail(ErrorCode::kNotFound, fmt::format("node '{}'", node));
   // Where it was does not stand in its own way.
   const Ledger::Mark mark = fleet.ledger.mark();
-  if (fleet.ledger.find(spec->uid) != nullptr) (void)fleet.ledger.remove(spec->uid);
-  PodQuery query(fleet.fleet, *spec);
+  if (fleet.ledger.find(spec.uid) != nullptr) (void)fleet.ledger.remove(spec.uid);
+  PodQuery query(fleet.fleet, spec);
   if (!query.ask(*number, ScoringStrategy::kLeastNumaNodes).admits()) {
     if (error != nullptr) *error = copy_text(query.explain(*number));
     fleet.ledger.discard(mark);
     return PINFOLD_REJECTED;
   }
-  fleet.ledger.place(spec->uid, *number, query.place(*number));
+  fleet.ledger.place(spec.uid, *number, query.place(*number));
   return PINFOLD_OK;
 }
 

@@ -70,15 +70,13 @@ Result<void> look_again(pinfold_node& node) {
   if (node.online.empty()) return {};
   std::string online = online_cpus();
   if (online == node.online) return {};
-  auto machine = discover(SysTree{}, "node");
-  if (!machine) return fail(std::move(machine).error());
-  node.machine = *std::move(machine);
+  PINFOLD_LET(node.machine, discover(SysTree{}, "node"));
   node.online = std::move(online);
   return {};
 }
 
 Result<NodeAgent> open_agent(pinfold_node& node) {
-  if (auto looked = look_again(node); !looked) return fail(std::move(looked).error());
+  PINFOLD_TRY(look_again(node));
   Node::Providers providers;
   for (const pinfold_hint_provider& given : node.providers) {
     providers.push_back(make_provider(given));
@@ -91,15 +89,12 @@ template <class Body>
 pinfold_code with_agent(pinfold_node* node, const char* intent, char** error, Body&& body) {
   return call(error, [&]() -> Result<pinfold_code> {
     const auto run = [&]() -> Result<pinfold_code> {
-      if (auto given = need(node, "node"); !given) return fail(std::move(given).error());
-      auto turn = Turn::take();
-      if (!turn) return fail(std::move(turn).error());
-      auto agent = open_agent(*node);
-      if (!agent) return fail(std::move(agent).error());
-      return body(*agent);
+      PINFOLD_TRY(need(node, "node"));
+      PINFOLD_TRY(Turn::take());
+      PINFOLD_LET(auto agent, open_agent(*node));
+      return body(agent);
     };
-    auto done = run();
-    if (!done) return fail(std::move(done).error().wrap(intent));
+    PINFOLD_LET_WRAP(auto done, run(), intent);
     return done;
   });
 }
@@ -109,10 +104,9 @@ template <class Body>
 pinfold_code with_pod(pinfold_node* node, const char* pod, const char* intent, char** error,
                       Body&& body) {
   return with_agent(node, intent, error, [&](NodeAgent& agent) -> Result<pinfold_code> {
-    if (auto given = need(pod, "pod"); !given) return fail(std::move(given).error());
-    auto uid = enforce::find_pod_uid(agent, pod);
-    if (!uid) return fail(std::move(uid).error());
-    return body(agent, *uid);
+    PINFOLD_TRY(need(pod, "pod"));
+    PINFOLD_LET(auto uid, enforce::find_pod_uid(agent, pod));
+    return body(agent, uid);
   });
 }
 
@@ -135,7 +129,7 @@ Result<pinfold_code> give(char** out, const std::string& text, pinfold_code code
 }
 
 Result<PodSpec> read_pod(const char* pod) {
-  if (auto given = need(pod, "pod"); !given) return fail(std::move(given).error());
+  PINFOLD_TRY(need(pod, "pod"));
   auto spec = parse_pod(pod);
   if (spec) apply_defaults(*spec);
   return spec;
@@ -143,81 +137,73 @@ Result<PodSpec> read_pod(const char* pod) {
 
 Result<Machine> read_machine(const char* text) {
   if (text == nullptr) return discover(SysTree{}, "node");
-  auto document = parse_document(text);
-  if (!document) return fail(std::move(document).error().wrap("machine"));
-  auto machine = Machine::from_json(*document);
-  if (!machine) return fail(std::move(machine).error().wrap("machine"));
+  PINFOLD_LET_WRAP(auto document, parse_document(text), "machine");
+  PINFOLD_LET_WRAP(auto machine, Machine::from_json(document), "machine");
   return machine;
 }
 
 Result<Config> read_configuration(const pinfold_node_options& options, const std::string& state_dir,
                                   const enforce::LogSink& log) {
-  auto parsed = options.config != nullptr
-                    ? parse_config(options.config)
-                    : enforce::read_config(state_dir, text_or(options.config_file, ""));
-  if (!parsed) return fail(std::move(parsed).error().wrap("configuration"));
-  for (const std::string& warning : parsed->warnings) {
+  PINFOLD_LET_WRAP(auto parsed,
+                   options.config != nullptr
+                       ? parse_config(options.config)
+                       : enforce::read_config(state_dir, text_or(options.config_file, "")),
+                   "configuration");
+  for (const std::string& warning : parsed.warnings) {
     if (log) log(enforce::LogLevel::kWarning, "configuration: " + warning);
   }
-  return std::move(parsed->config);
+  return std::move(parsed.config);
 }
 
 Result<void> read_callbacks(const pinfold_node_options& options, pinfold_node& node) {
   if (options.log != nullptr) {
-    auto sink = read_struct(options.log, kSmallestLog, "pinfold_log_sink");
-    if (!sink) return fail(std::move(sink).error());
-    if (sink->log != nullptr) node.place.log = make_log(*sink);
+    PINFOLD_LET(auto sink, read_struct(options.log, kSmallestLog, "pinfold_log_sink"));
+    if (sink.log != nullptr) node.place.log = make_log(sink);
   }
   if (options.writer != nullptr) {
-    auto writer = read_struct(options.writer, kSmallestWriter, "pinfold_cgroup_writer");
-    if (!writer) return fail(std::move(writer).error());
-    const bool is_whole = writer->make_group != nullptr && writer->remove_group != nullptr &&
-                          writer->write != nullptr && writer->read != nullptr &&
-                          writer->children != nullptr;
-    if (writer->version < 0 || writer->version > 2 || (writer->version != 0 && !is_whole)) {
+    PINFOLD_LET(auto writer, read_struct(options.writer, kSmallestWriter, "pinfold_cgroup_writer"));
+    const bool is_whole = writer.make_group != nullptr && writer.remove_group != nullptr &&
+                          writer.write != nullptr && writer.read != nullptr &&
+                          writer.children != nullptr;
+    if (writer.version < 0 || writer.version > 2 || (writer.version != 0 && !is_whole)) {
       return fail(ErrorCode::kInvalidArgument,
                   fmt::format("cgroup writer: version {}: expected 0, or 1 or 2 with all callbacks",
-                              writer->version));
+                              writer.version));
     }
-    node.place.open_cgroups = make_opener(*writer);
+    node.place.open_cgroups = make_opener(writer);
   }
   for (std::size_t i = 0; i < options.provider_count; ++i) {
-    auto provider = read_struct(options.providers[i], kSmallestProvider, "pinfold_hint_provider");
-    if (!provider) return fail(std::move(provider).error());
-    if (provider->name == nullptr || provider->hints == nullptr || provider->allocate == nullptr ||
-        provider->release == nullptr) {
+    PINFOLD_LET(auto provider,
+                read_struct(options.providers[i], kSmallestProvider, "pinfold_hint_provider"));
+    if (provider.name == nullptr || provider.hints == nullptr || provider.allocate == nullptr ||
+        provider.release == nullptr) {
       return fail(ErrorCode::kInvalidArgument,
                   fmt::format("hint provider {}: expected a name and all callbacks", i));
     }
-    node.providers.push_back(*provider);
+    node.providers.push_back(provider);
   }
   return {};
 }
 
 Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* given) {
-  auto options = read_struct(given, kSmallestOptions, "pinfold_node_options");
-  if (!options) return fail(std::move(options).error());
-  if ((options->flags & ~std::uint32_t{PINFOLD_NO_ENFORCE}) != 0) {
-    return fail(ErrorCode::kUnsupported, fmt::format("flags {:#x}: unknown", options->flags));
+  PINFOLD_LET(auto options, read_struct(given, kSmallestOptions, "pinfold_node_options"));
+  if ((options.flags & ~std::uint32_t{PINFOLD_NO_ENFORCE}) != 0) {
+    return fail(ErrorCode::kUnsupported, fmt::format("flags {:#x}: unknown", options.flags));
   }
   enforce::AgentPlace place;
-  place.state_dir = text_or(options->state_dir, place.state_dir.c_str());
-  place.cgroup_root = text_or(options->cgroup_root, "");
-  place.enforces = (options->flags & PINFOLD_NO_ENFORCE) == 0;
-  place.lock_timeout = options->lock_timeout_ms == 0
+  place.state_dir = text_or(options.state_dir, place.state_dir.c_str());
+  place.cgroup_root = text_or(options.cgroup_root, "");
+  place.enforces = (options.flags & PINFOLD_NO_ENFORCE) == 0;
+  place.lock_timeout = options.lock_timeout_ms == 0
                            ? kLockTimeout
-                           : std::chrono::milliseconds(options->lock_timeout_ms);
-  std::string online = options->machine == nullptr ? online_cpus() : "";
-  auto machine = read_machine(options->machine);
-  if (!machine) return fail(std::move(machine).error());
+                           : std::chrono::milliseconds(options.lock_timeout_ms);
+  std::string online = options.machine == nullptr ? online_cpus() : "";
+  PINFOLD_LET(auto machine, read_machine(options.machine));
   auto node = std::make_unique<pinfold_node>(
-      pinfold_node{*std::move(machine), std::move(online), {}, std::move(place), {}});
-  if (auto read = read_callbacks(*options, *node); !read) return fail(std::move(read).error());
-  auto config = read_configuration(*options, node->place.state_dir, node->place.log);
-  if (!config) return fail(std::move(config).error());
-  node->config = *std::move(config);
-  auto turn = Turn::take();
-  if (!turn) return fail(std::move(turn).error());
+      pinfold_node{std::move(machine), std::move(online), {}, std::move(place), {}});
+  PINFOLD_TRY(read_callbacks(options, *node));
+  PINFOLD_LET(node->config, read_configuration(options, node->place.state_dir, node->place.log));
+  PINFOLD_TRY(Turn::take());
   auto agent = open_agent(*node);  // once, so that what is wrong is told now
   if (!agent) return fail(std::move(agent).error());
   if (agent->enforces() && node->place.log) {
@@ -241,9 +227,8 @@ pinfold_code pinfold_node_open(const pinfold_node_options* options, pinfold_node
     auto given = need(node, "node");
     if (given) given = need(options, "options");
     if (!given) return fail(std::move(given).error().wrap("open node"));
-    auto opened = open_node(options);
-    if (!opened) return fail(std::move(opened).error().wrap("open node"));
-    *node = opened->release();
+    PINFOLD_LET_WRAP(auto opened, open_node(options), "open node");
+    *node = opened.release();
     return PINFOLD_OK;
   });
 }
@@ -252,16 +237,15 @@ void pinfold_node_close(pinfold_node* node) { delete node; }
 
 pinfold_code pinfold_node_status(pinfold_node* node, char** json, char** error) {
   return with_agent(node, "status", error, [&](NodeAgent& agent) -> Result<pinfold_code> {
-    if (auto given = need(json, "json"); !given) return fail(std::move(given).error());
-    auto view = enforce::view_node(agent);
-    if (!view) return fail(std::move(view).error());
-    return give(json, to_json(*view, agent).dump());
+    PINFOLD_TRY(need(json, "json"));
+    PINFOLD_LET(auto view, enforce::view_node(agent));
+    return give(json, to_json(view, agent).dump());
   });
 }
 
 pinfold_code pinfold_node_reconcile(pinfold_node* node, char** json, char** error) {
   return with_agent(node, "reconcile", error, [&](NodeAgent& agent) -> Result<pinfold_code> {
-    if (auto given = need(json, "json"); !given) return fail(std::move(given).error());
+    PINFOLD_TRY(need(json, "json"));
     auto report = agent.reconcile();
     if (!report) return fail(std::move(report).error());
     if (!report->remaining.empty() && error != nullptr) {
@@ -275,19 +259,18 @@ pinfold_code pinfold_node_reconcile(pinfold_node* node, char** json, char** erro
 pinfold_code pinfold_pod_explain(pinfold_node* node, const char* pod, pinfold_pod** answer,
                                  char** error) {
   return with_agent(node, "explain pod", error, [&](NodeAgent& agent) -> Result<pinfold_code> {
-    if (auto given = need(answer, "answer"); !given) return fail(std::move(given).error());
-    auto spec = read_pod(pod);
-    if (!spec) return fail(std::move(spec).error());
+    PINFOLD_TRY(need(answer, "answer"));
+    PINFOLD_LET(auto spec, read_pod(pod));
     Trace trace;
-    Decision decision = decide(agent.node(), agent.state().node, *spec, &trace);
+    Decision decision = decide(agent.node(), agent.state().node, spec, &trace);
     auto* const no = std::get_if<Rejected>(&decision);
     if (no != nullptr) {
-      *answer = make_answer(agent, agent.state(), *spec, no->why, trace).release();
+      *answer = make_answer(agent, agent.state(), spec, no->why, trace).release();
       return rejected(no->why, error);
     }
     enforce::AgentState next;
     next.node = std::move(std::get<Admitted>(decision).next);
-    *answer = make_answer(agent, next, *spec, std::nullopt, trace).release();
+    *answer = make_answer(agent, next, spec, std::nullopt, trace).release();
     return PINFOLD_OK;
   });
 }
@@ -295,14 +278,12 @@ pinfold_code pinfold_pod_explain(pinfold_node* node, const char* pod, pinfold_po
 pinfold_code pinfold_pod_admit(pinfold_node* node, const char* pod, pinfold_pod** answer,
                                char** error) {
   return with_agent(node, "admit pod", error, [&](NodeAgent& agent) -> Result<pinfold_code> {
-    if (auto given = need(answer, "answer"); !given) return fail(std::move(given).error());
-    auto spec = read_pod(pod);
-    if (!spec) return fail(std::move(spec).error());
-    auto outcome = agent.admit(*spec);
-    if (!outcome) return fail(std::move(outcome).error());
-    *answer = make_answer(agent, agent.state(), *spec, outcome->rejection, {}).release();
-    if (outcome->rejection) return rejected(*outcome->rejection, error);
-    return not_enforced(outcome->not_enforced, error);
+    PINFOLD_TRY(need(answer, "answer"));
+    PINFOLD_LET(auto spec, read_pod(pod));
+    PINFOLD_LET(auto outcome, agent.admit(spec));
+    *answer = make_answer(agent, agent.state(), spec, outcome.rejection, {}).release();
+    if (outcome.rejection) return rejected(*outcome.rejection, error);
+    return not_enforced(outcome.not_enforced, error);
   });
 }
 
@@ -310,8 +291,7 @@ pinfold_code pinfold_pod_get(pinfold_node* node, const char* pod, pinfold_pod** 
                              char** error) {
   return with_pod(node, pod, "get pod", error,
                   [&](NodeAgent& agent, const std::string& uid) -> Result<pinfold_code> {
-                    auto given = need(answer, "answer");
-                    if (!given) return fail(std::move(given).error());
+                    PINFOLD_TRY(need(answer, "answer"));
                     const PodSpec& spec = agent.state().node.find(uid)->spec;
                     *answer = make_answer(agent, agent.state(), spec, std::nullopt, {}).release();
                     return PINFOLD_OK;
@@ -333,11 +313,9 @@ pinfold_code pinfold_pod_release(pinfold_node* node, const char* pod, uint32_t f
                                  char** error) {
   return with_pod(node, pod, "release pod", error,
                   [&](NodeAgent& agent, const std::string& uid) -> Result<pinfold_code> {
-                    auto running = read_flags(flags);
-                    if (!running) return fail(std::move(running).error());
-                    auto outcome = agent.remove_pod(uid, *running);
-                    if (!outcome) return fail(std::move(outcome).error());
-                    return not_enforced(outcome->not_enforced, error);
+                    PINFOLD_LET(auto running, read_flags(flags));
+                    PINFOLD_LET(auto outcome, agent.remove_pod(uid, running));
+                    return not_enforced(outcome.not_enforced, error);
                   });
 }
 
@@ -345,11 +323,9 @@ pinfold_code pinfold_container_start(pinfold_node* node, const char* pod, const 
                                      char** error) {
   return with_pod(node, pod, "start container", error,
                   [&](NodeAgent& agent, const std::string& uid) -> Result<pinfold_code> {
-                    auto given = need(container, "container");
-                    if (!given) return fail(std::move(given).error());
-                    auto outcome = agent.start(uid, container);
-                    if (!outcome) return fail(std::move(outcome).error());
-                    return not_enforced(outcome->not_enforced, error);
+                    PINFOLD_TRY(need(container, "container"));
+                    PINFOLD_LET(auto outcome, agent.start(uid, container));
+                    return not_enforced(outcome.not_enforced, error);
                   });
 }
 
@@ -357,13 +333,10 @@ pinfold_code pinfold_container_release(pinfold_node* node, const char* pod, cons
                                        uint32_t flags, char** error) {
   return with_pod(node, pod, "release container", error,
                   [&](NodeAgent& agent, const std::string& uid) -> Result<pinfold_code> {
-                    auto given = need(container, "container");
-                    if (!given) return fail(std::move(given).error());
-                    auto running = read_flags(flags);
-                    if (!running) return fail(std::move(running).error());
-                    auto outcome = agent.remove_container(uid, container, *running);
-                    if (!outcome) return fail(std::move(outcome).error());
-                    return not_enforced(outcome->not_enforced, error);
+                    PINFOLD_TRY(need(container, "container"));
+                    PINFOLD_LET(auto running, read_flags(flags));
+                    PINFOLD_LET(auto outcome, agent.remove_container(uid, container, running));
+                    return not_enforced(outcome.not_enforced, error);
                   });
 }
 
@@ -371,16 +344,13 @@ pinfold_code pinfold_container_place_process(pinfold_node* node, const char* pod
                                              const char* container, int64_t process, char** error) {
   return with_pod(node, pod, "place process", error,
                   [&](NodeAgent& agent, const std::string& uid) -> Result<pinfold_code> {
-                    auto given = need(container, "container");
-                    if (!given) return fail(std::move(given).error());
+                    PINFOLD_TRY(need(container, "container"));
                     const auto pid = static_cast<pid_t>(process);
                     if (process <= 0 || pid != process) {
                       return fail(ErrorCode::kInvalidArgument,
                                   fmt::format("process {}: expected a process id", process));
                     }
-                    if (auto placed = agent.place({uid, container}, pid); !placed) {
-                      return fail(std::move(placed).error());
-                    }
+                    PINFOLD_TRY(agent.place({uid, container}, pid));
                     return PINFOLD_OK;
                   });
 }
@@ -393,8 +363,7 @@ pinfold_code pinfold_container_place_group(pinfold_node* node, const char* pod,
                     auto given = need(container, "container");
                     if (given) given = need(directory, "directory");
                     if (!given) return fail(std::move(given).error());
-                    auto outcome = agent.adopt(uid, {container, directory});
-                    if (!outcome) return fail(std::move(outcome).error());
-                    return not_enforced(outcome->not_enforced, error);
+                    PINFOLD_LET(auto outcome, agent.adopt(uid, {container, directory}));
+                    return not_enforced(outcome.not_enforced, error);
                   });
 }

@@ -19,35 +19,34 @@ tl::unexpected<VmFailure> failed(std::string message) {
 }
 
 VmResult<std::string> output_of(Vm& vm, const std::string& script) {
-  auto reply = vm.request(
-      {{"op", "exec"}, {"argv", {"sh", "-c", script}}, {"time_limit_ms", kLimit.count()}}, kLimit);
-  if (!reply) return tl::unexpected(reply.error());
-  if (reply->value("status", -1) != 0) return failed(reply->value("stderr", "no status"));
-  return reply->value("stdout", "");
+  PINFOLD_LET(auto reply, vm.request({{"op", "exec"},
+                                      {"argv", {"sh", "-c", script}},
+                                      {"time_limit_ms", kLimit.count()}},
+                                     kLimit));
+  if (reply.value("status", -1) != 0) return failed(reply.value("stderr", "no status"));
+  return reply.value("stdout", "");
 }
 
 }  // namespace
 
 VmResult<void> collect_coverage(Vm& vm, const std::filesystem::path& folder) {
   // The agent never ends by itself, which is when other programs write their counts.
-  if (auto dumped = vm.request({{"op", "dump-coverage"}}, kLimit); !dumped) {
-    return tl::unexpected(dumped.error());
-  }
-  const auto size = output_of(vm, kPack);
-  if (!size) return tl::unexpected(size.error());
+  PINFOLD_TRY(vm.request({{"op", "dump-coverage"}}, kLimit));
+  PINFOLD_LET(const auto size, output_of(vm, kPack));
   std::string encoded;
-  const std::size_t bytes = std::strtoull(size->c_str(), nullptr, 10);
+  const std::size_t bytes = std::strtoull(size.c_str(), nullptr, 10);
   for (std::size_t at = 0; at * kPart < bytes; ++at) {
-    const auto part = output_of(
-        vm, fmt::format("dd if=/tmp/coverage.tgz bs={} skip={} count=1 2>/dev/null | base64 -w 0",
-                        kPart, at));
-    if (!part) return tl::unexpected(part.error());
+    PINFOLD_LET(
+        const auto part,
+        output_of(vm, fmt::format(
+                          "dd if=/tmp/coverage.tgz bs={} skip={} count=1 2>/dev/null | base64 -w 0",
+                          kPart, at)));
     const std::size_t expected = (std::min(kPart, bytes - at * kPart) + 2) / 3 * 4;
-    if (part->size() != expected) {
+    if (part.size() != expected) {
       return failed(
-          fmt::format("part {} came with {} characters, expected {}", at, part->size(), expected));
+          fmt::format("part {} came with {} characters, expected {}", at, part.size(), expected));
     }
-    encoded += *part;
+    encoded += part;
   }
   std::error_code trouble;
   std::filesystem::create_directories(folder, trouble);

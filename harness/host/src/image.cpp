@@ -24,10 +24,9 @@ std::string environment(const char* name) {
 
 /// The shared libraries of a program, as the dynamic linker finds them on this host.
 Result<std::vector<std::string>> libraries_of(const fs::path& program) {
-  auto listed = run_program({"ldd", program.string()}, Milliseconds(10000));
-  if (!listed) return fail(std::move(listed).error());
+  PINFOLD_LET(auto listed, run_program({"ldd", program.string()}, Milliseconds(10000)));
   std::vector<std::string> paths;
-  std::istringstream lines(listed->output);
+  std::istringstream lines(listed.output);
   for (std::string line; std::getline(lines, line);) {
     if (line.find("not found") != std::string::npos) {
       return fail(ErrorCode::kNotFound, fmt::format("'{}':{}", program.string(), line));
@@ -76,12 +75,11 @@ std::vector<CpioEntry> skeleton() {
 }
 
 Result<void> add_busybox(std::vector<CpioEntry>& entries, const fs::path& busybox) {
-  auto bytes = read_file(busybox);
-  if (!bytes) return fail(std::move(bytes).error());
-  const auto applets = run_program({busybox.string(), "--list-full"}, Milliseconds(10000));
-  if (!applets) return fail(Error(applets.error()));
-  entries.push_back(CpioEntry::file("bin/busybox", std::move(*bytes), true));
-  std::istringstream lines(applets->output);
+  PINFOLD_LET(auto bytes, read_file(busybox));
+  PINFOLD_LET(const auto applets,
+              run_program({busybox.string(), "--list-full"}, Milliseconds(10000)));
+  entries.push_back(CpioEntry::file("bin/busybox", std::move(bytes), true));
+  std::istringstream lines(applets.output);
   for (std::string line; std::getline(lines, line);) {
     if (line != "bin/busybox") entries.push_back(CpioEntry::link(line, "/bin/busybox"));
   }
@@ -90,16 +88,13 @@ Result<void> add_busybox(std::vector<CpioEntry>& entries, const fs::path& busybo
 
 Result<void> add_program(std::vector<CpioEntry>& entries, std::set<std::string>& libraries,
                          const GuestProgram& program) {
-  auto bytes = read_stripped(program.host_path);
-  if (!bytes) return fail(std::move(bytes).error());
-  auto needed = libraries_of(program.host_path);
-  if (!needed) return fail(std::move(needed).error());
-  entries.push_back(CpioEntry::file(program.guest_path.substr(1), std::move(*bytes), true));
-  for (const std::string& library : *needed) {
+  PINFOLD_LET(auto bytes, read_stripped(program.host_path));
+  PINFOLD_LET(auto needed, libraries_of(program.host_path));
+  entries.push_back(CpioEntry::file(program.guest_path.substr(1), std::move(bytes), true));
+  for (const std::string& library : needed) {
     if (!libraries.insert(library).second) continue;
-    auto content = read_file(library);
-    if (!content) return fail(std::move(content).error());
-    entries.push_back(CpioEntry::file(library.substr(1), std::move(*content), true));
+    PINFOLD_LET(auto content, read_file(library));
+    entries.push_back(CpioEntry::file(library.substr(1), std::move(content), true));
   }
   return {};
 }
@@ -115,10 +110,9 @@ Result<void> add_modules(std::vector<CpioEntry>& entries, const fs::path& folder
   }
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
-    auto bytes = read_file(file);
-    if (!bytes) return fail(std::move(bytes).error());
+    PINFOLD_LET(auto bytes, read_file(file));
     const fs::path place = fs::path("lib/modules") / module / file.filename();
-    entries.push_back(CpioEntry::file(place, std::move(*bytes), false));
+    entries.push_back(CpioEntry::file(place, std::move(bytes), false));
   }
   return {};
 }
@@ -146,17 +140,14 @@ fs::path cache_folder() {
 }
 
 Result<Image> prepare_image(const fs::path& script, const std::string& kernel) {
-  const auto folder = prepare({script.string(), "--kernel", kernel});
-  if (!folder) return fail(Error(folder.error()));
-  auto version = read_file(*folder / "version");
-  if (!version) return fail(std::move(version).error());
-  return Image{*folder / "vmlinuz", *folder / "busybox", *folder / "modules", last_line(*version)};
+  PINFOLD_LET(const auto folder, prepare({script.string(), "--kernel", kernel}));
+  PINFOLD_LET(auto version, read_file(folder / "version"));
+  return Image{folder / "vmlinuz", folder / "busybox", folder / "modules", last_line(version)};
 }
 
 Result<fs::path> prepare_qemu(const fs::path& script) {
-  auto folder = prepare({script.string(), "--qemu"});
-  if (!folder) return folder;
-  return *folder / "qemu-system-x86_64";
+  PINFOLD_LET(auto folder, prepare({script.string(), "--qemu"}));
+  return folder / "qemu-system-x86_64";
 }
 
 Result<fs::path> build_initramfs(const Image& image, const fs::path& agent,
@@ -164,19 +155,13 @@ Result<fs::path> build_initramfs(const Image& image, const fs::path& agent,
                                  const std::vector<std::string>& modules) {
   std::vector<CpioEntry> entries = skeleton();
   std::set<std::string> libraries;
-  if (auto added = add_busybox(entries, image.busybox); !added) return fail(added.error());
-  if (auto added = add_program(entries, libraries, {agent, "/init"}); !added) {
-    return fail(added.error());
-  }
+  PINFOLD_TRY(add_busybox(entries, image.busybox));
+  PINFOLD_TRY(add_program(entries, libraries, {agent, "/init"}));
   for (const GuestProgram& program : programs) {
-    if (auto added = add_program(entries, libraries, program); !added) {
-      return fail(std::move(added).error().wrap("build the initramfs"));
-    }
+    PINFOLD_TRY_WRAP(add_program(entries, libraries, program), "build the initramfs");
   }
   for (const std::string& module : modules) {
-    if (auto added = add_modules(entries, image.modules, module); !added) {
-      return fail(std::move(added).error().wrap("build the initramfs"));
-    }
+    PINFOLD_TRY_WRAP(add_modules(entries, image.modules, module), "build the initramfs");
   }
   const std::string archive = write_cpio(entries);
   const fs::path folder = cache_folder() / "initramfs";
@@ -187,7 +172,7 @@ Result<fs::path> build_initramfs(const Image& image, const fs::path& agent,
     fs::last_write_time(file, fs::file_time_type::clock::now(), failed);
     return file;
   }
-  if (auto written = write_file(file, archive); !written) return fail(written.error());
+  PINFOLD_TRY(write_file(file, archive));
   prune_cache(folder, 8);
   return file;
 }

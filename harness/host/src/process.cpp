@@ -126,9 +126,8 @@ void ChildProcess::kill_now() {
 Result<Finished> run_program(const std::vector<std::string>& argv, Milliseconds limit) {
   const UniqueFd capture(memfd_create("output", MFD_CLOEXEC));
   if (!capture) return fail_errno(errno, "memfd_create");
-  auto child = ChildProcess::start({argv, {}, capture.get(), -1});
-  if (!child) return fail(std::move(child).error());
-  const auto status = child->wait_until(Clock::now() + limit);
+  PINFOLD_LET(auto child, ChildProcess::start({argv, {}, capture.get(), -1}));
+  const auto status = child.wait_until(Clock::now() + limit);
   if (!status) {
     return fail(ErrorCode::kBusy,
                 fmt::format("'{}' took longer than {} ms", argv.front(), limit.count()));

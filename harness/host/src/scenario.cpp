@@ -142,19 +142,14 @@ Scenario read_scenario(const Json& document, std::optional<Complaint>& complaint
 
 Result<void> load_kubelet(KubeletSource& source, const std::filesystem::path& folder) {
   if (source.file.empty()) return {};
-  auto text = read_file(folder / source.file);
-  if (!text) return fail(std::move(text).error().wrap("kubelet"));
-  auto document = parse_document(*text);
-  if (!document) return fail(std::move(document).error().wrap(source.file.string()));
-  source.config = std::move(*document);
+  PINFOLD_LET_WRAP(auto text, read_file(folder / source.file), "kubelet");
+  PINFOLD_LET_WRAP(source.config, parse_document(text), source.file.string());
   return {};
 }
 
 Result<void> load_pod(Step& step, AdmitStep& admit, const std::filesystem::path& folder) {
   if (!admit.file.empty()) {
-    auto text = read_file(folder / admit.file);
-    if (!text) return fail(std::move(text).error());
-    admit.manifest = std::move(*text);
+    PINFOLD_LET(admit.manifest, read_file(folder / admit.file));
     if (step.title.starts_with("admit ")) step.title = "admit " + admit.file.filename().string();
   }
   const auto pod = parse_pod(admit.manifest);
@@ -170,11 +165,9 @@ Result<void> load_pod(Step& step, AdmitStep& admit, const std::filesystem::path&
 
 /// Reads the files that a scenario names.
 Result<void> load_files(Scenario& scenario, const std::filesystem::path& folder) {
-  if (auto loaded = load_kubelet(scenario.kubelet, folder); !loaded) return loaded;
+  PINFOLD_TRY(load_kubelet(scenario.kubelet, folder));
   for (GuestFile& file : scenario.files) {
-    auto text = read_file(folder / file.file);
-    if (!text) return fail(std::move(text).error().wrap("files"));
-    file.text = std::move(*text);
+    PINFOLD_LET_WRAP(file.text, read_file(folder / file.file), "files");
   }
   for (std::size_t i = 0; i < scenario.steps.size(); ++i) {
     Step& step = scenario.steps[i];
@@ -192,10 +185,9 @@ Result<void> load_files(Scenario& scenario, const std::filesystem::path& folder)
 }  // namespace
 
 Result<Scenario> parse_scenario(std::string_view yaml_or_json) {
-  const auto document = parse_document(yaml_or_json);
-  if (!document) return fail(Error(document.error()));
+  PINFOLD_LET(const auto document, parse_document(yaml_or_json));
   std::optional<Complaint> complaint;
-  Scenario scenario = read_scenario(*document, complaint);
+  Scenario scenario = read_scenario(document, complaint);
   if (!complaint) return scenario;
   const std::string path = to_string(complaint->path);
   return fail(ErrorCode::kInvalidArgument,
@@ -204,14 +196,11 @@ Result<Scenario> parse_scenario(std::string_view yaml_or_json) {
 }
 
 Result<Scenario> load_scenario(const std::filesystem::path& file) {
-  auto text = read_file(file);
-  if (!text) return fail(std::move(text).error());
-  auto scenario = parse_scenario(*text);
+  PINFOLD_LET(auto text, read_file(file));
+  auto scenario = parse_scenario(text);
   const std::string intent = fmt::format("'{}'", file.string());
   if (!scenario) return fail(std::move(scenario).error().wrap(intent));
-  if (auto loaded = load_files(*scenario, file.parent_path()); !loaded) {
-    return fail(std::move(loaded).error().wrap(intent));
-  }
+  PINFOLD_TRY_WRAP(load_files(*scenario, file.parent_path()), intent);
   return scenario;
 }
 

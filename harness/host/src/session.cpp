@@ -29,14 +29,12 @@ Milliseconds scaled(const RunOptions& options, Milliseconds limit) {
 Result<std::string> choose_qemu(const VmMachine& machine, const RunOptions& options) {
   if (!options.qemu.empty()) return options.qemu;
   if (!needs_newer_qemu(machine)) return std::string("qemu-system-x86_64");
-  auto newer = prepare_qemu(options.image_script);
-  if (!newer) return fail(std::move(newer).error());
-  return newer->string();
+  PINFOLD_LET(auto newer, prepare_qemu(options.image_script));
+  return newer.string();
 }
 
 Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, ScenarioResult& result) {
-  const auto image = prepare_image(options.image_script, scenario.machine.kernel);
-  if (!image) return fail(Error(image.error()));
+  PINFOLD_LET(const auto image, prepare_image(options.image_script, scenario.machine.kernel));
   std::vector<GuestProgram> programs;
   if (!options.product.empty()) programs.push_back({options.product, "/usr/bin/pinfold"});
   for (const std::string& program : scenario.programs) programs.push_back({program, program});
@@ -46,17 +44,14 @@ Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, Scena
     programs.push_back({maker, maker});
     modules = {"nbd", std::string(to_string(disk->filesystem))};
   }
-  const auto initramfs = build_initramfs(*image, options.agent, programs, modules);
-  if (!initramfs) return fail(Error(initramfs.error()));
-  const auto qemu = choose_qemu(scenario.machine, options);
-  if (!qemu) return fail(Error(qemu.error()));
-  const auto version = run_program({*qemu, "--version"}, Milliseconds(10000));
-  if (!version) return fail(Error(version.error()));
+  PINFOLD_LET(const auto initramfs, build_initramfs(image, options.agent, programs, modules));
+  PINFOLD_LET(const auto qemu, choose_qemu(scenario.machine, options));
+  PINFOLD_LET(const auto version, run_program({qemu, "--version"}, Milliseconds(10000)));
   Ready ready;
-  ready.command = qemu_command(
-      scenario.machine, {*qemu, image->kernel.string(), initramfs->string()}, options.accelerator);
-  ready.snapshot_key = SnapshotStore::key(version->output, ready.command, image->version);
-  result.kernel = image->version;
+  ready.command = qemu_command(scenario.machine, {qemu, image.kernel.string(), initramfs.string()},
+                               options.accelerator);
+  ready.snapshot_key = SnapshotStore::key(version.output, ready.command, image.version);
+  result.kernel = image.version;
   result.accelerator = to_string(options.accelerator);
   return ready;
 }
@@ -76,10 +71,9 @@ void conclude(ScenarioResult& result, const VmFailure& failure, std::string_view
 /// Asks the guest for its machine and compares. Nothing if it is another one: see result.
 VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options, Session& session,
                            ScenarioResult& result) {
-  auto reply =
-      session.vm.request({{"op", "machine"}}, scaled(options, ready_limit(scenario.machine)));
-  if (!reply) return tl::unexpected(reply.error());
-  result.guest = reply->value("machine", Json::object());
+  PINFOLD_LET(auto reply, session.vm.request({{"op", "machine"}},
+                                             scaled(options, ready_limit(scenario.machine))));
+  result.guest = reply.value("machine", Json::object());
   const auto differences = machine_differences(scenario.machine, result.guest);
   if (!differences.empty()) {
     result.verdict = Verdict::kWrongMachine;
@@ -95,9 +89,8 @@ VmResult<Session> launch(const Ready& ready, const RunOptions& options,
                          const std::filesystem::path& snapshot) {
   auto folder = TemporaryFolder::make();
   if (!folder) return tl::unexpected(VmFailure{Trouble::kHost, folder.error().message});
-  auto vm = Vm::start({ready.command, folder->path(), snapshot, options.interrupt_fd});
-  if (!vm) return tl::unexpected(vm.error());
-  return Session{std::move(*folder), std::move(*vm)};
+  PINFOLD_LET(auto vm, Vm::start({ready.command, folder->path(), snapshot, options.interrupt_fd}));
+  return Session{std::move(*folder), std::move(vm)};
 }
 
 /// From a snapshot; nothing if that does not work out, which is no reason to give up.

@@ -155,17 +155,15 @@ void SnapshotStore::remove(const std::string& key) const {
 VmResult<void> resume(Vm& vm, Milliseconds limit) {
   const Clock::time_point deadline = Clock::now() + limit;
   while (true) {
-    auto state = vm.monitor("query-status", Json::object(), limit);
-    if (!state) return tl::unexpected(state.error());
-    const std::string status = state->value("status", "");
+    PINFOLD_LET(auto state, vm.monitor("query-status", Json::object(), limit));
+    const std::string status = state.value("status", "");
     if (status == "paused" || status == "postmigrate") break;
     if (status != "inmigrate" || Clock::now() > deadline) {
       return tl::unexpected(VmFailure{Trouble::kHost, "the snapshot is not read in: " + status});
     }
     std::this_thread::sleep_for(Milliseconds(5));
   }
-  auto running = vm.monitor("cont", Json::object(), limit);
-  if (!running) return tl::unexpected(running.error());
+  PINFOLD_TRY(vm.monitor("cont", Json::object(), limit));
   return {};
 }
 

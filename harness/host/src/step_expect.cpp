@@ -32,9 +32,8 @@ std::string process_value(const Json& process, const std::string& name) {
 }  // namespace
 
 VmResult<std::string> StepRunner::read_one(const std::string& path) {
-  const auto reply = ask({{"op", "read"}, {"paths", {path}}});
-  if (!reply) return tl::unexpected(reply.error());
-  return value_of(*reply, path);
+  PINFOLD_LET(const auto reply, ask({{"op", "read"}, {"paths", {path}}}));
+  return value_of(reply, path);
 }
 
 VmResult<std::string> StepRunner::folder_of(const std::string& group, StepResult& result) {
@@ -45,11 +44,9 @@ VmResult<std::string> StepRunner::folder_of(const std::string& group, StepResult
 VmResult<void> StepRunner::expect_disjoint(const Expectation& expectation, StepResult& result) {
   std::vector<std::pair<std::string, std::string>> lists;
   for (const std::string& group : expectation.disjoint) {
-    const auto folder = folder_of(group, result);
-    if (!folder) return tl::unexpected(folder.error());
-    auto cpus = read_one(*folder + "/" + effective_file(cgroup_mode(), "cpus"));
-    if (!cpus) return tl::unexpected(cpus.error());
-    lists.emplace_back(group, std::move(*cpus));
+    PINFOLD_LET(const auto folder, folder_of(group, result));
+    PINFOLD_LET(auto cpus, read_one(folder + "/" + effective_file(cgroup_mode(), "cpus")));
+    lists.emplace_back(group, std::move(cpus));
   }
   const auto checks = check_disjoint(lists);
   result.checks.insert(result.checks.end(), checks.begin(), checks.end());
@@ -57,11 +54,9 @@ VmResult<void> StepRunner::expect_disjoint(const Expectation& expectation, StepR
 }
 
 VmResult<void> StepRunner::expect_threads(const Expectation& expectation, StepResult& result) {
-  const auto folder = folder_of(expectation.subject, result);
-  if (!folder) return tl::unexpected(folder.error());
-  const auto reply = ask({{"op", "threads"}, {"group", *folder}});
-  if (!reply) return tl::unexpected(reply.error());
-  const Json threads = reply->value("threads", Json::array());
+  PINFOLD_LET(const auto folder, folder_of(expectation.subject, result));
+  PINFOLD_LET(const auto reply, ask({{"op", "threads"}, {"group", folder}}));
+  const Json threads = reply.value("threads", Json::array());
   for (const auto& [name, wanted] : expectation.values) {
     const std::string actual =
         name == "count"
@@ -90,10 +85,9 @@ VmResult<void> StepRunner::expect_one(const Expectation& expectation, StepResult
   if (expectation.of == Expectation::Of::kProcesses) return expect_threads(expectation, result);
   std::string folder = expectation.subject;
   if (expectation.of == Expectation::Of::kContainer) {
-    auto cgroup = cgroup_of(expectation.subject, result);
-    if (!cgroup) return tl::unexpected(cgroup.error());
+    PINFOLD_LET(auto cgroup, cgroup_of(expectation.subject, result));
     if (!result.message.empty()) return {};
-    folder = *cgroup;
+    folder = cgroup;
   }
   Json process;
   for (const auto& [name, wanted] : expectation.values) {
@@ -101,9 +95,7 @@ VmResult<void> StepRunner::expect_one(const Expectation& expectation, StepResult
     VmResult<std::string> actual;
     if (is_of_process(name)) {
       if (process.is_null()) {
-        auto reply = ask({{"op", "inspect"}, {"name", expectation.subject}});
-        if (!reply) return tl::unexpected(reply.error());
-        process = std::move(*reply);
+        PINFOLD_LET(process, ask({{"op", "inspect"}, {"name", expectation.subject}}));
       }
       actual = process.value("alive", false) ? process_value(process, name) : "(no process)";
     } else if (expectation.of == Expectation::Of::kFile) {
@@ -121,7 +113,7 @@ VmResult<void> StepRunner::expect_one(const Expectation& expectation, StepResult
 VmResult<StepResult> StepRunner::act(const ExpectStep& step) {
   StepResult result;
   for (const Expectation& expectation : step.expectations) {
-    if (auto seen = expect_one(expectation, result); !seen) return tl::unexpected(seen.error());
+    PINFOLD_TRY(expect_one(expectation, result));
   }
   return concluded(std::move(result));
 }
@@ -130,40 +122,34 @@ VmResult<KernelContainer> StepRunner::look_at(const DecidedContainer& container)
   KernelContainer kernel;
   const std::string cpus = container.cgroup + "/" + effective_file(cgroup_mode(), "cpus");
   const std::string mems = container.cgroup + "/" + effective_file(cgroup_mode(), "mems");
-  const auto reply = ask({{"op", "read"}, {"paths", {cpus, mems}}});
-  if (!reply) return tl::unexpected(reply.error());
-  kernel.cpus = value_of(*reply, cpus);
-  kernel.mems = value_of(*reply, mems);
+  PINFOLD_LET(const auto reply, ask({{"op", "read"}, {"paths", {cpus, mems}}}));
+  kernel.cpus = value_of(reply, cpus);
+  kernel.mems = value_of(reply, mems);
   if (!running_.contains(container.name)) return kernel;
-  const auto process = ask({{"op", "inspect"}, {"name", container.name}});
-  if (!process) return tl::unexpected(process.error());
+  PINFOLD_LET(const auto process, ask({{"op", "inspect"}, {"name", container.name}}));
   kernel.has_process = true;
-  kernel.cpus_allowed = process_value(*process, "Cpus_allowed_list");
-  kernel.mems_allowed = process_value(*process, "Mems_allowed_list");
-  kernel.page_nodes = process_value(*process, "pageNodes");
+  kernel.cpus_allowed = process_value(process, "Cpus_allowed_list");
+  kernel.mems_allowed = process_value(process, "Mems_allowed_list");
+  kernel.page_nodes = process_value(process, "pageNodes");
   return kernel;
 }
 
 VmResult<StepResult> StepRunner::act(const VerifyStep&) {
   StepResult result;
-  const auto containers = decided(result.message);
-  if (!containers) return tl::unexpected(containers.error());
-  if (result.message.empty() && containers->empty()) result.message = "there is no container";
+  PINFOLD_LET(const auto containers, decided(result.message));
+  if (result.message.empty() && containers.empty()) result.message = "there is no container";
   std::map<std::string, KernelContainer> kernel;
-  for (const DecidedContainer& container : *containers) {
-    auto seen = look_at(container);
-    if (!seen) return tl::unexpected(seen.error());
-    kernel[container.name] = std::move(*seen);
+  for (const DecidedContainer& container : containers) {
+    PINFOLD_LET(kernel[container.name], look_at(container));
   }
   static const std::string kOnline = "/sys/devices/system/cpu/online";
-  const auto reply = ask({{"op", "read"}, {"paths", {kOnline}}});
-  if (!reply) return tl::unexpected(reply.error());
-  const auto online = CpuSet::parse(value_of(*reply, kOnline));
+  PINFOLD_LET(const auto reply, ask({{"op", "read"}, {"paths", {kOnline}}}));
+  const auto online = CpuSet::parse(value_of(reply, kOnline));
   if (!online) {
     result.message = "the guest's online CPUs: " + online.error().message;
     return result;
   }
-  result.rows = judge_containers(*containers, kernel, {*online, machine_.memory_nodes()});
+  result.rows = judge_containers(containers, kernel, {*online, machine_.memory_nodes()});
   for (const ContainerRow& row : result.rows) {
     result.checks.insert(result.checks.end(), row.checks.begin(), row.checks.end());
   }

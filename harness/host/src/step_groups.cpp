@@ -33,9 +33,8 @@ VmResult<void> StepRunner::note_groups(const Action& action, StepResult& result)
     paths.push_back(file_of(folder, "cpus"));
     paths.push_back(file_of(folder, "mems"));
   }
-  const auto reply = ask({{"op", "read"}, {"paths", paths}});
-  if (!reply) return tl::unexpected(reply.error());
-  const Json files = reply->value("files", Json::object());
+  PINFOLD_LET(const auto reply, ask({{"op", "read"}, {"paths", paths}}));
+  const Json files = reply.value("files", Json::object());
   result.online = read_value(files, kOnline);
   for (const auto& [name, folder] : folders) {
     KernelGroup group{name, read_value(files, file_of(folder, "cpus")),

@@ -50,10 +50,9 @@ VmResult<StepResult> StepRunner::act(const PlugStep& step) {
 }
 
 VmResult<StepResult> StepRunner::look_at_machine() {
-  const auto reply = ask({{"op", "machine"}});
-  if (!reply) return tl::unexpected(reply.error());
+  PINFOLD_LET(const auto reply, ask({{"op", "machine"}}));
   StepResult result;
-  result.machine = reply->value("machine", Json::object());
+  result.machine = reply.value("machine", Json::object());
   // A CPU that a step has taken offline has no place in the kernel's topology.
   if (result.machine.value("online", "") == result.machine.value("present", "")) {
     const auto differences = machine_differences(machine_, result.machine);
@@ -66,21 +65,20 @@ VmResult<StepResult> StepRunner::wait_for(const std::string& path,
                                           const std::function<bool(const std::string&)>& done) {
   const Clock::time_point deadline = Clock::now() + time_limit_;
   while (true) {
-    const auto text = read_one(path);
-    if (!text) return tl::unexpected(text.error());
-    if (done(*text)) return good();
+    PINFOLD_LET(const auto text, read_one(path));
+    if (done(text)) return good();
     if (Clock::now() > deadline) {
       return bad(
-          fmt::format("the guest does not take it: '{}' is still '{}'", path, excerpt(*text)));
+          fmt::format("the guest does not take it: '{}' is still '{}'", path, excerpt(text)));
     }
     std::this_thread::sleep_for(Milliseconds(50));
   }
 }
 
 VmResult<StepResult> StepRunner::plug_cpu(CpuId cpu) {
-  const auto slots = session_.vm.monitor("query-hotpluggable-cpus", Json::object(), kMonitorLimit);
-  if (!slots) return tl::unexpected(slots.error());
-  const auto sorted = in_order(*slots);
+  PINFOLD_LET(const auto slots,
+              session_.vm.monitor("query-hotpluggable-cpus", Json::object(), kMonitorLimit));
+  const auto sorted = in_order(slots);
   const auto index = static_cast<std::size_t>(cpu.value);
   if (index >= sorted.size() || sorted[index].contains("qom-path")) {
     return bad(fmt::format("CPU {}: expected one that is absent", cpu.value));
@@ -88,8 +86,7 @@ VmResult<StepResult> StepRunner::plug_cpu(CpuId cpu) {
   Json device = sorted[index].value("props", Json::object());
   device["driver"] = sorted[index].value("type", "");
   device["id"] = fmt::format("cpu{}", cpu.value);
-  const auto added = session_.vm.monitor("device_add", std::move(device), kMonitorLimit);
-  if (!added) return tl::unexpected(added.error());
+  PINFOLD_TRY(session_.vm.monitor("device_add", std::move(device), kMonitorLimit));
   auto present = wait_for("/sys/devices/system/cpu/present", [&](const std::string& list) {
     const auto cpus = CpuSet::parse(list);
     return cpus && cpus->contains(cpu);
@@ -102,21 +99,17 @@ VmResult<StepResult> StepRunner::plug_memory(std::uint64_t bytes, int node) {
   auto online = act(WriteStep{"/sys/devices/system/memory/auto_online_blocks", "", "online", ""});
   if (!online || !online->good) return online;
   const std::string meminfo = fmt::format("/sys/devices/system/node/node{}/meminfo", node);
-  const auto before = read_one(meminfo);
-  if (!before) return tl::unexpected(before.error());
+  PINFOLD_LET(const auto before, read_one(meminfo));
   const std::string backend = fmt::format("plugged{}", plugged_++);
-  const auto made = session_.vm.monitor(
+  PINFOLD_TRY(session_.vm.monitor(
       "object-add", {{"qom-type", "memory-backend-ram"}, {"id", backend}, {"size", bytes}},
-      kMonitorLimit);
-  if (!made) return tl::unexpected(made.error());
-  const auto added = session_.vm.monitor(
+      kMonitorLimit));
+  PINFOLD_TRY(session_.vm.monitor(
       "device_add",
       {{"driver", "pc-dimm"}, {"id", "dimm-" + backend}, {"memdev", backend}, {"node", node}},
-      kMonitorLimit);
-  if (!added) return tl::unexpected(added.error());
-  return wait_for(meminfo, [&](const std::string& text) {
-    return total_of(text) >= total_of(*before) + bytes;
-  });
+      kMonitorLimit));
+  return wait_for(
+      meminfo, [&](const std::string& text) { return total_of(text) >= total_of(before) + bytes; });
 }
 
 }  // namespace pinfold::harness

@@ -9,20 +9,18 @@ namespace pinfold::harness {
 
 VmResult<void> StepRunner::make_disk() {
   const VmDisk& disk = *scenario_.machine.disk;
-  const auto made = ask({{"op", "disk"},
-                         {"filesystem", to_string(disk.filesystem)},
-                         {"bytes", disk.size},
-                         {"folder", disk.folder},
-                         {"mkfs", mkfs_command(disk)}});
-  if (!made) return tl::unexpected(made.error());
-  if (made->value("ok", false)) return {};
-  return tl::unexpected(VmFailure{Trouble::kHost, "the disk: " + made->value("error", "")});
+  PINFOLD_LET(const auto made, ask({{"op", "disk"},
+                                    {"filesystem", to_string(disk.filesystem)},
+                                    {"bytes", disk.size},
+                                    {"folder", disk.folder},
+                                    {"mkfs", mkfs_command(disk)}}));
+  if (made.value("ok", false)) return {};
+  return tl::unexpected(VmFailure{Trouble::kHost, "the disk: " + made.value("error", "")});
 }
 
 VmResult<void> StepRunner::mark_disk() {
   if (!scenario_.machine.disk) return {};
-  const auto marked = ask({{"op", "mark"}});
-  if (!marked) return tl::unexpected(marked.error());
+  PINFOLD_TRY(ask({{"op", "mark"}}));
   return {};
 }
 

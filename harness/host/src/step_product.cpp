@@ -22,23 +22,19 @@ bool belongs_to(const std::string& program, const std::string& pod, const std::s
 
 VmResult<void> StepRunner::prepare() {
   if (scenario_.machine.disk) {
-    if (auto made = make_disk(); !made) return made;
+    PINFOLD_TRY(make_disk());
   }
-  if (auto put = put_files(); !put) return put;
+  PINFOLD_TRY(put_files());
   return mark_disk();
 }
 
 VmResult<void> StepRunner::put_files() {
   for (const GuestFile& file : scenario_.files) {
-    if (auto there = put(file.guest_path, file.text); !there) return there;
+    PINFOLD_TRY(put(file.guest_path, file.text));
   }
   if (!needs_product(scenario_)) return {};
-  if (auto made = ask({{"op", "mkdir"}, {"path", product_root(cgroup_mode())}}); !made) {
-    return tl::unexpected(made.error());
-  }
-  if (auto made = ask({{"op", "mkdir"}, {"path", kStateFolder}}); !made) {
-    return tl::unexpected(made.error());
-  }
+  PINFOLD_TRY(ask({{"op", "mkdir"}, {"path", product_root(cgroup_mode())}}));
+  PINFOLD_TRY(ask({{"op", "mkdir"}, {"path", kStateFolder}}));
   return put_config(scenario_.kubelet);
 }
 
@@ -58,19 +54,18 @@ VmResult<Json> StepRunner::run_product(std::vector<std::string> arguments) {
 VmResult<StepResult> StepRunner::act(const AdmitStep& step) {
   const std::string file =
       fmt::format("/etc/pinfold/pods/{}.yaml", step.pod.empty() ? "pod" : step.pod);
-  if (auto there = put(file, step.manifest); !there) return tl::unexpected(there.error());
+  PINFOLD_TRY(put(file, step.manifest));
   std::vector<std::string> arguments = {"admit", file};
   if (step.start) arguments.emplace_back("--start");
-  const auto reply = run_product(std::move(arguments));
-  if (!reply) return tl::unexpected(reply.error());
-  if (auto killed = end_of_killed(*reply)) {
+  PINFOLD_LET(const auto reply, run_product(std::move(arguments)));
+  if (auto killed = end_of_killed(reply)) {
     pods_[step.pod] = {step.uid, step.containers, step.start};  // it may have got as far as that
     return std::move(*killed);
   }
   static constexpr const char* kAnswers[] = {"admitted", "rejected", "error"};
-  const int status = reply->value("status", -1);
-  const std::string answer = status >= 0 && status <= 2 ? kAnswers[status] : describe_end(*reply);
-  const std::string said = reply->value("stdout", "") + reply->value("stderr", "");
+  const int status = reply.value("status", -1);
+  const std::string answer = status >= 0 && status <= 2 ? kAnswers[status] : describe_end(reply);
+  const std::string said = reply.value("stdout", "") + reply.value("stderr", "");
   const std::string expected = kAnswers[static_cast<int>(step.answer)];
   if (answer != expected) {
     return bad(
@@ -85,15 +80,14 @@ VmResult<StepResult> StepRunner::act(const AdmitStep& step) {
 
 VmResult<std::vector<DecidedContainer>> StepRunner::decided(std::string& problem) {
   if (decided_) return *decided_;
-  const auto reply = run_product({"status"});
-  if (!reply) return tl::unexpected(reply.error());
-  const std::string out = reply->value("stdout", "");
+  PINFOLD_LET(const auto reply, run_product({"status"}));
+  const std::string out = reply.value("stdout", "");
   const Json status = Json::parse(out, nullptr, false);
   // Status 1: the product itself sees that the kernel has something else. The judge decides.
-  const int exit_status = reply->value("status", -1);
+  const int exit_status = reply.value("status", -1);
   if ((exit_status != 0 && exit_status != 1) || status.is_discarded()) {
-    problem = fmt::format("'pinfold status' ended with {}: {}", describe_end(*reply),
-                          excerpt(out + reply->value("stderr", "")));
+    problem = fmt::format("'pinfold status' ended with {}: {}", describe_end(reply),
+                          excerpt(out + reply.value("stderr", "")));
     return std::vector<DecidedContainer>{};
   }
   auto containers = decided_containers(status);
@@ -114,13 +108,12 @@ VmResult<StepResult> StepRunner::start_one(const StartStep& step, const std::str
   } else {
     request["argv"] = step.command;
   }
-  const auto reply = ask(std::move(request));
-  if (!reply) return tl::unexpected(reply.error());
-  if (reply->value("ok", false)) {
+  PINFOLD_LET(const auto reply, ask(std::move(request)));
+  if (reply.value("ok", false)) {
     running_[name] = cgroup;
     return step.error.empty() ? good() : bad(fmt::format("{} came up", name));
   }
-  const std::string said = fmt::format("{} ({})", reply->value("error", ""), describe_end(*reply));
+  const std::string said = fmt::format("{} ({})", reply.value("error", ""), describe_end(reply));
   if (!step.error.empty() && said.find(step.error) != std::string::npos) return good();
   return bad(fmt::format("{}: {}", name, said));
 }
@@ -128,13 +121,11 @@ VmResult<StepResult> StepRunner::start_one(const StartStep& step, const std::str
 VmResult<StepResult> StepRunner::tell_product(const Pod& pod, const std::string& container) {
   for (const std::string& name : pod.containers) {
     if (!container.empty() && name != container) continue;
-    const auto reply = run_product({"start", "--pod", pod.uid, "--container", name});
-    if (!reply) return tl::unexpected(reply.error());
-    if (auto killed = end_of_killed(*reply)) return std::move(*killed);
-    if (reply->value("status", -1) != 0) {
-      return bad(fmt::format("'pinfold start' of '{}' ended with {}: {}", name,
-                             describe_end(*reply),
-                             excerpt(reply->value("stdout", "") + reply->value("stderr", ""))));
+    PINFOLD_LET(const auto reply, run_product({"start", "--pod", pod.uid, "--container", name}));
+    if (auto killed = end_of_killed(reply)) return std::move(*killed);
+    if (reply.value("status", -1) != 0) {
+      return bad(fmt::format("'pinfold start' of '{}' ended with {}: {}", name, describe_end(reply),
+                             excerpt(reply.value("stdout", "") + reply.value("stderr", ""))));
     }
   }
   return good();
@@ -151,11 +142,10 @@ VmResult<StepResult> StepRunner::act(const StartStep& step) {
     if (!told || !told->good || to_be_killed) return told;
   }
   std::string problem;
-  const auto containers = decided(problem);
-  if (!containers) return tl::unexpected(containers.error());
+  PINFOLD_LET(const auto containers, decided(problem));
   if (!problem.empty()) return bad(problem);
   int started = 0;
-  for (const DecidedContainer& container : *containers) {
+  for (const DecidedContainer& container : containers) {
     if (!belongs_to(container.name, step.pod, step.container)) continue;
     auto one = start_one(step, container.name, container.cgroup);
     if (!one || !one->good) return one;
@@ -180,12 +170,11 @@ VmResult<StepResult> StepRunner::act(const RemoveStep& step) {
   if (!step.container.empty()) {
     arguments.insert(arguments.end(), {"--container", step.container});
   }
-  const auto reply = run_product(std::move(arguments));
-  if (!reply) return tl::unexpected(reply.error());
-  if (auto killed = end_of_killed(*reply)) return std::move(*killed);
-  if (reply->value("status", -1) != 0) {
-    return bad(fmt::format("'pinfold remove' ended with {}: {}", describe_end(*reply),
-                           excerpt(reply->value("stdout", "") + reply->value("stderr", ""))));
+  PINFOLD_LET(const auto reply, run_product(std::move(arguments)));
+  if (auto killed = end_of_killed(reply)) return std::move(*killed);
+  if (reply.value("status", -1) != 0) {
+    return bad(fmt::format("'pinfold remove' ended with {}: {}", describe_end(reply),
+                           excerpt(reply.value("stdout", "") + reply.value("stderr", ""))));
   }
   if (step.container.empty()) pods_.erase(pod);
   return good();
@@ -193,18 +182,17 @@ VmResult<StepResult> StepRunner::act(const RemoveStep& step) {
 
 VmResult<StepResult> StepRunner::act(const RestartStep& step) {
   if (step.kubelet) {
-    if (auto there = put_config(*step.kubelet); !there) return tl::unexpected(there.error());
+    PINFOLD_TRY(put_config(*step.kubelet));
   }
   // What the product does first when it comes up: take its state over, and repair the kernel.
-  const auto reply = run_product({"reconcile"});
-  if (!reply) return tl::unexpected(reply.error());
-  if (auto killed = end_of_killed(*reply)) return std::move(*killed);
-  const std::string said = reply->value("stdout", "") + reply->value("stderr", "");
-  const int status = reply->value("status", -1);
+  PINFOLD_LET(const auto reply, run_product({"reconcile"}));
+  if (auto killed = end_of_killed(reply)) return std::move(*killed);
+  const std::string said = reply.value("stdout", "") + reply.value("stderr", "");
+  const int status = reply.value("status", -1);
   const int expected = step.answer == RestartStep::Answer::kOk ? 0 : 2;
   if (status != expected) {
     return bad(fmt::format("expected status {}, 'pinfold reconcile' ended with {}: {}", expected,
-                           describe_end(*reply), excerpt(said)));
+                           describe_end(reply), excerpt(said)));
   }
   if (said.find(step.message) == std::string::npos) {
     return bad(fmt::format("expected '{}' in: {}", step.message, excerpt(said)));
@@ -213,11 +201,10 @@ VmResult<StepResult> StepRunner::act(const RestartStep& step) {
 }
 
 VmResult<std::string> StepRunner::cgroup_of(const std::string& container, StepResult& result) {
-  const auto containers = decided(result.message);
-  if (!containers) return tl::unexpected(containers.error());
-  const auto found = std::find_if(containers->begin(), containers->end(),
+  PINFOLD_LET(const auto containers, decided(result.message));
+  const auto found = std::find_if(containers.begin(), containers.end(),
                                   [&](const auto& one) { return one.name == container; });
-  if (found != containers->end()) return found->cgroup;
+  if (found != containers.end()) return found->cgroup;
   if (result.message.empty()) result.message = fmt::format("there is no container '{}'", container);
   return std::string{};
 }

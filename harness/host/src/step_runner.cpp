@@ -101,15 +101,13 @@ VmResult<StepResult> StepRunner::run(const Step& step) {
     result = bad("killAt: the step has run no command");
   }
   if (result && result->good) {
-    if (auto marked = mark_disk(); !marked) return tl::unexpected(marked.error());
+    PINFOLD_TRY(mark_disk());
   }
   if (result && sampling_) {
-    if (auto noted = note_exclusive(*result); !noted) return tl::unexpected(noted.error());
+    PINFOLD_TRY(note_exclusive(*result));
   }
   if (result) {
-    if (auto noted = note_groups(step.action, *result); !noted) {
-      return tl::unexpected(noted.error());
-    }
+    PINFOLD_TRY(note_groups(step.action, *result));
   }
   return result;
 }
@@ -134,10 +132,9 @@ std::optional<StepResult> StepRunner::end_of_killed(const Json& reply) const {
 }
 
 VmResult<StepResult> StepRunner::act(const StopStep& step) {
-  const auto reply = ask({{"op", "stop"}, {"name", step.program}});
-  if (!reply) return tl::unexpected(reply.error());
+  PINFOLD_LET(const auto reply, ask({{"op", "stop"}, {"name", step.program}}));
   running_.erase(step.program);
-  return as_result(*reply);
+  return as_result(reply);
 }
 
 VmResult<StepResult> StepRunner::act(const ExecStep& step) {
@@ -163,14 +160,12 @@ VmResult<StepResult> StepRunner::act(const WriteStep& step) {
   std::string path = step.file;
   if (!step.container.empty()) {
     StepResult result;
-    const auto cgroup = cgroup_of(step.container, result);
-    if (!cgroup) return tl::unexpected(cgroup.error());
+    PINFOLD_LET(const auto cgroup, cgroup_of(step.container, result));
     if (!result.message.empty()) return result;
-    path = group_file(cgroup_mode(), *cgroup, step.file);
+    path = group_file(cgroup_mode(), cgroup, step.file);
   }
-  const auto reply = ask({{"op", "write"}, {"path", path}, {"value", step.value}});
-  if (!reply) return tl::unexpected(reply.error());
-  const std::string error = reply->value("errno", "?");
+  PINFOLD_LET(const auto reply, ask({{"op", "write"}, {"path", path}, {"value", step.value}}));
+  const std::string error = reply.value("errno", "?");
   if (error == step.error) return good();
   return bad(fmt::format("write '{}' to '{}': expected {}, the kernel answers {}", step.value, path,
                          step.error.empty() ? "success" : step.error,

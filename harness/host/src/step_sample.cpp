@@ -9,21 +9,19 @@ namespace pinfold::harness {
 
 VmResult<StepResult> StepRunner::act(const StartSamplingStep&) {
   exclusive_.clear();
-  const auto reply = ask({{"op", "sample"},
-                          {"root", product_root(cgroup_mode())},
-                          {"file", effective_file(cgroup_mode(), "cpus")}});
-  if (!reply) return tl::unexpected(reply.error());
-  sampling_ = reply->value("ok", false);
-  return as_result(*reply);
+  PINFOLD_LET(const auto reply, ask({{"op", "sample"},
+                                     {"root", product_root(cgroup_mode())},
+                                     {"file", effective_file(cgroup_mode(), "cpus")}}));
+  sampling_ = reply.value("ok", false);
+  return as_result(reply);
 }
 
 VmResult<void> StepRunner::note_exclusive(StepResult& result) {
   std::string problem;
-  const auto containers = decided(problem);
-  if (!containers) return tl::unexpected(containers.error());
+  PINFOLD_LET(const auto containers, decided(problem));
   if (!problem.empty() && result.good) result = bad(problem);
   const std::string root = product_root(cgroup_mode()) + "/";
-  for (const DecidedContainer& container : *containers) {
+  for (const DecidedContainer& container : containers) {
     const auto cpus = CpuSet::parse(container.cpus);
     if (!cpus || !container.cgroup.starts_with(root)) continue;
     const std::string group = container.cgroup.substr(root.size());
@@ -46,9 +44,8 @@ VmResult<StepResult> StepRunner::act(const StopSamplingStep& step) {
                            reply->value("overflow", true) ? "false" : "true",
                            !reply->value("overflow", true)});
   if (!step.exclusive.empty()) {
-    const auto text = read_one(step.exclusive);
-    if (!text) return tl::unexpected(text.error());
-    auto named = parse_exclusive(*text);
+    PINFOLD_LET(const auto text, read_one(step.exclusive));
+    auto named = parse_exclusive(text);
     if (!named) return bad(std::move(named).error().wrap(step.exclusive).message);
     for (const auto& [group, cpus] : *named) exclusive_[group] |= cpus;
   }

@@ -191,9 +191,7 @@ VmResult<void> Vm::pump(Clock::time_point deadline, const std::function<bool()>&
 }
 
 VmResult<Json> Vm::next_line(std::deque<std::string>& lines, Clock::time_point deadline) {
-  if (auto pumped = pump(deadline, [&] { return !lines.empty(); }); !pumped) {
-    return tl::unexpected(pumped.error());
-  }
+  PINFOLD_TRY(pump(deadline, [&] { return !lines.empty(); }));
   Json message = Json::parse(lines.front(), nullptr, false);
   if (!message.is_object()) {
     return failed(Trouble::kGarbage, fmt::format("not a result: '{}'",
@@ -204,11 +202,10 @@ VmResult<Json> Vm::next_line(std::deque<std::string>& lines, Clock::time_point d
 }
 
 VmResult<Json> Vm::wait_for_agent(Milliseconds limit) {
-  auto message = next_line(agent_lines_, Clock::now() + limit);
-  if (!message) return message;
-  if (message->value("event", "") != "hello" || message->value("protocol", 0) != 1) {
+  PINFOLD_LET(auto message, next_line(agent_lines_, Clock::now() + limit));
+  if (message.value("event", "") != "hello" || message.value("protocol", 0) != 1) {
     return failed(Trouble::kGarbage,
-                  fmt::format("expected the agent's hello, got {}", message->dump()));
+                  fmt::format("expected the agent's hello, got {}", message.dump()));
   }
   reached_agent_ = true;
   return message;
@@ -239,10 +236,8 @@ VmResult<Json> Vm::request(Json request, Milliseconds limit) {
 
 VmResult<void> Vm::quit(int code, Milliseconds limit) {
   const Clock::time_point deadline = Clock::now() + limit;
-  const auto reply = request({{"op", "quit"}, {"code", code}}, limit);
-  if (!reply) return tl::unexpected(reply.error());
-  auto ended = pump(deadline, [this] { return qemu_.wait_status().has_value(); });
-  if (!ended) return ended;
+  PINFOLD_TRY(request({{"op", "quit"}, {"code", code}}, limit));
+  PINFOLD_TRY(pump(deadline, [this] { return qemu_.wait_status().has_value(); }));
   const int status = *qemu_.wait_status();
   if (!agent_lines_.empty() || !agent_buffer_.empty()) {
     return failed(Trouble::kGarbage, "the agent said more after its last result");
@@ -258,8 +253,8 @@ VmResult<Json> Vm::monitor(const std::string& command, Json arguments, Milliseco
   const Clock::time_point deadline = Clock::now() + limit;
   if (!monitor_ready_) {  // its greeting, and the one command that it takes before any other
     monitor_ready_ = true;
-    if (auto greeting = next_line(monitor_lines_, deadline); !greeting) return greeting;
-    if (auto ready = monitor("qmp_capabilities", Json::object(), limit); !ready) return ready;
+    PINFOLD_TRY(next_line(monitor_lines_, deadline));
+    PINFOLD_TRY(monitor("qmp_capabilities", Json::object(), limit));
   }
   Json request = {{"execute", command}};
   if (!arguments.empty()) request["arguments"] = std::move(arguments);
@@ -267,13 +262,12 @@ VmResult<Json> Vm::monitor(const std::string& command, Json arguments, Milliseco
     return failed(Trouble::kEnded, "QEMU takes no command");
   }
   while (true) {
-    auto message = next_line(monitor_lines_, deadline);
-    if (!message) return message;
-    if (message->contains("error")) {
+    PINFOLD_LET(auto message, next_line(monitor_lines_, deadline));
+    if (message.contains("error")) {
       return failed(Trouble::kHost,
-                    fmt::format("QEMU: {}: {}", command, message->at("error").dump()));
+                    fmt::format("QEMU: {}: {}", command, message.at("error").dump()));
     }
-    if (message->contains("return")) return message->at("return");
+    if (message.contains("return")) return message.at("return");
   }
 }
 

@@ -253,7 +253,7 @@ Result<void> check_machine(const VmMachine& machine) {
     return wrong(
         fmt::format("nodes: {} of them, expected 1 to {}", machine.nodes.size(), kMaxNodes));
   }
-  if (auto nodes = check_nodes(machine); !nodes) return nodes;
+  PINFOLD_TRY(check_nodes(machine));
   if (machine.cores % machine.caches != 0) {
     return wrong(fmt::format("caches: '{}': expected a divisor of the {} cores of a die",
                              machine.caches, machine.cores));
@@ -268,12 +268,12 @@ Result<void> check_machine(const VmMachine& machine) {
     return wrong(fmt::format("pluggableMemory: '{}': expected a multiple of 128Mi up to 1Ti",
                              machine.pluggable_memory));
   }
-  if (auto devices = check_devices(machine); !devices) return devices;
+  PINFOLD_TRY(check_devices(machine));
   if (machine.cgroup == CgroupMode::kV1 && machine.kernel != kOldKernel) {
     return wrong(fmt::format(
         "cgroup: 'v1': expected kernel {} with it, later ones have no cpuset v1", kOldKernel));
   }
-  if (auto disk = check_disk(machine); !disk) return disk;
+  PINFOLD_TRY(check_disk(machine));
   if (machine.nodes[0].memory == 0) return wrong("nodes[0].memory: '0': expected some memory");
   return check_distances(machine);
 }

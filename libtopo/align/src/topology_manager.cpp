@@ -59,13 +59,10 @@ Result<TopologyOptions> parse_options(const Config& config) {
   // DEVIATION: the limit exists because the kubelet's merge explodes; ours does not.
   if (config.profile == Profile::kFixed) options.max_allowable_numa_nodes = NumaMask::kMaxNodes;
   for (const auto& [name, value] : config.topology_manager_policy_options) {
-    if (auto available = check_available(name, gates); !available) {
-      return fail(std::move(available).error());
-    }
+    PINFOLD_TRY(check_available(name, gates));
     if (name == kMaxNodes) {
-      const auto max_nodes = parse_max_nodes(value);
-      if (!max_nodes) return fail(max_nodes.error());
-      options.max_allowable_numa_nodes = *max_nodes;
+      PINFOLD_LET(const auto max_nodes, parse_max_nodes(value));
+      options.max_allowable_numa_nodes = max_nodes;
       continue;
     }
     const auto on = go::parse_bool(value);
@@ -107,24 +104,21 @@ Result<TopologyManager> TopologyManager::make(Numa numa, const Config& config) {
   // With policy none the kubelet looks at neither options nor scope nor machine.
   if (config.topology_manager_policy == "none") return manager;
 
-  const auto options = parse_options(config);
-  if (!options) return fail(options.error());
-  manager.options_ = *options;
-  if (options->prefer_closest_numa_nodes && !has_distances(manager.numa_)) {
+  PINFOLD_LET(const auto options, parse_options(config));
+  manager.options_ = options;
+  if (options.prefer_closest_numa_nodes && !has_distances(manager.numa_)) {
     return fail(ErrorCode::kInvalidArgument,
                 "cannot discover NUMA topology: error getting NUMA distances from cadvisor");
   }
-  const int most = std::min(options->max_allowable_numa_nodes, NumaMask::kMaxNodes);
+  const int most = std::min(options.max_allowable_numa_nodes, NumaMask::kMaxNodes);
   if (manager.numa_.count > most) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("unsupported on machines with more than {} NUMA Nodes", most));
   }
-  const auto policy = parse_policy(config.topology_manager_policy);
-  if (!policy) return fail(policy.error());
-  manager.policy_ = *policy;
-  const auto scope = parse_scope(config.topology_manager_scope);
-  if (!scope) return fail(scope.error());
-  manager.scope_ = *scope;
+  PINFOLD_LET(const auto policy, parse_policy(config.topology_manager_policy));
+  manager.policy_ = policy;
+  PINFOLD_LET(const auto scope, parse_scope(config.topology_manager_scope));
+  manager.scope_ = scope;
   return manager;
 }
 

@@ -156,11 +156,11 @@ Admission CpuManager::allocate(CpuState& state, const PodSpec& pod, const Contai
     update_reusable(state, pod, container, *known);
     return {};
   }
-  auto taken =
-      take_out(state, {container.name, count, affinity.numa, reusable_by(state, pod)}, trace);
-  if (!taken) return tl::unexpected(std::move(taken).error());
-  update_reusable(state, pod, container, *taken);
-  state.assignments[pod.uid][container.name] = std::move(*taken);
+  PINFOLD_LET(
+      auto taken,
+      take_out(state, {container.name, count, affinity.numa, reusable_by(state, pod)}, trace));
+  update_reusable(state, pod, container, taken);
+  state.assignments[pod.uid][container.name] = std::move(taken);
   return {};
 }
 

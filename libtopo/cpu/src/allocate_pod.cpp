@@ -84,10 +84,9 @@ Admission CpuManager::allocate_pod(CpuState& state, const PodSpec& pod,
     if (trace != nullptr) trace->add("cpu", kObject, aligned.error().message);
     return aligned;
   }
-  auto taken = take_out(state, {kObject, count, affinity.numa, {}}, trace);
-  if (!taken) return tl::unexpected(std::move(taken).error());
-  state.pods[pod.uid] = *taken;
-  return partition(state, pod, *taken, trace);
+  PINFOLD_LET(auto taken, take_out(state, {kObject, count, affinity.numa, {}}, trace));
+  state.pods[pod.uid] = taken;
+  return partition(state, pod, taken, trace);
 }
 
 Admission CpuManager::partition(CpuState& state, const PodSpec& pod, const CpuSet& pool,

@@ -54,18 +54,17 @@ Result<CpuSet> with_siblings(const Machine& machine, const CpuSet& cpus) {
 
 Result<CpuSet> reserve(const cpu::TakeRules& rules, const NodeReservation& reservation) {
   const Machine& machine = rules.hierarchy->machine();
-  const auto count = reserved_count(reservation);
-  if (!count) return fail(count.error());
+  PINFOLD_LET(const auto count, reserved_count(reservation));
   CpuSet reserved = reservation.cpus;
   if (reserved.empty()) {
     // A reservation that cannot be met shows in the size.
-    if (auto taken = cpu::take(rules, machine.all_cpus(), *count, nullptr)) reserved = *taken;
+    if (auto taken = cpu::take(rules, machine.all_cpus(), count, nullptr)) reserved = *taken;
   }
-  if (static_cast<int>(reserved.size()) != *count) {
+  if (static_cast<int>(reserved.size()) != count) {
     return invalid(
         fmt::format("[cpumanager] unable to reserve the required amount of CPUs (size of {} did "
                     "not equal {})",
-                    reserved.to_string(), *count));
+                    reserved.to_string(), count));
   }
   return reserved;
 }
@@ -116,7 +115,7 @@ Result<CpuManager> CpuManager::make(const Machine& machine, const Config& config
   if (config.cpu_manager_policy != "static") {
     return invalid(fmt::format("unknown policy: \"{}\"", config.cpu_manager_policy));
   }
-  if (auto count = reserved_count(reservation); !count) return fail(count.error());
+  PINFOLD_TRY(reserved_count(reservation));
 
   const auto wrap = [](Error error) {
     return fail(std::move(error).wrap("new static policy error"));

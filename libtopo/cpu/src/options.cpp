@@ -77,7 +77,7 @@ Result<CpuPolicyOptions> parse_options(const Machine& machine, const Config& con
   CpuPolicyOptions options;
   const FeatureGates gates = config.gates();
   for (const auto& [name, value] : config.cpu_manager_policy_options) {
-    if (auto read = read_option(name, value, gates, options); !read) return fail(read.error());
+    PINFOLD_TRY(read_option(name, value, gates, options));
   }
   for (const auto& [one, other] : kConflicts) {
     if (options.*(one.flag) && options.*(other.flag)) {

@@ -139,7 +139,7 @@ class Admitting {
       const auto best = merge(container.name, container_offers(container));
       if (!best.admit) return refuse(&container);
       store(container, best.best);
-      if (auto done = allocate(container, best.best); !done) return done;
+      PINFOLD_TRY(allocate(container, best.best));
       tally_.aligned(&container);
     }
     return {};
@@ -165,7 +165,7 @@ class Admitting {
     tally_.memory_done(nullptr, memory);
     if (!memory) return memory;
     for (const Container& container : pod_.containers) {
-      if (auto done = allocate_further(container, affinity); !done) return done;
+      PINFOLD_TRY(allocate_further(container, affinity));
     }
     return {};
   }
@@ -180,10 +180,7 @@ class Admitting {
   Admission each_container(const TopologyHint* affinity) {
     for (const Container& container : pod_.containers) {
       if (affinity != nullptr) store(container, *affinity);
-      if (auto done = allocate(container, affinity == nullptr ? TopologyHint{} : *affinity);
-          !done) {
-        return done;
-      }
+      PINFOLD_TRY(allocate(container, affinity == nullptr ? TopologyHint{} : *affinity));
     }
     return {};
   }
@@ -208,10 +205,7 @@ class Admitting {
 
   Admission allocate(const Container& container, const TopologyHint& affinity) {
     if (cleans_late_) release_stale_devices(node_, state_);
-    if (auto done = node_.devices().allocate(state_.devices, pod_, container, affinity, trace_);
-        !done) {
-      return done;
-    }
+    PINFOLD_TRY(node_.devices().allocate(state_.devices, pod_, container, affinity, trace_));
     if (cleans_late_) release_stale_cpus(node_, state_);
     tally_.begin(&container);
     auto cpus = node_.cpu().allocate(state_.cpu, pod_, container, affinity, trace_);
@@ -341,9 +335,7 @@ Result<void> start_in_place(const Node& node, NodeState& state, const std::strin
 
 Result<NodeState> start_container(const Node& node, NodeState state, const std::string& pod_uid,
                                   const std::string& container) {
-  if (auto started = start_in_place(node, state, pod_uid, container); !started) {
-    return fail(std::move(started).error());
-  }
+  PINFOLD_TRY(start_in_place(node, state, pod_uid, container));
   return state;
 }
 

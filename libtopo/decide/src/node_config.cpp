@@ -158,12 +158,11 @@ Result<std::optional<Quantity>> eviction_threshold(const Machine& machine, const
     return std::optional(Quantity::bytes(static_cast<std::int64_t>(
         static_cast<double>(machine.memory()) * static_cast<double>(fraction))));
   }
-  auto quantity = Quantity::parse(text);
-  if (!quantity) return fail(std::move(quantity).error());
-  if (quantity->sign() <= 0) {
+  PINFOLD_LET(auto quantity, Quantity::parse(text));
+  if (quantity.sign() <= 0) {
     return refuse(fmt::format("eviction threshold memory.available must be positive: {}", text));
   }
-  return std::optional(*quantity);
+  return std::optional(quantity);
 }
 
 Result<NodeReservation> reserve(const Machine& machine, const Config& config,
@@ -180,15 +179,12 @@ Result<NodeReservation> reserve(const Machine& machine, const Config& config,
     kube_config.erase("cpu");
     system_config["cpu"] = std::to_string(explicit_cpus.size());
   }
-  auto kube = parse_reserved("--kube-reserved", kube_config);
-  if (!kube) return fail(std::move(kube).error());
-  auto system = parse_reserved("--system-reserved", system_config);
-  if (!system) return fail(std::move(system).error());
-  auto eviction = eviction_threshold(machine, config);
-  if (!eviction) return fail(std::move(eviction).error());
-  for (const auto& [name, quantity] : *system) out.amounts[name] += quantity;
-  for (const auto& [name, quantity] : *kube) out.amounts[name] += quantity;
-  if (*eviction) out.amounts["memory"] += **eviction;
+  PINFOLD_LET(auto kube, parse_reserved("--kube-reserved", kube_config));
+  PINFOLD_LET(auto system, parse_reserved("--system-reserved", system_config));
+  PINFOLD_LET(auto eviction, eviction_threshold(machine, config));
+  for (const auto& [name, quantity] : system) out.amounts[name] += quantity;
+  for (const auto& [name, quantity] : kube) out.amounts[name] += quantity;
+  if (eviction) out.amounts["memory"] += *eviction;
   // Nothing reserved is no reservation: the managers tell the two apart.
   std::erase_if(out.amounts, [](const auto& entry) { return entry.second.is_zero(); });
   return out;
@@ -197,12 +193,11 @@ Result<NodeReservation> reserve(const Machine& machine, const Config& config,
 }  // namespace
 
 Result<CheckedConfig> check_config(const Machine& machine, const Config& config) {
-  const auto period = go::parse_duration(config.cpu_cfs_quota_period);
-  if (!period) return fail(period.error());
-  if (auto ok = check_feature_gates(config); !ok) return fail(ok.error());
+  PINFOLD_LET(const auto period, go::parse_duration(config.cpu_cfs_quota_period));
+  PINFOLD_TRY(check_feature_gates(config));
 
   std::vector<std::string> problems;
-  check_cfs_period(config, *period, problems);
+  check_cfs_period(config, period, problems);
   check_topology_names(config, problems);
   CpuSet explicit_cpus;
   if (auto parsed = CpuSet::parse(config.reserved_system_cpus); parsed) {
@@ -213,11 +208,10 @@ Result<CheckedConfig> check_config(const Machine& machine, const Config& config)
                     config.reserved_system_cpus, parsed.error().message));
   }
   check_reserved_memory(config, problems);
-  if (auto ok = aggregate(problems); !ok) return fail(ok.error());
+  PINFOLD_TRY(aggregate(problems));
 
-  auto reservation = reserve(machine, config, explicit_cpus);
-  if (!reservation) return fail(std::move(reservation).error());
-  return CheckedConfig{std::move(*reservation), static_cast<std::uint64_t>(*period / 1000)};
+  PINFOLD_LET(auto reservation, reserve(machine, config, explicit_cpus));
+  return CheckedConfig{std::move(reservation), static_cast<std::uint64_t>(period / 1000)};
 }
 
 }  // namespace pinfold

@@ -23,18 +23,17 @@ Result<MachineDescription> describe(const SysTree& source) { return read_sys_tre
 
 template <class HwlocSource>
 Result<MachineDescription> describe(const HwlocSource& source) {
-  auto topology = load_topology(source, Devices::kIgnore);
-  if (!topology) return fail(std::move(topology).error());
-  return describe_topology(topology->get());
+  PINFOLD_LET(auto topology, load_topology(source, Devices::kIgnore));
+  return describe_topology(topology.get());
 }
 
 }  // namespace
 
 Result<Machine> discover(const Source& source, std::string name) {
-  auto description = std::visit([](const auto& from) { return describe(from); }, source);
-  if (!description) return fail(std::move(description).error());
-  description->name = std::move(name);
-  return Machine::make(std::move(*description));
+  PINFOLD_LET(auto description,
+              std::visit([](const auto& from) { return describe(from); }, source));
+  description.name = std::move(name);
+  return Machine::make(std::move(description));
 }
 
 }  // namespace pinfold

@@ -107,11 +107,10 @@ Result<MachineDescription> describe_topology(hwloc_topology* topology) {
   add_distances(topology, description.numa_nodes);
   std::map<CpuId, CpuId> l3_of;
   for (hwloc_obj* const pu : objects(topology, HWLOC_OBJ_PU)) {
-    auto cpu = describe_cpu(topology, pu, nodes);
-    if (!cpu) return fail(std::move(cpu).error());
+    PINFOLD_LET(auto cpu, describe_cpu(topology, pu, nodes));
     const hwloc_obj* const l3 = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_L3CACHE, pu);
-    if (l3 != nullptr) l3_of[cpu->id] = lowest_cpu(l3);
-    description.cpus.push_back(*cpu);
+    if (l3 != nullptr) l3_of[cpu.id] = lowest_cpu(l3);
+    description.cpus.push_back(cpu);
   }
   number_caches(description, l3_of);
   return description;

@@ -58,9 +58,8 @@ std::string first_line(std::string_view text) {
 }  // namespace
 
 Result<Topology> load_topology(const SysTree& source, Devices devices) {
-  auto topology = new_topology(devices);
-  if (!topology) return topology;
-  hwloc_topology* const raw = topology->get();
+  PINFOLD_LET(auto topology, new_topology(devices));
+  hwloc_topology* const raw = topology.get();
   // The processor that we run on has nothing to say here, only the kernel's files.
   hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
   if (hwloc_topology_load(raw) != 0) {
@@ -80,9 +79,8 @@ Result<Topology> load_topology(const HwlocXml& source, Devices devices) {
   if (source.text.size() >= std::numeric_limits<int>::max()) {
     return invalid(fmt::format("{} bytes of XML: {}", source.text.size(), kExpected));
   }
-  auto topology = new_topology(devices);
-  if (!topology) return topology;
-  hwloc_topology* const raw = topology->get();
+  PINFOLD_LET(auto topology, new_topology(devices));
+  hwloc_topology* const raw = topology.get();
   if (hwloc_topology_set_xmlbuffer(raw, source.text.c_str(),
                                    static_cast<int>(source.text.size()) + 1) != 0 ||
       hwloc_topology_load(raw) != 0) {
@@ -96,9 +94,8 @@ Result<Topology> load_topology(const HwlocSynthetic& source, Devices devices) {
     return invalid(fmt::format("synthetic topology '{}': expected at most {} CPUs",
                                first_line(source.text), CpuSet::kMaxCpus));
   }
-  auto topology = new_topology(devices);
-  if (!topology) return topology;
-  hwloc_topology* const raw = topology->get();
+  PINFOLD_LET(auto topology, new_topology(devices));
+  hwloc_topology* const raw = topology.get();
   if (hwloc_topology_set_synthetic(raw, source.text.c_str()) != 0 ||
       hwloc_topology_load(raw) != 0) {
     return invalid(

@@ -126,10 +126,9 @@ Result<std::vector<std::string>> KernelTree::entries(const std::string& director
 Result<std::vector<std::int32_t>> KernelTree::numbered(const std::string& directory,
                                                        std::string_view prefix,
                                                        std::string_view suffix) const {
-  auto names = entries(directory);
-  if (!names) return fail(std::move(names).error());
+  PINFOLD_LET(auto names, entries(directory));
   std::vector<std::int32_t> numbers;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names) {
     if (const auto number = number_between(name, prefix, suffix)) numbers.push_back(*number);
   }
   std::sort(numbers.begin(), numbers.end());

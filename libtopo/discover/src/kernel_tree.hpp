@@ -29,12 +29,10 @@ class KernelTree {
   template <class Value>
   [[nodiscard]] Result<std::optional<Value>> read(const std::string& path,
                                                   Result<Value> (*parse)(std::string_view)) const {
-    auto text = read(path);
-    if (!text) return fail(std::move(text).error());
-    if (!*text) return std::optional<Value>{};
-    auto value = parse(**text);
-    if (!value) return fail(std::move(value).error().wrap(shown(path)));
-    return std::optional<Value>(std::move(*value));
+    PINFOLD_LET(auto text, read(path));
+    if (!text) return std::optional<Value>{};
+    PINFOLD_LET_WRAP(auto value, parse(*text), shown(path));
+    return std::optional<Value>(std::move(value));
   }
 
   /// A CPU set out of `list`, or out of the mask that older kernels have in `mask` instead.

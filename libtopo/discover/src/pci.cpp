@@ -81,28 +81,26 @@ Result<PciDevice> read_device(const KernelTree& tree, const std::string& address
   } fields[] = {
       {"class", 8, device.class_id}, {"vendor", 0, device.vendor}, {"device", 0, device.device}};
   for (const auto& field : fields) {
-    auto value = tree.read(fmt::format("{}/{}/{}", kPciDirectory, address, field.file), parse_hex);
-    if (!value) return fail(std::move(value).error());
-    field.out = static_cast<std::uint16_t>(value->value_or(0) >> field.shift);
+    PINFOLD_LET(auto value,
+                tree.read(fmt::format("{}/{}/{}", kPciDirectory, address, field.file), parse_hex));
+    field.out = static_cast<std::uint16_t>(value.value_or(0) >> field.shift);
   }
   return device;
 }
 
 /// Lets the kernel's files correct what hwloc found.
 Result<void> correct(const KernelTree& tree, ByAddress& found) {
-  auto addresses = tree.entries(std::string(kPciDirectory));
-  if (!addresses) return fail(std::move(addresses).error());
-  for (const std::string& address : *addresses) {
-    auto node = tree.read(fmt::format("{}/{}/numa_node", kPciDirectory, address), parse_id);
-    if (!node) return fail(std::move(node).error());
+  PINFOLD_LET(auto addresses, tree.entries(std::string(kPciDirectory)));
+  for (const std::string& address : addresses) {
+    PINFOLD_LET(auto node,
+                tree.read(fmt::format("{}/{}/numa_node", kPciDirectory, address), parse_id));
     auto known = found.find(address);
     if (known == found.end()) {
-      auto device = read_device(tree, address);
-      if (!device) return fail(std::move(device).error());
-      if (device->class_id >> 8U == kBridge) continue;
-      known = found.emplace(address, std::move(*device)).first;
+      PINFOLD_LET(auto device, read_device(tree, address));
+      if (device.class_id >> 8U == kBridge) continue;
+      known = found.emplace(address, std::move(device)).first;
     }
-    if (node->value_or(-1) >= 0) known->second.numa_nodes = {NumaId{**node}};
+    if (node.value_or(-1) >= 0) known->second.numa_nodes = {NumaId{*node}};
   }
   return {};
 }
@@ -110,14 +108,14 @@ Result<void> correct(const KernelTree& tree, ByAddress& found) {
 }  // namespace
 
 Result<std::vector<PciDevice>> pci_devices(const Source& source) {
-  auto topology =
-      std::visit([](const auto& from) { return load_topology(from, Devices::kFind); }, source);
-  if (!topology) return fail(std::move(topology).error().wrap("find PCI devices"));
-  ByAddress found = read_topology(topology->get());
+  PINFOLD_LET_WRAP(
+      auto topology,
+      std::visit([](const auto& from) { return load_topology(from, Devices::kFind); }, source),
+      "find PCI devices");
+  ByAddress found = read_topology(topology.get());
   if (const auto* const files = std::get_if<SysTree>(&source)) {
-    auto tree = KernelTree::open(files->root);
-    if (!tree) return fail(std::move(tree).error());
-    if (auto ok = correct(*tree, found); !ok) return fail(std::move(ok).error());
+    PINFOLD_LET(auto tree, KernelTree::open(files->root));
+    PINFOLD_TRY(correct(tree, found));
   }
   std::vector<PciDevice> devices;
   for (auto& [address, device] : found) devices.push_back(std::move(device));

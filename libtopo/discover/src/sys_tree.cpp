@@ -20,34 +20,30 @@ tl::unexpected<Error> invalid(std::string message) {
 
 /// The CPUs that count, with their sockets: online, and with topology files.
 Result<std::map<CpuId, SocketId>> read_sockets(const KernelTree& tree) {
-  auto ids = tree.numbered(kCpuDirectory, "cpu");
-  if (!ids) return fail(std::move(ids).error());
-  auto online = tree.read(fmt::format("{}/online", kCpuDirectory), parse_cpu_list);
-  if (!online) return fail(std::move(online).error());
+  PINFOLD_LET(auto ids, tree.numbered(kCpuDirectory, "cpu"));
+  PINFOLD_LET(auto online, tree.read(fmt::format("{}/online", kCpuDirectory), parse_cpu_list));
   std::map<CpuId, SocketId> sockets;
-  for (const std::int32_t id : *ids) {
+  for (const std::int32_t id : ids) {
     const std::string directory = fmt::format("{}/cpu{}", kCpuDirectory, id);
     if (id >= CpuSet::kMaxCpus) {
       return invalid(
           fmt::format("{}: expected CPU ids below {}", tree.shown(directory), CpuSet::kMaxCpus));
     }
     bool is_online = true;
-    if (*online) {
-      is_online = (*online)->contains(CpuId{id});
+    if (online) {
+      is_online = online->contains(CpuId{id});
     } else {  // kernels before 2.6.26 have no list
-      auto flag = tree.read(directory + "/online", parse_id);
-      if (!flag) return fail(std::move(flag).error());
-      is_online = flag->value_or(1) != 0;
+      PINFOLD_LET(auto flag, tree.read(directory + "/online", parse_id));
+      is_online = flag.value_or(1) != 0;
     }
     if (!is_online) continue;
     const std::string package = directory + "/topology/physical_package_id";
-    auto socket = tree.read(package, parse_id);
-    if (!socket) return fail(std::move(socket).error());
-    if (!*socket) continue;
-    if (**socket < -1) {
-      return invalid(fmt::format("{}: '{}': expected -1 or more", tree.shown(package), **socket));
+    PINFOLD_LET(auto socket, tree.read(package, parse_id));
+    if (!socket) continue;
+    if (*socket < -1) {
+      return invalid(fmt::format("{}: '{}': expected -1 or more", tree.shown(package), *socket));
     }
-    sockets[CpuId{id}] = SocketId{**socket};
+    sockets[CpuId{id}] = SocketId{*socket};
   }
   if (sockets.empty()) {
     return fail(ErrorCode::kNotFound,
@@ -72,17 +68,14 @@ Result<CoreId> read_core(const KernelTree& tree, CpuId cpu, const CpuSet& usable
 /// The lowest usable CPU that shares the level-3 cache of a CPU; nullopt without such a cache.
 Result<std::optional<CpuId>> read_l3(const KernelTree& tree, CpuId cpu, const CpuSet& usable) {
   const std::string directory = fmt::format("{}/cpu{}/cache", kCpuDirectory, cpu.value);
-  auto indices = tree.numbered(directory, "index");
-  if (!indices) return fail(std::move(indices).error());
-  for (const std::int32_t index : *indices) {
+  PINFOLD_LET(auto indices, tree.numbered(directory, "index"));
+  for (const std::int32_t index : indices) {
     const std::string cache = fmt::format("{}/index{}/", directory, index);
-    auto level = tree.read(cache + "level", parse_id);
-    if (!level) return fail(std::move(level).error());
-    if (level->value_or(0) != 3) continue;
-    auto sharing = tree.read_cpus(cache + "shared_cpu_list", cache + "shared_cpu_map");
-    if (!sharing) return fail(std::move(sharing).error());
+    PINFOLD_LET(auto level, tree.read(cache + "level", parse_id));
+    if (level.value_or(0) != 3) continue;
+    PINFOLD_LET(auto sharing, tree.read_cpus(cache + "shared_cpu_list", cache + "shared_cpu_map"));
     // Some machines list a cache that nobody shares, not even its owner: that tells nothing.
-    const CpuSet here = sharing->value_or(CpuSet{}) & usable;
+    const CpuSet here = sharing.value_or(CpuSet{}) & usable;
     if (!here.empty()) return here.first();
   }
   return std::optional<CpuId>{};
@@ -91,46 +84,39 @@ Result<std::optional<CpuId>> read_l3(const KernelTree& tree, CpuId cpu, const Cp
 Result<std::map<std::string, std::uint64_t>> read_hugepages(const KernelTree& tree,
                                                             const std::string& directory) {
   std::map<std::string, std::uint64_t> pages;
-  auto sizes = tree.numbered(directory, "hugepages-", "kB");
-  if (!sizes) return fail(std::move(sizes).error());
-  for (const std::int32_t size : *sizes) {
+  PINFOLD_LET(auto sizes, tree.numbered(directory, "hugepages-", "kB"));
+  for (const std::int32_t size : sizes) {
     const std::string path = fmt::format("{}/hugepages-{}kB/nr_hugepages", directory, size);
-    auto count = tree.read(path, parse_count);
-    if (!count) return fail(std::move(count).error());
+    PINFOLD_LET(auto count, tree.read(path, parse_count));
     const auto bytes_each = static_cast<std::uint64_t>(size) * 1024;
     constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 62U;
-    if (bytes_each == 0 || count->value_or(0) > kMaxBytes / bytes_each) {
+    if (bytes_each == 0 || count.value_or(0) > kMaxBytes / bytes_each) {
       return invalid(fmt::format("{}: '{}': expected pages of {} kB below 2^62 bytes in all",
-                                 tree.shown(path), count->value_or(0), size));
+                                 tree.shown(path), count.value_or(0), size));
     }
-    pages[hugepage_resource(static_cast<std::uint64_t>(size))] = count->value_or(0) * bytes_each;
+    pages[hugepage_resource(static_cast<std::uint64_t>(size))] = count.value_or(0) * bytes_each;
   }
   return pages;
 }
 
 Result<std::uint64_t> read_memory(const KernelTree& tree, const std::string& path) {
-  auto memory = tree.read(path, parse_mem_total);
-  if (!memory) return fail(std::move(memory).error());
-  if (!*memory) {
+  PINFOLD_LET(auto memory, tree.read(path, parse_mem_total));
+  if (!memory) {
     return fail(ErrorCode::kNotFound,
                 fmt::format("{}: no such file, expected the memory in it", tree.shown(path)));
   }
-  return **memory;
+  return *memory;
 }
 
 Result<NumaNode> read_node(const KernelTree& tree, const std::string& directory,
                            std::size_t node_count) {
   NumaNode node;
-  auto memory = read_memory(tree, directory + "/meminfo");
-  if (!memory) return fail(std::move(memory).error());
-  node.memory = *memory;
-  auto pages = read_hugepages(tree, directory + "/hugepages");
-  if (!pages) return fail(std::move(pages).error());
-  node.hugepages = std::move(*pages);
+  PINFOLD_LET(auto memory, read_memory(tree, directory + "/meminfo"));
+  node.memory = memory;
+  PINFOLD_LET(node.hugepages, read_hugepages(tree, directory + "/hugepages"));
   const std::string distance = directory + "/distance";
-  auto distances = tree.read(distance, parse_distances);
-  if (!distances) return fail(std::move(distances).error());
-  if (*distances) node.distances = std::move(**distances);
+  PINFOLD_LET(auto distances, tree.read(distance, parse_distances));
+  if (distances) node.distances = std::move(*distances);
   if (!node.distances.empty() && node.distances.size() != node_count) {
     return invalid(fmt::format("{}: {} distances, expected one for each of the {} NUMA nodes",
                                tree.shown(distance), node.distances.size(), node_count));
@@ -147,12 +133,9 @@ struct Nodes {
 Result<Nodes> read_single_node(const KernelTree& tree, const CpuSet& usable) {
   NumaNode node;
   node.id = NumaId{0};
-  auto memory = read_memory(tree, "proc/meminfo");
-  if (!memory) return fail(std::move(memory).error());
-  node.memory = *memory;
-  auto pages = read_hugepages(tree, "sys/kernel/mm/hugepages");
-  if (!pages) return fail(std::move(pages).error());
-  node.hugepages = std::move(*pages);
+  PINFOLD_LET(auto memory, read_memory(tree, "proc/meminfo"));
+  node.memory = memory;
+  PINFOLD_LET(node.hugepages, read_hugepages(tree, "sys/kernel/mm/hugepages"));
   Nodes out;
   out.nodes.push_back(std::move(node));
   for (const CpuId cpu : usable) out.of_cpu[cpu] = NumaId{0};
@@ -160,29 +143,23 @@ Result<Nodes> read_single_node(const KernelTree& tree, const CpuSet& usable) {
 }
 
 Result<std::vector<std::int32_t>> online_nodes(const KernelTree& tree) {
-  auto ids = tree.numbered(kNodeDirectory, "node");
-  if (!ids) return fail(std::move(ids).error());
-  auto online = tree.read(fmt::format("{}/online", kNodeDirectory), parse_cpu_list);
-  if (!online) return fail(std::move(online).error());
-  if (*online)
-    std::erase_if(*ids, [&](std::int32_t id) { return !(*online)->contains(CpuId{id}); });
+  PINFOLD_LET(auto ids, tree.numbered(kNodeDirectory, "node"));
+  PINFOLD_LET(auto online, tree.read(fmt::format("{}/online", kNodeDirectory), parse_cpu_list));
+  if (online) std::erase_if(ids, [&](std::int32_t id) { return !online->contains(CpuId{id}); });
   return ids;
 }
 
 Result<Nodes> read_nodes(const KernelTree& tree, const CpuSet& usable) {
-  auto ids = online_nodes(tree);
-  if (!ids) return fail(std::move(ids).error());
-  if (ids->empty()) return read_single_node(tree, usable);
+  PINFOLD_LET(auto ids, online_nodes(tree));
+  if (ids.empty()) return read_single_node(tree, usable);
   Nodes out;
-  for (const std::int32_t id : *ids) {
+  for (const std::int32_t id : ids) {
     const std::string directory = fmt::format("{}/node{}", kNodeDirectory, id);
-    auto node = read_node(tree, directory, ids->size());
-    if (!node) return fail(std::move(node).error());
-    node->id = NumaId{id};
-    out.nodes.push_back(std::move(*node));
-    auto cpus = tree.read_cpus(directory + "/cpulist", directory + "/cpumap");
-    if (!cpus) return fail(std::move(cpus).error());
-    for (const CpuId cpu : cpus->value_or(CpuSet{}) & usable) {
+    PINFOLD_LET(auto node, read_node(tree, directory, ids.size()));
+    node.id = NumaId{id};
+    out.nodes.push_back(std::move(node));
+    PINFOLD_LET(auto cpus, tree.read_cpus(directory + "/cpulist", directory + "/cpumap"));
+    for (const CpuId cpu : cpus.value_or(CpuSet{}) & usable) {
       const auto [seen, is_new] = out.of_cpu.emplace(cpu, NumaId{id});
       if (!is_new) {
         return invalid(fmt::format("{}: cpu {} is on NUMA node {} already", tree.shown(directory),
@@ -201,27 +178,22 @@ Result<Nodes> read_nodes(const KernelTree& tree, const CpuSet& usable) {
 }  // namespace
 
 Result<MachineDescription> read_sys_tree(const SysTree& source) {
-  auto tree = KernelTree::open(source.root);
-  if (!tree) return fail(std::move(tree).error());
-  auto sockets = read_sockets(*tree);
-  if (!sockets) return fail(std::move(sockets).error());
+  PINFOLD_LET(auto tree, KernelTree::open(source.root));
+  PINFOLD_LET(auto sockets, read_sockets(tree));
   CpuSet usable;
-  for (const auto& [cpu, socket] : *sockets) usable.insert(cpu);
-  auto nodes = read_nodes(*tree, usable);
-  if (!nodes) return fail(std::move(nodes).error());
+  for (const auto& [cpu, socket] : sockets) usable.insert(cpu);
+  PINFOLD_LET(auto nodes, read_nodes(tree, usable));
 
   MachineDescription description;
   std::map<CpuId, CpuId> l3_of;
-  for (const auto& [cpu, socket] : *sockets) {
-    auto core = read_core(*tree, cpu, usable);
-    if (!core) return fail(std::move(core).error());
-    auto l3 = read_l3(*tree, cpu, usable);
-    if (!l3) return fail(std::move(l3).error());
-    if (*l3) l3_of[cpu] = **l3;
-    description.cpus.push_back({cpu, *core, socket, nodes->of_cpu[cpu], CacheId{}});
+  for (const auto& [cpu, socket] : sockets) {
+    PINFOLD_LET(auto core, read_core(tree, cpu, usable));
+    PINFOLD_LET(auto l3, read_l3(tree, cpu, usable));
+    if (l3) l3_of[cpu] = *l3;
+    description.cpus.push_back({cpu, core, socket, nodes.of_cpu[cpu], CacheId{}});
   }
   number_caches(description, l3_of);
-  description.numa_nodes = std::move(nodes->nodes);
+  description.numa_nodes = std::move(nodes.nodes);
   return description;
 }
 

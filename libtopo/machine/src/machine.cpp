@@ -70,8 +70,8 @@ Result<Machine> Machine::make(MachineDescription description) {
     // Distances go by position, so the rows and columns would have to move together.
     return invalid("numaNodes: expected in ascending order of their ids");
   }
-  if (auto ok = check_numa_nodes(description.numa_nodes); !ok) return fail(ok.error());
-  if (auto ok = check_cpus(description.cpus, description.numa_nodes); !ok) return fail(ok.error());
+  PINFOLD_TRY(check_numa_nodes(description.numa_nodes));
+  PINFOLD_TRY(check_cpus(description.cpus, description.numa_nodes));
 
   Machine machine;
   machine.description_ = std::move(description);

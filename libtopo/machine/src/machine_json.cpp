@@ -35,9 +35,8 @@ constexpr std::uint64_t kMaxId = 1U << 30U;
 
 template <class Id>
 Result<void> read_id(const json& object, const char* key, const std::string& where, Id& out) {
-  auto value = number(object, key, where, kMaxId);
-  if (!value) return fail(std::move(value).error());
-  out = Id{static_cast<std::int32_t>(*value)};
+  PINFOLD_LET(auto value, number(object, key, where, kMaxId));
+  out = Id{static_cast<std::int32_t>(value)};
   return {};
 }
 
@@ -66,12 +65,12 @@ Result<const json*> list(const json& object, const char* key, bool required) {
 Result<Cpu> read_cpu(const json& item, const std::string& where) {
   if (!item.is_object()) return wrong(where, item, "an object");
   Cpu cpu;
-  if (auto ok = read_id(item, "id", where, cpu.id); !ok) return fail(ok.error());
-  if (auto ok = read_id(item, "core", where, cpu.core); !ok) return fail(ok.error());
-  if (auto ok = read_id_or_none(item, "socket", where, cpu.socket); !ok) return fail(ok.error());
-  if (auto ok = read_id(item, "numa", where, cpu.numa); !ok) return fail(ok.error());
+  PINFOLD_TRY(read_id(item, "id", where, cpu.id));
+  PINFOLD_TRY(read_id(item, "core", where, cpu.core));
+  PINFOLD_TRY(read_id_or_none(item, "socket", where, cpu.socket));
+  PINFOLD_TRY(read_id(item, "numa", where, cpu.numa));
   if (item.contains("l3")) {
-    if (auto ok = read_id_or_none(item, "l3", where, cpu.l3); !ok) return fail(ok.error());
+    PINFOLD_TRY(read_id_or_none(item, "l3", where, cpu.l3));
   }
   return cpu;
 }
@@ -79,16 +78,15 @@ Result<Cpu> read_cpu(const json& item, const std::string& where) {
 Result<NumaNode> read_numa_node(const json& item, const std::string& where) {
   if (!item.is_object()) return wrong(where, item, "an object");
   NumaNode node;
-  if (auto ok = read_id(item, "id", where, node.id); !ok) return fail(ok.error());
-  auto memory = number(item, "memory", where, std::uint64_t{1} << 62U);
-  if (!memory) return fail(std::move(memory).error());
-  node.memory = *memory;
+  PINFOLD_TRY(read_id(item, "id", where, node.id));
+  PINFOLD_LET(auto memory, number(item, "memory", where, std::uint64_t{1} << 62U));
+  node.memory = memory;
   if (const auto pages = item.find("hugepages"); pages != item.end()) {
     if (!pages->is_object()) return wrong(where + ".hugepages", *pages, "an object");
     for (const auto& [name, value] : pages->items()) {
-      auto bytes = number(*pages, name.c_str(), where + ".hugepages", std::uint64_t{1} << 62U);
-      if (!bytes) return fail(std::move(bytes).error());
-      node.hugepages[name] = *bytes;
+      PINFOLD_LET(auto bytes,
+                  number(*pages, name.c_str(), where + ".hugepages", std::uint64_t{1} << 62U));
+      node.hugepages[name] = bytes;
     }
   }
   if (const auto distances = item.find("distances"); distances != item.end()) {
@@ -128,12 +126,10 @@ Result<Device> read_device(const json& item, const std::string& where) {
 template <class Item, class Read>
 Result<void> read_list(const json& node, const char* key, bool required, Read read,
                        std::vector<Item>& out) {
-  auto items = list(node, key, required);
-  if (!items) return fail(std::move(items).error());
-  for (std::size_t i = 0; i < (*items)->size(); ++i) {
-    auto item = read((**items)[i], fmt::format("node.{}[{}]", key, i));
-    if (!item) return fail(std::move(item).error());
-    out.push_back(std::move(*item));
+  PINFOLD_LET(auto items, list(node, key, required));
+  for (std::size_t i = 0; i < items->size(); ++i) {
+    PINFOLD_LET(auto item, read((*items)[i], fmt::format("node.{}[{}]", key, i)));
+    out.push_back(std::move(item));
   }
   return {};
 }
@@ -147,15 +143,9 @@ Result<Machine> Machine::from_json(const json& node) {
     if (!name->is_string()) return wrong("node.name", *name, "a string");
     description.name = name->get<std::string>();
   }
-  if (auto ok = read_list(node, "cpus", true, read_cpu, description.cpus); !ok) {
-    return fail(ok.error());
-  }
-  if (auto ok = read_list(node, "numaNodes", true, read_numa_node, description.numa_nodes); !ok) {
-    return fail(ok.error());
-  }
-  if (auto ok = read_list(node, "devices", false, read_device, description.devices); !ok) {
-    return fail(ok.error());
-  }
+  PINFOLD_TRY(read_list(node, "cpus", true, read_cpu, description.cpus));
+  PINFOLD_TRY(read_list(node, "numaNodes", true, read_numa_node, description.numa_nodes));
+  PINFOLD_TRY(read_list(node, "devices", false, read_device, description.devices));
   for (const Cpu& cpu : description.cpus) {
     if (cpu.l3.value < 0) description.has_cache_info = false;
   }

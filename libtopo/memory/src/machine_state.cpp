@@ -123,11 +123,10 @@ Result<std::map<std::string, Quantity>> total_reserved(const Machine& machine,
                               entry.numa_node));
     }
     for (const auto& [name, text] : entry.limits) {
-      auto amount = Quantity::parse(text);
-      if (!amount) return fail(std::move(amount).error().wrap("reservedMemory: " + name));
+      PINFOLD_LET_WRAP(auto amount, Quantity::parse(text), "reservedMemory: " + name);
       // The later entry comes first: the sum is printed in its format.
-      const auto [found, fresh] = total.try_emplace(name, *amount);
-      if (!fresh) found->second = *amount + found->second;
+      const auto [found, fresh] = total.try_emplace(name, amount);
+      if (!fresh) found->second = amount + found->second;
     }
   }
   return total;
@@ -159,11 +158,8 @@ Result<void> check_reservation(const std::map<std::string, Quantity>& total,
 
 Result<SystemReserved> system_reserved(const Machine& machine, const Config& config,
                                        const NodeReservation& reservation) {
-  const auto total = total_reserved(machine, config);
-  if (!total) return fail(total.error());
-  if (auto checked = check_reservation(*total, reservation); !checked) {
-    return fail(std::move(checked).error());
-  }
+  PINFOLD_LET(const auto total, total_reserved(machine, config));
+  PINFOLD_TRY(check_reservation(total, reservation));
   SystemReserved reserved;
   std::uint64_t memory = 0;
   for (const MemoryReservation& entry : config.reserved_memory) {
@@ -238,11 +234,11 @@ Result<void> check_restored(const MemoryState& state, MachineState fresh, bool w
   for (const auto& [pod_uid, containers] : state.assignments) {
     const auto pod = state.pods.find(pod_uid);
     if (with_pod_entries && pod != state.pods.end() && !pod->second.empty()) {
-      if (auto taken = take_expected(fresh, pod->second, pod_uid, ""); !taken) return taken;
+      PINFOLD_TRY(take_expected(fresh, pod->second, pod_uid, ""));
       continue;
     }
     for (const auto& [container, blocks] : containers) {
-      if (auto taken = take_expected(fresh, blocks, pod_uid, container); !taken) return taken;
+      PINFOLD_TRY(take_expected(fresh, blocks, pod_uid, container));
     }
   }
   if (!same_state(state.machine_state, fresh)) {

@@ -107,15 +107,12 @@ Result<MemoryManager> MemoryManager::make(const Machine& machine, const Config& 
   if (policy != "Static") {
     return fail(ErrorCode::kInvalidArgument, "unknown policy: \"" + policy + "\"");
   }
-  auto reserved = memory_detail::system_reserved(machine, config, reservation);
-  if (!reserved) return fail(std::move(reserved).error());
+  PINFOLD_LET(auto reserved, memory_detail::system_reserved(machine, config, reservation));
   if (manager.fixed()) {
-    if (auto checked = check_capacity(machine, *reserved); !checked) {
-      return fail(std::move(checked).error());
-    }
+    PINFOLD_TRY(check_capacity(machine, reserved));
   }
   manager.is_static_ = true;
-  manager.system_reserved_ = *std::move(reserved);
+  manager.system_reserved_ = std::move(reserved);
   return manager;
 }
 

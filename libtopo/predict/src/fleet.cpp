@@ -73,9 +73,8 @@ Result<Fleet::Shape> Fleet::make_shape(const std::vector<const Zone*>& zones) {
     shape.zones.push_back(zone->name);
     for (const ZoneResource& resource : zone->resources) {
       if (std::find(ignored_.begin(), ignored_.end(), resource.name) != ignored_.end()) continue;
-      const auto id = intern(resource.name);
-      if (!id) return fail(id.error());
-      shape.resources.push_back(*id);
+      PINFOLD_LET(const auto id, intern(resource.name));
+      shape.resources.push_back(id);
     }
   }
   std::sort(shape.resources.begin(), shape.resources.end());
@@ -114,11 +113,10 @@ Result<std::size_t> Fleet::add(const NodeTopology& topology) {
                 fmt::format("node '{}': expected a name that is used once", topology.name));
   }
   const std::vector<const Zone*> zones = numa_zones(topology);
-  auto shape = make_shape(zones);
-  if (!shape) return fail(std::move(shape).error().wrap(fmt::format("node '{}'", topology.name)));
+  PINFOLD_LET_WRAP(auto shape, make_shape(zones), fmt::format("node '{}'", topology.name));
   const std::size_t number = nodes_.size();
   const auto named = numbers_.emplace(topology.name, number).first;
-  nodes_.push_back({&named->first, available_.size(), intern(std::move(*shape)), topology.policy(),
+  nodes_.push_back({&named->first, available_.size(), intern(std::move(shape)), topology.policy(),
                     topology.scope()});
   for (const ResourceId resource : shapes_[nodes_.back().shape].resources) {
     append_row(zones, resource);

@@ -31,15 +31,13 @@ template <class Item, class Read>
 Result<std::vector<Item>> read_each(const json& parent, const std::string& path,
                                     std::string_view key, Read&& read) {
   std::vector<Item> items;
-  const auto list = list_member(parent, path, key);
-  if (!list) return fail(list.error());
-  if (*list == nullptr) return items;
-  items.reserve((*list)->size());
-  for (std::size_t i = 0; i < (*list)->size(); ++i) {
+  PINFOLD_LET(const auto list, list_member(parent, path, key));
+  if (list == nullptr) return items;
+  items.reserve(list->size());
+  for (std::size_t i = 0; i < list->size(); ++i) {
     const std::string where = fmt::format("{}[{}]", join(path, key), i);
-    auto item = read((**list)[i], where);
-    if (!item) return fail(std::move(item).error());
-    items.push_back(std::move(*item));
+    PINFOLD_LET(auto item, read((*list)[i], where));
+    items.push_back(std::move(item));
   }
   return items;
 }
@@ -76,22 +74,18 @@ Result<Quantity> read_amount(const json& item, const std::string& path, std::str
 
 Result<ZoneResource> read_resource(const json& item, const std::string& path) {
   ZoneResource resource;
-  auto name = text_of(item, path, "name");
-  if (!name) return fail(std::move(name).error());
-  resource.name = std::move(*name);
+  PINFOLD_LET(resource.name, text_of(item, path, "name"));
   for (const auto& [key, target] :
        {std::pair("capacity", &resource.capacity), std::pair("allocatable", &resource.allocatable),
         std::pair("available", &resource.available)}) {
-    const auto amount = read_amount(item, path, key);
-    if (!amount) return fail(amount.error());
-    *target = *amount;
+    PINFOLD_LET(const auto amount, read_amount(item, path, key));
+    *target = amount;
   }
   return resource;
 }
 
 Result<ZoneCost> read_cost(const json& item, const std::string& path) {
-  auto zone = text_of(item, path, "name");
-  if (!zone) return fail(std::move(zone).error());
+  PINFOLD_LET(auto zone, text_of(item, path, "name"));
   const json* const value = member(item, "value");
   if (value == nullptr || !value->is_number_integer() ||
       (value->is_number_unsigned() &&
@@ -99,17 +93,16 @@ Result<ZoneCost> read_cost(const json& item, const std::string& path) {
     return fail_field(join(path, "value"), value == nullptr ? json() : *value,
                       "expected a whole number");
   }
-  return ZoneCost{std::move(*zone), value->get<std::int64_t>()};
+  return ZoneCost{std::move(zone), value->get<std::int64_t>()};
 }
 
 Result<TopologyAttribute> read_attribute(const json& item, const std::string& path) {
-  auto name = text_of(item, path, "name");
-  if (!name) return fail(std::move(name).error());
+  PINFOLD_LET(auto name, text_of(item, path, "name"));
   const json* const value = member(item, "value");
   if (value == nullptr || !value->is_string()) {
     return fail_field(join(path, "value"), value == nullptr ? json() : *value, "expected a text");
   }
-  return TopologyAttribute{std::move(*name), value->get<std::string>()};
+  return TopologyAttribute{std::move(name), value->get<std::string>()};
 }
 
 /// The first name that an earlier item has already, or nullptr.
@@ -127,24 +120,17 @@ const std::string* repeated_name(const std::vector<Item>& items) {
 Result<Zone> read_zone(const json& item, const std::string& path) {
   Zone zone;
   for (const auto& [key, target] : {std::pair("name", &zone.name), std::pair("type", &zone.type)}) {
-    auto text = text_of(item, path, key);
-    if (!text) return fail(std::move(text).error());
-    *target = std::move(*text);
+    PINFOLD_LET(auto text, text_of(item, path, key));
+    *target = std::move(text);
   }
   if (member(item, "parent") != nullptr) {
-    auto parent = text_of(item, path, "parent");
-    if (!parent) return fail(std::move(parent).error());
-    zone.parent = std::move(*parent);
+    PINFOLD_LET(zone.parent, text_of(item, path, "parent"));
   }
-  auto costs = read_each<ZoneCost>(item, path, "costs", read_cost);
-  if (!costs) return fail(std::move(costs).error());
-  zone.costs = std::move(*costs);
-  auto attributes = read_each<TopologyAttribute>(item, path, "attributes", read_attribute);
-  if (!attributes) return fail(std::move(attributes).error());
-  zone.attributes = std::move(*attributes);
-  auto resources = read_each<ZoneResource>(item, path, "resources", read_resource);
-  if (!resources) return fail(std::move(resources).error());
-  zone.resources = std::move(*resources);
+  PINFOLD_LET(zone.costs, read_each<ZoneCost>(item, path, "costs", read_cost));
+  PINFOLD_LET(zone.attributes,
+              read_each<TopologyAttribute>(item, path, "attributes", read_attribute));
+  PINFOLD_LET(auto resources, read_each<ZoneResource>(item, path, "resources", read_resource));
+  zone.resources = std::move(resources);
   if (const std::string* const twin = repeated_name(zone.resources)) {
     return fail_field(path + ".resources", *twin, "expected a name that is used once");
   }
@@ -212,9 +198,8 @@ json zone_json(const Zone& zone) {
 Result<void> read_document(const json& document, std::vector<NodeTopology>& out) {
   const json* const items = document.is_object() ? member(document, "items") : nullptr;
   if (items == nullptr) {
-    auto topology = node_topology_from_json(document);
-    if (!topology) return fail(std::move(topology).error());
-    out.push_back(std::move(*topology));
+    PINFOLD_LET(auto topology, node_topology_from_json(document));
+    out.push_back(std::move(topology));
     return {};
   }
   const json* const kind = member(document, "kind");
@@ -224,9 +209,9 @@ Result<void> read_document(const json& document, std::vector<NodeTopology>& out)
   }
   if (!items->is_array()) return fail_field("items", *items, "expected a list");
   for (std::size_t i = 0; i < items->size(); ++i) {
-    auto topology = node_topology_from_json((*items)[i]);
-    if (!topology) return fail(std::move(topology).error().wrap(fmt::format("items[{}]", i)));
-    out.push_back(std::move(*topology));
+    PINFOLD_LET_WRAP(auto topology, node_topology_from_json((*items)[i]),
+                     fmt::format("items[{}]", i));
+    out.push_back(std::move(topology));
   }
   return {};
 }
@@ -257,8 +242,8 @@ Result<std::vector<NodeTopology>> read_lines(std::string_view text) {
     const std::string_view line = cut_line(text);
     if (is_blank(line)) continue;
     const auto document = parse_document(line);
-    const auto done = document ? read_document(*document, out) : fail(document.error());
-    if (!done) return fail(Error(done.error()).wrap(fmt::format("line {}", number)));
+    PINFOLD_TRY_WRAP(document ? read_document(*document, out) : fail(document.error()),
+                     fmt::format("line {}", number));
   }
   return out;
 }
@@ -266,25 +251,23 @@ Result<std::vector<NodeTopology>> read_lines(std::string_view text) {
 }  // namespace
 
 Result<NodeTopology> node_topology_from_json(const json& document) {
-  if (auto ok = check_kind(document); !ok) return fail(std::move(ok).error());
+  PINFOLD_TRY(check_kind(document));
   NodeTopology topology;
   const json* const metadata = member(document, "metadata");
-  auto name = text_of(metadata == nullptr ? json::object() : *metadata, "metadata", "name");
-  if (!name) return fail(std::move(name).error());
-  if (!is_safe_name(*name)) return fail_field("metadata.name", *name, "expected a node's name");
-  topology.name = std::move(*name);
-  auto attributes = read_each<TopologyAttribute>(document, "", "attributes", read_attribute);
-  if (!attributes) return fail(std::move(attributes).error());
-  topology.attributes = std::move(*attributes);
-  auto legacy = read_each<std::string>(
-      document, "", "topologyPolicies",
-      [](const json& item, const std::string& path) { return scalar_text(path, item); });
-  if (!legacy) return fail(std::move(legacy).error());
-  topology.legacy_policies = std::move(*legacy);
-  if (auto ok = check_attributes(topology); !ok) return fail(std::move(ok).error());
-  auto zones = read_each<Zone>(document, "", "zones", read_zone);
-  if (!zones) return fail(std::move(zones).error());
-  topology.zones = std::move(*zones);
+  PINFOLD_LET(auto name,
+              text_of(metadata == nullptr ? json::object() : *metadata, "metadata", "name"));
+  if (!is_safe_name(name)) return fail_field("metadata.name", name, "expected a node's name");
+  topology.name = std::move(name);
+  PINFOLD_LET(topology.attributes,
+              read_each<TopologyAttribute>(document, "", "attributes", read_attribute));
+  PINFOLD_LET(topology.legacy_policies,
+              read_each<std::string>(document, "", "topologyPolicies",
+                                     [](const json& item, const std::string& path) {
+                                       return scalar_text(path, item);
+                                     }));
+  PINFOLD_TRY(check_attributes(topology));
+  PINFOLD_LET(auto zones, read_each<Zone>(document, "", "zones", read_zone));
+  topology.zones = std::move(zones);
   if (const std::string* const twin = repeated_name(topology.zones)) {
     return fail_field("zones", *twin, "expected a name that is used once");
   }
@@ -299,13 +282,12 @@ Result<NodeTopology> node_topology_from_json(const json& document) {
 
 Result<std::vector<NodeTopology>> parse_node_topologies(std::string_view text) {
   if (is_one_per_line(text)) return read_lines(text);
-  const auto documents = parse_documents(text);
-  if (!documents) return fail(documents.error());
+  PINFOLD_LET(const auto documents, parse_documents(text));
   std::vector<NodeTopology> out;
-  for (std::size_t i = 0; i < documents->size(); ++i) {
-    auto done = read_document((*documents)[i], out);
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    auto done = read_document(documents[i], out);
     if (done) continue;
-    if (documents->size() == 1) return fail(std::move(done).error());
+    if (documents.size() == 1) return fail(std::move(done).error());
     return fail(std::move(done).error().wrap(fmt::format("document {}", i + 1)));
   }
   return out;

@@ -32,9 +32,8 @@ Result<void> read_shares(const Fleet& fleet, std::size_t node, int zone, const j
   const auto reported = fleet.resources_of_shape(fleet.shape_number(node));
   for (const auto& [resource, value] : amounts.items()) {
     const std::string path = join(name, resource);
-    const auto text = scalar_text(path, value);
-    if (!text) return fail(text.error());
-    const auto amount = Quantity::parse(*text);
+    PINFOLD_LET(const auto text, scalar_text(path, value));
+    const auto amount = Quantity::parse(text);
     if (!amount) return fail_field(path, value, amount.error().message);
     if (amount->sign() < 0) return fail_field(path, value, "expected no negative amount");
     const auto id = fleet.resource_id(resource);
@@ -88,9 +87,7 @@ Result<Placement> placement_from_json(const Fleet& fleet, std::size_t node, cons
       return fail(ErrorCode::kInvalidArgument, fmt::format("zone '{}': expected one of node '{}'",
                                                            printable(name), fleet.name(node)));
     }
-    if (auto ok = read_shares(fleet, node, *zone, amounts, placement); !ok) {
-      return fail(std::move(ok).error());
-    }
+    PINFOLD_TRY(read_shares(fleet, node, *zone, amounts, placement));
   }
   return placement;
 }
@@ -113,9 +110,9 @@ Result<BoundPod> bound_pod_from_json(const Fleet& fleet, const json& document) {
                                        std::pair("observed", &pod.record.observed)}) {
     const json* const value = member(document, key);
     if (value == nullptr) continue;
-    auto read = placement_from_json(fleet, pod.node, *value);
-    if (!read) return fail(std::move(read).error().wrap(fmt::format("pod '{}': {}", pod.uid, key)));
-    *placement = std::move(*read);
+    PINFOLD_LET_WRAP(auto read, placement_from_json(fleet, pod.node, *value),
+                     fmt::format("pod '{}': {}", pod.uid, key));
+    *placement = std::move(read);
   }
   return pod;
 }

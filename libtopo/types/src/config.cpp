@@ -65,9 +65,8 @@ Result<StringMap> read_map(std::string_view path, const json& value) {
   if (!value.is_object()) return fail_field(path, value, "expected an object");
   StringMap map;
   for (const auto& [key, entry] : value.items()) {
-    auto text = scalar_text(join(path, key), entry);
-    if (!text) return fail(std::move(text).error());
-    map.emplace(key, std::move(*text));
+    PINFOLD_LET(auto text, scalar_text(join(path, key), entry));
+    map.emplace(key, std::move(text));
   }
   return map;
 }
@@ -83,9 +82,8 @@ Result<void> read_text(std::string_view field, const json& value, std::string& t
 Result<void> read_gates(std::string_view field, const json& value, Config& config) {
   if (!value.is_object()) return fail_field(field, value, "expected an object");
   for (const auto& [gate, entry] : value.items()) {
-    const auto on = read_bool(join(field, gate), entry);
-    if (!on) return fail(on.error());
-    config.feature_gates.emplace(gate, *on);
+    PINFOLD_LET(const auto on, read_bool(join(field, gate), entry));
+    config.feature_gates.emplace(gate, on);
   }
   return {};
 }
@@ -104,9 +102,7 @@ Result<void> read_reserved_memory(std::string_view field, const json& value, Con
       reservation.numa_node = node->get<std::int32_t>();
     }
     if (const json* limits = member(value[i], "limits")) {
-      auto map = read_map(path + ".limits", *limits);
-      if (!map) return fail(std::move(map).error());
-      reservation.limits = std::move(*map);
+      PINFOLD_LET(reservation.limits, read_map(path + ".limits", *limits));
     }
     config.reserved_memory.push_back(std::move(reservation));
   }
@@ -117,8 +113,7 @@ Result<void> read_own(std::string_view field, const json& value, Config& config)
   if (!value.is_object()) return fail_field(field, value, "expected an object");
   for (const auto& [key, entry] : value.items()) {
     const std::string path = join(field, key);
-    const auto text = scalar_text(path, entry);
-    if (!text) return fail(text.error());
+    PINFOLD_LET(const auto text, scalar_text(path, entry));
     const auto read = [&](auto parsed, auto& target) -> Result<void> {
       if (!parsed) return fail(std::move(parsed).error().wrap(path));
       target = *parsed;
@@ -126,9 +121,9 @@ Result<void> read_own(std::string_view field, const json& value, Config& config)
     };
     Result<void> done;
     if (key == "profile") {
-      done = read(parse_profile(*text), config.profile);
+      done = read(parse_profile(text), config.profile);
     } else if (key == "partition") {
-      done = read(parse_partition(*text), config.partition);
+      done = read(parse_partition(text), config.partition);
     } else {
       return fail_field(path, entry, "unknown field, expected 'profile' or 'partition'");
     }
@@ -153,21 +148,17 @@ Result<bool> read_field(const std::string& field, const json& value, Config& con
   }
   for (const auto& [name, target] : kMaps) {
     if (field != name) continue;
-    auto map = read_map(field, value);
-    if (!map) return fail(std::move(map).error());
-    config.*target = std::move(*map);
+    PINFOLD_LET(auto map, read_map(field, value));
+    config.*target = std::move(map);
     return true;
   }
   if (field == "evictionHard") {
-    auto map = read_map(field, value);
-    if (!map) return fail(std::move(map).error());
-    config.eviction_hard = std::move(*map);
+    PINFOLD_LET(config.eviction_hard, read_map(field, value));
     return true;
   }
   if (field == "cpuCFSQuota") {
-    const auto on = read_bool(field, value);
-    if (!on) return fail(on.error());
-    config.cpu_cfs_quota = *on;
+    PINFOLD_LET(const auto on, read_bool(field, value));
+    config.cpu_cfs_quota = on;
     return true;
   }
   if (field == "featureGates") return known(read_gates(field, value, config));
@@ -239,13 +230,11 @@ Result<ParsedConfig> config_from_json(const json& document) {
       parsed.warnings.push_back(fmt::format("unknown field '{}'", printable(field)));
     }
     if (value.is_null()) continue;
-    const auto read = read_field(field, value, parsed.config);
-    if (!read) return fail(read.error());
+    PINFOLD_TRY(read_field(field, value, parsed.config));
   }
   if (const json* merge = member(document, "mergeDefaultEvictionSettings")) {
-    const auto on = read_bool("mergeDefaultEvictionSettings", *merge);
-    if (!on) return fail(on.error());
-    if (auto& hard = parsed.config.eviction_hard; *on && hard) {
+    PINFOLD_LET(const auto on, read_bool("mergeDefaultEvictionSettings", *merge));
+    if (auto& hard = parsed.config.eviction_hard; on && hard) {
       hard->emplace("memory.available", "100Mi");
     }
   }
@@ -253,9 +242,8 @@ Result<ParsedConfig> config_from_json(const json& document) {
 }
 
 Result<ParsedConfig> parse_config(std::string_view yaml_or_json) {
-  const auto document = parse_document(yaml_or_json);
-  if (!document) return fail(document.error());
-  return config_from_json(*document);
+  PINFOLD_LET(const auto document, parse_document(yaml_or_json));
+  return config_from_json(document);
 }
 
 json to_json(const Config& config) {

@@ -17,14 +17,13 @@ constexpr std::size_t word_of(std::int32_t id) { return static_cast<std::size_t>
 constexpr std::uint64_t bit_of(std::int32_t id) { return std::uint64_t{1} << (id % kBits); }
 
 Result<std::int32_t> parse_id(std::string_view text) {
-  auto id = go::atoi(text);
-  if (!id) return fail(std::move(id).error());
-  if (*id < 0 || *id >= CpuSet::kMaxCpus) {
+  PINFOLD_LET(auto id, go::atoi(text));
+  if (id < 0 || id >= CpuSet::kMaxCpus) {
     return fail(
         ErrorCode::kInvalidArgument,
-        fmt::format("cpu id {} is out of range, expected 0 to {}", *id, CpuSet::kMaxCpus - 1));
+        fmt::format("cpu id {} is out of range, expected 0 to {}", id, CpuSet::kMaxCpus - 1));
   }
-  return static_cast<std::int32_t>(*id);
+  return static_cast<std::int32_t>(id);
 }
 
 }  // namespace
@@ -54,18 +53,16 @@ Result<CpuSet> CpuSet::parse(std::string_view list) {
     const std::string_view item = list.substr(pos, comma - pos);
     pos = comma + 1;
     const std::size_t dash = item.find('-');
-    const auto low = parse_id(item.substr(0, dash));
-    if (!low) return fail(low.error());
-    auto high = low;
+    PINFOLD_LET(const auto low, parse_id(item.substr(0, dash)));
+    std::int32_t high = low;
     if (dash != std::string_view::npos) {
-      high = parse_id(item.substr(dash + 1));
-      if (!high) return fail(high.error());
-      if (*high < *low) {
+      PINFOLD_LET(high, parse_id(item.substr(dash + 1)));
+      if (high < low) {
         return fail(ErrorCode::kInvalidArgument,
-                    fmt::format("invalid range \"{}\" ({} > {})", item, *low, *high));
+                    fmt::format("invalid range \"{}\" ({} > {})", item, low, high));
       }
     }
-    set |= range(*low, *high);
+    set |= range(low, high);
   }
   return set;
 }

@@ -127,21 +127,19 @@ Result<std::vector<json>> parse_documents(std::string_view text) {
   if (first == std::string_view::npos || (text[first] != '{' && text[first] != '[')) {
     return parse_yaml(text);
   }
-  auto document = parse_json(text);
-  if (!document) return fail(std::move(document).error());
+  PINFOLD_LET(auto document, parse_json(text));
   std::vector<json> documents;
-  documents.push_back(std::move(*document));
+  documents.push_back(std::move(document));
   return documents;
 }
 
 Result<json> parse_document(std::string_view text) {
-  auto documents = parse_documents(text);
-  if (!documents) return fail(std::move(documents).error());
-  if (documents->size() != 1) {
+  PINFOLD_LET(auto documents, parse_documents(text));
+  if (documents.size() != 1) {
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("{} documents: expected one", documents->size()));
+                fmt::format("{} documents: expected one", documents.size()));
   }
-  return std::move(documents->front());
+  return std::move(documents.front());
 }
 
 }  // namespace pinfold

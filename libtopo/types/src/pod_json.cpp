@@ -56,10 +56,9 @@ Result<const json*> object_member(const json& parent, std::string_view path, std
 Result<ResourceList> read_list(const json& resources, const std::string& path,
                                std::string_view key) {
   ResourceList list;
-  const auto object = object_member(resources, path, key);
-  if (!object) return fail(object.error());
-  if (*object == nullptr) return list;
-  for (const auto& [name, value] : (*object)->items()) {
+  PINFOLD_LET(const auto object, object_member(resources, path, key));
+  if (object == nullptr) return list;
+  for (const auto& [name, value] : object->items()) {
     const std::string field = fmt::format("{}.{}.{}", path, key, name);
     if (!is_resource_name(name)) return fail_field(field, value, "expected a resource name");
     if (!value.is_string() && !value.is_number()) {
@@ -76,16 +75,13 @@ Result<ResourceList> read_list(const json& resources, const std::string& path,
 
 /// parent.resources; nothing if it is absent.
 Result<std::optional<Resources>> read_resources(const json& parent, const std::string& path) {
-  const auto object = object_member(parent, path, "resources");
-  if (!object) return fail(object.error());
-  if (*object == nullptr) return std::nullopt;
+  PINFOLD_LET(const auto object, object_member(parent, path, "resources"));
+  if (object == nullptr) return std::nullopt;
   Resources resources;
   const std::string field = join(path, "resources");
-  auto requests = read_list(**object, field, "requests");
-  if (!requests) return fail(std::move(requests).error());
-  auto limits = read_list(**object, field, "limits");
-  if (!limits) return fail(std::move(limits).error());
-  return Resources{std::move(*requests), std::move(*limits)};
+  PINFOLD_LET(auto requests, read_list(*object, field, "requests"));
+  PINFOLD_LET(auto limits, read_list(*object, field, "limits"));
+  return Resources{std::move(requests), std::move(limits)};
 }
 
 /// A string member, or `otherwise` if it is absent; checked to be a safe part of a path.
@@ -107,23 +103,19 @@ Result<std::string> read_name(const json& metadata, std::string_view key,
 }
 
 Result<void> read_metadata(const json& document, PodSpec& pod) {
-  const auto metadata = object_member(document, "", "metadata");
-  if (!metadata) return fail(metadata.error());
-  if (*metadata == nullptr || member(**metadata, "name") == nullptr) {
+  PINFOLD_LET(const auto metadata, object_member(document, "", "metadata"));
+  if (metadata == nullptr || member(*metadata, "name") == nullptr) {
     return fail(ErrorCode::kInvalidArgument, "metadata.name: missing: expected the pod's name");
   }
-  auto name = read_name(**metadata, "name", "");
-  if (!name) return fail(std::move(name).error());
-  auto space = read_name(**metadata, "namespace", "default");
-  if (!space) return fail(std::move(space).error());
-  if (!is_dns_label(*space)) {
-    return fail_field("metadata.namespace", *space, kLabelRule);
+  PINFOLD_LET(auto name, read_name(*metadata, "name", ""));
+  PINFOLD_LET(auto space, read_name(*metadata, "namespace", "default"));
+  if (!is_dns_label(space)) {
+    return fail_field("metadata.namespace", space, kLabelRule);
   }
-  auto uid = read_name(**metadata, "uid", *space + "_" + *name);
-  if (!uid) return fail(std::move(uid).error());
-  pod.name = std::move(*name);
-  pod.namespace_name = std::move(*space);
-  pod.uid = std::move(*uid);
+  PINFOLD_LET(auto uid, read_name(*metadata, "uid", space + "_" + name));
+  pod.name = std::move(name);
+  pod.namespace_name = std::move(space);
+  pod.uid = std::move(uid);
   return {};
 }
 
@@ -143,9 +135,8 @@ Result<Container> read_container(const json& value, const std::string& path, boo
     const bool always = policy != nullptr && *policy == "Always";
     container.kind = always ? ContainerKind::kSidecar : ContainerKind::kInit;
   }
-  auto resources = read_resources(value, path);
-  if (!resources) return fail(std::move(resources).error());
-  if (*resources) container.resources = std::move(**resources);
+  PINFOLD_LET(auto resources, read_resources(value, path));
+  if (resources) container.resources = std::move(*resources);
   return container;
 }
 
@@ -156,12 +147,11 @@ Result<void> read_containers(const json& spec, std::string_view key, bool init, 
   if (!list->is_array()) return fail_field(path, *list, "expected a list");
   for (std::size_t i = 0; i < list->size(); ++i) {
     const std::string field = fmt::format("{}[{}]", path, i);
-    auto container = read_container((*list)[i], field, init);
-    if (!container) return fail(std::move(container).error());
-    if (pod.find(container->name) != nullptr) {
-      return fail_field(field + ".name", container->name, "expected a name that is used once");
+    PINFOLD_LET(auto container, read_container((*list)[i], field, init));
+    if (pod.find(container.name) != nullptr) {
+      return fail_field(field + ".name", container.name, "expected a name that is used once");
     }
-    pod.containers.push_back(std::move(*container));
+    pod.containers.push_back(std::move(container));
   }
   return {};
 }
@@ -197,28 +187,24 @@ bool is_safe_name(std::string_view name) {
 Result<PodSpec> pod_from_json(const json& document) {
   if (!document.is_object()) return fail_field("pod", document, "expected an object");
   PodSpec pod;
-  if (auto ok = expect_text(document, "apiVersion", "v1"); !ok) return fail(ok.error());
-  if (auto ok = expect_text(document, "kind", "Pod"); !ok) return fail(ok.error());
-  if (auto ok = read_metadata(document, pod); !ok) return fail(ok.error());
-  const auto spec = object_member(document, "", "spec");
-  if (!spec) return fail(spec.error());
-  if (*spec == nullptr || member(**spec, "containers") == nullptr ||
-      member(**spec, "containers")->empty()) {
+  PINFOLD_TRY(expect_text(document, "apiVersion", "v1"));
+  PINFOLD_TRY(expect_text(document, "kind", "Pod"));
+  PINFOLD_TRY(read_metadata(document, pod));
+  PINFOLD_LET(const auto spec, object_member(document, "", "spec"));
+  if (spec == nullptr || member(*spec, "containers") == nullptr ||
+      member(*spec, "containers")->empty()) {
     return fail(ErrorCode::kInvalidArgument,
                 "spec.containers: missing: expected at least one container");
   }
-  if (auto ok = read_containers(**spec, "initContainers", true, pod); !ok) return fail(ok.error());
-  if (auto ok = read_containers(**spec, "containers", false, pod); !ok) return fail(ok.error());
-  auto resources = read_resources(**spec, "spec");
-  if (!resources) return fail(std::move(resources).error());
-  pod.resources = std::move(*resources);
+  PINFOLD_TRY(read_containers(*spec, "initContainers", true, pod));
+  PINFOLD_TRY(read_containers(*spec, "containers", false, pod));
+  PINFOLD_LET(pod.resources, read_resources(*spec, "spec"));
   return pod;
 }
 
 Result<PodSpec> parse_pod(std::string_view yaml_or_json) {
-  const auto document = parse_document(yaml_or_json);
-  if (!document) return fail(document.error());
-  return pod_from_json(*document);
+  PINFOLD_LET(const auto document, parse_document(yaml_or_json));
+  return pod_from_json(document);
 }
 
 json to_json(const PodSpec& pod) {

@@ -173,26 +173,24 @@ std::string print_binary(Int128 whole) {
 }  // namespace
 
 Result<Quantity> Quantity::parse(std::string_view text) {
-  const auto parts = split(text);
-  if (!parts) return fail(parts.error());
-  const auto suffix = find_suffix(parts->suffix);
-  if (!suffix) return fail(suffix.error());
+  PINFOLD_LET(const auto parts, split(text));
+  PINFOLD_LET(const auto suffix, find_suffix(parts.suffix));
 
   // The digits as one number; the point goes into the exponent. An exponent beyond +-10^6 cannot
   // be told from +-10^6, as there are never so many digits to meet it.
   std::string digits;
-  digits.reserve(parts->whole.size() + parts->fraction.size());
-  digits.append(parts->whole).append(parts->fraction);
-  const auto places = static_cast<std::int64_t>(parts->fraction.size());
+  digits.reserve(parts.whole.size() + parts.fraction.size());
+  digits.append(parts.whole).append(parts.fraction);
+  const auto places = static_cast<std::int64_t>(parts.fraction.size());
   const auto far = static_cast<std::int64_t>(digits.size()) + 1'000'000;
-  const auto exponent = std::clamp(suffix->decimal, -far, far) - places + 9;
-  Int128 nano = round_up(digits, exponent, suffix->binary);
-  Format format = suffix->format;
+  const auto exponent = std::clamp(suffix.decimal, -far, far) - places + 9;
+  Int128 nano = round_up(digits, exponent, suffix.binary);
+  Format format = suffix.format;
   if (format == Format::kBinarySi) {
     nano = std::min(nano, kBinaryLimit);
     if (nano > 0 && nano < kNano) format = Format::kDecimalSi;
   }
-  return Quantity(parts->negative ? -nano : nano, format);
+  return Quantity(parts.negative ? -nano : nano, format);
 }
 
 std::string Quantity::to_string() const {

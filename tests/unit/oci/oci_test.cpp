@@ -18,13 +18,12 @@ constexpr const char* kPodFile =
     " {name: side, resources: {limits: {cpu: 1, memory: 1Gi}}}]}";
 
 Result<HookRequest> request(const json& annotations) {
-  auto state = parse_hook_state(json{
-      {"id", "a/b"},
-      {"status", "created"},
-      {"bundle", "/b"},
-      {"annotations", annotations}}.dump());
-  if (!state) return fail(state.error());
-  return read_request(*state, [](const std::string& path) -> Result<std::string> {
+  PINFOLD_LET(
+      auto state,
+      parse_hook_state(
+          json{{"id", "a/b"}, {"status", "created"}, {"bundle", "/b"}, {"annotations", annotations}}
+              .dump()));
+  return read_request(state, [](const std::string& path) -> Result<std::string> {
     if (path == "/pods/db.yaml") return kPodFile;
     return fail(ErrorCode::kNotFound, "open '" + path + "'");
   });

@@ -46,7 +46,7 @@ class Simulation {
   explicit Simulation(Profile profile) : profile_(profile) {}
 
   Result<json> play(const json& vector) {
-    if (auto ok = load(vector); !ok) return fail(ok.error());
+    PINFOLD_TRY(load(vector));
     json out = {{"name", vector.value("name", "")}, {"group", vector.value("group", "")}};
     if (auto started = start(); !started) {
       out["startError"] = error_json(started.error());
@@ -63,10 +63,9 @@ class Simulation {
     for (std::size_t i = 0; i < steps->size(); ++i) {
       const bool is_known = expected != vector.end() && i < expected->size();
       expected_ = is_known ? (*expected)[i] : json();
-      auto done = step((*steps)[i]);
-      if (!done) return fail(std::move(done).error().wrap(fmt::format("steps[{}]", i)));
-      (*done)["checkpoints"] = files_json(files_);
-      expect.push_back(std::move(*done));
+      PINFOLD_LET_WRAP(auto done, step((*steps)[i]), fmt::format("steps[{}]", i));
+      done["checkpoints"] = files_json(files_);
+      expect.push_back(std::move(done));
     }
     return out;
   }
@@ -79,11 +78,9 @@ class Simulation {
     if (!vector.is_object()) return malformed("a vector must be an object");
     const auto node = vector.find("node");
     if (node == vector.end()) return malformed("node: missing");
-    auto machine = Machine::from_json(*node);
-    if (!machine) return fail(std::move(machine).error());
-    machine_ = std::move(*machine);
+    PINFOLD_LET(machine_, Machine::from_json(*node));
     const auto config = vector.find("config");
-    if (auto ok = set_config(config == vector.end() ? json::object() : *config); !ok) return ok;
+    PINFOLD_TRY(set_config(config == vector.end() ? json::object() : *config));
     if (const auto files = vector.find("initialFiles"); files != vector.end()) {
       if (files->contains("cpu_manager_state")) files_.cpu = files->at("cpu_manager_state");
       if (files->contains("memory_manager_state")) {
@@ -92,9 +89,8 @@ class Simulation {
     }
     if (const auto pods = vector.find("initialPods"); pods != vector.end()) {
       for (const json& item : *pods) {
-        auto pod = pod_from_json(item);
-        if (!pod) return fail(std::move(pod).error().wrap("initialPods"));
-        pods_.push_back({std::move(*pod), {}});
+        PINFOLD_LET_WRAP(auto pod, pod_from_json(item), "initialPods");
+        pods_.push_back({std::move(pod), {}});
       }
     }
     return load_containers(vector);
@@ -119,39 +115,34 @@ class Simulation {
   }
 
   Result<void> set_config(const json& document) {
-    auto parsed = config_from_json(document);
-    if (!parsed) return fail(std::move(parsed).error().wrap("config"));
-    config_ = std::move(parsed->config);
+    PINFOLD_LET_WRAP(auto parsed, config_from_json(document), "config");
+    config_ = std::move(parsed.config);
     config_.profile = profile_;
     return {};
   }
 
   tl::expected<void, StartError> start() {
     node_.reset();
-    auto node = Node::make(*machine_, config_);
-    if (!node) return tl::unexpected(node.error());
-    auto state = checkpoint::start(*node, files_, ids_);
-    if (!state) return tl::unexpected(state.error());
-    state_ = std::move(*state);
+    PINFOLD_LET(auto node, Node::make(*machine_, config_));
+    PINFOLD_LET(state_, checkpoint::start(node, files_, ids_));
     state_.pods = pods_;
     state_.devices = devices_;
-    node_ = std::move(*node);
+    node_ = std::move(node);
     return {};
   }
 
   Result<json> step(const json& item) {
-    const auto op = text(item, "op");
-    if (!op) return fail(op.error());
-    if (*op == "restart") return restart(item);
+    PINFOLD_LET(const auto op, text(item, "op"));
+    if (op == "restart") return restart(item);
     if (!node_) return malformed("op: only 'restart' can follow a start that failed");
     NodeState before = state_;
-    Result<json> out = *op == "admit"    ? admit(item)
-                       : *op == "remove" ? remove(item)
-                       : *op == "removePod"
+    Result<json> out = op == "admit"    ? admit(item)
+                       : op == "remove" ? remove(item)
+                       : op == "removePod"
                            ? remove_whole_pod(item)
                            : malformed(fmt::format("op: '{}': expected admit, remove, removePod or "
                                                    "restart",
-                                                   *op));
+                                                   op));
     if (!out) return out;
     checkpoint::update(*node_, before, state_, files_);
     pods_ = state_.pods;
@@ -162,7 +153,7 @@ class Simulation {
 
   Result<json> restart(const json& item) {
     if (const auto config = item.find("config"); config != item.end()) {
-      if (auto ok = set_config(*config); !ok) return fail(ok.error());
+      PINFOLD_TRY(set_config(*config));
     }
     if (auto started = start(); !started) {
       json out = error_json(started.error());
@@ -175,12 +166,11 @@ class Simulation {
   Result<json> admit(const json& item) {
     const auto document = item.find("pod");
     if (document == item.end()) return malformed("pod: missing");
-    auto pod = pod_from_json(*document);
-    if (!pod) return fail(std::move(pod).error().wrap("pod"));
+    PINFOLD_LET_WRAP(auto pod, pod_from_json(*document), "pod");
 
-    if (on_arrival) on_arrival({*node_, state_, *pod, expected_});
+    if (on_arrival) on_arrival({*node_, state_, pod, expected_});
     const auto begin = std::chrono::steady_clock::now();
-    Decision decision = decide(*node_, std::move(state_), *pod);
+    Decision decision = decide(*node_, std::move(state_), pod);
     const auto took = std::chrono::steady_clock::now() - begin;
     admission_ns.push_back(static_cast<std::uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()));
@@ -197,9 +187,9 @@ class Simulation {
     auto& admitted = std::get<Admitted>(decision);
     state_ = std::move(admitted.next);
     out = {{"admitted", true},
-           {"qosClass", to_string(qos_class(*pod, node_->gates().pod_level_resources))}};
+           {"qosClass", to_string(qos_class(pod, node_->gates().pod_level_resources))}};
     put_hints(out, admitted.hints);
-    if (auto ok = start_containers(*pod, out); !ok) return fail(ok.error());
+    PINFOLD_TRY(start_containers(pod, out));
     return out;
   }
 
@@ -210,13 +200,11 @@ class Simulation {
         out["error"] = started.error().message;
         break;
       }
-      auto resources = container_resources(*node_, state_, pod.uid, container.name);
-      if (!resources) return fail(std::move(resources).error());
-      out["containers"][container.name] = container_json(*node_, *resources);
+      PINFOLD_LET(auto resources, container_resources(*node_, state_, pod.uid, container.name));
+      out["containers"][container.name] = container_json(*node_, resources);
     }
-    auto own = pod_resources(*node_, state_, pod.uid);
-    if (!own) return fail(std::move(own).error());
-    out["pod"] = pod_linux_json(*own);
+    PINFOLD_LET(auto own, pod_resources(*node_, state_, pod.uid));
+    out["pod"] = pod_linux_json(own);
     if (const auto cpus = state_.cpu.pods.find(pod.uid); cpus != state_.cpu.pods.end()) {
       out["podCpus"] = cpus->second.to_string();
     }
@@ -232,18 +220,15 @@ class Simulation {
   }
 
   Result<json> remove(const json& item) {
-    const auto uid = text(item, "podUID");
-    if (!uid) return fail(uid.error());
-    const auto container = text(item, "container");
-    if (!container) return fail(container.error());
-    state_ = remove_container(*node_, std::move(state_), *uid, *container);
+    PINFOLD_LET(const auto uid, text(item, "podUID"));
+    PINFOLD_LET(const auto container, text(item, "container"));
+    state_ = remove_container(*node_, std::move(state_), uid, container);
     return json{{"ok", true}};
   }
 
   Result<json> remove_whole_pod(const json& item) {
-    const auto uid = text(item, "podUID");
-    if (!uid) return fail(uid.error());
-    state_ = remove_pod(*node_, std::move(state_), *uid);
+    PINFOLD_LET(const auto uid, text(item, "podUID"));
+    state_ = remove_pod(*node_, std::move(state_), uid);
     return json{{"ok", true}};
   }
 
@@ -269,7 +254,7 @@ Result<void> for_each_arrival(const json& vector, Profile profile,
                               const std::function<void(const Arrival&)>& visit) {
   Simulation simulation(profile);
   simulation.on_arrival = visit;
-  if (auto played = simulation.play(vector); !played) return fail(std::move(played).error());
+  PINFOLD_TRY(simulation.play(vector));
   return {};
 }
 
@@ -278,7 +263,7 @@ Result<std::vector<std::uint64_t>> time_admissions(const json& vector, Profile p
   std::vector<std::uint64_t> all;
   for (int round = 0; round < rounds; ++round) {
     Simulation simulation(profile);
-    if (auto played = simulation.play(vector); !played) return fail(std::move(played).error());
+    PINFOLD_TRY(simulation.play(vector));
     all.insert(all.end(), simulation.admission_ns.begin(), simulation.admission_ns.end());
   }
   return all;

@@ -51,20 +51,18 @@ Result<bool> read_line(gzFile_s* file, std::string& line) {
 
 Result<void> for_each_vector(const std::string& path,
                              const std::function<Result<void>(const nlohmann::json&)>& visit) {
-  auto file = open_lines(path);
-  if (!file) return fail(std::move(file).error());
+  PINFOLD_LET(auto file, open_lines(path));
   std::string line;
   for (int number = 1;; ++number) {
     const std::string where = fmt::format("{}:{}", path, number);
-    auto more = read_line(file->get(), line);
-    if (!more) return fail(std::move(more).error().wrap(where));
-    if (!*more) return {};
+    PINFOLD_LET_WRAP(auto more, read_line(file.get(), line), where);
+    if (!more) return {};
     if (line.find_first_not_of(" \t\r\n") == std::string::npos) continue;
     const auto vector = nlohmann::json::parse(line, nullptr, false);
     if (vector.is_discarded()) {
       return fail(ErrorCode::kInvalidArgument, where + ": expected one JSON object a line");
     }
-    if (auto ok = visit(vector); !ok) return fail(Error(ok.error()).wrap(where));
+    PINFOLD_TRY_WRAP(visit(vector), where);
   }
 }
 

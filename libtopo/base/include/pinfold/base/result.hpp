@@ -45,3 +45,41 @@ using Result = tl::expected<T, Error>;
 [[nodiscard]] tl::unexpected<Error> fail_errno(int sys_errno, std::string message);
 
 }  // namespace pinfold
+
+// Each of these evaluates an expression that gives a Result (or another tl::expected) and returns
+// its error from the enclosing function. The _WRAP forms add one phrase of the caller's intent,
+// which is evaluated only if there is an error. An expression with a comma outside parentheses
+// needs parentheses around it.
+
+/// PINFOLD_TRY(store.commit(files)); only the success matters.
+#define PINFOLD_TRY(...) PINFOLD_TRY_IMPL_(PINFOLD_UNIQUE_(result_), (__VA_ARGS__))
+/// PINFOLD_LET(auto pods, read_pods(file)); declares a variable with the value.
+#define PINFOLD_LET(declaration, ...) \
+  PINFOLD_LET_IMPL_(PINFOLD_UNIQUE_(result_), declaration, (__VA_ARGS__))
+/// PINFOLD_TRY_WRAP(store.commit(files), "persist");
+#define PINFOLD_TRY_WRAP(expression, ...) \
+  PINFOLD_TRY_WRAP_IMPL_(PINFOLD_UNIQUE_(result_), (expression), (__VA_ARGS__))
+/// PINFOLD_LET_WRAP(auto pods, read_pods(file), fmt::format("admit '{}'", name));
+#define PINFOLD_LET_WRAP(declaration, expression, ...) \
+  PINFOLD_LET_WRAP_IMPL_(PINFOLD_UNIQUE_(result_), declaration, (expression), (__VA_ARGS__))
+
+#define PINFOLD_JOIN_IMPL_(a, b) a##b
+#define PINFOLD_JOIN_(a, b) PINFOLD_JOIN_IMPL_(a, b)
+#define PINFOLD_UNIQUE_(prefix) PINFOLD_JOIN_(prefix, __LINE__)
+#define PINFOLD_TRY_IMPL_(result, expression)                                                  \
+  do {                                                                                         \
+    if (auto result = expression; !result) return ::tl::unexpected(std::move(result).error()); \
+  } while (false)
+#define PINFOLD_TRY_WRAP_IMPL_(result, expression, context)             \
+  do {                                                                  \
+    if (auto result = expression; !result)                              \
+      return ::tl::unexpected(std::move(result).error().wrap(context)); \
+  } while (false)
+#define PINFOLD_LET_IMPL_(result, declaration, expression)         \
+  auto result = expression;                                        \
+  if (!result) return ::tl::unexpected(std::move(result).error()); \
+  declaration = *std::move(result)
+#define PINFOLD_LET_WRAP_IMPL_(result, declaration, expression, context)         \
+  auto result = expression;                                                      \
+  if (!result) return ::tl::unexpected(std::move(result).error().wrap(context)); \
+  declaration = *std::move(result)
