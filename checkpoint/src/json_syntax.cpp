@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "pinfold/checkpoint/go_json.hpp"
-#include "pinfold/types/go_text.hpp"
-#include "utf8.hpp"
+#include "pinfold/text/go_text.hpp"
+#include "pinfold/text/utf8.hpp"
 
 namespace pinfold::checkpoint {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "pinfold/checkpoint/go_json.hpp"
-#include "utf8.hpp"
+#include "pinfold/text/utf8.hpp"
 
 namespace pinfold::checkpoint {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "pinfold/base/result.hpp"
-#include "pinfold/types/go_text.hpp"
+#include "pinfold/text/go_text.hpp"
 
 /// What both state files share when they are read.
 namespace pinfold::checkpoint {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "pinfold/types/pod.hpp"
+#include "pinfold/api/pod.hpp"
 
 namespace pinfold::enforce {
 namespace {

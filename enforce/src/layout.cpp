@@ -4,7 +4,7 @@
 
 #include <ostream>
 
-#include "pinfold/types/pod.hpp"
+#include "pinfold/api/pod.hpp"
 
 namespace pinfold::enforce {
 

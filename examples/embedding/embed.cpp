@@ -1,17 +1,17 @@
 #include <iostream>
+#include <pinfold/agent/open_agent.hpp>
+#include <pinfold/agent/status.hpp>
 #include <pinfold/discover/discover.hpp>
-#include <pinfold/enforce/open_agent.hpp>
-#include <pinfold/enforce/view.hpp>
 
 using namespace pinfold;
 
-Result<enforce::NodeAgent> open(const std::string& state_dir, Machine machine) {
+Result<agent::NodeAgent> open(const std::string& state_dir, Machine machine) {
   auto config = parse_config("cpuManagerPolicy: static\nreservedSystemCPUs: '0'");
   if (!config) return fail(config.error());
-  enforce::AgentPlace place;
+  agent::AgentPlace place;
   place.state_dir = state_dir;
   place.enforces = false;  // without it: cgroups below place.cgroup_root
-  return enforce::open_agent(std::move(machine), config->config, place);
+  return agent::open_agent(std::move(machine), config->config, place);
 }
 
 int main(int argc, char** argv) {
@@ -29,9 +29,9 @@ int main(int argc, char** argv) {
   }
   auto outcome = agent->admit(*pod);
   if (!outcome || outcome->rejection) return 1;
-  for (const auto& container : enforce::view_pod(*agent, "db-1")->containers) {
+  for (const auto& container : agent::view_pod(*agent, "db-1")->containers) {
     std::cout << container.decided.name << ": cpus " << container.wanted.cpus << ", shares "
               << container.decided.linux_resources.cpu_shares << '\n';
   }
-  return agent->remove_pod("db-1", enforce::RunningProcesses::kRefuse) ? 0 : 1;
+  return agent->remove_pod("db-1", agent::RunningProcesses::kRefuse) ? 0 : 1;
 }

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "pinfold/types/config.hpp"
+#include "pinfold/api/config.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto parsed = pinfold::parse_config({reinterpret_cast<const char*>(data), size});

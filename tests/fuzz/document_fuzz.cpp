@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "pinfold/types/document.hpp"
+#include "pinfold/text/document.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto documents = pinfold::parse_documents({reinterpret_cast<const char*>(data), size});

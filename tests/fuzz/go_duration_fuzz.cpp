@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "pinfold/types/go_duration.hpp"
+#include "pinfold/text/go_duration.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto duration = pinfold::go::parse_duration({reinterpret_cast<const char*>(data), size});

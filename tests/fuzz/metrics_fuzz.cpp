@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "pinfold/enforce/metrics.hpp"
+#include "pinfold/agent/metrics.hpp"
 
 /// What is read can be written, and reads back to the same.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

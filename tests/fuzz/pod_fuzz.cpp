@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "pinfold/types/pod.hpp"
+#include "pinfold/api/pod.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   auto pod = pinfold::parse_pod({reinterpret_cast<const char*>(data), size});

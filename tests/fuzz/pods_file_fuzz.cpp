@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "pinfold/enforce/pods_file.hpp"
+#include "pinfold/agent/pods_file.hpp"
 
 /// What is read can be written, and reads back to the same.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

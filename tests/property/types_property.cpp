@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/api/pod.hpp"
 #include "pinfold/types/cpuset.hpp"
 #include "pinfold/types/numa_mask.hpp"
-#include "pinfold/types/pod.hpp"
 #include "pinfold/types/quantity.hpp"
 
 namespace pinfold {

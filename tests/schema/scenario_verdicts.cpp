@@ -8,7 +8,7 @@
 #include <string>
 
 #include "pinfold/harness/scenario.hpp"
-#include "pinfold/types/document.hpp"
+#include "pinfold/text/document.hpp"
 
 namespace {
 

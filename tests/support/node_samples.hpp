@@ -3,8 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "pinfold/api/pod.hpp"
 #include "pinfold/decide/node.hpp"
-#include "pinfold/types/pod.hpp"
 
 namespace pinfold::test {
 

@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "pinfold/agent/open_agent.hpp"
 #include "pinfold/discover/discover.hpp"
-#include "pinfold/enforce/open_agent.hpp"
 
 /// Runs in a virtual machine, with the state and the groups of the pinfold command: admits and
 /// removes mixed pods as fast as it can, and writes into a file who had CPUs for himself.
@@ -69,11 +69,11 @@ PodSpec make_pod(int number, std::mt19937& random) {
   return pod;
 }
 
-Result<enforce::NodeAgent> open(bool enforces) {
+Result<agent::NodeAgent> open(bool enforces) {
   PINFOLD_LET(auto machine, discover(SysTree{}, "node"));
-  enforce::AgentPlace place;
+  agent::AgentPlace place;
   place.enforces = enforces;
-  PINFOLD_LET(auto config, enforce::read_config(place.state_dir, "/etc/pinfold/config.yaml"));
+  PINFOLD_LET(auto config, agent::read_config(place.state_dir, "/etc/pinfold/config.yaml"));
   return open_agent(std::move(machine), std::move(config.config), place);
 }
 
@@ -114,7 +114,7 @@ struct Tally {
   int removed = 0;
 };
 
-Result<Tally> drive(enforce::NodeAgent& agent, enforce::Cgroups* unsafe, int operations,
+Result<Tally> drive(agent::NodeAgent& agent, enforce::Cgroups* unsafe, int operations,
                     std::ofstream& exclusive) {
   std::mt19937 random(20240607);  // NOLINT(cert-msc51-cpp): the same sequence every time
   std::vector<std::string> active;
@@ -126,7 +126,7 @@ Result<Tally> drive(enforce::NodeAgent& agent, enforce::Cgroups* unsafe, int ope
     if (is_removal) {
       const auto victim = active.begin() + static_cast<std::ptrdiff_t>(random() % active.size());
       uid = *victim;
-      PINFOLD_LET(auto done, agent.remove_pod(uid, enforce::RunningProcesses::kRefuse));
+      PINFOLD_LET(auto done, agent.remove_pod(uid, agent::RunningProcesses::kRefuse));
       if (done.not_enforced) return fail(*std::move(done.not_enforced));
       active.erase(victim);
       ++tally.removed;
@@ -155,7 +155,7 @@ int run(int operations, bool unsafe, const char* file) {
   if (unsafe) {
     auto root = enforce::default_root();
     if (!root) return failed(root.error());
-    auto opened = enforce::open_this_kernel(*root);
+    auto opened = agent::open_this_kernel(*root);
     if (!opened) return failed(opened.error());
     cgroups = *std::move(opened);
   }

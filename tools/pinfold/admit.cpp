@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_options.hpp"
-#include "pinfold/types/pod.hpp"
+#include "pinfold/api/pod.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -34,12 +34,12 @@ void print_trace(const Trace& trace) {
 /// What is known of one admission when all is done.
 struct Admission {
   PodSpec pod;
-  enforce::AdmitOutcome outcome;
+  agent::AdmitOutcome outcome;
   Trace trace;
 };
 
 /// Starts every container in order, as the kubelet does after the admission.
-Result<void> start_all(enforce::NodeAgent& agent, Admission& admission) {
+Result<void> start_all(agent::NodeAgent& agent, Admission& admission) {
   for (const Container& container : admission.pod.containers) {
     PINFOLD_LET(auto started, agent.start(admission.pod.uid, container.name));
     if (started.not_enforced) admission.outcome.not_enforced = started.not_enforced;
@@ -47,10 +47,10 @@ Result<void> start_all(enforce::NodeAgent& agent, Admission& admission) {
   return {};
 }
 
-json pod_json(enforce::NodeAgent& agent, const Admission& admission, bool explain) {
+json pod_json(agent::NodeAgent& agent, const Admission& admission, bool explain) {
   const auto& [pod, outcome, trace] = admission;
   json out = {{"uid", pod.uid}, {"name", pod.name}, {"namespace", pod.namespace_name}};
-  if (const auto view = enforce::view_pod(agent, pod.uid); view && !outcome.rejection) {
+  if (const auto view = agent::view_pod(agent, pod.uid); view && !outcome.rejection) {
     out = to_json(*view, agent);
   }
   out["admitted"] = !outcome.rejection;
@@ -62,8 +62,8 @@ json pod_json(enforce::NodeAgent& agent, const Admission& admission, bool explai
   return out;
 }
 
-void print_text(enforce::NodeAgent& agent, const std::vector<Admission>& admissions, bool explain) {
-  std::vector<enforce::PodView> admitted;
+void print_text(agent::NodeAgent& agent, const std::vector<Admission>& admissions, bool explain) {
+  std::vector<agent::PodView> admitted;
   for (const Admission& admission : admissions) {
     const auto& [pod, outcome, trace] = admission;
     const std::string name = pod.namespace_name + "/" + pod.name;
@@ -72,7 +72,7 @@ void print_text(enforce::NodeAgent& agent, const std::vector<Admission>& admissi
                  outcome.rejection->message);
     } else {
       fmt::print("{}: admitted\n", name);
-      if (auto view = enforce::view_pod(agent, pod.uid)) admitted.push_back(*std::move(view));
+      if (auto view = agent::view_pod(agent, pod.uid)) admitted.push_back(*std::move(view));
     }
     if (explain) print_trace(trace);
   }
@@ -81,7 +81,7 @@ void print_text(enforce::NodeAgent& agent, const std::vector<Admission>& admissi
 
 /// A state directory taken over from a kubelet names pods that nobody told us of: as with the
 /// kubelet, the next admission gives their CPUs back, and whoever runs there should know.
-void warn_of_strangers(const enforce::NodeAgent& agent) {
+void warn_of_strangers(const agent::NodeAgent& agent) {
   std::vector<std::string> strangers;
   for (const auto& [uid, containers] : agent.state().node.cpu.assignments) {
     if (agent.state().node.find(uid) == nullptr) strangers.push_back(uid);
@@ -96,8 +96,7 @@ void warn_of_strangers(const enforce::NodeAgent& agent) {
 
 /// All pods in one transaction. With --start each is admitted and started before the next one, for
 /// what its init containers leave is free by then.
-Result<std::vector<Admission>> admit_all(enforce::NodeAgent& agent,
-                                         const std::vector<PodSpec>& pods,
+Result<std::vector<Admission>> admit_all(agent::NodeAgent& agent, const std::vector<PodSpec>& pods,
                                          const AdmitOptions& options) {
   std::vector<Admission> admissions;
   const auto admit = [&](const std::vector<PodSpec>& some) -> Result<void> {
@@ -140,7 +139,7 @@ int run(const AdmitOptions& options) {
                   [](const Admission& admission) { return admission.outcome.rejection; });
   int status = rejected ? kNo : kYes;
   if (options.agent.output == OutputFormat::kJson) {
-    json out = {{"cgroups", enforce::cgroups_json(*agent)},
+    json out = {{"cgroups", agent::cgroups_json(*agent)},
                 {"stored", !options.agent.dry_run},
                 {"pods", json::array()}};
     for (const Admission& admission : admissions) {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pinfold/discover/discover.hpp"
-#include "pinfold/types/document.hpp"
+#include "pinfold/text/document.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -22,7 +22,7 @@ Result<Machine> read_machine(const NodeOptions& options) {
 }  // namespace
 
 Result<Config> read_config(const NodeOptions& options) {
-  PINFOLD_LET(auto parsed, enforce::read_config(options.state_dir, options.config));
+  PINFOLD_LET(auto parsed, agent::read_config(options.state_dir, options.config));
   for (const std::string& warning : parsed.warnings) {
     fmt::print(stderr, "pinfold: warning: configuration: {}\n", warning);
   }
@@ -35,7 +35,7 @@ Result<Config> read_config(const NodeOptions& options) {
 
 Result<Node> make_node(const NodeOptions& options, Config config) {
   PINFOLD_LET(auto machine, read_machine(options));
-  return enforce::make_node(std::move(machine), std::move(config));
+  return agent::make_node(std::move(machine), std::move(config));
 }
 
 void add_node_options(CLI::App& command, NodeOptions& options) {
@@ -87,16 +87,16 @@ void print_dry_run(const AgentOptions& options) {
   if (options.dry_run) fmt::print("nothing stored (--dry-run)\n");
 }
 
-Result<enforce::NodeAgent> open_agent(const AgentOptions& options) {
+Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
   PINFOLD_LET(auto config, read_config(options));
   PINFOLD_LET(auto machine, read_machine(options));
-  enforce::AgentPlace place;
+  agent::AgentPlace place;
   place.moves_pages = options.moves_pages;
   place.state_dir = options.state_dir;
   place.cgroup_root = options.cgroup_root;
   place.enforces = !options.no_enforce;
   place.rehearses = options.dry_run;
-  return enforce::open_agent(std::move(machine), std::move(config), place);
+  return agent::open_agent(std::move(machine), std::move(config), place);
 }
 
 int report_not_enforced(const Error& error) {

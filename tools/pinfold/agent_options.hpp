@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "command.hpp"
-#include "pinfold/enforce/open_agent.hpp"
-#include "pinfold/enforce/view.hpp"
+#include "pinfold/agent/open_agent.hpp"
+#include "pinfold/agent/status.hpp"
 
 namespace pinfold::tools {
 
@@ -36,7 +36,7 @@ enum class HasOutput { kNo, kYes };
 void add_agent_options(CLI::App& command, AgentOptions& options,
                        HasOutput has_output = HasOutput::kYes);
 
-/// --pod, of a command that is about one pod: see enforce::find_pod_uid.
+/// --pod, of a command that is about one pod: see agent::find_pod_uid.
 void add_pod_option(CLI::App& command, std::string& pod);
 /// --dry-run, of a command that changes the state.
 void add_dry_run(CLI::App& command, AgentOptions& options);
@@ -44,14 +44,14 @@ void add_dry_run(CLI::App& command, AgentOptions& options);
 void print_dry_run(const AgentOptions& options);
 
 /// Opens the agent that the options describe. Warnings go to standard error.
-[[nodiscard]] Result<enforce::NodeAgent> open_agent(const AgentOptions& options);
+[[nodiscard]] Result<agent::NodeAgent> open_agent(const AgentOptions& options);
 
 /// The table of containers, one line each.
-[[nodiscard]] std::string container_table(const std::vector<enforce::PodView>& pods, bool enforced);
+[[nodiscard]] std::string container_table(const std::vector<agent::PodView>& pods, bool enforced);
 
 /// The node with who has which CPUs drawn over it.
-[[nodiscard]] std::string node_picture(const enforce::NodeAgent& agent,
-                                       const std::vector<enforce::PodView>& pods);
+[[nodiscard]] std::string node_picture(const agent::NodeAgent& agent,
+                                       const std::vector<agent::PodView>& pods);
 
 /// Tells the operator about a decision that the kernel does not have yet; returns kNo.
 int report_not_enforced(const Error& error);

@@ -6,8 +6,8 @@
 /// How pods and containers of an agent are shown.
 namespace pinfold::tools {
 
-using enforce::ContainerView;
-using enforce::PodView;
+using agent::ContainerView;
+using agent::PodView;
 
 std::string container_table(const std::vector<PodView>& pods, bool enforced) {
   const Style style = terminal_style();
@@ -40,7 +40,7 @@ std::string container_table(const std::vector<PodView>& pods, bool enforced) {
   return table.render(style);
 }
 
-std::string node_picture(const enforce::NodeAgent& agent, const std::vector<PodView>& pods) {
+std::string node_picture(const agent::NodeAgent& agent, const std::vector<PodView>& pods) {
   Picture picture;
   picture.style = terminal_style();
   auto& entries = picture.overlay.entries;
@@ -58,7 +58,7 @@ std::string node_picture(const enforce::NodeAgent& agent, const std::vector<PodV
         {overlay_label(entries.size()), CpuUse::kExclusive, name + ", shared within", within_pod});
   }
   const CpuSet& reserved = agent.node().cpu().reserved();
-  const CpuSet pool = enforce::shared_pool(agent.node(), agent.state().node);
+  const CpuSet pool = agent::shared_pool(agent.node(), agent.state().node);
   if (!reserved.empty()) {
     entries.push_back(
         {"R", CpuUse::kReserved,

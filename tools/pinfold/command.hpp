@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/api/pod.hpp"
 #include "pinfold/base/result.hpp"
-#include "pinfold/types/pod.hpp"
 
 namespace pinfold::tools {
 

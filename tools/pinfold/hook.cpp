@@ -10,11 +10,11 @@
 namespace pinfold::tools {
 namespace {
 
-using enforce::NodeAgent;
-using enforce::RunningProcesses;
+using agent::NodeAgent;
+using agent::RunningProcesses;
 
-Result<enforce::Adoption> group_of(NodeAgent& agent, const HookState& state,
-                                   const std::string& container) {
+Result<agent::Adoption> group_of(NodeAgent& agent, const HookState& state,
+                                 const std::string& container) {
   if (!agent.enforces()) {
     return fail(ErrorCode::kUnsupported,
                 "a hook without cgroups pins nothing: expected to enforce");
@@ -31,7 +31,7 @@ Result<enforce::Adoption> group_of(NodeAgent& agent, const HookState& state,
                             "group of its own",
                             directory));
   }
-  return enforce::Adoption{container, std::move(directory)};
+  return agent::Adoption{container, std::move(directory)};
 }
 
 /// Whatever stops a container from starting takes its pod back first.

@@ -20,15 +20,15 @@ using prometheus::MetricType;
 bool is_gated(std::string_view family) { return family.starts_with("resource_manager_"); }
 
 /// Counters with labels appear at zero only if the manager that counts them runs.
-bool is_in_use(const enforce::CounterName& name, const Node& node) {
+bool is_in_use(const agent::CounterName& name, const Node& node) {
   if (name.labels.empty()) return true;
   const bool is_numa = name.labels.front().second == "numa_node";
   return is_numa ? node.topology().policy() != TopologyPolicy::kNone : node.cpu().is_static();
 }
 
-std::vector<MetricFamily> counters(const enforce::NodeAgent& agent) {
+std::vector<MetricFamily> counters(const agent::NodeAgent& agent) {
   std::vector<MetricFamily> families;
-  for (const enforce::CounterName& name : enforce::counter_names()) {
+  for (const agent::CounterName& name : agent::counter_names()) {
     if (is_gated(name.family) && !agent.node().gates().pod_level_resource_managers) continue;
     const std::uint64_t count = agent.metrics().counts[name.counter];
     if (count == 0 && !(name.starts_at_zero && is_in_use(name, agent.node()))) continue;
@@ -50,8 +50,8 @@ MetricFamily gauge(std::string name, std::string help) {
   return {std::move(name), std::move(help), MetricType::Gauge, {}};
 }
 
-void add_gauges(const enforce::NodeAgent& agent, std::vector<MetricFamily>& families) {
-  const auto gauges = enforce::cpu_gauges(agent.node(), agent.state().node);
+void add_gauges(const agent::NodeAgent& agent, std::vector<MetricFamily>& families) {
+  const auto gauges = agent::cpu_gauges(agent.node(), agent.state().node);
   const auto single = [&](std::string name, std::string help, std::uint64_t value) {
     MetricFamily family = gauge(std::move(name), std::move(help));
     family.metric.emplace_back().gauge.value = static_cast<double>(value);
@@ -73,13 +73,13 @@ void add_gauges(const enforce::NodeAgent& agent, std::vector<MetricFamily>& fami
          gauges.shared_pool_millicores);
 }
 
-MetricFamily admission_duration(const enforce::Metrics& metrics) {
+MetricFamily admission_duration(const agent::Metrics& metrics) {
   MetricFamily family{"kubelet_topology_manager_admission_duration_ms",
                       "Duration in milliseconds to serve a pod admission request.",
                       MetricType::Histogram,
                       {}};
   auto& histogram = family.metric.emplace_back().histogram;
-  const auto bounds = enforce::admission_duration_bounds();
+  const auto bounds = agent::admission_duration_bounds();
   for (std::size_t i = 0; i < metrics.durations.size(); ++i) {
     histogram.sample_count += metrics.durations[i];
     histogram.bucket.push_back(

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "pinfold/types/document.hpp"
+#include "pinfold/text/document.hpp"
 
 namespace pinfold::tools {
 namespace {

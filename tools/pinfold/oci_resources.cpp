@@ -14,11 +14,11 @@ struct ResourcesOptions {
   std::string container;
 };
 
-Result<nlohmann::json> resources_of(enforce::NodeAgent& agent, const ResourcesOptions& options) {
-  PINFOLD_LET(auto uid, enforce::find_pod_uid(agent, options.pod));
-  const auto pod = enforce::decided_pod(agent.node(), agent.state(), agent.facts(), uid);
+Result<nlohmann::json> resources_of(agent::NodeAgent& agent, const ResourcesOptions& options) {
+  PINFOLD_LET(auto uid, agent::find_pod_uid(agent, options.pod));
+  const auto pod = agent::decided_pod(agent.node(), agent.state(), agent.facts(), uid);
   const bool is_only = options.container.empty() && pod->containers.size() == 1;
-  for (const enforce::ContainerView& container : pod->containers) {
+  for (const agent::ContainerView& container : pod->containers) {
     if (!is_only && container.decided.name != options.container) continue;
     return oci_resources(container.decided, container.wanted.cpus);
   }

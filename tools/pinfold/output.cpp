@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.hpp"
-#include "pinfold/types/document.hpp"
+#include "pinfold/text/document.hpp"
 
 namespace pinfold::tools {
 

@@ -8,7 +8,7 @@
 #include "command.hpp"
 #include "pinfold/predict/ledger.hpp"
 #include "pinfold/predict/pod_query.hpp"
-#include "pinfold/types/document.hpp"
+#include "pinfold/text/document.hpp"
 #include "text.hpp"
 
 namespace pinfold::tools {

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_options.hpp"
-#include "pinfold/enforce/watch.hpp"
+#include "pinfold/agent/watch.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -24,7 +24,7 @@ struct ReconcileOptions {
   int interval_s = 10;
 };
 
-void print(const enforce::ReconcileReport& found, OutputFormat format, bool watches) {
+void print(const agent::ReconcileReport& found, OutputFormat format, bool watches) {
   if (format == OutputFormat::kJson) {
     fmt::print("{}\n", to_json(found).dump(watches ? -1 : 2));
   } else {
@@ -111,9 +111,9 @@ int run(const ReconcileOptions& options) {
     if (!is_good) (void)report(is_good.error());
     return is_good.value_or(false);
   };
-  enforce::WatchTimes times;
+  agent::WatchTimes times;
   times.interval = milliseconds(1000) * options.interval_s;
-  const bool is_good = enforce::watch(
+  const bool is_good = agent::watch(
       round, [&](milliseconds time) { return waiter.wait(time, root); }, times);
   return is_good ? kYes : kNo;
 }

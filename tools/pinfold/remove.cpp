@@ -18,10 +18,10 @@ struct RemoveOptions {
 int run(const RemoveOptions& options) {
   auto agent = open_agent(options.agent);
   if (!agent) return report(agent.error());
-  auto uid = enforce::find_pod_uid(*agent, options.pod);
+  auto uid = agent::find_pod_uid(*agent, options.pod);
   if (!uid) return report(uid.error());
   const auto running =
-      options.kill ? enforce::RunningProcesses::kKill : enforce::RunningProcesses::kRefuse;
+      options.kill ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse;
   auto outcome = options.container.empty()
                      ? agent->remove_pod(*uid, running)
                      : agent->remove_container(*uid, options.container, running);
@@ -29,7 +29,7 @@ int run(const RemoveOptions& options) {
     (void)report(outcome.error());
     return outcome.error().code == ErrorCode::kBusy ? kNo : kBadRequest;
   }
-  const std::string pool = enforce::shared_pool(agent->node(), agent->state().node).to_string();
+  const std::string pool = agent::shared_pool(agent->node(), agent->state().node).to_string();
   if (options.agent.output == OutputFormat::kJson) {
     nlohmann::json out = {{"removed", true},
                           {"pod", *uid},

@@ -16,7 +16,7 @@ struct StartOptions {
 int run(const StartOptions& options) {
   auto agent = open_agent(options.agent);
   if (!agent) return report(agent.error());
-  auto uid = enforce::find_pod_uid(*agent, options.pod);
+  auto uid = agent::find_pod_uid(*agent, options.pod);
   if (!uid) return report(uid.error());
   auto outcome = agent->start(*uid, options.container);
   if (!outcome) return report(outcome.error());

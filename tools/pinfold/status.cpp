@@ -11,7 +11,7 @@ namespace {
 int run(const AgentOptions& options) {
   auto agent = open_agent(options);
   if (!agent) return report(agent.error());
-  auto view = enforce::view_node(*agent);
+  auto view = agent::view_node(*agent);
   if (!view) return report(view.error());
   if (options.output == OutputFormat::kJson) {
     fmt::print("{}\n", to_json(*view, *agent).dump(2));

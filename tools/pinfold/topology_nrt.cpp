@@ -6,10 +6,10 @@
 
 #include "checkpoint_files.hpp"
 #include "command.hpp"
+#include "pinfold/agent/open_agent.hpp"
+#include "pinfold/agent/pods_file.hpp"
 #include "pinfold/checkpoint/start.hpp"
 #include "pinfold/checkpoint/store.hpp"
-#include "pinfold/enforce/open_agent.hpp"
-#include "pinfold/enforce/pods_file.hpp"
 #include "pinfold/predict/node_topology.hpp"
 
 namespace pinfold::tools {
@@ -29,9 +29,9 @@ Result<NodeState> read_state(const Node& node, const std::string& directory) {
                             started.error().error));
   }
   if (!stored->pods) return std::move(*started);
-  enforce::AgentState state;
+  agent::AgentState state;
   state.node = std::move(*started);
-  PINFOLD_TRY_WRAP(enforce::decode_pods(*stored->pods, state), fmt::format("'{}'", directory));
+  PINFOLD_TRY_WRAP(agent::decode_pods(*stored->pods, state), fmt::format("'{}'", directory));
   return release_stale(node, std::move(state.node));
 }
 
@@ -39,7 +39,7 @@ Result<NodeState> read_state(const Node& node, const std::string& directory) {
 
 int print_node_topology(Machine machine, const NodeSource& source) {
   const bool has_config = !source.config.empty() || !source.state_dir.empty();
-  const auto config = has_config ? enforce::read_config(source.state_dir, source.config)
+  const auto config = has_config ? agent::read_config(source.state_dir, source.config)
                                  : Result<ParsedConfig>(ParsedConfig{});
   if (!config) return report(config.error());
   const std::string name = machine.name();

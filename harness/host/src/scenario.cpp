@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "field_reader.hpp"
+#include "pinfold/api/pod.hpp"
 #include "pinfold/harness/process.hpp"
-#include "pinfold/types/document.hpp"
-#include "pinfold/types/pod.hpp"
+#include "pinfold/text/document.hpp"
 #include "scenario_machine.hpp"
 #include "scenario_steps.hpp"
 

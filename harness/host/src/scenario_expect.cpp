@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "pinfold/types/pod.hpp"
+#include "pinfold/api/pod.hpp"
 #include "scenario_steps.hpp"
 
 namespace pinfold::harness {

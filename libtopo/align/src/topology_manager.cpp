@@ -8,7 +8,7 @@
 
 #include "merge.hpp"
 #include "pinfold/align/explanation.hpp"
-#include "pinfold/types/go_text.hpp"
+#include "pinfold/text/go_text.hpp"
 #include "single_numa.hpp"
 
 namespace pinfold {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hierarchy.hpp"
-#include "pinfold/types/config.hpp"
+#include "pinfold/api/config.hpp"
 #include "pinfold/types/cpuset.hpp"
 
 namespace pinfold::cpu {

@@ -4,8 +4,8 @@
 #include <cassert>
 
 #include "accumulator.hpp"
-#include "amounts.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
+#include "whole_cpus.hpp"
 
 namespace pinfold {
 namespace {

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "accumulator.hpp"
-#include "amounts.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
+#include "whole_cpus.hpp"
 
 // Pods with pod-level resources: one set of CPUs for the pod, partitioned among its containers.
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "hierarchy.hpp"
-#include "pinfold/types/config.hpp"
+#include "pinfold/api/config.hpp"
 
 namespace pinfold::cpu {
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "pinfold/types/go_text.hpp"
+#include "pinfold/text/go_text.hpp"
 
 namespace pinfold::cpu {
 namespace {

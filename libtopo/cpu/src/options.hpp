@@ -1,9 +1,9 @@
 #pragma once
 
+#include "pinfold/api/config.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
 #include "pinfold/machine/machine.hpp"
-#include "pinfold/types/config.hpp"
 
 namespace pinfold::cpu {
 

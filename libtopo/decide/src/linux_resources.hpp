@@ -1,8 +1,8 @@
 #pragma once
 
+#include "pinfold/api/pod.hpp"
 #include "pinfold/decide/node.hpp"
 #include "pinfold/decide/quota.hpp"
-#include "pinfold/types/pod.hpp"
 
 namespace pinfold {
 

@@ -10,9 +10,9 @@
 #include <set>
 #include <vector>
 
-#include "pinfold/types/go_duration.hpp"
-#include "pinfold/types/go_text.hpp"
-#include "pinfold/types/pod.hpp"
+#include "pinfold/api/pod.hpp"
+#include "pinfold/text/go_duration.hpp"
+#include "pinfold/text/go_text.hpp"
 
 namespace pinfold {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 
+#include "pinfold/api/config.hpp"
+#include "pinfold/api/reservation.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/machine/machine.hpp"
-#include "pinfold/types/config.hpp"
-#include "pinfold/types/reservation.hpp"
 
 namespace pinfold {
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <string_view>
 
-#include "pinfold/types/go_text.hpp"
+#include "pinfold/text/go_text.hpp"
 
 namespace pinfold {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "pinfold/types/go_text.hpp"
+#include "pinfold/text/go_text.hpp"
 #include "requests.hpp"
 
 namespace pinfold::memory_detail {

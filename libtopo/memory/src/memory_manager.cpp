@@ -6,7 +6,7 @@
 
 #include "hint_search.hpp"
 #include "machine_state.hpp"
-#include "pinfold/types/go_text.hpp"
+#include "pinfold/text/go_text.hpp"
 #include "requests.hpp"
 
 namespace pinfold {

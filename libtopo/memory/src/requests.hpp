@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "pinfold/types/config.hpp"
-#include "pinfold/types/pod.hpp"
+#include "pinfold/api/config.hpp"
+#include "pinfold/api/pod.hpp"
 
 namespace pinfold::memory_detail {
 

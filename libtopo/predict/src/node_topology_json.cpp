@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "pinfold/api/pod.hpp"
 #include "pinfold/predict/node_topology.hpp"
-#include "pinfold/types/document.hpp"
-#include "pinfold/types/field.hpp"
-#include "pinfold/types/pod.hpp"
+#include "pinfold/text/document.hpp"
+#include "pinfold/text/field.hpp"
 #include "topology_names.hpp"
 
 namespace pinfold {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pinfold/predict/fleet.hpp"
-#include "pinfold/types/field.hpp"
+#include "pinfold/text/field.hpp"
 
 namespace pinfold {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "aligned_resources.hpp"
 #include "pod_query_walk.hpp"
-#include "pod_wants.hpp"
 #include "scoring.hpp"
 
 namespace pinfold {

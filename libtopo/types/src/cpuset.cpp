@@ -6,7 +6,7 @@
 #include <cassert>
 #include <ostream>
 
-#include "pinfold/types/go_text.hpp"
+#include "pinfold/text/go_text.hpp"
 
 namespace pinfold {
 namespace {

@@ -1,6 +1,6 @@
 #include <iostream>
-#include <pinfold/enforce/open_agent.hpp>
-#include <pinfold/enforce/view.hpp>
+#include <pinfold/agent/open_agent.hpp>
+#include <pinfold/agent/status.hpp>
 
 #include "machine.hpp"
 
@@ -13,12 +13,12 @@ int main() {
       "spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 1Gi}}}]}");
   if (!machine || !config || !pod) return 1;
   apply_defaults(*pod);
-  enforce::AgentPlace place;
+  agent::AgentPlace place;
   place.state_dir = "consumer-state";
   place.enforces = false;
-  auto agent = enforce::open_agent(*machine, config->config, place);
+  auto agent = agent::open_agent(*machine, config->config, place);
   if (!agent || !agent->admit(*pod)) return 2;
-  for (const auto& container : enforce::view_pod(*agent, "db-1")->containers) {
+  for (const auto& container : agent::view_pod(*agent, "db-1")->containers) {
     std::cout << container.decided.name << ": " << container.wanted.cpus << '\n';
   }
 }

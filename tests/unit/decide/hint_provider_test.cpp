@@ -1,4 +1,4 @@
-#include "pinfold/types/hint_provider.hpp"
+#include "pinfold/api/hint_provider.hpp"
 
 #include <gtest/gtest.h>
 

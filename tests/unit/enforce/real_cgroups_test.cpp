@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "node_samples.hpp"
-#include "pinfold/enforce/node_agent.hpp"
+#include "pinfold/agent/node_agent.hpp"
 #include "temp_dir.hpp"
 
 /// The same on the kernel that runs the tests, where it lets us: set PINFOLD_TEST_CGROUP to an

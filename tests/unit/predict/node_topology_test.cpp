@@ -7,7 +7,7 @@
 
 #include "node_fixture.hpp"
 #include "node_topology_schema.hpp"
-#include "pinfold/types/document.hpp"
+#include "pinfold/text/document.hpp"
 
 namespace pinfold {
 namespace {

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "outcome.hpp"
+#include "pinfold/api/config.hpp"
+#include "pinfold/api/pod.hpp"
 #include "pinfold/checkpoint/start.hpp"
-#include "pinfold/types/config.hpp"
-#include "pinfold/types/pod.hpp"
 
 namespace pinfold::simulate {
 namespace {

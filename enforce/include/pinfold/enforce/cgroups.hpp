@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/api/config.hpp"
 #include "pinfold/enforce/cgroup_fs.hpp"
+#include "pinfold/enforce/control_values.hpp"
 #include "pinfold/enforce/layout.hpp"
 #include "pinfold/enforce/mounts.hpp"
 #include "pinfold/enforce/plan.hpp"
-#include "pinfold/enforce/values.hpp"
-#include "pinfold/types/config.hpp"
 
 namespace pinfold::enforce {
 

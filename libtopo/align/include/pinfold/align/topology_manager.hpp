@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "pinfold/api/config.hpp"
 #include "pinfold/base/result.hpp"
-#include "pinfold/types/config.hpp"
 #include "pinfold/types/hint.hpp"
 #include "pinfold/types/ids.hpp"
 #include "pinfold/types/trace.hpp"

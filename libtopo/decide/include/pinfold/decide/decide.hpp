@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "pinfold/api/pod.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
 #include "pinfold/decide/counts.hpp"
 #include "pinfold/decide/node.hpp"
@@ -14,7 +15,6 @@
 #include "pinfold/device/device_manager.hpp"
 #include "pinfold/memory/memory_manager.hpp"
 #include "pinfold/types/hint.hpp"
-#include "pinfold/types/pod.hpp"
 #include "pinfold/types/rejection.hpp"
 #include "pinfold/types/trace.hpp"
 

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "pinfold/align/topology_manager.hpp"
+#include "pinfold/api/config.hpp"
+#include "pinfold/api/hint_provider.hpp"
+#include "pinfold/api/reservation.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
 #include "pinfold/device/device_manager.hpp"
 #include "pinfold/machine/machine.hpp"
 #include "pinfold/memory/memory_manager.hpp"
-#include "pinfold/types/config.hpp"
-#include "pinfold/types/hint_provider.hpp"
-#include "pinfold/types/reservation.hpp"
 
 namespace pinfold {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/api/pod.hpp"
 #include "pinfold/machine/machine.hpp"
 #include "pinfold/types/hint.hpp"
-#include "pinfold/types/pod.hpp"
 #include "pinfold/types/rejection.hpp"
 #include "pinfold/types/trace.hpp"
 

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/api/config.hpp"
+#include "pinfold/api/pod.hpp"
+#include "pinfold/api/reservation.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/machine/machine.hpp"
-#include "pinfold/types/config.hpp"
 #include "pinfold/types/hint.hpp"
-#include "pinfold/types/pod.hpp"
 #include "pinfold/types/rejection.hpp"
-#include "pinfold/types/reservation.hpp"
 #include "pinfold/types/trace.hpp"
 
 namespace pinfold {

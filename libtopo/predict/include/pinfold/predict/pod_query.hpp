@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "pinfold/api/pod.hpp"
 #include "pinfold/predict/evaluator.hpp"
 #include "pinfold/predict/fleet.hpp"
-#include "pinfold/types/pod.hpp"
 
 namespace pinfold {
 

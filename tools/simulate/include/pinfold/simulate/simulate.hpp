@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/api/config.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/decide/decide.hpp"
-#include "pinfold/types/config.hpp"
 
 namespace pinfold::simulate {
 

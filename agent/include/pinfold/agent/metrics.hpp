@@ -1,0 +1,67 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/decide/decide.hpp"
+
+namespace pinfold::agent {
+
+/// Upper bounds of the kubelet's topology_manager_admission_duration_ms: 0.05 ms, each twice the
+/// one before; the last bucket, of everything, has no entry here.
+[[nodiscard]] std::span<const double> admission_duration_bounds();
+
+/// What the agent has counted since its state directory was made. A plain value.
+struct Metrics {
+  static constexpr std::size_t kBuckets = 16;  ///< the bounds, and everything above
+
+  Counts counts;
+  std::array<std::uint64_t, kBuckets> durations{};  ///< of admissions, not cumulative
+  std::uint64_t duration_sum_ms = 0;
+
+  /// One admission took so long; whole milliseconds count, as with the kubelet.
+  void observe(std::chrono::nanoseconds duration);
+
+  friend bool operator==(const Metrics&, const Metrics&) = default;
+};
+
+/// How a counter is exposed.
+struct CounterName {
+  Counter counter;
+  std::string_view family;
+  std::vector<std::pair<std::string_view, std::string_view>> labels;
+  std::string_view help;
+  /// The kubelet shows it before it has counted anything, if the manager that counts is in use.
+  bool starts_at_zero = true;
+};
+/// One for each counter, families together.
+/// Source: kubelet v1.36 pkg/kubelet/metrics/metrics.go.
+[[nodiscard]] const std::vector<CounterName>& counter_names();
+
+/// "family{label="value",...}": how a sample is called in the file and in the text format.
+[[nodiscard]] std::string sample_name(const CounterName& name);
+
+/// The kubelet's gauges of the static CPU manager, worked out from a state as it does at a start.
+struct CpuGauges {
+  std::uint64_t shared_pool_millicores = 0;
+  std::uint64_t exclusive_cpus = 0;                    ///< CPUs of every assignment
+  std::map<std::int32_t, std::uint64_t> cpus_by_node;  ///< those, by OS id of the NUMA node
+};
+[[nodiscard]] CpuGauges cpu_gauges(const Node& node, const NodeState& state);
+
+/// The file beside the state that keeps the counts: JSON, {"version": 1, "counts": {sample: n},
+/// ...}.
+inline constexpr std::string_view kMetricsFileName = ".pinfold_metrics";
+[[nodiscard]] std::string encode_metrics(const Metrics& metrics);
+/// Errors: kCorrupt. Samples of later versions are dropped.
+[[nodiscard]] Result<Metrics> decode_metrics(std::string_view text);
+
+}  // namespace pinfold::agent

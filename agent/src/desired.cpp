@@ -1,0 +1,107 @@
+#include "pinfold/agent/desired.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace pinfold::agent {
+namespace {
+
+/// Grows a pod's set by a container's; once one of them has none of its own, neither has the pod.
+void join(CpuSet& pod, const CpuSet& container, bool is_first) {
+  if (is_first) {
+    pod = container;
+  } else if (pod.empty() || container.empty()) {
+    pod.clear();
+  } else {
+    pod |= container;
+  }
+}
+
+enforce::NodeSet mems_of(const ContainerResources& resources) {
+  auto mems = enforce::NodeSet::parse(resources.cpuset_mems);
+  return mems ? *std::move(mems) : enforce::NodeSet{};
+}
+
+enforce::Group container_group(const ContainerResources& resources, const CpuSet& pool,
+                               const enforce::KernelFacts& facts) {
+  enforce::Group group;
+  // An assignment may be empty: a container entitled to no CPU of its own still runs.
+  const bool has_own = resources.cpus.has_value() && !resources.cpus->empty();
+  group.cpus = has_own ? *resources.cpus : pool;
+  group.mems = mems_of(resources);
+  group.isolation = has_own ? resources.isolation : Isolation::kHost;
+  group.values =
+      enforce::values_of(resources.linux_resources, enforce::GroupLevel::kContainer, facts);
+  return group;
+}
+
+enforce::Group shared_group(const CpuSet& pool) {
+  enforce::Group group;
+  group.cpus = pool;
+  return group;
+}
+
+}  // namespace
+
+CpuSet shared_pool(const Node& node, const NodeState& state) {
+  if (!node.cpu().is_static() || !state.cpu.default_set.empty()) return state.cpu.default_set;
+  return node.cpu().reserved();
+}
+
+bool is_finished(const ActivePod& pod, const Container& container) {
+  if (container.kind != ContainerKind::kInit) return false;
+  const auto& all = pod.spec.containers;
+  const auto self = std::find_if(
+      all.begin(), all.end(), [&](const Container& other) { return other.name == container.name; });
+  return self != all.end() && std::any_of(std::next(self), all.end(), [&](const Container& later) {
+           return pod.started.contains(later.name);
+         });
+}
+
+enforce::Layout wanted_layout(const Node& node, const AgentState& state,
+                              const enforce::KernelFacts& facts) {
+  enforce::Layout layout;
+  const CpuSet pool = shared_pool(node, state.node);
+  for (const ActivePod& pod : state.node.pods) {
+    const std::string& uid = pod.spec.uid;
+    enforce::Group own;
+    own.cpus = pool;
+    bool is_first = true;
+    const auto removed = state.removed.find(uid);
+    for (const Container& container : pod.spec.containers) {
+      const bool is_gone =
+          (removed != state.removed.end() && removed->second.contains(container.name)) ||
+          is_finished(pod, container);
+      if (is_gone) continue;
+      const auto resources = container_resources(node, state.node, uid, container.name);
+      if (!resources) continue;  // cannot be: the pod is active and has the container
+      enforce::Group group = container_group(*resources, pool, facts);
+      // Whoever made the group gives it everything but its cpuset.
+      if (state.adopted.contains({uid, container.name})) group.values.clear();
+      join(own.cpus, group.cpus, is_first);
+      join(own.mems, group.mems, is_first);
+      is_first = false;
+      layout.emplace(enforce::GroupName{uid, container.name}, std::move(group));
+    }
+    if (const auto resources = pod_resources(node, state.node, uid)) {
+      own.values = enforce::values_of(*resources, enforce::GroupLevel::kPod, facts);
+    }
+    layout.emplace(enforce::GroupName{uid, ""}, std::move(own));
+  }
+  return layout;
+}
+
+enforce::Layout with_strays(enforce::Layout wanted, const std::vector<enforce::GroupName>& busy,
+                            const CpuSet& pool) {
+  for (const enforce::GroupName& name : busy) {
+    enforce::Group& pod = wanted.try_emplace(name.pod(), shared_group(pool)).first->second;
+    if (name.is_pod()) continue;
+    wanted.insert_or_assign(name, shared_group(pool));
+    join(pod.cpus, pool, false);
+    pod.mems.clear();
+  }
+  return wanted;
+}
+
+}  // namespace pinfold::agent

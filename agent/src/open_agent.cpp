@@ -1,0 +1,90 @@
+#include "pinfold/agent/open_agent.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+
+#include "pinfold/agent/known_machine.hpp"
+
+namespace pinfold::agent {
+namespace {
+
+/// The directory and what is missing above it.
+Result<void> make_directory(const std::string& path) {
+  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    const std::string part = path.substr(0, slash);
+    if (::mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) {
+      return fail_errno(errno, fmt::format("state directory '{}'", part));
+    }
+    if (slash == std::string::npos) return {};
+  }
+}
+
+Result<std::optional<enforce::Cgroups>> open_groups(const AgentPlace& place) {
+  if (!place.enforces || place.rehearses) return std::nullopt;
+  std::string root = place.cgroup_root;
+  if (root.empty()) {
+    PINFOLD_LET_WRAP(root, enforce::default_root(), "no cgroup root given, and enforcement is on");
+  }
+  PINFOLD_LET_WRAP(auto cgroups,
+                   place.open_cgroups ? place.open_cgroups(root) : open_this_kernel(root),
+                   fmt::format("cgroup root '{}'", root));
+  return std::optional(std::move(cgroups));
+}
+
+}  // namespace
+
+Result<enforce::Cgroups> open_this_kernel(const std::string& root,
+                                          const enforce::CgroupFsWrapper& wrap) {
+  if (::mkdir(root.c_str(), 0755) != 0 && errno != EEXIST) {
+    return fail_errno(errno, fmt::format("cgroup root '{}'", root));
+  }
+  return enforce::Cgroups::open(root, wrap);
+}
+
+Result<Node> make_node(Machine machine, Config config, Node::Providers providers) {
+  auto node = Node::make(std::move(machine), std::move(config), std::move(providers));
+  if (node) return *std::move(node);
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("start: {}: {}", to_string(node.error().stage), node.error().error));
+}
+
+Result<NodeAgent> open_agent(Machine machine, Config config, const AgentPlace& place,
+                             Node::Providers providers) {
+  AgentExtras extras;
+  extras.moves_pages = place.moves_pages;
+  extras.rehearses = place.rehearses;
+  if (config.profile == Profile::kFixed) {
+    auto known = known_machine(std::move(machine), place.state_dir);
+    machine = std::move(known.machine);
+    extras.offline = std::move(known.offline);
+  }
+  PINFOLD_LET(auto node, make_node(std::move(machine), std::move(config), std::move(providers)));
+  PINFOLD_LET(auto cgroups, open_groups(place));
+  PINFOLD_TRY(make_directory(place.state_dir));
+  PINFOLD_LET_WRAP(auto store, checkpoint::Store::open(place.state_dir, place.lock_timeout),
+                   fmt::format("state directory '{}'", place.state_dir));
+  auto agent = NodeAgent::open(std::move(node), std::move(store), place.state_dir,
+                               std::move(cgroups), std::move(extras));
+  if (agent) agent->log_to(place.log);
+  return agent;
+}
+
+Result<ParsedConfig> read_config(const std::string& state_dir, const std::string& file) {
+  const std::string path = file.empty() ? state_dir + "/config.yaml" : file;
+  struct stat status {};
+  if (file.empty() && ::stat(path.c_str(), &status) != 0) return ParsedConfig{};
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in.is_open() || in.bad()) {
+    return fail_errno(errno == 0 ? EIO : errno, fmt::format("read '{}'", path));
+  }
+  PINFOLD_LET_WRAP(auto parsed, parse_config(text), path);
+  return parsed;
+}
+
+}  // namespace pinfold::agent

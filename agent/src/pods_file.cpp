@@ -1,0 +1,167 @@
+#include "pinfold/agent/pods_file.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "pinfold/api/pod.hpp"
+#include "pinfold/text/document.hpp"
+
+namespace pinfold::agent {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kFormatVersion = 1;
+
+tl::unexpected<Error> bad(const std::string& where, const json& value, std::string_view expected) {
+  std::string text = value.dump();
+  constexpr std::size_t kShown = 80;
+  if (text.size() > kShown) text = text.substr(0, kShown) + "...";
+  return fail(ErrorCode::kCorrupt, fmt::format("{}: '{}': expected {}", where, text, expected));
+}
+
+const json& member(const json& object, const char* name) {
+  static const json kNull;
+  const auto it = object.find(name);
+  return it == object.end() ? kNull : *it;
+}
+
+/// A list of names of containers that the pod has.
+Result<std::set<std::string>> read_names(const json& list, const PodSpec& pod,
+                                         const std::string& where) {
+  std::set<std::string> names;
+  if (list.is_null()) return names;
+  if (!list.is_array()) return bad(where, list, "a list of container names");
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const bool is_known =
+        list[i].is_string() && pod.find(list[i].get_ref<const std::string&>()) != nullptr;
+    if (!is_known) {
+      return bad(fmt::format("{}[{}]", where, i), list[i], "the name of a container of this pod");
+    }
+    names.insert(list[i].get<std::string>());
+  }
+  return names;
+}
+
+Result<DeviceState::OfContainer> read_devices(const json& object, const std::string& where) {
+  DeviceState::OfContainer out;
+  if (!object.is_object()) return bad(where, object, "resource names to lists of device ids");
+  for (const auto& [resource, ids] : object.items()) {
+    const std::string here = fmt::format("{}.'{}'", where, resource);
+    if (!ids.is_array()) return bad(here, ids, "a list of device ids");
+    for (const json& id : ids) {
+      if (!id.is_string()) return bad(here, id, "a device id");
+      out[resource].push_back(id.get<std::string>());
+    }
+  }
+  return out;
+}
+
+/// Groups that container runtimes made, and whether the pod ends with them.
+Result<void> read_adopted(const json& entry, const PodSpec& pod, const std::string& where,
+                          AgentState& state) {
+  const json& adopted = member(entry, "adopted");
+  if (!adopted.is_null()) {
+    if (!adopted.is_object()) return bad(where + ".adopted", adopted, "an object");
+    for (const auto& [container, directory] : adopted.items()) {
+      const bool is_good = pod.find(container) != nullptr && directory.is_string() &&
+                           directory.get_ref<const std::string&>().starts_with('/');
+      if (!is_good) {
+        return bad(fmt::format("{}.adopted.'{}'", where, container), directory,
+                   "a container of this pod and an absolute path");
+      }
+      state.adopted[{pod.uid, container}] = directory.get<std::string>();
+    }
+  }
+  const json& ending = member(entry, "ending");
+  if (!ending.is_null() && !ending.is_boolean()) return bad(where + ".ending", ending, "a boolean");
+  if (ending == true) state.ending.insert(pod.uid);
+  return {};
+}
+
+Result<void> read_pod(const json& entry, const std::string& where, AgentState& state) {
+  if (!entry.is_object()) return bad(where, entry, "an object");
+  auto spec = pod_from_json(member(entry, "pod"));
+  if (!spec) {
+    return fail(ErrorCode::kCorrupt, fmt::format("{}.pod.{}", where, spec.error().message));
+  }
+  const std::string uid = spec->uid;
+  if (state.node.find(uid) != nullptr) {
+    return bad(where + ".pod.metadata.uid", uid, "every pod once");
+  }
+  PINFOLD_LET(auto started, read_names(member(entry, "started"), *spec, where + ".started"));
+  auto removed = read_names(member(entry, "removed"), *spec, where + ".removed");
+  if (!removed) return fail(std::move(removed).error());
+  const json& devices = member(entry, "devices");
+  if (!devices.is_null()) {
+    if (!devices.is_object()) return bad(where + ".devices", devices, "an object");
+    for (const auto& [container, held] : devices.items()) {
+      if (spec->find(container) == nullptr) {
+        return bad(where + ".devices", container, "the name of a container of this pod");
+      }
+      PINFOLD_LET(state.node.devices.assignments[uid][container],
+                  read_devices(held, fmt::format("{}.devices.{}", where, container)));
+    }
+  }
+  PINFOLD_TRY(read_adopted(entry, *spec, where, state));
+  if (!removed->empty()) state.removed[uid] = *std::move(removed);
+  state.node.pods.push_back({*std::move(spec), std::move(started)});
+  return {};
+}
+
+Result<void> read_providers(const json& object, AgentState& state) {
+  if (object.is_null()) return {};
+  if (!object.is_object()) return bad("providers", object, "an object");
+  for (const auto& [name, memory] : object.items()) {
+    if (!memory.is_string()) return bad("providers." + name, memory, "a string");
+    state.node.providers[name] = memory.get<std::string>();
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string encode_pods(const AgentState& state) {
+  json pods = json::array();
+  for (const ActivePod& pod : state.node.pods) {
+    json entry = {{"pod", to_json(pod.spec)}, {"started", pod.started}};
+    if (const auto removed = state.removed.find(pod.spec.uid); removed != state.removed.end()) {
+      entry["removed"] = removed->second;
+    }
+    for (const auto& [name, directory] : state.adopted) {
+      if (name.pod_uid == pod.spec.uid) entry["adopted"][name.container] = directory;
+    }
+    if (state.ending.contains(pod.spec.uid)) entry["ending"] = true;
+    const auto& devices = state.node.devices.assignments;
+    if (const auto held = devices.find(pod.spec.uid); held != devices.end()) {
+      entry["devices"] = held->second;
+    }
+    pods.push_back(std::move(entry));
+  }
+  json document = {{"version", kFormatVersion}, {"pods", std::move(pods)}};
+  if (!state.node.providers.empty()) document["providers"] = state.node.providers;
+  // What a provider remembers should be UTF-8; if it is not, that must not stop an admission.
+  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<void> decode_pods(std::string_view text, AgentState& state) {
+  auto document = parse_document(text);
+  if (!document) {
+    return fail(ErrorCode::kCorrupt, std::move(document).error().message);
+  }
+  if (!document->is_object()) return bad("the document", *document, "an object");
+  const json& version = member(*document, "version");
+  if (version != kFormatVersion) {
+    return bad("version", version, fmt::format("{}", kFormatVersion));
+  }
+  const json& pods = member(*document, "pods");
+  if (!pods.is_array()) return bad("pods", pods, "a list");
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    PINFOLD_TRY(read_pod(pods[i], fmt::format("pods[{}]", i), state));
+  }
+  return read_providers(member(*document, "providers"), state);
+}
+
+}  // namespace pinfold::agent

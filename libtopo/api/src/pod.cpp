@@ -1,0 +1,131 @@
+#include "pinfold/api/pod.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace pinfold {
+namespace {
+
+/// The class of one set of requests and limits: only cpu and memory count, and zero is nothing.
+QosClass resource_qos(const Resources& resources) {
+  int used = 0;
+  for (const std::string_view name : {"cpu", "memory"}) {
+    const Quantity request = amount_of(resources.requests, name);
+    if (request != amount_of(resources.limits, name)) return QosClass::kBurstable;
+    if (!request.is_zero()) ++used;
+  }
+  return used == 0 ? QosClass::kBestEffort
+                   : (used == 2 ? QosClass::kGuaranteed : QosClass::kBurstable);
+}
+
+void add(ResourceList& sum, const ResourceList& list) {
+  for (const auto& [name, quantity] : list) sum[name] += quantity;
+}
+
+void raise(ResourceList& most, const ResourceList& list) {
+  for (const auto& [name, quantity] : list) {
+    const auto [entry, fresh] = most.emplace(name, quantity);
+    if (!fresh) entry->second = std::max(entry->second, quantity);
+  }
+}
+
+void default_pod_level_requests(PodSpec& pod) {
+  if (!pod.resources || pod.resources->limits.empty()) return;
+  ResourceList& requests = pod.resources->requests;
+  for (const auto& [name, quantity] : container_total(pod, &Resources::requests)) {
+    // Huge pages are never overcommitted: their request is their limit.
+    if (name == "cpu" || name == "memory") requests.emplace(name, quantity);
+  }
+  for (const auto& [name, quantity] : pod.resources->limits) {
+    if (is_native_resource(name)) requests.emplace(name, quantity);
+  }
+}
+
+}  // namespace
+
+Quantity amount_of(const ResourceList& list, std::string_view resource) {
+  const auto found = list.find(resource);
+  return found == list.end() ? Quantity{} : found->second;
+}
+
+bool is_huge_page_resource(std::string_view name) { return name.starts_with(kHugePagesPrefix); }
+
+bool is_memory_resource(std::string_view name) {
+  return name == "memory" || is_huge_page_resource(name);
+}
+
+bool is_native_resource(std::string_view name) { return name == "cpu" || is_memory_resource(name); }
+
+std::string_view to_string(QosClass qos) {
+  switch (qos) {
+    case QosClass::kGuaranteed:
+      return "Guaranteed";
+    case QosClass::kBurstable:
+      return "Burstable";
+    case QosClass::kBestEffort:
+      return "BestEffort";
+  }
+  return "";
+}
+
+const Container* PodSpec::find(std::string_view container_name) const {
+  const auto found = std::find_if(containers.begin(), containers.end(),
+                                  [&](const Container& c) { return c.name == container_name; });
+  return found == containers.end() ? nullptr : &*found;
+}
+
+bool PodSpec::has_pod_level_resources() const {
+  if (!resources) return false;
+  const auto names_supported = [](const ResourceList& list) {
+    return std::any_of(list.begin(), list.end(),
+                       [](const auto& entry) { return is_native_resource(entry.first); });
+  };
+  return names_supported(resources->requests) || names_supported(resources->limits);
+}
+
+ResourceList container_total(const PodSpec& pod, ResourceList Resources::*which) {
+  ResourceList running;   // app containers and sidecars together
+  ResourceList sidecars;  // those started so far
+  ResourceList starting;  // the most that an init container needs beside them
+  for (const Container& container : pod.containers) {
+    const ResourceList& own = container.resources.*which;
+    if (container.kind != ContainerKind::kInit) add(running, own);
+    if (container.kind == ContainerKind::kApp) continue;
+    if (container.kind == ContainerKind::kSidecar) {
+      add(sidecars, own);
+      raise(starting, sidecars);
+    } else {
+      ResourceList together = sidecars;
+      add(together, own);
+      raise(starting, together);
+    }
+  }
+  raise(running, starting);
+  return running;
+}
+
+bool is_guaranteed_alone(const Container& container) {
+  return resource_qos(container.resources) == QosClass::kGuaranteed;
+}
+
+void apply_defaults(PodSpec& pod) {
+  for (Container& container : pod.containers) {
+    for (const auto& [name, quantity] : container.resources.limits) {
+      container.resources.requests.emplace(name, quantity);
+    }
+  }
+  default_pod_level_requests(pod);
+}
+
+QosClass qos_class(const PodSpec& pod, bool pod_level_resources_gate) {
+  if (pod_level_resources_gate && pod.resources) return resource_qos(*pod.resources);
+  if (pod.containers.empty()) return QosClass::kBestEffort;
+  const QosClass first = resource_qos(pod.containers.front().resources);
+  const bool same =
+      std::all_of(pod.containers.begin(), pod.containers.end(),
+                  [&](const Container& c) { return resource_qos(c.resources) == first; });
+  return same ? first : QosClass::kBurstable;
+}
+
+}  // namespace pinfold

@@ -1,0 +1,228 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "pinfold/api/pod.hpp"
+#include "pinfold/text/document.hpp"
+#include "pinfold/text/field.hpp"
+
+namespace pinfold {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxPathPart = 253;
+constexpr std::size_t kMaxLabel = 63;
+constexpr std::string_view kLabelRule =
+    "expected 1 to 63 characters of [a-z0-9-], alphanumeric at both ends";
+
+bool is_lower_alnum(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+bool is_alnum(char c) { return is_lower_alnum(c) || (c >= 'A' && c <= 'Z'); }
+
+bool is_dns_label(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxLabel && is_lower_alnum(text.front()) &&
+         is_lower_alnum(text.back()) && std::all_of(text.begin(), text.end(), [](char c) {
+           return is_lower_alnum(c) || c == '-';
+         });
+}
+
+/// "name" or "prefix/name". A huge page size becomes a part of a file name: it must be a size.
+bool is_resource_name(std::string_view text) {
+  if (is_huge_page_resource(text)) {
+    const auto size = Quantity::parse(text.substr(kHugePagesPrefix.size()));
+    return size && size->sign() > 0 && size->is_whole() && is_safe_name(text);
+  }
+  const auto slash = text.find('/');
+  if (slash == std::string_view::npos) return is_safe_name(text);
+  return is_safe_name(text.substr(0, slash)) && is_safe_name(text.substr(slash + 1));
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  return text.substr(0, text.find_last_not_of(kSpace) + 1);
+}
+
+/// An object that may be absent: nullptr then.
+Result<const json*> object_member(const json& parent, std::string_view path, std::string_view key) {
+  const json* value = member(parent, key);
+  if (value != nullptr && !value->is_object()) {
+    return fail_field(join(path, key), *value, "expected an object");
+  }
+  return value;
+}
+
+Result<ResourceList> read_list(const json& resources, const std::string& path,
+                               std::string_view key) {
+  ResourceList list;
+  PINFOLD_LET(const auto object, object_member(resources, path, key));
+  if (object == nullptr) return list;
+  for (const auto& [name, value] : object->items()) {
+    const std::string field = fmt::format("{}.{}.{}", path, key, name);
+    if (!is_resource_name(name)) return fail_field(field, value, "expected a resource name");
+    if (!value.is_string() && !value.is_number()) {
+      return fail_field(field, value, "expected a quantity");
+    }
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    const auto quantity = Quantity::parse(trim(text));
+    if (!quantity) return fail_field(field, value, quantity.error().message);
+    if (quantity->sign() < 0) return fail_field(field, value, "expected no negative amount");
+    list.emplace(name, *quantity);
+  }
+  return list;
+}
+
+/// parent.resources; nothing if it is absent.
+Result<std::optional<Resources>> read_resources(const json& parent, const std::string& path) {
+  PINFOLD_LET(const auto object, object_member(parent, path, "resources"));
+  if (object == nullptr) return std::nullopt;
+  Resources resources;
+  const std::string field = join(path, "resources");
+  PINFOLD_LET(auto requests, read_list(*object, field, "requests"));
+  PINFOLD_LET(auto limits, read_list(*object, field, "limits"));
+  return Resources{std::move(requests), std::move(limits)};
+}
+
+/// A string member, or `otherwise` if it is absent; checked to be a safe part of a path.
+Result<std::string> read_name(const json& metadata, std::string_view key,
+                              const std::string& otherwise) {
+  const std::string field = join("metadata", key);
+  const json* value = member(metadata, key);
+  if (value != nullptr && !value->is_string()) {
+    return fail_field(field, *value, "expected a text in quotes");
+  }
+  const std::string name = value != nullptr ? value->get<std::string>() : otherwise;
+  if (!is_safe_name(name)) {
+    return fail_field(field, name,
+                      fmt::format("expected 1 to {} characters of [A-Za-z0-9._-], alphanumeric at "
+                                  "both ends, without '..'",
+                                  kMaxPathPart));
+  }
+  return name;
+}
+
+Result<void> read_metadata(const json& document, PodSpec& pod) {
+  PINFOLD_LET(const auto metadata, object_member(document, "", "metadata"));
+  if (metadata == nullptr || member(*metadata, "name") == nullptr) {
+    return fail(ErrorCode::kInvalidArgument, "metadata.name: missing: expected the pod's name");
+  }
+  PINFOLD_LET(auto name, read_name(*metadata, "name", ""));
+  PINFOLD_LET(auto space, read_name(*metadata, "namespace", "default"));
+  if (!is_dns_label(space)) {
+    return fail_field("metadata.namespace", space, kLabelRule);
+  }
+  PINFOLD_LET(auto uid, read_name(*metadata, "uid", space + "_" + name));
+  pod.name = std::move(name);
+  pod.namespace_name = std::move(space);
+  pod.uid = std::move(uid);
+  return {};
+}
+
+Result<Container> read_container(const json& value, const std::string& path, bool init) {
+  if (!value.is_object()) return fail_field(path, value, "expected an object");
+  Container container;
+  const json* name = member(value, "name");
+  if (name == nullptr || !name->is_string() || !is_dns_label(name->get<std::string>())) {
+    return fail_field(path + ".name", name == nullptr ? json() : *name, kLabelRule);
+  }
+  container.name = name->get<std::string>();
+  if (init) {
+    const json* policy = member(value, "restartPolicy");
+    if (policy != nullptr && !policy->is_string()) {
+      return fail_field(path + ".restartPolicy", *policy, "expected a text");
+    }
+    const bool always = policy != nullptr && *policy == "Always";
+    container.kind = always ? ContainerKind::kSidecar : ContainerKind::kInit;
+  }
+  PINFOLD_LET(auto resources, read_resources(value, path));
+  if (resources) container.resources = std::move(*resources);
+  return container;
+}
+
+Result<void> read_containers(const json& spec, std::string_view key, bool init, PodSpec& pod) {
+  const json* list = member(spec, key);
+  const std::string path = join("spec", key);
+  if (list == nullptr) return {};
+  if (!list->is_array()) return fail_field(path, *list, "expected a list");
+  for (std::size_t i = 0; i < list->size(); ++i) {
+    const std::string field = fmt::format("{}[{}]", path, i);
+    PINFOLD_LET(auto container, read_container((*list)[i], field, init));
+    if (pod.find(container.name) != nullptr) {
+      return fail_field(field + ".name", container.name, "expected a name that is used once");
+    }
+    pod.containers.push_back(std::move(container));
+  }
+  return {};
+}
+
+Result<void> expect_text(const json& document, std::string_view key, std::string_view text) {
+  const json* value = member(document, key);
+  if (value == nullptr || *value == text) return {};
+  return fail_field(key, *value, fmt::format("expected '{}'", text));
+}
+
+json to_json(const ResourceList& list) {
+  json out = json::object();
+  for (const auto& [name, quantity] : list) out[name] = quantity.to_string();
+  return out;
+}
+
+json to_json(const Resources& resources) {
+  json out = json::object();
+  if (!resources.requests.empty()) out["requests"] = to_json(resources.requests);
+  if (!resources.limits.empty()) out["limits"] = to_json(resources.limits);
+  return out;
+}
+
+}  // namespace
+
+bool is_safe_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxPathPart && is_alnum(name.front()) &&
+         is_alnum(name.back()) && name.find("..") == std::string_view::npos &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return is_alnum(c) || c == '.' || c == '_' || c == '-'; });
+}
+
+Result<PodSpec> pod_from_json(const json& document) {
+  if (!document.is_object()) return fail_field("pod", document, "expected an object");
+  PodSpec pod;
+  PINFOLD_TRY(expect_text(document, "apiVersion", "v1"));
+  PINFOLD_TRY(expect_text(document, "kind", "Pod"));
+  PINFOLD_TRY(read_metadata(document, pod));
+  PINFOLD_LET(const auto spec, object_member(document, "", "spec"));
+  if (spec == nullptr || member(*spec, "containers") == nullptr ||
+      member(*spec, "containers")->empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "spec.containers: missing: expected at least one container");
+  }
+  PINFOLD_TRY(read_containers(*spec, "initContainers", true, pod));
+  PINFOLD_TRY(read_containers(*spec, "containers", false, pod));
+  PINFOLD_LET(pod.resources, read_resources(*spec, "spec"));
+  return pod;
+}
+
+Result<PodSpec> parse_pod(std::string_view yaml_or_json) {
+  PINFOLD_LET(const auto document, parse_document(yaml_or_json));
+  return pod_from_json(document);
+}
+
+json to_json(const PodSpec& pod) {
+  json init = json::array();
+  json apps = json::array();
+  for (const Container& container : pod.containers) {
+    json out = {{"name", container.name}};
+    if (container.resources != Resources{}) out["resources"] = to_json(container.resources);
+    if (container.kind == ContainerKind::kSidecar) out["restartPolicy"] = "Always";
+    (container.kind == ContainerKind::kApp ? apps : init).push_back(std::move(out));
+  }
+  json spec = {{"containers", std::move(apps)}};
+  if (!init.empty()) spec["initContainers"] = std::move(init);
+  if (pod.resources) spec["resources"] = to_json(*pod.resources);
+  return {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata", {{"name", pod.name}, {"namespace", pod.namespace_name}, {"uid", pod.uid}}},
+          {"spec", std::move(spec)}};
+}
+
+}  // namespace pinfold

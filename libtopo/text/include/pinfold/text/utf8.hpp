@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace pinfold::utf8 {
+
+inline constexpr char32_t kReplacement = 0xFFFD;
+
+struct Rune {
+  char32_t value = kReplacement;
+  std::size_t size = 1;  ///< bytes; an invalid sequence is one byte of kReplacement
+  bool valid = false;
+};
+
+/// Go's utf8.DecodeRune. Domain: text is not empty.
+[[nodiscard]] Rune decode(std::string_view text);
+void append(std::string& out, char32_t rune);
+
+}  // namespace pinfold::utf8

@@ -1,0 +1,145 @@
+#include "pinfold/text/document.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "document_builder.hpp"
+#include "pinfold/text/field.hpp"
+#include "pinfold/text/utf8.hpp"
+#include "yaml.hpp"
+
+namespace pinfold {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxBytes = 16U << 20U;
+
+tl::unexpected<Error> fail_at(std::string_view text, std::size_t offset, std::string_view problem) {
+  const std::string_view before = text.substr(0, offset);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const auto column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("line {}, column {}: {}", line, column, printable(problem)));
+}
+
+/// Where `text` stops being what a text file may hold: UTF-8 without NUL.
+std::size_t first_invalid(std::string_view text) {
+  std::size_t pos = 0;
+  while (pos < text.size()) {
+    const utf8::Rune rune = utf8::decode(text.substr(pos));
+    if (!rune.valid || rune.value == 0) return pos;
+    pos += rune.size;
+  }
+  return std::string_view::npos;
+}
+
+/// Walks over the text and tells how far the parser has come, for the errors of DocumentBuilder.
+class Cursor {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  Cursor(const char* at, const char** reached) : at_(at), reached_(reached) {}
+  reference operator*() const { return *at_; }
+  Cursor& operator++() {
+    *reached_ = ++at_;
+    return *this;
+  }
+  Cursor operator++(int) {
+    Cursor old = *this;
+    ++*this;
+    return old;
+  }
+  friend bool operator==(const Cursor& a, const Cursor& b) { return a.at_ == b.at_; }
+
+ private:
+  const char* at_;
+  const char** reached_;
+};
+
+/// The events of nlohmann's parser, handed to a DocumentBuilder.
+// The destructor of nlohmann's JSON allocates. NOLINTNEXTLINE(bugprone-exception-escape)
+class JsonEvents {
+ public:
+  // The names are those of nlohmann::json_sax.
+  bool null() { return builder_.value(nullptr); }
+  bool boolean(bool value) { return builder_.value(value); }
+  bool number_integer(std::int64_t value) { return builder_.value(value); }
+  bool number_unsigned(std::uint64_t value) { return builder_.value(value); }
+  bool number_float(double value, const std::string& /*text*/) { return builder_.value(value); }
+  bool string(std::string& value) { return builder_.value(std::move(value)); }
+  bool binary(json::binary_t& /*value*/) { return false; }
+  bool start_object(std::size_t /*size*/) { return builder_.begin(json::object()); }
+  bool key(std::string& name) { return builder_.key(std::move(name)); }
+  bool end_object() { return builder_.end(); }
+  bool start_array(std::size_t /*size*/) { return builder_.begin(json::array()); }
+  bool end_array() { return builder_.end(); }
+  bool parse_error(std::size_t /*position*/, const std::string& /*last*/,
+                   const json::exception& error) {
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while ..."
+    std::string_view text = error.what();
+    if (const auto colon = text.rfind("syntax error"); colon != std::string_view::npos) {
+      text.remove_prefix(colon);
+    } else if (const auto bracket = text.find("] "); bracket != std::string_view::npos) {
+      text.remove_prefix(bracket + 2);
+    }
+    return builder_.refuse(std::string(text));
+  }
+
+  DocumentBuilder& builder() { return builder_; }
+
+ private:
+  DocumentBuilder builder_;
+};
+
+Result<json> parse_json(std::string_view text) {
+  const char* reached = text.data();
+  JsonEvents events;
+  const Cursor begin(text.data(), &reached);
+  const Cursor end(text.data() + text.size(), &reached);
+  if (!json::sax_parse(begin, end, &events)) {
+    const auto read = static_cast<std::size_t>(reached - text.data());
+    return fail_at(text, read == 0 ? 0 : read - 1, events.builder().problem());
+  }
+  return events.builder().take();
+}
+
+}  // namespace
+
+Result<std::vector<json>> parse_documents(std::string_view text) {
+  if (text.size() > kMaxBytes) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} bytes: expected at most {}", text.size(), kMaxBytes));
+  }
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  if (const auto offset = first_invalid(text); offset != std::string_view::npos) {
+    return fail_at(text, offset, "expected UTF-8 text without NUL bytes");
+  }
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || (text[first] != '{' && text[first] != '[')) {
+    return parse_yaml(text);
+  }
+  PINFOLD_LET(auto document, parse_json(text));
+  std::vector<json> documents;
+  documents.push_back(std::move(document));
+  return documents;
+}
+
+Result<json> parse_document(std::string_view text) {
+  PINFOLD_LET(auto documents, parse_documents(text));
+  if (documents.size() != 1) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} documents: expected one", documents.size()));
+  }
+  return std::move(documents.front());
+}
+
+}  // namespace pinfold

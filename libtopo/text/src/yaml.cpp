@@ -1,0 +1,237 @@
+#include "yaml.hpp"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "document_builder.hpp"
+#include "pinfold/text/field.hpp"
+
+namespace pinfold {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kDigits = "0123456789";
+/// What anchors and aliases may copy within one stream.
+constexpr std::size_t kMaxCopied = 1U << 20U;
+constexpr std::size_t kNodeCost = 16;
+constexpr const char* kKeyRule = "expected a key that is a plain or quoted text";
+
+/// How much a copy of a value takes, in about bytes, and how deep it goes.
+struct Extent {
+  std::size_t size = kNodeCost;
+  std::size_t depth = 0;
+};
+Extent measure(const json& value) {
+  Extent extent;
+  if (const auto* text = value.get_ptr<const std::string*>()) extent.size += text->size();
+  if (!value.is_structured()) return extent;
+  for (const auto& item : value.items()) {
+    const Extent inner = measure(item.value());
+    extent.size += item.key().size() + inner.size;
+    extent.depth = std::max(extent.depth, inner.depth);
+  }
+  ++extent.depth;
+  return extent;
+}
+
+template <class T>
+std::optional<json> number(std::string_view digits, int base) {
+  T value = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, value, base);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return json(value);
+}
+
+/// [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?
+bool is_core_float(std::string_view text) {
+  const auto skip = [&](std::string_view set, std::size_t most) {
+    const auto length = std::min({text.find_first_not_of(set), text.size(), most});
+    text.remove_prefix(length);
+    return length;
+  };
+  constexpr auto kAny = std::string_view::npos;
+  skip("+-", 1);
+  const auto whole = skip(kDigits, kAny);
+  const auto fraction = skip(".", 1) == 1 ? skip(kDigits, kAny) : 0;
+  if (whole + fraction == 0) return false;
+  if (skip("eE", 1) == 1) {
+    skip("+-", 1);
+    if (skip(kDigits, kAny) == 0) return false;
+  }
+  return text.empty();
+}
+
+/// A plain scalar by YAML 1.2's core schema. Infinities and NaN stay strings: JSON has none.
+json plain_scalar(const std::string& text) {
+  if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") {
+    return nullptr;
+  }
+  if (text == "true" || text == "True" || text == "TRUE") return true;
+  if (text == "false" || text == "False" || text == "FALSE") return false;
+  std::string_view digits = text;
+  std::optional<json> value;
+  if (digits.starts_with("0x") || digits.starts_with("0o")) {
+    const bool hexadecimal = digits[1] == 'x';
+    value = number<std::uint64_t>(digits.substr(2), hexadecimal ? 16 : 8);
+    return value ? *value : json(text);
+  }
+  if (!is_core_float(digits)) return text;
+  if (digits.starts_with('+')) digits.remove_prefix(1);
+  value = number<std::int64_t>(digits, 10);
+  if (!value) value = number<std::uint64_t>(digits, 10);
+  if (value) return *value;
+  double real = 0;
+  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), real);
+  return error == std::errc{} ? json(real) : json(text);
+}
+
+/// Stops yaml-cpp in the middle of a document; caught in parse_yaml.
+struct Refusal {
+  YAML::Mark mark;
+  std::string problem;
+};
+
+// The destructor of nlohmann's JSON allocates. NOLINTNEXTLINE(bugprone-exception-escape)
+class Reader final : public YAML::EventHandler {
+ public:
+  [[nodiscard]] json take() { return builder_.take(); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    // yaml-cpp gives empty documents without end where it meets a ',' or ']' that nothing opened.
+    if (mark.pos == start_) throw Refusal{mark, "unexpected text"};
+    start_ = mark.pos;
+    anchors_.clear();
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (expects_key()) throw Refusal{mark, kKeyRule};
+    finish(mark, nullptr, anchor);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    if (expects_key()) {
+      if (text == "<<") throw Refusal{mark, "merge keys ('<<') are not supported"};
+      check(mark, builder_.key(text));
+      state_.back() = State::kValue;
+      return;
+    }
+    const std::string_view kind = tag;
+    if (kind == "!" || kind == "tag:yaml.org,2002:str") {
+      finish(mark, text, anchor);
+    } else if (kind == "?" || kind.empty() || kind.starts_with("tag:yaml.org,2002:")) {
+      finish(mark, plain_scalar(text), anchor);
+    } else {
+      throw Refusal{mark, fmt::format("tag '{}': expected one of the core schema", tag)};
+    }
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end()) throw Refusal{mark, "alias to an anchor that is not complete"};
+    if (expects_key()) throw Refusal{mark, kKeyRule};
+    pay(mark, found->second);
+    finish(mark, found->second, 0);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value /*style*/) override {
+    open(mark, json::array(), anchor, State::kElement);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value /*style*/) override {
+    open(mark, json::object(), anchor, State::kKey);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  enum class State { kElement, kKey, kValue };
+
+  [[nodiscard]] bool expects_key() const { return !state_.empty() && state_.back() == State::kKey; }
+
+  void check(const YAML::Mark& mark, bool accepted) {
+    if (!accepted) throw Refusal{mark, builder_.problem()};
+  }
+  void pay(const YAML::Mark& mark, const json& value) {
+    const Extent extent = measure(value);
+    check(mark, state_.size() + extent.depth <= DocumentBuilder::kMaxDepth ||
+                    builder_.refuse(DocumentBuilder::kTooDeep));
+    copied_ += extent.size;
+    if (copied_ > kMaxCopied) throw Refusal{mark, "anchors and aliases repeat more than 1 MiB"};
+  }
+  void open(const YAML::Mark& mark, json container, YAML::anchor_t anchor, State state) {
+    if (expects_key()) throw Refusal{mark, kKeyRule};
+    check(mark, builder_.begin(std::move(container)));
+    state_.push_back(state);
+    open_anchors_.push_back({anchor, mark});
+  }
+  void close() {
+    const auto [anchor, mark] = open_anchors_.back();
+    open_anchors_.pop_back();
+    state_.pop_back();
+    if (anchor != 0) remember(mark, builder_.innermost(), anchor);
+    check(mark, builder_.end());
+    if (!state_.empty() && state_.back() == State::kValue) state_.back() = State::kKey;
+  }
+  void finish(const YAML::Mark& mark, json value, YAML::anchor_t anchor) {
+    if (anchor != 0) remember(mark, value, anchor);
+    check(mark, builder_.value(std::move(value)));
+    if (!state_.empty() && state_.back() == State::kValue) state_.back() = State::kKey;
+  }
+  void remember(const YAML::Mark& mark, const json& value, YAML::anchor_t anchor) {
+    pay(mark, value);
+    anchors_.insert_or_assign(anchor, value);
+  }
+
+  struct OpenAnchor {
+    YAML::anchor_t anchor;
+    YAML::Mark mark;
+  };
+  DocumentBuilder builder_;
+  std::vector<State> state_;
+  std::vector<OpenAnchor> open_anchors_;
+  std::map<YAML::anchor_t, json> anchors_;
+  std::size_t copied_ = 0;
+  int start_ = -1;  // of the document
+};
+
+tl::unexpected<Error> fail_at(const YAML::Mark& mark, const std::string& problem) {
+  const std::string where =
+      mark.is_null() ? "" : fmt::format("line {}, column {}: ", mark.line + 1, mark.column + 1);
+  return fail(ErrorCode::kInvalidArgument, where + printable(problem));
+}
+
+}  // namespace
+
+Result<std::vector<json>> parse_yaml(std::string_view text) {
+  std::vector<json> documents;
+  try {
+    // Without a newline at the end, yaml-cpp says that an error there is in line 1.
+    std::istringstream stream{std::string(text) + '\n'};
+    YAML::Parser parser(stream);
+    Reader reader;
+    while (parser.HandleNextDocument(reader)) {
+      json document = reader.take();
+      if (!document.is_null()) documents.push_back(std::move(document));
+    }
+  } catch (const Refusal& refusal) {
+    return fail_at(refusal.mark, refusal.problem);
+  } catch (const YAML::Exception& error) {
+    return fail_at(error.mark, error.msg);
+  }
+  return documents;
+}
+
+}  // namespace pinfold

@@ -1,0 +1,176 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model_kernel.hpp"
+#include "node_samples.hpp"
+#include "pinfold/agent/node_agent.hpp"
+#include "temp_dir.hpp"
+
+/// Groups that a container runtime made.
+namespace pinfold::agent {
+namespace {
+
+using test::best_effort;
+using test::guaranteed;
+using test::ModelKernel;
+using test::pod;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class AdoptionTest : public testing::TestWithParam<enforce::CgroupVersion> {
+ protected:
+  [[nodiscard]] NodeAgent open() {
+    return NodeAgent::open(test::static_node(), checkpoint::Store::open(state_.path()).value(),
+                           state_.path(), kernel_.cgroups())
+        .value();
+  }
+  /// A runtime makes a group and puts its process there.
+  void make_group(const std::string& name, int process) {
+    (void)kernel_.cgroups();  // enables the controllers
+    ASSERT_TRUE(kernel_.fs()->make_group(name).has_value());
+    if (GetParam() == enforce::CgroupVersion::kV1) {
+      ASSERT_TRUE(kernel_.fs()->write(name, "cpuset.cpus", "0-7").has_value());
+      ASSERT_TRUE(kernel_.fs()->write(name, "cpuset.mems", "0-1").has_value());
+    }
+    ASSERT_TRUE(kernel_.fs()->write(name, "cgroup.procs", std::to_string(process)).has_value());
+  }
+  [[nodiscard]] std::string cpus(const std::string& group) {
+    ModelKernel::Dir* const dir = kernel_.find(group);
+    return dir == nullptr ? "gone" : kernel_.effective(*dir, "cpuset.cpus").to_string();
+  }
+
+  test::TempDir state_;
+  ModelKernel kernel_{GetParam(), CpuSet::range(0, 7), CpuSet{0, 1}};
+};
+
+void must(const Result<AdmitOutcome>& outcome) {
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  ASSERT_FALSE(outcome->rejection) << outcome->rejection->message;
+  ASSERT_FALSE(outcome->not_enforced) << outcome->not_enforced->message;
+}
+
+TEST_P(AdoptionTest, FollowsTheDecisionForAsLongAsThePodLives) {
+  make_group("run-a", 100);
+  make_group("run-s", 200);
+  NodeAgent agent = open();
+  must(agent.admit_adopted(pod("s", {best_effort("c")}), {"c", "/model/run-s"}));
+  EXPECT_EQ(cpus("run-s"), "0-7");
+  must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
+  EXPECT_EQ(cpus("run-a"), "1-2");
+  EXPECT_EQ(cpus("run-s"), "0,3-7");  // the shared pool has shrunk
+  EXPECT_EQ(cpus("poda/c"), "gone");
+  EXPECT_THAT(agent.find_drift().value(), IsEmpty());
+  EXPECT_EQ(agent.leave({"a", "c"}, RunningProcesses::kRefuse).error().code, ErrorCode::kBusy);
+  kernel_.find("run-a")->processes.clear();
+  ASSERT_TRUE(agent.leave({"a", "c"}, RunningProcesses::kRefuse).has_value());
+  EXPECT_EQ(agent.state().node.find("a"), nullptr);
+  EXPECT_EQ(cpus("run-s"), "0-7");
+  EXPECT_NE(kernel_.find("run-a"), nullptr);  // its runtime removes it
+}
+
+TEST_P(AdoptionTest, LastsOverARestart) {
+  make_group("run-a", 100);
+  { must(open().admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"})); }
+  NodeAgent agent = open();
+  EXPECT_FALSE(agent.is_dirty());
+  ASSERT_TRUE(kernel_.fs()->write("run-a", "cpuset.cpus", "5").has_value());
+  const auto report = agent.reconcile();
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_THAT(report->drift, ElementsAre(HasSubstr("cpuset.cpus is '5', expected '1-2'")));
+  EXPECT_EQ(cpus("run-a"), "1-2");
+}
+
+TEST_P(AdoptionTest, EndsWhenItsRuntimeDied) {
+  make_group("run-a", 100);
+  make_group("run-b", 200);
+  {
+    NodeAgent agent = open();
+    must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
+    must(agent.admit_adopted(pod("b", {guaranteed("c", 2)}), {"c", "/model/run-b"}));
+  }
+  kernel_.find("run-a")->processes.clear();  // the group is left behind
+  kernel_.find("run-b")->processes.clear();
+  ASSERT_TRUE(kernel_.fs()->remove_group("run-b").has_value());  // not even that
+  NodeAgent agent = open();
+  const auto report = agent.reconcile();
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_THAT(report->drift, Contains(HasSubstr("poda/c: the container that a runtime ran there")));
+  EXPECT_THAT(report->drift, Contains(HasSubstr("podb/c: the container that a runtime ran there")));
+  EXPECT_THAT(report->remaining, IsEmpty());
+  EXPECT_THAT(agent.state().node.pods, IsEmpty());
+  EXPECT_THAT(agent.state().adopted, IsEmpty());
+  EXPECT_EQ(agent.state().node.cpu.default_set, CpuSet::range(0, 7));
+}
+
+TEST_P(AdoptionTest, OfOneContainerLeavesTheOthersAndAPodThatStaysAlone) {
+  make_group("run-a", 100);
+  NodeAgent agent = open();
+  must(agent.admit(pod("a", {guaranteed("c", 1), guaranteed("d", 1)})));
+  EXPECT_EQ(cpus("poda/c"), "1");
+  const auto adopted = agent.adopt("a", {"c", "/model/run-a"});
+  ASSERT_TRUE(adopted.has_value()) << adopted.error().message;
+  EXPECT_EQ(cpus("run-a"), "1");
+  EXPECT_EQ(cpus("poda/c"), "gone");
+  EXPECT_EQ(cpus("poda/d"), "2");
+  kernel_.find("run-a")->processes.clear();
+  EXPECT_THAT(agent.release_gone(), ElementsAre(enforce::GroupName{"a", "c"}));
+  EXPECT_NE(agent.state().node.find("a"), nullptr);
+  EXPECT_EQ(cpus("poda/d"), "2");
+}
+
+TEST_P(AdoptionTest, CountsProcessesOfGroupsBelow) {
+  make_group("run-a", 100);
+  NodeAgent agent = open();
+  must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
+  ASSERT_TRUE(kernel_.fs()->make_group("run-a/init.scope").has_value());
+  kernel_.find("run-a")->processes.clear();
+  kernel_.find("run-a/init.scope")->processes.insert(101);
+  EXPECT_THAT(agent.release_gone(), IsEmpty());
+}
+
+TEST_P(AdoptionTest, NeedsAGroupAndAContainer) {
+  NodeAgent agent = open();
+  const auto outcome = agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/nowhere"});
+  ASSERT_TRUE(outcome.has_value());
+  ASSERT_TRUE(outcome->not_enforced);
+  EXPECT_EQ(outcome->not_enforced->code, ErrorCode::kNotFound);
+  EXPECT_EQ(agent.adopt("a", {"x", "/model/nowhere"}).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(agent.adopt("b", {"c", "/model/nowhere"}).error().code, ErrorCode::kNotFound);
+}
+
+TEST_P(AdoptionTest, KeepsNothingOfARejectedPod) {
+  make_group("run-a", 100);
+  NodeAgent agent = open();
+  const auto outcome = agent.admit_adopted(pod("a", {guaranteed("c", 20)}), {"c", "/model/run-a"});
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_TRUE(outcome->rejection);
+  EXPECT_THAT(agent.state().adopted, IsEmpty());
+  EXPECT_THAT(agent.state().ending, IsEmpty());
+  EXPECT_EQ(cpus("run-a"), "0-7");
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, AdoptionTest,
+                         testing::Values(enforce::CgroupVersion::kV1, enforce::CgroupVersion::kV2),
+                         [](const auto& param) {
+                           return param.param == enforce::CgroupVersion::kV1 ? "V1" : "V2";
+                         });
+
+TEST(GroupOfProcess, IsFoundInTheMountOfTheCpusets) {
+  const std::vector<enforce::Mount> v2 = {{"/", "/sys/fs/cgroup", "cgroup2", "rw"}};
+  EXPECT_EQ(group_of_process("0::/a/b\n", v2, enforce::CgroupVersion::kV2).value(),
+            "/sys/fs/cgroup/a/b");
+  EXPECT_EQ(group_of_process("0::/\n", v2, enforce::CgroupVersion::kV2).value(), "/sys/fs/cgroup");
+  EXPECT_FALSE(group_of_process("0::/../x\n", v2, enforce::CgroupVersion::kV2).has_value());
+  EXPECT_FALSE(group_of_process("", v2, enforce::CgroupVersion::kV2).has_value());
+  const std::vector<enforce::Mount> v1 = {{"/", "/c/cpu", "cgroup", "rw,cpu"},
+                                          {"/docker/1", "/c/cpuset", "cgroup", "rw,cpuset"}};
+  const std::string text = "4:cpu:/x\n3:cpuset:/docker/1/y\n0::/z\n";
+  EXPECT_EQ(group_of_process(text, v1, enforce::CgroupVersion::kV1).value(), "/c/cpuset/y");
+  EXPECT_FALSE(
+      group_of_process("3:cpuset:/docker/12\n", v1, enforce::CgroupVersion::kV1).has_value());
+}
+
+}  // namespace
+}  // namespace pinfold::agent

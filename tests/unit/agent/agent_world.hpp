@@ -1,0 +1,53 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+
+#include "model_kernel.hpp"
+#include "node_samples.hpp"
+#include "pinfold/agent/node_agent.hpp"
+#include "temp_dir.hpp"
+
+namespace pinfold::test {
+
+/// An agent over a state directory and a model of the kernel that both outlive it.
+struct World {
+  explicit World(enforce::CgroupVersion version = enforce::CgroupVersion::kV2)
+      : kernel(version, CpuSet::range(0, 7), CpuSet{0, 1}) {}
+
+  [[nodiscard]] Result<agent::NodeAgent> try_open(Config config = {},
+                                                  agent::AgentExtras extras = {}) {
+    return agent::NodeAgent::open(static_node(std::move(config)),
+                                  checkpoint::Store::open(state.path()).value(), state.path(),
+                                  kernel.cgroups(), std::move(extras));
+  }
+  [[nodiscard]] agent::NodeAgent open(agent::AgentExtras extras = {}) {
+    auto agent = try_open({}, std::move(extras));
+    if (!agent) throw std::runtime_error(agent.error().message);
+    return *std::move(agent);
+  }
+  [[nodiscard]] std::string cpus(const std::string& group) {
+    ModelKernel::Dir* const dir = kernel.find(group);
+    return dir == nullptr ? "gone" : kernel.effective(*dir, "cpuset.cpus").to_string();
+  }
+  [[nodiscard]] std::string file(const std::string& name) const {
+    std::ifstream in(state / name);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  TempDir state;
+  ModelKernel kernel;
+};
+
+inline void must_admit(agent::NodeAgent& agent, const PodSpec& spec) {
+  const auto outcome = agent.admit(spec);
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  ASSERT_FALSE(outcome->rejection) << outcome->rejection->message;
+  ASSERT_FALSE(outcome->not_enforced) << outcome->not_enforced->message;
+}
+
+}  // namespace pinfold::test

@@ -1,0 +1,115 @@
+#include "pinfold/agent/desired.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "node_samples.hpp"
+
+namespace pinfold::agent {
+namespace {
+
+using test::best_effort;
+using test::guaranteed;
+using test::pod;
+using test::static_node;
+using testing::ElementsAre;
+
+AgentState admitted(const Node& node, const std::vector<PodSpec>& pods) {
+  AgentState state;
+  if (!node.cpu().start(state.node.cpu) || !node.memory().start(state.node.memory)) return state;
+  for (const PodSpec& spec : pods) {
+    Decision decision = decide(node, state.node, spec);
+    if (auto* const yes = std::get_if<Admitted>(&decision)) state.node = std::move(yes->next);
+  }
+  return state;
+}
+
+CpuSet cpus(const enforce::Layout& layout, const enforce::GroupName& name) {
+  const auto it = layout.find(name);
+  return it == layout.end() ? CpuSet{} : it->second.cpus;
+}
+
+TEST(Wanted, GivesEachContainerItsCpusAndThePodTheirUnion) {
+  const Node node = static_node();
+  const AgentState state =
+      admitted(node, {pod("x", {guaranteed("a", 2)}), pod("s", {best_effort("c")})});
+  const enforce::Layout layout = wanted_layout(node, state, {});
+  EXPECT_EQ(cpus(layout, {"x", "a"}), (CpuSet{1, 2}));
+  EXPECT_EQ(layout.at({"x", "a"}).isolation, Isolation::kContainer);
+  EXPECT_EQ(cpus(layout, {"x", ""}), (CpuSet{1, 2}));
+  EXPECT_EQ(cpus(layout, {"s", "c"}), CpuSet::range(3, 7) | CpuSet{0});
+  EXPECT_EQ(layout.at({"s", "c"}).isolation, Isolation::kHost);
+  EXPECT_EQ(cpus(layout, {"s", ""}), cpus(layout, {"s", "c"}));
+}
+
+TEST(Wanted, LeavesSetsAloneUnderThePolicyNone) {
+  auto made = Node::make(test::two_sockets(), Config{});
+  ASSERT_TRUE(made.has_value()) << made.error().error;
+  const AgentState state = admitted(*made, {pod("x", {guaranteed("a", 2)})});
+  for (const auto& [name, group] : wanted_layout(*made, state, {})) {
+    EXPECT_TRUE(group.cpus.empty()) << name << ": " << group;
+    EXPECT_TRUE(group.mems.empty()) << name << ": " << group;
+  }
+}
+
+/// The kubelet leaves such a container where it was: on CPUs that are somebody's own by now.
+TEST(Wanted, PutsSharedContainersOnReservedCpusWhenThePoolIsUsedUp) {
+  Config config;
+  config.cpu_manager_policy_options = {{"strict-cpu-reservation", "true"}};
+  const Node node = static_node(config);
+  const AgentState state =
+      admitted(node, {pod("s", {best_effort("c")}), pod("x", {guaranteed("a", 7)})});
+  ASSERT_TRUE(state.node.cpu.default_set.empty());
+  const enforce::Layout layout = wanted_layout(node, state, {});
+  EXPECT_EQ(cpus(layout, {"s", "c"}), CpuSet{0});
+  EXPECT_EQ(cpus(layout, {"x", "a"}), CpuSet::range(1, 7));
+}
+
+TEST(Wanted, DropsAnInitContainerOnceALaterContainerHasStarted) {
+  const Node node = static_node();
+  AgentState state = admitted(
+      node, {pod("x", {guaranteed("init", 2, ContainerKind::kInit), guaranteed("main", 2)})});
+  EXPECT_TRUE(wanted_layout(node, state, {}).contains({"x", "init"}));
+  state.node.pods.front().started = {"init"};
+  EXPECT_TRUE(wanted_layout(node, state, {}).contains({"x", "init"}));
+  state.node.pods.front().started = {"init", "main"};
+  EXPECT_FALSE(wanted_layout(node, state, {}).contains({"x", "init"}));
+}
+
+TEST(Wanted, HasNoGroupForARemovedContainer) {
+  const Node node = static_node();
+  AgentState state = admitted(node, {pod("x", {best_effort("a"), best_effort("b")})});
+  state.removed["x"] = {"a"};
+  const enforce::Layout layout = wanted_layout(node, state, {});
+  EXPECT_FALSE(layout.contains({"x", "a"}));
+  EXPECT_TRUE(layout.contains({"x", "b"}));
+}
+
+TEST(Wanted, ConfinesStraysToTheSharedPool) {
+  const Node node = static_node();
+  const AgentState state = admitted(node, {pod("x", {guaranteed("a", 2)})});
+  const CpuSet pool = shared_pool(node, state.node);
+  const enforce::Layout layout =
+      with_strays(wanted_layout(node, state, {}), {{"x", "old"}, {"gone", "c"}}, pool);
+  EXPECT_EQ(cpus(layout, {"x", "old"}), pool);
+  EXPECT_EQ(cpus(layout, {"x", ""}), pool | CpuSet({1, 2}));
+  EXPECT_EQ(cpus(layout, {"gone", "c"}), pool);
+  EXPECT_EQ(cpus(layout, {"gone", ""}), pool);
+}
+
+TEST(Drift, NamesWhatDiffers) {
+  const enforce::Layout wanted = {
+      {{"a", ""}, {{1}, {0}, {{"cpu.max", "max 100000"}}, Isolation::kHost}},
+      {{"b", ""}, {{1}, {}, {}, Isolation::kHost}}};
+  const enforce::Layout seen = {{{"a", ""}, {{1, 2}, {}, {}, Isolation::kHost}},
+                                {{"z", ""}, {{1}, {}, {}, Isolation::kHost}}};
+  EXPECT_THAT(drift(seen, wanted),
+              ElementsAre("poda: cpuset.cpus is '1-2', expected '1'",
+                          "poda: cpuset.mems is 'its parent's', expected '0'",
+                          "poda: cpu.max is 'absent', expected 'max 100000'",
+                          "podb: does not exist", "podz: belongs to no active pod"));
+  EXPECT_TRUE(drift(wanted, wanted).empty());
+}
+
+}  // namespace
+}  // namespace pinfold::agent

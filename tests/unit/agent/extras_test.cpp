@@ -1,0 +1,287 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "agent_world.hpp"
+#include "pinfold/agent/known_machine.hpp"
+#include "pinfold/enforce/page_placement.hpp"
+#include "pinfold/enforce/process_list.hpp"
+
+/// What an agent does beyond the kubelet: CPUs that go offline, processes that stray, partitions.
+namespace pinfold::agent {
+namespace {
+
+using test::best_effort;
+using test::guaranteed;
+using test::must_admit;
+using test::pod;
+using test::World;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+AgentExtras without(CpuSet offline) {
+  AgentExtras extras;
+  extras.offline = std::move(offline);
+  return extras;
+}
+
+Config with(Partition partition) {
+  Config config;
+  config.partition = partition;
+  return config;
+}
+
+class ExtrasTest : public testing::TestWithParam<enforce::CgroupVersion> {
+ protected:
+  World world_{GetParam()};
+};
+
+TEST_P(ExtrasTest, ACpuThatIsOfflineIsTakenFromWhoeverHasIt) {
+  {
+    NodeAgent agent = world_.open();
+    must_admit(agent, pod("s", {best_effort("c")}));
+    must_admit(agent, pod("x", {guaranteed("a", 2), guaranteed("b", 1)}));  // 1-2 and 3
+  }
+  const CpuSet offline = {2, 3, 5};
+  NodeAgent agent = world_.open(without(offline));
+  EXPECT_THAT(agent.affected(),
+              UnorderedElementsAre(
+                  "default/x, container a: has lost CPUs 2 of its 1-2, runs on 1",
+                  "default/x, container b: has lost CPUs 3 of its 3, runs on 0,4,6-7 of the shared "
+                  "pool",
+                  "shared pool: has lost CPUs 5, 0,4,6-7 left"));
+  EXPECT_EQ(agent.admit(pod("y", {best_effort("c")})).error().code, ErrorCode::kUnsupported);
+  const auto report = agent.reconcile();
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_EQ(report->remaining.size(), 3U);
+  EXPECT_EQ(world_.cpus("podx/a"), "1");
+  EXPECT_EQ(world_.cpus("podx/b"), "0,4,6-7");
+  EXPECT_EQ(world_.cpus("pods/c"), "0,4,6-7");
+  EXPECT_THAT(agent.find_drift().value(), IsEmpty());
+  ASSERT_TRUE(agent.remove_container("x", "b", RunningProcesses::kRefuse).has_value());
+}
+
+TEST_P(ExtrasTest, ACpuThatIsBackIsGivenBack) {
+  {
+    NodeAgent agent = world_.open();
+    must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  }
+  ASSERT_TRUE(world_.open(without(CpuSet{2})).reconcile().has_value());
+  EXPECT_EQ(world_.cpus("podx/a"), "1");
+  NodeAgent agent = world_.open();
+  const auto report = agent.reconcile();
+  ASSERT_TRUE(report.has_value());
+  EXPECT_THAT(report->remaining, IsEmpty());
+  EXPECT_EQ(world_.cpus("podx/a"), "1-2");
+}
+
+TEST(Reconcile, ReportsWhatAGroupAboveThePodsLacks) {
+  World world(enforce::CgroupVersion::kV2);
+  NodeAgent agent = world.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  world.kernel.cpus = CpuSet{0, 1, 3, 4, 5, 6, 7};
+  const auto report = agent.reconcile();
+  ASSERT_TRUE(report.has_value());
+  EXPECT_THAT(
+      report->remaining,
+      ElementsAre("podx/a: runs on CPUs 1, expected 1-2: a group above the pods lacks them"));
+  world.kernel.cpus = CpuSet::range(0, 7);
+  EXPECT_THAT(agent.reconcile().value().remaining, IsEmpty());
+}
+
+/// A process that lives until the test ends.
+class Sleeper {
+ public:
+  Sleeper() : pid_(::fork()) {
+    while (pid_ == 0) ::pause();
+  }
+  Sleeper(const Sleeper&) = delete;
+  Sleeper& operator=(const Sleeper&) = delete;
+  ~Sleeper() { end(); }
+  void end() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+};
+
+TEST_P(ExtrasTest, AProcessThatWasMovedOutIsBroughtBack) {
+  Sleeper process;
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  ASSERT_TRUE(agent.cgroups()->attach({"x", "a"}, process.pid()).has_value());
+  ASSERT_THAT(agent.reconcile().value().drift, IsEmpty());
+  world_.kernel.find("podx/a")->processes.clear();
+  const auto report = agent.reconcile();
+  ASSERT_TRUE(report.has_value());
+  ASSERT_THAT(report->drift, ElementsAre(HasSubstr("podx/a: process ")));
+  EXPECT_EQ(report->moved.size(), 1U);
+  EXPECT_THAT(agent.cgroups()->processes({"x", "a"}).value(), ElementsAre(process.pid()));
+  EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
+}
+
+TEST_P(ExtrasTest, AProcessThatHasEndedIsNotMissed) {
+  Sleeper process;
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  ASSERT_TRUE(agent.cgroups()->attach({"x", "a"}, process.pid()).has_value());
+  ASSERT_TRUE(agent.reconcile().has_value());
+  world_.kernel.find("podx/a")->processes.clear();
+  process.end();
+  EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
+}
+
+TEST_P(ExtrasTest, ExclusiveContainersBecomePartitionsAndEndAsOrdinaryGroups) {
+  const bool v2 = GetParam() == enforce::CgroupVersion::kV2;
+  const std::string file = v2 ? "cpuset.cpus.partition" : "cpuset.sched_load_balance";
+  const auto value = [&](const char* group) { return world_.kernel.find(group)->files.at(file); };
+  {
+    NodeAgent agent = world_.try_open(with(Partition::kIsolated)).value();
+    must_admit(agent, pod("s", {best_effort("c")}));
+    must_admit(agent, pod("x", {guaranteed("a", 2), test::half_a_cpu("b")}));
+    EXPECT_THAT(agent.partition_problems(), IsEmpty());
+    EXPECT_EQ(value("podx/a"), v2 ? "isolated" : "0");
+    EXPECT_EQ(value("podx/b"), v2 ? "member" : "1");
+    EXPECT_EQ(value("pods/c"), v2 ? "member" : "1");
+    if (v2) {
+      EXPECT_EQ(world_.kernel.root.files.at("cpuset.cpus.exclusive"), "1-2");
+    }
+  }
+  NodeAgent agent = world_.open();
+  ASSERT_TRUE(agent.reconcile().has_value());
+  EXPECT_EQ(value("podx/a"), v2 ? "member" : "1");
+}
+
+TEST(Partitions, TellTheKernelsReasonAndFallBack) {
+  World world(enforce::CgroupVersion::kV2);
+  world.kernel.distort = [](const std::string& file, const std::string& text) {
+    return file == "cpuset.cpus.partition" && text == "root" ? "root invalid (Parent is not a "
+                                                               "partition root)"
+                                                             : text;
+  };
+  NodeAgent agent = world.try_open(with(Partition::kRoot)).value();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  ASSERT_EQ(agent.partition_problems().size(), 1U);
+  EXPECT_THAT(agent.partition_problems().begin()->second,
+              HasSubstr("root invalid (Parent is not a partition root)"));
+  EXPECT_EQ(world.kernel.find("podx/a")->files.at("cpuset.cpus.partition"), "member");
+  EXPECT_EQ(world.kernel.find("podx/a")->files.at("cpuset.cpus.exclusive"), "");
+  EXPECT_EQ(world.cpus("podx/a"), "1-2");
+  EXPECT_FALSE(agent.is_dirty());
+}
+
+INSTANTIATE_TEST_SUITE_P(BothVersions, ExtrasTest,
+                         testing::Values(enforce::CgroupVersion::kV1, enforce::CgroupVersion::kV2),
+                         [](const auto& version) {
+                           return version.param == enforce::CgroupVersion::kV1 ? "V1" : "V2";
+                         });
+
+/// Pods get memory of one node, and there is room on both.
+Config with_memory_manager() {
+  Config config;
+  config.topology_manager_policy = "single-numa-node";
+  config.memory_manager_policy = "Static";
+  config.system_reserved = {{"memory", "64Mi"}};
+  config.eviction_hard.emplace()["memory.available"] = "64Mi";
+  config.reserved_memory = {{0, {{"memory", "128Mi"}}}};
+  return config;
+}
+
+TEST(MovePages, TellsOfAProcessWhoseMemoryLiesElsewhereOnlyIfAsked) {
+  Sleeper process;
+  if (enforce::pages_of(process.pid()).empty())
+    GTEST_SKIP() << "this kernel does not tell where pages lie";
+  World world(enforce::CgroupVersion::kV2);
+  const auto reconcile = [&](bool moves_pages) {
+    AgentExtras extras;
+    extras.moves_pages = moves_pages;
+    NodeAgent agent = world.try_open(with_memory_manager(), extras).value();
+    if (agent.state().node.pods.empty()) {
+      must_admit(agent, pod("x", {guaranteed("a", 4)}));  // more CPUs than node 0 has left
+      EXPECT_EQ(agent.wanted().at({"x", "a"}).mems, (enforce::NodeSet{1}));
+      EXPECT_TRUE(agent.cgroups()->attach({"x", "a"}, process.pid()).has_value());
+    }
+    return agent.reconcile().value();
+  };
+  ReconcileReport report = reconcile(false);
+  EXPECT_THAT(report.moved, IsEmpty());
+  EXPECT_THAT(report.remaining, IsEmpty());
+  report = reconcile(true);
+  // A machine with one node has nowhere to move them.
+  std::vector<std::string> told = report.moved;
+  told.insert(told.end(), report.remaining.begin(), report.remaining.end());
+  EXPECT_THAT(told, ElementsAre(HasSubstr(std::to_string(process.pid()))));
+}
+
+TEST(MovePages, DoesNothingForAProcessWhoseMemoryIsInPlaceOrThatIsGone) {
+  enforce::NodeSet all;
+  for (const auto& [node, bytes] : enforce::pages_of(::getpid()))
+    all |= enforce::NodeSet::of(CpuId{node});
+  EXPECT_TRUE(enforce::migrate_pages(::getpid(), all).has_value());
+  EXPECT_TRUE(enforce::migrate_pages(0x7ffffff0, enforce::NodeSet{0}).has_value());
+}
+
+TEST(KnownMachine, IsTheOneOfTheStateWhileCpusAreMissing) {
+  const test::TempDir dir;
+  const Machine whole = test::two_sockets();
+  MachineDescription description = whole.description();
+  description.cpus.pop_back();
+  const Machine part = Machine::make(description).value();
+  const auto put = [&](const std::string& name, const std::string& text) {
+    std::ofstream(dir / name) << text;
+  };
+  EXPECT_TRUE(known_machine(part, dir.path()).offline.empty()) << "nothing is known";
+  put(std::string(kMachineFileName), whole.to_json().dump());
+  EXPECT_TRUE(known_machine(part, dir.path()).offline.empty()) << "there is no state";
+  put("cpu_manager_state", "{}");
+  const KnownMachine known = known_machine(part, dir.path());
+  EXPECT_EQ(known.offline, (CpuSet{7}));
+  EXPECT_EQ(known.machine.all_cpus(), whole.all_cpus());
+  EXPECT_TRUE(known_machine(whole, dir.path()).offline.empty());
+  description.cpus.front().numa = NumaId{1};
+  EXPECT_TRUE(known_machine(Machine::make(description).value(), dir.path()).offline.empty())
+      << "another machine";
+  put(std::string(kMachineFileName), "{");
+  EXPECT_TRUE(known_machine(part, dir.path()).offline.empty());
+}
+
+TEST(enforce::ProcessList, ReadsBackAndLeavesOutWhatIsNone) {
+  const enforce::ProcessList list = {{"pod1/a", {{7, 99}, {8, 100}}}, {"pod2/b", {{9, 101}}}};
+  EXPECT_EQ(enforce::decode_processes(enforce::encode_processes(list)), list);
+  EXPECT_THAT(enforce::decode_processes("x\n7\n7 8\n-1 2 a\n7 8 pod/c"),
+              ElementsAre(Pair("pod/c", ElementsAre(enforce::ProcessId{7, 8}))));
+}
+
+TEST(enforce::ProcessList, KnowsThisProcessAndItsPlace) {
+  EXPECT_TRUE(enforce::identify(::getpid()).has_value());
+  EXPECT_FALSE(enforce::identify(0x7ffffff0).has_value());
+  EXPECT_TRUE(enforce::is_within("/kubepods/pod1/a", "pod1/a"));
+  EXPECT_TRUE(enforce::is_within("/pod1/a/nested", "pod1/a"));
+  EXPECT_FALSE(enforce::is_within("/pod1/ab", "pod1/a"));
+  EXPECT_FALSE(enforce::is_within("/", "pod1/a"));
+}
+
+TEST(PagePlacement, AddsUpNodesByPageSize) {
+  const enforce::PagesByNode pages = enforce::parse_numa_maps(
+      "55d0 default file=/N9=1/x mapped=3 N0=2 N1=1 kernelpagesize_kB=4\n"
+      "7f00 bind:1 huge anon=1 N1=1 kernelpagesize_kB=2048\n"
+      "7f01 default\nN=1 Nx=2 N1= N-1=4\n");
+  EXPECT_THAT(pages, ElementsAre(Pair(0, 8192U), Pair(1, 4096U + (2U << 20U))));
+  EXPECT_DOUBLE_EQ(enforce::share_in_place({{0, 1}, {1, 3}}, CpuSet{1}), 0.75);
+  EXPECT_DOUBLE_EQ(enforce::share_in_place({}, CpuSet{1}), 1);
+}
+
+}  // namespace
+}  // namespace pinfold::agent

@@ -1,0 +1,315 @@
+#include "pinfold/agent/node_agent.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "agent_world.hpp"
+#include "pinfold/checkpoint/kubelet_files.hpp"
+
+namespace pinfold::agent {
+namespace {
+
+using test::best_effort;
+using test::guaranteed;
+using test::ModelKernel;
+using test::must_admit;
+using test::pod;
+using test::World;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class NodeAgentTest : public testing::TestWithParam<enforce::CgroupVersion> {
+ protected:
+  World world_{GetParam()};
+};
+
+TEST_P(NodeAgentTest, AdmitsPodsAndGivesTheirCpusBack) {
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("s", {best_effort("c")}));
+  EXPECT_EQ(world_.cpus("pods/c"), "0-7");
+  must_admit(agent, pod("x", {guaranteed("a", 2), guaranteed("b", 1)}));
+  EXPECT_EQ(world_.cpus("podx/a"), "1-2");
+  EXPECT_EQ(world_.cpus("podx/b"), "3");
+  EXPECT_EQ(world_.cpus("podx"), "1-3");
+  EXPECT_EQ(world_.cpus("pods/c"), "0,4-7");
+  const auto removed = agent.remove_pod("x", RunningProcesses::kRefuse);
+  ASSERT_TRUE(removed.has_value()) << removed.error().message;
+  EXPECT_FALSE(removed->not_enforced);
+  EXPECT_EQ(world_.cpus("podx"), "gone");
+  EXPECT_EQ(world_.cpus("pods/c"), "0-7");
+}
+
+TEST_P(NodeAgentTest, GoesOnAfterARestart) {
+  {
+    NodeAgent agent = world_.open();
+    must_admit(agent, pod("s", {best_effort("c")}));
+    must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  }
+  const std::string before = world_.file("cpu_manager_state");
+  EXPECT_THAT(before, HasSubstr(R"("entries":{"x":{"a":"1-2"}})"));
+  const auto log = world_.kernel.log;
+  NodeAgent agent = world_.open();
+  EXPECT_FALSE(agent.is_dirty());
+  EXPECT_EQ(agent.state().node.pods.size(), 2U);
+  EXPECT_EQ(world_.kernel.log, log) << "a start writes nothing";
+  EXPECT_EQ(world_.file("cpu_manager_state"), before);
+  const auto report = agent.reconcile();
+  ASSERT_TRUE(report.has_value());
+  EXPECT_TRUE(report->drift.empty()) << testing::PrintToString(report->drift);
+  EXPECT_TRUE(report->done.empty()) << testing::PrintToString(report->done);
+  ASSERT_TRUE(agent.remove_pod("x", RunningProcesses::kRefuse).has_value());
+  EXPECT_EQ(world_.cpus("pods/c"), "0-7");
+}
+
+TEST_P(NodeAgentTest, RejectsWithoutTouchingAnything) {
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("s", {best_effort("c")}));
+  const auto log = world_.kernel.log;
+  const std::string before = world_.file("cpu_manager_state");
+  const auto outcome = agent.admit(pod("x", {guaranteed("a", 9)}));
+  ASSERT_TRUE(outcome.has_value());
+  ASSERT_TRUE(outcome->rejection);
+  EXPECT_EQ(outcome->rejection->reason, "UnexpectedAdmissionError");
+  EXPECT_EQ(world_.kernel.log, log);
+  EXPECT_EQ(world_.file("cpu_manager_state"), before);
+}
+
+TEST_P(NodeAgentTest, RemovesOneContainerAndNarrowsItsPod) {
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2), guaranteed("b", 2)}));
+  ASSERT_TRUE(agent.remove_container("x", "a", RunningProcesses::kRefuse).has_value());
+  EXPECT_EQ(world_.cpus("podx/a"), "gone");
+  EXPECT_EQ(world_.cpus("podx"), "3-4");
+  must_admit(agent, pod("y", {guaranteed("c", 2)}));
+  EXPECT_EQ(world_.cpus("pody/c"), "1-2");
+  EXPECT_TRUE(agent.find_drift().value().empty());
+}
+
+TEST_P(NodeAgentTest, RemovesNothingThatStillRuns) {
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  ASSERT_TRUE(agent.cgroups()->attach({"x", "a"}, 4711).has_value());
+  const std::string before = world_.file("cpu_manager_state");
+  const auto removed = agent.remove_pod("x", RunningProcesses::kRefuse);
+  ASSERT_FALSE(removed.has_value());
+  EXPECT_EQ(removed.error().code, ErrorCode::kBusy);
+  EXPECT_EQ(removed.error().message,
+            "'podx/a' still has 1 process (4711): stop the container first");
+  EXPECT_EQ(world_.file("cpu_manager_state"), before);
+  EXPECT_EQ(world_.cpus("podx/a"), "1-2");
+}
+
+TEST_P(NodeAgentTest, ConfinesWhatRunsInAGroupOfNoActivePod) {
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  auto fs = world_.kernel.fs();
+  for (const char* group : {"podold", "podold/c"}) {
+    ASSERT_TRUE(fs->make_group(group).has_value());
+    if (GetParam() == enforce::CgroupVersion::kV2) {
+      ASSERT_TRUE(fs->write("podold", "cgroup.subtree_control", "+cpuset").has_value());
+    }
+    ASSERT_TRUE(fs->write(group, "cpuset.cpus", "0-7").has_value());
+    ASSERT_TRUE(fs->write(group, "cpuset.mems", "0-1").has_value());
+  }
+  ASSERT_TRUE(fs->write("podold/c", "cgroup.procs", "4711").has_value());
+  const auto report = agent.reconcile();
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_EQ(world_.cpus("podold/c"), "0,3-7");
+  EXPECT_THAT(report->remaining, ElementsAre(HasSubstr("podold/c: belongs to no active pod")));
+  world_.kernel.find("podold/c")->processes.clear();
+  const auto again = agent.reconcile();
+  ASSERT_TRUE(again.has_value());
+  EXPECT_TRUE(again->remaining.empty());
+  EXPECT_EQ(world_.cpus("podold"), "gone");
+}
+
+TEST_P(NodeAgentTest, RepairsWhatOthersDidAndThenFindsNothing) {
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("s", {best_effort("c")}));
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  auto fs = world_.kernel.fs();
+  ASSERT_TRUE(fs->write("pods", "cpuset.cpus", "0-7").has_value());
+  ASSERT_TRUE(fs->write("pods/c", "cpuset.cpus", "0-7").has_value());
+  ASSERT_TRUE(fs->remove_group("podx/a").has_value());
+  const auto report = agent.reconcile();
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_THAT(report->drift, ElementsAre("pods: cpuset.cpus is '0-7', expected '0,3-7'",
+                                         "pods/c: cpuset.cpus is '0-7', expected '0,3-7'",
+                                         "podx/a: does not exist"));
+  EXPECT_TRUE(report->remaining.empty());
+  EXPECT_EQ(world_.cpus("pods/c"), "0,3-7");
+  EXPECT_EQ(world_.cpus("podx/a"), "1-2");
+  EXPECT_TRUE(agent.reconcile()->done.empty());
+}
+
+/// Whichever write fails, the decision stands, nothing overlaps, and reconcile finishes the job.
+TEST_P(NodeAgentTest, FinishesWhatAFailedWriteLeft) {
+  const PodSpec shared = pod("s", {best_effort("c")});
+  const PodSpec exclusive = pod("x", {guaranteed("a", 2), test::half_a_cpu("b")});
+  int failures = 0;
+  for (int fail_at = 0;; ++fail_at) {
+    World world(GetParam());
+    NodeAgent agent = world.open();
+    must_admit(agent, shared);
+    world.kernel.writes_until_failure = fail_at;
+    const auto outcome = agent.admit(exclusive);
+    ASSERT_TRUE(outcome.has_value()) << fail_at << ": " << outcome.error().message;
+    if (!outcome->not_enforced) break;  // no write was left to fail
+    ++failures;
+    EXPECT_TRUE(agent.is_dirty()) << fail_at;
+    EXPECT_THAT(world.file("cpu_manager_state"), HasSubstr(R"("x":{"a":"1-2"})")) << fail_at;
+    if (world.cpus("podx/a") == "1-2") {
+      EXPECT_EQ(world.cpus("pods/c"), "0,3-7") << fail_at;
+    }
+    world.kernel.writes_until_failure = -1;
+    const auto report = agent.reconcile();
+    ASSERT_TRUE(report.has_value()) << fail_at << ": " << report.error().message;
+    EXPECT_TRUE(report->remaining.empty()) << fail_at << testing::PrintToString(report->remaining);
+    EXPECT_EQ(world.cpus("podx/a"), "1-2") << fail_at;
+    EXPECT_EQ(world.cpus("podx/b"), "0,3-7") << fail_at;
+    EXPECT_EQ(world.cpus("pods/c"), "0,3-7") << fail_at;
+    EXPECT_FALSE(agent.is_dirty()) << fail_at;
+  }
+  EXPECT_GT(failures, 8);
+}
+
+TEST_P(NodeAgentTest, TheNextAdmissionFinishesItToo) {
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("s", {best_effort("c")}));
+  world_.kernel.writes_until_failure = 3;
+  ASSERT_TRUE(agent.admit(pod("x", {guaranteed("a", 2)}))->not_enforced);
+  world_.kernel.writes_until_failure = -1;
+  must_admit(agent, pod("y", {guaranteed("a", 2)}));
+  EXPECT_EQ(world_.cpus("podx/a"), "1-2");
+  EXPECT_EQ(world_.cpus("pody/a"), "3-4");
+  EXPECT_EQ(world_.cpus("pods/c"), "0,5-7");
+}
+
+TEST_P(NodeAgentTest, TakesTheInitContainerAwayWhenTheNextOneStarts) {
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("x", {guaranteed("init", 2, ContainerKind::kInit), guaranteed("main", 2)}));
+  EXPECT_EQ(world_.cpus("podx/init"), "1-2");
+  ASSERT_TRUE(agent.start("x", "init").has_value());
+  EXPECT_EQ(world_.cpus("podx/init"), "1-2");
+  ASSERT_TRUE(agent.start("x", "main").has_value());
+  EXPECT_EQ(world_.cpus("podx/init"), "gone");
+  EXPECT_EQ(world_.cpus("podx/main"), "1-2");
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, NodeAgentTest,
+                         testing::Values(enforce::CgroupVersion::kV1, enforce::CgroupVersion::kV2),
+                         [](const auto& version) {
+                           return version.param == enforce::CgroupVersion::kV1 ? "V1" : "V2";
+                         });
+
+TEST(NodeAgent, RefusesAStateFileThatIsDamaged) {
+  const struct {
+    const char* file;
+    const char* bytes;
+    const char* says;
+  } cases[] = {
+      {"cpu_manager_state", "{", "start: cpumanager: could not restore state from checkpoint"},
+      {"memory_manager_state", "nonsense", "start: memorymanager: could not restore state"},
+      {"cpu_manager_state", R"({"policyName":"none","defaultCpuSet":"","checksum":1353318690})",
+       "start: cpumanager: "},
+      {".pinfold_pods", "{\"version\":1", "/.pinfold_pods': "},
+      {".pinfold_pods", "{\"version\":9}", "version: '9': expected 1"},
+  };
+  for (const auto& c : cases) {
+    World world;
+    std::ofstream(world.state / c.file) << c.bytes;
+    const auto agent = world.try_open();
+    ASSERT_FALSE(agent.has_value()) << c.file << ": " << c.bytes;
+    EXPECT_EQ(agent.error().code, ErrorCode::kCorrupt) << c.file;
+    EXPECT_THAT(agent.error().message, HasSubstr(c.says)) << c.file << ": " << c.bytes;
+    EXPECT_EQ(world.file(c.file), c.bytes);
+  }
+}
+
+TEST(NodeAgent, ChangesNothingWhenTheStateCannotBeStored) {
+  World world;
+  NodeAgent agent = world.open();
+  must_admit(agent, pod("s", {best_effort("c")}));
+  const auto log = world.kernel.log;
+  std::filesystem::remove_all(world.state.path());
+  const auto outcome = agent.admit(pod("x", {guaranteed("a", 2)}));
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_THAT(outcome.error().message, HasSubstr("admit pod 'x': persist: "));
+  EXPECT_EQ(world.kernel.log, log);
+  EXPECT_EQ(agent.state().node.find("x"), nullptr);
+}
+
+TEST(NodeAgent, TellsWhatItDoesNotKnow) {
+  World world;
+  NodeAgent agent = world.open();
+  EXPECT_EQ(agent.remove_pod("x", RunningProcesses::kRefuse).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(agent.start("x", "c").error().code, ErrorCode::kNotFound);
+  must_admit(agent, pod("x", {best_effort("a")}));
+  EXPECT_EQ(agent.remove_container("x", "b", RunningProcesses::kRefuse).error().message,
+            "pod 'x' has no container 'b'");
+}
+
+TEST(NodeAgent, DecidesAndRemembersWithoutCgroups) {
+  World world;
+  auto agent =
+      NodeAgent::open(test::static_node(), checkpoint::Store::open(world.state.path()).value(),
+                      world.state.path(), std::nullopt);
+  ASSERT_TRUE(agent.has_value()) << agent.error().message;
+  must_admit(*agent, pod("x", {guaranteed("a", 2)}));
+  EXPECT_FALSE(agent->enforces());
+  EXPECT_EQ(agent->reconcile().error().code, ErrorCode::kUnsupported);
+  EXPECT_TRUE(agent->find_drift().value().empty());
+}
+
+/// Passes on to a directory, and counts how often the CPU file is replaced.
+class CountingFs final : public checkpoint::Fs {
+ public:
+  CountingFs(std::unique_ptr<Fs> fs, int& commits) : fs_(std::move(fs)), commits_(commits) {}
+  Result<std::optional<std::string>> read(const std::string& name) override {
+    return fs_->read(name);
+  }
+  Result<std::vector<std::string>> list() override { return fs_->list(); }
+  Result<std::unique_ptr<checkpoint::File>> create(const std::string& name) override {
+    return fs_->create(name);
+  }
+  Result<void> rename(const std::string& from, const std::string& to) override {
+    if (to == checkpoint::kCpuFileName) ++commits_;
+    return fs_->rename(from, to);
+  }
+  Result<void> remove(const std::string& name) override { return fs_->remove(name); }
+  Result<void> sync_directory() override { return fs_->sync_directory(); }
+
+ private:
+  std::unique_ptr<Fs> fs_;
+  int& commits_;
+};
+
+TEST(AdmitTogether, IsOneCommitWithAnAnswerForEachPod) {
+  World world;
+  int commits = 0;
+  auto fs =
+      std::make_unique<CountingFs>(checkpoint::open_directory(world.state.path()).value(), commits);
+  auto agent = NodeAgent::open(test::static_node(), checkpoint::Store::open(std::move(fs)).value(),
+                               world.state.path(), world.kernel.cgroups());
+  ASSERT_TRUE(agent) << agent.error().message;
+  std::vector<Trace> traces;
+  const auto outcomes =
+      agent->admit_together({pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 9)}),
+                             pod("d", {guaranteed("c", 3)})},
+                            &traces);
+  ASSERT_TRUE(outcomes) << outcomes.error().message;
+  EXPECT_FALSE((*outcomes)[0].rejection);
+  EXPECT_TRUE((*outcomes)[1].rejection);
+  EXPECT_FALSE((*outcomes)[2].rejection);
+  EXPECT_EQ(traces.size(), 3U);
+  EXPECT_EQ(commits, 1);
+  EXPECT_EQ(world.cpus("poda/c"), "1-2");
+  EXPECT_EQ(world.cpus("podd/c").size(), std::string("3-5").size());
+  EXPECT_EQ(world.cpus("podb/c"), "gone");
+}
+
+}  // namespace
+}  // namespace pinfold::agent

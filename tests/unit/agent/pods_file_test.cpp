@@ -1,0 +1,72 @@
+#include "pinfold/agent/pods_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "node_samples.hpp"
+
+namespace pinfold::agent {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+TEST(PodsFile, GivesBackWhatWasStored) {
+  AgentState state;
+  state.node.pods = {
+      {test::pod("a", {test::guaranteed("c1", 2), test::best_effort("c2")}), {"c1", "c2"}},
+      {test::pod("b", {test::best_effort("c")}), {}}};
+  state.removed["a"] = {"c2"};
+  state.node.devices.assignments["a"]["c1"] = {{"example.com/gpu", {"gpu0", "gpu1"}}};
+  state.node.providers["seats"] = "a/c1;";
+  AgentState read;
+  const auto done = decode_pods(encode_pods(state), read);
+  ASSERT_TRUE(done.has_value()) << done.error().message;
+  EXPECT_TRUE(read == state) << encode_pods(read);
+}
+
+TEST(PodsFile, SaysWhatIsWrongAndWhere) {
+  const std::string pod =
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"d","uid":"u"},)"
+      R"("spec":{"containers":[{"name":"c"}]}})";
+  const auto file = [&](const std::string& entry) {
+    return R"({"version":1,"pods":[)" + entry + "]}";
+  };
+  const struct {
+    const char* name;
+    std::string text;
+    std::string says;
+  } cases[] = {
+      {"empty", "", ""},
+      {"no object", "[]", "the document: '[]': expected an object"},
+      {"no version", "{}", "version: 'null': expected 1"},
+      {"later version", R"({"version":2,"pods":[]})", "version: '2': expected 1"},
+      {"pods missing", R"({"version":1})", "pods: 'null': expected a list"},
+      {"entry", file("7"), "pods[0]: '7': expected an object"},
+      {"pod missing", file("{}"), "pods[0].pod."},
+      {"uid with a slash",
+       file(
+           R"({"pod":{"metadata":{"name":"p","uid":"../x"},"spec":{"containers":[{"name":"c"}]}}})"),
+       "pods[0].pod.metadata.uid: "},
+      {"started", file(R"({"pod":)" + pod + R"(,"started":["x"]})"),
+       "pods[0].started[0]: '\"x\"': expected the name of a container of this pod"},
+      {"started type", file(R"({"pod":)" + pod + R"(,"started":{}})"), "pods[0].started: "},
+      {"devices", file(R"({"pod":)" + pod + R"(,"devices":{"c":{"r":[1]}}})"),
+       "pods[0].devices.c.'r': '1': expected a device id"},
+      {"providers", R"({"version":1,"pods":[],"providers":[]})",
+       "providers: '[]': expected an object"},
+      {"provider", R"({"version":1,"pods":[],"providers":{"seats":1}})",
+       "providers.seats: '1': expected a string"},
+      {"twice", file(R"({"pod":)" + pod + R"(},{"pod":)" + pod + "}"), "pods[1].pod.metadata.uid"},
+  };
+  for (const auto& c : cases) {
+    AgentState state;
+    const auto done = decode_pods(c.text, state);
+    ASSERT_FALSE(done.has_value()) << c.name;
+    EXPECT_EQ(done.error().code, ErrorCode::kCorrupt) << c.name;
+    EXPECT_THAT(done.error().message, StartsWith(c.says)) << c.name;
+  }
+}
+
+}  // namespace
+}  // namespace pinfold::agent

@@ -1,0 +1,200 @@
+#include "pinfold/api/config.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace pinfold {
+namespace {
+
+using nlohmann::json;
+
+Config config_of(const std::string& yaml) {
+  auto parsed = parse_config(yaml);
+  EXPECT_TRUE(parsed) << yaml << '\n' << (parsed ? "" : parsed.error().message);
+  return parsed ? parsed->config : Config{};
+}
+
+constexpr const char* kFull = R"(
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cpuManagerPolicy: static
+cpuManagerPolicyOptions: {full-pcpus-only: "true", strict-cpu-reservation: false}
+reservedSystemCPUs: 0,4
+kubeReserved: {cpu: 1, memory: 512Mi}
+systemReserved: {cpu: 0.5}
+evictionHard: {memory.available: 10%}
+memoryManagerPolicy: Static
+reservedMemory:
+- numaNode: 0
+  limits: {memory: 612Mi}
+- {numaNode: 255, limits: {hugepages-2Mi: 4Mi}}
+topologyManagerPolicy: single-numa-node
+topologyManagerScope: pod
+topologyManagerPolicyOptions: {max-allowable-numa-nodes: 16}
+cpuCFSQuota: false
+cpuCFSQuotaPeriod: 5ms
+featureGates: {PodLevelResourceManagers: true, PodLevelResources: false, SomethingElse: true}
+maxPods: 110
+pinfold: {profile: kubelet-1.36, partition: isolated}
+)";
+
+TEST(ConfigParse, ReadsEveryField) {
+  const auto parsed = parse_config(kFull);
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_TRUE(parsed->warnings.empty());
+  Config expected;
+  expected.cpu_manager_policy = "static";
+  expected.cpu_manager_policy_options = {{"full-pcpus-only", "true"},
+                                         {"strict-cpu-reservation", "false"}};
+  expected.reserved_system_cpus = "0,4";
+  expected.kube_reserved = {{"cpu", "1"}, {"memory", "512Mi"}};
+  expected.system_reserved["cpu"] = "0.5";
+  expected.eviction_hard.emplace()["memory.available"] = "10%";
+  expected.memory_manager_policy = "Static";
+  expected.reserved_memory.resize(2);
+  expected.reserved_memory[0].limits["memory"] = "612Mi";
+  expected.reserved_memory[1].numa_node = 255;
+  expected.reserved_memory[1].limits["hugepages-2Mi"] = "4Mi";
+  expected.topology_manager_policy = "single-numa-node";
+  expected.topology_manager_scope = "pod";
+  expected.topology_manager_policy_options["max-allowable-numa-nodes"] = "16";
+  expected.cpu_cfs_quota = false;
+  expected.cpu_cfs_quota_period = "5ms";
+  expected.feature_gates = {
+      {"PodLevelResourceManagers", true}, {"PodLevelResources", false}, {"SomethingElse", true}};
+  expected.profile = Profile::kKubelet136;
+  expected.partition = Partition::kIsolated;
+  EXPECT_EQ(parsed->config, expected) << to_json(parsed->config).dump(2);
+}
+
+TEST(ConfigParse, ReadsBackWhatItPrints) {
+  for (const char* text : {kFull, "{}", "evictionHard: {}"}) {
+    const Config config = config_of(text);
+    const auto again = config_from_json(to_json(config));
+    ASSERT_TRUE(again) << text << again.error().message;
+    EXPECT_EQ(again->config, config) << text;
+    EXPECT_TRUE(again->warnings.empty()) << text;
+  }
+}
+
+TEST(ConfigParse, LeavesDefaultsWhereNothingIsSaid) {
+  EXPECT_EQ(config_of("{}"), Config{});
+  EXPECT_EQ(config_of("cpuManagerPolicy: null\nevictionHard:\nfeatureGates: ~\n"), Config{});
+  EXPECT_EQ(config_of("cpuManagerPolicy: ''\ntopologyManagerScope: ''\n"), Config{});
+}
+
+TEST(ConfigParse, KeepsNonsenseForTheKubeletsOwnErrors) {
+  const Config config = config_of(R"(
+cpuManagerPolicy: dynamic
+reservedSystemCPUs: " 0"
+cpuCFSQuotaPeriod: 100
+systemReserved: {cpu: x}
+cpuManagerPolicyOptions: {"": "True "}
+)");
+  EXPECT_EQ(config.cpu_manager_policy, "dynamic");
+  EXPECT_EQ(config.reserved_system_cpus, " 0");
+  EXPECT_EQ(config.cpu_cfs_quota_period, "100");
+  EXPECT_EQ(config.system_reserved.at("cpu"), "x");
+  EXPECT_EQ(config.cpu_manager_policy_options.at(""), "True ");
+}
+
+TEST(ConfigParse, MergesEvictionDefaultsOnRequest) {
+  const Config merged =
+      config_of("mergeDefaultEvictionSettings: true\nevictionHard: {nodefs.available: 5%}\n");
+  EXPECT_EQ(merged.eviction_hard->at("memory.available"), "100Mi");
+  const Config kept =
+      config_of("mergeDefaultEvictionSettings: true\nevictionHard: {memory.available: 5%}\n");
+  EXPECT_EQ(kept.eviction_hard->at("memory.available"), "5%");
+  EXPECT_FALSE(config_of("mergeDefaultEvictionSettings: true").eviction_hard);
+}
+
+TEST(ConfigParse, WarnsOfUnknownFieldsOnly) {
+  const auto parsed = parse_config("cpuManagerPolcy: static\nmaxPods: 10\nlogging: {format: json}");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->warnings, std::vector<std::string>{"unknown field 'cpuManagerPolcy'"});
+}
+
+TEST(ConfigParse, NamesTheFieldThatIsWrong) {
+  const struct {
+    const char* text;
+    const char* message;
+  } cases[] = {
+      {"[]", "configuration: a list: expected an object"},
+      {"kind: Pod", "kind: 'Pod': expected 'KubeletConfiguration'"},
+      {"apiVersion: v1", "apiVersion: 'v1': expected 'kubelet.config.k8s.io/v1beta1'"},
+      {"cpuManagerPolicy: [static]", "cpuManagerPolicy: a list: expected a text"},
+      {"cpuCFSQuota: 'true'", "cpuCFSQuota: 'true': expected true or false"},
+      {"featureGates: {X: 'yes'}", "featureGates.X: 'yes': expected true or false"},
+      {"featureGates: X=true", "featureGates: 'X=true': expected an object"},
+      {"kubeReserved: {cpu: {}}", "kubeReserved.cpu: an object: expected a text"},
+      {"kubeReserved: 1", "kubeReserved: 1: expected an object"},
+      {"evictionHard: [x]", "evictionHard: a list: expected an object"},
+      {"reservedMemory: {}", "reservedMemory: an object: expected a list"},
+      {"reservedMemory: [1]", "reservedMemory[0]: 1: expected an object"},
+      {"reservedMemory: [{numaNode: a}]",
+       "reservedMemory[0].numaNode: 'a': expected the id of a NUMA node"},
+      {"reservedMemory: [{numaNode: 4294967296}]",
+       "reservedMemory[0].numaNode: 4294967296: expected the id of a NUMA node"},
+      {"reservedMemory: [{numaNode: 0, limits: 1}]",
+       "reservedMemory[0].limits: 1: expected an object"},
+      {"pinfold: {profile: newest}",
+       "pinfold.profile: 'newest': expected 'kubelet-1.36' or 'fixed'"},
+      {"pinfold: {profil: fixed}",
+       "pinfold.profil: 'fixed': unknown field, expected 'profile' or 'partition'"},
+      {"pinfold: {partition: member}",
+       "pinfold.partition: 'member': expected 'none', 'root' or 'isolated'"},
+      {"a: [", "line 2, column 1: end of sequence flow not found"},
+  };
+  for (const auto& c : cases) {
+    const auto parsed = parse_config(c.text);
+    ASSERT_FALSE(parsed) << c.text;
+    EXPECT_EQ(parsed.error().code, ErrorCode::kInvalidArgument) << c.text;
+    EXPECT_EQ(parsed.error().message, c.message) << c.text;
+  }
+}
+
+TEST(ConfigGates, OverlayTheDefaults) {
+  EXPECT_EQ(Config{}.gates(), FeatureGates{});
+  const FeatureGates gates = config_of(kFull).gates();
+  EXPECT_TRUE(gates.pod_level_resource_managers);
+  EXPECT_FALSE(gates.pod_level_resources);
+  EXPECT_TRUE(gates.cpu_manager_policy_beta_options);
+}
+
+TEST(ConfigGates, EveryGateHasItsName) {
+  const json defaults = {{"PodLevelResources", true},
+                         {"PodLevelResourceManagers", false},
+                         {"CPUManagerPolicyAlphaOptions", false},
+                         {"CPUManagerPolicyBetaOptions", true},
+                         {"TopologyManagerPolicyAlphaOptions", false},
+                         {"TopologyManagerPolicyBetaOptions", true},
+                         {"DisableCPUQuotaWithExclusiveCPUs", true},
+                         {"CustomCPUCFSQuotaPeriod", true},
+                         {"InPlacePodLevelResourcesVerticalScaling", true}};
+  for (const auto& [gate, on] : defaults.items()) {
+    Config config;
+    config.feature_gates = {{gate, on.get<bool>()}};
+    EXPECT_EQ(config.gates(), FeatureGates{}) << gate;
+    config.feature_gates = {{gate, !on.get<bool>()}};
+    EXPECT_NE(config.gates(), FeatureGates{}) << gate;
+  }
+}
+
+TEST(Profile, RoundTrips) {
+  for (const Profile profile : {Profile::kKubelet136, Profile::kFixed}) {
+    EXPECT_EQ(parse_profile(to_string(profile)).value(), profile);
+  }
+  EXPECT_FALSE(parse_profile("Fixed"));
+}
+
+TEST(Partition, RoundTrips) {
+  for (const Partition partition : {Partition::kNone, Partition::kRoot, Partition::kIsolated}) {
+    EXPECT_EQ(parse_partition(to_string(partition)).value(), partition);
+  }
+  EXPECT_FALSE(parse_partition("Root"));
+}
+
+}  // namespace
+}  // namespace pinfold

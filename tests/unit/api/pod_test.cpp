@@ -1,0 +1,280 @@
+#include "pinfold/api/pod.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace pinfold {
+namespace {
+
+using nlohmann::json;
+
+PodSpec pod_of(const std::string& yaml) {
+  auto pod = parse_pod(yaml);
+  EXPECT_TRUE(pod) << yaml << '\n' << (pod ? "" : pod.error().message);
+  return pod.value_or(PodSpec{});
+}
+
+constexpr const char* kFullPod = R"(
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: shop, uid: 0b5e, labels: {a: b}}
+spec:
+  restartPolicy: Never
+  resources: {limits: {cpu: 4}}
+  initContainers:
+  - name: prepare
+    image: busybox
+  - name: proxy
+    restartPolicy: Always
+    resources: {requests: {cpu: 0.5}}
+  containers:
+  - name: main
+    resources:
+      requests: {cpu: "1", memory: 1Gi, example.com/gpu: 2}
+      limits: {cpu: 1500m, hugepages-2Mi: 4Mi}
+)";
+
+TEST(PodParse, ReadsContainersInStartOrder) {
+  const PodSpec pod = pod_of(kFullPod);
+  EXPECT_EQ(pod.uid, "0b5e");
+  EXPECT_EQ(pod.name, "web");
+  EXPECT_EQ(pod.namespace_name, "shop");
+  ASSERT_EQ(pod.containers.size(), 3U);
+  EXPECT_EQ(pod.containers[0].kind, ContainerKind::kInit);
+  EXPECT_EQ(pod.containers[1].kind, ContainerKind::kSidecar);
+  EXPECT_EQ(pod.containers[1].resources.requests.at("cpu").milli_value(), 500);
+  EXPECT_EQ(pod.containers[2].kind, ContainerKind::kApp);
+  EXPECT_EQ(pod.containers[2].resources.requests.at("example.com/gpu").value(), 2);
+  EXPECT_EQ(pod.containers[2].resources.limits.at("hugepages-2Mi").value(), 4 << 20);
+  ASSERT_TRUE(pod.resources);
+  EXPECT_EQ(pod.resources->limits.at("cpu").value(), 4);
+  EXPECT_EQ(pod.find("proxy"), &pod.containers[1]);
+  EXPECT_EQ(pod.find("other"), nullptr);
+}
+
+TEST(PodParse, ReadsBackWhatItPrints) {
+  const PodSpec pod = pod_of(kFullPod);
+  EXPECT_EQ(pod_from_json(to_json(pod)).value(), pod);
+  PodSpec plain = pod;
+  plain.resources.reset();
+  EXPECT_EQ(pod_from_json(to_json(plain)).value(), plain);
+  plain.resources.emplace();
+  EXPECT_EQ(pod_from_json(to_json(plain)).value(), plain);
+}
+
+TEST(PodParse, GivesWhatIsMissingADefault) {
+  const PodSpec pod = pod_of("metadata: {name: web}\nspec: {containers: [{name: a}]}");
+  EXPECT_EQ(pod.namespace_name, "default");
+  EXPECT_EQ(pod.uid, "default_web");
+  EXPECT_FALSE(pod.resources);
+}
+
+TEST(PodParse, NamesTheFieldThatIsWrong) {
+  constexpr const char* kName =
+      "expected 1 to 253 characters of [A-Za-z0-9._-], alphanumeric at both ends, without '..'";
+  constexpr const char* kLabel =
+      "expected 1 to 63 characters of [a-z0-9-], alphanumeric at both ends";
+  const std::string long_name(64, 'a');
+  const struct {
+    std::string path;  // JSON pointer into a valid pod
+    json value;
+    std::string message;
+  } cases[] = {
+      {"/kind", "Deployment", "kind: 'Deployment': expected 'Pod'"},
+      {"/apiVersion", "v2", "apiVersion: 'v2': expected 'v1'"},
+      {"/metadata", 1, "metadata: 1: expected an object"},
+      {"/metadata/name", nullptr, "metadata.name: missing: expected the pod's name"},
+      {"/metadata/name", 12, "metadata.name: 12: expected a text in quotes"},
+      {"/metadata/name", "", std::string("metadata.name: '': ") + kName},
+      {"/metadata/name", "a/b", std::string("metadata.name: 'a/b': ") + kName},
+      {"/metadata/uid", "../../etc", std::string("metadata.uid: '../../etc': ") + kName},
+      {"/metadata/uid", "..", std::string("metadata.uid: '..': ") + kName},
+      {"/metadata/uid", "a..b", std::string("metadata.uid: 'a..b': ") + kName},
+      {"/metadata/uid", "a\nb", std::string("metadata.uid: 'a?b': ") + kName},
+      {"/metadata/namespace", "a_b", std::string("metadata.namespace: 'a_b': ") + kLabel},
+      {"/spec", nullptr, "spec.containers: missing: expected at least one container"},
+      {"/spec/containers", json::array(),
+       "spec.containers: missing: expected at least one container"},
+      {"/spec/containers", 3, "spec.containers: 3: expected a list"},
+      {"/spec/containers/0", "x", "spec.containers[0]: 'x': expected an object"},
+      {"/spec/containers/0/name", "A", std::string("spec.containers[0].name: 'A': ") + kLabel},
+      {"/spec/containers/0/name", long_name,
+       "spec.containers[0].name: '" + long_name + "': " + kLabel},
+      {"/spec/containers/0/name", nullptr, std::string("spec.containers[0].name: null: ") + kLabel},
+      {"/spec/containers/1/name", "main",
+       "spec.containers[1].name: 'main': expected a name that is used once"},
+      {"/spec/initContainers/0/name", "main",
+       "spec.containers[0].name: 'main': expected a name that is used once"},
+      {"/spec/initContainers/0/restartPolicy", 1,
+       "spec.initContainers[0].restartPolicy: 1: expected a text"},
+      {"/spec/containers/0/resources", json::array(),
+       "spec.containers[0].resources: a list: expected an object"},
+      {"/spec/containers/0/resources/limits/cpu", "x",
+       "spec.containers[0].resources.limits.cpu: 'x': quantities must match the regular expression "
+       "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"},
+      {"/spec/containers/0/resources/limits/cpu", "-1",
+       "spec.containers[0].resources.limits.cpu: '-1': expected no negative amount"},
+      {"/spec/containers/0/resources/limits/cpu", true,
+       "spec.containers[0].resources.limits.cpu: true: expected a quantity"},
+      {"/spec/containers/0/resources/limits/hugepages-x", "1",
+       "spec.containers[0].resources.limits.hugepages-x: '1': expected a resource name"},
+      {"/spec/resources/requests", "1", "spec.resources.requests: '1': expected an object"},
+  };
+  const json valid = to_json(pod_of(R"(
+metadata: {name: web}
+spec:
+  initContainers: [{name: prepare}]
+  containers: [{name: main, resources: {limits: {cpu: 1}}}, {name: other}]
+  resources: {requests: {cpu: 1}}
+)"));
+  ASSERT_TRUE(pod_from_json(valid));
+  for (const auto& c : cases) {
+    json document = valid;
+    document[json::json_pointer(c.path)] = c.value;
+    const auto pod = pod_from_json(document);
+    ASSERT_FALSE(pod) << c.message;
+    EXPECT_EQ(pod.error().code, ErrorCode::kInvalidArgument) << c.message;
+    EXPECT_EQ(pod.error().message, c.message);
+  }
+}
+
+TEST(PodParse, RefusesResourceNamesThatAreNotOne) {
+  for (const char* name : {"", "/", "a/", "/a", "a/b/c", "../a", "a b", "hugepages-", "hugepages-0",
+                           "hugepages-1m", "hugepages--1", "hugepages-2Mi/x"}) {
+    const json document = {
+        {"metadata", {{"name", "web"}}},
+        {"spec",
+         {{"containers", {{{"name", "a"}, {"resources", {{"requests", {{name, "1"}}}}}}}}}}};
+    EXPECT_FALSE(pod_from_json(document)) << "'" << name << "'";
+  }
+}
+
+TEST(PodQos, FollowsTheKubelet) {
+  const struct {
+    const char* name;
+    const char* spec;
+    QosClass qos;
+    QosClass gate_off;
+  } cases[] = {
+      {"nothing", "{containers: [{name: a}]}", QosClass::kBestEffort, QosClass::kBestEffort},
+      {"equal cpu and memory",
+       "{containers: [{name: a, resources: {requests: {cpu: 1, memory: 1}, limits: {cpu: 1000m, "
+       "memory: 1}}}]}",
+       QosClass::kGuaranteed, QosClass::kGuaranteed},
+      {"cpu only", "{containers: [{name: a, resources: {requests: {cpu: 1}, limits: {cpu: 1}}}]}",
+       QosClass::kBurstable, QosClass::kBurstable},
+      {"limit above request",
+       "{containers: [{name: a, resources: {requests: {cpu: 1, memory: 1}, limits: {cpu: 2, "
+       "memory: 1}}}]}",
+       QosClass::kBurstable, QosClass::kBurstable},
+      {"zero amounts",
+       "{containers: [{name: a, resources: {requests: {cpu: 0}, limits: {memory: 0}}}]}",
+       QosClass::kBestEffort, QosClass::kBestEffort},
+      {"other resources do not count",
+       "{containers: [{name: a, resources: {requests: {hugepages-2Mi: 2Mi}, limits: {x.y/z: 1}}}]}",
+       QosClass::kBestEffort, QosClass::kBestEffort},
+      {"init container without resources",
+       "{initContainers: [{name: i}], containers: [{name: a, resources: {requests: {cpu: 1, "
+       "memory: 1}, limits: {cpu: 1, memory: 1}}}]}",
+       QosClass::kBurstable, QosClass::kBurstable},
+      {"pod level decides",
+       "{resources: {requests: {cpu: 1, memory: 1}, limits: {cpu: 1, memory: 1}}, containers: "
+       "[{name: a}]}",
+       QosClass::kGuaranteed, QosClass::kBestEffort},
+      {"empty pod level decides too",
+       "{resources: {}, containers: [{name: a, resources: {requests: {cpu: 1}}}]}",
+       QosClass::kBestEffort, QosClass::kBurstable},
+      {"pod level cpu only", "{resources: {limits: {cpu: 1}}, containers: [{name: a}]}",
+       QosClass::kBurstable, QosClass::kBestEffort},
+  };
+  for (const auto& c : cases) {
+    const PodSpec pod = pod_of(std::string("metadata: {name: p}\nspec: ") + c.spec);
+    EXPECT_EQ(to_string(qos_class(pod, true)), to_string(c.qos)) << c.name;
+    EXPECT_EQ(to_string(qos_class(pod, false)), to_string(c.gate_off)) << c.name;
+  }
+}
+
+TEST(PodLevelResources, CountOnlyWhenSupported) {
+  const struct {
+    const char* resources;
+    bool has;
+  } cases[] = {
+      {"{}", false},
+      {"{requests: {x.y/z: 1}}", false},
+      {"{requests: {cpu: 0}}", true},
+      {"{limits: {memory: 1}}", true},
+      {"{limits: {hugepages-1Gi: 1Gi}}", true},
+  };
+  for (const auto& c : cases) {
+    const PodSpec pod =
+        pod_of(std::string("metadata: {name: p}\nspec: {containers: [{name: a}], resources: ") +
+               c.resources + "}");
+    EXPECT_EQ(pod.has_pod_level_resources(), c.has) << c.resources;
+  }
+}
+
+TEST(PodDefaults, RequestsFollowLimits) {
+  PodSpec pod = pod_of(R"(
+metadata: {name: p}
+spec:
+  containers:
+  - name: a
+    resources: {requests: {memory: 1}, limits: {cpu: 2, memory: 4, hugepages-2Mi: 2Mi}}
+)");
+  apply_defaults(pod);
+  const ResourceList& requests = pod.containers[0].resources.requests;
+  EXPECT_EQ(requests.at("cpu").value(), 2);
+  EXPECT_EQ(requests.at("memory").value(), 1);
+  EXPECT_EQ(requests.at("hugepages-2Mi").value(), 2 << 20);
+  EXPECT_FALSE(pod.resources);
+}
+
+TEST(PodDefaults, PodLevelRequestsFollowContainersThenLimits) {
+  PodSpec pod = pod_of(R"(
+metadata: {name: p}
+spec:
+  resources: {limits: {cpu: 8, memory: 64, hugepages-2Mi: 2Mi}}
+  initContainers:
+  - {name: i, resources: {requests: {cpu: 4}}}
+  - {name: s, restartPolicy: Always, resources: {requests: {cpu: 1}}}
+  containers:
+  - {name: a, resources: {requests: {cpu: 2}}}
+)");
+  EXPECT_EQ(container_total(pod, &Resources::requests).at("cpu").value(), 4);
+  apply_defaults(pod);
+  EXPECT_EQ(pod.resources->requests.at("cpu").value(), 4);
+  EXPECT_EQ(pod.resources->requests.at("memory").value(), 64);
+  EXPECT_EQ(pod.resources->requests.at("hugepages-2Mi").value(), 2 << 20);
+}
+
+TEST(PodRequests, AddSidecarsToLaterInitContainers) {
+  const PodSpec pod = pod_of(R"(
+metadata: {name: p}
+spec:
+  initContainers:
+  - {name: s, restartPolicy: Always, resources: {requests: {cpu: 1}}}
+  - {name: i, resources: {requests: {cpu: 4, memory: 1}}}
+  containers:
+  - {name: a, resources: {requests: {cpu: 3}}}
+)");
+  EXPECT_EQ(container_total(pod, &Resources::requests).at("cpu").value(), 5);
+  EXPECT_EQ(container_total(pod, &Resources::requests).at("memory").value(), 1);
+}
+
+TEST(SafeName, NeverLeavesItsFolder) {
+  for (const char* name : {"a", "0b5e-11", "kube-system_web", "a.b", "A_b"}) {
+    EXPECT_TRUE(is_safe_name(name)) << name;
+  }
+  EXPECT_TRUE(is_safe_name(std::string(253, 'a')));
+  for (const char* name :
+       {"", ".", "..", "a/b", "/a", "a..b", ".a", "a.", "-a", "a-", "a b", "a\n", "\xc3\xa9"}) {
+    EXPECT_FALSE(is_safe_name(name)) << name;
+  }
+  EXPECT_FALSE(is_safe_name(std::string(254, 'a')));
+  EXPECT_FALSE(is_safe_name(std::string_view("a\0b", 3)));
+}
+
+}  // namespace
+}  // namespace pinfold

@@ -1,0 +1,145 @@
+#include "pinfold/text/document.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace pinfold {
+namespace {
+
+using nlohmann::json;
+
+std::string repeat(const std::string& text, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += text;
+  return out;
+}
+
+TEST(DocumentParse, ReadsYamlAndJsonToTheSameValue) {
+  const auto yaml = parse_document("a: [1, 'x', {b: true}]\nc:\n- 1.5\n- ~\n");
+  const auto text = parse_document(R"( {"a": [1, "x", {"b": true}], "c": [1.5, null]} )");
+  ASSERT_TRUE(yaml) << yaml.error().message;
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(*yaml, *text);
+}
+
+TEST(DocumentParse, ResolvesPlainScalarsByTheCoreSchema) {
+  const struct {
+    const char* scalar;
+    json value;
+  } cases[] = {
+      {"12", 12},         {"-12", -12},        {"+12", 12},
+      {"0x1F", 31},       {"0o17", 15},        {"18446744073709551615", 18446744073709551615U},
+      {"1.5", 1.5},       {".5", 0.5},         {"-1e3", -1000.0},
+      {"true", true},     {"False", false},    {"null", nullptr},
+      {"~", nullptr},     {"", nullptr},       {"yes", "yes"},
+      {"1.2.3", "1.2.3"}, {"0-3", "0-3"},      {"0,1", "0,1"},
+      {"250m", "250m"},   {"0x", "0x"},        {".inf", ".inf"},
+      {"1e999", "1e999"}, {"'12'", "12"},      {"\"true\"", "true"},
+      {"!!str 12", "12"}, {"|\n  12", "12\n"},
+  };
+  for (const auto& c : cases) {
+    const auto document = parse_document(std::string("v: ") + c.scalar + "\n");
+    ASSERT_TRUE(document) << c.scalar << ": " << document.error().message;
+    EXPECT_EQ(document->at("v"), c.value) << c.scalar;
+  }
+}
+
+TEST(DocumentParse, CopiesWhatAliasesMean) {
+  const auto document = parse_document("a: &x {q: [1, &y two]}\nb: *x\nc: *y\n");
+  ASSERT_TRUE(document) << document.error().message;
+  EXPECT_EQ(document->at("b"), document->at("a"));
+  EXPECT_EQ(document->at("c"), "two");
+}
+
+TEST(DocumentParse, SaysWhereAndWhat) {
+  const struct {
+    const char* name;
+    std::string text;
+    const char* message;
+  } cases[] = {
+      {"json key", "{\n \"a\": 1,\n}",
+       "line 3, column 1: syntax error while parsing object key - "
+       "unexpected '}'; expected string literal"},
+      {"json rest", "{} x",
+       "line 1, column 4: syntax error while parsing value - invalid literal; "
+       "last read: '{} x'; expected end of input"},
+      {"json duplicate", R"({"a": 1, "a": 2})", "line 1, column 12: duplicate key 'a'"},
+      {"json overflow", "[1e999]", "line 1, column 7: number overflow parsing '1e999'"},
+      {"json depth", repeat("[", 101), "line 1, column 101: nested more than 100 levels deep"},
+      {"yaml flow", "a: [1", "line 2, column 1: end of sequence flow not found"},
+      {"yaml duplicate", "a: 1\nb: 2\na: 3", "line 3, column 1: duplicate key 'a'"},
+      {"yaml merge", "a: &x {b: 1}\nc:\n  <<: *x\n",
+       "line 3, column 3: merge keys ('<<') are not supported"},
+      {"yaml key", "? [1]\n: 2\n",
+       "line 1, column 3: expected a key that is a plain or quoted text"},
+      {"yaml tag", "a: !other 1",
+       "line 1, column 4: tag '!other': expected one of the core schema"},
+      {"yaml own alias", "a: &x [*x]", "line 1, column 8: alias to an anchor that is not complete"},
+      {"yaml no anchor", "a: *x", "line 1, column 4: the referenced anchor is not defined"},
+      {"yaml depth", "- " + repeat("[", 100) + repeat("]", 100),
+       "line 1, column 102: nested more than 100 levels deep"},
+      {"yaml stray comma", ", 1", "line 1, column 1: unexpected text"},
+      {"yaml stray bracket", "a: 1\n---\n]", "line 3, column 1: illegal flow end"},
+      {"not utf-8", "a: \xff", "line 1, column 4: expected UTF-8 text without NUL bytes"},
+      {"overlong utf-8", "\xc0\xaf", "line 1, column 1: expected UTF-8 text without NUL bytes"},
+      {"five byte utf-8", "\xf9\x80\x80\x80",
+       "line 1, column 1: expected UTF-8 text without NUL bytes"},
+      {"nul", std::string("a\0b", 3), "line 1, column 2: expected UTF-8 text without NUL bytes"},
+      {"nothing", "# only a comment\n", "0 documents: expected one"},
+      {"two", "a: 1\n---\nb: 2\n", "2 documents: expected one"},
+  };
+  for (const auto& c : cases) {
+    const auto document = parse_document(c.text);
+    ASSERT_FALSE(document) << c.name << ": " << document->dump();
+    EXPECT_EQ(document.error().code, ErrorCode::kInvalidArgument) << c.name;
+    EXPECT_EQ(document.error().message, c.message) << c.name;
+  }
+}
+
+TEST(DocumentParse, RefusesAliasesThatGrow) {
+  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 10; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1);
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + repeat(before + ", ", 9) +
+            before + "]\n";
+  }
+  const auto document = parse_document(bomb);
+  ASSERT_FALSE(document);
+  EXPECT_NE(document.error().message.find("repeat more than 1 MiB"), std::string::npos)
+      << document.error().message;
+}
+
+TEST(DocumentParse, RefusesAliasesThatDeepen) {
+  std::string tower = "a0: &a0 " + repeat("[", 60) + repeat("]", 60) + "\n";
+  tower += "a1: " + repeat("[", 60) + "*a0" + repeat("]", 60) + "\n";
+  const auto document = parse_document(tower);
+  ASSERT_FALSE(document);
+  EXPECT_NE(document.error().message.find("nested more than 100 levels"), std::string::npos)
+      << document.error().message;
+}
+
+TEST(DocumentParse, RefusesMoreThan16MiB) {
+  const auto document = parse_document(std::string((16U << 20U) + 1, ' '));
+  ASSERT_FALSE(document);
+  EXPECT_EQ(document.error().message, "16777217 bytes: expected at most 16777216");
+}
+
+TEST(DocumentParse, SkipsAByteOrderMark) {
+  EXPECT_EQ(parse_document("\xef\xbb\xbf{\"a\": 1}").value(), json({{"a", 1}}));
+  EXPECT_EQ(parse_document("\xef\xbb\xbf"
+                           "a: 1")
+                .value(),
+            json({{"a", 1}}));
+}
+
+TEST(DocumentsParse, ReadsAStreamWithoutItsEmptyDocuments) {
+  const auto documents = parse_documents("---\na: 1\n---\n---\nb: 2\n...\n---\n");
+  ASSERT_TRUE(documents) << documents.error().message;
+  ASSERT_EQ(documents->size(), 2U);
+  EXPECT_EQ((*documents)[1], json({{"b", 2}}));
+  EXPECT_TRUE(parse_documents("").value().empty());
+}
+
+}  // namespace
+}  // namespace pinfold
