@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "pinfold/base/unique_fd.hpp"
 #include "pinfold/checkpoint/fs.hpp"
 
 namespace pinfold::checkpoint {
@@ -15,26 +16,6 @@ namespace {
 
 /// A state file of the largest machine is below 1 MiB; what is larger is none of ours.
 constexpr std::size_t kMaxFileSize = std::size_t{64} << 20U;
-
-class UniqueFd {
- public:
-  explicit UniqueFd(int fd = -1) noexcept : fd_(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  UniqueFd& operator=(UniqueFd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  UniqueFd(const UniqueFd&) = delete;
-  UniqueFd& operator=(const UniqueFd&) = delete;
-  ~UniqueFd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 template <class Call>
 auto retried(const Call& call) {
@@ -105,18 +86,14 @@ class PosixFs final : public Fs {
   }
 
   Result<std::vector<std::string>> list() override {
-    // A stream of its own: reading one moves its position.
-    const int fd = retried(
-        [&] { return ::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
-    if (fd < 0) return failed("open", path_);
-    DIR* const stream = ::fdopendir(fd);
-    if (stream == nullptr) {
-      const UniqueFd closer(fd);
-      return failed("open", path_);
-    }
+    // Opened anew: reading a stream moves the position of its descriptor.
+    UniqueFd fd = open_at(directory_.get(), ".", O_RDONLY | O_DIRECTORY);
+    DIR* const stream = fd ? ::fdopendir(fd.get()) : nullptr;
+    if (stream == nullptr) return failed("open", path_);
+    (void)fd.release();  // the stream owns it now
     std::vector<std::string> names;
     errno = 0;
-    // The stream is ours alone, which is all that readdir asks for.
+    // No other thread reads this stream.
     while (const dirent* const entry = ::readdir(stream)) {  // NOLINT(concurrency-mt-unsafe)
       names.emplace_back(&entry->d_name[0]);
     }

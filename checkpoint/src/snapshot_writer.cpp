@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "pinfold/base/unique_fd.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "snapshot_layout.hpp"
 
@@ -41,15 +42,14 @@ void store(Word& word, Word value) {
 
 /// A file whose blocks are all there, so that writing to a full disk cannot end the process.
 Result<void> create_file(const std::string& path, const Header& header) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return fail_errno(errno, fmt::format("create '{}'", path));
+  const UniqueFd fd(
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const auto failed = [&](int code) { return fail_errno(code, fmt::format("create '{}'", path)); };
+  if (!fd) return failed(errno);
   const auto size = static_cast<off_t>(sizeof(Header) + 2 * header.capacity);
-  int failed = ::posix_fallocate(fd, 0, size);
-  if (failed == 0 && ::pwrite(fd, &header, sizeof(header), 0) != ssize_t{sizeof(header)}) {
-    failed = errno == 0 ? EIO : errno;
-  }
-  ::close(fd);
-  if (failed != 0) return fail_errno(failed, fmt::format("create '{}'", path));
+  if (const int code = ::posix_fallocate(fd.get(), 0, size); code != 0) return failed(code);
+  const ssize_t written = ::pwrite(fd.get(), &header, sizeof(header), 0);
+  if (written != ssize_t{sizeof(header)}) return failed(written < 0 ? errno : EIO);
   return {};
 }
 

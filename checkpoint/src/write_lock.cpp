@@ -9,6 +9,8 @@
 #include <fstream>
 #include <thread>
 
+#include "pinfold/base/unique_fd.hpp"
+
 namespace pinfold::checkpoint {
 namespace {
 
@@ -28,13 +30,12 @@ bool lock_until(file_lock& lock, Clock::time_point end) {
 
 /// Domain: this process has no lock on the file, for closing it would release that.
 std::string holder_of(const std::string& file) {
-  const int fd = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) return "another process";
+  const UniqueFd fd(::open(file.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd) return "another process";
   struct flock lock = {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
-  const int failed = ::fcntl(fd, F_GETLK, &lock);
-  ::close(fd);
+  const int failed = ::fcntl(fd.get(), F_GETLK, &lock);
   // 0 or -1: a process that cannot be seen from here, in another container perhaps.
   if (failed != 0 || lock.l_type == F_UNLCK || lock.l_pid <= 0) return "another process";
   std::string name;

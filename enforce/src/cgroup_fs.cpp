@@ -12,37 +12,19 @@
 #include <cerrno>
 #include <utility>
 
+#include "pinfold/base/unique_fd.hpp"
+
 namespace pinfold::enforce {
 namespace {
 
 constexpr std::size_t kMaxFile = std::size_t{4} << 20;
-
-/// Owns a file descriptor.
-class UniqueFd {
- public:
-  explicit UniqueFd(int fd = -1) : fd_(fd) {}
-  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  UniqueFd& operator=(UniqueFd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~UniqueFd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
-  [[nodiscard]] bool valid() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 /// Walks a relative path one component at a time, where the kernel has no openat2 (before 5.6, or
 /// behind a seccomp filter).
 int open_by_steps(int root, const std::string& path, int flags) {
   UniqueFd current(::fcntl(root, F_DUPFD_CLOEXEC, 0));
   std::size_t begin = 0;
-  while (current.valid()) {
+  while (current) {
     const std::size_t end = path.find('/', begin);
     const std::string part = path.substr(begin, end - begin);
     if (part.empty() || part == "..") {
@@ -53,7 +35,7 @@ int open_by_steps(int root, const std::string& path, int flags) {
     const int how = is_last ? flags : O_PATH | O_DIRECTORY;
     const int next = ::openat(current.get(), part.c_str(), how | O_NOFOLLOW | O_CLOEXEC);
     if (is_last || next < 0) return next;
-    current = UniqueFd(next);
+    current.reset(next);
     begin = end + 1;
   }
   return -1;
@@ -92,7 +74,7 @@ class PosixCgroupFs final : public CgroupFs {
 
   Result<std::vector<std::string>> children(const std::string& group) override {
     UniqueFd fd = open_beneath(root_.get(), group.empty() ? "." : group, O_RDONLY | O_DIRECTORY);
-    DIR* const dir = fd.valid() ? ::fdopendir(fd.get()) : nullptr;
+    DIR* const dir = fd ? ::fdopendir(fd.get()) : nullptr;
     if (dir == nullptr) return fail_errno(errno, fmt::format("list '{}'", shown(group)));
     (void)fd.release();
     std::vector<std::string> names;
@@ -108,7 +90,7 @@ class PosixCgroupFs final : public CgroupFs {
 
   Result<std::string> read(const std::string& group, const std::string& file) override {
     const UniqueFd fd = open_beneath(root_.get(), join(group, file), O_RDONLY);
-    if (!fd.valid()) return fail_errno(errno, fmt::format("read '{}'", shown(join(group, file))));
+    if (!fd) return fail_errno(errno, fmt::format("read '{}'", shown(join(group, file))));
     std::string text;
     char buffer[4096];
     while (text.size() <= kMaxFile) {
@@ -131,7 +113,7 @@ class PosixCgroupFs final : public CgroupFs {
       return fail_errno(error, fmt::format("write '{}' to '{}'", value, shown(join(group, file))));
     };
     const UniqueFd fd = open_beneath(root_.get(), join(group, file), O_WRONLY);
-    if (!fd.valid()) return failed(errno);
+    if (!fd) return failed(errno);
     // The newline makes the empty value a write of one byte: the kernel ignores one of none.
     const std::string text = std::string(value) + "\n";
     while (true) {
@@ -160,7 +142,7 @@ class PosixCgroupFs final : public CgroupFs {
     const UniqueFd fd =
         is_plain ? open_beneath(root_.get(), parent, O_PATH | O_DIRECTORY) : UniqueFd();
     if (!is_plain) errno = EXDEV;
-    if (fd.valid() && act(fd.get(), name.c_str())) return {};
+    if (fd && act(fd.get(), name.c_str())) return {};
     return fail_errno(errno, fmt::format("{} '{}'", verb, shown(group)));
   }
 
@@ -172,7 +154,7 @@ class PosixCgroupFs final : public CgroupFs {
 
 Result<std::unique_ptr<CgroupFs>> open_cgroup_fs(const std::string& directory) {
   UniqueFd fd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid()) return fail_errno(errno, fmt::format("open '{}'", directory));
+  if (!fd) return fail_errno(errno, fmt::format("open '{}'", directory));
   return std::make_unique<PosixCgroupFs>(std::move(fd), directory);
 }
 

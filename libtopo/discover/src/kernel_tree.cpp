@@ -18,21 +18,6 @@ namespace {
 // The largest files we read are meminfo and the CPU masks: a few kB.
 constexpr std::size_t kMaxFile = std::size_t{1} << 20U;
 
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  ~Fd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
-
 struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
@@ -56,14 +41,10 @@ std::optional<std::int32_t> number_between(std::string_view name, std::string_vi
 }  // namespace
 
 Result<KernelTree> KernelTree::open(std::string root) {
-  const int fd = ::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return fail_errno(errno, fmt::format("open '{}'", root));
+  UniqueFd fd(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return fail_errno(errno, fmt::format("open '{}'", root));
   if (!root.ends_with('/')) root += '/';
-  return KernelTree(std::move(root), fd);
-}
-
-KernelTree::~KernelTree() {
-  if (fd_ >= 0) ::close(fd_);
+  return KernelTree(std::move(root), std::move(fd));
 }
 
 std::string KernelTree::shown(std::string_view path) const {
@@ -72,8 +53,8 @@ std::string KernelTree::shown(std::string_view path) const {
 
 Result<std::optional<std::string>> KernelTree::read(const std::string& path) const {
   // Not blocking: a captured tree may hold anything, a fifo too.
-  const Fd file(::openat(fd_, path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) {
+  const UniqueFd file(::openat(fd_.get(), path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) {
     if (is_missing(errno)) return std::optional<std::string>{};
     return fail_errno(errno, fmt::format("open {}", shown(path)));
   }
@@ -104,14 +85,14 @@ Result<std::optional<CpuSet>> KernelTree::read_cpus(const std::string& list,
 
 Result<std::vector<std::string>> KernelTree::entries(const std::string& directory) const {
   std::vector<std::string> names;
-  Fd fd(::openat(fd_, directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.get() < 0) {
+  UniqueFd fd(::openat(fd_.get(), directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) {
     if (is_missing(errno)) return names;
     return fail_errno(errno, fmt::format("open {}", shown(directory)));
   }
   const std::unique_ptr<DIR, CloseDirectory> stream(::fdopendir(fd.get()));
   if (!stream) return fail_errno(errno, fmt::format("list {}", shown(directory)));
-  fd.release();  // the stream owns it now
+  (void)fd.release();  // the stream owns it now
   while (true) {
     errno = 0;
     const dirent* const entry = ::readdir(stream.get());  // NOLINT(concurrency-mt-unsafe): our own

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/base/unique_fd.hpp"
 #include "pinfold/discover/kernel_files.hpp"
 
 namespace pinfold {
@@ -16,10 +17,6 @@ namespace pinfold {
 class KernelTree {
  public:
   [[nodiscard]] static Result<KernelTree> open(std::string root);
-  KernelTree(KernelTree&& other) noexcept
-      : root_(std::move(other.root_)), fd_(std::exchange(other.fd_, -1)) {}
-  KernelTree& operator=(KernelTree&&) = delete;
-  ~KernelTree();
 
   /// The content without white space and NUL bytes at its end (captured files are padded with
   /// them); nullopt if there is no such file.
@@ -52,10 +49,10 @@ class KernelTree {
   [[nodiscard]] std::string shown(std::string_view path) const;
 
  private:
-  KernelTree(std::string root, int fd) : root_(std::move(root)), fd_(fd) {}
+  KernelTree(std::string root, UniqueFd fd) : root_(std::move(root)), fd_(std::move(fd)) {}
 
   std::string root_;  // ends in a slash
-  int fd_;
+  UniqueFd fd_;
 };
 
 }  // namespace pinfold
