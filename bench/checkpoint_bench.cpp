@@ -3,12 +3,12 @@
 // temporary files; set TMPDIR to measure another disk.
 
 #include <benchmark/benchmark.h>
-#include <stdlib.h>
 
 #include <filesystem>
 
 #include "pinfold/checkpoint/kubelet_files.hpp"
 #include "pinfold/checkpoint/store.hpp"
+#include "temp_dir.hpp"
 
 namespace pinfold::checkpoint {
 namespace {
@@ -99,23 +99,15 @@ class Counted final : public Fs {
   std::size_t& syncs_;
 };
 
-class Folder {
- public:
-  Folder() {
-    std::string name = std::filesystem::temp_directory_path() / "pinfold-bench-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) std::abort();
-    path = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string path;
-};
+/// The disk, not memory: what a sync costs is measured here.
+test::TempDir temp_dir() { return test::TempDir(std::filesystem::temp_directory_path()); }
 
 /// One admission after another, each its own transaction over all three files.
 void commit_state(benchmark::State& bench) {
-  const Folder folder;
+  const test::TempDir folder = temp_dir();
   std::size_t syncs = 0;
   auto store =
-      Store::open(std::make_unique<Counted>(open_directory(folder.path).value(), syncs)).value();
+      Store::open(std::make_unique<Counted>(open_directory(folder.path()).value(), syncs)).value();
   const int pods = static_cast<int>(bench.range(0));
   const Files states[] = {files_of(state_of(pods), "a"), files_of(state_of(pods + 1), "b")};
   if (!store.commit(states[1])) std::abort();
@@ -132,12 +124,12 @@ BENCHMARK(commit_state)->Arg(50)->Arg(250)->UseRealTime()->Unit(benchmark::kMill
 
 /// What a process pays that commits once, with all that opening and closing cost.
 void open_commit_close(benchmark::State& bench) {
-  const Folder folder;
+  const test::TempDir folder = temp_dir();
   const int pods = static_cast<int>(bench.range(0));
   const Files states[] = {files_of(state_of(pods), "a"), files_of(state_of(pods + 1), "b")};
   std::size_t i = 0;
   for (auto _ : bench) {
-    auto store = Store::open(folder.path);
+    auto store = Store::open(folder.path());
     if (!store || !store->commit(states[i++ % 2])) std::abort();
   }
 }
@@ -145,19 +137,19 @@ BENCHMARK(open_commit_close)->Arg(50)->Arg(250)->UseRealTime()->Unit(benchmark::
 
 /// With the lock and the snapshot for readers.
 void open_store(benchmark::State& bench) {
-  const Folder folder;
+  const test::TempDir folder = temp_dir();
   const Files files = files_of(state_of(static_cast<int>(bench.range(0))), "a");
-  if (!Store::open(folder.path)->commit(files)) std::abort();
+  if (!Store::open(folder.path())->commit(files)) std::abort();
   for (auto _ : bench) {
-    if (!Store::open(folder.path)) std::abort();
+    if (!Store::open(folder.path())) std::abort();
   }
 }
 BENCHMARK(open_store)->Arg(50)->Arg(250)->UseRealTime()->Unit(benchmark::kMicrosecond);
 
 /// Sixty pods, so many in each transaction.
 void commit_sixty_pods(benchmark::State& bench) {
-  const Folder folder;
-  auto store = Store::open(open_directory(folder.path).value()).value();
+  const test::TempDir folder = temp_dir();
+  auto store = Store::open(open_directory(folder.path()).value()).value();
   const int step = static_cast<int>(bench.range(0));
   std::vector<Files> states;
   for (int pods = 100; pods <= 160; pods += step) {
@@ -185,8 +177,8 @@ BENCHMARK(commit_sixty_pods)
 /// container costs `writes` of them: two in cpu_manager_state, and with the memory manager two
 /// more.
 void kubelet_writes(benchmark::State& bench) {
-  const Folder folder;
-  const auto fs = open_directory(folder.path).value();
+  const test::TempDir folder = temp_dir();
+  const auto fs = open_directory(folder.path()).value();
   const Files files = files_of(state_of(static_cast<int>(bench.range(0))), "");
   const auto write = [&](std::string_view name, const std::string& bytes) {
     const std::string temp = "." + std::string(name);

@@ -57,9 +57,8 @@ void stop(pid_t child) {
 }
 
 TEST(Kill, LeavesTheAcknowledgedStateOrTheOneInFlight) {
-  // In memory, where a sync costs nothing: so the instants are spread over all operations.
-  const bool has_shm = std::filesystem::exists("/dev/shm");
-  const TempDir folder(has_shm ? "/dev/shm" : std::filesystem::temp_directory_path());
+  // In memory a sync costs nothing, so the kills are spread over all operations.
+  const test::TempDir folder;
   const auto states = make_sequence(200);
   Shared* const shared = map_shared();
   ASSERT_NE(shared, nullptr);
@@ -106,7 +105,7 @@ bool is_locked(const std::string& file) {
 }
 
 TEST(Lock, GoesToWhoWaitsBeforeItComesBack) {
-  const TempDir folder;
+  const test::TempDir folder;
   Shared* const shared = map_shared();
   ASSERT_NE(shared, nullptr);
   for (int round = 0; round < 20; ++round) {
@@ -132,7 +131,7 @@ TEST(Lock, GoesToWhoWaitsBeforeItComesBack) {
 
 TEST(Lock, IsReleasedByTheDeathOfItsOwner) {
   using namespace std::chrono_literals;
-  const TempDir folder;
+  const test::TempDir folder;
   Shared* const shared = map_shared();
   ASSERT_NE(shared, nullptr);
   const pid_t child = ::fork();

@@ -85,7 +85,7 @@ pid_t start(const std::function<void()>& run) {
 }
 
 TEST(Snapshot, IsWholeForEightReadersBesideFourWritersThatAreKilled) {
-  const TempDir folder(std::filesystem::exists("/dev/shm") ? "/dev/shm" : "/tmp");
+  const test::TempDir folder;
   void* const memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);
@@ -135,7 +135,7 @@ class SnapshotOf : public ::testing::Test {
   [[nodiscard]] std::string file() const {
     return folder_.path() + "/" + std::string(kSnapshotFileName);
   }
-  TempDir folder_;
+  test::TempDir folder_;
 };
 
 TEST_F(SnapshotOf, AStoreIsThereWhenTheStoreIsOpenAndFollowsItsCommits) {

@@ -37,7 +37,7 @@ class StoreInFolder : public ::testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
-  TempDir folder_;
+  test::TempDir folder_{fs::temp_directory_path()};  ///< on a disk
 };
 
 TEST_F(StoreInFolder, KeepsFilesAcrossProcesses) {

@@ -1,15 +1,14 @@
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "pinfold/enforce/cgroup_fs.hpp"
 #include "pinfold/enforce/layout.hpp"
+#include "temp_dir.hpp"
 
 /// Tries to get out of the root by the names of a pod and a container: through the check of names,
 /// and past it through the file system seam itself.
@@ -18,20 +17,11 @@ namespace {
 /// A directory with nothing in it but the root of the groups.
 struct Cage {
   Cage() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "pinfold-fuzz-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
-    path = pattern;
-    std::filesystem::create_directory(path + "/root");
-    fs = pinfold::enforce::open_cgroup_fs(path + "/root").value();
+    std::filesystem::create_directory(directory / "root");
+    fs = pinfold::enforce::open_cgroup_fs(directory / "root").value();
   }
-  ~Cage() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  Cage(const Cage&) = delete;
-  Cage& operator=(const Cage&) = delete;
 
-  std::string path;
+  pinfold::test::TempDir directory;
   std::unique_ptr<pinfold::enforce::CgroupFs> fs;
 };
 
@@ -55,11 +45,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)cage.fs->make_group(text);
   (void)cage.fs->write(text, "cpuset.cpus", "0");
   std::size_t entries = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(cage.path)) {
+  for (const auto& entry : std::filesystem::directory_iterator(cage.directory.path())) {
     entries += entry.path().filename() == "root" ? 1 : 2;
   }
   if (entries != 1) std::abort();
   (void)cage.fs->remove_group(text);
-  if (!std::filesystem::is_directory(cage.path + "/root")) std::abort();
+  if (!std::filesystem::is_directory(cage.directory / "root")) std::abort();
   return 0;
 }

@@ -1,11 +1,6 @@
 #include "tree_builder.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <fstream>
-#include <stdexcept>
 
 namespace pinfold::test {
 namespace {
@@ -90,29 +85,6 @@ void write_node(const TempDir& dir, const MachineDescription& machine, const Num
 }
 
 }  // namespace
-
-TempDir::TempDir() {
-  // Trees have thousands of tiny files: memory is many times faster than most disks.
-  const std::filesystem::path memory = "/dev/shm";
-  const bool has_memory = ::access(memory.c_str(), W_OK) == 0;
-  const auto folder = has_memory ? memory : std::filesystem::temp_directory_path();
-  std::string name = (folder / "pinfold-test-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-  path_ = name;
-}
-
-TempDir::~TempDir() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-void TempDir::write(const std::string& file, const std::string& content) const {
-  std::filesystem::create_directories((path_ / file).parent_path());
-  std::ofstream out(path_ / file, std::ios::binary);
-  out << content;
-  out.close();
-  if (!out) throw std::runtime_error("write " + file);
-}
 
 void write_tree(const TempDir& dir, const MachineDescription& machine, const TreeStyle& style) {
   CpuSet online = style.bare;

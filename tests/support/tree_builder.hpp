@@ -1,27 +1,9 @@
 #pragma once
 
-#include <filesystem>
-#include <string>
-
 #include "pinfold/machine/machine.hpp"
+#include "temp_dir.hpp"
 
 namespace pinfold::test {
-
-/// A directory of its own below the system's temporary directory; removed at the end.
-class TempDir {
- public:
-  TempDir();
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-  ~TempDir();
-  [[nodiscard]] std::string path() const { return path_.string(); }
-  /// Writes a file below the directory, and the folders it needs.
-  void write(const std::string& file, const std::string& content) const;
-  void remove(const std::string& file) const { std::filesystem::remove_all(path_ / file); }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// How the kernel of a synthetic tree writes its files.
 struct TreeStyle {
