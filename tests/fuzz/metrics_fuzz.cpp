@@ -7,7 +7,7 @@
 
 /// What is read can be written, and reads back to the same.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace pinfold::enforce;  // NOLINT(google-build-using-namespace)
+  using namespace pinfold::agent;  // NOLINT(google-build-using-namespace)
   const auto metrics = decode_metrics({reinterpret_cast<const char*>(data), size});
   if (!metrics) return 0;
   const auto again = decode_metrics(encode_metrics(*metrics));

@@ -7,7 +7,7 @@
 
 /// What is read can be written, and reads back to the same.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace pinfold::enforce;  // NOLINT(google-build-using-namespace)
+  using namespace pinfold::agent;  // NOLINT(google-build-using-namespace)
   AgentState state;
   if (!decode_pods({reinterpret_cast<const char*>(data), size}, state)) return 0;
   AgentState again;

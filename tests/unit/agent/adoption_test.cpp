@@ -157,20 +157,5 @@ INSTANTIATE_TEST_SUITE_P(Versions, AdoptionTest,
                            return param.param == enforce::CgroupVersion::kV1 ? "V1" : "V2";
                          });
 
-TEST(GroupOfProcess, IsFoundInTheMountOfTheCpusets) {
-  const std::vector<enforce::Mount> v2 = {{"/", "/sys/fs/cgroup", "cgroup2", "rw"}};
-  EXPECT_EQ(group_of_process("0::/a/b\n", v2, enforce::CgroupVersion::kV2).value(),
-            "/sys/fs/cgroup/a/b");
-  EXPECT_EQ(group_of_process("0::/\n", v2, enforce::CgroupVersion::kV2).value(), "/sys/fs/cgroup");
-  EXPECT_FALSE(group_of_process("0::/../x\n", v2, enforce::CgroupVersion::kV2).has_value());
-  EXPECT_FALSE(group_of_process("", v2, enforce::CgroupVersion::kV2).has_value());
-  const std::vector<enforce::Mount> v1 = {{"/", "/c/cpu", "cgroup", "rw,cpu"},
-                                          {"/docker/1", "/c/cpuset", "cgroup", "rw,cpuset"}};
-  const std::string text = "4:cpu:/x\n3:cpuset:/docker/1/y\n0::/z\n";
-  EXPECT_EQ(group_of_process(text, v1, enforce::CgroupVersion::kV1).value(), "/c/cpuset/y");
-  EXPECT_FALSE(
-      group_of_process("3:cpuset:/docker/12\n", v1, enforce::CgroupVersion::kV1).has_value());
-}
-
 }  // namespace
 }  // namespace pinfold::agent

@@ -12,7 +12,6 @@ using test::best_effort;
 using test::guaranteed;
 using test::pod;
 using test::static_node;
-using testing::ElementsAre;
 
 AgentState admitted(const Node& node, const std::vector<PodSpec>& pods) {
   AgentState state;
@@ -95,20 +94,6 @@ TEST(Wanted, ConfinesStraysToTheSharedPool) {
   EXPECT_EQ(cpus(layout, {"x", ""}), pool | CpuSet({1, 2}));
   EXPECT_EQ(cpus(layout, {"gone", "c"}), pool);
   EXPECT_EQ(cpus(layout, {"gone", ""}), pool);
-}
-
-TEST(Drift, NamesWhatDiffers) {
-  const enforce::Layout wanted = {
-      {{"a", ""}, {{1}, {0}, {{"cpu.max", "max 100000"}}, Isolation::kHost}},
-      {{"b", ""}, {{1}, {}, {}, Isolation::kHost}}};
-  const enforce::Layout seen = {{{"a", ""}, {{1, 2}, {}, {}, Isolation::kHost}},
-                                {{"z", ""}, {{1}, {}, {}, Isolation::kHost}}};
-  EXPECT_THAT(drift(seen, wanted),
-              ElementsAre("poda: cpuset.cpus is '1-2', expected '1'",
-                          "poda: cpuset.mems is 'its parent's', expected '0'",
-                          "poda: cpu.max is 'absent', expected 'max 100000'",
-                          "podb: does not exist", "podz: belongs to no active pod"));
-  EXPECT_TRUE(drift(wanted, wanted).empty());
 }
 
 }  // namespace

@@ -225,14 +225,6 @@ TEST(MovePages, TellsOfAProcessWhoseMemoryLiesElsewhereOnlyIfAsked) {
   EXPECT_THAT(told, ElementsAre(HasSubstr(std::to_string(process.pid()))));
 }
 
-TEST(MovePages, DoesNothingForAProcessWhoseMemoryIsInPlaceOrThatIsGone) {
-  enforce::NodeSet all;
-  for (const auto& [node, bytes] : enforce::pages_of(::getpid()))
-    all |= enforce::NodeSet::of(CpuId{node});
-  EXPECT_TRUE(enforce::migrate_pages(::getpid(), all).has_value());
-  EXPECT_TRUE(enforce::migrate_pages(0x7ffffff0, enforce::NodeSet{0}).has_value());
-}
-
 TEST(KnownMachine, IsTheOneOfTheStateWhileCpusAreMissing) {
   const test::TempDir dir;
   const Machine whole = test::two_sockets();
@@ -257,30 +249,11 @@ TEST(KnownMachine, IsTheOneOfTheStateWhileCpusAreMissing) {
   EXPECT_TRUE(known_machine(part, dir.path()).offline.empty());
 }
 
-TEST(enforce::ProcessList, ReadsBackAndLeavesOutWhatIsNone) {
+TEST(ProcessList, ReadsBackAndLeavesOutWhatIsNone) {
   const enforce::ProcessList list = {{"pod1/a", {{7, 99}, {8, 100}}}, {"pod2/b", {{9, 101}}}};
   EXPECT_EQ(enforce::decode_processes(enforce::encode_processes(list)), list);
   EXPECT_THAT(enforce::decode_processes("x\n7\n7 8\n-1 2 a\n7 8 pod/c"),
               ElementsAre(Pair("pod/c", ElementsAre(enforce::ProcessId{7, 8}))));
-}
-
-TEST(enforce::ProcessList, KnowsThisProcessAndItsPlace) {
-  EXPECT_TRUE(enforce::identify(::getpid()).has_value());
-  EXPECT_FALSE(enforce::identify(0x7ffffff0).has_value());
-  EXPECT_TRUE(enforce::is_within("/kubepods/pod1/a", "pod1/a"));
-  EXPECT_TRUE(enforce::is_within("/pod1/a/nested", "pod1/a"));
-  EXPECT_FALSE(enforce::is_within("/pod1/ab", "pod1/a"));
-  EXPECT_FALSE(enforce::is_within("/", "pod1/a"));
-}
-
-TEST(PagePlacement, AddsUpNodesByPageSize) {
-  const enforce::PagesByNode pages = enforce::parse_numa_maps(
-      "55d0 default file=/N9=1/x mapped=3 N0=2 N1=1 kernelpagesize_kB=4\n"
-      "7f00 bind:1 huge anon=1 N1=1 kernelpagesize_kB=2048\n"
-      "7f01 default\nN=1 Nx=2 N1= N-1=4\n");
-  EXPECT_THAT(pages, ElementsAre(Pair(0, 8192U), Pair(1, 4096U + (2U << 20U))));
-  EXPECT_DOUBLE_EQ(enforce::share_in_place({{0, 1}, {1, 3}}, CpuSet{1}), 0.75);
-  EXPECT_DOUBLE_EQ(enforce::share_in_place({}, CpuSet{1}), 1);
 }
 
 }  // namespace

@@ -127,5 +127,18 @@ TEST(ControllerOf, TakesTheNameBeforeTheDot) {
   EXPECT_EQ(controller_of("cgroup.procs"), std::nullopt);
 }
 
+TEST(GroupOfProcess, IsFoundInTheMountOfTheCpusets) {
+  const std::vector<Mount> v2 = {{"/", "/sys/fs/cgroup", "cgroup2", "rw"}};
+  EXPECT_EQ(group_of_process("0::/a/b\n", v2, CgroupVersion::kV2).value(), "/sys/fs/cgroup/a/b");
+  EXPECT_EQ(group_of_process("0::/\n", v2, CgroupVersion::kV2).value(), "/sys/fs/cgroup");
+  EXPECT_FALSE(group_of_process("0::/../x\n", v2, CgroupVersion::kV2).has_value());
+  EXPECT_FALSE(group_of_process("", v2, CgroupVersion::kV2).has_value());
+  const std::vector<Mount> v1 = {{"/", "/c/cpu", "cgroup", "rw,cpu"},
+                                 {"/docker/1", "/c/cpuset", "cgroup", "rw,cpuset"}};
+  const std::string text = "4:cpu:/x\n3:cpuset:/docker/1/y\n0::/z\n";
+  EXPECT_EQ(group_of_process(text, v1, CgroupVersion::kV1).value(), "/c/cpuset/y");
+  EXPECT_FALSE(group_of_process("3:cpuset:/docker/12\n", v1, CgroupVersion::kV1).has_value());
+}
+
 }  // namespace
 }  // namespace pinfold::enforce

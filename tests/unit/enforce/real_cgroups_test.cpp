@@ -8,9 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "node_samples.hpp"
-#include "pinfold/agent/node_agent.hpp"
-#include "temp_dir.hpp"
+#include "pinfold/enforce/cgroups.hpp"
+#include "pinfold/enforce/drift.hpp"
 
 /// The same on the kernel that runs the tests, where it lets us: set PINFOLD_TEST_CGROUP to an
 /// empty directory of a cgroup mount with the cpuset controller.
