@@ -94,7 +94,7 @@ std::vector<ResourceHints> any_providers(int nodes) {
 void same_as_naive(const NaiveRules& rules, const std::vector<ResourceHints>& providers) {
   const MergedHint fast = manager_of(rules).merge(providers, rules.scores, nullptr);
   const MergedHint naive = NaiveMerge(rules)(providers);
-  RC_LOG() << rules.nodes << " nodes, " << policy_name(rules.policy) << " " << describe(providers)
+  RC_LOG() << rules.nodes << " nodes, " << to_string(rules.policy) << " " << describe(providers)
            << "\nfast " << fast << ", naive " << naive << "\n";
   RC_ASSERT(fast == naive);
 }

@@ -36,23 +36,9 @@ inline bool hint_order(const TopologyHint& a, const TopologyHint& b) {
   return (different & (~different + 1) & a.numa->bits()) != 0;
 }
 
-inline std::string policy_name(TopologyPolicy policy) {
-  switch (policy) {
-    case TopologyPolicy::kBestEffort:
-      return "best-effort";
-    case TopologyPolicy::kRestricted:
-      return "restricted";
-    case TopologyPolicy::kSingleNumaNode:
-      return "single-numa-node";
-    case TopologyPolicy::kNone:
-      break;
-  }
-  return "none";
-}
-
 inline Config config_of(TopologyPolicy policy, const TopologyOptions& options) {
   Config config;
-  config.topology_manager_policy = policy_name(policy);
+  config.topology_manager_policy = to_string(policy);
   if (options.prefer_closest_numa_nodes) {
     config.topology_manager_policy_options["prefer-closest-numa-nodes"] = "true";
   }

@@ -17,56 +17,58 @@ namespace {
 constexpr std::size_t kMostChanges = 3;
 constexpr std::size_t kMostNamed = 4;
 
-OfferView view(const align::Offer& offer, TopologyPolicy policy) {
-  OfferView view;
-  view.resource = offer.resource;
+HintSummary summarize(const align::HintsOfResource& hints, TopologyPolicy policy) {
+  HintSummary summary;
+  summary.resource = hints.resource;
   std::vector<NumaMask> possible;
   bool anywhere = false;
-  for (const TopologyHint& hint : offer.hints) {
+  for (const TopologyHint& hint : hints.hints) {
     if (!hint.numa) {
       anywhere = anywhere || hint.preferred;
       continue;
     }
     possible.push_back(*hint.numa);
     const bool fits = policy != TopologyPolicy::kSingleNumaNode || hint.numa->count() == 1;
-    if (hint.preferred && fits) view.masks.push_back(*hint.numa);
+    if (hint.preferred && fits) summary.masks.push_back(*hint.numa);
   }
-  if (anywhere) return {view.resource, OfferView::Kind::kNoPreference, {}};
-  view.kind = OfferView::Kind::kFit;
-  if (!view.masks.empty()) return view;
-  view.kind = possible.empty() ? OfferView::Kind::kImpossible : OfferView::Kind::kUnfit;
+  if (anywhere) return {summary.resource, HintSummary::Kind::kNoPreference, {}};
+  summary.kind = HintSummary::Kind::kFit;
+  if (!summary.masks.empty()) return summary;
+  summary.kind = possible.empty() ? HintSummary::Kind::kImpossible : HintSummary::Kind::kUnfit;
   int narrowest = NumaMask::kMaxNodes;
   for (const NumaMask mask : possible) narrowest = std::min(narrowest, mask.count());
-  std::copy_if(possible.begin(), possible.end(), std::back_inserter(view.masks),
+  std::copy_if(possible.begin(), possible.end(), std::back_inserter(summary.masks),
                [&](NumaMask mask) { return mask.count() == narrowest; });
-  return view;
+  return summary;
 }
 
-bool demands(const OfferView& offer) { return offer.kind != OfferView::Kind::kNoPreference; }
-bool fits_somewhere(const OfferView& offer) { return offer.kind == OfferView::Kind::kFit; }
+bool has_preference(const HintSummary& hints) {
+  return hints.kind != HintSummary::Kind::kNoPreference;
+}
+bool fits_somewhere(const HintSummary& hints) { return hints.kind == HintSummary::Kind::kFit; }
 
-std::set<NumaMask> common_masks(std::span<const OfferView* const> offers) {
+std::set<NumaMask> common_masks(std::span<const HintSummary* const> resources) {
   std::set<NumaMask> common;
-  for (std::size_t i = 0; i < offers.size(); ++i) {
-    const std::set<NumaMask> masks(offers[i]->masks.begin(), offers[i]->masks.end());
+  for (std::size_t i = 0; i < resources.size(); ++i) {
+    const std::set<NumaMask> masks(resources[i]->masks.begin(), resources[i]->masks.end());
     if (i == 0) common = masks;
     std::erase_if(common, [&](NumaMask mask) { return !masks.contains(mask); });
   }
   return common;
 }
 
-std::vector<std::string> responsible_for(const std::vector<OfferView>& offers) {
+std::vector<std::string> responsible_for(const std::vector<HintSummary>& resources) {
   std::vector<std::string> names;
-  std::vector<const OfferView*> conflict;
-  for (const OfferView& offer : offers) {
-    if (!demands(offer)) continue;
-    if (!fits_somewhere(offer)) names.push_back(offer.resource);
-    conflict.push_back(&offer);
+  std::vector<const HintSummary*> conflict;
+  for (const HintSummary& resource : resources) {
+    if (!has_preference(resource)) continue;
+    if (!fits_somewhere(resource)) names.push_back(resource.resource);
+    conflict.push_back(&resource);
   }
   if (!names.empty()) return names;
-  // Leave out one after the other as long as the rest still has nothing in common.
+  // Leave out one resource after the other while the rest still has no mask in common.
   for (std::size_t i = 0; i < conflict.size();) {
-    std::vector<const OfferView*> rest = conflict;
+    std::vector<const HintSummary*> rest = conflict;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
     if (!rest.empty() && common_masks(rest).empty()) {
       conflict = std::move(rest);
@@ -74,17 +76,17 @@ std::vector<std::string> responsible_for(const std::vector<OfferView>& offers) {
       ++i;
     }
   }
-  for (const OfferView* const offer : conflict) names.push_back(offer->resource);
+  for (const HintSummary* const resource : conflict) names.push_back(resource->resource);
   return names;
 }
 
-std::vector<AlignmentChange> fewest_changes(const std::vector<OfferView>& offers) {
+std::vector<AlignmentChange> fewest_changes(const std::vector<HintSummary>& resources) {
   std::map<NumaMask, std::size_t> users;
-  std::size_t demanding = 0;
-  for (const OfferView& offer : offers) {
-    if (demands(offer)) ++demanding;
-    if (!fits_somewhere(offer)) continue;
-    for (const NumaMask mask : std::set<NumaMask>(offer.masks.begin(), offer.masks.end())) {
+  std::size_t with_preference = 0;
+  for (const HintSummary& resource : resources) {
+    if (has_preference(resource)) ++with_preference;
+    if (!fits_somewhere(resource)) continue;
+    for (const NumaMask mask : std::set<NumaMask>(resource.masks.begin(), resource.masks.end())) {
       ++users[mask];
     }
   }
@@ -92,7 +94,7 @@ std::vector<AlignmentChange> fewest_changes(const std::vector<OfferView>& offers
   for (const auto& [mask, count] : users) most = std::max(most, count);
   std::vector<NumaMask> targets;
   for (const auto& [mask, count] : users) {
-    if (count == most && count < demanding) targets.push_back(mask);
+    if (count == most && count < with_preference) targets.push_back(mask);
   }
   std::stable_sort(targets.begin(), targets.end(),
                    [](NumaMask a, NumaMask b) { return a.narrower_than(b); });
@@ -100,51 +102,52 @@ std::vector<AlignmentChange> fewest_changes(const std::vector<OfferView>& offers
   std::vector<AlignmentChange> changes;
   for (const NumaMask target : targets) {
     AlignmentChange change{target, {}};
-    for (const OfferView& offer : offers) {
-      const bool there = fits_somewhere(offer) && std::find(offer.masks.begin(), offer.masks.end(),
-                                                            target) != offer.masks.end();
-      if (demands(offer) && !there) change.resources.push_back(offer.resource);
+    for (const HintSummary& resource : resources) {
+      const auto& masks = resource.masks;
+      const bool fits_here =
+          fits_somewhere(resource) && std::find(masks.begin(), masks.end(), target) != masks.end();
+      if (has_preference(resource) && !fits_here) change.resources.push_back(resource.resource);
     }
     changes.push_back(std::move(change));
   }
   return changes;
 }
 
-/// The words for one merge: how its nodes are called, and what its policy calls aligned.
-class Speaker {
+/// The sentences about one merge, with the OS ids of its NUMA nodes and the terms of its policy.
+class Wording {
  public:
-  Speaker(const TopologyManager& manager, const MergeExplanation& explanation)
+  Wording(const TopologyManager& manager, const MergeExplanation& explanation)
       : manager_(manager), explanation_(explanation) {}
 
   [[nodiscard]] std::string nodes(NumaMask mask) const {
-    CpuSet ids;  // the list format of CPU ids does for node ids, too
+    CpuSet ids;  // NUMA nodes are listed in the same format as CPUs
     for (const int position : mask.positions()) {
       ids.insert(CpuId{manager_.numa_id(position).value});
     }
     return ids.to_string();
   }
 
-  [[nodiscard]] std::string offer(const OfferView& offer) const {
-    switch (offer.kind) {
-      case OfferView::Kind::kNoPreference:
-        return offer.resource + " may come from any NUMA node";
-      case OfferView::Kind::kImpossible:
-        return offer.resource + " fits on no NUMA nodes";
-      case OfferView::Kind::kFit:
-        return fmt::format("{} offers NUMA {}", offer.resource, choice(offer.masks));
-      case OfferView::Kind::kUnfit:
+  [[nodiscard]] std::string hints(const HintSummary& hints) const {
+    switch (hints.kind) {
+      case HintSummary::Kind::kNoPreference:
+        return hints.resource + " may come from any NUMA node";
+      case HintSummary::Kind::kImpossible:
+        return hints.resource + " fits on no NUMA node";
+      case HintSummary::Kind::kFit:
+        return fmt::format("{} fits on NUMA {}", hints.resource, choice(hints.masks));
+      case HintSummary::Kind::kUnfit:
         break;
     }
-    const int width = offer.masks.front().count();
+    const int width = hints.masks.front().count();
     if (single() && width > 1) {
-      return fmt::format("{} needs {} NUMA nodes at least ({})", offer.resource, width,
-                         choice(offer.masks));
+      return fmt::format("{} needs at least {} NUMA nodes ({})", hints.resource, width,
+                         choice(hints.masks));
     }
-    return fmt::format("{} fits at best on NUMA {}, which is not preferred", offer.resource,
-                       choice(offer.masks));
+    return fmt::format("{} fits at best on NUMA {}, which is not preferred", hints.resource,
+                       choice(hints.masks));
   }
 
-  [[nodiscard]] std::string verdict() const {
+  [[nodiscard]] std::string result() const {
     const MergedHint& result = explanation_.result;
     if (result.best.preferred) return aligned();
     std::string why = "not aligned: " + conflict();
@@ -153,7 +156,7 @@ class Speaker {
   }
 
   [[nodiscard]] std::string change(const AlignmentChange& change) const {
-    return fmt::format("NUMA {} would do if {} fitted there", nodes(change.nodes),
+    return fmt::format("NUMA {} would work if {} fitted there", nodes(change.nodes),
                        fmt::join(change.resources, " and "));
   }
 
@@ -173,51 +176,51 @@ class Speaker {
     return text;
   }
 
-  [[nodiscard]] const OfferView& offer_of(const std::string& resource) const {
-    return *std::find_if(explanation_.offers.begin(), explanation_.offers.end(),
-                         [&](const OfferView& offer) { return offer.resource == resource; });
+  [[nodiscard]] const HintSummary& hints_of(const std::string& resource) const {
+    return *std::find_if(explanation_.hints.begin(), explanation_.hints.end(),
+                         [&](const HintSummary& hints) { return hints.resource == resource; });
   }
 
-  // "cpu offers NUMA 0 or 1, memory only 2: no single node satisfies both"
+  // "cpu fits on NUMA 0 or 1, memory only on 2: no single NUMA node satisfies both"
   [[nodiscard]] std::string conflict() const {
-    // Only hints outside of the kubelet's can come to this: an empty set of nodes, for example.
-    if (explanation_.responsible.empty()) return "no set of nodes satisfies every resource";
+    // Only hints that the kubelet's managers never give lead here, such as an empty mask.
+    if (explanation_.responsible.empty()) return "no set of NUMA nodes satisfies every resource";
     std::vector<std::string> parts;
     bool all_fit = true;
     for (const std::string& resource : explanation_.responsible) {
-      const OfferView& its = offer_of(resource);
+      const HintSummary& its = hints_of(resource);
       all_fit = all_fit && fits_somewhere(its);
       if (parts.empty() || !fits_somewhere(its)) {
-        parts.push_back(offer(its));
+        parts.push_back(hints(its));
       } else {
-        parts.push_back(fmt::format("{} {}{}", resource, its.masks.size() == 1 ? "only " : "",
+        parts.push_back(fmt::format("{} {}on {}", resource, its.masks.size() == 1 ? "only " : "",
                                     choice(its.masks)));
       }
     }
     std::string text = fmt::format("{}", fmt::join(parts, ", "));
     if (!all_fit) return text;
     return fmt::format("{}: no {} satisfies {}", text,
-                       single() ? "single node" : "one set of nodes",
+                       single() ? "single NUMA node" : "set of NUMA nodes",
                        parts.size() == 2 ? "both" : "all");
   }
 
   [[nodiscard]] std::string aligned() const {
-    std::vector<const OfferView*> demanding;
-    std::vector<std::string> narrowest;
-    for (const OfferView& offer : explanation_.offers) {
-      if (!demands(offer)) continue;
-      demanding.push_back(&offer);
-      if (offer.masks.size() == 1) narrowest.push_back(offer.resource);
+    std::vector<const HintSummary*> with_preference;
+    std::vector<std::string> with_one_choice;
+    for (const HintSummary& hints : explanation_.hints) {
+      if (!has_preference(hints)) continue;
+      with_preference.push_back(&hints);
+      if (hints.masks.size() == 1) with_one_choice.push_back(hints.resource);
     }
-    if (demanding.empty()) return "nothing asks for a NUMA node";
-    const std::size_t choices = common_masks(demanding).size();
+    if (with_preference.empty()) return "no resource needs a NUMA node";
+    const std::size_t choices = common_masks(with_preference).size();
     const NumaMask mask = explanation_.result.best.numa.value_or(NumaMask::all(1));
     std::string text = "aligned on NUMA " + nodes(mask);
     if (choices > 1) {
       return text + fmt::format(", the best of {} choices that suit every resource", choices);
     }
-    if (!narrowest.empty()) {
-      return text + fmt::format(", the only choice of {}", fmt::join(narrowest, " and "));
+    if (!with_one_choice.empty()) {
+      return text + fmt::format(", the only choice for {}", fmt::join(with_one_choice, " and "));
     }
     return text + ", the only choice that suits every resource";
   }
@@ -233,26 +236,25 @@ MergeExplanation explain_merge(const TopologyManager& manager,
   MergeExplanation explanation;
   explanation.result = result;
   if (manager.policy() == TopologyPolicy::kNone) return explanation;
-  for (const align::Offer& offer : align::collect_offers(providers)) {
-    if (offer.resource.empty()) continue;
-    explanation.offers.push_back(view(offer, manager.policy()));
+  for (const align::HintsOfResource& hints : align::filter_hints(providers)) {
+    if (hints.resource.empty()) continue;
+    explanation.hints.push_back(summarize(hints, manager.policy()));
   }
   if (result.best.preferred) return explanation;
-  explanation.responsible = responsible_for(explanation.offers);
-  explanation.changes = fewest_changes(explanation.offers);
+  explanation.responsible = responsible_for(explanation.hints);
+  explanation.changes = fewest_changes(explanation.hints);
   return explanation;
 }
 
-std::vector<std::string> say(const TopologyManager& manager, const MergeExplanation& explanation) {
+std::vector<std::string> sentences(const TopologyManager& manager,
+                                   const MergeExplanation& explanation) {
   if (manager.policy() == TopologyPolicy::kNone) return {"policy none: nothing is aligned"};
-  const Speaker speaker(manager, explanation);
-  std::vector<std::string> sentences;
-  for (const OfferView& offer : explanation.offers) sentences.push_back(speaker.offer(offer));
-  sentences.push_back(speaker.verdict());
-  for (const AlignmentChange& change : explanation.changes) {
-    sentences.push_back(speaker.change(change));
-  }
-  return sentences;
+  const Wording wording(manager, explanation);
+  std::vector<std::string> out;
+  for (const HintSummary& hints : explanation.hints) out.push_back(wording.hints(hints));
+  out.push_back(wording.result());
+  for (const AlignmentChange& change : explanation.changes) out.push_back(wording.change(change));
+  return out;
 }
 
 }  // namespace pinfold

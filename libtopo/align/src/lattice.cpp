@@ -13,8 +13,8 @@ constexpr std::size_t triples_below(std::size_t high) {
 
 }  // namespace
 
-// For every subset the number of a mask is its bits. Else: the single nodes, the pairs and the
-// triples in the order of their highest nodes, then a square of which the runs use one half.
+// With every subset the number of a mask is its bits. Otherwise the order is: single nodes, pairs
+// and triples by their highest nodes, then a square, of which the runs use one half.
 MaskLattice::MaskLattice(int node_count) : nodes_(node_count) {
   const std::size_t n = node(node_count);
   if (every_subset()) {
@@ -103,7 +103,7 @@ void MaskLattice::sums_above(std::span<std::uint64_t> table) const {
   }
   const std::vector<std::uint64_t> runs = run_sums(table);
   const auto run = [&](int first, int last) { return runs[run_index(first, last) - first_run_]; };
-  // Narrow masks first, while what is above them still has its own value.
+  // Narrow masks first, while the wider ones still have their values before the summation.
   for (int i = 0; i < nodes_; ++i) table[node(i)] += run(i, i);
   for_each_pair([&](std::size_t index, int low, int high) {
     table[node(low)] += table[index];
@@ -130,8 +130,8 @@ void MaskLattice::undo_sums_above(std::span<std::uint64_t> table) const {
     }
     return;
   }
-  // The widest first: each subtracts what is its own from all below it. A run's sum is that over a
-  // quarter of the plane of (first, last), so its own part is a second difference.
+  // The widest first: each subtracts its own value from all masks below it. A run's sum covers a
+  // quadrant of the plane of (first, last), so its own value is a second difference.
   std::vector<std::uint64_t> runs(node(nodes_) * node(nodes_));
   const auto sum_at = [&](int first, int last) {
     return first < 0 || last >= nodes_ ? 0 : table[run_index(first, last)];

@@ -9,25 +9,27 @@
 
 namespace pinfold::align {
 
-/// The masks that hints and merged hints of one machine can have, numbered: every subset of up to
-/// 16 nodes, the family of for_each_hint_mask beyond. The intersection of two of them is another
-/// one (or empty), so they form a meet-semilattice, on which a product of sums counts meets:
+/// The masks that hints and merged hints of one machine can have, numbered: every subset on up to
+/// 16 nodes, the masks of for_each_hint_mask on larger machines. The intersection of two of them is
+/// a third one (or empty), so they form a meet-semilattice, on which a product of sums counts
+/// meets:
 ///
 ///   sums_above(f)[m] = the sum of f[h] over all h that contain m
 ///
-/// Multiply the sums of several lists, undo the summing, and the value at m is the number of
-/// choices of one mask per list of which the intersection is exactly m. All arithmetic is modulo
-/// 2^64, which is exact as long as the number of all choices is below that (kExactFactors).
+/// Multiply the sums of several lists, undo the summation, and the value at m is the number of
+/// choices of one mask per list whose intersection is exactly m. All arithmetic is modulo 2^64,
+/// which is exact as long as the number of all choices is below that (kExactFactors).
 class MaskLattice {
  public:
   explicit MaskLattice(int node_count);
 
-  /// Products of the sums of so many 0/1 tables are exact: no lattice has 2^16 non-empty masks.
+  /// Products of the sums of up to 4 tables of 0 and 1 are exact: a lattice has fewer than 2^16
+  /// non-empty masks.
   static constexpr int kExactFactors = 4;
 
   [[nodiscard]] std::size_t size() const { return size_; }
-  /// The number of a mask; kOutside for one outside of the family. (An optional would be nicer to
-  /// read, but with it most of a merge of long lists is spent here.)
+  /// The number of a mask; kOutside for any other mask. (With an optional, which would
+  /// read better, a merge of long lists spends most of its time here.)
   [[nodiscard]] std::size_t index(NumaMask mask) const {
     if (!every_subset()) return index_in_family(mask);
     return mask.bits() < size_ ? static_cast<std::size_t>(mask.bits()) : kOutside;
@@ -37,7 +39,7 @@ class MaskLattice {
   void sums_above(std::span<std::uint64_t> table) const;
   void undo_sums_above(std::span<std::uint64_t> table) const;
 
-  /// Calls visit(NumaMask, std::size_t index) for every mask but the empty one.
+  /// Calls visit(NumaMask, std::size_t index) for every mask except the empty one.
   template <class Visit>
   void for_each(Visit&& visit) const {
     if (every_subset()) {
@@ -54,7 +56,7 @@ class MaskLattice {
   [[nodiscard]] std::size_t triple_index(int low, int middle, int high) const;
   [[nodiscard]] std::size_t run_index(int first, int last) const;
 
-  /// For every stretch first..last the sum over the runs of more than three nodes that contain it.
+  /// For every range first..last the sum over the runs of more than three nodes that contain it.
   [[nodiscard]] std::vector<std::uint64_t> run_sums(std::span<const std::uint64_t> table) const;
   template <class Visit>
   void for_each_run(Visit&& visit) const;

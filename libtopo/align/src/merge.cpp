@@ -11,16 +11,16 @@ namespace {
 constexpr TopologyHint kAnywhere{std::nullopt, true};
 constexpr TopologyHint kImpossible{std::nullopt, false};
 
-/// Keeps the best of the masks that it is shown. The kubelet compares masks of equal preference by
-/// width first, then by distance if asked to, then by value; this is a total order, so the order of
-/// the showing does not matter.
+/// Keeps the best of the masks that it is given. The kubelet compares masks of equal preference by
+/// width, then with prefer-closest-numa-nodes by distance, then by value. This is a total order, so
+/// the masks may come in any order.
 class BestMask {
  public:
-  /// `wanted_width` is the width that a mask should have: 0 for preferred hints, where narrower is
-  /// better. Else what is too narrow (the widest first) is better than what is too wide.
-  BestMask(const MergeRules& rules, int wanted_width) : rules_(rules), wanted_(wanted_width) {}
+  /// `ideal_width` is the best width; after it narrower masks follow, the widest of them first, and
+  /// then wider ones. 0 for preferred hints: the narrower the better.
+  BestMask(const MergeRules& rules, int ideal_width) : rules_(rules), ideal_width_(ideal_width) {}
 
-  void show(NumaMask mask) {
+  void consider(NumaMask mask) {
     const int its_rank = rank(mask.count());
     if (best_ && its_rank > rank_) return;
     const std::uint64_t its_distance = distance(mask);
@@ -36,10 +36,10 @@ class BestMask {
 
  private:
   [[nodiscard]] int rank(int width) const {
-    return width > wanted_ ? width : wanted_ - width - NumaMask::kMaxNodes;
+    return width > ideal_width_ ? width : ideal_width_ - width - NumaMask::kMaxNodes;
   }
 
-  // The kubelet compares averages; of masks of one width the sums compare alike.
+  // The kubelet compares averages; for masks of one width the sums have the same order.
   [[nodiscard]] std::uint64_t distance(NumaMask mask) const {
     if (rules_.distances == nullptr) return 0;
     std::uint64_t sum = 0;
@@ -52,27 +52,27 @@ class BestMask {
   }
 
   const MergeRules& rules_;
-  int wanted_;
+  int ideal_width_;
   std::optional<NumaMask> best_;
   int rank_ = 0;
   std::uint64_t distance_ = 0;
 };
 
-/// An offer as a table over the lattice.
+/// The hints of one resource as a table over the lattice.
 struct Table {
   static constexpr std::uint8_t kNamed = 1;
   static constexpr std::uint8_t kPreferred = 2;
 
   std::vector<std::uint8_t> flags;
   bool names = false;          ///< some hint has a mask
-  bool any = false;            ///< some hint has none
+  bool any = false;            ///< some hint has no mask: any node
   bool any_preferred = false;  ///< and is preferred
 };
 
-Table tabulate(const Offer& offer, const MaskLattice& lattice) {
+Table tabulate(const HintsOfResource& resource, const MaskLattice& lattice) {
   Table table;
   table.flags.resize(lattice.size());
-  for (const TopologyHint& hint : offer.hints) {
+  for (const TopologyHint& hint : resource.hints) {
     if (!hint.numa) {
       table.any = true;
       table.any_preferred = table.any_preferred || hint.preferred;
@@ -86,28 +86,29 @@ Table tabulate(const Offer& offer, const MaskLattice& lattice) {
   return table;
 }
 
-/// The best merged hint of which every part is preferred and has the same mask, or none.
+/// The best merged hint whose parts are all preferred and have the same mask; nullopt if there is
+/// none.
 std::optional<NumaMask> merge_preferred(std::span<const Table> tables, const MaskLattice& lattice,
                                         const MergeRules& rules) {
   std::vector<std::uint8_t> named(lattice.size());
   std::vector<std::uint8_t> common(lattice.size(), Table::kPreferred);
-  bool any_will_do = true;
+  bool all_accept_any = true;
   for (const Table& table : tables) {
-    if (!table.any_preferred) any_will_do = false;
+    if (!table.any_preferred) all_accept_any = false;
     for (std::size_t i = 0; i < named.size(); ++i) named[i] |= table.flags[i];
     if (table.any_preferred) continue;
     for (std::size_t i = 0; i < common.size(); ++i) common[i] &= table.flags[i];
   }
   BestMask best(rules, 0);
-  if (any_will_do) best.show(rules.all);
+  if (all_accept_any) best.consider(rules.all);
   lattice.for_each([&](NumaMask mask, std::size_t index) {
-    if ((named[index] & common[index]) != 0) best.show(mask);
+    if ((named[index] & common[index]) != 0) best.consider(mask);
   });
   return best.best();
 }
 
-/// The largest width that some resource needs at least.
-int widest_need(std::span<const Table> tables, const MaskLattice& lattice) {
+/// The width of the narrowest hint of each resource; the largest of these.
+int widest_minimum(std::span<const Table> tables, const MaskLattice& lattice) {
   std::vector<int> narrowest(tables.size(), NumaMask::kMaxNodes + 1);
   lattice.for_each([&](NumaMask mask, std::size_t index) {
     const int width = mask.count();
@@ -115,24 +116,25 @@ int widest_need(std::span<const Table> tables, const MaskLattice& lattice) {
       if (tables[i].flags[index] != 0) narrowest[i] = std::min(narrowest[i], width);
     }
   });
-  int need = 0;
-  for (std::size_t i = 0; i < tables.size(); ++i) {
-    if (narrowest[i] <= NumaMask::kMaxNodes) need = std::max(need, narrowest[i]);
+  int widest = 0;
+  for (const int width : narrowest) {
+    if (width <= NumaMask::kMaxNodes) widest = std::max(widest, width);
   }
-  return need;
+  return widest;
 }
 
-/// The best of all intersections of one hint per resource, preferred or not; none if all are empty.
+/// The best of all intersections of one hint per resource, preferred or not; nullopt if all are
+/// empty.
 std::optional<NumaMask> merge_not_preferred(std::span<const Table> tables,
                                             const MaskLattice& lattice, const MergeRules& rules) {
-  // How many choices of one hint per resource have each intersection, by way of the sums above.
+  // For each mask, how many choices of one hint per resource have it as their intersection.
   std::vector<std::uint64_t> choices(lattice.size(), 1);
   std::vector<std::uint64_t> sums(lattice.size());
   int factors = 0;
   for (const Table& table : tables) {
     if (!table.names) continue;
     if (factors == MaskLattice::kExactFactors) {
-      // Only whether there is a choice matters from here on; so the numbers stay exact.
+      // Only whether a choice exists matters: 0 or 1 keeps the numbers exact.
       lattice.undo_sums_above(choices);
       for (std::uint64_t& number : choices) number = number != 0 ? 1 : 0;
       lattice.sums_above(choices);
@@ -147,37 +149,37 @@ std::optional<NumaMask> merge_not_preferred(std::span<const Table> tables,
   }
   if (factors == 0) return rules.all;
   lattice.undo_sums_above(choices);
-  BestMask best(rules, widest_need(tables, lattice));
+  BestMask best(rules, widest_minimum(tables, lattice));
   lattice.for_each([&](NumaMask mask, std::size_t index) {
-    if (choices[index] != 0) best.show(mask);
+    if (choices[index] != 0) best.consider(mask);
   });
   return best.best();
 }
 
 }  // namespace
 
-std::vector<Offer> collect_offers(std::span<const ResourceHints> providers) {
-  std::vector<Offer> offers;
+std::vector<HintsOfResource> filter_hints(std::span<const ResourceHints> providers) {
+  std::vector<HintsOfResource> filtered;
   for (const ResourceHints& provider : providers) {
-    if (provider.empty()) offers.push_back({"", {&kAnywhere, 1}});
+    if (provider.empty()) filtered.push_back({"", {&kAnywhere, 1}});
     for (const auto& [resource, hints] : provider) {
       if (!hints) {
-        offers.push_back({resource, {&kAnywhere, 1}});
+        filtered.push_back({resource, {&kAnywhere, 1}});
       } else if (hints->empty()) {
-        offers.push_back({resource, {&kImpossible, 1}});
+        filtered.push_back({resource, {&kImpossible, 1}});
       } else {
-        offers.push_back({resource, *hints});
+        filtered.push_back({resource, *hints});
       }
     }
   }
-  return offers;
+  return filtered;
 }
 
-TopologyHint merge_hints(std::span<const Offer> offers, const MergeRules& rules) {
+TopologyHint merge_hints(std::span<const HintsOfResource> resources, const MergeRules& rules) {
   const MaskLattice lattice(rules.all.count());
   std::vector<Table> tables;
-  tables.reserve(offers.size());
-  for (const Offer& offer : offers) tables.push_back(tabulate(offer, lattice));
+  tables.reserve(resources.size());
+  for (const HintsOfResource& resource : resources) tables.push_back(tabulate(resource, lattice));
   if (const auto mask = merge_preferred(tables, lattice, rules)) return {mask, true};
   return {merge_not_preferred(tables, lattice, rules).value_or(rules.all), false};
 }

@@ -7,28 +7,30 @@
 
 #include "pinfold/align/topology_manager.hpp"
 
-/// The merge behind TopologyManager::merge, in parts. docs/topology-merge.md has the argument why
-/// its answer is the kubelet's.
+/// The steps of TopologyManager::merge. docs/topology-merge.md shows why the result is the
+/// kubelet's.
 namespace pinfold::align {
 
-/// What one resource offers after the kubelet's filter: no list has become {any, preferred}, an
-/// empty list {any, not preferred}. Borrows from the providers' maps.
-struct Offer {
+/// The hints of one resource after the kubelet's filter. Borrows from the providers' maps.
+struct HintsOfResource {
   std::string_view resource;  ///< empty for a provider without any entry
   std::span<const TopologyHint> hints;
 };
 
-[[nodiscard]] std::vector<Offer> collect_offers(std::span<const ResourceHints> providers);
+/// The kubelet's filterProvidersHints: no list becomes {any, preferred}, an empty list becomes
+/// {any, not preferred}.
+[[nodiscard]] std::vector<HintsOfResource> filter_hints(std::span<const ResourceHints> providers);
 
-/// What is the same for every mask of one merge.
+/// The same for every mask of one merge.
 struct MergeRules {
-  NumaMask all;  ///< every node of the machine
+  NumaMask all;  ///< every NUMA node of the machine
   /// Of two masks of one width prefer the closer nodes; nullptr: prefer the lower mask.
   const std::vector<std::vector<std::uint32_t>>* distances = nullptr;
 };
 
-/// The merge of policies best-effort and restricted. Never without nodes: where no choice of one
-/// hint per resource has a node in common it is every node, not preferred.
-[[nodiscard]] TopologyHint merge_hints(std::span<const Offer> offers, const MergeRules& rules);
+/// The merge of the policies best-effort and restricted. The result always has a mask: where no
+/// choice of one hint per resource has a NUMA node in common it is every node, not preferred.
+[[nodiscard]] TopologyHint merge_hints(std::span<const HintsOfResource> resources,
+                                       const MergeRules& rules);
 
 }  // namespace pinfold::align

@@ -6,12 +6,13 @@
 namespace pinfold::align {
 namespace {
 
-/// What is left of an offer: the nodes in the order of their hints; kAny where any will do.
+/// In place of a node: any node is possible.
 constexpr int kAny = NumaMask::kMaxNodes;
 
-std::vector<int> usable(const Offer& offer) {
+/// The nodes that a resource accepts alone, in the order of its hints.
+std::vector<int> usable(const HintsOfResource& resource) {
   std::vector<int> nodes;
-  for (const TopologyHint& hint : offer.hints) {
+  for (const TopologyHint& hint : resource.hints) {
     if (hint.numa && hint.numa->count() > 1) break;  // the narrowest come first
     if (!hint.preferred) continue;
     if (!hint.numa) {
@@ -29,7 +30,7 @@ NumaMask reach(std::span<const int> nodes, const MergeRules& rules) {
   return mask;
 }
 
-/// -1: the first is better allocated; 1: the second; 0: undecided.
+/// -1: the first is more allocated; 1: the second is; 0: equal.
 int compare_scores(const std::vector<int>& scores, int first, int second) {
   const auto of = [&](int node) {
     const auto index = static_cast<std::size_t>(node);
@@ -38,24 +39,25 @@ int compare_scores(const std::vector<int>& scores, int first, int second) {
   return of(first) > of(second) ? -1 : (of(first) < of(second) ? 1 : 0);
 }
 
-/// Which of two candidates stays. kAny stands for all nodes, the merge of no restriction at all.
+/// prefer-most-allocated-numa-node: which of two candidates wins. One node beats kAny. The more
+/// allocated node wins, unless CPU and memory disagree: then the lower one does.
 int better(const AllocationScores& scores, int current, int candidate) {
   if (current == candidate || candidate == kAny) return current;
   if (current == kAny) return candidate;
   const int cpu = compare_scores(scores.cpu, current, candidate);
   const int memory = compare_scores(scores.memory, current, candidate);
-  const int verdict = cpu == 0 ? memory : (memory == 0 || memory == cpu ? cpu : 0);
-  if (verdict != 0) return verdict < 0 ? current : candidate;
+  const int winner = cpu == 0 ? memory : (memory == 0 || memory == cpu ? cpu : 0);
+  if (winner != 0) return winner < 0 ? current : candidate;
   return std::min(current, candidate);
 }
 
-/// What becomes of each possible best candidate when all combinations of some lists have been
-/// compared with it: the index is the candidate before, the value the one after.
+/// The best candidate after all combinations of some lists were compared with it: the index is the
+/// best candidate before, the value the one after.
 using Outcome = std::vector<int>;
 constexpr int kNone = NumaMask::kMaxNodes + 1;
 
-/// Goes from the last list to the first: with one node picked, the lists behind add nothing but
-/// that node, or nothing at all if one of them lacks it.
+/// Goes from the last list to the first: once a node is chosen, the lists after it can only add the
+/// same node, or nothing if one of them lacks it.
 int fold_in_order(const std::vector<std::vector<int>>& lists, const MergeRules& rules,
                   const AllocationScores& scores) {
   Outcome behind(kNone + 1);
@@ -85,13 +87,13 @@ int fold_in_order(const std::vector<std::vector<int>>& lists, const MergeRules& 
 
 }  // namespace
 
-std::optional<NumaMask> merge_single_numa(std::span<const Offer> offers, const MergeRules& rules,
-                                          const AllocationScores* scores) {
+std::optional<NumaMask> merge_single_numa(std::span<const HintsOfResource> resources,
+                                          const MergeRules& rules, const AllocationScores* scores) {
   NumaMask common = rules.all;
   bool anywhere = true;
   std::vector<std::vector<int>> lists;
-  for (const Offer& offer : offers) {
-    const std::vector<int> nodes = usable(offer);
+  for (const HintsOfResource& resource : resources) {
+    const std::vector<int> nodes = usable(resource);
     if (nodes.empty()) return std::nullopt;
     common = common & reach(nodes, rules);
     const bool any = std::find(nodes.begin(), nodes.end(), kAny) != nodes.end();

@@ -6,15 +6,15 @@
 #include <limits>
 #include <utility>
 
-#include "merge.hpp"
 #include "pinfold/align/explanation.hpp"
+#include "pinfold/align/topology_policies.hpp"
 #include "pinfold/text/go_text.hpp"
-#include "single_numa.hpp"
 
 namespace pinfold {
 namespace {
 
 constexpr int kKubeletMaxNodes = 8;
+// What each option does is said at the members of TopologyOptions.
 constexpr std::string_view kClosest = "prefer-closest-numa-nodes";
 constexpr std::string_view kMaxNodes = "max-allowable-numa-nodes";
 constexpr std::string_view kMostAllocated = "prefer-most-allocated-numa-node";
@@ -52,12 +52,13 @@ Result<int> parse_max_nodes(const std::string& value) {
   return static_cast<int>(std::min<std::int64_t>(*number, std::numeric_limits<int>::max()));
 }
 
-// The kubelet walks a Go map; of several faults we name the first by option name.
+// The kubelet walks a Go map; of several errors we report the first by option name.
 Result<TopologyOptions> parse_options(const Config& config) {
   const FeatureGates gates = config.gates();
   TopologyOptions options;
-  // DEVIATION: the limit exists because the kubelet's merge explodes; ours does not.
-  if (config.profile == Profile::kFixed) options.max_allowable_numa_nodes = NumaMask::kMaxNodes;
+  // DEVIATION, Quirks::numa_nodes_limited_to_8: our merge does not grow exponentially.
+  options.max_allowable_numa_nodes =
+      config.quirks().numa_nodes_limited_to_8 ? kKubeletMaxNodes : NumaMask::kMaxNodes;
   for (const auto& [name, value] : config.topology_manager_policy_options) {
     PINFOLD_TRY(check_available(name, gates));
     if (name == kMaxNodes) {
@@ -83,16 +84,13 @@ bool has_distances(const TopologyManager::Numa& numa) {
                      [&](const auto& row) { return row.size() >= count; });
 }
 
-Result<TopologyPolicy> parse_policy(const std::string& name) {
-  if (name == "best-effort") return TopologyPolicy::kBestEffort;
-  if (name == "restricted") return TopologyPolicy::kRestricted;
-  if (name == "single-numa-node") return TopologyPolicy::kSingleNumaNode;
+Result<TopologyPolicy> read_policy(const std::string& name) {
+  if (const auto policy = parse_topology_policy(name)) return *policy;
   return fail(ErrorCode::kInvalidArgument, fmt::format("unknown policy: \"{}\"", name));
 }
 
-Result<TopologyScope> parse_scope(const std::string& name) {
-  if (name == "container") return TopologyScope::kContainer;
-  if (name == "pod") return TopologyScope::kPod;
+Result<TopologyScope> read_scope(const std::string& name) {
+  if (const auto scope = parse_topology_scope(name)) return *scope;
   return fail(ErrorCode::kInvalidArgument, fmt::format("unknown scope: \"{}\"", name));
 }
 
@@ -102,10 +100,10 @@ Result<TopologyManager> TopologyManager::make(Numa numa, const Config& config) {
   TopologyManager manager;
   manager.numa_ = std::move(numa);
   // With policy none the kubelet looks at neither options nor scope nor machine.
-  if (config.topology_manager_policy == "none") return manager;
+  if (config.topology_manager_policy == to_string(TopologyPolicy::kNone)) return manager;
 
-  PINFOLD_LET(const auto options, parse_options(config));
-  manager.options_ = options;
+  PINFOLD_LET(manager.options_, parse_options(config));
+  const TopologyOptions& options = manager.options_;
   if (options.prefer_closest_numa_nodes && !has_distances(manager.numa_)) {
     return fail(ErrorCode::kInvalidArgument,
                 "cannot discover NUMA topology: error getting NUMA distances from cadvisor");
@@ -115,10 +113,8 @@ Result<TopologyManager> TopologyManager::make(Numa numa, const Config& config) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("unsupported on machines with more than {} NUMA Nodes", most));
   }
-  PINFOLD_LET(const auto policy, parse_policy(config.topology_manager_policy));
-  manager.policy_ = policy;
-  PINFOLD_LET(const auto scope, parse_scope(config.topology_manager_scope));
-  manager.scope_ = scope;
+  PINFOLD_LET(manager.policy_, read_policy(config.topology_manager_policy));
+  PINFOLD_LET(manager.scope_, read_scope(config.topology_manager_scope));
   return manager;
 }
 
@@ -129,32 +125,14 @@ NumaId TopologyManager::numa_id(int position) const {
 MergedHint TopologyManager::merge(std::span<const ResourceHints> providers,
                                   const AllocationScores& scores, Trace* trace,
                                   std::string_view object) const {
-  const MergedHint merged = merge_quietly(providers, scores);
+  const TopologyHint affinity = choose_affinity(providers, scores);
+  const MergedHint merged{affinity, admits(policy_, affinity)};
   if (trace != nullptr) {
-    for (std::string& text : say(*this, explain_merge(*this, providers, merged))) {
+    for (std::string& text : sentences(*this, explain_merge(*this, providers, merged))) {
       trace->add("topology", object, std::move(text));
     }
   }
   return merged;
-}
-
-MergedHint TopologyManager::merge_quietly(std::span<const ResourceHints> providers,
-                                          const AllocationScores& scores) const {
-  if (policy_ == TopologyPolicy::kNone) return {{}, true};
-  const std::vector<align::Offer> offers = align::collect_offers(providers);
-  align::MergeRules rules{NumaMask::all(numa_.count), nullptr};
-
-  if (policy_ == TopologyPolicy::kSingleNumaNode) {
-    const auto mask = align::merge_single_numa(
-        offers, rules, options_.prefer_most_allocated_numa_node ? &scores : nullptr);
-    const bool preferred = mask.has_value();
-    // The kubelet stores no affinity where it would name every node.
-    return {{mask == rules.all ? std::nullopt : mask, preferred}, preferred};
-  }
-
-  if (options_.prefer_closest_numa_nodes) rules.distances = &numa_.distances;
-  const TopologyHint best = align::merge_hints(offers, rules);
-  return {best, best.preferred || policy_ == TopologyPolicy::kBestEffort};
 }
 
 }  // namespace pinfold

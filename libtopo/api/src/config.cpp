@@ -72,10 +72,9 @@ Result<StringMap> read_map(std::string_view path, const json& value) {
 }
 
 Result<void> read_text(std::string_view field, const json& value, std::string& target) {
-  auto text = scalar_text(field, value);
-  if (!text) return fail(std::move(text).error());
-  // As the kubelet does, an empty policy is no policy; an empty period is a wrong one.
-  if (!text->empty() || field == "cpuCFSQuotaPeriod") target = std::move(*text);
+  PINFOLD_LET(auto text, scalar_text(field, value));
+  // As in the kubelet, an empty text leaves the default; only an empty period is an error.
+  if (!text.empty() || field == "cpuCFSQuotaPeriod") target = std::move(text);
   return {};
 }
 
@@ -109,25 +108,18 @@ Result<void> read_reserved_memory(std::string_view field, const json& value, Con
   return {};
 }
 
-Result<void> read_own(std::string_view field, const json& value, Config& config) {
+Result<void> read_pinfold_settings(std::string_view field, const json& value, Config& config) {
   if (!value.is_object()) return fail_field(field, value, "expected an object");
   for (const auto& [key, entry] : value.items()) {
     const std::string path = join(field, key);
     PINFOLD_LET(const auto text, scalar_text(path, entry));
-    const auto read = [&](auto parsed, auto& target) -> Result<void> {
-      if (!parsed) return fail(std::move(parsed).error().wrap(path));
-      target = *parsed;
-      return {};
-    };
-    Result<void> done;
     if (key == "profile") {
-      done = read(parse_profile(text), config.profile);
+      PINFOLD_LET_WRAP(config.profile, parse_profile(text), path);
     } else if (key == "partition") {
-      done = read(parse_partition(text), config.partition);
+      PINFOLD_LET_WRAP(config.partition, parse_partition(text), path);
     } else {
       return fail_field(path, entry, "unknown field, expected 'profile' or 'partition'");
     }
-    if (!done) return done;
   }
   return {};
 }
@@ -137,61 +129,43 @@ Result<void> expect_text(std::string_view field, const json& value, std::string_
   return fail_field(field, value, fmt::format("expected '{}'", text));
 }
 
-/// Reads one field that is not null. False: the field is not one of those that decide.
-Result<bool> read_field(const std::string& field, const json& value, Config& config) {
-  const auto known = [](Result<void> read) -> Result<bool> {
-    if (!read) return fail(std::move(read).error());
-    return true;
-  };
+/// Reads one field that is not null; fields that decide nothing are ignored.
+Result<void> read_field(const std::string& field, const json& value, Config& config) {
   for (const auto& [name, text] : kTexts) {
-    if (field == name) return known(read_text(field, value, config.*text));
+    if (field == name) return read_text(field, value, config.*text);
   }
-  for (const auto& [name, target] : kMaps) {
+  for (const auto& [name, map] : kMaps) {
     if (field != name) continue;
-    PINFOLD_LET(auto map, read_map(field, value));
-    config.*target = std::move(map);
-    return true;
+    PINFOLD_LET(config.*map, read_map(field, value));
+    return {};
   }
   if (field == "evictionHard") {
     PINFOLD_LET(config.eviction_hard, read_map(field, value));
-    return true;
+    return {};
   }
   if (field == "cpuCFSQuota") {
-    PINFOLD_LET(const auto on, read_bool(field, value));
-    config.cpu_cfs_quota = on;
-    return true;
+    PINFOLD_LET(config.cpu_cfs_quota, read_bool(field, value));
+    return {};
   }
-  if (field == "featureGates") return known(read_gates(field, value, config));
-  if (field == "reservedMemory") return known(read_reserved_memory(field, value, config));
-  if (field == "pinfold") return known(read_own(field, value, config));
-  if (field == "apiVersion") return known(expect_text(field, value, kApiVersion));
-  if (field == "kind") return known(expect_text(field, value, kKind));
-  return false;
+  if (field == "featureGates") return read_gates(field, value, config);
+  if (field == "reservedMemory") return read_reserved_memory(field, value, config);
+  if (field == "pinfold") return read_pinfold_settings(field, value, config);
+  if (field == "apiVersion") return expect_text(field, value, kApiVersion);
+  if (field == "kind") return expect_text(field, value, kKind);
+  return {};
 }
 
 bool is_known_field(std::string_view field) {
-  constexpr std::array<std::string_view, 7> kOwn = {
+  constexpr std::array<std::string_view, 7> kSingleFields = {
       "evictionHard", "cpuCFSQuota", "featureGates", "reservedMemory",
       "pinfold",      "apiVersion",  "kind"};
   const auto& other = kOtherKubeletFields;
   return names(kTexts, field) || names(kMaps, field) ||
-         std::find(kOwn.begin(), kOwn.end(), field) != kOwn.end() ||
+         std::find(kSingleFields.begin(), kSingleFields.end(), field) != kSingleFields.end() ||
          std::find(other.begin(), other.end(), field) != other.end();
 }
 
 }  // namespace
-
-std::string_view to_string(Profile profile) {
-  return profile == Profile::kKubelet136 ? "kubelet-1.36" : "fixed";
-}
-
-Result<Profile> parse_profile(std::string_view text) {
-  for (const Profile profile : {Profile::kKubelet136, Profile::kFixed}) {
-    if (text == to_string(profile)) return profile;
-  }
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("'{}': expected 'kubelet-1.36' or 'fixed'", printable(text)));
-}
 
 std::string_view to_string(Partition partition) {
   switch (partition) {

@@ -5,8 +5,8 @@
 
 namespace pinfold {
 
-/// The fields of KubeletConfiguration v1beta1 that do not decide where pods go, so that only
-/// misspelt ones are reported.
+/// The fields of KubeletConfiguration v1beta1 that do not decide where pods go: listed so that only
+/// misspelt fields give a warning.
 inline constexpr std::array<std::string_view, 111> kOtherKubeletFields = {
     "address",
     "allowedUnsafeSysctls",

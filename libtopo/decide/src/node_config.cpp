@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "pinfold/api/pod.hpp"
+#include "pinfold/api/topology_policy.hpp"
 #include "pinfold/text/go_duration.hpp"
 #include "pinfold/text/go_text.hpp"
 
@@ -63,17 +64,16 @@ void check_cfs_period(const Config& config, std::int64_t period,
 }
 
 void check_topology_names(const Config& config, std::vector<std::string>& problems) {
-  static constexpr std::array<std::string_view, 4> kPolicies = {"none", "best-effort", "restricted",
-                                                                "single-numa-node"};
   const std::string& policy = config.topology_manager_policy;
-  if (std::find(kPolicies.begin(), kPolicies.end(), policy) == kPolicies.end()) {
+  if (!parse_topology_policy(policy)) {
+    std::vector<std::string> names;
+    for (const std::string_view name : kTopologyPolicyNames) names.push_back(go::quote(name));
     problems.push_back(
-        fmt::format("topologyManagerPolicy (--topology-manager-policy) {} must be one of: "
-                    R"(["none" "best-effort" "restricted" "single-numa-node"])",
-                    go::quote(policy)));
+        fmt::format("topologyManagerPolicy (--topology-manager-policy) {} must be one of: [{}]",
+                    go::quote(policy), fmt::join(names, " ")));
   }
   const std::string& scope = config.topology_manager_scope;
-  if (scope != "container" && scope != "pod") {
+  if (!parse_topology_scope(scope)) {
     problems.push_back(
         fmt::format("topologyManagerScope (--topology-manager-scope) {} must be one "
                     R"(of: "container", or "pod")",

@@ -14,16 +14,9 @@ const std::string* attribute(const NodeTopology& topology, std::string_view name
 
 }  // namespace
 
-std::string_view to_string(TopologyPolicy policy) {
-  for (const predict::NamedPolicy& known : predict::kPolicies) {
-    if (known.policy == policy) return known.name;
-  }
-  return "";
-}
-
 TopologyPolicy NodeTopology::policy() const {
   if (const std::string* const value = attribute(*this, predict::kPolicyAttribute)) {
-    return predict::policy_of(*value).value_or(TopologyPolicy::kNone);
+    return parse_topology_policy(*value).value_or(TopologyPolicy::kNone);
   }
   if (legacy_policies.empty()) return TopologyPolicy::kNone;
   const auto* const legacy = predict::find_legacy(legacy_policies.front());
@@ -32,7 +25,7 @@ TopologyPolicy NodeTopology::policy() const {
 
 TopologyScope NodeTopology::scope() const {
   if (const std::string* const value = attribute(*this, predict::kScopeAttribute)) {
-    return predict::scope_of(*value).value_or(TopologyScope::kContainer);
+    return parse_topology_scope(*value).value_or(TopologyScope::kContainer);
   }
   if (legacy_policies.empty()) return TopologyScope::kContainer;
   const auto* const legacy = predict::find_legacy(legacy_policies.front());

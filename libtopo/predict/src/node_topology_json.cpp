@@ -156,10 +156,10 @@ Result<void> check_attributes(const NodeTopology& topology) {
   for (std::size_t i = 0; i < topology.attributes.size(); ++i) {
     const auto& [name, value] = topology.attributes[i];
     const std::string path = fmt::format("attributes[{}].value", i);
-    if (name == predict::kPolicyAttribute && !predict::policy_of(value)) {
+    if (name == predict::kPolicyAttribute && !parse_topology_policy(value)) {
       return fail_field(path, value, "expected none, best-effort, restricted or single-numa-node");
     }
-    if (name == predict::kScopeAttribute && !predict::scope_of(value)) {
+    if (name == predict::kScopeAttribute && !parse_topology_scope(value)) {
       return fail_field(path, value, "expected container or pod");
     }
   }

@@ -16,7 +16,7 @@ json node_json(const Fleet& fleet, PodQuery& query, std::size_t node, const Verd
           {"admits", verdict.admits()},
           {"score", verdict.score},
           {"policy", to_string(fleet.policy(node))},
-          {"scope", fleet.scope(node) == TopologyScope::kPod ? "pod" : "container"},
+          {"scope", to_string(fleet.scope(node))},
           {"why", query.explain(node)},
           {"placement", to_json(fleet, node, query.place(node))}};
 }

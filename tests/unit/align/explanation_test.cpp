@@ -20,7 +20,8 @@ std::vector<std::string> said(TopologyPolicy policy, const ResourceHints& hints,
   const TopologyManager manager =
       TopologyManager::make({.count = 4, .ids = std::move(ids)}, config_of(policy, {})).value();
   const std::vector<ResourceHints> providers = {hints};
-  return say(manager, explain_merge(manager, providers, manager.merge(providers, {}, nullptr)));
+  return sentences(manager,
+                   explain_merge(manager, providers, manager.merge(providers, {}, nullptr)));
 }
 
 const Hints kOneOfTwo = {on(0b01), on(0b10), off(0b11)};
@@ -31,11 +32,12 @@ TEST(Explanation, NamesTheTwoThatDisagreeUnderSingleNumaNode) {
                      {"example.com/gpu", Hints{on(0b01), on(0b10), on(0b100)}},
                      {"memory", Hints{on(0b100)}}}),
       ElementsAre(
-          "cpu offers NUMA 0 or 1", "example.com/gpu offers NUMA 0 or 1 or 2",
-          "memory offers NUMA 2",
-          "not aligned: cpu offers NUMA 0 or 1, memory only 2: no single node satisfies both",
-          "NUMA 0 would do if memory fitted there", "NUMA 1 would do if memory fitted there",
-          "NUMA 2 would do if cpu fitted there"));
+          "cpu fits on NUMA 0 or 1", "example.com/gpu fits on NUMA 0 or 1 or 2",
+          "memory fits on NUMA 2",
+          "not aligned: cpu fits on NUMA 0 or 1, memory only on 2: no single NUMA node satisfies "
+          "both",
+          "NUMA 0 would work if memory fitted there", "NUMA 1 would work if memory fitted there",
+          "NUMA 2 would work if cpu fitted there"));
 }
 
 TEST(Explanation, NamesAllThatDisagreeOnlyTogether) {
@@ -43,22 +45,23 @@ TEST(Explanation, NamesAllThatDisagreeOnlyTogether) {
       said(kSingle,
            {{"a", Hints{on(1), on(2)}}, {"b", Hints{on(2), on(4)}}, {"c", Hints{on(1), on(4)}}});
   EXPECT_EQ(explained[3],
-            "not aligned: a offers NUMA 0 or 1, b 1 or 2, c 0 or 2: no single node satisfies all");
+            "not aligned: a fits on NUMA 0 or 1, b on 1 or 2, c on 0 or 2: no single NUMA node "
+            "satisfies all");
 }
 
 TEST(Explanation, NamesTheOneThatNeedsMoreThanOneNode) {
   EXPECT_THAT(said(kSingle, {{"cpu", kOneOfTwo}, {"memory", Hints{on(0b11)}}}),
-              ElementsAre("cpu offers NUMA 0 or 1", "memory needs 2 NUMA nodes at least (0-1)",
-                          "not aligned: memory needs 2 NUMA nodes at least (0-1)",
-                          "NUMA 0 would do if memory fitted there",
-                          "NUMA 1 would do if memory fitted there"));
+              ElementsAre("cpu fits on NUMA 0 or 1", "memory needs at least 2 NUMA nodes (0-1)",
+                          "not aligned: memory needs at least 2 NUMA nodes (0-1)",
+                          "NUMA 0 would work if memory fitted there",
+                          "NUMA 1 would work if memory fitted there"));
 }
 
 TEST(Explanation, NamesTheOneThatFitsNowhere) {
   EXPECT_THAT(said(kRestricted, {{"cpu", Hints{on(0b10)}}, {"memory", Hints{}}}),
-              ElementsAre("cpu offers NUMA 1", "memory fits on no NUMA nodes",
-                          "not aligned: memory fits on no NUMA nodes",
-                          "NUMA 1 would do if memory fitted there"));
+              ElementsAre("cpu fits on NUMA 1", "memory fits on no NUMA node",
+                          "not aligned: memory fits on no NUMA node",
+                          "NUMA 1 would work if memory fitted there"));
 }
 
 TEST(Explanation, NamesTheOneThatIsNotPreferredUnderRestricted) {
@@ -68,34 +71,34 @@ TEST(Explanation, NamesTheOneThatIsNotPreferredUnderRestricted) {
 
 TEST(Explanation, SaysWhereBestEffortPutsWhatIsNotAligned) {
   EXPECT_EQ(said(kBestEffort, {{"cpu", kOneOfTwo}, {"gpu", Hints{on(0b11)}}})[2],
-            "not aligned: cpu offers NUMA 0 or 1, gpu only 0-1: no one set of nodes satisfies "
+            "not aligned: cpu fits on NUMA 0 or 1, gpu only on 0-1: no set of NUMA nodes satisfies "
             "both; admitted on "
             "NUMA 0-1");
 }
 
 TEST(Explanation, SaysWhatDecided) {
   EXPECT_EQ(said(kRestricted, {{"cpu", kOneOfTwo}, {"gpu", Hints{on(0b10)}}})[2],
-            "aligned on NUMA 1, the only choice of gpu");
+            "aligned on NUMA 1, the only choice for gpu");
   EXPECT_EQ(said(kRestricted, {{"cpu", kOneOfTwo}})[1],
             "aligned on NUMA 0, the best of 2 choices that suit every resource");
   EXPECT_EQ(said(kRestricted, {{"cpu", kOneOfTwo}, {"gpu", Hints{on(0b10), on(0b100)}}})[2],
             "aligned on NUMA 1, the only choice that suits every resource");
   EXPECT_THAT(said(kRestricted, {{"cpu", std::nullopt}}),
-              ElementsAre("cpu may come from any NUMA node", "nothing asks for a NUMA node"));
+              ElementsAre("cpu may come from any NUMA node", "no resource needs a NUMA node"));
   EXPECT_THAT(said(TopologyPolicy::kNone, {}), ElementsAre("policy none: nothing is aligned"));
 }
 
 TEST(Explanation, CallsNodesByTheirIds) {
   EXPECT_THAT(
       said(kSingle, {{"cpu", Hints{on(0b10)}}}, {NumaId{0}, NumaId{8}, NumaId{252}, NumaId{253}}),
-      ElementsAre("cpu offers NUMA 8", "aligned on NUMA 8, the only choice of cpu"));
+      ElementsAre("cpu fits on NUMA 8", "aligned on NUMA 8, the only choice for cpu"));
 }
 
 TEST(Explanation, CutsLongListsShort) {
   Hints hints;
   for_each_mask(4, [&](NumaMask mask) { hints.push_back({mask, mask.count() == 2}); });
   EXPECT_EQ(said(kRestricted, {{"cpu", hints}})[0],
-            "cpu offers NUMA 0-1 or 0,2 or 0,3 or 1-2 or 2 more");
+            "cpu fits on NUMA 0-1 or 0,2 or 0,3 or 1-2 or 2 more");
 }
 
 TEST(Explanation, IsDataFirst) {
@@ -107,9 +110,9 @@ TEST(Explanation, IsDataFirst) {
   const MergeExplanation explained = explain_merge(manager, providers, merged);
   EXPECT_EQ(explained.result, merged);
   EXPECT_THAT(explained.responsible, ElementsAre("memory"));
-  EXPECT_THAT(explained.offers,
-              ElementsAre(OfferView{"cpu", OfferView::Kind::kFit, {NumaMask(1), NumaMask(2)}},
-                          OfferView{"memory", OfferView::Kind::kUnfit, {NumaMask(3)}}));
+  EXPECT_THAT(explained.hints,
+              ElementsAre(HintSummary{"cpu", HintSummary::Kind::kFit, {NumaMask(1), NumaMask(2)}},
+                          HintSummary{"memory", HintSummary::Kind::kUnfit, {NumaMask(3)}}));
   EXPECT_THAT(explained.changes, ElementsAre(AlignmentChange{NumaMask(1), {"memory"}},
                                              AlignmentChange{NumaMask(2), {"memory"}}));
 }
@@ -120,7 +123,7 @@ TEST(Explanation, GoesIntoTheTrace) {
   Trace trace;
   (void)manager.merge(std::vector<ResourceHints>{{{"cpu", kOneOfTwo}}}, {}, &trace, "c1");
   EXPECT_THAT(trace.facts,
-              ElementsAre(TraceFact{"topology", "c1", "cpu offers NUMA 0 or 1"},
+              ElementsAre(TraceFact{"topology", "c1", "cpu fits on NUMA 0 or 1"},
                           TraceFact{"topology", "c1",
                                     "aligned on NUMA 0, the best of 2 choices that suit every "
                                     "resource"}));

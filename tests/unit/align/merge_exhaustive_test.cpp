@@ -131,7 +131,7 @@ void expect_same_for_pairs(const NaiveRules& rules, const std::vector<HintList>&
       providers[1] = {{"memory", second[j]}};
       const MergedHint expected = naive(providers);
       ASSERT_EQ(manager.merge(providers, rules.scores, nullptr), expected)
-          << policy_name(rules.policy) << " " << describe(providers);
+          << to_string(rules.policy) << " " << describe(providers);
     }
   }
 }
@@ -193,7 +193,7 @@ TEST(MergeExhaustive, EveryListOnTwoNodesForThreeResources) {
         for (const HintList& c : lists) {
           providers = {{{"gpu", a}, {"nic", b}}, {{"cpu", c}}};
           ASSERT_EQ(manager.merge(providers, rules.scores, nullptr), naive(providers))
-              << policy_name(rules.policy) << " " << describe(providers);
+              << to_string(rules.policy) << " " << describe(providers);
         }
       }
     }
@@ -234,7 +234,7 @@ TEST(MergeExhaustive, UpwardClosedSetsOnFourNodesForThreeResources) {
                                                         {{"cpu", hints_of(families[b], 4, 1)}},
                                                         {{"memory", hints_of(families[c], 4, 2)}}};
           ASSERT_EQ(manager.merge(providers, rules.scores, nullptr), naive(providers))
-              << policy_name(rules.policy) << " " << describe(providers);
+              << to_string(rules.policy) << " " << describe(providers);
         }
       }
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pinfold/api/config.hpp"
+#include "pinfold/api/topology_policy.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/types/hint.hpp"
 #include "pinfold/types/ids.hpp"
@@ -13,23 +14,29 @@
 
 namespace pinfold {
 
-enum class TopologyPolicy { kNone, kBestEffort, kRestricted, kSingleNumaNode };
-enum class TopologyScope { kContainer, kPod };
-
+/// topologyManagerPolicyOptions.
 struct TopologyOptions {
+  /// prefer-closest-numa-nodes (best-effort, restricted): of two merged hints of one width the one
+  /// with the smaller average distance wins; without it, the lower mask. See BestMask in merge.cpp.
   bool prefer_closest_numa_nodes = false;
-  bool prefer_most_allocated_numa_node = false;  ///< draft KEP; only with single-numa-node
+  /// prefer-most-allocated-numa-node (single-numa-node; draft KEP): of two NUMA nodes the more
+  /// allocated one wins if CPU and memory agree, else the lower one. See better() in
+  /// single_numa.cpp.
+  bool prefer_most_allocated_numa_node = false;
+  /// max-allowable-numa-nodes: a machine with more NUMA nodes does not start. See make().
   int max_allowable_numa_nodes = 8;
 
   friend bool operator==(const TopologyOptions&, const TopologyOptions&) = default;
 };
 
-/// How much of each NUMA position is taken, in per cent; empty: that manager has no say.
+/// How much of each NUMA position is allocated, in per cent. A manager whose list is empty does not
+/// take part.
 struct AllocationScores {
   std::vector<int> cpu;
   std::vector<int> memory;
 };
 
+/// The result of a merge: the affinity, and whether the policy admits it.
 struct MergedHint {
   TopologyHint best;
   bool admit = false;
@@ -37,14 +44,14 @@ struct MergedHint {
   friend bool operator==(const MergedHint&, const MergedHint&) = default;
 };
 
-/// The topology manager's policy: merges what the providers offer into one affinity. Immutable.
+/// The topology manager: merges the hints of all providers into one affinity. Immutable.
 class TopologyManager {
  public:
-  /// What it has to know of the machine: number of NUMA nodes and their distances by position.
+  /// The machine's NUMA nodes.
   struct Numa {
     int count = 0;
     std::vector<std::vector<std::uint32_t>> distances = {};  ///< empty where unknown
-    /// OS ids by position, for what people read; empty: the positions are the ids.
+    /// OS ids by position, for explanations; empty: the positions are the ids.
     std::vector<NumaId> ids = {};
   };
 
@@ -58,9 +65,9 @@ class TopologyManager {
   /// The OS id of a NUMA node. Domain: a position of the machine.
   [[nodiscard]] NumaId numa_id(int position) const;
 
-  /// The kubelet's Merge: `providers` in the kubelet's order (devices, cpu, memory). `scores` is
-  /// asked for only with prefer-most-allocated-numa-node. The trace gets what explanation.hpp has
-  /// to say, about `object` ("pod" or the container's name).
+  /// The kubelet's Merge: `providers` in the kubelet's order (devices, cpu, memory). `scores` are
+  /// used only with prefer-most-allocated-numa-node. The trace gets the sentences of
+  /// explanation.hpp, about `object` ("pod" or the container's name).
   /// Cost: docs/topology-merge.md.
   /// Source: kubelet 1.36 cm/topologymanager/policy.go; seeds/000 for the draft option.
   [[nodiscard]] MergedHint merge(std::span<const ResourceHints> providers,
@@ -69,8 +76,8 @@ class TopologyManager {
 
  private:
   TopologyManager() = default;
-  [[nodiscard]] MergedHint merge_quietly(std::span<const ResourceHints> providers,
-                                         const AllocationScores& scores) const;
+  [[nodiscard]] TopologyHint choose_affinity(std::span<const ResourceHints> providers,
+                                             const AllocationScores& scores) const;
 
   Numa numa_;
   TopologyPolicy policy_ = TopologyPolicy::kNone;

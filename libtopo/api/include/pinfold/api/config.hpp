@@ -8,19 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "pinfold/api/profile.hpp"
 #include "pinfold/base/result.hpp"
 
 namespace pinfold {
 
-/// How far compatibility goes. The differences are listed in docs/kubelet-compat.md.
-enum class Profile {
-  kKubelet136,  ///< "kubelet-1.36": to the bit, defects included
-  kFixed,       ///< "fixed": the same rules without the kubelet's defects
-};
-[[nodiscard]] std::string_view to_string(Profile profile);
-[[nodiscard]] Result<Profile> parse_profile(std::string_view text);
-
-/// Whether the kernel is asked to keep everybody else off exclusive CPUs: docs/cgroups.md.
+/// Whether the kernel keeps other processes off exclusive CPUs: docs/cgroups.md.
 enum class Partition {
   kNone,      ///< "none"
   kRoot,      ///< "root": cpuset.cpus.partition "root"; cgroup v1: cpu_exclusive
@@ -52,8 +45,8 @@ struct MemoryReservation {
   friend bool operator==(const MemoryReservation&, const MemoryReservation&) = default;
 };
 
-/// KubeletConfiguration v1beta1, the fields that decide where pods go, as they were written:
-/// values are checked against the machine by Node::make, which gives the kubelet's own errors.
+/// The fields of KubeletConfiguration v1beta1 that decide where pods go, with the values as they
+/// were written. Node::make checks them against the machine and reports the kubelet's own errors.
 struct Config {
   std::string cpu_manager_policy = "none";
   std::map<std::string, std::string> cpu_manager_policy_options;
@@ -69,28 +62,29 @@ struct Config {
   std::map<std::string, std::string> topology_manager_policy_options;
   bool cpu_cfs_quota = true;
   std::string cpu_cfs_quota_period = "100ms";  ///< a Go duration
-  /// As written; known gates are folded into gates().
+  /// As written; gates() has the effective values of the known ones.
   std::map<std::string, bool> feature_gates;
   Profile profile = Profile::kFixed;
   Partition partition = Partition::kNone;
 
-  /// The gates in force: defaults overlaid with feature_gates. Unknown names have no effect here
-  /// (Node::make refuses or warns as the kubelet does).
+  /// The effective gates: the defaults, overridden by feature_gates. Unknown names are ignored.
   [[nodiscard]] FeatureGates gates() const;
+  /// The quirks of the profile.
+  [[nodiscard]] Quirks quirks() const { return quirks_of(profile); }
 
   friend bool operator==(const Config&, const Config&) = default;
 };
 
-/// A configuration and what was odd about it.
+/// A configuration with the warnings that reading it gave.
 struct ParsedConfig {
   Config config;
   std::vector<std::string> warnings;  ///< "unknown field 'cpuManagerPolcy'"
 };
 
-/// Reads a KubeletConfiguration. `apiVersion` and `kind` may be absent; if present they must fit.
-/// Unknown fields are a warning, unless they belong to the rest of the real KubeletConfiguration
-/// API, which is silently ignored. Pinfold's own settings, `profile` and `partition`, stand below
-/// the top-level field `pinfold`.
+/// Reads a KubeletConfiguration. `apiVersion` and `kind` may be absent; if present they must match.
+/// An unknown field gives a warning; fields of KubeletConfiguration that decide nothing here are
+/// ignored. Pinfold's own settings, `profile` and `partition`, are members of the top-level object
+/// `pinfold`.
 /// Errors: kInvalidArgument, "featureGates.X: 'yes': expected true or false".
 [[nodiscard]] Result<ParsedConfig> config_from_json(const nlohmann::json& document);
 [[nodiscard]] Result<ParsedConfig> parse_config(std::string_view yaml_or_json);

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pinfold/align/topology_manager.hpp"
+#include "pinfold/api/topology_policy.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/decide/node.hpp"
@@ -67,9 +67,6 @@ struct NodeTopology {
 
   friend bool operator==(const NodeTopology&, const NodeTopology&) = default;
 };
-
-/// "single-numa-node" and so on.
-[[nodiscard]] std::string_view to_string(TopologyPolicy policy);
 
 /// Reads one object of version v1alpha2 or v1alpha1, which differs only in that it has no
 /// attributes of the node.

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <string_view>
+
+#include "pinfold/base/result.hpp"
+
+namespace pinfold {
+
+/// Whose decisions are made. The differences are the Quirks of each.
+enum class Profile {
+  kKubelet136,  ///< "kubelet-1.36": bit for bit, with the kubelet's known bugs
+  kFixed,       ///< "fixed": the same rules without them
+};
+[[nodiscard]] std::string_view to_string(Profile profile);
+/// Errors: kInvalidArgument, with the names that exist.
+[[nodiscard]] Result<Profile> parse_profile(std::string_view text);
+
+/// What a profile decides differently from the plain rules. Each member is one row of the table in
+/// docs/kubelet-compat.md and true where the kubelet's behaviour is kept; the profile `fixed` has
+/// none of them.
+struct Quirks {
+  // Admission and removal.
+
+  /// A rejected pod keeps what it was given before the step that failed, until the next admission.
+  bool rejected_pod_keeps_resources = false;
+  /// When a pod is removed, its containers that never ran keep their CPUs and memory until the next
+  /// admission.
+  bool removed_pod_keeps_unstarted_containers = false;
+  /// With topology policy `none`, each manager releases stale assignments only when it is asked to
+  /// allocate.
+  bool policy_none_releases_stale_late = false;
+  /// A container's devices return with its pod, not with the container.
+  bool devices_return_with_pod = false;
+  /// A pod with pod-level resources that is admitted again takes CPUs and memory a second time.
+  bool readmitted_pod_allocates_again = false;
+
+  // Start.
+
+  /// A node whose state names CPUs that are offline now does not start.
+  bool offline_cpus_prevent_start = false;
+  /// More than 8 NUMA nodes need `max-allowable-numa-nodes`.
+  bool numa_nodes_limited_to_8 = false;
+  /// A start with `strict-cpu-reservation` fails if exclusive CPUs have used up the shared pool.
+  bool empty_shared_pool_prevents_start = false;
+  /// The CPUs of a pod that has no containers left stay taken for ever.
+  bool cpus_of_empty_pod_stay_taken = false;
+  /// Reserved memory above what a NUMA node has wraps around to a huge allocatable amount.
+  bool excess_reserved_memory_wraps_around = false;
+
+  // CPU manager, policy static.
+
+  /// `full-pcpus-only` counts the free cores before it looks for CPUs that the container has.
+  bool cores_counted_before_known_cpus = false;
+  /// `full-pcpus-only` may hand out the siblings of reserved CPUs one by one.
+  bool siblings_of_reserved_cpus_allocated = false;
+  /// `distribute-cpus-across-numa` overwrites its best combination of NUMA nodes with later ones.
+  bool best_numa_combination_overwritten = false;
+  /// A socket or core that is larger than the average, and has an average number of free CPUs, is
+  /// taken whole: CPUs in use included.
+  bool large_group_taken_with_cpus_in_use = false;
+
+  // Memory manager, policy Static.
+
+  /// Finished init containers take memory again when their pod is admitted again.
+  bool finished_init_containers_allocate_again = false;
+  /// An affinity of one node that belongs to a group is used as it is, and overwrites the group.
+  bool single_node_overwrites_group = false;
+  /// What init containers leave to later ones outlives their pod.
+  bool reusable_memory_outlives_pod = false;
+  /// A container without memory requests in a pod with pod-level resources needs NUMA nodes for
+  /// nothing, and is rejected where no affinity names some.
+  bool empty_request_needs_numa_nodes = false;
+
+  friend bool operator==(const Quirks&, const Quirks&) = default;
+};
+
+/// The one place where a profile decides anything.
+[[nodiscard]] Quirks quirks_of(Profile profile);
+
+}  // namespace pinfold

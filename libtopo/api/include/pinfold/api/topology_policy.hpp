@@ -1,0 +1,43 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+/// The topology manager's policies and scopes, under the names that a KubeletConfiguration gives
+/// them.
+namespace pinfold {
+
+/// topologyManagerPolicy. admits() in align/topology_policies.hpp is the rule of each.
+enum class TopologyPolicy { kNone, kBestEffort, kRestricted, kSingleNumaNode };
+
+/// topologyManagerScope: whether each container is aligned by itself, or the pod as a whole.
+enum class TopologyScope { kContainer, kPod };
+
+/// By enumerator, in the order of the kubelet's messages.
+inline constexpr std::array<std::string_view, 4> kTopologyPolicyNames = {
+    "none", "best-effort", "restricted", "single-numa-node"};
+inline constexpr std::array<std::string_view, 2> kTopologyScopeNames = {"container", "pod"};
+
+[[nodiscard]] constexpr std::string_view to_string(TopologyPolicy policy) {
+  return kTopologyPolicyNames[static_cast<std::size_t>(policy)];
+}
+[[nodiscard]] constexpr std::string_view to_string(TopologyScope scope) {
+  return kTopologyScopeNames[static_cast<std::size_t>(scope)];
+}
+
+/// nullopt for any other name.
+[[nodiscard]] constexpr std::optional<TopologyPolicy> parse_topology_policy(std::string_view name) {
+  for (std::size_t i = 0; i < kTopologyPolicyNames.size(); ++i) {
+    if (kTopologyPolicyNames[i] == name) return static_cast<TopologyPolicy>(i);
+  }
+  return std::nullopt;
+}
+[[nodiscard]] constexpr std::optional<TopologyScope> parse_topology_scope(std::string_view name) {
+  for (std::size_t i = 0; i < kTopologyScopeNames.size(); ++i) {
+    if (kTopologyScopeNames[i] == name) return static_cast<TopologyScope>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace pinfold
