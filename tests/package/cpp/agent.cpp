@@ -1,0 +1,24 @@
+#include <iostream>
+#include <pinfold/agent/open_agent.hpp>
+#include <pinfold/agent/status.hpp>
+
+#include "machine.hpp"
+
+int main() {
+  using namespace pinfold;
+  auto machine = four_cpus();
+  auto config = parse_config("cpuManagerPolicy: static\nreservedSystemCPUs: '0'");
+  auto pod = parse_pod(
+      "metadata: {name: db, uid: db-1}\n"
+      "spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 1Gi}}}]}");
+  if (!machine || !config || !pod) return 1;
+  apply_defaults(*pod);
+  agent::AgentPlace place;
+  place.state_dir = "consumer-state";
+  place.enforces = false;
+  auto agent = agent::open_agent(*machine, config->config, place);
+  if (!agent || !agent->admit(*pod)) return 2;
+  for (const auto& container : agent::view_pod(*agent, "db-1")->containers) {
+    std::cout << container.decided.name << ": " << container.wanted.cpus << '\n';
+  }
+}
