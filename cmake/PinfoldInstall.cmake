@@ -1,12 +1,12 @@
-# What `cmake --install` gives to those who link Pinfold, in the components of the Debian packages:
-# libpinfold0 (the shared library) and libpinfold-dev (everything to build with).
+# What `cmake --install` installs for programs that link Pinfold, by the components of the Debian
+# packages: libpinfold0 (the shared library) and libpinfold-dev (everything that a build needs).
 option(PINFOLD_INSTALL "Install the libraries and headers" ${PROJECT_IS_TOP_LEVEL})
 if(NOT PINFOLD_INSTALL)
   return()
 endif()
 include(CMakePackageConfigHelpers)
 
-# Every module that is declared so far: this file is read before tools and harness.
+# Every module that is declared so far; tools and harness are declared later.
 get_property(libraries GLOBAL PROPERTY PINFOLD_MODULES)
 list(TRANSFORM libraries PREPEND pinfold_)
 list(APPEND libraries pinfold_topo)
@@ -33,7 +33,7 @@ install(FILES ${PROJECT_BINARY_DIR}/pinfold-config.cmake
               ${PROJECT_BINARY_DIR}/pinfold-config-version.cmake
   DESTINATION ${package_dir} COMPONENT libpinfold-dev)
 
-# The folder of the pkg-config file is known, and everything else lies relative to it.
+# All paths in the pkg-config file are relative to its own directory.
 file(RELATIVE_PATH pc_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/pinfold.pc.in ${PROJECT_BINARY_DIR}/pinfold.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/pinfold.pc

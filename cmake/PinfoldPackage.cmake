@@ -1,4 +1,4 @@
-# The command with its manual, and the Debian packages: `cpack` in the folder of the build.
+# Installs the command with its manual, and builds the Debian packages: run `cpack` in the build folder.
 install(TARGETS pinfold RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT pinfold)
 set(manual_dir ${PROJECT_BINARY_DIR}/manual)
 install(FILES ${manual_dir}/pinfold.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT pinfold)
@@ -31,10 +31,10 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_COMPONENT_PINFOLD_DESCRIPTION
-  "decides which CPUs and memory nodes a container gets, as the kubelet does")
-set(CPACK_COMPONENT_LIBPINFOLD0_DESCRIPTION "CPUs and memory nodes for containers: shared library")
+  "assigns CPUs and memory nodes to containers as the kubelet does")
+set(CPACK_COMPONENT_LIBPINFOLD0_DESCRIPTION "assigns CPUs and memory nodes to containers: shared library")
 set(CPACK_COMPONENT_LIBPINFOLD-DEV_DESCRIPTION
-  "CPUs and memory nodes for containers: headers and static libraries")
+  "assigns CPUs and memory nodes to containers: headers and static libraries")
 set(CPACK_DEBIAN_PINFOLD_PACKAGE_NAME pinfold)
 set(CPACK_DEBIAN_PINFOLD_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PINFOLD_PACKAGE_SHLIBDEPS ON)

@@ -12,20 +12,20 @@ int main(int argc, char** argv) {
   pinfold_pod* pod = NULL;
   char* error = NULL;
   if (argc != 3) return 2;
-  options.flags = PINFOLD_NO_ENFORCE; /* without it: cgroups below options.cgroup_root */
+  options.flags = PINFOLD_NODE_NO_ENFORCE; /* without it: cgroups below options.cgroup_root */
   options.state_dir = argv[1];
   options.machine = argv[2]; /* NULL: this machine */
   options.config = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
   if (pinfold_node_open(&options, &node, &error) != PINFOLD_OK ||
       pinfold_pod_admit(node, kPod, &pod, &error) != PINFOLD_OK ||
-      pinfold_pod_find(pod, "main", &main_container, &error) != PINFOLD_OK) {
+      pinfold_pod_find_container(pod, "main", &main_container, &error) != PINFOLD_OK) {
     fprintf(stderr, "%s\n", error);
     return 1;
   }
   printf("%s: cpus %s, shares %llu\n", main_container.name, main_container.cpus,
-         (unsigned long long)main_container.shares);
+         (unsigned long long)main_container.cpu_shares);
   pinfold_pod_free(pod);
-  if (pinfold_pod_release(node, "db", 0, &error) != PINFOLD_OK) return 1;
+  if (pinfold_pod_remove(node, "db", 0, &error) != PINFOLD_OK) return 1;
   pinfold_node_close(node);
   return 0;
 }

@@ -1,5 +1,5 @@
-/* A container runtime in miniature: gives a container of a Pod its CPUs and memory through
- * libpinfold, starts a process pinned there, waits for it, and takes everything back.
+/* A minimal container runtime: admits a Pod through libpinfold, starts a process in one of its
+ * containers, waits for it and removes the pod.
  *
  *   mini-runtime STATE_DIR CGROUP_ROOT CONFIG_FILE POD_FILE CONTAINER COMMAND [ARGUMENT...]
  */
@@ -17,7 +17,7 @@
 
 enum { kStateDir = 1, kCgroupRoot, kConfig, kPod, kContainer, kCommand };
 
-static int complain(const char* what, char* error) {
+static int report(const char* what, char* error) {
   fprintf(stderr, "mini-runtime: %s: %s\n", what, error == NULL ? strerror(errno) : error);
   pinfold_free(error);
   return 125;
@@ -35,23 +35,24 @@ static char* read_file(const char* path) {
   return text;
 }
 
-static void tell(void* data, int32_t level, const char* message) {
+static void print_log(void* data, int32_t level, const char* message) {
   (void)data;
   if (level >= PINFOLD_LOG_WARNING) fprintf(stderr, "mini-runtime: %s\n", message);
 }
 
-/* What runs in the container. It waits until it is told that it stands where it belongs. */
-static void be_container(int gate, char** command) {
+/* The container's process. It waits at the gate until it is in its cgroup. */
+static void run_container(int gate, char** command) {
   char go = 0;
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);  /* the container ends with its runtime */
-  if (read(gate, &go, 1) != 1) _exit(125); /* the runtime is gone: nothing must run unpinned */
+  if (read(gate, &go, 1) != 1) _exit(125); /* the runtime has died: do not run unpinned */
   close(gate);
   execvp(command[0], command);
   fprintf(stderr, "mini-runtime: %s: %s\n", command[0], strerror(errno));
   _exit(127);
 }
 
-/* Starts the command behind a closed gate. Returns its process, and the other end of the gate. */
+/* Starts the command behind a closed gate. Returns its process and sets *gate to the end that opens
+ * it. */
 static pid_t start(char** command, int* gate) {
   int ends[2];
   if (pipe(ends) != 0) return -1;
@@ -62,7 +63,7 @@ static pid_t start(char** command, int* gate) {
       perror("mini-runtime: namespaces");
       _exit(125);
     }
-    be_container(ends[0], command);
+    run_container(ends[0], command);
   }
   close(ends[0]);
   *gate = ends[1];
@@ -81,23 +82,23 @@ static int run(pinfold_node* node, const char* uid, char** argv) {
   char* error = NULL;
   int gate = -1;
   if (pinfold_container_start(node, uid, argv[kContainer], &error) != PINFOLD_OK) {
-    return complain("start container", error);
+    return report("start container", error);
   }
   const pid_t child = start(argv + kCommand, &gate);
-  if (child < 0) return complain("start process", NULL);
-  if (pinfold_container_place_process(node, uid, argv[kContainer], child, &error) != PINFOLD_OK) {
-    close(gate); /* the child reads the end of the file, and leaves */
+  if (child < 0) return report("start process", NULL);
+  if (pinfold_container_attach_process(node, uid, argv[kContainer], child, &error) != PINFOLD_OK) {
+    close(gate); /* the child reads the end of the file and exits */
     (void)wait_for(child);
-    return complain("place process", error);
+    return report("attach process", error);
   }
-  const ssize_t told = write(gate, "!", 1);
+  const ssize_t opened = write(gate, "!", 1);
   close(gate);
   const int status = wait_for(child);
-  return told == 1 ? status : 125;
+  return opened == 1 ? status : 125;
 }
 
 int main(int argc, char** argv) {
-  pinfold_log_sink log = PINFOLD_LOG_SINK_INIT;
+  pinfold_log_sink log_sink = PINFOLD_LOG_SINK_INIT;
   pinfold_node_options options = PINFOLD_NODE_OPTIONS_INIT;
   pinfold_container container = PINFOLD_CONTAINER_INIT;
   pinfold_node* node = NULL;
@@ -107,31 +108,31 @@ int main(int argc, char** argv) {
     fprintf(stderr, "usage: mini-runtime STATE_DIR CGROUP_ROOT CONFIG POD CONTAINER COMMAND...\n");
     return 125;
   }
-  log.log = tell;
-  options.log = &log;
+  log_sink.log = print_log;
+  options.log_sink = &log_sink;
   options.state_dir = argv[kStateDir];
   options.cgroup_root = argv[kCgroupRoot];
   options.config_file = argv[kConfig];
   char* text = read_file(argv[kPod]);
-  if (text == NULL) return complain(argv[kPod], NULL);
-  if (pinfold_node_open(&options, &node, &error) != PINFOLD_OK) return complain("open", error);
+  if (text == NULL) return report(argv[kPod], NULL);
+  if (pinfold_node_open(&options, &node, &error) != PINFOLD_OK) return report("open", error);
   const pinfold_code admitted = pinfold_pod_admit(node, text, &pod, &error);
   free(text);
   int status = 125;
   if (admitted != PINFOLD_OK) {
-    status = complain(pinfold_code_name(admitted), error);
-  } else if (pinfold_pod_find(pod, argv[kContainer], &container, &error) != PINFOLD_OK) {
-    status = complain("find container", error);
+    status = report(pinfold_code_name(admitted), error);
+  } else if (pinfold_pod_find_container(pod, argv[kContainer], &container, &error) != PINFOLD_OK) {
+    status = report("find container", error);
   } else {
     printf("mini-runtime: %s: cpus %s, mems %s, %s\n", container.name, container.cpus,
            container.mems, container.cgroup_path);
     fflush(stdout);
     status = run(node, pinfold_pod_uid(pod), argv);
   }
-  /* What was given is taken back, also if the kernel did not have it yet. */
-  if (pod != NULL && pinfold_pod_admitted(pod) &&
-      pinfold_pod_release(node, pinfold_pod_uid(pod), PINFOLD_KILL, &error) != PINFOLD_OK) {
-    status = complain("release", error);
+  /* Remove an admitted pod, even if it was not applied to the kernel. */
+  if (pod != NULL && pinfold_pod_is_admitted(pod) &&
+      pinfold_pod_remove(node, pinfold_pod_uid(pod), PINFOLD_REMOVE_KILL, &error) != PINFOLD_OK) {
+    status = report("remove pod", error);
   }
   pinfold_pod_free(pod);
   pinfold_node_close(node);

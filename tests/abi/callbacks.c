@@ -1,5 +1,5 @@
-/* The three callbacks as a runtime in C has them: a log, two licences as a source of hints, and
- * control groups that are kept in a table. */
+/* The three kinds of callbacks as a C runtime implements them: a log, two licences as a source of
+ * hints, and cgroups in a table. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <pinfold/pinfold.h>
@@ -27,86 +27,87 @@ static void on_log(void* data, int32_t level, const char* message) {
 }
 
 /* ---- The hints: both licences are on the NUMA node at position 1; the state has an x for each
- * that is out ---- */
+ * allocated one ---- */
 
-static void licence_hints(void* data, const char* state, const char* pod, const char* container,
-                          pinfold_hints* hints) {
-  (void)data, (void)pod, (void)container;
+static void licence_hints(void* data, const char* state, const char* pod_json,
+                          const char* container, pinfold_hints* hints) {
+  (void)data, (void)pod_json, (void)container;
   if (strlen(state) < 2) {
     (void)pinfold_hints_add(hints, "example.com/licence", 2, 1);
   } else {
-    (void)pinfold_hints_impossible(hints, "example.com/licence");
+    (void)pinfold_hints_set_impossible(hints, "example.com/licence");
   }
 }
 
-static int give_licence(void* data, const char* state, const char* pod, const char* container,
-                        uint64_t nodes, pinfold_text* next, pinfold_text* refusal) {
+static int allocate_licence(void* data, const char* state, const char* pod_json,
+                            const char* container, uint64_t numa_mask, pinfold_text* new_state,
+                            pinfold_text* message) {
   char more[8];
-  (void)data, (void)pod, (void)container, (void)refusal;
-  CHECK(nodes == 2);
+  (void)data, (void)pod_json, (void)container, (void)message;
+  CHECK(numa_mask == 2);
   snprintf(more, sizeof more, "%.4sx", state);
-  return pinfold_text_set(next, more);
+  return pinfold_text_set(new_state, more);
 }
 
-static void take_licence(void* data, const char* state, const char* pod_uid, const char* container,
-                         pinfold_text* next) {
+static void release_licence(void* data, const char* state, const char* pod_uid,
+                            const char* container, pinfold_text* new_state) {
   (void)data, (void)pod_uid, (void)container;
-  (void)pinfold_text_set(next, state[0] == '\0' ? state : state + 1);
+  (void)pinfold_text_set(new_state, state[0] == '\0' ? state : state + 1);
 }
 
-/* ---- The groups: a row for each value that was written, and one without a file for each group
- * ---- */
+/* ---- The cgroups: a row for each written value, and a row without a file for each cgroup ---- */
 
 enum { kRows = 256 };
 typedef struct row {
   int used;
-  char group[64], file[48], value[64];
+  char cgroup[64], file[48], value[64];
 } row;
 static row rows[kRows];
 
-static row* find(const char* group, const char* file) {
+static row* find(const char* cgroup, const char* file) {
   for (row* at = rows; at < rows + kRows; ++at) {
-    if (at->used && strcmp(at->group, group) == 0 && strcmp(at->file, file) == 0) return at;
+    if (at->used && strcmp(at->cgroup, cgroup) == 0 && strcmp(at->file, file) == 0) return at;
   }
   return NULL;
 }
 
-static int put(const char* group, const char* file, const char* value) {
-  row* at = find(group, file);
+static int put(const char* cgroup, const char* file, const char* value) {
+  row* at = find(cgroup, file);
   for (row* free_row = rows; at == NULL && free_row < rows + kRows; ++free_row) {
     if (!free_row->used) at = free_row;
   }
   if (at == NULL) return ENOSPC;
   at->used = 1;
-  snprintf(at->group, sizeof at->group, "%s", group);
+  snprintf(at->cgroup, sizeof at->cgroup, "%s", cgroup);
   snprintf(at->file, sizeof at->file, "%s", file);
   snprintf(at->value, sizeof at->value, "%s", value);
   return 0;
 }
 
-static int make_group(void* data, const char* directory, const char* group) {
+static int create_cgroup(void* data, const char* directory, const char* cgroup) {
   (void)data, (void)directory;
-  return put(group, "", "");
+  return put(cgroup, "", "");
 }
 
-static int remove_group(void* data, const char* directory, const char* group) {
+static int remove_cgroup(void* data, const char* directory, const char* cgroup) {
   (void)data, (void)directory;
   for (row* at = rows; at < rows + kRows; ++at) {
-    if (strcmp(at->group, group) == 0) at->used = 0;
+    if (strcmp(at->cgroup, cgroup) == 0) at->used = 0;
   }
   return 0;
 }
 
-static int write_value(void* data, const char* directory, const char* group, const char* file,
-                       const char* value) {
+static int write_file(void* data, const char* directory, const char* cgroup, const char* file,
+                      const char* value) {
   (void)data, (void)directory;
-  return find(group, "") == NULL ? ENOENT : put(group, file, value);
+  return find(cgroup, "") == NULL ? ENOENT : put(cgroup, file, value);
 }
 
-/* What a kernel would have in effect: the group's own value, else that of the next group above. */
-static const char* effective(const char* group, const char* file) {
+/* The value that a kernel would have in effect: the cgroup's own, else that of the next one above.
+ */
+static const char* effective(const char* cgroup, const char* file) {
   char above[64];
-  snprintf(above, sizeof above, "%s", group);
+  snprintf(above, sizeof above, "%s", cgroup);
   for (;;) {
     const row* const own = find(above, file);
     if (own != NULL && own->value[0] != '\0') return own->value;
@@ -116,29 +117,30 @@ static const char* effective(const char* group, const char* file) {
   }
 }
 
-static int read_value(void* data, const char* directory, const char* group, const char* file,
-                      pinfold_text* value) {
+static int read_file(void* data, const char* directory, const char* cgroup, const char* file,
+                     pinfold_text* value) {
   char name[48];
-  const row* const own = find(group, file);
+  const row* const own = find(cgroup, file);
   (void)data, (void)directory;
-  if (find(group, "") == NULL) return ENOENT;
+  if (find(cgroup, "") == NULL) return ENOENT;
   if (strcmp(file, "cgroup.controllers") == 0) return pinfold_text_set(value, "cpuset cpu memory");
   snprintf(name, sizeof name, "%s", file);
   char* const end = strstr(name, ".effective");
   if (end != NULL) {
     *end = '\0';
-    return pinfold_text_set(value, effective(group, name));
+    return pinfold_text_set(value, effective(cgroup, name));
   }
   return pinfold_text_set(value, own == NULL ? "" : own->value);
 }
 
-static int children(void* data, const char* directory, const char* group, pinfold_text* names) {
+static int list_children(void* data, const char* directory, const char* cgroup,
+                         pinfold_text* names) {
   char list[1024] = "";
-  const size_t size = strlen(group);
+  const size_t size = strlen(cgroup);
   (void)data, (void)directory;
   for (const row* at = rows; at < rows + kRows; ++at) {
-    if (!at->used || at->file[0] != '\0' || strncmp(at->group, group, size) != 0) continue;
-    const char* const name = at->group + size + (size != 0 && at->group[size] == '/');
+    if (!at->used || at->file[0] != '\0' || strncmp(at->cgroup, cgroup, size) != 0) continue;
+    const char* const name = at->cgroup + size + (size != 0 && at->cgroup[size] == '/');
     if (name[0] == '\0' || strchr(name, '/') != NULL) continue;
     snprintf(list + strlen(list), sizeof list - strlen(list), "%s\n", name);
   }
@@ -171,8 +173,8 @@ static pinfold_code admit(pinfold_node* node, const char* name) {
   return code;
 }
 
-static const char* cpus_of(const char* group) {
-  const row* const found = find(group, "cpuset.cpus");
+static const char* cpus_of(const char* cgroup) {
+  const row* const found = find(cgroup, "cpuset.cpus");
   return found == NULL ? "" : found->value;
 }
 
@@ -180,7 +182,7 @@ int main(void) {
   static char state_dir[] = "/tmp/pinfold_callbacks_XXXXXX";
   pinfold_log_sink sink = PINFOLD_LOG_SINK_INIT;
   pinfold_hint_provider licences = PINFOLD_HINT_PROVIDER_INIT;
-  pinfold_cgroup_writer writer = PINFOLD_CGROUP_WRITER_INIT;
+  pinfold_cgroup_fs cgroup_fs = PINFOLD_CGROUP_FS_INIT;
   pinfold_node_options options = PINFOLD_NODE_OPTIONS_INIT;
   const pinfold_hint_provider* const providers[] = {&licences};
   pinfold_node* node = NULL;
@@ -190,37 +192,37 @@ int main(void) {
   sink.data = last_admission;
   sink.log = on_log;
   licences.name = "licences";
-  licences.hints = licence_hints;
-  licences.allocate = give_licence;
-  licences.release = take_licence;
-  writer.version = 2;
-  writer.make_group = make_group;
-  writer.remove_group = remove_group;
-  writer.write = write_value;
-  writer.read = read_value;
-  writer.children = children;
+  licences.get_hints = licence_hints;
+  licences.allocate = allocate_licence;
+  licences.release = release_licence;
+  cgroup_fs.cgroup_version = 2;
+  cgroup_fs.create_cgroup = create_cgroup;
+  cgroup_fs.remove_cgroup = remove_cgroup;
+  cgroup_fs.write_file = write_file;
+  cgroup_fs.read_file = read_file;
+  cgroup_fs.list_children = list_children;
   options.state_dir = state_dir;
   options.cgroup_root = "/groups";
   options.machine = kMachine;
   options.config =
       "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\ntopologyManagerPolicy: single-numa-node";
-  options.log = &sink;
-  options.providers = providers;
-  options.provider_count = 1;
-  options.writer = &writer;
-  CHECK(put("", "", "") == 0); /* the root of the groups */
+  options.log_sink = &sink;
+  options.hint_providers = providers;
+  options.hint_provider_count = 1;
+  options.cgroup_fs = &cgroup_fs;
+  CHECK(put("", "", "") == 0); /* the cgroup root */
   if (pinfold_node_open(&options, &node, &error) != PINFOLD_OK) {
     fprintf(stderr, "%s\n", error);
     return 1;
   }
   CHECK(admit(node, "a") == PINFOLD_OK);
   CHECK(strcmp(last_admission, "pod 'a': admitted") == 0);
-  CHECK(strcmp(cpus_of("poda/c"), "2") == 0); /* CPU 1 is free, but far from the licences */
+  CHECK(strcmp(cpus_of("poda/c"), "2") == 0); /* CPU 1 is free, but not near the licences */
   CHECK(admit(node, "b") == PINFOLD_OK);
   CHECK(strcmp(cpus_of("podb/c"), "3") == 0);
   CHECK(admit(node, "d") == PINFOLD_REJECTED);
   CHECK(find("podd", "") == NULL);
-  CHECK(pinfold_pod_release(node, "a", 0, &error) == PINFOLD_OK);
+  CHECK(pinfold_pod_remove(node, "a", 0, &error) == PINFOLD_OK);
   CHECK(find("poda", "") == NULL && find("poda/c", "") == NULL);
   CHECK(admit(node, "d") == PINFOLD_OK);
   CHECK(strcmp(cpus_of("podd/c"), "2") == 0);

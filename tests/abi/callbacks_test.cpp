@@ -8,7 +8,7 @@
 #include "pinfold/pinfold.h"
 #include "temp_dir.hpp"
 
-/// The callbacks of the C interface: a log, a cgroup writer, a source of hints.
+/// The callbacks of the C interface: a log, access to cgroups, a source of hints.
 namespace pinfold {
 namespace {
 
@@ -28,7 +28,7 @@ int number_of(const Result<void>& done) {
   return done.error().sys_errno == 0 ? EIO : done.error().sys_errno;
 }
 
-/// A runtime with a log and groups of its own.
+/// A runtime that keeps the log and implements the cgroups.
 struct Runtime {
   explicit Runtime(CgroupVersion version)
       : kernel(version, CpuSet::range(0, 3), CpuSet{0, 1}), groups(kernel.fs()) {
@@ -36,24 +36,24 @@ struct Runtime {
     sink.log = [](void* data, int32_t level, const char* message) {
       static_cast<Runtime*>(data)->log.push_back(fmt::format("{} {}", level, message));
     };
-    writer.data = this;
-    writer.version = version == CgroupVersion::kV2 ? 2 : 1;
-    writer.make_group = [](void* data, const char*, const char* group) {
+    cgroup_fs.data = this;
+    cgroup_fs.cgroup_version = version == CgroupVersion::kV2 ? 2 : 1;
+    cgroup_fs.create_cgroup = [](void* data, const char*, const char* group) {
       return number_of(static_cast<Runtime*>(data)->groups->make_group(group));
     };
-    writer.remove_group = [](void* data, const char*, const char* group) {
+    cgroup_fs.remove_cgroup = [](void* data, const char*, const char* group) {
       return number_of(static_cast<Runtime*>(data)->groups->remove_group(group));
     };
-    writer.write = [](void* data, const char*, const char* group, const char* file,
-                      const char* value) {
+    cgroup_fs.write_file = [](void* data, const char*, const char* group, const char* file,
+                              const char* value) {
       return number_of(static_cast<Runtime*>(data)->groups->write(group, file, value));
     };
-    writer.read = [](void* data, const char*, const char* group, const char* file,
-                     pinfold_text* value) {
+    cgroup_fs.read_file = [](void* data, const char*, const char* group, const char* file,
+                             pinfold_text* value) {
       const auto text = static_cast<Runtime*>(data)->groups->read(group, file);
       return text ? pinfold_text_set(value, text->c_str()) : text.error().sys_errno;
     };
-    writer.children = [](void* data, const char*, const char* group, pinfold_text* names) {
+    cgroup_fs.list_children = [](void* data, const char*, const char* group, pinfold_text* names) {
       const auto list = static_cast<Runtime*>(data)->groups->children(group);
       if (!list) return list.error().sys_errno;
       return pinfold_text_set(names, fmt::format("{}", fmt::join(*list, "\n")).c_str());
@@ -64,8 +64,8 @@ struct Runtime {
     options.config =
         "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
         "topologyManagerPolicy: single-numa-node\nunheardOf: 1\n";
-    options.log = &sink;
-    options.writer = &writer;
+    options.log_sink = &sink;
+    options.cgroup_fs = &cgroup_fs;
   }
 
   [[nodiscard]] pinfold_node* open() {
@@ -84,7 +84,7 @@ struct Runtime {
   std::unique_ptr<enforce::CgroupFs> groups;
   std::vector<std::string> log;
   pinfold_log_sink sink = PINFOLD_LOG_SINK_INIT;
-  pinfold_cgroup_writer writer = PINFOLD_CGROUP_WRITER_INIT;
+  pinfold_cgroup_fs cgroup_fs = PINFOLD_CGROUP_FS_INIT;
   pinfold_node_options options = PINFOLD_NODE_OPTIONS_INIT;
 };
 
@@ -95,32 +95,32 @@ std::string pod(const std::string& name, int cpus) {
       name, cpus);
 }
 
-class CallbackWriter : public testing::TestWithParam<CgroupVersion> {};
+class CallbackCgroupFs : public testing::TestWithParam<CgroupVersion> {};
 
-TEST_P(CallbackWriter, GetsEveryGroupAndValue) {
+TEST_P(CallbackCgroupFs, GetsEveryGroupAndValue) {
   Runtime runtime(GetParam());
   pinfold_node* const node = runtime.open();
   pinfold_pod* answer = nullptr;
   char* error = nullptr;
   ASSERT_EQ(pinfold_pod_admit(node, pod("a", 2).c_str(), &answer, &error), PINFOLD_OK) << error;
   pinfold_container container = PINFOLD_CONTAINER_INIT;
-  ASSERT_EQ(pinfold_pod_find(answer, "c", &container, nullptr), PINFOLD_OK);
+  ASSERT_EQ(pinfold_pod_find_container(answer, "c", &container, nullptr), PINFOLD_OK);
   EXPECT_STREQ(container.cpus, "2-3");
   EXPECT_STREQ(container.cgroup_path, "/groups/poda/c");
   EXPECT_EQ(runtime.cpus("poda/c"), "2-3");
   pinfold_pod_free(answer);
-  ASSERT_EQ(pinfold_container_place_process(node, "a", "c", 4242, &error), PINFOLD_OK) << error;
+  ASSERT_EQ(pinfold_container_attach_process(node, "a", "c", 4242, &error), PINFOLD_OK) << error;
   EXPECT_TRUE(runtime.kernel.find("poda/c")->processes.contains(4242));
-  EXPECT_EQ(pinfold_pod_release(node, "a", 0, &error), PINFOLD_BUSY);
+  EXPECT_EQ(pinfold_pod_remove(node, "a", 0, &error), PINFOLD_BUSY);
   EXPECT_THAT(error, HasSubstr("4242"));
   pinfold_free(error);
   runtime.kernel.find("poda/c")->processes.clear();
-  EXPECT_EQ(pinfold_pod_release(node, "a", 0, &error), PINFOLD_OK);
+  EXPECT_EQ(pinfold_pod_remove(node, "a", 0, &error), PINFOLD_OK);
   EXPECT_EQ(runtime.cpus("poda"), "gone");
   pinfold_node_close(node);
 }
 
-TEST_P(CallbackWriter, ANodeKnowsItsOfflineCpus) {
+TEST_P(CallbackCgroupFs, ANodeKnowsItsOfflineCpus) {
   Runtime runtime(GetParam());
   pinfold_node* node = runtime.open();
   pinfold_pod* answer = nullptr;
@@ -145,7 +145,7 @@ TEST_P(CallbackWriter, ANodeKnowsItsOfflineCpus) {
   pinfold_node_close(node);
 }
 
-TEST_P(CallbackWriter, MakesThePartitionsOfTheConfiguration) {
+TEST_P(CallbackCgroupFs, MakesThePartitionsOfTheConfiguration) {
   Runtime runtime(GetParam());
   const std::string config =
       runtime.options.config + std::string("pinfold: {partition: isolated}\n");
@@ -164,17 +164,17 @@ TEST_P(CallbackWriter, MakesThePartitionsOfTheConfiguration) {
   pinfold_node_close(node);
 }
 
-TEST_P(CallbackWriter, ThatFailsLeavesWorkForReconcile) {
+TEST_P(CallbackCgroupFs, ThatFailsLeavesWorkForReconcile) {
   Runtime runtime(GetParam());
   pinfold_node* const node = runtime.open();
   pinfold_pod* answer = nullptr;
   char* error = nullptr;
   runtime.kernel.writes_until_failure = 2;
   EXPECT_EQ(pinfold_pod_admit(node, pod("a", 1).c_str(), &answer, &error), PINFOLD_NOT_ENFORCED);
-  EXPECT_THAT(error, HasSubstr("cgroup writer: write"));
+  EXPECT_THAT(error, HasSubstr("cgroup_fs: write"));
   pinfold_free(error);
   ASSERT_NE(answer, nullptr);
-  EXPECT_EQ(pinfold_pod_admitted(answer), 1);
+  EXPECT_EQ(pinfold_pod_is_admitted(answer), 1);
   pinfold_pod_free(answer);
   EXPECT_THAT(runtime.log, Contains(HasSubstr("3 not enforced: ")));
   runtime.kernel.writes_until_failure = -1;
@@ -186,23 +186,23 @@ TEST_P(CallbackWriter, ThatFailsLeavesWorkForReconcile) {
   pinfold_node_close(node);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, CallbackWriter,
+INSTANTIATE_TEST_SUITE_P(Versions, CallbackCgroupFs,
                          testing::Values(CgroupVersion::kV1, CgroupVersion::kV2),
                          [](const auto& param) {
                            return param.param == CgroupVersion::kV1 ? "V1" : "V2";
                          });
 
-TEST(CallbackWriterCheck, RefusesAHierarchyWithoutAllCallbacks) {
+TEST(CallbackCgroupFsCheck, RejectsAHierarchyWithoutAllCallbacks) {
   Runtime runtime(CgroupVersion::kV2);
-  runtime.writer.children = nullptr;
+  runtime.cgroup_fs.list_children = nullptr;
   pinfold_node* node = nullptr;
   char* error = nullptr;
   EXPECT_EQ(pinfold_node_open(&runtime.options, &node, &error), PINFOLD_INVALID_ARGUMENT);
-  EXPECT_THAT(error, HasSubstr("cgroup writer: version 2"));
+  EXPECT_THAT(error, HasSubstr("cgroup_fs: cgroup_version 2"));
   pinfold_free(error);
 }
 
-TEST(CallbackLog, TellsWhatHappened) {
+TEST(CallbackLog, ReportsWarningsAdmissionsAndWrites) {
   Runtime runtime(CgroupVersion::kV2);
   pinfold_node* const node = runtime.open();
   pinfold_pod* answer = nullptr;
@@ -214,42 +214,44 @@ TEST(CallbackLog, TellsWhatHappened) {
   pinfold_node_close(node);
 }
 
-/// Two licences, both on the NUMA node at position 1; remembers who has them.
+/// Two licences, both on the NUMA node at position 1; the state has an x for each allocated one.
 struct Licences {
   Licences() {
     provider.data = this;
     provider.name = "licences";
-    provider.hints = [](void*, const char* state, const char*, const char*, pinfold_hints* hints) {
+    provider.get_hints = [](void*, const char* state, const char*, const char*,
+                            pinfold_hints* hints) {
       if (std::string(state).size() >= 2) {
-        (void)pinfold_hints_impossible(hints, "example.com/licence");
+        (void)pinfold_hints_set_impossible(hints, "example.com/licence");
       } else {
         (void)pinfold_hints_add(hints, "example.com/licence", 2, 1);
       }
     };
     provider.allocate = [](void* data, const char* state, const char* pod, const char* container,
-                           uint64_t nodes, pinfold_text* next, pinfold_text* refusal) {
-      static_cast<Licences*>(data)->seen = fmt::format("{} {} {}", pod, container, nodes);
-      if (static_cast<Licences*>(data)->refuses) {
-        (void)pinfold_text_set(refusal, "no licence today");
+                           uint64_t numa_mask, pinfold_text* new_state, pinfold_text* message) {
+      static_cast<Licences*>(data)->seen = fmt::format("{} {} {}", pod, container, numa_mask);
+      if (static_cast<Licences*>(data)->rejects) {
+        (void)pinfold_text_set(message, "no licence today");
         return 1;
       }
-      return pinfold_text_set(next, (std::string(state) + "x").c_str());
+      return pinfold_text_set(new_state, (std::string(state) + "x").c_str());
     };
-    provider.release = [](void*, const char* state, const char*, const char*, pinfold_text* next) {
-      (void)pinfold_text_set(next, std::string(state).substr(1).c_str());
+    provider.release = [](void*, const char* state, const char*, const char*,
+                          pinfold_text* new_state) {
+      (void)pinfold_text_set(new_state, std::string(state).substr(1).c_str());
     };
   }
   pinfold_hint_provider provider = PINFOLD_HINT_PROVIDER_INIT;
   std::string seen;
-  bool refuses = false;
+  bool rejects = false;
 };
 
-TEST(CallbackHints, SteerAndRefuse) {
+TEST(CallbackHints, SteerAndReject) {
   Runtime runtime(CgroupVersion::kV2);
   Licences licences;
   const pinfold_hint_provider* const providers[] = {&licences.provider};
-  runtime.options.providers = providers;
-  runtime.options.provider_count = 1;
+  runtime.options.hint_providers = providers;
+  runtime.options.hint_provider_count = 1;
   pinfold_node* const node = runtime.open();
   pinfold_pod* answer = nullptr;
   char* error = nullptr;
@@ -257,26 +259,26 @@ TEST(CallbackHints, SteerAndRefuse) {
   EXPECT_THAT(licences.seen, HasSubstr(" c 2"));
   EXPECT_THAT(licences.seen, HasSubstr("\"uid\":\"a\""));
   pinfold_pod_free(answer);
-  EXPECT_EQ(runtime.cpus("poda/c"), "2");  // not 1, which is nearer, but has no licence
-  licences.refuses = true;
+  EXPECT_EQ(runtime.cpus("poda/c"), "2");  // not 1, which comes first, but is not near the licences
+  licences.rejects = true;
   EXPECT_EQ(pinfold_pod_admit(node, pod("b", 1).c_str(), &answer, &error), PINFOLD_REJECTED);
   EXPECT_THAT(error, HasSubstr("no licence today"));
   pinfold_free(error);
   pinfold_pod_free(answer);
-  licences.refuses = false;
+  licences.rejects = false;
   ASSERT_EQ(pinfold_pod_admit(node, pod("c", 1).c_str(), &answer, &error), PINFOLD_OK) << error;
   pinfold_pod_free(answer);
   EXPECT_EQ(pinfold_pod_admit(node, pod("d", 1).c_str(), &answer, &error), PINFOLD_REJECTED);
   EXPECT_THAT(error, HasSubstr("TopologyAffinityError"));
   pinfold_free(error);
   pinfold_pod_free(answer);
-  EXPECT_EQ(pinfold_pod_release(node, "a", 0, nullptr), PINFOLD_OK);
+  EXPECT_EQ(pinfold_pod_remove(node, "a", 0, nullptr), PINFOLD_OK);
   EXPECT_EQ(pinfold_pod_admit(node, pod("d", 1).c_str(), &answer, nullptr), PINFOLD_OK);
   pinfold_pod_free(answer);
   pinfold_node_close(node);
 }
 
-TEST(Callback, ThatCallsANodeIsTold) {
+TEST(Callback, ThatCallsANodeGetsBusy) {
   Runtime runtime(CgroupVersion::kV2);
   struct Nosy {
     pinfold_node* node = nullptr;
@@ -286,7 +288,7 @@ TEST(Callback, ThatCallsANodeIsTold) {
   runtime.sink.log = [](void* data, int32_t, const char*) {
     auto* const self = static_cast<Nosy*>(data);
     char* json = nullptr;
-    if (self->node != nullptr) self->code = pinfold_node_status(self->node, &json, nullptr);
+    if (self->node != nullptr) self->code = pinfold_node_get_status(self->node, &json, nullptr);
   };
   nosy.node = runtime.open();
   pinfold_pod* answer = nullptr;
@@ -298,7 +300,8 @@ TEST(Callback, ThatCallsANodeIsTold) {
 
 TEST(Callback, ThatThrowsEndsTheCall) {
   Runtime runtime(CgroupVersion::kV2);
-  runtime.writer.read = [](void*, const char*, const char*, const char*, pinfold_text*) -> int {
+  runtime.cgroup_fs.read_file = [](void*, const char*, const char*, const char*,
+                                   pinfold_text*) -> int {
     throw std::runtime_error("thrown through C");
   };
   pinfold_node* node = nullptr;

@@ -1,5 +1,5 @@
-/* The numbers and offsets that programs have compiled in. A change here breaks every one of them:
- * members are appended, numbers never reused. */
+/* The numbers and offsets that are compiled into programs. A change here breaks every one of them:
+ * append members, and never reuse a number. */
 #include <pinfold/pinfold.h>
 #include <stdio.h>
 
@@ -23,13 +23,13 @@ NUMBER(PINFOLD_LOG_DEBUG, 0);
 NUMBER(PINFOLD_LOG_INFO, 1);
 NUMBER(PINFOLD_LOG_WARNING, 2);
 NUMBER(PINFOLD_LOG_ERROR, 3);
-NUMBER(PINFOLD_NO_ENFORCE, 1);
-NUMBER(PINFOLD_KILL, 1);
+NUMBER(PINFOLD_NODE_NO_ENFORCE, 1);
+NUMBER(PINFOLD_REMOVE_KILL, 1);
 NUMBER(PINFOLD_ISOLATION_HOST, 0);
 NUMBER(PINFOLD_ISOLATION_POD, 1);
 NUMBER(PINFOLD_ISOLATION_CONTAINER, 2);
-NUMBER(PINFOLD_HAS_QUOTA, 1);
-NUMBER(PINFOLD_HAS_PERIOD, 2);
+NUMBER(PINFOLD_HAS_CPU_QUOTA, 1);
+NUMBER(PINFOLD_HAS_CPU_PERIOD, 2);
 NUMBER(PINFOLD_HAS_MEMORY_LIMIT, 4);
 NUMBER(PINFOLD_HAS_OOM_SCORE_ADJ, 8);
 _Static_assert(sizeof(pinfold_code) == 4, "pinfold_code is frozen");
@@ -42,17 +42,17 @@ AT(pinfold_log_sink, log, 16);
 SIZE(pinfold_hint_provider, 48);
 AT(pinfold_hint_provider, data, 8);
 AT(pinfold_hint_provider, name, 16);
-AT(pinfold_hint_provider, hints, 24);
+AT(pinfold_hint_provider, get_hints, 24);
 AT(pinfold_hint_provider, allocate, 32);
 AT(pinfold_hint_provider, release, 40);
-SIZE(pinfold_cgroup_writer, 64);
-AT(pinfold_cgroup_writer, data, 8);
-AT(pinfold_cgroup_writer, version, 16);
-AT(pinfold_cgroup_writer, make_group, 24);
-AT(pinfold_cgroup_writer, remove_group, 32);
-AT(pinfold_cgroup_writer, write, 40);
-AT(pinfold_cgroup_writer, read, 48);
-AT(pinfold_cgroup_writer, children, 56);
+SIZE(pinfold_cgroup_fs, 64);
+AT(pinfold_cgroup_fs, data, 8);
+AT(pinfold_cgroup_fs, cgroup_version, 16);
+AT(pinfold_cgroup_fs, create_cgroup, 24);
+AT(pinfold_cgroup_fs, remove_cgroup, 32);
+AT(pinfold_cgroup_fs, write_file, 40);
+AT(pinfold_cgroup_fs, read_file, 48);
+AT(pinfold_cgroup_fs, list_children, 56);
 SIZE(pinfold_node_options, 88);
 AT(pinfold_node_options, flags, 8);
 AT(pinfold_node_options, lock_timeout_ms, 12);
@@ -61,10 +61,10 @@ AT(pinfold_node_options, cgroup_root, 24);
 AT(pinfold_node_options, config, 32);
 AT(pinfold_node_options, config_file, 40);
 AT(pinfold_node_options, machine, 48);
-AT(pinfold_node_options, log, 56);
-AT(pinfold_node_options, providers, 64);
-AT(pinfold_node_options, provider_count, 72);
-AT(pinfold_node_options, writer, 80);
+AT(pinfold_node_options, log_sink, 56);
+AT(pinfold_node_options, hint_providers, 64);
+AT(pinfold_node_options, hint_provider_count, 72);
+AT(pinfold_node_options, cgroup_fs, 80);
 _Static_assert(sizeof(pinfold_hugepage_limit) == 16, "pinfold_hugepage_limit never grows");
 AT(pinfold_hugepage_limit, bytes, 8);
 SIZE(pinfold_container, 128);
@@ -74,14 +74,14 @@ AT(pinfold_container, mems, 24);
 AT(pinfold_container, exclusive_cpus, 32);
 AT(pinfold_container, isolation, 40);
 AT(pinfold_container, has, 44);
-AT(pinfold_container, quota, 48);
-AT(pinfold_container, period, 56);
-AT(pinfold_container, shares, 64);
-AT(pinfold_container, weight, 72);
-AT(pinfold_container, memory_limit, 80);
+AT(pinfold_container, cpu_quota_us, 48);
+AT(pinfold_container, cpu_period_us, 56);
+AT(pinfold_container, cpu_shares, 64);
+AT(pinfold_container, cpu_weight, 72);
+AT(pinfold_container, memory_limit_bytes, 80);
 AT(pinfold_container, oom_score_adj, 88);
-AT(pinfold_container, hugepages, 96);
-AT(pinfold_container, hugepage_count, 104);
+AT(pinfold_container, hugepage_limits, 96);
+AT(pinfold_container, hugepage_limit_count, 104);
 AT(pinfold_container, cgroup, 112);
 AT(pinfold_container, cgroup_path, 120);
 #endif
@@ -92,8 +92,8 @@ int main(void) {
   const pinfold_container container = PINFOLD_CONTAINER_INIT;
   const pinfold_log_sink sink = PINFOLD_LOG_SINK_INIT;
   const pinfold_hint_provider provider = PINFOLD_HINT_PROVIDER_INIT;
-  const pinfold_cgroup_writer writer = PINFOLD_CGROUP_WRITER_INIT;
+  const pinfold_cgroup_fs cgroup_fs = PINFOLD_CGROUP_FS_INIT;
   printf("%s %zu %zu %zu %zu %zu\n", pinfold_version(), options.struct_size, container.struct_size,
-         sink.struct_size, provider.struct_size, writer.struct_size);
+         sink.struct_size, provider.struct_size, cgroup_fs.struct_size);
   return 0;
 }

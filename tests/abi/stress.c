@@ -1,5 +1,5 @@
-/* stress PROCESSES SECONDS: that many processes admit and remove pods on one state directory. No
- * pod is lost, no CPU is given twice, and everybody comes to an end. */
+/* stress PROCESSES SECONDS: that many processes admit and remove pods in one state directory. No
+ * pod is lost, no CPU is assigned twice, and every process ends. */
 #define _POSIX_C_SOURCE 200809L
 #include <pinfold/pinfold.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static pinfold_node* open_node(void) {
   snprintf(machine + used, sizeof machine - used,
            "],\"numaNodes\":[{\"id\":0,\"memory\":68719476736,\"hugepages\":{}}],\"devices\":[]}");
   pinfold_node_options options = PINFOLD_NODE_OPTIONS_INIT;
-  options.flags = PINFOLD_NO_ENFORCE;
+  options.flags = PINFOLD_NODE_NO_ENFORCE;
   options.lock_timeout_ms = 120000;
   options.state_dir = state_dir;
   options.machine = machine;
@@ -45,15 +45,16 @@ static pinfold_node* open_node(void) {
   return node;
 }
 
-/* What the library says that a pod has now. */
+/* The exclusive CPUs of a pod. */
 static void read_cpus(const pinfold_pod* pod, char* cpus, size_t size) {
   pinfold_container container = PINFOLD_CONTAINER_INIT;
   char* error = NULL;
-  if (pinfold_pod_find(pod, "main", &container, &error) != PINFOLD_OK) fail("find", error);
+  if (pinfold_pod_find_container(pod, "main", &container, &error) != PINFOLD_OK)
+    fail("find", error);
   snprintf(cpus, size, "%s", container.exclusive_cpus);
 }
 
-/* 1 if the node took the pod. */
+/* Returns 1 if the pod is admitted. */
 static int admit(pinfold_node* node, held_pod* held, int cpus) {
   char text[256];
   char* error = NULL;
@@ -80,27 +81,27 @@ static void check(pinfold_node* node, const held_pod* held) {
   pinfold_pod_free(pod);
 }
 
-/* Marks the CPUs of a list, "1-3,5"; fails if one is marked already. */
+/* Marks the CPUs of a list such as "1-3,5"; fails if one is marked already. */
 static void mark(const char* list, char* used) {
   while (*list >= '0' && *list <= '9') {
     char* end = NULL;
     const long first = strtol(list, &end, 10);
     const long last = *end == '-' ? strtol(end + 1, &end, 10) : first;
     for (long cpu = first; cpu <= last; ++cpu) {
-      if (cpu <= 0 || cpu >= kCpus) fail("not a CPU to give", list);
-      if (used[cpu]++) fail("CPU given twice", list);
+      if (cpu <= 0 || cpu >= kCpus) fail("CPU out of range", list);
+      if (used[cpu]++) fail("CPU assigned twice", list);
     }
     list = *end == ',' ? end + 1 : end;
   }
 }
 
-/* Nobody's CPUs are anybody else's; returns how many pods there are. */
+/* Checks that no CPU is exclusive twice. Returns the number of pods. */
 static int check_node(pinfold_node* node) {
   char used[kCpus] = {0};
   char* json = NULL;
   char* error = NULL;
   int pods = 0;
-  if (pinfold_node_status(node, &json, &error) != PINFOLD_OK) fail("status", error);
+  if (pinfold_node_get_status(node, &json, &error) != PINFOLD_OK) fail("status", error);
   const char* const key = "\"exclusive_cpus\":\"";
   for (const char* at = strstr(json, key); at != NULL; at = strstr(at, key)) {
     at += strlen(key);
@@ -127,8 +128,8 @@ static void work(int number, int seconds, int report) {
     } else if (dice < 7U && count > 0) {
       char* error = NULL;
       const int which = (int)(dice % (unsigned)count);
-      if (pinfold_pod_release(node, held[which].name, 0, &error) != PINFOLD_OK)
-        fail("release", error);
+      if (pinfold_pod_remove(node, held[which].name, 0, &error) != PINFOLD_OK)
+        fail("remove", error);
       held[which] = held[--count];
     } else {
       (void)check_node(node);
@@ -168,9 +169,9 @@ int main(int argc, char** argv) {
   int failures = 0;
   int status = 0;
   while (wait(&status) > 0) failures += status != 0;
-  const int there = check_node(node);
-  if (there != total) {
-    fprintf(stderr, "the node has %d pods, the processes hold %d\n", there, total);
+  const int active = check_node(node);
+  if (active != total) {
+    fprintf(stderr, "the node has %d pods, the processes hold %d\n", active, total);
     ++failures;
   }
   pinfold_node_close(node);

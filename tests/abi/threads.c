@@ -1,4 +1,4 @@
-/* Threads of one process on one node, through one handle and through handles of their own. */
+/* Threads of one process on one node, through a common handle and through separate ones. */
 #define _POSIX_C_SOURCE 200809L
 #include <pinfold/pinfold.h>
 #include <pthread.h>
@@ -31,7 +31,7 @@ static pinfold_node* open_node(void) {
   pinfold_node_options options = PINFOLD_NODE_OPTIONS_INIT;
   pinfold_node* node = NULL;
   char* error = NULL;
-  options.flags = PINFOLD_NO_ENFORCE;
+  options.flags = PINFOLD_NODE_NO_ENFORCE;
   options.state_dir = state_dir;
   options.machine = kMachine;
   options.config = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
@@ -58,9 +58,9 @@ static void* work(void* data) {
     pinfold_pod_free(pod);
     must(pinfold_pod_get(node, name, &pod, &error), error);
     pinfold_pod_free(pod);
-    must(pinfold_node_status(node, &json, &error), error);
+    must(pinfold_node_get_status(node, &json, &error), error);
     pinfold_free(json);
-    must(pinfold_pod_release(node, name, 0, &error), error);
+    must(pinfold_pod_remove(node, name, 0, &error), error);
   }
   pinfold_node_close(own);
   return NULL;

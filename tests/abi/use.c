@@ -1,4 +1,4 @@
-/* A node's life through the C interface, without a cgroup. */
+/* The C interface without cgroups. */
 #define _POSIX_C_SOURCE 200809L
 #include <pinfold/pinfold.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static char state_dir[] = "/tmp/pinfold_use_XXXXXX";
 
 static pinfold_node_options options(void) {
   pinfold_node_options out = PINFOLD_NODE_OPTIONS_INIT;
-  out.flags = PINFOLD_NO_ENFORCE;
+  out.flags = PINFOLD_NODE_NO_ENFORCE;
   out.state_dir = state_dir;
   out.machine = kMachine;
   out.config = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
@@ -48,7 +48,7 @@ static const char* pod(const char* name, const char* limits) {
   return text;
 }
 
-static void refuses_what_it_cannot_open(void) {
+static void reports_bad_options(void) {
   pinfold_node_options given = options();
   pinfold_node* node = NULL;
   char* error = NULL;
@@ -77,12 +77,12 @@ static void refuses_what_it_cannot_open(void) {
   pinfold_free(error);
   given = options();
   given.machine = "{";
-  CHECK(pinfold_node_open(&given, &node, NULL) == PINFOLD_INVALID_ARGUMENT); /* no text wanted */
+  CHECK(pinfold_node_open(&given, &node, NULL) == PINFOLD_INVALID_ARGUMENT); /* no message wanted */
   CHECK(node == NULL);
 }
 
-/* A program of tomorrow on the library of today. */
-static void knows_what_it_does_not_know(void) {
+/* A program that was compiled with a newer header. */
+static void rejects_members_that_it_does_not_know(void) {
   struct {
     pinfold_node_options known;
     void* later;
@@ -98,7 +98,7 @@ static void knows_what_it_does_not_know(void) {
   pinfold_free(error);
 }
 
-static void gives_and_takes_back(void) {
+static void admits_explains_and_removes(void) {
   const pinfold_node_options given = options();
   pinfold_container main_container = PINFOLD_CONTAINER_INIT;
   pinfold_node* node = NULL;
@@ -112,13 +112,13 @@ static void gives_and_takes_back(void) {
                           &error) == PINFOLD_OK);
   CHECK(error == NULL);
   if (answer == NULL) return;
-  CHECK(pinfold_pod_admitted(answer) == 1);
+  CHECK(pinfold_pod_is_admitted(answer) == 1);
   IS(pinfold_pod_uid(answer), "db-1");
   IS(pinfold_pod_name(answer), "db");
   IS(pinfold_pod_namespace(answer), "default");
   IS(pinfold_pod_reason(answer), "");
   CHECK(pinfold_pod_container_count(answer) == 1);
-  CHECK(pinfold_pod_container(answer, 0, &main_container, &error) == PINFOLD_OK);
+  CHECK(pinfold_pod_get_container(answer, 0, &main_container, &error) == PINFOLD_OK);
   IS(main_container.name, "main");
   IS(main_container.cpus, "1-2");
   IS(main_container.exclusive_cpus, "1-2");
@@ -126,19 +126,19 @@ static void gives_and_takes_back(void) {
   IS(main_container.cgroup, "poddb-1/main");
   IS(main_container.cgroup_path, "");
   CHECK(main_container.isolation == PINFOLD_ISOLATION_CONTAINER);
-  CHECK((main_container.has & PINFOLD_HAS_QUOTA) != 0 && main_container.quota == -1);
-  CHECK(main_container.shares == 2048);
+  CHECK((main_container.has & PINFOLD_HAS_CPU_QUOTA) != 0 && main_container.cpu_quota_us == -1);
+  CHECK(main_container.cpu_shares == 2048);
   CHECK((main_container.has & PINFOLD_HAS_MEMORY_LIMIT) != 0);
-  CHECK(main_container.memory_limit == 64 << 20);
-  CHECK(main_container.hugepage_count == 1);
-  if (main_container.hugepage_count == 1) {
-    IS(main_container.hugepages[0].page_size, "2MB");
-    CHECK(main_container.hugepages[0].bytes == 4 << 20);
+  CHECK(main_container.memory_limit_bytes == 64 << 20);
+  CHECK(main_container.hugepage_limit_count == 1);
+  if (main_container.hugepage_limit_count == 1) {
+    IS(main_container.hugepage_limits[0].page_size, "2MB");
+    CHECK(main_container.hugepage_limits[0].bytes == 4 << 20);
   }
-  CHECK(pinfold_pod_container(answer, 1, &main_container, &error) == PINFOLD_NOT_FOUND);
+  CHECK(pinfold_pod_get_container(answer, 1, &main_container, &error) == PINFOLD_NOT_FOUND);
   HAS(error, "container 1 of pod 'db'");
   pinfold_free(error);
-  CHECK(pinfold_pod_find(answer, "other", &main_container, &error) == PINFOLD_NOT_FOUND);
+  CHECK(pinfold_pod_find_container(answer, "other", &main_container, &error) == PINFOLD_NOT_FOUND);
   HAS(error, "container 'other'");
   pinfold_free(error);
   HAS(pinfold_pod_json(answer), "\"admitted\":true");
@@ -148,7 +148,7 @@ static void gives_and_takes_back(void) {
         PINFOLD_REJECTED);
   HAS(error, "not enough cpus available to satisfy request");
   pinfold_free(error);
-  CHECK(pinfold_pod_admitted(answer) == 0);
+  CHECK(pinfold_pod_is_admitted(answer) == 0);
   CHECK(pinfold_pod_container_count(answer) == 0);
   IS(pinfold_pod_reason(answer), "UnexpectedAdmissionError");
   HAS(pinfold_pod_trace(answer), "\"source\":\"cpu\"");
@@ -157,28 +157,28 @@ static void gives_and_takes_back(void) {
   pinfold_free(error);
 
   CHECK(pinfold_pod_get(node, "default/db", &answer, NULL) == PINFOLD_OK);
-  CHECK(pinfold_pod_find(answer, "main", &main_container, NULL) == PINFOLD_OK);
+  CHECK(pinfold_pod_find_container(answer, "main", &main_container, NULL) == PINFOLD_OK);
   IS(main_container.cpus, "1-2");
   pinfold_pod_free(answer);
 
   CHECK(pinfold_container_start(node, "db", "main", &error) == PINFOLD_OK);
-  CHECK(pinfold_container_place_process(node, "db", "main", getpid(), &error) ==
+  CHECK(pinfold_container_attach_process(node, "db", "main", getpid(), &error) ==
         PINFOLD_UNSUPPORTED);
   pinfold_free(error);
-  CHECK(pinfold_container_place_process(node, "db", "main", -1, &error) ==
+  CHECK(pinfold_container_attach_process(node, "db", "main", -1, &error) ==
         PINFOLD_INVALID_ARGUMENT);
   pinfold_free(error);
-  CHECK(pinfold_node_status(node, &json, &error) == PINFOLD_OK);
+  CHECK(pinfold_node_get_status(node, &json, &error) == PINFOLD_OK);
   HAS(json, "\"shared_pool\":\"0,3\"");
   pinfold_free(json);
   CHECK(pinfold_node_reconcile(node, &json, &error) == PINFOLD_UNSUPPORTED);
   pinfold_free(error);
-  CHECK(pinfold_container_release(node, "db", "main", 0, NULL) == PINFOLD_OK);
-  CHECK(pinfold_pod_release(node, "db", 4, &error) == PINFOLD_UNSUPPORTED);
+  CHECK(pinfold_container_remove(node, "db", "main", 0, NULL) == PINFOLD_OK);
+  CHECK(pinfold_pod_remove(node, "db", 4, &error) == PINFOLD_UNSUPPORTED);
   pinfold_free(error);
-  CHECK(pinfold_pod_release(node, "db", 0, &error) == PINFOLD_OK);
-  CHECK(pinfold_pod_release(node, "db", 0, &error) == PINFOLD_NOT_FOUND);
-  HAS(error, "release pod: pod 'db'");
+  CHECK(pinfold_pod_remove(node, "db", 0, &error) == PINFOLD_OK);
+  CHECK(pinfold_pod_remove(node, "db", 0, &error) == PINFOLD_NOT_FOUND);
+  HAS(error, "remove pod: pod 'db'");
   pinfold_free(error);
   CHECK(pinfold_pod_admit(node, "metadata: [", &answer, &error) == PINFOLD_INVALID_ARGUMENT);
   pinfold_free(error);
@@ -203,23 +203,24 @@ static void predicts_for_a_fleet(void) {
   CHECK(pinfold_fleet_predict(fleet, three, NULL, &json, &error) == PINFOLD_OK);
   HAS(json, "\"answer\":\"fits\"");
   pinfold_free(json);
-  CHECK(pinfold_fleet_place(fleet, three, "n2", &error) == PINFOLD_NOT_FOUND);
+  CHECK(pinfold_fleet_place_pod(fleet, three, "n2", &error) == PINFOLD_NOT_FOUND);
   IS(error, "place pod: node 'n2'");
   pinfold_free(error);
-  CHECK(pinfold_fleet_place(fleet, three, "n1", &error) == PINFOLD_OK);
-  CHECK(pinfold_fleet_place(fleet, three, "n1", &error) == PINFOLD_OK); /* it is there already */
+  CHECK(pinfold_fleet_place_pod(fleet, three, "n1", &error) == PINFOLD_OK);
+  CHECK(pinfold_fleet_place_pod(fleet, three, "n1", &error) ==
+        PINFOLD_OK); /* is placed there already */
   {
     const char* two = pod("two", "cpu: 2, memory: 1Mi");
     CHECK(pinfold_fleet_predict(fleet, two, "MostAllocated", &json, NULL) == PINFOLD_REJECTED);
     HAS(json, "no zone has cpu 2");
     pinfold_free(json);
-    CHECK(pinfold_fleet_place(fleet, two, "n1", &error) == PINFOLD_REJECTED);
+    CHECK(pinfold_fleet_place_pod(fleet, two, "n1", &error) == PINFOLD_REJECTED);
     HAS(error, "no zone has cpu 2");
     pinfold_free(error);
-    CHECK(pinfold_fleet_remove(fleet, "three-1", &error) == PINFOLD_OK);
-    CHECK(pinfold_fleet_place(fleet, two, "n1", &error) == PINFOLD_OK);
+    CHECK(pinfold_fleet_remove_pod(fleet, "three-1", &error) == PINFOLD_OK);
+    CHECK(pinfold_fleet_place_pod(fleet, two, "n1", &error) == PINFOLD_OK);
   }
-  CHECK(pinfold_fleet_remove(fleet, "three-1", &error) == PINFOLD_NOT_FOUND);
+  CHECK(pinfold_fleet_remove_pod(fleet, "three-1", &error) == PINFOLD_NOT_FOUND);
   pinfold_free(error);
   CHECK(pinfold_fleet_predict(fleet, NULL, NULL, &json, NULL) == PINFOLD_INVALID_ARGUMENT);
   pinfold_fleet_close(fleet);
@@ -250,9 +251,9 @@ static void names_every_code(void) {
 int main(void) {
   char command[64];
   if (mkdtemp(state_dir) == NULL) return 2;
-  refuses_what_it_cannot_open();
-  knows_what_it_does_not_know();
-  gives_and_takes_back();
+  reports_bad_options();
+  rejects_members_that_it_does_not_know();
+  admits_explains_and_removes();
   predicts_for_a_fleet();
   names_every_code();
   pinfold_free(NULL);

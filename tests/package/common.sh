@@ -10,7 +10,7 @@ export CC=$cc CXX=$cxx
 launcher=()
 [ -z "${CCACHE:-}" ] ||
   launcher=(-DCMAKE_C_COMPILER_LAUNCHER="$CCACHE" -DCMAKE_CXX_COMPILER_LAUNCHER="$CCACHE")
-# expect PROGRAM [OUTPUT]: most consumers print what one container got.
+# expect PROGRAM [OUTPUT]: by default the CPUs of one container.
 expect() {
   local expected=${2:-main: 1-2}
   local printed

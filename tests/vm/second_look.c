@@ -27,7 +27,7 @@ int main(void) {
   pinfold_node* node = NULL;
   pinfold_pod* pod = NULL;
   char* error = NULL;
-  options.flags = PINFOLD_NO_ENFORCE;
+  options.flags = PINFOLD_NODE_NO_ENFORCE;
   options.state_dir = "/tmp/second-look";
   options.config = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
 
@@ -43,7 +43,7 @@ int main(void) {
   set_online("1");
   check(pinfold_pod_admit(node, kPod, &pod, &error) == PINFOLD_OK, "room", error);
   if (pod == NULL) return 1;
-  check(pinfold_pod_container(pod, 0, &container, &error) == PINFOLD_OK, "container", error);
+  check(pinfold_pod_get_container(pod, 0, &container, &error) == PINFOLD_OK, "container", error);
   check(strcmp(container.cpus, "1-3") == 0, "1-3", container.cpus);
   pinfold_pod_free(pod);
   pinfold_node_close(node);

@@ -1,43 +1,48 @@
 #pragma once
 
-#include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <new>
 #include <string>
 
+#include "pinfold/api/pod.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/pinfold.h"
 
+/// What every function of the C interface needs: one guard, errors as messages, checked arguments.
 namespace pinfold::capi {
 
-/// A copy that pinfold_free() frees; nullptr without memory.
-[[nodiscard]] inline char* copy_text(const std::string& text) noexcept {
-  auto* const copy = static_cast<char*>(std::malloc(text.size() + 1));
-  if (copy != nullptr) std::memcpy(copy, text.c_str(), text.size() + 1);
-  return copy;
-}
+/// A copy that pinfold_free() frees; nullptr if memory is exhausted.
+[[nodiscard]] char* copy_text(const std::string& text) noexcept;
 
-/// Tells an error of the C++ library as the C interface does.
-inline pinfold_code report(const Error& error, char** text) noexcept {
-  if (text != nullptr) *text = copy_text(error.message);
-  return static_cast<pinfold_code>(error.code);
-}
+/// Sets *error to a copy of the message, unless the caller passed NULL.
+void set_message(char** error, const std::string& message) noexcept;
 
-/// Runs the body of one function of the C interface: body() returns Result<pinfold_code>, and may
-/// set *error together with a code that is not PINFOLD_OK. No exception leaves.
+/// Sets the output *out to a copy of `text` and returns `code`; PINFOLD_NO_MEMORY if that fails.
+[[nodiscard]] pinfold_code set_text(char** out, const std::string& text,
+                                    pinfold_code code = PINFOLD_OK) noexcept;
+
+/// Errors: kInvalidArgument, "NAME is NULL".
+[[nodiscard]] Result<void> require(const void* pointer, const char* name);
+
+/// A Pod (YAML or JSON) with the kubelet's defaults. Errors: kInvalidArgument.
+[[nodiscard]] Result<PodSpec> read_manifest(const char* manifest);
+
+/// Runs the body of one function of the C interface. body() returns Result<pinfold_code>; it may
+/// set *error itself when it returns a code other than PINFOLD_OK. No exception leaves.
 template <class Body>
-pinfold_code call(char** error, Body&& body) noexcept {
+pinfold_code guarded(char** error, Body&& body) noexcept {
   if (error != nullptr) *error = nullptr;
   try {
     const Result<pinfold_code> done = body();
-    return done ? *done : report(done.error(), error);
+    if (done) return *done;
+    set_message(error, done.error().message);
+    return static_cast<pinfold_code>(done.error().code);
   } catch (const std::bad_alloc&) {
     return PINFOLD_NO_MEMORY;
   } catch (const std::exception& thrown) {
-    if (error != nullptr) *error = copy_text(thrown.what());
+    set_message(error, thrown.what());
   } catch (...) {
-    if (error != nullptr) *error = copy_text("an unknown exception");
+    set_message(error, "an unknown exception");
   }
   return PINFOLD_INTERNAL;
 }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -11,7 +12,7 @@
 
 struct pinfold_fleet {
   explicit pinfold_fleet(pinfold::Fleet given) : fleet(std::move(given)), ledger(fleet) {}
-  std::mutex one_at_a_time;
+  std::mutex mutex;
   pinfold::Fleet fleet;
   pinfold::Ledger ledger;
 };
@@ -19,126 +20,105 @@ struct pinfold_fleet {
 namespace pinfold::capi {
 namespace {
 
-Result<void> need(const void* pointer, const char* what) {
-  if (pointer != nullptr) return {};
-  return fail(ErrorCode::kInvalidArgument, fmt::format("{} is NULL", what));
-}
-
 std::vector<std::string> split(const char* list) {
   std::vector<std::string> parts;
   std::string_view rest = list == nullptr ? "" : list;
   while (!rest.empty()) {
-    const auto comma = rest.find(',');
-    if (comma != 0) parts.emplace_back(rest.substr(0, comma));
-    rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+    const std::string_view part = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+    if (!part.empty()) parts.emplace_back(part);
   }
   return parts;
 }
 
-Result<Fleet> read_fleet(const char* nodes, const char* ignored) {
-  PINFOLD_TRY(need(nodes, "nodes"));
-  PINFOLD_LET(const auto topologies, parse_node_topologies(nodes));
-  Fleet fleet(split(ignored));
-  for (const NodeTopology& topology : topologies) {
-    PINFOLD_TRY(fleet.add(topology));
-  }
+Result<Fleet> read_fleet(const char* topologies, const char* ignored_resources) {
+  PINFOLD_TRY(require(topologies, "topologies"));
+  PINFOLD_LET(const auto nodes, parse_node_topologies(topologies));
+  Fleet fleet(split(ignored_resources));
+  for (const NodeTopology& node : nodes) PINFOLD_TRY(fleet.add(node));
   return fleet;
 }
 
-Result<PodSpec> read_pod(const char* pod) {
-  PINFOLD_TRY(need(pod, "pod"));
-  auto spec = parse_pod(pod);
-  if (spec) apply_defaults(*spec);
-  return spec;
-}
-
-/// Runs body() with the fleet to itself; the text of an error begins with `intent`.
+/// Runs body() while no other call uses the fleet; an error's message begins with `intent`.
 template <class Body>
 pinfold_code with_fleet(pinfold_fleet* fleet, const char* intent, char** error, Body&& body) {
-  return call(error, [&]() -> Result<pinfold_code> {
-    PINFOLD_TRY_WRAP(need(fleet, "fleet"), intent);
-    const std::lock_guard lock(fleet->one_at_a_time);
-    Result<pinfold_code> done = body();
-    if (!done) return fail(std::move(done).error().wrap(intent));
-    return done;
+  return guarded(error, [&]() -> Result<pinfold_code> {
+    PINFOLD_TRY_WRAP(require(fleet, "fleet"), intent);
+    const std::lock_guard lock(fleet->mutex);
+    PINFOLD_LET_WRAP(const auto code, body(), intent);
+    return code;
   });
 }
 
-Result<pinfold_code> predict(const pinfold_fleet& fleet, const char* pod, const char* scoring,
+Result<pinfold_code> predict(const pinfold_fleet& fleet, const char* manifest, const char* scoring,
                              char** json) {
-  PINFOLD_TRY(need(json, "json"));
-  PINFOLD_LET(const auto spec, read_pod(pod));
+  PINFOLD_TRY(require(json, "json"));
+  PINFOLD_LET(const auto pod, read_manifest(manifest));
   PINFOLD_LET_WRAP(const auto strategy,
                    parse_scoring_strategy(scoring == nullptr ? "LeastNUMANodes" : scoring),
                    "scoring");
-  PodQuery query(fleet.fleet, spec);
+  PodQuery query(fleet.fleet, pod);
   std::vector<Verdict> verdicts;
   query.ask_all(strategy, verdicts);
-  char* const text = copy_text(answers_json(fleet.fleet, spec, query, verdicts).dump());
-  if (text == nullptr) return PINFOLD_NO_MEMORY;
-  *json = text;
-  for (const Verdict& verdict : verdicts) {
-    if (verdict.admits()) return PINFOLD_OK;
-  }
-  return PINFOLD_REJECTED;
+  const bool fits = std::any_of(verdicts.begin(), verdicts.end(),
+                                [](const Verdict& verdict) { return verdict.admits(); });
+  return set_text(json, answers_json(fleet.fleet, pod, query, verdicts).dump(),
+                  fits ? PINFOLD_OK : PINFOLD_REJECTED);
 }
 
-Result<pinfold_code> place(pinfold_fleet& fleet, const char* pod, const char* node, char** error) {
-  PINFOLD_TRY(need(node, "node"));
-  PINFOLD_LET(const auto spec, read_pod(pod));
-  const auto number = fleet.fleet.find(node);
-  if (!number) return fail(ErrorCode::kNotFound, fmt::format("node '{}'", node));
-  // Where it was does not stand in its own way.
+Result<pinfold_code> place_pod(pinfold_fleet& fleet, const char* manifest, const char* node_name,
+                               char** error) {
+  PINFOLD_TRY(require(node_name, "node_name"));
+  PINFOLD_LET(const auto pod, read_manifest(manifest));
+  const auto node = fleet.fleet.find(node_name);
+  if (!node) return fail(ErrorCode::kNotFound, fmt::format("node '{}'", node_name));
+  // A pod that moves must not compete with its own placement.
   const Ledger::Mark mark = fleet.ledger.mark();
-  if (fleet.ledger.find(spec.uid) != nullptr) (void)fleet.ledger.remove(spec.uid);
-  PodQuery query(fleet.fleet, spec);
-  if (!query.ask(*number, ScoringStrategy::kLeastNumaNodes).admits()) {
-    if (error != nullptr) *error = copy_text(query.explain(*number));
+  if (fleet.ledger.find(pod.uid) != nullptr) PINFOLD_TRY(fleet.ledger.remove(pod.uid));
+  PodQuery query(fleet.fleet, pod);
+  if (!query.ask(*node, ScoringStrategy::kLeastNumaNodes).admits()) {
+    set_message(error, query.explain(*node));
     fleet.ledger.discard(mark);
     return PINFOLD_REJECTED;
   }
-  fleet.ledger.place(spec.uid, *number, query.place(*number));
+  fleet.ledger.place(pod.uid, *node, query.place(*node));
   return PINFOLD_OK;
 }
 
 }  // namespace
 }  // namespace pinfold::capi
 
-using namespace pinfold::capi;  // NOLINT(google-build-using-namespace): what follows is one use
+using namespace pinfold;  // NOLINT(google-build-using-namespace): C functions have no namespace
+using namespace pinfold::capi;  // NOLINT(google-build-using-namespace)
 
-pinfold_code pinfold_fleet_open(const char* nodes, const char* ignored, pinfold_fleet** fleet,
-                                char** error) {
-  return call(error, [&]() -> pinfold::Result<pinfold_code> {
-    if (auto given = need(fleet, "fleet"); !given) {
-      return pinfold::fail(std::move(given).error().wrap("open fleet"));
-    }
-    auto read = read_fleet(nodes, ignored);
-    if (!read) return pinfold::fail(std::move(read).error().wrap("open fleet"));
-    *fleet = new pinfold_fleet(std::move(*read));
+pinfold_code pinfold_fleet_open(const char* topologies, const char* ignored_resources,
+                                pinfold_fleet** fleet, char** error) {
+  return guarded(error, [&]() -> Result<pinfold_code> {
+    PINFOLD_TRY_WRAP(require(fleet, "fleet"), "open fleet");
+    PINFOLD_LET_WRAP(auto read, read_fleet(topologies, ignored_resources), "open fleet");
+    *fleet = new pinfold_fleet(std::move(read));
     return PINFOLD_OK;
   });
 }
 
 void pinfold_fleet_close(pinfold_fleet* fleet) { delete fleet; }
 
-pinfold_code pinfold_fleet_predict(pinfold_fleet* fleet, const char* pod, const char* scoring,
+pinfold_code pinfold_fleet_predict(pinfold_fleet* fleet, const char* manifest, const char* scoring,
                                    char** json, char** error) {
-  return with_fleet(fleet, "predict", error, [&] { return predict(*fleet, pod, scoring, json); });
+  return with_fleet(fleet, "predict", error,
+                    [&] { return predict(*fleet, manifest, scoring, json); });
 }
 
-pinfold_code pinfold_fleet_place(pinfold_fleet* fleet, const char* pod, const char* node,
-                                 char** error) {
-  return with_fleet(fleet, "place pod", error, [&] { return place(*fleet, pod, node, error); });
+pinfold_code pinfold_fleet_place_pod(pinfold_fleet* fleet, const char* manifest,
+                                     const char* node_name, char** error) {
+  return with_fleet(fleet, "place pod", error,
+                    [&] { return place_pod(*fleet, manifest, node_name, error); });
 }
 
-pinfold_code pinfold_fleet_remove(pinfold_fleet* fleet, const char* pod_uid, char** error) {
-  return with_fleet(fleet, "remove pod", error, [&]() -> pinfold::Result<pinfold_code> {
-    if (auto given = need(pod_uid, "pod_uid"); !given) {
-      return pinfold::fail(std::move(given).error());
-    }
-    if (auto removed = fleet->ledger.remove(pod_uid); !removed) {
-      return pinfold::fail(std::move(removed).error());
-    }
+pinfold_code pinfold_fleet_remove_pod(pinfold_fleet* fleet, const char* pod_uid, char** error) {
+  return with_fleet(fleet, "remove pod", error, [&]() -> Result<pinfold_code> {
+    PINFOLD_TRY(require(pod_uid, "pod_uid"));
+    PINFOLD_TRY(fleet->ledger.remove(pod_uid));
     return PINFOLD_OK;
   });
 }

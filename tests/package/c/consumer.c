@@ -18,13 +18,13 @@ int main(void) {
   pinfold_node* node = NULL;
   pinfold_pod* pod = NULL;
   char* error = NULL;
-  options.flags = PINFOLD_NO_ENFORCE;
+  options.flags = PINFOLD_NODE_NO_ENFORCE;
   options.state_dir = "consumer-state";
   options.machine = kMachine;
   options.config = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
   if (pinfold_node_open(&options, &node, &error) != PINFOLD_OK ||
       pinfold_pod_admit(node, kPod, &pod, &error) != PINFOLD_OK ||
-      pinfold_pod_find(pod, "main", &container, &error) != PINFOLD_OK) {
+      pinfold_pod_find_container(pod, "main", &container, &error) != PINFOLD_OK) {
     fprintf(stderr, "%s\n", error);
     return 1;
   }

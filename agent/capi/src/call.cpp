@@ -1,0 +1,72 @@
+#include "call.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace pinfold::capi {
+
+char* copy_text(const std::string& text) noexcept {
+  auto* const copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy != nullptr) std::memcpy(copy, text.c_str(), text.size() + 1);
+  return copy;
+}
+
+void set_message(char** error, const std::string& message) noexcept {
+  if (error != nullptr) *error = copy_text(message);
+}
+
+pinfold_code set_text(char** out, const std::string& text, pinfold_code code) noexcept {
+  char* const copy = copy_text(text);
+  if (copy == nullptr) return PINFOLD_NO_MEMORY;
+  *out = copy;
+  return code;
+}
+
+Result<void> require(const void* pointer, const char* name) {
+  if (pointer != nullptr) return {};
+  return fail(ErrorCode::kInvalidArgument, fmt::format("{} is NULL", name));
+}
+
+Result<PodSpec> read_manifest(const char* manifest) {
+  PINFOLD_TRY(require(manifest, "manifest"));
+  PINFOLD_LET(auto pod, parse_pod(manifest));
+  apply_defaults(pod);
+  return pod;
+}
+
+}  // namespace pinfold::capi
+
+void pinfold_free(void* text) { std::free(text); }
+
+const char* pinfold_version() { return PINFOLD_VERSION; }
+
+const char* pinfold_code_name(pinfold_code code) {
+  switch (code) {
+    case PINFOLD_OK:
+      return "ok";
+    case PINFOLD_INVALID_ARGUMENT:
+      return "invalid argument";
+    case PINFOLD_NOT_FOUND:
+      return "not found";
+    case PINFOLD_CORRUPT:
+      return "corrupt";
+    case PINFOLD_IO:
+      return "i/o";
+    case PINFOLD_UNSUPPORTED:
+      return "unsupported";
+    case PINFOLD_INTERNAL:
+      return "internal";
+    case PINFOLD_BUSY:
+      return "busy";
+    case PINFOLD_NO_MEMORY:
+      return "no memory";
+    case PINFOLD_REJECTED:
+      return "rejected";
+    case PINFOLD_NOT_ENFORCED:
+      return "not enforced";
+    default:
+      return "unknown code";
+  }
+}

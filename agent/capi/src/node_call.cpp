@@ -1,0 +1,52 @@
+#include "node_call.hpp"
+
+#include <fstream>
+
+#include "callbacks.hpp"
+#include "pinfold/discover/discover.hpp"
+
+namespace pinfold::capi {
+namespace {
+
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+std::mutex nodes_mutex;
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+thread_local bool thread_holds_nodes = false;
+
+Result<void> rediscover_if_cpus_changed(pinfold_node& node) {
+  if (node.online.empty()) return {};
+  std::string online = online_cpus();
+  if (online == node.online) return {};
+  PINFOLD_LET(node.machine, discover(SysTree{}, "node"));
+  node.online = std::move(online);
+  return {};
+}
+
+}  // namespace
+
+NodesLock::NodesLock(bool& is_held) : lock_(nodes_mutex), is_held_(&is_held) { is_held = true; }
+
+Result<NodesLock> NodesLock::acquire() {
+  if (thread_holds_nodes) {
+    return fail(ErrorCode::kBusy, "called from a callback, while the call before still uses nodes");
+  }
+  return NodesLock(thread_holds_nodes);
+}
+
+std::string online_cpus() {
+  std::ifstream in("/sys/devices/system/cpu/online");
+  std::string list;
+  std::getline(in, list);
+  return list;
+}
+
+Result<agent::NodeAgent> open_agent(pinfold_node& node) {
+  PINFOLD_TRY(rediscover_if_cpus_changed(node));
+  Node::Providers providers;
+  for (const pinfold_hint_provider& callbacks : node.hint_providers) {
+    providers.push_back(make_hint_provider(callbacks));
+  }
+  return agent::open_agent(node.machine, node.config, node.place, std::move(providers));
+}
+
+}  // namespace pinfold::capi

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "call.hpp"
+#include "pinfold/agent/open_agent.hpp"
+#include "pinfold/agent/status.hpp"
+
+/// What a pinfold_node keeps between calls. No lock and no state: each call opens an agent.
+struct pinfold_node {
+  pinfold::Machine machine;
+  /// The kernel's list of online CPUs when `machine` was discovered; "" for the caller's machine.
+  std::string online;
+  pinfold::Config config;
+  pinfold::agent::AgentPlace place;
+  std::vector<pinfold_hint_provider> hint_providers;
+};
+
+namespace pinfold::capi {
+
+/// Held by a call while it uses nodes: one call at a time in this process. The lock of a state
+/// directory excludes other processes, not other threads, and libcgroup has process-wide tables.
+class NodesLock {
+ public:
+  /// Waits for other threads. Errors: kBusy on a thread that holds the lock, which is in a
+  /// callback.
+  [[nodiscard]] static Result<NodesLock> acquire();
+
+ private:
+  struct Reset {
+    void operator()(bool* is_held) const { *is_held = false; }
+  };
+  explicit NodesLock(bool& is_held);
+
+  std::unique_lock<std::mutex> lock_;
+  std::unique_ptr<bool, Reset> is_held_;  ///< reset before the mutex is unlocked
+};
+
+/// The kernel's list of online CPUs; "" if it cannot be read.
+[[nodiscard]] std::string online_cpus();
+
+/// The agent of one call. Discovers the machine again if it was discovered and CPUs went offline or
+/// came online since.
+[[nodiscard]] Result<agent::NodeAgent> open_agent(pinfold_node& node);
+
+/// Runs body(NodeAgent&) over a node; an error's message begins with `intent`.
+template <class Body>
+pinfold_code with_agent(pinfold_node* node, const char* intent, char** error, Body&& body) {
+  return guarded(error, [&]() -> Result<pinfold_code> {
+    const auto run = [&]() -> Result<pinfold_code> {
+      PINFOLD_TRY(require(node, "node"));
+      PINFOLD_LET(const auto lock, NodesLock::acquire());
+      PINFOLD_LET(auto agent, open_agent(*node));
+      return body(agent);
+    };
+    PINFOLD_LET_WRAP(const auto code, run(), intent);
+    return code;
+  });
+}
+
+/// As with_agent, for body(NodeAgent&, pod UID) and an active pod.
+template <class Body>
+pinfold_code with_pod(pinfold_node* node, const char* pod_id, const char* intent, char** error,
+                      Body&& body) {
+  return with_agent(node, intent, error, [&](agent::NodeAgent& agent) -> Result<pinfold_code> {
+    PINFOLD_TRY(require(pod_id, "pod_id"));
+    PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, pod_id));
+    return body(agent, uid);
+  });
+}
+
+}  // namespace pinfold::capi

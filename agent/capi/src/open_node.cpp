@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "callbacks.hpp"
+#include "node_call.hpp"
+#include "pinfold/discover/discover.hpp"
+#include "pinfold/text/document.hpp"
+#include "sized_struct.hpp"
+
+/// Options of a node, and its opening.
+namespace pinfold::capi {
+namespace {
+
+constexpr std::chrono::milliseconds kLockTimeout{30'000};
+/// The sizes of the structures in version 0.2.0.
+constexpr std::size_t kSmallestOptions = sizeof(pinfold_node_options);
+constexpr std::size_t kSmallestLogSink = sizeof(pinfold_log_sink);
+constexpr std::size_t kSmallestHintProvider = sizeof(pinfold_hint_provider);
+constexpr std::size_t kSmallestCgroupFs = sizeof(pinfold_cgroup_fs);
+
+std::string text_or(const char* text, const std::string& otherwise) {
+  return text == nullptr ? otherwise : text;
+}
+
+Result<Machine> read_machine(const char* text) {
+  if (text == nullptr) return discover(SysTree{}, "node");
+  PINFOLD_LET_WRAP(auto document, parse_document(text), "machine");
+  PINFOLD_LET_WRAP(auto machine, Machine::from_json(document), "machine");
+  return machine;
+}
+
+Result<Config> read_configuration(const pinfold_node_options& options, const std::string& state_dir,
+                                  const agent::LogSink& log) {
+  PINFOLD_LET_WRAP(auto parsed,
+                   options.config != nullptr
+                       ? parse_config(options.config)
+                       : agent::read_config(state_dir, text_or(options.config_file, "")),
+                   "configuration");
+  for (const std::string& warning : parsed.warnings) {
+    if (log) log(agent::LogLevel::kWarning, "configuration: " + warning);
+  }
+  return std::move(parsed.config);
+}
+
+Result<pinfold_cgroup_fs> read_cgroup_fs(const pinfold_cgroup_fs* given) {
+  PINFOLD_LET(auto callbacks, read_struct(given, kSmallestCgroupFs, "pinfold_cgroup_fs"));
+  const bool is_complete = callbacks.create_cgroup != nullptr &&
+                           callbacks.remove_cgroup != nullptr && callbacks.write_file != nullptr &&
+                           callbacks.read_file != nullptr && callbacks.list_children != nullptr;
+  const int version = callbacks.cgroup_version;
+  if (version == 0 || (is_complete && (version == 1 || version == 2))) return callbacks;
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("cgroup_fs: cgroup_version {}: expected 0, or 1 or 2 with all callbacks",
+                          version));
+}
+
+Result<pinfold_hint_provider> read_hint_provider(const pinfold_hint_provider* given,
+                                                 std::size_t index) {
+  PINFOLD_LET(auto callbacks, read_struct(given, kSmallestHintProvider, "pinfold_hint_provider"));
+  if (callbacks.name != nullptr && callbacks.get_hints != nullptr &&
+      callbacks.allocate != nullptr && callbacks.release != nullptr) {
+    return callbacks;
+  }
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("hint provider {}: expected a name and all callbacks", index));
+}
+
+Result<void> read_callbacks(const pinfold_node_options& options, pinfold_node& node) {
+  if (options.log_sink != nullptr) {
+    PINFOLD_LET(const auto sink,
+                read_struct(options.log_sink, kSmallestLogSink, "pinfold_log_sink"));
+    if (sink.log != nullptr) node.place.log = make_log_sink(sink);
+  }
+  if (options.cgroup_fs != nullptr) {
+    PINFOLD_LET(const auto callbacks, read_cgroup_fs(options.cgroup_fs));
+    node.place.open_cgroups = make_cgroup_opener(callbacks);
+  }
+  for (std::size_t i = 0; i < options.hint_provider_count; ++i) {
+    PINFOLD_LET(const auto callbacks, read_hint_provider(options.hint_providers[i], i));
+    node.hint_providers.push_back(callbacks);
+  }
+  return {};
+}
+
+agent::AgentPlace read_place(const pinfold_node_options& options) {
+  agent::AgentPlace place;
+  place.state_dir = text_or(options.state_dir, place.state_dir);
+  place.cgroup_root = text_or(options.cgroup_root, "");
+  place.enforces = (options.flags & PINFOLD_NODE_NO_ENFORCE) == 0;
+  place.lock_timeout = options.lock_timeout_ms == 0
+                           ? kLockTimeout
+                           : std::chrono::milliseconds(options.lock_timeout_ms);
+  return place;
+}
+
+/// Opens an agent once, so that pinfold_node_open reports what every later call would.
+Result<void> try_agent(pinfold_node& node) {
+  PINFOLD_LET(const auto lock, NodesLock::acquire());
+  PINFOLD_LET(auto agent, open_agent(node));
+  if (!agent.enforces() || !node.place.log) return {};
+  for (const std::string& warning : agent.cgroups()->warnings()) {
+    node.place.log(agent::LogLevel::kWarning, warning);
+  }
+  return {};
+}
+
+Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* given) {
+  PINFOLD_LET(const auto options, read_struct(given, kSmallestOptions, "pinfold_node_options"));
+  if ((options.flags & ~std::uint32_t{PINFOLD_NODE_NO_ENFORCE}) != 0) {
+    return fail(ErrorCode::kUnsupported, fmt::format("flags {:#x}: unknown", options.flags));
+  }
+  std::string online = options.machine == nullptr ? online_cpus() : "";
+  PINFOLD_LET(auto machine, read_machine(options.machine));
+  auto node = std::make_unique<pinfold_node>(
+      pinfold_node{std::move(machine), std::move(online), {}, read_place(options), {}});
+  PINFOLD_TRY(read_callbacks(options, *node));
+  PINFOLD_LET(node->config, read_configuration(options, node->place.state_dir, node->place.log));
+  PINFOLD_TRY(try_agent(*node));
+  return node;
+}
+
+}  // namespace
+}  // namespace pinfold::capi
+
+using namespace pinfold;  // NOLINT(google-build-using-namespace): C functions have no namespace
+using namespace pinfold::capi;  // NOLINT(google-build-using-namespace)
+
+pinfold_code pinfold_node_open(const pinfold_node_options* options, pinfold_node** node,
+                               char** error) {
+  return guarded(error, [&]() -> Result<pinfold_code> {
+    PINFOLD_TRY_WRAP(require(node, "node"), "open node");
+    PINFOLD_TRY_WRAP(require(options, "options"), "open node");
+    PINFOLD_LET_WRAP(auto opened, open_node(options), "open node");
+    *node = opened.release();
+    return PINFOLD_OK;
+  });
+}
+
+void pinfold_node_close(pinfold_node* node) { delete node; }

@@ -1,0 +1,152 @@
+#include "pod.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "call.hpp"
+#include "sized_struct.hpp"
+
+/// A pinfold_pod and its accessors.
+namespace pinfold::capi {
+namespace {
+
+/// The size of the structure in version 0.2.0.
+constexpr std::size_t kSmallestContainer = sizeof(pinfold_container);
+
+std::int32_t to_c(Isolation isolation) {
+  switch (isolation) {
+    case Isolation::kContainer:
+      return PINFOLD_ISOLATION_CONTAINER;
+    case Isolation::kPod:
+      return PINFOLD_ISOLATION_POD;
+    case Isolation::kHost:
+      break;
+  }
+  return PINFOLD_ISOLATION_HOST;
+}
+
+pinfold_pod::Container make_container(agent::ContainerView view, const std::string& root) {
+  pinfold_pod::Container out;
+  out.cpus = view.wanted.cpus.to_string();
+  out.exclusive_cpus = view.decided.exclusive_cpus.to_string();
+  out.cgroup_path = root.empty() ? "" : root + "/" + view.cgroup;
+  out.view = std::move(view);
+  for (const auto& [size, bytes] : out.view.decided.linux_resources.hugepage_limits) {
+    out.hugepage_limits.push_back({size.c_str(), bytes});
+  }
+  return out;
+}
+
+pinfold_container to_c(const pinfold_pod::Container& container) {
+  const ContainerResources& decided = container.view.decided;
+  const LinuxResources& values = decided.linux_resources;
+  pinfold_container out = PINFOLD_CONTAINER_INIT;
+  out.name = decided.name.c_str();
+  out.cpus = container.cpus.c_str();
+  out.mems = decided.cpuset_mems.c_str();
+  out.exclusive_cpus = container.exclusive_cpus.c_str();
+  out.isolation = to_c(container.view.wanted.isolation);
+  if (values.cpu_quota) out.has |= PINFOLD_HAS_CPU_QUOTA;
+  if (values.cpu_period) out.has |= PINFOLD_HAS_CPU_PERIOD;
+  if (values.memory_limit) out.has |= PINFOLD_HAS_MEMORY_LIMIT;
+  if (values.oom_score_adj) out.has |= PINFOLD_HAS_OOM_SCORE_ADJ;
+  out.cpu_quota_us = values.cpu_quota.value_or(0);
+  out.cpu_period_us = values.cpu_period.value_or(0);
+  out.cpu_shares = values.cpu_shares;
+  out.cpu_weight = cpu_weight_runtime(values.cpu_shares);
+  out.memory_limit_bytes = values.memory_limit.value_or(0);
+  out.oom_score_adj = values.oom_score_adj.value_or(0);
+  out.hugepage_limits = container.hugepage_limits.data();
+  out.hugepage_limit_count = container.hugepage_limits.size();
+  out.cgroup = container.view.cgroup.c_str();
+  out.cgroup_path = container.cgroup_path.c_str();
+  return out;
+}
+
+Result<pinfold_code> write_container(const pinfold_pod::Container& container,
+                                     pinfold_container* out) {
+  const pinfold_container values = to_c(container);
+  PINFOLD_TRY(write_struct(&values, out, sizeof(values), kSmallestContainer, "pinfold_container"));
+  return PINFOLD_OK;
+}
+
+}  // namespace
+
+std::unique_ptr<pinfold_pod> make_pod(agent::NodeAgent& agent, const agent::AgentState& state,
+                                      const PodSpec& spec, std::optional<Rejection> rejection,
+                                      const Trace& trace) {
+  auto pod = std::make_unique<pinfold_pod>();
+  pod->spec = spec;
+  pod->trace = to_json(trace).dump();
+  nlohmann::json document = {
+      {"uid", spec.uid}, {"name", spec.name}, {"namespace", spec.namespace_name}};
+  std::optional<agent::PodView> view;
+  if (!rejection) view = agent::decided_pod(agent.node(), state, agent.facts(), spec.uid);
+  if (view) {
+    document = to_json(*view, agent);
+    const std::string root = agent.enforces() ? agent.cgroups()->root() : "";
+    pod->containers.reserve(view->containers.size());
+    for (agent::ContainerView& container : view->containers) {
+      pod->containers.push_back(make_container(std::move(container), root));
+    }
+  }
+  document["admitted"] = !rejection;
+  document["reason"] = rejection ? rejection->reason : "";
+  document["message"] = rejection ? rejection->message : "";
+  pod->json = document.dump();
+  pod->rejection = std::move(rejection);
+  return pod;
+}
+
+}  // namespace pinfold::capi
+
+using namespace pinfold;  // NOLINT(google-build-using-namespace): C functions have no namespace
+using namespace pinfold::capi;  // NOLINT(google-build-using-namespace)
+
+void pinfold_pod_free(pinfold_pod* pod) { delete pod; }
+
+int pinfold_pod_is_admitted(const pinfold_pod* pod) { return pod->rejection ? 0 : 1; }
+const char* pinfold_pod_uid(const pinfold_pod* pod) { return pod->spec.uid.c_str(); }
+const char* pinfold_pod_name(const pinfold_pod* pod) { return pod->spec.name.c_str(); }
+const char* pinfold_pod_namespace(const pinfold_pod* pod) {
+  return pod->spec.namespace_name.c_str();
+}
+const char* pinfold_pod_reason(const pinfold_pod* pod) {
+  return pod->rejection ? pod->rejection->reason.c_str() : "";
+}
+const char* pinfold_pod_message(const pinfold_pod* pod) {
+  return pod->rejection ? pod->rejection->message.c_str() : "";
+}
+const char* pinfold_pod_trace(const pinfold_pod* pod) { return pod->trace.c_str(); }
+const char* pinfold_pod_json(const pinfold_pod* pod) { return pod->json.c_str(); }
+size_t pinfold_pod_container_count(const pinfold_pod* pod) { return pod->containers.size(); }
+
+pinfold_code pinfold_pod_get_container(const pinfold_pod* pod, size_t index,
+                                       pinfold_container* container, char** error) {
+  return guarded(error, [&]() -> Result<pinfold_code> {
+    PINFOLD_TRY(require(pod, "pod"));
+    PINFOLD_TRY(require(container, "container"));
+    if (index >= pod->containers.size()) {
+      return fail(ErrorCode::kNotFound, fmt::format("container {} of pod '{}': it has {}", index,
+                                                    pod->spec.name, pod->containers.size()));
+    }
+    return write_container(pod->containers[index], container);
+  });
+}
+
+pinfold_code pinfold_pod_find_container(const pinfold_pod* pod, const char* name,
+                                        pinfold_container* container, char** error) {
+  return guarded(error, [&]() -> Result<pinfold_code> {
+    PINFOLD_TRY(require(pod, "pod"));
+    PINFOLD_TRY(require(name, "name"));
+    PINFOLD_TRY(require(container, "container"));
+    const auto found = std::find_if(
+        pod->containers.begin(), pod->containers.end(),
+        [&](const pinfold_pod::Container& one) { return one.view.decided.name == name; });
+    if (found != pod->containers.end()) return write_container(*found, container);
+    return fail(ErrorCode::kNotFound, fmt::format("container '{}': pod '{}' has none of this name",
+                                                  name, pod->spec.name));
+  });
+}

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pinfold/agent/status.hpp"
+#include "pinfold/pinfold.h"
+
+/// The strings and structures that the accessors of a pinfold_pod return; immutable.
+struct pinfold_pod {
+  struct Container {
+    pinfold::agent::ContainerView view;
+    std::string cpus;
+    std::string exclusive_cpus;
+    std::string cgroup_path;
+    std::vector<pinfold_hugepage_limit> hugepage_limits;  ///< their strings belong to `view`
+  };
+  pinfold::PodSpec spec;
+  std::optional<pinfold::Rejection> rejection;
+  std::string trace;
+  std::string json;
+  std::vector<Container> containers;
+};
+
+namespace pinfold::capi {
+
+/// A pod as `state` has it. A rejected pod has no containers.
+[[nodiscard]] std::unique_ptr<pinfold_pod> make_pod(agent::NodeAgent& agent,
+                                                    const agent::AgentState& state,
+                                                    const PodSpec& spec,
+                                                    std::optional<Rejection> rejection,
+                                                    const Trace& trace);
+
+}  // namespace pinfold::capi

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+
+#include "pinfold/base/result.hpp"
+
+/// Structures that begin with their size, so that caller and library may know different versions.
+namespace pinfold::capi {
+
+/// Copies as much of `given` as caller and library both know; the rest of `copy` stays as it is.
+/// `known` is the size that the library knows, `smallest` the one that the structure had at first.
+/// Errors: kInvalidArgument for NULL or a smaller size; kUnsupported if a member that the library
+/// does not know is not zero.
+[[nodiscard]] Result<void> read_struct(const void* given, void* copy, std::size_t known,
+                                       std::size_t smallest, const char* name);
+
+template <class Struct>
+[[nodiscard]] Result<Struct> read_struct(const Struct* given, std::size_t smallest,
+                                         const char* name) {
+  Struct copy{};
+  PINFOLD_TRY(read_struct(given, &copy, sizeof(Struct), smallest, name));
+  copy.struct_size = sizeof(Struct);
+  return copy;
+}
+
+/// Fills as much of the caller's structure as the caller knows, and keeps its struct_size.
+/// Errors: kInvalidArgument for a size below `smallest`.
+[[nodiscard]] Result<void> write_struct(const void* values, void* out, std::size_t known,
+                                        std::size_t smallest, const char* name);
+
+}  // namespace pinfold::capi
