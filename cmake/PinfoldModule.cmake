@@ -28,6 +28,10 @@ endif()
 if(PINFOLD_LIBFUZZER)
   target_compile_options(pinfold_flags INTERFACE -fsanitize=fuzzer-no-link)  # guides the fuzzer
 endif()
+find_program(PINFOLD_MOLD mold)
+if(PINFOLD_DEVELOPER_MODE AND PINFOLD_MOLD)
+  target_link_options(pinfold_flags INTERFACE -fuse-ld=mold)  # a hundred programs are linked
+endif()
 if(PINFOLD_COVERAGE)
   # Templates of other people's headers would be most of what is counted and written, which costs
   # seconds at each program's end in a guest.
@@ -56,6 +60,7 @@ function(pinfold_add_library name)
   endforeach()
   target_link_libraries(pinfold_${name} PUBLIC ${ARG_LIBS}
     PRIVATE $<BUILD_INTERFACE:pinfold_flags> ${ARG_PRIVATE_LIBS})
+  pinfold_precompile(pinfold_${name} library)
   pinfold_use_clang_tidy(pinfold_${name})
 endfunction()
 
@@ -63,7 +68,8 @@ endfunction()
 function(pinfold_add_executable name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE pinfold_flags ${ARG_LIBS})
+  target_link_libraries(${name} PRIVATE pinfold_flags ${ARG_LIBS} fmt::fmt)
+  pinfold_precompile(${name} program)
   pinfold_use_clang_tidy(${name})
 endfunction()
 
@@ -82,7 +88,8 @@ function(pinfold_add_test name)
     set(ARG_TIMEOUT 120)
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE pinfold_flags ${ARG_LIBS} GTest::gtest_main GTest::gmock)
+  target_link_libraries(${name} PRIVATE pinfold_flags ${ARG_LIBS} fmt::fmt GTest::gtest_main GTest::gmock)
+  pinfold_precompile(${name} test)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()

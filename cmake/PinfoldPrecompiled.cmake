@@ -1,0 +1,33 @@
+# Precompiled headers: one for each way that we compile C++ (libraries are position independent,
+# programs are not, tests also have GoogleTest). A target takes one by pinfold_precompile(TARGET
+# KIND); nobody's include path grows by it.
+option(PINFOLD_PRECOMPILE "Parse the headers of other projects once" ON)
+if(PINFOLD_CLANG_TIDY)
+  set(PINFOLD_PRECOMPILE OFF)  # proves that every file includes what it uses
+endif()
+
+# pinfold_precompiled_header(KIND header [LIBS libraries...])
+function(pinfold_precompiled_header kind header)
+  cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
+  add_library(pinfold_precompiled_${kind} OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled/anchor.cpp)
+  target_link_libraries(pinfold_precompiled_${kind} PRIVATE
+    pinfold_flags fmt::fmt nlohmann_json::nlohmann_json tl::expected ${ARG_LIBS})
+  target_precompile_headers(pinfold_precompiled_${kind} PRIVATE
+    ${PROJECT_SOURCE_DIR}/cmake/precompiled/${header})
+endfunction()
+
+if(PINFOLD_PRECOMPILE)
+  pinfold_precompiled_header(library headers.hpp)
+  set_target_properties(pinfold_precompiled_library PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  if(PINFOLD_DEVELOPER_MODE)
+    pinfold_precompiled_header(program headers.hpp)
+    pinfold_precompiled_header(test test_headers.hpp LIBS GTest::gtest GTest::gmock)
+  endif()
+endif()
+
+# KIND: library, program or test.
+function(pinfold_precompile target kind)
+  if(PINFOLD_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM pinfold_precompiled_${kind})
+  endif()
+endfunction()
