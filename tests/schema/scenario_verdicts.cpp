@@ -1,5 +1,7 @@
-// Says what the parser makes of scenarios: one JSON line {"document", "error"} for each file named,
-// and {"error"} for each document that comes as a JSON line over standard input. No error: null.
+// Prints what the parser says about scenarios: one JSON line {"document", "error"} for each file,
+// and
+// {"error"} for each document that is a JSON line on standard input. No error: null.
+// Usage: scenario_verdicts MACHINES_FILE [FILE...]
 
 #include <fstream>
 #include <iostream>
@@ -12,24 +14,36 @@
 
 namespace {
 
-nlohmann::json error_of(const std::string& text) {
-  const auto scenario = pinfold::harness::parse_scenario(text);
-  return scenario ? nlohmann::json() : nlohmann::json(scenario.error().message);
+using pinfold::harness::Machines;
+
+std::string text_of(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+nlohmann::json error_of(const std::string& text, const Machines& machines) {
+  const auto scenarios = pinfold::harness::parse_scenarios(text, machines);
+  return scenarios ? nlohmann::json() : nlohmann::json(scenarios.error().message);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) {
-    std::ifstream file(argv[i]);
-    const std::string text(std::istreambuf_iterator<char>(file), {});
+  if (argc < 2) return 2;
+  const auto machines = pinfold::harness::parse_machines(text_of(argv[1]));
+  if (!machines) {
+    std::cerr << machines.error().message << "\n";
+    return 1;
+  }
+  for (int i = 2; i < argc; ++i) {
+    const std::string text = text_of(argv[i]);
     const auto document = pinfold::parse_document(text);
     std::cout << nlohmann::json{{"document", document.value_or(nlohmann::json())},
-                                {"error", error_of(text)}}
+                                {"error", error_of(text, *machines)}}
               << "\n";
   }
-  if (argc > 1) return 0;
+  if (argc > 2) return 0;
   for (std::string line; std::getline(std::cin, line);) {
-    std::cout << nlohmann::json{{"error", error_of(line)}} << "\n";
+    std::cout << nlohmann::json{{"error", error_of(line, *machines)}} << "\n";
   }
 }

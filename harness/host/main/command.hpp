@@ -51,8 +51,27 @@ void add_machine(CLI::App& app, int interrupt_fd, int& exit_status);
 void add_report(CLI::App& app, int& exit_status);
 void add_clean(CLI::App& app, int& exit_status);
 
-/// Scenario files: those named, and all *.yaml below the folders named, in order.
-[[nodiscard]] Result<std::vector<std::filesystem::path>> find_scenarios(
+/// The files named, and all *.yaml below the folders named but machines.yaml, in order.
+[[nodiscard]] Result<std::vector<std::filesystem::path>> find_files(
     const std::vector<std::string>& names);
+
+/// A scenario on one platform, and its file.
+struct FoundScenario {
+  std::filesystem::path file;
+  Scenario scenario;
+};
+
+/// Is its platform selected by one of `selectors`? Without any, every one is.
+[[nodiscard]] bool is_selected(const Scenario& scenario, const std::vector<std::string>& selectors);
+
+/// The scenarios of find_files(names) on every platform that one of `selectors` selects; without
+/// selectors on all of their platforms.
+/// Errors: the first file that is wrong; no scenario is left.
+[[nodiscard]] Result<std::vector<FoundScenario>> find_scenarios(
+    const std::vector<std::string>& names, const std::vector<std::string>& selectors);
+/// The first of a file.
+[[nodiscard]] Result<Scenario> find_scenario(const std::string& file,
+                                             const std::vector<std::string>& selectors);
+void add_platform_option(CLI::App& command, std::vector<std::string>& selectors);
 
 }  // namespace pinfold::harness

@@ -13,6 +13,7 @@ namespace {
 struct MachineArguments {
   CommonOptions common;
   std::string file;
+  std::vector<std::string> platforms;
   std::string output = "text";
   bool boot = false;
 };
@@ -28,7 +29,7 @@ void show(const MachineArguments& arguments, const nlohmann::json& asked,
 }
 
 int show_machine(const MachineArguments& arguments, int interrupt_fd) {
-  const auto scenario = load_scenario(arguments.file);
+  const auto scenario = find_scenario(arguments.file, arguments.platforms);
   if (!scenario) return report(scenario.error());
   const nlohmann::json asked = asked_machine(scenario->machine);
   ScenarioResult result;
@@ -55,6 +56,7 @@ void add_machine(CLI::App& app, int interrupt_fd, int& exit_status) {
       "machine", "Show the machine of a scenario, and what a guest's kernel makes of it");
   auto arguments = std::make_shared<MachineArguments>();
   command->add_option("scenario", arguments->file, "A scenario file")->required();
+  add_platform_option(*command, arguments->platforms);
   command->add_flag("--boot", arguments->boot, "Start it, and show what its kernel reports");
   command->add_option("-o,--output", arguments->output, "text or json")
       ->check(CLI::IsMember({"text", "json"}));

@@ -72,27 +72,6 @@ Result<RunOptions> make_run_options(const CommonOptions& options, int interrupt_
   return run;
 }
 
-Result<std::vector<fs::path>> find_scenarios(const std::vector<std::string>& names) {
-  std::vector<fs::path> files;
-  for (const std::string& name : names) {
-    std::error_code failed;
-    if (!fs::is_directory(name, failed)) {
-      files.emplace_back(name);
-      continue;
-    }
-    std::vector<fs::path> found;
-    for (fs::recursive_directory_iterator it(name, failed), end; !failed && it != end;
-         it.increment(failed)) {
-      if (it->path().extension() == ".yaml") found.push_back(it->path());
-    }
-    if (failed) return fail_errno(failed.value(), fmt::format("read '{}'", name));
-    std::sort(found.begin(), found.end());
-    files.insert(files.end(), found.begin(), found.end());
-  }
-  if (files.empty()) return fail(ErrorCode::kNotFound, "there is no scenario file");
-  return files;
-}
-
 void add_clean(CLI::App& app, int& exit_status) {
   CLI::App* command =
       app.add_subcommand("clean", "Remove snapshots, initramfs files and leftovers");

@@ -28,6 +28,7 @@ std::vector<std::string> shipped_scenarios() {
 struct RunArguments {
   CommonOptions common;
   std::vector<std::string> files;
+  std::vector<std::string> platforms;
   std::string json_file;
   ReportViews views;
   std::string coverage;
@@ -81,8 +82,9 @@ std::string step_text(const StepResult& step, const RunArguments& arguments) {
 std::string result_text(const ScenarioResult& result, std::size_t number, std::size_t count) {
   std::string text = fmt::format(
       "[{}/{}] {} {}: {} ({}, ready after {}{})\n", number, count, result.good() ? "ok  " : "FAIL",
-      result.name, to_string(result.verdict), format_seconds(result.elapsed),
-      format_seconds(result.until_ready), result.restored ? " from a snapshot" : "");
+      full_name(result.name, to_string(result.machine.platform)), to_string(result.verdict),
+      format_seconds(result.elapsed), format_seconds(result.until_ready),
+      result.restored ? " from a snapshot" : "");
   if (result.good() && result.expected != Verdict::kPassed) {
     text += fmt::format("    as it must: {}\n", result.message);
   }
@@ -114,11 +116,10 @@ int write_reports(const RunArguments& arguments, const std::vector<ScenarioResul
 class Batch {
  public:
   Batch(const RunArguments& arguments, const RunOptions& options,
-        const std::vector<Scenario>& scenarios, const std::vector<std::filesystem::path>& files)
+        const std::vector<FoundScenario>& scenarios)
       : arguments_(arguments),
         options_(options),
         scenarios_(scenarios),
-        files_(files),
         results_(scenarios.size()),
         texts_(scenarios.size()) {}
 
@@ -147,11 +148,12 @@ class Batch {
     RunOptions options = options_;
     if (!arguments_.quiet) {
       options.on_progress = [&](const std::string& text) { printer.say("    " + text + "\n"); };
-      printer.say(fmt::format("[{}/{}] {}\n", i + 1, scenarios_.size(), scenarios_[i].name));
+      printer.say(
+          fmt::format("[{}/{}] {}\n", i + 1, scenarios_.size(), full_name(scenarios_[i].scenario)));
     }
     options.on_step = [&](const StepResult& step) { printer.say(step_text(step, arguments_)); };
-    ScenarioResult result = run_scenario(scenarios_[i], options);
-    result.file = files_[i];
+    ScenarioResult result = run_scenario(scenarios_[i].scenario, options);
+    result.file = scenarios_[i].file;
     printer.say(result_text(result, i + 1, scenarios_.size()));
     if (result.verdict == Verdict::kInterrupted) interrupted_ = true;
     const std::lock_guard lock(mutex_);
@@ -163,8 +165,7 @@ class Batch {
 
   const RunArguments& arguments_;
   const RunOptions& options_;
-  const std::vector<Scenario>& scenarios_;
-  const std::vector<std::filesystem::path>& files_;
+  const std::vector<FoundScenario>& scenarios_;
   std::atomic<std::size_t> next_{0};
   std::atomic<bool> interrupted_{false};
   std::mutex mutex_;
@@ -178,24 +179,43 @@ int run_all(const RunArguments& arguments, int interrupt_fd) {
   if (!options) return report(options.error());
   auto names = arguments.files;
   if (names.empty()) names = shipped_scenarios();
-  const auto files = find_scenarios(names);
-  if (!files) return report(files.error());
-  std::vector<Scenario> scenarios;
-  for (const auto& file : *files) {
-    auto scenario = load_scenario(file);
-    if (!scenario) return report(scenario.error());
-    scenarios.push_back(std::move(*scenario));
-  }
+  const auto scenarios = find_scenarios(names, arguments.platforms);
+  if (!scenarios) return report(scenarios.error());
   (void)sweep_temporary_folders();
   options->coverage = arguments.coverage;
-  const auto results = Batch(arguments, *options, scenarios, *files).run();
+  const auto results = Batch(arguments, *options, *scenarios).run();
   if (const int wrote = write_reports(arguments, results); wrote != kGood) return wrote;
-  if (results.size() < scenarios.size() || results.back().verdict == Verdict::kInterrupted) {
+  if (results.size() < scenarios->size() || results.back().verdict == Verdict::kInterrupted) {
     return kBadRequest;
   }
   const bool good = std::all_of(results.begin(), results.end(),
                                 [](const ScenarioResult& result) { return result.good(); });
   return good ? kGood : kBad;
+}
+
+void print_line(const Scenario& scenario) {
+  const VmMachine& machine = scenario.machine;
+  fmt::print("{:<28} {:<15} {:>3} CPUs {:>2} nodes  {:<14} {}\n", scenario.name,
+             to_string(machine.platform), machine.cpu_count(), machine.nodes.size(),
+             to_string(scenario.verdict), scenario.description);
+}
+
+/// Goes on after a file that is wrong: the others are checked too.
+int list_all(const std::vector<std::string>& names, const std::vector<std::string>& platforms) {
+  const auto files = find_files(names);
+  if (!files) return report(files.error());
+  int status = kGood;
+  for (const auto& file : *files) {
+    const auto scenarios = load_scenarios(file);
+    if (!scenarios) {
+      status = report(scenarios.error());
+      continue;
+    }
+    for (const Scenario& scenario : *scenarios) {
+      if (is_selected(scenario, platforms)) print_line(scenario);
+    }
+  }
+  return status;
 }
 
 }  // namespace
@@ -206,6 +226,7 @@ void add_run(CLI::App& app, int interrupt_fd, int& exit_status) {
   add_common_options(*command, arguments->common);
   command->add_option("scenario", arguments->files,
                       "Scenario files or folders [all that come with Pinfold]");
+  add_platform_option(*command, arguments->platforms);
   command->add_option("--json", arguments->json_file, "Write the results to this file");
   add_view_options(*command, arguments->views);
   command->add_option("--coverage", arguments->coverage,
@@ -222,7 +243,8 @@ void add_demo(CLI::App& app, int interrupt_fd, int& exit_status) {
   CLI::App* command = app.add_subcommand(
       "demo", "Pods on two NUMA nodes: what was decided, and what the kernel has");
   auto arguments = std::make_shared<RunArguments>();
-  arguments->files = {kSourceFolder + "/tests/vm/scenarios/two-numa-basic.yaml"};
+  arguments->files = {kSourceFolder + "/tests/vm/scenarios/two-numa.yaml"};
+  arguments->platforms = {to_string(Platform{})};
   arguments->tables = true;
   command->add_option("--json", arguments->json_file, "Write the results to this file");
   add_common_options(*command, arguments->common);
@@ -230,26 +252,14 @@ void add_demo(CLI::App& app, int interrupt_fd, int& exit_status) {
 }
 
 void add_list(CLI::App& app, int& exit_status) {
-  CLI::App* command = app.add_subcommand("list", "List scenario files and check them");
+  CLI::App* command = app.add_subcommand(
+      "list", "Check scenario files, and list each scenario with its kernels and cgroup versions");
   auto names = std::make_shared<std::vector<std::string>>();
+  auto platforms = std::make_shared<std::vector<std::string>>();
   command->add_option("scenario", *names, "Scenario files or folders [all that come with Pinfold]");
+  add_platform_option(*command, *platforms);
   command->callback([=, &exit_status] {
-    if (names->empty()) *names = shipped_scenarios();
-    const auto files = find_scenarios(*names);
-    if (!files) {
-      exit_status = report(files.error());
-      return;
-    }
-    for (const auto& file : *files) {
-      const auto scenario = load_scenario(file);
-      if (!scenario) {
-        exit_status = report(scenario.error());
-        continue;
-      }
-      fmt::print("{:<28} {:>3} CPUs {:>2} nodes  {:<14} {}\n", scenario->name,
-                 scenario->machine.cpu_count(), scenario->machine.nodes.size(),
-                 to_string(scenario->verdict), scenario->description);
-    }
+    exit_status = list_all(names->empty() ? shipped_scenarios() : *names, *platforms);
   });
 }
 

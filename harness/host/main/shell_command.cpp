@@ -56,10 +56,11 @@ int run_script(Session& session) {
   return reply->value("status", -1) == 0 ? kGood : kBad;
 }
 
-int run_shell(const CommonOptions& common, const std::string& file, int interrupt_fd) {
+int run_shell(const CommonOptions& common, const std::string& file,
+              const std::vector<std::string>& platforms, int interrupt_fd) {
   auto options = make_run_options(common, interrupt_fd);
   if (!options) return report(options.error());
-  const auto scenario = load_scenario(file);
+  const auto scenario = find_scenario(file, platforms);
   if (!scenario) return report(scenario.error());
   options->on_progress = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   ScenarioResult result;
@@ -89,9 +90,12 @@ void add_shell(CLI::App& app, int interrupt_fd, int& exit_status) {
       "Start the machine of a scenario and a shell in it, or a script from standard input");
   auto common = std::make_shared<CommonOptions>();
   auto file = std::make_shared<std::string>();
+  auto platforms = std::make_shared<std::vector<std::string>>();
   add_common_options(*command, *common);
   command->add_option("scenario", *file, "A scenario file")->required();
-  command->callback([=, &exit_status] { exit_status = run_shell(*common, *file, interrupt_fd); });
+  add_platform_option(*command, *platforms);
+  command->callback(
+      [=, &exit_status] { exit_status = run_shell(*common, *file, *platforms, interrupt_fd); });
 }
 
 }  // namespace pinfold::harness

@@ -152,14 +152,17 @@ function renderBody(scenario) {
   return body;
 }
 
+/** A scenario and the platform that it ran on. */
+const fullName = (scenario) => `${text(scenario.name)} on ${text(scenario.on)}`;
+
 function renderScenario(scenario) {
   const good = scenario.good === true;
-  const card = html("details", { class: good ? "scenario" : "scenario bad", id: `s-${text(scenario.name)}` },
+  const card = html("details", { class: good ? "scenario" : "scenario bad", id: `s-${fullName(scenario)}` },
     html("summary", {},
       html("span", { class: good ? "badge good" : "badge bad" },
         `${good ? "✓" : "✗"} ${text(scenario.verdict)}` +
         (good && scenario.verdict !== "passed" ? ", as it must" : "")),
-      html("span", { class: "name" }, text(scenario.name)),
+      html("span", { class: "name" }, fullName(scenario)),
       html("span", { class: "soft" }, text(scenario.description)),
       html("span", { class: "soft time" }, seconds(scenario.elapsedMs))));
   card.addEventListener("toggle", () => {
@@ -191,7 +194,7 @@ function main() {
     cards.forEach((card, index) => {
       const good = scenarios[index].good === true;
       card.hidden = (show === "failed" && good) || (show === "passed" && !good)
-        || !text(scenarios[index].name).toLowerCase().includes(part);
+        || !fullName(scenarios[index]).toLowerCase().includes(part);
     });
   };
   form.addEventListener("input", filter);

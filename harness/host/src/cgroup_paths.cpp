@@ -5,7 +5,8 @@ namespace {
 
 const std::string kMounts = "/sys/fs/cgroup";
 
-/// Where the hierarchy with the cpuset controller is mounted.
+}  // namespace
+
 std::string cpuset_mount(CgroupMode mode) {
   switch (mode) {
     case CgroupMode::kV2:
@@ -17,8 +18,6 @@ std::string cpuset_mount(CgroupMode mode) {
   }
   return kMounts;
 }
-
-}  // namespace
 
 std::string product_root(CgroupMode mode) { return cpuset_mount(mode) + "/pinfold"; }
 

@@ -6,6 +6,9 @@
 
 namespace pinfold::harness {
 
+/// Where the guest has mounted the hierarchy with the cpuset controller.
+[[nodiscard]] std::string cpuset_mount(CgroupMode mode);
+
 /// The folder of the guest below which the product keeps its groups: in the hierarchy that has the
 /// cpuset controller.
 [[nodiscard]] std::string product_root(CgroupMode mode);

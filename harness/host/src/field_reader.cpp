@@ -9,15 +9,11 @@
 #include "pinfold/types/quantity.hpp"
 
 namespace pinfold::harness {
-namespace {
-
 using Json = nlohmann::json;
 
 bool is_index(const std::string& key) {
   return !key.empty() && key.size() < 9 && key.find_first_not_of("0123456789") == std::string::npos;
 }
-
-}  // namespace
 
 std::string to_string(const FieldPath& path) {
   std::string text;
@@ -189,6 +185,13 @@ int line_of(std::string_view text, const FieldPath& path) {
   } catch (const YAML::Exception&) {
     return 0;
   }
+}
+
+Error error_of(std::string_view text, const Complaint& complaint) {
+  const std::string path = to_string(complaint.path);
+  return {ErrorCode::kInvalidArgument, 0,
+          fmt::format("line {}: {}{}{}", line_of(text, complaint.path), path,
+                      path.empty() ? "" : ": ", complaint.text)};
 }
 
 }  // namespace pinfold::harness

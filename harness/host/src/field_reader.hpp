@@ -7,12 +7,16 @@
 #include <string_view>
 #include <vector>
 
+#include "pinfold/base/result.hpp"
 #include "pinfold/types/cpuset.hpp"
 
 namespace pinfold::harness {
 
 /// Where a value stands in a document: keys and indices from the top.
 using FieldPath = std::vector<std::string>;
+
+/// Is a key of a path an index?
+[[nodiscard]] bool is_index(const std::string& key);
 
 /// "steps[2].write.file".
 [[nodiscard]] std::string to_string(const FieldPath& path);
@@ -78,5 +82,8 @@ class FieldReader {
 
 /// The line, from 1, at which a field of a document begins; 0 if it cannot be told.
 [[nodiscard]] int line_of(std::string_view text, const FieldPath& path);
+
+/// A complaint about a document, with its line: "line 7: steps[2].write.value: 3: expected ...".
+[[nodiscard]] Error error_of(std::string_view text, const Complaint& complaint);
 
 }  // namespace pinfold::harness

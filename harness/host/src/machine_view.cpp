@@ -79,9 +79,9 @@ Json asked_machine(const VmMachine& machine) {
     const int first = id / size * size;
     return (CpuSet::range(first, first + size - 1) - machine.absent).to_string();
   };
-  const bool old_cpu = machine.cgroup != CgroupMode::kV2;
-  Json view = {{"kernel", machine.kernel},
-               {"cpuset", machine.cgroup == CgroupMode::kV1 ? "v1" : "v2"},
+  const bool old_cpu = machine.platform.cgroup != CgroupMode::kV2;
+  Json view = {{"kernel", machine.platform.kernel},
+               {"cpuset", machine.platform.cgroup == CgroupMode::kV1 ? "v1" : "v2"},
                {"cpu", old_cpu ? "v1" : "v2"},
                {"online", online.to_string()},
                {"cpus", Json::array()},

@@ -115,8 +115,8 @@ std::vector<std::string> qemu_command(const VmMachine& machine, const BootFiles&
   // On a busy host the kernel would find that its timer does not work, and panic.
   std::string arguments = "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init";
   arguments += huge_page_arguments(machine);
-  if (machine.cgroup != CgroupMode::kV2) {
-    arguments += fmt::format(" pinfold_cgroup={}", to_string(machine.cgroup));
+  if (machine.platform.cgroup != CgroupMode::kV2) {
+    arguments += fmt::format(" pinfold_cgroup={}", to_string(machine.platform.cgroup));
   }
   if (!machine.kernel_arguments.empty()) arguments += " " + machine.kernel_arguments;
   const auto socket = [](const char* name) { return fmt::format("socket,id={0},path={0}", name); };

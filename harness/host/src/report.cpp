@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kFormat = "pinfold-harness/1";
+constexpr const char* kFormat = "pinfold-harness/2";
 
 Json check_json(const Check& check) {
   return {{"what", check.what},
@@ -64,6 +64,7 @@ Json step_json(const StepResult& step) {
 
 Json scenario_json(const ScenarioResult& result) {
   Json json = {{"name", result.name},
+               {"on", to_string(result.machine.platform)},
                {"description", result.description},
                {"file", result.file.string()},
                {"machine", {{"asked", asked_machine(result.machine)}, {"guest", result.guest}}},
@@ -94,6 +95,7 @@ struct Field {
 };
 constexpr Field kFields[] = {
     {"name", &Json::is_string, "a string"},
+    {"on", &Json::is_string, "a string"},
     {"verdict", &Json::is_string, "a string"},
     {"good", &Json::is_boolean, "true or false"},
     {"elapsedMs", &Json::is_number, "a number"},

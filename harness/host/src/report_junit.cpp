@@ -37,9 +37,10 @@ std::string report_junit(const Json& report) {
   int failures = 0;
   std::string cases;
   for (const Json& scenario : report.at("scenarios")) {
-    cases += fmt::format("  <testcase classname=\"vm\" name=\"{}\" time=\"{:.3f}\">\n",
-                         escape_xml(scenario.value("name", "")),
-                         scenario.value("elapsedMs", 0.0) / 1000);
+    cases +=
+        fmt::format("  <testcase classname=\"vm\" name=\"{}\" time=\"{:.3f}\">\n",
+                    escape_xml(full_name(scenario.value("name", ""), scenario.value("on", ""))),
+                    scenario.value("elapsedMs", 0.0) / 1000);
     if (!scenario.value("good", false)) {
       ++failures;
       cases += fmt::format("    <failure type=\"{}\" message=\"{}\">{}</failure>\n",

@@ -12,6 +12,12 @@ namespace {
 /// What the agent ends the machine with once every result is out. Not 0: firmware may write that.
 constexpr int kEndCode = 16;
 
+/// One folder for each scenario and platform, side by side.
+std::string coverage_folder(const Scenario& scenario) {
+  const Platform& platform = scenario.machine.platform;
+  return fmt::format("{}.{}.{}", scenario.name, platform.kernel, to_string(platform.cgroup));
+}
+
 void run_steps(const Scenario& scenario, const RunOptions& options, Session& session,
                ScenarioResult& result) {
   StepRunner runner(scenario, options, session);
@@ -38,7 +44,8 @@ void run_steps(const Scenario& scenario, const RunOptions& options, Session& ses
     break;
   }
   if (!options.coverage.empty()) {
-    const auto collected = collect_coverage(session.vm, options.coverage / scenario.name);
+    const auto collected =
+        collect_coverage(session.vm, options.coverage / coverage_folder(scenario));
     if (!collected) result.notes.push_back("no coverage: " + collected.error().message);
   }
   const bool passed = result.verdict == Verdict::kPassed;

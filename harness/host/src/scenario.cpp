@@ -7,14 +7,13 @@
 #include "pinfold/harness/process.hpp"
 #include "pinfold/text/document.hpp"
 #include "scenario_machine.hpp"
+#include "scenario_platforms.hpp"
 #include "scenario_steps.hpp"
 
 namespace pinfold::harness {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr std::size_t kMaxSteps = 1000;
 
 /// What a step needs of the machine, and of the steps before it.
 class StepNeeds {
@@ -67,21 +66,6 @@ class StepNeeds {
   bool killed_ = false;
 };
 
-void read_steps(const Json* list, Scenario& scenario, std::optional<Complaint>& complaint) {
-  if (complaint) return;
-  if (list == nullptr || !list->is_array() || list->empty() || list->size() > kMaxSteps) {
-    complaint = Complaint{{"steps"}, "expected a list of 1 to 1000 steps"};
-    return;
-  }
-  for (std::size_t i = 0; i < list->size() && !complaint; ++i) {
-    scenario.steps.push_back(read_step((*list)[i], {"steps", std::to_string(i)}, complaint));
-  }
-  StepNeeds needs(scenario.machine);
-  for (std::size_t i = 0; i < scenario.steps.size() && !complaint; ++i) {
-    complaint = needs.check(scenario.steps[i], {"steps", std::to_string(i)});
-  }
-}
-
 std::vector<GuestFile> read_guest_files(FieldReader& fields) {
   std::vector<GuestFile> files;
   const Json* map = fields.find("files");
@@ -100,7 +84,18 @@ std::vector<GuestFile> read_guest_files(FieldReader& fields) {
   return files;
 }
 
-Scenario read_scenario(const Json& document, std::optional<Complaint>& complaint) {
+void add_steps(const Json* list, const PlatformScope& scope, Scenario& scenario,
+               std::optional<Complaint>& complaint) {
+  StepNeeds needs(scenario.machine);
+  for (PlacedStep& placed : read_steps(list, scope, complaint)) {
+    if (!complaint) complaint = needs.check(placed.step, std::move(placed.path));
+    scenario.steps.push_back(std::move(placed.step));
+  }
+}
+
+/// Reads a document that document_for has made.
+Scenario read_scenario(const Json& document, const PlatformScope& scope,
+                       std::optional<Complaint>& complaint) {
   Scenario scenario;
   FieldReader fields(document, {}, complaint);
   scenario.name = fields.required_text("name");
@@ -132,10 +127,10 @@ Scenario read_scenario(const Json& document, std::optional<Complaint>& complaint
   if (machine == nullptr) {
     fields.complain("machine", "missing");
   } else {
-    scenario.machine = read_machine(*machine, {"machine"}, complaint);
+    scenario.machine = read_machine(*machine, {"machine"}, scope.current, complaint);
   }
   scenario.boot_limit_s = fields.integer("bootLimit", boot_limit_s(scenario.machine), 1, 3600);
-  read_steps(fields.find("steps"), scenario, complaint);
+  add_steps(fields.find("steps"), scope, scenario, complaint);
   fields.finish();
   return scenario;
 }
@@ -182,26 +177,61 @@ Result<void> load_files(Scenario& scenario, const std::filesystem::path& folder)
   return {};
 }
 
-}  // namespace
-
-Result<Scenario> parse_scenario(std::string_view yaml_or_json) {
-  PINFOLD_LET(const auto document, parse_document(yaml_or_json));
-  std::optional<Complaint> complaint;
-  Scenario scenario = read_scenario(document, complaint);
-  if (!complaint) return scenario;
-  const std::string path = to_string(complaint->path);
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("line {}: {}{}{}", line_of(yaml_or_json, complaint->path), path,
-                          path.empty() ? "" : ": ", complaint->text));
+/// The machines of the nearest machines.yaml, in a file's folder or above; none without one.
+Result<Machines> machines_near(const std::filesystem::path& file) {
+  std::error_code failed;
+  std::filesystem::path folder = std::filesystem::absolute(file, failed).parent_path();
+  for (; !folder.empty(); folder = folder.parent_path()) {
+    const std::filesystem::path candidate = folder / "machines.yaml";
+    if (std::filesystem::exists(candidate, failed)) {
+      PINFOLD_LET(const auto text, read_file(candidate));
+      PINFOLD_LET_WRAP(auto machines, parse_machines(text),
+                       fmt::format("'{}'", candidate.string()));
+      return machines;
+    }
+    if (folder == folder.parent_path()) break;
+  }
+  return Machines{};
 }
 
-Result<Scenario> load_scenario(const std::filesystem::path& file) {
-  PINFOLD_LET(auto text, read_file(file));
-  auto scenario = parse_scenario(text);
+}  // namespace
+
+std::string full_name(const Scenario& scenario) {
+  return full_name(scenario.name, to_string(scenario.machine.platform));
+}
+
+Result<std::vector<Scenario>> parse_scenarios(std::string_view yaml_or_json,
+                                              const Machines& machines) {
+  PINFOLD_LET(const auto document, parse_document(yaml_or_json));
+  std::optional<Complaint> complaint;
+  FieldReader fields(document, {}, complaint);
+  const std::vector<Platform> platforms = read_platforms(fields);
+  const std::vector<Override> overrides = read_overrides(fields, platforms, complaint);
+  std::vector<Scenario> scenarios;
+  for (const Platform& platform : platforms) {
+    if (complaint) break;
+    const Json one = document_for(platform, document, overrides, machines, complaint);
+    scenarios.push_back(read_scenario(one, {platforms, platform}, complaint));
+    if (complaint) {
+      complaint->path = place_in_file(std::move(complaint->path), platform, one, overrides);
+    }
+  }
+  if (complaint) return fail(error_of(yaml_or_json, *complaint));
+  return scenarios;
+}
+
+Result<std::vector<Scenario>> load_scenarios(const std::filesystem::path& file) {
+  PINFOLD_LET(const auto text, read_file(file));
+  const auto machines = machines_near(file);
   const std::string intent = fmt::format("'{}'", file.string());
-  if (!scenario) return fail(std::move(scenario).error().wrap(intent));
-  PINFOLD_TRY_WRAP(load_files(*scenario, file.parent_path()), intent);
-  return scenario;
+  auto parsed = parse_scenarios(text, machines.value_or(Machines{}));
+  // A machines file that is wrong matters only to a scenario that needs it.
+  if (!parsed && !machines) return fail(Error(machines.error()));
+  PINFOLD_LET_WRAP(auto scenarios, std::move(parsed), intent);
+  for (Scenario& scenario : scenarios) {
+    PINFOLD_TRY_WRAP(load_files(scenario, file.parent_path()), intent);
+  }
+  return scenarios;
 }
 
 bool needs_product(const Scenario& scenario) {

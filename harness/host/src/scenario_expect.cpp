@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cgroup_paths.hpp"
 #include "pinfold/api/pod.hpp"
 #include "scenario_steps.hpp"
 
@@ -80,10 +81,21 @@ Wanted read_wanted(FieldReader& fields, const std::string& key,
   return wanted;
 }
 
-Expectation read_expectation(const Json& value, FieldPath path,
-                             std::optional<Complaint>& complaint) {
+/// "cpuset.cpus.effective" as the platform's kernel calls it.
+std::string file_on(const Platform& platform, const std::string& key) {
+  for (const char* what : {"cpus", "mems"}) {
+    if (key == effective_file(CgroupMode::kV2, what)) return effective_file(platform.cgroup, what);
+  }
+  return key;
+}
+
+/// Nothing: it is not for the current platform.
+std::optional<Expectation> read_expectation(const Json& value, FieldPath path,
+                                            const PlatformScope& scope,
+                                            std::optional<Complaint>& complaint) {
   Expectation expectation;
   FieldReader fields(value, std::move(path), complaint);
+  if (!narrow(fields, scope)) return std::nullopt;
   int subjects = 0;
   for (const auto& [key, of] : kSubjects) {
     if (fields.find(key) == nullptr) continue;
@@ -101,8 +113,9 @@ Expectation read_expectation(const Json& value, FieldPath path,
   }
   if (fields.failed()) return expectation;
   for (const auto& [key, member] : value.items()) {
-    if (is_subject(key)) continue;
-    expectation.values.emplace_back(key, read_wanted(fields, key, complaint));
+    if (is_subject(key) || key == "for") continue;
+    expectation.values.emplace_back(file_on(scope.current, key),
+                                    read_wanted(fields, key, complaint));
     if (!is_known_value(expectation.of, key)) {
       fields.complain(key.c_str(), "the kernel has no such value of this subject");
     }
@@ -117,7 +130,7 @@ Expectation read_expectation(const Json& value, FieldPath path,
 
 }  // namespace
 
-ExpectStep read_expect(const Json& list, const FieldPath& path,
+ExpectStep read_expect(const Json& list, const FieldPath& path, const PlatformScope& scope,
                        std::optional<Complaint>& complaint) {
   ExpectStep step;
   if (!list.is_array() || list.empty()) {
@@ -127,7 +140,12 @@ ExpectStep read_expect(const Json& list, const FieldPath& path,
   for (std::size_t i = 0; i < list.size() && !complaint; ++i) {
     FieldPath one = path;
     one.push_back(std::to_string(i));
-    step.expectations.push_back(read_expectation(list[i], std::move(one), complaint));
+    auto expectation = read_expectation(list[i], std::move(one), scope, complaint);
+    if (expectation) step.expectations.push_back(std::move(*expectation));
+  }
+  if (!complaint && step.expectations.empty()) {
+    complaint = Complaint{path, fmt::format("expected an expectation for {}, or `for` on the step",
+                                            to_string(scope.current))};
   }
   return step;
 }

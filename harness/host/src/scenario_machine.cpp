@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "pinfold/text/document.hpp"
+#include "pinfold/api/pod.hpp"
+
 namespace pinfold::harness {
 namespace {
 
@@ -102,10 +105,17 @@ void read_distances(FieldReader& fields, VmMachine& machine) {
 
 }  // namespace
 
-VmMachine read_machine(const Json& value, const FieldPath& path,
+VmMachine read_machine(const Json& value, const FieldPath& path, const Platform& platform,
                        std::optional<Complaint>& complaint) {
   VmMachine machine;
+  machine.platform = platform;
   FieldReader fields(value, path, complaint);
+  for (const char* moved : {"kernel", "cgroup"}) {
+    if (value.contains(moved)) {
+      fields.complain(moved, fmt::format("expected `on` at the top level, such as on: [{}]",
+                                         to_string(Platform{})));
+    }
+  }
   machine.sockets = fields.integer("sockets", 1, 1, 16);
   machine.dies = fields.integer("dies", 1, 1, 8);
   machine.cores = fields.integer("cores", 1, 1, 64);
@@ -113,11 +123,7 @@ VmMachine read_machine(const Json& value, const FieldPath& path,
   machine.caches = fields.integer("caches", 1, 1, 16);
   machine.absent = fields.cpus("absentCpus");
   machine.pluggable_memory = fields.bytes("pluggableMemory", 0);
-  machine.kernel = fields.text("kernel", machine.kernel);
   machine.kernel_arguments = fields.text("kernelArguments", "");
-  machine.cgroup = fields.choice<CgroupMode>(
-      "cgroup",
-      {{"v2", CgroupMode::kV2}, {"v1", CgroupMode::kV1}, {"hybrid", CgroupMode::kHybrid}});
   machine.disk = read_disk(fields, complaint);
   read_nodes(fields, machine, complaint);
   read_devices(fields, machine, complaint);
@@ -128,6 +134,46 @@ VmMachine read_machine(const Json& value, const FieldPath& path,
     complaint = Complaint{path, checked.error().message};
   }
   return machine;
+}
+
+Json spelled_out(Json machine, const Machines& machines, std::optional<Complaint>& complaint) {
+  const bool changed = machine.is_object() && machine.contains("like");
+  if (!changed && !machine.is_string()) return machine;
+  const Json name = changed ? machine["like"] : machine;
+  const auto named = machines.find(scalar_text(name).value_or(""));
+  if (named == machines.end()) {
+    std::string known;
+    for (const auto& [one, fields] : machines) known += (known.empty() ? "" : ", ") + one;
+    complaint = Complaint{changed ? FieldPath{"machine", "like"} : FieldPath{"machine"},
+                          fmt::format("{}: expected one of the machines of machines.yaml: {}",
+                                      show_value(name), known.empty() ? "there is none" : known)};
+    return machine;
+  }
+  Json spelled = named->second;
+  if (changed) {
+    machine.erase("like");
+    spelled.merge_patch(machine);
+  }
+  return spelled;
+}
+
+Result<Machines> parse_machines(std::string_view yaml_or_json) {
+  PINFOLD_LET(const auto document, parse_document(yaml_or_json));
+  std::optional<Complaint> complaint;
+  Machines machines;
+  if (!document.is_object()) {
+    complaint = Complaint{{}, show_value(document) + ": expected names with machines"};
+  }
+  for (const auto& [name, machine] : document.items()) {
+    if (complaint) break;
+    if (!is_safe_name(name)) {
+      complaint = Complaint{{name}, "expected a name of letters, digits, '.', '-' and '_'"};
+    }
+    (void)read_machine(machine, {name}, Platform{}, complaint);
+    machines.emplace(name, machine);
+  }
+  if (complaint) return fail(error_of(yaml_or_json, *complaint));
+  return machines;
 }
 
 }  // namespace pinfold::harness

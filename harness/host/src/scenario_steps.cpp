@@ -9,6 +9,9 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr std::size_t kMaxSteps = 1000;
+constexpr const char* kStepsExpected = "expected a list of 1 to 1000 steps";
+
 Action read_admit(FieldReader& fields) {
   AdmitStep step;
   const Json* pod = fields.find("pod");
@@ -214,38 +217,104 @@ std::string title_of(const std::string& verb, const Json& value) {
   return verb;
 }
 
-}  // namespace
+/// Reads one entry of a list of steps.
+class StepReader {
+ public:
+  enum Groups { kWithGroups, kWithoutGroups };
 
-Step read_step(const Json& value, const FieldPath& path, std::optional<Complaint>& complaint) {
+  StepReader(const Json& value, FieldPath path, std::optional<Complaint>& complaint)
+      : path_(std::move(path)), fields_(value, path_, complaint), complaint_(complaint) {}
+
+  /// Adds the step, or those of the group, if they are for the platform of `scope`.
+  void read(const PlatformScope& scope, Groups groups, std::vector<PlacedStep>& steps) {
+    const auto narrowed = narrow(fields_, scope);
+    if (fields_.failed() || !narrowed) return;
+    if (groups == kWithGroups && fields_.find("steps") != nullptr) {
+      read_group(*narrowed, steps);
+    } else {
+      steps.push_back({read_step(*narrowed), path_});
+    }
+  }
+
+ private:
+  void read_group(const PlatformScope& scope, std::vector<PlacedStep>& steps);
+  [[nodiscard]] Step read_step(const PlatformScope& scope);
+
+  FieldPath path_;
+  FieldReader fields_;
+  std::optional<Complaint>& complaint_;
+};
+
+void read_list(const Json& list, const FieldPath& path, const PlatformScope& scope,
+               StepReader::Groups groups, std::vector<PlacedStep>& steps,
+               std::optional<Complaint>& complaint) {
+  if (!list.is_array() || list.empty() || list.size() > kMaxSteps) {
+    complaint = Complaint{path, kStepsExpected};
+    return;
+  }
+  for (std::size_t i = 0; i < list.size() && !complaint; ++i) {
+    FieldPath one = path;
+    one.push_back(std::to_string(i));
+    StepReader(list[i], std::move(one), complaint).read(scope, groups, steps);
+  }
+}
+
+void StepReader::read_group(const PlatformScope& scope, std::vector<PlacedStep>& steps) {
+  const Json* list = fields_.find("steps");
+  if (fields_.find("for") == nullptr) fields_.complain("for", "missing");
+  fields_.finish();
+  if (fields_.failed()) return;
+  read_list(*list, fields_.path_of("steps"), scope, kWithoutGroups, steps, complaint_);
+}
+
+Step StepReader::read_step(const PlatformScope& scope) {
   Step step;
-  FieldReader fields(value, path, complaint);
-  step.time_limit_s = fields.integer("timeLimit", step.time_limit_s, 1, 3600);
+  step.time_limit_s = fields_.integer("timeLimit", step.time_limit_s, 1, 3600);
   int verbs = 0;
   const auto read_with = [&](const char* name, const auto& reader) {
-    const Json* content = fields.find(name);
+    const Json* content = fields_.find(name);
     if (content == nullptr) return;
     ++verbs;
     step.title = title_of(name, *content);
-    reader(*content, fields.path_of(name));
+    reader(*content, fields_.path_of(name));
   };
   for (const Verb& verb : kVerbs) {
     read_with(verb.name, [&](const Json& content, FieldPath where) {
-      FieldReader inner(content, std::move(where), complaint);
+      FieldReader inner(content, std::move(where), complaint_);
       step.action = verb.read(inner);
       inner.finish();
     });
   }
   read_with("expect", [&](const Json& content, const FieldPath& where) {
-    step.action = read_expect(content, where, complaint);
+    step.action = read_expect(content, where, scope, complaint_);
   });
-  step.title = fields.text("title", step.title);
-  step.kill_at = read_kill_point(fields, complaint);
+  step.title = fields_.text("title", step.title);
+  step.kill_at = read_kill_point(fields_, complaint_);
   if (step.kill_at && !runs_command(step.action)) {
-    fields.complain("killAt", "expected with admit, start, remove, restart or exec");
+    fields_.complain("killAt", "expected with admit, start, remove, restart or exec");
   }
-  fields.finish();
-  if (verbs != 1 && !complaint) complaint = Complaint{path, "expected exactly one verb"};
+  fields_.finish();
+  if (verbs != 1 && !complaint_) complaint_ = Complaint{path_, "expected exactly one verb"};
   return step;
+}
+
+}  // namespace
+
+std::vector<PlacedStep> read_steps(const Json* list, const PlatformScope& scope,
+                                   std::optional<Complaint>& complaint) {
+  std::vector<PlacedStep> steps;
+  if (complaint) return steps;
+  const FieldPath path = {"steps"};
+  if (list == nullptr) {
+    complaint = Complaint{path, kStepsExpected};
+    return steps;
+  }
+  read_list(*list, path, scope, StepReader::kWithGroups, steps, complaint);
+  if (!complaint && (steps.empty() || steps.size() > kMaxSteps)) {
+    complaint = Complaint{
+        path, fmt::format("{} for {}: {}", steps.size(), to_string(scope.current), kStepsExpected)};
+  }
+  return steps;
 }
 
 KubeletSource read_kubelet(FieldReader& fields, const char* key) {

@@ -5,15 +5,25 @@
 
 #include "field_reader.hpp"
 #include "pinfold/harness/scenario.hpp"
+#include "scenario_platforms.hpp"
 
 namespace pinfold::harness {
 
-/// Reads one entry of `steps`: a verb with its fields.
-[[nodiscard]] Step read_step(const nlohmann::json& value, const FieldPath& path,
-                             std::optional<Complaint>& complaint);
+/// A step, and its place in the document.
+struct PlacedStep {
+  Step step;
+  FieldPath path;
+};
+
+/// Reads `steps`: those for the platform of `scope`, in their order, taken out of their groups.
+/// Absent (nullptr) is a complaint.
+[[nodiscard]] std::vector<PlacedStep> read_steps(const nlohmann::json* list,
+                                                 const PlatformScope& scope,
+                                                 std::optional<Complaint>& complaint);
 
 /// Reads the list below `expect`.
 [[nodiscard]] ExpectStep read_expect(const nlohmann::json& list, const FieldPath& path,
+                                     const PlatformScope& scope,
                                      std::optional<Complaint>& complaint);
 
 /// Reads a KubeletConfiguration, which is there as an object or as the name of a file.

@@ -34,7 +34,8 @@ Result<std::string> choose_qemu(const VmMachine& machine, const RunOptions& opti
 }
 
 Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, ScenarioResult& result) {
-  PINFOLD_LET(const auto image, prepare_image(options.image_script, scenario.machine.kernel));
+  PINFOLD_LET(const auto image,
+              prepare_image(options.image_script, scenario.machine.platform.kernel));
   std::vector<GuestProgram> programs;
   if (!options.product.empty()) programs.push_back({options.product, "/usr/bin/pinfold"});
   for (const std::string& program : scenario.programs) programs.push_back({program, program});

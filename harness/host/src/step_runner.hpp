@@ -89,7 +89,7 @@ class StepRunner {
   [[nodiscard]] VmResult<void> note_groups(const Action& action, StepResult& result);
   [[nodiscard]] VmResult<std::string> cgroup_of(const std::string& container, StepResult& result);
 
-  [[nodiscard]] CgroupMode cgroup_mode() const { return scenario_.machine.cgroup; }
+  [[nodiscard]] CgroupMode cgroup_mode() const { return scenario_.machine.platform.cgroup; }
 
   const Scenario& scenario_;
   const RunOptions& options_;

@@ -12,8 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// The one for which QEMU 7.2 is good enough, and the last one that has cgroup v1's cpuset.
-constexpr const char* kOldKernel = "debian-6.1";
 constexpr std::uint64_t kMiB = 1U << 20;
 constexpr int kMaxCpus = 128;  // more do not come up in bearable time
 constexpr int kMaxNodes = 64;
@@ -193,18 +191,6 @@ const Json& array_of(const Json& object, const char* key) {
 
 }  // namespace
 
-std::string_view to_string(CgroupMode mode) {
-  switch (mode) {
-    case CgroupMode::kV2:
-      return "v2";
-    case CgroupMode::kV1:
-      return "v1";
-    case CgroupMode::kHybrid:
-      return "hybrid";
-  }
-  return "";
-}
-
 std::string_view to_string(Filesystem filesystem) {
   return filesystem == Filesystem::kExt4 ? "ext4" : "xfs";
 }
@@ -269,10 +255,7 @@ Result<void> check_machine(const VmMachine& machine) {
                              machine.pluggable_memory));
   }
   PINFOLD_TRY(check_devices(machine));
-  if (machine.cgroup == CgroupMode::kV1 && machine.kernel != kOldKernel) {
-    return wrong(fmt::format(
-        "cgroup: 'v1': expected kernel {} with it, later ones have no cpuset v1", kOldKernel));
-  }
+  PINFOLD_TRY(check_platform(machine.platform));
   PINFOLD_TRY(check_disk(machine));
   if (machine.nodes[0].memory == 0) return wrong("nodes[0].memory: '0': expected some memory");
   return check_distances(machine);
@@ -280,7 +263,7 @@ Result<void> check_machine(const VmMachine& machine) {
 
 bool needs_newer_qemu(const VmMachine& machine) {
   const auto even = [](int count) { return std::has_single_bit(static_cast<unsigned>(count)); };
-  return machine.kernel != kOldKernel || machine.caches > 1 || machine.cpu_count() > 32 ||
+  return !is_old_kernel(machine.platform) || machine.caches > 1 || machine.cpu_count() > 32 ||
          !even(machine.cores) || !even(machine.dies);
 }
 
@@ -296,8 +279,8 @@ std::vector<std::string> machine_differences(const VmMachine& asked, const Json&
   differences.compare("online cpus", present.to_string(), text_of(reported, "online"));
   differences.compare("nodes of PCI devices", fmt::format("{}", fmt::join(asked.devices, " ")),
                       text_of(reported, "devices"));
-  const bool old_cpu = asked.cgroup != CgroupMode::kV2;
-  differences.compare("cgroup of cpuset", asked.cgroup == CgroupMode::kV1 ? "v1" : "v2",
+  const bool old_cpu = asked.platform.cgroup != CgroupMode::kV2;
+  differences.compare("cgroup of cpuset", asked.platform.cgroup == CgroupMode::kV1 ? "v1" : "v2",
                       text_of(reported, "cpuset"));
   differences.compare("cgroup of cpu", old_cpu ? "v1" : "v2", text_of(reported, "cpu"));
   const Json& cpus = array_of(reported, "cpus");

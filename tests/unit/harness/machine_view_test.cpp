@@ -19,7 +19,7 @@ TEST(AskedMachine, IsTheReportOfAGuestThatIsAsAskedFor) {
   memory_only.nodes.push_back({CpuSet{}, 64U << 20, {}});
   memory_only.distances = {{10, 21, 40}, {21, 10, 40}, {40, 40, 10}};
   VmMachine old = two_sockets();
-  old.cgroup = CgroupMode::kHybrid;
+  old.platform.cgroup = CgroupMode::kHybrid;
   VmMachine rich = two_sockets();
   rich.caches = 2;
   rich.absent = CpuSet::range(6, 7);

@@ -70,7 +70,7 @@ TEST(QemuCommand, GivesNoMemoryToANodeWithoutAny) {
 
 TEST(QemuCommand, TellsTheGuestWhichCgroupVersionItMounts) {
   VmMachine machine = two_sockets();
-  machine.cgroup = CgroupMode::kHybrid;
+  machine.platform.cgroup = CgroupMode::kHybrid;
   EXPECT_THAT(pairs(qemu_command(machine, {}, Accelerator::kTcg)),
               Contains("-append console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init "
                        "pinfold_cgroup=hybrid"));

@@ -10,6 +10,7 @@ namespace {
 ScenarioResult failed_one() {
   ScenarioResult result;
   result.name = "a<b>";
+  result.machine.platform.cgroup = CgroupMode::kV1;
   result.verdict = Verdict::kPanic;
   result.message = "it \"panicked\" & ended";
   result.console = "line\x01 </script><tag>";
@@ -20,7 +21,8 @@ ScenarioResult failed_one() {
 TEST(ReportJunit, EscapesWhatXmlForbids) {
   const std::string xml = report_junit(report_json({failed_one()}));
   EXPECT_NE(xml.find("tests=\"1\" failures=\"1\""), std::string::npos) << xml;
-  EXPECT_NE(xml.find("name=\"a&lt;b&gt;\" time=\"1.250\""), std::string::npos) << xml;
+  EXPECT_NE(xml.find("name=\"a&lt;b&gt; on debian-6.1/v1\" time=\"1.250\""), std::string::npos)
+      << xml;
   EXPECT_NE(xml.find("message=\"it &quot;panicked&quot; &amp; ended\""), std::string::npos) << xml;
   EXPECT_NE(xml.find("line? &lt;/script&gt;&lt;tag&gt;"), std::string::npos) << xml;
 }
@@ -35,6 +37,7 @@ TEST(ReportJson, IsGoodWhenEveryScenarioEndedAsItMust) {
   expected_panic.because = "something else";
   EXPECT_FALSE(expected_panic.good()) << "the right verdict for the wrong reason";
   EXPECT_EQ(report_json({failed_one()})["scenarios"][0]["verdict"], "panic");
+  EXPECT_EQ(report_json({failed_one()})["scenarios"][0]["on"], "debian-6.1/v1");
 }
 
 TEST(ReportJson, HasWhatThePicturesNeed) {
@@ -85,16 +88,18 @@ TEST(ParseReport, SaysWhichFieldIsWrong) {
   };
   const Case cases[] = {
       {"[", "expected a JSON object"},
-      {R"({"format": "pinfold-harness/2"})", "format: expected 'pinfold-harness/1'"},
-      {R"({"format": "pinfold-harness/1"})", "scenarios: expected a list"},
-      {R"({"format": "pinfold-harness/1", "scenarios": [3]})", "scenarios[0]: expected an object"},
-      {R"({"format": "pinfold-harness/1", "scenarios": [{"name": 3}]})",
+      {R"({"format": "pinfold-harness/1"})", "format: expected 'pinfold-harness/2'"},
+      {R"({"format": "pinfold-harness/2"})", "scenarios: expected a list"},
+      {R"({"format": "pinfold-harness/2", "scenarios": [3]})", "scenarios[0]: expected an object"},
+      {R"({"format": "pinfold-harness/2", "scenarios": [{"name": 3}]})",
        "scenarios[0].name: expected a string"},
-      {R"({"format": "pinfold-harness/1",
-           "scenarios": [{"name": "x", "verdict": "passed", "good": 1, "elapsedMs": 2}]})",
+      {R"({"format": "pinfold-harness/2", "scenarios": [{"name": "x", "on": 3}]})",
+       "scenarios[0].on: expected a string"},
+      {R"({"format": "pinfold-harness/2",
+           "scenarios": [{"name": "x", "on": "y", "verdict": "passed", "good": 1, "elapsedMs": 2}]})",
        "scenarios[0].good: expected true or false"},
-      {R"({"format": "pinfold-harness/1", "scenarios":
-           [{"name": "x", "verdict": "hang", "good": true, "elapsedMs": 2, "message": []}]})",
+      {R"({"format": "pinfold-harness/2", "scenarios":
+           [{"name": "x", "on": "y", "verdict": "hang", "good": true, "elapsedMs": 2, "message": []}]})",
        "scenarios[0].message: expected a string"},
   };
   for (const Case& one : cases) {

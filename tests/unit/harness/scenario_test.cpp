@@ -2,8 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 namespace pinfold::harness {
 namespace {
+
+/// A scenario that runs on one platform.
+Result<Scenario> parse_one(std::string_view text) {
+  PINFOLD_LET(auto scenarios, parse_scenarios(text, {}));
+  EXPECT_EQ(scenarios.size(), 1U);
+  return std::move(scenarios.front());
+}
 
 constexpr const char* kGood = R"(name: all-verbs
 description: one of each
@@ -54,7 +63,7 @@ steps:
 )";
 
 TEST(ParseScenario, ReadsEveryVerb) {
-  const auto scenario = parse_scenario(kGood);
+  const auto scenario = parse_one(kGood);
   ASSERT_TRUE(scenario) << scenario.error().message;
   EXPECT_EQ(scenario->name, "all-verbs");
   EXPECT_EQ(scenario->boot_limit_s, 60);
@@ -111,8 +120,7 @@ TEST(ParseScenario, ReadsEveryVerb) {
 }
 
 TEST(ParseScenario, FillsInWhatAMachineLeavesOut) {
-  const auto scenario =
-      parse_scenario("name: a\nmachine: {cores: 4}\nsteps: [{exec: {command: [ls]}}]");
+  const auto scenario = parse_one("name: a\nmachine: {cores: 4}\nsteps: [{exec: {command: [ls]}}]");
   ASSERT_TRUE(scenario) << scenario.error().message;
   ASSERT_EQ(scenario->machine.nodes.size(), 1U);
   EXPECT_EQ(scenario->machine.nodes[0].cpus.to_string(), "0-3");
@@ -122,7 +130,7 @@ TEST(ParseScenario, FillsInWhatAMachineLeavesOut) {
 }
 
 TEST(ParseScenario, GivesManyCpusMoreTimeToBoot) {
-  const auto scenario = parse_scenario(
+  const auto scenario = parse_one(
       "name: a\nmachine: {sockets: 2, cores: 32, threads: 2}\nsteps: [{exec: {command: [ls]}}]");
   ASSERT_TRUE(scenario) << scenario.error().message;
   EXPECT_EQ(scenario->boot_limit_s, 90 + 4 * 96);
@@ -163,8 +171,10 @@ TEST(ParseScenario, RefusesWithLineAndField) {
        "line 3: files: [\"/x\"]: expected paths of the guest with files"},
       {"name: a\nmachine:\n  colour: red\nsteps: [{verify: {}}]",
        "line 3: machine.colour: unknown field, expected one of: "},
-      {"name: a\nmachine:\n  cgroup: v3\nsteps: [{verify: {}}]",
-       "line 3: machine.cgroup: 'v3': expected one of: v2, v1, hybrid"},
+      {"name: a\non: [debian-6.1/v3]\nmachine: {}\nsteps: [{verify: {}}]",
+       "line 2: on: 'debian-6.1/v3': expected KERNEL/CGROUP with v2, v1 or hybrid"},
+      {"name: a\nmachine:\n  cgroup: v1\nsteps: [{verify: {}}]",
+       "line 3: machine.cgroup: expected `on` at the top level, such as on: [debian-6.1/v2]"},
       {std::string(kHead) + "steps:\n  - exec: {command: [ls]}\n  - explode: {}\n",
        "line 5: steps[1].explode: unknown field"},
       {std::string(kHead) + "steps:\n  - exec: {command: [ls]}\n    verify: {}\n",
@@ -233,7 +243,7 @@ TEST(ParseScenario, RefusesWithLineAndField) {
        "line 5: steps[0].expect[0].disjoint: expected at least two"},
   };
   for (const auto& c : cases) {
-    const auto scenario = parse_scenario(c.text);
+    const auto scenario = parse_one(c.text);
     ASSERT_FALSE(scenario) << c.text;
     EXPECT_EQ(scenario.error().message.substr(0, std::string_view(c.message).size()), c.message)
         << c.text;
@@ -242,7 +252,7 @@ TEST(ParseScenario, RefusesWithLineAndField) {
 }
 
 TEST(LoadScenario, NamesTheFileThatIsMissing) {
-  const auto scenario = load_scenario("/nowhere/a.yaml");
+  const auto scenario = load_scenarios("/nowhere/a.yaml");
   ASSERT_FALSE(scenario);
   EXPECT_EQ(scenario.error().message, "read '/nowhere/a.yaml': No such file or directory");
 }

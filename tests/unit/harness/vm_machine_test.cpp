@@ -80,7 +80,7 @@ TEST(MachineDifferences, SeesEveryLie) {
 TEST(NeedsNewerQemu, WhereTheOldOneFails) {
   EXPECT_FALSE(needs_newer_qemu(two_sockets()));
   VmMachine machine = two_sockets();
-  machine.kernel = "debian-6.12";
+  machine.platform.kernel = "debian-6.12";
   EXPECT_TRUE(needs_newer_qemu(machine));
   machine = two_sockets();
   machine.caches = 2;
@@ -147,8 +147,8 @@ TEST(CheckMachine, RefusesWhatItCannotMake) {
        "nodes[0].memory: '0': expected some memory"},
       {"cpuset v1 in a kernel without it",
        [](VmMachine& m) {
-         m.cgroup = CgroupMode::kV1;
-         m.kernel = "debian-6.12";
+         m.platform.cgroup = CgroupMode::kV1;
+         m.platform.kernel = "debian-6.12";
        },
        "cgroup: 'v1': expected kernel debian-6.1 with it, later ones have no cpuset v1"},
       {"caches that are no divisor", [](VmMachine& m) { m.caches = 3; },

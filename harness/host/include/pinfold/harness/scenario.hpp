@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -141,11 +143,11 @@ struct Step {
   std::optional<KillPoint> kill_at;  ///< the command that the step runs first
 };
 
-/// A scenario file; docs/scenario-format.md describes it.
+/// A scenario on one platform; docs/scenario-format.md describes the file.
 struct Scenario {
   std::string name;
   std::string description;
-  VmMachine machine;
+  VmMachine machine;  ///< with the platform
   int boot_limit_s = 0;
   KubeletSource kubelet;              ///< for the product
   std::vector<std::string> programs;  ///< of the host, put into the guest at the same place
@@ -157,11 +159,23 @@ struct Scenario {
   std::string because;
 };
 
-/// Reads a scenario. Files that it names are not opened.
+[[nodiscard]] std::string full_name(const Scenario& scenario);
+
+/// Machines by name, each as a scenario would have it in `machine`.
+using Machines = std::map<std::string, nlohmann::json, std::less<>>;
+
+/// Reads a machines file: names with machines.
+/// Errors: kInvalidArgument, "line 3: two-numa.cores: 'many': expected a number from 1 to 64".
+[[nodiscard]] Result<Machines> parse_machines(std::string_view yaml_or_json);
+
+/// Reads a scenario: one for each platform that it runs on, in the order of `on`. Files that it
+/// names are not opened.
 /// Errors: kInvalidArgument, "line 7: steps[2].write.value: 3: expected a string".
-[[nodiscard]] Result<Scenario> parse_scenario(std::string_view yaml_or_json);
-/// Reads a scenario file and the manifests that it names. Errors name the file.
-[[nodiscard]] Result<Scenario> load_scenario(const std::filesystem::path& file);
+[[nodiscard]] Result<std::vector<Scenario>> parse_scenarios(std::string_view yaml_or_json,
+                                                            const Machines& machines);
+/// Reads a scenario file and the files that it names. Machines are looked up in the nearest
+/// `machines.yaml`: in the file's folder or in one above. Errors name the file.
+[[nodiscard]] Result<std::vector<Scenario>> load_scenarios(const std::filesystem::path& file);
 
 /// Does the machine need the product: has it steps that speak to it?
 [[nodiscard]] bool needs_product(const Scenario& scenario);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/harness/platform.hpp"
 #include "pinfold/types/cpuset.hpp"
 
 namespace pinfold::harness {
@@ -21,14 +22,6 @@ struct VmNode {
 
   friend bool operator==(const VmNode&, const VmNode&) = default;
 };
-
-/// How the guest mounts control groups.
-enum class CgroupMode {
-  kV2,
-  kV1,
-  kHybrid,  ///< cpu and hugetlb as version 1, the others as version 2
-};
-[[nodiscard]] std::string_view to_string(CgroupMode mode);
 
 enum class Filesystem { kExt4, kXfs };
 [[nodiscard]] std::string_view to_string(Filesystem filesystem);
@@ -59,9 +52,8 @@ struct VmMachine {
   std::vector<VmNode> nodes;
   /// Row by row; 10 on the diagonal.
   std::vector<std::vector<int>> distances;
-  std::string kernel = "debian-6.1";
+  Platform platform;
   std::string kernel_arguments;  ///< appended to ours
-  CgroupMode cgroup = CgroupMode::kV2;
   std::optional<VmDisk> disk;
 
   /// All of them, absent ones too.
