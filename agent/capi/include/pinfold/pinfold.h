@@ -7,29 +7,31 @@
  *     accessor, which cannot fail, is pinfold_<noun>_<property>.
  *  2. Errors: every function that can fail returns a pinfold_code: PINFOLD_OK (0) or one of the
  *     numbers below, whose meaning never changes. `error` may be NULL. Otherwise a function that
- *     succeeds sets *error to NULL, and one that fails sets it to a message that names what failed
- *     and on which object. Free the message with pinfold_free. It is NULL if memory is exhausted.
+ *     succeeds sets *error to NULL, and one that fails sets it to a message that names what
+ *     failed and on which object. Free the message with pinfold_free. *error is NULL, too, if no
+ *     memory is left for the message.
  *  3. Outputs: a function sets its outputs only if it returns PINFOLD_OK, unless its description
  *     says otherwise.
  *  4. Ownership: handles are opaque. Free a `char *` output with pinfold_free and a pinfold_pod
- * with pinfold_pod_free; close a pinfold_node with pinfold_node_close and a pinfold_fleet with
- *     pinfold_fleet_close. These four accept NULL. A `const char *` result belongs to the handle
- *     that it was read from.
- *  5. Structures: a structure that may grow begins with its own size, which its _INIT macro sets. A
- *     program that was compiled with an older header runs with a newer library. A program that was
- *     compiled with a newer header runs with an older library if it leaves every member that the
- *     library does not know zero.
+ *     with pinfold_pod_free. Close a pinfold_node with pinfold_node_close and a pinfold_fleet
+ *     with pinfold_fleet_close. These four accept NULL. A `const char *` result belongs to the
+ *     handle that it was read from.
+ *  5. Structures: a structure that may grow begins with its own size, which its _INIT macro sets.
+ *     A program that was compiled with an older header runs with a newer library. A program that
+ *     was compiled with a newer header runs with an older library if all members that the library
+ *     does not know are zero.
  *  6. Values: strings are UTF-8 and end with a zero byte. The library keeps no pointer to a
- * caller's string after the call, unless a description says otherwise. Memory is counted in bytes,
- * CPU time in microseconds. CPUs and NUMA nodes have the operating system's numbers; only a
- *     `numa_mask` counts positions.
- *  7. Threads: any thread may call any function at any time, but must not use a handle that another
+ *     caller's string after the call, unless a description says otherwise. Memory is counted in
+ *     bytes, CPU time in microseconds. CPUs and NUMA nodes have the operating system's numbers;
+ *     only a `numa_mask` counts positions.
+ *  7. Threads: any thread may call any function at any time, except with a handle that another
  *     thread closes or frees. Calls on nodes run one after the other: within a process for all
- *     nodes, across processes for one state directory. Calls on one fleet run one after the other.
- * A pinfold_pod is immutable. Callbacks run on the calling thread, during the call. If a callback
- *     calls a function with a node, that function returns PINFOLD_BUSY.
- *  8. Process: the library never prints, exits, aborts, installs a signal handler, starts a thread
- * or throws. After fork() the child may use the handles if no other thread was in a call.
+ *     nodes, across processes for one state directory. Calls on one fleet run one after the
+ *     other. A pinfold_pod is immutable. Callbacks run on the calling thread, during the call. If
+ *     a callback calls a function with a node, that function returns PINFOLD_BUSY.
+ *  8. Process: the library never prints, exits, aborts, installs a signal handler, starts a
+ *     thread or throws. After fork() the child may use the handles if no other thread was in a
+ *     call.
  */
 #ifndef PINFOLD_PINFOLD_H
 #define PINFOLD_PINFOLD_H
@@ -98,12 +100,14 @@ pinfold_code pinfold_text_set(pinfold_text* text, const char* value);
 
 /** The topology hints that a callback returns. */
 typedef struct pinfold_hints pinfold_hints;
-/** Adds a hint: these NUMA nodes can provide the resource. Bit i of `numa_mask` is the NUMA node at
- * position i, which has the i-th lowest number (i counts from 0); 0 means any NUMA node. Add the
- * hints of a resource in ascending order: fewer NUMA nodes first, then lower positions first. */
+/** Adds a hint: these NUMA nodes together can provide the resource. Bit i of `numa_mask` is the
+ * NUMA node at position i, that is, with the i-th lowest number, counted from 0. A mask of 0 means
+ * any NUMA node. `preferred` is not 0 if no smaller set of NUMA nodes could provide the resource.
+ * Add the hints of a resource by the number of NUMA nodes, then in lexicographic order of their
+ * positions. */
 pinfold_code pinfold_hints_add(pinfold_hints* hints, const char* resource, uint64_t numa_mask,
                                int preferred);
-/** No set of NUMA nodes can provide the resource. */
+/** Reports that no set of NUMA nodes can provide the resource. */
 pinfold_code pinfold_hints_set_impossible(pinfold_hints* hints, const char* resource);
 
 /** A further source of topology hints, for example for a runtime's own devices, cache ways or
@@ -172,8 +176,8 @@ typedef struct pinfold_node_options {
   const char* cgroup_root;  /**< its last directory is created if it does not exist; NULL: "pinfold"
                                at the mount point of the cpuset controller */
   const char* config;       /**< KubeletConfiguration, YAML or JSON; NULL: read config_file */
-  const char* config_file;  /**< path; NULL: config.yaml in state_dir if it exists, else the
-                               kubelet's  defaults */
+  const char* config_file;  /**< path; NULL: config.yaml in state_dir if it exists, else
+                               the kubelet's defaults */
   const char* machine;      /**< JSON, as `pinfold topology -o json` prints it; NULL: discover it */
   const pinfold_log_sink* log_sink;
   const pinfold_hint_provider* const* hint_providers; /**< asked after devices, CPUs and memory */
@@ -183,10 +187,11 @@ typedef struct pinfold_node_options {
 #define PINFOLD_NODE_OPTIONS_INIT \
   { sizeof(pinfold_node_options), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL }
 
-/** Opens a node: reads configuration and machine, and checks them against each other and against
- * the state. Nothing is locked between calls, so several processes may have the same node open. The
- * options are copied; what the `data` of a callback points to must live as long as the node. A
- * machine that was discovered is discovered again after CPUs went offline or came online. */
+/** Opens a node: reads the configuration and the machine, and checks them against each other and
+ * against the state. Nothing is locked between calls, so several processes may have the same node
+ * open. The options are copied; what the `data` of a callback points to must live as long as the
+ * node. If the machine was discovered, the library discovers it again after CPUs went offline or
+ * came online. */
 pinfold_code pinfold_node_open(const pinfold_node_options* options, pinfold_node** node,
                                char** error);
 void pinfold_node_close(pinfold_node* node);
@@ -211,7 +216,7 @@ typedef struct pinfold_pod pinfold_pod;
 pinfold_code pinfold_pod_admit(pinfold_node* node, const char* manifest, pinfold_pod** pod,
                                char** error);
 
-/** Decides about a Pod (YAML or JSON) as a dry run, and explains the decision: pinfold_pod_trace.
+/** Decides about a Pod (YAML or JSON) as a dry run, and explains the decision in pinfold_pod_trace.
  * Changes nothing. PINFOLD_REJECTED sets *pod too. */
 pinfold_code pinfold_pod_explain(pinfold_node* node, const char* manifest, pinfold_pod** pod,
                                  char** error);
@@ -240,7 +245,8 @@ const char* pinfold_pod_namespace(const pinfold_pod* pod);
 const char* pinfold_pod_reason(const pinfold_pod* pod);
 /** The kubelet's message of a rejection; "" if admitted. */
 const char* pinfold_pod_message(const pinfold_pod* pod);
-/** The explanation of pinfold_pod_explain as JSON, [{"source", "object", "text"}]; else "[]". */
+/** The explanation that pinfold_pod_explain adds, as JSON [{"source", "object", "text"}]; else
+ * "[]". */
 const char* pinfold_pod_trace(const pinfold_pod* pod);
 /** The whole pod as JSON, like an element of `pods` in `pinfold status -o json`. */
 const char* pinfold_pod_json(const pinfold_pod* pod);
@@ -274,7 +280,7 @@ typedef struct pinfold_container {
   const char* name;
   const char* cpus;           /**< cpuset.cpus, "2-3"; "": like the parent */
   const char* mems;           /**< cpuset.mems; "": like the parent */
-  const char* exclusive_cpus; /**< those of cpus that no other container has; "": none */
+  const char* exclusive_cpus; /**< as the kubelet's PodResources API reports them; "": none */
   int32_t isolation;          /**< PINFOLD_ISOLATION_... */
   uint32_t has;               /**< PINFOLD_HAS_... */
   int64_t cpu_quota_us;       /**< cpu.max or cpu.cfs_quota_us; -1 and 0: no limit */
@@ -285,8 +291,8 @@ typedef struct pinfold_container {
   int64_t oom_score_adj;
   const pinfold_hugepage_limit* hugepage_limits;
   size_t hugepage_limit_count;
-  const char* cgroup;      /**< "pod<uid>/<name>", relative to the cgroup root */
-  const char* cgroup_path; /**< absolute path of the cgroup; "" if nothing is enforced */
+  const char* cgroup;      /**< "pod<uid>/<name>": its path below the cgroup root if not adopted */
+  const char* cgroup_path; /**< the absolute path of its cgroup; "" if nothing is enforced */
 } pinfold_container;
 #define PINFOLD_CONTAINER_INIT                                                                   \
   {                                                                                              \
@@ -294,7 +300,8 @@ typedef struct pinfold_container {
         0, NULL, 0, NULL, NULL                                                                   \
   }
 
-/** How many containers the pod has, without removed ones; 0 for a rejected pod. */
+/** How many containers the pod has, without removed containers and finished init containers; 0 for
+ * a rejected pod. */
 size_t pinfold_pod_container_count(const pinfold_pod* pod);
 /** Sets *container to the container at `index`, in start order. Its strings belong to `pod`.
  * Errors: PINFOLD_NOT_FOUND. */
@@ -304,8 +311,8 @@ pinfold_code pinfold_pod_get_container(const pinfold_pod* pod, size_t index,
 pinfold_code pinfold_pod_find_container(const pinfold_pod* pod, const char* name,
                                         pinfold_container* container, char** error);
 
-/** Call this before a container's process starts: releases what the init containers before it no
- * longer need, and makes sure that its cgroup exists. */
+/** Prepares the start of a container's process: releases what the init containers before it no
+ * longer need, and makes sure that the container's cgroup exists. */
 pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, const char* container,
                                      char** error);
 /** Removes a container for good: releases its resources and removes its cgroup. The pod stays.
@@ -326,8 +333,8 @@ pinfold_code pinfold_container_adopt_cgroup(pinfold_node* node, const char* pod_
 
 /* ---- Many nodes, for schedulers (docs/predict.md) ---- */
 
-/** Many nodes, known by their NodeResourceTopology objects, and the pods that were placed on them
- * since. */
+/** Many nodes as their NodeResourceTopology objects describe them, and the pods that were placed on
+ * them since. */
 typedef struct pinfold_fleet pinfold_fleet;
 
 /** Reads NodeResourceTopology objects, YAML or JSON: one object, a list, a stream, or one per line.
