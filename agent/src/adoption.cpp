@@ -21,7 +21,7 @@ Error no_container(const PodSpec& pod, const std::string& name) {
 }  // namespace
 
 /// Takes up again what was adopted before this agent was opened. A group that is gone is left to
-/// release_gone().
+/// remove_abandoned().
 void NodeAgent::adopt_known() {
   for (const auto& [name, directory] : state_.adopted) (void)cgroups_->adopt(name, directory);
 }
@@ -62,7 +62,8 @@ Result<ChangeOutcome> NodeAgent::adopt(const std::string& pod_uid, const Adoptio
   return ChangeOutcome{adopt_and_apply(&adoption, pod_uid)};
 }
 
-Result<ChangeOutcome> NodeAgent::leave(const enforce::GroupName& name, RunningProcesses running) {
+Result<ChangeOutcome> NodeAgent::remove_adopted(const enforce::GroupName& name,
+                                                RunningProcesses running) {
   const auto others =
       std::count_if(state_.adopted.begin(), state_.adopted.end(), [&](const auto& group) {
         return group.first.pod_uid == name.pod_uid && group.first != name;
@@ -72,7 +73,7 @@ Result<ChangeOutcome> NodeAgent::leave(const enforce::GroupName& name, RunningPr
                  : remove_container(name.pod_uid, name.container, running);
 }
 
-std::vector<enforce::GroupName> NodeAgent::release_gone() {
+std::vector<enforce::GroupName> NodeAgent::remove_abandoned() {
   std::vector<enforce::GroupName> released;
   if (!cgroups_) return released;
   const auto adopted = state_.adopted;
@@ -82,9 +83,9 @@ std::vector<enforce::GroupName> NodeAgent::release_gone() {
       auto pids = cgroups_->processes(name);
       if (!pids || !pids->empty()) continue;
     }
-    if (!leave(name, RunningProcesses::kRefuse)) continue;
+    if (!remove_adopted(name, RunningProcesses::kRefuse)) continue;
     log(LogLevel::kWarning,
-        fmt::format("{}: its container in '{}' is gone: released", to_string(name), directory));
+        fmt::format("{}: its container in '{}' is gone: removed", to_string(name), directory));
     released.push_back(name);
   }
   return released;

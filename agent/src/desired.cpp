@@ -23,9 +23,9 @@ enforce::NodeSet mems_of(const ContainerResources& resources) {
   return mems ? *std::move(mems) : enforce::NodeSet{};
 }
 
-enforce::Group container_group(const ContainerResources& resources, const CpuSet& pool,
-                               const enforce::KernelFacts& facts) {
-  enforce::Group group;
+enforce::GroupSettings container_group(const ContainerResources& resources, const CpuSet& pool,
+                                       const enforce::KernelFacts& facts) {
+  enforce::GroupSettings group;
   // An assignment may be empty: a container entitled to no CPU of its own still runs.
   const bool has_own = resources.cpus.has_value() && !resources.cpus->empty();
   group.cpus = has_own ? *resources.cpus : pool;
@@ -36,8 +36,8 @@ enforce::Group container_group(const ContainerResources& resources, const CpuSet
   return group;
 }
 
-enforce::Group shared_group(const CpuSet& pool) {
-  enforce::Group group;
+enforce::GroupSettings shared_group(const CpuSet& pool) {
+  enforce::GroupSettings group;
   group.cpus = pool;
   return group;
 }
@@ -59,13 +59,13 @@ bool is_finished(const ActivePod& pod, const Container& container) {
          });
 }
 
-enforce::Layout wanted_layout(const Node& node, const AgentState& state,
-                              const enforce::KernelFacts& facts) {
+enforce::Layout desired_layout(const Node& node, const AgentState& state,
+                               const enforce::KernelFacts& facts) {
   enforce::Layout layout;
   const CpuSet pool = shared_pool(node, state.node);
   for (const ActivePod& pod : state.node.pods) {
     const std::string& uid = pod.spec.uid;
-    enforce::Group own;
+    enforce::GroupSettings own;
     own.cpus = pool;
     bool is_first = true;
     const auto removed = state.removed.find(uid);
@@ -76,7 +76,7 @@ enforce::Layout wanted_layout(const Node& node, const AgentState& state,
       if (is_gone) continue;
       const auto resources = container_resources(node, state.node, uid, container.name);
       if (!resources) continue;  // cannot be: the pod is active and has the container
-      enforce::Group group = container_group(*resources, pool, facts);
+      enforce::GroupSettings group = container_group(*resources, pool, facts);
       // Whoever made the group gives it everything but its cpuset.
       if (state.adopted.contains({uid, container.name})) group.values.clear();
       join(own.cpus, group.cpus, is_first);
@@ -92,16 +92,16 @@ enforce::Layout wanted_layout(const Node& node, const AgentState& state,
   return layout;
 }
 
-enforce::Layout with_strays(enforce::Layout wanted, const std::vector<enforce::GroupName>& busy,
+enforce::Layout with_strays(enforce::Layout desired, const std::vector<enforce::GroupName>& busy,
                             const CpuSet& pool) {
   for (const enforce::GroupName& name : busy) {
-    enforce::Group& pod = wanted.try_emplace(name.pod(), shared_group(pool)).first->second;
+    enforce::GroupSettings& pod = desired.try_emplace(name.pod(), shared_group(pool)).first->second;
     if (name.is_pod()) continue;
-    wanted.insert_or_assign(name, shared_group(pool));
+    desired.insert_or_assign(name, shared_group(pool));
     join(pod.cpus, pool, false);
     pod.mems.clear();
   }
-  return wanted;
+  return desired;
 }
 
 }  // namespace pinfold::agent

@@ -42,17 +42,17 @@ bool is_same_with_more(const Machine& more, const Machine& less) {
 
 }  // namespace
 
-KnownMachine known_machine(Machine seen, const std::string& state_dir) {
+KnownMachine known_machine(Machine observed, const std::string& state_dir) {
   auto known = remembered(state_dir);
-  if (!known || !is_same_with_more(*known, seen)) return {std::move(seen), {}};
-  CpuSet offline = known->all_cpus() - seen.all_cpus();
+  if (!known || !is_same_with_more(*known, observed)) return {std::move(observed), {}};
+  CpuSet offline = known->all_cpus() - observed.all_cpus();
   return {*std::move(known), std::move(offline)};
 }
 
-enforce::Layout without_cpus(enforce::Layout wanted, const CpuSet& offline, const CpuSet& pool) {
+enforce::Layout without_cpus(enforce::Layout desired, const CpuSet& offline, const CpuSet& pool) {
   const CpuSet rest = pool - offline;
   CpuSet fallen;  // what the pod at hand needs beside its own, for containers that fell back
-  for (auto it = wanted.rbegin(); it != wanted.rend(); ++it) {  // containers before their pod
+  for (auto it = desired.rbegin(); it != desired.rend(); ++it) {  // containers before their pod
     auto& [name, group] = *it;
     if (name.is_pod()) {
       if (!group.cpus.empty()) group.cpus = (group.cpus - offline) | fallen;
@@ -64,7 +64,7 @@ enforce::Layout without_cpus(enforce::Layout wanted, const CpuSet& offline, cons
       group.isolation = Isolation::kHost;
     }
   }
-  return wanted;
+  return desired;
 }
 
 }  // namespace pinfold::agent

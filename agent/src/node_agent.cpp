@@ -47,16 +47,17 @@ std::string intent_to_admit(const std::vector<PodSpec>& pods) {
 
 }  // namespace
 
-Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store, std::string state_dir,
-                                  std::optional<enforce::Cgroups> cgroups, AgentExtras extras) {
-  NodeAgent agent(std::move(node), std::move(store), std::move(state_dir));
-  agent.extras_ = std::move(extras);
+Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store,
+                                  std::optional<enforce::Cgroups> cgroups, AgentOptions options,
+                                  CpuSet offline) {
+  NodeAgent agent(std::move(node), std::move(store), std::move(options));
+  agent.offline_ = std::move(offline);
   PINFOLD_TRY(agent.restore());
   agent.cgroups_ = std::move(cgroups);
   if (agent.cgroups_) {
     agent.adopt_known();
     PINFOLD_TRY(agent.observe());
-    agent.dirty_ = !enforce::drift(agent.seen_, agent.wanted()).empty();
+    agent.dirty_ = !enforce::drift(agent.observed_, agent.desired()).empty();
   }
   return agent;
 }
@@ -64,7 +65,7 @@ Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store, std::strin
 Result<void> NodeAgent::restore() {
   PINFOLD_LET_WRAP(stored_, store_.load(), "read the state");
   checkpoint::KubeletFiles files{stored_.cpu, stored_.memory};
-  auto started = checkpoint::start(node_, files, {}, state_dir_);
+  auto started = checkpoint::start(node_, files, {}, options_.state_dir);
   if (!started) {
     return fail(ErrorCode::kCorrupt, fmt::format("start: {}: {}", to_string(started.error().stage),
                                                  started.error().error));
@@ -80,23 +81,23 @@ Result<void> NodeAgent::restore() {
   next_files_ = {std::move(files.cpu), std::move(files.memory), stored_.pods};
   if (!stored_.pods) return {};
   PINFOLD_TRY_WRAP(decode_pods(*stored_.pods, state_),
-                   fmt::format("'{}/{}'", state_dir_, checkpoint::kPodsFileName));
+                   fmt::format("'{}/{}'", options_.state_dir, checkpoint::kPodsFileName));
   return {};
 }
 
-enforce::Layout NodeAgent::wanted() const {
-  return without_cpus(wanted_layout(node_, state_, facts()), extras_.offline,
+enforce::Layout NodeAgent::desired() const {
+  return without_cpus(desired_layout(node_, state_, facts()), offline_,
                       shared_pool(node_, state_.node));
 }
 
-CpuSet NodeAgent::online_pool() const { return shared_pool(node_, state_.node) - extras_.offline; }
+CpuSet NodeAgent::online_pool() const { return shared_pool(node_, state_.node) - offline_; }
 
 std::vector<std::string> NodeAgent::affected() const {
   std::vector<std::string> lines;
-  const CpuSet& offline = extras_.offline;
+  const CpuSet& offline = offline_;
   if (offline.empty()) return lines;
-  const enforce::Layout now = wanted();
-  for (const auto& [name, group] : wanted_layout(node_, state_, facts())) {
+  const enforce::Layout now = desired();
+  for (const auto& [name, group] : desired_layout(node_, state_, facts())) {
     if (name.is_pod() || group.isolation == Isolation::kHost || !group.cpus.intersects(offline)) {
       continue;
     }
@@ -116,7 +117,7 @@ std::vector<std::string> NodeAgent::affected() const {
 
 /// Durable first; in memory only once it is.
 Result<void> NodeAgent::commit(AgentState next) {
-  if (extras_.rehearses) {
+  if (options_.dry_run) {
     state_ = std::move(next);
     return {};
   }
@@ -142,7 +143,7 @@ Result<void> NodeAgent::commit(AgentState next) {
 
 /// Counts that cannot be kept are no reason to fail an admission.
 void NodeAgent::save_metrics() {
-  if (!extras_.rehearses) (void)store_.put_beside(kMetricsFileName, encode_metrics(metrics_));
+  if (!options_.dry_run) (void)store_.put_beside(kMetricsFileName, encode_metrics(metrics_));
 }
 
 Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
@@ -161,11 +162,11 @@ Result<std::vector<AdmitOutcome>> NodeAgent::admit_together(const std::vector<Po
 Result<std::vector<AdmitOutcome>> NodeAgent::admit_with(const std::vector<PodSpec>& pods,
                                                         std::vector<Trace>* traces,
                                                         const Adoption* adoption) {
-  if (!extras_.offline.empty()) {
+  if (!offline_.empty()) {
     return fail(ErrorCode::kUnsupported,
                 fmt::format("{}: CPUs {} of this node are offline: nothing is admitted until they "
                             "are back",
-                            intent_to_admit(pods), extras_.offline.to_string()));
+                            intent_to_admit(pods), offline_.to_string()));
   }
   const auto begin = std::chrono::steady_clock::now();
   AgentState next = state_;
@@ -206,11 +207,11 @@ Result<ChangeOutcome> NodeAgent::start(const std::string& pod_uid, const std::st
   return ChangeOutcome{apply()};
 }
 
-Result<void> NodeAgent::place(const enforce::GroupName& name, pid_t process) {
+Result<void> NodeAgent::attach(const enforce::GroupName& name, pid_t process) {
   if (!cgroups_) {
     return fail(ErrorCode::kUnsupported, "this agent enforces nothing: there are no groups");
   }
-  if (!wanted().contains(name)) {
+  if (!desired().contains(name)) {
     return fail(
         ErrorCode::kNotFound,
         fmt::format("container '{}' of pod '{}' has no group: it is gone or was never there",
@@ -257,7 +258,7 @@ Result<ChangeOutcome> NodeAgent::remove_pod(const std::string& pod_uid, RunningP
     return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", pod_uid));
   }
   std::vector<enforce::GroupName> groups;
-  for (const auto& [name, group] : seen_) {
+  for (const auto& [name, group] : observed_) {
     if (name.pod_uid == pod_uid) groups.push_back(name);
   }
   PINFOLD_TRY(make_empty(groups, running));

@@ -23,27 +23,19 @@ Result<void> make_directory(const std::string& path) {
   }
 }
 
-Result<std::optional<enforce::Cgroups>> open_groups(const AgentPlace& place) {
-  if (!place.enforces || place.rehearses) return std::nullopt;
-  std::string root = place.cgroup_root;
+Result<std::optional<enforce::Cgroups>> open_groups(const AgentOptions& options) {
+  if (!options.enforce || options.dry_run) return std::nullopt;
+  std::string root = options.cgroup_root;
   if (root.empty()) {
     PINFOLD_LET_WRAP(root, enforce::default_root(), "no cgroup root given, and enforcement is on");
   }
   PINFOLD_LET_WRAP(auto cgroups,
-                   place.open_cgroups ? place.open_cgroups(root) : open_this_kernel(root),
+                   options.open_cgroups ? options.open_cgroups(root) : enforce::open_cgroups(root),
                    fmt::format("cgroup root '{}'", root));
   return std::optional(std::move(cgroups));
 }
 
 }  // namespace
-
-Result<enforce::Cgroups> open_this_kernel(const std::string& root,
-                                          const enforce::CgroupFsWrapper& wrap) {
-  if (::mkdir(root.c_str(), 0755) != 0 && errno != EEXIST) {
-    return fail_errno(errno, fmt::format("cgroup root '{}'", root));
-  }
-  return enforce::Cgroups::open(root, wrap);
-}
 
 Result<Node> make_node(Machine machine, Config config, Node::Providers providers) {
   auto node = Node::make(std::move(machine), std::move(config), std::move(providers));
@@ -52,25 +44,21 @@ Result<Node> make_node(Machine machine, Config config, Node::Providers providers
               fmt::format("start: {}: {}", to_string(node.error().stage), node.error().error));
 }
 
-Result<NodeAgent> open_agent(Machine machine, Config config, const AgentPlace& place,
+Result<NodeAgent> open_agent(Machine machine, Config config, const AgentOptions& options,
                              Node::Providers providers) {
-  AgentExtras extras;
-  extras.moves_pages = place.moves_pages;
-  extras.rehearses = place.rehearses;
+  CpuSet offline;
   if (config.profile == Profile::kFixed) {
-    auto known = known_machine(std::move(machine), place.state_dir);
+    auto known = known_machine(std::move(machine), options.state_dir);
     machine = std::move(known.machine);
-    extras.offline = std::move(known.offline);
+    offline = std::move(known.offline);
   }
   PINFOLD_LET(auto node, make_node(std::move(machine), std::move(config), std::move(providers)));
-  PINFOLD_LET(auto cgroups, open_groups(place));
-  PINFOLD_TRY(make_directory(place.state_dir));
-  PINFOLD_LET_WRAP(auto store, checkpoint::Store::open(place.state_dir, place.lock_timeout),
-                   fmt::format("state directory '{}'", place.state_dir));
-  auto agent = NodeAgent::open(std::move(node), std::move(store), place.state_dir,
-                               std::move(cgroups), std::move(extras));
-  if (agent) agent->log_to(place.log);
-  return agent;
+  PINFOLD_LET(auto cgroups, open_groups(options));
+  PINFOLD_TRY(make_directory(options.state_dir));
+  PINFOLD_LET_WRAP(auto store, checkpoint::Store::open(options.state_dir, options.lock_timeout),
+                   fmt::format("state directory '{}'", options.state_dir));
+  return NodeAgent::open(std::move(node), std::move(store), std::move(cgroups), options,
+                         std::move(offline));
 }
 
 Result<ParsedConfig> read_config(const std::string& state_dir, const std::string& file) {

@@ -15,7 +15,7 @@ constexpr int kAttempts = 3;
 
 /// What the groups of containers have and the kernel does not give them, because a group above the
 /// pods lacks it.
-void report_missing(enforce::Cgroups& cgroups, const enforce::Layout& wanted,
+void report_missing(enforce::Cgroups& cgroups, const enforce::Layout& desired,
                     std::vector<std::string>& lines) {
   const auto compare = [&](const enforce::GroupName& name, const char* what, const CpuSet& expected,
                            const Result<CpuSet>& has) {
@@ -23,7 +23,7 @@ void report_missing(enforce::Cgroups& cgroups, const enforce::Layout& wanted,
     lines.push_back(fmt::format("{}: runs on {} {}, expected {}: a group above the pods lacks them",
                                 to_string(name), what, has->to_string(), expected.to_string()));
   };
-  for (const auto& [name, group] : wanted) {
+  for (const auto& [name, group] : desired) {
     if (name.is_pod()) continue;
     compare(name, "CPUs", group.cpus, cgroups.effective_cpus(name));
     compare(name, "memory nodes", group.mems, cgroups.effective_mems(name));
@@ -34,10 +34,10 @@ void report_missing(enforce::Cgroups& cgroups, const enforce::Layout& wanted,
 
 /// Looks at everything below the root.
 Result<void> NodeAgent::observe() {
-  const enforce::Layout target = wanted();
-  PINFOLD_LET_WRAP(seen_, cgroups_->observe(target), "look at the control groups");
+  const enforce::Layout target = desired();
+  PINFOLD_LET_WRAP(observed_, cgroups_->observe(target), "look at the control groups");
   busy_.clear();
-  for (const auto& [name, group] : seen_) {
+  for (const auto& [name, group] : observed_) {
     if (target.contains(name)) continue;
     auto pids = cgroups_->processes(name);
     if (!pids) return fail(std::move(pids).error());
@@ -48,19 +48,19 @@ Result<void> NodeAgent::observe() {
 
 Result<enforce::Plan> NodeAgent::plan_now() {
   PINFOLD_LET(auto cpus, cgroups_->machine_cpus());
-  return plan(seen_, with_strays(wanted(), busy_, online_pool()), cpus);
+  return plan(observed_, with_strays(desired(), busy_, online_pool()), cpus);
 }
 
-/// From what was seen to what is wanted.
+/// From what was observed to what is desired.
 Result<void> NodeAgent::enforce(enforce::Plan& done) {
-  const enforce::Layout target = wanted();
+  const enforce::Layout target = desired();
   CpuSet needed;
   for (const auto& [name, group] : target) needed |= group.cpus;
   cgroups_->restore_root(needed);
   PINFOLD_LET(auto steps, plan_now());
   const Partition partition = node_.config().partition;
   if (partition != Partition::kNone || !partitions_known_) {
-    PINFOLD_TRY(cgroups_->end_partitions(seen_, target, partition));
+    PINFOLD_TRY(cgroups_->end_partitions(observed_, target, partition));
     partitions_known_ = true;
   }
   PINFOLD_TRY(run(steps, done));
@@ -73,12 +73,12 @@ Result<void> NodeAgent::run(const enforce::Plan& steps, enforce::Plan& done) {
   for (const enforce::Step& step : steps) {
     PINFOLD_TRY(cgroups_->apply(step));
     log(LogLevel::kDebug, to_string(step));
-    apply_to(seen_, step);
+    apply_to(observed_, step);
     if (step.kind != enforce::Step::Kind::kVerify) done.push_back(step);
   }
-  for (auto& [name, group] : with_strays(wanted(), busy_, {})) {
-    if (const auto seen = seen_.find(name); seen != seen_.end()) {
-      seen->second.isolation = group.isolation;
+  for (auto& [name, group] : with_strays(desired(), busy_, {})) {
+    if (const auto observed = observed_.find(name); observed != observed_.end()) {
+      observed->second.isolation = group.isolation;
     }
   }
   return {};
@@ -106,7 +106,7 @@ Result<void> NodeAgent::try_apply() {
 Result<std::vector<std::string>> NodeAgent::find_drift() {
   if (!cgroups_) return std::vector<std::string>{};
   PINFOLD_TRY(observe());
-  return enforce::drift(seen_, wanted());
+  return enforce::drift(observed_, desired());
 }
 
 Result<ReconcileReport> NodeAgent::reconcile() {
@@ -114,7 +114,7 @@ Result<ReconcileReport> NodeAgent::reconcile() {
     return fail(ErrorCode::kUnsupported, "nothing to reconcile: this agent enforces nothing");
   }
   ReconcileReport report;
-  for (const enforce::GroupName& name : release_gone()) {
+  for (const enforce::GroupName& name : remove_abandoned()) {
     report.drift.push_back(
         fmt::format("{}: the container that a runtime ran there is gone, its pod had not ended",
                     to_string(name)));
@@ -128,7 +128,7 @@ Result<ReconcileReport> NodeAgent::reconcile() {
     dirty_ = failure.has_value() || !busy_.empty();
     if (failure && attempt < kAttempts) continue;
     if (failure) report.remaining.push_back(failure->message);
-    if (!failure) report_missing(*cgroups_, wanted(), report.remaining);
+    if (!failure) report_missing(*cgroups_, desired(), report.remaining);
     break;
   }
   for (const enforce::GroupName& name : busy_) {
@@ -141,7 +141,7 @@ Result<ReconcileReport> NodeAgent::reconcile() {
     report.remaining.push_back(fmt::format("{}: no partition: {}", to_string(name), reason));
   }
   bring_back(report);
-  if (extras_.moves_pages) move_pages(report);
+  if (options_.move_pages) move_pages(report);
   for (std::string& line : affected()) report.remaining.push_back(std::move(line));
   return report;
 }
@@ -153,7 +153,7 @@ void NodeAgent::bring_back(ReconcileReport& report) {
   const enforce::ProcessList before =
       kept && *kept ? enforce::decode_processes(**kept) : enforce::ProcessList{};
   enforce::ProcessList now;
-  for (const auto& [name, group] : wanted()) {
+  for (const auto& [name, group] : desired()) {
     if (name.is_pod() || !cgroups_->adopted(name).empty()) continue;
     const std::string path = to_string(name);
     const auto pids = cgroups_->processes(name);
@@ -183,7 +183,7 @@ void NodeAgent::bring_back(ReconcileReport& report) {
 }
 
 void NodeAgent::move_pages(ReconcileReport& report) {
-  for (const auto& [name, group] : wanted()) {
+  for (const auto& [name, group] : desired()) {
     if (name.is_pod() || group.mems.empty()) continue;
     const auto pids = cgroups_->processes(name);
     if (!pids) continue;
@@ -203,7 +203,7 @@ void NodeAgent::move_pages(ReconcileReport& report) {
   }
 }
 
-Result<SeenContainer> NodeAgent::look(const enforce::GroupName& name) {
+Result<ObservedContainer> NodeAgent::look(const enforce::GroupName& name) {
   if (!cgroups_) return fail(ErrorCode::kUnsupported, "this agent enforces nothing");
   PINFOLD_LET(auto cpus, cgroups_->effective_cpus(name));
   PINFOLD_LET(auto mems, cgroups_->effective_mems(name));
@@ -213,7 +213,7 @@ Result<SeenContainer> NodeAgent::look(const enforce::GroupName& name) {
     for (const auto& [node, bytes] : enforce::pages_of(pid)) pages[node] += bytes;
   }
   const double in_place = enforce::share_in_place(pages, mems);
-  return SeenContainer{std::move(cpus), std::move(mems), pids.size(), in_place};
+  return ObservedContainer{std::move(cpus), std::move(mems), pids.size(), in_place};
 }
 
 }  // namespace pinfold::agent

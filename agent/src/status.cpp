@@ -11,60 +11,61 @@ namespace {
 using nlohmann::json;
 
 /// "" or what is wrong with a container.
-std::string judge(const enforce::Group& wanted, const SeenContainer& seen) {
-  if (!wanted.cpus.empty() && seen.effective_cpus != wanted.cpus) {
-    return fmt::format("runs on CPUs {}, expected {}", seen.effective_cpus.to_string(),
-                       wanted.cpus.to_string());
+std::string judge(const enforce::GroupSettings& desired, const ObservedContainer& observed) {
+  if (!desired.cpus.empty() && observed.effective_cpus != desired.cpus) {
+    return fmt::format("runs on CPUs {}, expected {}", observed.effective_cpus.to_string(),
+                       desired.cpus.to_string());
   }
-  if (!wanted.mems.empty() && seen.effective_mems != wanted.mems) {
-    return fmt::format("has memory nodes {}, expected {}", seen.effective_mems.to_string(),
-                       wanted.mems.to_string());
+  if (!desired.mems.empty() && observed.effective_mems != desired.mems) {
+    return fmt::format("has memory nodes {}, expected {}", observed.effective_mems.to_string(),
+                       desired.mems.to_string());
   }
   return "";
 }
 
-json to_json(const ContainerView& container, NodeAgent& agent) {
-  const LinuxResources& linux_resources = container.decided.linux_resources;
-  json out = {{"name", container.decided.name},
-              {"isolation", to_string(container.wanted.isolation)},
-              {"cpus", container.wanted.cpus.to_string()},
-              {"exclusive_cpus", container.decided.exclusive_cpus.to_string()},
-              {"mems", container.decided.cpuset_mems},
+json to_json(const ContainerStatus& container, NodeAgent& agent) {
+  const LinuxResources& linux_resources = container.resources.linux_resources;
+  json out = {{"name", container.resources.name},
+              {"isolation", to_string(container.desired.isolation)},
+              {"cpus", container.desired.cpus.to_string()},
+              {"exclusive_cpus", container.resources.exclusive_cpus.to_string()},
+              {"mems", container.resources.cpuset_mems},
               {"cgroup", container.cgroup},
               {"shares", linux_resources.cpu_shares},
               {"weight", cpu_weight_runtime(linux_resources.cpu_shares)},
-              {"values", container.wanted.values}};
+              {"values", container.desired.values}};
   out["quota"] = linux_resources.cpu_quota ? json(*linux_resources.cpu_quota) : json();
   out["period"] = linux_resources.cpu_period ? json(*linux_resources.cpu_period) : json();
   out["memory_limit"] = linux_resources.memory_limit ? json(*linux_resources.memory_limit) : json();
-  if (!container.decided.devices.empty()) out["devices"] = container.decided.devices;
+  if (!container.resources.devices.empty()) out["devices"] = container.resources.devices;
   if (agent.enforces()) {
     out["cgroup_path"] = agent.cgroups()->root() + "/" + container.cgroup;
     out["problem"] = container.problem;
   }
-  if (container.seen) {
-    out["cpuset_cpus_effective"] = container.seen->effective_cpus.to_string();
-    out["cpuset_mems_effective"] = container.seen->effective_mems.to_string();
-    out["processes"] = container.seen->processes;
-    out["pages_in_place"] = container.seen->pages_in_place;
+  if (container.observed) {
+    out["cpuset_cpus_effective"] = container.observed->effective_cpus.to_string();
+    out["cpuset_mems_effective"] = container.observed->effective_mems.to_string();
+    out["processes"] = container.observed->processes;
+    out["pages_in_place"] = container.observed->page_placement;
   }
   return out;
 }
 
 }  // namespace
 
-std::optional<PodView> decided_pod(const Node& node, const AgentState& state,
-                                   const enforce::KernelFacts& facts, const std::string& pod_uid) {
+std::optional<PodStatus> desired_pod(const Node& node, const AgentState& state,
+                                     const enforce::KernelFacts& facts,
+                                     const std::string& pod_uid) {
   const ActivePod* const pod = state.node.find(pod_uid);
   if (pod == nullptr) return std::nullopt;
-  PodView view;
+  PodStatus view;
   view.spec = pod->spec;
   view.qos = qos_class(pod->spec, node.gates().pod_level_resources);
-  const enforce::Layout wanted = wanted_layout(node, state, facts);
+  const enforce::Layout desired = desired_layout(node, state, facts);
   for (const Container& container : pod->spec.containers) {
     const enforce::GroupName name{pod_uid, container.name};
-    const auto group = wanted.find(name);
-    if (group == wanted.end()) continue;  // gone
+    const auto group = desired.find(name);
+    if (group == desired.end()) continue;  // gone
     auto decided = container_resources(node, state.node, pod_uid, container.name);
     if (!decided) continue;
     view.containers.push_back({*std::move(decided), group->second, to_string(name), {}, {}});
@@ -72,24 +73,24 @@ std::optional<PodView> decided_pod(const Node& node, const AgentState& state,
   return view;
 }
 
-std::optional<PodView> view_pod(NodeAgent& agent, const std::string& pod_uid) {
-  auto view = decided_pod(agent.node(), agent.state(), agent.facts(), pod_uid);
+std::optional<PodStatus> pod_status(NodeAgent& agent, const std::string& pod_uid) {
+  auto view = desired_pod(agent.node(), agent.state(), agent.facts(), pod_uid);
   if (!view || !agent.enforces()) return view;
-  for (ContainerView& container : view->containers) {
-    auto seen = agent.look({pod_uid, container.decided.name});
-    if (seen) {
-      container.problem = judge(container.wanted, *seen);
-      container.seen = *std::move(seen);
+  for (ContainerStatus& container : view->containers) {
+    auto observed = agent.look({pod_uid, container.resources.name});
+    if (observed) {
+      container.problem = judge(container.desired, *observed);
+      container.observed = *std::move(observed);
     } else {
-      container.problem = seen.error().message;
+      container.problem = observed.error().message;
     }
   }
   return view;
 }
 
-bool is_well(const PodView& pod) {
+bool is_ok(const PodStatus& pod) {
   return std::all_of(pod.containers.begin(), pod.containers.end(),
-                     [](const ContainerView& container) { return container.problem.empty(); });
+                     [](const ContainerStatus& container) { return container.problem.empty(); });
 }
 
 Result<std::string> find_pod_uid(const NodeAgent& agent, const std::string& pod) {
@@ -114,9 +115,9 @@ Result<std::string> find_pod_uid(const NodeAgent& agent, const std::string& pod)
   return found.front();
 }
 
-json to_json(const PodView& pod, NodeAgent& agent) {
+json to_json(const PodStatus& pod, NodeAgent& agent) {
   json containers = json::array();
-  for (const ContainerView& container : pod.containers) {
+  for (const ContainerStatus& container : pod.containers) {
     containers.push_back(to_json(container, agent));
   }
   json out = {{"uid", pod.spec.uid},
@@ -138,24 +139,24 @@ json cgroups_json(NodeAgent& agent) {
           {"warnings", agent.cgroups()->warnings()}};
 }
 
-Result<NodeView> view_node(NodeAgent& agent) {
+Result<NodeStatus> node_status(NodeAgent& agent) {
   PINFOLD_LET(auto drift, agent.find_drift());
-  NodeView view;
+  NodeStatus view;
   view.shared_pool = shared_pool(agent.node(), agent.state().node);
   view.reserved = agent.node().cpu().reserved();
   view.drift = std::move(drift);
   view.affected = agent.affected();
-  view.is_good = view.drift.empty() && agent.offline().empty();
+  view.ok = view.drift.empty() && agent.offline().empty();
   for (const ActivePod& pod : agent.state().node.pods) {
-    auto one = view_pod(agent, pod.spec.uid);
+    auto one = pod_status(agent, pod.spec.uid);
     if (!one) continue;
-    view.is_good = view.is_good && is_well(*one);
+    view.ok = view.ok && is_ok(*one);
     view.pods.push_back(*std::move(one));
   }
   return view;
 }
 
-json to_json(const NodeView& view, NodeAgent& agent) {
+json to_json(const NodeStatus& view, NodeAgent& agent) {
   json out = {{"cgroups", cgroups_json(agent)},
               {"shared_pool", view.shared_pool.to_string()},
               {"reserved", view.reserved.to_string()},
@@ -163,8 +164,8 @@ json to_json(const NodeView& view, NodeAgent& agent) {
               {"drift", view.drift},
               {"offline", agent.offline().to_string()},
               {"affected", view.affected},
-              {"ok", view.is_good}};
-  for (const PodView& pod : view.pods) out["pods"].push_back(to_json(pod, agent));
+              {"ok", view.ok}};
+  for (const PodStatus& pod : view.pods) out["pods"].push_back(to_json(pod, agent));
   return out;
 }
 

@@ -50,7 +50,7 @@ std::string_view Cgroups::mode() const {
   bool v1 = false;
   bool v2 = false;
   for (const Hierarchy& hierarchy : hierarchies_) {
-    (hierarchy.place.version == CgroupVersion::kV2 ? v2 : v1) = true;
+    (hierarchy.root.version == CgroupVersion::kV2 ? v2 : v1) = true;
   }
   return v1 && v2 ? "hybrid" : v2 ? "v2" : "v1";
 }
@@ -74,21 +74,21 @@ std::vector<std::string> Cgroups::warnings() const {
 Result<void> Cgroups::prepare() {
   facts_.controllers.clear();
   for (Hierarchy& hierarchy : hierarchies_) {
-    for (const Controller controller : hierarchy.place.controllers) {
-      if (hierarchy.place.version == CgroupVersion::kV2) {
+    for (const Controller controller : hierarchy.root.controllers) {
+      if (hierarchy.root.version == CgroupVersion::kV2) {
         auto enabled = enable(hierarchy, "", controller);
         if (!enabled && enabled.error().sys_errno == EBUSY) {
           return fail(
               ErrorCode::kUnsupported,
               fmt::format("'{}' has processes of its own, and cgroup v2 lets no controller be "
                           "enabled below such a group: move them into a group beside the pods",
-                          hierarchy.place.directory));
+                          hierarchy.root.directory));
         }
         // Only the cpuset is what Pinfold cannot do without; warnings() tells of the others.
         if (!enabled && controller != Controller::kCpuset) continue;
         if (!enabled) return fail(std::move(enabled).error().wrap("enable controller 'cpuset'"));
       }
-      facts_.controllers.emplace(controller, hierarchy.place.version);
+      facts_.controllers.emplace(controller, hierarchy.root.version);
     }
   }
   return {};
@@ -97,7 +97,7 @@ Result<void> Cgroups::prepare() {
 Hierarchy* Cgroups::hierarchy_of(std::string_view file) {
   const auto controller = controller_of(file);
   for (Hierarchy& hierarchy : hierarchies_) {
-    const auto& has = hierarchy.place.controllers;
+    const auto& has = hierarchy.root.controllers;
     if (controller && std::find(has.begin(), has.end(), *controller) != has.end()) {
       return &hierarchy;
     }
@@ -166,16 +166,16 @@ Result<void> Cgroups::apply(const Step& step) {
 Result<void> Cgroups::create(const GroupName& name, const std::string& path) {
   for (Hierarchy& hierarchy : hierarchies_) {
     PINFOLD_TRY(hierarchy.fs->make_group(path));
-    if (hierarchy.place.version == CgroupVersion::kV1 && &hierarchy == &hierarchies_.front()) {
+    if (hierarchy.root.version == CgroupVersion::kV1 && &hierarchy == &hierarchies_.front()) {
       // Pages follow cpuset.mems, as they do on cgroup v2.
       auto moves = hierarchy.fs->write(path, "cpuset.memory_migrate", "1");
       if (!moves && moves.error().code != ErrorCode::kNotFound) return moves;
     }
     if (!name.is_pod()) continue;
-    for (const Controller controller : hierarchy.place.controllers) {
+    for (const Controller controller : hierarchy.root.controllers) {
       const auto in_use = facts_.controllers.find(controller);
       if (in_use == facts_.controllers.end()) continue;
-      if (hierarchy.place.version == CgroupVersion::kV2) {
+      if (hierarchy.root.version == CgroupVersion::kV2) {
         PINFOLD_TRY(enable(hierarchy, path, controller));
       } else if (controller == Controller::kCpuset) {
         // With this flag on, a new container would start with a copy of the pod's CPUs.
@@ -207,10 +207,10 @@ Result<void> Cgroups::set_list(const Step& step, const std::string& path) {
 
 Result<void> Cgroups::set_and_read_back(const Place& place, const char* file, const CpuSet& set) {
   PINFOLD_TRY(place.fs->write(place.path, file, set.to_string()));
-  PINFOLD_LET(auto seen, read_list(place, file));
-  if (seen == set) return {};
+  PINFOLD_LET(auto observed, read_list(place, file));
+  if (observed == set) return {};
   return fail(ErrorCode::kUnsupported,
-              fmt::format("the kernel has '{}' in '{}/{}', expected '{}'", seen.to_string(),
+              fmt::format("the kernel has '{}' in '{}/{}', expected '{}'", observed.to_string(),
                           place.path, file, set.to_string()));
 }
 
@@ -220,10 +220,10 @@ Result<void> Cgroups::set_value(const Step& step, const std::string& path) {
     return fail(ErrorCode::kUnsupported, fmt::format("no hierarchy has '{}'", step.file));
   }
   PINFOLD_TRY(hierarchy->fs->write(path, step.file, step.value));
-  PINFOLD_LET(auto seen, hierarchy->fs->read(path, step.file));
-  if (seen == step.value) return {};
+  PINFOLD_LET(auto observed, hierarchy->fs->read(path, step.file));
+  if (observed == step.value) return {};
   return fail(ErrorCode::kUnsupported, fmt::format("the kernel has '{}' in '{}/{}', expected '{}'",
-                                                   seen, path, step.file, step.value));
+                                                   observed, path, step.file, step.value));
 }
 
 Result<void> Cgroups::verify(const Step& step) {
@@ -234,38 +234,38 @@ Result<void> Cgroups::verify(const Step& step) {
                           effective.to_string(), step.set.to_string()));
 }
 
-Result<Group> Cgroups::observe_group(const GroupName& name, const Group* wanted,
-                                     const Group* parent) {
+Result<GroupSettings> Cgroups::observe_group(const GroupName& name, const GroupSettings* desired,
+                                             const GroupSettings* parent) {
   PINFOLD_LET(auto path, relative_path(name));
-  Group group;
-  const auto own = [&](const char* file, const CpuSet& want, const CpuSet* parents,
+  GroupSettings group;
+  const auto own = [&](const char* file, const CpuSet& desired_one, const CpuSet* parents,
                        auto machine) -> Result<CpuSet> {
     auto set = read_list({hierarchies_.front().fs.get(), path}, file);
     // Without the controller it runs on what the parent has.
     if (!set && !group.is_complete) return CpuSet{};
-    if (!set || set->empty() || cpuset_is_v2() || !want.empty()) return set;
+    if (!set || set->empty() || cpuset_is_v2() || !desired_one.empty()) return set;
     // cgroup v1 has no "as my parent", only a copy that is equal.
     if (parents != nullptr && !parents->empty()) return *set == *parents ? CpuSet{} : *set;
     auto all = machine();
     if (!all) return all;
     return *set == *all ? CpuSet{} : *set;
   };
-  static const Group kNothing;
-  const Group& want = wanted == nullptr ? kNothing : *wanted;
+  static const GroupSettings kNothing;
+  const GroupSettings& desired_one = desired == nullptr ? kNothing : *desired;
   group.is_complete = is_complete(name, path);
-  PINFOLD_LET(auto cpus, own(kCpus, want.cpus, parent == nullptr ? nullptr : &parent->cpus,
+  PINFOLD_LET(auto cpus, own(kCpus, desired_one.cpus, parent == nullptr ? nullptr : &parent->cpus,
                              [this] { return machine_cpus(); }));
-  PINFOLD_LET(auto mems, own(kMems, want.mems, parent == nullptr ? nullptr : &parent->mems,
+  PINFOLD_LET(auto mems, own(kMems, desired_one.mems, parent == nullptr ? nullptr : &parent->mems,
                              [this] { return machine_mems(); }));
   group.cpus = std::move(cpus);
   group.mems = std::move(mems);
-  for (const auto& [file, value] : want.values) {
+  for (const auto& [file, value] : desired_one.values) {
     Hierarchy* const hierarchy = hierarchy_of(file);
     if (hierarchy == nullptr) continue;
-    auto seen = hierarchy->fs->read(path, file);
-    if (seen) group.values.emplace(file, *std::move(seen));
+    auto observed = hierarchy->fs->read(path, file);
+    if (observed) group.values.emplace(file, *std::move(observed));
   }
-  if (wanted != nullptr && group.cpus == wanted->cpus) group.isolation = wanted->isolation;
+  if (desired != nullptr && group.cpus == desired->cpus) group.isolation = desired->isolation;
   return group;
 }
 
@@ -281,27 +281,28 @@ bool Cgroups::is_blank(const std::string& path) {
 bool Cgroups::is_complete(const GroupName& name, const std::string& path) {
   for (Hierarchy& hierarchy : hierarchies_) {
     if (!hierarchy.fs->read(path, "cgroup.procs")) return false;
-    for (const Controller controller : hierarchy.place.controllers) {
+    for (const Controller controller : hierarchy.root.controllers) {
       if (!facts_.controllers.contains(controller)) continue;
       if (controller == Controller::kCpuset && !hierarchy.fs->read(path, kCpus)) return false;
-      if (hierarchy.place.version == CgroupVersion::kV1 || !name.is_pod()) continue;
+      if (hierarchy.root.version == CgroupVersion::kV1 || !name.is_pod()) continue;
       if (!is_enabled(hierarchy, path, controller).value_or(false)) return false;
     }
   }
   return true;
 }
 
-Result<Layout> Cgroups::observe(const Layout& wanted) {
+Result<Layout> Cgroups::observe(const Layout& desired) {
   Layout layout;
   CgroupFs& fs = *hierarchies_.front().fs;
-  const auto add = [&](const GroupName& name, const Group* parent) -> Result<void> {
-    const auto want = wanted.find(name);
+  const auto add = [&](const GroupName& name, const GroupSettings* parent) -> Result<void> {
+    const auto desired_one = desired.find(name);
     if (is_blank(to_string(name))) {
-      if (want == wanted.end()) layout.emplace(name, Group{});
+      if (desired_one == desired.end()) layout.emplace(name, GroupSettings{});
       return {};
     }
-    PINFOLD_LET(auto group,
-                observe_group(name, want == wanted.end() ? nullptr : &want->second, parent));
+    PINFOLD_LET(
+        auto group,
+        observe_group(name, desired_one == desired.end() ? nullptr : &desired_one->second, parent));
     layout.emplace(name, std::move(group));
     return {};
   };
@@ -319,7 +320,7 @@ Result<Layout> Cgroups::observe(const Layout& wanted) {
           add({pod.pod_uid, container}, parent == layout.end() ? nullptr : &parent->second));
     }
   }
-  PINFOLD_TRY(observe_adopted(wanted, layout));
+  PINFOLD_TRY(observe_adopted(desired, layout));
   return layout;
 }
 

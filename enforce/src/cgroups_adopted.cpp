@@ -41,7 +41,7 @@ Result<std::string> Cgroups::directory_of(pid_t process) const {
   PINFOLD_LET(auto mounts, parse_mountinfo(read_all("/proc/self/mountinfo")));
   const std::string file = fmt::format("/proc/{}/cgroup", process);
   PINFOLD_LET_WRAP(auto directory,
-                   group_of_process(read_all(file), mounts, hierarchies_.front().place.version),
+                   group_of_process(read_all(file), mounts, hierarchies_.front().root.version),
                    fmt::format("'{}'", file));
   return directory;
 }
@@ -72,12 +72,12 @@ Result<void> Cgroups::apply_to_adopted(const Step& step, const Place& place) {
                           adopted(step.group), effective.to_string(), step.set.to_string()));
 }
 
-Result<void> Cgroups::observe_adopted(const Layout& wanted, Layout& layout) {
-  static const Group kNothing;
+Result<void> Cgroups::observe_adopted(const Layout& desired, Layout& layout) {
+  static const GroupSettings kNothing;
   for (auto it = adopted_.begin(); it != adopted_.end();) {
     const auto& [name, group] = *it;
-    const auto found = wanted.find(name);
-    const Group& want = found == wanted.end() ? kNothing : found->second;
+    const auto found = desired.find(name);
+    const GroupSettings& desired_one = found == desired.end() ? kNothing : found->second;
     const Place place{group.fs.get(), ""};
     auto cpus = read_list(place, kCpus);
     auto mems = read_list(place, kMems);
@@ -85,13 +85,13 @@ Result<void> Cgroups::observe_adopted(const Layout& wanted, Layout& layout) {
       it = adopted_.erase(it);
       continue;
     }
-    Group seen;
-    if (!want.cpus.empty()) seen.cpus = *std::move(cpus);
-    if (!want.mems.empty()) seen.mems = *std::move(mems);
-    if (seen.cpus == want.cpus) seen.isolation = want.isolation;
+    GroupSettings observed;
+    if (!desired_one.cpus.empty()) observed.cpus = *std::move(cpus);
+    if (!desired_one.mems.empty()) observed.mems = *std::move(mems);
+    if (observed.cpus == desired_one.cpus) observed.isolation = desired_one.isolation;
     // A layout has no container without its pod; it counts as new then, and is given its sets
     // again.
-    if (layout.contains(name.pod())) layout.insert_or_assign(name, std::move(seen));
+    if (layout.contains(name.pod())) layout.insert_or_assign(name, std::move(observed));
     ++it;
   }
   return {};

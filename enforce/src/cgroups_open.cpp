@@ -1,5 +1,6 @@
 #include <dirent.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -66,7 +67,7 @@ Result<std::string> real_path(const std::string& path) {
 
 /// A cpuset of cgroup v1 starts with nothing; the root of our groups takes what its parent has.
 Result<void> fill_v1_root(Hierarchy& cpuset) {
-  const std::string& directory = cpuset.place.directory;
+  const std::string& directory = cpuset.root.directory;
   for (const char* file : {"cpuset.cpus", "cpuset.mems"}) {
     auto has = cpuset.fs->read("", file);
     if (!has) return fail(std::move(has).error());
@@ -106,20 +107,27 @@ void Cgroups::restore_root(const CpuSet& needed) {
 Result<Cgroups> Cgroups::open(const std::string& root, const CgroupFsWrapper& wrap) {
   PINFOLD_LET(auto real, real_path(root));
   PINFOLD_LET(auto mounts, parse_mountinfo(read_all("/proc/self/mountinfo")));
-  PINFOLD_LET(auto places, locate(mounts, real, [](const std::string& directory) {
+  PINFOLD_LET(auto roots, locate(mounts, real, [](const std::string& directory) {
                 return read_all(directory + "/cgroup.controllers");
               }));
   std::vector<Hierarchy> hierarchies;
-  for (HierarchyPlace& place : places) {
-    PINFOLD_LET(std::unique_ptr<CgroupFs> fs, open_or_make(place.directory));
-    if (wrap) fs = wrap(std::move(fs), place);
-    hierarchies.push_back({std::move(place), std::move(fs)});
+  for (HierarchyRoot& found : roots) {
+    PINFOLD_LET(std::unique_ptr<CgroupFs> fs, open_or_make(found.directory));
+    if (wrap) fs = wrap(std::move(fs), found);
+    hierarchies.push_back({std::move(found), std::move(fs)});
   }
   Hierarchy& cpuset = hierarchies.front();
-  if (cpuset.place.version == CgroupVersion::kV1) {
+  if (cpuset.root.version == CgroupVersion::kV1) {
     PINFOLD_TRY(fill_v1_root(cpuset));
   }
   return make(std::move(hierarchies), facts_of_this_kernel());
+}
+
+Result<Cgroups> open_cgroups(const std::string& root, const CgroupFsWrapper& wrap) {
+  if (::mkdir(root.c_str(), 0755) != 0 && errno != EEXIST) {
+    return fail_errno(errno, fmt::format("cgroup root '{}'", root));
+  }
+  return Cgroups::open(root, wrap);
 }
 
 }  // namespace pinfold::enforce

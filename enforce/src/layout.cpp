@@ -34,7 +34,7 @@ std::ostream& operator<<(std::ostream& out, const GroupName& name) {
   return out << to_string(name);
 }
 
-std::ostream& operator<<(std::ostream& out, const Group& group) {
+std::ostream& operator<<(std::ostream& out, const GroupSettings& group) {
   out << to_string(group.isolation) << " cpus=" << group.cpus.to_string()
       << " mems=" << group.mems.to_string();
   for (const auto& [file, value] : group.values) out << ' ' << file << "='" << value << '\'';

@@ -146,7 +146,7 @@ std::optional<Controller> controller_of(std::string_view file) {
   return std::nullopt;
 }
 
-Result<std::vector<HierarchyPlace>> locate(
+Result<std::vector<HierarchyRoot>> locate(
     std::span<const Mount> mounts, const std::string& root,
     const std::function<std::string(const std::string& directory)>& controllers_at) {
   const Mount* home = mount_of(mounts, root);
@@ -160,7 +160,7 @@ Result<std::vector<HierarchyPlace>> locate(
   const std::string relative =
       home->point == "/" ? (root == "/" ? "" : root) : root.substr(home->point.size());
   const Search search{mounts, home, relative, controllers_at};
-  std::vector<HierarchyPlace> places;
+  std::vector<HierarchyRoot> roots;
   for (const Controller controller : kAllControllers) {
     const Mount* mount = search.find(controller);
     if (mount == nullptr) {
@@ -172,18 +172,18 @@ Result<std::vector<HierarchyPlace>> locate(
                               root));
     }
     const std::string directory = search.directory(*mount);
-    const auto known = std::find_if(places.begin(), places.end(), [&](const HierarchyPlace& place) {
-      return place.directory == directory;
+    const auto known = std::find_if(roots.begin(), roots.end(), [&](const HierarchyRoot& found) {
+      return found.directory == directory;
     });
-    if (known != places.end()) {
+    if (known != roots.end()) {
       known->controllers.push_back(controller);
     } else {
-      places.push_back({mount->fs_type == "cgroup2" ? CgroupVersion::kV2 : CgroupVersion::kV1,
-                        directory,
-                        {controller}});
+      roots.push_back({mount->fs_type == "cgroup2" ? CgroupVersion::kV2 : CgroupVersion::kV1,
+                       directory,
+                       {controller}});
     }
   }
-  return places;
+  return roots;
 }
 
 namespace {

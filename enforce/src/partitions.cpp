@@ -12,7 +12,7 @@ constexpr const char* kExclusiveV1 = "cpuset.cpu_exclusive";
 constexpr const char* kBalanceV1 = "cpuset.sched_load_balance";
 constexpr const char* kMember = "member";
 
-bool owns_cpus(const GroupName& name, const Group& group) {
+bool owns_cpus(const GroupName& name, const GroupSettings& group) {
   return !name.is_pod() && group.isolation == Isolation::kContainer && !group.cpus.empty();
 }
 
@@ -43,13 +43,15 @@ Result<void> Cgroups::end_partition(const std::string& path) {
   return exclusive && !exclusive->empty() ? fs.write(path, kExclusive, "") : Result<void>{};
 }
 
-Result<void> Cgroups::end_partitions(const Layout& seen, const Layout& wanted, Partition kind) {
+Result<void> Cgroups::end_partitions(const Layout& observed, const Layout& desired,
+                                     Partition kind) {
   for (const bool pods : {false, true}) {  // a pod's after its containers'
-    for (const auto& [name, group] : seen) {
+    for (const auto& [name, group] : observed) {
       if (name.is_pod() != pods || adopted_.contains(name)) continue;
-      const auto want = wanted.find(name);
-      const bool stays = kind != Partition::kNone && want != wanted.end() &&
-                         want->second.cpus == group.cpus && (pods || owns_cpus(name, want->second));
+      const auto desired_one = desired.find(name);
+      const bool stays = kind != Partition::kNone && desired_one != desired.end() &&
+                         desired_one->second.cpus == group.cpus &&
+                         (pods || owns_cpus(name, desired_one->second));
       if (stays) continue;
       PINFOLD_TRY(end_partition(to_string(name)));
     }
@@ -61,7 +63,7 @@ Result<void> Cgroups::end_partitions(const Layout& seen, const Layout& wanted, P
 std::string Cgroups::begin_partition(const GroupName& name, Partition kind) {
   CgroupFs& fs = *hierarchies_.front().fs;
   const std::string path = to_string(name);
-  const char* const wanted = kind == Partition::kRoot ? "root" : "isolated";
+  const char* const desired = kind == Partition::kRoot ? "root" : "isolated";
   const auto fall_back = [&](std::string reason) {
     (void)end_partition(path);
     return reason;
@@ -76,23 +78,23 @@ std::string Cgroups::begin_partition(const GroupName& name, Partition kind) {
     auto done = set(fs, path, kBalanceV1, "0");
     return done ? "" : fall_back(std::move(done).error().message);
   }
-  if (auto done = set(fs, path, kPartition, wanted); !done) {
+  if (auto done = set(fs, path, kPartition, desired); !done) {
     return fall_back(std::move(done).error().message);
   }
   const auto is = fs.read(path, kPartition);
-  if (is && *is == wanted) return "";
+  if (is && *is == desired) return "";
   return fall_back(
       fmt::format("the kernel has '{}' in '{}/{}'", is.value_or("nothing"), path, kPartition));
 }
 
-Result<std::map<GroupName, std::string>> Cgroups::begin_partitions(const Layout& wanted,
+Result<std::map<GroupName, std::string>> Cgroups::begin_partitions(const Layout& desired,
                                                                    Partition kind) {
   std::map<GroupName, std::string> reasons;
   if (kind == Partition::kNone) return reasons;
   // Since Linux 6.7 a group below ordinary ones can be a partition if all groups above it say so,
   // up to the root of the hierarchy.
   std::map<std::string, CpuSet> exclusive = {{"", {}}};
-  for (const auto& [name, group] : wanted) {
+  for (const auto& [name, group] : desired) {
     if (!owns_cpus(name, group) || adopted_.contains(name)) continue;
     exclusive[""] |= group.cpus;
     exclusive[to_string(name.pod())] |= group.cpus;
@@ -105,7 +107,7 @@ Result<std::map<GroupName, std::string>> Cgroups::begin_partitions(const Layout&
       return fail(std::move(done).error().wrap("exclusive CPUs of the root"));
     }
   }
-  for (const auto& [name, group] : wanted) {
+  for (const auto& [name, group] : desired) {
     if (!owns_cpus(name, group) || adopted_.contains(name)) continue;
     if (std::string reason = begin_partition(name, kind); !reason.empty()) {
       reasons.emplace(name, std::move(reason));

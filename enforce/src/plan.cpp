@@ -45,7 +45,7 @@ class Planner {
   }
 
  private:
-  using Entry = std::pair<const GroupName, Group>;
+  using Entry = std::pair<const GroupName, GroupSettings>;
 
   [[nodiscard]] const CpuSet& resolved(const CpuSet& set) const {
     return set.empty() ? machine_ : set;
@@ -86,7 +86,7 @@ class Planner {
     for (const bool shared : {true, false}) {
       for (const auto& [name, group] : after_) {
         if (name.is_pod() || is_new(name)) continue;
-        const Group& old = before_.at(name);
+        const GroupSettings& old = before_.at(name);
         if ((old.isolation == Isolation::kHost) != shared) continue;
         const CpuSet& had = resolved(old.cpus);
         const CpuSet& gets = resolved(group.cpus);
@@ -199,14 +199,14 @@ class Planner {
   }
 
   /// cgroup v1 keeps quota and period in two files and checks their ratio at each write.
-  void lift_quota(const GroupName& name, const Values& wanted) {
+  void lift_quota(const GroupName& name, const Values& desired) {
     const Values& has = now_.at(name).values;
     const auto quota = has.find(std::string(kQuotaV1));
     if (quota == has.end() || quota->second == "-1") return;
     for (const std::string_view file : {kQuotaV1, kPeriodV1}) {
       const auto is = has.find(std::string(file));
-      const auto should = wanted.find(std::string(file));
-      if (should == wanted.end() || (is != has.end() && is->second == should->second)) continue;
+      const auto should = desired.find(std::string(file));
+      if (should == desired.end() || (is != has.end() && is->second == should->second)) continue;
       add({Step::Kind::kValue, name, {}, std::string(kQuotaV1), "-1"});
       return;
     }

@@ -8,10 +8,10 @@ using namespace pinfold;
 Result<agent::NodeAgent> open(const std::string& state_dir, Machine machine) {
   auto config = parse_config("cpuManagerPolicy: static\nreservedSystemCPUs: '0'");
   if (!config) return fail(config.error());
-  agent::AgentPlace place;
-  place.state_dir = state_dir;
-  place.enforces = false;  // without it: cgroups below place.cgroup_root
-  return agent::open_agent(std::move(machine), config->config, place);
+  agent::AgentOptions options;
+  options.state_dir = state_dir;
+  options.enforce = false;  // without it: cgroups below options.cgroup_root
+  return agent::open_agent(std::move(machine), config->config, options);
 }
 
 int main(int argc, char** argv) {
@@ -29,9 +29,9 @@ int main(int argc, char** argv) {
   }
   auto outcome = agent->admit(*pod);
   if (!outcome || outcome->rejection) return 1;
-  for (const auto& container : agent::view_pod(*agent, "db-1")->containers) {
-    std::cout << container.decided.name << ": cpus " << container.wanted.cpus << ", shares "
-              << container.decided.linux_resources.cpu_shares << '\n';
+  for (const auto& container : agent::pod_status(*agent, "db-1")->containers) {
+    std::cout << container.resources.name << ": cpus " << container.desired.cpus << ", shares "
+              << container.resources.linux_resources.cpu_shares << '\n';
   }
   return agent->remove_pod("db-1", agent::RunningProcesses::kRefuse) ? 0 : 1;
 }

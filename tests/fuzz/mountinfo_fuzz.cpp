@@ -20,11 +20,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)group_of_process(root, *mounts, version);
     (void)group_of_process("0::" + root, *mounts, version);
   }
-  const auto places = locate(*mounts, root, [](const std::string&) { return "cpuset cpu memory"; });
-  if (!places) return 0;
-  if (places->empty() || places->front().controllers.front() != Controller::kCpuset) std::abort();
-  for (const HierarchyPlace& place : *places) {
-    if (place.directory.empty() || place.controllers.empty()) std::abort();
+  const auto found = locate(*mounts, root, [](const std::string&) { return "cpuset cpu memory"; });
+  if (!found) return 0;
+  if (found->empty() || found->front().controllers.front() != Controller::kCpuset) std::abort();
+  for (const HierarchyRoot& one : *found) {
+    if (one.directory.empty() || one.controllers.empty()) std::abort();
   }
   return 0;
 }

@@ -102,9 +102,9 @@ struct RandomNode {
     Layout out;
     const CpuSet pool = CpuSet::range(0, kCpus - 1) - used();
     for (const auto& [uid, pod] : pods) {
-      Group own;
+      GroupSettings own;
       for (const auto& [name, member] : pod.members) {
-        Group group;
+        GroupSettings group;
         group.isolation = member.cpus.empty() ? Isolation::kHost : member.isolation;
         group.cpus = member.cpus.empty() ? pool : member.cpus;
         group.mems = pod.mems;
@@ -164,16 +164,16 @@ void happen(RandomNode& node, int kind, int detail) {
   if (kind == 5) node.shuffle(detail);
 }
 
-std::string difference(const Layout& wanted, const Layout& seen) {
+std::string difference(const Layout& desired, const Layout& observed) {
   std::ostringstream out;
-  for (const auto& [name, group] : wanted) {
-    const auto has = seen.find(name);
-    if (has != seen.end() && has->second == group) continue;
-    out << "wanted " << name << ": " << group << '\n';
-    if (has != seen.end()) out << "   has " << name << ": " << has->second << '\n';
+  for (const auto& [name, group] : desired) {
+    const auto has = observed.find(name);
+    if (has != observed.end() && has->second == group) continue;
+    out << "desired " << name << ": " << group << '\n';
+    if (has != observed.end()) out << "   has " << name << ": " << has->second << '\n';
   }
-  for (const auto& [name, group] : seen) {
-    if (!wanted.contains(name)) out << "too much: " << name << '\n';
+  for (const auto& [name, group] : observed) {
+    if (!desired.contains(name)) out << "too much: " << name << '\n';
   }
   return out.str();
 }
@@ -203,10 +203,10 @@ void check_sequence(CgroupVersion version) {
       const std::string overlap = overlaps(kernel, before, after);
       if (!overlap.empty()) RC_FAIL(done.str() + overlap);
     }
-    const auto seen = cgroups.observe(after);
-    RC_ASSERT(seen.has_value());
-    if (*seen != after) RC_FAIL(done.str() + difference(after, *seen));
-    RC_ASSERT(plan(*seen, after, kernel.cpus).value() == Plan{});
+    const auto observed = cgroups.observe(after);
+    RC_ASSERT(observed.has_value());
+    if (*observed != after) RC_FAIL(done.str() + difference(after, *observed));
+    RC_ASSERT(plan(*observed, after, kernel.cpus).value() == Plan{});
     before = after;
   }
 }
@@ -220,13 +220,13 @@ TEST(PlanProperty, NoPrefixOverlapsOnCgroupV1) {
 }
 
 /// Damages groups behind the back of Pinfold.
-void damage(ModelKernel& kernel, const Layout& wanted) {
+void damage(ModelKernel& kernel, const Layout& desired) {
   const auto blows = *rc::gen::container<std::vector<std::pair<int, int>>>(
       rc::gen::pair(rc::gen::inRange(0, 100), rc::gen::inRange(0, 1 << kCpus)));
   auto fs = kernel.fs();
   for (const auto& [which, bits] : blows) {
-    if (wanted.empty()) return;
-    const GroupName name = std::next(wanted.begin(), which % std::ssize(wanted))->first;
+    if (desired.empty()) return;
+    const GroupName name = std::next(desired.begin(), which % std::ssize(desired))->first;
     CpuSet cpus;
     for (int cpu = 0; cpu < kCpus; ++cpu) {
       if (((bits >> cpu) & 1) != 0) cpus.insert(CpuId{cpu});
@@ -237,7 +237,7 @@ void damage(ModelKernel& kernel, const Layout& wanted) {
   }
 }
 
-/// Whatever somebody did to the groups, one plan from what is seen repairs it all.
+/// Whatever somebody did to the groups, one plan from what is observed repairs it all.
 void check_repair(CgroupVersion version) {
   ModelKernel kernel(version, CpuSet::range(0, kCpus - 1), CpuSet{0, 1});
   Cgroups cgroups = kernel.cgroups();
@@ -245,25 +245,25 @@ void check_repair(CgroupVersion version) {
   for (const int shape : *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 64))) {
     node.admit(shape);
   }
-  Layout wanted = node.layout();
+  Layout desired = node.layout();
   if (version == CgroupVersion::kV1) {
-    for (auto& [name, group] : wanted) group.values.clear();
+    for (auto& [name, group] : desired) group.values.clear();
   }
-  const Plan placing = plan({}, wanted, kernel.cpus).value();
+  const Plan placing = plan({}, desired, kernel.cpus).value();
   for (const Step& step : placing) RC_ASSERT(cgroups.apply(step).has_value());
-  damage(kernel, wanted);
-  const auto seen = cgroups.observe(wanted);
-  RC_ASSERT(seen.has_value());
+  damage(kernel, desired);
+  const auto observed = cgroups.observe(desired);
+  RC_ASSERT(observed.has_value());
   std::ostringstream done;
-  const Plan repair = plan(*seen, wanted, kernel.cpus).value();
+  const Plan repair = plan(*observed, desired, kernel.cpus).value();
   for (const Step& step : repair) {
     done << step << '\n';
     const auto applied = cgroups.apply(step);
     if (!applied) RC_FAIL(done.str() + applied.error().message);
   }
-  const auto repaired = cgroups.observe(wanted).value();
-  if (repaired != wanted) RC_FAIL(done.str() + difference(wanted, repaired));
-  RC_ASSERT(overlaps(kernel, wanted, wanted).empty());
+  const auto repaired = cgroups.observe(desired).value();
+  if (repaired != desired) RC_FAIL(done.str() + difference(desired, repaired));
+  RC_ASSERT(overlaps(kernel, desired, desired).empty());
 }
 
 TEST(PlanProperty, RepairsAnyDriftOnCgroupV2) {

@@ -69,12 +69,12 @@ PodSpec make_pod(int number, std::mt19937& random) {
   return pod;
 }
 
-Result<agent::NodeAgent> open(bool enforces) {
+Result<agent::NodeAgent> open(bool enforce) {
   PINFOLD_LET(auto machine, discover(SysTree{}, "node"));
-  agent::AgentPlace place;
-  place.enforces = enforces;
-  PINFOLD_LET(auto config, agent::read_config(place.state_dir, "/etc/pinfold/config.yaml"));
-  return open_agent(std::move(machine), std::move(config.config), place);
+  agent::AgentOptions options;
+  options.enforce = enforce;
+  PINFOLD_LET(auto config, agent::read_config(options.state_dir, "/etc/pinfold/config.yaml"));
+  return open_agent(std::move(machine), std::move(config.config), options);
 }
 
 /// What an agent without its order would do: first what the pod gets, then what others lose.
@@ -120,7 +120,7 @@ Result<Tally> drive(agent::NodeAgent& agent, enforce::Cgroups* unsafe, int opera
   std::vector<std::string> active;
   Tally tally;
   for (int i = 0; i < operations; ++i) {
-    const Layout before = agent.wanted();
+    const Layout before = agent.desired();
     const bool is_removal = !active.empty() && (random() % 2 == 0 || active.size() > 8);
     std::string uid = fmt::format("n{}", i);
     if (is_removal) {
@@ -136,10 +136,10 @@ Result<Tally> drive(agent::NodeAgent& agent, enforce::Cgroups* unsafe, int opera
       if (done->not_enforced) return fail(*std::move(done->not_enforced));
       ++(done->rejection ? tally.rejected : tally.admitted);
       if (!done->rejection) active.push_back(uid);
-      note_exclusive(agent.wanted(), uid, exclusive);
+      note_exclusive(agent.desired(), uid, exclusive);
     }
     if (unsafe == nullptr) continue;
-    PINFOLD_TRY(apply_unsafely(*unsafe, before, agent.wanted(), uid));
+    PINFOLD_TRY(apply_unsafely(*unsafe, before, agent.desired(), uid));
   }
   return tally;
 }
@@ -155,7 +155,7 @@ int run(int operations, bool unsafe, const char* file) {
   if (unsafe) {
     auto root = enforce::default_root();
     if (!root) return failed(root.error());
-    auto opened = agent::open_this_kernel(*root);
+    auto opened = enforce::open_cgroups(*root);
     if (!opened) return failed(opened.error());
     cgroups = *std::move(opened);
   }

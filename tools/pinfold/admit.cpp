@@ -50,7 +50,7 @@ Result<void> start_all(agent::NodeAgent& agent, Admission& admission) {
 json pod_json(agent::NodeAgent& agent, const Admission& admission, bool explain) {
   const auto& [pod, outcome, trace] = admission;
   json out = {{"uid", pod.uid}, {"name", pod.name}, {"namespace", pod.namespace_name}};
-  if (const auto view = agent::view_pod(agent, pod.uid); view && !outcome.rejection) {
+  if (const auto view = agent::pod_status(agent, pod.uid); view && !outcome.rejection) {
     out = to_json(*view, agent);
   }
   out["admitted"] = !outcome.rejection;
@@ -63,7 +63,7 @@ json pod_json(agent::NodeAgent& agent, const Admission& admission, bool explain)
 }
 
 void print_text(agent::NodeAgent& agent, const std::vector<Admission>& admissions, bool explain) {
-  std::vector<agent::PodView> admitted;
+  std::vector<agent::PodStatus> admitted;
   for (const Admission& admission : admissions) {
     const auto& [pod, outcome, trace] = admission;
     const std::string name = pod.namespace_name + "/" + pod.name;
@@ -72,7 +72,7 @@ void print_text(agent::NodeAgent& agent, const std::vector<Admission>& admission
                  outcome.rejection->message);
     } else {
       fmt::print("{}: admitted\n", name);
-      if (auto view = agent::view_pod(agent, pod.uid)) admitted.push_back(*std::move(view));
+      if (auto view = agent::pod_status(agent, pod.uid)) admitted.push_back(*std::move(view));
     }
     if (explain) print_trace(trace);
   }

@@ -90,13 +90,13 @@ void print_dry_run(const AgentOptions& options) {
 Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
   PINFOLD_LET(auto config, read_config(options));
   PINFOLD_LET(auto machine, read_machine(options));
-  agent::AgentPlace place;
-  place.moves_pages = options.moves_pages;
-  place.state_dir = options.state_dir;
-  place.cgroup_root = options.cgroup_root;
-  place.enforces = !options.no_enforce;
-  place.rehearses = options.dry_run;
-  return agent::open_agent(std::move(machine), std::move(config), place);
+  agent::AgentOptions opened;
+  opened.move_pages = options.moves_pages;
+  opened.state_dir = options.state_dir;
+  opened.cgroup_root = options.cgroup_root;
+  opened.enforce = !options.no_enforce;
+  opened.dry_run = options.dry_run;
+  return agent::open_agent(std::move(machine), std::move(config), opened);
 }
 
 int report_not_enforced(const Error& error) {

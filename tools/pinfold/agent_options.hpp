@@ -47,11 +47,11 @@ void print_dry_run(const AgentOptions& options);
 [[nodiscard]] Result<agent::NodeAgent> open_agent(const AgentOptions& options);
 
 /// The table of containers, one line each.
-[[nodiscard]] std::string container_table(const std::vector<agent::PodView>& pods, bool enforced);
+[[nodiscard]] std::string container_table(const std::vector<agent::PodStatus>& pods, bool enforced);
 
 /// The node with who has which CPUs drawn over it.
 [[nodiscard]] std::string node_picture(const agent::NodeAgent& agent,
-                                       const std::vector<agent::PodView>& pods);
+                                       const std::vector<agent::PodStatus>& pods);
 
 /// Tells the operator about a decision that the kernel does not have yet; returns kNo.
 int report_not_enforced(const Error& error);

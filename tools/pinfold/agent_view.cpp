@@ -6,10 +6,10 @@
 /// How pods and containers of an agent are shown.
 namespace pinfold::tools {
 
-using agent::ContainerView;
-using agent::PodView;
+using agent::ContainerStatus;
+using agent::PodStatus;
 
-std::string container_table(const std::vector<PodView>& pods, bool enforced) {
+std::string container_table(const std::vector<PodStatus>& pods, bool enforced) {
   const Style style = terminal_style();
   std::vector<TextTable::Column> columns = {{"POD"},       {"CONTAINER"}, {"QOS"},
                                             {"ISOLATION"}, {"CPUS"},      {"MEMS"}};
@@ -18,19 +18,19 @@ std::string container_table(const std::vector<PodView>& pods, bool enforced) {
   }
   TextTable table(std::move(columns));
   const auto or_any = [](const std::string& list) { return list.empty() ? "any" : list; };
-  for (const PodView& pod : pods) {
-    for (const ContainerView& container : pod.containers) {
+  for (const PodStatus& pod : pods) {
+    for (const ContainerStatus& container : pod.containers) {
       std::vector<std::string> row = {pod.spec.namespace_name + "/" + pod.spec.name,
-                                      container.decided.name,
+                                      container.resources.name,
                                       std::string(to_string(pod.qos)),
-                                      std::string(to_string(container.wanted.isolation)),
-                                      or_any(container.wanted.cpus.to_string()),
-                                      or_any(container.decided.cpuset_mems)};
+                                      std::string(to_string(container.desired.isolation)),
+                                      or_any(container.desired.cpus.to_string()),
+                                      or_any(container.resources.cpuset_mems)};
       if (enforced) {
-        const auto& seen = container.seen;
-        row.push_back(seen ? seen->effective_cpus.to_string() : "-");
-        row.push_back(seen ? seen->effective_mems.to_string() : "-");
-        row.push_back(seen ? std::to_string(seen->processes) : "-");
+        const auto& observed = container.observed;
+        row.push_back(observed ? observed->effective_cpus.to_string() : "-");
+        row.push_back(observed ? observed->effective_mems.to_string() : "-");
+        row.push_back(observed ? std::to_string(observed->processes) : "-");
         row.push_back(container.problem.empty() ? paint(style, Paint::kGreen, "ok")
                                                 : paint(style, Paint::kRed, container.problem));
       }
@@ -40,18 +40,18 @@ std::string container_table(const std::vector<PodView>& pods, bool enforced) {
   return table.render(style);
 }
 
-std::string node_picture(const agent::NodeAgent& agent, const std::vector<PodView>& pods) {
+std::string node_picture(const agent::NodeAgent& agent, const std::vector<PodStatus>& pods) {
   Picture picture;
   picture.style = terminal_style();
   auto& entries = picture.overlay.entries;
-  for (const PodView& pod : pods) {
+  for (const PodStatus& pod : pods) {
     const std::string name = pod.spec.namespace_name + "/" + pod.spec.name;
     CpuSet within_pod;
-    for (const ContainerView& container : pod.containers) {
-      if (container.wanted.isolation == Isolation::kPod) within_pod |= container.wanted.cpus;
-      if (container.wanted.isolation != Isolation::kContainer) continue;
+    for (const ContainerStatus& container : pod.containers) {
+      if (container.desired.isolation == Isolation::kPod) within_pod |= container.desired.cpus;
+      if (container.desired.isolation != Isolation::kContainer) continue;
       entries.push_back({overlay_label(entries.size()), CpuUse::kExclusive,
-                         name + "/" + container.decided.name, container.wanted.cpus});
+                         name + "/" + container.resources.name, container.desired.cpus});
     }
     if (within_pod.empty()) continue;
     entries.push_back(

@@ -36,7 +36,7 @@ Result<agent::Adoption> group_of(NodeAgent& agent, const HookState& state,
 
 /// Whatever stops a container from starting takes its pod back first.
 Result<void> admit(NodeAgent& agent, const HookState& state, const HookRequest& request) {
-  (void)agent.release_gone();  // containers whose runtime died must not stand in the way
+  (void)agent.remove_abandoned();  // containers whose runtime died must not stand in the way
   PINFOLD_LET(auto adoption, group_of(agent, state, request.container));
   PINFOLD_LET(auto outcome, agent.admit_adopted(request.pod, adoption));
   if (outcome.rejection) {
@@ -50,14 +50,15 @@ Result<void> admit(NodeAgent& agent, const HookState& state, const HookRequest& 
   }
   if (!failure) return {};
   // The runtime ends a container that its hook refused; here, so that nothing runs unpinned.
-  (void)agent.leave({request.pod.uid, request.container}, RunningProcesses::kKill);
+  (void)agent.remove_adopted({request.pod.uid, request.container}, RunningProcesses::kKill);
   return fail(*std::move(failure));
 }
 
 Result<void> release(NodeAgent& agent, const HookRequest& request) {
   const PodSpec& pod = request.pod;
   if (agent.state().node.find(pod.uid) == nullptr) return {};  // nothing to give back: fine
-  PINFOLD_LET(auto outcome, agent.leave({pod.uid, request.container}, RunningProcesses::kRefuse));
+  PINFOLD_LET(auto outcome,
+              agent.remove_adopted({pod.uid, request.container}, RunningProcesses::kRefuse));
   if (outcome.not_enforced) return fail(*std::move(outcome.not_enforced));
   return {};
 }

@@ -16,11 +16,11 @@ struct ResourcesOptions {
 
 Result<nlohmann::json> resources_of(agent::NodeAgent& agent, const ResourcesOptions& options) {
   PINFOLD_LET(auto uid, agent::find_pod_uid(agent, options.pod));
-  const auto pod = agent::decided_pod(agent.node(), agent.state(), agent.facts(), uid);
+  const auto pod = agent::desired_pod(agent.node(), agent.state(), agent.facts(), uid);
   const bool is_only = options.container.empty() && pod->containers.size() == 1;
-  for (const agent::ContainerView& container : pod->containers) {
-    if (!is_only && container.decided.name != options.container) continue;
-    return oci_resources(container.decided, container.wanted.cpus);
+  for (const agent::ContainerStatus& container : pod->containers) {
+    if (!is_only && container.resources.name != options.container) continue;
+    return oci_resources(container.resources, container.desired.cpus);
   }
   return fail(ErrorCode::kNotFound,
               fmt::format("container '{}': expected the name of a container of pod '{}'",

@@ -11,11 +11,11 @@ namespace {
 int run(const AgentOptions& options) {
   auto agent = open_agent(options);
   if (!agent) return report(agent.error());
-  auto view = agent::view_node(*agent);
+  auto view = agent::node_status(*agent);
   if (!view) return report(view.error());
   if (options.output == OutputFormat::kJson) {
     fmt::print("{}\n", to_json(*view, *agent).dump(2));
-    return view->is_good ? kYes : kNo;
+    return view->ok ? kYes : kNo;
   }
   const auto& pods = view->pods;
   const std::string pool = view->shared_pool.to_string();
@@ -35,7 +35,7 @@ int run(const AgentOptions& options) {
     fmt::print("\nThe kernel does not have what was decided; 'pinfold reconcile' repairs it:\n");
     for (const std::string& line : view->drift) fmt::print("  {}\n", line);
   }
-  return view->is_good ? kYes : kNo;
+  return view->ok ? kYes : kNo;
 }
 
 }  // namespace

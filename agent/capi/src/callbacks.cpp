@@ -145,15 +145,15 @@ class CallbackCgroupFs final : public CgroupFs {
 /// The only hierarchy, which exists in the callbacks alone.
 Result<enforce::Cgroups> open_callback_hierarchy(const pinfold_cgroup_fs& callbacks,
                                                  const std::string& root) {
-  enforce::HierarchyPlace place;
-  place.version =
+  enforce::HierarchyRoot hierarchy_root;
+  hierarchy_root.version =
       callbacks.cgroup_version == 1 ? enforce::CgroupVersion::kV1 : enforce::CgroupVersion::kV2;
-  place.directory = root;
-  place.controllers.assign(std::begin(enforce::kAllControllers),
-                           std::end(enforce::kAllControllers));
+  hierarchy_root.directory = root;
+  hierarchy_root.controllers.assign(std::begin(enforce::kAllControllers),
+                                    std::end(enforce::kAllControllers));
   std::vector<enforce::Hierarchy> hierarchies;
   hierarchies.push_back(
-      {std::move(place), std::make_unique<CallbackCgroupFs>(callbacks, root, nullptr)});
+      {std::move(hierarchy_root), std::make_unique<CallbackCgroupFs>(callbacks, root, nullptr)});
   return enforce::Cgroups::make(std::move(hierarchies), {});
 }
 
@@ -173,9 +173,10 @@ std::function<Result<enforce::Cgroups>(const std::string& root)> make_cgroup_ope
     const pinfold_cgroup_fs& callbacks) {
   return [callbacks](const std::string& root) -> Result<enforce::Cgroups> {
     if (callbacks.cgroup_version != 0) return open_callback_hierarchy(callbacks, root);
-    return agent::open_this_kernel(
-        root, [&](std::unique_ptr<CgroupFs> kernel, const enforce::HierarchyPlace& place) {
-          return std::make_unique<CallbackCgroupFs>(callbacks, place.directory, std::move(kernel));
+    return enforce::open_cgroups(
+        root, [&](std::unique_ptr<CgroupFs> kernel, const enforce::HierarchyRoot& hierarchy_root) {
+          return std::make_unique<CallbackCgroupFs>(callbacks, hierarchy_root.directory,
+                                                    std::move(kernel));
         });
   };
 }

@@ -18,7 +18,7 @@ namespace pinfold::capi {
 
 [[nodiscard]] agent::LogSink make_log_sink(const pinfold_log_sink& callback);
 
-/// Opens cgroups over the callbacks; for AgentPlace::open_cgroups.
+/// Opens cgroups over the callbacks; for AgentOptions::open_cgroups.
 [[nodiscard]] std::function<Result<enforce::Cgroups>(const std::string& root)> make_cgroup_opener(
     const pinfold_cgroup_fs& callbacks);
 

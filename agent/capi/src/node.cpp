@@ -79,7 +79,7 @@ using namespace pinfold::capi;  // NOLINT(google-build-using-namespace)
 pinfold_code pinfold_node_get_status(pinfold_node* node, char** json, char** error) {
   return with_agent(node, "status", error, [&](NodeAgent& agent) -> Result<pinfold_code> {
     PINFOLD_TRY(require(json, "json"));
-    PINFOLD_LET(const auto view, agent::view_node(agent));
+    PINFOLD_LET(const auto view, agent::node_status(agent));
     return set_text(json, to_json(view, agent).dump());
   });
 }
@@ -150,7 +150,7 @@ pinfold_code pinfold_container_attach_process(pinfold_node* node, const char* po
                   [&](NodeAgent& agent, const std::string& uid) -> Result<pinfold_code> {
                     PINFOLD_TRY(require(container, "container"));
                     PINFOLD_LET(const auto process, read_pid(pid));
-                    PINFOLD_TRY(agent.place({uid, container}, process));
+                    PINFOLD_TRY(agent.attach({uid, container}, process));
                     return PINFOLD_OK;
                   });
 }

@@ -46,7 +46,7 @@ Result<agent::NodeAgent> open_agent(pinfold_node& node) {
   for (const pinfold_hint_provider& callbacks : node.hint_providers) {
     providers.push_back(make_hint_provider(callbacks));
   }
-  return agent::open_agent(node.machine, node.config, node.place, std::move(providers));
+  return agent::open_agent(node.machine, node.config, node.agent_options, std::move(providers));
 }
 
 }  // namespace pinfold::capi

@@ -15,7 +15,7 @@ struct pinfold_node {
   /// The kernel's list of online CPUs when `machine` was discovered; "" for the caller's machine.
   std::string online;
   pinfold::Config config;
-  pinfold::agent::AgentPlace place;
+  pinfold::agent::AgentOptions agent_options;
   std::vector<pinfold_hint_provider> hint_providers;
 };
 

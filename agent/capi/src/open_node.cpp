@@ -70,11 +70,11 @@ Result<void> read_callbacks(const pinfold_node_options& options, pinfold_node& n
   if (options.log_sink != nullptr) {
     PINFOLD_LET(const auto sink,
                 read_struct(options.log_sink, kSmallestLogSink, "pinfold_log_sink"));
-    if (sink.log != nullptr) node.place.log = make_log_sink(sink);
+    if (sink.log != nullptr) node.agent_options.log = make_log_sink(sink);
   }
   if (options.cgroup_fs != nullptr) {
     PINFOLD_LET(const auto callbacks, read_cgroup_fs(options.cgroup_fs));
-    node.place.open_cgroups = make_cgroup_opener(callbacks);
+    node.agent_options.open_cgroups = make_cgroup_opener(callbacks);
   }
   for (std::size_t i = 0; i < options.hint_provider_count; ++i) {
     PINFOLD_LET(const auto callbacks, read_hint_provider(options.hint_providers[i], i));
@@ -83,24 +83,24 @@ Result<void> read_callbacks(const pinfold_node_options& options, pinfold_node& n
   return {};
 }
 
-agent::AgentPlace read_place(const pinfold_node_options& options) {
-  agent::AgentPlace place;
-  place.state_dir = text_or(options.state_dir, place.state_dir);
-  place.cgroup_root = text_or(options.cgroup_root, "");
-  place.enforces = (options.flags & PINFOLD_NODE_NO_ENFORCE) == 0;
-  place.lock_timeout = options.lock_timeout_ms == 0
-                           ? kLockTimeout
-                           : std::chrono::milliseconds(options.lock_timeout_ms);
-  return place;
+agent::AgentOptions read_agent_options(const pinfold_node_options& options) {
+  agent::AgentOptions agent_options;
+  agent_options.state_dir = text_or(options.state_dir, agent_options.state_dir);
+  agent_options.cgroup_root = text_or(options.cgroup_root, "");
+  agent_options.enforce = (options.flags & PINFOLD_NODE_NO_ENFORCE) == 0;
+  agent_options.lock_timeout = options.lock_timeout_ms == 0
+                                   ? kLockTimeout
+                                   : std::chrono::milliseconds(options.lock_timeout_ms);
+  return agent_options;
 }
 
 /// Opens an agent once, so that pinfold_node_open reports what every later call would.
 Result<void> try_agent(pinfold_node& node) {
   PINFOLD_LET(const auto lock, NodesLock::acquire());
   PINFOLD_LET(auto agent, open_agent(node));
-  if (!agent.enforces() || !node.place.log) return {};
+  if (!agent.enforces() || !node.agent_options.log) return {};
   for (const std::string& warning : agent.cgroups()->warnings()) {
-    node.place.log(agent::LogLevel::kWarning, warning);
+    node.agent_options.log(agent::LogLevel::kWarning, warning);
   }
   return {};
 }
@@ -113,9 +113,10 @@ Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* give
   std::string online = options.machine == nullptr ? online_cpus() : "";
   PINFOLD_LET(auto machine, read_machine(options.machine));
   auto node = std::make_unique<pinfold_node>(
-      pinfold_node{std::move(machine), std::move(online), {}, read_place(options), {}});
+      pinfold_node{std::move(machine), std::move(online), {}, read_agent_options(options), {}});
   PINFOLD_TRY(read_callbacks(options, *node));
-  PINFOLD_LET(node->config, read_configuration(options, node->place.state_dir, node->place.log));
+  PINFOLD_LET(node->config,
+              read_configuration(options, node->agent_options.state_dir, node->agent_options.log));
   PINFOLD_TRY(try_agent(*node));
   return node;
 }

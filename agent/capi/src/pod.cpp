@@ -27,27 +27,27 @@ std::int32_t to_c(Isolation isolation) {
   return PINFOLD_ISOLATION_HOST;
 }
 
-pinfold_pod::Container make_container(agent::ContainerView view, const std::string& root) {
+pinfold_pod::Container make_container(agent::ContainerStatus view, const std::string& root) {
   pinfold_pod::Container out;
-  out.cpus = view.wanted.cpus.to_string();
-  out.exclusive_cpus = view.decided.exclusive_cpus.to_string();
+  out.cpus = view.desired.cpus.to_string();
+  out.exclusive_cpus = view.resources.exclusive_cpus.to_string();
   out.cgroup_path = root.empty() ? "" : root + "/" + view.cgroup;
   out.view = std::move(view);
-  for (const auto& [size, bytes] : out.view.decided.linux_resources.hugepage_limits) {
+  for (const auto& [size, bytes] : out.view.resources.linux_resources.hugepage_limits) {
     out.hugepage_limits.push_back({size.c_str(), bytes});
   }
   return out;
 }
 
 pinfold_container to_c(const pinfold_pod::Container& container) {
-  const ContainerResources& decided = container.view.decided;
+  const ContainerResources& decided = container.view.resources;
   const LinuxResources& values = decided.linux_resources;
   pinfold_container out = PINFOLD_CONTAINER_INIT;
   out.name = decided.name.c_str();
   out.cpus = container.cpus.c_str();
   out.mems = decided.cpuset_mems.c_str();
   out.exclusive_cpus = container.exclusive_cpus.c_str();
-  out.isolation = to_c(container.view.wanted.isolation);
+  out.isolation = to_c(container.view.desired.isolation);
   if (values.cpu_quota) out.has |= PINFOLD_HAS_CPU_QUOTA;
   if (values.cpu_period) out.has |= PINFOLD_HAS_CPU_PERIOD;
   if (values.memory_limit) out.has |= PINFOLD_HAS_MEMORY_LIMIT;
@@ -82,13 +82,13 @@ std::unique_ptr<pinfold_pod> make_pod(agent::NodeAgent& agent, const agent::Agen
   pod->trace = to_json(trace).dump();
   nlohmann::json document = {
       {"uid", spec.uid}, {"name", spec.name}, {"namespace", spec.namespace_name}};
-  std::optional<agent::PodView> view;
-  if (!rejection) view = agent::decided_pod(agent.node(), state, agent.facts(), spec.uid);
+  std::optional<agent::PodStatus> view;
+  if (!rejection) view = agent::desired_pod(agent.node(), state, agent.facts(), spec.uid);
   if (view) {
     document = to_json(*view, agent);
     const std::string root = agent.enforces() ? agent.cgroups()->root() : "";
     pod->containers.reserve(view->containers.size());
-    for (agent::ContainerView& container : view->containers) {
+    for (agent::ContainerStatus& container : view->containers) {
       pod->containers.push_back(make_container(std::move(container), root));
     }
   }
@@ -144,7 +144,7 @@ pinfold_code pinfold_pod_find_container(const pinfold_pod* pod, const char* name
     PINFOLD_TRY(require(container, "container"));
     const auto found = std::find_if(
         pod->containers.begin(), pod->containers.end(),
-        [&](const pinfold_pod::Container& one) { return one.view.decided.name == name; });
+        [&](const pinfold_pod::Container& one) { return one.view.resources.name == name; });
     if (found != pod->containers.end()) return write_container(*found, container);
     return fail(ErrorCode::kNotFound, fmt::format("container '{}': pod '{}' has none of this name",
                                                   name, pod->spec.name));

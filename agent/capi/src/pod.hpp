@@ -11,7 +11,7 @@
 /// The strings and structures that the accessors of a pinfold_pod return; immutable.
 struct pinfold_pod {
   struct Container {
-    pinfold::agent::ContainerView view;
+    pinfold::agent::ContainerStatus view;
     std::string cpus;
     std::string exclusive_cpus;
     std::string cgroup_path;

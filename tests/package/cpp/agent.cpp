@@ -13,12 +13,12 @@ int main() {
       "spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 1Gi}}}]}");
   if (!machine || !config || !pod) return 1;
   apply_defaults(*pod);
-  agent::AgentPlace place;
-  place.state_dir = "consumer-state";
-  place.enforces = false;
-  auto agent = agent::open_agent(*machine, config->config, place);
+  agent::AgentOptions options;
+  options.state_dir = "consumer-state";
+  options.enforce = false;
+  auto agent = agent::open_agent(*machine, config->config, options);
   if (!agent || !agent->admit(*pod)) return 2;
-  for (const auto& container : agent::view_pod(*agent, "db-1")->containers) {
-    std::cout << container.decided.name << ": " << container.wanted.cpus << '\n';
+  for (const auto& container : agent::pod_status(*agent, "db-1")->containers) {
+    std::cout << container.resources.name << ": " << container.desired.cpus << '\n';
   }
 }

@@ -4,7 +4,7 @@
 
 int main() {
   using namespace pinfold;
-  enforce::Group group;
+  enforce::GroupSettings group;
   group.cpus = CpuSet::range(1, 2);
   enforce::Layout layout;
   layout[{"db-1", ""}] = group;

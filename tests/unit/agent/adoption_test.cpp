@@ -22,8 +22,10 @@ using testing::IsEmpty;
 class AdoptionTest : public testing::TestWithParam<enforce::CgroupVersion> {
  protected:
   [[nodiscard]] NodeAgent open() {
+    AgentOptions options;
+    options.state_dir = state_.path();
     return NodeAgent::open(test::static_node(), checkpoint::Store::open(state_.path()).value(),
-                           state_.path(), kernel_.cgroups())
+                           kernel_.cgroups(), std::move(options))
         .value();
   }
   /// A runtime makes a group and puts its process there.
@@ -62,9 +64,10 @@ TEST_P(AdoptionTest, FollowsTheDecisionForAsLongAsThePodLives) {
   EXPECT_EQ(cpus("run-s"), "0,3-7");  // the shared pool has shrunk
   EXPECT_EQ(cpus("poda/c"), "gone");
   EXPECT_THAT(agent.find_drift().value(), IsEmpty());
-  EXPECT_EQ(agent.leave({"a", "c"}, RunningProcesses::kRefuse).error().code, ErrorCode::kBusy);
+  EXPECT_EQ(agent.remove_adopted({"a", "c"}, RunningProcesses::kRefuse).error().code,
+            ErrorCode::kBusy);
   kernel_.find("run-a")->processes.clear();
-  ASSERT_TRUE(agent.leave({"a", "c"}, RunningProcesses::kRefuse).has_value());
+  ASSERT_TRUE(agent.remove_adopted({"a", "c"}, RunningProcesses::kRefuse).has_value());
   EXPECT_EQ(agent.state().node.find("a"), nullptr);
   EXPECT_EQ(cpus("run-s"), "0-7");
   EXPECT_NE(kernel_.find("run-a"), nullptr);  // its runtime removes it
@@ -115,7 +118,7 @@ TEST_P(AdoptionTest, OfOneContainerLeavesTheOthersAndAPodThatStaysAlone) {
   EXPECT_EQ(cpus("poda/c"), "gone");
   EXPECT_EQ(cpus("poda/d"), "2");
   kernel_.find("run-a")->processes.clear();
-  EXPECT_THAT(agent.release_gone(), ElementsAre(enforce::GroupName{"a", "c"}));
+  EXPECT_THAT(agent.remove_abandoned(), ElementsAre(enforce::GroupName{"a", "c"}));
   EXPECT_NE(agent.state().node.find("a"), nullptr);
   EXPECT_EQ(cpus("poda/d"), "2");
 }
@@ -127,7 +130,7 @@ TEST_P(AdoptionTest, CountsProcessesOfGroupsBelow) {
   ASSERT_TRUE(kernel_.fs()->make_group("run-a/init.scope").has_value());
   kernel_.find("run-a")->processes.clear();
   kernel_.find("run-a/init.scope")->processes.insert(101);
-  EXPECT_THAT(agent.release_gone(), IsEmpty());
+  EXPECT_THAT(agent.remove_abandoned(), IsEmpty());
 }
 
 TEST_P(AdoptionTest, NeedsAGroupAndAContainer) {

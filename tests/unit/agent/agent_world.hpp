@@ -20,13 +20,16 @@ struct World {
       : kernel(version, CpuSet::range(0, 7), CpuSet{0, 1}) {}
 
   [[nodiscard]] Result<agent::NodeAgent> try_open(Config config = {},
-                                                  agent::AgentExtras extras = {}) {
+                                                  agent::AgentOptions options = {},
+                                                  CpuSet offline = {}) {
+    options.state_dir = state.path();
     return agent::NodeAgent::open(static_node(std::move(config)),
-                                  checkpoint::Store::open(state.path()).value(), state.path(),
-                                  kernel.cgroups(), std::move(extras));
+                                  checkpoint::Store::open(state.path()).value(), kernel.cgroups(),
+                                  std::move(options), std::move(offline));
   }
-  [[nodiscard]] agent::NodeAgent open(agent::AgentExtras extras = {}) {
-    auto agent = try_open({}, std::move(extras));
+  /// `offline`: CPUs that are offline.
+  [[nodiscard]] agent::NodeAgent open(CpuSet offline = {}) {
+    auto agent = try_open({}, {}, std::move(offline));
     if (!agent) throw std::runtime_error(agent.error().message);
     return *std::move(agent);
   }

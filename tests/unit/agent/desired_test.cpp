@@ -32,7 +32,7 @@ TEST(Wanted, GivesEachContainerItsCpusAndThePodTheirUnion) {
   const Node node = static_node();
   const AgentState state =
       admitted(node, {pod("x", {guaranteed("a", 2)}), pod("s", {best_effort("c")})});
-  const enforce::Layout layout = wanted_layout(node, state, {});
+  const enforce::Layout layout = desired_layout(node, state, {});
   EXPECT_EQ(cpus(layout, {"x", "a"}), (CpuSet{1, 2}));
   EXPECT_EQ(layout.at({"x", "a"}).isolation, Isolation::kContainer);
   EXPECT_EQ(cpus(layout, {"x", ""}), (CpuSet{1, 2}));
@@ -45,7 +45,7 @@ TEST(Wanted, LeavesSetsAloneUnderThePolicyNone) {
   auto made = Node::make(test::two_sockets(), Config{});
   ASSERT_TRUE(made.has_value()) << made.error().error;
   const AgentState state = admitted(*made, {pod("x", {guaranteed("a", 2)})});
-  for (const auto& [name, group] : wanted_layout(*made, state, {})) {
+  for (const auto& [name, group] : desired_layout(*made, state, {})) {
     EXPECT_TRUE(group.cpus.empty()) << name << ": " << group;
     EXPECT_TRUE(group.mems.empty()) << name << ": " << group;
   }
@@ -59,7 +59,7 @@ TEST(Wanted, PutsSharedContainersOnReservedCpusWhenThePoolIsUsedUp) {
   const AgentState state =
       admitted(node, {pod("s", {best_effort("c")}), pod("x", {guaranteed("a", 7)})});
   ASSERT_TRUE(state.node.cpu.default_set.empty());
-  const enforce::Layout layout = wanted_layout(node, state, {});
+  const enforce::Layout layout = desired_layout(node, state, {});
   EXPECT_EQ(cpus(layout, {"s", "c"}), CpuSet{0});
   EXPECT_EQ(cpus(layout, {"x", "a"}), CpuSet::range(1, 7));
 }
@@ -68,18 +68,18 @@ TEST(Wanted, DropsAnInitContainerOnceALaterContainerHasStarted) {
   const Node node = static_node();
   AgentState state = admitted(
       node, {pod("x", {guaranteed("init", 2, ContainerKind::kInit), guaranteed("main", 2)})});
-  EXPECT_TRUE(wanted_layout(node, state, {}).contains({"x", "init"}));
+  EXPECT_TRUE(desired_layout(node, state, {}).contains({"x", "init"}));
   state.node.pods.front().started = {"init"};
-  EXPECT_TRUE(wanted_layout(node, state, {}).contains({"x", "init"}));
+  EXPECT_TRUE(desired_layout(node, state, {}).contains({"x", "init"}));
   state.node.pods.front().started = {"init", "main"};
-  EXPECT_FALSE(wanted_layout(node, state, {}).contains({"x", "init"}));
+  EXPECT_FALSE(desired_layout(node, state, {}).contains({"x", "init"}));
 }
 
 TEST(Wanted, HasNoGroupForARemovedContainer) {
   const Node node = static_node();
   AgentState state = admitted(node, {pod("x", {best_effort("a"), best_effort("b")})});
   state.removed["x"] = {"a"};
-  const enforce::Layout layout = wanted_layout(node, state, {});
+  const enforce::Layout layout = desired_layout(node, state, {});
   EXPECT_FALSE(layout.contains({"x", "a"}));
   EXPECT_TRUE(layout.contains({"x", "b"}));
 }
@@ -89,7 +89,7 @@ TEST(Wanted, ConfinesStraysToTheSharedPool) {
   const AgentState state = admitted(node, {pod("x", {guaranteed("a", 2)})});
   const CpuSet pool = shared_pool(node, state.node);
   const enforce::Layout layout =
-      with_strays(wanted_layout(node, state, {}), {{"x", "old"}, {"gone", "c"}}, pool);
+      with_strays(desired_layout(node, state, {}), {{"x", "old"}, {"gone", "c"}}, pool);
   EXPECT_EQ(cpus(layout, {"x", "old"}), pool);
   EXPECT_EQ(cpus(layout, {"x", ""}), pool | CpuSet({1, 2}));
   EXPECT_EQ(cpus(layout, {"gone", "c"}), pool);

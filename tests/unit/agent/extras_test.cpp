@@ -26,12 +26,6 @@ using testing::IsEmpty;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-AgentExtras without(CpuSet offline) {
-  AgentExtras extras;
-  extras.offline = std::move(offline);
-  return extras;
-}
-
 Config with(Partition partition) {
   Config config;
   config.partition = partition;
@@ -50,7 +44,7 @@ TEST_P(ExtrasTest, ACpuThatIsOfflineIsTakenFromWhoeverHasIt) {
     must_admit(agent, pod("x", {guaranteed("a", 2), guaranteed("b", 1)}));  // 1-2 and 3
   }
   const CpuSet offline = {2, 3, 5};
-  NodeAgent agent = world_.open(without(offline));
+  NodeAgent agent = world_.open(offline);
   EXPECT_THAT(agent.affected(),
               UnorderedElementsAre(
                   "default/x, container a: has lost CPUs 2 of its 1-2, runs on 1",
@@ -73,7 +67,7 @@ TEST_P(ExtrasTest, ACpuThatIsBackIsGivenBack) {
     NodeAgent agent = world_.open();
     must_admit(agent, pod("x", {guaranteed("a", 2)}));
   }
-  ASSERT_TRUE(world_.open(without(CpuSet{2})).reconcile().has_value());
+  ASSERT_TRUE(world_.open(CpuSet{2}).reconcile().has_value());
   EXPECT_EQ(world_.cpus("podx/a"), "1");
   NodeAgent agent = world_.open();
   const auto report = agent.reconcile();
@@ -204,13 +198,13 @@ TEST(MovePages, TellsOfAProcessWhoseMemoryLiesElsewhereOnlyIfAsked) {
   if (enforce::pages_of(process.pid()).empty())
     GTEST_SKIP() << "this kernel does not tell where pages lie";
   World world(enforce::CgroupVersion::kV2);
-  const auto reconcile = [&](bool moves_pages) {
-    AgentExtras extras;
-    extras.moves_pages = moves_pages;
-    NodeAgent agent = world.try_open(with_memory_manager(), extras).value();
+  const auto reconcile = [&](bool move_pages) {
+    AgentOptions options;
+    options.move_pages = move_pages;
+    NodeAgent agent = world.try_open(with_memory_manager(), options).value();
     if (agent.state().node.pods.empty()) {
       must_admit(agent, pod("x", {guaranteed("a", 4)}));  // more CPUs than node 0 has left
-      EXPECT_EQ(agent.wanted().at({"x", "a"}).mems, (enforce::NodeSet{1}));
+      EXPECT_EQ(agent.desired().at({"x", "a"}).mems, (enforce::NodeSet{1}));
       EXPECT_TRUE(agent.cgroups()->attach({"x", "a"}, process.pid()).has_value());
     }
     return agent.reconcile().value();

@@ -21,8 +21,10 @@ using testing::Pair;
 using namespace std::chrono_literals;
 
 NodeAgent open(const test::TempDir& dir) {
+  AgentOptions options;
+  options.state_dir = dir.path();
   return NodeAgent::open(test::static_node(), checkpoint::Store::open(dir.path()).value(),
-                         dir.path(), std::nullopt)
+                         std::nullopt, std::move(options))
       .value();
 }
 

@@ -254,9 +254,8 @@ TEST(NodeAgent, TellsWhatItDoesNotKnow) {
 
 TEST(NodeAgent, DecidesAndRemembersWithoutCgroups) {
   World world;
-  auto agent =
-      NodeAgent::open(test::static_node(), checkpoint::Store::open(world.state.path()).value(),
-                      world.state.path(), std::nullopt);
+  auto agent = NodeAgent::open(
+      test::static_node(), checkpoint::Store::open(world.state.path()).value(), std::nullopt, {});
   ASSERT_TRUE(agent.has_value()) << agent.error().message;
   must_admit(*agent, pod("x", {guaranteed("a", 2)}));
   EXPECT_FALSE(agent->enforces());
@@ -293,7 +292,7 @@ TEST(AdmitTogether, IsOneCommitWithAnAnswerForEachPod) {
   auto fs =
       std::make_unique<CountingFs>(checkpoint::open_directory(world.state.path()).value(), commits);
   auto agent = NodeAgent::open(test::static_node(), checkpoint::Store::open(std::move(fs)).value(),
-                               world.state.path(), world.kernel.cgroups());
+                               world.kernel.cgroups(), {});
   ASSERT_TRUE(agent) << agent.error().message;
   std::vector<Trace> traces;
   const auto outcomes =

@@ -22,8 +22,10 @@ Node node_with_gate(bool on, Profile profile = Profile::kFixed) {
 class Rollback : public testing::Test {
  protected:
   Result<NodeAgent> try_start(bool gate) {
+    AgentOptions options;
+    options.state_dir = state_.path();
     return NodeAgent::open(node_with_gate(gate), checkpoint::Store::open(state_.path()).value(),
-                           state_.path(), kernel_.cgroups());
+                           kernel_.cgroups(), std::move(options));
   }
   /// The agent comes up again, and makes the kernel as it wants it.
   NodeAgent start(bool gate) {

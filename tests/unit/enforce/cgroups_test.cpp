@@ -44,15 +44,15 @@ TEST_P(CgroupsTest, PlacesAContainer) {
 
 TEST_P(CgroupsTest, SeesWhatItMade) {
   place();
-  const Layout wanted = {{{"p", ""}, {{0, 1, 2, 3}, {}, {}, Isolation::kHost}},
-                         {{"p", "c"}, {{2, 3}, {1}, {}, Isolation::kContainer}}};
-  EXPECT_EQ(cgroups_.observe(wanted).value(), wanted);
+  const Layout desired = {{{"p", ""}, {{0, 1, 2, 3}, {}, {}, Isolation::kHost}},
+                          {{"p", "c"}, {{2, 3}, {1}, {}, Isolation::kContainer}}};
+  EXPECT_EQ(cgroups_.observe(desired).value(), desired);
 }
 
 TEST_P(CgroupsTest, CountsAGroupThatIsNotAsWantedAsShared) {
   place();
-  const Layout wanted = {{{"p", "c"}, {{2}, {}, {}, Isolation::kContainer}}};
-  EXPECT_EQ(cgroups_.observe(wanted).value().at({"p", "c"}).isolation, Isolation::kHost);
+  const Layout desired = {{{"p", "c"}, {{2}, {}, {}, Isolation::kContainer}}};
+  EXPECT_EQ(cgroups_.observe(desired).value().at({"p", "c"}).isolation, Isolation::kHost);
 }
 
 TEST_P(CgroupsTest, IgnoresGroupsThatAreNotItsOwn) {

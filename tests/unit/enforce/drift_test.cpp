@@ -9,17 +9,17 @@ namespace {
 using testing::ElementsAre;
 
 TEST(Drift, NamesWhatDiffers) {
-  const enforce::Layout wanted = {
+  const enforce::Layout desired = {
       {{"a", ""}, {{1}, {0}, {{"cpu.max", "max 100000"}}, Isolation::kHost}},
       {{"b", ""}, {{1}, {}, {}, Isolation::kHost}}};
-  const enforce::Layout seen = {{{"a", ""}, {{1, 2}, {}, {}, Isolation::kHost}},
-                                {{"z", ""}, {{1}, {}, {}, Isolation::kHost}}};
-  EXPECT_THAT(drift(seen, wanted),
+  const enforce::Layout observed = {{{"a", ""}, {{1, 2}, {}, {}, Isolation::kHost}},
+                                    {{"z", ""}, {{1}, {}, {}, Isolation::kHost}}};
+  EXPECT_THAT(drift(observed, desired),
               ElementsAre("poda: cpuset.cpus is '1-2', expected '1'",
                           "poda: cpuset.mems is 'its parent's', expected '0'",
                           "poda: cpu.max is 'absent', expected 'max 100000'",
                           "podb: does not exist", "podz: belongs to no active pod"));
-  EXPECT_TRUE(drift(wanted, wanted).empty());
+  EXPECT_TRUE(drift(desired, desired).empty());
 }
 
 }  // namespace

@@ -49,39 +49,39 @@ TEST(Mountinfo, RefusesWhatIsNotMountinfo) {
   }
 }
 
-Result<std::vector<HierarchyPlace>> find(const char* mountinfo, const std::string& root,
-                                         const std::string& controllers = "") {
+Result<std::vector<HierarchyRoot>> find(const char* mountinfo, const std::string& root,
+                                        const std::string& controllers = "") {
   return locate(parse_mountinfo(mountinfo).value(), root,
                 [&](const std::string&) { return controllers; });
 }
 
 TEST(Locate, FindsAllControllersOfCgroupV2AtTheRoot) {
-  const auto places = find(kUnified, "/sys/fs/cgroup/a/b", "cpuset cpu io memory hugetlb pids\n");
-  ASSERT_TRUE(places.has_value()) << places.error().message;
-  const HierarchyPlace expected{
+  const auto roots = find(kUnified, "/sys/fs/cgroup/a/b", "cpuset cpu io memory hugetlb pids\n");
+  ASSERT_TRUE(roots.has_value()) << roots.error().message;
+  const HierarchyRoot expected{
       CgroupVersion::kV2,
       "/sys/fs/cgroup/a/b",
       {Controller::kCpuset, Controller::kCpu, Controller::kMemory, Controller::kHugetlb}};
-  EXPECT_EQ(*places, std::vector{expected});
+  EXPECT_EQ(*roots, std::vector{expected});
 }
 
 TEST(Locate, FindsEachHierarchyOfCgroupV1AtTheSameRelativePath) {
-  const auto places = find(kLegacy, "/sys/fs/cgroup/cpuset/kube/x");
-  ASSERT_TRUE(places.has_value()) << places.error().message;
-  const std::vector<HierarchyPlace> expected = {
+  const auto roots = find(kLegacy, "/sys/fs/cgroup/cpuset/kube/x");
+  ASSERT_TRUE(roots.has_value()) << roots.error().message;
+  const std::vector<HierarchyRoot> expected = {
       {CgroupVersion::kV1, "/sys/fs/cgroup/cpuset/kube/x", {Controller::kCpuset}},
       {CgroupVersion::kV1, "/sys/fs/cgroup/cpu,cpuacct/kube/x", {Controller::kCpu}},
       {CgroupVersion::kV1, "/sys/fs/cgroup/memory/kube/x", {Controller::kMemory}}};
-  EXPECT_EQ(*places, expected);
+  EXPECT_EQ(*roots, expected);
 }
 
 TEST(Locate, MixesVersionsInHybridMode) {
-  const auto places = find(kHybrid, "/sys/fs/cgroup/unified/x", "cpu memory");
-  ASSERT_TRUE(places.has_value()) << places.error().message;
-  const std::vector<HierarchyPlace> expected = {
+  const auto roots = find(kHybrid, "/sys/fs/cgroup/unified/x", "cpu memory");
+  ASSERT_TRUE(roots.has_value()) << roots.error().message;
+  const std::vector<HierarchyRoot> expected = {
       {CgroupVersion::kV1, "/sys/fs/cgroup/cpuset/x", {Controller::kCpuset}},
       {CgroupVersion::kV2, "/sys/fs/cgroup/unified/x", {Controller::kCpu, Controller::kMemory}}};
-  EXPECT_EQ(*places, expected);
+  EXPECT_EQ(*roots, expected);
 }
 
 TEST(Locate, RefusesWhatItCannotUse) {
@@ -106,11 +106,11 @@ TEST(Locate, RefusesWhatItCannotUse) {
        ErrorCode::kUnsupported, "'+cpuset'"},
   };
   for (const auto& c : cases) {
-    const auto places = find(c.mountinfo, c.root, c.controllers);
-    ASSERT_FALSE(places.has_value()) << c.name;
-    EXPECT_EQ(places.error().code, c.code) << c.name;
-    EXPECT_NE(places.error().message.find(c.says), std::string::npos)
-        << c.name << ": " << places.error().message;
+    const auto roots = find(c.mountinfo, c.root, c.controllers);
+    ASSERT_FALSE(roots.has_value()) << c.name;
+    EXPECT_EQ(roots.error().code, c.code) << c.name;
+    EXPECT_NE(roots.error().message.find(c.says), std::string::npos)
+        << c.name << ": " << roots.error().message;
   }
 }
 

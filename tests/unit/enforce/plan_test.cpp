@@ -5,7 +5,8 @@
 namespace pinfold::enforce {
 namespace {
 
-Group group(const char* cpus, Isolation isolation = Isolation::kHost, const char* mems = "") {
+GroupSettings group(const char* cpus, Isolation isolation = Isolation::kHost,
+                    const char* mems = "") {
   return {CpuSet::parse(cpus).value(), CpuSet::parse(mems).value(), {}, isolation};
 }
 

@@ -53,8 +53,8 @@ TEST_F(RealCgroups, TakeAPlanAndGiveItBack) {
       const auto done = cgroups_->apply(step);
       ASSERT_TRUE(done.has_value()) << done.error().message;
     }
-    const Layout seen = cgroups_->observe(after).value();
-    EXPECT_EQ(drift(seen, after), std::vector<std::string>{});
+    const Layout observed = cgroups_->observe(after).value();
+    EXPECT_EQ(drift(observed, after), std::vector<std::string>{});
     before = after;
   }
 }

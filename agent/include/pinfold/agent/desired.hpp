@@ -36,12 +36,12 @@ struct AgentState {
 
 /// The control groups that a state asks for: one for each active pod and each of its containers,
 /// without removed containers and finished init containers.
-[[nodiscard]] enforce::Layout wanted_layout(const Node& node, const AgentState& state,
-                                            const enforce::KernelFacts& facts);
+[[nodiscard]] enforce::Layout desired_layout(const Node& node, const AgentState& state,
+                                             const enforce::KernelFacts& facts);
 
-/// `wanted`, plus the groups of `busy` (they have processes, but belong to nothing active),
+/// `desired`, plus the groups of `busy` (they have processes, but belong to nothing active),
 /// confined to the shared pool so that they overlap nobody.
-[[nodiscard]] enforce::Layout with_strays(enforce::Layout wanted,
+[[nodiscard]] enforce::Layout with_strays(enforce::Layout desired,
                                           const std::vector<enforce::GroupName>& busy,
                                           const CpuSet& pool);
 

@@ -18,15 +18,15 @@ struct KnownMachine {
   CpuSet offline;
 };
 
-/// `seen`, unless the state was written on the same machine with more CPUs: then that one, so that
-/// a CPU that is taken offline does not make the state unreadable. The same machine: every CPU of
-/// `seen` is there, on the same socket and NUMA node, and so are the NUMA nodes.
-/// DEVIATION: a kubelet does not start on such a node.
-[[nodiscard]] KnownMachine known_machine(Machine seen, const std::string& state_dir);
+/// `observed`, unless the state was written on the same machine with more CPUs: then that one, so
+/// that a CPU that is taken offline does not make the state unreadable. The same machine: every CPU
+/// of `observed` is there, on the same socket and NUMA node, and so are the NUMA nodes. DEVIATION:
+/// a kubelet does not start on such a node.
+[[nodiscard]] KnownMachine known_machine(Machine observed, const std::string& state_dir);
 
-/// `wanted` on a machine where `offline` CPUs are missing. A container that has none of its own
+/// `desired` on a machine where `offline` CPUs are missing. A container that has none of its own
 /// left runs on what `pool` has left: it must run somewhere, and there it takes nobody's.
-[[nodiscard]] enforce::Layout without_cpus(enforce::Layout wanted, const CpuSet& offline,
+[[nodiscard]] enforce::Layout without_cpus(enforce::Layout desired, const CpuSet& offline,
                                            const CpuSet& pool);
 
 }  // namespace pinfold::agent

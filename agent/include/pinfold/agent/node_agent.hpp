@@ -7,6 +7,7 @@
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/agent/log.hpp"
 #include "pinfold/agent/metrics.hpp"
+#include "pinfold/agent/options.hpp"
 #include "pinfold/checkpoint/store.hpp"
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/enforce/cgroups.hpp"
@@ -32,20 +33,13 @@ struct ReconcileReport {
   std::vector<std::string> remaining;  ///< what could not be repaired, and why
 };
 
-/// What an agent does beyond the kubelet, if it is asked to.
-struct AgentExtras {
-  CpuSet offline;  ///< CPUs of the node that are not there at the moment: see known_machine
-  bool moves_pages = false;  ///< reconcile() moves pages that lie elsewhere than decided
-  bool rehearses = false;    ///< changes are made to state() alone, nothing is stored
-};
-
 /// What the kernel has for one container.
-struct SeenContainer {
+struct ObservedContainer {
   CpuSet effective_cpus;
   enforce::NodeSet effective_mems;
   std::size_t processes = 0;
   /// Share of their resident memory on the nodes that the container may use, 0 to 1.
-  double pages_in_place = 1;
+  double page_placement = 1;
 };
 
 enum class RunningProcesses { kRefuse, kKill };
@@ -62,14 +56,14 @@ struct Adoption {
 /// directory.
 class NodeAgent {
  public:
-  /// Starts as the kubelet restarts: restores and checks both state files, then looks at what the
-  /// kernel has. Changes nothing. Without `cgroups` it decides and remembers, and enforces nothing.
+  /// Starts as the kubelet restarts: restores and checks both state files, then observes the
+  /// kernel. Changes nothing. Without `cgroups` it decides and stores, and enforces nothing.
+  /// `options`: state_dir is what messages call the directory of `store`; of the others dry_run,
+  /// move_pages and log. `offline`: CPUs of the node that are offline (see known_machine).
   /// Errors: kCorrupt and kInvalidArgument, with the kubelet's text where the kubelet has one.
-  /// `state_dir` is what messages call the place of `store`.
   [[nodiscard]] static Result<NodeAgent> open(Node node, checkpoint::Store store,
-                                              std::string state_dir,
                                               std::optional<enforce::Cgroups> cgroups,
-                                              AgentExtras extras = {});
+                                              AgentOptions options, CpuSet offline = {});
 
   [[nodiscard]] const Node& node() const { return node_; }
   [[nodiscard]] const AgentState& state() const { return state_; }
@@ -80,13 +74,11 @@ class NodeAgent {
   [[nodiscard]] enforce::KernelFacts facts() const {
     return cgroups_ ? cgroups_->facts() : enforce::KernelFacts{};
   }
-  /// Who is told from now on what it does.
-  void log_to(LogSink sink) { log_ = std::move(sink); }
   /// What was counted since the state directory was made; what the last admissions before a crash
   /// counted may be lost.
   [[nodiscard]] const Metrics& metrics() const { return metrics_; }
   /// CPUs of the node that are not there at the moment. No pod is admitted until they are back.
-  [[nodiscard]] const CpuSet& offline() const { return extras_.offline; }
+  [[nodiscard]] const CpuSet& offline() const { return offline_; }
   /// Whom that concerns and how, one sentence for each container and the shared pool.
   [[nodiscard]] std::vector<std::string> affected() const;
   /// Why containers are no partitions although they should be, as the kernel says it.
@@ -110,13 +102,13 @@ class NodeAgent {
   /// From now on a container of an active pod has its group there.
   /// Errors: kNotFound; kUnsupported if it enforces nothing; those of the store.
   [[nodiscard]] Result<ChangeOutcome> adopt(const std::string& pod_uid, const Adoption& adoption);
-  /// A container whose group was adopted is gone, and its pod if it ends with it.
+  /// Removes a container whose group was adopted, and its pod if the pod ends with it.
   /// Errors: as remove_container.
-  [[nodiscard]] Result<ChangeOutcome> leave(const enforce::GroupName& name,
-                                            RunningProcesses running);
-  /// The same for every adopted container without a process: its runtime died, and nobody said
-  /// that it is over. Returns whose they were; what was wrong with one does not stop the others.
-  [[nodiscard]] std::vector<enforce::GroupName> release_gone();
+  [[nodiscard]] Result<ChangeOutcome> remove_adopted(const enforce::GroupName& name,
+                                                     RunningProcesses running);
+  /// The same for every adopted container without a process: its runtime died without removing
+  /// it. Returns the removed ones; a failure of one does not stop the others.
+  [[nodiscard]] std::vector<enforce::GroupName> remove_abandoned();
   /// A container is about to start: what its predecessors no longer need is released, and its
   /// group is there when this returns.
   /// Errors: kNotFound; those of the store.
@@ -124,7 +116,7 @@ class NodeAgent {
                                             const std::string& container);
   /// Moves a process into the group of an active pod's container.
   /// Errors: kUnsupported if it enforces nothing; kNotFound; kIo.
-  [[nodiscard]] Result<void> place(const enforce::GroupName& name, pid_t process);
+  [[nodiscard]] Result<void> attach(const enforce::GroupName& name, pid_t process);
   /// A container, or a pod with all its containers, is gone for good.
   /// Errors: kNotFound; kBusy if processes still run there (and were not to be killed, or survive
   /// it); those of the store. Nothing has changed then.
@@ -141,15 +133,15 @@ class NodeAgent {
   [[nodiscard]] Result<std::vector<std::string>> find_drift();
 
   /// The groups the state asks for.
-  [[nodiscard]] enforce::Layout wanted() const;
+  [[nodiscard]] enforce::Layout desired() const;
   /// What the kernel has for a container. Errors: kUnsupported, kIo, kNotFound.
-  [[nodiscard]] Result<SeenContainer> look(const enforce::GroupName& name);
+  [[nodiscard]] Result<ObservedContainer> look(const enforce::GroupName& name);
 
  private:
-  NodeAgent(Node node, checkpoint::Store store, std::string state_dir) noexcept
-      : node_(std::move(node)), store_(std::move(store)), state_dir_(std::move(state_dir)) {}
+  NodeAgent(Node node, checkpoint::Store store, AgentOptions options) noexcept
+      : node_(std::move(node)), store_(std::move(store)), options_(std::move(options)) {}
   void log(LogLevel level, const std::string& message) const {
-    if (log_) log_(level, message);
+    if (options_.log) options_.log(level, message);
   }
   [[nodiscard]] Result<void> restore();
   [[nodiscard]] Result<std::vector<AdmitOutcome>> admit_with(const std::vector<PodSpec>& pods,
@@ -174,17 +166,16 @@ class NodeAgent {
 
   Node node_;
   checkpoint::Store store_;
-  std::string state_dir_;
+  AgentOptions options_;
+  CpuSet offline_;
   std::optional<enforce::Cgroups> cgroups_;
-  LogSink log_;
   AgentState state_;
   checkpoint::Files stored_;      ///< the bytes on disk
   checkpoint::Files next_files_;  ///< as stored_, and what a start would add
   Metrics metrics_;
-  enforce::Layout seen_;                  ///< what the kernel has, as far as is known
+  enforce::Layout observed_;              ///< what the kernel has, as far as is known
   std::vector<enforce::GroupName> busy_;  ///< groups with processes that belong to nothing active
   bool dirty_ = false;
-  AgentExtras extras_;
   std::string known_machine_;      ///< the bytes of the file that remembers it
   bool partitions_known_ = false;  ///< what earlier agents left of them has been looked at
   std::map<enforce::GroupName, std::string> partition_problems_;

@@ -19,13 +19,13 @@ namespace pinfold::enforce {
 
 /// One hierarchy, opened at the root of our groups.
 struct Hierarchy {
-  HierarchyPlace place;
+  HierarchyRoot root;
   std::unique_ptr<CgroupFs> fs;
 };
 
 /// Puts something around the file system of a hierarchy: a caller that writes by itself.
 using CgroupFsWrapper =
-    std::function<std::unique_ptr<CgroupFs>(std::unique_ptr<CgroupFs>, const HierarchyPlace&)>;
+    std::function<std::unique_ptr<CgroupFs>(std::unique_ptr<CgroupFs>, const HierarchyRoot&)>;
 
 /// Opens a directory of the hierarchy with the cpusets that is not below the root.
 using CgroupFsOpener =
@@ -55,7 +55,7 @@ class Cgroups {
 
   [[nodiscard]] const KernelFacts& facts() const { return facts_; }
   /// The directory of the root in the hierarchy with the cpusets.
-  [[nodiscard]] const std::string& root() const { return hierarchies_.front().place.directory; }
+  [[nodiscard]] const std::string& root() const { return hierarchies_.front().root.directory; }
   /// "v2", "v1" or "hybrid".
   [[nodiscard]] std::string_view mode() const;
   /// "controller 'memory' is not available below '/sys/fs/cgroup/x': ..." for each one missing.
@@ -83,17 +83,18 @@ class Cgroups {
   [[nodiscard]] Result<void> apply(const Step& step);
 
   /// What the kernel has: every pod and container group below the root, with the files that
-  /// `wanted` names for it. A set that equals the parent's counts as none of its own where `wanted`
-  /// has none. A group as `wanted` has it keeps its isolation; any other counts as shared.
-  [[nodiscard]] Result<Layout> observe(const Layout& wanted);
+  /// `desired` names for it. A set that equals the parent's counts as none of its own where
+  /// `desired` has none. A group as `desired` has it keeps its isolation; any other counts as
+  /// shared.
+  [[nodiscard]] Result<Layout> observe(const Layout& desired);
 
   /// Ends the partitions of groups that are to have none or other CPUs; before a plan is applied.
-  [[nodiscard]] Result<void> end_partitions(const Layout& seen, const Layout& wanted,
+  [[nodiscard]] Result<void> end_partitions(const Layout& observed, const Layout& desired,
                                             Partition kind);
   /// Makes every container with CPUs of its own a partition, as far as the kernel lets it; after a
   /// plan was applied. What is no partition has its cpuset as without them.
   /// Returns: the kernel's reason for each that is none.
-  [[nodiscard]] Result<std::map<GroupName, std::string>> begin_partitions(const Layout& wanted,
+  [[nodiscard]] Result<std::map<GroupName, std::string>> begin_partitions(const Layout& desired,
                                                                           Partition kind);
   /// cgroup v1 takes a CPU that goes offline out of every group for good: gives the root back those
   /// of `needed` that its parent has. Does nothing on cgroup v2.
@@ -128,7 +129,7 @@ class Cgroups {
   [[nodiscard]] std::string begin_partition(const GroupName& name, Partition kind);
   [[nodiscard]] Result<Place> place_of(const GroupName& name);
   [[nodiscard]] Result<void> apply_to_adopted(const Step& step, const Place& place);
-  [[nodiscard]] Result<void> observe_adopted(const Layout& wanted, Layout& layout);
+  [[nodiscard]] Result<void> observe_adopted(const Layout& desired, Layout& layout);
   [[nodiscard]] Result<void> set_and_read_back(const Place& place, const char* file,
                                                const CpuSet& set);
   [[nodiscard]] Result<void> prepare();
@@ -138,13 +139,14 @@ class Cgroups {
   [[nodiscard]] Result<void> set_value(const Step& step, const std::string& path);
   [[nodiscard]] Result<void> verify(const Step& step);
   [[nodiscard]] Result<CpuSet> read_list(const Place& place, const std::string& file);
-  [[nodiscard]] Result<Group> observe_group(const GroupName& name, const Group* wanted,
-                                            const Group* parent);
+  [[nodiscard]] Result<GroupSettings> observe_group(const GroupName& name,
+                                                    const GroupSettings* desired,
+                                                    const GroupSettings* parent);
   [[nodiscard]] bool is_blank(const std::string& path);
   [[nodiscard]] bool is_complete(const GroupName& name, const std::string& path);
   [[nodiscard]] Hierarchy* hierarchy_of(std::string_view file);
   [[nodiscard]] bool cpuset_is_v2() const {
-    return hierarchies_.front().place.version == CgroupVersion::kV2;
+    return hierarchies_.front().root.version == CgroupVersion::kV2;
   }
 
   std::vector<Hierarchy> hierarchies_;  ///< the first one has cpuset
@@ -152,5 +154,10 @@ class Cgroups {
   CgroupFsOpener open_elsewhere_;
   std::map<GroupName, Adopted> adopted_;
 };
+
+/// Cgroups::open, after the last directory of `root` is made if it does not exist: nothing else is
+/// ever made outside the root.
+[[nodiscard]] Result<Cgroups> open_cgroups(const std::string& root,
+                                           const CgroupFsWrapper& wrap = {});
 
 }  // namespace pinfold::enforce

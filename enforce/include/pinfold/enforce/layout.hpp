@@ -32,7 +32,7 @@ using NodeSet = CpuSet;
 using Values = std::map<std::string, std::string>;
 
 /// What one control group has, or should have.
-struct Group {
+struct GroupSettings {
   CpuSet cpus;   ///< empty: none of its own, it runs on what its parent has
   NodeSet mems;  ///< empty: as for cpus
   Values values;
@@ -41,12 +41,12 @@ struct Group {
   /// False if it is there, but not in every hierarchy or without its controllers.
   bool is_complete = true;
 
-  friend bool operator==(const Group&, const Group&) = default;
+  friend bool operator==(const GroupSettings&, const GroupSettings&) = default;
 };
 
 /// Every control group below a root. Each container's pod has an entry too, and its CPUs and
 /// memory nodes contain those of its containers.
-using Layout = std::map<GroupName, Group>;
+using Layout = std::map<GroupName, GroupSettings>;
 
 /// "pod<uid>" or "pod<uid>/<container>".
 /// Errors: kInvalidArgument for a name that could leave its place (see is_safe_name).
@@ -55,6 +55,6 @@ using Layout = std::map<GroupName, Group>;
 /// For messages only: the relative path, unchecked.
 [[nodiscard]] std::string to_string(const GroupName& name);
 std::ostream& operator<<(std::ostream& out, const GroupName& name);
-std::ostream& operator<<(std::ostream& out, const Group& group);
+std::ostream& operator<<(std::ostream& out, const GroupSettings& group);
 
 }  // namespace pinfold::enforce

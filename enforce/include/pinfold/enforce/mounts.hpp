@@ -37,12 +37,12 @@ inline constexpr Controller kAllControllers[] = {Controller::kCpuset, Controller
 enum class CgroupVersion { kV1 = 1, kV2 = 2 };
 
 /// One hierarchy of control groups and the controllers to be found there.
-struct HierarchyPlace {
+struct HierarchyRoot {
   CgroupVersion version = CgroupVersion::kV2;
   std::string directory;  ///< absolute path of the root of the groups in it
   std::vector<Controller> controllers;
 
-  friend bool operator==(const HierarchyPlace&, const HierarchyPlace&) = default;
+  friend bool operator==(const HierarchyRoot&, const HierarchyRoot&) = default;
 };
 
 /// Finds which hierarchies control the groups below `root`: detected, never guessed. The mount
@@ -52,7 +52,7 @@ struct HierarchyPlace {
 /// a directory of a cgroup2 mount, "" if there is none.
 /// Errors: kInvalidArgument if `root` is not in a control group file system; kUnsupported if no
 /// hierarchy has the cpuset controller.
-[[nodiscard]] Result<std::vector<HierarchyPlace>> locate(
+[[nodiscard]] Result<std::vector<HierarchyRoot>> locate(
     std::span<const Mount> mounts, const std::string& root,
     const std::function<std::string(const std::string& directory)>& controllers_at);
 

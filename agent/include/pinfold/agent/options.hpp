@@ -1,0 +1,29 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "pinfold/agent/log.hpp"
+#include "pinfold/checkpoint/store.hpp"
+#include "pinfold/enforce/cgroups.hpp"
+
+namespace pinfold::agent {
+
+/// Opens the control groups below a root. A runtime that writes them itself brings its own
+/// (enforce::Cgroups::make over its own CgroupFs).
+using CgroupsOpener = std::function<Result<enforce::Cgroups>(const std::string& root)>;
+
+/// Where an agent keeps its state and its control groups, and what it does with them.
+struct AgentOptions {
+  std::string state_dir = "/var/lib/pinfold";
+  std::string cgroup_root;  ///< "": enforce::default_root()
+  bool enforce = true;      ///< false: decides and stores, touches no control group
+  bool dry_run = false;     ///< decides, but stores and enforces nothing
+  bool move_pages = false;  ///< reconcile() also moves pages to the desired NUMA nodes
+  std::chrono::milliseconds lock_timeout = checkpoint::Store::kLockTimeout;
+  CgroupsOpener open_cgroups;  ///< empty: enforce::open_cgroups
+  LogSink log;                 ///< empty: no log
+};
+
+}  // namespace pinfold::agent
