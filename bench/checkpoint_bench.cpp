@@ -20,9 +20,9 @@ struct State {
   MemoryState memory;
 };
 
-std::string uid(int pod) {
+PodUid uid(int pod) {
   const std::string digits = std::to_string(1000 + pod);
-  return "7a90481b-0000-4000-8000-00000000" + digits;
+  return PodUid("7a90481b-0000-4000-8000-00000000" + digits);
 }
 
 /// Pods of one container each with two CPUs and memory, on two NUMA nodes.
@@ -34,8 +34,8 @@ State state_of(int pods) {
         pods / 2, {{"memory", {512 * kGi, kGi, 511 * kGi, 100 * kGi, 411 * kGi}}}, {node}};
   }
   for (int pod = 0; pod < pods; ++pod) {
-    state.cpu.assignments[uid(pod)]["main"] = CpuSet::range(2 * pod, 2 * pod + 1);
-    state.memory.assignments[uid(pod)]["main"] = {{{pod % 2}, "memory", kGi}};
+    state.cpu.assignments[{uid(pod), "main"}] = CpuSet::range(2 * pod, 2 * pod + 1);
+    state.memory.assignments[{uid(pod), "main"}] = {{{pod % 2}, "memory", kGi}};
   }
   return state;
 }

@@ -57,7 +57,8 @@ Container container(const char* name, int zones) {
 
 PodSpec pod(std::vector<Container> containers) {
   PodSpec made;
-  made.uid = made.name = "pod";
+  made.uid = PodUid("pod");
+  made.name = "pod";
   made.namespace_name = "default";
   made.containers = std::move(containers);
   return made;

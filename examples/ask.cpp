@@ -13,6 +13,6 @@ int main() {
   auto node = Node::make(*machine, config->config);
   auto decision = decide(*node, empty_state(*node), *pod);
   if (auto* yes = std::get_if<Admitted>(&decision))
-    std::cout << "main: " << *yes->next.cpu.find("db-1", "main")
+    std::cout << "main: " << *yes->next.cpu.assignments.find({pod->uid, "main"})
               << "  shared pool: " << yes->next.cpu.default_set << '\n';
 }

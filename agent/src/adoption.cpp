@@ -23,13 +23,12 @@ Error no_container(const PodSpec& pod, const std::string& name) {
 /// Takes up again what was adopted before this agent was opened. A group that is gone is left to
 /// remove_abandoned().
 void NodeAgent::adopt_known() {
-  for (const auto& [name, directory] : state_.adopted) (void)cgroups_->adopt(name, directory);
+  for (const auto& entry : state_.adopted) (void)cgroups_->adopt(entry.id(), entry.value);
 }
 
-std::optional<Error> NodeAgent::adopt_and_apply(const Adoption* adoption,
-                                                const std::string& pod_uid) {
+std::optional<Error> NodeAgent::adopt_and_apply(const Adoption* adoption, const PodUid& pod) {
   if (adoption != nullptr && cgroups_) {
-    auto adopted = cgroups_->adopt({pod_uid, adoption->container}, adoption->directory);
+    auto adopted = cgroups_->adopt({pod, adoption->container}, adoption->directory);
     if (!adopted) return std::move(adopted).error();
     dirty_ = true;  // the group is there, with what its runtime gave it
   }
@@ -46,49 +45,47 @@ Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption
   return AdmitOutcome{std::nullopt, std::move(adopted.not_enforced)};
 }
 
-Result<ChangeOutcome> NodeAgent::adopt(const std::string& pod_uid, const Adoption& adoption) {
+Result<ChangeOutcome> NodeAgent::adopt(const PodUid& uid, const Adoption& adoption) {
   if (!cgroups_) return fail(ErrorCode::kUnsupported, "this agent enforces nothing");
-  const ActivePod* const pod = state_.node.find(pod_uid);
+  const ActivePod* const pod = state_.node.find(uid);
   if (pod == nullptr) {
-    return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", pod_uid));
+    return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", uid));
   }
   if (!has_container(pod->spec, adoption.container)) {
     return fail(no_container(pod->spec, adoption.container));
   }
   AgentState next = state_;
-  next.adopted[{pod_uid, adoption.container}] = adoption.directory;
+  next.adopted[{uid, adoption.container}] = adoption.directory;
   PINFOLD_TRY_WRAP(commit(std::move(next)),
                    fmt::format("adopt the group '{}'", adoption.directory));
-  return ChangeOutcome{adopt_and_apply(&adoption, pod_uid)};
+  return ChangeOutcome{adopt_and_apply(&adoption, uid)};
 }
 
-Result<ChangeOutcome> NodeAgent::remove_adopted(const enforce::GroupName& name,
+Result<ChangeOutcome> NodeAgent::remove_adopted(const ContainerId& container,
                                                 RunningProcesses running) {
-  const auto others =
-      std::count_if(state_.adopted.begin(), state_.adopted.end(), [&](const auto& group) {
-        return group.first.pod_uid == name.pod_uid && group.first != name;
-      });
-  const bool is_last = others == 0 && state_.ending.contains(name.pod_uid);
-  return is_last ? remove_pod(name.pod_uid, running)
-                 : remove_container(name.pod_uid, name.container, running);
+  ContainerMap<std::string> others = state_.adopted;
+  others.erase(container);
+  const bool is_last = !others.contains(container.pod) && state_.ending.contains(container.pod);
+  return is_last ? remove_pod(container.pod, running) : remove_container(container, running);
 }
 
-std::vector<enforce::GroupName> NodeAgent::remove_abandoned() {
-  std::vector<enforce::GroupName> released;
-  if (!cgroups_) return released;
+std::vector<ContainerId> NodeAgent::remove_abandoned() {
+  std::vector<ContainerId> removed;
+  if (!cgroups_) return removed;
   const auto adopted = state_.adopted;
-  for (const auto& [name, directory] : adopted) {
+  for (const auto& entry : adopted) {
+    const ContainerId id = entry.id();
     // What is no longer adopted was removed by its runtime: see Cgroups::observe.
-    if (!cgroups_->adopted(name).empty()) {
-      auto pids = cgroups_->processes(name);
+    if (!cgroups_->adopted(id).empty()) {
+      auto pids = cgroups_->processes(id);
       if (!pids || !pids->empty()) continue;
     }
-    if (!remove_adopted(name, RunningProcesses::kRefuse)) continue;
-    log(LogLevel::kWarning,
-        fmt::format("{}: its container in '{}' is gone: removed", to_string(name), directory));
-    released.push_back(name);
+    if (!remove_adopted(id, RunningProcesses::kRefuse)) continue;
+    log(LogLevel::kWarning, fmt::format("{}: its container in '{}' is gone: removed",
+                                        to_string(enforce::GroupName(id)), entry.value));
+    removed.push_back(id);
   }
-  return released;
+  return removed;
 }
 
 }  // namespace pinfold::agent

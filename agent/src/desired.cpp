@@ -64,30 +64,27 @@ enforce::Layout desired_layout(const Node& node, const AgentState& state,
   enforce::Layout layout;
   const CpuSet pool = shared_pool(node, state.node);
   for (const ActivePod& pod : state.node.pods) {
-    const std::string& uid = pod.spec.uid;
+    const PodUid& uid = pod.spec.uid;
     enforce::GroupSettings own;
     own.cpus = pool;
     bool is_first = true;
-    const auto removed = state.removed.find(uid);
     for (const Container& container : pod.spec.containers) {
-      const bool is_gone =
-          (removed != state.removed.end() && removed->second.contains(container.name)) ||
-          is_finished(pod, container);
-      if (is_gone) continue;
-      const auto resources = container_resources(node, state.node, uid, container.name);
+      const ContainerId id{uid, container.name};
+      if (state.removed.contains(id) || is_finished(pod, container)) continue;
+      const auto resources = container_resources(node, state.node, id);
       if (!resources) continue;  // cannot be: the pod is active and has the container
       enforce::GroupSettings group = container_group(*resources, pool, facts);
       // Whoever made the group gives it everything but its cpuset.
-      if (state.adopted.contains({uid, container.name})) group.values.clear();
+      if (state.adopted.contains(id)) group.values.clear();
       join(own.cpus, group.cpus, is_first);
       join(own.mems, group.mems, is_first);
       is_first = false;
-      layout.emplace(enforce::GroupName{uid, container.name}, std::move(group));
+      layout.emplace(id, std::move(group));
     }
     if (const auto resources = pod_resources(node, state.node, uid)) {
       own.values = enforce::values_of(*resources, enforce::GroupLevel::kPod, facts);
     }
-    layout.emplace(enforce::GroupName{uid, ""}, std::move(own));
+    layout.emplace(enforce::GroupName(uid), std::move(own));
   }
   return layout;
 }
@@ -95,7 +92,8 @@ enforce::Layout desired_layout(const Node& node, const AgentState& state,
 enforce::Layout with_strays(enforce::Layout desired, const std::vector<enforce::GroupName>& busy,
                             const CpuSet& pool) {
   for (const enforce::GroupName& name : busy) {
-    enforce::GroupSettings& pod = desired.try_emplace(name.pod(), shared_group(pool)).first->second;
+    enforce::GroupSettings& pod =
+        desired.try_emplace(name.parent(), shared_group(pool)).first->second;
     if (name.is_pod()) continue;
     desired.insert_or_assign(name, shared_group(pool));
     join(pod.cpus, pool, false);

@@ -137,9 +137,7 @@ CpuGauges cpu_gauges(const Node& node, const NodeState& state) {
   if (!node.cpu().is_static()) return gauges;
   gauges.shared_pool_millicores = (state.cpu.default_set - node.cpu().reserved()).size() * 1000;
   CpuSet assigned;
-  for (const auto& [uid, containers] : state.cpu.assignments) {
-    for (const auto& [name, cpus] : containers) assigned |= cpus;
-  }
+  for (const auto& [pod, name, cpus] : state.cpu.assignments) assigned |= cpus;
   gauges.exclusive_cpus = assigned.size();
   for (const CpuId id : assigned) {
     if (const Cpu* const cpu = node.machine().find(id)) ++gauges.cpus_by_node[cpu->numa.value];

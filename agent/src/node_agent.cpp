@@ -17,9 +17,9 @@ constexpr int kKillTimeoutMs = 5000;
 
 /// What an agent remembers of pods goes with them.
 void forget_inactive(AgentState& state) {
-  const auto is_gone = [&](const std::string& uid) { return state.node.find(uid) == nullptr; };
-  std::erase_if(state.removed, [&](const auto& of_pod) { return is_gone(of_pod.first); });
-  std::erase_if(state.adopted, [&](const auto& group) { return is_gone(group.first.pod_uid); });
+  const auto is_gone = [&](const PodUid& uid) { return state.node.find(uid) == nullptr; };
+  std::erase_if(state.removed, [&](const ContainerId& id) { return is_gone(id.pod); });
+  state.adopted.erase_if([&](const auto& entry) { return is_gone(entry.pod); });
   std::erase_if(state.ending, is_gone);
 }
 
@@ -30,7 +30,9 @@ AdmitOutcome decide_into(const Node& node, AgentState& state, const PodSpec& pod
   auto* const rejected = std::get_if<Rejected>(&decision);
   state.node = rejected != nullptr ? std::move(rejected->next)
                                    : std::move(std::get<Admitted>(decision).next);
-  if (rejected == nullptr) state.removed.erase(pod.uid);  // admitted again: it runs again
+  if (rejected == nullptr) {  // admitted again: it runs again
+    std::erase_if(state.removed, [&](const ContainerId& id) { return id.pod == pod.uid; });
+  }
   forget_inactive(state);
   AdmitOutcome outcome;
   if (rejected != nullptr) outcome.rejection = std::move(rejected->why);
@@ -102,7 +104,7 @@ std::vector<std::string> NodeAgent::affected() const {
       continue;
     }
     const CpuSet& left = now.at(name).cpus;
-    const ActivePod* const pod = state_.node.find(name.pod_uid);
+    const ActivePod* const pod = state_.node.find(name.pod);
     lines.push_back(fmt::format(
         "{}/{}, container {}: has lost CPUs {} of its {}, runs on {}{}", pod->spec.namespace_name,
         pod->spec.name, name.container, (group.cpus & offline).to_string(), group.cpus.to_string(),
@@ -190,34 +192,31 @@ Result<std::vector<AdmitOutcome>> NodeAgent::admit_with(const std::vector<PodSpe
   }
   save_metrics();
   const auto not_enforced =
-      adopt_and_apply(adoption, adoption != nullptr ? pods.front().uid : std::string());
+      adopt_and_apply(adoption, adoption != nullptr ? pods.front().uid : PodUid());
   for (AdmitOutcome& outcome : outcomes) outcome.not_enforced = not_enforced;
   return outcomes;
 }
 
-Result<ChangeOutcome> NodeAgent::start(const std::string& pod_uid, const std::string& container) {
-  PINFOLD_TRY(container_resources(node_, state_.node, pod_uid, container));
+Result<ChangeOutcome> NodeAgent::start(const ContainerId& container) {
+  PINFOLD_TRY(container_resources(node_, state_.node, container));
   AgentState next = state_;
-  PINFOLD_LET(next.node, start_container(node_, std::move(next.node), pod_uid, container));
-  if (const auto removed = next.removed.find(pod_uid); removed != next.removed.end()) {
-    removed->second.erase(container);
-    if (removed->second.empty()) next.removed.erase(removed);
-  }
-  PINFOLD_TRY_WRAP(commit(std::move(next)), fmt::format("start container '{}'", container));
+  PINFOLD_LET(next.node, start_container(node_, std::move(next.node), container));
+  next.removed.erase(container);
+  PINFOLD_TRY_WRAP(commit(std::move(next)), fmt::format("start container '{}'", container.name));
   return ChangeOutcome{apply()};
 }
 
-Result<void> NodeAgent::attach(const enforce::GroupName& name, pid_t process) {
+Result<void> NodeAgent::attach(const ContainerId& container, pid_t process) {
   if (!cgroups_) {
     return fail(ErrorCode::kUnsupported, "this agent enforces nothing: there are no groups");
   }
-  if (!desired().contains(name)) {
+  if (!desired().contains(container)) {
     return fail(
         ErrorCode::kNotFound,
         fmt::format("container '{}' of pod '{}' has no group: it is gone or was never there",
-                    name.container, name.pod_uid));
+                    container.name, container.pod));
   }
-  return cgroups_->attach(name, process);
+  return cgroups_->attach(container, process);
 }
 
 Result<void> NodeAgent::make_empty(const std::vector<enforce::GroupName>& groups,
@@ -238,35 +237,35 @@ Result<void> NodeAgent::make_empty(const std::vector<enforce::GroupName>& groups
   return {};
 }
 
-Result<ChangeOutcome> NodeAgent::remove_container(const std::string& pod_uid,
-                                                  const std::string& container,
+Result<ChangeOutcome> NodeAgent::remove_container(const ContainerId& container,
                                                   RunningProcesses running) {
-  PINFOLD_TRY(container_resources(node_, state_.node, pod_uid, container));
-  PINFOLD_TRY(make_empty({{pod_uid, container}}, running));
+  PINFOLD_TRY(container_resources(node_, state_.node, container));
+  PINFOLD_TRY(make_empty({container}, running));
   AgentState next = state_;
-  next.node = pinfold::remove_container(node_, std::move(next.node), pod_uid, container);
-  next.removed[pod_uid].insert(container);
-  next.adopted.erase({pod_uid, container});
-  PINFOLD_TRY_WRAP(commit(std::move(next)), fmt::format("remove container '{}'", container));
-  log(LogLevel::kInfo, fmt::format("container '{}' of pod '{}': removed", container, pod_uid));
+  next.node = pinfold::remove_container(node_, std::move(next.node), container);
+  next.removed.insert(container);
+  next.adopted.erase(container);
+  PINFOLD_TRY_WRAP(commit(std::move(next)), fmt::format("remove container '{}'", container.name));
+  log(LogLevel::kInfo,
+      fmt::format("container '{}' of pod '{}': removed", container.name, container.pod));
   return ChangeOutcome{apply()};
 }
 
-Result<ChangeOutcome> NodeAgent::remove_pod(const std::string& pod_uid, RunningProcesses running) {
-  const ActivePod* const pod = state_.node.find(pod_uid);
+Result<ChangeOutcome> NodeAgent::remove_pod(const PodUid& uid, RunningProcesses running) {
+  const ActivePod* const pod = state_.node.find(uid);
   if (pod == nullptr) {
-    return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", pod_uid));
+    return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", uid));
   }
   std::vector<enforce::GroupName> groups;
   for (const auto& [name, group] : observed_) {
-    if (name.pod_uid == pod_uid) groups.push_back(name);
+    if (name.pod == uid) groups.push_back(name);
   }
   PINFOLD_TRY(make_empty(groups, running));
   AgentState next = state_;
-  next.node = pinfold::remove_pod(node_, std::move(next.node), pod_uid);
+  next.node = pinfold::remove_pod(node_, std::move(next.node), uid);
   forget_inactive(next);
-  PINFOLD_TRY_WRAP(commit(std::move(next)), fmt::format("remove pod '{}'", pod_uid));
-  log(LogLevel::kInfo, fmt::format("pod '{}': removed", pod_uid));
+  PINFOLD_TRY_WRAP(commit(std::move(next)), fmt::format("remove pod '{}'", uid));
+  log(LogLevel::kInfo, fmt::format("pod '{}': removed", uid));
   return ChangeOutcome{apply()};
 }
 

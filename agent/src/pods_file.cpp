@@ -87,26 +87,26 @@ Result<void> read_pod(const json& entry, const std::string& where, AgentState& s
   if (!spec) {
     return fail(ErrorCode::kCorrupt, fmt::format("{}.pod.{}", where, spec.error().message));
   }
-  const std::string uid = spec->uid;
+  const PodUid uid = spec->uid;
   if (state.node.find(uid) != nullptr) {
-    return bad(where + ".pod.metadata.uid", uid, "every pod once");
+    return bad(where + ".pod.metadata.uid", uid.value, "every pod once");
   }
   PINFOLD_LET(auto started, read_names(member(entry, "started"), *spec, where + ".started"));
-  auto removed = read_names(member(entry, "removed"), *spec, where + ".removed");
-  if (!removed) return fail(std::move(removed).error());
+  PINFOLD_LET(const auto removed, read_names(member(entry, "removed"), *spec, where + ".removed"));
   const json& devices = member(entry, "devices");
   if (!devices.is_null()) {
     if (!devices.is_object()) return bad(where + ".devices", devices, "an object");
     for (const auto& [container, held] : devices.items()) {
+      const ContainerId id{uid, container};
       if (spec->find(container) == nullptr) {
         return bad(where + ".devices", container, "the name of a container of this pod");
       }
-      PINFOLD_LET(state.node.devices.assignments[uid][container],
+      PINFOLD_LET(state.node.devices.assignments[id],
                   read_devices(held, fmt::format("{}.devices.{}", where, container)));
     }
   }
   PINFOLD_TRY(read_adopted(entry, *spec, where, state));
-  if (!removed->empty()) state.removed[uid] = *std::move(removed);
+  for (const std::string& container : removed) state.removed.insert({uid, container});
   state.node.pods.push_back({*std::move(spec), std::move(started)});
   return {};
 }
@@ -127,17 +127,13 @@ std::string encode_pods(const AgentState& state) {
   json pods = json::array();
   for (const ActivePod& pod : state.node.pods) {
     json entry = {{"pod", to_json(pod.spec)}, {"started", pod.started}};
-    if (const auto removed = state.removed.find(pod.spec.uid); removed != state.removed.end()) {
-      entry["removed"] = removed->second;
+    const PodUid& uid = pod.spec.uid;
+    for (const ContainerId& container : state.removed) {
+      if (container.pod == uid) entry["removed"].push_back(container.name);
     }
-    for (const auto& [name, directory] : state.adopted) {
-      if (name.pod_uid == pod.spec.uid) entry["adopted"][name.container] = directory;
-    }
-    if (state.ending.contains(pod.spec.uid)) entry["ending"] = true;
-    const auto& devices = state.node.devices.assignments;
-    if (const auto held = devices.find(pod.spec.uid); held != devices.end()) {
-      entry["devices"] = held->second;
-    }
+    if (const auto* const adopted = state.adopted.find(uid)) entry["adopted"] = *adopted;
+    if (state.ending.contains(uid)) entry["ending"] = true;
+    if (const auto* const held = state.node.devices.assignments.find(uid)) entry["devices"] = *held;
     pods.push_back(std::move(entry));
   }
   json document = {{"version", kFormatVersion}, {"pods", std::move(pods)}};

@@ -114,10 +114,10 @@ Result<ReconcileReport> NodeAgent::reconcile() {
     return fail(ErrorCode::kUnsupported, "nothing to reconcile: this agent enforces nothing");
   }
   ReconcileReport report;
-  for (const enforce::GroupName& name : remove_abandoned()) {
+  for (const ContainerId& container : remove_abandoned()) {
     report.drift.push_back(
         fmt::format("{}: the container that a runtime ran there is gone, its pod had not ended",
-                    to_string(name)));
+                    to_string(enforce::GroupName(container))));
   }
   for (int attempt = 1;; ++attempt) {
     PINFOLD_LET(auto found, find_drift());
@@ -203,11 +203,11 @@ void NodeAgent::move_pages(ReconcileReport& report) {
   }
 }
 
-Result<ObservedContainer> NodeAgent::look(const enforce::GroupName& name) {
+Result<ObservedContainer> NodeAgent::look(const ContainerId& container) {
   if (!cgroups_) return fail(ErrorCode::kUnsupported, "this agent enforces nothing");
-  PINFOLD_LET(auto cpus, cgroups_->effective_cpus(name));
-  PINFOLD_LET(auto mems, cgroups_->effective_mems(name));
-  PINFOLD_LET(auto pids, cgroups_->processes(name));
+  PINFOLD_LET(auto cpus, cgroups_->effective_cpus(container));
+  PINFOLD_LET(auto mems, cgroups_->effective_mems(container));
+  PINFOLD_LET(auto pids, cgroups_->processes(container));
   enforce::PagesByNode pages;
   for (const pid_t pid : pids) {
     for (const auto& [node, bytes] : enforce::pages_of(pid)) pages[node] += bytes;

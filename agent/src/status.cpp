@@ -54,30 +54,30 @@ json to_json(const ContainerStatus& container, NodeAgent& agent) {
 }  // namespace
 
 std::optional<PodStatus> desired_pod(const Node& node, const AgentState& state,
-                                     const enforce::KernelFacts& facts,
-                                     const std::string& pod_uid) {
-  const ActivePod* const pod = state.node.find(pod_uid);
+                                     const enforce::KernelFacts& facts, const PodUid& uid) {
+  const ActivePod* const pod = state.node.find(uid);
   if (pod == nullptr) return std::nullopt;
   PodStatus view;
   view.spec = pod->spec;
   view.qos = qos_class(pod->spec, node.gates().pod_level_resources);
   const enforce::Layout desired = desired_layout(node, state, facts);
   for (const Container& container : pod->spec.containers) {
-    const enforce::GroupName name{pod_uid, container.name};
-    const auto group = desired.find(name);
+    const ContainerId id{uid, container.name};
+    const auto group = desired.find(id);
     if (group == desired.end()) continue;  // gone
-    auto decided = container_resources(node, state.node, pod_uid, container.name);
+    auto decided = container_resources(node, state.node, id);
     if (!decided) continue;
-    view.containers.push_back({*std::move(decided), group->second, to_string(name), {}, {}});
+    view.containers.push_back(
+        {*std::move(decided), group->second, to_string(group->first), {}, {}});
   }
   return view;
 }
 
-std::optional<PodStatus> pod_status(NodeAgent& agent, const std::string& pod_uid) {
-  auto view = desired_pod(agent.node(), agent.state(), agent.facts(), pod_uid);
+std::optional<PodStatus> pod_status(NodeAgent& agent, const PodUid& uid) {
+  auto view = desired_pod(agent.node(), agent.state(), agent.facts(), uid);
   if (!view || !agent.enforces()) return view;
   for (ContainerStatus& container : view->containers) {
-    auto observed = agent.look({pod_uid, container.resources.name});
+    auto observed = agent.look({uid, container.resources.name});
     if (observed) {
       container.problem = judge(container.desired, *observed);
       container.observed = *std::move(observed);
@@ -93,11 +93,11 @@ bool is_ok(const PodStatus& pod) {
                      [](const ContainerStatus& container) { return container.problem.empty(); });
 }
 
-Result<std::string> find_pod_uid(const NodeAgent& agent, const std::string& pod) {
-  std::vector<std::string> found;
+Result<PodUid> find_pod_uid(const NodeAgent& agent, const std::string& pod) {
+  std::vector<PodUid> found;
   for (const ActivePod& active : agent.state().node.pods) {
     const PodSpec& spec = active.spec;
-    if (spec.uid == pod) return spec.uid;
+    if (spec.uid.value == pod) return spec.uid;
     if (spec.name == pod || spec.namespace_name + "/" + spec.name == pod) {
       found.push_back(spec.uid);
     }
@@ -120,13 +120,13 @@ json to_json(const PodStatus& pod, NodeAgent& agent) {
   for (const ContainerStatus& container : pod.containers) {
     containers.push_back(to_json(container, agent));
   }
-  json out = {{"uid", pod.spec.uid},
+  json out = {{"uid", pod.spec.uid.value},
               {"name", pod.spec.name},
               {"namespace", pod.spec.namespace_name},
               {"qosClass", to_string(pod.qos)},
               {"containers", std::move(containers)}};
   if (agent.enforces()) {
-    out["cgroup"] = to_string(enforce::GroupName{pod.spec.uid, ""});
+    out["cgroup"] = to_string(enforce::GroupName(pod.spec.uid));
     out["cgroup_path"] = agent.cgroups()->root() + "/" + out["cgroup"].get<std::string>();
   }
   return out;

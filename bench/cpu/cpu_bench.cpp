@@ -58,7 +58,7 @@ void decide_once(Rig& rig, const PodSpec& pod, benchmark::State& bench) {
     const auto done = rig.manager().allocate(
         rig.state, pod, container, masks.empty() ? TopologyHint{} : masks.front(), nullptr);
     benchmark::DoNotOptimize(done.has_value());
-    rig.manager().remove_container(rig.state, pod.uid, container.name);
+    rig.manager().remove_container(rig.state, {pod.uid, container.name});
   }
 }
 
@@ -66,7 +66,7 @@ void one_decision(benchmark::State& bench, const Bench& machine, const Policy& p
                   int cpus) {
   Rig rig = busy_node(machine.shape, policy.options, pods);
   decide_once(rig, pod_with("new", cpus), bench);
-  bench.counters["pods"] = static_cast<double>(rig.state.assignments.size());
+  bench.counters["pods"] = static_cast<double>(rig.state.assignments.by_pod().size());
 }
 
 /// A request that takes distribute-cpus-across-numa the longest to place: found by trying them all.
@@ -85,13 +85,13 @@ void awkward_decision(benchmark::State& bench, const Awkward& request) {
           reserve_count(2000));
   for (int i = 0; i < 20; ++i) rig.admit("pod-" + std::to_string(i), 1 + i % 3);
   for (int i = 0; i < 20; i += 3) {
-    rig.manager().remove_container(rig.state, "pod-" + std::to_string(i), "c");
+    rig.manager().remove_container(rig.state, {PodUid("pod-" + std::to_string(i)), "c"});
   }
   const PodSpec pod = pod_with("new", request.cpus);
   for (auto _ : bench) {
     const auto done = rig.manager().allocate(rig.state, pod, pod.containers[0], {}, nullptr);
     if (!done) bench.SkipWithError("the request does not fit");
-    rig.manager().remove_container(rig.state, pod.uid, "c");
+    rig.manager().remove_container(rig.state, {pod.uid, "c"});
   }
 }
 

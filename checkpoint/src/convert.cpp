@@ -13,29 +13,21 @@ void append(std::vector<Note>& notes, std::vector<Note> more) {
                std::make_move_iterator(more.end()));
 }
 
-std::string of_container(const std::string& pod, const std::string& container) {
-  return fmt::format("{}/{}", pod, container);
-}
-
 std::vector<Note> assignments_of(const CpuState& state) {
   std::vector<Note> notes;
-  for (const auto& [pod, containers] : state.assignments) {
-    for (const auto& [container, cpus] : containers) {
-      notes.push_back({of_container(pod, container), "CPUs " + cpus.to_string()});
-    }
+  for (const auto& entry : state.assignments) {
+    notes.push_back({to_string(entry.id()), "CPUs " + entry.value.to_string()});
   }
   return notes;
 }
 
 std::vector<Note> assignments_of(const MemoryState& state) {
   std::vector<Note> notes;
-  for (const auto& [pod, containers] : state.assignments) {
-    for (const auto& [container, blocks] : containers) {
-      for (const MemoryBlock& block : blocks) {
-        notes.push_back({of_container(pod, container),
-                         fmt::format("{} bytes of {} on NUMA nodes {}", block.size, block.type,
-                                     fmt::join(block.numa_affinity, ","))});
-      }
+  for (const auto& entry : state.assignments) {
+    for (const MemoryBlock& block : entry.value) {
+      notes.push_back({to_string(entry.id()),
+                       fmt::format("{} bytes of {} on NUMA nodes {}", block.size, block.type,
+                                   fmt::join(block.numa_affinity, ","))});
     }
   }
   return notes;
@@ -43,16 +35,18 @@ std::vector<Note> assignments_of(const MemoryState& state) {
 
 /// Container ids of a V1 file become pods and containers.
 Result<CpuState> resolve_ids(CpuState state, const ContainerIds& ids) {
-  const auto by_id = state.assignments.extract("");
-  if (by_id.empty()) return state;
-  for (const auto& [id, cpus] : by_id.mapped()) {
+  const auto* const found_ids = state.assignments.find(PodUid());
+  if (found_ids == nullptr) return state;
+  const ContainerMap<CpuSet>::OfPod by_id = *found_ids;
+  state.assignments.erase(PodUid());
+  for (const auto& [id, cpus] : by_id) {
     const auto found = ids.find(id);
     if (found == ids.end()) {
       return fail(
           ErrorCode::kNotFound,
           fmt::format("container id '{}': CPU V1 has it, the list of containers does not", id));
     }
-    state.assignments[found->second.pod_uid][found->second.container] = cpus;
+    state.assignments[found->second] = cpus;
   }
   return state;
 }

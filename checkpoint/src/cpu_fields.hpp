@@ -11,6 +11,7 @@
 #include "go_value.hpp"
 #include "pinfold/checkpoint/go_dump.hpp"
 #include "pinfold/checkpoint/go_json.hpp"
+#include "pinfold/types/container_id.hpp"
 #include "pinfold/types/cpuset.hpp"
 
 /// The fields of cpu_manager_state, as they are read, and how they are written.
@@ -20,7 +21,7 @@ template <class T>
 using Nullable = std::optional<T>;
 using Lists = std::map<std::string, std::string>;  // container to its CPUs
 using PodLists = std::map<std::string, Nullable<Lists>>;
-using PodSets = std::map<std::string, CpuSet>;
+using PodSets = std::map<PodUid, CpuSet>;
 
 /// A file as it was read. V1 has `by_id`, all others `entries`; `pods` are in V3 and later, `data`
 /// is in V4: the same fields once more as a text, which is what counts.

@@ -71,7 +71,7 @@ void read_pods(JsonReader& json, CpuFile& file) {
     json.structure("state.podEntryJSON", JsonReader::Field{"cpuSet", read_list});
     auto cpus = CpuSet::parse(list);
     if (!cpus && file.error.empty()) file.error = cpus.error().message;
-    (*file.pods)[pod] = cpus ? *std::move(cpus) : CpuSet();
+    (*file.pods)[PodUid(pod)] = cpus ? *std::move(cpus) : CpuSet();
   });
 }
 
@@ -122,9 +122,9 @@ Result<CpuFile> migrate(CpuFile file, const ContainerIds& ids) {
           "containers list",
           id));
     }
-    Nullable<Lists>& containers = (*file.entries)[found->second.pod_uid];
+    Nullable<Lists>& containers = (*file.entries)[found->second.pod.value];
     if (!containers) containers.emplace();
-    (*containers)[found->second.container] = list;
+    (*containers)[found->second.name] = list;
   }
   return file;
 }
@@ -187,7 +187,7 @@ Result<CpuState> to_state(CpuFile file, std::string_view policy, std::string_vie
   state.default_set = *std::move(set);
   if (file.entries) {
     for (const auto& [pod, containers] : *file.entries) {
-      auto& assigned = state.assignments[pod];
+      auto& assigned = state.assignments[PodUid(pod)];
       if (!containers) continue;
       for (const auto& [container, list] : *containers) {
         auto cpus = CpuSet::parse(list);
@@ -208,8 +208,8 @@ Result<CpuState> to_state(CpuFile file, std::string_view policy, std::string_vie
 
 std::string encode_cpu(const CpuState& state, std::string_view policy, CpuFormat format) {
   const std::string default_set = state.default_set.to_string();
-  const Fields<decltype(state.assignments), PodSets> fields{
-      policy, default_set, kEntriesType, &state.assignments,
+  const Fields<ContainerMap<CpuSet>::ByPod, PodSets> fields{
+      policy, default_set, kEntriesType, &state.assignments.by_pod(),
       format == CpuFormat::kV2 ? nullptr : &state.pods};
   JsonWriter json;
   json.open_struct();
@@ -235,18 +235,15 @@ std::string encode_cpu(const CpuState& state, std::string_view policy, bool pod_
 Result<std::string> encode_cpu_v1(const CpuState& state, std::string_view policy,
                                   const ContainerIds& ids) {
   Lists by_id;
-  for (const auto& [pod, containers] : state.assignments) {
-    for (const auto& [container, cpus] : containers) {
-      const ContainerRef wanted{pod, container};
-      const auto found = std::find_if(ids.begin(), ids.end(),
-                                      [&](const auto& entry) { return entry.second == wanted; });
-      if (found == ids.end()) {
-        return fail(
-            ErrorCode::kNotFound,
-            fmt::format("container '{}/{}': CPU V1 needs its id in the runtime", pod, container));
-      }
-      by_id[found->first] = cpus.to_string();
+  for (const auto& [pod, name, cpus] : state.assignments) {
+    const ContainerId container{pod, name};
+    const auto found = std::find_if(ids.begin(), ids.end(),
+                                    [&](const auto& entry) { return entry.second == container; });
+    if (found == ids.end()) {
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("container '{}': CPU V1 needs its id in the runtime", container));
     }
+    by_id[found->first] = cpus.to_string();
   }
   const std::string default_set = state.default_set.to_string();
   const Fields<Lists, PodSets> fields{policy, default_set, "map[string]string", &by_id, nullptr};
@@ -325,14 +322,14 @@ Salvaged<CpuState> salvage_cpu(std::string_view json, const ContainerIds& ids) {
       if (found == ids.end()) {
         out.lost.push_back({id, "CPUs " + list + ": nobody knows whose container id that is"});
       } else if (cpus) {
-        out.state.assignments[found->second.pod_uid][found->second.container] = *cpus;
+        out.state.assignments[found->second] = *cpus;
       }
     }
   }
   for (const auto& [pod, containers] : file.entries.value_or(PodLists())) {
     for (const auto& [name, list] : containers.value_or(Lists())) {
-      if (auto cpus = parse(fmt::format("{}/{}", pod, name), list))
-        out.state.assignments[pod][name] = *cpus;
+      const ContainerId container{PodUid(pod), name};
+      if (auto cpus = parse(to_string(container), list)) out.state.assignments[container] = *cpus;
     }
   }
   out.state.pods = file.pods.value_or(PodSets());

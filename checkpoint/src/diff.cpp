@@ -20,19 +20,16 @@ std::string text_of(const std::vector<MemoryBlock>& blocks) {
 }
 
 template <class Value>
-Texts texts_of(const std::map<std::string, std::map<std::string, Value>>& assignments) {
+Texts texts_of(const ContainerMap<Value>& assignments) {
   Texts texts;
-  for (const auto& [pod, containers] : assignments) {
-    for (const auto& [name, value] : containers)
-      texts[fmt::format("{}/{}", pod, name)] = text_of(value);
-  }
+  for (const auto& entry : assignments) texts[to_string(entry.id())] = text_of(entry.value);
   return texts;
 }
 
 template <class Value>
-Texts texts_of(const std::map<std::string, Value>& pods) {
+Texts texts_of(const std::map<PodUid, Value>& pods) {
   Texts texts;
-  for (const auto& [pod, value] : pods) texts[pod] = text_of(value);
+  for (const auto& [pod, value] : pods) texts[pod.value] = text_of(value);
   return texts;
 }
 

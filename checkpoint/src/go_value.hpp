@@ -6,6 +6,7 @@
 
 #include "pinfold/checkpoint/go_dump.hpp"
 #include "pinfold/checkpoint/go_json.hpp"
+#include "pinfold/types/container_id.hpp"
 
 /// What walks over Go values need, for GoDump and JsonWriter alike. An optional is what can be null
 /// in Go: a map, a slice or a pointer.
@@ -27,13 +28,16 @@ bool omitted(const Container& field) {
   return Out::kIsJson && (values == nullptr || values->empty());
 }
 
+inline std::string_view key_text(std::string_view key) { return key; }
+inline std::string_view key_text(const PodUid& pod) { return pod.value; }
+
 template <class Out, class Map, class PutValue>
 void put_map(Out& out, const Map& map, const PutValue& put_value) {
   const auto* const values = get(map);
   if (values == nullptr) return out.null();
   out.open_map();
   for (const auto& [key, value] : *values) {
-    out.key(key);
+    out.key(key_text(key));
     put_value(value);
   }
   out.close_map();

@@ -48,6 +48,15 @@ struct MemoryFile {
   std::string error;  ///< why it cannot be this version; "" if it can
 };
 
+template <class T>
+const T& by_pod(const T& entries) {
+  return entries;
+}
+template <class T>
+const auto& by_pod(const ContainerMap<T>& assignments) {
+  return assignments.by_pod();
+}
+
 /// Out of a MemoryFile or a MemoryState.
 template <class State>
 struct Fields {
@@ -145,9 +154,10 @@ void put_fields(Out& out, const Fields<State>& fields) {
   out.string(fields.policy);
   out.field("MachineState", "machineState", "state.NUMANodeMap");
   put_nodes(out, state.machine_state);
-  if (!omitted<Out>(state.assignments)) {
+  const auto& entries = by_pod(state.assignments);
+  if (!omitted<Out>(entries)) {
     out.field("Entries", "entries", "state.ContainerMemoryAssignments");
-    put_map(out, state.assignments, [&](const auto& containers) {
+    put_map(out, entries, [&](const auto& containers) {
       put_map(out, containers, [&](const auto& blocks) { put_blocks(out, blocks); });
     });
   }

@@ -260,7 +260,7 @@ Result<MemoryState> to_state(const MemoryFile& file, std::string_view policy) {
   }
   if (file.assignments) {
     for (const auto& [pod, containers] : *file.assignments) {
-      auto& assigned = state.assignments[pod];
+      auto& assigned = state.assignments[PodUid(pod)];
       if (!containers) continue;
       for (const auto& [container, file_blocks] : *containers) {
         PINFOLD_LET(assigned[container], to_blocks(file_blocks));
@@ -269,7 +269,7 @@ Result<MemoryState> to_state(const MemoryFile& file, std::string_view policy) {
   }
   if (file.pods) {
     for (const auto& [pod, file_blocks] : *file.pods) {
-      PINFOLD_LET(state.pods[pod], to_blocks(file_blocks));
+      PINFOLD_LET(state.pods[PodUid(pod)], to_blocks(file_blocks));
     }
   }
   return state;
@@ -363,14 +363,15 @@ Salvaged<MemoryState> salvage_memory(std::string_view json) {
        whole.assignments.value_or(std::map<std::string, Containers>())) {
     if (!containers) continue;
     for (const auto& [name, blocks] : *containers) {
-      if (auto read = salvage(fmt::format("{}/{}", pod, name), blocks)) {
-        out.state.assignments[pod][name] = *std::move(read);
+      const ContainerId container{PodUid(pod), name};
+      if (auto read = salvage(to_string(container), blocks)) {
+        out.state.assignments[container] = *std::move(read);
       }
     }
   }
   for (const auto& [pod, blocks] : whole.pods.value_or(std::map<std::string, Blocks>())) {
     if (auto read = salvage(pod, blocks); read && !read->empty()) {
-      out.state.pods[pod] = *std::move(read);
+      out.state.pods[PodUid(pod)] = *std::move(read);
     }
   }
   return out;

@@ -31,9 +31,9 @@ class Claims {
 };
 
 /// CPUs of each pod, through its containers or as a whole.
-std::map<std::string, CpuSet> held_by_pods(const CpuState& state) {
-  std::map<std::string, CpuSet> held = state.pods;
-  for (const auto& [pod, containers] : state.assignments) {
+std::map<PodUid, CpuSet> held_by_pods(const CpuState& state) {
+  std::map<PodUid, CpuSet> held = state.pods;
+  for (const auto& [pod, containers] : state.assignments.by_pod()) {
     CpuSet& cpus = held[pod];
     for (const auto& [name, own] : containers) cpus |= own;
   }
@@ -51,20 +51,20 @@ void fit_all(const Node& node, CpuState& state, Notes& notes) {
   CpuSet taken;
   for (const auto& [pod, ignored] : held_by_pods(state)) {
     CpuSet held;
-    if (const auto of_pod = state.assignments.find(pod); of_pod != state.assignments.end()) {
-      for (auto it = of_pod->second.begin(); it != of_pod->second.end();) {
-        const bool fits = claims.fit(pod + "/" + it->first, it->second, taken);
+    if (auto* const containers = state.assignments.find(pod)) {
+      for (auto it = containers->begin(); it != containers->end();) {
+        const bool fits = claims.fit(to_string(ContainerId{pod, it->first}), it->second, taken);
         held |= it->second;
-        it = fits ? std::next(it) : of_pod->second.erase(it);
+        it = fits ? std::next(it) : containers->erase(it);
       }
-      if (of_pod->second.empty()) state.assignments.erase(of_pod);
+      if (containers->empty()) state.assignments.erase(pod);
     }
     if (const auto whole = state.pods.find(pod); whole != state.pods.end()) {
       if (!state.assignments.contains(pod)) {
-        notes.done.push_back({pod, fmt::format("CPUs {} that none of its containers holds: free",
+        notes.done.push_back({pod.value, fmt::format("CPUs {} that none of its containers holds: free",
                                                whole->second.to_string())});
         state.pods.erase(whole);
-      } else if (claims.fit(pod, whole->second, taken)) {
+      } else if (claims.fit(pod.value, whole->second, taken)) {
         held |= whole->second;
       } else {
         state.pods.erase(whole);
@@ -87,7 +87,7 @@ void free_one_pod(CpuState& state, Notes& notes) {
   state.pods.erase(least->first);
   state.default_set |= least->second;
   notes.lost.push_back(
-      {least->first, fmt::format("CPUs {}: a kubelet does not start without a shared pool, and "
+      {least->first.value, fmt::format("CPUs {}: a kubelet does not start without a shared pool, and "
                                  "no pod holds less",
                                  least->second.to_string())});
 }

@@ -36,29 +36,24 @@ void fit(const std::string& object, Blocks& blocks, const Machine& machine, Note
 }
 
 void fit_all(MemoryState& state, const Machine& machine, Notes& notes) {
-  for (auto pod = state.assignments.begin(); pod != state.assignments.end();) {
-    for (auto it = pod->second.begin(); it != pod->second.end();) {
-      const bool had_any = !it->second.empty();
-      fit(pod->first + "/" + it->first, it->second, machine, notes);
-      it = had_any && it->second.empty() ? pod->second.erase(it) : std::next(it);
-    }
-    pod = pod->second.empty() ? state.assignments.erase(pod) : std::next(pod);
-  }
+  state.assignments.erase_if([&](const auto& entry) {
+    const bool had_any = !entry.value.empty();
+    fit(to_string(entry.id()), entry.value, machine, notes);
+    return had_any && entry.value.empty();
+  });
   for (auto pod = state.pods.begin(); pod != state.pods.end();) {
-    fit(pod->first, pod->second, machine, notes);
+    fit(pod->first.value, pod->second, machine, notes);
     pod = pod->second.empty() ? state.pods.erase(pod) : std::next(pod);
   }
 }
 
 template <class Visit>
 void for_each_block(MemoryState& state, const Visit& visit) {
-  for (auto& [pod, containers] : state.assignments) {
-    for (auto& [name, blocks] : containers) {
-      for (MemoryBlock& block : blocks) visit(fmt::format("{}/{}", pod, name), block);
-    }
+  for (const auto& entry : state.assignments) {
+    for (MemoryBlock& block : entry.value) visit(to_string(entry.id()), block);
   }
   for (auto& [pod, blocks] : state.pods) {
-    for (MemoryBlock& block : blocks) visit(pod, block);
+    for (MemoryBlock& block : blocks) visit(pod.value, block);
   }
 }
 
@@ -85,7 +80,7 @@ void join_groups(MemoryState& state, Notes& notes) {
 
 /// What the assignments come to: pods with blocks of their own count with these.
 Machine books_of(Machine machine, const MemoryState& state) {
-  for (const auto& [pod, containers] : state.assignments) {
+  for (const auto& [pod, containers] : state.assignments.by_pod()) {
     if (const auto whole = state.pods.find(pod); whole != state.pods.end()) {
       take_blocks(machine, whole->second);
       continue;
@@ -109,7 +104,7 @@ void repair_state(const Node& node, MemoryState& state, Notes& notes) {
   fit_all(state, fresh.machine_state, notes);
   std::erase_if(state.pods, [&](const auto& pod) {
     if (state.assignments.contains(pod.first)) return false;
-    notes.done.push_back({pod.first, "memory that none of its containers holds: free"});
+    notes.done.push_back({pod.first.value, "memory that none of its containers holds: free"});
     return true;
   });
   join_groups(state, notes);

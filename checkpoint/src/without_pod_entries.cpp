@@ -59,7 +59,7 @@ std::string amount(std::uint64_t bytes, const std::string& type) {
 }
 
 /// One pod: its blocks go, its containers' sizes are brought to fit in them.
-void spread(const std::string& pod, const std::vector<MemoryBlock>& reserved,
+void spread(const PodUid& pod, const std::vector<MemoryBlock>& reserved,
             std::map<std::string, std::vector<MemoryBlock>>& containers, std::vector<Note>& lost) {
   for (const MemoryBlock& block : reserved) {
     Sizes before;
@@ -79,14 +79,14 @@ void spread(const std::string& pod, const std::vector<MemoryBlock>& reserved,
         counted += own.size;
         if (own.size == had) continue;
         lost.push_back(
-            {fmt::format("{}/{}", pod, name),
+            {to_string(ContainerId{pod, name}),
              fmt::format("{} that it shares with its pod: stays on NUMA nodes {}, "
                          "counted as {} bytes",
                          amount(had, block.type), fmt::join(own.numa_affinity, ","), own.size)});
       }
     }
     if (counted < block.size) {
-      lost.push_back({pod, fmt::format("{} that no container holds: free again",
+      lost.push_back({pod.value, fmt::format("{} that no container holds: free again",
                                        amount(block.size - counted, block.type))});
     }
   }
@@ -110,22 +110,20 @@ std::map<std::int32_t, NodeMemory> emptied(std::map<std::int32_t, NodeMemory> ma
 ContainersOnly<CpuState> without_pod_entries(CpuState state) {
   std::vector<Note> lost;
   CpuSet held;
-  for (const auto& [pod, containers] : state.assignments) {
-    for (const auto& [name, cpus] : containers) held |= cpus;
-  }
+  for (const auto& [pod, name, cpus] : state.assignments) held |= cpus;
   for (const auto& [pod, cpus] : state.pods) {
-    const auto containers = state.assignments.find(pod);
-    lost.push_back({pod, fmt::format("CPUs {} as one reservation: a container that ends gives its "
+    lost.push_back({pod.value, fmt::format("CPUs {} as one reservation: a container that ends gives its "
                                      "CPUs to the node, not to its pod",
                                      cpus.to_string())});
     if (const CpuSet left = cpus - held; !left.empty()) {
-      lost.push_back({pod, fmt::format("CPUs {} that no container holds: in the shared pool again",
+      lost.push_back({pod.value, fmt::format("CPUs {} that no container holds: in the shared pool again",
                                        left.to_string())});
       state.default_set |= left;
     }
-    if (containers == state.assignments.end()) continue;
-    if (const auto names = sharing(containers->second); !names.empty()) {
-      lost.push_back({pod, fmt::format("that its containers {} share CPUs: each keeps them, counts "
+    const auto* const containers = state.assignments.find(pod);
+    if (containers == nullptr) continue;
+    if (const auto names = sharing(*containers); !names.empty()) {
+      lost.push_back({pod.value, fmt::format("that its containers {} share CPUs: each keeps them, counts "
                                        "as their only owner, and has no CFS quota when it is "
                                        "started again",
                                        fmt::join(names, ", "))});
@@ -140,13 +138,13 @@ ContainersOnly<MemoryState> without_pod_entries(MemoryState state) {
   if (state.pods.empty()) return {std::move(state), std::move(lost)};
   for (const auto& [pod, reserved] : state.pods) {
     std::map<std::string, std::vector<MemoryBlock>> none;
-    const auto containers = state.assignments.find(pod);
-    spread(pod, reserved, containers == state.assignments.end() ? none : containers->second, lost);
+    auto* const containers = state.assignments.find(pod);
+    spread(pod, reserved, containers == nullptr ? none : *containers, lost);
   }
   state.pods.clear();
   state.machine_state = emptied(std::move(state.machine_state));
-  for (const auto& [pod, containers] : state.assignments) {
-    for (const auto& [name, blocks] : containers) take_blocks(state.machine_state, blocks);
+  for (const auto& [pod, name, blocks] : state.assignments) {
+    take_blocks(state.machine_state, blocks);
   }
   return {std::move(state), std::move(lost)};
 }

@@ -309,15 +309,14 @@ Result<Layout> Cgroups::observe(const Layout& desired) {
   PINFOLD_LET(auto pods, fs.children(""));
   for (const std::string& directory : pods) {
     if (!directory.starts_with(kPodPrefix)) continue;
-    const GroupName pod{directory.substr(kPodPrefix.size()), ""};
-    if (!is_safe_name(pod.pod_uid)) continue;  // not one of ours
+    const GroupName pod(PodUid(directory.substr(kPodPrefix.size())));
+    if (!is_safe_name(pod.pod.value)) continue;  // not one of ours
     PINFOLD_TRY(add(pod, nullptr));
     PINFOLD_LET(auto containers, fs.children(directory));
     for (const std::string& container : containers) {
-      if (!is_safe_name(container) || adopted_.contains({pod.pod_uid, container})) continue;
+      if (!is_safe_name(container) || adopted_.contains({pod.pod, container})) continue;
       const auto parent = layout.find(pod);
-      PINFOLD_TRY(
-          add({pod.pod_uid, container}, parent == layout.end() ? nullptr : &parent->second));
+      PINFOLD_TRY(add({pod.pod, container}, parent == layout.end() ? nullptr : &parent->second));
     }
   }
   PINFOLD_TRY(observe_adopted(desired, layout));

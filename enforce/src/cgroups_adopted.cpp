@@ -91,7 +91,7 @@ Result<void> Cgroups::observe_adopted(const Layout& desired, Layout& layout) {
     if (observed.cpus == desired_one.cpus) observed.isolation = desired_one.isolation;
     // A layout has no container without its pod; it counts as new then, and is given its sets
     // again.
-    if (layout.contains(name.pod())) layout.insert_or_assign(name, std::move(observed));
+    if (layout.contains(name.parent())) layout.insert_or_assign(name, std::move(observed));
     ++it;
   }
   return {};

@@ -10,24 +10,24 @@ namespace pinfold::enforce {
 
 Result<std::string> relative_path(const GroupName& name) {
   // A UID that is safe on its own makes a safe component behind the prefix, too.
-  if (!is_safe_name(name.pod_uid)) {
+  if (!is_safe_name(name.pod.value)) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("pod uid '{}' cannot name a control group: expected letters, digits, "
                             "'-', '_' or single '.'",
-                            name.pod_uid));
+                            name.pod));
   }
-  if (name.is_pod()) return "pod" + name.pod_uid;
+  if (name.is_pod()) return to_string(name);
   if (!is_safe_name(name.container)) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("container '{}' of pod '{}' cannot name a control group: expected "
                             "letters, digits, '-', '_' or single '.'",
-                            name.container, name.pod_uid));
+                            name.container, name.pod));
   }
-  return "pod" + name.pod_uid + "/" + name.container;
+  return to_string(name);
 }
 
 std::string to_string(const GroupName& name) {
-  return name.is_pod() ? "pod" + name.pod_uid : "pod" + name.pod_uid + "/" + name.container;
+  return "pod" + (name.is_pod() ? name.pod.value : to_string(name.id()));
 }
 
 std::ostream& operator<<(std::ostream& out, const GroupName& name) {

@@ -69,7 +69,7 @@ std::string Cgroups::begin_partition(const GroupName& name, Partition kind) {
     return reason;
   };
   if (!cpuset_is_v2()) {
-    for (const std::string& group : {std::string(), to_string(name.pod()), path}) {
+    for (const std::string& group : {std::string(), to_string(name.parent()), path}) {
       if (auto done = set(fs, group, kExclusiveV1, "1"); !done) {
         return fall_back(std::move(done).error().message);
       }
@@ -97,7 +97,7 @@ Result<std::map<GroupName, std::string>> Cgroups::begin_partitions(const Layout&
   for (const auto& [name, group] : desired) {
     if (!owns_cpus(name, group) || adopted_.contains(name)) continue;
     exclusive[""] |= group.cpus;
-    exclusive[to_string(name.pod())] |= group.cpus;
+    exclusive[to_string(name.parent())] |= group.cpus;
     exclusive[to_string(name)] |= group.cpus;
   }
   CgroupFs& fs = *hierarchies_.front().fs;

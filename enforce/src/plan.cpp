@@ -112,8 +112,8 @@ class Planner {
 
   /// Makes the pod's set contain `cpus`.
   void widen_pod(const GroupName& name, const CpuSet& cpus) {
-    const CpuSet& has = now_.at(name.pod()).cpus;
-    if (!has.empty() && !has.contains_all(cpus)) set_cpus(name.pod(), has | cpus);
+    const CpuSet& has = now_.at(name.parent()).cpus;
+    if (!has.empty() && !has.contains_all(cpus)) set_cpus(name.parent(), has | cpus);
   }
 
   [[nodiscard]] Result<void> park_movers() {
@@ -130,7 +130,8 @@ class Planner {
     for (const auto& [pod, group] : after_) {
       if (!pod.is_pod() || is_new(pod)) continue;
       CpuSet used;
-      for (auto it = std::next(now_.find(pod)); it != now_.end() && it->first.pod() == pod; ++it) {
+      for (auto it = std::next(now_.find(pod)); it != now_.end() && it->first.parent() == pod;
+           ++it) {
         used |= resolved(it->second.cpus);
       }
       const CpuSet& has = resolved(now_.at(pod).cpus);

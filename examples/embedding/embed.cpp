@@ -29,9 +29,9 @@ int main(int argc, char** argv) {
   }
   auto outcome = agent->admit(*pod);
   if (!outcome || outcome->rejection) return 1;
-  for (const auto& container : agent::pod_status(*agent, "db-1")->containers) {
+  for (const auto& container : agent::pod_status(*agent, PodUid("db-1"))->containers) {
     std::cout << container.resources.name << ": cpus " << container.desired.cpus << ", shares "
               << container.resources.linux_resources.cpu_shares << '\n';
   }
-  return agent->remove_pod("db-1", agent::RunningProcesses::kRefuse) ? 0 : 1;
+  return agent->remove_pod(PodUid("db-1"), agent::RunningProcesses::kRefuse) ? 0 : 1;
 }

@@ -34,8 +34,8 @@ class Checkpoint : public testing::Test {
   void SetUp() override {
     CpuState cpu;
     cpu.default_set = CpuSet{0, 1, 6, 7};
-    cpu.assignments["pod-a"] = {{"c1", CpuSet{2, 3}}, {"c2", CpuSet{4, 5}}};
-    cpu.pods["pod-a"] = CpuSet{2, 3, 4, 5};
+    cpu.assignments[PodUid("pod-a")] = {{"c1", CpuSet{2, 3}}, {"c2", CpuSet{4, 5}}};
+    cpu.pods[PodUid("pod-a")] = CpuSet{2, 3, 4, 5};
     folder_.write("cpu_manager_state", checkpoint::encode_cpu(cpu, "static", true));
     folder_.write("memory_manager_state", checkpoint::encode_memory({}, "None", true));
   }
@@ -165,7 +165,7 @@ TEST_F(CheckpointOfANode, DiffNamesWhatDiffers) {
 TEST_F(CheckpointOfANode, RepairKeepsTheOldFileAndSaysWhatItDid) {
   CpuState state;
   state.default_set = CpuSet{0, 1};
-  state.assignments["pod-a"]["c1"] = CpuSet{2, 3};
+  state.assignments[{PodUid("pod-a"), "c1"}] = CpuSet{2, 3};
   const std::string torn = checkpoint::encode_cpu(state, "static", true);
   folder_.write("cpu_manager_state", torn.substr(0, torn.find("checksum")));
   folder_.write(".123456", "half a file of a kubelet");

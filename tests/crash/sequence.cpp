@@ -15,7 +15,7 @@ constexpr std::uint64_t kMemory = std::uint64_t{1} << 30U;
 struct Node {
   CpuState cpu;
   MemoryState memory;
-  std::vector<std::string> pods;
+  std::vector<PodUid> pods;
   int admitted = 0;
 
   Node() {
@@ -24,28 +24,28 @@ struct Node {
   }
 
   void admit(bool exclusive, bool with_memory) {
-    const std::string pod = "pod-" + std::to_string(admitted++);
+    const PodUid pod("pod-" + std::to_string(admitted++));
     pods.push_back(pod);
     if (exclusive && cpu.default_set.size() > 2) {
       const CpuSet taken = CpuSet::of(cpu.default_set.last());
       cpu.default_set -= taken;
-      cpu.assignments[pod]["c"] = taken;
+      cpu.assignments[{pod, "c"}] = taken;
     }
     auto& table = memory.machine_state[0].tables["memory"];
     if (with_memory && table.free >= kMemory / 16) {
       table.free -= kMemory / 16;
       table.reserved += kMemory / 16;
       ++memory.machine_state[0].number_of_assignments;
-      memory.assignments[pod]["c"] = {{{0}, "memory", kMemory / 16}};
+      memory.assignments[{pod, "c"}] = {{{0}, "memory", kMemory / 16}};
     }
   }
 
   void remove(std::size_t index) {
-    const std::string pod = pods[index];
+    const PodUid pod = pods[index];
     pods.erase(pods.begin() + static_cast<std::ptrdiff_t>(index));
     for (const auto& [container, cpus] : cpu.assignments[pod]) cpu.default_set |= cpus;
     cpu.assignments.erase(pod);
-    if (memory.assignments.erase(pod) > 0) {
+    if (memory.assignments.erase(pod)) {
       auto& table = memory.machine_state[0].tables["memory"];
       table.free += kMemory / 16;
       table.reserved -= kMemory / 16;
@@ -55,7 +55,7 @@ struct Node {
 
   [[nodiscard]] Files files() const {
     std::string names;
-    for (const std::string& pod : pods) names += pod + "\n";
+    for (const PodUid& pod : pods) names += pod.value + "\n";
     return {encode_cpu(cpu, "static", true), encode_memory(memory, "Static", true), names};
   }
 };
@@ -87,11 +87,9 @@ void expect_valid(const Files& files) {
   ASSERT_TRUE(memory) << memory.error().message;
   CpuSet all = (*cpu)->default_set;
   std::size_t count = all.size();
-  for (const auto& [pod, containers] : (*cpu)->assignments) {
-    for (const auto& [container, cpus] : containers) {
-      all |= cpus;
-      count += cpus.size();
-    }
+  for (const auto& [pod, container, cpus] : (*cpu)->assignments) {
+    all |= cpus;
+    count += cpus.size();
   }
   EXPECT_EQ(all, CpuSet::range(0, kCpus - 1));
   EXPECT_EQ(count, all.size());

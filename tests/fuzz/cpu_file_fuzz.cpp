@@ -15,7 +15,8 @@ using pinfold::checkpoint::restore_cpu;
 namespace {
 
 void check(std::string_view bytes, bool gate) {
-  const auto state = restore_cpu(bytes, "static", gate, {{"id", {"pod", "container"}}});
+  const auto state =
+      restore_cpu(bytes, "static", gate, {{"id", {pinfold::PodUid("pod"), "container"}}});
   if (!state) {
     if (state.error().message.empty()) std::abort();
     return;

@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static Cage cage;
   const std::string text(reinterpret_cast<const char*>(data), size);
   const std::size_t end = text.find('\n');
-  const pinfold::enforce::GroupName name{text.substr(0, end),
+  const pinfold::enforce::GroupName name{pinfold::PodUid(text.substr(0, end)),
                                          end == std::string::npos ? "" : text.substr(end + 1)};
   if (const auto path = pinfold::enforce::relative_path(name)) {
     const bool has_container = path->find('/') != std::string::npos;

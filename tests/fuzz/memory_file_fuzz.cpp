@@ -25,7 +25,7 @@ void check(std::string_view bytes, bool gate) {
   const auto plain = pinfold::fuzz::plain_object(
       bytes, {"policyName", "machineState", "entries", "podEntries", "checksum"});
   if (!plain || !plain->contains("entries") || plain->at("entries").is_null()) return;
-  if (plain->at("entries").size() != (**state).assignments.size()) std::abort();
+  if (plain->at("entries").size() != (**state).assignments.by_pod().size()) std::abort();
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   auto pod = pinfold::parse_pod({reinterpret_cast<const char*>(data), size});
   if (!pod) return 0;
-  if (!pinfold::is_safe_name(pod->uid) || pod->containers.empty()) std::abort();
+  if (!pinfold::is_safe_name(pod->uid.value) || pod->containers.empty()) std::abort();
   const auto again = pinfold::pod_from_json(to_json(*pod));
   if (!again || *again != *pod) std::abort();
   (void)pinfold::qos_class(*pod, true);

@@ -35,8 +35,24 @@ rc::Gen<std::map<std::string, Value>> by_name(rc::Gen<Value> value) {
   return rc::gen::container<std::map<std::string, Value>>(any_name(), std::move(value));
 }
 
+template <class Value>
+rc::Gen<std::map<PodUid, Value>> by_pod(rc::Gen<Value> value) {
+  const auto any_uid = rc::gen::map(any_name(), [](const std::string& uid) { return PodUid(uid); });
+  return rc::gen::container<std::map<PodUid, Value>>(any_uid, std::move(value));
+}
+
+/// A pod may be listed without containers.
+template <class Value>
+rc::Gen<ContainerMap<Value>> by_container(rc::Gen<Value> value) {
+  return rc::gen::map(by_pod(by_name(std::move(value))), [](const auto& pods) {
+    ContainerMap<Value> map;
+    for (const auto& [pod, containers] : pods) map[pod] = containers;
+    return map;
+  });
+}
+
 rc::Gen<CpuState> any_cpu_state() {
-  return rc::gen::map(rc::gen::tuple(any_set(), by_name(by_name(any_set())), by_name(any_set())),
+  return rc::gen::map(rc::gen::tuple(any_set(), by_container(any_set()), by_pod(any_set())),
                       [](const auto& parts) {
                         CpuState state;
                         std::tie(state.default_set, state.assignments, state.pods) = parts;
@@ -69,7 +85,7 @@ rc::Gen<NodeMemory> any_node() {
 rc::Gen<MemoryState> any_memory_state() {
   return rc::gen::map(rc::gen::tuple(rc::gen::container<std::map<std::int32_t, NodeMemory>>(
                                          rc::gen::inRange(0, 300), any_node()),
-                                     by_name(by_name(any_blocks())), by_name(any_blocks())),
+                                     by_container(any_blocks()), by_pod(any_blocks())),
                       [](const auto& parts) {
                         MemoryState state;
                         std::tie(state.machine_state, state.assignments, state.pods) = parts;

@@ -15,12 +15,10 @@ using test::StateConfig;
 /// NUMA nodes of every container's blocks.
 std::map<std::string, std::vector<std::int32_t>> nodes_of(const MemoryState& state) {
   std::map<std::string, std::vector<std::int32_t>> nodes;
-  for (const auto& [pod, containers] : state.assignments) {
-    for (const auto& [name, blocks] : containers) {
-      for (const MemoryBlock& block : blocks) {
-        auto& of_block = nodes[pod + "/" + name + " " + block.type];
-        of_block.insert(of_block.end(), block.numa_affinity.begin(), block.numa_affinity.end());
-      }
+  for (const auto& entry : state.assignments) {
+    for (const MemoryBlock& block : entry.value) {
+      auto& of_block = nodes[to_string(entry.id()) + " " + block.type];
+      of_block.insert(of_block.end(), block.numa_affinity.begin(), block.numa_affinity.end());
     }
   }
   return nodes;
@@ -34,8 +32,8 @@ KubeletFiles files_of(const NodeState& state, const Formats& formats) {
 
 ContainerIds ids_of(const CpuState& state) {
   ContainerIds ids;
-  for (const auto& [pod, containers] : state.assignments) {
-    for (const auto& [name, cpus] : containers) ids["id-" + pod + "-" + name] = {pod, name};
+  for (const auto& [pod, name, cpus] : state.assignments) {
+    ids["id-" + pod.value + "-" + name] = {pod, name};
   }
   return ids;
 }
@@ -86,10 +84,10 @@ RC_GTEST_PROP(Convert, NothingIsCountedTwiceAndNoSizeGrows, ()) {
   for (const auto& [pod, blocks] : state.memory.pods) {
     std::map<std::string, std::uint64_t> total;
     for (const MemoryBlock& block : blocks) total[block.type] += block.size;
-    const auto containers = older.assignments.find(pod);
-    if (containers == older.assignments.end()) continue;
-    for (const auto& [name, own] : containers->second) {
-      const auto& before = *state.memory.find(pod, name);
+    const auto* const containers = older.assignments.find(pod);
+    if (containers == nullptr) continue;
+    for (const auto& [name, own] : *containers) {
+      const auto& before = *state.memory.assignments.find({pod, name});
       RC_ASSERT(own.size() == before.size());
       for (std::size_t i = 0; i < own.size(); ++i) {
         RC_ASSERT(own[i].size <= before[i].size);

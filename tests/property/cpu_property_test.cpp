@@ -101,7 +101,7 @@ void check_sound(const Rig& rig) {
   const CpuManager& manager = rig.manager();
   CpuSet exclusive_cpus;
   std::size_t count = 0;
-  for (const auto& [uid, containers] : rig.state.assignments) {
+  for (const auto& [uid, containers] : rig.state.assignments.by_pod()) {
     CpuSet of_pod;  // its containers may share: init containers leave theirs to later ones
     for (const auto& [name, cpus] : containers) of_pod |= cpus;
     RC_ASSERT(!of_pod.intersects(manager.reserved()));
@@ -135,7 +135,7 @@ void live(Rig& rig, int steps, Check check) {
     } else {
       const auto victim = pods.begin() + draw(0, static_cast<int>(pods.size()) - 1);
       for (const Container& container : victim->containers) {
-        rig.manager().remove_container(rig.state, victim->uid, container.name);
+        rig.manager().remove_container(rig.state, {victim->uid, container.name});
       }
       pods.erase(victim);
     }
@@ -143,7 +143,7 @@ void live(Rig& rig, int steps, Check check) {
   }
   for (const PodSpec& pod : pods) {
     for (const Container& container : pod.containers) {
-      rig.manager().remove_container(rig.state, pod.uid, container.name);
+      rig.manager().remove_container(rig.state, {pod.uid, container.name});
     }
   }
 }
@@ -199,11 +199,9 @@ RC_GTEST_PROP(CpuProperty, FullPcpusOnlyNeverSplitsACore, ()) {
   options["full-pcpus-only"] = "true";
   Rig rig = any_rig(describe(any_shape()), options, Profile::kFixed);
   live(rig, 12, [](const Rig& at) {
-    for (const auto& [uid, containers] : at.state.assignments) {
-      for (const auto& [name, cpus] : containers) {
-        for (const Machine::Group& core : at.machine().cores()) {
-          RC_ASSERT(!cpus.intersects(core.cpus) || cpus.contains_all(core.cpus));
-        }
+    for (const auto& entry : at.state.assignments) {
+      for (const Machine::Group& core : at.machine().cores()) {
+        RC_ASSERT(!entry.value.intersects(core.cpus) || entry.value.contains_all(core.cpus));
       }
     }
   });

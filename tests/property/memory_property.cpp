@@ -67,10 +67,8 @@ TopologyHint any_affinity(const Machine& machine, const ResourceHints& hints) {
 
 std::vector<MemoryBlock> all_blocks(const MemoryState& state) {
   std::vector<MemoryBlock> blocks;
-  for (const auto& [uid, containers] : state.assignments) {
-    for (const auto& [name, of_container] : containers) {
-      blocks.insert(blocks.end(), of_container.begin(), of_container.end());
-    }
+  for (const auto& [pod, name, of_container] : state.assignments) {
+    blocks.insert(blocks.end(), of_container.begin(), of_container.end());
   }
   return blocks;
 }
@@ -125,7 +123,7 @@ bool admit(Node& node, const PodSpec& pod) {
       node.state = before;
       return false;
     }
-    const auto* blocks = node.state.find(pod.uid, container.name);
+    const auto* blocks = node.state.assignments.find({pod.uid, container.name});
     RC_ASSERT(blocks != nullptr);
     for (const MemoryBlock& block : *blocks) {
       if (!affinity.numa) continue;
@@ -156,17 +154,17 @@ RC_GTEST_PROP(MemoryProperty, IsConservedWhateverComesAndGoes, ()) {
           node.manager.container_started(node.state, pod, c.name);
         }
       } else if (action == 5) {
-        node.manager.remove_container(node.state, pod.uid, pod.containers[0].name);
+        node.manager.remove_container(node.state, {pod.uid, pod.containers[0].name});
       } else if (action == 6) {
         for (const Container& c : pod.containers) {
-          node.manager.remove_container(node.state, pod.uid, c.name);
+          node.manager.remove_container(node.state, {pod.uid, c.name});
         }
         pods.erase(pods.begin() + static_cast<std::ptrdiff_t>(at));
       } else {
         RC_ASSERT(node.manager.start(node.state).has_value());
         for (const Container& c : pod.containers) {  // is admitted again
           RC_ASSERT(node.manager.allocate(node.state, pod, c, {}, nullptr).has_value() ||
-                    node.state.find(pod.uid, c.name) == nullptr);
+                    node.state.assignments.find({pod.uid, c.name}) == nullptr);
         }
       }
     }
@@ -175,7 +173,7 @@ RC_GTEST_PROP(MemoryProperty, IsConservedWhateverComesAndGoes, ()) {
   }
   for (const PodSpec& pod : pods) {
     for (const Container& c : pod.containers) {
-      node.manager.remove_container(node.state, pod.uid, c.name);
+      node.manager.remove_container(node.state, {pod.uid, c.name});
     }
   }
   node.state.reusable.clear();
@@ -239,8 +237,9 @@ RC_GTEST_PROP(MemoryProperty, HintsAreThoseOfTheRule, ()) {
     return a.preferred != b.preferred ? a.preferred : a.numa->narrower_than(*b.numa);
   });
   RC_ASSERT(node.admit(pod).empty());
-  RC_ASSERT(node.state.find("x", pod.containers[0].name)->front().numa_affinity ==
-            node.machine.numa_ids(*best.numa));
+  RC_ASSERT(
+      node.state.assignments.find({PodUid("x"), pod.containers[0].name})->front().numa_affinity ==
+      node.machine.numa_ids(*best.numa));
 }
 
 }  // namespace

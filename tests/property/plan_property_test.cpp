@@ -26,7 +26,7 @@ struct RandomNode {
     std::map<std::string, Member> members;
     CpuSet mems;
   };
-  std::map<std::string, Pod> pods;
+  std::map<PodUid, Pod> pods;
   int next_pod = 0;
   int start = 0;
 
@@ -51,7 +51,7 @@ struct RandomNode {
     constexpr std::size_t kMaxPods = 6;  // enough for every kind of neighbour, and quick
     if (pods.size() == kMaxPods) return;
     Pod pod;
-    const std::string uid = "p" + std::to_string(next_pod++);
+    const PodUid uid("p" + std::to_string(next_pod++));
     pod.mems = shape % 5 == 0 ? CpuSet{} : shape % 2 == 0 ? CpuSet{0} : CpuSet{0, 1};
     if (shape % 7 == 0) {  // pod-level resources: one with its own CPUs, two share the rest
       const CpuSet all = take(3);

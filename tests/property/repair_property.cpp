@@ -48,13 +48,13 @@ void damage(NodeState& state) {
         state.cpu.default_set |= any_cpus();
         break;
       case 2:  // a container was forgotten, its CPUs not given back
-        if (!entries.empty()) entries.erase(entries.begin());
+        if (!entries.empty()) entries.erase(entries.by_pod().begin()->first);
         break;
       case 3:  // a pod was written, its containers were not
-        state.cpu.pods["half-done"] = any_cpus();
+        state.cpu.pods[PodUid("half-done")] = any_cpus();
         break;
       case 4:
-        entries["stranger"]["c"] = any_cpus();
+        entries[{PodUid("stranger"), "c"}] = any_cpus();
         break;
       case 5:
         if (!memory.machine_state.empty()) {
@@ -62,7 +62,7 @@ void damage(NodeState& state) {
         }
         break;
       default:
-        memory.assignments["stranger"]["c"] = {
+        memory.assignments[{PodUid("stranger"), "c"}] = {
             {{*rc::gen::inRange(0, 4)}, "memory", std::uint64_t{1} << 30U}};
     }
   }
@@ -112,9 +112,9 @@ Node any_successor(StateConfig config) {
   return test::node_of(config, shape);
 }
 
-CpuSet held_by_others(const CpuState& state, const std::string& pod) {
+CpuSet held_by_others(const CpuState& state, const PodUid& pod) {
   CpuSet held;
-  for (const auto& [other, containers] : state.assignments) {
+  for (const auto& [other, containers] : state.assignments.by_pod()) {
     if (other == pod) continue;
     for (const auto& [name, cpus] : containers) held |= cpus;
   }
@@ -124,19 +124,19 @@ CpuSet held_by_others(const CpuState& state, const std::string& pod) {
   return held;
 }
 
-bool gave_up_for_the_pool(const Repaired& repaired, const std::string& pod) {
+bool gave_up_for_the_pool(const Repaired& repaired, const PodUid& pod) {
   return std::any_of(repaired.lost.begin(), repaired.lost.end(), [&](const Note& note) {
-    return note.object == pod && note.text.find("shared pool") != std::string::npos;
+    return note.object == pod.value && note.text.find("shared pool") != std::string::npos;
   });
 }
 
 void expect_cpus_kept(const Node& node, const CpuState& before, const CpuState& after,
                       const Repaired& repaired) {
   const CpuSet possible = node.machine().all_cpus() - node.cpu().reserved();
-  for (const auto& [pod, containers] : before.assignments) {
+  for (const auto& [pod, containers] : before.assignments.by_pod()) {
     if (gave_up_for_the_pool(repaired, pod)) continue;
     for (const auto& [name, cpus] : containers) {
-      const CpuSet* const kept = after.find(pod, name);
+      const CpuSet* const kept = after.assignments.find({pod, name});
       const CpuSet gone = cpus - (kept == nullptr ? CpuSet() : *kept);
       RC_ASSERT((gone & possible) - held_by_others(before, pod) == CpuSet());
       if (kept != nullptr) RC_ASSERT(cpus.contains_all(*kept));
@@ -145,12 +145,12 @@ void expect_cpus_kept(const Node& node, const CpuState& before, const CpuState& 
 }
 
 void expect_nodes_kept(const Node& node, const MemoryState& before, const MemoryState& after) {
-  for (const auto& [pod, containers] : before.assignments) {
+  for (const auto& [pod, containers] : before.assignments.by_pod()) {
     for (const auto& [name, blocks] : containers) {
       for (const MemoryBlock& block : blocks) {
         for (const std::int32_t id : block.numa_affinity) {
           if (!node.machine().numa_position(NumaId{id})) continue;
-          const auto* const kept = after.find(pod, name);
+          const auto* const kept = after.assignments.find({pod, name});
           RC_ASSERT(kept != nullptr);
           RC_ASSERT(std::any_of(kept->begin(), kept->end(), [&](const MemoryBlock& now) {
             return now.type == block.type &&
@@ -225,16 +225,16 @@ RC_GTEST_PROP(Repair, SavesEveryContainerInFrontOfATear, ()) {
   files.cpu->resize(*rc::gen::inRange<std::size_t>(0, files.cpu->size()));
   const Repaired repaired = expect_repaired(node, files);
   const CpuState after = inspect_cpu(*repaired.files.cpu)->state;
-  for (const auto& [pod, containers] : state.cpu.assignments) {
+  for (const auto& [pod, containers] : state.cpu.assignments.by_pod()) {
     for (const auto& [name, cpus] : containers) {
-      const auto pod_at = files.cpu->find("\"" + pod + "\":{");
+      const auto pod_at = files.cpu->find("\"" + pod.value + "\":{");
       if (pod_at == std::string::npos) continue;
       const std::string entry = "\"" + name + "\":\"" + cpus.to_string() + "\"";
       if (files.cpu->find(entry, pod_at) == std::string::npos) continue;
       const auto other = files.cpu->find("}", pod_at);
       if (other < files.cpu->find(entry, pod_at)) continue;  // is of a later pod
-      RC_ASSERT(after.find(pod, name) != nullptr);
-      RC_ASSERT(*after.find(pod, name) == cpus);
+      RC_ASSERT(after.assignments.find({pod, name}) != nullptr);
+      RC_ASSERT(*after.assignments.find({pod, name}) == cpus);
     }
   }
 }

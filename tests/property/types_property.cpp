@@ -227,7 +227,7 @@ Resources arbitrary_resources() {
 
 PodSpec arbitrary_pod() {
   PodSpec pod;
-  pod.uid = "0b5e-" + std::to_string(*rc::gen::inRange(0, 100));
+  pod.uid = PodUid("0b5e-" + std::to_string(*rc::gen::inRange(0, 100)));
   pod.name = *rc::gen::element<std::string>("web", "db.0", "a");
   pod.namespace_name = *rc::gen::element<std::string>("default", "kube-system");
   const int init = *rc::gen::inRange(0, 4);

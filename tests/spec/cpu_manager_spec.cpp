@@ -47,7 +47,7 @@ std::set<std::int32_t> groups_of(const Machine& machine, const CpuSet& cpus,
 /// The groups of a level that container "c" of a pod has CPUs of.
 std::set<std::int32_t> groups_of(const Rig& r, const std::string& uid,
                                  std::int32_t Machine::Place::*level) {
-  return groups_of(r.machine(), *r.state.find(uid, "c"), level);
+  return groups_of(r.machine(), *r.state.assignments.find({PodUid(uid), "c"}), level);
 }
 
 constexpr auto kCore = &Machine::Place::core;
@@ -113,7 +113,8 @@ TEST(CpuManagerSpec, ExclusiveContainersHaveNoQuota) {
   const PodSpec pod = pod_of("a", {exclusive("c", 2000)});
   const Decision decision = decide(node, state, pod);
   ASSERT_TRUE(std::holds_alternative<Admitted>(decision));
-  const auto resources = container_resources(node, std::get<Admitted>(decision).next, "a", "c");
+  const auto resources =
+      container_resources(node, std::get<Admitted>(decision).next, {PodUid("a"), "c"});
   ASSERT_TRUE(resources);
   EXPECT_EQ(resources->linux_resources.cpu_quota, -1);
 }
@@ -122,7 +123,7 @@ TEST(CpuManagerSpec, ExclusiveContainersHaveAsManyCpusAsTheirLimit) {
   for (int cpus = 1; cpus <= 14; ++cpus) {
     Rig r = rig();
     r.admit("a", cpus);
-    EXPECT_EQ(static_cast<int>(r.state.find("a", "c")->size()), cpus);
+    EXPECT_EQ(static_cast<int>(r.state.assignments.find({PodUid("a"), "c"})->size()), cpus);
   }
 }
 
@@ -217,14 +218,17 @@ TEST(CpuManagerSpec, FullPcpusOnlyRejectsWhatIsNotWholeCoresWithSmtAlignmentErro
 TEST(CpuManagerSpec, ByDefaultOneNumaNodeIsFilledBeforeTheNext) {
   Rig r = rig();
   r.admit("a", 10);
-  EXPECT_EQ((*r.state.find("a", "c") & r.machine().cpus_of_numa(1)).size(), 8U);
+  EXPECT_EQ((*r.state.assignments.find({PodUid("a"), "c"}) & r.machine().cpus_of_numa(1)).size(),
+            8U);
 }
 
 TEST(CpuManagerSpec, DistributeAcrossNumaBalancesWhatNeedsSeveralNodes) {
   Rig r = rig({{"distribute-cpus-across-numa", "true"}});
   r.admit("a", 10);
-  EXPECT_EQ((*r.state.find("a", "c") & r.machine().cpus_of_numa(0)).size(), 5U);
-  EXPECT_EQ((*r.state.find("a", "c") & r.machine().cpus_of_numa(1)).size(), 5U);
+  EXPECT_EQ((*r.state.assignments.find({PodUid("a"), "c"}) & r.machine().cpus_of_numa(0)).size(),
+            5U);
+  EXPECT_EQ((*r.state.assignments.find({PodUid("a"), "c"}) & r.machine().cpus_of_numa(1)).size(),
+            5U);
 }
 
 TEST(CpuManagerSpec, DistributeAcrossNumaLeavesSmallRequestsOnOneNode) {
@@ -279,7 +283,7 @@ TEST(CpuManagerSpec, DistributeAcrossCoresUsesAsManyCoresAsPossible) {
 TEST(CpuManagerSpec, DistributeAcrossCoresStillAdmitsWhenCoresAreShort) {
   Rig r = rig({{"distribute-cpus-across-cores", "true"}});
   r.admit("a", 14);
-  EXPECT_EQ(r.state.find("a", "c")->size(), 14U);
+  EXPECT_EQ(r.state.assignments.find({PodUid("a"), "c"})->size(), 14U);
   EXPECT_EQ(groups_of(r, "a", kCore).size(), 7U);
 }
 

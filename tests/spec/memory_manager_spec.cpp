@@ -33,7 +33,7 @@ TEST(MemoryManagerSpec, GivesNothingToBurstablePods) {
   PodSpec pod = guaranteed("a", {{"memory", "2Gi"}});
   pod.containers[0].resources.limits["memory"] = *Quantity::parse("3Gi");
   ASSERT_EQ(node.admit(pod), "");
-  EXPECT_EQ(node.state.find("a", "c"), nullptr);
+  EXPECT_EQ(node.state.assignments.find({PodUid("a"), "c"}), nullptr);
 }
 
 TEST(MemoryManagerSpec, GivesNothingToBestEffortPods) {
@@ -41,7 +41,7 @@ TEST(MemoryManagerSpec, GivesNothingToBestEffortPods) {
   PodSpec pod = guaranteed("a", {});
   pod.containers[0].resources = {};
   ASSERT_EQ(node.admit(pod), "");
-  EXPECT_EQ(node.state.find("a", "c"), nullptr);
+  EXPECT_EQ(node.state.assignments.find({PodUid("a"), "c"}), nullptr);
 }
 
 TEST(MemoryManagerSpec, HintsYieldTheMostSuitableNodes) {
@@ -85,8 +85,8 @@ TEST(MemoryManagerSpec, TakesMemoryFromAMinimumNumberOfNodes) {
   for (const auto& [memory, nodes] : std::map<std::string, std::string>{
            {"7Gi", "0"}, {"8Gi", "1"}, {"16Gi", "1,2"}, {"23Gi", "0,1,2"}, {"31Gi", "0,1,2,3"}}) {
     ASSERT_EQ(node.admit(guaranteed("a", {{"memory", memory}})), "") << memory;
-    EXPECT_EQ(node.manager.cpuset_mems(node.state, "a", "c"), nodes) << memory;
-    node.manager.remove_container(node.state, "a", "c");
+    EXPECT_EQ(node.manager.cpuset_mems(node.state, {PodUid("a"), "c"}), nodes) << memory;
+    node.manager.remove_container(node.state, {PodUid("a"), "c"});
   }
 }
 

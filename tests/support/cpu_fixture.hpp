@@ -84,7 +84,7 @@ inline Container exclusive(std::string name, std::int64_t milli_cpu,
 inline PodSpec pod_of(std::string uid, std::vector<Container> containers) {
   PodSpec pod;
   pod.name = uid;
-  pod.uid = std::move(uid);
+  pod.uid = PodUid(std::move(uid));
   pod.namespace_name = "default";
   pod.containers = std::move(containers);
   return pod;
@@ -120,7 +120,7 @@ class Rig {
         return done.error().reason;
       }
     }
-    const CpuSet* const cpus = state.find(pod.uid, container);
+    const CpuSet* const cpus = state.assignments.find({pod.uid, container});
     return cpus == nullptr ? "shared" : cpus->to_string();
   }
 

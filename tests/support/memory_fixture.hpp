@@ -74,7 +74,7 @@ inline Container container_of(const std::string& name,
 }
 
 inline PodSpec pod_of(const std::string& uid, std::vector<Container> containers) {
-  return {.uid = uid,
+  return {.uid = PodUid(uid),
           .name = uid,
           .namespace_name = "default",
           .containers = std::move(containers),

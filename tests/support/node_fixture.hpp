@@ -85,7 +85,8 @@ inline Container container(std::string name, const Amounts& amounts,
 
 inline PodSpec pod_of(const std::string& uid, std::vector<Container> containers) {
   PodSpec made;
-  made.uid = made.name = uid;
+  made.uid = PodUid(uid);
+  made.name = uid;
   made.namespace_name = "default";
   made.containers = std::move(containers);
   return made;
@@ -117,10 +118,12 @@ class TestNode {
     return "";
   }
 
-  void remove(const std::string& uid) { state_ = remove_pod(node_, std::move(state_), uid); }
+  void remove(const std::string& uid) {
+    state_ = remove_pod(node_, std::move(state_), PodUid(uid));
+  }
 
   [[nodiscard]] ContainerResources of(const std::string& uid, const std::string& name = "c") const {
-    return container_resources(node_, state_, uid, name).value();
+    return container_resources(node_, state_, {PodUid(uid), name}).value();
   }
   /// The affinity stored for a container: "0+" preferred, "0-1-" not, "any+" none stored.
   [[nodiscard]] std::string affinity(const std::string& uid, const std::string& name = "c") const {

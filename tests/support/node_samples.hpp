@@ -68,7 +68,7 @@ inline Container best_effort(const std::string& name) {
 
 inline PodSpec pod(const std::string& uid, std::vector<Container> containers) {
   PodSpec spec;
-  spec.uid = uid;
+  spec.uid = PodUid(uid);
   spec.name = uid;
   spec.namespace_name = "default";
   spec.containers = std::move(containers);

@@ -66,7 +66,7 @@ inline NodeState any_state(const Node& node) {
       const auto& gone = pod.containers[*rc::gen::inRange<std::size_t>(0, pod.containers.size())];
       state = *rc::gen::arbitrary<bool>()
                   ? remove_pod(node, std::move(state), pod.uid)
-                  : remove_container(node, std::move(state), pod.uid, gone.name);
+                  : remove_container(node, std::move(state), {pod.uid, gone.name});
       continue;
     }
     const PodSpec pod = any_pod("pod-" + std::to_string(i));
@@ -77,7 +77,7 @@ inline NodeState any_state(const Node& node) {
     if (admitted == nullptr) continue;
     for (const Container& container : pod.containers) {
       if (*rc::gen::inRange(0, 4) == 0) break;
-      (void)start_in_place(node, state, pod.uid, container.name);
+      (void)start_in_place(node, state, {pod.uid, container.name});
     }
   }
   return release_stale(node, std::move(state));

@@ -49,7 +49,7 @@ class SimulatedCluster {
       ++rejections_;
       return false;
     }
-    publish_later(node, pod.uid, difference(before, describe_now(node)));
+    publish_later(node, pod.uid.value, difference(before, describe_now(node)));
     return true;
   }
   void remove(const std::string& node, const std::string& uid) {
@@ -137,7 +137,7 @@ class SimulatedScheduler {
       if (!query.ask(node, ScoringStrategy::kLeastNumaNodes).admits()) continue;
       const std::string& name = view.fleet.name(node);
       if (!cluster_->bind(name, pod)) return name + "!";
-      bound_.push_back({pod.uid, name, to_json(view.fleet, node, query.place(node))});
+      bound_.push_back({pod.uid.value, name, to_json(view.fleet, node, query.place(node))});
       return name;
     }
     return "";
@@ -155,7 +155,8 @@ class SimulatedScheduler {
       (void)ledger.remove(victim.uid);
       if (!fits(view.fleet, pod)) ledger.discard(mark);
     }
-    const std::vector<std::string> victims = ledger.evictions();
+    std::vector<std::string> victims;
+    for (const PodUid& uid : ledger.evictions()) victims.push_back(uid.value);
     for (const std::string& uid : victims) forget(uid);
     return victims;
   }

@@ -79,14 +79,14 @@ Result<agent::NodeAgent> open(bool enforce) {
 
 /// What an agent without its order would do: first what the pod gets, then what others lose.
 Result<void> apply_unsafely(enforce::Cgroups& cgroups, const Layout& before, const Layout& after,
-                            const std::string& uid) {
+                            const PodUid& uid) {
   PINFOLD_LET(auto cpus, cgroups.machine_cpus());
   PINFOLD_LET(auto steps, plan(before, after, cpus));
   std::stable_partition(steps.begin(), steps.end(),
-                        [&](const Step& step) { return step.group.pod_uid == uid; });
+                        [&](const Step& step) { return step.group.pod == uid; });
   bool has_paused = false;
   for (const Step& step : steps) {
-    if (!has_paused && step.group.pod_uid != uid) {
+    if (!has_paused && step.group.pod != uid) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       has_paused = true;
     }
@@ -97,15 +97,15 @@ Result<void> apply_unsafely(enforce::Cgroups& cgroups, const Layout& before, con
 }
 
 /// The lines that stopSampling reads.
-void note_exclusive(const Layout& layout, const std::string& uid, std::ofstream& out) {
+void note_exclusive(const Layout& layout, const PodUid& uid, std::ofstream& out) {
   CpuSet of_pod;
   for (const auto& [name, group] : layout) {
-    if (name.pod_uid != uid || name.is_pod()) continue;
+    if (name.pod != uid || name.is_pod()) continue;
     if (group.isolation == Isolation::kPod) of_pod |= group.cpus;
     if (group.isolation != Isolation::kContainer) continue;
     out << to_string(name) << ' ' << group.cpus.to_string() << '\n';
   }
-  if (!of_pod.empty()) out << to_string(GroupName{uid, ""}) << ' ' << of_pod.to_string() << '\n';
+  if (!of_pod.empty()) out << to_string(GroupName(uid)) << ' ' << of_pod.to_string() << '\n';
 }
 
 struct Tally {
@@ -117,12 +117,12 @@ struct Tally {
 Result<Tally> drive(agent::NodeAgent& agent, enforce::Cgroups* unsafe, int operations,
                     std::ofstream& exclusive) {
   std::mt19937 random(20240607);  // NOLINT(cert-msc51-cpp): the same sequence every time
-  std::vector<std::string> active;
+  std::vector<PodUid> active;
   Tally tally;
   for (int i = 0; i < operations; ++i) {
     const Layout before = agent.desired();
     const bool is_removal = !active.empty() && (random() % 2 == 0 || active.size() > 8);
-    std::string uid = fmt::format("n{}", i);
+    PodUid uid(fmt::format("n{}", i));
     if (is_removal) {
       const auto victim = active.begin() + static_cast<std::ptrdiff_t>(random() % active.size());
       uid = *victim;

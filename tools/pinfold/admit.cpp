@@ -41,7 +41,7 @@ struct Admission {
 /// Starts every container in order, as the kubelet does after the admission.
 Result<void> start_all(agent::NodeAgent& agent, Admission& admission) {
   for (const Container& container : admission.pod.containers) {
-    PINFOLD_LET(auto started, agent.start(admission.pod.uid, container.name));
+    PINFOLD_LET(auto started, agent.start({admission.pod.uid, container.name}));
     if (started.not_enforced) admission.outcome.not_enforced = started.not_enforced;
   }
   return {};
@@ -49,7 +49,7 @@ Result<void> start_all(agent::NodeAgent& agent, Admission& admission) {
 
 json pod_json(agent::NodeAgent& agent, const Admission& admission, bool explain) {
   const auto& [pod, outcome, trace] = admission;
-  json out = {{"uid", pod.uid}, {"name", pod.name}, {"namespace", pod.namespace_name}};
+  json out = {{"uid", pod.uid.value}, {"name", pod.name}, {"namespace", pod.namespace_name}};
   if (const auto view = agent::pod_status(agent, pod.uid); view && !outcome.rejection) {
     out = to_json(*view, agent);
   }
@@ -82,8 +82,8 @@ void print_text(agent::NodeAgent& agent, const std::vector<Admission>& admission
 /// A state directory taken over from a kubelet names pods that nobody told us of: as with the
 /// kubelet, the next admission gives their CPUs back, and whoever runs there should know.
 void warn_of_strangers(const agent::NodeAgent& agent) {
-  std::vector<std::string> strangers;
-  for (const auto& [uid, containers] : agent.state().node.cpu.assignments) {
+  std::vector<PodUid> strangers;
+  for (const auto& [uid, containers] : agent.state().node.cpu.assignments.by_pod()) {
     if (agent.state().node.find(uid) == nullptr) strangers.push_back(uid);
   }
   if (strangers.empty()) return;

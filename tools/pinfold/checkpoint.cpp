@@ -41,10 +41,10 @@ std::string text_of(const CpuState& state) {
   TextTable table({{"POD", TextTable::Align::kLeft},
                    {"CONTAINER", TextTable::Align::kLeft},
                    {"CPUS", TextTable::Align::kLeft}});
-  for (const auto& [pod, containers] : state.assignments) {
-    for (const auto& [container, cpus] : containers) table.add({pod, container, cpus.to_string()});
+  for (const auto& [pod, container, cpus] : state.assignments) {
+    table.add({pod.value, container, cpus.to_string()});
   }
-  for (const auto& [pod, cpus] : state.pods) table.add({pod, "(the pod)", cpus.to_string()});
+  for (const auto& [pod, cpus] : state.pods) table.add({pod.value, "(the pod)", cpus.to_string()});
   return fmt::format("  shared pool: {}\n{}",
                      state.default_set.empty() ? "none" : state.default_set.to_string(),
                      table.empty() ? "" : table.render(terminal_style(), 2));
@@ -68,12 +68,10 @@ std::string text_of(const MemoryState& state) {
   TextTable table({{"POD", TextTable::Align::kLeft},
                    {"CONTAINER", TextTable::Align::kLeft},
                    {"MEMORY", TextTable::Align::kLeft}});
-  for (const auto& [pod, containers] : state.assignments) {
-    for (const auto& [container, blocks] : containers) {
-      table.add({pod, container, blocks_text(blocks)});
-    }
+  for (const auto& [pod, container, blocks] : state.assignments) {
+    table.add({pod.value, container, blocks_text(blocks)});
   }
-  for (const auto& [pod, blocks] : state.pods) table.add({pod, "(the pod)", blocks_text(blocks)});
+  for (const auto& [pod, blocks] : state.pods) table.add({pod.value, "(the pod)", blocks_text(blocks)});
   return (nodes.empty() ? "" : nodes.render(style, 2)) +
          (table.empty() ? "" : table.render(style, 2));
 }

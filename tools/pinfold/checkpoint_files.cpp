@@ -78,7 +78,7 @@ Result<checkpoint::ContainerIds> read_container_ids(const std::string& path) {
     const std::string id = text_at(container, "id");
     const auto labels = container.find("labels");
     if (id.empty() || labels == container.end() || !labels->is_object()) continue;
-    ids[id] = {text_at(*labels, "io.kubernetes.pod.uid"),
+    ids[id] = {PodUid(text_at(*labels, "io.kubernetes.pod.uid")),
                text_at(*labels, "io.kubernetes.container.name")};
   }
   return ids;

@@ -45,7 +45,7 @@ Result<void> admit(NodeAgent& agent, const HookState& state, const HookRequest& 
   }
   std::optional<Error> failure = outcome.not_enforced;
   if (!failure) {
-    auto started = agent.start(request.pod.uid, request.container);
+    auto started = agent.start({request.pod.uid, request.container});
     failure = started ? started->not_enforced : std::move(started).error();
   }
   if (!failure) return {};

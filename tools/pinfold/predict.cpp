@@ -145,7 +145,7 @@ int run_cycle(const Options& options, Fleet& fleet, const std::vector<PodSpec>& 
     if (!node) {
       status = kNo;
       table.add({name_of(pod), "nowhere", "", answers.why_nowhere()});
-      placed.push_back({{"uid", pod.uid}, {"node", nullptr}, {"why", answers.why_nowhere()}});
+      placed.push_back({{"uid", pod.uid.value}, {"node", nullptr}, {"why", answers.why_nowhere()}});
       continue;
     }
     table.add({name_of(pod), fleet.name(*node), std::to_string(answers.verdict(*node).score),

@@ -24,7 +24,7 @@ int run(const RemoveOptions& options) {
       options.kill ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse;
   auto outcome = options.container.empty()
                      ? agent->remove_pod(*uid, running)
-                     : agent->remove_container(*uid, options.container, running);
+                     : agent->remove_container({*uid, options.container}, running);
   if (!outcome) {
     (void)report(outcome.error());
     return outcome.error().code == ErrorCode::kBusy ? kNo : kBadRequest;
@@ -32,7 +32,7 @@ int run(const RemoveOptions& options) {
   const std::string pool = agent::shared_pool(agent->node(), agent->state().node).to_string();
   if (options.agent.output == OutputFormat::kJson) {
     nlohmann::json out = {{"removed", true},
-                          {"pod", *uid},
+                          {"pod", uid->value},
                           {"shared_pool", pool},
                           {"stored", !options.agent.dry_run},
                           {"enforced", agent->enforces() && !outcome->not_enforced}};

@@ -18,11 +18,11 @@ int run(const StartOptions& options) {
   if (!agent) return report(agent.error());
   auto uid = agent::find_pod_uid(*agent, options.pod);
   if (!uid) return report(uid.error());
-  auto outcome = agent->start(*uid, options.container);
+  auto outcome = agent->start({*uid, options.container});
   if (!outcome) return report(outcome.error());
   if (options.agent.output == OutputFormat::kJson) {
     nlohmann::json out = {{"started", true},
-                          {"pod", *uid},
+                          {"pod", uid->value},
                           {"container", options.container},
                           {"enforced", agent->enforces() && !outcome->not_enforced}};
     if (outcome->not_enforced) out["error"] = outcome->not_enforced->message;

@@ -51,11 +51,10 @@ class CallbackHintProvider final : public HintProvider {
     return {};
   }
 
-  void release(std::string& state, const std::string& pod_uid,
-               const std::string& container) const override {
+  void release(std::string& state, const ContainerId& container) const override {
     pinfold_text new_state{state};
-    callbacks_->release(callbacks_->data, state.c_str(), pod_uid.c_str(), container.c_str(),
-                        &new_state);
+    callbacks_->release(callbacks_->data, state.c_str(), container.pod.value.c_str(),
+                        container.name.c_str(), &new_state);
     state = std::move(new_state.value);
   }
 

@@ -118,7 +118,7 @@ pinfold_code pinfold_fleet_place_pod(pinfold_fleet* fleet, const char* manifest,
 pinfold_code pinfold_fleet_remove_pod(pinfold_fleet* fleet, const char* pod_uid, char** error) {
   return with_fleet(fleet, "remove pod", error, [&]() -> Result<pinfold_code> {
     PINFOLD_TRY(require(pod_uid, "pod_uid"));
-    PINFOLD_TRY(fleet->ledger.remove(pod_uid));
+    PINFOLD_TRY(fleet->ledger.remove(PodUid(pod_uid)));
     return PINFOLD_OK;
   });
 }

@@ -104,7 +104,7 @@ pinfold_code pinfold_pod_admit(pinfold_node* node, const char* manifest, pinfold
 pinfold_code pinfold_pod_get(pinfold_node* node, const char* pod_id, pinfold_pod** pod,
                              char** error) {
   return with_pod(node, pod_id, "get pod", error,
-                  [&](NodeAgent& agent, const std::string& uid) -> Result<pinfold_code> {
+                  [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
                     PINFOLD_TRY(require(pod, "pod"));
                     const PodSpec& spec = agent.state().node.find(uid)->spec;
                     *pod = make_pod(agent, agent.state(), spec, std::nullopt, {}).release();
@@ -115,7 +115,7 @@ pinfold_code pinfold_pod_get(pinfold_node* node, const char* pod_id, pinfold_pod
 pinfold_code pinfold_pod_remove(pinfold_node* node, const char* pod_id, uint32_t flags,
                                 char** error) {
   return with_pod(node, pod_id, "remove pod", error,
-                  [&](NodeAgent& agent, const std::string& uid) -> Result<pinfold_code> {
+                  [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
                     PINFOLD_LET(const auto running, read_remove_flags(flags));
                     PINFOLD_LET(const auto outcome, agent.remove_pod(uid, running));
                     return code_of(outcome.not_enforced, error);
@@ -125,29 +125,29 @@ pinfold_code pinfold_pod_remove(pinfold_node* node, const char* pod_id, uint32_t
 pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, const char* container,
                                      char** error) {
   return with_pod(node, pod_id, "start container", error,
-                  [&](NodeAgent& agent, const std::string& uid) -> Result<pinfold_code> {
+                  [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
                     PINFOLD_TRY(require(container, "container"));
-                    PINFOLD_LET(const auto outcome, agent.start(uid, container));
+                    PINFOLD_LET(const auto outcome, agent.start({uid, container}));
                     return code_of(outcome.not_enforced, error);
                   });
 }
 
 pinfold_code pinfold_container_remove(pinfold_node* node, const char* pod_id, const char* container,
                                       uint32_t flags, char** error) {
-  return with_pod(node, pod_id, "remove container", error,
-                  [&](NodeAgent& agent, const std::string& uid) -> Result<pinfold_code> {
-                    PINFOLD_TRY(require(container, "container"));
-                    PINFOLD_LET(const auto running, read_remove_flags(flags));
-                    PINFOLD_LET(const auto outcome,
-                                agent.remove_container(uid, container, running));
-                    return code_of(outcome.not_enforced, error);
-                  });
+  return with_pod(
+      node, pod_id, "remove container", error,
+      [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
+        PINFOLD_TRY(require(container, "container"));
+        PINFOLD_LET(const auto running, read_remove_flags(flags));
+        PINFOLD_LET(const auto outcome, agent.remove_container({uid, container}, running));
+        return code_of(outcome.not_enforced, error);
+      });
 }
 
 pinfold_code pinfold_container_attach_process(pinfold_node* node, const char* pod_id,
                                               const char* container, int64_t pid, char** error) {
   return with_pod(node, pod_id, "attach process", error,
-                  [&](NodeAgent& agent, const std::string& uid) -> Result<pinfold_code> {
+                  [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
                     PINFOLD_TRY(require(container, "container"));
                     PINFOLD_LET(const auto process, read_pid(pid));
                     PINFOLD_TRY(agent.attach({uid, container}, process));
@@ -159,7 +159,7 @@ pinfold_code pinfold_container_adopt_cgroup(pinfold_node* node, const char* pod_
                                             const char* container, const char* directory,
                                             char** error) {
   return with_pod(node, pod_id, "adopt cgroup", error,
-                  [&](NodeAgent& agent, const std::string& uid) -> Result<pinfold_code> {
+                  [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
                     PINFOLD_TRY(require(container, "container"));
                     PINFOLD_TRY(require(directory, "directory"));
                     PINFOLD_LET(const auto outcome, agent.adopt(uid, {container, directory}));

@@ -81,7 +81,7 @@ std::unique_ptr<pinfold_pod> make_pod(agent::NodeAgent& agent, const agent::Agen
   pod->spec = spec;
   pod->trace = to_json(trace).dump();
   nlohmann::json document = {
-      {"uid", spec.uid}, {"name", spec.name}, {"namespace", spec.namespace_name}};
+      {"uid", spec.uid.value}, {"name", spec.name}, {"namespace", spec.namespace_name}};
   std::optional<agent::PodStatus> view;
   if (!rejection) view = agent::desired_pod(agent.node(), state, agent.facts(), spec.uid);
   if (view) {
@@ -108,7 +108,7 @@ using namespace pinfold::capi;  // NOLINT(google-build-using-namespace)
 void pinfold_pod_free(pinfold_pod* pod) { delete pod; }
 
 int pinfold_pod_is_admitted(const pinfold_pod* pod) { return pod->rejection ? 0 : 1; }
-const char* pinfold_pod_uid(const pinfold_pod* pod) { return pod->spec.uid.c_str(); }
+const char* pinfold_pod_uid(const pinfold_pod* pod) { return pod->spec.uid.value.c_str(); }
 const char* pinfold_pod_name(const pinfold_pod* pod) { return pod->spec.name.c_str(); }
 const char* pinfold_pod_namespace(const pinfold_pod* pod) {
   return pod->spec.namespace_name.c_str();

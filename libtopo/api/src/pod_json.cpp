@@ -115,7 +115,7 @@ Result<void> read_metadata(const json& document, PodSpec& pod) {
   PINFOLD_LET(auto uid, read_name(*metadata, "uid", space + "_" + name));
   pod.name = std::move(name);
   pod.namespace_name = std::move(space);
-  pod.uid = std::move(uid);
+  pod.uid = PodUid(std::move(uid));
   return {};
 }
 
@@ -219,10 +219,11 @@ json to_json(const PodSpec& pod) {
   json spec = {{"containers", std::move(apps)}};
   if (!init.empty()) spec["initContainers"] = std::move(init);
   if (pod.resources) spec["resources"] = to_json(*pod.resources);
-  return {{"apiVersion", "v1"},
-          {"kind", "Pod"},
-          {"metadata", {{"name", pod.name}, {"namespace", pod.namespace_name}, {"uid", pod.uid}}},
-          {"spec", std::move(spec)}};
+  return {
+      {"apiVersion", "v1"},
+      {"kind", "Pod"},
+      {"metadata", {{"name", pod.name}, {"namespace", pod.namespace_name}, {"uid", pod.uid.value}}},
+      {"spec", std::move(spec)}};
 }
 
 }  // namespace pinfold

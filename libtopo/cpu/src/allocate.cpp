@@ -140,7 +140,7 @@ Admission CpuManager::allocate(CpuState& state, const PodSpec& pod, const Contai
     }
     return {};
   }
-  const CpuSet* const known = state.find(pod.uid, container.name);
+  const CpuSet* const known = state.assignments.find({pod.uid, container.name});
   // DEVIATION: the kubelet counts free cores before it looks for CPUs that the container has
   // already, and so may reject a running container after a restart; fixed looks first.
   if (known == nullptr || profile_ == Profile::kKubelet136) {
@@ -160,24 +160,23 @@ Admission CpuManager::allocate(CpuState& state, const PodSpec& pod, const Contai
       auto taken,
       take_out(state, {container.name, count, affinity.numa, reusable_by(state, pod)}, trace));
   update_reusable(state, pod, container, taken);
-  state.assignments[pod.uid][container.name] = std::move(taken);
+  state.assignments[{pod.uid, container.name}] = std::move(taken);
   return {};
 }
 
-void CpuManager::remove_container(CpuState& state, const std::string& pod_uid,
-                                  const std::string& container) const {
+void CpuManager::remove_container(CpuState& state, const ContainerId& container) const {
   if (!is_static_) return;
-  const auto pod = state.assignments.find(pod_uid);
-  if (pod == state.assignments.end()) return;
-  const auto assignment = pod->second.find(container);
-  if (assignment == pod->second.end()) return;
-  CpuSet released = std::move(assignment->second);
-  pod->second.erase(assignment);
-  for (const auto& [name, cpus] : pod->second) released -= cpus;  // shared with its siblings
-  const bool was_last = pod->second.empty();
-  if (was_last) state.assignments.erase(pod);
+  CpuSet* const assigned = state.assignments.find(container);
+  if (assigned == nullptr) return;
+  CpuSet released = std::move(*assigned);
+  state.assignments.erase(container);
+  const auto* const siblings = state.assignments.find(container.pod);
+  const bool was_last = siblings == nullptr;
+  if (!was_last) {
+    for (const auto& [name, cpus] : *siblings) released -= cpus;  // shared with its siblings
+  }
 
-  const auto whole_pod = state.pods.find(pod_uid);
+  const auto whole_pod = state.pods.find(container.pod);
   if (gates_.pod_level_resource_managers && whole_pod != state.pods.end()) {
     if (!was_last) return;  // the pod's CPUs go together, with its last container
     released = whole_pod->second;

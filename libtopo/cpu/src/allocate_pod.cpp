@@ -106,7 +106,6 @@ Admission CpuManager::partition(CpuState& state, const PodSpec& pod, const CpuSe
     if (container.kind != ContainerKind::kInit) left -= *taken;
     parts[container.name] = *taken;
   }
-  auto& assigned = state.assignments[pod.uid];
   for (const Container& container : pod.containers) {
     const auto part = parts.find(container.name);
     const CpuSet& cpus = part == parts.end() ? left : part->second;
@@ -116,7 +115,7 @@ Admission CpuManager::partition(CpuState& state, const PodSpec& pod, const CpuSe
                              guaranteed_cpus(pod, container) > 0 ? "has for itself" : "shares",
                              cpus.to_string(), pool.to_string()));
     }
-    assigned[container.name] = cpus;
+    state.assignments[{pod.uid, container.name}] = cpus;
   }
   return {};
 }

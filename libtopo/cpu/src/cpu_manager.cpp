@@ -73,7 +73,7 @@ Result<CpuSet> reserve(const cpu::TakeRules& rules, const NodeReservation& reser
 /// only come from an allocation that failed halfway, for ever; fixed releases them at a start.
 void release_orphans(CpuState& state) {
   for (auto pod = state.pods.begin(); pod != state.pods.end();) {
-    if (state.assignments.count(pod->first) > 0) {
+    if (state.assignments.contains(pod->first)) {
       ++pod;
       continue;
     }
@@ -83,13 +83,6 @@ void release_orphans(CpuState& state) {
 }
 
 }  // namespace
-
-const CpuSet* CpuState::find(const std::string& pod_uid, const std::string& container) const {
-  const auto pod = assignments.find(pod_uid);
-  if (pod == assignments.end()) return nullptr;
-  const auto assignment = pod->second.find(container);
-  return assignment == pod->second.end() ? nullptr : &assignment->second;
-}
 
 CpuManager::CpuManager() = default;
 CpuManager::CpuManager(CpuManager&&) noexcept = default;
@@ -150,7 +143,7 @@ cpu::TakeRules CpuManager::rules() const {
 }
 
 Result<void> CpuManager::start(CpuState& state) const {
-  state.reusable_pod.clear();
+  state.reusable_pod = {};
   state.reusable.clear();
   if (!is_static_) return {};
   if (profile_ == Profile::kFixed) release_orphans(state);
@@ -177,15 +170,13 @@ Result<void> CpuManager::start(CpuState& state) const {
                                reserved_.to_string(), state.default_set.to_string()));
   }
   CpuSet known = state.default_set;
-  for (const auto& [uid, containers] : state.assignments) {
-    for (const auto& [name, cpus] : containers) {
-      if (cpus.intersects(state.default_set)) {
-        return corrupt(
-            fmt::format("pod: {}, container: {} cpuset: \"{}\" overlaps with default cpuset \"{}\"",
-                        uid, name, cpus.to_string(), state.default_set.to_string()));
-      }
-      known |= cpus;
+  for (const auto& [uid, name, cpus] : state.assignments) {
+    if (cpus.intersects(state.default_set)) {
+      return corrupt(
+          fmt::format("pod: {}, container: {} cpuset: \"{}\" overlaps with default cpuset \"{}\"",
+                      uid, name, cpus.to_string(), state.default_set.to_string()));
     }
+    known |= cpus;
   }
   if (gates_.pod_level_resource_managers) {
     for (const auto& [uid, cpus] : state.pods) known |= cpus;
@@ -212,9 +203,7 @@ bool CpuManager::manages(const PodSpec& pod) const {
 
 std::vector<int> CpuManager::allocation_scores(const CpuState& state) const {
   CpuSet assigned;
-  for (const auto& [uid, containers] : state.assignments) {
-    for (const auto& [name, cpus] : containers) assigned |= cpus;
-  }
+  for (const auto& [uid, name, cpus] : state.assignments) assigned |= cpus;
   for (const auto& [uid, cpus] : state.pods) assigned |= cpus;
   std::vector<int> scores;
   for (const Machine::Group& node : machine_->numa_groups()) {

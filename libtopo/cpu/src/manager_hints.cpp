@@ -23,7 +23,7 @@ ResourceHints CpuManager::container_hints(const CpuState& state, const PodSpec& 
   if (!is_static_ || !manages(pod)) return {};
   const int count = guaranteed_cpus(pod, container);
   if (count == 0) return {};
-  if (const CpuSet* const known = state.find(pod.uid, container.name)) {
+  if (const CpuSet* const known = state.assignments.find({pod.uid, container.name})) {
     if (static_cast<int>(known->size()) != count) return impossible();
     return hints(*known, {}, count);
   }
@@ -45,7 +45,7 @@ ResourceHints CpuManager::pod_hints(const CpuState& state, const PodSpec& pod) c
   }
   CpuSet assigned;
   for (const Container& container : pod.containers) {
-    const CpuSet* const known = state.find(pod.uid, container.name);
+    const CpuSet* const known = state.assignments.find({pod.uid, container.name});
     if (known == nullptr) continue;
     if (static_cast<int>(known->size()) != guaranteed_cpus(pod, container)) return impossible();
     assigned |= *known;

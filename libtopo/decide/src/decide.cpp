@@ -21,29 +21,28 @@ Rejection affinity_error(const Node& node, const PodSpec& pod) {
                          "container-level topology manager"};
 }
 
-// Every (pod, container) with assignments that is not active.
-template <class Map>
-std::vector<std::pair<std::string, std::string>> find_stale(const Map& assignments,
-                                                            const NodeState& state) {
-  std::vector<std::pair<std::string, std::string>> stale;
-  for (const auto& [uid, containers] : assignments) {
+// Every container with assignments that is not active.
+template <class T>
+std::vector<ContainerId> find_stale(const ContainerMap<T>& assignments, const NodeState& state) {
+  std::vector<ContainerId> stale;
+  for (const auto& [uid, containers] : assignments.by_pod()) {
     const ActivePod* const pod = state.find(uid);
     for (const auto& [name, value] : containers) {
-      if (pod == nullptr || pod->spec.find(name) == nullptr) stale.emplace_back(uid, name);
+      if (pod == nullptr || pod->spec.find(name) == nullptr) stale.push_back({uid, name});
     }
   }
   return stale;
 }
 
 void release_stale_cpus(const Node& node, NodeState& state) {
-  for (const auto& [uid, name] : find_stale(state.cpu.assignments, state)) {
-    node.cpu().remove_container(state.cpu, uid, name);
+  for (const ContainerId& container : find_stale(state.cpu.assignments, state)) {
+    node.cpu().remove_container(state.cpu, container);
   }
 }
 
 void release_stale_memory(const Node& node, NodeState& state) {
-  for (const auto& [uid, name] : find_stale(state.memory.assignments, state)) {
-    node.memory().remove_container(state.memory, uid, name);
+  for (const ContainerId& container : find_stale(state.memory.assignments, state)) {
+    node.memory().remove_container(state.memory, container);
   }
 }
 
@@ -52,9 +51,9 @@ bool is_fixed(const Node& node) { return node.config().profile == Profile::kFixe
 // DEVIATION: under the profile `fixed` devices come back with their container, in the kubelet with
 // the pod.
 void release_stale_devices(const Node& node, NodeState& state) {
-  for (const auto& [uid, name] : find_stale(state.devices.assignments, state)) {
-    if (is_fixed(node) || state.find(uid) == nullptr) {
-      node.devices().remove_container(state.devices, uid, name);
+  for (const ContainerId& container : find_stale(state.devices.assignments, state)) {
+    if (is_fixed(node) || state.find(container.pod) == nullptr) {
+      node.devices().remove_container(state.devices, container);
     }
   }
 }
@@ -73,11 +72,10 @@ void remember(NodeState& state, const std::string& provider, std::string memory)
   }
 }
 
-void release_further(const Node& node, NodeState& state, const std::string& uid,
-                     const std::string& name) {
+void release_further(const Node& node, NodeState& state, const ContainerId& container) {
   for (const auto& provider : node.providers()) {
     std::string memory = remembered(state, provider->name());
-    provider->release(memory, uid, name);
+    provider->release(memory, container);
     remember(state, provider->name(), std::move(memory));
   }
 }
@@ -200,7 +198,7 @@ class Admitting {
   }
 
   void store(const Container& container, const TopologyHint& affinity) {
-    state_.affinity[pod_.uid][container.name] = affinity;
+    state_.affinity[{pod_.uid, container.name}] = affinity;
   }
 
   Admission allocate(const Container& container, const TopologyHint& affinity) {
@@ -240,27 +238,24 @@ class Admitting {
   OfferedHints hints_;
 };
 
-auto find_pod(std::vector<ActivePod>& pods, const std::string& uid) {
+auto find_pod(std::vector<ActivePod>& pods, const PodUid& uid) {
   return std::find_if(pods.begin(), pods.end(),
                       [&](const ActivePod& pod) { return pod.spec.uid == uid; });
 }
 
-void forget(const Node& node, NodeState& state, const std::string& uid, const std::string& name) {
-  node.cpu().remove_container(state.cpu, uid, name);
-  node.memory().remove_container(state.memory, uid, name);
-  if (const auto affinity = state.affinity.find(uid); affinity != state.affinity.end()) {
-    affinity->second.erase(name);
-    if (affinity->second.empty()) state.affinity.erase(affinity);
-  }
+void forget(const Node& node, NodeState& state, const ContainerId& container) {
+  node.cpu().remove_container(state.cpu, container);
+  node.memory().remove_container(state.memory, container);
+  state.affinity.erase(container);
 }
 
 }  // namespace
 
-const ActivePod* NodeState::find(const std::string& pod_uid) const {
-  const auto pod = std::find_if(pods.begin(), pods.end(), [&](const ActivePod& candidate) {
-    return candidate.spec.uid == pod_uid;
+const ActivePod* NodeState::find(const PodUid& pod) const {
+  const auto found = std::find_if(pods.begin(), pods.end(), [&](const ActivePod& candidate) {
+    return candidate.spec.uid == pod;
   });
-  return pod == pods.end() ? nullptr : &*pod;
+  return found == pods.end() ? nullptr : &*found;
 }
 
 NodeState empty_state(const Node& node) {
@@ -280,7 +275,7 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
   if (const auto known = find_pod(state.pods, pod.uid); known != state.pods.end()) {
     for (const Container& container : known->spec.containers) {
       if (pod.find(container.name) == nullptr) {
-        release_further(node, state, pod.uid, container.name);
+        release_further(node, state, {pod.uid, container.name});
       }
     }
     known->spec = pod;
@@ -297,7 +292,7 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
     if (before)
       return Rejected{std::move(done).error(), std::move(*before), admitting.take_hints()};
     for (const Container& container : pod.containers) {
-      release_further(node, state, pod.uid, container.name);
+      release_further(node, state, {pod.uid, container.name});
     }
     state.pods.erase(find_pod(state.pods, pod.uid));
     return Rejected{std::move(done).error(), std::move(state), admitting.take_hints()};
@@ -305,62 +300,54 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
   return Admitted{std::move(state), admitting.take_hints()};
 }
 
-Result<void> start_in_place(const Node& node, NodeState& state, const std::string& pod_uid,
-                            const std::string& container) {
-  const auto pod = find_pod(state.pods, pod_uid);
-  const Container* const spec = pod == state.pods.end() ? nullptr : pod->spec.find(container);
+Result<void> start_in_place(const Node& node, NodeState& state, const ContainerId& container) {
+  const auto pod = find_pod(state.pods, container.pod);
+  const Container* const spec = pod == state.pods.end() ? nullptr : pod->spec.find(container.name);
   if (spec == nullptr) {
-    return fail(ErrorCode::kNotFound,
-                fmt::format("no active pod '{}' with a container '{}'", pod_uid, container));
+    return fail(ErrorCode::kNotFound, fmt::format("no active pod '{}' with a container '{}'",
+                                                  container.pod, container.name));
   }
-  if (pod->started.contains(container)) return {};
+  if (pod->started.contains(container.name)) return {};
 
-  const auto held = state.devices.assignments.find(pod_uid);
-  if (held == state.devices.assignments.end() || held->second.count(container) == 0) {
-    TopologyHint affinity;
-    if (const auto of_pod = state.affinity.find(pod_uid); of_pod != state.affinity.end()) {
-      const auto hint = of_pod->second.find(container);
-      if (hint != of_pod->second.end()) affinity = hint->second;
-    }
+  if (!state.devices.assignments.contains(container)) {
+    const TopologyHint* const stored = state.affinity.find(container);
+    const TopologyHint affinity = stored == nullptr ? TopologyHint{} : *stored;
     if (auto taken = node.devices().allocate(state.devices, pod->spec, *spec, affinity, nullptr);
         !taken) {
       return fail(ErrorCode::kBusy,
-                  fmt::format("container {}: {}", container, taken.error().cause));
+                  fmt::format("container {}: {}", container.name, taken.error().cause));
     }
   }
-  pod->started.insert(container);
-  node.memory().container_started(state.memory, pod->spec, container);
+  pod->started.insert(container.name);
+  node.memory().container_started(state.memory, pod->spec, container.name);
   return {};
 }
 
-Result<NodeState> start_container(const Node& node, NodeState state, const std::string& pod_uid,
-                                  const std::string& container) {
-  PINFOLD_TRY(start_in_place(node, state, pod_uid, container));
+Result<NodeState> start_container(const Node& node, NodeState state, const ContainerId& container) {
+  PINFOLD_TRY(start_in_place(node, state, container));
   return state;
 }
 
-NodeState remove_container(const Node& node, NodeState state, const std::string& pod_uid,
-                           const std::string& container) {
-  forget(node, state, pod_uid, container);
-  release_further(node, state, pod_uid, container);
-  if (is_fixed(node)) node.devices().remove_container(state.devices, pod_uid, container);
-  if (const auto pod = find_pod(state.pods, pod_uid); pod != state.pods.end()) {
-    pod->started.erase(container);
+NodeState remove_container(const Node& node, NodeState state, const ContainerId& container) {
+  forget(node, state, container);
+  release_further(node, state, container);
+  if (is_fixed(node)) node.devices().remove_container(state.devices, container);
+  if (const auto pod = find_pod(state.pods, container.pod); pod != state.pods.end()) {
+    pod->started.erase(container.name);
   }
   return state;
 }
 
-NodeState remove_pod(const Node& node, NodeState state, const std::string& pod_uid) {
-  const auto pod = find_pod(state.pods, pod_uid);
+NodeState remove_pod(const Node& node, NodeState state, const PodUid& uid) {
+  const auto pod = find_pod(state.pods, uid);
   if (pod == state.pods.end()) return state;
   for (const Container& container : pod->spec.containers) {
+    const ContainerId id{uid, container.name};
     // DEVIATION: under the profile `fixed` all assignments go with the pod. The kubelet hears of
     // containers that ran; what others hold is stale until the next admission.
-    if (is_fixed(node) || pod->started.contains(container.name)) {
-      forget(node, state, pod_uid, container.name);
-    }
-    node.devices().remove_container(state.devices, pod_uid, container.name);
-    release_further(node, state, pod_uid, container.name);
+    if (is_fixed(node) || pod->started.contains(container.name)) forget(node, state, id);
+    node.devices().remove_container(state.devices, id);
+    release_further(node, state, id);
   }
   state.pods.erase(pod);
   return state;
@@ -370,8 +357,7 @@ NodeState release_stale(const Node& node, NodeState state) {
   release_stale_cpus(node, state);
   release_stale_memory(node, state);
   release_stale_devices(node, state);
-  std::erase_if(state.affinity,
-                [&](const auto& entry) { return state.find(entry.first) == nullptr; });
+  state.affinity.erase_if([&](const auto& entry) { return state.find(entry.pod) == nullptr; });
   return state;
 }
 

@@ -19,7 +19,7 @@ bool is_managed_as_pod(const Node& node, const PodSpec& pod) {
 
 Isolation isolation_of(const Node& node, const NodeState& state, const PodSpec& pod,
                        const Container& container) {
-  if (state.cpu.find(pod.uid, container.name) == nullptr) return Isolation::kHost;
+  if (!state.cpu.assignments.contains({pod.uid, container.name})) return Isolation::kHost;
   if (is_managed_as_pod(node, pod) && !qualifies_for_exclusive_cpus(container)) {
     return Isolation::kPod;
   }
@@ -32,8 +32,8 @@ CpuQuota quota_if(const Node& node, bool exclusive) {
              : CpuQuota::kEnforced;
 }
 
-tl::unexpected<Error> no_pod(const std::string& pod_uid) {
-  return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", pod_uid));
+tl::unexpected<Error> no_pod(const PodUid& pod) {
+  return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", pod));
 }
 
 }  // namespace
@@ -51,18 +51,17 @@ std::string_view to_string(Isolation isolation) {
 }
 
 Result<ContainerResources> container_resources(const Node& node, const NodeState& state,
-                                               const std::string& pod_uid,
-                                               const std::string& container) {
-  const ActivePod* const pod = state.find(pod_uid);
-  if (pod == nullptr) return no_pod(pod_uid);
-  const Container* const spec = pod->spec.find(container);
+                                               const ContainerId& container) {
+  const ActivePod* const pod = state.find(container.pod);
+  if (pod == nullptr) return no_pod(container.pod);
+  const Container* const spec = pod->spec.find(container.name);
   if (spec == nullptr) {
     return fail(ErrorCode::kNotFound,
-                fmt::format("pod '{}' has no container '{}'", pod_uid, container));
+                fmt::format("pod '{}' has no container '{}'", container.pod, container.name));
   }
   ContainerResources out;
-  out.name = container;
-  if (const CpuSet* cpus = state.cpu.find(pod_uid, container)) {
+  out.name = container.name;
+  if (const CpuSet* cpus = state.cpu.assignments.find(container)) {
     out.cpus = *cpus;
     out.exclusive_cpus = *cpus;
     out.cpuset_cpus = *cpus;
@@ -70,28 +69,18 @@ Result<ContainerResources> container_resources(const Node& node, const NodeState
     out.cpuset_cpus = state.cpu.default_set;
   }
   out.isolation = isolation_of(node, state, pod->spec, *spec);
-  if (const auto* blocks = state.memory.find(pod_uid, container)) out.memory = *blocks;
-  out.cpuset_mems = node.memory().cpuset_mems(state.memory, pod_uid, container);
-  if (const auto of_pod = state.affinity.find(pod_uid); of_pod != state.affinity.end()) {
-    if (const auto hint = of_pod->second.find(container); hint != of_pod->second.end()) {
-      out.affinity = hint->second;
-    }
-  }
-  if (const auto of_pod = state.devices.assignments.find(pod_uid);
-      of_pod != state.devices.assignments.end()) {
-    if (const auto held = of_pod->second.find(container); held != of_pod->second.end()) {
-      out.devices = held->second;
-    }
-  }
+  if (const auto* blocks = state.memory.assignments.find(container)) out.memory = *blocks;
+  out.cpuset_mems = node.memory().cpuset_mems(state.memory, container);
+  if (const auto* affinity = state.affinity.find(container)) out.affinity = *affinity;
+  if (const auto* held = state.devices.assignments.find(container)) out.devices = *held;
   out.linux_resources = container_linux_resources(
       node, pod->spec, *spec, quota_if(node, out.isolation == Isolation::kContainer));
   return out;
 }
 
-Result<LinuxResources> pod_resources(const Node& node, const NodeState& state,
-                                     const std::string& pod_uid) {
-  const ActivePod* const pod = state.find(pod_uid);
-  if (pod == nullptr) return no_pod(pod_uid);
+Result<LinuxResources> pod_resources(const Node& node, const NodeState& state, const PodUid& uid) {
+  const ActivePod* const pod = state.find(uid);
+  if (pod == nullptr) return no_pod(uid);
   const auto is_exclusive = [&](const Container& container) {
     return isolation_of(node, state, pod->spec, container) == Isolation::kContainer;
   };

@@ -33,8 +33,8 @@ void Tally::rejected() {
 void Tally::begin(const Container* container) {
   if (counts_ == nullptr) return;
   if (container != nullptr) {
-    had_cpus_ = state_.cpu.find(pod_.uid, container->name) != nullptr;
-    had_memory_ = state_.memory.find(pod_.uid, container->name) != nullptr;
+    had_cpus_ = state_.cpu.assignments.find({pod_.uid, container->name}) != nullptr;
+    had_memory_ = state_.memory.assignments.find({pod_.uid, container->name}) != nullptr;
     return;
   }
   const auto cpus = state_.cpu.pods.find(pod_.uid);
@@ -61,7 +61,7 @@ void Tally::cpu_of_container(const Container& container, const Admission& result
   if (had_cpus_) return;
   add(Counter::kCpuFromNode);
   add(Counter::kCpuNodeExclusive);
-  note_uncore_cache(*state_.cpu.find(pod_.uid, container.name));
+  note_uncore_cache(*state_.cpu.assignments.find({pod_.uid, container.name}));
 }
 
 void Tally::cpu_of_pod(const Admission& result) {
@@ -90,7 +90,7 @@ void Tally::memory_done(const Container* container, const Admission& result) {
     return;
   }
   if (container == nullptr) return memory_of_pod();
-  const auto* const blocks = state_.memory.find(pod_.uid, container->name);
+  const auto* const blocks = state_.memory.assignments.find({pod_.uid, container->name});
   if (had_memory_ || blocks == nullptr) return;
   add(Counter::kMemoryFromNode, blocks->size());
   add(Counter::kMemoryNodeExclusive);

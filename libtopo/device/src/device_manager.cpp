@@ -74,12 +74,12 @@ NumaMask unpack(NumaMask packed, NumaMask nodes) {
 }
 
 /// What the pod's containers hold of a resource.
-Ids held_by_pod(const DeviceState& state, const std::string& pod_uid, const std::string& resource) {
+Ids held_by_pod(const DeviceState& state, const PodUid& pod, const std::string& resource) {
   Ids ids;
-  const auto pod = state.assignments.find(pod_uid);
-  if (pod == state.assignments.end()) return ids;
+  const auto* const containers = state.assignments.find(pod);
+  if (containers == nullptr) return ids;
   std::set<std::string> seen;  // a device may pass from an init container to a later one
-  for (const auto& [container, resources] : pod->second) {
+  for (const auto& [name, resources] : *containers) {
     const auto held = resources.find(resource);
     if (held == resources.end()) continue;
     for (const std::string& id : held->second) {
@@ -91,39 +91,34 @@ Ids held_by_pod(const DeviceState& state, const std::string& pod_uid, const std:
 
 Ids in_use(const DeviceState& state, const std::string& resource) {
   Ids ids;
-  for (const auto& [pod_uid, containers] : state.assignments) {
-    const Ids of_pod = held_by_pod(state, pod_uid, resource);
+  for (const auto& [pod, containers] : state.assignments.by_pod()) {
+    const Ids of_pod = held_by_pod(state, pod, resource);
     ids.insert(ids.end(), of_pod.begin(), of_pod.end());
   }
   return ids;
 }
 
-Ids held_by(const DeviceState& state, const std::string& pod_uid, const std::string& container,
-            const std::string& resource) {
-  const auto pod = state.assignments.find(pod_uid);
-  if (pod == state.assignments.end()) return {};
-  const auto of_container = pod->second.find(container);
-  if (of_container == pod->second.end()) return {};
-  const auto held = of_container->second.find(resource);
-  return held == of_container->second.end() ? Ids{} : held->second;
+Ids held_by(const DeviceState& state, const ContainerId& container, const std::string& resource) {
+  const auto* const of_container = state.assignments.find(container);
+  if (of_container == nullptr) return {};
+  const auto held = of_container->find(resource);
+  return held == of_container->end() ? Ids{} : held->second;
 }
 
-Ids reusable_by(const DeviceState& state, const std::string& pod_uid, const std::string& resource) {
-  const auto pod = state.reusable.find(pod_uid);
-  if (pod == state.reusable.end()) return {};
-  const auto ids = pod->second.find(resource);
-  return ids == pod->second.end() ? Ids{} : ids->second;
+Ids reusable_by(const DeviceState& state, const PodUid& pod, const std::string& resource) {
+  const auto of_pod = state.reusable.find(pod);
+  if (of_pod == state.reusable.end()) return {};
+  const auto ids = of_pod->second.find(resource);
+  return ids == of_pod->second.end() ? Ids{} : ids->second;
 }
 
 /// After a container got its devices: a standard init container leaves them to later ones, any
 /// other keeps them.
 void note_reuse(DeviceState& state, const PodSpec& pod, const Container& container) {
-  const auto of_pod = state.assignments.find(pod.uid);
-  if (of_pod == state.assignments.end()) return;
-  const auto held = of_pod->second.find(container.name);
-  if (held == of_pod->second.end()) return;
+  const auto* const held = state.assignments.find({pod.uid, container.name});
+  if (held == nullptr) return;
   auto& left = state.reusable[pod.uid];
-  for (const auto& [resource, ids] : held->second) {
+  for (const auto& [resource, ids] : *held) {
     Ids& of_resource = left[resource];
     for (const std::string& id : ids) {
       std::erase(of_resource, id);
@@ -229,7 +224,7 @@ ResourceHints DeviceManager::container_hints(const DeviceState& state, const Pod
     const auto inventory = resources_.find(resource);
     if (inventory == resources_.end()) continue;
     offered[resource] = hints(inventory->second, in_use(state, resource),
-                              held_by(state, pod.uid, container.name, resource),
+                              held_by(state, {pod.uid, container.name}, resource),
                               reusable_by(state, pod.uid, resource), amount.value());
   }
   return offered;
@@ -290,11 +285,12 @@ Admission DeviceManager::allocate(DeviceState& state, const PodSpec& pod,
     const auto inventory = resources_.find(resource);
     const std::int64_t wanted = amount.value();
     if (inventory == resources_.end()) continue;
-    const Ids held = held_by(state, pod.uid, container.name, resource);
+    const Ids held = held_by(state, {pod.uid, container.name}, resource);
     if (!held.empty() && static_cast<std::int64_t>(held.size()) != wanted) {
-      return tl::unexpected(Rejection::unexpected(fmt::format(
-          "pod {} container {} changed request for resource {} from {} to {}", go::quote(pod.uid),
-          go::quote(container.name), go::quote(resource), held.size(), wanted)));
+      return tl::unexpected(Rejection::unexpected(
+          fmt::format("pod {} container {} changed request for resource {} from {} to {}",
+                      go::quote(pod.uid.value), go::quote(container.name), go::quote(resource),
+                      held.size(), wanted)));
     }
     if (!held.empty() || wanted == 0) continue;
     auto taken = take(resource, inventory->second, in_use(state, resource),
@@ -311,20 +307,15 @@ Admission DeviceManager::allocate(DeviceState& state, const PodSpec& pod,
                                           ", then elsewhere"
                                     : "on any NUMA node"));
     }
-    state.assignments[pod.uid][container.name][resource] = *std::move(taken);
+    state.assignments[{pod.uid, container.name}][resource] = *std::move(taken);
   }
   note_reuse(state, pod, container);
   return {};
 }
 
-void DeviceManager::remove_container(DeviceState& state, const std::string& pod_uid,
-                                     const std::string& container) const {
-  const auto pod = state.assignments.find(pod_uid);
-  if (pod == state.assignments.end()) return;
-  pod->second.erase(container);
-  if (!pod->second.empty()) return;
-  state.assignments.erase(pod);
-  state.reusable.erase(pod_uid);
+void DeviceManager::remove_container(DeviceState& state, const ContainerId& container) const {
+  if (!state.assignments.erase(container)) return;
+  if (!state.assignments.contains(container.pod)) state.reusable.erase(container.pod);
 }
 
 }  // namespace pinfold

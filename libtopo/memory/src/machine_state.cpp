@@ -89,11 +89,11 @@ bool same_state(const MachineState& a, const MachineState& b) {
 }
 
 Result<void> take_expected(MachineState& state, const std::vector<MemoryBlock>& blocks,
-                           const std::string& pod_uid, const std::string& container) {
+                           const ContainerId& holder) {
   const auto error = [&](const char* what) {
     return fail(ErrorCode::kCorrupt, fmt::format("[memorymanager] (pod: {}, container: {}) the "
                                                  "memory assignment uses {} that does not exist",
-                                                 pod_uid, container, what));
+                                                 holder.pod, holder.name, what));
   };
   for (const MemoryBlock& block : blocks) {
     // DEVIATION: some node of the block must have the resource, not each of them. The kubelet
@@ -231,14 +231,14 @@ void release(MachineState& state, const std::vector<MemoryBlock>& blocks) {
 }
 
 Result<void> check_restored(const MemoryState& state, MachineState fresh, bool with_pod_entries) {
-  for (const auto& [pod_uid, containers] : state.assignments) {
+  for (const auto& [pod_uid, containers] : state.assignments.by_pod()) {
     const auto pod = state.pods.find(pod_uid);
     if (with_pod_entries && pod != state.pods.end() && !pod->second.empty()) {
-      PINFOLD_TRY(take_expected(fresh, pod->second, pod_uid, ""));
+      PINFOLD_TRY(take_expected(fresh, pod->second, {pod_uid, ""}));
       continue;
     }
     for (const auto& [container, blocks] : containers) {
-      PINFOLD_TRY(take_expected(fresh, blocks, pod_uid, container));
+      PINFOLD_TRY(take_expected(fresh, blocks, {pod_uid, container}));
     }
   }
   if (!same_state(state.machine_state, fresh)) {

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kSource = "memory";
 
-std::uint64_t reusable_bytes(const MemoryState& state, const std::string& pod_uid, NumaMask nodes,
+std::uint64_t reusable_bytes(const MemoryState& state, const PodUid& pod_uid, NumaMask nodes,
                              const std::string& type) {
   const auto of_pod = state.reusable.find(pod_uid);
   if (of_pod == state.reusable.end()) return 0;
@@ -38,7 +38,7 @@ bool has_finished(const MemoryState& state, const PodSpec& pod, const Container&
   if (container.kind != ContainerKind::kInit) return false;
   bool is_later = false;
   for (const Container& other : pod.containers) {
-    if (is_later && state.find(pod.uid, other.name) != nullptr) return true;
+    if (is_later && state.assignments.contains({pod.uid, other.name})) return true;
     if (other.name == container.name) is_later = true;
   }
   return false;
@@ -48,15 +48,14 @@ bool has_finished(const MemoryState& state, const PodSpec& pod, const Container&
 /// of a pod's containers add up to what the pod really holds.
 void shrink_init_blocks(MemoryState& state, const PodSpec& pod, const Container& container,
                         const std::vector<MemoryBlock>& blocks) {
-  auto& of_pod = state.assignments[pod.uid];
   for (const MemoryBlock& block : blocks) {
     std::uint64_t rest = block.size;
     for (const Container& earlier : pod.containers) {
       if (earlier.kind == ContainerKind::kApp || earlier.name == container.name) break;
       if (earlier.kind == ContainerKind::kSidecar) continue;
-      const auto found = of_pod.find(earlier.name);
-      if (found == of_pod.end()) continue;
-      for (MemoryBlock& init_block : found->second) {
+      auto* const init_blocks = state.assignments.find({pod.uid, earlier.name});
+      if (init_blocks == nullptr) continue;
+      for (MemoryBlock& init_block : *init_blocks) {
         if (init_block.type != block.type || init_block.numa_affinity != block.numa_affinity) {
           continue;
         }
@@ -83,14 +82,6 @@ Result<void> check_capacity(const Machine& machine, const memory_detail::SystemR
 }
 
 }  // namespace
-
-const std::vector<MemoryBlock>* MemoryState::find(const std::string& pod_uid,
-                                                  const std::string& container) const {
-  const auto pod = assignments.find(pod_uid);
-  if (pod == assignments.end()) return nullptr;
-  const auto found = pod->second.find(container);
-  return found == pod->second.end() ? nullptr : &found->second;
-}
 
 Result<MemoryManager> MemoryManager::make(const Machine& machine, const Config& config,
                                           const NodeReservation& reservation) {
@@ -131,7 +122,7 @@ Result<void> MemoryManager::start(MemoryState& state) const {
   return memory_detail::check_restored(state, std::move(fresh), gates_.pod_level_resource_managers);
 }
 
-ResourceHints MemoryManager::search_hints(const MemoryState& state, const std::string& pod_uid,
+ResourceHints MemoryManager::search_hints(const MemoryState& state, const PodUid& pod_uid,
                                           const Requests& requests) const {
   const auto reusable = state.reusable.find(pod_uid);
   const HintSearch search(*machine_, state, requests,
@@ -165,7 +156,7 @@ ResourceHints MemoryManager::container_hints(const MemoryState& state, const Pod
   if (!is_static_ || !is_managed(gates_, pod)) return {};
   const auto requests = container_requests(gates_, pod, container);
   if (!requests) return {};
-  if (const auto* blocks = state.find(pod.uid, container.name)) {
+  if (const auto* blocks = state.assignments.find({pod.uid, container.name})) {
     return regenerate_hints(*blocks, *requests);
   }
   if (fixed() && has_finished(state, pod, container)) return {};
@@ -173,7 +164,7 @@ ResourceHints MemoryManager::container_hints(const MemoryState& state, const Pod
 }
 
 tl::expected<NumaMask, std::string> MemoryManager::choose_nodes(const MemoryState& state,
-                                                                const std::string& pod_uid,
+                                                                const PodUid& pod_uid,
                                                                 const Requests& requests,
                                                                 const TopologyHint& affinity,
                                                                 TraceFact* why) const {
@@ -246,7 +237,7 @@ Admission MemoryManager::allocate(MemoryState& state, const PodSpec& pod,
                                   const Container& container, const TopologyHint& affinity,
                                   Trace* trace) const {
   if (!is_static_ || !is_managed(gates_, pod)) return {};
-  if (const auto* blocks = state.find(pod.uid, container.name)) {
+  if (const auto* blocks = state.assignments.find({pod.uid, container.name})) {
     note_reuse(state, pod, container, *blocks);
     return {};
   }
@@ -272,7 +263,7 @@ Admission MemoryManager::allocate(MemoryState& state, const PodSpec& pod,
     memory_detail::take(state.machine_state, ids, type, bytes - reused);
   }
   note_reuse(state, pod, container, blocks);
-  state.assignments[pod.uid][container.name] = blocks;
+  state.assignments[{pod.uid, container.name}] = blocks;
   shrink_init_blocks(state, pod, container, blocks);
   if (trace != nullptr) {
     trace->add(kSource, container.name,

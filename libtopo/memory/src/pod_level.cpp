@@ -44,7 +44,7 @@ ResourceHints MemoryManager::pod_hints(const MemoryState& state, const PodSpec& 
     return regenerate_hints(blocks->second, *requests);
   }
   for (const Container& container : pod.containers) {
-    if (const auto* blocks = state.find(pod.uid, container.name)) {
+    if (const auto* blocks = state.assignments.find({pod.uid, container.name})) {
       return regenerate_hints(*blocks, *requests);
     }
   }

@@ -9,20 +9,13 @@
 
 namespace pinfold {
 
-void MemoryManager::remove_container(MemoryState& state, const std::string& pod_uid,
-                                     const std::string& container) const {
+void MemoryManager::remove_container(MemoryState& state, const ContainerId& container) const {
   if (!is_static_) return;
-  const auto pod = state.assignments.find(pod_uid);
   std::vector<MemoryBlock> blocks;
-  if (pod != state.assignments.end()) {
-    if (const auto found = pod->second.find(container); found != pod->second.end()) {
-      blocks = std::move(found->second);
-      pod->second.erase(found);
-    }
-    if (pod->second.empty()) state.assignments.erase(pod);
-  }
-  const bool is_last = !state.assignments.contains(pod_uid);
-  const auto of_pod = state.pods.find(pod_uid);
+  if (auto* const assigned = state.assignments.find(container)) blocks = std::move(*assigned);
+  state.assignments.erase(container);
+  const bool is_last = !state.assignments.contains(container.pod);
+  const auto of_pod = state.pods.find(container.pod);
   if (gates_.pod_level_resource_managers && of_pod != state.pods.end()) {
     // The pod's memory is one piece: it comes back with the last container.
     if (is_last) {
@@ -34,20 +27,20 @@ void MemoryManager::remove_container(MemoryState& state, const std::string& pod_
   }
   // DEVIATION (profile fixed): nothing is left to a later pod with the same UID. The kubelet keeps
   // the amounts until another pod is served, and would hand them out twice.
-  if (fixed() && is_last) state.reusable.erase(pod_uid);
+  if (fixed() && is_last) state.reusable.erase(container.pod);
 }
 
 void MemoryManager::container_started(MemoryState& state, const PodSpec& pod,
                                       const std::string& container) const {
   for (const Container& earlier : pod.containers) {
     if (earlier.kind == ContainerKind::kApp || earlier.name == container) break;
-    if (earlier.kind == ContainerKind::kInit) remove_container(state, pod.uid, earlier.name);
+    if (earlier.kind == ContainerKind::kInit) remove_container(state, {pod.uid, earlier.name});
   }
 }
 
-std::string MemoryManager::cpuset_mems(const MemoryState& state, const std::string& pod_uid,
-                                       const std::string& container) const {
-  const auto* blocks = state.find(pod_uid, container);
+std::string MemoryManager::cpuset_mems(const MemoryState& state,
+                                       const ContainerId& container) const {
+  const auto* blocks = state.assignments.find(container);
   if (blocks == nullptr) return {};
   std::set<std::int32_t> nodes;
   for (const MemoryBlock& block : *blocks) {

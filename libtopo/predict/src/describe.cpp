@@ -55,12 +55,8 @@ void add_memory(const Node& node, const NodeState& state, int position, Zone& zo
 /// Ids of a resource that containers hold.
 std::map<std::string, std::set<std::string>> devices_in_use(const DeviceState& state) {
   std::map<std::string, std::set<std::string>> in_use;
-  for (const auto& [uid, containers] : state.assignments) {
-    for (const auto& [container, resources] : containers) {
-      for (const auto& [resource, ids] : resources) {
-        in_use[resource].insert(ids.begin(), ids.end());
-      }
-    }
+  for (const auto& [uid, container, resources] : state.assignments) {
+    for (const auto& [resource, ids] : resources) in_use[resource].insert(ids.begin(), ids.end());
   }
   return in_use;
 }

@@ -14,19 +14,19 @@ Result<void> Ledger::add_bound(const BoundPod& pod) {
   return {};
 }
 
-void Ledger::move(const std::string& uid, std::optional<At> to) {
+void Ledger::move(const PodUid& uid, std::optional<At> to) {
   std::optional<At>& now = pods_[uid].now;
   if (now) fleet_->credit(now->node, now->placement);
   if (to) fleet_->charge(to->node, to->placement);
   now = std::move(to);
 }
 
-void Ledger::place(const std::string& uid, std::size_t node, Placement placement) {
+void Ledger::place(const PodUid& uid, std::size_t node, Placement placement) {
   journal_.push_back({uid, pods_[uid].now});
   move(uid, At{node, std::move(placement)});
 }
 
-Result<void> Ledger::remove(const std::string& uid) {
+Result<void> Ledger::remove(const PodUid& uid) {
   const auto pod = pods_.find(uid);
   if (pod == pods_.end() || !pod->second.now) {
     return fail(ErrorCode::kNotFound, fmt::format("pod '{}': expected one that is placed", uid));
@@ -36,13 +36,13 @@ Result<void> Ledger::remove(const std::string& uid) {
   return {};
 }
 
-const Ledger::At* Ledger::find(const std::string& uid) const {
+const Ledger::At* Ledger::find(const PodUid& uid) const {
   const auto pod = pods_.find(uid);
   return pod == pods_.end() || !pod->second.now ? nullptr : &*pod->second.now;
 }
 
-std::vector<std::string> Ledger::evictions() const {
-  std::vector<std::string> uids;
+std::vector<PodUid> Ledger::evictions() const {
+  std::vector<PodUid> uids;
   for (const auto& [uid, pod] : pods_) {
     if (pod.bound && pod.now != pod.bound) uids.push_back(uid);
   }

@@ -96,7 +96,7 @@ Result<BoundPod> bound_pod_from_json(const Fleet& fleet, const json& document) {
   if (!document.is_object()) return fail_field("pod", document, "expected an object");
   BoundPod pod;
   std::string node;
-  for (const auto& [key, text] : {std::pair("uid", &pod.uid), std::pair("node", &node)}) {
+  for (const auto& [key, text] : {std::pair("uid", &pod.uid.value), std::pair("node", &node)}) {
     const json* const value = member(document, key);
     if (value == nullptr || !value->is_string()) {
       return fail_field(key, value == nullptr ? json() : *value, "expected a text");
@@ -118,7 +118,7 @@ Result<BoundPod> bound_pod_from_json(const Fleet& fleet, const json& document) {
 }
 
 json to_json(const Fleet& fleet, const BoundPod& pod) {
-  json out = {{"uid", pod.uid}, {"node", fleet.name(pod.node)}};
+  json out = {{"uid", pod.uid.value}, {"node", fleet.name(pod.node)}};
   if (pod.record.predicted) out["predicted"] = to_json(fleet, pod.node, *pod.record.predicted);
   if (pod.record.observed) out["observed"] = to_json(fleet, pod.node, *pod.record.observed);
   return out;

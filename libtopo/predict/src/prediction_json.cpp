@@ -40,8 +40,9 @@ json answers_json(const Fleet& fleet, const PodSpec& pod, PodQuery& query,
   for (const std::size_t node : ranked(verdicts)) {
     nodes.push_back(node_json(fleet, query, node, verdicts[node]));
   }
-  return {
-      {"pod", pod.namespace_name + "/" + pod.name}, {"uid", pod.uid}, {"nodes", std::move(nodes)}};
+  return {{"pod", pod.namespace_name + "/" + pod.name},
+          {"uid", pod.uid.value},
+          {"nodes", std::move(nodes)}};
 }
 
 }  // namespace pinfold

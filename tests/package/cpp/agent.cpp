@@ -18,7 +18,7 @@ int main() {
   options.enforce = false;
   auto agent = agent::open_agent(*machine, config->config, options);
   if (!agent || !agent->admit(*pod)) return 2;
-  for (const auto& container : agent::pod_status(*agent, "db-1")->containers) {
+  for (const auto& container : agent::pod_status(*agent, PodUid("db-1"))->containers) {
     std::cout << container.resources.name << ": " << container.desired.cpus << '\n';
   }
 }

@@ -5,9 +5,9 @@ int main() {
   using namespace pinfold;
   CpuState state;
   state.default_set = *CpuSet::parse("0,3");
-  state.assignments["db-1"]["main"] = *CpuSet::parse("1-2");
+  state.assignments[{PodUid("db-1"), "main"}] = *CpuSet::parse("1-2");
   auto read =
       checkpoint::inspect_cpu(checkpoint::encode_cpu(state, "static", checkpoint::CpuFormat::kV2));
   if (!read || read->version != 2) return 1;
-  std::cout << "main: " << read->state.assignments["db-1"]["main"] << '\n';
+  std::cout << "main: " << read->state.assignments[{PodUid("db-1"), "main"}] << '\n';
 }

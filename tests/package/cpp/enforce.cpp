@@ -7,9 +7,9 @@ int main() {
   enforce::GroupSettings group;
   group.cpus = CpuSet::range(1, 2);
   enforce::Layout layout;
-  layout[{"db-1", ""}] = group;
+  layout[enforce::GroupName(PodUid("db-1"))] = group;
   group.isolation = Isolation::kContainer;
-  layout[{"db-1", "main"}] = group;
+  layout[{PodUid("db-1"), "main"}] = group;
   auto plan = enforce::plan({}, layout, CpuSet::range(0, 3));
   if (!plan || plan->empty()) return 1;
   std::cout << "main: " << plan->back().set << '\n';

@@ -17,5 +17,5 @@ int main() {
   auto decision = decide(*node, empty_state(*node), *pod);
   auto* yes = std::get_if<Admitted>(&decision);
   if (yes == nullptr) return 3;
-  std::cout << "main: " << *yes->next.cpu.find("db-1", "main") << '\n';
+  std::cout << "main: " << *yes->next.cpu.assignments.find({pod->uid, "main"}) << '\n';
 }

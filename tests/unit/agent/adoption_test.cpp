@@ -64,11 +64,11 @@ TEST_P(AdoptionTest, FollowsTheDecisionForAsLongAsThePodLives) {
   EXPECT_EQ(cpus("run-s"), "0,3-7");  // the shared pool has shrunk
   EXPECT_EQ(cpus("poda/c"), "gone");
   EXPECT_THAT(agent.find_drift().value(), IsEmpty());
-  EXPECT_EQ(agent.remove_adopted({"a", "c"}, RunningProcesses::kRefuse).error().code,
+  EXPECT_EQ(agent.remove_adopted({PodUid("a"), "c"}, RunningProcesses::kRefuse).error().code,
             ErrorCode::kBusy);
   kernel_.find("run-a")->processes.clear();
-  ASSERT_TRUE(agent.remove_adopted({"a", "c"}, RunningProcesses::kRefuse).has_value());
-  EXPECT_EQ(agent.state().node.find("a"), nullptr);
+  ASSERT_TRUE(agent.remove_adopted({PodUid("a"), "c"}, RunningProcesses::kRefuse).has_value());
+  EXPECT_EQ(agent.state().node.find(PodUid("a")), nullptr);
   EXPECT_EQ(cpus("run-s"), "0-7");
   EXPECT_NE(kernel_.find("run-a"), nullptr);  // its runtime removes it
 }
@@ -112,14 +112,14 @@ TEST_P(AdoptionTest, OfOneContainerLeavesTheOthersAndAPodThatStaysAlone) {
   NodeAgent agent = open();
   must(agent.admit(pod("a", {guaranteed("c", 1), guaranteed("d", 1)})));
   EXPECT_EQ(cpus("poda/c"), "1");
-  const auto adopted = agent.adopt("a", {"c", "/model/run-a"});
+  const auto adopted = agent.adopt(PodUid("a"), {"c", "/model/run-a"});
   ASSERT_TRUE(adopted.has_value()) << adopted.error().message;
   EXPECT_EQ(cpus("run-a"), "1");
   EXPECT_EQ(cpus("poda/c"), "gone");
   EXPECT_EQ(cpus("poda/d"), "2");
   kernel_.find("run-a")->processes.clear();
-  EXPECT_THAT(agent.remove_abandoned(), ElementsAre(enforce::GroupName{"a", "c"}));
-  EXPECT_NE(agent.state().node.find("a"), nullptr);
+  EXPECT_THAT(agent.remove_abandoned(), ElementsAre(ContainerId{PodUid("a"), "c"}));
+  EXPECT_NE(agent.state().node.find(PodUid("a")), nullptr);
   EXPECT_EQ(cpus("poda/d"), "2");
 }
 
@@ -139,8 +139,8 @@ TEST_P(AdoptionTest, NeedsAGroupAndAContainer) {
   ASSERT_TRUE(outcome.has_value());
   ASSERT_TRUE(outcome->not_enforced);
   EXPECT_EQ(outcome->not_enforced->code, ErrorCode::kNotFound);
-  EXPECT_EQ(agent.adopt("a", {"x", "/model/nowhere"}).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(agent.adopt("b", {"c", "/model/nowhere"}).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(agent.adopt(PodUid("a"), {"x", "/model/nowhere"}).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(agent.adopt(PodUid("b"), {"c", "/model/nowhere"}).error().code, ErrorCode::kNotFound);
 }
 
 TEST_P(AdoptionTest, KeepsNothingOfARejectedPod) {

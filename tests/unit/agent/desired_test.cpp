@@ -33,12 +33,12 @@ TEST(Wanted, GivesEachContainerItsCpusAndThePodTheirUnion) {
   const AgentState state =
       admitted(node, {pod("x", {guaranteed("a", 2)}), pod("s", {best_effort("c")})});
   const enforce::Layout layout = desired_layout(node, state, {});
-  EXPECT_EQ(cpus(layout, {"x", "a"}), (CpuSet{1, 2}));
-  EXPECT_EQ(layout.at({"x", "a"}).isolation, Isolation::kContainer);
-  EXPECT_EQ(cpus(layout, {"x", ""}), (CpuSet{1, 2}));
-  EXPECT_EQ(cpus(layout, {"s", "c"}), CpuSet::range(3, 7) | CpuSet{0});
-  EXPECT_EQ(layout.at({"s", "c"}).isolation, Isolation::kHost);
-  EXPECT_EQ(cpus(layout, {"s", ""}), cpus(layout, {"s", "c"}));
+  EXPECT_EQ(cpus(layout, {PodUid("x"), "a"}), (CpuSet{1, 2}));
+  EXPECT_EQ(layout.at({PodUid("x"), "a"}).isolation, Isolation::kContainer);
+  EXPECT_EQ(cpus(layout, {PodUid("x"), ""}), (CpuSet{1, 2}));
+  EXPECT_EQ(cpus(layout, {PodUid("s"), "c"}), CpuSet::range(3, 7) | CpuSet{0});
+  EXPECT_EQ(layout.at({PodUid("s"), "c"}).isolation, Isolation::kHost);
+  EXPECT_EQ(cpus(layout, {PodUid("s"), ""}), cpus(layout, {PodUid("s"), "c"}));
 }
 
 TEST(Wanted, LeavesSetsAloneUnderThePolicyNone) {
@@ -60,19 +60,19 @@ TEST(Wanted, PutsSharedContainersOnReservedCpusWhenThePoolIsUsedUp) {
       admitted(node, {pod("s", {best_effort("c")}), pod("x", {guaranteed("a", 7)})});
   ASSERT_TRUE(state.node.cpu.default_set.empty());
   const enforce::Layout layout = desired_layout(node, state, {});
-  EXPECT_EQ(cpus(layout, {"s", "c"}), CpuSet{0});
-  EXPECT_EQ(cpus(layout, {"x", "a"}), CpuSet::range(1, 7));
+  EXPECT_EQ(cpus(layout, {PodUid("s"), "c"}), CpuSet{0});
+  EXPECT_EQ(cpus(layout, {PodUid("x"), "a"}), CpuSet::range(1, 7));
 }
 
 TEST(Wanted, DropsAnInitContainerOnceALaterContainerHasStarted) {
   const Node node = static_node();
   AgentState state = admitted(
       node, {pod("x", {guaranteed("init", 2, ContainerKind::kInit), guaranteed("main", 2)})});
-  EXPECT_TRUE(desired_layout(node, state, {}).contains({"x", "init"}));
+  EXPECT_TRUE(desired_layout(node, state, {}).contains({PodUid("x"), "init"}));
   state.node.pods.front().started = {"init"};
-  EXPECT_TRUE(desired_layout(node, state, {}).contains({"x", "init"}));
-  state.node.pods.front().started = {"init", "main"};
-  EXPECT_FALSE(desired_layout(node, state, {}).contains({"x", "init"}));
+  EXPECT_TRUE(desired_layout(node, state, {}).contains({PodUid("x"), "init"}));
+  state.node.pods.front().started = {PodUid("init"), "main"};
+  EXPECT_FALSE(desired_layout(node, state, {}).contains({PodUid("x"), "init"}));
 }
 
 TEST(Wanted, HasNoGroupForARemovedContainer) {
@@ -80,20 +80,20 @@ TEST(Wanted, HasNoGroupForARemovedContainer) {
   AgentState state = admitted(node, {pod("x", {best_effort("a"), best_effort("b")})});
   state.removed["x"] = {"a"};
   const enforce::Layout layout = desired_layout(node, state, {});
-  EXPECT_FALSE(layout.contains({"x", "a"}));
-  EXPECT_TRUE(layout.contains({"x", "b"}));
+  EXPECT_FALSE(layout.contains({PodUid("x"), "a"}));
+  EXPECT_TRUE(layout.contains({PodUid("x"), "b"}));
 }
 
 TEST(Wanted, ConfinesStraysToTheSharedPool) {
   const Node node = static_node();
   const AgentState state = admitted(node, {pod("x", {guaranteed("a", 2)})});
   const CpuSet pool = shared_pool(node, state.node);
-  const enforce::Layout layout =
-      with_strays(desired_layout(node, state, {}), {{"x", "old"}, {"gone", "c"}}, pool);
-  EXPECT_EQ(cpus(layout, {"x", "old"}), pool);
-  EXPECT_EQ(cpus(layout, {"x", ""}), pool | CpuSet({1, 2}));
-  EXPECT_EQ(cpus(layout, {"gone", "c"}), pool);
-  EXPECT_EQ(cpus(layout, {"gone", ""}), pool);
+  const enforce::Layout layout = with_strays(desired_layout(node, state, {}),
+                                             {{PodUid("x"), "old"}, {PodUid("gone"), "c"}}, pool);
+  EXPECT_EQ(cpus(layout, {PodUid("x"), "old"}), pool);
+  EXPECT_EQ(cpus(layout, {PodUid("x"), ""}), pool | CpuSet({1, 2}));
+  EXPECT_EQ(cpus(layout, {PodUid("gone"), "c"}), pool);
+  EXPECT_EQ(cpus(layout, {PodUid("gone"), ""}), pool);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ TEST_P(ExtrasTest, ACpuThatIsOfflineIsTakenFromWhoeverHasIt) {
   EXPECT_EQ(world_.cpus("podx/b"), "0,4,6-7");
   EXPECT_EQ(world_.cpus("pods/c"), "0,4,6-7");
   EXPECT_THAT(agent.find_drift().value(), IsEmpty());
-  ASSERT_TRUE(agent.remove_container("x", "b", RunningProcesses::kRefuse).has_value());
+  ASSERT_TRUE(agent.remove_container({PodUid("x"), "b"}, RunningProcesses::kRefuse).has_value());
 }
 
 TEST_P(ExtrasTest, ACpuThatIsBackIsGivenBack) {
@@ -115,14 +115,14 @@ TEST_P(ExtrasTest, AProcessThatWasMovedOutIsBroughtBack) {
   Sleeper process;
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
-  ASSERT_TRUE(agent.cgroups()->attach({"x", "a"}, process.pid()).has_value());
+  ASSERT_TRUE(agent.cgroups()->attach({PodUid("x"), "a"}, process.pid()).has_value());
   ASSERT_THAT(agent.reconcile().value().drift, IsEmpty());
   world_.kernel.find("podx/a")->processes.clear();
   const auto report = agent.reconcile();
   ASSERT_TRUE(report.has_value());
   ASSERT_THAT(report->drift, ElementsAre(HasSubstr("podx/a: process ")));
   EXPECT_EQ(report->moved.size(), 1U);
-  EXPECT_THAT(agent.cgroups()->processes({"x", "a"}).value(), ElementsAre(process.pid()));
+  EXPECT_THAT(agent.cgroups()->processes({PodUid("x"), "a"}).value(), ElementsAre(process.pid()));
   EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
 }
 
@@ -130,7 +130,7 @@ TEST_P(ExtrasTest, AProcessThatHasEndedIsNotMissed) {
   Sleeper process;
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
-  ASSERT_TRUE(agent.cgroups()->attach({"x", "a"}, process.pid()).has_value());
+  ASSERT_TRUE(agent.cgroups()->attach({PodUid("x"), "a"}, process.pid()).has_value());
   ASSERT_TRUE(agent.reconcile().has_value());
   world_.kernel.find("podx/a")->processes.clear();
   process.end();
@@ -204,8 +204,8 @@ TEST(MovePages, TellsOfAProcessWhoseMemoryLiesElsewhereOnlyIfAsked) {
     NodeAgent agent = world.try_open(with_memory_manager(), options).value();
     if (agent.state().node.pods.empty()) {
       must_admit(agent, pod("x", {guaranteed("a", 4)}));  // more CPUs than node 0 has left
-      EXPECT_EQ(agent.desired().at({"x", "a"}).mems, (enforce::NodeSet{1}));
-      EXPECT_TRUE(agent.cgroups()->attach({"x", "a"}, process.pid()).has_value());
+      EXPECT_EQ(agent.desired().at({PodUid("x"), "a"}).mems, (enforce::NodeSet{1}));
+      EXPECT_TRUE(agent.cgroups()->attach({PodUid("x"), "a"}, process.pid()).has_value());
     }
     return agent.reconcile().value();
   };

@@ -98,7 +98,7 @@ TEST(Metrics, BeginAnewIfTheirFileIsDamaged) {
   std::ofstream(dir / std::string(kMetricsFileName)) << "{";
   NodeAgent agent = open(dir);
   EXPECT_EQ(agent.metrics(), Metrics{});
-  EXPECT_NE(agent.state().node.find("x"), nullptr);
+  EXPECT_NE(agent.state().node.find(PodUid("x")), nullptr);
 }
 
 TEST(CpuGauges, ComeFromTheState) {

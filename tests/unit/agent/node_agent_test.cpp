@@ -35,7 +35,7 @@ TEST_P(NodeAgentTest, AdmitsPodsAndGivesTheirCpusBack) {
   EXPECT_EQ(world_.cpus("podx/b"), "3");
   EXPECT_EQ(world_.cpus("podx"), "1-3");
   EXPECT_EQ(world_.cpus("pods/c"), "0,4-7");
-  const auto removed = agent.remove_pod("x", RunningProcesses::kRefuse);
+  const auto removed = agent.remove_pod(PodUid("x"), RunningProcesses::kRefuse);
   ASSERT_TRUE(removed.has_value()) << removed.error().message;
   EXPECT_FALSE(removed->not_enforced);
   EXPECT_EQ(world_.cpus("podx"), "gone");
@@ -60,7 +60,7 @@ TEST_P(NodeAgentTest, GoesOnAfterARestart) {
   ASSERT_TRUE(report.has_value());
   EXPECT_TRUE(report->drift.empty()) << testing::PrintToString(report->drift);
   EXPECT_TRUE(report->done.empty()) << testing::PrintToString(report->done);
-  ASSERT_TRUE(agent.remove_pod("x", RunningProcesses::kRefuse).has_value());
+  ASSERT_TRUE(agent.remove_pod(PodUid("x"), RunningProcesses::kRefuse).has_value());
   EXPECT_EQ(world_.cpus("pods/c"), "0-7");
 }
 
@@ -80,7 +80,7 @@ TEST_P(NodeAgentTest, RejectsWithoutTouchingAnything) {
 TEST_P(NodeAgentTest, RemovesOneContainerAndNarrowsItsPod) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2), guaranteed("b", 2)}));
-  ASSERT_TRUE(agent.remove_container("x", "a", RunningProcesses::kRefuse).has_value());
+  ASSERT_TRUE(agent.remove_container({PodUid("x"), "a"}, RunningProcesses::kRefuse).has_value());
   EXPECT_EQ(world_.cpus("podx/a"), "gone");
   EXPECT_EQ(world_.cpus("podx"), "3-4");
   must_admit(agent, pod("y", {guaranteed("c", 2)}));
@@ -91,9 +91,9 @@ TEST_P(NodeAgentTest, RemovesOneContainerAndNarrowsItsPod) {
 TEST_P(NodeAgentTest, RemovesNothingThatStillRuns) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
-  ASSERT_TRUE(agent.cgroups()->attach({"x", "a"}, 4711).has_value());
+  ASSERT_TRUE(agent.cgroups()->attach({PodUid("x"), "a"}, 4711).has_value());
   const std::string before = world_.file("cpu_manager_state");
-  const auto removed = agent.remove_pod("x", RunningProcesses::kRefuse);
+  const auto removed = agent.remove_pod(PodUid("x"), RunningProcesses::kRefuse);
   ASSERT_FALSE(removed.has_value());
   EXPECT_EQ(removed.error().code, ErrorCode::kBusy);
   EXPECT_EQ(removed.error().message,
@@ -192,9 +192,9 @@ TEST_P(NodeAgentTest, TakesTheInitContainerAwayWhenTheNextOneStarts) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("init", 2, ContainerKind::kInit), guaranteed("main", 2)}));
   EXPECT_EQ(world_.cpus("podx/init"), "1-2");
-  ASSERT_TRUE(agent.start("x", "init").has_value());
+  ASSERT_TRUE(agent.start({PodUid("x"), "init"}).has_value());
   EXPECT_EQ(world_.cpus("podx/init"), "1-2");
-  ASSERT_TRUE(agent.start("x", "main").has_value());
+  ASSERT_TRUE(agent.start({PodUid("x"), "main"}).has_value());
   EXPECT_EQ(world_.cpus("podx/init"), "gone");
   EXPECT_EQ(world_.cpus("podx/main"), "1-2");
 }
@@ -239,16 +239,17 @@ TEST(NodeAgent, ChangesNothingWhenTheStateCannotBeStored) {
   ASSERT_FALSE(outcome.has_value());
   EXPECT_THAT(outcome.error().message, HasSubstr("admit pod 'x': persist: "));
   EXPECT_EQ(world.kernel.log, log);
-  EXPECT_EQ(agent.state().node.find("x"), nullptr);
+  EXPECT_EQ(agent.state().node.find(PodUid("x")), nullptr);
 }
 
 TEST(NodeAgent, TellsWhatItDoesNotKnow) {
   World world;
   NodeAgent agent = world.open();
-  EXPECT_EQ(agent.remove_pod("x", RunningProcesses::kRefuse).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(agent.start("x", "c").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(agent.remove_pod(PodUid("x"), RunningProcesses::kRefuse).error().code,
+            ErrorCode::kNotFound);
+  EXPECT_EQ(agent.start({PodUid("x"), "c"}).error().code, ErrorCode::kNotFound);
   must_admit(agent, pod("x", {best_effort("a")}));
-  EXPECT_EQ(agent.remove_container("x", "b", RunningProcesses::kRefuse).error().message,
+  EXPECT_EQ(agent.remove_container({PodUid("x"), "b"}, RunningProcesses::kRefuse).error().message,
             "pod 'x' has no container 'b'");
 }
 

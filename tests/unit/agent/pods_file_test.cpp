@@ -16,8 +16,8 @@ TEST(PodsFile, GivesBackWhatWasStored) {
   state.node.pods = {
       {test::pod("a", {test::guaranteed("c1", 2), test::best_effort("c2")}), {"c1", "c2"}},
       {test::pod("b", {test::best_effort("c")}), {}}};
-  state.removed["a"] = {"c2"};
-  state.node.devices.assignments["a"]["c1"] = {{"example.com/gpu", {"gpu0", "gpu1"}}};
+  state.removed.insert({PodUid("a"), "c2"});
+  state.node.devices.assignments[{PodUid("a"), "c1"}] = {{"example.com/gpu", {"gpu0", "gpu1"}}};
   state.node.providers["seats"] = "a/c1;";
   AgentState read;
   const auto done = decode_pods(encode_pods(state), read);

@@ -95,7 +95,7 @@ TEST_F(Rollback, UpDownAndUpAgainMovesNoRunningContainer) {
   }
   NodeAgent agent = start(true);
   expect_unchanged("after the second upgrade");
-  ASSERT_TRUE(agent.remove_pod("team", RunningProcesses::kRefuse));
+  ASSERT_TRUE(agent.remove_pod(PodUid("team"), RunningProcesses::kRefuse));
   EXPECT_EQ(agent.state().node.cpu.default_set.to_string(), "0,3-6,10-15");
   EXPECT_EQ(cpus("podold/c"), "1-2");
 }
@@ -109,13 +109,13 @@ TEST_F(Rollback, ConversionAddsNothingToTheSecondSetThatAKubeletGivesAfterAResta
   const Node kubelet = node_with_gate(true, Profile::kKubelet136);
   const auto admitted_again = [&] {
     const NodeState running = try_start(true)->state().node;
-    EXPECT_EQ(running.cpu.assignments.at("team").at("alone"), CpuSet::range(1, 2));
+    EXPECT_EQ(*running.cpu.assignments.find({PodUid("team"), "alone"}), CpuSet::range(1, 2));
     const Decision decision = decide(kubelet, running, team());
     EXPECT_TRUE(std::holds_alternative<Admitted>(decision));
     return std::get<Admitted>(decision).next.cpu;
   };
   const CpuState never_converted = admitted_again();
-  EXPECT_EQ(never_converted.pods.at("team"), CpuSet::range(5, 8));  // it had 1-4
+  EXPECT_EQ(never_converted.pods.at(PodUid("team")), CpuSet::range(5, 8));  // it had 1-4
   convert({2, 1});
   EXPECT_EQ(admitted_again(), never_converted);
 }

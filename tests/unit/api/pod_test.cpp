@@ -38,7 +38,7 @@ spec:
 
 TEST(PodParse, ReadsContainersInStartOrder) {
   const PodSpec pod = pod_of(kFullPod);
-  EXPECT_EQ(pod.uid, "0b5e");
+  EXPECT_EQ(pod.uid, PodUid("0b5e"));
   EXPECT_EQ(pod.name, "web");
   EXPECT_EQ(pod.namespace_name, "shop");
   ASSERT_EQ(pod.containers.size(), 3U);
@@ -67,7 +67,7 @@ TEST(PodParse, ReadsBackWhatItPrints) {
 TEST(PodParse, GivesWhatIsMissingADefault) {
   const PodSpec pod = pod_of("metadata: {name: web}\nspec: {containers: [{name: a}]}");
   EXPECT_EQ(pod.namespace_name, "default");
-  EXPECT_EQ(pod.uid, "default_web");
+  EXPECT_EQ(pod.uid, PodUid("default_web"));
   EXPECT_FALSE(pod.resources);
 }
 

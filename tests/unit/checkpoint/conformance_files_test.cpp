@@ -28,7 +28,7 @@ Settings setup_of(const Json& config) {
 ContainerIds ids_of(const Json& vector) {
   ContainerIds ids;
   for (const Json& c : vector.value("initialContainers", Json::array())) {
-    ids[c.at("id")] = {c.at("podUID"), c.at("container")};
+    ids[c.at("id")] = {PodUid(c.at("podUID").get<std::string>()), c.at("container")};
   }
   return ids;
 }

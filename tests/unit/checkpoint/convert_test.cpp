@@ -19,8 +19,8 @@ bool mentions(const std::vector<Note>& notes, std::string_view object, std::stri
 CpuState pod_level_cpu() {
   CpuState state;
   state.default_set = CpuSet{0, 1};
-  state.assignments["pod-a"] = {{"alone", {2, 3}}, {"side", {4, 5, 6}}, {"web", {4, 5, 6}}};
-  state.pods["pod-a"] = CpuSet::range(2, 7);
+  state.assignments[PodUid("pod-a")] = {{"alone", {2, 3}}, {"side", {4, 5, 6}}, {"web", {4, 5, 6}}};
+  state.pods[PodUid("pod-a")] = CpuSet::range(2, 7);
   return state;
 }
 
@@ -29,11 +29,11 @@ MemoryState pod_level_memory() {
   MemoryState state;
   const MemoryTable half{8 * kGi, 0, 8 * kGi, 0, 8 * kGi};
   for (const int id : {0, 1}) state.machine_state[id] = {0, {{"memory", half}}, {id}};
-  state.assignments["pod-a"] = {{"alone", {{{0, 1}, "memory", 2 * kGi}}},
+  state.assignments[PodUid("pod-a")] = {{"alone", {{{0, 1}, "memory", 2 * kGi}}},
                                 {"side", {{{0, 1}, "memory", 4 * kGi}}},
                                 {"web", {{{0, 1}, "memory", 4 * kGi}}}};
-  state.pods["pod-a"] = {{{0, 1}, "memory", 6 * kGi}};
-  take_blocks(state.machine_state, state.pods["pod-a"]);
+  state.pods[PodUid("pod-a")] = {{{0, 1}, "memory", 6 * kGi}};
+  take_blocks(state.machine_state, state.pods[PodUid("pod-a")]);
   return state;
 }
 
@@ -50,7 +50,7 @@ TEST(WithoutPodEntries, EveryContainerKeepsItsCpus) {
 
 TEST(WithoutPodEntries, SharedMemoryIsCountedOnce) {
   const auto after = without_pod_entries(pod_level_memory());
-  const auto& containers = after.state.assignments.at("pod-a");
+  const auto& containers = *after.state.assignments.find(PodUid("pod-a"));
   EXPECT_EQ(containers.at("alone")[0].size, 2 * kGi);
   EXPECT_EQ(containers.at("side")[0].size, 4 * kGi);
   EXPECT_EQ(containers.at("web")[0].size, 0U);
@@ -62,8 +62,8 @@ TEST(WithoutPodEntries, SharedMemoryIsCountedOnce) {
 
 TEST(WithoutPodEntries, MemoryThatNobodyHoldsIsFreeAgain) {
   MemoryState state = pod_level_memory();
-  state.assignments.at("pod-a").erase("alone");
-  state.assignments.at("pod-a").erase("side");
+  state.assignments.erase({PodUid("pod-a"), "alone"});
+  state.assignments.erase({PodUid("pod-a"), "side"});
   const auto after = without_pod_entries(state);
   EXPECT_EQ(after.state.machine_state.at(0).tables.at("memory").reserved, 4 * kGi);
   EXPECT_TRUE(mentions(after.lost, "pod-a", "2147483648 bytes of memory that no container holds"));
@@ -94,7 +94,7 @@ TEST(Convert, KeepsPodEntriesWhereTheyHaveAPlace) {
 TEST(Convert, CpuV1NamesContainersByTheirIds) {
   const std::string v1 =
       R"({"policyName":"static","defaultCpuSet":"0-1,4-7","entries":{"0123456789abcdef":"2-3"},"checksum":2564086301})";
-  const ContainerIds ids = {{"0123456789abcdef", {"pod-a", "c1"}}};
+  const ContainerIds ids = {{"0123456789abcdef", {PodUid("pod-a"), "c1"}}};
   const auto v2 = convert({v1, {}}, {2, 1}, ids);
   ASSERT_TRUE(v2) << v2.error().message;
   EXPECT_TRUE(mentions(v2->kept, "pod-a/c1", "CPUs 2-3"));
@@ -115,7 +115,7 @@ TEST(Convert, NamesTheFileThatItCannotRead) {
 TEST(Diff, NamesEveryObjectThatDiffers) {
   CpuState after = pod_level_cpu();
   after.default_set = CpuSet{0, 1, 2, 3};
-  after.assignments["pod-a"].erase("alone");
+  after.assignments[PodUid("pod-a")].erase("alone");
   after.pods.clear();
   EXPECT_EQ(diff(pod_level_cpu(), after),
             (std::vector<Difference>{
@@ -126,7 +126,7 @@ TEST(Diff, NamesEveryObjectThatDiffers) {
 TEST(Diff, NamesNodesAndBlocks) {
   MemoryState after = pod_level_memory();
   after.machine_state.at(1).cells = {1};
-  after.assignments["pod-a"]["web"].clear();
+  after.assignments[{PodUid("pod-a"), "web"}].clear();
   EXPECT_EQ(diff(pod_level_memory(), after),
             (std::vector<Difference>{
                 {"NUMA node 1", "1 assignments, group 0,1", "1 assignments, group 1"},

@@ -10,16 +10,16 @@ CpuSet cpus(std::string_view list) { return CpuSet::parse(list).value(); }
 CpuState sample_cpu() {
   CpuState state;
   state.default_set = cpus("0-1,6-7");
-  state.assignments["pod-a"] = {{"c1", cpus("2")}, {"c2", cpus("3")}};
-  state.assignments["pod-b"] = {{"c1", cpus("4-5")}};
+  state.assignments[PodUid("pod-a")] = {{"c1", cpus("2")}, {"c2", cpus("3")}};
+  state.assignments[PodUid("pod-b")] = {{"c1", cpus("4-5")}};
   return state;
 }
 
 CpuState sample_pod_level_cpu() {
   CpuState state;
   state.default_set = cpus("0-1,6-7");
-  state.assignments["pod-a"] = {{"c1", cpus("2-3")}, {"c2", cpus("4-5")}};
-  state.pods["pod-a"] = cpus("2-5");
+  state.assignments[PodUid("pod-a")] = {{"c1", cpus("2-3")}, {"c2", cpus("4-5")}};
+  state.pods[PodUid("pod-a")] = cpus("2-5");
   return state;
 }
 
@@ -29,7 +29,7 @@ MemoryState sample_memory() {
   state.machine_state[0] = {2, {{"memory", {8 * kGi, kGi, 7 * kGi, 7 * kGi, 0}}}, {0, 1}};
   state.machine_state[1] = {2, {{"memory", {8 * kGi, 0, 8 * kGi, kGi, 7 * kGi}}}, {0, 1}};
   for (auto& [id, node] : state.machine_state) node.tables["hugepages-2Mi"] = {};
-  state.assignments["pod-a"]["c1"] = {{{0, 1}, "memory", 8 * kGi}};
+  state.assignments[{PodUid("pod-a"), "c1"}] = {{{0, 1}, "memory", 8 * kGi}};
   return state;
 }
 
@@ -76,7 +76,7 @@ TEST(MemoryFile, WritesTheBytesOfTheKubelet) {
   EXPECT_EQ(encode_memory(sample_memory(), "Static", false),
             std::string(kMemoryHead) + R"("checksum":2127836931})");
   MemoryState pod_level = sample_memory();
-  pod_level.pods["pod-a"] = pod_level.assignments["pod-a"]["c1"];
+  pod_level.pods[PodUid("pod-a")] = pod_level.assignments[{PodUid("pod-a"), "c1"}];
   EXPECT_EQ(
       encode_memory(pod_level, "Static", true),
       std::string(kMemoryHead) +
@@ -127,9 +127,9 @@ TEST(CpuFile, MigratesContainerIds) {
       R"({"policyName":"static","defaultCpuSet":"0-1,4-7","entries":{"0123456789abcdef":"2-3"},"checksum":2564086301})";
   CpuState expected;
   expected.default_set = cpus("0-1,4-7");
-  expected.assignments["pod-a"]["c1"] = cpus("2-3");
+  expected.assignments[{PodUid("pod-a"), "c1"}] = cpus("2-3");
   for (const bool gate : {false, true}) {
-    EXPECT_EQ(cpu_state(kV1, gate, {{"0123456789abcdef", {"pod-a", "c1"}}}), expected);
+    EXPECT_EQ(cpu_state(kV1, gate, {{"0123456789abcdef", {PodUid("pod-a"), "c1"}}}), expected);
     EXPECT_EQ(cpu_error(kV1, gate),
               "failed to migrate checkpoint from v1 to v2: containerID '0123456789abcdef' not "
               "found in initial containers list");
@@ -148,7 +148,7 @@ TEST(CpuFile, DropsPodEntriesOfAZeroChecksum) {
   constexpr std::string_view kFile =
       R"({"policyName":"static","defaultCpuSet":"0-1,6-7","entries":{"pod-a":{"c1":"2-5"}},"podEntries":{"pod-a":{"cpuSet":"2-5"}},"checksum":0})";
   const CpuState state = cpu_state(kFile, true);
-  EXPECT_EQ(state.assignments.size(), 1U);
+  EXPECT_EQ(state.assignments.by_pod().size(), 1U);
   EXPECT_TRUE(state.pods.empty());
 }
 

@@ -16,14 +16,14 @@ constexpr std::string_view kMemoryV3 =
 CpuState cpu_sample() {
   CpuState state;
   state.default_set = CpuSet{0, 1, 6, 7};
-  state.assignments["pod-a"] = {{"c1", CpuSet{2, 3}}, {"c2", CpuSet{4, 5}}};
-  state.pods["pod-a"] = CpuSet{2, 3, 4, 5};
+  state.assignments[PodUid("pod-a")] = {{"c1", CpuSet{2, 3}}, {"c2", CpuSet{4, 5}}};
+  state.pods[PodUid("pod-a")] = CpuSet{2, 3, 4, 5};
   return state;
 }
 
 MemoryState memory_sample() {
   MemoryState state;
-  state.pods["pod-a"] = {};
+  state.pods[PodUid("pod-a")] = {};
   return state;
 }
 
@@ -129,7 +129,7 @@ TEST(Inspect, TellsTheNewestFormatThatTheBytesAre) {
       R"({"policyName":"static","defaultCpuSet":"0-1,4-7","entries":{"0123456789abcdef":"2-3"},"checksum":2564086301})");
   ASSERT_TRUE(v1) << v1.error().message;
   EXPECT_EQ(v1->version, 1);
-  EXPECT_EQ(v1->state.assignments.at("").at("0123456789abcdef"), (CpuSet{2, 3}));
+  EXPECT_EQ(*v1->state.assignments.find({PodUid(), "0123456789abcdef"}), (CpuSet{2, 3}));
   for (const auto& [format, version] :
        {std::pair(MemoryFormat::kV3, 3), {MemoryFormat::kV2, 2}, {MemoryFormat::kV1, 1}}) {
     const auto seen = inspect_memory(encode_memory(memory_sample(), "None", format));

@@ -53,7 +53,7 @@ TEST(Repair, AHalfDoneAllocationGivesItsCpusBack) {
   // The kubelet takes CPUs out of the pool, is killed, and never writes who has them.
   const auto repaired = repair(node(), {cpu_file("0-1,6-15", R"("a":{"c":"2-3"})"), {}}, {}, {});
   EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "0-1,4-15");
-  EXPECT_EQ(cpu_of(repaired).assignments.at("a").at("c").to_string(), "2-3");
+  EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("a"), "c"})->to_string(), "2-3");
   EXPECT_TRUE(mentions(repaired.done, "shared pool", "CPUs 4-5 were in nobody's set: put in"));
   EXPECT_TRUE(repaired.lost.empty());
 }
@@ -62,9 +62,9 @@ TEST(Repair, WhatCannotBeKeptIsNamed) {
   const auto repaired = repair(
       node(), {cpu_file("1,8-15", R"("a":{"c":"0,2"},"b":{"c":"2-3,20","d":"30"})"), {}}, {}, {});
   const CpuState after = cpu_of(repaired);
-  EXPECT_EQ(after.assignments.at("a").at("c").to_string(), "2");
-  EXPECT_EQ(after.assignments.at("b").at("c").to_string(), "3");
-  EXPECT_FALSE(after.assignments.at("b").contains("d"));
+  EXPECT_EQ(after.assignments.find({PodUid("a"), "c"})->to_string(), "2");
+  EXPECT_EQ(after.assignments.find({PodUid("b"), "c"})->to_string(), "3");
+  EXPECT_FALSE(after.assignments.contains({PodUid("b"), "d"}));
   EXPECT_EQ(repaired.lost,
             (std::vector<Note>{{"a/c", "CPUs 0 are reserved for the system"},
                                {"b/c", "CPUs 20 are not on this machine"},
@@ -81,8 +81,8 @@ TEST(Repair, ThePodThatHoldsLeastMakesRoomForASharedPool) {
       strict, {cpu_file("", R"("a":{"c":"1-7"},"b":{"c":"8-9","d":"10"},"e":{"c":"11-15"})"), {}},
       {}, {});
   EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "8-10");
-  EXPECT_FALSE(cpu_of(repaired).assignments.contains("b"));
-  EXPECT_EQ(cpu_of(repaired).assignments.size(), 2U);
+  EXPECT_FALSE(cpu_of(repaired).assignments.contains(PodUid("b")));
+  EXPECT_EQ(cpu_of(repaired).assignments.by_pod().size(), 2U);
   EXPECT_EQ(repaired.lost,
             (std::vector<Note>{{"b",
                                 "CPUs 8-10: a kubelet does not start without a shared pool, "
@@ -97,14 +97,14 @@ TEST(Repair, APodWhoseContainersAreLostGivesItsCpusBackAtOnce) {
   const Node pod_level = std::move(*Node::make(test::machine_of({}), config));
   CpuState state;
   state.default_set = CpuSet::range(0, 1) | CpuSet::range(4, 15);
-  state.pods["a"] = CpuSet::range(2, 3);
-  state.assignments["a"]["c"] = CpuSet{20};
-  state.assignments["b"]["c"] = CpuSet{3};
+  state.pods[PodUid("a")] = CpuSet::range(2, 3);
+  state.assignments[{PodUid("a"), "c"}] = CpuSet{20};
+  state.assignments[{PodUid("b"), "c"}] = CpuSet{3};
   const auto repaired =
       repair(pod_level, {encode_cpu(state, "static", CpuFormat::kV4), {}}, {}, {});
   EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "0-2,4-15");
   EXPECT_TRUE(cpu_of(repaired).pods.empty());
-  EXPECT_EQ(cpu_of(repaired).assignments.at("b").at("c").to_string(), "3");
+  EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("b"), "c"})->to_string(), "3");
   EXPECT_TRUE(mentions(repaired.done, "a", "CPUs 2-3 that none of its containers holds: free"));
   EXPECT_EQ(repaired.lost, (std::vector<Note>{{"a/c", "CPUs 20 are not on this machine"}}));
   EXPECT_FALSE(repair(pod_level, repaired.files, {}, {}).changed());
@@ -114,7 +114,7 @@ TEST(Repair, ATornFileIsReadAsFarAsItGoes) {
   std::string torn = cpu_file("0-1,6-15", R"("a":{"c":"2-3"},"b":{"c":"4-5"})");
   torn.resize(torn.find("4-5"));
   const auto repaired = repair(node(), {torn, {}}, {}, {});
-  EXPECT_EQ(cpu_of(repaired).assignments.at("a").at("c").to_string(), "2-3");
+  EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("a"), "c"})->to_string(), "2-3");
   EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "0-1,4-15");
   EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "is torn (unexpected end"));
 }
@@ -122,7 +122,7 @@ TEST(Repair, ATornFileIsReadAsFarAsItGoes) {
 TEST(Repair, ASoundOrphanStandsInForAFileThatCannotBeRead) {
   const std::string orphan = cpu_file("0-1,4-15", R"("a":{"c":"2-3"})");
   const auto repaired = repair(node(), {"", {}}, {}, {{".12", "junk"}, {".123", orphan}});
-  EXPECT_EQ(cpu_of(repaired).assignments.at("a").at("c").to_string(), "2-3");
+  EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("a"), "c"})->to_string(), "2-3");
   EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "'.123' beside it can"));
   EXPECT_TRUE(is_orphan_name(".123456789"));
   EXPECT_TRUE(is_orphan_name(".cpu_manager_state1"));
@@ -133,16 +133,16 @@ TEST(Repair, ASoundOrphanStandsInForAFileThatCannotBeRead) {
 TEST(Repair, ChangedMemorySizesAreCountedAnew) {
   MemoryState state;
   for (const int id : {0, 1}) state.machine_state[id] = {0, {{"memory", {8, 0, 8, 0, 8}}}, {id}};
-  state.assignments["a"]["c"] = {{{1}, "memory", 4}};
-  state.assignments["b"]["c"] = {{{0, 1}, "memory", 2}};
-  state.assignments["b"]["d"] = {{{7}, "memory", 2}};
+  state.assignments[{PodUid("a"), "c"}] = {{{1}, "memory", 4}};
+  state.assignments[{PodUid("b"), "c"}] = {{{0, 1}, "memory", 2}};
+  state.assignments[{PodUid("b"), "d"}] = {{{7}, "memory", 2}};
   const auto repaired =
       repair(node(), {{}, encode_memory(state, "Static", MemoryFormat::kV1)}, {}, {});
   const MemoryState after = inspect_memory(*repaired.files.memory).value().state;
   EXPECT_EQ(after.machine_state.at(1).tables.at("memory").total, std::uint64_t{16} << 30U);
-  EXPECT_EQ(after.assignments.at("a").at("c")[0].numa_affinity, (std::vector<std::int32_t>{0, 1}));
-  EXPECT_EQ(after.assignments.at("a").at("c")[0].size, 4U);
-  EXPECT_FALSE(after.assignments.at("b").contains("d"));
+  EXPECT_EQ(after.assignments.find({PodUid("a"), "c"})->at(0).numa_affinity, (std::vector<std::int32_t>{0, 1}));
+  EXPECT_EQ(after.assignments.find({PodUid("a"), "c"})->at(0).size, 4U);
+  EXPECT_FALSE(after.assignments.contains({PodUid("b"), "d"}));
   EXPECT_TRUE(mentions(repaired.done, "a/c", "overlaps a group of other nodes: now on 0,1"));
   EXPECT_TRUE(mentions(repaired.lost, "b/d", "NUMA node 7: not on this machine"));
   EXPECT_TRUE(would_start(node(), repaired.formats, repaired.files, {}));
@@ -152,7 +152,7 @@ TEST(Repair, AnotherPolicyKeepsTheAssignments) {
   std::string file = cpu_file("0-1,4-15", R"("a":{"c":"2-3"})");
   file.replace(file.find("static"), 6, "none");
   const auto repaired = repair(node(), {file, {}}, {}, {});
-  EXPECT_EQ(cpu_of(repaired).assignments.at("a").at("c").to_string(), "2-3");
+  EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("a"), "c"})->to_string(), "2-3");
   EXPECT_TRUE(
       mentions(repaired.done, "cpu_manager_state", "policy 'none', configured is 'static'"));
 }

@@ -66,8 +66,8 @@ TEST(CpuAllocate, InitContainersLeaveTheirCpusToThePod) {
   const PodSpec pod = pod_of("a", {exclusive("i", 4000, ContainerKind::kInit), exclusive("c", 2000),
                                    exclusive("d", 4000)});
   EXPECT_EQ(r.admit(pod, "i"), "1-2,9-10");
-  EXPECT_EQ(r.state.find("a", "c")->to_string(), "1,9");
-  EXPECT_EQ(r.state.find("a", "d")->to_string(), "2-3,10-11");
+  EXPECT_EQ(r.state.assignments.find({PodUid("a"), "c"})->to_string(), "1,9");
+  EXPECT_EQ(r.state.assignments.find({PodUid("a"), "d"})->to_string(), "2-3,10-11");
   EXPECT_EQ(r.admit("b", 1), "8") << "not from the init container of another pod";
 }
 
@@ -76,7 +76,8 @@ TEST(CpuAllocate, SidecarsKeepTheirCpus) {
   const PodSpec pod =
       pod_of("a", {exclusive("s", 2000, ContainerKind::kSidecar), exclusive("c", 2000)});
   r.admit(pod, "c");
-  EXPECT_FALSE(r.state.find("a", "s")->intersects(*r.state.find("a", "c")));
+  EXPECT_FALSE(r.state.assignments.find({PodUid("a"), "s"})
+                   ->intersects(*r.state.assignments.find({PodUid("a"), "c"})));
 }
 
 TEST(CpuAllocate, KeepsWhatAContainerHas) {
@@ -120,9 +121,9 @@ TEST(CpuRemove, GivesBackWhatSiblingsDoNotUse) {
   const PodSpec pod =
       pod_of("a", {exclusive("i", 4000, ContainerKind::kInit), exclusive("c", 2000)});
   r.admit(pod, "c");
-  r.manager().remove_container(r.state, "a", "i");
+  r.manager().remove_container(r.state, {PodUid("a"), "i"});
   EXPECT_EQ(r.state.default_set.to_string(), "0,2-8,10-15");
-  r.manager().remove_container(r.state, "a", "c");
+  r.manager().remove_container(r.state, {PodUid("a"), "c"});
   EXPECT_EQ(r.state.default_set.to_string(), "0-15");
   EXPECT_TRUE(r.state.assignments.empty());
 }
@@ -131,8 +132,8 @@ TEST(CpuRemove, UnknownNamesChangeNothing) {
   Rig r = rig();
   r.admit("a", 2);
   const CpuState before = r.state;
-  r.manager().remove_container(r.state, "a", "x");
-  r.manager().remove_container(r.state, "b", "c");
+  r.manager().remove_container(r.state, {PodUid("a"), "x"});
+  r.manager().remove_container(r.state, {PodUid("b"), "c"});
   EXPECT_EQ(r.state, before);
 }
 
@@ -162,8 +163,8 @@ TEST(CpuAcrossNuma, SpreadsOnlyWhenOneNodeIsTooSmall) {
   Rig r = rig({{"distribute-cpus-across-numa", "true"}});
   EXPECT_EQ(r.admit("a", 4), "4-5,12-13") << "the node with more free CPUs";
   EXPECT_EQ(r.admit("b", 10), "1-3,6-7,9-11,14-15") << "what is left allows no even shares of five";
-  r.manager().remove_container(r.state, "a", "c");
-  r.manager().remove_container(r.state, "b", "c");
+  r.manager().remove_container(r.state, {PodUid("a"), "c"});
+  r.manager().remove_container(r.state, {PodUid("b"), "c"});
   EXPECT_EQ(r.admit("c", 10), "1-2,4-6,8-10,12-13");
   EXPECT_THAT(r.trace.facts.back().text, HasSubstr("from NUMA node 1 CPUs"));
 }
@@ -197,7 +198,7 @@ TEST(CpuStrict, KeepsReservedCpusOutOfTheSharedPool) {
   EXPECT_EQ(r.state.default_set.to_string(), "1-15");
   EXPECT_EQ(r.admit("a", 15), "1-15");
   EXPECT_EQ(r.state.default_set.to_string(), "");
-  r.manager().remove_container(r.state, "a", "c");
+  r.manager().remove_container(r.state, {PodUid("a"), "c"});
   EXPECT_EQ(r.state.default_set.to_string(), "1-15");
 }
 
@@ -210,7 +211,7 @@ TEST(CpuNone, AssignsNothing) {
 TEST(CpuScores, ArePercentOfWhatIsNotReserved) {
   Rig r = rig({}, reserve_set({0, 8}));
   r.admit("a", 2);
-  r.state.pods["p"] = {4, 5};
+  r.state.pods[PodUid("p")] = {4, 5};
   EXPECT_EQ(r.manager().allocation_scores(r.state), (std::vector<int>{33, 25}));
 }
 

@@ -36,7 +36,7 @@ TEST(CpuDeviation, StrictReservationStillNeedsEveryCpuToBeKnown) {
   Rig r(machine_of(Shape{}), static_policy({{"strict-cpu-reservation", "true"}}, kFixed),
         reserve_set({0, 4}));
   r.admit("a", 6);
-  r.state.assignments["a"]["c"].erase(CpuId{1});
+  r.state.assignments[{PodUid("a"), "c"}].erase(CpuId{1});
   EXPECT_FALSE(r.manager().start(r.state));
 }
 
@@ -72,7 +72,7 @@ TEST(CpuDeviation, RememberedNumaNodesCanBeOverwrittenByOneThatIsTooSmall) {
           static_policy({{"distribute-cpus-across-numa", "true"}}, profile), reserve_set({0}));
     const PodSpec pod = pod_with("a", 8);
     const auto done = r.manager().allocate(r.state, pod, pod.containers[0], {}, nullptr);
-    return done ? r.state.find("a", "c")->to_string() : done.error().message;
+    return done ? r.state.assignments.find({PodUid("a"), "c"})->to_string() : done.error().message;
   };
   EXPECT_EQ(taken(kKubelet),
             "Allocate failed due to accounting error, not enough CPUs allocated, remaining: 2, "
@@ -124,8 +124,8 @@ TEST(CpuDeviation, CpusOfAPodWithoutContainersAreKeptForEver) {
     Config config = static_policy({}, profile);
     config.feature_gates["PodLevelResourceManagers"] = true;
     Rig r(machine_of(Shape{}), config, reserve_set({0, 4}));
-    r.state.pods["p"] = {1, 5};
-    r.state.default_set -= r.state.pods["p"];
+    r.state.pods[PodUid("p")] = {1, 5};
+    r.state.default_set -= r.state.pods[PodUid("p")];
     return r.manager().start(r.state) ? r.state.default_set.to_string() : "refused";
   };
   EXPECT_EQ(restart(kKubelet), "0,2-4,6-7");

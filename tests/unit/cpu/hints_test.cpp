@@ -75,7 +75,7 @@ TEST_F(CpuHints, OfAPodRepeatWhatItsContainersHave) {
   const PodSpec pod = pod_of("a", {exclusive("c", 2000), exclusive("d", 2000)});
   r.admit(pod, "d", {NumaMask::of(1), true});
   EXPECT_EQ(offer_pod(pod), "1! 0-1");
-  r.manager().remove_container(r.state, "a", "d");
+  r.manager().remove_container(r.state, {PodUid("a"), "d"});
   EXPECT_EQ(offer_pod(pod), "1! 0-1");
 }
 

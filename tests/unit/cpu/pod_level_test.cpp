@@ -42,24 +42,20 @@ TEST(CpuPodLevel, PartitionsOneSetAmongTheContainers) {
               exclusive("c", 2000), shared("d")}),
       5000);
   EXPECT_EQ(allocate(r, pod), "");
-  const std::map<std::string, std::map<std::string, CpuSet>> want = {{"p",
-                                                                      {{"i1", CpuSet::range(1, 5)},
-                                                                       {"s", {1}},
-                                                                       {"i2", CpuSet::range(2, 5)},
-                                                                       {"i3", CpuSet::range(2, 5)},
-                                                                       {"c", {2, 3}},
-                                                                       {"d", {4, 5}}}}};
-  EXPECT_EQ(r.state.assignments, want);
-  EXPECT_EQ(r.state.pods.at("p"), CpuSet::range(1, 5));
+  const std::map<std::string, CpuSet> want = {
+      {"i1", CpuSet::range(1, 5)}, {"s", {1}},    {"i2", CpuSet::range(2, 5)},
+      {"i3", CpuSet::range(2, 5)}, {"c", {2, 3}}, {"d", {4, 5}}};
+  EXPECT_EQ(r.state.assignments.by_pod(), (ContainerMap<CpuSet>::ByPod{{PodUid("p"), want}}));
+  EXPECT_EQ(r.state.pods.at(PodUid("p")), CpuSet::range(1, 5));
   EXPECT_EQ(r.state.default_set.to_string(), "0,6-7");
 }
 
 TEST(CpuPodLevel, ReleasesItsSetWithTheLastContainer) {
   Rig r = rig();
   ASSERT_EQ(allocate(r, with_budget(pod_of("p", {exclusive("c", 2000), shared("d")}), 4000)), "");
-  r.manager().remove_container(r.state, "p", "c");
+  r.manager().remove_container(r.state, {PodUid("p"), "c"});
   EXPECT_EQ(r.state.default_set.to_string(), "0,5-7");
-  r.manager().remove_container(r.state, "p", "d");
+  r.manager().remove_container(r.state, {PodUid("p"), "d"});
   EXPECT_EQ(r.state.default_set.to_string(), "0-7");
   EXPECT_TRUE(r.state.pods.empty());
 }

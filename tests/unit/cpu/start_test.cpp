@@ -57,7 +57,7 @@ struct StartCase {
 CpuState state_of(const char* default_set, std::map<std::string, CpuSet> containers = {}) {
   CpuState state;
   state.default_set = CpuSet::parse(default_set).value();
-  if (!containers.empty()) state.assignments["p"] = std::move(containers);
+  if (!containers.empty()) state.assignments[PodUid("p")] = std::move(containers);
   return state;
 }
 
@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(CpuStartOnce, CountsPodSetsOnlyUnderTheirGate) {
   const Machine machine = machine_of(kTwoSockets);
   CpuState state = state_of("0-3");
-  state.pods["p"] = {4, 5, 6, 7};
+  state.pods[PodUid("p")] = {4, 5, 6, 7};
   Config config = static_policy();
   const NodeReservation reservation = reserve_set({0});
   EXPECT_FALSE(CpuManager::make(machine, config, reservation)->start(state));
@@ -129,10 +129,10 @@ TEST(CpuStartOnce, CountsPodSetsOnlyUnderTheirGate) {
 TEST(CpuStartOnce, ForgetsWhatWasReusable) {
   const Machine machine = machine_of(kTwoSockets);
   CpuState state;
-  state.reusable_pod = "p";
+  state.reusable_pod = PodUid("p");
   state.reusable = {1};
   ASSERT_TRUE(CpuManager::make(machine, static_policy(), reserve_count(1000))->start(state));
-  EXPECT_EQ(state.reusable_pod, "");
+  EXPECT_EQ(state.reusable_pod, PodUid());
   EXPECT_TRUE(state.reusable.empty());
 }
 

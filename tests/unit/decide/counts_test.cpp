@@ -54,7 +54,7 @@ Container guaranteed(const std::string& name, const std::string& cpu) {
 }
 
 PodSpec pod(const std::string& uid, std::vector<Container> containers) {
-  return {uid, uid, "default", std::move(containers), {}};
+  return {PodUid(uid), uid, "default", std::move(containers), {}};
 }
 
 PodSpec whole_pod(const std::string& cpu, std::vector<Container> containers) {

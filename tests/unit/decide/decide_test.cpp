@@ -18,9 +18,9 @@ NodeState admitted(const Node& node, NodeState state, const PodSpec& pod) {
 TEST(Decide, GivesExclusiveCpusAndShrinksTheSharedPool) {
   const Node node = node_of(kStatic);
   const NodeState state = admitted(node, empty_state(node), pod_of("a", {{"2", "1Gi"}}));
-  EXPECT_EQ(state.cpu.find("a", "c1")->to_string(), "2-3");
+  EXPECT_EQ(state.cpu.assignments.find({PodUid("a"), "c1"})->to_string(), "2-3");
   EXPECT_EQ(state.cpu.default_set.to_string(), "0-1,4-7");
-  ASSERT_NE(state.find("a"), nullptr);
+  ASSERT_NE(state.find(PodUid("a")), nullptr);
 }
 
 TEST(Decide, IsPure) {
@@ -56,7 +56,7 @@ TEST(DecideDeviation, RejectionChangesNothingUnderFixedAndKeepsWhatWasGivenUnder
   const Decision kept = decide(exact, empty_state(exact), pod);
   const NodeState& next = std::get<Rejected>(kept).next;
   EXPECT_EQ(next.cpu.default_set.to_string(), "0-1,4-7");
-  EXPECT_EQ(next.find("a"), nullptr);
+  EXPECT_EQ(next.find(PodUid("a")), nullptr);
   // The next admission releases it.
   const NodeState later = admitted(exact, next, pod_of("b", {{"500m", "1Gi"}}));
   EXPECT_EQ(later.cpu.default_set.to_string(), "0-7");
@@ -75,15 +75,15 @@ TEST(RemovePod, RestoresTheStateBefore) {
   const Node node = node_of(kStatic);
   const NodeState empty = empty_state(node);
   const NodeState state = admitted(node, empty, pod_of("a", {{"2", "1Gi"}, {"1", "1Gi"}}));
-  const NodeState after = remove_pod(node, state, "a");
+  const NodeState after = remove_pod(node, state, PodUid("a"));
   EXPECT_EQ(after.cpu.default_set, empty.cpu.default_set);
   EXPECT_TRUE(after.cpu.assignments.empty());
-  EXPECT_EQ(after.find("a"), nullptr);
+  EXPECT_EQ(after.find(PodUid("a")), nullptr);
 }
 
 TEST(StartContainer, RefusesWhatIsNotActive) {
   const Node node = node_of(kStatic);
-  const auto started = start_container(node, empty_state(node), "nobody", "c1");
+  const auto started = start_container(node, empty_state(node), {PodUid("nobody"), "c1"});
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().code, ErrorCode::kNotFound);
 }

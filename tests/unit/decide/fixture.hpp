@@ -31,7 +31,7 @@ inline Node node_of(const std::string& config) { return std::move(try_node(confi
 /// A Guaranteed pod with one container "c" for each request of "cpu/memory".
 inline PodSpec pod_of(const std::string& uid,
                       const std::vector<std::pair<std::string, std::string>>& requests) {
-  PodSpec pod{uid, uid, "default", {}, {}};
+  PodSpec pod{PodUid(uid), uid, "default", {}, {}};
   for (const auto& [cpu, memory] : requests) {
     Container container{"c" + std::to_string(pod.containers.size() + 1), ContainerKind::kApp, {}};
     container.resources.requests = {{"cpu", Quantity::parse(cpu).value()},

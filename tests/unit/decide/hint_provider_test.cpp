@@ -37,12 +37,11 @@ class OneSeat : public HintProvider {
     if (affinity.numa && !affinity.numa->contains(1)) {
       return tl::unexpected(Rejection::unexpected("the seat is elsewhere"));
     }
-    state = pod.uid + "/" + container.name;
+    state = to_string(ContainerId{pod.uid, container.name});
     return {};
   }
-  void release(std::string& state, const std::string& pod_uid,
-               const std::string& container) const override {
-    if (state == pod_uid + "/" + container) state.clear();
+  void release(std::string& state, const ContainerId& container) const override {
+    if (state == to_string(container)) state.clear();
   }
 
  private:
@@ -50,7 +49,7 @@ class OneSeat : public HintProvider {
     return container.resources.limits.contains(kSeat);
   }
   static bool is_free(const std::string& state, const PodSpec& pod, const Container& container) {
-    return state.empty() || state == pod.uid + "/" + container.name;
+    return state.empty() || state == to_string(ContainerId{pod.uid, container.name});
   }
 
   std::string name_;
@@ -80,7 +79,7 @@ TEST_P(HintProviderTest, DrawsThePodToItsNodes) {
     const Node node = node_of("single-numa-node", scope);
     const Decision decision = decide(node, empty_state(node), seated());
     const auto& admitted = std::get<Admitted>(decision);
-    EXPECT_EQ(admitted.next.cpu.find("a", "c")->to_string(), "8-9") << scope;
+    EXPECT_EQ(admitted.next.cpu.assignments.find({PodUid("a"), "c"})->to_string(), "8-9") << scope;
     EXPECT_EQ(admitted.next.providers.at("seats"), "a/c") << scope;
     EXPECT_TRUE(admitted.hints.begin()->second.contains(kSeat)) << scope;
   }
@@ -90,7 +89,7 @@ TEST_P(HintProviderTest, RejectsByItsHints) {
   const Node node = node_of("restricted");
   const Decision first = decide(node, empty_state(node), seated());
   PodSpec second = seated();
-  second.uid = "b";
+  second.uid = PodUid("b");
   const Decision decision = decide(node, std::get<Admitted>(first).next, second);
   EXPECT_EQ(std::get<Rejected>(decision).why.reason, kAffinityError);
   EXPECT_EQ(std::get<Rejected>(decision).next.providers.at("seats"), "a/c");
@@ -100,7 +99,7 @@ TEST_P(HintProviderTest, RejectsWhenItCannotAllocate) {
   const Node node = node_of("none");
   const Decision first = decide(node, empty_state(node), seated());
   PodSpec second = seated();
-  second.uid = "b";
+  second.uid = PodUid("b");
   const Decision decision = decide(node, std::get<Admitted>(first).next, second);
   EXPECT_EQ(std::get<Rejected>(decision).why.message,
             "Allocate failed due to no seat is left, which is unexpected");
@@ -109,8 +108,8 @@ TEST_P(HintProviderTest, RejectsWhenItCannotAllocate) {
 TEST_P(HintProviderTest, GetsItsShareBackWithContainerPodOrRejection) {
   const Node node = node_of("none");
   const NodeState admitted = std::get<Admitted>(decide(node, empty_state(node), seated())).next;
-  EXPECT_TRUE(remove_container(node, admitted, "a", "c").providers.empty());
-  EXPECT_TRUE(remove_pod(node, admitted, "a").providers.empty());
+  EXPECT_TRUE(remove_container(node, admitted, {PodUid("a"), "c"}).providers.empty());
+  EXPECT_TRUE(remove_pod(node, admitted, PodUid("a")).providers.empty());
   PodSpec too_large = seated();
   too_large.containers.push_back(container("d", {{"cpu", "99"}, {"memory", "1Gi"}}));
   const Decision decision = decide(node, empty_state(node), too_large);

@@ -37,10 +37,10 @@ TEST(Lifetime, DevicesComeBackWithTheContainerOrWithThePod) {
   for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
     Kubelet kubelet({.devices = {{kGpu, {1}}}}, config_of(profile));
     ASSERT_TRUE(kubelet.admit(pod("a", {{kGpu, "1"}})));
-    kubelet.state = remove_container(kubelet.node, kubelet.state, "a", "c");
+    kubelet.state = remove_container(kubelet.node, kubelet.state, {PodUid("a"), "c"});
     EXPECT_EQ(kubelet.admit(pod("b", {{kGpu, "1"}})), profile == Profile::kFixed);
-    kubelet.state = remove_pod(kubelet.node, kubelet.state, "a");
-    kubelet.state = remove_pod(kubelet.node, kubelet.state, "b");
+    kubelet.state = remove_pod(kubelet.node, kubelet.state, PodUid("a"));
+    kubelet.state = remove_pod(kubelet.node, kubelet.state, PodUid("b"));
     EXPECT_TRUE(kubelet.admit(pod("c", {{kGpu, "1"}})));
   }
 }
@@ -49,10 +49,10 @@ TEST(Lifetime, WhatNeverRanGoesWithThePodOrAtTheNextAdmission) {
   for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
     Kubelet kubelet({}, config_of(profile));
     ASSERT_TRUE(kubelet.admit(pod("a", {{"cpu", "2"}, {"memory", "1Gi"}})));
-    kubelet.state = remove_pod(kubelet.node, kubelet.state, "a");
+    kubelet.state = remove_pod(kubelet.node, kubelet.state, PodUid("a"));
     EXPECT_EQ(kubelet.state.cpu.assignments.empty(), profile == Profile::kFixed);
     ASSERT_TRUE(kubelet.admit(pod("b", {{"cpu", "2"}, {"memory", "1Gi"}})));
-    EXPECT_EQ(kubelet.state.cpu.assignments.size(), 1U);
+    EXPECT_EQ(kubelet.state.cpu.assignments.by_pod().size(), 1U);
   }
 }
 
@@ -63,10 +63,10 @@ TEST(Lifetime, WithoutHintsEachManagerCleansUpWhenItIsAsked) {
                                           container("c2", {{"cpu", "1"}, {"memory", "99Gi"}})})));
   // The CPU manager cleans up and refuses, so the memory manager is not asked.
   ASSERT_FALSE(kubelet.admit(pod("b", {{"cpu", "99"}, {"memory", "1Gi"}})));
-  EXPECT_FALSE(kubelet.state.cpu.assignments.contains("a"));
-  EXPECT_TRUE(kubelet.state.memory.assignments.contains("a"));
+  EXPECT_FALSE(kubelet.state.cpu.assignments.contains(PodUid("a")));
+  EXPECT_TRUE(kubelet.state.memory.assignments.contains(PodUid("a")));
   ASSERT_TRUE(kubelet.admit(pod("c", {{"cpu", "1"}, {"memory", "1Gi"}})));
-  EXPECT_FALSE(kubelet.state.memory.assignments.contains("a"));
+  EXPECT_FALSE(kubelet.state.memory.assignments.contains(PodUid("a")));
 }
 
 TEST(Lifetime, AFailedStartKeepsTheDevicesItTook) {
@@ -77,12 +77,12 @@ TEST(Lifetime, AFailedStartKeepsTheDevicesItTook) {
   PodSpec spec = pod("a", {{"cpu", "1"}, {"memory", "1Gi"}, {kGpu, "2"}, {"example.com/nic", "2"}});
   spec.resources = container("", {{"cpu", "1"}, {"memory", "1Gi"}}).resources;
   ASSERT_TRUE(kubelet.admit(spec));
-  const auto started = start_in_place(kubelet.node, kubelet.state, "a", "c");
+  const auto started = start_in_place(kubelet.node, kubelet.state, {PodUid("a"), "c"});
   ASSERT_FALSE(started);
   EXPECT_EQ(started.error().message,
             "container c: requested number of devices unavailable for example.com/nic. Requested: "
             "2, Available: 1");
-  EXPECT_EQ(kubelet.state.devices.assignments.at("a").at("c").at(kGpu).size(), 2U);
+  EXPECT_EQ(kubelet.state.devices.assignments.find({PodUid("a"), "c"})->at(kGpu).size(), 2U);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ struct Placed {
 Placed place(const Node& node, const PodSpec& pod) {
   Decision decision = decide(node, empty_state(node), pod);
   const NodeState& state = std::get<Admitted>(decision).next;
-  return {container_resources(node, state, pod.uid, "c1").value(),
+  return {container_resources(node, state, {pod.uid, "c1"}).value(),
           pod_resources(node, state, pod.uid).value()};
 }
 

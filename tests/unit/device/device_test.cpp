@@ -43,7 +43,7 @@ Container container_of(const std::string& name, std::int64_t gpus,
 }
 
 PodSpec pod_of(const std::string& uid, std::vector<Container> containers) {
-  return {.uid = uid,
+  return {.uid = PodUid(uid),
           .name = uid,
           .namespace_name = "default",
           .containers = std::move(containers),
@@ -64,7 +64,7 @@ struct DeviceTest : testing::Test {
   }
   [[nodiscard]] std::vector<std::string> held(const std::string& pod, const std::string& name,
                                               const char* resource = kGpu) const {
-    return state.assignments.at(pod).at(name).at(resource);
+    return state.assignments.find({PodUid(pod), name})->at(resource);
   }
   [[nodiscard]] std::string hints(const PodSpec& pod, std::size_t container = 0) const {
     return print(manager.container_hints(state, pod, pod.containers[container]));
@@ -174,10 +174,10 @@ TEST_F(DeviceTest, PodHintsAddUpWhatRunsAtOneTime) {
 TEST_F(DeviceTest, DevicesComeBackWithTheirContainer) {
   const PodSpec pod = pod_of("a", {container_of("c", 6), container_of("d", 0)});
   ASSERT_EQ(admit(pod), "");
-  manager.remove_container(state, "a", "unknown");
-  manager.remove_container(state, "b", "c");
+  manager.remove_container(state, {PodUid("a"), "unknown"});
+  manager.remove_container(state, {PodUid("b"), "c"});
   EXPECT_EQ(held("a", "c").size(), 6U);
-  manager.remove_container(state, "a", "c");
+  manager.remove_container(state, {PodUid("a"), "c"});
   EXPECT_EQ(state, DeviceState{});
 }
 

@@ -21,12 +21,12 @@ class CgroupsTest : public testing::TestWithParam<CgroupVersion> {
     ASSERT_TRUE(done.has_value()) << done.error().message;
   }
   void place() {
-    must({Step::Kind::kCreate, {"p", ""}, {}, "", ""});
-    must({Step::Kind::kCpus, {"p", ""}, {0, 1, 2, 3}, "", ""});
-    must({Step::Kind::kMems, {"p", ""}, {}, "", ""});
-    must({Step::Kind::kCreate, {"p", "c"}, {}, "", ""});
-    must({Step::Kind::kCpus, {"p", "c"}, {2, 3}, "", ""});
-    must({Step::Kind::kMems, {"p", "c"}, {1}, "", ""});
+    must({Step::Kind::kCreate, {PodUid("p"), ""}, {}, "", ""});
+    must({Step::Kind::kCpus, {PodUid("p"), ""}, {0, 1, 2, 3}, "", ""});
+    must({Step::Kind::kMems, {PodUid("p"), ""}, {}, "", ""});
+    must({Step::Kind::kCreate, {PodUid("p"), "c"}, {}, "", ""});
+    must({Step::Kind::kCpus, {PodUid("p"), "c"}, {2, 3}, "", ""});
+    must({Step::Kind::kMems, {PodUid("p"), "c"}, {1}, "", ""});
   }
 
   ModelKernel kernel_;
@@ -37,22 +37,22 @@ TEST_P(CgroupsTest, TellsItsMode) { EXPECT_EQ(cgroups_.mode(), is_v2() ? "v2" : 
 
 TEST_P(CgroupsTest, PlacesAContainer) {
   place();
-  EXPECT_EQ(cgroups_.effective_cpus({"p", "c"}).value(), (CpuSet{2, 3}));
-  EXPECT_EQ(cgroups_.effective_mems({"p", "c"}).value(), CpuSet{1});
+  EXPECT_EQ(cgroups_.effective_cpus({PodUid("p"), "c"}).value(), (CpuSet{2, 3}));
+  EXPECT_EQ(cgroups_.effective_mems({PodUid("p"), "c"}).value(), CpuSet{1});
   EXPECT_EQ(cgroups_.machine_cpus().value(), CpuSet::range(0, 7));
 }
 
 TEST_P(CgroupsTest, SeesWhatItMade) {
   place();
-  const Layout desired = {{{"p", ""}, {{0, 1, 2, 3}, {}, {}, Isolation::kHost}},
-                          {{"p", "c"}, {{2, 3}, {1}, {}, Isolation::kContainer}}};
+  const Layout desired = {{{PodUid("p"), ""}, {{0, 1, 2, 3}, {}, {}, Isolation::kHost}},
+                          {{PodUid("p"), "c"}, {{2, 3}, {1}, {}, Isolation::kContainer}}};
   EXPECT_EQ(cgroups_.observe(desired).value(), desired);
 }
 
 TEST_P(CgroupsTest, CountsAGroupThatIsNotAsWantedAsShared) {
   place();
-  const Layout desired = {{{"p", "c"}, {{2}, {}, {}, Isolation::kContainer}}};
-  EXPECT_EQ(cgroups_.observe(desired).value().at({"p", "c"}).isolation, Isolation::kHost);
+  const Layout desired = {{{PodUid("p"), "c"}, {{2}, {}, {}, Isolation::kContainer}}};
+  EXPECT_EQ(cgroups_.observe(desired).value().at({PodUid("p"), "c"}).isolation, Isolation::kHost);
 }
 
 TEST_P(CgroupsTest, IgnoresGroupsThatAreNotItsOwn) {
@@ -65,7 +65,7 @@ TEST_P(CgroupsTest, IgnoresGroupsThatAreNotItsOwn) {
 TEST_P(CgroupsTest, NoticesAWriteThatTheKernelChanged) {
   place();
   kernel_.distort = [](const std::string&, const std::string&) { return "2"; };
-  const auto done = cgroups_.apply({Step::Kind::kCpus, {"p", "c"}, {2, 3}, "", ""});
+  const auto done = cgroups_.apply({Step::Kind::kCpus, {PodUid("p"), "c"}, {2, 3}, "", ""});
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(done.error().code, ErrorCode::kUnsupported);
   EXPECT_EQ(
@@ -77,14 +77,14 @@ TEST_P(CgroupsTest, NoticesAValueThatTheKernelChanged) {
   place();
   kernel_.distort = [](const std::string&, const std::string&) { return "7"; };
   const std::string file = is_v2() ? "cpu.weight" : "cpu.shares";
-  const auto done = cgroups_.apply({Step::Kind::kValue, {"p", "c"}, {}, file, "50"});
+  const auto done = cgroups_.apply({Step::Kind::kValue, {PodUid("p"), "c"}, {}, file, "50"});
   ASSERT_FALSE(done.has_value());
   EXPECT_THAT(done.error().message, HasSubstr("the kernel has '7'"));
 }
 
 TEST_P(CgroupsTest, TellsWhichStepFailed) {
   place();
-  const auto done = cgroups_.apply({Step::Kind::kCpus, {"p", "c"}, {90}, "", ""});
+  const auto done = cgroups_.apply({Step::Kind::kCpus, {PodUid("p"), "c"}, {90}, "", ""});
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(done.error().sys_errno, ERANGE);
   EXPECT_THAT(done.error().message, HasSubstr("podp/c: cpuset.cpus := 90: write podp/c"));
@@ -92,16 +92,16 @@ TEST_P(CgroupsTest, TellsWhichStepFailed) {
 
 TEST_P(CgroupsTest, VerifiesByTheEffectiveCpus) {
   place();
-  const auto done = cgroups_.apply({Step::Kind::kVerify, {"p", "c"}, {2, 3, 4}, "", ""});
+  const auto done = cgroups_.apply({Step::Kind::kVerify, {PodUid("p"), "c"}, {2, 3, 4}, "", ""});
   ASSERT_FALSE(done.has_value());
   EXPECT_THAT(done.error().message, HasSubstr("'podp/c' runs on '2-3', expected '2-4'"));
 }
 
 TEST_P(CgroupsTest, DoesNotRemoveAGroupWithProcesses) {
   place();
-  ASSERT_TRUE(cgroups_.attach({"p", "c"}, 4711).has_value());
-  EXPECT_EQ(cgroups_.processes({"p", "c"}).value(), std::vector<pid_t>{4711});
-  const auto done = cgroups_.apply({Step::Kind::kRemove, {"p", "c"}, {}, "", ""});
+  ASSERT_TRUE(cgroups_.attach({PodUid("p"), "c"}, 4711).has_value());
+  EXPECT_EQ(cgroups_.processes({PodUid("p"), "c"}).value(), std::vector<pid_t>{4711});
+  const auto done = cgroups_.apply({Step::Kind::kRemove, {PodUid("p"), "c"}, {}, "", ""});
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(done.error().code, ErrorCode::kBusy);
   EXPECT_THAT(done.error().message, HasSubstr("processes still run in it: 4711"));
@@ -109,9 +109,10 @@ TEST_P(CgroupsTest, DoesNotRemoveAGroupWithProcesses) {
 
 TEST_P(CgroupsTest, RefusesNamesThatAreNoNames) {
   for (const GroupName& name :
-       {GroupName{"../x", ""}, GroupName{"", ""}, GroupName{"a/b", ""}, GroupName{"p", "../.."},
-        GroupName{"p", ".."}, GroupName{"p", "a/b"}, GroupName{"a..b", ""},
-        GroupName{std::string("a\0b", 3), ""}}) {
+       {GroupName(PodUid("../x")), GroupName(PodUid("")), GroupName(PodUid("a/b")),
+        GroupName{PodUid("p"), "../.."}, GroupName{PodUid("p"), ".."},
+        GroupName{PodUid("p"), "a/b"}, GroupName(PodUid("a..b")),
+        GroupName(PodUid(std::string("a\0b", 3)))}) {
     const auto before = kernel_.log;
     const auto done = cgroups_.apply({Step::Kind::kCreate, name, {}, "", ""});
     ASSERT_FALSE(done.has_value()) << name;
@@ -129,10 +130,10 @@ INSTANTIATE_TEST_SUITE_P(Versions, CgroupsTest,
 TEST(CgroupsV2, NoticesThatTheParentHasNoneOfTheCpus) {
   ModelKernel kernel(CgroupVersion::kV2, CpuSet::range(0, 7), CpuSet{0});
   Cgroups cgroups = kernel.cgroups();
-  ASSERT_TRUE(cgroups.apply({Step::Kind::kCreate, {"p", ""}, {}, "", ""}).has_value());
-  ASSERT_TRUE(cgroups.apply({Step::Kind::kCpus, {"p", ""}, {0, 1}, "", ""}).has_value());
-  ASSERT_TRUE(cgroups.apply({Step::Kind::kCreate, {"p", "c"}, {}, "", ""}).has_value());
-  const auto done = cgroups.apply({Step::Kind::kCpus, {"p", "c"}, {4}, "", ""});
+  ASSERT_TRUE(cgroups.apply({Step::Kind::kCreate, {PodUid("p"), ""}, {}, "", ""}).has_value());
+  ASSERT_TRUE(cgroups.apply({Step::Kind::kCpus, {PodUid("p"), ""}, {0, 1}, "", ""}).has_value());
+  ASSERT_TRUE(cgroups.apply({Step::Kind::kCreate, {PodUid("p"), "c"}, {}, "", ""}).has_value());
+  const auto done = cgroups.apply({Step::Kind::kCpus, {PodUid("p"), "c"}, {4}, "", ""});
   ASSERT_FALSE(done.has_value());
   EXPECT_THAT(done.error().message,
               HasSubstr("'podp/c' is effectively on '0-1' although its cpuset.cpus is '4'"));

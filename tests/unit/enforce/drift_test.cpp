@@ -10,10 +10,10 @@ using testing::ElementsAre;
 
 TEST(Drift, NamesWhatDiffers) {
   const enforce::Layout desired = {
-      {{"a", ""}, {{1}, {0}, {{"cpu.max", "max 100000"}}, Isolation::kHost}},
-      {{"b", ""}, {{1}, {}, {}, Isolation::kHost}}};
-  const enforce::Layout observed = {{{"a", ""}, {{1, 2}, {}, {}, Isolation::kHost}},
-                                    {{"z", ""}, {{1}, {}, {}, Isolation::kHost}}};
+      {{PodUid("a"), ""}, {{1}, {0}, {{"cpu.max", "max 100000"}}, Isolation::kHost}},
+      {{PodUid("b"), ""}, {{1}, {}, {}, Isolation::kHost}}};
+  const enforce::Layout observed = {{{PodUid("a"), ""}, {{1, 2}, {}, {}, Isolation::kHost}},
+                                    {{PodUid("z"), ""}, {{1}, {}, {}, Isolation::kHost}}};
   EXPECT_THAT(drift(observed, desired),
               ElementsAre("poda: cpuset.cpus is '1-2', expected '1'",
                           "poda: cpuset.mems is 'its parent's', expected '0'",

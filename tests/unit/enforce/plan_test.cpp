@@ -19,11 +19,11 @@ std::string text(const Plan& plan) {
 const CpuSet kMachine = CpuSet::range(0, 7);
 
 Layout shared_pod(const char* cpus) {
-  return {{{"s", ""}, group(cpus)}, {{"s", "c"}, group(cpus)}};
+  return {{{PodUid("s"), ""}, group(cpus)}, {{PodUid("s"), "c"}, group(cpus)}};
 }
 Layout with_exclusive(Layout layout) {
-  layout[{"x", ""}] = group("2-3", Isolation::kHost, "1");
-  layout[{"x", "c"}] = group("2-3", Isolation::kContainer, "1");
+  layout[{PodUid("x"), ""}] = group("2-3", Isolation::kHost, "1");
+  layout[{PodUid("x"), "c"}] = group("2-3", Isolation::kContainer, "1");
   return layout;
 }
 
@@ -59,9 +59,9 @@ TEST(Plan, RemovesAnExclusiveContainerBeforeTheSharedOnesGrow) {
 
 TEST(Plan, SwapsTwoExclusiveContainersOverSharedCpus) {
   const auto pair = [](const char* a, const char* b) {
-    return Layout{{{"p", ""}, group("2-5")},
-                  {{"p", "a"}, group(a, Isolation::kContainer)},
-                  {{"p", "b"}, group(b, Isolation::kContainer)}};
+    return Layout{{{PodUid("p"), ""}, group("2-5")},
+                  {{PodUid("p"), "a"}, group(a, Isolation::kContainer)},
+                  {{PodUid("p"), "b"}, group(b, Isolation::kContainer)}};
   };
   const auto steps = plan(pair("2-3", "4-5"), pair("4-5", "2-3"), kMachine);
   ASSERT_TRUE(steps.has_value()) << steps.error().message;
@@ -79,8 +79,8 @@ TEST(Plan, SwapsTwoExclusiveContainersOverSharedCpus) {
 }
 
 TEST(Plan, SaysWhenNoCpuIsFreeToMoveThings) {
-  const Layout after = {{{"p", ""}, group("0-7")},
-                        {{"p", "c"}, group("0-7", Isolation::kContainer)}};
+  const Layout after = {{{PodUid("p"), ""}, group("0-7")},
+                        {{PodUid("p"), "c"}, group("0-7", Isolation::kContainer)}};
   const auto steps = plan({}, after, kMachine);
   ASSERT_FALSE(steps.has_value());
   EXPECT_EQ(
@@ -91,7 +91,7 @@ TEST(Plan, SaysWhenNoCpuIsFreeToMoveThings) {
 
 /// A set of cgroup v1 must lie within its parent's, also where nobody has CPUs of his own.
 TEST(Plan, WidensANarrowedPodBeforeAContainerIsMadeInIt) {
-  EXPECT_EQ(text(plan({{{"s", ""}, group("0")}}, shared_pod("0-7"), kMachine).value()),
+  EXPECT_EQ(text(plan({{{PodUid("s"), ""}, group("0")}}, shared_pod("0-7"), kMachine).value()),
             "pods: cpuset.cpus := 0-7\n"
             "pods/c: create\n"
             "pods/c: cpuset.cpus := 0-7\n"
@@ -106,9 +106,9 @@ TEST(Plan, HasNothingToDoForTheSameLayout) {
 
 TEST(Plan, WritesOnlyValuesThatDiffer) {
   Layout before = shared_pod("0-7");
-  before[{"s", "c"}].values = {{"cpu.max", "max 100000"}, {"cpu.weight", "100"}};
+  before[{PodUid("s"), "c"}].values = {{"cpu.max", "max 100000"}, {"cpu.weight", "100"}};
   Layout after = before;
-  after[{"s", "c"}].values["cpu.weight"] = "20";
+  after[{PodUid("s"), "c"}].values["cpu.weight"] = "20";
   EXPECT_EQ(text(plan(before, after, kMachine).value()), "pods/c: cpu.weight := 20\n");
 }
 
@@ -116,8 +116,9 @@ TEST(Plan, WritesOnlyValuesThatDiffer) {
 TEST(Plan, LiftsAQuotaOfCgroupV1BeforeItIsChanged) {
   const auto with_quota = [](const char* pod, const char* container) {
     Layout layout = shared_pod("0-7");
-    layout[{"s", ""}].values = {{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", pod}};
-    layout[{"s", "c"}].values = {{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", container}};
+    layout[{PodUid("s"), ""}].values = {{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", pod}};
+    layout[{PodUid("s"), "c"}].values = {{"cpu.cfs_period_us", "100000"},
+                                         {"cpu.cfs_quota_us", container}};
     return layout;
   };
   EXPECT_EQ(
@@ -130,8 +131,8 @@ TEST(Plan, LiftsAQuotaOfCgroupV1BeforeItIsChanged) {
 
 TEST(Plan, NarrowsAPodsMemoryNodesAfterItsContainers) {
   const auto on = [](const char* mems) {
-    return Layout{{{"s", ""}, group("0-7", Isolation::kHost, mems)},
-                  {{"s", "c"}, group("0-7", Isolation::kHost, mems)}};
+    return Layout{{{PodUid("s"), ""}, group("0-7", Isolation::kHost, mems)},
+                  {{PodUid("s"), "c"}, group("0-7", Isolation::kHost, mems)}};
   };
   EXPECT_EQ(text(plan(on("0"), on("1"), kMachine).value()),
             "pods: cpuset.mems := 0-1\n"

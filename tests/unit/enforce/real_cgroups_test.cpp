@@ -39,12 +39,12 @@ class RealCgroups : public testing::Test {
 TEST_F(RealCgroups, TakeAPlanAndGiveItBack) {
   const CpuSet first = CpuSet::of(cpus_.first());
   const CpuSet last = CpuSet::of(cpus_.last());
-  const Layout shared = {{{"s", ""}, {cpus_, {}, {}, Isolation::kHost}},
-                         {{"s", "c"}, {cpus_, {}, {}, Isolation::kHost}}};
+  const Layout shared = {{{PodUid("s"), ""}, {cpus_, {}, {}, Isolation::kHost}},
+                         {{PodUid("s"), "c"}, {cpus_, {}, {}, Isolation::kHost}}};
   Layout both = shared;
-  both[{"s", ""}].cpus = both[{"s", "c"}].cpus = cpus_ - last;
-  both[{"x", ""}] = {last, {}, {}, Isolation::kHost};
-  both[{"x", "c"}] = {last, {}, {}, Isolation::kContainer};
+  both[{PodUid("s"), ""}].cpus = both[{PodUid("s"), "c"}].cpus = cpus_ - last;
+  both[{PodUid("x"), ""}] = {last, {}, {}, Isolation::kHost};
+  both[{PodUid("x"), "c"}] = {last, {}, {}, Isolation::kContainer};
   Layout before;
   for (const Layout& after : {shared, both, shared, Layout{}}) {
     const auto steps = plan(before, after, cpus_);
@@ -64,8 +64,8 @@ TEST_F(RealCgroups, RunAndKillAProcess) {
     const auto done = cgroups_->apply(step);
     ASSERT_TRUE(done.has_value()) << done.error().message;
   };
-  const GroupName pod{"k", ""};
-  const GroupName name{"k", "c"};
+  const GroupName pod{PodUid("k"), ""};
+  const GroupName name{PodUid("k"), "c"};
   for (const GroupName& group : {pod, name}) {
     must({Step::Kind::kCreate, group, {}, "", ""});
     must({Step::Kind::kCpus, group, cpus_, "", ""});

@@ -72,23 +72,24 @@ TEST(MemoryAllocate, TakesTheLowestNodesOfTheAffinityFirst) {
   ASSERT_EQ(node.admit(one("a", "10Gi"), hint_of(0b11)), "");
   EXPECT_EQ(node.table(0).free, 0U);
   EXPECT_EQ(node.table(1).reserved, 3 * kGi);
-  EXPECT_EQ(*node.state.find("a", "c"), (std::vector<MemoryBlock>{{{0, 1}, "memory", 10 * kGi}}));
-  EXPECT_EQ(node.manager.cpuset_mems(node.state, "a", "c"), "0,1");
+  EXPECT_EQ(*node.state.assignments.find({PodUid("a"), "c"}),
+            (std::vector<MemoryBlock>{{{0, 1}, "memory", 10 * kGi}}));
+  EXPECT_EQ(node.manager.cpuset_mems(node.state, {PodUid("a"), "c"}), "0,1");
 }
 
 TEST(MemoryAllocate, ChoosesTheNarrowestNodesWithoutAnAffinity) {
   Node node(even_machine(4, 8));
   ASSERT_EQ(node.admit(one("a", "8Gi")), "");  // node 0 has only 7
-  EXPECT_EQ(node.manager.cpuset_mems(node.state, "a", "c"), "1");
+  EXPECT_EQ(node.manager.cpuset_mems(node.state, {PodUid("a"), "c"}), "1");
   ASSERT_EQ(node.admit(one("b", "12Gi")), "");
-  EXPECT_EQ(node.manager.cpuset_mems(node.state, "b", "c"), "0,2");
+  EXPECT_EQ(node.manager.cpuset_mems(node.state, {PodUid("b"), "c"}), "0,2");
   EXPECT_EQ(node.admit(one("c", "12Gi")), kNoDefault);
 }
 
 TEST(MemoryAllocate, ExtendsAnAffinityThatCannotHold) {
   Node node(even_machine(3, 8));
   ASSERT_EQ(node.admit(one("a", "10Gi"), hint_of(0b010, false)), "");
-  EXPECT_EQ(node.manager.cpuset_mems(node.state, "a", "c"), "0,1");
+  EXPECT_EQ(node.manager.cpuset_mems(node.state, {PodUid("a"), "c"}), "0,1");
   EXPECT_EQ(node.admit(one("b", "10Gi"), hint_of(0b100, false)), kNoExtension);
 }
 
@@ -96,7 +97,7 @@ TEST(MemoryAllocate, ExtensionOfAPreferredAffinityMustBePreferred) {
   Node node(even_machine(3, 8));
   ASSERT_EQ(node.admit(one("a", "8Gi"), hint_of(0b100)), "");
   ASSERT_EQ(node.admit(one("b", "4Gi"), hint_of(0b010)), "");
-  node.manager.remove_container(node.state, "a", "c");
+  node.manager.remove_container(node.state, {PodUid("a"), "c"});
   EXPECT_EQ(node.admit(one("c", "8Gi"), hint_of(0b001)),
             "Allocate failed due to [memorymanager] failed to find the extended preferred hint, "
             "which is unexpected");
@@ -123,10 +124,10 @@ TEST(MemoryAllocate, FreesAGroupWithItsLastAssignment) {
   const MemoryState before = node.state;
   ASSERT_EQ(node.admit(one("a", "10Gi")), "");
   ASSERT_EQ(node.admit(one("b", "2Gi"), hint_of(0b11, false)), "");
-  node.manager.remove_container(node.state, "a", "c");
+  node.manager.remove_container(node.state, {PodUid("a"), "c"});
   EXPECT_EQ(node.state.machine_state.at(0).cells, (std::vector<std::int32_t>{0, 1}));
-  node.manager.remove_container(node.state, "b", "c");
-  node.manager.remove_container(node.state, "b", "unknown");
+  node.manager.remove_container(node.state, {PodUid("b"), "c"});
+  node.manager.remove_container(node.state, {PodUid("b"), "unknown"});
   EXPECT_EQ(node.state, before);
 }
 
@@ -153,11 +154,11 @@ TEST(MemoryReuse, LaterContainersTakeOverFromInitContainers) {
   const PodSpec pod = with_init("6Gi", "4Gi");
   ASSERT_EQ(node.admit(pod), "");
   EXPECT_EQ(node.table(0).reserved, 6 * kGi);
-  EXPECT_EQ(node.state.find("a", "i1")->front().size, 1 * kGi);
+  EXPECT_EQ(node.state.assignments.find({PodUid("a"), "i1"})->front().size, 1 * kGi);
   node.manager.container_started(node.state, pod, "i1");
-  EXPECT_NE(node.state.find("a", "i1"), nullptr);
+  EXPECT_NE(node.state.assignments.find({PodUid("a"), "i1"}), nullptr);
   node.manager.container_started(node.state, pod, "c1");
-  EXPECT_EQ(node.state.find("a", "i1"), nullptr);
+  EXPECT_EQ(node.state.assignments.find({PodUid("a"), "i1"}), nullptr);
   EXPECT_EQ(node.table(0).reserved, 5 * kGi);
 }
 
@@ -177,7 +178,7 @@ TEST(MemoryDeviation, OneNodeOfAGroupIsExtendedToTheGroup) {
     ASSERT_EQ(node.admit(one("a", "9Gi"), hint_of(0b11)), "");
     ASSERT_EQ(node.admit(one("b", "1Gi"), hint_of(0b10, false)), "");
     const bool fixed = profile == Profile::kFixed;
-    EXPECT_EQ(node.manager.cpuset_mems(node.state, "b", "c"), fixed ? "0,1" : "1");
+    EXPECT_EQ(node.manager.cpuset_mems(node.state, {PodUid("b"), "c"}), fixed ? "0,1" : "1");
     EXPECT_EQ(node.state.machine_state.at(1).cells.size(), fixed ? 2U : 1U);
   }
 }
@@ -206,7 +207,7 @@ TEST(MemoryDeviation, NothingIsLeftToALaterPodWithTheSameUid) {
       const bool exact = round == 0 || profile == Profile::kFixed;
       EXPECT_EQ(node.table(0).reserved, (exact ? 6 : 2) * kGi);
       for (const Container& c : pod.containers) {
-        node.manager.remove_container(node.state, "a", c.name);
+        node.manager.remove_container(node.state, {PodUid("a"), c.name});
       }
     }
   }

@@ -31,7 +31,7 @@ std::string rejection(Node& node, const PodSpec& pod, const TopologyHint& affini
 }
 
 std::uint64_t gib_of(const Node& node, const std::string& container) {
-  return node.state.find("a", container)->at(0).size / kGi;
+  return node.state.assignments.find({PodUid("a"), container})->at(0).size / kGi;
 }
 
 TEST(MemoryPodLevel, DividesOnePieceAmongTheContainers) {
@@ -41,7 +41,7 @@ TEST(MemoryPodLevel, DividesOnePieceAmongTheContainers) {
                exclusive("i2", "3Gi", ContainerKind::kInit), exclusive("c1", "1Gi"), shared("c2"),
                shared("c3")});
   ASSERT_EQ(rejection(node, pod, hint_of(0b10)), "");
-  EXPECT_EQ(node.state.pods.at("a"), (std::vector<MemoryBlock>{{{1}, "memory", 10 * kGi}}));
+  EXPECT_EQ(node.state.pods.at(PodUid("a")), (std::vector<MemoryBlock>{{{1}, "memory", 10 * kGi}}));
   EXPECT_EQ(gib_of(node, "s1"), 2U);
   EXPECT_EQ(gib_of(node, "i1"), 8U);  // all but the sidecars before it
   EXPECT_EQ(gib_of(node, "i2"), 3U);
@@ -56,9 +56,9 @@ TEST(MemoryPodLevel, IsReleasedWithTheLastContainer) {
   Node node(even_machine(2, 16), pod_level_config());
   const MemoryState before = node.state;
   ASSERT_EQ(rejection(node, pod_level("10Gi", {exclusive("c1", "1Gi"), shared("c2")})), "");
-  node.manager.remove_container(node.state, "a", "c1");
+  node.manager.remove_container(node.state, {PodUid("a"), "c1"});
   EXPECT_EQ(node.table(0).reserved, 10 * kGi);
-  node.manager.remove_container(node.state, "a", "c2");
+  node.manager.remove_container(node.state, {PodUid("a"), "c2"});
   EXPECT_EQ(node.state, before);
 }
 
@@ -137,7 +137,7 @@ TEST(MemoryDeviation, SharedContainersTakeNothingInContainerScope) {
   const PodSpec pod = pod_level("6Gi", {shared("c1")});
   Node fixed(even_machine(1, 16), pod_level_config());
   EXPECT_EQ(fixed.admit(pod), "");
-  EXPECT_EQ(fixed.state.find("a", "c1"), nullptr);
+  EXPECT_EQ(fixed.state.assignments.find({PodUid("a"), "c1"}), nullptr);
   Node kubelet(even_machine(1, 16), pod_level_config(Profile::kKubelet136));
   EXPECT_EQ(kubelet.admit(pod),
             "Allocate failed due to [memorymanager] failed to get the default NUMA affinity, no "

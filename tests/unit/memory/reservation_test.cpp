@@ -139,13 +139,13 @@ const RestoreCase kRestoreCases[] = {
     {"OtherGroup", [](MemoryState& s) { s.machine_state.at(0).cells = {0}; }, kDiffers},
     {"UnknownNode",
      [](MemoryState& s) {
-       s.assignments["b"]["x"] = {{{0, 5}, "memory", 1}};
+       s.assignments[{PodUid("b"), "x"}] = {{{0, 5}, "memory", 1}};
      },
      "[memorymanager] (pod: b, container: x) the memory assignment uses the NUMA that does not "
      "exist"},
     {"UnknownResource",
      [](MemoryState& s) {
-       s.assignments["b"]["x"] = {{{0}, "hugepages-64Ki", 1}};
+       s.assignments[{PodUid("b"), "x"}] = {{{0}, "hugepages-64Ki", 1}};
      },
      "[memorymanager] (pod: b, container: x) the memory assignment uses memory resource that does "
      "not exist"},

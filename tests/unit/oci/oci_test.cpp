@@ -71,7 +71,7 @@ TEST(HookRequestOf, AmountsIsAPodOfOneContainer) {
                              {"io.pinfold.hugepages-2Mi", "64Mi"},
                              {"org.other", "ignored"}});
   ASSERT_TRUE(made) << made.error().message;
-  EXPECT_EQ(made->pod.uid, "oci-a.b");
+  EXPECT_EQ(made->pod.uid, PodUid("oci-a.b"));
   EXPECT_EQ(made->pod.name, "oci-a.b");
   EXPECT_EQ(made->container, "main");
   ASSERT_EQ(made->pod.containers.size(), 1U);
@@ -83,7 +83,7 @@ TEST(HookRequestOf, NamesOfPodAndContainer) {
       {{"io.pinfold.cpu", "1"}, {"io.pinfold.pod", "shop"}, {"io.pinfold.container", "web"}});
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->pod.name, "shop");
-  EXPECT_EQ(made->pod.uid, "oci-a.b");
+  EXPECT_EQ(made->pod.uid, PodUid("oci-a.b"));
   EXPECT_EQ(made->container, "web");
   EXPECT_NE(made->pod.find("web"), nullptr);
 }
@@ -92,7 +92,7 @@ TEST(HookRequestOf, APodFile) {
   const auto made =
       request({{"io.pinfold.pod-file", "/pods/db.yaml"}, {"io.pinfold.container", "side"}});
   ASSERT_TRUE(made) << made.error().message;
-  EXPECT_EQ(made->pod.uid, "db-1");
+  EXPECT_EQ(made->pod.uid, PodUid("db-1"));
   EXPECT_EQ(made->container, "side");
 }
 

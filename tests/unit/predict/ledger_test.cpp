@@ -29,7 +29,7 @@ class Ledgers : public testing::Test {
     return placement_from_json(fleet_, node, nlohmann::json::parse(text)).value();
   }
   void bind(const std::string& uid, const char* placement, std::size_t node = 0) {
-    BoundPod pod{uid, node, {at(placement, node), std::nullopt}};
+    BoundPod pod{PodUid(uid), node, {at(placement, node), std::nullopt}};
     fleet_.charge(node, *pod.record.predicted);
     ASSERT_TRUE(ledger_.add_bound(pod));
   }
@@ -52,19 +52,19 @@ class Ledgers : public testing::Test {
 
 TEST_F(Ledgers, ChargesAndCreditsExactAmounts) {
   const auto before = cpus();
-  ledger_.place("p", 0, at(R"({"node-0":{"cpu":"2500m"},"node-1":{"cpu":"7"}})"));
+  ledger_.place(PodUid("p"), 0, at(R"({"node-0":{"cpu":"2500m"},"node-1":{"cpu":"7"}})"));
   EXPECT_THAT(cpus(), ElementsAre(5500, 1000));
-  ASSERT_NE(ledger_.find("p"), nullptr);
-  ASSERT_TRUE(ledger_.remove("p"));
+  ASSERT_NE(ledger_.find(PodUid("p")), nullptr);
+  ASSERT_TRUE(ledger_.remove(PodUid("p")));
   EXPECT_EQ(cpus(), before);
-  EXPECT_EQ(ledger_.find("p"), nullptr);
-  EXPECT_EQ(ledger_.remove("p").error().message, "pod 'p': expected one that is placed");
+  EXPECT_EQ(ledger_.find(PodUid("p")), nullptr);
+  EXPECT_EQ(ledger_.remove(PodUid("p")).error().message, "pod 'p': expected one that is placed");
 }
 
 TEST_F(Ledgers, CreditIsExactEvenBelowZero) {
-  ledger_.place("p", 0, at(R"({"node-0":{"cpu":"12"}})"));
+  ledger_.place(PodUid("p"), 0, at(R"({"node-0":{"cpu":"12"}})"));
   EXPECT_THAT(cpus(), ElementsAre(-4000, 8000));
-  ASSERT_TRUE(ledger_.remove("p"));
+  ASSERT_TRUE(ledger_.remove(PodUid("p")));
   EXPECT_THAT(cpus(), ElementsAre(8000, 8000));
 }
 
@@ -72,32 +72,32 @@ TEST_F(Ledgers, EvictingAPodFreesTheZoneItIsOn) {
   bind("v0", R"({"node-0":{"cpu":"8"}})");
   bind("v1", R"({"node-1":{"cpu":"8"}})");
   EXPECT_EQ(ask(fleet_, wants("6")), "refused");
-  ASSERT_TRUE(ledger_.remove("v1"));
+  ASSERT_TRUE(ledger_.remove(PodUid("v1")));
   EXPECT_EQ(ask(fleet_, wants("6")), "1");
-  EXPECT_THAT(ledger_.evictions(), ElementsAre("v1"));
+  EXPECT_THAT(ledger_.evictions(), ElementsAre(PodUid("v1")));
 }
 
 TEST_F(Ledgers, APodWithoutARecordFreesNothing) {
   bind("v0", R"({"node-0":{"cpu":"8"}})");
   fleet_.charge(0, at(R"({"node-1":{"cpu":"8"}})"));  // somebody's, nobody knows whose
-  ASSERT_TRUE(ledger_.add_bound({"unknown", 0, {}}));
-  ASSERT_TRUE(ledger_.remove("unknown"));
+  ASSERT_TRUE(ledger_.add_bound({PodUid("unknown"), 0, {}}));
+  ASSERT_TRUE(ledger_.remove(PodUid("unknown")));
   EXPECT_EQ(ask(fleet_, wants("6")), "refused");
-  EXPECT_FALSE(ledger_.add_bound({"unknown", 0, {}}));
+  EXPECT_FALSE(ledger_.add_bound({PodUid("unknown"), 0, {}}));
 }
 
 TEST_F(Ledgers, AnEvictedPodThatComesBackToTheSamePlaceIsNotEvicted) {
   bind("v", R"({"node-0":{"cpu":"4"},"node-1":{"cpu":"2"}})");
-  ASSERT_TRUE(ledger_.remove("v"));
-  ledger_.place("v", 0, at(R"({"node-0":{"cpu":"4"},"node-1":{"cpu":"2"}})"));
+  ASSERT_TRUE(ledger_.remove(PodUid("v")));
+  ledger_.place(PodUid("v"), 0, at(R"({"node-0":{"cpu":"4"},"node-1":{"cpu":"2"}})"));
   EXPECT_THAT(ledger_.evictions(), IsEmpty());
 }
 
 TEST_F(Ledgers, OtherAmountsOnTheSameZonesAreAMove) {
   bind("v", R"({"node-0":{"cpu":"4"},"node-1":{"cpu":"2"}})");
-  ASSERT_TRUE(ledger_.remove("v"));
-  ledger_.place("v", 0, at(R"({"node-0":{"cpu":"2"},"node-1":{"cpu":"4"}})"));
-  EXPECT_THAT(ledger_.evictions(), ElementsAre("v"));
+  ASSERT_TRUE(ledger_.remove(PodUid("v")));
+  ledger_.place(PodUid("v"), 0, at(R"({"node-0":{"cpu":"2"},"node-1":{"cpu":"4"}})"));
+  EXPECT_THAT(ledger_.evictions(), ElementsAre(PodUid("v")));
   EXPECT_THAT(cpus(), ElementsAre(6000, 4000));
 }
 
@@ -106,17 +106,17 @@ TEST_F(Ledgers, NestedWhatIfsAreDiscardedExactly) {
   bind("v1", R"({"node-1":{"cpu":"5"}})");
   const auto before = cpus();
   const Ledger::Mark outer = ledger_.mark();
-  ASSERT_TRUE(ledger_.remove("v0"));
+  ASSERT_TRUE(ledger_.remove(PodUid("v0")));
   const auto between = cpus();
   const Ledger::Mark inner = ledger_.mark();
-  ledger_.place("new", 0, at(R"({"node-0":{"cpu":"8"}})"));
-  ledger_.place("v0", 1, at(R"({"node-1":{"cpu":"6"}})", 1));
-  ASSERT_TRUE(ledger_.remove("v1"));
+  ledger_.place(PodUid("new"), 0, at(R"({"node-0":{"cpu":"8"}})"));
+  ledger_.place(PodUid("v0"), 1, at(R"({"node-1":{"cpu":"6"}})", 1));
+  ASSERT_TRUE(ledger_.remove(PodUid("v1")));
   ledger_.discard(inner);
   EXPECT_EQ(cpus(), between);
   EXPECT_THAT(cpus(1), ElementsAre(8000, 8000));
-  EXPECT_EQ(ledger_.find("new"), nullptr);
-  EXPECT_THAT(ledger_.evictions(), ElementsAre("v0"));
+  EXPECT_EQ(ledger_.find(PodUid("new")), nullptr);
+  EXPECT_THAT(ledger_.evictions(), ElementsAre(PodUid("v0")));
   ledger_.discard(outer);
   EXPECT_EQ(cpus(), before);
   EXPECT_THAT(ledger_.evictions(), IsEmpty());
@@ -127,13 +127,13 @@ TEST_F(Ledgers, ConsolidationMovesAPodToMakeRoom) {
   bind("v1", R"({"node-1":{"cpu":"3"}})");
   EXPECT_EQ(ask(fleet_, wants("8")), "refused");
   const Ledger::Mark mark = ledger_.mark();
-  ASSERT_TRUE(ledger_.remove("v1"));
-  ledger_.place("new", 0, PodQuery(fleet_, wants("8")).place(0));
+  ASSERT_TRUE(ledger_.remove(PodUid("v1")));
+  ledger_.place(PodUid("new"), 0, PodQuery(fleet_, wants("8")).place(0));
   PodQuery victim(fleet_, wants("3"));
   ASSERT_TRUE(victim.ask(0, ScoringStrategy::kLeastNumaNodes).admits());
-  ledger_.place("v1", 0, victim.place(0));
+  ledger_.place(PodUid("v1"), 0, victim.place(0));
   EXPECT_THAT(cpus(), ElementsAre(2000, 0));
-  EXPECT_THAT(ledger_.evictions(), ElementsAre("v1"));
+  EXPECT_THAT(ledger_.evictions(), ElementsAre(PodUid("v1")));
   ledger_.discard(mark);
   EXPECT_THAT(cpus(), ElementsAre(5000, 5000));
 }

@@ -106,9 +106,9 @@ class Simulation {
       for (const auto* field : {&uid, &name, &id}) {
         if (!*field) return fail(Error(field->error()).wrap("initialContainers"));
       }
-      ids_[*id] = {*uid, *name};
+      ids_[*id] = {PodUid(*uid), *name};
       for (ActivePod& pod : pods_) {
-        if (pod.spec.uid == *uid) pod.started.insert(*name);
+        if (pod.spec.uid.value == *uid) pod.started.insert(*name);
       }
     }
     return {};
@@ -196,11 +196,12 @@ class Simulation {
   // Starts them in order and notes what each has at that moment.
   Result<void> start_containers(const PodSpec& pod, json& out) {
     for (const Container& container : pod.containers) {
-      if (auto started = start_in_place(*node_, state_, pod.uid, container.name); !started) {
+      const ContainerId id{pod.uid, container.name};
+      if (auto started = start_in_place(*node_, state_, id); !started) {
         out["error"] = started.error().message;
         break;
       }
-      PINFOLD_LET(auto resources, container_resources(*node_, state_, pod.uid, container.name));
+      PINFOLD_LET(auto resources, container_resources(*node_, state_, id));
       out["containers"][container.name] = container_json(*node_, resources);
     }
     PINFOLD_LET(auto own, pod_resources(*node_, state_, pod.uid));
@@ -220,15 +221,16 @@ class Simulation {
   }
 
   Result<json> remove(const json& item) {
-    PINFOLD_LET(const auto uid, text(item, "podUID"));
-    PINFOLD_LET(const auto container, text(item, "container"));
-    state_ = remove_container(*node_, std::move(state_), uid, container);
+    PINFOLD_LET(auto uid, text(item, "podUID"));
+    PINFOLD_LET(auto name, text(item, "container"));
+    const ContainerId container{PodUid(std::move(uid)), std::move(name)};
+    state_ = remove_container(*node_, std::move(state_), container);
     return json{{"ok", true}};
   }
 
   Result<json> remove_whole_pod(const json& item) {
-    PINFOLD_LET(const auto uid, text(item, "podUID"));
-    state_ = remove_pod(*node_, std::move(state_), uid);
+    PINFOLD_LET(auto uid, text(item, "podUID"));
+    state_ = remove_pod(*node_, std::move(state_), PodUid(std::move(uid)));
     return json{{"ok", true}};
   }
 

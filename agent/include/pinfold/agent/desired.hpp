@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,12 +14,11 @@ namespace pinfold::agent {
 /// pods were removed for good.
 struct AgentState {
   NodeState node;
-  std::map<std::string, std::set<std::string>> removed;  ///< pod UID to container names
-  /// Containers whose group a container runtime made, and its directory (see Cgroups::adopt).
-  std::map<enforce::GroupName, std::string> adopted;
-  /// Pods (UIDs) that a container runtime's hook admitted: they end with their last adopted
-  /// container.
-  std::set<std::string> ending;
+  std::set<ContainerId> removed;
+  /// The directory of each group that a container runtime made (see Cgroups::adopt).
+  ContainerMap<std::string> adopted;
+  /// Pods that a container runtime's hook admitted: they end with their last adopted container.
+  std::set<PodUid> ending;
 
   friend bool operator==(const AgentState&, const AgentState&) = default;
 };

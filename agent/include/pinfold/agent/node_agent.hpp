@@ -101,30 +101,27 @@ class NodeAgent {
   [[nodiscard]] Result<AdmitOutcome> admit_adopted(const PodSpec& pod, const Adoption& adoption);
   /// From now on a container of an active pod has its group there.
   /// Errors: kNotFound; kUnsupported if it enforces nothing; those of the store.
-  [[nodiscard]] Result<ChangeOutcome> adopt(const std::string& pod_uid, const Adoption& adoption);
+  [[nodiscard]] Result<ChangeOutcome> adopt(const PodUid& uid, const Adoption& adoption);
   /// Removes a container whose group was adopted, and its pod if the pod ends with it.
   /// Errors: as remove_container.
-  [[nodiscard]] Result<ChangeOutcome> remove_adopted(const enforce::GroupName& name,
+  [[nodiscard]] Result<ChangeOutcome> remove_adopted(const ContainerId& container,
                                                      RunningProcesses running);
   /// The same for every adopted container without a process: its runtime died without removing
   /// it. Returns the removed ones; a failure of one does not stop the others.
-  [[nodiscard]] std::vector<enforce::GroupName> remove_abandoned();
+  [[nodiscard]] std::vector<ContainerId> remove_abandoned();
   /// A container is about to start: what its predecessors no longer need is released, and its
   /// group is there when this returns.
   /// Errors: kNotFound; those of the store.
-  [[nodiscard]] Result<ChangeOutcome> start(const std::string& pod_uid,
-                                            const std::string& container);
+  [[nodiscard]] Result<ChangeOutcome> start(const ContainerId& container);
   /// Moves a process into the group of an active pod's container.
   /// Errors: kUnsupported if it enforces nothing; kNotFound; kIo.
-  [[nodiscard]] Result<void> attach(const enforce::GroupName& name, pid_t process);
+  [[nodiscard]] Result<void> attach(const ContainerId& container, pid_t process);
   /// A container, or a pod with all its containers, is gone for good.
   /// Errors: kNotFound; kBusy if processes still run there (and were not to be killed, or survive
   /// it); those of the store. Nothing has changed then.
-  [[nodiscard]] Result<ChangeOutcome> remove_container(const std::string& pod_uid,
-                                                       const std::string& container,
+  [[nodiscard]] Result<ChangeOutcome> remove_container(const ContainerId& container,
                                                        RunningProcesses running);
-  [[nodiscard]] Result<ChangeOutcome> remove_pod(const std::string& pod_uid,
-                                                 RunningProcesses running);
+  [[nodiscard]] Result<ChangeOutcome> remove_pod(const PodUid& uid, RunningProcesses running);
 
   /// Compares what the kernel has with what the state says, and repairs it; idempotent.
   /// Errors: kUnsupported if it enforces nothing; kIo if the groups cannot be read.
@@ -135,7 +132,7 @@ class NodeAgent {
   /// The groups the state asks for.
   [[nodiscard]] enforce::Layout desired() const;
   /// What the kernel has for a container. Errors: kUnsupported, kIo, kNotFound.
-  [[nodiscard]] Result<ObservedContainer> look(const enforce::GroupName& name);
+  [[nodiscard]] Result<ObservedContainer> look(const ContainerId& container);
 
  private:
   NodeAgent(Node node, checkpoint::Store store, AgentOptions options) noexcept
@@ -147,8 +144,7 @@ class NodeAgent {
   [[nodiscard]] Result<std::vector<AdmitOutcome>> admit_with(const std::vector<PodSpec>& pods,
                                                              std::vector<Trace>* traces,
                                                              const Adoption* adoption);
-  [[nodiscard]] std::optional<Error> adopt_and_apply(const Adoption* adoption,
-                                                     const std::string& pod_uid);
+  [[nodiscard]] std::optional<Error> adopt_and_apply(const Adoption* adoption, const PodUid& pod);
   void adopt_known();
   [[nodiscard]] Result<void> commit(AgentState next);
   void save_metrics();

@@ -27,14 +27,14 @@ struct PodStatus {
 /// A pod as a state has it, without a look at the kernel. nullopt for a pod that is not active.
 [[nodiscard]] std::optional<PodStatus> desired_pod(const Node& node, const AgentState& state,
                                                    const enforce::KernelFacts& facts,
-                                                   const std::string& pod_uid);
+                                                   const PodUid& uid);
 /// A pod of an agent, and what the kernel has for it. nullopt for a pod that is not active.
-[[nodiscard]] std::optional<PodStatus> pod_status(NodeAgent& agent, const std::string& pod_uid);
+[[nodiscard]] std::optional<PodStatus> pod_status(NodeAgent& agent, const PodUid& uid);
 [[nodiscard]] bool is_ok(const PodStatus& pod);
 
 /// The pod with this UID, name or "namespace/name".
 /// Errors: kNotFound; kInvalidArgument if several pods have the name.
-[[nodiscard]] Result<std::string> find_pod_uid(const NodeAgent& agent, const std::string& pod);
+[[nodiscard]] Result<PodUid> find_pod_uid(const NodeAgent& agent, const std::string& pod);
 
 /// As docs/operations.md describes an element of `pods`.
 [[nodiscard]] nlohmann::json to_json(const PodStatus& pod, NodeAgent& agent);

@@ -17,16 +17,8 @@ inline constexpr std::string_view kCpuFileName = "cpu_manager_state";
 inline constexpr std::string_view kMemoryFileName = "memory_manager_state";
 inline constexpr std::string_view kKubeletDir = "/var/lib/kubelet";
 
-/// The pod UID and container name behind a container id of the runtime.
-struct ContainerRef {
-  std::string pod_uid;
-  std::string container;
-
-  friend bool operator==(const ContainerRef&, const ContainerRef&) = default;
-};
-
-/// Container id to container: what a CPU file of version 1 needs to be read.
-using ContainerIds = std::map<std::string, ContainerRef>;
+/// The runtime's id of a container to the container: what a CPU file of version 1 needs to be read.
+using ContainerIds = std::map<std::string, ContainerId>;
 
 /// The formats that can be written for any state.
 enum class CpuFormat { kV2, kV3, kV4 };

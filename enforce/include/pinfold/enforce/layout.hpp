@@ -4,9 +4,11 @@
 #include <iosfwd>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/decide/decide.hpp"
+#include "pinfold/types/container_id.hpp"
 #include "pinfold/types/cpuset.hpp"
 
 namespace pinfold::enforce {
@@ -14,11 +16,21 @@ namespace pinfold::enforce {
 /// Names one control group below the root: a pod's own ("pod<uid>") or one of its containers'
 /// ("pod<uid>/<container>").
 struct GroupName {
-  std::string pod_uid;
+  PodUid pod;
   std::string container;  ///< "": the pod's own group
 
+  GroupName() = default;
+  explicit GroupName(PodUid of_pod) : pod(std::move(of_pod)) {}
+  GroupName(PodUid of_pod, std::string of_container)
+      : pod(std::move(of_pod)), container(std::move(of_container)) {}
+  GroupName(ContainerId id)  // NOLINT(google-explicit-constructor): a container names its group
+      : pod(std::move(id.pod)), container(std::move(id.name)) {}
+
   [[nodiscard]] bool is_pod() const { return container.empty(); }
-  [[nodiscard]] GroupName pod() const { return {pod_uid, ""}; }
+  /// The group that a container's group is in.
+  [[nodiscard]] GroupName parent() const { return GroupName(pod); }
+  /// Domain: not a pod's own group.
+  [[nodiscard]] ContainerId id() const { return {pod, container}; }
 
   friend auto operator<=>(const GroupName&, const GroupName&) = default;
 };

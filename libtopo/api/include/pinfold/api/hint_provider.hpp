@@ -42,8 +42,7 @@ class HintProvider {
                                            const Container& container,
                                            const TopologyHint& affinity) const = 0;
   /// Takes the share of a container back; unknown names are no error.
-  virtual void release(std::string& state, const std::string& pod_uid,
-                       const std::string& container) const = 0;
+  virtual void release(std::string& state, const ContainerId& container) const = 0;
 };
 
 }  // namespace pinfold

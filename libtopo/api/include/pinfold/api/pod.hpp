@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/types/container_id.hpp"
 #include "pinfold/types/quantity.hpp"
 
 namespace pinfold {
@@ -52,7 +53,7 @@ enum class QosClass { kGuaranteed, kBurstable, kBestEffort };
 
 /// What the decision needs to know of a Pod, after API defaulting.
 struct PodSpec {
-  std::string uid;
+  PodUid uid;
   std::string name;
   std::string namespace_name;
   /// In start order: init containers and sidecars as listed, then app containers as listed.

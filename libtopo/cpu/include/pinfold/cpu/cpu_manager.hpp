@@ -11,6 +11,7 @@
 #include "pinfold/api/reservation.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/machine/machine.hpp"
+#include "pinfold/types/container_map.hpp"
 #include "pinfold/types/cpuset.hpp"
 #include "pinfold/types/hint.hpp"
 #include "pinfold/types/rejection.hpp"
@@ -26,18 +27,14 @@ struct TakeRules;
 /// What the CPU manager remembers. The first three members are what cpu_manager_state holds.
 struct CpuState {
   CpuSet default_set;
-  /// Pod UID to container name to its CPUs.
-  std::map<std::string, std::map<std::string, CpuSet>> assignments;
-  /// Pod UID to the CPUs of a pod with pod-level resources (pod scope).
-  std::map<std::string, CpuSet> pods;
+  ContainerMap<CpuSet> assignments;
+  /// The CPUs of each pod with pod-level resources (pod scope).
+  std::map<PodUid, CpuSet> pods;
 
   /// CPUs of init containers that later containers of the same pod may take: of the pod admitted
   /// last only, and forgotten by a restart.
-  std::string reusable_pod;
+  PodUid reusable_pod;
   CpuSet reusable;
-
-  /// The assignment of a container, or nullptr.
-  [[nodiscard]] const CpuSet* find(const std::string& pod_uid, const std::string& container) const;
 
   friend bool operator==(const CpuState&, const CpuState&) = default;
 };
@@ -102,8 +99,7 @@ class CpuManager {
   [[nodiscard]] Admission allocate_pod(CpuState& state, const PodSpec& pod,
                                        const TopologyHint& affinity, Trace* trace) const;
   /// Releases a container's CPUs; unknown names are no error.
-  void remove_container(CpuState& state, const std::string& pod_uid,
-                        const std::string& container) const;
+  void remove_container(CpuState& state, const ContainerId& container) const;
 
   /// For prefer-most-allocated-numa-node: exclusively assigned CPUs x 100 / allocatable CPUs of
   /// each NUMA position, integer division, 0 if nothing is allocatable.

@@ -14,6 +14,7 @@
 #include "pinfold/decide/quota.hpp"
 #include "pinfold/device/device_manager.hpp"
 #include "pinfold/memory/memory_manager.hpp"
+#include "pinfold/types/container_map.hpp"
 #include "pinfold/types/hint.hpp"
 #include "pinfold/types/rejection.hpp"
 #include "pinfold/types/trace.hpp"
@@ -38,10 +39,10 @@ struct NodeState {
   std::map<std::string, std::string> providers;
   /// Active pods in the order of their admission.
   std::vector<ActivePod> pods;
-  /// Pod UID to container name to the affinity the topology manager stored; lost by a restart.
-  std::map<std::string, std::map<std::string, TopologyHint>> affinity;
+  /// The affinity that the topology manager stored for each container; lost by a restart.
+  ContainerMap<TopologyHint> affinity;
 
-  [[nodiscard]] const ActivePod* find(const std::string& pod_uid) const;
+  [[nodiscard]] const ActivePod* find(const PodUid& pod) const;
 
   friend bool operator==(const NodeState&, const NodeState&) = default;
 };
@@ -104,16 +105,15 @@ using Decision = std::variant<Admitted, Rejected>;
 /// changes nothing.
 /// Errors: kNotFound for a container that is not of an active pod; kBusy when its devices are gone.
 [[nodiscard]] Result<NodeState> start_container(const Node& node, NodeState state,
-                                                const std::string& pod_uid,
-                                                const std::string& container);
+                                                const ContainerId& container);
 /// The same in place. A start that fails keeps the devices that it took before, as the kubelet's.
 [[nodiscard]] Result<void> start_in_place(const Node& node, NodeState& state,
-                                          const std::string& pod_uid, const std::string& container);
+                                          const ContainerId& container);
 /// A container stops for good; its pod stays.
 [[nodiscard]] NodeState remove_container(const Node& node, NodeState state,
-                                         const std::string& pod_uid, const std::string& container);
+                                         const ContainerId& container);
 /// All containers, in start order, and then the pod itself are gone.
-[[nodiscard]] NodeState remove_pod(const Node& node, NodeState state, const std::string& pod_uid);
+[[nodiscard]] NodeState remove_pod(const Node& node, NodeState state, const PodUid& uid);
 
 /// Releases every assignment of a pod or container that is not active: what the kubelet does at
 /// the next admission.
@@ -123,10 +123,9 @@ using Decision = std::variant<Admitted, Rejected>;
 /// Errors: kNotFound for a pod that is not active or a container that it does not have.
 [[nodiscard]] Result<ContainerResources> container_resources(const Node& node,
                                                              const NodeState& state,
-                                                             const std::string& pod_uid,
-                                                             const std::string& container);
+                                                             const ContainerId& container);
 /// The values of the pod's own group.
 [[nodiscard]] Result<LinuxResources> pod_resources(const Node& node, const NodeState& state,
-                                                   const std::string& pod_uid);
+                                                   const PodUid& uid);
 
 }  // namespace pinfold

@@ -6,19 +6,20 @@
 
 #include "pinfold/api/pod.hpp"
 #include "pinfold/machine/machine.hpp"
+#include "pinfold/types/container_map.hpp"
 #include "pinfold/types/hint.hpp"
 #include "pinfold/types/rejection.hpp"
 #include "pinfold/types/trace.hpp"
 
 namespace pinfold {
 
-/// Which devices each container holds: pod UID, container name, resource name, device ids.
+/// Which devices each container holds.
 struct DeviceState {
+  /// Resource name to device ids.
   using OfContainer = std::map<std::string, std::vector<std::string>>;
-  std::map<std::string, std::map<std::string, OfContainer>> assignments;
-  /// Devices of standard init containers that later containers of the pod may take:
-  /// pod UID, resource name, device ids.
-  std::map<std::string, OfContainer> reusable;
+  ContainerMap<OfContainer> assignments;
+  /// Devices of standard init containers that later containers of the pod may take.
+  std::map<PodUid, OfContainer> reusable;
 
   friend bool operator==(const DeviceState&, const DeviceState&) = default;
 };
@@ -51,8 +52,7 @@ class DeviceManager {
                                    const Container& container, const TopologyHint& affinity,
                                    Trace* trace) const;
   /// Gives a container's devices back; unknown names are no error.
-  void remove_container(DeviceState& state, const std::string& pod_uid,
-                        const std::string& container) const;
+  void remove_container(DeviceState& state, const ContainerId& container) const;
 
  private:
   struct Known {

@@ -10,6 +10,7 @@
 #include "pinfold/api/reservation.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/machine/machine.hpp"
+#include "pinfold/types/container_map.hpp"
 #include "pinfold/types/hint.hpp"
 #include "pinfold/types/rejection.hpp"
 #include "pinfold/types/trace.hpp"
@@ -48,17 +49,14 @@ struct MemoryBlock {
 /// nodes that the machine does not have.
 struct MemoryState {
   std::map<std::int32_t, NodeMemory> machine_state;
-  /// Pod UID to container name to blocks (ordered by resource name).
-  std::map<std::string, std::map<std::string, std::vector<MemoryBlock>>> assignments;
-  /// Pod UID to the blocks of a pod with pod-level resources (pod scope).
-  std::map<std::string, std::vector<MemoryBlock>> pods;
+  /// Blocks of each container, ordered by resource name.
+  ContainerMap<std::vector<MemoryBlock>> assignments;
+  /// The blocks of each pod with pod-level resources (pod scope).
+  std::map<PodUid, std::vector<MemoryBlock>> pods;
   /// What standard init containers of a pod leave to later ones that get the same nodes; of the
   /// pod served last only, and forgotten by a restart.
-  /// Pod UID to nodes (by position) to resource name to bytes.
-  std::map<std::string, std::map<NumaMask, std::map<std::string, std::uint64_t>>> reusable;
-
-  [[nodiscard]] const std::vector<MemoryBlock>* find(const std::string& pod_uid,
-                                                     const std::string& container) const;
+  /// Pod to nodes (by position) to resource name to bytes.
+  std::map<PodUid, std::map<NumaMask, std::map<std::string, std::uint64_t>>> reusable;
 
   friend bool operator==(const MemoryState&, const MemoryState&) = default;
 };
@@ -100,8 +98,7 @@ class MemoryManager {
   [[nodiscard]] Admission allocate_pod(MemoryState& state, const PodSpec& pod,
                                        const TopologyHint& affinity, Trace* trace) const;
   /// Releases a container's memory; unknown names are no error.
-  void remove_container(MemoryState& state, const std::string& pod_uid,
-                        const std::string& container) const;
+  void remove_container(MemoryState& state, const ContainerId& container) const;
   /// What the kubelet does when a container starts: memory entries of the standard init
   /// containers before it are dropped.
   void container_started(MemoryState& state, const PodSpec& pod,
@@ -109,8 +106,8 @@ class MemoryManager {
 
   /// cpuset.mems of a container as the kubelet writes it: OS ids without ranges, "0,1,2"; "" if
   /// unset.
-  [[nodiscard]] std::string cpuset_mems(const MemoryState& state, const std::string& pod_uid,
-                                        const std::string& container) const;
+  [[nodiscard]] std::string cpuset_mems(const MemoryState& state,
+                                        const ContainerId& container) const;
 
   /// For prefer-most-allocated-numa-node: assigned regular memory x 100 / allocatable of each NUMA
   /// position, integer division, 0 if nothing is allocatable. Empty with policy None: no say.
@@ -124,11 +121,11 @@ class MemoryManager {
   [[nodiscard]] bool fixed() const { return profile_ == Profile::kFixed; }
   /// The nodes that a request is taken from, or the kubelet's reason why there are none.
   [[nodiscard]] tl::expected<NumaMask, std::string> choose_nodes(const MemoryState& state,
-                                                                 const std::string& pod_uid,
+                                                                 const PodUid& pod_uid,
                                                                  const Requests& requests,
                                                                  const TopologyHint& affinity,
                                                                  TraceFact* why) const;
-  [[nodiscard]] ResourceHints search_hints(const MemoryState& state, const std::string& pod_uid,
+  [[nodiscard]] ResourceHints search_hints(const MemoryState& state, const PodUid& pod_uid,
                                            const Requests& requests) const;
   /// The hints that a container had when it got `blocks`; none if it asks for something else now.
   [[nodiscard]] ResourceHints regenerate_hints(const std::vector<MemoryBlock>& blocks,

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "pinfold/predict/fleet.hpp"
@@ -26,10 +25,10 @@ class Ledger {
   Result<void> add_bound(const BoundPod& pod);
 
   /// Places a pod on a node and charges it there. A pod that is placed is moved.
-  void place(const std::string& uid, std::size_t node, Placement placement);
+  void place(const PodUid& uid, std::size_t node, Placement placement);
   /// Takes a pod away: a roll-back, or an eviction if it was bound.
   /// Errors: kNotFound for a pod that is nowhere.
-  Result<void> remove(const std::string& uid);
+  Result<void> remove(const PodUid& uid);
 
   struct At {
     std::size_t node = 0;
@@ -38,11 +37,11 @@ class Ledger {
     friend bool operator==(const At&, const At&) = default;
   };
   /// Where a pod is now; nullptr: nowhere.
-  [[nodiscard]] const At* find(const std::string& uid) const;
+  [[nodiscard]] const At* find(const PodUid& uid) const;
   /// Bound pods that are not where they were, ascending by UID: those that would have to be
   /// evicted. A pod that was put back to the same zones with the same amounts is not among them;
   /// one whose amounts are split otherwise over the same zones is.
-  [[nodiscard]] std::vector<std::string> evictions() const;
+  [[nodiscard]] std::vector<PodUid> evictions() const;
 
   using Mark = std::size_t;
   [[nodiscard]] Mark mark() const { return journal_.size(); }
@@ -57,14 +56,14 @@ class Ledger {
     friend bool operator==(const Entry&, const Entry&) = default;
   };
   struct Change {
-    std::string uid;
+    PodUid uid;
     std::optional<At> before;
   };
 
-  void move(const std::string& uid, std::optional<At> to);
+  void move(const PodUid& uid, std::optional<At> to);
 
   Fleet* fleet_;
-  std::map<std::string, Entry> pods_;
+  std::map<PodUid, Entry> pods_;
   std::vector<Change> journal_;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/types/container_id.hpp"
 #include "pinfold/types/quantity.hpp"
 
 namespace pinfold {
@@ -50,7 +51,7 @@ struct PlacementRecord {
 /// A pod that the scheduler sees on a node. Bound, running and being deleted are the same here: as
 /// long as it is there it takes what its record says.
 struct BoundPod {
-  std::string uid;
+  PodUid uid;
   std::size_t node = 0;
   PlacementRecord record;
 };

@@ -1,0 +1,135 @@
+#include "pinfold/types/container_map.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace pinfold {
+namespace {
+
+using Map = ContainerMap<int>;
+
+const PodUid kA("a");
+const PodUid kB("b");
+const PodUid kEmpty("empty");
+
+Map sample() {
+  Map map;
+  map[{kB, "x"}] = 3;
+  map[{kA, "y"}] = 2;
+  map[{kA, "x"}] = 1;
+  return map;
+}
+
+std::string text_of(const Map& map) {
+  std::string text;
+  for (const auto& [pod, name, value] : map) {
+    text += pod.value + "/" + name + "=" + std::to_string(value) + " ";
+  }
+  return text;
+}
+
+TEST(ContainerMap, FindsContainersAndPods) {
+  const Map map = sample();
+  ASSERT_NE(map.find({kA, "y"}), nullptr);
+  EXPECT_EQ(*map.find({kA, "y"}), 2);
+  EXPECT_EQ(map.find({kB, "y"}), nullptr);
+  EXPECT_EQ(map.find({kEmpty, "y"}), nullptr);
+  EXPECT_TRUE(map.contains({kB, "x"}));
+  EXPECT_FALSE(map.contains({kB, "y"}));
+  ASSERT_NE(map.find(kA), nullptr);
+  EXPECT_EQ(*map.find(kA), (Map::OfPod{{"x", 1}, {"y", 2}}));
+  EXPECT_EQ(map.find(kEmpty), nullptr);
+  EXPECT_TRUE(map.contains(kB));
+}
+
+TEST(ContainerMap, ChangesWhatItFinds) {
+  Map map = sample();
+  *map.find({kA, "x"}) = 10;
+  map.find(kB)->at("x") = 30;
+  for (const auto& entry : map) ++entry.value;
+  EXPECT_EQ(text_of(map), "a/x=11 a/y=3 b/x=31 ");
+}
+
+TEST(ContainerMap, GoesThroughContainersByPodThenName) {
+  EXPECT_EQ(text_of(sample()), "a/x=1 a/y=2 b/x=3 ");
+  EXPECT_EQ(text_of(Map()), "");
+  EXPECT_EQ((*sample().begin()).id(), (ContainerId{kA, "x"}));
+}
+
+TEST(ContainerMap, PassesOverPodsWithoutContainers) {
+  Map map;
+  map[PodUid("0")];
+  map[{kA, "x"}] = 1;
+  map[PodUid("aa")];
+  map[PodUid("ab")];
+  map[{kB, "x"}] = 2;
+  map[PodUid("c")];
+  EXPECT_EQ(text_of(map), "a/x=1 b/x=2 ");
+  Map only_empty;
+  only_empty[kEmpty];
+  EXPECT_EQ(text_of(only_empty), "");
+}
+
+TEST(ContainerMap, ListsAPodWithoutContainers) {
+  Map map;
+  EXPECT_TRUE(map.empty());
+  map[kEmpty];
+  EXPECT_FALSE(map.empty());
+  EXPECT_TRUE(map.contains(kEmpty));
+  EXPECT_TRUE(map.find(kEmpty)->empty());
+  EXPECT_NE(map, Map());
+  EXPECT_EQ(map.by_pod().size(), 1U);
+}
+
+TEST(ContainerMap, ErasesAContainerAndThePodWithItsLast) {
+  Map map = sample();
+  EXPECT_FALSE(map.erase({kA, "z"}));
+  EXPECT_FALSE(map.erase({kEmpty, "x"}));
+  EXPECT_EQ(map, sample());
+  EXPECT_TRUE(map.erase({kA, "x"}));
+  EXPECT_TRUE(map.contains(kA));
+  EXPECT_TRUE(map.erase({kA, "y"}));
+  EXPECT_FALSE(map.contains(kA));
+  EXPECT_EQ(text_of(map), "b/x=3 ");
+}
+
+TEST(ContainerMap, ErasesAPodThatIsFoundWithoutContainers) {
+  Map map;
+  map[kEmpty];
+  EXPECT_FALSE(map.erase({kEmpty, "x"}));
+  EXPECT_TRUE(map.empty());
+}
+
+TEST(ContainerMap, ErasesAPod) {
+  Map map = sample();
+  EXPECT_TRUE(map.erase(kA));
+  EXPECT_FALSE(map.erase(kA));
+  EXPECT_EQ(text_of(map), "b/x=3 ");
+}
+
+TEST(ContainerMap, ErasesWhatMatchesAndPodsWithoutContainers) {
+  Map map = sample();
+  map[kEmpty];
+  std::vector<std::string> seen;
+  map.erase_if([&](const auto& entry) {
+    seen.push_back(to_string(entry.id()));
+    return entry.name == "x";
+  });
+  EXPECT_EQ(seen, (std::vector<std::string>{"a/x", "a/y", "b/x"}));
+  EXPECT_EQ(map.by_pod(), (Map::ByPod{{kA, {{"y", 2}}}}));
+}
+
+TEST(ContainerMap, ComparesKeysAndValues) {
+  EXPECT_EQ(sample(), sample());
+  Map other = sample();
+  other[{kA, "x"}] = 5;
+  EXPECT_NE(other, sample());
+  other = sample();
+  other.erase({kA, "x"});
+  EXPECT_NE(other, sample());
+}
+
+}  // namespace
+}  // namespace pinfold
