@@ -16,8 +16,8 @@ namespace {
 constexpr std::uint64_t kGi = std::uint64_t{1} << 30U;
 
 struct State {
-  CpuState cpu;
-  MemoryState memory;
+  CpuCheckpoint cpu;
+  MemoryCheckpoint memory;
 };
 
 PodUid uid(int pod) {

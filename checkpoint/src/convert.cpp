@@ -13,7 +13,7 @@ void append(std::vector<Note>& notes, std::vector<Note> more) {
                std::make_move_iterator(more.end()));
 }
 
-std::vector<Note> assignments_of(const CpuState& state) {
+std::vector<Note> assignments_of(const CpuCheckpoint& state) {
   std::vector<Note> notes;
   for (const auto& entry : state.assignments) {
     notes.push_back({to_string(entry.id()), "CPUs " + entry.value.to_string()});
@@ -21,20 +21,20 @@ std::vector<Note> assignments_of(const CpuState& state) {
   return notes;
 }
 
-std::vector<Note> assignments_of(const MemoryState& state) {
+std::vector<Note> assignments_of(const MemoryCheckpoint& state) {
   std::vector<Note> notes;
   for (const auto& entry : state.assignments) {
     for (const MemoryBlock& block : entry.value) {
-      notes.push_back({to_string(entry.id()),
-                       fmt::format("{} bytes of {} on NUMA nodes {}", block.size, block.type,
-                                   fmt::join(block.numa_affinity, ","))});
+      notes.push_back(
+          {to_string(entry.id()), fmt::format("{} bytes of {} on NUMA nodes {}", block.size,
+                                              block.type, fmt::join(block.numa_affinity, ","))});
     }
   }
   return notes;
 }
 
 /// Container ids of a V1 file become pods and containers.
-Result<CpuState> resolve_ids(CpuState state, const ContainerIds& ids) {
+Result<CpuCheckpoint> resolve_ids(CpuCheckpoint state, const ContainerIds& ids) {
   const auto* const found_ids = state.assignments.find(PodUid());
   if (found_ids == nullptr) return state;
   const ContainerMap<CpuSet>::OfPod by_id = *found_ids;
@@ -51,7 +51,7 @@ Result<CpuState> resolve_ids(CpuState state, const ContainerIds& ids) {
   return state;
 }
 
-Result<std::string> encode(const CpuState& state, const std::string& policy, int version,
+Result<std::string> encode(const CpuCheckpoint& state, const std::string& policy, int version,
                            const ContainerIds& ids) {
   switch (version) {
     case 1:
@@ -65,7 +65,7 @@ Result<std::string> encode(const CpuState& state, const std::string& policy, int
   }
 }
 
-std::string encode(const MemoryState& state, const std::string& policy, int version) {
+std::string encode(const MemoryCheckpoint& state, const std::string& policy, int version) {
   constexpr MemoryFormat kFormats[] = {MemoryFormat::kV1, MemoryFormat::kV2, MemoryFormat::kV3};
   return encode_memory(state, policy, kFormats[version - 1]);
 }
@@ -88,7 +88,7 @@ Result<void> convert_cpu(const std::string& bytes, const Formats& to, const Cont
 
 Result<void> convert_memory(const std::string& bytes, const Formats& to, Conversion& out) {
   PINFOLD_LET_WRAP(auto read, inspect_memory(bytes), fmt::format("'{}'", kMemoryFileName));
-  MemoryState state = std::move(read.state);
+  MemoryCheckpoint state = std::move(read.state);
   if (to.memory < 2) {
     auto older = without_pod_entries(std::move(state));
     state = std::move(older.state);
@@ -99,10 +99,10 @@ Result<void> convert_memory(const std::string& bytes, const Formats& to, Convers
   return {};
 }
 
-template <class Manager, class State>
-Result<void> start_from(const Manager& manager, Result<std::optional<State>> restored) {
-  if (!restored) return fail(std::move(restored).error());
-  State state = std::move(*restored).value_or(State());
+template <class State, class Manager, class Checkpoint>
+Result<void> start_from(const Manager& manager, Result<std::optional<Checkpoint>> restored) {
+  PINFOLD_LET(auto checkpoint, std::move(restored));
+  State state{std::move(checkpoint).value_or(Checkpoint())};
   return manager.start(state);
 }
 
@@ -136,13 +136,13 @@ tl::expected<void, StartError> would_start(const Node& node, const Formats& form
   if (formats.cpu < 4) return start(node, files, ids).map([](const NodeState&) {});
   const bool gate = node.gates().pod_level_resource_managers;
   const Config& config = node.config();
-  if (auto done =
-          start_from(node.cpu(), restore_cpu_v4(files.cpu, config.cpu_manager_policy, gate));
+  if (auto done = start_from<CpuState>(node.cpu(),
+                                       restore_cpu_v4(files.cpu, config.cpu_manager_policy, gate));
       !done) {
     return tl::unexpected(StartError{StartStage::kCpuManager, std::move(done).error().message});
   }
-  if (auto done = start_from(node.memory(),
-                             restore_memory_v3(files.memory, config.memory_manager_policy, gate));
+  if (auto done = start_from<MemoryState>(
+          node.memory(), restore_memory_v3(files.memory, config.memory_manager_policy, gate));
       !done) {
     return tl::unexpected(StartError{StartStage::kMemoryManager, std::move(done).error().message});
   }

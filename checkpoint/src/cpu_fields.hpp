@@ -37,7 +37,7 @@ struct CpuFile {
   std::string error;  ///< why it cannot be this version; "" if it can
 };
 
-/// The fields of any version, out of a CpuFile or a CpuState.
+/// The fields of any version, out of a CpuFile or a CpuCheckpoint.
 template <class Entries, class Pods>
 struct Fields {
   std::string_view policy;

@@ -176,9 +176,9 @@ Result<CpuFile> load_newest_v4(std::string_view bytes, bool pod_level_gate) {
 }
 
 /// `set_name`: the kubelet's name of the default set in its message, which changed with V4.
-Result<CpuState> to_state(CpuFile file, std::string_view policy, std::string_view set_name) {
+Result<CpuCheckpoint> to_state(CpuFile file, std::string_view policy, std::string_view set_name) {
   if (file.policy != policy) return other_policy("", policy, file.policy);
-  CpuState state;
+  CpuCheckpoint state;
   auto set = CpuSet::parse(file.default_set);
   if (!set) {
     return corrupt(fmt::format("could not parse default {} {}: {}", set_name,
@@ -206,7 +206,7 @@ Result<CpuState> to_state(CpuFile file, std::string_view policy, std::string_vie
 
 }  // namespace
 
-std::string encode_cpu(const CpuState& state, std::string_view policy, CpuFormat format) {
+std::string encode_cpu(const CpuCheckpoint& state, std::string_view policy, CpuFormat format) {
   const std::string default_set = state.default_set.to_string();
   const Fields<ContainerMap<CpuSet>::ByPod, PodSets> fields{
       policy, default_set, kEntriesType, &state.assignments.by_pod(),
@@ -228,11 +228,11 @@ std::string encode_cpu(const CpuState& state, std::string_view policy, CpuFormat
   return std::move(json).take();
 }
 
-std::string encode_cpu(const CpuState& state, std::string_view policy, bool pod_level_gate) {
+std::string encode_cpu(const CpuCheckpoint& state, std::string_view policy, bool pod_level_gate) {
   return encode_cpu(state, policy, pod_level_gate ? CpuFormat::kV3 : CpuFormat::kV2);
 }
 
-Result<std::string> encode_cpu_v1(const CpuState& state, std::string_view policy,
+Result<std::string> encode_cpu_v1(const CpuCheckpoint& state, std::string_view policy,
                                   const ContainerIds& ids) {
   Lists by_id;
   for (const auto& [pod, name, cpus] : state.assignments) {
@@ -257,31 +257,33 @@ Result<std::string> encode_cpu_v1(const CpuState& state, std::string_view policy
 
 namespace {
 
-Result<std::optional<CpuState>> restored(Result<CpuFile> file, std::string_view policy,
-                                         std::string_view set_name, std::string_view state_dir) {
+Result<std::optional<CpuCheckpoint>> restored(Result<CpuFile> file, std::string_view policy,
+                                              std::string_view set_name,
+                                              std::string_view state_dir) {
   auto state = std::move(file).and_then(
       [&](CpuFile&& read) { return to_state(std::move(read), policy, set_name); });
   if (!state) return drain_and_delete(std::move(state).error(), "CPU", state_dir, kCpuFileName);
-  return std::optional<CpuState>(*std::move(state));
+  return std::optional<CpuCheckpoint>(*std::move(state));
 }
 
 }  // namespace
 
-Result<std::optional<CpuState>> restore_cpu(std::optional<std::string_view> bytes,
-                                            std::string_view policy, bool pod_level_gate,
-                                            const ContainerIds& ids, std::string_view state_dir) {
-  if (!bytes) return std::optional<CpuState>();
+Result<std::optional<CpuCheckpoint>> restore_cpu(std::optional<std::string_view> bytes,
+                                                 std::string_view policy, bool pod_level_gate,
+                                                 const ContainerIds& ids,
+                                                 std::string_view state_dir) {
+  if (!bytes) return std::optional<CpuCheckpoint>();
   return restored(load_newest(*bytes, pod_level_gate, ids), policy, "cpu set", state_dir);
 }
 
-Result<std::optional<CpuState>> restore_cpu_v4(std::optional<std::string_view> bytes,
-                                               std::string_view policy, bool pod_level_gate,
-                                               std::string_view state_dir) {
-  if (!bytes) return std::optional<CpuState>();
+Result<std::optional<CpuCheckpoint>> restore_cpu_v4(std::optional<std::string_view> bytes,
+                                                    std::string_view policy, bool pod_level_gate,
+                                                    std::string_view state_dir) {
+  if (!bytes) return std::optional<CpuCheckpoint>();
   return restored(load_newest_v4(*bytes, pod_level_gate), policy, "CPU set", state_dir);
 }
 
-Result<Inspected<CpuState>> inspect_cpu(std::string_view bytes) {
+Result<Inspected<CpuCheckpoint>> inspect_cpu(std::string_view bytes) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
   int version = 4;
   auto file = load_data(read(bytes, Version::kV4, "state.CPUManagerCheckpoint"));
@@ -293,13 +295,13 @@ Result<Inspected<CpuState>> inspect_cpu(std::string_view bytes) {
   if (!file) return fail(std::move(file).error());
   if (version == 1) (*file->entries)[""] = file->by_id;
   std::string policy = file->policy;
-  return to_state(*std::move(file), policy, "cpu set").map([&](CpuState&& state) {
-    return Inspected<CpuState>{version, std::move(policy), std::move(state)};
+  return to_state(*std::move(file), policy, "cpu set").map([&](CpuCheckpoint&& state) {
+    return Inspected<CpuCheckpoint>{version, std::move(policy), std::move(state)};
   });
 }
 
-Salvaged<CpuState> salvage_cpu(std::string_view json, const ContainerIds& ids) {
-  Salvaged<CpuState> out;
+Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& ids) {
+  Salvaged<CpuCheckpoint> out;
   CpuFile file = read(json, Version::kV4, "");
   out.is_newest = !file.data.empty() || file.data_checksum != 0;
   if (!file.data.empty() && !json_syntax_error(file.data)) {

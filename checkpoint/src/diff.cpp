@@ -61,7 +61,7 @@ void compare(const Texts& before, const Texts& after, std::vector<Difference>& o
 
 }  // namespace
 
-std::vector<Difference> diff(const CpuState& before, const CpuState& after) {
+std::vector<Difference> diff(const CpuCheckpoint& before, const CpuCheckpoint& after) {
   std::vector<Difference> out;
   compare({{"shared pool", text_of(before.default_set)}},
           {{"shared pool", text_of(after.default_set)}}, out);
@@ -70,7 +70,7 @@ std::vector<Difference> diff(const CpuState& before, const CpuState& after) {
   return out;
 }
 
-std::vector<Difference> diff(const MemoryState& before, const MemoryState& after) {
+std::vector<Difference> diff(const MemoryCheckpoint& before, const MemoryCheckpoint& after) {
   std::vector<Difference> out;
   compare(texts_of(before.machine_state), texts_of(after.machine_state), out);
   compare(texts_of(before.assignments), texts_of(after.assignments), out);

@@ -57,7 +57,7 @@ const auto& by_pod(const ContainerMap<T>& assignments) {
   return assignments.by_pod();
 }
 
-/// Out of a MemoryFile or a MemoryState.
+/// Out of a MemoryFile or a MemoryCheckpoint.
 template <class State>
 struct Fields {
   std::string_view policy;

@@ -249,9 +249,9 @@ Result<NodeMemory> to_node(const FileNode& node) {
   return out;
 }
 
-Result<MemoryState> to_state(const MemoryFile& file, std::string_view policy) {
+Result<MemoryCheckpoint> to_state(const MemoryFile& file, std::string_view policy) {
   if (file.policy != policy) return other_policy("[memorymanager] ", policy, file.policy);
-  MemoryState state;
+  MemoryCheckpoint state;
   if (file.machine_state) {
     for (const auto& [wide_id, node] : *file.machine_state) {
       PINFOLD_LET(const auto id, to_id(wide_id));
@@ -277,8 +277,9 @@ Result<MemoryState> to_state(const MemoryFile& file, std::string_view policy) {
 
 }  // namespace
 
-std::string encode_memory(const MemoryState& state, std::string_view policy, MemoryFormat format) {
-  const Fields<MemoryState> fields{policy, state, format == MemoryFormat::kV2};
+std::string encode_memory(const MemoryCheckpoint& state, std::string_view policy,
+                          MemoryFormat format) {
+  const Fields<MemoryCheckpoint> fields{policy, state, format == MemoryFormat::kV2};
   JsonWriter json;
   json.open_struct();
   put_fields(json, fields);
@@ -286,7 +287,7 @@ std::string encode_memory(const MemoryState& state, std::string_view policy, Mem
   if (format == MemoryFormat::kV3) {
     JsonWriter data;
     data.open_struct();
-    put_fields(data, Fields<MemoryState>{policy, state, true});
+    put_fields(data, Fields<MemoryCheckpoint>{policy, state, true});
     data.close_struct();
     put_data(json, data.text());
   }
@@ -294,38 +295,41 @@ std::string encode_memory(const MemoryState& state, std::string_view policy, Mem
   return std::move(json).take();
 }
 
-std::string encode_memory(const MemoryState& state, std::string_view policy, bool pod_level_gate) {
+std::string encode_memory(const MemoryCheckpoint& state, std::string_view policy,
+                          bool pod_level_gate) {
   return encode_memory(state, policy, pod_level_gate ? MemoryFormat::kV2 : MemoryFormat::kV1);
 }
 
 namespace {
 
-Result<std::optional<MemoryState>> restored(const Result<MemoryFile>& file, std::string_view policy,
-                                            std::string_view state_dir) {
+Result<std::optional<MemoryCheckpoint>> restored(const Result<MemoryFile>& file,
+                                                 std::string_view policy,
+                                                 std::string_view state_dir) {
   auto state = file.and_then([&](const MemoryFile& read) { return to_state(read, policy); });
   if (!state) {
     return drain_and_delete(std::move(state).error(), "memory", state_dir, kMemoryFileName);
   }
-  return std::optional<MemoryState>(*std::move(state));
+  return std::optional<MemoryCheckpoint>(*std::move(state));
 }
 
 }  // namespace
 
-Result<std::optional<MemoryState>> restore_memory(std::optional<std::string_view> bytes,
-                                                  std::string_view policy, bool pod_level_gate,
-                                                  std::string_view state_dir) {
-  if (!bytes) return std::optional<MemoryState>();
+Result<std::optional<MemoryCheckpoint>> restore_memory(std::optional<std::string_view> bytes,
+                                                       std::string_view policy, bool pod_level_gate,
+                                                       std::string_view state_dir) {
+  if (!bytes) return std::optional<MemoryCheckpoint>();
   return restored(load_newest(*bytes, pod_level_gate), policy, state_dir);
 }
 
-Result<std::optional<MemoryState>> restore_memory_v3(std::optional<std::string_view> bytes,
-                                                     std::string_view policy, bool pod_level_gate,
-                                                     std::string_view state_dir) {
-  if (!bytes) return std::optional<MemoryState>();
+Result<std::optional<MemoryCheckpoint>> restore_memory_v3(std::optional<std::string_view> bytes,
+                                                          std::string_view policy,
+                                                          bool pod_level_gate,
+                                                          std::string_view state_dir) {
+  if (!bytes) return std::optional<MemoryCheckpoint>();
   return restored(load_newest_v3(*bytes, pod_level_gate), policy, state_dir);
 }
 
-Result<Inspected<MemoryState>> inspect_memory(std::string_view bytes) {
+Result<Inspected<MemoryCheckpoint>> inspect_memory(std::string_view bytes) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
   int version = 3;
   auto file = load_data(read(bytes, Version::kV3, "state.MemoryManagerCheckpoint"));
@@ -335,13 +339,13 @@ Result<Inspected<MemoryState>> inspect_memory(std::string_view bytes) {
     file = load(bytes, older, fmt::format("state.MemoryManagerCheckpointV{}", version), false);
   }
   if (!file) return fail(std::move(file).error());
-  return to_state(*file, file->policy).map([&](MemoryState&& state) {
-    return Inspected<MemoryState>{version, file->policy, std::move(state)};
+  return to_state(*file, file->policy).map([&](MemoryCheckpoint&& state) {
+    return Inspected<MemoryCheckpoint>{version, file->policy, std::move(state)};
   });
 }
 
-Salvaged<MemoryState> salvage_memory(std::string_view json) {
-  Salvaged<MemoryState> out;
+Salvaged<MemoryCheckpoint> salvage_memory(std::string_view json) {
+  Salvaged<MemoryCheckpoint> out;
   const MemoryFile v3 = read(json, Version::kV3, "");
   out.is_newest = !v3.data.empty() || v3.data_checksum != 0;
   const bool has_data = !v3.data.empty() && !json_syntax_error(v3.data);

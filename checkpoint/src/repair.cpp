@@ -14,7 +14,7 @@ namespace {
 
 /// What repair() needs to know of a kind of state file.
 struct CpuFileKind {
-  using State = CpuState;
+  using State = CpuCheckpoint;
   static constexpr std::string_view kName = kCpuFileName;
 
   static Result<Inspected<State>> inspect(std::string_view bytes) { return inspect_cpu(bytes); }
@@ -32,13 +32,10 @@ struct CpuFileKind {
     if (newest) return encode_cpu(state, policy(node), CpuFormat::kV4);
     return encode_cpu(state, policy(node), node.gates().pod_level_resource_managers);
   }
-  static bool is_same(const State& a, const State& b) {
-    return a.default_set == b.default_set && a.assignments == b.assignments && a.pods == b.pods;
-  }
 };
 
 struct MemoryFileKind {
-  using State = MemoryState;
+  using State = MemoryCheckpoint;
   static constexpr std::string_view kName = kMemoryFileName;
 
   static Result<Inspected<State>> inspect(std::string_view bytes) { return inspect_memory(bytes); }
@@ -55,9 +52,6 @@ struct MemoryFileKind {
   static std::string encode(const Node& node, const State& state, bool newest) {
     if (newest) return encode_memory(state, policy(node), MemoryFormat::kV3);
     return encode_memory(state, policy(node), node.gates().pod_level_resource_managers);
-  }
-  static bool is_same(const State& a, const State& b) {
-    return a.machine_state == b.machine_state && a.assignments == b.assignments && a.pods == b.pods;
   }
 };
 
@@ -110,7 +104,7 @@ void repair_file(const Node& node, bool newest, std::optional<std::string>& file
   repair_state(node, salvaged.state, notes);
   if (notes.done.empty() && notes.lost.empty()) {
     const auto restored = Kind::restore(node, *file, newest, ids);
-    if (restored && Kind::is_same(**restored, salvaged.state)) return;
+    if (restored && **restored == salvaged.state) return;
     notes.done.push_back({name, "this kubelet does not read its version: written in another"});
   }
   file = Kind::encode(node, salvaged.state, newest);

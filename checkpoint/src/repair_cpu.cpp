@@ -31,7 +31,7 @@ class Claims {
 };
 
 /// CPUs of each pod, through its containers or as a whole.
-std::map<PodUid, CpuSet> held_by_pods(const CpuState& state) {
+std::map<PodUid, CpuSet> held_by_pods(const CpuCheckpoint& state) {
   std::map<PodUid, CpuSet> held = state.pods;
   for (const auto& [pod, containers] : state.assignments.by_pod()) {
     CpuSet& cpus = held[pod];
@@ -40,13 +40,13 @@ std::map<PodUid, CpuSet> held_by_pods(const CpuState& state) {
   return held;
 }
 
-CpuSet held_by_all(const CpuState& state) {
+CpuSet held_by_all(const CpuCheckpoint& state) {
   CpuSet held;
   for (const auto& [pod, cpus] : held_by_pods(state)) held |= cpus;
   return held;
 }
 
-void fit_all(const Node& node, CpuState& state, Notes& notes) {
+void fit_all(const Node& node, CpuCheckpoint& state, Notes& notes) {
   Claims claims(node, notes);
   CpuSet taken;
   for (const auto& [pod, ignored] : held_by_pods(state)) {
@@ -61,8 +61,9 @@ void fit_all(const Node& node, CpuState& state, Notes& notes) {
     }
     if (const auto whole = state.pods.find(pod); whole != state.pods.end()) {
       if (!state.assignments.contains(pod)) {
-        notes.done.push_back({pod.value, fmt::format("CPUs {} that none of its containers holds: free",
-                                               whole->second.to_string())});
+        notes.done.push_back(
+            {pod.value, fmt::format("CPUs {} that none of its containers holds: free",
+                                    whole->second.to_string())});
         state.pods.erase(whole);
       } else if (claims.fit(pod.value, whole->second, taken)) {
         held |= whole->second;
@@ -75,7 +76,7 @@ void fit_all(const Node& node, CpuState& state, Notes& notes) {
 }
 
 /// A kubelet needs a shared pool: the pod that holds least gives its CPUs back.
-void free_one_pod(CpuState& state, Notes& notes) {
+void free_one_pod(CpuCheckpoint& state, Notes& notes) {
   const auto held = held_by_pods(state);
   auto least = held.end();
   for (auto it = held.begin(); it != held.end(); ++it) {
@@ -86,15 +87,15 @@ void free_one_pod(CpuState& state, Notes& notes) {
   state.assignments.erase(least->first);
   state.pods.erase(least->first);
   state.default_set |= least->second;
-  notes.lost.push_back(
-      {least->first.value, fmt::format("CPUs {}: a kubelet does not start without a shared pool, and "
-                                 "no pod holds less",
-                                 least->second.to_string())});
+  notes.lost.push_back({least->first.value,
+                        fmt::format("CPUs {}: a kubelet does not start without a shared pool, and "
+                                    "no pod holds less",
+                                    least->second.to_string())});
 }
 
 }  // namespace
 
-void repair_state(const Node& node, CpuState& state, Notes& notes) {
+void repair_state(const Node& node, CpuCheckpoint& state, Notes& notes) {
   if (!node.cpu().is_static()) return;
   if (!node.gates().pod_level_resource_managers && !state.pods.empty()) {
     auto older = without_pod_entries(std::move(state));

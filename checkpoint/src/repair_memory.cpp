@@ -35,7 +35,7 @@ void fit(const std::string& object, Blocks& blocks, const Machine& machine, Note
   }
 }
 
-void fit_all(MemoryState& state, const Machine& machine, Notes& notes) {
+void fit_all(MemoryCheckpoint& state, const Machine& machine, Notes& notes) {
   state.assignments.erase_if([&](const auto& entry) {
     const bool had_any = !entry.value.empty();
     fit(to_string(entry.id()), entry.value, machine, notes);
@@ -48,7 +48,7 @@ void fit_all(MemoryState& state, const Machine& machine, Notes& notes) {
 }
 
 template <class Visit>
-void for_each_block(MemoryState& state, const Visit& visit) {
+void for_each_block(MemoryCheckpoint& state, const Visit& visit) {
   for (const auto& entry : state.assignments) {
     for (MemoryBlock& block : entry.value) visit(to_string(entry.id()), block);
   }
@@ -59,7 +59,7 @@ void for_each_block(MemoryState& state, const Visit& visit) {
 
 /// A NUMA node belongs to one group only; of two that overlap, the kubelet's start accepts the one
 /// that it happens to see last. Both become one.
-void join_groups(MemoryState& state, Notes& notes) {
+void join_groups(MemoryCheckpoint& state, Notes& notes) {
   std::map<std::int32_t, std::set<std::int32_t>> group;  // node to all nodes that go with it
   for_each_block(state, [&](const std::string&, const MemoryBlock& block) {
     std::set<std::int32_t> joined(block.numa_affinity.begin(), block.numa_affinity.end());
@@ -79,7 +79,7 @@ void join_groups(MemoryState& state, Notes& notes) {
 }
 
 /// What the assignments come to: pods with blocks of their own count with these.
-Machine books_of(Machine machine, const MemoryState& state) {
+Machine books_of(Machine machine, const MemoryCheckpoint& state) {
   for (const auto& [pod, containers] : state.assignments.by_pod()) {
     if (const auto whole = state.pods.find(pod); whole != state.pods.end()) {
       take_blocks(machine, whole->second);
@@ -92,7 +92,7 @@ Machine books_of(Machine machine, const MemoryState& state) {
 
 }  // namespace
 
-void repair_state(const Node& node, MemoryState& state, Notes& notes) {
+void repair_state(const Node& node, MemoryCheckpoint& state, Notes& notes) {
   if (!node.memory().is_static()) return;
   MemoryState fresh;
   if (!node.memory().start(fresh)) return;  // not reached: an empty state always starts
@@ -108,11 +108,11 @@ void repair_state(const Node& node, MemoryState& state, Notes& notes) {
     return true;
   });
   join_groups(state, notes);
-  MemoryState trial = state;
+  MemoryState trial{state};
   if (node.memory().start(trial) && (!state.machine_state.empty() || state.assignments.empty())) {
     return;
   }
-  MemoryState rewritten = state;
+  MemoryCheckpoint rewritten = state;
   rewritten.machine_state = books_of(std::move(fresh.machine_state), state);
   for (const Difference& change : diff(state, rewritten)) {
     notes.done.push_back(

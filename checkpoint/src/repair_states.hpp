@@ -10,7 +10,7 @@ struct Notes {
   std::vector<Note> lost;
 };
 
-void repair_state(const Node& node, CpuState& state, Notes& notes);
-void repair_state(const Node& node, MemoryState& state, Notes& notes);
+void repair_state(const Node& node, CpuCheckpoint& state, Notes& notes);
+void repair_state(const Node& node, MemoryCheckpoint& state, Notes& notes);
 
 }  // namespace pinfold::checkpoint

@@ -24,7 +24,7 @@ struct Salvaged {
 
 /// Reads on over everything that a kubelet would stop at, checksums included.
 /// Domain: no syntax error (close_json).
-[[nodiscard]] Salvaged<CpuState> salvage_cpu(std::string_view json, const ContainerIds& ids);
-[[nodiscard]] Salvaged<MemoryState> salvage_memory(std::string_view json);
+[[nodiscard]] Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& ids);
+[[nodiscard]] Salvaged<MemoryCheckpoint> salvage_memory(std::string_view json);
 
 }  // namespace pinfold::checkpoint

@@ -11,34 +11,26 @@ std::optional<std::string_view> view(const std::optional<std::string>& file) {
   return file ? std::optional<std::string_view>(*file) : std::nullopt;
 }
 
-// Only what is stored: a change of the rest does not touch the file.
-bool stores_same(const CpuState& a, const CpuState& b) {
-  return a.default_set == b.default_set && a.assignments == b.assignments && a.pods == b.pods;
-}
-bool stores_same(const MemoryState& a, const MemoryState& b) {
-  return a.machine_state == b.machine_state && a.assignments == b.assignments && a.pods == b.pods;
-}
-
-std::string encode(const Node& node, const CpuState& state) {
+std::string encode(const Node& node, const CpuCheckpoint& state) {
   return encode_cpu(state, node.config().cpu_manager_policy,
                     node.gates().pod_level_resource_managers);
 }
-std::string encode(const Node& node, const MemoryState& state) {
+std::string encode(const Node& node, const MemoryCheckpoint& state) {
   return encode_memory(state, node.config().memory_manager_policy,
                        node.gates().pod_level_resource_managers);
 }
 
 // Restored state into `state`, checked and filled by the manager.
-template <class State, class Manager>
+template <class State, class Manager, class Checkpoint>
 Result<void> start_manager(const Node& node, const Manager& manager,
-                           Result<std::optional<State>> restored, State& state,
+                           Result<std::optional<Checkpoint>> restored, State& state,
                            std::optional<std::string>& file) {
   if (!restored) return fail(std::move(restored).error());
-  if (*restored) state = std::move(**restored);
+  if (*restored) state = State{**std::move(restored)};
   if (!file) file = encode(node, state);
-  const State before = state;
+  const Checkpoint before = state.checkpoint();
   PINFOLD_TRY(manager.start(state));
-  if (!stores_same(before, state)) file = encode(node, state);
+  if (before != state.checkpoint()) file = encode(node, state);
   return {};
 }
 
@@ -64,8 +56,10 @@ tl::expected<NodeState, StartError> start(const Node& node, KubeletFiles& files,
 
 void update(const Node& node, const NodeState& before, const NodeState& after,
             KubeletFiles& files) {
-  if (!stores_same(before.cpu, after.cpu)) files.cpu = encode(node, after.cpu);
-  if (!stores_same(before.memory, after.memory)) files.memory = encode(node, after.memory);
+  if (before.cpu.checkpoint() != after.cpu.checkpoint()) files.cpu = encode(node, after.cpu);
+  if (before.memory.checkpoint() != after.memory.checkpoint()) {
+    files.memory = encode(node, after.memory);
+  }
 }
 
 }  // namespace pinfold::checkpoint

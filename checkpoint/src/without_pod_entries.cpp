@@ -87,7 +87,7 @@ void spread(const PodUid& pod, const std::vector<MemoryBlock>& reserved,
     }
     if (counted < block.size) {
       lost.push_back({pod.value, fmt::format("{} that no container holds: free again",
-                                       amount(block.size - counted, block.type))});
+                                             amount(block.size - counted, block.type))});
     }
   }
 }
@@ -107,33 +107,36 @@ std::map<std::int32_t, NodeMemory> emptied(std::map<std::int32_t, NodeMemory> ma
 
 }  // namespace
 
-ContainersOnly<CpuState> without_pod_entries(CpuState state) {
+ContainersOnly<CpuCheckpoint> without_pod_entries(CpuCheckpoint state) {
   std::vector<Note> lost;
   CpuSet held;
   for (const auto& [pod, name, cpus] : state.assignments) held |= cpus;
   for (const auto& [pod, cpus] : state.pods) {
-    lost.push_back({pod.value, fmt::format("CPUs {} as one reservation: a container that ends gives its "
-                                     "CPUs to the node, not to its pod",
-                                     cpus.to_string())});
+    lost.push_back(
+        {pod.value, fmt::format("CPUs {} as one reservation: a container that ends gives its "
+                                "CPUs to the node, not to its pod",
+                                cpus.to_string())});
     if (const CpuSet left = cpus - held; !left.empty()) {
-      lost.push_back({pod.value, fmt::format("CPUs {} that no container holds: in the shared pool again",
-                                       left.to_string())});
+      lost.push_back(
+          {pod.value, fmt::format("CPUs {} that no container holds: in the shared pool again",
+                                  left.to_string())});
       state.default_set |= left;
     }
     const auto* const containers = state.assignments.find(pod);
     if (containers == nullptr) continue;
     if (const auto names = sharing(*containers); !names.empty()) {
-      lost.push_back({pod.value, fmt::format("that its containers {} share CPUs: each keeps them, counts "
-                                       "as their only owner, and has no CFS quota when it is "
-                                       "started again",
-                                       fmt::join(names, ", "))});
+      lost.push_back(
+          {pod.value, fmt::format("that its containers {} share CPUs: each keeps them, counts "
+                                  "as their only owner, and has no CFS quota when it is "
+                                  "started again",
+                                  fmt::join(names, ", "))});
     }
   }
   state.pods.clear();
   return {std::move(state), std::move(lost)};
 }
 
-ContainersOnly<MemoryState> without_pod_entries(MemoryState state) {
+ContainersOnly<MemoryCheckpoint> without_pod_entries(MemoryCheckpoint state) {
   std::vector<Note> lost;
   if (state.pods.empty()) return {std::move(state), std::move(lost)};
   for (const auto& [pod, reserved] : state.pods) {

@@ -32,7 +32,7 @@ Outcome run(const std::string& arguments) {
 class Checkpoint : public testing::Test {
  protected:
   void SetUp() override {
-    CpuState cpu;
+    CpuCheckpoint cpu;
     cpu.default_set = CpuSet{0, 1, 6, 7};
     cpu.assignments[PodUid("pod-a")] = {{"c1", CpuSet{2, 3}}, {"c2", CpuSet{4, 5}}};
     cpu.pods[PodUid("pod-a")] = CpuSet{2, 3, 4, 5};
@@ -163,7 +163,7 @@ TEST_F(CheckpointOfANode, DiffNamesWhatDiffers) {
 }
 
 TEST_F(CheckpointOfANode, RepairKeepsTheOldFileAndSaysWhatItDid) {
-  CpuState state;
+  CpuCheckpoint state;
   state.default_set = CpuSet{0, 1};
   state.assignments[{PodUid("pod-a"), "c1"}] = CpuSet{2, 3};
   const std::string torn = checkpoint::encode_cpu(state, "static", true);

@@ -13,8 +13,8 @@ constexpr int kCpus = 16;
 constexpr std::uint64_t kMemory = std::uint64_t{1} << 30U;
 
 struct Node {
-  CpuState cpu;
-  MemoryState memory;
+  CpuCheckpoint cpu;
+  MemoryCheckpoint memory;
   std::vector<PodUid> pods;
   int admitted = 0;
 

@@ -51,10 +51,10 @@ rc::Gen<ContainerMap<Value>> by_container(rc::Gen<Value> value) {
   });
 }
 
-rc::Gen<CpuState> any_cpu_state() {
+rc::Gen<CpuCheckpoint> any_cpu_state() {
   return rc::gen::map(rc::gen::tuple(any_set(), by_container(any_set()), by_pod(any_set())),
                       [](const auto& parts) {
-                        CpuState state;
+                        CpuCheckpoint state;
                         std::tie(state.default_set, state.assignments, state.pods) = parts;
                         return state;
                       });
@@ -82,21 +82,21 @@ rc::Gen<NodeMemory> any_node() {
       });
 }
 
-rc::Gen<MemoryState> any_memory_state() {
+rc::Gen<MemoryCheckpoint> any_memory_state() {
   return rc::gen::map(rc::gen::tuple(rc::gen::container<std::map<std::int32_t, NodeMemory>>(
                                          rc::gen::inRange(0, 300), any_node()),
                                      by_container(any_blocks()), by_pod(any_blocks())),
                       [](const auto& parts) {
-                        MemoryState state;
+                        MemoryCheckpoint state;
                         std::tie(state.machine_state, state.assignments, state.pods) = parts;
                         return state;
                       });
 }
 
 RC_GTEST_PROP(CpuFile, SurvivesEveryFormat, ()) {
-  const CpuState state = *rc::gen::resize(kSize, any_cpu_state());
+  const CpuCheckpoint state = *rc::gen::resize(kSize, any_cpu_state());
   const std::string policy = *any_name();
-  CpuState containers = state;
+  CpuCheckpoint containers = state;
   containers.pods.clear();
   RC_ASSERT(restore_cpu(encode_cpu(state, policy, CpuFormat::kV3), policy, true, {}) == state);
   RC_ASSERT(restore_cpu_v4(encode_cpu(state, policy, CpuFormat::kV4), policy, true) == state);
@@ -106,9 +106,9 @@ RC_GTEST_PROP(CpuFile, SurvivesEveryFormat, ()) {
 }
 
 RC_GTEST_PROP(MemoryFile, SurvivesEveryFormat, ()) {
-  const MemoryState state = *rc::gen::resize(kSize, any_memory_state());
+  const MemoryCheckpoint state = *rc::gen::resize(kSize, any_memory_state());
   const std::string policy = *any_name();
-  MemoryState containers = state;
+  MemoryCheckpoint containers = state;
   containers.pods.clear();
   RC_ASSERT(restore_memory(encode_memory(state, policy, MemoryFormat::kV2), policy, true) == state);
   RC_ASSERT(restore_memory_v3(encode_memory(state, policy, MemoryFormat::kV3), policy, true) ==
@@ -119,7 +119,7 @@ RC_GTEST_PROP(MemoryFile, SurvivesEveryFormat, ()) {
 }
 
 RC_GTEST_PROP(CpuFile, NoticesAChangedByteOfItsContents, ()) {
-  const CpuState state = *rc::gen::resize(kSize, any_cpu_state());
+  const CpuCheckpoint state = *rc::gen::resize(kSize, any_cpu_state());
   const std::string other = state.default_set.empty() ? "0" : "";
   auto content = nlohmann::json::parse(encode_cpu(state, "static", false));
   content["defaultCpuSet"] = other;

@@ -13,7 +13,7 @@ namespace {
 using test::StateConfig;
 
 /// NUMA nodes of every container's blocks.
-std::map<std::string, std::vector<std::int32_t>> nodes_of(const MemoryState& state) {
+std::map<std::string, std::vector<std::int32_t>> nodes_of(const MemoryCheckpoint& state) {
   std::map<std::string, std::vector<std::int32_t>> nodes;
   for (const auto& entry : state.assignments) {
     for (const MemoryBlock& block : entry.value) {
@@ -30,7 +30,7 @@ KubeletFiles files_of(const NodeState& state, const Formats& formats) {
   return convert(newest, formats, {}).value().files;
 }
 
-ContainerIds ids_of(const CpuState& state) {
+ContainerIds ids_of(const CpuCheckpoint& state) {
   ContainerIds ids;
   for (const auto& [pod, name, cpus] : state.assignments) {
     ids["id-" + pod.value + "-" + name] = {pod, name};
@@ -80,7 +80,7 @@ RC_GTEST_PROP(Convert, AnOlderKubeletStartsAndNoContainerLosesACpu, ()) {
 RC_GTEST_PROP(Convert, NothingIsCountedTwiceAndNoSizeGrows, ()) {
   const Node node = test::node_of(any_config());
   const NodeState state = test::any_state(node);
-  const MemoryState older = without_pod_entries(state.memory).state;
+  const MemoryCheckpoint older = without_pod_entries(state.memory).state;
   for (const auto& [pod, blocks] : state.memory.pods) {
     std::map<std::string, std::uint64_t> total;
     for (const MemoryBlock& block : blocks) total[block.type] += block.size;

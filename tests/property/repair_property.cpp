@@ -112,7 +112,7 @@ Node any_successor(StateConfig config) {
   return test::node_of(config, shape);
 }
 
-CpuSet held_by_others(const CpuState& state, const PodUid& pod) {
+CpuSet held_by_others(const CpuCheckpoint& state, const PodUid& pod) {
   CpuSet held;
   for (const auto& [other, containers] : state.assignments.by_pod()) {
     if (other == pod) continue;
@@ -130,7 +130,7 @@ bool gave_up_for_the_pool(const Repaired& repaired, const PodUid& pod) {
   });
 }
 
-void expect_cpus_kept(const Node& node, const CpuState& before, const CpuState& after,
+void expect_cpus_kept(const Node& node, const CpuCheckpoint& before, const CpuCheckpoint& after,
                       const Repaired& repaired) {
   const CpuSet possible = node.machine().all_cpus() - node.cpu().reserved();
   for (const auto& [pod, containers] : before.assignments.by_pod()) {
@@ -144,7 +144,8 @@ void expect_cpus_kept(const Node& node, const CpuState& before, const CpuState& 
   }
 }
 
-void expect_nodes_kept(const Node& node, const MemoryState& before, const MemoryState& after) {
+void expect_nodes_kept(const Node& node, const MemoryCheckpoint& before,
+                       const MemoryCheckpoint& after) {
   for (const auto& [pod, containers] : before.assignments.by_pod()) {
     for (const auto& [name, blocks] : containers) {
       for (const MemoryBlock& block : blocks) {
@@ -224,7 +225,7 @@ RC_GTEST_PROP(Repair, SavesEveryContainerInFrontOfATear, ()) {
       would_start(node, config.pod_level ? Formats{3, 2} : Formats{2, 1}, files, {}).has_value());
   files.cpu->resize(*rc::gen::inRange<std::size_t>(0, files.cpu->size()));
   const Repaired repaired = expect_repaired(node, files);
-  const CpuState after = inspect_cpu(*repaired.files.cpu)->state;
+  const CpuCheckpoint after = inspect_cpu(*repaired.files.cpu)->state;
   for (const auto& [pod, containers] : state.cpu.assignments.by_pod()) {
     for (const auto& [name, cpus] : containers) {
       const auto pod_at = files.cpu->find("\"" + pod.value + "\":{");

@@ -37,7 +37,7 @@ std::string blocks_text(const std::vector<MemoryBlock>& blocks) {
   return text;
 }
 
-std::string text_of(const CpuState& state) {
+std::string text_of(const CpuCheckpoint& state) {
   TextTable table({{"POD", TextTable::Align::kLeft},
                    {"CONTAINER", TextTable::Align::kLeft},
                    {"CPUS", TextTable::Align::kLeft}});
@@ -50,7 +50,7 @@ std::string text_of(const CpuState& state) {
                      table.empty() ? "" : table.render(terminal_style(), 2));
 }
 
-std::string text_of(const MemoryState& state) {
+std::string text_of(const MemoryCheckpoint& state) {
   const Style style = terminal_style();
   TextTable nodes({{"NUMA NODE", TextTable::Align::kRight},
                    {"GROUP", TextTable::Align::kLeft},
@@ -71,18 +71,19 @@ std::string text_of(const MemoryState& state) {
   for (const auto& [pod, container, blocks] : state.assignments) {
     table.add({pod.value, container, blocks_text(blocks)});
   }
-  for (const auto& [pod, blocks] : state.pods) table.add({pod.value, "(the pod)", blocks_text(blocks)});
+  for (const auto& [pod, blocks] : state.pods)
+    table.add({pod.value, "(the pod)", blocks_text(blocks)});
   return (nodes.empty() ? "" : nodes.render(style, 2)) +
          (table.empty() ? "" : table.render(style, 2));
 }
 
 /// The kubelet's own form, without checksums.
-json json_of(const CpuState& state, const std::string& policy) {
+json json_of(const CpuCheckpoint& state, const std::string& policy) {
   json out = json::parse(encode_cpu(state, policy, checkpoint::CpuFormat::kV3));
   out.erase("checksum");
   return out;
 }
-json json_of(const MemoryState& state, const std::string& policy) {
+json json_of(const MemoryCheckpoint& state, const std::string& policy) {
   json out = json::parse(encode_memory(state, policy, checkpoint::MemoryFormat::kV2));
   out.erase("checksum");
   return out;

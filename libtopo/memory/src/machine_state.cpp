@@ -230,7 +230,8 @@ void release(MachineState& state, const std::vector<MemoryBlock>& blocks) {
   }
 }
 
-Result<void> check_restored(const MemoryState& state, MachineState fresh, bool with_pod_entries) {
+Result<void> check_restored(const MemoryCheckpoint& state, MachineState fresh,
+                            bool with_pod_entries) {
   for (const auto& [pod_uid, containers] : state.assignments.by_pod()) {
     const auto pod = state.pods.find(pod_uid);
     if (with_pod_entries && pod != state.pods.end() && !pod->second.empty()) {

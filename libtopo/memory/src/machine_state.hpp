@@ -32,7 +32,7 @@ void release(MachineState& state, const std::vector<MemoryBlock>& blocks);
 
 /// Does a restored state follow from its assignments? `fresh` is the initial state.
 /// Errors: kCorrupt with the kubelet's texts.
-[[nodiscard]] Result<void> check_restored(const MemoryState& state, MachineState fresh,
+[[nodiscard]] Result<void> check_restored(const MemoryCheckpoint& state, MachineState fresh,
                                           bool with_pod_entries);
 
 }  // namespace pinfold::memory_detail

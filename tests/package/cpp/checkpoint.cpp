@@ -3,7 +3,7 @@
 
 int main() {
   using namespace pinfold;
-  CpuState state;
+  CpuCheckpoint state;
   state.default_set = *CpuSet::parse("0,3");
   state.assignments[{PodUid("db-1"), "main"}] = *CpuSet::parse("1-2");
   auto read =

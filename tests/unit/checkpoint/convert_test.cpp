@@ -16,8 +16,8 @@ bool mentions(const std::vector<Note>& notes, std::string_view object, std::stri
 }
 
 /// A pod of six CPUs: one container has two alone, two share three, one is gone and left one.
-CpuState pod_level_cpu() {
-  CpuState state;
+CpuCheckpoint pod_level_cpu() {
+  CpuCheckpoint state;
   state.default_set = CpuSet{0, 1};
   state.assignments[PodUid("pod-a")] = {{"alone", {2, 3}}, {"side", {4, 5, 6}}, {"web", {4, 5, 6}}};
   state.pods[PodUid("pod-a")] = CpuSet::range(2, 7);
@@ -25,20 +25,20 @@ CpuState pod_level_cpu() {
 }
 
 /// Its memory: 6 GiB of group 0,1, of which one container has 2 alone, and two share 3.
-MemoryState pod_level_memory() {
-  MemoryState state;
+MemoryCheckpoint pod_level_memory() {
+  MemoryCheckpoint state;
   const MemoryTable half{8 * kGi, 0, 8 * kGi, 0, 8 * kGi};
   for (const int id : {0, 1}) state.machine_state[id] = {0, {{"memory", half}}, {id}};
   state.assignments[PodUid("pod-a")] = {{"alone", {{{0, 1}, "memory", 2 * kGi}}},
-                                {"side", {{{0, 1}, "memory", 4 * kGi}}},
-                                {"web", {{{0, 1}, "memory", 4 * kGi}}}};
+                                        {"side", {{{0, 1}, "memory", 4 * kGi}}},
+                                        {"web", {{{0, 1}, "memory", 4 * kGi}}}};
   state.pods[PodUid("pod-a")] = {{{0, 1}, "memory", 6 * kGi}};
   take_blocks(state.machine_state, state.pods[PodUid("pod-a")]);
   return state;
 }
 
 TEST(WithoutPodEntries, EveryContainerKeepsItsCpus) {
-  const CpuState before = pod_level_cpu();
+  const CpuCheckpoint before = pod_level_cpu();
   const auto after = without_pod_entries(before);
   EXPECT_EQ(after.state.assignments, before.assignments);
   EXPECT_TRUE(after.state.pods.empty());
@@ -61,7 +61,7 @@ TEST(WithoutPodEntries, SharedMemoryIsCountedOnce) {
 }
 
 TEST(WithoutPodEntries, MemoryThatNobodyHoldsIsFreeAgain) {
-  MemoryState state = pod_level_memory();
+  MemoryCheckpoint state = pod_level_memory();
   state.assignments.erase({PodUid("pod-a"), "alone"});
   state.assignments.erase({PodUid("pod-a"), "side"});
   const auto after = without_pod_entries(state);
@@ -70,10 +70,10 @@ TEST(WithoutPodEntries, MemoryThatNobodyHoldsIsFreeAgain) {
 }
 
 TEST(WithoutPodEntries, LeavesAloneWhatHasNone) {
-  CpuState cpu = pod_level_cpu();
+  CpuCheckpoint cpu = pod_level_cpu();
   cpu.pods.clear();
   EXPECT_EQ(without_pod_entries(cpu).state, cpu);
-  MemoryState memory = pod_level_memory();
+  MemoryCheckpoint memory = pod_level_memory();
   memory.pods.clear();
   EXPECT_EQ(without_pod_entries(memory).state, memory);
   EXPECT_TRUE(without_pod_entries(memory).lost.empty());
@@ -113,7 +113,7 @@ TEST(Convert, NamesTheFileThatItCannotRead) {
 }
 
 TEST(Diff, NamesEveryObjectThatDiffers) {
-  CpuState after = pod_level_cpu();
+  CpuCheckpoint after = pod_level_cpu();
   after.default_set = CpuSet{0, 1, 2, 3};
   after.assignments[PodUid("pod-a")].erase("alone");
   after.pods.clear();
@@ -124,7 +124,7 @@ TEST(Diff, NamesEveryObjectThatDiffers) {
 }
 
 TEST(Diff, NamesNodesAndBlocks) {
-  MemoryState after = pod_level_memory();
+  MemoryCheckpoint after = pod_level_memory();
   after.machine_state.at(1).cells = {1};
   after.assignments[{PodUid("pod-a"), "web"}].clear();
   EXPECT_EQ(diff(pod_level_memory(), after),

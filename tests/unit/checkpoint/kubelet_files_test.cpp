@@ -7,25 +7,25 @@ namespace {
 
 CpuSet cpus(std::string_view list) { return CpuSet::parse(list).value(); }
 
-CpuState sample_cpu() {
-  CpuState state;
+CpuCheckpoint sample_cpu() {
+  CpuCheckpoint state;
   state.default_set = cpus("0-1,6-7");
   state.assignments[PodUid("pod-a")] = {{"c1", cpus("2")}, {"c2", cpus("3")}};
   state.assignments[PodUid("pod-b")] = {{"c1", cpus("4-5")}};
   return state;
 }
 
-CpuState sample_pod_level_cpu() {
-  CpuState state;
+CpuCheckpoint sample_pod_level_cpu() {
+  CpuCheckpoint state;
   state.default_set = cpus("0-1,6-7");
   state.assignments[PodUid("pod-a")] = {{"c1", cpus("2-3")}, {"c2", cpus("4-5")}};
   state.pods[PodUid("pod-a")] = cpus("2-5");
   return state;
 }
 
-MemoryState sample_memory() {
+MemoryCheckpoint sample_memory() {
   constexpr std::uint64_t kGi = std::uint64_t{1} << 30U;
-  MemoryState state;
+  MemoryCheckpoint state;
   state.machine_state[0] = {2, {{"memory", {8 * kGi, kGi, 7 * kGi, 7 * kGi, 0}}}, {0, 1}};
   state.machine_state[1] = {2, {{"memory", {8 * kGi, 0, 8 * kGi, kGi, 7 * kGi}}}, {0, 1}};
   for (auto& [id, node] : state.machine_state) node.tables["hugepages-2Mi"] = {};
@@ -49,16 +49,16 @@ std::string cpu_error(std::string_view bytes, bool gate = false, const Container
   return text.substr(head.size(), text.size() - head.size() - tail.size());
 }
 
-CpuState cpu_state(std::string_view bytes, bool gate = false, const ContainerIds& ids = {}) {
+CpuCheckpoint cpu_state(std::string_view bytes, bool gate = false, const ContainerIds& ids = {}) {
   auto state = restore_cpu(bytes, "static", gate, ids);
   EXPECT_TRUE(state.has_value()) << bytes << "\n" << (state ? "" : state.error().message);
-  return state && *state ? **state : CpuState();
+  return state && *state ? **state : CpuCheckpoint();
 }
 
 // ---- bytes -------------------------------------------------------------------------------------
 
 TEST(CpuFile, WritesTheBytesOfTheKubelet) {
-  CpuState empty;
+  CpuCheckpoint empty;
   empty.default_set = cpus("0-7");
   EXPECT_EQ(
       encode_cpu(sample_cpu(), "static", false),
@@ -68,25 +68,25 @@ TEST(CpuFile, WritesTheBytesOfTheKubelet) {
   EXPECT_EQ(
       encode_cpu(sample_pod_level_cpu(), "static", true),
       R"({"policyName":"static","defaultCpuSet":"0-1,6-7","entries":{"pod-a":{"c1":"2-3","c2":"4-5"}},"podEntries":{"pod-a":{"cpuSet":"2-5"}},"checksum":3837595685})");
-  EXPECT_EQ(encode_cpu(CpuState(), "none", true),
+  EXPECT_EQ(encode_cpu(CpuCheckpoint(), "none", true),
             R"({"policyName":"none","defaultCpuSet":"","checksum":642675224})");
 }
 
 TEST(MemoryFile, WritesTheBytesOfTheKubelet) {
   EXPECT_EQ(encode_memory(sample_memory(), "Static", false),
             std::string(kMemoryHead) + R"("checksum":2127836931})");
-  MemoryState pod_level = sample_memory();
+  MemoryCheckpoint pod_level = sample_memory();
   pod_level.pods[PodUid("pod-a")] = pod_level.assignments[{PodUid("pod-a"), "c1"}];
   EXPECT_EQ(
       encode_memory(pod_level, "Static", true),
       std::string(kMemoryHead) +
           R"("podEntries":{"pod-a":{"memoryBlocks":[{"numaAffinity":[0,1],"type":"memory","size":8589934592}]}},"checksum":1451537373})");
-  EXPECT_EQ(encode_memory(MemoryState(), "None", true),
+  EXPECT_EQ(encode_memory(MemoryCheckpoint(), "None", true),
             R"({"policyName":"None","machineState":{},"checksum":512582496})");
 }
 
 TEST(MemoryFile, SortsNumaNodesAsTexts) {
-  MemoryState state;
+  MemoryCheckpoint state;
   state.machine_state[2] = {};
   state.machine_state[10] = {};
   const std::string bytes = encode_memory(state, "Static", false);
@@ -95,7 +95,7 @@ TEST(MemoryFile, SortsNumaNodesAsTexts) {
 
 TEST(CpuFile, ReadsWhatItWrote) {
   EXPECT_EQ(cpu_state(encode_cpu(sample_cpu(), "static", false), false), sample_cpu());
-  const CpuState pods = sample_pod_level_cpu();
+  const CpuCheckpoint pods = sample_pod_level_cpu();
   EXPECT_EQ(cpu_state(encode_cpu(pods, "static", true), true), pods);
 }
 
@@ -107,7 +107,7 @@ TEST(MemoryFile, ReadsWhatItWrote) {
 }
 
 TEST(CpuFile, LeavesOutPodEntriesWithTheGateOff) {
-  CpuState state = sample_pod_level_cpu();
+  CpuCheckpoint state = sample_pod_level_cpu();
   const std::string bytes = encode_cpu(state, "static", false);
   EXPECT_EQ(bytes.find("podEntries"), std::string::npos) << bytes;
   state.pods.clear();
@@ -125,7 +125,7 @@ TEST(CpuFile, IsAbsent) {
 TEST(CpuFile, MigratesContainerIds) {
   constexpr std::string_view kV1 =
       R"({"policyName":"static","defaultCpuSet":"0-1,4-7","entries":{"0123456789abcdef":"2-3"},"checksum":2564086301})";
-  CpuState expected;
+  CpuCheckpoint expected;
   expected.default_set = cpus("0-1,4-7");
   expected.assignments[{PodUid("pod-a"), "c1"}] = cpus("2-3");
   for (const bool gate : {false, true}) {
@@ -147,7 +147,7 @@ TEST(CpuFile, AcceptsTheChecksumOverTheSuffixedTypeOnlyWithTheGateOff) {
 TEST(CpuFile, DropsPodEntriesOfAZeroChecksum) {
   constexpr std::string_view kFile =
       R"({"policyName":"static","defaultCpuSet":"0-1,6-7","entries":{"pod-a":{"c1":"2-5"}},"podEntries":{"pod-a":{"cpuSet":"2-5"}},"checksum":0})";
-  const CpuState state = cpu_state(kFile, true);
+  const CpuCheckpoint state = cpu_state(kFile, true);
   EXPECT_EQ(state.assignments.by_pod().size(), 1U);
   EXPECT_TRUE(state.pods.empty());
 }

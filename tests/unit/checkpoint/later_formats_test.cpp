@@ -13,16 +13,16 @@ constexpr std::string_view kCpuV4 =
 constexpr std::string_view kMemoryV3 =
     R"({"policyName":"None","machineState":{},"checksum":4236770233,"data":"{\"policyName\":\"None\",\"machineState\":{},\"podEntries\":{\"pod-a\":{}}}","dataChecksum":3096739904})";
 
-CpuState cpu_sample() {
-  CpuState state;
+CpuCheckpoint cpu_sample() {
+  CpuCheckpoint state;
   state.default_set = CpuSet{0, 1, 6, 7};
   state.assignments[PodUid("pod-a")] = {{"c1", CpuSet{2, 3}}, {"c2", CpuSet{4, 5}}};
   state.pods[PodUid("pod-a")] = CpuSet{2, 3, 4, 5};
   return state;
 }
 
-MemoryState memory_sample() {
-  MemoryState state;
+MemoryCheckpoint memory_sample() {
+  MemoryCheckpoint state;
   state.pods[PodUid("pod-a")] = {};
   return state;
 }
@@ -36,7 +36,7 @@ TEST(MemoryV3, HoldsItsFieldsTwice) {
 }
 
 TEST(CpuV4, IsReadWithItsPodEntriesIfTheGateIsOn) {
-  CpuState state = cpu_sample();
+  CpuCheckpoint state = cpu_sample();
   EXPECT_EQ(*restore_cpu_v4(kCpuV4, "static", true), state);
   state.pods.clear();
   EXPECT_EQ(*restore_cpu_v4(kCpuV4, "static", false), state);
@@ -44,11 +44,11 @@ TEST(CpuV4, IsReadWithItsPodEntriesIfTheGateIsOn) {
 
 TEST(MemoryV3, IsReadWithItsPodEntriesIfTheGateIsOn) {
   EXPECT_EQ(*restore_memory_v3(kMemoryV3, "None", true), memory_sample());
-  EXPECT_EQ(*restore_memory_v3(kMemoryV3, "None", false), MemoryState());
+  EXPECT_EQ(*restore_memory_v3(kMemoryV3, "None", false), MemoryCheckpoint());
 }
 
 TEST(CpuV4, IsReadByAnOlderKubeletWithoutPodEntries) {
-  CpuState state = cpu_sample();
+  CpuCheckpoint state = cpu_sample();
   state.pods.clear();
   for (const bool gate : {false, true}) {
     EXPECT_EQ(*restore_cpu(kCpuV4, "static", gate, {}), state) << gate;
@@ -57,13 +57,13 @@ TEST(CpuV4, IsReadByAnOlderKubeletWithoutPodEntries) {
 
 TEST(MemoryV3, IsReadByAnOlderKubeletWithoutPodEntries) {
   for (const bool gate : {false, true}) {
-    EXPECT_EQ(*restore_memory(kMemoryV3, "None", gate), MemoryState()) << gate;
+    EXPECT_EQ(*restore_memory(kMemoryV3, "None", gate), MemoryCheckpoint()) << gate;
   }
 }
 
 TEST(CpuV4, SurvivesUpgradeDowngradeUpgrade) {
-  const CpuState all = cpu_sample();
-  CpuState containers = all;
+  const CpuCheckpoint all = cpu_sample();
+  CpuCheckpoint containers = all;
   containers.pods.clear();
   // 1.36 with the gate on writes V3, 1.37 reads it and writes V4, 1.36 reads that without pods and
   // writes V3, which 1.37 reads again.
@@ -79,7 +79,7 @@ TEST(CpuV4, SurvivesUpgradeDowngradeUpgrade) {
 }
 
 TEST(CpuV4, ReadsV3AndV2ButNotV1) {
-  CpuState containers = cpu_sample();
+  CpuCheckpoint containers = cpu_sample();
   containers.pods.clear();
   for (const bool gate : {false, true}) {
     EXPECT_EQ(*restore_cpu_v4(encode_cpu(containers, "static", CpuFormat::kV2), "static", gate),
@@ -94,7 +94,8 @@ TEST(CpuV4, ReadsV3AndV2ButNotV1) {
 
 TEST(MemoryV3, ReadsV2AndV1) {
   for (const MemoryFormat format : {MemoryFormat::kV1, MemoryFormat::kV2}) {
-    EXPECT_EQ(*restore_memory_v3(encode_memory({}, "None", format), "None", true), MemoryState());
+    EXPECT_EQ(*restore_memory_v3(encode_memory({}, "None", format), "None", true),
+              MemoryCheckpoint());
   }
 }
 
@@ -116,7 +117,7 @@ TEST(CpuV4, DoesNotFallBackFromADamagedText) {
 }
 
 TEST(Inspect, TellsTheNewestFormatThatTheBytesAre) {
-  CpuState state = cpu_sample();
+  CpuCheckpoint state = cpu_sample();
   for (const auto& [format, version] :
        {std::pair(CpuFormat::kV4, 4), {CpuFormat::kV3, 3}, {CpuFormat::kV2, 2}}) {
     const auto seen = inspect_cpu(encode_cpu(state, "static", format));

@@ -23,7 +23,9 @@ std::string cpu_file(const std::string& pool, const std::string& entries) {
          R"(},"checksum":0})";
 }
 
-CpuState cpu_of(const Repaired& repaired) { return inspect_cpu(*repaired.files.cpu).value().state; }
+CpuCheckpoint cpu_of(const Repaired& repaired) {
+  return inspect_cpu(*repaired.files.cpu).value().state;
+}
 
 bool mentions(const std::vector<Note>& notes, std::string_view object, std::string_view text) {
   return std::any_of(notes.begin(), notes.end(), [&](const Note& note) {
@@ -61,7 +63,7 @@ TEST(Repair, AHalfDoneAllocationGivesItsCpusBack) {
 TEST(Repair, WhatCannotBeKeptIsNamed) {
   const auto repaired = repair(
       node(), {cpu_file("1,8-15", R"("a":{"c":"0,2"},"b":{"c":"2-3,20","d":"30"})"), {}}, {}, {});
-  const CpuState after = cpu_of(repaired);
+  const CpuCheckpoint after = cpu_of(repaired);
   EXPECT_EQ(after.assignments.find({PodUid("a"), "c"})->to_string(), "2");
   EXPECT_EQ(after.assignments.find({PodUid("b"), "c"})->to_string(), "3");
   EXPECT_FALSE(after.assignments.contains({PodUid("b"), "d"}));
@@ -95,7 +97,7 @@ TEST(Repair, APodWhoseContainersAreLostGivesItsCpusBackAtOnce) {
   config.profile = Profile::kKubelet136;
   config.feature_gates["PodLevelResourceManagers"] = true;
   const Node pod_level = std::move(*Node::make(test::machine_of({}), config));
-  CpuState state;
+  CpuCheckpoint state;
   state.default_set = CpuSet::range(0, 1) | CpuSet::range(4, 15);
   state.pods[PodUid("a")] = CpuSet::range(2, 3);
   state.assignments[{PodUid("a"), "c"}] = CpuSet{20};
@@ -131,16 +133,17 @@ TEST(Repair, ASoundOrphanStandsInForAFileThatCannotBeRead) {
 }
 
 TEST(Repair, ChangedMemorySizesAreCountedAnew) {
-  MemoryState state;
+  MemoryCheckpoint state;
   for (const int id : {0, 1}) state.machine_state[id] = {0, {{"memory", {8, 0, 8, 0, 8}}}, {id}};
   state.assignments[{PodUid("a"), "c"}] = {{{1}, "memory", 4}};
   state.assignments[{PodUid("b"), "c"}] = {{{0, 1}, "memory", 2}};
   state.assignments[{PodUid("b"), "d"}] = {{{7}, "memory", 2}};
   const auto repaired =
       repair(node(), {{}, encode_memory(state, "Static", MemoryFormat::kV1)}, {}, {});
-  const MemoryState after = inspect_memory(*repaired.files.memory).value().state;
+  const MemoryCheckpoint after = inspect_memory(*repaired.files.memory).value().state;
   EXPECT_EQ(after.machine_state.at(1).tables.at("memory").total, std::uint64_t{16} << 30U);
-  EXPECT_EQ(after.assignments.find({PodUid("a"), "c"})->at(0).numa_affinity, (std::vector<std::int32_t>{0, 1}));
+  EXPECT_EQ(after.assignments.find({PodUid("a"), "c"})->at(0).numa_affinity,
+            (std::vector<std::int32_t>{0, 1}));
   EXPECT_EQ(after.assignments.find({PodUid("a"), "c"})->at(0).size, 4U);
   EXPECT_FALSE(after.assignments.contains({PodUid("b"), "d"}));
   EXPECT_TRUE(mentions(repaired.done, "a/c", "overlaps a group of other nodes: now on 0,1"));

@@ -27,12 +27,12 @@ struct ContainersOnly {
 
 /// Every container keeps its CPUs; what a pod holds and no container of it does goes to the shared
 /// pool.
-[[nodiscard]] ContainersOnly<CpuState> without_pod_entries(CpuState state);
+[[nodiscard]] ContainersOnly<CpuCheckpoint> without_pod_entries(CpuCheckpoint state);
 
 /// Every container keeps the nodes of its memory. The sizes of a pod's containers add up to at most
 /// what the pod holds: memory that several of them share is counted with one of them, the others
 /// keep a block of 0 bytes. The machine state follows.
-[[nodiscard]] ContainersOnly<MemoryState> without_pod_entries(MemoryState state);
+[[nodiscard]] ContainersOnly<MemoryCheckpoint> without_pod_entries(MemoryCheckpoint state);
 
 /// Versions of the two files; the same kubelet writes cpu-v2 with memory-v1, cpu-v3 with memory-v2,
 /// cpu-v4 with memory-v3.

@@ -18,7 +18,8 @@ struct Difference {
 
 /// In the order: shared pool or NUMA nodes, containers, pods; each by name. Only what the files
 /// hold is compared.
-[[nodiscard]] std::vector<Difference> diff(const CpuState& before, const CpuState& after);
-[[nodiscard]] std::vector<Difference> diff(const MemoryState& before, const MemoryState& after);
+[[nodiscard]] std::vector<Difference> diff(const CpuCheckpoint& before, const CpuCheckpoint& after);
+[[nodiscard]] std::vector<Difference> diff(const MemoryCheckpoint& before,
+                                           const MemoryCheckpoint& after);
 
 }  // namespace pinfold::checkpoint

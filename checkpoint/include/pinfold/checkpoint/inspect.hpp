@@ -16,7 +16,7 @@ struct Inspected {
 };
 
 /// Errors: kCorrupt, with the kubelet's text for the oldest format.
-[[nodiscard]] Result<Inspected<CpuState>> inspect_cpu(std::string_view bytes);
-[[nodiscard]] Result<Inspected<MemoryState>> inspect_memory(std::string_view bytes);
+[[nodiscard]] Result<Inspected<CpuCheckpoint>> inspect_cpu(std::string_view bytes);
+[[nodiscard]] Result<Inspected<MemoryCheckpoint>> inspect_memory(std::string_view bytes);
 
 }  // namespace pinfold::checkpoint

@@ -28,21 +28,21 @@ enum class MemoryFormat { kV1, kV2, kV3 };
 /// are left out. `policy` is the kubelet's name of it: "none", "static"; "None", "Static".
 /// Source: conformance vectors of kubelet v1.36.2; CPU V4 and memory V3: kubernetes#139102 and
 /// #139626, not yet seen in a released kubelet.
-[[nodiscard]] std::string encode_cpu(const CpuState& state, std::string_view policy,
+[[nodiscard]] std::string encode_cpu(const CpuCheckpoint& state, std::string_view policy,
                                      CpuFormat format);
-[[nodiscard]] std::string encode_memory(const MemoryState& state, std::string_view policy,
+[[nodiscard]] std::string encode_memory(const MemoryCheckpoint& state, std::string_view policy,
                                         MemoryFormat format);
 
 /// What kubelet 1.36 writes: CPU V3 and memory V2 with the gate PodLevelResourceManagers on; CPU V2
 /// and memory V1 with it off.
-[[nodiscard]] std::string encode_cpu(const CpuState& state, std::string_view policy,
+[[nodiscard]] std::string encode_cpu(const CpuCheckpoint& state, std::string_view policy,
                                      bool pod_level_gate);
-[[nodiscard]] std::string encode_memory(const MemoryState& state, std::string_view policy,
+[[nodiscard]] std::string encode_memory(const MemoryCheckpoint& state, std::string_view policy,
                                         bool pod_level_gate);
 
 /// CPU V1, which names containers by their id in the runtime.
 /// Errors: kNotFound for a container without an id.
-[[nodiscard]] Result<std::string> encode_cpu_v1(const CpuState& state, std::string_view policy,
+[[nodiscard]] Result<std::string> encode_cpu_v1(const CpuCheckpoint& state, std::string_view policy,
                                                 const ContainerIds& ids);
 
 /// Reads a state file as kubelet 1.36 does at its start: newest format first, then the older ones;
@@ -52,22 +52,20 @@ enum class MemoryFormat { kV1, kV2, kV3 };
 /// Errors:  kCorrupt, with the kubelet's whole text ("could not restore state from checkpoint:
 ///          ..., please drain this node and delete ..."), where the file is below `state_dir`.
 /// Source:  conformance vectors of kubelet v1.36.2, groups checkpoint-legacy and restart-*.
-[[nodiscard]] Result<std::optional<CpuState>> restore_cpu(std::optional<std::string_view> bytes,
-                                                          std::string_view policy,
-                                                          bool pod_level_gate,
-                                                          const ContainerIds& ids,
-                                                          std::string_view state_dir = kKubeletDir);
-[[nodiscard]] Result<std::optional<MemoryState>> restore_memory(
+[[nodiscard]] Result<std::optional<CpuCheckpoint>> restore_cpu(
+    std::optional<std::string_view> bytes, std::string_view policy, bool pod_level_gate,
+    const ContainerIds& ids, std::string_view state_dir = kKubeletDir);
+[[nodiscard]] Result<std::optional<MemoryCheckpoint>> restore_memory(
     std::optional<std::string_view> bytes, std::string_view policy, bool pod_level_gate,
     std::string_view state_dir = kKubeletDir);
 
 /// The same as a kubelet that writes CPU V4 and memory V3 reads them: those first, then V3 and V2,
 /// memory V2 and V1. It knows no CPU V1.
 /// Source: kubernetes#139102 and #139626.
-[[nodiscard]] Result<std::optional<CpuState>> restore_cpu_v4(
+[[nodiscard]] Result<std::optional<CpuCheckpoint>> restore_cpu_v4(
     std::optional<std::string_view> bytes, std::string_view policy, bool pod_level_gate,
     std::string_view state_dir = kKubeletDir);
-[[nodiscard]] Result<std::optional<MemoryState>> restore_memory_v3(
+[[nodiscard]] Result<std::optional<MemoryCheckpoint>> restore_memory_v3(
     std::optional<std::string_view> bytes, std::string_view policy, bool pod_level_gate,
     std::string_view state_dir = kKubeletDir);
 

@@ -24,17 +24,24 @@ class Hierarchy;
 struct TakeRules;
 }  // namespace cpu
 
-/// What the CPU manager remembers. The first three members are what cpu_manager_state holds.
-struct CpuState {
+/// What the kubelet keeps in cpu_manager_state.
+struct CpuCheckpoint {
   CpuSet default_set;
   ContainerMap<CpuSet> assignments;
   /// The CPUs of each pod with pod-level resources (pod scope).
   std::map<PodUid, CpuSet> pods;
 
+  friend bool operator==(const CpuCheckpoint&, const CpuCheckpoint&) = default;
+};
+
+/// What the CPU manager remembers: its checkpoint, and what a restart forgets.
+struct CpuState : CpuCheckpoint {
   /// CPUs of init containers that later containers of the same pod may take: of the pod admitted
-  /// last only, and forgotten by a restart.
-  PodUid reusable_pod;
-  CpuSet reusable;
+  /// last only.
+  PodUid reusable_pod = {};
+  CpuSet reusable = {};
+
+  [[nodiscard]] const CpuCheckpoint& checkpoint() const { return *this; }
 
   friend bool operator==(const CpuState&, const CpuState&) = default;
 };

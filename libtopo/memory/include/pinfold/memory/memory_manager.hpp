@@ -45,18 +45,26 @@ struct MemoryBlock {
   friend bool operator==(const MemoryBlock&, const MemoryBlock&) = default;
 };
 
-/// What memory_manager_state holds. NUMA nodes go by OS id here, for a restored file may name
-/// nodes that the machine does not have.
-struct MemoryState {
+/// What the kubelet keeps in memory_manager_state. NUMA nodes go by OS id here, for a restored file
+/// may name nodes that the machine does not have.
+struct MemoryCheckpoint {
   std::map<std::int32_t, NodeMemory> machine_state;
   /// Blocks of each container, ordered by resource name.
   ContainerMap<std::vector<MemoryBlock>> assignments;
   /// The blocks of each pod with pod-level resources (pod scope).
   std::map<PodUid, std::vector<MemoryBlock>> pods;
+
+  friend bool operator==(const MemoryCheckpoint&, const MemoryCheckpoint&) = default;
+};
+
+/// What the memory manager remembers: its checkpoint, and what a restart forgets.
+struct MemoryState : MemoryCheckpoint {
   /// What standard init containers of a pod leave to later ones that get the same nodes; of the
-  /// pod served last only, and forgotten by a restart.
+  /// pod served last only.
   /// Pod to nodes (by position) to resource name to bytes.
-  std::map<PodUid, std::map<NumaMask, std::map<std::string, std::uint64_t>>> reusable;
+  std::map<PodUid, std::map<NumaMask, std::map<std::string, std::uint64_t>>> reusable = {};
+
+  [[nodiscard]] const MemoryCheckpoint& checkpoint() const { return *this; }
 
   friend bool operator==(const MemoryState&, const MemoryState&) = default;
 };
