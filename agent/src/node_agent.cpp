@@ -74,10 +74,10 @@ Result<void> NodeAgent::restore() {
   }
   state_.node = *std::move(started);
   // Unreadable counts are forgotten, as a restart of the kubelet forgets all of them.
-  if (const auto kept = store_.read_beside(kMetricsFileName); kept && *kept) {
+  if (const auto kept = store_.read_side_file(kMetricsFileName); kept && *kept) {
     metrics_ = decode_metrics(**kept).value_or(Metrics{});
   }
-  if (auto known = store_.read_beside(kMachineFileName)) {
+  if (auto known = store_.read_side_file(kMachineFileName)) {
     known_machine_ = std::move(*known).value_or("");
   }
   next_files_ = {std::move(files.cpu), std::move(files.memory), stored_.pods};
@@ -127,25 +127,21 @@ Result<void> NodeAgent::commit(AgentState next) {
   checkpoint::update(node_, state_.node, next.node, files);
   checkpoint::Files bytes{std::move(files.cpu), std::move(files.memory), encode_pods(next)};
   if (bytes != stored_) {
-    if (auto saved = store_.commit(bytes); !saved) {
-      // The failure may have come after the point of no return: the store knows.
-      const auto now = store_.load();
-      if (!now || *now != bytes) return fail(std::move(saved).error().wrap("persist"));
-    }
+    PINFOLD_TRY_WRAP(store_.commit(bytes), "persist");
     stored_ = bytes;
     next_files_ = std::move(bytes);
   }
   state_ = std::move(next);
   if (std::string machine = node_.machine().to_json().dump(); machine != known_machine_) {
     // Without it an offline CPU makes the next start fail as the kubelet's does; no more than that.
-    if (store_.put_beside(kMachineFileName, machine)) known_machine_ = std::move(machine);
+    if (store_.write_side_file(kMachineFileName, machine)) known_machine_ = std::move(machine);
   }
   return {};
 }
 
 /// Counts that cannot be kept are no reason to fail an admission.
 void NodeAgent::save_metrics() {
-  if (!options_.dry_run) (void)store_.put_beside(kMetricsFileName, encode_metrics(metrics_));
+  if (!options_.dry_run) (void)store_.write_side_file(kMetricsFileName, encode_metrics(metrics_));
 }
 
 Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {

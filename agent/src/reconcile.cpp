@@ -149,7 +149,7 @@ Result<ReconcileReport> NodeAgent::reconcile() {
 /// A process that ran in a container's group when the agent looked last, and still lives, belongs
 /// there.
 void NodeAgent::bring_back(ReconcileReport& report) {
-  const auto kept = store_.read_beside(enforce::kProcessesFileName);
+  const auto kept = store_.read_side_file(enforce::kProcessesFileName);
   const enforce::ProcessList before =
       kept && *kept ? enforce::decode_processes(**kept) : enforce::ProcessList{};
   enforce::ProcessList now;
@@ -179,7 +179,7 @@ void NodeAgent::bring_back(ReconcileReport& report) {
       if (const auto process = enforce::identify(pid)) now[path].insert(*process);
     }
   }
-  (void)store_.put_beside(enforce::kProcessesFileName, enforce::encode_processes(now));
+  (void)store_.write_side_file(enforce::kProcessesFileName, enforce::encode_processes(now));
 }
 
 void NodeAgent::move_pages(ReconcileReport& report) {

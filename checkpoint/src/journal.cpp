@@ -5,15 +5,16 @@
 #include <algorithm>
 #include <charconv>
 
+#include "crc64.hpp"
+
 namespace pinfold::checkpoint {
 namespace {
 
 constexpr std::string_view kMagic = "pinfold-journal";
-constexpr std::string_view kVersion = "2";
-
+constexpr int kOldestVersion = 2;
 constexpr std::string_view kNoFile = "-";
 
-/// Cuts `text` after the first `end` and returns what is before it.
+/// Removes the text up to the first `end` and `end` itself; returns the text.
 std::optional<std::string_view> take_until(std::string_view& text, char end) {
   const std::size_t found = text.find(end);
   if (found == std::string_view::npos) return std::nullopt;
@@ -29,22 +30,24 @@ std::optional<std::string_view> take(std::string_view& text, std::uint64_t size)
   return head;
 }
 
-std::optional<std::uint64_t> number(std::string_view text, int base) {
-  std::uint64_t value = 0;
+template <class Number>
+std::optional<Number> number(std::string_view text, int base) {
+  Number value = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value, base);
   if (error != std::errc{} || stop != end) return std::nullopt;
   return value;
 }
 
-/// "NAME BEFORE SIZE\nBYTES" off the front of `rest`.
+/// Removes "NAME BEFORE LENGTH\nBYTES" from the front of `rest`; false if it is malformed.
 bool take_entry(std::string_view& rest, Changes& changes) {
   const auto name = take_until(rest, ' ');
   const auto before_text = take_until(rest, ' ');
   const auto size_text = take_until(rest, '\n');
   if (!name || !before_text || !size_text) return false;
-  const auto before = before_text->size() == 16 ? number(*before_text, 16) : std::nullopt;
-  const auto size = number(*size_text, 10);
+  const auto before =
+      before_text->size() == 16 ? number<std::uint64_t>(*before_text, 16) : std::nullopt;
+  const auto size = number<std::uint64_t>(*size_text, 10);
   if ((!before && *before_text != kNoFile) || !size) return false;
   const auto bytes = take(rest, *size);
   if (!bytes) return false;
@@ -52,33 +55,37 @@ bool take_entry(std::string_view& rest, Changes& changes) {
   return true;
 }
 
-/// One record and what pads it off the front of `rest`; nullopt if it is not complete.
-Result<std::optional<Changes>> take_record(std::string_view& rest) {
+/// Removes one record and its padding from the front of `rest`; nullopt if it is not complete.
+Result<std::optional<Record>> take_record(std::string_view& rest) {
   const std::size_t begin = rest.size();
   const auto magic = take_until(rest, ' ');
-  const auto version = take_until(rest, ' ');
+  const auto version_text = take_until(rest, ' ');
   const auto sum = take_until(rest, ' ');
   const auto size_text = take_until(rest, '\n');
-  if (!magic || *magic != kMagic || !version || !sum || !size_text) return std::nullopt;
-  const auto size = number(*size_text, 10);
+  if (!magic || *magic != kMagic || !version_text || !sum || !size_text) return std::nullopt;
+  const auto version = number<int>(*version_text, 10);
+  const auto size = number<std::uint64_t>(*size_text, 10);
   auto body = size ? take(rest, *size) : std::nullopt;
-  if (!body || *sum != fmt::format("{:016x}", sum64(*body))) return std::nullopt;
-  if (*version != kVersion) {
+  if (!version || !body) return std::nullopt;
+  // Its sum may be another one, so it could not be told from a torn record: refuse both.
+  if (*version < kOldestVersion || *version > kJournalVersion) {
     return fail(ErrorCode::kUnsupported,
-                fmt::format("journal: version '{}', expected '{}'", *version, kVersion));
+                fmt::format("journal: version '{}', expected {} to {}: open the state directory "
+                            "with the Pinfold version that wrote it",
+                            *version, kOldestVersion, kJournalVersion));
   }
-  Changes changes;
+  if (*sum != fmt::format("{:016x}", content_sum(*body, *version))) return std::nullopt;
+  Record record{*version, {}};
   while (!body->empty()) {
-    if (!take_entry(*body, changes)) return std::nullopt;
+    if (!take_entry(*body, record.changes)) return std::nullopt;
   }
   const std::size_t over = (begin - rest.size()) % kJournalBlock;
   if (over > 0) rest.remove_prefix(std::min(rest.size(), kJournalBlock - over));
-  return changes;
+  return record;
 }
 
-}  // namespace
-
-std::uint64_t sum64(std::string_view bytes) {
+/// The sum of version 2: 64-bit words in the byte order of the machine, then the rest bytewise.
+std::uint64_t sum_of_version_2(std::string_view bytes) {
   constexpr std::uint64_t kPrime = 1099511628211U;
   std::uint64_t sum = 14695981039346656037U;
   const auto add = [&sum](std::uint64_t word) {
@@ -94,6 +101,12 @@ std::uint64_t sum64(std::string_view bytes) {
   return sum;
 }
 
+}  // namespace
+
+std::uint64_t content_sum(std::string_view bytes, int version) {
+  return version == 2 ? sum_of_version_2(bytes) : crc64(bytes);
+}
+
 std::string encode_record(const Changes& changes) {
   std::string body;
   for (const auto& [name, change] : changes) {
@@ -103,20 +116,20 @@ std::string encode_record(const Changes& changes) {
     body += change.after;
   }
   std::string record =
-      fmt::format("{} {} {:016x} {}\n", kMagic, kVersion, sum64(body), body.size());
+      fmt::format("{} {} {:016x} {}\n", kMagic, kJournalVersion, content_sum(body), body.size());
   record += body;
   record.resize((record.size() + kJournalBlock - 1) / kJournalBlock * kJournalBlock, '\0');
   return record;
 }
 
-Result<std::vector<Changes>> decode_journal(std::string_view bytes) {
-  std::vector<Changes> transactions;
+Result<std::vector<Record>> decode_journal(std::string_view bytes) {
+  std::vector<Record> records;
   while (!bytes.empty()) {
-    PINFOLD_LET(auto changes, take_record(bytes));
-    if (!changes) break;
-    transactions.push_back(*std::move(changes));
+    PINFOLD_LET(auto record, take_record(bytes));
+    if (!record) break;
+    records.push_back(*std::move(record));
   }
-  return transactions;
+  return records;
 }
 
 }  // namespace pinfold::checkpoint

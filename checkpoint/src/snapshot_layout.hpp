@@ -6,32 +6,32 @@
 #include <string>
 #include <string_view>
 
-/// What lies where in a snapshot: a header, then two slots of `capacity` bytes.
+/// The layout of a snapshot: a header, then two slots of `capacity` bytes.
 namespace pinfold::checkpoint::snapshot {
 
 using Word = std::uint64_t;
 
 inline constexpr Word kMagic = 0x70616e736e667031;  // "1pfnsnap" in memory order of x86
-inline constexpr Word kVersion = 1;
+inline constexpr Word kVersion = 2;
 inline constexpr std::size_t kBootIdSize = 36;
 
 struct Slot {
   Word sequence;  ///< odd while it is being written
   Word size;      ///< bytes of the payload
-  Word hash;      ///< sum64 of the payload
+  Word hash;      ///< crc64 of the payload
 };
 
 struct Header {
   Word magic;
   Word version;
-  std::array<char, 40> boot_id;  ///< of the kernel, filled up with zeros
+  std::array<char, 40> boot_id;  ///< the kernel's, padded with zeros
   Word capacity;                 ///< of a slot, a multiple of 8
-  Word generation;               ///< its lowest bit tells which slot is current
+  Word generation;               ///< its lowest bit is the number of the current slot
   std::array<Slot, 2> slots;
 };
 static_assert(sizeof(Header) % sizeof(Word) == 0);
 
-/// The id of the running boot; "" if the kernel does not tell.
+/// The id of the running boot; "" if it cannot be read.
 [[nodiscard]] std::string read_boot_id();
 
 }  // namespace pinfold::checkpoint::snapshot

@@ -5,10 +5,11 @@
 #include <atomic>
 #include <boost/interprocess/file_mapping.hpp>
 #include <boost/interprocess/mapped_region.hpp>
-#include <fstream>
 #include <optional>
 #include <vector>
 
+#include "crc64.hpp"
+#include "pinfold/checkpoint/fs.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "snapshot_layout.hpp"
 
@@ -30,7 +31,7 @@ class Words {
   explicit Words(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   [[nodiscard]] Word at(std::size_t offset) const {
-    // Only ever loaded; atomic_ref wants to be able to store.
+    // It is only loaded, but atomic_ref requires a mutable object.
     auto* const word = const_cast<std::byte*>(bytes_.data() + offset);  // NOLINT
     return std::atomic_ref<Word>(*reinterpret_cast<Word*>(word)).load(std::memory_order_acquire);
   }
@@ -62,16 +63,17 @@ Result<Files> parse_payload(std::string_view payload) {
   Files files;
   for (auto* const file : {&files.cpu, &files.memory, &files.pods}) {
     const auto size = take_word(payload);
-    if (!size || (*size > 0 && *size - 1 > payload.size())) return corrupt("a file is cut off");
+    if (!size || (*size > 0 && *size - 1 > payload.size()))
+      return corrupt("is truncated inside a file");
     if (*size == 0) continue;
     *file = std::string(payload.substr(0, *size - 1));
     payload.remove_prefix(*size - 1);
   }
-  if (!payload.empty()) return corrupt("bytes behind the last file");
+  if (!payload.empty()) return corrupt("has bytes after the last file");
   return files;
 }
 
-/// The payload of the current slot; nullopt if the writer was there meanwhile.
+/// The payload of the current slot; nullopt if the writer has changed it meanwhile.
 Result<std::optional<std::string>> try_copy(const Words& words, Word capacity) {
   const Word slot = words.at(offsetof(Header, generation)) & 1U;
   const std::size_t at = offsetof(Header, slots) + slot * sizeof(snapshot::Slot);
@@ -81,41 +83,45 @@ Result<std::optional<std::string>> try_copy(const Words& words, Word capacity) {
   if (before % 2 == 1) return std::optional<std::string>();
   if (size > capacity) {
     if (words.at(at) != before) return std::optional<std::string>();
-    return corrupt("more bytes than its slot has");
+    return corrupt("has a payload larger than its slot");
   }
   std::string payload = words.copy(sizeof(Header) + slot * capacity, size);
   std::atomic_thread_fence(std::memory_order_acquire);
   if (words.at(at) != before) return std::optional<std::string>();
-  if (sum64(payload) != hash) return corrupt("wrong checksum");
+  if (crc64(payload) != hash) return corrupt("has a wrong checksum");
   return std::optional(std::move(payload));
 }
 
 }  // namespace
 
 std::string snapshot::read_boot_id() {
-  std::ifstream in("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(in, id);
-  return id.substr(0, kBootIdSize);
+  const auto id = open_directory("/proc/sys/kernel/random").and_then([](const auto& fs) {
+    return fs->read("boot_id");
+  });
+  return id && *id ? (*id)->substr(0, kBootIdSize) : "";
 }
 
 Result<Files> decode_snapshot(std::span<const std::byte> bytes, std::string_view boot_id) {
   const Words words(bytes);
   if (bytes.size() < sizeof(Header) || words.at(0) != snapshot::kMagic) {
-    return corrupt("is none");
+    return corrupt("has no snapshot header");
   }
-  if (const Word version = words.at(offsetof(Header, version)); version != snapshot::kVersion) {
+  const Word version = words.at(offsetof(Header, version));
+  if (version < snapshot::kVersion) {
+    return fail(ErrorCode::kNotFound, "snapshot: was written by an earlier version of Pinfold");
+  }
+  if (version > snapshot::kVersion) {
     return fail(ErrorCode::kUnsupported,
                 fmt::format("snapshot: version {}, expected {}", version, snapshot::kVersion));
   }
   std::string written_in = words.copy(offsetof(Header, boot_id), sizeof(Header::boot_id));
   written_in.resize(std::min(written_in.size(), written_in.find('\0')));
   if (written_in != boot_id) {
-    return fail(ErrorCode::kNotFound, "snapshot: is from before the machine booted");
+    return fail(ErrorCode::kNotFound, "snapshot: was written before the machine booted");
   }
   const Word capacity = words.at(offsetof(Header, capacity));
   if (capacity % sizeof(Word) != 0 || capacity > (bytes.size() - sizeof(Header)) / 2) {
-    return corrupt("is cut off");
+    return corrupt("is truncated");
   }
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     PINFOLD_LET(const auto payload, try_copy(words, capacity));

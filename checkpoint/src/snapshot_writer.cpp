@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "crc64.hpp"
 #include "pinfold/base/unique_fd.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "snapshot_layout.hpp"
@@ -40,7 +41,8 @@ void store(Word& word, Word value) {
   std::atomic_ref<Word>(word).store(value, std::memory_order_release);
 }
 
-/// A file whose blocks are all there, so that writing to a full disk cannot end the process.
+/// Allocates all blocks of the file: on a full disk a write to mapped memory without a block would
+/// kill the process.
 Result<void> create_file(const std::string& path, const Header& header) {
   const UniqueFd fd(
       ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -70,7 +72,7 @@ Result<void> SnapshotWriter::try_publish(const std::string& payload) {
   const bool fits = mapped_ != nullptr && payload.size() <= mapped_->header().capacity;
   const std::string temp = fmt::format("{}/{}snapshot", directory_, kTempPrefix);
   if (!fits) {
-    // Another file in place of the old one: its readers keep what they have mapped.
+    // A new file replaces the old one; readers of the old one keep their mapping.
     Header header = {};
     header.magic = snapshot::kMagic;
     header.version = snapshot::kVersion;
@@ -84,7 +86,7 @@ Result<void> SnapshotWriter::try_publish(const std::string& payload) {
   Header& header = mapped_->header();
   const Word next = header.generation + 1;
   snapshot::Slot& slot = header.slots[next & 1U];
-  // One that was killed here has left an odd number: nobody reads this slot.
+  // A writer that was killed here has left an odd number. Readers do not use this slot.
   const Word sequence = slot.sequence | 1U;
   store(slot.sequence, sequence);
   std::atomic_thread_fence(std::memory_order_release);
@@ -96,7 +98,7 @@ Result<void> SnapshotWriter::try_publish(const std::string& payload) {
     store(*reinterpret_cast<Word*>(to + done), word);
   }
   store(slot.size, payload.size());
-  store(slot.hash, sum64(payload));
+  store(slot.hash, crc64(payload));
   store(slot.sequence, sequence + 1);
   store(header.generation, next);
   if (!fits && ::rename(temp.c_str(), path.c_str()) != 0) {

@@ -2,27 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <vector>
 
-#include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
+#include "roll_forward.hpp"
 #include "write_lock.hpp"
 
 namespace pinfold::checkpoint {
 namespace {
 
-struct Stored {
+struct StateFile {
   std::string_view name;
   std::optional<std::string> Files::*bytes;
 };
-constexpr std::array<Stored, 3> kStored = {{{kCpuFileName, &Files::cpu},
-                                            {kMemoryFileName, &Files::memory},
-                                            {kPodsFileName, &Files::pods}}};
-
-using Contents = std::map<std::string, std::string>;
+constexpr std::array<StateFile, 3> kStateFiles = {{{kCpuFileName, &Files::cpu},
+                                                   {kMemoryFileName, &Files::memory},
+                                                   {kPodsFileName, &Files::pods}}};
 
 std::string temp_name(const std::string& name) { return std::string(kTempPrefix) + name; }
 
@@ -34,10 +31,13 @@ Result<void> write_all(File& file, std::string_view bytes) {
   return {};
 }
 
-/// A temporary file with the new contents of `name`.
+/// Writes the new contents of `name` to a temporary file, and removes that if it fails.
 Result<std::unique_ptr<File>> write_temp(Fs& fs, const std::string& name, std::string_view bytes) {
   PINFOLD_LET(auto file, fs.create(temp_name(name)));
-  PINFOLD_TRY(write_all(*file, bytes));
+  if (auto written = write_all(*file, bytes); !written) {
+    (void)fs.remove(temp_name(name));
+    return fail(std::move(written).error());
+  }
   return file;
 }
 
@@ -57,78 +57,45 @@ Result<void> replace_all(Fs& fs, const Contents& contents) {
   return fs.sync_directory();
 }
 
-std::optional<std::uint64_t> sum_of(const std::optional<std::string>& bytes) {
-  return bytes ? std::optional(sum64(*bytes)) : std::nullopt;
+Result<void> remove_temporary_files(Fs& fs) {
+  PINFOLD_LET(const auto names, fs.list());
+  for (const std::string& name : names) {
+    if (!name.starts_with(kTempPrefix)) continue;
+    PINFOLD_TRY(fs.remove(name));
+  }
+  return {};
 }
 
-bool is_stored(std::string_view name) {
-  return std::any_of(kStored.begin(), kStored.end(),
-                     [&](const Stored& stored) { return stored.name == name; });
+Changes changes_between(const Files& before, const Files& next) {
+  Changes changes;
+  for (const auto& [name, bytes] : kStateFiles) {
+    if (!(next.*bytes) || next.*bytes == before.*bytes) continue;
+    const auto sum = before.*bytes ? std::optional(content_sum(*(before.*bytes))) : std::nullopt;
+    changes[std::string(name)] = {sum, *(next.*bytes)};
+  }
+  return changes;
 }
 
-/// Nobody but the store writes that of the pods, and only to settle it.
-bool is_kubelets(std::string_view name) { return name != kPodsFileName; }
-
-/// What stands under a name that a journal has changes for.
-enum class Found { kNewest, kOlder, kTorn, kForeign };
-
-/// `versions`: the sums of all that the journal knows to have stood there, the newest last.
-Found find(const std::optional<std::string>& bytes,
-           const std::vector<std::optional<std::uint64_t>>& versions) {
-  const auto sum = sum_of(bytes);
-  if (sum == versions.back()) return Found::kNewest;
-  if (std::find(versions.begin(), versions.end(), sum) != versions.end()) return Found::kOlder;
-  return bytes && json_syntax_error(*bytes) ? Found::kTorn : Found::kForeign;
-}
-
-/// What a journal asks for, after a look at the files.
-struct Remaining {
-  Contents contents;  ///< to be put in place
-  bool fits = true;  ///< false: somebody else has written since, or it names files that are none of
-                     ///< ours
-};
-
-Result<Remaining> remaining(Fs& fs, const std::vector<Changes>& journal) {
-  std::map<std::string, std::vector<std::optional<std::uint64_t>>> versions;
-  Remaining out;
-  for (const Changes& changes : journal) {
-    for (const auto& [name, change] : changes) {
-      versions[name].push_back(change.before);
-      versions[name].emplace_back(sum64(change.after));
-      out.contents[name] = change.after;
-    }
+/// `before` with every file that `next` has.
+Files merged(Files before, const Files& next) {
+  for (const auto& [name, bytes] : kStateFiles) {
+    if (next.*bytes) before.*bytes = next.*bytes;
   }
-  std::map<std::string, Found> found;
-  for (const auto& [name, sums] : versions) {
-    found[name] = is_stored(name) ? Found::kNewest : Found::kForeign;
-    if (is_stored(name) && is_kubelets(name)) {
-      PINFOLD_LET(const auto bytes, fs.read(name));
-      found[name] = find(bytes, sums);
-    }
-    out.fits = out.fits && found[name] != Found::kForeign;
-  }
-  // Beside a file of somebody else the kubelet's other one stays as it is, if it can be read.
-  if (!out.fits) {
-    std::erase_if(out.contents, [&](const auto& file) {
-      return found[file.first] == Found::kForeign || found[file.first] == Found::kOlder;
-    });
-  }
-  return out;
+  return before;
 }
 
 }  // namespace
 
 Result<Files> read_files(Fs& fs) {
   Files files;
-  for (const Stored& stored : kStored) {
-    PINFOLD_LET(auto bytes, fs.read(std::string(stored.name)));
-    files.*stored.bytes = std::move(bytes);
+  for (const auto& [name, bytes] : kStateFiles) {
+    PINFOLD_LET(files.*bytes, fs.read(std::string(name)));
   }
   PINFOLD_LET(const auto journal, fs.read(std::string(kJournalFileName)));
-  PINFOLD_LET(const auto transactions, decode_journal(journal.value_or("")));
-  for (const Changes& changes : transactions) {
-    const auto pods = changes.find(std::string(kPodsFileName));
-    if (pods != changes.end()) files.pods = pods->second.after;
+  PINFOLD_LET(const auto records, decode_journal(journal.value_or("")));
+  for (const Record& record : records) {
+    const auto pods = record.changes.find(std::string(kPodsFileName));
+    if (pods != record.changes.end()) files.pods = pods->second.after;
   }
   return files;
 }
@@ -146,7 +113,7 @@ Store& Store::operator=(Store&& other) noexcept {
 }
 
 Store::~Store() {
-  if (fs_ != nullptr && known_) (void)settle();
+  if (fs_ != nullptr && !needs_recovery_) (void)checkpoint_journal();
 }
 
 Result<Store> Store::open(const std::string& directory, std::chrono::milliseconds timeout) {
@@ -173,126 +140,165 @@ Result<Store> Store::open(std::unique_ptr<Fs> fs, std::size_t journal_limit) {
 }
 
 Result<Files> Store::load() {
-  if (!known_) {
+  if (needs_recovery_) {
     PINFOLD_TRY_WRAP(recover(), "load state");
   }
   return current_;
 }
 
-Result<void> Store::put_beside(std::string_view name, std::string_view bytes) {
-  const std::string to(name);
-  PINFOLD_TRY(write_temp(*fs_, to, bytes));
-  return fs_->rename(temp_name(to), to);
-}
-
-Result<std::optional<std::string>> Store::read_beside(std::string_view name) {
-  return fs_->read(std::string(name));
-}
-
 Result<void> Store::commit(const Files& next) {
-  if (!known_) {
-    PINFOLD_TRY_WRAP(recover(), "commit");
+  PINFOLD_TRY_WRAP(try_commit(next), "commit");
+  return {};
+}
+
+Result<void> Store::try_commit(const Files& next) {
+  if (needs_recovery_) {
+    PINFOLD_TRY(recover());
   }
-  Changes changes;
-  for (const Stored& stored : kStored) {
-    const auto& bytes = next.*stored.bytes;
-    const auto& before = current_.*stored.bytes;
-    if (bytes && bytes != before) changes[std::string(stored.name)] = {sum_of(before), *bytes};
-  }
+  const Changes changes = changes_between(current_, next);
   if (changes.empty()) return {};
-  PINFOLD_TRY_WRAP(carry_out(changes), "commit");
-  for (const Stored& stored : kStored) {
-    if (next.*stored.bytes) current_.*stored.bytes = next.*stored.bytes;
+  const std::string record = encode_record(changes);
+  if (journal_size_ + record.size() > journal_limit_) {
+    PINFOLD_TRY(checkpoint_journal());
   }
-  known_ = true;
+  PINFOLD_LET(auto files, prepare(changes));  // changes nothing if it fails
+  needs_recovery_ = true;
+  if (auto appended = append_to_journal(record); !appended) {
+    return resolve(next, std::move(appended).error());
+  }
+  // The point of no return: the new state is durable, whatever fails from here on.
+  current_ = merged(std::move(current_), next);
+  if (changes.contains(std::string(kPodsFileName))) pods_only_in_journal_ = true;
+  if (put_in_place(std::move(files))) {
+    needs_recovery_ = false;
+  } else {
+    (void)recover();  // if it fails, the next call tries again
+  }
   publish();
   return {};
+}
+
+/// Writes the kubelet's files to temporary ones. The file of the pods, which only we read, waits
+/// for the checkpoint.
+Result<Store::OpenFiles> Store::prepare(const Changes& changes) {
+  OpenFiles files;
+  for (const auto& [name, change] : changes) {
+    if (name == kPodsFileName) continue;
+    auto file = write_temp(*fs_, name, change.after);
+    if (!file) {
+      for (const auto& [written, ignored] : files) (void)fs_->remove(temp_name(written));
+      return fail(std::move(file).error());
+    }
+    files[name] = *std::move(file);
+  }
+  return files;
+}
+
+/// Success: the record is durable.
+Result<void> Store::append_to_journal(const std::string& record) {
+  const bool is_new = journal_ == nullptr;
+  if (is_new) {
+    PINFOLD_LET(journal_, fs_->create(std::string(kJournalFileName)));
+  }
+  PINFOLD_TRY(write_all(*journal_, record));
+  PINFOLD_TRY(journal_->sync());
+  if (is_new) {
+    PINFOLD_TRY(fs_->sync_directory());
+  }
+  journal_size_ += record.size();
+  return {};
+}
+
+/// After a failed append the record can be in the journal or not. The recovery reads it again and
+/// completes or drops it: that is the result of the commit.
+Result<void> Store::resolve(const Files& next, Error failure) {
+  if (const auto recovered = recover(); !recovered) {
+    failure.message += fmt::format("; recovery failed too, so the next one decides: {}",
+                                   recovered.error().message);
+    return fail(std::move(failure));
+  }
+  if (current_ == merged(current_, next)) return {};
+  return fail(std::move(failure));
+}
+
+Result<void> Store::put_in_place(OpenFiles files) {
+  for (auto& [name, file] : files) {
+    PINFOLD_TRY(fs_->rename(temp_name(name), name));
+    unsynced_[name] = std::move(file);
+  }
+  return {};
+}
+
+Result<void> Store::checkpoint_journal() {
+  if (needs_recovery_) return recover();
+  if (journal_ == nullptr) return {};
+  needs_recovery_ = true;
+  for (const auto& [name, file] : unsynced_) {
+    PINFOLD_TRY(file->sync());
+  }
+  Contents pods;
+  if (pods_only_in_journal_) pods[std::string(kPodsFileName)] = *current_.pods;
+  PINFOLD_TRY(replace_all(*fs_, pods));
+  PINFOLD_TRY(fs_->remove(std::string(kJournalFileName)));
+  forget_journal();
+  needs_recovery_ = false;
+  return {};
+}
+
+void Store::forget_journal() {
+  unsynced_.clear();
+  pods_only_in_journal_ = false;
+  journal_.reset();
+  journal_size_ = 0;
+}
+
+Result<void> Store::recover() {
+  needs_recovery_ = true;
+  forget_journal();
+  PINFOLD_TRY(finish_journal());
+  PINFOLD_TRY(remove_temporary_files(*fs_));
+  PINFOLD_LET(current_, read_files(*fs_));
+  needs_recovery_ = false;
+  publish();
+  return {};
+}
+
+/// Completes the transactions of a journal that was left behind and removes it.
+Result<void> Store::finish_journal() {
+  const std::string name(kJournalFileName);
+  PINFOLD_LET(const auto bytes, fs_->read(name));
+  if (!bytes) return {};
+  PINFOLD_LET(const auto journal, decode_journal(*bytes));
+  PINFOLD_LET(const auto left, roll_forward(*fs_, journal));
+  if (!left.contents.empty()) {
+    PINFOLD_TRY(remove_temporary_files(*fs_));  // a full disk needs their space
+    // What was read can be in memory only: its writer was killed or could not sync it. It must be
+    // durable before the first file is replaced. Syncing the same file again would not do: after a
+    // failed sync the next one succeeds and proves nothing.
+    PINFOLD_TRY(replace_all(*fs_, {{name, *bytes}}));
+    // All files, also those in place already: they may not have been synced.
+    PINFOLD_TRY(replace_all(*fs_, left.contents));
+  }
+  return left.fits ? fs_->remove(name) : fs_->rename(name, std::string(kStaleJournalFileName));
 }
 
 void Store::publish() {
   if (snapshot_ != nullptr) snapshot_->publish(current_);
 }
 
-Result<void> Store::carry_out(const Changes& changes) {
-  const std::string record = encode_record(changes);
-  if (journal_size_ + record.size() > journal_limit_) {
-    PINFOLD_TRY(settle());
+Result<void> Store::write_side_file(std::string_view name, std::string_view bytes) {
+  const auto intent = fmt::format("write side file '{}'", name);
+  const std::string to(name);
+  PINFOLD_TRY_WRAP(write_temp(*fs_, to, bytes), intent);
+  if (auto renamed = fs_->rename(temp_name(to), to); !renamed) {
+    (void)fs_->remove(temp_name(to));
+    return fail(std::move(renamed).error().wrap(intent));
   }
-  known_ = false;
-  std::map<std::string, std::unique_ptr<File>> temps;
-  for (const auto& [name, change] : changes) {
-    if (!is_kubelets(name)) continue;
-    PINFOLD_LET(temps[name], write_temp(*fs_, name, change.after));
-  }
-  PINFOLD_TRY(append_to_journal(record));
-  for (auto& [name, file] : temps) {
-    PINFOLD_TRY(fs_->rename(temp_name(name), name));
-    unsettled_[name] = std::move(file);
-  }
-  pods_unsettled_ = pods_unsettled_ || temps.size() < changes.size();
   return {};
 }
 
-/// The transaction is committed when this has succeeded.
-Result<void> Store::append_to_journal(const std::string& record) {
-  const bool fresh = journal_ == nullptr;
-  if (fresh) {
-    PINFOLD_LET(journal_, fs_->create(std::string(kJournalFileName)));
-  }
-  auto done = write_all(*journal_, record);
-  if (done) done = journal_->sync();
-  if (done && fresh) done = fs_->sync_directory();
-  journal_size_ += record.size();
-  return done;
-}
-
-Result<void> Store::settle() {
-  if (!known_) return recover();
-  if (journal_ == nullptr) return {};
-  known_ = false;
-  for (const auto& [name, file] : unsettled_) {
-    PINFOLD_TRY(file->sync());
-  }
-  Contents pods;
-  if (pods_unsettled_) pods[std::string(kPodsFileName)] = *current_.pods;
-  PINFOLD_TRY(replace_all(*fs_, pods));
-  PINFOLD_TRY(fs_->remove(std::string(kJournalFileName)));
-  forget_journal();
-  known_ = true;
-  return {};
-}
-
-void Store::forget_journal() {
-  unsettled_.clear();
-  pods_unsettled_ = false;
-  journal_.reset();
-  journal_size_ = 0;
-}
-
-Result<void> Store::finish_journal() {
-  const std::string name(kJournalFileName);
-  PINFOLD_LET(const auto bytes, fs_->read(name));
-  if (!bytes) return {};
-  PINFOLD_LET(const auto journal, decode_journal(*bytes));
-  PINFOLD_LET(const auto left, remaining(*fs_, journal));
-  // Also what is in place already: it may not have been synced.
-  PINFOLD_TRY(replace_all(*fs_, left.contents));
-  return left.fits ? fs_->remove(name) : fs_->rename(name, std::string(kStaleJournalFileName));
-}
-
-Result<void> Store::recover() {
-  known_ = false;
-  forget_journal();
-  PINFOLD_TRY(finish_journal());
-  PINFOLD_LET(const auto names, fs_->list());
-  for (const std::string& name : names) {
-    if (!name.starts_with(kTempPrefix)) continue;
-    PINFOLD_TRY(fs_->remove(name));
-  }
-  PINFOLD_LET(current_, read_files(*fs_));
-  known_ = true;
-  publish();
-  return {};
+Result<std::optional<std::string>> Store::read_side_file(std::string_view name) {
+  return fs_->read(std::string(name));
 }
 
 }  // namespace pinfold::checkpoint

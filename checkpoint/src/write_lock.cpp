@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <boost/interprocess/sync/file_lock.hpp>
-#include <fstream>
 #include <thread>
 
 #include "pinfold/base/unique_fd.hpp"
+#include "pinfold/checkpoint/fs.hpp"
 
 namespace pinfold::checkpoint {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 using boost::interprocess::file_lock;
 using Clock = std::chrono::steady_clock;
 
-/// A commit takes about as long. file_lock::timed_lock looks every 6 ms.
+/// About the time of a commit. file_lock::timed_lock polls every 6 ms.
 constexpr std::chrono::milliseconds kPause{1};
 
 bool lock_until(file_lock& lock, Clock::time_point end) {
@@ -28,7 +28,7 @@ bool lock_until(file_lock& lock, Clock::time_point end) {
   return true;
 }
 
-/// Domain: this process has no lock on the file, for closing it would release that.
+/// Domain: this process has no lock on the file, because closing the file would release it.
 std::string holder_of(const std::string& file) {
   const UniqueFd fd(::open(file.c_str(), O_RDWR | O_CLOEXEC));
   if (!fd) return "another process";
@@ -36,11 +36,14 @@ std::string holder_of(const std::string& file) {
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
   const int failed = ::fcntl(fd.get(), F_GETLK, &lock);
-  // 0 or -1: a process that cannot be seen from here, in another container perhaps.
+  // 0 or -1: the process is not visible from here. It may run in another container.
   if (failed != 0 || lock.l_type == F_UNLCK || lock.l_pid <= 0) return "another process";
-  std::string name;
-  std::getline(std::ifstream(fmt::format("/proc/{}/comm", lock.l_pid)), name);
-  return fmt::format("process {} ({})", lock.l_pid, name.empty() ? "?" : name);
+  const auto comm =
+      open_directory(fmt::format("/proc/{}", lock.l_pid)).and_then([](const auto& fs) {
+        return fs->read("comm");
+      });
+  const std::string name = comm && *comm ? (*comm)->substr(0, (*comm)->find('\n')) : "?";
+  return fmt::format("process {} ({})", lock.l_pid, name);
 }
 
 }  // namespace

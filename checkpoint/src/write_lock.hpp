@@ -12,9 +12,9 @@ namespace pinfold::checkpoint {
 /// when the process ends in any way.
 class WriteLock {
  public:
-  /// Two files, which must exist: who has `queue` is the next to have `file`, so that whoever gives
-  /// the lock back and wants it again waits behind those who wait already.
-  /// Errors: kBusy after `timeout`, with the process that holds it, if it can be seen; kIo.
+  /// Two files, which must exist. A process locks `queue` before it waits for `file`, so a process
+  /// that releases the lock and wants it again waits behind those that wait already.
+  /// Errors: kBusy after `timeout`, with the process that holds the lock if it is visible; kIo.
   [[nodiscard]] static Result<std::unique_ptr<WriteLock>> acquire(
       const std::string& file, const std::string& queue, std::chrono::milliseconds timeout);
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <set>
 
 #include "memory_fs.hpp"
@@ -154,6 +155,58 @@ TEST(PowerCut, LeavesTheAcknowledgedStateOrTheOneInFlight) { expect_safe({1000})
 TEST(PowerCut, MayTreatEachFileInItsOwnWay) { expect_safe({2, false, Disk::Contents::kEach}); }
 
 TEST(PowerCut, MayComeAgainDuringRecovery) { expect_safe({5, true}); }
+
+/// Commits all states but the last, and the last up to operation `kill_at`; then the process is
+/// dead and its writes are in the page cache only. False: it has come to its end before.
+bool commit_until_killed(const std::shared_ptr<Disk>& disk, const std::vector<Files>& states,
+                         std::size_t kill_at) {
+  std::size_t operations = 0;
+  bool counts = false;
+  const auto hook = [&](const std::string&) {
+    const bool is_dead = counts && operations++ >= kill_at;
+    return is_dead ? MemoryFs::Fault{EROFS, false} : MemoryFs::Fault();
+  };
+  auto store = Store::open(std::make_unique<MemoryFs>(disk, hook), kJournalLimit).value();
+  for (const Files& state : states) {
+    counts = &state == &states.back();
+    const auto done = store.commit(state);
+    EXPECT_TRUE(done || counts);
+  }
+  const bool killed = operations > kill_at;
+  operations = kill_at;  // the destructor does nothing either
+  return killed;
+}
+
+TEST(PowerCut, MayFollowAKillDuringTheRecovery) {
+  const auto states = make_sequence(12);
+  Tally tally;
+  std::size_t forward = 0;
+  for (std::size_t i = 1; i < states.size(); ++i) {
+    const std::vector<Files> until(states.begin(), states.begin() + static_cast<long>(i) + 1);
+    bool killed = true;
+    for (std::size_t kill_at = 0; killed; ++kill_at) {
+      auto disk = std::make_shared<Disk>();
+      killed = commit_until_killed(disk, until, kill_at);
+      const std::string where =
+          "transaction " + std::to_string(i) + " killed at " + std::to_string(kill_at);
+      const Plan plan;
+      Reboot during(tally, states[i - 1], states[i], plan);
+      auto store = Store::open(std::make_unique<MemoryFs>(disk, [&](const std::string& operation) {
+        during.cut(*disk, where + ", cut before " + operation);
+        return MemoryFs::Fault();
+      }));
+      ASSERT_TRUE(store) << store.error().message;
+      const Files found = store->load().value();
+      EXPECT_TRUE(found == states[i - 1] || found == states[i]) << where;
+      if (found == states[i]) ++forward;
+      Reboot after(tally, found, found, plan);
+      after.cut(*disk, where + ", after the recovery");
+    }
+  }
+  EXPECT_EQ(tally.violations, 0U) << tally.first_violation;
+  EXPECT_GT(forward, states.size());
+  std::printf("%zu cuts, %zu different disks\n", tally.cuts, tally.images);
+}
 
 // ---- the test itself must be able to fail
 // --------------------------------------------------------

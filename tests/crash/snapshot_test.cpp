@@ -158,7 +158,9 @@ TEST_F(SnapshotOf, AnotherBootOrVersionIsRefused) {
   };
   patch(16, 'X');  // the boot id
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kNotFound);
-  patch(8, 2);  // the version
+  patch(8, 1);  // the version before: read_files() is the way, as after a boot
+  EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kNotFound);
+  patch(8, 3);  // a later version
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kUnsupported);
   patch(0, 'X');
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kCorrupt);

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kJournal = encode_record({{"cpu_manager_state", {sum64("old"), "new"}}});
+const std::string kJournal = encode_record({{"cpu_manager_state", {content_sum("old"), "new"}}});
 
 std::string temp(std::string_view name) { return std::string(kTempPrefix) + std::string(name); }
 
@@ -85,7 +85,7 @@ TEST_F(StoreInFolder, SweepsItsOwnTemporaryFilesOnly) {
 TEST_F(StoreInFolder, RollsASoundJournalForward) {
   write(kCpuFileName, "oldest");  // a power cut has taken back two renames
   write(kPodsFileName, "pods");
-  write(kJournalFileName, encode_record({{"cpu_manager_state", {sum64("oldest"), "old"}},
+  write(kJournalFileName, encode_record({{"cpu_manager_state", {content_sum("oldest"), "old"}},
                                          {".pinfold_pods", {std::nullopt, "pods"}}}) +
                               kJournal);
   EXPECT_EQ(open().load(), (Files{"new", std::nullopt, "pods"}));
@@ -95,7 +95,7 @@ TEST_F(StoreInFolder, RollsASoundJournalForward) {
 
 TEST_F(StoreInFolder, DropsATornRecordAndWhatFollows) {
   write(kCpuFileName, "old");
-  const std::string next = encode_record({{"cpu_manager_state", {sum64("new"), "newer"}}});
+  const std::string next = encode_record({{"cpu_manager_state", {content_sum("new"), "newer"}}});
   std::string torn = next;
   torn[next.find("newer")] = '#';
   write(kJournalFileName, kJournal + torn + next);
@@ -106,31 +106,31 @@ TEST_F(StoreInFolder, DropsATornRecordAndWhatFollows) {
 TEST_F(StoreInFolder, ReplacesWhatAPowerCutHasTorn) {
   write(kCpuFileName, R"({"policyName":"sta)");
   write(kMemoryFileName, std::string(40, '\0'));
-  write(kJournalFileName, encode_record({{"cpu_manager_state", {sum64("old"), "new"}},
+  write(kJournalFileName, encode_record({{"cpu_manager_state", {content_sum("old"), "new"}},
                                          {"memory_manager_state", {std::nullopt, "m"}}}));
   EXPECT_EQ(open().load(), (Files{"new", "m", std::nullopt}));
 }
 
-TEST_F(StoreInFolder, SetsAsideAJournalThatSomebodyHasOvertaken) {
+TEST_F(StoreInFolder, SetsAsideAJournalThatAnotherProgramHasOvertaken) {
   const std::string theirs = R"({"written by":"a kubelet since"})";
   write(kCpuFileName, theirs);
   write(kMemoryFileName, "{torn");
   write(kPodsFileName, "pods");
-  write(kJournalFileName, encode_record({{"cpu_manager_state", {sum64("old"), "new"}},
+  write(kJournalFileName, encode_record({{"cpu_manager_state", {content_sum("old"), "new"}},
                                          {"memory_manager_state", {std::nullopt, "m"}},
-                                         {".pinfold_pods", {sum64("pods"), "more pods"}}}));
+                                         {".pinfold_pods", {content_sum("pods"), "more pods"}}}));
   EXPECT_EQ(open().load(), (Files{theirs, "m", "more pods"}));
   EXPECT_TRUE(fs::exists(file(kStaleJournalFileName)));
   EXPECT_FALSE(fs::exists(file(kJournalFileName)));
 }
 
-TEST_F(StoreInFolder, BringsBackNoFileThatSomebodyHasRemoved) {
+TEST_F(StoreInFolder, RestoresNoFileThatAnotherProgramHasRemoved) {
   write(kJournalFileName, kJournal);  // it replaced a file
   EXPECT_EQ(open().load(), Files());
   EXPECT_TRUE(fs::exists(file(kStaleJournalFileName)));
 }
 
-TEST_F(StoreInFolder, SettlesWhenItIsAskedTo) {
+TEST_F(StoreInFolder, CheckpointsTheJournalOnRequest) {
   Store store = open();
   ASSERT_TRUE(store.commit({"c", "m", "p"}));
   EXPECT_TRUE(fs::exists(file(kJournalFileName)));
@@ -138,10 +138,10 @@ TEST_F(StoreInFolder, SettlesWhenItIsAskedTo) {
   EXPECT_FALSE(fs::exists(file(kPodsFileName)));
   const auto directory = open_directory(folder_.path()).value();
   EXPECT_EQ(read_files(*directory), (Files{"c", "m", "p"}));
-  ASSERT_TRUE(store.settle());
+  ASSERT_TRUE(store.checkpoint_journal());
   EXPECT_FALSE(fs::exists(file(kJournalFileName)));
   EXPECT_EQ(read(kPodsFileName), "p");
-  ASSERT_TRUE(store.settle());
+  ASSERT_TRUE(store.checkpoint_journal());
 }
 
 TEST_F(StoreInFolder, WritesNoFileThatAJournalMustNotName) {
@@ -151,17 +151,91 @@ TEST_F(StoreInFolder, WritesNoFileThatAJournalMustNotName) {
   EXPECT_TRUE(fs::exists(file(kStaleJournalFileName)));
 }
 
-TEST_F(StoreInFolder, RefusesAJournalOfALaterVersion) {
+TEST_F(StoreInFolder, RefusesAJournalOfALaterVersionAndLeavesEverythingAlone) {
   std::string journal = kJournal;
-  journal.replace(journal.find(" 2 "), 3, " 3 ");
+  journal.replace(journal.find(" 3 "), 3, " 4 ");
   write(kJournalFileName, journal);
+  write(kCpuFileName, "old");
+  write(temp(kCpuFileName), "new");
   const auto store = Store::open(folder_.path());
   ASSERT_FALSE(store);
-  EXPECT_EQ(store.error().code, ErrorCode::kUnsupported) << store.error().message;
+  EXPECT_EQ(store.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(store.error().message,
+            "open state directory '" + folder_.path() +
+                "': journal: version '4', expected 2 to 3: open the state directory with the "
+                "Pinfold version that wrote it");
   EXPECT_EQ(read(kJournalFileName), journal);
+  EXPECT_EQ(read(kCpuFileName), "old");
+  EXPECT_EQ(read(temp(kCpuFileName)), "new");
 }
 
-TEST_F(StoreInFolder, NamesWhatIsInTheWay) {
+/// The golden has two transactions, over a CPU file without pods.
+class JournalOfVersion2 : public StoreInFolder {
+ protected:
+  void SetUp() override {
+    std::ifstream in(PINFOLD_CRASH_DIR "/journal_version_2", std::ios::binary);
+    journal_ = {std::istreambuf_iterator<char>(in), {}};
+    ASSERT_EQ(journal_.size(), 2 * kJournalBlock);
+  }
+
+  static std::string cpu(const std::string& shared, const std::string& rest) {
+    return R"({"policyName":"static","defaultCpuSet":")" + shared + "\"," + rest + "}";
+  }
+
+  std::string journal_;
+  const std::string old_cpu_ = cpu("0-7", R"("checksum":14413152)");
+  const Files first_{cpu("0-5", R"("entries":{"pod-a":{"c":"6-7"}},"checksum":1)"),
+                     R"({"policyName":"Static","machineState":{},"checksum":3})", "first\n"};
+  const Files second_{
+      cpu("0-3", R"("entries":{"pod-a":{"c":"6-7"},"pod-b":{"c":"4-5"}},"checksum":2)"),
+      first_.memory, "second\n"};
+};
+
+TEST_F(JournalOfVersion2, IsRolledForward) {
+  write(kCpuFileName, old_cpu_);
+  write(kJournalFileName, journal_);
+  EXPECT_EQ(open().load(), second_);
+  EXPECT_EQ(read(kCpuFileName), *second_.cpu);
+  EXPECT_FALSE(fs::exists(file(kJournalFileName)));
+  EXPECT_FALSE(fs::exists(file(kStaleJournalFileName)));
+}
+
+TEST_F(JournalOfVersion2, ShowsItsPodsWithoutALock) {
+  write(kJournalFileName, journal_);
+  EXPECT_EQ(read_files(*open_directory(folder_.path()).value())->pods, "second\n");
+}
+
+TEST_F(JournalOfVersion2, IsRolledForwardOverFilesOfItsTransactions) {
+  write(kCpuFileName, *first_.cpu);
+  write(kMemoryFileName, *first_.memory);
+  write(kPodsFileName, "first\n");
+  write(kJournalFileName, journal_);
+  EXPECT_EQ(open().load(), second_);
+}
+
+TEST_F(JournalOfVersion2, DropsATornRecord) {
+  std::string flipped = journal_;
+  flipped[journal_.find("pod-b")] = 'q';
+  std::string zeros = journal_;
+  zeros.replace(kJournalBlock + 100, kJournalBlock - 100, kJournalBlock - 100, '\0');
+  for (const auto& torn : {journal_.substr(0, kJournalBlock + 200), flipped, zeros}) {
+    write(kCpuFileName, old_cpu_);
+    write(kJournalFileName, torn);
+    EXPECT_EQ(open().load(), first_);
+    EXPECT_FALSE(fs::exists(file(kStaleJournalFileName)));
+    fs::remove(file(kMemoryFileName));
+  }
+}
+
+TEST_F(JournalOfVersion2, IsSetAsideIfAnotherProgramHasWrittenSince) {
+  const std::string theirs = cpu("0-6", R"("checksum":4)");
+  write(kCpuFileName, theirs);
+  write(kJournalFileName, journal_);
+  EXPECT_EQ(open().load(), (Files{theirs, std::nullopt, "second\n"}));
+  EXPECT_EQ(read(kStaleJournalFileName), journal_);
+}
+
+TEST_F(StoreInFolder, NamesTheFileItCannotOpen) {
   const auto missing = Store::open(folder_.path() + "/none");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ErrorCode::kNotFound) << missing.error().message;

@@ -50,8 +50,8 @@ Result<void> write(const std::string& directory, const checkpoint::Files& files)
                 fmt::format("--out '{}': has state files already, expected a directory without",
                             directory));
   }
-  auto done = store.commit(files);
-  return done ? store.settle() : done;
+  PINFOLD_TRY(store.commit(files));
+  return store.checkpoint_journal();
 }
 
 int run(const ConvertOptions& options) {

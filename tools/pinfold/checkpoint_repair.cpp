@@ -59,12 +59,11 @@ Result<std::vector<cp::Note>> write(cp::Store& store, cp::Fs& fs, const cp::Repa
     PINFOLD_TRY(copy_aside(fs, *old_bytes, aside));
     kept.push_back({name, "the old file is kept as " + aside});
   }
-  auto done = store.commit({repaired.files.cpu, repaired.files.memory, {}});
-  if (done) done = store.settle();
-  if (!done) return fail(std::move(done).error());
+  PINFOLD_TRY(store.commit({repaired.files.cpu, repaired.files.memory, {}}));
+  PINFOLD_TRY(store.checkpoint_journal());
   for (const auto& [name, bytes] : orphans) {
     const std::string aside = aside_name(name.substr(1), taken);
-    if (done = fs.rename(name, aside); !done) return fail(std::move(done).error());
+    PINFOLD_TRY(fs.rename(name, aside));
     kept.push_back({name, "a temporary file that nobody needs: now " + aside});
   }
   return kept;

@@ -13,98 +13,108 @@
 
 namespace pinfold::checkpoint {
 
-/// Names of our own in the state directory; the kubelet ignores names that begin with a dot.
+/// Our names in the state directory. The kubelet ignores names that begin with a dot.
 inline constexpr std::string_view kPodsFileName = ".pinfold_pods";
 inline constexpr std::string_view kJournalFileName = ".pinfold_journal";
-/// A journal that no longer fits, for somebody else has written the state files since.
+/// A journal that was set aside because another program has written the state files since.
 inline constexpr std::string_view kStaleJournalFileName = ".pinfold_journal.stale";
 inline constexpr std::string_view kLockFileName = ".pinfold_lock";
 inline constexpr std::string_view kQueueFileName = ".pinfold_queue";
 inline constexpr std::string_view kTempPrefix = ".pinfold_tmp.";
 
-/// The bytes of the state files. To the store they are opaque, but for one thing: what is not whole
-/// JSON was torn by a power cut, and written by nobody.
+/// The bytes of the state files. The store does not interpret them, with one exception: after a
+/// power cut a file that is not one JSON value is torn.
 struct Files {
   std::optional<std::string> cpu;     ///< cpu_manager_state
   std::optional<std::string> memory;  ///< memory_manager_state
-  std::optional<std::string> pods;    ///< what the agent itself must remember
+  std::optional<std::string> pods;    ///< the agent's own state
 
   friend bool operator==(const Files&, const Files&) = default;
 };
 
-/// The state of a directory without a lock: the kubelet's files as they are, so that a reader
-/// beside a writer may see those of two transactions. Errors: kIo; kUnsupported for a journal of
-/// another version.
+/// Reads the state of a directory without a lock. While a writer commits, the kubelet's files may
+/// be those of two transactions. Errors: kIo; kUnsupported for a journal of another version.
 [[nodiscard]] Result<Files> read_files(Fs& fs);
 
 class SnapshotWriter;
 class WriteLock;
 
-/// The state directory. A commit changes all its files or none, whatever happens when: crash model
-/// and promises are in docs/checkpoint-format.md. One writer at a time across processes: the lock
-/// is held from open to destruction and dies with its process. Not thread-safe, and at most one
-/// Store for a directory within a process.
+/// The state directory. A commit changes all its files or none, whenever the process or the machine
+/// stops: docs/checkpoint-format.md has the crash model and the promises. One writer at a time
+/// across processes: the lock is held from open to destruction and dies with its process. Not
+/// thread-safe. At most one Store for a directory within a process.
 class Store {
  public:
   static constexpr std::chrono::milliseconds kLockTimeout{5000};
-  /// Bytes of journal after which a commit settles first.
+  /// A commit that would make the journal larger checkpoints it first, in bytes.
   static constexpr std::size_t kJournalLimit = std::size_t{4} << 20U;
 
   /// Takes the lock and completes or drops what an interrupted commit left behind.
   /// Errors: kNotFound for a directory that does not exist; kBusy if another process holds the lock
-  /// for longer than `timeout`; kUnsupported for a journal of a later version; kIo.
+  /// for longer than `timeout`; kUnsupported for a journal of another version, which stays as it
+  /// is; kIo.
   [[nodiscard]] static Result<Store> open(const std::string& directory,
                                           std::chrono::milliseconds timeout = kLockTimeout);
-  /// The same over any file system, without a lock.
+  /// The same over any file system, without a lock and without a snapshot.
   [[nodiscard]] static Result<Store> open(std::unique_ptr<Fs> fs,
                                           std::size_t journal_limit = kJournalLimit);
 
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
-  /// Settles; what is wrong then is found by the next opening.
+  /// Checkpoints the journal. The next opening repeats what fails here.
   ~Store();
 
-  /// What is stored now; nullopt for a file that does not exist. Cheap after open and commit;
-  /// after a failed commit it recovers first, and tells whether the old or the new state stands.
+  /// The stored state; nullopt for a file that does not exist. After a disk failure it recovers
+  /// first, otherwise it reads nothing. Errors: kIo if the recovery fails.
   [[nodiscard]] Result<Files> load();
 
-  /// Stores all files that have a value, as one step that is durable when this returns. A nullopt
-  /// leaves its file alone; a file whose bytes do not change is not written.
-  /// Errors: kIo. The state is then the old or the new one, never a mixture: load() tells which.
+  /// Stores all files that have a value, in one step. A nullopt leaves its file alone; a file whose
+  /// bytes do not change is not written. Success means that the new state is durable. A disk
+  /// failure after the point of no return is therefore no error: the store recovers from it now or
+  /// later. Errors: kIo: the old state remains. If the disk does not even allow to determine that,
+  /// the message says so, and the next load(), commit() or opening decides: the old or the new
+  /// state, never a mixture.
   [[nodiscard]] Result<void> commit(const Files& next);
 
-  /// Makes what was committed durable under the names of the files, not in the journal alone, and
-  /// removes the journal. Until then a power cut may leave older files, which opening the store
-  /// puts right. Errors: kIo.
-  [[nodiscard]] Result<void> settle();
+  /// Makes the committed state durable in the state files themselves and removes the journal.
+  /// Before that a power cut can leave older state files, which opening the store repairs. Errors:
+  /// kIo.
+  [[nodiscard]] Result<void> checkpoint_journal();
 
-  /// A file beside the state, under a name of our own: replaced as a whole, but not synced and no
-  /// part of any commit. A crash may bring the last one back.
-  /// Errors: kIo.
-  [[nodiscard]] Result<void> put_beside(std::string_view name, std::string_view bytes);
-  /// nullopt if there is none.
-  [[nodiscard]] Result<std::optional<std::string>> read_beside(std::string_view name);
+  /// Replaces a side file: a file with a name of ours that is no part of any commit. It is replaced
+  /// as a whole but not synced: a crash can restore the previous one.
+  /// Errors: kIo; the previous file remains.
+  [[nodiscard]] Result<void> write_side_file(std::string_view name, std::string_view bytes);
+  /// nullopt if the file does not exist. Errors: kIo; kInvalidArgument for what is no regular file.
+  [[nodiscard]] Result<std::optional<std::string>> read_side_file(std::string_view name);
 
  private:
+  /// Files that are being replaced, by name.
+  using OpenFiles = std::map<std::string, std::unique_ptr<File>>;
+
   Store(std::unique_ptr<Fs> fs, std::unique_ptr<WriteLock> lock);
 
-  void publish();
+  Result<void> try_commit(const Files& next);
+  Result<OpenFiles> prepare(const Changes& changes);
+  Result<void> append_to_journal(const std::string& record);
+  Result<void> resolve(const Files& next, Error failure);
+  Result<void> put_in_place(OpenFiles files);
+
   Result<void> recover();
   Result<void> finish_journal();
   void forget_journal();
-  Result<void> append_to_journal(const std::string& record);
-  Result<void> carry_out(const Changes& changes);
+  void publish();
 
   std::unique_ptr<Fs> fs_;
   std::unique_ptr<WriteLock> lock_;
   std::unique_ptr<SnapshotWriter> snapshot_;  ///< null over a file system of the caller's
-  std::unique_ptr<File> journal_;             ///< null if everything is settled
-  std::size_t journal_size_ = 0;
   std::size_t journal_limit_ = kJournalLimit;
-  std::map<std::string, std::unique_ptr<File>> unsettled_;  ///< in place, but not synced
-  bool pods_unsettled_ = false;                             ///< in the journal alone
+  std::unique_ptr<File> journal_;  ///< null if there is none
+  std::size_t journal_size_ = 0;
+  OpenFiles unsynced_;                 ///< in place, but not synced yet
+  bool pods_only_in_journal_ = false;  ///< the file of the pods is written by the next checkpoint
   Files current_;
-  bool known_ = false;  ///< false: current_ may not be what is stored
+  bool needs_recovery_ = true;  ///< the disk may differ from `current_` and the members above
 };
 
 }  // namespace pinfold::checkpoint

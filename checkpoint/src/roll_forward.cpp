@@ -1,0 +1,69 @@
+#include "roll_forward.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "pinfold/checkpoint/go_json.hpp"
+#include "pinfold/checkpoint/kubelet_files.hpp"
+#include "pinfold/checkpoint/store.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+/// The contents that a file had before or after one transaction.
+struct Known {
+  int version;                       ///< of the journal: which sum it is
+  std::optional<std::uint64_t> sum;  ///< nullopt: no file
+};
+
+bool matches(const std::optional<std::string>& bytes, const Known& known) {
+  return bytes ? content_sum(*bytes, known.version) == known.sum : !known.sum;
+}
+
+/// What a file is, according to the journal.
+enum class Found { kNewest, kOlder, kTorn, kForeign };
+
+/// `history`: the contents that the journal knows of, the newest last.
+Found compare(const std::optional<std::string>& bytes, const std::vector<Known>& history) {
+  const auto is_it = [&](const Known& known) { return matches(bytes, known); };
+  if (is_it(history.back())) return Found::kNewest;
+  if (std::any_of(history.begin(), history.end(), is_it)) return Found::kOlder;
+  return bytes && json_syntax_error(*bytes) ? Found::kTorn : Found::kForeign;
+}
+
+Result<Found> inspect(Fs& fs, const std::string& name, const std::vector<Known>& history) {
+  // Only the store writes it, and it can be behind: it is replaced in any case.
+  if (name == kPodsFileName) return Found::kNewest;
+  if (name != kCpuFileName && name != kMemoryFileName) return Found::kForeign;
+  PINFOLD_LET(const auto bytes, fs.read(name));
+  return compare(bytes, history);
+}
+
+}  // namespace
+
+Result<RollForward> roll_forward(Fs& fs, const std::vector<Record>& journal) {
+  std::map<std::string, std::vector<Known>> histories;
+  RollForward out;
+  for (const auto& [version, changes] : journal) {
+    for (const auto& [name, change] : changes) {
+      histories[name].push_back({version, change.before});
+      histories[name].push_back({version, content_sum(change.after, version)});
+      out.contents[name] = change.after;
+    }
+  }
+  std::map<std::string, Found> found;
+  for (const auto& [name, history] : histories) {
+    PINFOLD_LET(found[name], inspect(fs, name, history));
+    out.fits = out.fits && found[name] != Found::kForeign;
+  }
+  // If one file of the kubelet is foreign, the other stays as it is unless it is torn.
+  if (!out.fits) {
+    std::erase_if(out.contents, [&](const auto& file) {
+      const Found what = found[file.first];
+      return what == Found::kForeign || what == Found::kOlder;
+    });
+  }
+  return out;
+}
+
+}  // namespace pinfold::checkpoint
