@@ -64,18 +64,18 @@ PodSpec pod(std::vector<Container> containers) {
   return made;
 }
 
-void ask_all(benchmark::State& bench, const char* policy, const char* scope, const PodSpec& pod,
-             ScoringStrategy strategy) {
+void predict_all(benchmark::State& bench, const char* policy, const char* scope, const PodSpec& pod,
+                 ScoringStrategy strategy) {
   Fleet fleet;
   for (int i = 0; i < bench.range(0); ++i) (void)fleet.add(node(i, policy, scope));
-  std::vector<Verdict> verdicts(fleet.size());
+  std::vector<Prediction> predictions(fleet.size());
   std::size_t admitting = 0;
   for (auto _ : bench) {
     PodQuery query(fleet, pod);
-    query.ask_all(strategy, verdicts);
-    benchmark::DoNotOptimize(verdicts.data());
+    query.predict_all(strategy, predictions);
+    benchmark::DoNotOptimize(predictions.data());
   }
-  for (const Verdict& verdict : verdicts) admitting += verdict.admits() ? 1 : 0;
+  for (const Prediction& prediction : predictions) admitting += prediction.admits() ? 1 : 0;
   bench.counters["bytes_per_zone"] =
       static_cast<double>(fleet.memory()) / static_cast<double>(fleet.size() * kZones);
   bench.counters["admitting_percent"] =

@@ -201,7 +201,7 @@ static void predicts_for_a_fleet(void) {
   pinfold_free(error);
   CHECK(pinfold_fleet_open(kNodes, "memory,example.com/nic", &fleet, &error) == PINFOLD_OK);
   CHECK(pinfold_fleet_predict(fleet, three, NULL, &json, &error) == PINFOLD_OK);
-  HAS(json, "\"answer\":\"fits\"");
+  HAS(json, "\"outcome\":\"fits\"");
   pinfold_free(json);
   CHECK(pinfold_fleet_place_pod(fleet, three, "n2", &error) == PINFOLD_NOT_FOUND);
   IS(error, "place pod: node 'n2'");

@@ -88,9 +88,9 @@ TEST_F(PredictCommand, TableHasTheBestNodeFirstAndSaysWhyNot) {
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.out,
             "default/train: 1 of 2 nodes admit it\n"
-            "  NODE   ANSWER   SCORE  POLICY            WHERE, OR WHY NOT\n"
-            "  free   fits       100  restricted        node-0\n"
-            "  split  refused         single-numa-node  container 'main': no zone has cpu 4 and "
+            "  NODE   OUTCOME   SCORE  POLICY            WHERE, OR WHY NOT\n"
+            "  free   fits        100  restricted        node-0\n"
+            "  split  rejected         single-numa-node  container 'main': no zone has cpu 4 and "
             "example.com/gpu 1: cpu fits node-1, example.com/gpu fits node-0\n");
 }
 
@@ -121,7 +121,7 @@ TEST_F(PredictCommand, CycleKeepsWhatPodsTakeAndItsResultIsWhatBoundReads) {
   // The free node is full; the other one, reconstructed, has nobody on it.
   const json nodes = json::parse(bound.out)[0]["nodes"];
   EXPECT_EQ(nodes[0]["node"], "split");
-  EXPECT_EQ(nodes[1]["answer"], "refused");
+  EXPECT_EQ(nodes[1]["outcome"], "rejected");
 }
 
 TEST_F(PredictCommand, NobodyAdmitsIsExitStatusOneAndBadInputTwo) {

@@ -27,7 +27,7 @@ bool admits_by_zones(const Node& node, const NodeState& state, const PodSpec& po
                      std::vector<std::string> ignored = {}) {
   Fleet fleet(std::move(ignored));
   const std::size_t number = fleet.add(describe(node, release_stale(node, state), "node")).value();
-  return PodQuery(fleet, pod).ask(number, ScoringStrategy::kLeastNumaNodes).admits();
+  return PodQuery(fleet, pod).predict(number, ScoringStrategy::kLeastNumaNodes).admits();
 }
 
 bool passed(const Arrival& arrival) { return !is_topology_refusal(arrival); }

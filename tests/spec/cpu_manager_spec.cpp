@@ -38,22 +38,22 @@ std::string make_error(const Shape& shape, const Config& config,
 }
 
 std::set<std::int32_t> groups_of(const Machine& machine, const CpuSet& cpus,
-                                 std::int32_t Machine::Place::*level) {
+                                 std::int32_t Machine::CpuGroups::*level) {
   std::set<std::int32_t> groups;
-  for (const CpuId cpu : cpus) groups.insert(machine.place(cpu).*level);
+  for (const CpuId cpu : cpus) groups.insert(machine.groups_of(cpu).*level);
   return groups;
 }
 
 /// The groups of a level that container "c" of a pod has CPUs of.
 std::set<std::int32_t> groups_of(const Rig& r, const std::string& uid,
-                                 std::int32_t Machine::Place::*level) {
+                                 std::int32_t Machine::CpuGroups::*level) {
   return groups_of(r.machine(), *r.state.assignments.find({PodUid(uid), "c"}), level);
 }
 
-constexpr auto kCore = &Machine::Place::core;
-constexpr auto kSocket = &Machine::Place::socket;
-constexpr auto kCache = &Machine::Place::cache;
-constexpr auto kNuma = &Machine::Place::numa;
+constexpr auto kCore = &Machine::CpuGroups::core;
+constexpr auto kSocket = &Machine::CpuGroups::socket;
+constexpr auto kCache = &Machine::CpuGroups::cache;
+constexpr auto kNuma = &Machine::CpuGroups::numa;
 
 TEST(CpuManagerSpec, NonePolicyGivesNoAffinity) {
   Rig r(machine_of(kShape), Config{}, {});

@@ -11,10 +11,10 @@ namespace pinfold {
 namespace {
 
 using test::Amounts;
-using test::ask;
 using test::container;
 using test::pod;
 using test::pod_of;
+using test::predicted;
 using test::two_zones;
 using test::zones_of;
 
@@ -36,13 +36,13 @@ TEST(PredictSpec, WorkedExamplesOfRestricted) {
     const char* verdict;
   };
   const std::vector<Case> cases = {
-      {"4", "16", {{kGpu, "6"}, {"cpu", "10"}}, "refused"},
+      {"4", "16", {{kGpu, "6"}, {"cpu", "10"}}, "rejected"},
       {"4", "16", {{kGpu, "6"}, {"cpu", "24"}}, "0-1"},
-      {"2", "64", {{kGpu, "4"}, {"cpu", "1"}}, "refused"},
+      {"2", "64", {{kGpu, "4"}, {"cpu", "1"}}, "rejected"},
   };
   for (const Case& c : cases) {
     const auto node = two_zones("restricted", "container", {{kGpu, c.gpus}, {"cpu", c.cpus}});
-    EXPECT_EQ(ask(node, guaranteed(c.wanted)), c.verdict) << c.gpus << " GPUs, " << c.cpus;
+    EXPECT_EQ(predicted(node, guaranteed(c.wanted)), c.verdict) << c.gpus << " GPUs, " << c.cpus;
   }
 }
 
@@ -51,10 +51,10 @@ TEST(PredictSpec, NodeWhoseFreeGpuIsFarFromItsFreeCpusIsFilteredOut) {
   auto node = two_zones("single-numa-node", "container",
                         {{"cpu", "8"}, {"memory", "16Gi"}, {kGpu, "1"}, {kNic, "1"}});
   const PodSpec training = pod("p", {{"cpu", "4"}, {"memory", "8Gi"}, {kGpu, "1"}, {kNic, "1"}});
-  EXPECT_EQ(ask(node, training), "0");
+  EXPECT_EQ(predicted(node, training), "0");
   test::set_available(node, 0, kGpu, "0");
   test::set_available(node, 1, "cpu", "3");
-  EXPECT_EQ(ask(node, training), "refused");
+  EXPECT_EQ(predicted(node, training), "rejected");
 }
 
 // "Full-node workloads that span multiple NUMA nodes".
@@ -62,30 +62,30 @@ TEST(PredictSpec, FullNodePodFitsUnderRestrictedAndNotUnderSingleNumaNode) {
   const PodSpec whole = guaranteed({{kGpu, "8"}, {"cpu", "60"}, {"memory", "900Gi"}});
   const std::vector<std::pair<std::string, std::string>> half = {
       {kGpu, "4"}, {"cpu", "32"}, {"memory", "512Gi"}};
-  EXPECT_EQ(ask(two_zones("restricted", "pod", half), whole), "0-1");
-  EXPECT_EQ(ask(two_zones("single-numa-node", "pod", half), whole), "refused");
+  EXPECT_EQ(predicted(two_zones("restricted", "pod", half), whole), "0-1");
+  EXPECT_EQ(predicted(two_zones("single-numa-node", "pod", half), whole), "rejected");
 }
 
 // "Allocatable-vs-available split in preferred-width computation".
 TEST(PredictSpec, PreferredWidthComesFromAllocatableAndFeasibilityFromAvailable) {
   auto node = two_zones("restricted", "container", {{kGpu, "4"}});
   const PodSpec four = guaranteed({{kGpu, "4"}});
-  EXPECT_EQ(ask(node, four), "0");
+  EXPECT_EQ(predicted(node, four), "0");
   test::set_available(node, 0, kGpu, "2");
-  EXPECT_EQ(ask(node, four), "1");
+  EXPECT_EQ(predicted(node, four), "1");
   // One zone would be preferred, only two have enough: not preferred, so rejected.
   test::set_available(node, 1, kGpu, "3");
-  EXPECT_EQ(ask(node, four), "refused");
+  EXPECT_EQ(predicted(node, four), "rejected");
 }
 
 // "Policy handling".
 TEST(PredictSpec, BestEffortNoneAndNodesWithoutDataPass) {
   const PodSpec huge = guaranteed({{"cpu", "100"}});
-  EXPECT_EQ(ask(two_zones("best-effort", "pod", {{"cpu", "8"}}), huge), "passes");
-  EXPECT_EQ(ask(two_zones("none", "pod", {{"cpu", "8"}}), huge), "passes");
-  EXPECT_EQ(ask(NodeTopology{"n", {{"topologyManagerPolicy", "restricted"}}, {}, {}}, huge),
+  EXPECT_EQ(predicted(two_zones("best-effort", "pod", {{"cpu", "8"}}), huge), "passes");
+  EXPECT_EQ(predicted(two_zones("none", "pod", {{"cpu", "8"}}), huge), "passes");
+  EXPECT_EQ(predicted(NodeTopology{"n", {{"topologyManagerPolicy", "restricted"}}, {}, {}}, huge),
             "passes");
-  EXPECT_EQ(ask(two_zones("restricted", "pod", {{"cpu", "8"}}), huge), "refused");
+  EXPECT_EQ(predicted(two_zones("restricted", "pod", {{"cpu", "8"}}), huge), "rejected");
 }
 
 // "The QoS gate still applies": cpu, memory and huge pages of other pods are aligned by nobody.
@@ -94,45 +94,46 @@ TEST(PredictSpec, OnlyGuaranteedPodsAreConstrainedByCpuAndMemory) {
       two_zones("single-numa-node", "container",
                 {{"cpu", "4"}, {"memory", "1Gi"}, {"hugepages-2Mi", "0"}, {kGpu, "1"}});
   PodSpec burstable = pod("p", {{"cpu", "6"}, {"memory", "2Gi"}, {"hugepages-2Mi", "2Mi"}});
-  EXPECT_EQ(ask(node, burstable), "refused");
+  EXPECT_EQ(predicted(node, burstable), "rejected");
   burstable.containers[0].resources.limits["cpu"] = Quantity::parse("7").value();
-  EXPECT_EQ(ask(node, burstable), "passes");
+  EXPECT_EQ(predicted(node, burstable), "passes");
   // Observed: the device manager gives hints to pods of every class.
   burstable.containers[0].resources.limits[kGpu] = Quantity::parse("2").value();
-  EXPECT_EQ(ask(node, burstable), "refused");
+  EXPECT_EQ(predicted(node, burstable), "rejected");
 }
 
 // Observed: the CPU manager gives hints for whole CPUs only.
 TEST(PredictSpec, FractionsOfACpuAreNotAligned) {
   const auto node = two_zones("single-numa-node", "container", {{"cpu", "4"}});
-  EXPECT_EQ(ask(node, guaranteed({{"cpu", "5"}})), "refused");
-  EXPECT_EQ(ask(node, guaranteed({{"cpu", "5500m"}})), "passes");
+  EXPECT_EQ(predicted(node, guaranteed({{"cpu", "5"}})), "rejected");
+  EXPECT_EQ(predicted(node, guaranteed({{"cpu", "5500m"}})), "passes");
 }
 
 // "NUMA-relevant resources": what the node reports by zone, and the pod requests.
 TEST(PredictSpec, AResourceCountsOnlyWhereTheNodeReportsItByZone) {
   const PodSpec wants = guaranteed({{kGpu, "3"}});
-  EXPECT_EQ(ask(two_zones("restricted", "pod", {{"cpu", "8"}, {kGpu, "1"}}), wants), "refused");
-  EXPECT_EQ(ask(two_zones("restricted", "pod", {{"cpu", "8"}}), wants), "passes");
+  EXPECT_EQ(predicted(two_zones("restricted", "pod", {{"cpu", "8"}, {kGpu, "1"}}), wants),
+            "rejected");
+  EXPECT_EQ(predicted(two_zones("restricted", "pod", {{"cpu", "8"}}), wants), "passes");
   // One zone that reports it is enough; the others have none of it.
-  EXPECT_EQ(ask(zones_of("n", "single-numa-node", "pod", {{kGpu, {"", "4"}}}), wants), "1");
+  EXPECT_EQ(predicted(zones_of("n", "single-numa-node", "pod", {{kGpu, {"", "4"}}}), wants), "1");
 }
 
 TEST(PredictSpec, IgnoredResourcesConstrainNothing) {
   const auto node = two_zones("single-numa-node", "pod", {{"cpu", "8"}, {"memory", "1Gi"}});
   const PodSpec wants = pod("p", {{"cpu", "2"}, {"memory", "2Gi"}});
-  EXPECT_EQ(ask(node, wants), "refused");
-  EXPECT_EQ(ask(node, wants, {"memory"}), "0");
-  EXPECT_EQ(ask(node, wants, {"memory", "cpu"}), "passes");
+  EXPECT_EQ(predicted(node, wants), "rejected");
+  EXPECT_EQ(predicted(node, wants, {"memory"}), "0");
+  EXPECT_EQ(predicted(node, wants, {"memory", "cpu"}), "passes");
 }
 
 // "Scope split".
 TEST(PredictSpec, ScopeDecidesWhatIsAlignedTogether) {
   const PodSpec two = pod_of("p", {container("a", {{"cpu", "3"}, {"memory", "1Mi"}}),
                                    container("b", {{"cpu", "3"}, {"memory", "1Mi"}})});
-  EXPECT_EQ(ask(two_zones("single-numa-node", "pod", {{"cpu", "4"}}), two), "refused");
-  EXPECT_EQ(ask(two_zones("single-numa-node", "container", {{"cpu", "4"}}), two), "0-1");
-  EXPECT_EQ(ask(two_zones("single-numa-node", "pod", {{"cpu", "6"}}), two), "0");
+  EXPECT_EQ(predicted(two_zones("single-numa-node", "pod", {{"cpu", "4"}}), two), "rejected");
+  EXPECT_EQ(predicted(two_zones("single-numa-node", "container", {{"cpu", "4"}}), two), "0-1");
+  EXPECT_EQ(predicted(two_zones("single-numa-node", "pod", {{"cpu", "6"}}), two), "0");
 }
 
 TEST(PredictSpec, ContainersTakeTheirZonesFromLaterOnes) {
@@ -142,8 +143,8 @@ TEST(PredictSpec, ContainersTakeTheirZonesFromLaterOnes) {
                         container("c", {{"cpu", last}, {"memory", "1Mi"}})});
   };
   const auto node = two_zones("single-numa-node", "container", {{"cpu", "4"}});
-  EXPECT_EQ(ask(node, three("1")), "0-1");
-  EXPECT_EQ(ask(node, three("2")), "refused");
+  EXPECT_EQ(predicted(node, three("1")), "0-1");
+  EXPECT_EQ(predicted(node, three("2")), "rejected");
 }
 
 TEST(PredictSpec, InitContainersAreCheckedAndNotAccumulated) {
@@ -153,19 +154,19 @@ TEST(PredictSpec, InitContainersAreCheckedAndNotAccumulated) {
                         container("a", {{"cpu", "4"}, {"memory", "1Mi"}})});
   };
   const auto node = two_zones("single-numa-node", "container", {{"cpu", "4"}});
-  EXPECT_EQ(ask(node, with("4", ContainerKind::kInit)), "0");
-  EXPECT_EQ(ask(node, with("5", ContainerKind::kInit)), "refused");
+  EXPECT_EQ(predicted(node, with("4", ContainerKind::kInit)), "0");
+  EXPECT_EQ(predicted(node, with("5", ContainerKind::kInit)), "rejected");
   // A sidecar stays.
-  EXPECT_EQ(ask(node, with("4", ContainerKind::kSidecar)), "refused");
+  EXPECT_EQ(predicted(node, with("4", ContainerKind::kSidecar)), "rejected");
   // Pod scope: what is needed at one time.
   const auto pod_scope = two_zones("single-numa-node", "pod", {{"cpu", "4"}});
-  EXPECT_EQ(ask(pod_scope, with("4", ContainerKind::kInit)), "0");
-  EXPECT_EQ(ask(pod_scope, with("4", ContainerKind::kSidecar)), "refused");
+  EXPECT_EQ(predicted(pod_scope, with("4", ContainerKind::kInit)), "0");
+  EXPECT_EQ(predicted(pod_scope, with("4", ContainerKind::kSidecar)), "rejected");
 }
 
 TEST(PredictSpec, ZeroIsNotARequest) {
   const auto node = two_zones("single-numa-node", "container", {{"cpu", "4"}, {kGpu, "0"}});
-  EXPECT_EQ(ask(node, guaranteed({{"cpu", "2"}, {kGpu, "0"}})), "0");
+  EXPECT_EQ(predicted(node, guaranteed({{"cpu", "2"}, {kGpu, "0"}})), "0");
 }
 
 // The memory manager makes one hint of memory and huge pages together.
@@ -173,12 +174,12 @@ TEST(PredictSpec, MemoryAndHugePagesPreferZonesTogether) {
   const auto node =
       two_zones("restricted", "pod", {{"memory", "16Gi"}, {"hugepages-2Mi", "1Gi"}, {kGpu, "2"}});
   const Amounts wide = {{"cpu", "500m"}, {"memory", "20Gi"}, {"hugepages-2Mi", "1Gi"}};
-  EXPECT_EQ(ask(node, pod("p", wide)), "0-1");
+  EXPECT_EQ(predicted(node, pod("p", wide)), "0-1");
   Amounts with_gpu = wide;
   with_gpu[kGpu] = "1";
-  EXPECT_EQ(ask(node, pod("p", with_gpu)), "refused");
+  EXPECT_EQ(predicted(node, pod("p", with_gpu)), "rejected");
   with_gpu[kGpu] = "4";
-  EXPECT_EQ(ask(node, pod("p", with_gpu)), "0-1");
+  EXPECT_EQ(predicted(node, pod("p", with_gpu)), "0-1");
 }
 
 // "In-cycle consistency": two zones of 4 cores, pods of 3, 3 and 2: exactly two are placed.
@@ -190,12 +191,12 @@ TEST(PredictSpec, CycleDoesNotOvercommitAZone) {
     std::vector<std::string> verdicts;
     for (const char* const cpus : {"3", "3", "2"}) {
       PodQuery query(fleet, guaranteed({{"cpu", cpus}}));
-      verdicts.push_back(ask(fleet, guaranteed({{"cpu", cpus}})));
-      if (query.ask(0, ScoringStrategy::kLeastNumaNodes).admits()) {
-        ledger.place("p" + std::to_string(verdicts.size()), 0, query.place(0));
+      verdicts.push_back(predicted(fleet, guaranteed({{"cpu", cpus}})));
+      if (query.predict(0, ScoringStrategy::kLeastNumaNodes).admits()) {
+        ledger.place(PodUid("p" + std::to_string(verdicts.size())), 0, query.place(0));
       }
     }
-    EXPECT_THAT(verdicts, testing::ElementsAre("0", "1", "refused")) << policy;
+    EXPECT_THAT(verdicts, testing::ElementsAre("0", "1", "rejected")) << policy;
   }
 }
 

@@ -134,7 +134,7 @@ class SimulatedScheduler {
     View view = look();
     PodQuery query(view.fleet, pod);
     for (std::size_t node = 0; node < view.fleet.size(); ++node) {
-      if (!query.ask(node, ScoringStrategy::kLeastNumaNodes).admits()) continue;
+      if (!query.predict(node, ScoringStrategy::kLeastNumaNodes).admits()) continue;
       const std::string& name = view.fleet.name(node);
       if (!cluster_->bind(name, pod)) return name + "!";
       bound_.push_back({pod.uid.value, name, to_json(view.fleet, node, query.place(node))});
@@ -183,7 +183,7 @@ class SimulatedScheduler {
   static bool fits(const Fleet& fleet, const PodSpec& pod) {
     PodQuery query(fleet, pod);
     for (std::size_t node = 0; node < fleet.size(); ++node) {
-      if (query.ask(node, ScoringStrategy::kLeastNumaNodes).admits()) return true;
+      if (query.predict(node, ScoringStrategy::kLeastNumaNodes).admits()) return true;
     }
     return false;
   }

@@ -6,7 +6,7 @@
 
 #include "pinfold/predict/pod_query.hpp"
 
-/// NodeResourceTopology objects in few words.
+/// Short ways to write NodeResourceTopology objects and predictions.
 namespace pinfold::test {
 
 /// The same amount of one resource on each zone, or one for each zone; capacity, allocatable and
@@ -50,16 +50,17 @@ inline void set_available(NodeTopology& topology, std::size_t zone, const std::s
   }
 }
 
-/// "refused", "passes", or the zones: "0-1".
-inline std::string ask(const Fleet& fleet, const PodSpec& pod, std::size_t node = 0) {
-  const Verdict verdict = PodQuery(fleet, pod).ask(node, ScoringStrategy::kLeastNumaNodes);
-  if (verdict.zones.empty()) return std::string(to_string(verdict.answer));
-  return verdict.zones.to_string();
+/// "rejected", "passes", or the zones: "0-1".
+inline std::string predicted(const Fleet& fleet, const PodSpec& pod, std::size_t node = 0) {
+  const Prediction prediction =
+      PodQuery(fleet, pod).predict(node, ScoringStrategy::kLeastNumaNodes);
+  if (prediction.zones.empty()) return std::string(to_string(prediction.outcome));
+  return prediction.zones.to_string();
 }
-inline std::string ask(const NodeTopology& topology, const PodSpec& pod,
-                       std::vector<std::string> ignored = {}) {
+inline std::string predicted(const NodeTopology& topology, const PodSpec& pod,
+                             std::vector<std::string> ignored = {}) {
   Fleet fleet(std::move(ignored));
-  return ask(fleet, pod, fleet.add(topology).value());
+  return predicted(fleet, pod, fleet.add(topology).value());
 }
 
 }  // namespace pinfold::test

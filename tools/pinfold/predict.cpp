@@ -66,36 +66,37 @@ class Answers {
  public:
   Answers(const Fleet& fleet, const PodSpec& pod, ScoringStrategy strategy)
       : fleet_(fleet), pod_(pod), query_(fleet, pod) {
-    query_.ask_all(strategy, verdicts_);
-    nodes_ = ranked(verdicts_);
+    query_.predict_all(strategy, predictions_);
+    nodes_ = ranked(predictions_);
   }
 
   /// The best node, if any admits the pod.
   [[nodiscard]] std::optional<std::size_t> best() const {
-    if (nodes_.empty() || !verdicts_[nodes_.front()].admits()) return std::nullopt;
+    if (nodes_.empty() || !predictions_[nodes_.front()].admits()) return std::nullopt;
     return nodes_.front();
   }
-  [[nodiscard]] const Verdict& verdict(std::size_t node) const { return verdicts_[node]; }
+  [[nodiscard]] const Prediction& prediction(std::size_t node) const { return predictions_[node]; }
   PodQuery& query() { return query_; }
 
-  json as_json() { return answers_json(fleet_, pod_, query_, verdicts_); }
+  json as_json() { return predictions_json(fleet_, pod_, query_, predictions_); }
 
   std::string as_text() {
-    const auto admitting = std::count_if(verdicts_.begin(), verdicts_.end(),
-                                         [](const Verdict& verdict) { return verdict.admits(); });
+    const auto admitting =
+        std::count_if(predictions_.begin(), predictions_.end(),
+                      [](const Prediction& prediction) { return prediction.admits(); });
     TextTable table({{"NODE", TextTable::Align::kLeft},
-                     {"ANSWER", TextTable::Align::kLeft},
+                     {"OUTCOME", TextTable::Align::kLeft},
                      {"SCORE", TextTable::Align::kRight},
                      {"POLICY", TextTable::Align::kLeft},
                      {"WHERE, OR WHY NOT", TextTable::Align::kLeft}});
     for (const std::size_t node : nodes_) {
-      const Verdict& verdict = verdicts_[node];
-      table.add({fleet_.name(node), std::string(to_string(verdict.answer)),
-                 verdict.admits() ? std::to_string(verdict.score) : "",
+      const Prediction& prediction = predictions_[node];
+      table.add({fleet_.name(node), std::string(to_string(prediction.outcome)),
+                 prediction.admits() ? std::to_string(prediction.score) : "",
                  std::string(to_string(fleet_.policy(node))), query_.explain(node)});
     }
     return fmt::format("{}: {} of {} admit it\n{}", name_of(pod_), admitting,
-                       counted(verdicts_.size(), "node"), table.render(terminal_style(), 2));
+                       counted(predictions_.size(), "node"), table.render(terminal_style(), 2));
   }
 
   /// Why no node admits the pod, by the first one.
@@ -108,7 +109,7 @@ class Answers {
   const Fleet& fleet_;
   const PodSpec& pod_;
   PodQuery query_;
-  std::vector<Verdict> verdicts_;
+  std::vector<Prediction> predictions_;
   std::vector<std::size_t> nodes_;
 };
 
@@ -148,7 +149,7 @@ int run_cycle(const Options& options, Fleet& fleet, const std::vector<PodSpec>& 
       placed.push_back({{"uid", pod.uid.value}, {"node", nullptr}, {"why", answers.why_nowhere()}});
       continue;
     }
-    table.add({name_of(pod), fleet.name(*node), std::to_string(answers.verdict(*node).score),
+    table.add({name_of(pod), fleet.name(*node), std::to_string(answers.prediction(*node).score),
                answers.query().explain(*node)});
     BoundPod bound{pod.uid, *node, {answers.query().place(*node), std::nullopt}};
     placed.push_back(to_json(fleet, bound));

@@ -14,7 +14,7 @@ Layout lay_out(const Machine& machine) {
   std::map<int, std::set<std::int32_t>> sockets_of_numa;
   std::map<std::int32_t, std::set<int>> numa_of_socket;
   for (const Cpu& cpu : machine.cpus()) {
-    const int numa = machine.place(cpu.id).numa;
+    const int numa = machine.groups_of(cpu.id).numa;
     sockets_of_numa[numa].insert(cpu.socket.value);
     numa_of_socket[cpu.socket.value].insert(numa);
   }
@@ -24,7 +24,7 @@ Layout lay_out(const Machine& machine) {
                         std::none_of(numa_of_socket.begin(), numa_of_socket.end(), several);
   std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t>, Part> parts;
   for (const Cpu& cpu : machine.cpus()) {
-    const int numa = machine.place(cpu.id).numa;
+    const int numa = machine.groups_of(cpu.id).numa;
     const auto key = layout.numa_outside ? std::tuple(numa, cpu.socket.value, cpu.l3.value)
                                          : std::tuple(cpu.socket.value, numa, cpu.l3.value);
     Part& part = parts[key];

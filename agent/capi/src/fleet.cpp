@@ -58,11 +58,11 @@ Result<pinfold_code> predict(const pinfold_fleet& fleet, const char* manifest, c
                    parse_scoring_strategy(scoring == nullptr ? "LeastNUMANodes" : scoring),
                    "scoring");
   PodQuery query(fleet.fleet, pod);
-  std::vector<Verdict> verdicts;
-  query.ask_all(strategy, verdicts);
-  const bool fits = std::any_of(verdicts.begin(), verdicts.end(),
-                                [](const Verdict& verdict) { return verdict.admits(); });
-  return set_text(json, answers_json(fleet.fleet, pod, query, verdicts).dump(),
+  std::vector<Prediction> predictions;
+  query.predict_all(strategy, predictions);
+  const bool fits = std::any_of(predictions.begin(), predictions.end(),
+                                [](const Prediction& prediction) { return prediction.admits(); });
+  return set_text(json, predictions_json(fleet.fleet, pod, query, predictions).dump(),
                   fits ? PINFOLD_OK : PINFOLD_REJECTED);
 }
 
@@ -76,7 +76,7 @@ Result<pinfold_code> place_pod(pinfold_fleet& fleet, const char* manifest, const
   const Ledger::Mark mark = fleet.ledger.mark();
   if (fleet.ledger.find(pod.uid) != nullptr) PINFOLD_TRY(fleet.ledger.remove(pod.uid));
   PodQuery query(fleet.fleet, pod);
-  if (!query.ask(*node, ScoringStrategy::kLeastNumaNodes).admits()) {
+  if (!query.predict(*node, ScoringStrategy::kLeastNumaNodes).admits()) {
     set_message(error, query.explain(*node));
     fleet.ledger.discard(mark);
     return PINFOLD_REJECTED;

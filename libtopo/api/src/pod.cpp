@@ -7,7 +7,7 @@
 namespace pinfold {
 namespace {
 
-/// The class of one set of requests and limits: only cpu and memory count, and zero is nothing.
+/// The class of one set of requests and limits; see qos_class.
 QosClass resource_qos(const Resources& resources) {
   int used = 0;
   for (const std::string_view name : {"cpu", "memory"}) {
@@ -87,17 +87,17 @@ bool PodSpec::has_pod_level_resources() const {
 ResourceList container_total(const PodSpec& pod, ResourceList Resources::*which) {
   ResourceList running;   // app containers and sidecars together
   ResourceList sidecars;  // those started so far
-  ResourceList starting;  // the most that an init container needs beside them
+  ResourceList starting;  // the most that an init container needs together with those
   for (const Container& container : pod.containers) {
-    const ResourceList& own = container.resources.*which;
-    if (container.kind != ContainerKind::kInit) add(running, own);
+    const ResourceList& amounts = container.resources.*which;
+    if (container.kind != ContainerKind::kInit) add(running, amounts);
     if (container.kind == ContainerKind::kApp) continue;
     if (container.kind == ContainerKind::kSidecar) {
-      add(sidecars, own);
+      add(sidecars, amounts);
       raise(starting, sidecars);
     } else {
       ResourceList together = sidecars;
-      add(together, own);
+      add(together, amounts);
       raise(starting, together);
     }
   }

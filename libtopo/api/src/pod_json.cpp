@@ -27,7 +27,7 @@ bool is_dns_label(std::string_view text) {
          });
 }
 
-/// "name" or "prefix/name". A huge page size becomes a part of a file name: it must be a size.
+/// "name" or "prefix/name". The size of huge pages must be a quantity: it is used in a file name.
 bool is_resource_name(std::string_view text) {
   if (is_huge_page_resource(text)) {
     const auto size = Quantity::parse(text.substr(kHugePagesPrefix.size()));
@@ -44,7 +44,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(0, text.find_last_not_of(kSpace) + 1);
 }
 
-/// An object that may be absent: nullptr then.
+/// A member that must be an object; nullptr if it is absent.
 Result<const json*> object_member(const json& parent, std::string_view path, std::string_view key) {
   const json* value = member(parent, key);
   if (value != nullptr && !value->is_object()) {
@@ -67,13 +67,13 @@ Result<ResourceList> read_list(const json& resources, const std::string& path,
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
     const auto quantity = Quantity::parse(trim(text));
     if (!quantity) return fail_field(field, value, quantity.error().message);
-    if (quantity->sign() < 0) return fail_field(field, value, "expected no negative amount");
+    if (quantity->sign() < 0) return fail_field(field, value, "expected 0 or more");
     list.emplace(name, *quantity);
   }
   return list;
 }
 
-/// parent.resources; nothing if it is absent.
+/// parent.resources; nullopt if it is absent.
 Result<std::optional<Resources>> read_resources(const json& parent, const std::string& path) {
   PINFOLD_LET(const auto object, object_member(parent, path, "resources"));
   if (object == nullptr) return std::nullopt;
@@ -84,13 +84,13 @@ Result<std::optional<Resources>> read_resources(const json& parent, const std::s
   return Resources{std::move(requests), std::move(limits)};
 }
 
-/// A string member, or `otherwise` if it is absent; checked to be a safe part of a path.
+/// A string member that must be a safe name; `otherwise` if it is absent.
 Result<std::string> read_name(const json& metadata, std::string_view key,
                               const std::string& otherwise) {
   const std::string field = join("metadata", key);
   const json* value = member(metadata, key);
   if (value != nullptr && !value->is_string()) {
-    return fail_field(field, *value, "expected a text in quotes");
+    return fail_field(field, *value, "expected a string in quotes");
   }
   const std::string name = value != nullptr ? value->get<std::string>() : otherwise;
   if (!is_safe_name(name)) {
@@ -130,7 +130,7 @@ Result<Container> read_container(const json& value, const std::string& path, boo
   if (init) {
     const json* policy = member(value, "restartPolicy");
     if (policy != nullptr && !policy->is_string()) {
-      return fail_field(path + ".restartPolicy", *policy, "expected a text");
+      return fail_field(path + ".restartPolicy", *policy, "expected a string");
     }
     const bool always = policy != nullptr && *policy == "Always";
     container.kind = always ? ContainerKind::kSidecar : ContainerKind::kInit;
@@ -149,7 +149,7 @@ Result<void> read_containers(const json& spec, std::string_view key, bool init, 
     const std::string field = fmt::format("{}[{}]", path, i);
     PINFOLD_LET(auto container, read_container((*list)[i], field, init));
     if (pod.find(container.name) != nullptr) {
-      return fail_field(field + ".name", container.name, "expected a name that is used once");
+      return fail_field(field + ".name", container.name, "expected a unique name");
     }
     pod.containers.push_back(std::move(container));
   }

@@ -78,7 +78,7 @@ void Accumulator::take_part_of_cache(const Machine::Group& cache) {
   const auto cores_needed = static_cast<std::size_t>((needed_ + per_core - 1) / per_core);
   const CpuSet candidates = free_ & cache.cpus;
   GroupList cores;
-  for (const CpuId cpu : candidates) cores.push_back(machine.place(cpu).core);
+  for (const CpuId cpu : candidates) cores.push_back(machine.groups_of(cpu).core);
   std::sort(cores.begin(), cores.end());
   cores.erase(std::unique(cores.begin(), cores.end()), cores.end());
   if (cores.size() > cores_needed) cores.resize(cores_needed);

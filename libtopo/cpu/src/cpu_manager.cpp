@@ -47,7 +47,7 @@ Result<CpuSet> with_siblings(const Machine& machine, const CpuSet& cpus) {
                       "set: unknown CPU ID: {}",
                       cpu.value));
     }
-    all |= machine.cores()[static_cast<std::size_t>(machine.place(cpu).core)].cpus;
+    all |= machine.cores()[static_cast<std::size_t>(machine.groups_of(cpu).core)].cpus;
   }
   return all;
 }

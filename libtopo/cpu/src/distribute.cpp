@@ -5,7 +5,10 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
+
+#include "pinfold/types/choices.hpp"
 
 namespace pinfold::cpu {
 namespace {
@@ -14,23 +17,6 @@ namespace {
 constexpr double kMaxCombinations = 20'000;
 /// Nor are the subsets of more nodes than this.
 constexpr std::size_t kMaxSubsetNodes = 16;
-
-enum class Loop { kContinue, kBreak };
-
-/// Calls visit(members) for every choice of k out of n places, in lexicographic order.
-template <class Visit>
-void for_each_choice(int n, int k, Visit visit) {
-  if (k < 1 || k > n) return;
-  Ints members(static_cast<std::size_t>(k));
-  std::iota(members.begin(), members.end(), 0);
-  while (visit(members) == Loop::kContinue) {
-    int i = k - 1;
-    while (i >= 0 && members[static_cast<std::size_t>(i)] == n - k + i) --i;
-    if (i < 0) return;
-    int next = ++members[static_cast<std::size_t>(i)];
-    while (++i < k) members[static_cast<std::size_t>(i)] = ++next;
-  }
-}
 
 double choices(int n, int k) {
   double count = 1;
@@ -52,13 +38,13 @@ class Remembered {
   [[nodiscard]] bool empty() const { return members_.empty(); }
   [[nodiscard]] const Ints& members() const { return members_; }
 
-  void set(const Ints& members) { members_ = members; }
+  void set(std::span<const int> members) { members_.assign(members.begin(), members.end()); }
 
   /// To be told of every choice that is enumerated, before it is looked at.
-  void enumerated(const Ints& members) {
+  void enumerated(std::span<const int> members) {
     if (!aliased_ || members_.empty()) return;
     const auto kept = static_cast<std::ptrdiff_t>(untouched());
-    if (std::equal(members.begin(), members.begin() + kept, members_.begin())) members_ = members;
+    if (std::equal(members.begin(), members.begin() + kept, members_.begin())) set(members);
   }
 
   /// Instead of being told of all the rest of a round over n places: the last choice with the same
@@ -107,7 +93,7 @@ std::int64_t squares_of(const Ints& values) {
 /// By how much the sum of squares falls when `count` is taken from `from`.
 std::int64_t drop(std::int64_t from, std::int64_t count) { return count * (2 * from - count); }
 
-bool can_hold(const Distribution& d, const Ints& nodes) {
+bool can_hold(const Distribution& d, std::span<const int> nodes) {
   const int share = even_share(d, nodes.size());
   std::int64_t groups = 0;
   for (const int node : nodes) {
@@ -128,7 +114,7 @@ struct Rest {
   std::int64_t squares = 0;  ///< of all nodes of the machine, before the remainder is taken
 };
 
-Rest rest_of(const Distribution& d, const Ints& nodes, std::int64_t squares) {
+Rest rest_of(const Distribution& d, std::span<const int> nodes, std::int64_t squares) {
   const int share = even_share(d, nodes.size());
   Rest rest;
   rest.squares = squares;
@@ -158,7 +144,7 @@ std::int64_t least_squares(const Distribution& d, const Rest& rest) {
 /// Takes the remainder from a subset of the candidates in turn; the sum of squares afterwards, or
 /// nothing if they do not hold it.
 std::optional<std::int64_t> take_in_turn(const Distribution& d, const Rest& rest,
-                                         const Ints& subset) {
+                                         std::span<const int> subset) {
   int holds = 0;
   for (const int place : subset) holds += rest.left[static_cast<std::size_t>(place)] / d.group;
   if (holds < rest.groups) return std::nullopt;
@@ -186,15 +172,16 @@ std::optional<Ints> place_remainder(const Distribution& d, const Rest& rest, Sco
   // As many nodes as possible first: that keeps the remainder spread, too.
   for (int k = n; k >= 1 && best.squares > least; --k) {
     Remembered subset_of_round(d.profile);
-    for_each_choice(n, k, [&](const Ints& subset) {
+    for_each_choice(n, k, [&](std::span<const int> subset) {
       const auto squares = take_in_turn(d, rest, subset);
-      if (!squares || *squares >= best.squares) return Loop::kContinue;
+      if (!squares || *squares >= best.squares) return Enumeration::kContinue;
       const Score score = score_of(d, *squares);
       if (score.rounded < best.rounded) {
         best = score;
         subset_of_round.set(subset);
       }
-      return *squares == least ? Loop::kBreak : Loop::kContinue;  // nothing can be better
+      return *squares == least ? Enumeration::kStop
+                               : Enumeration::kContinue;  // nothing can be better
     });
     if (subset_of_round.empty()) continue;
     subset_of_round.round_completed(n);
@@ -212,24 +199,24 @@ Choice first_best(const Distribution& d, int k) {
   Choice best;
   Score score;
   Remembered nodes(d.profile);
-  for_each_choice(static_cast<int>(d.nodes.size()), k, [&](const Ints& combination) {
+  for_each_choice(static_cast<int>(d.nodes.size()), k, [&](std::span<const int> combination) {
     nodes.enumerated(combination);
-    if (score.rounded == 0) return Loop::kBreak;
-    if (!can_hold(d, combination)) return Loop::kContinue;
+    if (score.rounded == 0) return Enumeration::kStop;
+    if (!can_hold(d, combination)) return Enumeration::kContinue;
     const Rest rest = rest_of(d, combination, squares);
     if (rest.groups > 0) {
       auto remainder = place_remainder(d, rest, score);
-      if (!remainder) return Loop::kContinue;
+      if (!remainder) return Enumeration::kContinue;
       best.remainder = std::move(*remainder);
     } else {
-      if (rest.squares >= score.squares) return Loop::kContinue;
+      if (rest.squares >= score.squares) return Enumeration::kContinue;
       const Score better = score_of(d, rest.squares);
-      if (better.rounded >= score.rounded) return Loop::kContinue;
+      if (better.rounded >= score.rounded) return Enumeration::kContinue;
       score = better;
       best.remainder.clear();
     }
     nodes.set(combination);
-    return Loop::kContinue;
+    return Enumeration::kContinue;
   });
   best.nodes = nodes.members();
   return best;
@@ -251,10 +238,10 @@ Ints greatest(const Ints& values, std::size_t count) {
 /// with the most free CPUs give the shares, and of these the ones with the most give more.
 Choice fullest(const Distribution& d, int k) {
   Choice choice;
-  const Ints nodes = greatest(d.available, static_cast<std::size_t>(k));
-  if (!can_hold(d, nodes)) return choice;
+  choice.nodes = greatest(d.available, static_cast<std::size_t>(k));
+  const std::span<const int> nodes(choice.nodes.data(), choice.nodes.size());
+  if (!can_hold(d, nodes)) return {};
   const Rest rest = rest_of(d, nodes, 0);
-  choice.nodes = nodes;
   for (const int place : greatest(rest.left, static_cast<std::size_t>(rest.groups))) {
     choice.remainder.push_back(rest.candidates[static_cast<std::size_t>(place)]);
   }

@@ -33,25 +33,25 @@ const std::vector<Machine::Group>& Hierarchy::groups(Level level) const {
   return machine_->cores();
 }
 
-std::int32_t Hierarchy::index_of(Level level, const Machine::Place& place) const {
+std::int32_t Hierarchy::index_of(Level level, const Machine::CpuGroups& of_cpu) const {
   switch (level) {
     case Level::kNuma:
-      return place.numa;
+      return of_cpu.numa;
     case Level::kSocket:
-      return place.socket;
+      return of_cpu.socket;
     case Level::kCache:
-      return place.cache;
+      return of_cpu.cache;
     case Level::kCore:
       break;
   }
-  return place.core;
+  return of_cpu.core;
 }
 
 Hierarchy::Nesting Hierarchy::nest(Level outer, Level inner) const {
   Nesting nesting(groups(outer).size());
   for (const Cpu& cpu : machine_->cpus()) {
-    const Machine::Place& place = machine_->place(cpu.id);
-    nesting[static_cast<std::size_t>(index_of(outer, place))].push_back(index_of(inner, place));
+    const Machine::CpuGroups& of_cpu = machine_->groups_of(cpu.id);
+    nesting[static_cast<std::size_t>(index_of(outer, of_cpu))].push_back(index_of(inner, of_cpu));
   }
   for (auto& inside : nesting) {
     std::sort(inside.begin(), inside.end());

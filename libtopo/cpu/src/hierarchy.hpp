@@ -40,7 +40,7 @@ class Hierarchy {
   using Nesting = std::vector<std::vector<std::int32_t>>;
 
   [[nodiscard]] Nesting nest(Level outer, Level inner) const;
-  [[nodiscard]] std::int32_t index_of(Level level, const Machine::Place& place) const;
+  [[nodiscard]] std::int32_t index_of(Level level, const Machine::CpuGroups& of_cpu) const;
   void append_sorted(GroupList& list, Level level, const std::vector<std::int32_t>& candidates,
                      const CpuSet& parent, const CpuSet& free) const;
 

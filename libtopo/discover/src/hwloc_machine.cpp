@@ -12,7 +12,7 @@
 namespace pinfold {
 namespace {
 
-/// All objects of a type, by their number in the operating system.
+/// All objects of a type, in ascending order of their OS ids.
 std::vector<hwloc_obj_t> objects(hwloc_topology* topology, hwloc_obj_type_t type) {
   std::vector<hwloc_obj_t> found;
   for (hwloc_obj_t object = nullptr;
@@ -29,7 +29,7 @@ NumaNode describe_node(const hwloc_obj* object) {
   const auto& memory = object->attr->numanode;
   node.id = NumaId{static_cast<std::int32_t>(object->os_index)};
   node.memory = memory.local_memory;
-  // Page types come by size: the first one is the normal page.
+  // Page types are in order of size: the first one is the base page.
   for (unsigned i = 1; i < memory.page_types_len; ++i) {
     const auto& pages = memory.page_types[i];
     if (pages.size < 1024) continue;
@@ -45,7 +45,7 @@ struct ReleaseDistances {
   }
 };
 
-/// Fills the distances, if hwloc has them between all nodes.
+/// Fills in the distances if hwloc has a complete matrix.
 void add_distances(hwloc_topology* topology, std::vector<NumaNode>& nodes) {
   if (nodes.size() == 1) {  // hwloc keeps no matrix of one; ACPI calls the local distance 10
     nodes[0].distances = {10};

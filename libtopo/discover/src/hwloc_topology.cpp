@@ -6,6 +6,8 @@
 #include <charconv>
 #include <limits>
 
+#include "pinfold/text/field.hpp"
+
 namespace pinfold {
 namespace {
 
@@ -27,9 +29,8 @@ Result<Topology> new_topology(Devices devices) {
   return topology;
 }
 
-/// The number of CPUs that a synthetic description asks for, so that no text makes hwloc build
-/// millions of objects: the product of the counts outside brackets. Wrong texts are hwloc's to
-/// find.
+/// The number of CPUs in a synthetic description: the product of the counts outside brackets.
+/// Checked before hwloc builds millions of objects; hwloc itself reports malformed texts.
 std::uint64_t count_cpus(std::string_view text) {
   std::uint64_t cpus = 1;
   int depth = 0;
@@ -48,11 +49,9 @@ std::uint64_t count_cpus(std::string_view text) {
 
 std::string first_line(std::string_view text) {
   constexpr std::size_t kShown = 60;
-  std::string shown;
-  for (const char c : text.substr(0, std::min(text.find('\n'), kShown))) {
-    shown += c >= ' ' && c <= '~' ? c : '?';
-  }
-  return shown.size() < text.size() ? shown + "..." : shown;
+  const std::string_view line = text.substr(0, text.find('\n'));
+  const bool is_cut_at_line_end = line.size() < text.size() && line.size() <= kShown;
+  return printable(line, kShown) + (is_cut_at_line_end ? "..." : "");
 }
 
 }  // namespace
@@ -60,7 +59,7 @@ std::string first_line(std::string_view text) {
 Result<Topology> load_topology(const SysTree& source, Devices devices) {
   PINFOLD_LET(auto topology, new_topology(devices));
   hwloc_topology* const raw = topology.get();
-  // The processor that we run on has nothing to say here, only the kernel's files.
+  // Only the kernel's files count, not the processor that this program runs on.
   hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
   if (hwloc_topology_load(raw) != 0) {
     return invalid(fmt::format("'{}': hwloc finds no machine there", source.root));
@@ -68,7 +67,7 @@ Result<Topology> load_topology(const SysTree& source, Devices devices) {
   const bool is_here = hwloc_topology_is_thissystem(raw) != 0;
   if (is_here != (source.root == "/")) {
     return fail(ErrorCode::kUnsupported,
-                fmt::format("'{}': hwloc looks at {}, expected HWLOC_FSROOT to name the tree",
+                fmt::format("'{}': hwloc reads {}, expected HWLOC_FSROOT to name the tree",
                             source.root, is_here ? "this machine" : "another machine"));
   }
   return topology;

@@ -13,16 +13,16 @@ struct DestroyTopology {
 };
 using Topology = std::unique_ptr<hwloc_topology, DestroyTopology>;
 
-/// Whether hwloc is to look for PCI devices, which takes longer.
+/// Whether hwloc discovers PCI devices, which takes longer.
 enum class Devices { kIgnore, kFind };
 
-/// Loads a topology into hwloc. A SysTree other than "/" is found by hwloc only through the
-/// environment variable HWLOC_FSROOT; kUnsupported if hwloc looks elsewhere.
+/// Loads a topology into hwloc. hwloc reads a SysTree other than "/" only through the environment
+/// variable HWLOC_FSROOT; kUnsupported if it reads another one.
 [[nodiscard]] Result<Topology> load_topology(const SysTree& source, Devices devices);
 [[nodiscard]] Result<Topology> load_topology(const HwlocXml& source, Devices devices);
 [[nodiscard]] Result<Topology> load_topology(const HwlocSynthetic& source, Devices devices);
 
-/// What a loaded topology says of a machine.
+/// The description of the machine in a loaded topology.
 [[nodiscard]] Result<MachineDescription> describe_topology(hwloc_topology* topology);
 
 }  // namespace pinfold

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <limits>
 
+#include "pinfold/text/field.hpp"
+
 namespace pinfold {
 namespace {
 
@@ -13,10 +15,8 @@ constexpr std::string_view kBlank = " \t";
 constexpr std::size_t kShown = 60;
 
 tl::unexpected<Error> wrong(std::string_view value, std::string_view expected) {
-  std::string shown;
-  for (const char c : value.substr(0, kShown)) shown += c >= ' ' && c <= '~' ? c : '?';
-  if (value.size() > kShown) shown += "...";
-  return fail(ErrorCode::kInvalidArgument, fmt::format("'{}': expected {}", shown, expected));
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("'{}': expected {}", printable(value, kShown), expected));
 }
 
 template <class Number>
@@ -64,7 +64,7 @@ Result<CpuSet> parse_cpu_mask(std::string_view text) {
   CpuSet cpus;
   std::int32_t base = 0;
   std::string_view rest = text;
-  while (true) {  // from the least significant word at the end
+  while (true) {  // from the last word, the least significant one
     const auto comma = rest.rfind(',');
     const std::string_view word = comma == std::string_view::npos ? rest : rest.substr(comma + 1);
     std::uint32_t bits = 0;
@@ -80,7 +80,7 @@ Result<CpuSet> parse_cpu_mask(std::string_view text) {
     }
     if (comma == std::string_view::npos) return cpus;
     rest = rest.substr(0, comma);
-    // Leading zero words may go on for as long as the file does; the base must not.
+    // A file may have any number of leading zero words; the base must not overflow.
     if (base < CpuSet::kMaxCpus) base += kBits;
   }
 }

@@ -15,7 +15,7 @@
 namespace pinfold {
 namespace {
 
-// The largest files we read are meminfo and the CPU masks: a few kB.
+// The largest files read here are meminfo and CPU masks: a few kB.
 constexpr std::size_t kMaxFile = std::size_t{1} << 20U;
 
 struct CloseDirectory {
@@ -52,7 +52,7 @@ std::string KernelTree::shown(std::string_view path) const {
 }
 
 Result<std::optional<std::string>> KernelTree::read(const std::string& path) const {
-  // Not blocking: a captured tree may hold anything, a fifo too.
+  // Non-blocking: a captured tree may contain anything, even a fifo.
   const UniqueFd file(::openat(fd_.get(), path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) {
     if (is_missing(errno)) return std::optional<std::string>{};
@@ -113,7 +113,7 @@ Result<std::vector<std::int32_t>> KernelTree::numbered(const std::string& direct
     if (const auto number = number_between(name, prefix, suffix)) numbers.push_back(*number);
   }
   std::sort(numbers.begin(), numbers.end());
-  // "cpu1" and "cpu01" would be one number: the kernel never pads.
+  // "cpu1" and "cpu01" would be the same number; the kernel never pads.
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   return numbers;
 }

@@ -13,16 +13,16 @@
 
 namespace pinfold {
 
-/// A directory that holds sys/ and proc/; every path is relative to it. Errors name the whole path.
+/// A directory with sys/ and proc/; every path is relative to it. Errors name the full path.
 class KernelTree {
  public:
   [[nodiscard]] static Result<KernelTree> open(std::string root);
 
-  /// The content without white space and NUL bytes at its end (captured files are padded with
-  /// them); nullopt if there is no such file.
+  /// The content without trailing white space and NUL bytes (captured files are padded with them);
+  /// nullopt if the file does not exist.
   [[nodiscard]] Result<std::optional<std::string>> read(const std::string& path) const;
 
-  /// As read, and parsed; an error of the parser is wrapped with the path.
+  /// The parsed content; parse errors are wrapped with the path.
   template <class Value>
   [[nodiscard]] Result<std::optional<Value>> read(const std::string& path,
                                                   Result<Value> (*parse)(std::string_view)) const {
@@ -32,20 +32,20 @@ class KernelTree {
     return std::optional<Value>(std::move(value));
   }
 
-  /// A CPU set out of `list`, or out of the mask that older kernels have in `mask` instead.
+  /// A CPU set from the file `list`, or from the file `mask`, which older kernels have instead.
   [[nodiscard]] Result<std::optional<CpuSet>> read_cpus(const std::string& list,
                                                         const std::string& mask) const;
 
-  /// The names in a directory, ascending and without dot files; none if there is no such directory.
+  /// The names in a directory, ascending and without dot files; none if it does not exist.
   [[nodiscard]] Result<std::vector<std::string>> entries(const std::string& directory) const;
 
-  /// The numbers N of the entries prefix + N + suffix of a directory, ascending; none if there is
-  /// no such directory.
+  /// The numbers N of the entries prefix + N + suffix of a directory, ascending; none if the
+  /// directory does not exist.
   [[nodiscard]] Result<std::vector<std::int32_t>> numbered(const std::string& directory,
                                                            std::string_view prefix,
                                                            std::string_view suffix = "") const;
 
-  /// A path for messages: 'root/path'.
+  /// A path for use in a message: 'root/path'.
   [[nodiscard]] std::string shown(std::string_view path) const;
 
  private:

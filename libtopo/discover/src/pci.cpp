@@ -16,13 +16,13 @@ namespace {
 constexpr std::string_view kPciDirectory = "sys/bus/pci/devices";
 constexpr unsigned kBridge = 0x06;
 
-// By address: the order of hwloc's tree means nothing to a reader.
+// By address, because the order of hwloc's tree is arbitrary.
 using ByAddress = std::map<std::string, PciDevice>;
 
 std::vector<NumaId> nodes_near(hwloc_topology* topology, hwloc_obj_t device) {
   const hwloc_obj* const place = hwloc_get_non_io_ancestor_obj(topology, device);
   std::vector<NumaId> nodes;
-  // At the root of the tree: hwloc knows no better.
+  // At the root of the tree: hwloc does not know the NUMA node.
   if (place == nullptr || place->parent == nullptr) return nodes;
   for (int id = hwloc_bitmap_first(place->nodeset); id >= 0;
        id = hwloc_bitmap_next(place->nodeset, id)) {
@@ -70,13 +70,13 @@ Result<std::uint32_t> parse_hex(std::string_view text) {
   return value;
 }
 
-/// A device that only the kernel's files tell of.
+/// Reads a device from the kernel's files alone.
 Result<PciDevice> read_device(const KernelTree& tree, const std::string& address) {
   PciDevice device;
   device.address = address;
   struct {
     const char* file;
-    unsigned shift;  // the class file has the programming interface in its last byte
+    unsigned shift;  // the last byte of the class file is the programming interface
     std::uint16_t& out;
   } fields[] = {
       {"class", 8, device.class_id}, {"vendor", 0, device.vendor}, {"device", 0, device.device}};
@@ -88,7 +88,7 @@ Result<PciDevice> read_device(const KernelTree& tree, const std::string& address
   return device;
 }
 
-/// Lets the kernel's files correct what hwloc found.
+/// Corrects what hwloc found by the kernel's files.
 Result<void> correct(const KernelTree& tree, ByAddress& found) {
   PINFOLD_LET(auto addresses, tree.entries(std::string(kPciDirectory)));
   for (const std::string& address : addresses) {
@@ -145,9 +145,10 @@ std::string_view pci_class_name(std::uint16_t class_id) {
       {0x0300 | 0xff, "display"},
       {0x1200 | 0xff, "accelerator"},
   };
-  for (const auto wanted : {class_id, static_cast<std::uint16_t>(class_id | 0xffU)}) {
+  const auto base_class = static_cast<std::uint16_t>(class_id | 0xffU);
+  for (const std::uint16_t id : {class_id, base_class}) {
     for (const auto& entry : kNames) {
-      if (entry.class_id == wanted) return entry.name;
+      if (entry.class_id == id) return entry.name;
     }
   }
   return "device";
@@ -186,7 +187,7 @@ Result<DeviceRule> DeviceRule::parse(std::string_view text) {
     rule.device = id(second);
     if (!rule.vendor || !rule.device) return wrong();
   }
-  // An extended resource has a domain; its exact syntax is checked where pods ask for it.
+  // An extended resource has a domain; its exact syntax is checked in pods.
   const auto slash = rule.resource.find('/');
   if (slash == std::string::npos || slash == 0 || slash + 1 == rule.resource.size()) return wrong();
   return rule;

@@ -18,7 +18,7 @@ tl::unexpected<Error> invalid(std::string message) {
   return fail(ErrorCode::kInvalidArgument, std::move(message));
 }
 
-/// The CPUs that count, with their sockets: online, and with topology files.
+/// The usable CPUs, which are online and have topology files, with their sockets.
 Result<std::map<CpuId, SocketId>> read_sockets(const KernelTree& tree) {
   PINFOLD_LET(auto ids, tree.numbered(kCpuDirectory, "cpu"));
   PINFOLD_LET(auto online, tree.read(fmt::format("{}/online", kCpuDirectory), parse_cpu_list));
@@ -32,7 +32,7 @@ Result<std::map<CpuId, SocketId>> read_sockets(const KernelTree& tree) {
     bool is_online = true;
     if (online) {
       is_online = online->contains(CpuId{id});
-    } else {  // kernels before 2.6.26 have no list
+    } else {  // kernels before 2.6.26 have no such list
       PINFOLD_LET(auto flag, tree.read(directory + "/online", parse_id));
       is_online = flag.value_or(1) != 0;
     }
@@ -56,12 +56,12 @@ Result<std::map<CpuId, SocketId>> read_sockets(const KernelTree& tree) {
 /// The lowest usable CPU among the SMT siblings of a CPU.
 Result<CoreId> read_core(const KernelTree& tree, CpuId cpu, const CpuSet& usable) {
   const std::string directory = fmt::format("{}/cpu{}/topology/", kCpuDirectory, cpu.value);
-  auto siblings = tree.read_cpus(directory + "thread_siblings_list", directory + "thread_siblings");
-  if (siblings && !*siblings) {  // the newer names
-    siblings = tree.read_cpus(directory + "core_cpus_list", directory + "core_cpus");
+  PINFOLD_LET(auto siblings,
+              tree.read_cpus(directory + "thread_siblings_list", directory + "thread_siblings"));
+  if (!siblings) {  // the newer names
+    PINFOLD_LET(siblings, tree.read_cpus(directory + "core_cpus_list", directory + "core_cpus"));
   }
-  if (!siblings) return fail(std::move(siblings).error());
-  const CpuSet here = siblings->value_or(CpuSet::of(cpu)) & usable;
+  const CpuSet here = siblings.value_or(CpuSet::of(cpu)) & usable;
   return CoreId{here.empty() ? cpu.value : here.first().value};
 }
 
@@ -74,7 +74,7 @@ Result<std::optional<CpuId>> read_l3(const KernelTree& tree, CpuId cpu, const Cp
     PINFOLD_LET(auto level, tree.read(cache + "level", parse_id));
     if (level.value_or(0) != 3) continue;
     PINFOLD_LET(auto sharing, tree.read_cpus(cache + "shared_cpu_list", cache + "shared_cpu_map"));
-    // Some machines list a cache that nobody shares, not even its owner: that tells nothing.
+    // Some machines list a cache with no sharing CPU, not even the owner: it is ignored.
     const CpuSet here = sharing.value_or(CpuSet{}) & usable;
     if (!here.empty()) return here.first();
   }
@@ -103,7 +103,7 @@ Result<std::uint64_t> read_memory(const KernelTree& tree, const std::string& pat
   PINFOLD_LET(auto memory, tree.read(path, parse_mem_total));
   if (!memory) {
     return fail(ErrorCode::kNotFound,
-                fmt::format("{}: no such file, expected the memory in it", tree.shown(path)));
+                fmt::format("{}: no such file, expected MemTotal", tree.shown(path)));
   }
   return *memory;
 }
@@ -129,7 +129,7 @@ struct Nodes {
   std::map<CpuId, NumaId> of_cpu;
 };
 
-/// A kernel without NUMA has no node directory: all its CPUs and memory are node 0.
+/// A kernel without NUMA has no node directory: all CPUs and memory are on NUMA node 0.
 Result<Nodes> read_single_node(const KernelTree& tree, const CpuSet& usable) {
   NumaNode node;
   node.id = NumaId{0};

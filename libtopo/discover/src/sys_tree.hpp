@@ -4,7 +4,7 @@
 
 namespace pinfold {
 
-/// What the kernel's files below a root say of a machine.
+/// Reads the description of a machine from the kernel's files below a root.
 [[nodiscard]] Result<MachineDescription> read_sys_tree(const SysTree& source);
 
 }  // namespace pinfold

@@ -49,12 +49,12 @@ Result<void> check_cpus(const std::vector<Cpu>& cpus, const std::vector<NumaNode
     const bool known = std::any_of(nodes.begin(), nodes.end(),
                                    [&](const NumaNode& node) { return node.id == cpu.numa; });
     if (!known) {
-      return invalid(fmt::format("cpus: cpu {} lies on NUMA node {}, which is not listed",
+      return invalid(fmt::format("cpus: cpu {} is on NUMA node {}, which is not listed",
                                  cpu.id.value, cpu.numa.value));
     }
     const auto [seen, is_new] = socket_of_core.emplace(cpu.core, cpu.socket);
     if (!is_new && seen->second != cpu.socket) {
-      return invalid(fmt::format("cpus: core {} lies on sockets {} and {}", cpu.core.value,
+      return invalid(fmt::format("cpus: core {} is on sockets {} and {}", cpu.core.value,
                                  seen->second.value, cpu.socket.value));
     }
   }
@@ -67,7 +67,7 @@ Result<Machine> Machine::make(MachineDescription description) {
   const auto by_id = [](const auto& a, const auto& b) { return a.id < b.id; };
   std::sort(description.cpus.begin(), description.cpus.end(), by_id);
   if (!std::is_sorted(description.numa_nodes.begin(), description.numa_nodes.end(), by_id)) {
-    // Distances go by position, so the rows and columns would have to move together.
+    // Distances are by position: sorting would have to move their rows and columns, too.
     return invalid("numaNodes: expected in ascending order of their ids");
   }
   PINFOLD_TRY(check_numa_nodes(description.numa_nodes));
@@ -81,12 +81,12 @@ Result<Machine> Machine::make(MachineDescription description) {
 
 void Machine::index() {
   const auto slots = static_cast<std::size_t>(cpus().back().id.value) + 1;
-  places_.assign(slots, Place{});
+  groups_of_cpu_.assign(slots, CpuGroups{});
   cpu_index_.assign(slots, -1);
   for (int position = 0; position < numa_count(); ++position) {
     numa_groups_.push_back({numa_id(position).value, {}, -1, position});
   }
-  // First collect the ids of each kind in order, then fill the groups.
+  // First create the groups of each kind in the order of their ids, then fill them.
   const auto declare = [this](std::vector<Group>& groups, auto id_of) {
     std::set<std::int32_t> ids;
     for (const Cpu& cpu : cpus()) ids.insert(id_of(cpu));
@@ -111,11 +111,11 @@ void Machine::index() {
     const int numa = *numa_position(cpu.numa);
     all_cpus_.insert(cpu.id);
     cpu_index_[static_cast<std::size_t>(cpu.id.value)] = static_cast<std::int32_t>(i);
-    Place& place = places_[static_cast<std::size_t>(cpu.id.value)];
-    place.core = join(cores_, cpu.core.value, cpu, numa);
-    place.socket = join(sockets_, cpu.socket.value, cpu, numa);
-    place.cache = join(caches_, cpu.l3.value, cpu, numa);
-    place.numa = join(numa_groups_, cpu.numa.value, cpu, numa);
+    CpuGroups& of_cpu = groups_of_cpu_[static_cast<std::size_t>(cpu.id.value)];
+    of_cpu.core = join(cores_, cpu.core.value, cpu, numa);
+    of_cpu.socket = join(sockets_, cpu.socket.value, cpu, numa);
+    of_cpu.cache = join(caches_, cpu.l3.value, cpu, numa);
+    of_cpu.numa = join(numa_groups_, cpu.numa.value, cpu, numa);
   }
   numa_with_cpus_ =
       static_cast<int>(std::count_if(numa_groups_.begin(), numa_groups_.end(),

@@ -3,19 +3,14 @@
 #include <nlohmann/json.hpp>
 
 #include "pinfold/machine/machine.hpp"
+#include "pinfold/text/field.hpp"
 
 namespace pinfold {
 namespace {
 
 using nlohmann::json;
 
-tl::unexpected<Error> wrong(const std::string& field, const json& value,
-                            std::string_view expected) {
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("{}: '{}': expected {}", field, value.dump(), expected));
-}
-
-/// Numbers of values made in memory may be of the signed kind, those of parsed text are not.
+/// A whole number from 0 to `limit`. JSON built in memory may hold it as a signed number.
 bool is_whole(const json& value, std::uint64_t limit) {
   return value.is_number_integer() && value >= 0 && value.get<std::uint64_t>() <= limit;
 }
@@ -26,7 +21,7 @@ Result<std::uint64_t> number(const json& object, const char* key, const std::str
   const std::string field = fmt::format("{}.{}", where, key);
   if (it == object.end()) return fail(ErrorCode::kInvalidArgument, field + ": missing");
   if (!is_whole(*it, limit)) {
-    return wrong(field, *it, fmt::format("a whole number from 0 to {}", limit));
+    return fail_field(field, *it, fmt::format("expected a whole number from 0 to {}", limit));
   }
   return it->get<std::uint64_t>();
 }
@@ -40,7 +35,7 @@ Result<void> read_id(const json& object, const char* key, const std::string& whe
   return {};
 }
 
-/// A socket id, or the cache id that it stands in for: -1 is what some kernels say.
+/// A socket or cache id; some kernels report -1 for an unknown socket.
 template <class Id>
 Result<void> read_id_or_none(const json& object, const char* key, const std::string& where,
                              Id& out) {
@@ -58,12 +53,12 @@ Result<const json*> list(const json& object, const char* key, bool required) {
     if (required) return fail(ErrorCode::kInvalidArgument, fmt::format("node.{}: missing", key));
     return &kEmpty;
   }
-  if (!it->is_array()) return wrong(fmt::format("node.{}", key), *it, "a list");
+  if (!it->is_array()) return fail_field(fmt::format("node.{}", key), *it, "expected a list");
   return &*it;
 }
 
 Result<Cpu> read_cpu(const json& item, const std::string& where) {
-  if (!item.is_object()) return wrong(where, item, "an object");
+  if (!item.is_object()) return fail_field(where, item, "expected an object");
   Cpu cpu;
   PINFOLD_TRY(read_id(item, "id", where, cpu.id));
   PINFOLD_TRY(read_id(item, "core", where, cpu.core));
@@ -76,13 +71,13 @@ Result<Cpu> read_cpu(const json& item, const std::string& where) {
 }
 
 Result<NumaNode> read_numa_node(const json& item, const std::string& where) {
-  if (!item.is_object()) return wrong(where, item, "an object");
+  if (!item.is_object()) return fail_field(where, item, "expected an object");
   NumaNode node;
   PINFOLD_TRY(read_id(item, "id", where, node.id));
   PINFOLD_LET(auto memory, number(item, "memory", where, std::uint64_t{1} << 62U));
   node.memory = memory;
   if (const auto pages = item.find("hugepages"); pages != item.end()) {
-    if (!pages->is_object()) return wrong(where + ".hugepages", *pages, "an object");
+    if (!pages->is_object()) return fail_field(where + ".hugepages", *pages, "expected an object");
     for (const auto& [name, value] : pages->items()) {
       PINFOLD_LET(auto bytes,
                   number(*pages, name.c_str(), where + ".hugepages", std::uint64_t{1} << 62U));
@@ -90,10 +85,11 @@ Result<NumaNode> read_numa_node(const json& item, const std::string& where) {
     }
   }
   if (const auto distances = item.find("distances"); distances != item.end()) {
-    if (!distances->is_array()) return wrong(where + ".distances", *distances, "a list");
+    if (!distances->is_array())
+      return fail_field(where + ".distances", *distances, "expected a list");
     for (const json& value : *distances) {
       if (!is_whole(value, kMaxId)) {
-        return wrong(where + ".distances", value, "a whole number");
+        return fail_field(where + ".distances", value, "expected a whole number");
       }
       node.distances.push_back(value.get<std::uint32_t>());
     }
@@ -102,7 +98,7 @@ Result<NumaNode> read_numa_node(const json& item, const std::string& where) {
 }
 
 Result<Device> read_device(const json& item, const std::string& where) {
-  if (!item.is_object()) return wrong(where, item, "an object");
+  if (!item.is_object()) return fail_field(where, item, "expected an object");
   Device device;
   for (const auto& [key, out] : {std::pair{"resource", &device.resource}, {"id", &device.id}}) {
     const auto it = item.find(key);
@@ -112,10 +108,10 @@ Result<Device> read_device(const json& item, const std::string& where) {
     *out = it->get<std::string>();
   }
   if (const auto nodes = item.find("numaNodes"); nodes != item.end()) {
-    if (!nodes->is_array()) return wrong(where + ".numaNodes", *nodes, "a list");
+    if (!nodes->is_array()) return fail_field(where + ".numaNodes", *nodes, "expected a list");
     for (const json& value : *nodes) {
       if (!is_whole(value, kMaxId)) {
-        return wrong(where + ".numaNodes", value, "a NUMA node id");
+        return fail_field(where + ".numaNodes", value, "expected a NUMA node id");
       }
       device.numa_nodes.push_back(NumaId{value.get<std::int32_t>()});
     }
@@ -137,10 +133,10 @@ Result<void> read_list(const json& node, const char* key, bool required, Read re
 }  // namespace
 
 Result<Machine> Machine::from_json(const json& node) {
-  if (!node.is_object()) return wrong("node", node, "an object");
+  if (!node.is_object()) return fail_field("node", node, "expected an object");
   MachineDescription description;
   if (const auto name = node.find("name"); name != node.end()) {
-    if (!name->is_string()) return wrong("node.name", *name, "a string");
+    if (!name->is_string()) return fail_field("node.name", *name, "expected a string");
     description.name = name->get<std::string>();
   }
   PINFOLD_TRY(read_list(node, "cpus", true, read_cpu, description.cpus));

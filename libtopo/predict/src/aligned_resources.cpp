@@ -3,14 +3,14 @@
 namespace pinfold::predict {
 namespace {
 
-bool is_guaranteed(const PodSpec& pod) { return qos_class(pod, true) == QosClass::kGuaranteed; }
+bool is_guaranteed_pod(const PodSpec& pod) { return qos_class(pod, true) == QosClass::kGuaranteed; }
 
-/// The static CPU policy hands out whole CPUs; who asks for a fraction shares.
+/// The static CPU policy allocates whole CPUs; a request for a fraction is not aligned.
 bool is_aligned(const std::string& resource, const Quantity& amount) {
   return resource != "cpu" || amount.milli_value() % 1000 == 0;
 }
 
-/// The amounts of native resources; of others the limits, as the device manager counts them.
+/// The requests of native resources, and the limits of others, as the device manager counts them.
 ResourceList aligned(const Container& container, bool with_native) {
   ResourceList amounts;
   if (with_native) {
@@ -27,11 +27,11 @@ ResourceList aligned(const Container& container, bool with_native) {
 }  // namespace
 
 ResourceList aligned_by_container(const PodSpec& pod, const Container& container) {
-  return aligned(container, is_guaranteed(pod) && is_guaranteed_alone(container));
+  return aligned(container, is_guaranteed_pod(pod) && is_guaranteed_alone(container));
 }
 
 ResourceList aligned_by_pod(const PodSpec& pod) {
-  const bool guaranteed = is_guaranteed(pod);
+  const bool guaranteed = is_guaranteed_pod(pod);
   const bool has_budget = pod.has_pod_level_resources();
   PodSpec reduced;
   for (const Container& container : pod.containers) {

@@ -2,16 +2,16 @@
 
 #include "pinfold/api/pod.hpp"
 
-/// What the kubelet would align of a pod, as far as the pod tells.
+/// The resources of a pod that the kubelet aligns.
 namespace pinfold::predict {
 
-/// What the pod needs at one time (pod scope).
+/// Pod scope: what the pod needs at one time.
 [[nodiscard]] ResourceList aligned_by_pod(const PodSpec& pod);
-/// Pod scope, pod-level resources: do the exclusive containers leave nothing of the pod's
-/// `resource` to the others, or too little to an init container? Then the kubelet's managers say
-/// that no NUMA node would do. Source: kubelet v1.36.2, observed.
+/// Pod scope, pod-level resources: true if the exclusive containers leave nothing of the pod's
+/// `resource` for the shared ones, or too little for an init container. The kubelet's managers then
+/// give an empty list of hints. Source: kubelet v1.36.2, observed.
 [[nodiscard]] bool leaves_no_shared_pool(const PodSpec& pod, std::string_view resource);
-/// What one container asks for (container scope).
+/// Container scope: what one container needs.
 [[nodiscard]] ResourceList aligned_by_container(const PodSpec& pod, const Container& container);
 
 }  // namespace pinfold::predict

@@ -28,7 +28,7 @@ void add_cpus(const Node& node, const NodeState& state, int position, Zone& zone
                             count(static_cast<std::int64_t>(available.size()))});
 }
 
-/// Without a memory manager nobody counts memory by NUMA node: all of it is there for everybody.
+/// With memory manager policy None, memory is not accounted by NUMA node: all of it is available.
 void add_unmanaged_memory(const NumaNode& numa, Zone& zone) {
   std::uint64_t pages = 0;
   for (const auto& [size, amount] : numa.hugepages) {
@@ -52,7 +52,7 @@ void add_memory(const Node& node, const NodeState& state, int position, Zone& zo
   }
 }
 
-/// Ids of a resource that containers hold.
+/// By resource, the ids of devices that containers hold.
 std::map<std::string, std::set<std::string>> devices_in_use(const DeviceState& state) {
   std::map<std::string, std::set<std::string>> in_use;
   for (const auto& [uid, container, resources] : state.assignments) {

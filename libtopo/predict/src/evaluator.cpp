@@ -7,7 +7,7 @@
 namespace pinfold {
 namespace {
 
-/// The lowest zone that holds each demand alone; empty: none does.
+/// The lowest zone that can hold every demand; empty if there is none.
 NumaMask lowest_common_zone(int zones, std::span<const ZoneDemand> demands) {
   NumaMask common = NumaMask::all(zones);
   for (const ZoneDemand& demand : demands) common = common & zones_that_fit(zones, demand);
@@ -23,7 +23,7 @@ class SingleZoneEvaluator final : public ZoneEvaluator {
   }
 };
 
-/// Tables of what a mask of zones holds, four zones a step: a mask costs one addition for each.
+/// Tables of sums over masks of zones, four zones a step: a mask costs one addition for each step.
 constexpr int kStep = 4;
 constexpr std::size_t kEntries = std::size_t{1} << kStep;
 
@@ -50,30 +50,7 @@ std::int64_t sum_of(const std::int64_t* table, NumaMask mask) {
   return sum;
 }
 
-/// The next higher mask with as many zones.
-std::uint64_t next_of_same_width(std::uint64_t bits) {
-  const std::uint64_t lowest = bits & (~bits + 1);
-  const std::uint64_t carried = bits + lowest;
-  return carried | (((bits ^ carried) >> 2U) / lowest);
-}
-
-/// The lowest mask of `width` zones that is good enough, of those that the hint providers look at
-/// (for_each_hint_mask_of_width); empty: none is. Domain: 1 <= width.
-template <class Predicate>
-NumaMask lowest_mask(int zones, int width, const Predicate& is_good) {
-  const std::uint64_t all = NumaMask::all(zones).bits();
-  const std::uint64_t lowest = NumaMask::all(width).bits();
-  const bool every = zones <= kMaxNodesForEveryMask || width <= kMaxWidthForEveryMask;
-  if (width == zones) return is_good(NumaMask(all)) ? NumaMask(all) : NumaMask();
-  for (std::uint64_t bits = lowest; bits <= all && bits >= lowest;
-       bits = every ? next_of_same_width(bits) : bits << 1U) {
-    if ((bits & ~all) != 0) break;
-    if (is_good(NumaMask(bits))) return NumaMask(bits);
-  }
-  return {};
-}
-
-/// What masks hold of several demands.
+/// The amounts of several demands, summed over masks of zones.
 class Sums {
  public:
   /// `amounts` is the member of ZoneDemand that is summed up.
@@ -109,7 +86,8 @@ std::int64_t sum_of_lowest(const std::int64_t* amounts, int width) {
   return std::accumulate(amounts, amounts + width, std::int64_t{0});
 }
 
-/// Could any `width` zones have the demand free? Cheaper than to look at each set of them.
+/// False if even the `width` zones with the most available cannot hold the demand. Cheaper than
+/// trying each set of zones.
 bool may_hold(int zones, int width, const ZoneDemand& demand) {
   std::array<std::int64_t, NumaMask::kMaxNodes> amounts;  // NOLINT: filled as far as it is read
   std::int64_t* const end = std::copy_n(demand.available, zones, amounts.data());
@@ -117,7 +95,7 @@ bool may_hold(int zones, int width, const ZoneDemand& demand) {
   return sum_of_lowest(amounts.data(), width) >= demand.amount;
 }
 
-/// restricted: one mask that is a preferred hint, one of the least width, for every demand.
+/// restricted, best-effort: the lowest mask that is a preferred hint for every demand.
 class CommonMaskEvaluator final : public ZoneEvaluator {
  public:
   NumaMask evaluate(int zones, std::span<const ZoneDemand> demands,
@@ -129,15 +107,15 @@ class CommonMaskEvaluator final : public ZoneEvaluator {
       if (!may_hold(zones, width, demand)) return {};
     }
     const Sums free(zones, demands, &ZoneDemand::available, scratch);
-    return lowest_mask(zones, width, [&](NumaMask mask) {
+    return lowest_hint_mask(zones, width, [&](NumaMask mask) {
       return free.hold(mask, [](const ZoneDemand&) { return true; });
     });
   }
 
  private:
-  /// The width that is preferred by all; 0: there is none.
+  /// The width that all demands prefer; 0 if they prefer different ones.
   static int common_width(int zones, std::span<const ZoneDemand> demands, Scratch& scratch) {
-    int others = 0;  // 0: nothing seen yet
+    int others = 0;  // 0: no demand so far
     int memory = 0;
     int kinds_of_memory = 0;
     for (const ZoneDemand& demand : demands) {
@@ -157,7 +135,7 @@ class CommonMaskEvaluator final : public ZoneEvaluator {
     return others == 0 || others == memory ? memory : 0;
   }
 
-  /// The fewest zones, at least `least`, that hold all kinds of memory together.
+  /// The fewest zones, at least `least`, that can hold all kinds of memory; 0 if no set can.
   static int joint_width(int zones, int least, std::span<const ZoneDemand> demands,
                          Scratch& scratch) {
     const bool alike = std::all_of(demands.begin(), demands.end(), [&](const ZoneDemand& demand) {
@@ -167,7 +145,7 @@ class CommonMaskEvaluator final : public ZoneEvaluator {
     const Sums all(zones, demands, &ZoneDemand::allocatable, scratch);
     for (int width = least; width <= zones; ++width) {
       const auto holds = [&](NumaMask mask) { return all.hold(mask, is_memory); };
-      if (!lowest_mask(zones, width, holds).empty()) return width;
+      if (!lowest_hint_mask(zones, width, holds).empty()) return width;
     }
     return 0;
   }

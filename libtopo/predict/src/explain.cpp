@@ -22,7 +22,7 @@ std::string counted_zones(int count) {
 
 std::string PodQuery::explain(std::size_t node) {
   const TopologyPolicy policy = fleet_->policy(node);
-  if (fleet_->zone_count(node) == 0) return "no data by zone: nothing is predicted";
+  if (fleet_->zone_count(node) == 0) return "the node reports no zones: nothing is predicted";
   if (policy == TopologyPolicy::kNone) return "policy none aligns nothing";
   const Scope& scope = scope_of(node);
   const Plan& plan = scope.plans[fleet_->shape_number(node)];
@@ -33,48 +33,50 @@ std::string PodQuery::explain(std::size_t node) {
                       zone_list(*fleet_, node, zones));
   });
   if (fitting == plan.size()) {
-    return aligned.empty() ? "nothing that the node reports by zone is to be aligned"
+    return aligned.empty() ? "the node reports nothing by zone that the pod would align"
                            : fmt::format("{}", fmt::join(aligned, "; "));
   }
   const std::string& name = scope.items[fitting].name;
   return (policy == TopologyPolicy::kBestEffort ? "not aligned: " : "") +
          (name.empty() ? "pod: " : fmt::format("container '{}': ", name)) +
-         why_not(node, plan[fitting]);
+         why_not_aligned(node, plan[fitting]);
 }
 
-std::string PodQuery::why_not(std::size_t node, const std::vector<RowWant>& wants) const {
+std::string PodQuery::why_not_aligned(std::size_t node,
+                                      const std::vector<RowRequest>& requests) const {
   const auto reported = fleet_->resources_of_shape(fleet_->shape_number(node));
   const int zones = fleet_->zone_count(node);
   const bool single = fleet_->policy(node) == TopologyPolicy::kSingleNumaNode;
-  std::vector<std::string> asked;
+  std::vector<std::string> amounts;
   std::vector<std::string> fits;
   std::vector<std::string> widths;
   int least = NumaMask::kMaxNodes;
   int most = 0;
-  for (std::size_t i = 0; i < wants.size(); ++i) {
-    const std::string& resource = fleet_->resource_name(reported[wants[i].row]);
-    if (wants[i].amount == kNever) {
-      return fmt::format("its exclusive containers leave nothing of its {} to the others",
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::string& resource = fleet_->resource_name(reported[requests[i].row]);
+    if (requests[i].amount == kNever) {
+      return fmt::format("its exclusive containers leave no {} for its shared containers",
                          resource);
     }
     const std::string what =
-        fmt::format("{} {}", resource, from_fleet_units(resource, wants[i].amount).to_string());
+        fmt::format("{} {}", resource, from_fleet_units(resource, requests[i].amount).to_string());
     const NumaMask where = zones_that_fit(zones, demands_[i]);
     const int width = preferred_width(zones, demands_[i]);
-    asked.push_back(what);
+    amounts.push_back(what);
     fits.push_back(fmt::format("{} fits {}", resource,
                                where.empty() ? "none" : zone_list(*fleet_, node, where)));
     if (width == 0 && !single) return fmt::format("{} is more than all zones have", what);
-    widths.push_back(fmt::format("{} wants {}", what, counted_zones(width)));
+    widths.push_back(fmt::format("{} prefers {}", what, counted_zones(width)));
     least = std::min(least, width);
     most = std::max(most, width);
   }
-  const std::string all = fmt::format("{}", fmt::join(asked, " and "));
+  const std::string all = fmt::format("{}", fmt::join(amounts, " and "));
   if (single || most <= 1) {
     return fmt::format("no zone has {}: {}", all, fmt::join(fits, ", "));
   }
   if (least != most) {
-    return fmt::format("{}: no number of zones is preferred by all", fmt::join(widths, ", "));
+    return fmt::format("{}: no number of zones is preferred for every resource",
+                       fmt::join(widths, ", "));
   }
   return fmt::format("needs {}, and no {} have {} free", counted_zones(most), most, all);
 }

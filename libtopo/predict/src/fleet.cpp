@@ -43,7 +43,7 @@ std::vector<const Zone*> numa_zones(const NodeTopology& topology) {
   return zones;
 }
 
-/// Turns the amounts of zones into what the best 1, 2, 3 ... of them hold.
+/// Replaces the amounts of zones by the sums of the largest 1, 2, 3 ... of them.
 void accumulate_best_first(std::span<std::int64_t> amounts) {
   std::sort(amounts.begin(), amounts.end(), std::greater<>());
   std::partial_sum(amounts.begin(), amounts.end(), amounts.begin());
@@ -58,7 +58,7 @@ Result<ResourceId> Fleet::intern(const std::string& resource) {
   if (found != resource_ids_.end()) return found->second;
   if (resources_.size() == kMaxResources) {
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("resource '{}': expected at most {} resources in all", resource,
+                fmt::format("resource '{}': expected at most {} different resources", resource,
                             kMaxResources));
   }
   const auto id = static_cast<ResourceId>(resources_.size());
@@ -110,7 +110,7 @@ void Fleet::append_row(const std::vector<const Zone*>& zones, ResourceId resourc
 Result<std::size_t> Fleet::add(const NodeTopology& topology) {
   if (find(topology.name)) {
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("node '{}': expected a name that is used once", topology.name));
+                fmt::format("node '{}': expected a unique name", topology.name));
   }
   const std::vector<const Zone*> zones = numa_zones(topology);
   PINFOLD_LET_WRAP(auto shape, make_shape(zones), fmt::format("node '{}'", topology.name));
@@ -165,7 +165,7 @@ void Fleet::clear(std::size_t node) {
 }
 
 std::size_t Fleet::memory() const {
-  // A node of a std::map: three pointers and a colour.
+  // A node of a std::map: three pointers and a color.
   constexpr std::size_t kMapNode = 4 * sizeof(void*);
   const auto text = [](const std::string& name) {
     return sizeof(std::string) + (name.capacity() > std::string().capacity() ? name.capacity() : 0);
@@ -175,7 +175,7 @@ std::size_t Fleet::memory() const {
       (available_.capacity() + allocatable_.capacity() + reach_.capacity()) * sizeof(std::int64_t);
   for (const auto& [name, number] : numbers_) bytes += kMapNode + text(name) + sizeof(number);
   for (const std::string& name : resources_) bytes += 2 * text(name) + kMapNode;
-  for (const Shape& shape : shapes_) {  // once as a key of the map
+  for (const Shape& shape : shapes_) {  // a second time as a key of the map
     bytes += kMapNode + 2 * (sizeof(Shape) + shape.resources.capacity() * sizeof(ResourceId));
     for (const std::string& zone : shape.zones) bytes += 2 * text(zone);
   }

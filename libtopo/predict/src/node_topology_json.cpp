@@ -17,7 +17,7 @@ using nlohmann::json;
 constexpr std::string_view kGroup = "topology.node.k8s.io/";
 constexpr std::string_view kKind = "NodeResourceTopology";
 
-/// A list that may be absent: nullptr then.
+/// A member that must be a list; nullptr if it is absent.
 Result<const json*> list_member(const json& parent, const std::string& path, std::string_view key) {
   const json* const value = member(parent, key);
   if (value != nullptr && !value->is_array()) {
@@ -26,7 +26,7 @@ Result<const json*> list_member(const json& parent, const std::string& path, std
   return value;
 }
 
-/// Reads every item of a list that may be absent; read(item, path) -> Result<Item>.
+/// Reads every item of a list, which may be absent, with read(item, path) -> Result<Item>.
 template <class Item, class Read>
 Result<std::vector<Item>> read_each(const json& parent, const std::string& path,
                                     std::string_view key, Read&& read) {
@@ -47,10 +47,10 @@ Result<std::string> text_of(const json& parent, const std::string& path, std::st
   const json* const value = member(parent, key);
   if (value == nullptr) {
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("{}: missing: expected a text", printable(join(path, key))));
+                fmt::format("{}: missing: expected a string", printable(join(path, key))));
   }
   if (!value->is_string() || value->get_ref<const std::string&>().empty()) {
-    return fail_field(join(path, key), *value, "expected a text");
+    return fail_field(join(path, key), *value, "expected a string");
   }
   return value->get<std::string>();
 }
@@ -68,7 +68,7 @@ Result<Quantity> read_amount(const json& item, const std::string& path, std::str
   const auto amount =
       Quantity::parse(value->is_string() ? value->get<std::string>() : value->dump());
   if (!amount) return fail_field(field, *value, amount.error().message);
-  if (amount->sign() < 0) return fail_field(field, *value, "expected no negative amount");
+  if (amount->sign() < 0) return fail_field(field, *value, "expected 0 or more");
   return *amount;
 }
 
@@ -100,12 +100,12 @@ Result<TopologyAttribute> read_attribute(const json& item, const std::string& pa
   PINFOLD_LET(auto name, text_of(item, path, "name"));
   const json* const value = member(item, "value");
   if (value == nullptr || !value->is_string()) {
-    return fail_field(join(path, "value"), value == nullptr ? json() : *value, "expected a text");
+    return fail_field(join(path, "value"), value == nullptr ? json() : *value, "expected a string");
   }
   return TopologyAttribute{std::move(name), value->get<std::string>()};
 }
 
-/// The first name that an earlier item has already, or nullptr.
+/// A name that several items have; nullptr if all are unique.
 template <class Item>
 const std::string* repeated_name(const std::vector<Item>& items) {
   std::vector<const std::string*> names;
@@ -132,7 +132,7 @@ Result<Zone> read_zone(const json& item, const std::string& path) {
   PINFOLD_LET(auto resources, read_each<ZoneResource>(item, path, "resources", read_resource));
   zone.resources = std::move(resources);
   if (const std::string* const twin = repeated_name(zone.resources)) {
-    return fail_field(path + ".resources", *twin, "expected a name that is used once");
+    return fail_field(path + ".resources", *twin, "expected a unique name");
   }
   return zone;
 }
@@ -167,7 +167,7 @@ Result<void> check_attributes(const NodeTopology& topology) {
       predict::find_legacy(topology.legacy_policies.front()) == nullptr) {
     return fail_field("topologyPolicies[0]", topology.legacy_policies.front(),
                       "expected None, BestEffort, Restricted or SingleNUMANode, the last three "
-                      "with ContainerLevel or PodLevel behind");
+                      "followed by ContainerLevel or PodLevel");
   }
   return {};
 }
@@ -194,7 +194,7 @@ json zone_json(const Zone& zone) {
   return out;
 }
 
-/// The objects of one document: itself, or the items of a list.
+/// Appends the objects of one document: the document itself, or the items of a list.
 Result<void> read_document(const json& document, std::vector<NodeTopology>& out) {
   const json* const items = document.is_object() ? member(document, "items") : nullptr;
   if (items == nullptr) {
@@ -227,7 +227,7 @@ bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
-/// More than one line, of which the first is a whole JSON object.
+/// True for several lines of which the first is a complete JSON object.
 bool is_one_per_line(std::string_view text) {
   std::string_view first;
   while (!text.empty() && is_blank(first)) first = cut_line(text);
@@ -269,7 +269,7 @@ Result<NodeTopology> node_topology_from_json(const json& document) {
   PINFOLD_LET(auto zones, read_each<Zone>(document, "", "zones", read_zone));
   topology.zones = std::move(zones);
   if (const std::string* const twin = repeated_name(topology.zones)) {
-    return fail_field("zones", *twin, "expected a name that is used once");
+    return fail_field("zones", *twin, "expected a unique name");
   }
   const auto numa = std::count_if(topology.zones.begin(), topology.zones.end(),
                                   [](const Zone& zone) { return zone.is_numa_node(); });
@@ -285,10 +285,11 @@ Result<std::vector<NodeTopology>> parse_node_topologies(std::string_view text) {
   PINFOLD_LET(const auto documents, parse_documents(text));
   std::vector<NodeTopology> out;
   for (std::size_t i = 0; i < documents.size(); ++i) {
-    auto done = read_document(documents[i], out);
-    if (done) continue;
-    if (documents.size() == 1) return fail(std::move(done).error());
-    return fail(std::move(done).error().wrap(fmt::format("document {}", i + 1)));
+    if (documents.size() == 1) {
+      PINFOLD_TRY(read_document(documents[i], out));
+    } else {
+      PINFOLD_TRY_WRAP(read_document(documents[i], out), fmt::format("document {}", i + 1));
+    }
   }
   return out;
 }

@@ -24,7 +24,7 @@ std::optional<int> find_zone(const Fleet& fleet, std::size_t node, const std::st
   return std::nullopt;
 }
 
-/// Amounts of one zone.
+/// Adds the amounts of one zone to `placement`.
 Result<void> read_shares(const Fleet& fleet, std::size_t node, int zone, const json& amounts,
                          Placement& placement) {
   const std::string& name = fleet.zone_name(node, zone);
@@ -35,7 +35,7 @@ Result<void> read_shares(const Fleet& fleet, std::size_t node, int zone, const j
     PINFOLD_LET(const auto text, scalar_text(path, value));
     const auto amount = Quantity::parse(text);
     if (!amount) return fail_field(path, value, amount.error().message);
-    if (amount->sign() < 0) return fail_field(path, value, "expected no negative amount");
+    if (amount->sign() < 0) return fail_field(path, value, "expected 0 or more");
     const auto id = fleet.resource_id(resource);
     if (!id || !std::binary_search(reported.begin(), reported.end(), *id)) continue;
     placement.add(zone, *id, fleet_units(resource, *amount, Rounding::kUp));
@@ -84,8 +84,9 @@ Result<Placement> placement_from_json(const Fleet& fleet, std::size_t node, cons
   for (const auto& [name, amounts] : document.items()) {
     const auto zone = find_zone(fleet, node, name);
     if (!zone) {
-      return fail(ErrorCode::kInvalidArgument, fmt::format("zone '{}': expected one of node '{}'",
-                                                           printable(name), fleet.name(node)));
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("zone '{}': expected a zone of node '{}'", printable(name),
+                              fleet.name(node)));
     }
     PINFOLD_TRY(read_shares(fleet, node, *zone, amounts, placement));
   }
@@ -99,12 +100,12 @@ Result<BoundPod> bound_pod_from_json(const Fleet& fleet, const json& document) {
   for (const auto& [key, text] : {std::pair("uid", &pod.uid.value), std::pair("node", &node)}) {
     const json* const value = member(document, key);
     if (value == nullptr || !value->is_string()) {
-      return fail_field(key, value == nullptr ? json() : *value, "expected a text");
+      return fail_field(key, value == nullptr ? json() : *value, "expected a string");
     }
     *text = value->get<std::string>();
   }
   const auto number = fleet.find(node);
-  if (!number) return fail_field("node", node, "expected one of the nodes");
+  if (!number) return fail_field("node", node, "expected the name of a node");
   pod.node = *number;
   for (const auto& [key, placement] : {std::pair("predicted", &pod.record.predicted),
                                        std::pair("observed", &pod.record.observed)}) {

@@ -17,10 +17,10 @@ std::size_t PodQuery::walk(std::size_t node, Visit&& visit) {
   for (std::size_t item = 0; item < plan.size(); ++item) {
     if (plan[item].empty()) continue;
     demands_.clear();
-    for (const RowWant& want : plan[item]) {
-      const std::size_t begin = want.row * zones;
+    for (const RowRequest& request : plan[item]) {
+      const std::size_t begin = request.row * zones;
       demands_.push_back({available + begin, rows.allocatable + begin, rows.reach + begin,
-                          want.amount, want.is_memory});
+                          request.amount, request.is_memory});
     }
     const NumaMask mask = evaluator.evaluate(rows.zones, demands_, scratch_);
     if (mask.empty()) return item;

@@ -10,11 +10,12 @@ namespace {
 
 using nlohmann::json;
 
-json node_json(const Fleet& fleet, PodQuery& query, std::size_t node, const Verdict& verdict) {
+json node_json(const Fleet& fleet, PodQuery& query, std::size_t node,
+               const Prediction& prediction) {
   return {{"node", fleet.name(node)},
-          {"answer", to_string(verdict.answer)},
-          {"admits", verdict.admits()},
-          {"score", verdict.score},
+          {"outcome", to_string(prediction.outcome)},
+          {"admits", prediction.admits()},
+          {"score", prediction.score},
           {"policy", to_string(fleet.policy(node))},
           {"scope", to_string(fleet.scope(node))},
           {"why", query.explain(node)},
@@ -23,22 +24,22 @@ json node_json(const Fleet& fleet, PodQuery& query, std::size_t node, const Verd
 
 }  // namespace
 
-std::vector<std::size_t> ranked(const std::vector<Verdict>& verdicts) {
-  std::vector<std::size_t> nodes(verdicts.size());
+std::vector<std::size_t> ranked(const std::vector<Prediction>& predictions) {
+  std::vector<std::size_t> nodes(predictions.size());
   std::iota(nodes.begin(), nodes.end(), 0);
   std::stable_sort(nodes.begin(), nodes.end(), [&](std::size_t a, std::size_t b) {
-    const Verdict& x = verdicts[a];
-    const Verdict& y = verdicts[b];
+    const Prediction& x = predictions[a];
+    const Prediction& y = predictions[b];
     return x.admits() != y.admits() ? x.admits() : x.score > y.score;
   });
   return nodes;
 }
 
-json answers_json(const Fleet& fleet, const PodSpec& pod, PodQuery& query,
-                  const std::vector<Verdict>& verdicts) {
+json predictions_json(const Fleet& fleet, const PodSpec& pod, PodQuery& query,
+                      const std::vector<Prediction>& predictions) {
   json nodes = json::array();
-  for (const std::size_t node : ranked(verdicts)) {
-    nodes.push_back(node_json(fleet, query, node, verdicts[node]));
+  for (const std::size_t node : ranked(predictions)) {
+    nodes.push_back(node_json(fleet, query, node, predictions[node]));
   }
   return {{"pod", pod.namespace_name + "/" + pod.name},
           {"uid", pod.uid.value},

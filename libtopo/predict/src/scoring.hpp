@@ -7,12 +7,12 @@
 
 namespace pinfold::predict {
 
-/// Adds up what a score needs while the items of a pod are placed on one node.
+/// Accumulates the score of one node while the items of a pod are evaluated there.
 class Scoring {
  public:
   explicit Scoring(ScoringStrategy strategy) : strategy_(strategy) {}
 
-  /// An item came to lie on `zones`.
+  /// An item would come from `zones`.
   void add(NumaMask zones, std::span<const ZoneDemand> demands);
   [[nodiscard]] NumaMask zones() const { return zones_; }
   /// 0 to 100; 0 if nothing was added.
@@ -23,7 +23,7 @@ class Scoring {
 
   ScoringStrategy strategy_;
   NumaMask zones_;
-  // Of the fractions in use afterwards.
+  // Over the fractions that would be in use afterwards.
   int count_ = 0;
   double sum_ = 0;
   double sum_of_squares_ = 0;

@@ -27,7 +27,7 @@ tl::unexpected<Error> fail_at(std::string_view text, std::size_t offset, std::st
               fmt::format("line {}, column {}: {}", line, column, printable(problem)));
 }
 
-/// Where `text` stops being what a text file may hold: UTF-8 without NUL.
+/// The offset of the first byte that is not valid UTF-8, or NUL; npos if there is none.
 std::size_t first_invalid(std::string_view text) {
   std::size_t pos = 0;
   while (pos < text.size()) {
@@ -38,7 +38,7 @@ std::size_t first_invalid(std::string_view text) {
   return std::string_view::npos;
 }
 
-/// Walks over the text and tells how far the parser has come, for the errors of DocumentBuilder.
+/// Iterates over the text and records how far the parser has read, for the position in errors.
 class Cursor {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -65,7 +65,7 @@ class Cursor {
   const char** reached_;
 };
 
-/// The events of nlohmann's parser, handed to a DocumentBuilder.
+/// Passes the events of nlohmann's parser to a DocumentBuilder.
 // The destructor of nlohmann's JSON allocates. NOLINTNEXTLINE(bugprone-exception-escape)
 class JsonEvents {
  public:

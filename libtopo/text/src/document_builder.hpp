@@ -8,8 +8,8 @@
 
 namespace pinfold {
 
-/// Puts a JSON value together from the events of a parser, with the limits of parse_document.
-/// Each event returns false if it breaks a limit; problem() then says which.
+/// Builds a JSON value from the events of a parser, within the limits of parse_document. Each event
+/// returns false if it exceeds a limit; problem() then names it.
 class DocumentBuilder {
  public:
   static constexpr std::size_t kMaxDepth = 100;
@@ -45,7 +45,7 @@ class DocumentBuilder {
     return false;
   }
 
-  /// The container that was opened last. Domain: one is open.
+  /// The innermost open container. Domain: one is open.
   [[nodiscard]] const nlohmann::json& innermost() const { return open_.back().value; }
   [[nodiscard]] const std::string& problem() const { return problem_; }
   [[nodiscard]] nlohmann::json take() { return std::exchange(root_, nullptr); }
@@ -53,7 +53,7 @@ class DocumentBuilder {
  private:
   struct Level {
     nlohmann::json value;
-    std::string key;  // of the member that comes next
+    std::string key;  // of the next member
   };
   std::vector<Level> open_;
   nlohmann::json root_;

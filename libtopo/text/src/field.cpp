@@ -8,11 +8,10 @@ namespace pinfold {
 
 using nlohmann::json;
 
-std::string printable(std::string_view text) {
-  constexpr std::size_t kMost = 200;
+std::string printable(std::string_view text, std::size_t most) {
   std::string out;
-  for (const char c : text.substr(0, kMost)) out += c >= ' ' && c <= '~' ? c : '?';
-  return text.size() > kMost ? out + "..." : out;
+  for (const char c : text.substr(0, most)) out += c >= ' ' && c <= '~' ? c : '?';
+  return text.size() > most ? out + "..." : out;
 }
 
 std::string show(const json& value) {
@@ -42,7 +41,7 @@ std::string join(std::string_view path, std::string_view key) {
 Result<std::string> scalar_text(std::string_view path, const json& value) {
   if (const auto* text = value.get_ptr<const std::string*>()) return *text;
   if (value.is_number() || value.is_boolean()) return value.dump();
-  return fail_field(path, value, "expected a text");
+  return fail_field(path, value, "expected a string");
 }
 
 }  // namespace pinfold

@@ -37,13 +37,14 @@ std::optional<std::uint64_t> unit_of(std::string_view name) {
   return std::nullopt;
 }
 
-// One "<number><unit>" at the front of `rest`, which is consumed. nullopt: invalid.
+// The number of one "<number><unit>".
 struct Part {
   std::uint64_t whole = 0;
   std::uint64_t fraction = 0;  // numerator over `scale`
   std::uint64_t scale = 1;
 };
 
+// Takes a number off the front of `rest`; nullopt if it is invalid.
 std::optional<Part> take_number(std::string_view& rest) {
   Part part;
   std::size_t digits = 0;
@@ -54,7 +55,7 @@ std::optional<Part> take_number(std::string_view& rest) {
   if (!rest.empty() && rest[0] == '.') {
     rest.remove_prefix(1);
     for (; !rest.empty() && is_digit(rest[0]); rest.remove_prefix(1), ++digits) {
-      if (part.scale >= kMaxMagnitude / 100) continue;  // beyond what a nanosecond could show
+      if (part.scale >= kMaxMagnitude / 100) continue;  // below a nanosecond
       part.fraction = part.fraction * 10 + static_cast<std::uint64_t>(rest[0] - '0');
       part.scale *= 10;
     }
@@ -106,7 +107,7 @@ std::string duration_to_string(std::int64_t nanoseconds) {
   const bool negative = nanoseconds < 0;
   const auto magnitude = negative ? ~static_cast<std::uint64_t>(nanoseconds) + 1
                                   : static_cast<std::uint64_t>(nanoseconds);
-  // "<value / unit>" with as many decimals as are not zero.
+  // value / unit without trailing zeros.
   const auto decimal = [](std::uint64_t value, std::uint64_t unit) {
     std::string out = std::to_string(value / unit);
     if (value % unit == 0) return out;

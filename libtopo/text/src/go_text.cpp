@@ -21,7 +21,7 @@ tl::unexpected<Error> number_error(std::string_view function, std::string_view t
 
 Result<std::int64_t> atoi(std::string_view text) {
   std::string_view digits = text;
-  // from_chars takes '-' but not '+'; Go takes one sign of either kind.
+  // from_chars accepts '-' but not '+'; Go accepts either sign, once.
   if (digits.starts_with('+')) {
     digits.remove_prefix(1);
     if (digits.starts_with('-')) return number_error("Atoi", text, "invalid syntax");

@@ -20,12 +20,12 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kDigits = "0123456789";
-/// What anchors and aliases may copy within one stream.
+/// The most that anchors and aliases may copy within one stream, in bytes.
 constexpr std::size_t kMaxCopied = 1U << 20U;
 constexpr std::size_t kNodeCost = 16;
 constexpr const char* kKeyRule = "expected a key that is a plain or quoted text";
 
-/// How much a copy of a value takes, in about bytes, and how deep it goes.
+/// The approximate size of a copy of a value in bytes, and its depth.
 struct Extent {
   std::size_t size = kNodeCost;
   std::size_t depth = 0;
@@ -71,7 +71,7 @@ bool is_core_float(std::string_view text) {
   return text.empty();
 }
 
-/// A plain scalar by YAML 1.2's core schema. Infinities and NaN stay strings: JSON has none.
+/// A plain scalar by the core schema of YAML 1.2. Infinities and NaN remain strings: JSON has none.
 json plain_scalar(const std::string& text) {
   if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") {
     return nullptr;
@@ -95,7 +95,7 @@ json plain_scalar(const std::string& text) {
   return error == std::errc{} ? json(real) : json(text);
 }
 
-/// Stops yaml-cpp in the middle of a document; caught in parse_yaml.
+/// Thrown to stop yaml-cpp within a document; caught in parse_yaml.
 struct Refusal {
   YAML::Mark mark;
   std::string problem;
@@ -107,7 +107,7 @@ class Reader final : public YAML::EventHandler {
   [[nodiscard]] json take() { return builder_.take(); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    // yaml-cpp gives empty documents without end where it meets a ',' or ']' that nothing opened.
+    // At a ',' or ']' that nothing opened, yaml-cpp reports empty documents for ever.
     if (mark.pos == start_) throw Refusal{mark, "unexpected text"};
     start_ = mark.pos;
     anchors_.clear();
@@ -218,7 +218,7 @@ tl::unexpected<Error> fail_at(const YAML::Mark& mark, const std::string& problem
 Result<std::vector<json>> parse_yaml(std::string_view text) {
   std::vector<json> documents;
   try {
-    // Without a newline at the end, yaml-cpp says that an error there is in line 1.
+    // Without a final newline, yaml-cpp reports errors at the end as being in line 1.
     std::istringstream stream{std::string(text) + '\n'};
     YAML::Parser parser(stream);
     Reader reader;

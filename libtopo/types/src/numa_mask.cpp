@@ -7,7 +7,7 @@
 namespace pinfold {
 
 std::string NumaMask::to_string() const {
-  CpuSet list;  // the same list format
+  CpuSet list;  // CPUs have the same list format
   for (const int position : positions()) list.insert(CpuId{position});
   return list.to_string();
 }

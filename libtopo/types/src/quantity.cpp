@@ -17,12 +17,12 @@ using Format = Quantity::Format;
 constexpr std::int64_t kNanoPerUnit = 1'000'000'000;
 constexpr std::int64_t kInt64Max = std::numeric_limits<std::int64_t>::max();
 constexpr Int128 kBinaryLimit = Int128{kInt64Max} * kNanoPerUnit;
-/// 10^28 units: what a decimal amount is cut to. Kubernetes has no limit there.
+/// 10^28 units: the cap of decimal amounts. Kubernetes has none.
 constexpr Int128 kLimit = Int128{kNanoPerUnit} * kNanoPerUnit * kNanoPerUnit * kNanoPerUnit * 10;
 
 constexpr std::string_view kDigits = "0123456789";
 
-/// A suffix and what it multiplies with: 10^decimal * 2^binary.
+/// A suffix and its factor, 10^decimal * 2^binary.
 struct Suffix {
   std::string_view text;
   std::int64_t decimal = 0;
@@ -96,12 +96,12 @@ Result<Suffix> find_suffix(std::string_view text) {
   return fail(ErrorCode::kInvalidArgument, "unable to parse quantity's suffix");
 }
 
-/// a * factor + digit, cut to kLimit.
+/// a * factor + digit, capped at kLimit.
 constexpr Int128 shift_in(Int128 a, int factor, int digit) {
   return a >= kLimit / factor ? kLimit : a * factor + digit;
 }
 
-/// A decimal fraction times 2^binary: its whole part, and whether anything is left.
+/// A decimal fraction times 2^binary: its whole part, and whether a rest remains.
 struct Scaled {
   std::uint64_t whole = 0;
   bool rest = false;
@@ -124,7 +124,8 @@ Scaled scale_fraction(std::string_view digits, std::size_t leading_zeros, int bi
   return result;
 }
 
-/// The amount of `digits` * 10^exponent * 2^binary, rounded up to a whole number and cut to kLimit.
+/// The amount of `digits` * 10^exponent * 2^binary, rounded up to a whole number and capped at
+/// kLimit.
 Int128 round_up(std::string_view digits, std::int64_t exponent, int binary) {
   digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
   if (digits.empty()) return 0;
@@ -144,7 +145,7 @@ Int128 round_up(std::string_view digits, std::int64_t exponent, int binary) {
   return std::min<Int128>(amount + fraction.whole + (fraction.rest ? 1 : 0), kLimit);
 }
 
-/// a / unit, rounded away from zero and cut to int64.
+/// a / unit, rounded away from zero and capped to int64.
 std::int64_t divide_up(Int128 a, std::int64_t unit) {
   const Int128 magnitude = ((a < 0 ? -a : a) + unit - 1) / unit;
   const Int128 limited = std::min<Int128>(magnitude, kInt64Max);
@@ -160,7 +161,7 @@ std::string print_decimal(Int128 nano, Format format) {
     const int exponent = static_cast<int>(steps) * 3 - 9;
     return exponent == 0 ? fmt::format("{}", nano) : fmt::format("{}e{}", nano, exponent);
   }
-  for (; steps >= kDecimalSuffixes.size(); --steps) nano *= 1000;  // there is nothing above E
+  for (; steps >= kDecimalSuffixes.size(); --steps) nano *= 1000;  // no suffix is above E
   return fmt::format("{}{}", nano, kDecimalSuffixes[steps].text);
 }
 
@@ -176,8 +177,8 @@ Result<Quantity> Quantity::parse(std::string_view text) {
   PINFOLD_LET(const auto parts, split(text));
   PINFOLD_LET(const auto suffix, find_suffix(parts.suffix));
 
-  // The digits as one number; the point goes into the exponent. An exponent beyond +-10^6 cannot
-  // be told from +-10^6, as there are never so many digits to meet it.
+  // The digits as one number; the point moves into the exponent. An exponent beyond +-10^6 has the
+  // same result as +-10^6, for a quantity never has as many digits.
   std::string digits;
   digits.reserve(parts.whole.size() + parts.fraction.size());
   digits.append(parts.whole).append(parts.fraction);
@@ -196,7 +197,7 @@ Result<Quantity> Quantity::parse(std::string_view text) {
 std::string Quantity::to_string() const {
   if (nano_ == 0) return "0";
   constexpr Int128 kKilo = Int128{1024} * kNano;
-  // Small and broken amounts have no binary form that keeps them exact.
+  // Small and fractional amounts have no exact binary form.
   if (format_ == Format::kBinarySi && is_whole() && (nano_ <= -kKilo || nano_ >= kKilo)) {
     return print_binary(nano_ / kNano);
   }

@@ -94,7 +94,7 @@ TEST(PciDevices, AreNotThoseOfAnotherMachine) {
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, ErrorCode::kUnsupported);
   EXPECT_EQ(found.error().message, "find PCI devices: '" + dir.path() +
-                                       "': hwloc looks at this machine, expected HWLOC_FSROOT to "
+                                       "': hwloc reads this machine, expected HWLOC_FSROOT to "
                                        "name the tree");
   const HwlocRoot root(dir.path());
   found = pci_devices(SysTree{});

@@ -223,7 +223,7 @@ TEST(SysTree, AsksForTheMemory) {
   EXPECT_EQ(found.error().code, ErrorCode::kNotFound);
   EXPECT_EQ(found.error().message,
             "'" + dir.path() +
-                "/sys/devices/system/node/node0/meminfo': no such file, expected the memory in it");
+                "/sys/devices/system/node/node0/meminfo': no such file, expected MemTotal");
 }
 
 TEST(SysTree, ReadsTheLiveMachine) {

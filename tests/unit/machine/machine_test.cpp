@@ -26,8 +26,8 @@ TEST(Machine, AnswersFromItsTables) {
   EXPECT_EQ(machine->sockets()[1].cpus.to_string(), "4-7");
   EXPECT_EQ(machine->cpus_of_numa(1).to_string(), "4-7");
   EXPECT_EQ(machine->cpus_of_numa(NumaMask(0b11)).to_string(), "0-7");
-  EXPECT_EQ(machine->place(CpuId{5}).core, 2);
-  EXPECT_EQ(machine->place(CpuId{5}).numa, 1);
+  EXPECT_EQ(machine->groups_of(CpuId{5}).core, 2);
+  EXPECT_EQ(machine->groups_of(CpuId{5}).numa, 1);
   EXPECT_EQ(machine->cpus_per_core(), 2);
   EXPECT_EQ(machine->cpus_per_socket(), 4);
   EXPECT_EQ(machine->find(CpuId{8}), nullptr);
@@ -76,18 +76,17 @@ TEST(Machine, NamesTheFieldOfBadJson) {
     nlohmann::json value;
     const char* message;
   } cases[] = {
-      {"/name", 7, "node.name: '7': expected a string"},
-      {"/cpus", "all", "node.cpus: '\"all\"': expected a list"},
-      {"/cpus/2", 2, "node.cpus[2]: '2': expected an object"},
-      {"/cpus/2/id", -1, "node.cpus[2].id: '-1': expected a whole number from 0 to 1073741824"},
-      {"/cpus/2/id", 1.5, "node.cpus[2].id: '1.5': expected a whole number from 0 to 1073741824"},
+      {"/name", 7, "node.name: 7: expected a string"},
+      {"/cpus", "all", "node.cpus: 'all': expected a list"},
+      {"/cpus/2", 2, "node.cpus[2]: 2: expected an object"},
+      {"/cpus/2/id", -1, "node.cpus[2].id: -1: expected a whole number from 0 to 1073741824"},
+      {"/cpus/2/id", 1.5, "node.cpus[2].id: 1.5: expected a whole number from 0 to 1073741824"},
       {"/cpus/2/socket", -2,
-       "node.cpus[2].socket: '-2': expected a whole number from 0 to 1073741824"},
+       "node.cpus[2].socket: -2: expected a whole number from 0 to 1073741824"},
       {"/numaNodes/0/memory", "1Gi",
-       "node.numaNodes[0].memory: '\"1Gi\"': expected a whole number from 0 to "
+       "node.numaNodes[0].memory: '1Gi': expected a whole number from 0 to "
        "4611686018427387904"},
-      {"/numaNodes/0/distances/1", -1,
-       "node.numaNodes[0].distances: '-1': expected a whole number"},
+      {"/numaNodes/0/distances/1", -1, "node.numaNodes[0].distances: -1: expected a whole number"},
       {"/devices/0", {{"resource", "a/b"}}, "node.devices[0].id: expected a name"},
   };
   for (const auto& c : cases) {
@@ -118,9 +117,9 @@ TEST(Machine, RefusesWhatCannotBe) {
       {"duplicate cpu", [](MachineDescription& d) { d.cpus[1].id = CpuId{0}; },
        "cpus: id 0 appears twice"},
       {"unknown node", [](MachineDescription& d) { d.cpus[3].numa = NumaId{7}; },
-       "cpus: cpu 3 lies on NUMA node 7, which is not listed"},
+       "cpus: cpu 3 is on NUMA node 7, which is not listed"},
       {"core over sockets", [](MachineDescription& d) { d.cpus[4].core = CoreId{2}; },
-       "cpus: core 2 lies on sockets 0 and 1"},
+       "cpus: core 2 is on sockets 0 and 1"},
       {"ragged distances", [](MachineDescription& d) { d.numa_nodes[1].distances = {1}; },
        "numaNodes: node 1 has 1 distances, expected 2"},
       {"no cpu", [](MachineDescription& d) { d.cpus.clear(); },

@@ -11,7 +11,7 @@
 namespace pinfold {
 namespace {
 
-using test::ask;
+using test::predicted;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -58,7 +58,7 @@ TEST_F(Ledgers, ChargesAndCreditsExactAmounts) {
   ASSERT_TRUE(ledger_.remove(PodUid("p")));
   EXPECT_EQ(cpus(), before);
   EXPECT_EQ(ledger_.find(PodUid("p")), nullptr);
-  EXPECT_EQ(ledger_.remove(PodUid("p")).error().message, "pod 'p': expected one that is placed");
+  EXPECT_EQ(ledger_.remove(PodUid("p")).error().message, "pod 'p' is not placed");
 }
 
 TEST_F(Ledgers, CreditIsExactEvenBelowZero) {
@@ -71,9 +71,9 @@ TEST_F(Ledgers, CreditIsExactEvenBelowZero) {
 TEST_F(Ledgers, EvictingAPodFreesTheZoneItIsOn) {
   bind("v0", R"({"node-0":{"cpu":"8"}})");
   bind("v1", R"({"node-1":{"cpu":"8"}})");
-  EXPECT_EQ(ask(fleet_, wants("6")), "refused");
+  EXPECT_EQ(predicted(fleet_, wants("6")), "rejected");
   ASSERT_TRUE(ledger_.remove(PodUid("v1")));
-  EXPECT_EQ(ask(fleet_, wants("6")), "1");
+  EXPECT_EQ(predicted(fleet_, wants("6")), "1");
   EXPECT_THAT(ledger_.evictions(), ElementsAre(PodUid("v1")));
 }
 
@@ -82,7 +82,7 @@ TEST_F(Ledgers, APodWithoutARecordFreesNothing) {
   fleet_.charge(0, at(R"({"node-1":{"cpu":"8"}})"));  // somebody's, nobody knows whose
   ASSERT_TRUE(ledger_.add_bound({PodUid("unknown"), 0, {}}));
   ASSERT_TRUE(ledger_.remove(PodUid("unknown")));
-  EXPECT_EQ(ask(fleet_, wants("6")), "refused");
+  EXPECT_EQ(predicted(fleet_, wants("6")), "rejected");
   EXPECT_FALSE(ledger_.add_bound({PodUid("unknown"), 0, {}}));
 }
 
@@ -125,12 +125,12 @@ TEST_F(Ledgers, NestedWhatIfsAreDiscardedExactly) {
 TEST_F(Ledgers, ConsolidationMovesAPodToMakeRoom) {
   bind("v0", R"({"node-0":{"cpu":"3"}})");
   bind("v1", R"({"node-1":{"cpu":"3"}})");
-  EXPECT_EQ(ask(fleet_, wants("8")), "refused");
+  EXPECT_EQ(predicted(fleet_, wants("8")), "rejected");
   const Ledger::Mark mark = ledger_.mark();
   ASSERT_TRUE(ledger_.remove(PodUid("v1")));
   ledger_.place(PodUid("new"), 0, PodQuery(fleet_, wants("8")).place(0));
   PodQuery victim(fleet_, wants("3"));
-  ASSERT_TRUE(victim.ask(0, ScoringStrategy::kLeastNumaNodes).admits());
+  ASSERT_TRUE(victim.predict(0, ScoringStrategy::kLeastNumaNodes).admits());
   ledger_.place(PodUid("v1"), 0, victim.place(0));
   EXPECT_THAT(cpus(), ElementsAre(2000, 0));
   EXPECT_THAT(ledger_.evictions(), ElementsAre(PodUid("v1")));
@@ -162,12 +162,12 @@ TEST(PlacementJson, SaysWhatIsWrong) {
     return pod ? "" : pod.error().message;
   };
   EXPECT_EQ(error(R"({"uid":"p","node":"a","observed":{"node-1":{"cpu":"1","other":"3"}}})"), "");
-  EXPECT_EQ(error(R"({"uid":"p"})"), "node: null: expected a text");
-  EXPECT_EQ(error(R"({"uid":"p","node":"z"})"), "node: 'z': expected one of the nodes");
+  EXPECT_EQ(error(R"({"uid":"p"})"), "node: null: expected a string");
+  EXPECT_EQ(error(R"({"uid":"p","node":"z"})"), "node: 'z': expected the name of a node");
   EXPECT_EQ(error(R"({"uid":"p","node":"a","observed":{"node-7":{}}})"),
-            "pod 'p': observed: zone 'node-7': expected one of node 'a'");
+            "pod 'p': observed: zone 'node-7': expected a zone of node 'a'");
   EXPECT_EQ(error(R"({"uid":"p","node":"a","predicted":{"node-1":{"cpu":"-1"}}})"),
-            "pod 'p': predicted: node-1.cpu: '-1': expected no negative amount");
+            "pod 'p': predicted: node-1.cpu: '-1': expected 0 or more");
   EXPECT_EQ(error(R"({"uid":"p","node":"a","predicted":{"node-1":5}})"),
             "pod 'p': predicted: node-1: 5: expected amounts by resource");
 }
@@ -179,7 +179,7 @@ TEST(Reconstruct, TakesKnownPlacementsFromWhatIsAllocatable) {
   ASSERT_TRUE(fleet.add(stale));
   const Placement second{{{1, *fleet.resource_id("cpu"), 3000}}};
   const Placement first{{{0, *fleet.resource_id("cpu"), 3000}}};
-  reconstruct(fleet, {{"observed", 0, {first, second}}, {"unknown", 0, {}}});
+  reconstruct(fleet, {{PodUid("observed"), 0, {first, second}}, {PodUid("unknown"), 0, {}}});
   EXPECT_THAT(fleet.available(0, 0), ElementsAre(8000, 5000));
 }
 

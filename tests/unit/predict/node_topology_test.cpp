@@ -144,7 +144,7 @@ TEST(NodeTopologyParse, ErrorsNameTheFieldItsValueAndWhatWasExpected) {
       {worker_with("worker-1", "../etc"), "metadata.name: '../etc': expected a node's name"},
       {worker_with("single-numa-node", "numa"), "attributes[0].value: 'numa': expected none, best"},
       {worker_with("value: pod", "value: node"), "attributes[1].value: 'node': expected container"},
-      {worker_with("type: Node", "kind: Node"), "zones[0].type: missing: expected a text"},
+      {worker_with("type: Node", "kind: Node"), "zones[0].type: missing: expected a string"},
       {worker_with("value: 21", "value: far"), "zones[0].costs[1].value: 'far': expected a whole"},
       {worker_with("1500m", "-1"), "zones[0].resources[0].available: -1: expected no negative"},
       {worker_with("16Gi", "lots"), "zones[0].resources[1].capacity: 'lots': quantities must"},

@@ -9,8 +9,8 @@
 namespace pinfold {
 namespace {
 
-using test::ask;
 using test::pod;
+using test::predicted;
 using test::two_zones;
 using test::zones_of;
 using testing::ElementsAre;
@@ -22,10 +22,10 @@ std::vector<int> scores(const std::vector<NodeTopology>& nodes, const PodSpec& p
                         ScoringStrategy strategy) {
   Fleet fleet;
   for (const NodeTopology& node : nodes) (void)fleet.add(node);
-  std::vector<Verdict> verdicts;
-  PodQuery(fleet, pod).ask_all(strategy, verdicts);
+  std::vector<Prediction> predictions;
+  PodQuery(fleet, pod).predict_all(strategy, predictions);
   std::vector<int> out;
-  for (const Verdict& verdict : verdicts) out.push_back(verdict.score);
+  for (const Prediction& prediction : predictions) out.push_back(prediction.score);
   return out;
 }
 
@@ -62,18 +62,18 @@ TEST(Scoring, FewerZonesScoreHigherOnNodesOfAnySize) {
       ElementsAre(100, 50, 33, 50));
 }
 
-TEST(Scoring, BestEffortNodesThatCanAlignComeFirstAndNoneIsRefused) {
+TEST(Scoring, BestEffortNodesThatCanAlignComeFirstAndNoneIsRejected) {
   const auto able = two_zones("best-effort", "pod", {{"cpu", "8"}, {kGpu, "2"}}, "able");
   auto unable = two_zones("best-effort", "pod", {{"cpu", "8"}, {kGpu, "2"}}, "unable");
   test::set_available(unable, 0, "cpu", "1");
   test::set_available(unable, 1, kGpu, "0");
   const PodSpec wants = gpu_pod("4", "1");
   EXPECT_THAT(scores({able, unable}, wants, ScoringStrategy::kLeastNumaNodes), ElementsAre(100, 0));
-  EXPECT_EQ(ask(unable, wants), "passes");
-  EXPECT_EQ(ask(able, wants), "0");
+  EXPECT_EQ(predicted(unable, wants), "passes");
+  EXPECT_EQ(predicted(able, wants), "0");
 }
 
-TEST(Scoring, NoStrategyChangesAnAnswer) {
+TEST(Scoring, NoStrategyChangesAnOutcome) {
   Fleet fleet;
   for (int free = 0; free <= 8; ++free) {
     for (const char* const policy : {"none", "best-effort", "restricted", "single-numa-node"}) {
@@ -86,16 +86,16 @@ TEST(Scoring, NoStrategyChangesAnAnswer) {
   }
   for (const char* const cpus : {"1", "4", "9", "16"}) {
     PodQuery query(fleet, gpu_pod(cpus, "3"));
-    std::vector<std::vector<std::pair<Answer, NumaMask>>> seen;
+    std::vector<std::vector<std::pair<PredictedOutcome, NumaMask>>> seen;
     for (const auto strategy :
          {ScoringStrategy::kLeastNumaNodes, ScoringStrategy::kLeastAllocated,
           ScoringStrategy::kMostAllocated, ScoringStrategy::kBalancedAllocation}) {
-      std::vector<Verdict> verdicts;
-      query.ask_all(strategy, verdicts);
+      std::vector<Prediction> predictions;
+      query.predict_all(strategy, predictions);
       auto& of_strategy = seen.emplace_back();
-      for (const Verdict& verdict : verdicts) {
-        EXPECT_LE(verdict.score, 100);
-        of_strategy.emplace_back(verdict.answer, verdict.zones);
+      for (const Prediction& prediction : predictions) {
+        EXPECT_LE(prediction.score, 100);
+        of_strategy.emplace_back(prediction.outcome, prediction.zones);
       }
       EXPECT_EQ(seen.back(), seen.front()) << to_string(strategy);
       EXPECT_EQ(parse_scoring_strategy(to_string(strategy)).value(), strategy);
@@ -122,8 +122,8 @@ TEST(PodQueryExplain, NamesWhatDoesNotFitTogether) {
             "pod: no zone has cpu 4 and example.com/gpu 1: cpu fits node-1, example.com/gpu fits "
             "node-0");
   EXPECT_EQ(explain("restricted", gpu_pod("10", "6")),
-            "pod: cpu 10 wants 1 zone, example.com/gpu 6 wants 2 zones: no number of zones is "
-            "preferred by all");
+            "pod: cpu 10 prefers 1 zone, example.com/gpu 6 prefers 2 zones: no number of zones is "
+            "preferred for every resource");
   EXPECT_EQ(explain("restricted", gpu_pod("20", "8")),
             "pod: needs 2 zones, and no 2 have cpu 20 and example.com/gpu 8 free");
   EXPECT_EQ(explain("restricted", gpu_pod("4", "9")),
@@ -142,8 +142,8 @@ TEST(PodQueryExplain, NamesTheContainer) {
   EXPECT_EQ(PodQuery(fleet, two).explain(0), "container 'b': no zone has cpu 5: cpu fits none");
 }
 
-TEST(PodQueryPodLevel, ABudgetThatExclusiveContainersUseUpIsRefused) {
-  const auto ask_with = [](const char* policy, const char* scope, const char* exclusive_cpus) {
+TEST(PodQueryPodLevel, ABudgetThatExclusiveContainersUseUpIsRejected) {
+  const auto predict_with = [](const char* policy, const char* scope, const char* exclusive_cpus) {
     PodSpec wants = test::pod_of(
         "p", {test::container("exclusive", {{"cpu", exclusive_cpus}, {"memory", "1Mi"}}),
               test::container("shared", {})});
@@ -153,14 +153,16 @@ TEST(PodQueryPodLevel, ABudgetThatExclusiveContainersUseUpIsRefused) {
     Fleet fleet;
     (void)fleet.add(two_zones(policy, scope, {{"cpu", "16"}, {"memory", "1Gi"}}));
     PodQuery query(fleet, wants);
-    return std::pair(query.ask(0, ScoringStrategy::kLeastNumaNodes).answer, query.explain(0));
+    return std::pair(query.predict(0, ScoringStrategy::kLeastNumaNodes).outcome, query.explain(0));
   };
-  const std::string why = "pod: its exclusive containers leave nothing of its cpu to the others";
-  EXPECT_THAT(ask_with("single-numa-node", "pod", "4"), Pair(Answer::kRefused, why));
-  EXPECT_THAT(ask_with("restricted", "pod", "4"), Pair(Answer::kRefused, why));
-  EXPECT_THAT(ask_with("best-effort", "pod", "4"), Pair(Answer::kPasses, "not aligned: " + why));
-  EXPECT_THAT(ask_with("single-numa-node", "pod", "3"), Pair(Answer::kFits, "node-0"));
-  EXPECT_EQ(ask_with("single-numa-node", "container", "4").first, Answer::kFits);
+  const std::string why = "pod: its exclusive containers leave no cpu for its shared containers";
+  EXPECT_THAT(predict_with("single-numa-node", "pod", "4"), Pair(PredictedOutcome::kRejected, why));
+  EXPECT_THAT(predict_with("restricted", "pod", "4"), Pair(PredictedOutcome::kRejected, why));
+  EXPECT_THAT(predict_with("best-effort", "pod", "4"),
+              Pair(PredictedOutcome::kPasses, "not aligned: " + why));
+  EXPECT_THAT(predict_with("single-numa-node", "pod", "3"),
+              Pair(PredictedOutcome::kFits, "node-0"));
+  EXPECT_EQ(predict_with("single-numa-node", "container", "4").first, PredictedOutcome::kFits);
 }
 
 TEST(Fleets, ZonesAreOrderedByTheirNumber) {
@@ -172,7 +174,7 @@ TEST(Fleets, ZonesAreOrderedByTheirNumber) {
   ASSERT_TRUE(fleet.add(topology));
   EXPECT_EQ(fleet.zone_name(0, 0), "node-2");
   EXPECT_EQ(fleet.zone_name(0, 2), "node-10");
-  EXPECT_EQ(ask(fleet, pod("p", {{"cpu", "4"}, {"memory", "1Mi"}})), "0");
+  EXPECT_EQ(predicted(fleet, pod("p", {{"cpu", "4"}, {"memory", "1Mi"}})), "0");
 }
 
 TEST(Fleets, OnlyZonesOfTypeNodeCount) {
@@ -187,7 +189,7 @@ TEST(Fleets, ANameIsUsedOnce) {
   Fleet fleet;
   ASSERT_TRUE(fleet.add(two_zones("none", "pod", {}, "a")));
   EXPECT_EQ(fleet.add(two_zones("none", "pod", {}, "a")).error().message,
-            "node 'a': expected a name that is used once");
+            "node 'a': expected a unique name");
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace pinfold {
 namespace {
 
@@ -48,6 +51,51 @@ TEST(ForEachHintMask, EndsOnSixtyFourNodes) {
   int count = 0;
   for_each_hint_mask(64, [&](NumaMask) { ++count; });
   EXPECT_EQ(count, 64 + 2016 + 41664 + 61 * 62 / 2);
+}
+
+TEST(LowestHintMask, IsTheLowestByValueOfThoseThatAreEnumerated) {
+  for (const int nodes : {1, 2, 5, 17, 64}) {
+    for (int width = 1; width <= std::min(nodes, 5); ++width) {
+      // Accepts only masks with the highest position, so that all others are looked at first.
+      const auto suits = [&](NumaMask mask) { return mask.contains(nodes - 1); };
+      NumaMask lowest;
+      for_each_hint_mask_of_width(nodes, width, [&](NumaMask mask) {
+        if (suits(mask) && (lowest.empty() || mask < lowest)) lowest = mask;
+      });
+      EXPECT_EQ(lowest_hint_mask(nodes, width, suits), lowest) << nodes << " nodes, " << width;
+    }
+  }
+}
+
+TEST(LowestHintMask, LooksAtEveryMaskBeforeItGivesUp) {
+  for (const int nodes : {1, 5, 16, 20, 64}) {
+    for (const int width : {1, 2, 3, 4, nodes}) {
+      if (width > nodes) continue;
+      int enumerated = 0;
+      for_each_hint_mask_of_width(nodes, width, [&](NumaMask) { ++enumerated; });
+      int looked_at = 0;
+      const NumaMask found = lowest_hint_mask(nodes, width, [&](NumaMask mask) {
+        EXPECT_EQ(mask.count(), width);
+        ++looked_at;
+        return false;
+      });
+      EXPECT_TRUE(found.empty());
+      EXPECT_EQ(looked_at, enumerated) << nodes << " nodes, " << width;
+    }
+  }
+}
+
+TEST(ForEachChoice, StopsWhenTheVisitorSaysSo) {
+  std::vector<std::vector<int>> seen;
+  for_each_choice(4, 2, [&](std::span<const int> members) {
+    seen.emplace_back(members.begin(), members.end());
+    return seen.size() == 4 ? Enumeration::kStop : Enumeration::kContinue;
+  });
+  EXPECT_EQ(seen, (std::vector<std::vector<int>>{{0, 1}, {0, 2}, {0, 3}, {1, 2}}));
+  for_each_choice(2, 3, [&](std::span<const int> /*members*/) {
+    ADD_FAILURE() << "2 numbers have no choice of 3";
+    return Enumeration::kStop;
+  });
 }
 
 }  // namespace

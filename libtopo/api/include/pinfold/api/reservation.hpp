@@ -5,10 +5,10 @@
 
 namespace pinfold {
 
-/// What the node keeps from pods: the result of kubeReserved, systemReserved, evictionHard and
-/// reservedSystemCPUs, as the kubelet's node allocatable computes it.
+/// What is reserved for the system: the result of kubeReserved, systemReserved, evictionHard and
+/// reservedSystemCPUs, computed as the kubelet's node allocatable.
 struct NodeReservation {
-  /// Explicit reservedSystemCPUs; empty: reserve by count. If set, amounts["cpu"] is its size.
+  /// reservedSystemCPUs; empty: reserve by count. If set, amounts["cpu"] is its size.
   CpuSet cpus;
   /// Reserved amount of each resource; "memory" includes the hard eviction threshold.
   ResourceList amounts;

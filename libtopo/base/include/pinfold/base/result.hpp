@@ -8,27 +8,27 @@
 
 namespace pinfold {
 
-/// What kind of failure it was. The values are part of the C ABI: append only, never renumber.
+/// The kind of a failure. The values are part of the C ABI: append only, never renumber.
 enum class ErrorCode : std::int32_t {
   kInvalidArgument = 1,  ///< input that is malformed or out of its domain
   kNotFound = 2,         ///< the named object does not exist
   kCorrupt = 3,          ///< stored data that fails its own checks
   kIo = 4,               ///< a system call failed; see Error::sys_errno
   kUnsupported = 5,      ///< well-formed, but not possible on this machine or in this build
-  kInternal = 6,         ///< a defect of Pinfold
-  kBusy = 7,             ///< another process holds what is needed, and the time limit has passed
+  kInternal = 6,         ///< a bug in Pinfold
+  kBusy = 7,             ///< another process still held a needed resource when the time limit ended
 };
 
-/// The name of a code as it is printed, "invalid argument" for example.
+/// The name of a code for output, for example "invalid argument".
 [[nodiscard]] std::string_view to_string(ErrorCode code);
 
-/// A failure: branch on `code`, show `message` (outermost intent first, object in single quotes).
+/// A failure. Branch on `code`; show `message` (outermost intent first, object in single quotes).
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
   int sys_errno = 0;  ///< 0 when no system call failed
   std::string message;
 
-  /// The same error with one phrase of the caller's intent in front: "context: message".
+  /// The same error with the caller's intent in front: "context: message".
   [[nodiscard]] Error wrap(std::string_view context) &&;
 
   friend bool operator==(const Error&, const Error&) = default;
@@ -37,7 +37,7 @@ struct Error {
 template <class T>
 using Result = tl::expected<T, Error>;
 
-/// Makes the failure branch of any Result.
+/// Returns a failure from a function with any Result type.
 [[nodiscard]] tl::unexpected<Error> fail(ErrorCode code, std::string message);
 [[nodiscard]] tl::unexpected<Error> fail(Error error);
 

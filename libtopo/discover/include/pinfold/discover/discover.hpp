@@ -8,8 +8,8 @@
 
 namespace pinfold {
 
-/// The kernel's own files below root/sys and root/proc: "/" is the live machine, any other
-/// directory a captured tree (hwloc-gather-topology makes one).
+/// The kernel's files below root/sys and root/proc: "/" is the live machine, any other directory a
+/// captured tree, as hwloc-gather-topology makes one.
 struct SysTree {
   std::string root = "/";
 };
@@ -24,17 +24,17 @@ struct HwlocSynthetic {
   std::string text;
 };
 
-/// Where a machine is read from.
+/// The input from which a machine is read.
 using Source = std::variant<SysTree, HwlocXml, HwlocSynthetic>;
 
 /// Reads a machine. Devices are left out: see pci.hpp.
-/// A SysTree is read without hwloc: the kernel's files are what the kubelet sees, and hwloc drops
-/// GPU memory and contradictory nodes. Offline CPUs, CPUs without topology files and offline NUMA
-/// nodes are left out; a machine without NUMA has one node 0.
-/// XML and synthetic machines are as hwloc has them: a CPU that several memory nodes claim lies on
-/// the lowest of them, and where hwloc knows no package there is one socket 0.
-/// Errors: kNotFound if nothing there describes a machine; kInvalidArgument for a file (named, with
-///   its value and what was expected) that cannot be understood; kIo.
+/// A SysTree is read without hwloc: the kubelet reads the kernel's files, too, and hwloc drops GPU
+/// memory and contradictory NUMA nodes. Offline CPUs, CPUs without topology files and offline NUMA
+/// nodes are left out; a machine without NUMA has one NUMA node 0.
+/// XML and synthetic machines are as hwloc describes them: a CPU that several memory nodes claim
+/// belongs to the lowest of them, and without packages all CPUs are on socket 0.
+/// Errors: kNotFound if the input describes no machine; kInvalidArgument for a malformed file, with
+///   its name, its value and what was expected; kIo.
 /// Thread-safety: safe; the live machine may change between two calls.
 [[nodiscard]] Result<Machine> discover(const Source& source, std::string name);
 

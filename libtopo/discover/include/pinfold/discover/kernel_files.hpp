@@ -10,20 +10,20 @@
 
 namespace pinfold {
 
-/// Parsers of the small files of /sys. Their input is the content without trailing white space;
-/// their errors are kInvalidArgument and carry the value and what was expected, not the file.
+/// Parsers of the small files in /sys. Their input is the content without trailing white space.
+/// Their errors are kInvalidArgument, with the value and what was expected but not the file.
 
 /// A whole decimal number, "-1" included.
 [[nodiscard]] Result<std::int32_t> parse_id(std::string_view text);
 /// A whole decimal number that is not negative.
 [[nodiscard]] Result<std::uint64_t> parse_count(std::string_view text);
-/// The list format: "0-3,8". As CpuSet::parse, whose errors speak Go; these speak of files.
+/// The list format: "0-3,8". As CpuSet::parse, but with errors for files instead of Go's.
 [[nodiscard]] Result<CpuSet> parse_cpu_list(std::string_view text);
 /// The hexadecimal mask format: "00000000,000000ff", most significant word first.
 [[nodiscard]] Result<CpuSet> parse_cpu_mask(std::string_view text);
 /// The row of a distance file: "10 21".
 [[nodiscard]] Result<std::vector<std::uint32_t>> parse_distances(std::string_view text);
-/// MemTotal in bytes, out of /proc/meminfo or a node's meminfo.
+/// MemTotal in bytes, from /proc/meminfo or the meminfo of a NUMA node.
 [[nodiscard]] Result<std::uint64_t> parse_mem_total(std::string_view meminfo);
 
 /// The Kubernetes resource of a page size: 2048 is "hugepages-2Mi".

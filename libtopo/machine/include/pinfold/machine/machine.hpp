@@ -21,7 +21,7 @@ struct Cpu {
   CoreId core;      ///< lowest CPU id among the online SMT siblings: unique on the node
   SocketId socket;  ///< physical package, as the OS numbers it
   NumaId numa;      ///< OS id of its NUMA node
-  CacheId l3;       ///< last-level cache; the socket's number where the machine tells of no cache
+  CacheId l3;       ///< last-level cache; the socket's number where the machine reports no cache
 
   friend bool operator==(const Cpu&, const Cpu&) = default;
 };
@@ -29,7 +29,7 @@ struct Cpu {
 /// One NUMA node, with or without CPUs, with or without memory.
 struct NumaNode {
   NumaId id;
-  std::uint64_t memory = 0;                        ///< bytes in all (MemTotal)
+  std::uint64_t memory = 0;                        ///< total bytes (MemTotal)
   std::map<std::string, std::uint64_t> hugepages;  ///< "hugepages-2Mi" to pre-allocated bytes
   /// Distance to each node of the machine, by position; empty if unknown.
   std::vector<std::uint32_t> distances;
@@ -46,12 +46,12 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-/// What the parts of a Machine are made of: the `node` object of the conformance format.
+/// What a Machine is made from: the `node` object of the conformance format.
 struct MachineDescription {
   std::string name;
   std::vector<Cpu> cpus;
-  /// False: Cpu::l3 was filled with the socket. For pictures only, and not compared: no decision
-  /// depends on it, and the JSON form does not carry it.
+  /// False: Cpu::l3 is the socket. For pictures only: no decision depends on it, the JSON form does
+  /// not contain it, and == does not compare it.
   bool has_cache_info = true;
   std::vector<NumaNode> numa_nodes;
   std::vector<Device> devices;
@@ -62,15 +62,15 @@ struct MachineDescription {
   }
 };
 
-/// A node's hardware: an immutable value whose questions are answered from tables built once.
-/// CPUs, cores, sockets, NUMA nodes and caches are ordered by id, ascending.
+/// A node's hardware: an immutable value with precomputed tables.
+/// CPUs, cores, sockets, NUMA nodes and caches are in ascending order of their ids.
 class Machine {
  public:
   /// Errors: kInvalidArgument for duplicate CPU or node ids, a CPU on an unknown node, more than
-  /// 64 NUMA nodes, a core that spans sockets, no CPU at all, ragged distances.
+  /// 64 NUMA nodes, a core that spans sockets, no CPUs, rows of distances of different lengths.
   [[nodiscard]] static Result<Machine> make(MachineDescription description);
 
-  /// The `node` form of the conformance format (and of `pinfold topology --output json`).
+  /// Reads the `node` object of the conformance format and of `pinfold topology --output json`.
   [[nodiscard]] static Result<Machine> from_json(const nlohmann::json& node);
   [[nodiscard]] nlohmann::json to_json() const;
 
@@ -84,22 +84,22 @@ class Machine {
   /// nullptr for an id that is not online here.
   [[nodiscard]] const Cpu* find(CpuId cpu) const;
 
-  /// Bytes of all NUMA nodes together.
+  /// Total bytes of all NUMA nodes.
   [[nodiscard]] std::uint64_t memory() const;
 
   [[nodiscard]] int numa_count() const { return static_cast<int>(numa_nodes().size()); }
   [[nodiscard]] NumaMask all_numa() const { return NumaMask::all(numa_count()); }
-  /// Position of a node, or nullopt.
+  /// The position of a NUMA node; nullopt for an unknown id.
   [[nodiscard]] std::optional<int> numa_position(NumaId id) const;
   [[nodiscard]] NumaId numa_id(int position) const {
     return numa_nodes()[static_cast<std::size_t>(position)].id;
   }
   /// OS ids of a mask, ascending.
   [[nodiscard]] std::vector<std::int32_t> numa_ids(NumaMask mask) const;
-  /// The OS ids as the kubelet writes them to cpuset.mems: "0,1,3", without ranges.
+  /// The OS ids of a mask as the kubelet writes them to cpuset.mems: "0,1,3", without ranges.
   [[nodiscard]] std::string numa_list(NumaMask mask) const;
 
-  /// Groups of CPUs, each in ascending order of its id. A group knows where it lies.
+  /// The CPUs of one core, socket, cache or NUMA node.
   struct Group {
     std::int32_t id = -1;  ///< core, socket, NUMA node or cache id
     CpuSet cpus;
@@ -109,28 +109,29 @@ class Machine {
   [[nodiscard]] const std::vector<Group>& cores() const { return cores_; }
   [[nodiscard]] const std::vector<Group>& sockets() const { return sockets_; }
   [[nodiscard]] const std::vector<Group>& caches() const { return caches_; }
-  /// By NUMA position; nodes without CPUs have an empty set.
+  /// By NUMA position; NUMA nodes without CPUs have an empty set.
   [[nodiscard]] const std::vector<Group>& numa_groups() const { return numa_groups_; }
-  /// Number of NUMA nodes that have CPUs: what the kubelet's CPU topology calls NumNUMANodes.
+  /// Number of NUMA nodes with CPUs: NumNUMANodes in the kubelet's CPU topology.
   [[nodiscard]] int numa_with_cpus() const { return numa_with_cpus_; }
 
   [[nodiscard]] const CpuSet& cpus_of_numa(int position) const {
     return numa_groups_[static_cast<std::size_t>(position)].cpus;
   }
   [[nodiscard]] CpuSet cpus_of_numa(NumaMask mask) const;
-  /// Index into cores(), sockets(), caches() of a known CPU.
-  struct Place {
+  /// The groups of a CPU, as indices into cores(), sockets() and caches().
+  struct CpuGroups {
     std::int32_t core = -1;
     std::int32_t socket = -1;
     std::int32_t cache = -1;
     std::int32_t numa = -1;  ///< NUMA position
   };
   /// Domain: a CPU of this machine.
-  [[nodiscard]] const Place& place(CpuId cpu) const {
-    return places_[static_cast<std::size_t>(cpu.value)];
+  [[nodiscard]] const CpuGroups& groups_of(CpuId cpu) const {
+    return groups_of_cpu_[static_cast<std::size_t>(cpu.value)];
   }
 
-  /// CPUs per core, socket and cache as the kubelet counts: integer averages over the machine.
+  /// CPUs per core, socket and cache as the kubelet computes them: integer averages over the
+  /// machine.
   [[nodiscard]] int cpus_per_core() const { return average(cores_.size()); }
   [[nodiscard]] int cpus_per_socket() const { return average(sockets_.size()); }
   [[nodiscard]] int cpus_per_cache() const { return average(caches_.size()); }
@@ -152,8 +153,8 @@ class Machine {
   std::vector<Group> sockets_;
   std::vector<Group> caches_;
   std::vector<Group> numa_groups_;
-  std::vector<Place> places_;            // by CPU id
-  std::vector<std::int32_t> cpu_index_;  // by CPU id: index into cpus(), or -1
+  std::vector<CpuGroups> groups_of_cpu_;  // by CPU id
+  std::vector<std::int32_t> cpu_index_;   // by CPU id: index into cpus(), or -1
   int numa_with_cpus_ = 0;
 };
 

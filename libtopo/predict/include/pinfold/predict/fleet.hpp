@@ -13,23 +13,23 @@
 
 namespace pinfold {
 
-/// What is known of many nodes by their NodeResourceTopology objects, laid out for asking all of
-/// them about one pod: of each node one array of amounts, resource by resource, zone by zone.
-/// Amounts are whole numbers: thousandths of a CPU, bytes, devices; they stop at 2^57, so that
-/// those of 64 zones can be added. Thread-safety: const is safe. charge, credit and reconstruct
+/// The NodeResourceTopology objects of many nodes, laid out for predicting one pod on all of them:
+/// for each node one array of amounts, resource by resource, zone by zone.
+/// Amounts are whole numbers: thousandths of a CPU, bytes, devices; they are capped at 2^57, so
+/// that those of 64 zones can be added. Thread-safety: const is safe. charge, credit and clear
 /// change only the node that they name.
 class Fleet {
  public:
-  /// Resources named here are reported by zone but not aligned by the kubelets of these nodes
-  /// ("memory" where the memory manager's policy is None): they constrain nothing.
+  /// `ignored_resources` are reported by zone but not aligned by the kubelets of these nodes, for
+  /// example "memory" where the memory manager's policy is None.
   explicit Fleet(std::vector<std::string> ignored_resources = {});
   Fleet(Fleet&&) = default;
   Fleet& operator=(Fleet&&) = default;
 
-  /// Adds a node: its zones of type "Node", by the number at the end of their names if all have
-  /// one, else as listed. A node without zones is one without data.
-  /// Returns: its number; nodes are numbered from 0 as they come.
-  /// Errors: kInvalidArgument for a name that a node has already, or more than 65 535 resources.
+  /// Adds a node with its zones of type "Node", ordered by the number at the end of their names if
+  /// all have one, else as listed. For a node without zones nothing is predicted.
+  /// Returns: its number; nodes are numbered from 0 in the order of adding.
+  /// Errors: kInvalidArgument for the name of another node, or more than 65 535 resources.
   Result<std::size_t> add(const NodeTopology& topology);
 
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
@@ -45,11 +45,11 @@ class Fleet {
   [[nodiscard]] const std::string& zone_name(std::size_t node, int zone) const {
     return shape(node).zones[static_cast<std::size_t>(zone)];
   }
-  /// Nodes of one shape have the same resources and zones by name.
+  /// Nodes of one shape have the same names of resources and zones.
   [[nodiscard]] std::size_t shape_count() const { return shapes_.size(); }
   [[nodiscard]] std::size_t shape_number(std::size_t node) const { return nodes_[node].shape; }
-  /// The resources that nodes of a shape report by zone, ascending; the place of a resource is its
-  /// row. Ignored ones are not among them.
+  /// The resources that nodes of a shape report by zone, ascending, without the ignored ones. The
+  /// index of a resource is its row.
   [[nodiscard]] std::span<const ResourceId> resources_of_shape(std::size_t shape) const {
     return shapes_[shape].resources;
   }
@@ -63,16 +63,16 @@ class Fleet {
   [[nodiscard]] std::span<const std::int64_t> allocatable(std::size_t node, std::size_t row) const {
     return row_of(allocatable_, node, row);
   }
-  /// Element k: the most that k + 1 zones hold when nobody uses anything. It decides how many zones
-  /// are preferred. Of cpu that is the capacity: the kubelet counts reserved CPUs too.
+  /// Element k: the most that k + 1 zones hold when nothing is in use, which determines how many
+  /// zones are preferred. For cpu this is the capacity: the kubelet counts reserved CPUs too.
   [[nodiscard]] std::span<const std::int64_t> reach(std::size_t node, std::size_t row) const {
     return row_of(reach_, node, row);
   }
 
-  /// All rows of a node, one after the other, for loops over many nodes.
+  /// All rows of a node in one piece, for loops over many nodes.
   struct Rows {
     int zones = 0;
-    std::size_t count = 0;  ///< of amounts in each of the following
+    std::size_t count = 0;  ///< of amounts in each of the following arrays
     const std::int64_t* available = nullptr;
     const std::int64_t* allocatable = nullptr;
     const std::int64_t* reach = nullptr;
@@ -86,14 +86,14 @@ class Fleet {
             reach_.data() + entry.begin};
   }
 
-  /// Takes a placement out of what is available, or gives it back: exactly, below zero if need be.
+  /// Subtracts a placement from what is available, or adds it again: exactly, also below zero.
   /// Domain: a placement of this node.
   void charge(std::size_t node, const Placement& placement);
   void credit(std::size_t node, const Placement& placement);
-  /// Everything allocatable of the node is available.
+  /// Makes everything allocatable on the node available.
   void clear(std::size_t node);
 
-  /// Bytes that the fleet takes, names included.
+  /// Bytes of memory that the fleet takes, names included.
   [[nodiscard]] std::size_t memory() const;
 
  private:
@@ -127,7 +127,7 @@ class Fleet {
   std::map<Shape, std::uint32_t> shape_numbers_;
   std::map<std::string, std::size_t, std::less<>> numbers_;  ///< of nodes
   std::vector<NodeEntry> nodes_;
-  // Of all nodes, one after the other: rows of zones.
+  // The rows of all nodes, one node after the other.
   std::vector<std::int64_t> available_;
   std::vector<std::int64_t> allocatable_;
   std::vector<std::int64_t> reach_;

@@ -9,58 +9,58 @@
 
 namespace pinfold {
 
-/// What a scheduling cycle has given away so far, in a fleet: each pod's placement is charged when
-/// it is placed and credited when it is taken back, exactly.
+/// What a scheduling cycle has placed in a fleet so far: each pod's placement is charged when the
+/// pod is placed and credited, exactly, when it is removed.
 ///
-/// What-if: mark(), then place and evict as one likes (preempt, reclaim, consolidate), then either
-/// go on or discard() to be back where the mark was. Marks nest.
-/// Borrows the fleet, which must outlive it.
+/// What-if: mark(), then place and remove pods (preempt, reclaim, consolidate), then either keep
+/// the changes or discard() them. Marks nest. Borrows the fleet, which must outlive it.
 class Ledger {
  public:
   explicit Ledger(Fleet& fleet) : fleet_(&fleet) {}
 
-  /// A pod that is there already: what is available does not hold its placement any more. Without
-  /// a placement it is not accounted, and evicting it frees nothing: a zone is never guessed.
-  /// Errors: kInvalidArgument for a pod that is known.
+  /// Adds a pod that is bound already, whose placement is no longer part of what is available. A
+  /// pod without a known placement is not accounted for, and removing it frees nothing. Errors:
+  /// kInvalidArgument for a pod that was added before.
   Result<void> add_bound(const BoundPod& pod);
 
-  /// Places a pod on a node and charges it there. A pod that is placed is moved.
+  /// Places a pod on a node and charges it there; a pod that is placed elsewhere moves.
   void place(const PodUid& uid, std::size_t node, Placement placement);
-  /// Takes a pod away: a roll-back, or an eviction if it was bound.
-  /// Errors: kNotFound for a pod that is nowhere.
+  /// Removes a pod: an eviction if it was bound.
+  /// Errors: kNotFound for a pod that is not placed.
   Result<void> remove(const PodUid& uid);
 
-  struct At {
+  struct Location {
     std::size_t node = 0;
     Placement placement;
 
-    friend bool operator==(const At&, const At&) = default;
+    friend bool operator==(const Location&, const Location&) = default;
   };
-  /// Where a pod is now; nullptr: nowhere.
-  [[nodiscard]] const At* find(const PodUid& uid) const;
-  /// Bound pods that are not where they were, ascending by UID: those that would have to be
-  /// evicted. A pod that was put back to the same zones with the same amounts is not among them;
-  /// one whose amounts are split otherwise over the same zones is.
+  /// Where a pod is now; nullptr if it is not placed.
+  [[nodiscard]] const Location* find(const PodUid& uid) const;
+  /// The bound pods that have left their location and would have to be evicted, ascending by UID.
+  /// A pod that is back on the same zones with the same amounts is not among them; one whose
+  /// amounts are divided differently among the same zones is.
   [[nodiscard]] std::vector<PodUid> evictions() const;
 
   using Mark = std::size_t;
   [[nodiscard]] Mark mark() const { return journal_.size(); }
-  /// Undoes everything since the mark, exactly. Domain: a mark that was not discarded over.
+  /// Undoes everything since the mark, exactly. Domain: a mark that no earlier
+  /// discard() went back behind.
   void discard(Mark mark);
 
  private:
   struct Entry {
-    std::optional<At> bound;  ///< where it runs
-    std::optional<At> now;
+    std::optional<Location> bound;  ///< where it runs
+    std::optional<Location> now;
 
     friend bool operator==(const Entry&, const Entry&) = default;
   };
   struct Change {
     PodUid uid;
-    std::optional<At> before;
+    std::optional<Location> before;
   };
 
-  void move(const PodUid& uid, std::optional<At> to);
+  void move(const PodUid& uid, std::optional<Location> to);
 
   Fleet* fleet_;
   std::map<PodUid, Entry> pods_;

@@ -19,7 +19,7 @@ class Fleet;
 /// A resource as a Fleet numbers it.
 using ResourceId = std::uint16_t;
 
-/// So much of a resource on a zone. Unit: see Fleet.
+/// An amount of a resource on a zone. Unit: see Fleet.
 struct Share {
   int zone = 0;  ///< position among the node's zones
   ResourceId resource = 0;
@@ -28,8 +28,8 @@ struct Share {
   friend auto operator<=>(const Share&, const Share&) = default;
 };
 
-/// Where a pod is on its node: zones and amounts. Two placements on the same zones that split the
-/// amounts differently are two placements.
+/// Where a pod is on its node: zones and amounts. Two placements on the same zones that divide the
+/// amounts differently are not equal.
 struct Placement {
   std::vector<Share> shares;  ///< ascending, each zone and resource once, amounts above 0
 
@@ -39,37 +39,37 @@ struct Placement {
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-/// What is known of a pod's placement. A pod without any record is never guessed at.
+/// What is known of a pod's placement. Unknown placements are never guessed.
 struct PlacementRecord {
   std::optional<Placement> predicted;  ///< what the scheduler expected when it bound the pod
   std::optional<Placement> observed;   ///< what an exporter read from the kubelet
 
-  /// Observed wins over predicted; nullptr if there is neither.
+  /// The observed placement, else the predicted one; nullptr if neither is known.
   [[nodiscard]] const Placement* known() const;
 };
 
-/// A pod that the scheduler sees on a node. Bound, running and being deleted are the same here: as
-/// long as it is there it takes what its record says.
+/// A pod that the scheduler sees on a node, whether bound, running or being deleted: it occupies
+/// what its record says.
 struct BoundPod {
   PodUid uid;
   std::size_t node = 0;
   PlacementRecord record;
 };
 
-/// Sets what is available on every node to what is allocatable without the known placements of
-/// `pods`, and so makes it independent of how late exporters are.
+/// Sets what is available on every node to what is allocatable minus the known placements of
+/// `pods`. The result does not depend on how late exporters are.
 void reconstruct(Fleet& fleet, const std::vector<BoundPod>& pods);
 
-/// A placement as text for an annotation: {"node-0":{"cpu":"2","memory":"1Gi"}}.
+/// A placement as JSON, for example for an annotation: {"node-0":{"cpu":"2","memory":"1Gi"}}.
 [[nodiscard]] nlohmann::json to_json(const Fleet& fleet, std::size_t node,
                                      const Placement& placement);
 /// Reads it back; resources that the node does not report by zone are left out.
-/// Errors: kInvalidArgument for zones that the node does not have and for amounts.
+/// Errors: kInvalidArgument for a zone that the node does not have, and for a malformed amount.
 [[nodiscard]] Result<Placement> placement_from_json(const Fleet& fleet, std::size_t node,
                                                     const nlohmann::json& document);
 
 /// {"uid", "node", "predicted", "observed"}: the last two are placements and may be absent.
-/// Errors: kInvalidArgument for a node that the fleet does not have, and as above.
+/// Errors: kInvalidArgument for a node that the fleet does not have; as placement_from_json.
 [[nodiscard]] Result<BoundPod> bound_pod_from_json(const Fleet& fleet,
                                                    const nlohmann::json& document);
 [[nodiscard]] nlohmann::json to_json(const Fleet& fleet, const BoundPod& pod);
@@ -78,7 +78,7 @@ void reconstruct(Fleet& fleet, const std::vector<BoundPod>& pods);
 enum class Rounding { kUp, kDown };
 [[nodiscard]] std::int64_t fleet_units(const std::string& resource, const Quantity& amount,
                                        Rounding rounding);
-/// The reverse of fleet_units: for people and for JSON.
+/// The reverse of fleet_units, for output.
 [[nodiscard]] Quantity from_fleet_units(const std::string& resource, std::int64_t amount);
 
 }  // namespace pinfold

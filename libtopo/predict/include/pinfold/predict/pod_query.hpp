@@ -13,120 +13,127 @@
 
 namespace pinfold {
 
-enum class Answer : std::uint8_t {
-  kFits,     ///< the policy rejects what does not fit, and this fits
-  kPasses,   ///< nothing to reject: policy none or best-effort, no data, nothing to align
-  kRefused,  ///< the kubelet would reject the pod on topology grounds
+/// Whether a node would admit a pod.
+enum class PredictedOutcome : std::uint8_t {
+  kFits,      ///< admitted: the policy rejects pods that are not aligned, and this one is
+  kPasses,    ///< admitted: policy none or best-effort, no zones, or nothing to align
+  kRejected,  ///< the kubelet would reject the pod with a TopologyAffinityError
 };
-[[nodiscard]] std::string_view to_string(Answer answer);
+/// "fits", "passes", "rejected".
+[[nodiscard]] std::string_view to_string(PredictedOutcome outcome);
 
-/// How nodes that admit the pod are ranked. A score never changes an answer.
+/// How nodes that admit the pod are ranked. A score never changes an outcome.
 enum class ScoringStrategy : std::uint8_t {
   kLeastNumaNodes,      ///< 100 for one zone, 50 for two, 33 for three ...
-  kLeastAllocated,      ///< per cent that stay free in the zones used, over the resources
-  kMostAllocated,       ///< per cent in use there
-  kBalancedAllocation,  ///< 100 if the resources are in use there to the same degree
+  kLeastAllocated,      ///< per cent of the zones that stay free, averaged over the resources
+  kMostAllocated,       ///< per cent of the zones that are in use, averaged over the resources
+  kBalancedAllocation,  ///< 100 if all resources of the zones are in use to the same degree
 };
 [[nodiscard]] std::string_view to_string(ScoringStrategy strategy);
-/// Errors: kInvalidArgument, with the names there are.
+/// Errors: kInvalidArgument, with the names that exist.
 [[nodiscard]] Result<ScoringStrategy> parse_scoring_strategy(std::string_view name);
 
-struct Verdict {
-  Answer answer = Answer::kPasses;
-  /// 0 to 100; 0 where the pod would not be aligned, so that best-effort nodes that can align it
-  /// come first.
+/// What a node would decide about a pod.
+struct Prediction {
+  PredictedOutcome outcome = PredictedOutcome::kPasses;
+  /// 0 to 100. 0 where the pod would not be aligned, so that of best-effort nodes those that can
+  /// align it come first.
   std::uint8_t score = 0;
-  /// What the pod would come from; empty: nothing to align, or not aligned.
+  /// The zones that the pod would come from; empty: nothing to align, or not aligned.
   NumaMask zones;
 
-  [[nodiscard]] bool admits() const { return answer != Answer::kRefused; }
-  friend bool operator==(const Verdict&, const Verdict&) = default;
+  [[nodiscard]] bool admits() const { return outcome != PredictedOutcome::kRejected; }
+  friend bool operator==(const Prediction&, const Prediction&) = default;
 };
 
-/// One pod, to be asked of many nodes: which of them would admit it?
+/// One pod on many nodes: which of them would admit it?
 ///
-/// The counting rule of the kubelet's hint providers over what a NodeResourceTopology tells. What
-/// counts is what the node reports by zone and the pod requests; cpu, memory and huge pages only
-/// for Guaranteed pods, cpu only in whole numbers (the kubelet aligns no others).
-/// Pod scope asks for what the pod needs at one time. Container scope asks for one container after
-/// the other, each of which takes its zones from those after it, except standard init containers.
+/// Applies the counting rule of the kubelet's hint providers to NodeResourceTopology objects. A
+/// resource counts if the node reports it by zone and the pod requests it; cpu, memory and huge
+/// pages count only for Guaranteed pods, and cpu only in whole numbers (the kubelet aligns no other
+/// requests). Pod scope evaluates what the pod needs at one time. Container scope evaluates one
+/// container after the other; each leaves less to the next ones, except standard init containers.
 /// Source: docs/predict.md, with its limits.
 ///
-/// Borrows the fleet, which must outlive it; nodes added later are not known to it.
-/// Thread-safety: one thread a query; any number of queries of one fleet.
+/// Borrows the fleet, which must outlive it; nodes added later are not included.
+/// Thread-safety: one thread per query; any number of queries on one fleet.
 class PodQuery {
  public:
   PodQuery(const Fleet& fleet, const PodSpec& pod);
 
-  /// Domain of all: `node` < size of the fleet.
-  [[nodiscard]] Verdict ask(std::size_t node, ScoringStrategy strategy);
-  /// Of all nodes, by number. `verdicts` is used again: nothing is allocated once it is large
+  // Domain of all below: `node` < size of the fleet.
+  [[nodiscard]] Prediction predict(std::size_t node, ScoringStrategy strategy);
+  /// For all nodes, by number. `predictions` is reused: nothing is allocated once it is large
   /// enough.
-  void ask_all(ScoringStrategy strategy, std::vector<Verdict>& verdicts);
+  void predict_all(ScoringStrategy strategy, std::vector<Prediction>& predictions);
 
-  /// Where the pod would be, with amounts; empty where it would not be aligned or is refused.
+  /// Where the pod would be, with amounts; empty where it would not be aligned or is rejected.
   [[nodiscard]] Placement place(std::size_t node);
 
-  /// Why the pod would be refused or aligned there, in a sentence: "container 'main': no zone has
-  /// cpu 4 and example.com/gpu 1: cpu fits node-0, example.com/gpu fits node-1".
+  /// Why the pod would be rejected or how it would be aligned, in one sentence: "container 'main':
+  /// no zone has cpu 4 and example.com/gpu 1: cpu fits node-0, example.com/gpu fits node-1".
   [[nodiscard]] std::string explain(std::size_t node);
 
  private:
-  /// An amount that no zones have: of a budget that leaves nothing to shared containers.
+  /// An amount that fits nowhere: for a pod whose exclusive containers leave no shared pool.
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-  struct Want {
+  struct Request {
     ResourceId resource;
     std::int64_t amount;
   };
   /// What is aligned together: the pod, or one container.
   struct Item {
     std::string name;   ///< of the container; "" for the pod
-    bool keeps = true;  ///< false: an init container, which is gone when the next one starts
-    std::vector<Want> wants;
+    bool keeps = true;  ///< false: an init container, which has ended when the next one starts
+    std::vector<Request> requests;
   };
-  /// A want as nodes of one shape see it.
-  struct RowWant {
+  /// A request on the nodes of one shape.
+  struct RowRequest {
     std::size_t row;
     std::int64_t amount;
     bool is_memory;
   };
-  /// What nodes of one shape look at, by item.
-  using Plan = std::vector<std::vector<RowWant>>;
+  /// The requests that nodes of one shape report by zone, by item.
+  using Plan = std::vector<std::vector<RowRequest>>;
   struct Scope {
     std::vector<Item> items;
     std::vector<Plan> plans;  ///< by shape
   };
 
-  [[nodiscard]] std::vector<Want> wants_of(const ResourceList& amounts) const;
+  [[nodiscard]] std::vector<Request> requests_of(const ResourceList& amounts) const;
   void make_plans(Scope& scope) const;
   [[nodiscard]] const Scope& scope_of(std::size_t node) const {
     return fleet_->scope(node) == TopologyScope::kPod ? pod_ : containers_;
   }
-  /// Looks at the items of a node in order: visit(item number, zones) for each that fits, while
-  /// demands_ and rest_ are those of that item; the number of items that were not refused.
-  /// Domain: a policy with an evaluator.
+  /// Evaluates the items on a node in order: calls visit(item number, zones) for each that fits,
+  /// while demands_ and rest_ are those of that item. Stops at the first item that does not fit.
+  /// Returns: the number of items that fit. Domain: a policy with an evaluator.
   template <class Visit>
   std::size_t walk(std::size_t node, Visit&& visit);
-  /// Takes an item out of rest_, the lower zones first, and adds it to `placement` if there is one.
-  void take(std::size_t node, const std::vector<RowWant>& wants, NumaMask zones,
+  /// Subtracts an item from rest_, lower zones first, and adds it to `placement` unless that is
+  /// nullptr.
+  void take(std::size_t node, const std::vector<RowRequest>& requests, NumaMask zones,
             Placement* placement);
-  [[nodiscard]] std::string why_not(std::size_t node, const std::vector<RowWant>& wants) const;
+  [[nodiscard]] std::string why_not_aligned(std::size_t node,
+                                            const std::vector<RowRequest>& requests) const;
 
   const Fleet* fleet_;
   Scope pod_;         ///< one item
   Scope containers_;  ///< in order
-  // Used again for each node.
-  std::vector<std::int64_t> rest_;  ///< what the items before leave of Fleet::Rows::available
+  // Reused for each node.
+  std::vector<std::int64_t> rest_;  ///< Fleet::Rows::available without the earlier items
   std::vector<ZoneDemand> demands_;
   ZoneEvaluator::Scratch scratch_;
 };
 
-/// Numbers of nodes, the best first: those that admit, by score, else by number.
-[[nodiscard]] std::vector<std::size_t> ranked(const std::vector<Verdict>& verdicts);
+/// Numbers of nodes, the best first: nodes that admit before those that reject, then by score, then
+/// by number.
+[[nodiscard]] std::vector<std::size_t> ranked(const std::vector<Prediction>& predictions);
 
-/// {"pod", "uid", "nodes"}: the answers of all nodes for programs, the best first
-/// (docs/predict.md). Domain: `query` asks about `pod`; `verdicts` are its answers.
-[[nodiscard]] nlohmann::json answers_json(const Fleet& fleet, const PodSpec& pod, PodQuery& query,
-                                          const std::vector<Verdict>& verdicts);
+/// {"pod", "uid", "nodes"}: the predictions for all nodes, the best first (docs/predict.md).
+/// Domain: `query` is for `pod`; `predictions` are its result.
+[[nodiscard]] nlohmann::json predictions_json(const Fleet& fleet, const PodSpec& pod,
+                                              PodQuery& query,
+                                              const std::vector<Prediction>& predictions);
 
 }  // namespace pinfold

@@ -6,13 +6,14 @@
 
 #include "pinfold/base/result.hpp"
 
-/// What the readers of documents share: values and fields in messages.
+/// Helpers of the code that reads documents: members, and error messages with field and value.
 namespace pinfold {
 
-/// `text` as a part of a message: short, and nothing but printable ASCII.
-[[nodiscard]] std::string printable(std::string_view text);
+/// `text` for use in a message: cut after `most` characters, with '?' for anything but printable
+/// ASCII.
+[[nodiscard]] std::string printable(std::string_view text, std::size_t most = 200);
 
-/// A value as a message shows it: strings in single quotes, the rest as JSON, cut when long.
+/// A value for use in a message: strings in single quotes, the rest as JSON, cut when long.
 [[nodiscard]] std::string show(const nlohmann::json& value);
 
 /// kInvalidArgument, "path: value: expectation".
@@ -25,7 +26,7 @@ namespace pinfold {
 /// "path.key", or "key" at the top.
 [[nodiscard]] std::string join(std::string_view path, std::string_view key);
 
-/// A string, or a number or boolean as YAML leaves it when somebody forgets the quotes: its text.
+/// The text of a string, number or boolean. (YAML reads an unquoted `1.36` as a number.)
 /// Errors: kInvalidArgument for anything else.
 [[nodiscard]] Result<std::string> scalar_text(std::string_view path, const nlohmann::json& value);
 

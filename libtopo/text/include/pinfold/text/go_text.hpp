@@ -6,7 +6,7 @@
 
 #include "pinfold/base/result.hpp"
 
-/// The small pieces of Go's standard library whose texts reach the kubelet's messages.
+/// Functions of Go's standard library whose texts appear in the kubelet's messages.
 namespace pinfold::go {
 
 /// strconv.Atoi. Errors: kInvalidArgument with its text, `strconv.Atoi: parsing "x": invalid

@@ -16,24 +16,24 @@
 
 namespace pinfold {
 
-/// A set of CPUs by OS id. A value: regular, ordered iteration from the lowest id up.
-/// Domain: ids 0 to kMaxCpus - 1. Sets of CPUs below 1024 live without an allocation.
+/// A set of CPUs by OS id: a regular value, iterated from the lowest id up.
+/// Domain: ids 0 to kMaxCpus - 1. Sets of CPUs below 1024 allocate nothing.
 class CpuSet {
  public:
-  /// One more than the highest id a set can hold (Linux itself stops at 8192).
+  /// One more than the highest id that a set can hold (Linux supports 8192 CPUs at most).
   static constexpr std::int32_t kMaxCpus = 65536;
 
   class const_iterator;
 
   CpuSet() = default;
-  /// Ids outside the domain are a defect of the caller (asserted).
+  /// Asserts that the ids are in the domain.
   CpuSet(std::initializer_list<std::int32_t> ids);
   [[nodiscard]] static CpuSet of(CpuId cpu);
   /// first..last, both included; empty if last < first.
   [[nodiscard]] static CpuSet range(std::int32_t first, std::int32_t last);
 
-  /// Reads the Linux list format: "0-3,8,10-11"; "" is the empty set. Ranges may overlap and be in
-  /// any order; white space is not skipped.
+  /// Parses the Linux list format: "0-3,8,10-11"; "" is the empty set. Ranges may overlap and be in
+  /// any order. White space is an error.
   /// Errors: kInvalidArgument, with the text that Go's cpuset.Parse gives for the same input.
   [[nodiscard]] static Result<CpuSet> parse(std::string_view list);
 
@@ -82,9 +82,9 @@ class CpuSet {
   void grow(std::size_t words);
   void trim() noexcept;
 
-  // CPUs below 1024, which is nearly every machine: loops of a fixed length.
+  // CPUs below 1024, enough for nearly every machine: loops of a fixed length.
   std::array<Word, kInlineWords> low_{};
-  // The rest. Invariant: the last word is not 0, so that equal sets have equal words.
+  // CPUs from 1024 on. Invariant: the last word is not 0, so that equal sets have equal words.
   std::vector<Word> high_;
 };
 

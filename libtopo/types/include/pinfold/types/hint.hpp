@@ -9,8 +9,8 @@
 
 namespace pinfold {
 
-/// The kubelet's TopologyHint: where a resource could come from, and whether that is as narrow as
-/// the machine allows. No mask means "anywhere".
+/// The kubelet's TopologyHint: NUMA nodes that a resource could come from, and whether they are as
+/// few as the machine allows. Without a mask: any nodes.
 struct TopologyHint {
   std::optional<NumaMask> numa;
   bool preferred = false;
@@ -22,7 +22,7 @@ struct TopologyHint {
 /// kubelet's (by number of nodes, then lexicographically) and part of the contract.
 using HintList = std::optional<std::vector<TopologyHint>>;
 
-/// What one provider offers: resource name to its hints. No entry at all: no preference.
+/// The hints of one provider, by resource name. No entry: no preference.
 using ResourceHints = std::map<std::string, HintList>;
 
 }  // namespace pinfold

@@ -5,8 +5,8 @@
 
 namespace pinfold {
 
-/// An id that cannot be mixed up with another kind of id. CPU, socket and NUMA ids are those of
-/// the operating system; core and cache ids are node-unique numbers (see Machine).
+/// An id that cannot be mistaken for another kind of id. CPU, socket and NUMA ids are those of the
+/// operating system; core and cache ids are unique on a machine (see Machine).
 template <class Tag>
 struct Id {
   std::int32_t value = -1;

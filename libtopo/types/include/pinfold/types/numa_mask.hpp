@@ -4,14 +4,16 @@
 #include <compare>
 #include <cstdint>
 #include <iosfwd>
+#include <span>
 #include <string>
-#include <vector>
+
+#include "pinfold/types/choices.hpp"
 
 namespace pinfold {
 
 /// A set of NUMA nodes of one machine, by position in Machine::numa_nodes() (0 to 63), not by OS
-/// id: the ids of real machines go up to 255 and beyond, their number does not. The nodes of a
-/// machine stand in ascending id order, so masks compare as the kubelet's bit masks of ids do.
+/// id: real machines have ids of 255 and more, but not as many nodes. The nodes of a machine are in
+/// ascending order of their ids, so masks compare as the kubelet's bit masks of ids do.
 class NumaMask {
  public:
   static constexpr int kMaxNodes = 64;
@@ -78,7 +80,7 @@ class NumaMask {
   friend constexpr NumaMask operator-(NumaMask a, NumaMask b) {
     return NumaMask(a.bits_ & ~b.bits_);
   }
-  /// By value, not by width: an order for maps.
+  /// By value, not by width.
   friend constexpr auto operator<=>(NumaMask, NumaMask) = default;
 
   /// The positions as a Linux list, "0-1,3".
@@ -92,24 +94,17 @@ class NumaMask {
 /// lexicographic order by position. Domain: 1 <= width.
 template <class Visit>
 void for_each_mask_of_width(int node_count, int width, Visit&& visit) {
-  if (width > node_count) return;
-  std::vector<int> picked(static_cast<std::size_t>(width));
-  for (int i = 0; i < width; ++i) picked[static_cast<std::size_t>(i)] = i;
-  while (true) {
+  for_each_choice(node_count, width, [&](std::span<const int> positions) {
     std::uint64_t bits = 0;
-    for (const int position : picked) bits |= std::uint64_t{1} << position;
+    for (const int position : positions) bits |= std::uint64_t{1} << position;
     visit(NumaMask(bits));
-    int i = width - 1;
-    while (i >= 0 && picked[static_cast<std::size_t>(i)] == node_count - width + i) --i;
-    if (i < 0) return;
-    int next = ++picked[static_cast<std::size_t>(i)];
-    while (++i < width) picked[static_cast<std::size_t>(i)] = ++next;
-  }
+    return Enumeration::kContinue;
+  });
 }
 
 /// Calls visit(NumaMask) for every non-empty subset of the lowest `node_count` positions, in the
 /// kubelet's order: by number of nodes, then lexicographically by position.
-/// Domain: node_count as small as the caller can afford, for there are 2^node_count - 1 subsets.
+/// Cost: 2^node_count - 1 calls.
 template <class Visit>
 void for_each_mask(int node_count, Visit&& visit) {
   for (int width = 1; width <= node_count; ++width) {
@@ -117,20 +112,21 @@ void for_each_mask(int node_count, Visit&& visit) {
   }
 }
 
-/// Up to so many NUMA nodes, hints are looked for in every subset of the nodes, as the kubelet
-/// does.
+/// On machines with up to 16 NUMA nodes a provider looks for hints in every mask, as the kubelet
+/// does; on larger ones in every mask of up to 3 nodes and, of the wider masks, in each run of
+/// neighbouring positions.
+/// DEVIATION: on larger machines the kubelet would walk 2^n masks and never finish.
 inline constexpr int kMaxNodesForEveryMask = 16;
-/// On larger machines: in every subset of up to so many nodes, ...
 inline constexpr int kMaxWidthForEveryMask = 3;
+[[nodiscard]] constexpr bool has_every_hint_mask(int node_count, int width) {
+  return node_count <= kMaxNodesForEveryMask || width <= kMaxWidthForEveryMask;
+}
 
-/// Calls visit(NumaMask) for every mask of `width` positions that a provider looks for hints in,
-/// in the kubelet's order.
-/// DEVIATION: on machines of more than 16 nodes these are every mask of up to 3 nodes and, of the
-/// wider ones, each run of neighbouring positions. The kubelet would walk 2^n masks there, and
-/// never end. The intersection of two such masks is such a mask again.
+/// Calls visit(NumaMask) for every mask of `width` positions in which a provider looks for hints,
+/// in the kubelet's order. The intersection of two such masks is such a mask again.
 template <class Visit>
 void for_each_hint_mask_of_width(int node_count, int width, Visit&& visit) {
-  if (node_count <= kMaxNodesForEveryMask || width <= kMaxWidthForEveryMask) {
+  if (has_every_hint_mask(node_count, width)) {
     for_each_mask_of_width(node_count, width, visit);
     return;
   }
@@ -145,6 +141,31 @@ void for_each_hint_mask(int node_count, Visit&& visit) {
   for (int width = 1; width <= node_count; ++width) {
     for_each_hint_mask_of_width(node_count, width, visit);
   }
+}
+
+/// The lowest mask, by value, that for_each_hint_mask_of_width visits and that `suits` accepts; the
+/// empty mask if there is none. Stops at the first one. Domain: 1 <= width <= node_count.
+template <class Predicate>
+[[nodiscard]] NumaMask lowest_hint_mask(int node_count, int width, const Predicate& suits) {
+  const std::uint64_t lowest = NumaMask::all(width).bits();
+  if (!has_every_hint_mask(node_count, width)) {
+    for (int first = 0; first + width <= node_count; ++first) {
+      if (suits(NumaMask(lowest << first))) return NumaMask(lowest << first);
+    }
+    return {};
+  }
+  // The next higher number with as many bits set; lower than `lowest` after an overflow.
+  const auto next_of_same_width = [](std::uint64_t bits) {
+    const std::uint64_t lowest_bit = bits & (~bits + 1);
+    const std::uint64_t carried = bits + lowest_bit;
+    return carried | (((bits ^ carried) >> 2U) / lowest_bit);
+  };
+  const std::uint64_t all = NumaMask::all(node_count).bits();
+  for (std::uint64_t bits = lowest; bits <= all && bits >= lowest;
+       bits = next_of_same_width(bits)) {
+    if (suits(NumaMask(bits))) return NumaMask(bits);
+  }
+  return {};
 }
 
 std::ostream& operator<<(std::ostream& out, NumaMask mask);

@@ -12,10 +12,10 @@ namespace pinfold {
 
 /// A Kubernetes resource quantity ("250m", "2Gi", "1e3"), exact to 10^-9 as Kubernetes keeps it.
 /// Parsing rounds away from zero to 10^-9 and caps amounts with a binary suffix at +-(2^63 - 1), as
-/// Kubernetes does. Other amounts stop at +-10^28.
-/// DEVIATION: Kubernetes keeps a text that it parsed ("1.500"); here it is always printed in the
-/// canonical form. Where an amount does not fit an int64, Kubernetes gives 0 or wraps around.
-/// Source: k8s.io/apimachinery pkg/api/resource, observed through kubelet v1.36.2.
+/// Kubernetes does. Other amounts are capped at +-10^28.
+/// DEVIATION: Kubernetes may print an amount as it was written ("1.500"); here the canonical form
+/// is printed. Where an amount does not fit an int64, Kubernetes returns 0 or wraps around. Source:
+/// k8s.io/apimachinery pkg/api/resource, observed through kubelet v1.36.2.
 class Quantity {
  public:
   __extension__ using Int128 = __int128;
@@ -33,7 +33,7 @@ class Quantity {
     return Quantity(Int128{value} * (kNano / 1000), Format::kDecimalSi);
   }
 
-  /// Errors: kInvalidArgument with Kubernetes' own text ("quantities must match the regular
+  /// Errors: kInvalidArgument with Kubernetes' text ("quantities must match the regular
   /// expression ...", "unable to parse quantity's suffix").
   [[nodiscard]] static Result<Quantity> parse(std::string_view text);
   /// Kubernetes' canonical form: "1500m", "2Gi".

@@ -5,16 +5,16 @@
 
 namespace pinfold {
 
-/// Why a pod is not admitted, in the kubelet's words: its admission reason
-/// ("TopologyAffinityError", "SMTAlignmentError", "EmptyPodSharedPoolError",
-/// "UnexpectedAdmissionError") and message. An answer, not an Error.
+/// Why a pod is rejected, in the kubelet's words: the reason ("TopologyAffinityError",
+/// "SMTAlignmentError", "EmptyPodSharedPoolError", "UnexpectedAdmissionError") and the message.
+/// A result, not an Error.
 struct Rejection {
   std::string reason;
   std::string message;
   std::string cause = {};  ///< the message without the kubelet's wrapping
 
-  /// An error without a reason of its own: UnexpectedAdmissionError, "Allocate failed due to ...,
-  /// which is unexpected".
+  /// For errors to which the kubelet gives no reason: UnexpectedAdmissionError, "Allocate failed
+  /// due to ..., which is unexpected".
   [[nodiscard]] static Rejection unexpected(const std::string& cause) {
     return {"UnexpectedAdmissionError", "Allocate failed due to " + cause + ", which is unexpected",
             cause};
@@ -22,7 +22,7 @@ struct Rejection {
   friend bool operator==(const Rejection&, const Rejection&) = default;
 };
 
-/// Done, or the reason why not.
+/// Success, or the rejection.
 using Admission = tl::expected<void, Rejection>;
 
 }  // namespace pinfold

@@ -7,7 +7,7 @@
 
 namespace pinfold {
 
-/// One fact of a decision: who found it, about what, and what it was.
+/// One fact of a decision.
 struct TraceFact {
   std::string source;  ///< "cpu", "memory", "devices", "topology", "quota", "state"
   std::string object;  ///< "pod" or the container's name
@@ -16,8 +16,8 @@ struct TraceFact {
   friend bool operator==(const TraceFact&, const TraceFact&) = default;
 };
 
-/// Why a decision came out as it did, in the order in which it was made. Functions take a
-/// `Trace*`; nullptr means that nobody asks, and nothing is formatted.
+/// The facts that led to a decision, in the order in which they were established. Functions take a
+/// `Trace*`; with nullptr nothing is recorded or formatted.
 struct Trace {
   std::vector<TraceFact> facts;
 
