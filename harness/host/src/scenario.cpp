@@ -150,7 +150,7 @@ Result<void> load_pod(Step& step, AdmitStep& admit, const std::filesystem::path&
   const auto pod = parse_pod(admit.manifest);
   if (pod) {
     admit.pod = pod->name;
-    admit.uid = pod->uid;
+    admit.uid = pod->uid.value;
     for (const Container& container : pod->containers) admit.containers.push_back(container.name);
   } else if (admit.answer != AdmitStep::Answer::kError) {
     return fail(Error(pod.error()));
