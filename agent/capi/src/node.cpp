@@ -79,8 +79,8 @@ using namespace pinfold::capi;  // NOLINT(google-build-using-namespace)
 pinfold_code pinfold_node_get_status(pinfold_node* node, char** json, char** error) {
   return with_agent(node, "status", error, [&](NodeAgent& agent) -> Result<pinfold_code> {
     PINFOLD_TRY(require(json, "json"));
-    PINFOLD_LET(const auto view, agent::node_status(agent));
-    return set_text(json, to_json(view, agent).dump());
+    PINFOLD_LET(const auto status, agent::node_status(agent));
+    return set_text(json, to_json(status, agent).dump());
   });
 }
 

@@ -27,27 +27,27 @@ std::int32_t to_c(Isolation isolation) {
   return PINFOLD_ISOLATION_HOST;
 }
 
-pinfold_pod::Container make_container(agent::ContainerStatus view, const std::string& root) {
+pinfold_pod::Container make_container(agent::ContainerStatus status, const std::string& root) {
   pinfold_pod::Container out;
-  out.cpus = view.desired.cpus.to_string();
-  out.exclusive_cpus = view.resources.exclusive_cpus.to_string();
-  out.cgroup_path = root.empty() ? "" : root + "/" + view.cgroup;
-  out.view = std::move(view);
-  for (const auto& [size, bytes] : out.view.resources.linux_resources.hugepage_limits) {
+  out.cpus = status.desired.cpus.to_string();
+  out.exclusive_cpus = status.resources.exclusive_cpus.to_string();
+  out.cgroup_path = root.empty() ? "" : root + "/" + status.cgroup;
+  out.status = std::move(status);
+  for (const auto& [size, bytes] : out.status.resources.linux_resources.hugepage_limits) {
     out.hugepage_limits.push_back({size.c_str(), bytes});
   }
   return out;
 }
 
 pinfold_container to_c(const pinfold_pod::Container& container) {
-  const ContainerResources& decided = container.view.resources;
-  const LinuxResources& values = decided.linux_resources;
+  const ContainerResources& resources = container.status.resources;
+  const LinuxResources& values = resources.linux_resources;
   pinfold_container out = PINFOLD_CONTAINER_INIT;
-  out.name = decided.name.c_str();
+  out.name = resources.name.c_str();
   out.cpus = container.cpus.c_str();
-  out.mems = decided.cpuset_mems.c_str();
+  out.mems = resources.cpuset_mems.c_str();
   out.exclusive_cpus = container.exclusive_cpus.c_str();
-  out.isolation = to_c(container.view.desired.isolation);
+  out.isolation = to_c(container.status.desired.isolation);
   if (values.cpu_quota) out.has |= PINFOLD_HAS_CPU_QUOTA;
   if (values.cpu_period) out.has |= PINFOLD_HAS_CPU_PERIOD;
   if (values.memory_limit) out.has |= PINFOLD_HAS_MEMORY_LIMIT;
@@ -60,7 +60,7 @@ pinfold_container to_c(const pinfold_pod::Container& container) {
   out.oom_score_adj = values.oom_score_adj.value_or(0);
   out.hugepage_limits = container.hugepage_limits.data();
   out.hugepage_limit_count = container.hugepage_limits.size();
-  out.cgroup = container.view.cgroup.c_str();
+  out.cgroup = container.status.cgroup.c_str();
   out.cgroup_path = container.cgroup_path.c_str();
   return out;
 }
@@ -82,13 +82,13 @@ std::unique_ptr<pinfold_pod> make_pod(agent::NodeAgent& agent, const agent::Agen
   pod->trace = to_json(trace).dump();
   nlohmann::json document = {
       {"uid", spec.uid.value}, {"name", spec.name}, {"namespace", spec.namespace_name}};
-  std::optional<agent::PodStatus> view;
-  if (!rejection) view = agent::desired_pod(agent.node(), state, agent.facts(), spec.uid);
-  if (view) {
-    document = to_json(*view, agent);
+  std::optional<agent::PodStatus> status;
+  if (!rejection) status = agent::desired_pod(agent.node(), state, agent.facts(), spec.uid);
+  if (status) {
+    document = to_json(*status, agent);
     const std::string root = agent.enforces() ? agent.cgroups()->root() : "";
-    pod->containers.reserve(view->containers.size());
-    for (agent::ContainerStatus& container : view->containers) {
+    pod->containers.reserve(status->containers.size());
+    for (agent::ContainerStatus& container : status->containers) {
       pod->containers.push_back(make_container(std::move(container), root));
     }
   }
@@ -144,7 +144,7 @@ pinfold_code pinfold_pod_find_container(const pinfold_pod* pod, const char* name
     PINFOLD_TRY(require(container, "container"));
     const auto found = std::find_if(
         pod->containers.begin(), pod->containers.end(),
-        [&](const pinfold_pod::Container& one) { return one.view.resources.name == name; });
+        [&](const pinfold_pod::Container& one) { return one.status.resources.name == name; });
     if (found != pod->containers.end()) return write_container(*found, container);
     return fail(ErrorCode::kNotFound, fmt::format("container '{}': pod '{}' has none of this name",
                                                   name, pod->spec.name));

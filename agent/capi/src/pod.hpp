@@ -11,11 +11,11 @@
 /// The strings and structures that the accessors of a pinfold_pod return; immutable.
 struct pinfold_pod {
   struct Container {
-    pinfold::agent::ContainerStatus view;
+    pinfold::agent::ContainerStatus status;
     std::string cpus;
     std::string exclusive_cpus;
     std::string cgroup_path;
-    std::vector<pinfold_hugepage_limit> hugepage_limits;  ///< their strings belong to `view`
+    std::vector<pinfold_hugepage_limit> hugepage_limits;  ///< their strings belong to `status`
   };
   pinfold::PodSpec spec;
   std::optional<pinfold::Rejection> rejection;
