@@ -47,7 +47,7 @@ Result<Node> make_node(Machine machine, Config config, Node::Providers providers
 Result<NodeAgent> open_agent(Machine machine, Config config, const AgentOptions& options,
                              Node::Providers providers) {
   CpuSet offline;
-  if (config.profile == Profile::kFixed) {
+  if (!config.quirks().offline_cpus_prevent_start) {
     auto known = known_machine(std::move(machine), options.state_dir);
     machine = std::move(known.machine);
     offline = std::move(known.offline);

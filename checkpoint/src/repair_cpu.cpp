@@ -118,7 +118,7 @@ void repair_state(const Node& node, CpuCheckpoint& state, Notes& notes) {
   note((before & node.machine().all_cpus()) - held - state.default_set,
        "are reserved for the system alone: taken out");
   note(state.default_set - before, "were in nobody's set: put in");
-  const bool needs_pool = !strict || node.config().profile == Profile::kKubelet136;
+  const bool needs_pool = !strict || node.quirks().empty_shared_pool_prevents_start;
   if (state.default_set.empty() && !state.assignments.empty() && needs_pool) {
     free_one_pod(state, notes);
   }

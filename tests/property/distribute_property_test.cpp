@@ -14,9 +14,9 @@ int draw(int low, int high) { return *rc::gen::resize(100, rc::gen::inRange(low,
 std::vector<int> plain(const cpu::Ints& values) { return {values.begin(), values.end()}; }
 
 /// Up to nine nodes, many of them alike, so that choices tie.
-cpu::Distribution any_distribution(Profile profile) {
+cpu::Distribution any_distribution(bool is_overwritten) {
   cpu::Distribution d;
-  d.profile = profile;
+  d.best_combination_overwritten = is_overwritten;
   d.group = draw(1, 2);
   const int nodes = draw(1, 9);
   const int largest = draw(1, 24);
@@ -31,27 +31,25 @@ cpu::Distribution any_distribution(Profile profile) {
   return d;
 }
 
-void check_against_kubelet(Profile profile) {
-  const cpu::Distribution d = any_distribution(profile);
+void check_against_kubelet(bool is_overwritten) {
+  const cpu::Distribution d = any_distribution(is_overwritten);
   RC_LOG() << d.count << " CPUs in groups of " << d.group << " from nodes of";
   for (const int available : d.available) RC_LOG() << " " << available;
   RC_LOG() << "\n";
   for (int k = 1; k <= static_cast<int>(d.nodes.size()); ++k) {
     const cpu::Choice choice = cpu::best_choice(d, k);
     const NaiveChoice want =
-        naive_best_choice(plain(d.available), d.count, d.group, k, profile == Profile::kKubelet136);
+        naive_best_choice(plain(d.available), d.count, d.group, k, is_overwritten);
     RC_LOG() << "of " << k << "\n";
     RC_ASSERT(plain(choice.nodes) == want.nodes);
     RC_ASSERT(plain(choice.remainder) == want.remainder);
   }
 }
 
-RC_GTEST_PROP(DistributeProperty, FindsWhatTheKubeletFinds, ()) {
-  check_against_kubelet(Profile::kKubelet136);
-}
+RC_GTEST_PROP(DistributeProperty, FindsWhatTheKubeletFinds, ()) { check_against_kubelet(true); }
 
 RC_GTEST_PROP(DistributeProperty, FindsWhatTheKubeletWouldFindWithCopies, ()) {
-  check_against_kubelet(Profile::kFixed);
+  check_against_kubelet(false);
 }
 
 RC_GTEST_PROP(DistributeProperty, TakesTheFullestOfVeryManyNodes, ()) {

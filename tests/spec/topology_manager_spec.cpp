@@ -80,7 +80,7 @@ TEST(TopologyManagerSpec, ScopeIsContainerUnlessToldOtherwise) {
             TopologyScope::kContainer);
 }
 
-TEST(TopologyManagerSpec, ContainerScopeAlignsEachContainerOnItsOwn) {
+TEST(TopologyManagerSpec, ContainerScopeAlignsEachContainerSeparately) {
   TestNode node({}, aligning_config("single-numa-node", "container"));
   ASSERT_EQ(node.admit(pod_of("a", {container("c1", {{"cpu", "6"}, {"memory", "1Gi"}}),
                                     container("c2", {{"cpu", "6"}, {"memory", "1Gi"}})})),

@@ -53,7 +53,7 @@ TEST(MostAllocatedSpec, ALargerHoleIsLeftForTheNextPod) {
   EXPECT_EQ(packed.admit(cpus("next", "7")), "");
 }
 
-TEST(MostAllocatedSpec, IsRefusedWithoutTheAlphaGate) {
+TEST(MostAllocatedSpec, IsRejectedWithoutTheAlphaGate) {
   Config config = packing_single();
   config.feature_gates.clear();
   const auto node = Node::make(machine_of(kDeviceOnOne), config);

@@ -89,7 +89,7 @@ TEST(TopologyOptionsSpec, ClosestNodesDoNotMatterToSingleNumaNode) {
   EXPECT_EQ(node.affinity("a"), "0+");
 }
 
-TEST(TopologyOptionsSpec, TheKubeletRefusesMoreThanEightNodes) {
+TEST(TopologyOptionsSpec, TheKubeletRejectsMoreThanEightNodes) {
   Config config = aligning_config("restricted");
   config.profile = Profile::kKubelet136;
   EXPECT_EQ(start_error({.numa = 9, .cpus = 2}, config),

@@ -140,14 +140,14 @@ class TestNode {
     return mask.to_string();
   }
   /// What was offered for the last pod; key "pod" or a container's name.
-  [[nodiscard]] const OfferedHints& hints() const { return hints_; }
+  [[nodiscard]] const HintsByObject& hints() const { return hints_; }
   [[nodiscard]] const Node& node() const { return node_; }
   [[nodiscard]] const NodeState& state() const { return state_; }
 
  private:
   Node node_;
   NodeState state_;
-  OfferedHints hints_;
+  HintsByObject hints_;
 };
 
 inline const char* const kAffinityError = "TopologyAffinityError";

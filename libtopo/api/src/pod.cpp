@@ -105,7 +105,7 @@ ResourceList container_total(const PodSpec& pod, ResourceList Resources::*which)
   return running;
 }
 
-bool is_guaranteed_alone(const Container& container) {
+bool is_guaranteed(const Container& container) {
   return resource_qos(container.resources) == QosClass::kGuaranteed;
 }
 

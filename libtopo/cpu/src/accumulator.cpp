@@ -21,8 +21,8 @@ std::string_view name_of(Level level) {
   return "core";
 }
 
-/// How many free CPUs make a group count as whole. For sockets and cores that is the average over
-/// the machine, as the kubelet counts: on uneven machines a group may have another size.
+/// The number of free CPUs with which a group counts as whole. For sockets and cores this is the
+/// average over the machine, as in the kubelet: on uneven machines a group may have another size.
 int whole_size(const Machine& machine, Level level, const Machine::Group& group) {
   switch (level) {
     case Level::kSocket:
@@ -45,7 +45,7 @@ void Accumulator::take(const CpuSet& cpus) {
 }
 
 void Accumulator::note(std::string_view what, const CpuSet& cpus) const {
-  if (phrases_ != nullptr) phrases_->push_back(fmt::format("{} (CPUs {})", what, cpus.to_string()));
+  if (steps_ != nullptr) steps_->push_back(fmt::format("{} (CPUs {})", what, cpus.to_string()));
 }
 
 void Accumulator::take_whole(Level level) {
@@ -58,14 +58,12 @@ void Accumulator::take_whole(Level level) {
     const auto size = static_cast<int>(group.cpus.size());
     const auto free = static_cast<int>(free_.count_common(group.cpus));
     if (free != whole_size(hierarchy.machine(), level, group) || needed_ < size) continue;
-    // DEVIATION: on uneven machines a group that is larger than the average may have an average
-    // number of free CPUs. The kubelet then takes all of the group, CPUs of others and reserved
-    // ones included; fixed passes it by.
-    if (free != size && rules_->profile == Profile::kFixed) continue;
+    // DEVIATION (quirk): a group larger than the average may have an average number of free CPUs.
+    if (free != size && !rules_->quirks.large_group_taken_with_cpus_in_use) continue;
     take(group.cpus);
     if (level == Level::kCore) {
-      cores |= group.cpus;  // one phrase for all of them
-    } else if (phrases_ != nullptr) {
+      cores |= group.cpus;  // one step for all cores
+    } else if (steps_ != nullptr) {
       note(fmt::format("whole {} {}", name_of(level), group.id), group.cpus);
     }
   }
@@ -92,7 +90,7 @@ void Accumulator::take_part_of_cache(const Machine::Group& cache) {
   }
   if (static_cast<int>(part.size()) != needed_) return;
   take(part);
-  if (phrases_ != nullptr) note(fmt::format("a part of cache {}", cache.id), part);
+  if (steps_ != nullptr) note(fmt::format("a part of cache {}", cache.id), part);
 }
 
 void Accumulator::take_by_cache() {
@@ -128,9 +126,9 @@ std::string not_enough(int count, const CpuSet& available) {
                      count, available.size());
 }
 
-Taken take_packed(const TakeRules& rules, const CpuSet& available, int count, Phrases* phrases) {
-  Accumulator accumulator(rules, available, count, phrases);
-  if (!accumulator.satisfied() && accumulator.hopeless()) {
+Taken take_packed(const TakeRules& rules, const CpuSet& available, int count, Steps* steps) {
+  Accumulator accumulator(rules, available, count, steps);
+  if (!accumulator.satisfied() && accumulator.has_too_few_free()) {
     return tl::unexpected(not_enough(count, available));
   }
   const Hierarchy& hierarchy = *rules.hierarchy;
@@ -145,9 +143,9 @@ Taken take_packed(const TakeRules& rules, const CpuSet& available, int count, Ph
   return accumulator.result();
 }
 
-Taken take(const TakeRules& rules, const CpuSet& available, int count, Phrases* phrases) {
-  return rules.across_numa ? take_across_numa(rules, available, count, phrases)
-                           : take_packed(rules, available, count, phrases);
+Taken take(const TakeRules& rules, const CpuSet& available, int count, Steps* steps) {
+  return rules.across_numa ? take_across_numa(rules, available, count, steps)
+                           : take_packed(rules, available, count, steps);
 }
 
 }  // namespace pinfold::cpu

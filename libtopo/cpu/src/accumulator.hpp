@@ -6,51 +6,52 @@
 #include <vector>
 
 #include "hierarchy.hpp"
-#include "pinfold/api/config.hpp"
+#include "pinfold/api/profile.hpp"
 #include "pinfold/types/cpuset.hpp"
 
 namespace pinfold::cpu {
 
-/// How CPUs are taken: all that the policy options change about it.
+/// How CPUs are taken, as the policy options and quirks determine it.
 struct TakeRules {
   const Hierarchy* hierarchy = nullptr;
-  Profile profile = Profile::kFixed;
-  bool across_numa = false;      ///< spread over NUMA nodes instead of packing
-  int numa_group_size = 1;       ///< CPUs that must stay together when spread over NUMA nodes
-  bool across_cores = false;     ///< one CPU of each core first: never take whole cores
-  bool by_uncore_cache = false;  ///< prefer to stay within one last-level cache
+  bool across_numa = false;      ///< distribute-cpus-across-numa
+  int numa_group_size = 1;       ///< CPUs that stay together when spread over NUMA nodes
+  bool across_cores = false;     ///< distribute-cpus-across-cores
+  bool by_uncore_cache = false;  ///< prefer-align-cpus-by-uncorecache
+  Quirks quirks;
 };
 
-/// What was done, phrase by phrase ("whole socket 1 (CPUs 4-7)"), if anybody wants to know.
-using Phrases = std::vector<std::string>;
+/// What was taken, step by step, for the trace: "whole socket 1 (CPUs 4-7)".
+using Steps = std::vector<std::string>;
 
 /// The CPUs taken, or the kubelet's error text.
 using Taken = tl::expected<CpuSet, std::string>;
 
-/// CPUs on their way from the free ones into the result.
+/// Moves CPUs from the free ones to the result.
 class Accumulator {
  public:
-  /// Borrows the rules and `phrases`, which may be null.
-  Accumulator(const TakeRules& rules, CpuSet available, int count, Phrases* phrases)
-      : rules_(&rules), free_(std::move(available)), needed_(count), phrases_(phrases) {}
+  /// Borrows the rules and `steps`, which may be nullptr.
+  Accumulator(const TakeRules& rules, CpuSet available, int count, Steps* steps)
+      : rules_(&rules), free_(std::move(available)), needed_(count), steps_(steps) {}
 
   [[nodiscard]] bool satisfied() const { return needed_ < 1; }
-  [[nodiscard]] bool hopeless() const { return needed_ > static_cast<int>(free_.size()); }
+  [[nodiscard]] bool has_too_few_free() const { return needed_ > static_cast<int>(free_.size()); }
   [[nodiscard]] int needed() const { return needed_; }
   [[nodiscard]] const CpuSet& free() const { return free_; }
   [[nodiscard]] const CpuSet& result() const { return result_; }
 
   /// Moves `cpus` to the result.
   void take(const CpuSet& cpus);
-  /// Takes every wholly free group of the level that is not larger than what is still needed.
+  /// Takes the free whole groups of the level that are not larger than what is still needed.
   void take_whole(Level level);
-  /// Takes from as few last-level caches as possible: whole ones, then one that has it all.
+  /// prefer-align-cpus-by-uncorecache: takes whole last-level caches, then one that has all the
+  /// rest.
   void take_by_cache();
   /// Takes single CPUs, group by group of the level.
   void take_singly(Level level);
 
  private:
-  /// Takes the lowest free cores of one cache if they hold exactly what is still needed.
+  /// Takes the lowest free cores of one cache if they have exactly what is still needed.
   void take_part_of_cache(const Machine::Group& cache);
   void note(std::string_view what, const CpuSet& cpus) const;
 
@@ -58,22 +59,23 @@ class Accumulator {
   CpuSet free_;
   CpuSet result_;
   int needed_;
-  Phrases* phrases_;
+  Steps* steps_;
 };
 
-/// Packs: whole NUMA nodes and sockets, then (option) caches, then cores, then single CPUs, each
-/// from the least free group that has them.
+/// Takes whole NUMA nodes and sockets, then with prefer-align-cpus-by-uncorecache caches, then
+/// whole cores (not with distribute-cpus-across-cores), then single CPUs; each from the group with
+/// the fewest free CPUs.
 [[nodiscard]] Taken take_packed(const TakeRules& rules, const CpuSet& available, int count,
-                                Phrases* phrases);
+                                Steps* steps);
 
-/// Spreads evenly over the smallest number of NUMA nodes that allows it; packs if none does.
+/// distribute-cpus-across-numa: spreads evenly over the smallest number of NUMA nodes that allows
+/// it; as take_packed if none does.
 [[nodiscard]] Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int count,
-                                     Phrases* phrases);
+                                     Steps* steps);
 
-/// Takes `count` CPUs out of `available` as the rules say.
-/// Domain:  `available` holds CPUs of the machine; count <= 0 gives the empty set.
-[[nodiscard]] Taken take(const TakeRules& rules, const CpuSet& available, int count,
-                         Phrases* phrases);
+/// Takes `count` of the `available` CPUs by the rules.
+/// Domain: CPUs of the machine; count <= 0 gives the empty set.
+[[nodiscard]] Taken take(const TakeRules& rules, const CpuSet& available, int count, Steps* steps);
 
 /// "not enough cpus available to satisfy request: requested=4, available=3".
 [[nodiscard]] std::string not_enough(int count, const CpuSet& available);

@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::string_view kSource = "cpu";
 
-/// CPUs that `pod` gave to its init containers and that its later containers may take.
+/// The CPUs of the pod's init containers, which its later containers may take.
 CpuSet reusable_by(const CpuState& state, const PodSpec& pod) {
   return state.reusable_pod == pod.uid ? state.reusable : CpuSet{};
 }
 
-/// What a container just got can be taken again by the next ones if it is a plain init container,
-/// and can no longer be if it is not.
+/// The CPUs that a standard init container was given become reusable by the pod's next containers;
+/// those of any other container are not reusable any more.
 void update_reusable(CpuState& state, const PodSpec& pod, const Container& container,
                      const CpuSet& cpus) {
   if (state.reusable_pod != pod.uid) {
@@ -32,9 +32,9 @@ void update_reusable(CpuState& state, const PodSpec& pod, const Container& conta
   }
 }
 
-std::string joined(const cpu::Phrases& phrases) {
+std::string joined(const cpu::Steps& steps) {
   std::string text;
-  for (const std::string& phrase : phrases) text += (text.empty() ? "" : ", ") + phrase;
+  for (const std::string& step : steps) text += (text.empty() ? "" : ", ") + step;
   return text;
 }
 
@@ -42,10 +42,7 @@ std::string joined(const cpu::Phrases& phrases) {
 
 int CpuManager::guaranteed_cpus(const PodSpec& pod, const Container& container) const {
   if (qos_class(pod, gates_.pod_level_resources) != QosClass::kGuaranteed) return 0;
-  if (gates_.pod_level_resource_managers && pod.has_pod_level_resources() &&
-      !is_guaranteed_alone(container)) {
-    return 0;
-  }
+  if (is_managed_as_pod(gates_, pod) && !is_guaranteed(container)) return 0;
   return cpu::whole_cpus(amount_of(container.resources.requests, "cpu"));
 }
 
@@ -54,7 +51,7 @@ std::string CpuManager::why_shared(const PodSpec& pod, const Container& containe
   if (qos != QosClass::kGuaranteed) {
     return fmt::format("its pod is {}, not Guaranteed", to_string(qos));
   }
-  if (!manages(pod)) return "its pod has pod-level resources, and the gate for them is off";
+  if (!manages(pod)) return "its pod has pod-level resources, and PodLevelResourceManagers is off";
   const Quantity request = amount_of(container.resources.requests, "cpu");
   if (cpu::whole_cpus(request) == 0) {
     return fmt::format("it requests {} CPUs, not a whole number", request.to_string());
@@ -62,6 +59,7 @@ std::string CpuManager::why_shared(const PodSpec& pod, const Container& containe
   return "its requests for CPU and memory do not equal its limits";
 }
 
+// full-pcpus-only
 Admission CpuManager::check_smt_alignment(const CpuState& state, int count) const {
   if (!options_.full_pcpus_only) return {};
   const int per_core = machine_->cpus_per_core();
@@ -73,7 +71,7 @@ Admission CpuManager::check_smt_alignment(const CpuState& state, int count) cons
     return reject(
         fmt::format("requested {} cpus not multiple cpus per core = {}", count, per_core));
   }
-  // Siblings of reserved CPUs are no whole cores, although they are free.
+  // Siblings of reserved CPUs are free, but not whole cores.
   const auto free = static_cast<int>((state.default_set - reserved_cores_).size());
   if (count > free) {
     return reject(
@@ -84,9 +82,10 @@ Admission CpuManager::check_smt_alignment(const CpuState& state, int count) cons
   return {};
 }
 
-CpuSet CpuManager::aligned(const CpuSet& cpus, NumaMask affinity) const {
+CpuSet CpuManager::near_affinity(const CpuSet& cpus, NumaMask affinity) const {
   const CpuSet near = machine_->cpus_of_numa(affinity);
   if (!options_.align_by_socket) return cpus & near;
+  // align-by-socket
   CpuSet sockets;
   for (const Machine::Group& socket : machine_->sockets()) {
     if (socket.cpus.intersects(near)) sockets |= socket.cpus;
@@ -98,17 +97,17 @@ tl::expected<CpuSet, Rejection> CpuManager::take_out(CpuState& state, const Requ
                                                      Trace* trace) const {
   const CpuSet free = available(state) | request.reusable;
   const cpu::TakeRules rules = this->rules();
-  cpu::Phrases phrases;
-  cpu::Phrases* const told = trace == nullptr ? nullptr : &phrases;
+  cpu::Steps steps;
+  cpu::Steps* const record = trace == nullptr ? nullptr : &steps;
 
   cpu::Taken taken = CpuSet{};
   if (request.affinity) {
-    const CpuSet near = aligned(free, *request.affinity);
-    taken = cpu::take(rules, near, std::min(request.count, static_cast<int>(near.size())), told);
+    const CpuSet near = near_affinity(free, *request.affinity);
+    taken = cpu::take(rules, near, std::min(request.count, static_cast<int>(near.size())), record);
   }
   if (taken) {
     const auto rest =
-        cpu::take(rules, free - *taken, request.count - static_cast<int>(taken->size()), told);
+        cpu::take(rules, free - *taken, request.count - static_cast<int>(taken->size()), record);
     if (rest) {
       *taken |= *rest;
     } else {
@@ -118,7 +117,7 @@ tl::expected<CpuSet, Rejection> CpuManager::take_out(CpuState& state, const Requ
   if (trace != nullptr) {
     trace->add(kSource, request.object,
                taken ? fmt::format("took CPUs {} of {} free: {}", taken->to_string(), free.size(),
-                                   joined(phrases))
+                                   joined(steps))
                      : fmt::format("needs {}, {} free in the shared pool outside the reserved CPUs "
                                    "{}",
                                    request.count, free.size(), reserved_.to_string()));
@@ -141,9 +140,8 @@ Admission CpuManager::allocate(CpuState& state, const PodSpec& pod, const Contai
     return {};
   }
   const CpuSet* const known = state.assignments.find({pod.uid, container.name});
-  // DEVIATION: the kubelet counts free cores before it looks for CPUs that the container has
-  // already, and so may reject a running container after a restart; fixed looks first.
-  if (known == nullptr || profile_ == Profile::kKubelet136) {
+  // DEVIATION (quirk): a container that has its CPUs needs no free cores.
+  if (known == nullptr || quirks_.cores_counted_before_known_cpus) {
     if (auto aligned = check_smt_alignment(state, count); !aligned) {
       if (trace != nullptr) trace->add(kSource, container.name, aligned.error().message);
       return aligned;
@@ -173,12 +171,12 @@ void CpuManager::remove_container(CpuState& state, const ContainerId& container)
   const auto* const siblings = state.assignments.find(container.pod);
   const bool was_last = siblings == nullptr;
   if (!was_last) {
-    for (const auto& [name, cpus] : *siblings) released -= cpus;  // shared with its siblings
+    for (const auto& [name, cpus] : *siblings) released -= cpus;  // still in use by the siblings
   }
 
   const auto whole_pod = state.pods.find(container.pod);
   if (gates_.pod_level_resource_managers && whole_pod != state.pods.end()) {
-    if (!was_last) return;  // the pod's CPUs go together, with its last container
+    if (!was_last) return;  // the pod's CPUs are released with its last container
     released = whole_pod->second;
     state.pods.erase(whole_pod);
   }

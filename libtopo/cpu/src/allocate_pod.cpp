@@ -7,16 +7,16 @@
 #include "pinfold/cpu/cpu_manager.hpp"
 #include "whole_cpus.hpp"
 
-// Pods with pod-level resources: one set of CPUs for the pod, partitioned among its containers.
+// Pods with pod-level resources: one set of CPUs for the pod, divided among its containers.
 
 namespace pinfold {
 
 int CpuManager::pod_guaranteed_cpus(const PodSpec& pod) const {
-  if (gates_.pod_level_resource_managers && pod.has_pod_level_resources()) {
+  if (is_managed_as_pod(gates_, pod)) {
     if (qos_class(pod, gates_.pod_level_resources) != QosClass::kGuaranteed) return 0;
     return cpu::whole_cpus(amount_of(pod.resources->requests, "cpu"));
   }
-  // Init containers run one after the other beside the sidecars that started before them.
+  // Each init container runs at the same time as the sidecars that started before it.
   std::int64_t starting = 0;
   std::int64_t running = 0;
   for (const Container& container : pod.containers) {
@@ -69,9 +69,8 @@ Admission CpuManager::allocate_pod(CpuState& state, const PodSpec& pod,
     if (trace != nullptr) trace->add("cpu", kObject, fits.error().message);
     return fits;
   }
-  // DEVIATION: the kubelet does not look for CPUs that the pod has already, and takes a second set
-  // when the pod is admitted again after a restart; fixed keeps the first one.
-  if (profile_ == Profile::kFixed) {
+  // DEVIATION (quirk): a pod that is admitted again keeps its CPUs.
+  if (!quirks_.readmitted_pod_allocates_again) {
     const auto known = state.pods.find(pod.uid);
     if (known != state.pods.end() && static_cast<int>(known->second.size()) == count) {
       if (trace != nullptr) {
@@ -93,11 +92,11 @@ Admission CpuManager::partition(CpuState& state, const PodSpec& pod, const CpuSe
                                 Trace* trace) const {
   const cpu::TakeRules rules = this->rules();
   std::map<std::string, CpuSet> parts;
-  CpuSet left = pool;  // what sidecars and app containers have not taken for themselves
+  CpuSet left = pool;  // without the exclusive CPUs of sidecars and app containers
   for (const Container& container : pod.containers) {
     const int count = guaranteed_cpus(pod, container);
     if (count == 0) {
-      // An init container sees what the sidecars before it leave; the others share the final rest.
+      // A shared init container gets what the sidecars before it leave; the others share the rest.
       if (container.kind == ContainerKind::kInit) parts[container.name] = left;
       continue;
     }
@@ -110,10 +109,11 @@ Admission CpuManager::partition(CpuState& state, const PodSpec& pod, const CpuSe
     const auto part = parts.find(container.name);
     const CpuSet& cpus = part == parts.end() ? left : part->second;
     if (trace != nullptr) {
-      trace->add("cpu", container.name,
-                 fmt::format("{} CPUs {} of the pod's {}",
-                             guaranteed_cpus(pod, container) > 0 ? "has for itself" : "shares",
-                             cpus.to_string(), pool.to_string()));
+      const bool is_exclusive = guaranteed_cpus(pod, container) > 0;
+      trace->add(
+          "cpu", container.name,
+          fmt::format("{} CPUs {} of the pod's {}", is_exclusive ? "has exclusive" : "shares",
+                      cpus.to_string(), pool.to_string()));
     }
     state.assignments[{pod.uid, container.name}] = cpus;
   }

@@ -7,7 +7,8 @@
 
 #include "accumulator.hpp"
 #include "hierarchy.hpp"
-#include "options.hpp"
+#include "pinfold/api/topology_policy.hpp"
+#include "read_policy_options.hpp"
 
 namespace pinfold {
 namespace {
@@ -57,7 +58,7 @@ Result<CpuSet> reserve(const cpu::TakeRules& rules, const NodeReservation& reser
   PINFOLD_LET(const auto count, reserved_count(reservation));
   CpuSet reserved = reservation.cpus;
   if (reserved.empty()) {
-    // A reservation that cannot be met shows in the size.
+    // If this fails, the check of the size below reports it.
     if (auto taken = cpu::take(rules, machine.all_cpus(), count, nullptr)) reserved = *taken;
   }
   if (static_cast<int>(reserved.size()) != count) {
@@ -69,9 +70,9 @@ Result<CpuSet> reserve(const cpu::TakeRules& rules, const NodeReservation& reser
   return reserved;
 }
 
-/// DEVIATION: the kubelet keeps the CPUs of a pod that has none of its containers left, which can
-/// only come from an allocation that failed halfway, for ever; fixed releases them at a start.
-void release_orphans(CpuState& state) {
+/// Releases the CPUs of pods that have no containers left, which only an allocation that failed
+/// halfway can leave behind.
+void release_cpus_of_empty_pods(CpuState& state) {
   for (auto pod = state.pods.begin(); pod != state.pods.end();) {
     if (state.assignments.contains(pod->first)) {
       ++pod;
@@ -94,7 +95,7 @@ Result<CpuManager> CpuManager::make(const Machine& machine, const Config& config
   CpuManager manager;
   manager.machine_ = &machine;
   manager.gates_ = config.gates();
-  manager.profile_ = config.profile;
+  manager.quirks_ = config.quirks();
   manager.hierarchy_ = std::make_unique<const cpu::Hierarchy>(machine);
   if (config.cpu_manager_policy == "none") {
     if (config.cpu_manager_policy_options.empty()) return manager;
@@ -110,21 +111,13 @@ Result<CpuManager> CpuManager::make(const Machine& machine, const Config& config
   }
   PINFOLD_TRY(reserved_count(reservation));
 
-  const auto wrap = [](Error error) {
-    return fail(std::move(error).wrap("new static policy error"));
-  };
-  auto options = cpu::parse_options(machine, config);
-  if (!options) return wrap(std::move(options).error());
+  static constexpr std::string_view kIntent = "new static policy error";
+  PINFOLD_LET_WRAP(manager.options_, cpu::read_policy_options(machine, config), kIntent);
   manager.is_static_ = true;
-  manager.options_ = *options;
-  auto reserved = reserve(manager.rules(), reservation);
-  if (!reserved) return wrap(std::move(reserved).error());
-  manager.reserved_ = std::move(*reserved);
-  auto cores = with_siblings(machine, manager.reserved_);
-  if (!cores) return wrap(std::move(cores).error());
-  manager.reserved_cores_ = std::move(*cores);
-  // Wider masks never pass that policy; up to 16 nodes they are part of what is observed.
-  if (config.topology_manager_policy == "single-numa-node" &&
+  PINFOLD_LET_WRAP(manager.reserved_, reserve(manager.rules(), reservation), kIntent);
+  PINFOLD_LET_WRAP(manager.reserved_cores_, with_siblings(machine, manager.reserved_), kIntent);
+  // That policy rejects wider masks. With up to 16 NUMA nodes they are given, as in the kubelet.
+  if (config.topology_manager_policy == to_string(TopologyPolicy::kSingleNumaNode) &&
       machine.numa_with_cpus() > kMaxNodesForEveryMask) {
     manager.widest_hint_ = 1;
   }
@@ -134,7 +127,7 @@ Result<CpuManager> CpuManager::make(const Machine& machine, const Config& config
 cpu::TakeRules CpuManager::rules() const {
   cpu::TakeRules rules;
   rules.hierarchy = hierarchy_.get();
-  rules.profile = profile_;
+  rules.quirks = quirks_;
   rules.across_numa = options_.distribute_cpus_across_numa;
   rules.numa_group_size = options_.full_pcpus_only ? machine_->cpus_per_core() : 1;
   rules.across_cores = options_.distribute_cpus_across_cores;
@@ -146,7 +139,9 @@ Result<void> CpuManager::start(CpuState& state) const {
   state.reusable_pod = {};
   state.reusable.clear();
   if (!is_static_) return {};
-  if (profile_ == Profile::kFixed) release_orphans(state);
+  // DEVIATION (quirk): a start releases them.
+  if (!quirks_.cpus_of_empty_pod_stay_taken) release_cpus_of_empty_pods(state);
+  // strict-cpu-reservation: the shared pool has no reserved CPUs.
   const bool strict = options_.strict_cpu_reservation;
   const CpuSet usable = strict ? allocatable() : machine_->all_cpus();
   if (state.default_set.empty()) {
@@ -154,9 +149,9 @@ Result<void> CpuManager::start(CpuState& state) const {
       state.default_set = usable;
       return {};
     }
-    // DEVIATION: without CPUs that are reserved inside the default set, exclusive containers may
-    // use it up. The kubelet then refuses its next start; fixed goes on if all CPUs are known.
-    if (profile_ == Profile::kKubelet136 || !strict) {
+    // DEVIATION (quirk): with strict-cpu-reservation exclusive containers can use up the shared
+    // pool.
+    if (quirks_.empty_shared_pool_prevents_start || !strict) {
       return corrupt("default cpuset cannot be empty");
     }
   }
@@ -190,15 +185,11 @@ Result<void> CpuManager::start(CpuState& state) const {
 }
 
 CpuSet CpuManager::available(const CpuState& state) const {
-  // DEVIATION: with full-pcpus-only the kubelet counts siblings of reserved CPUs as taken, yet may
-  // still take them, one by one, when a NUMA affinity leaves it nothing else; fixed never does.
-  const bool whole_cores = options_.full_pcpus_only && profile_ == Profile::kFixed;
-  return state.default_set - (whole_cores ? reserved_cores_ : reserved_);
-}
-
-bool CpuManager::manages(const PodSpec& pod) const {
-  return (gates_.pod_level_resource_managers && gates_.pod_level_resources) ||
-         !pod.has_pod_level_resources();
+  // DEVIATION (quirk): the kubelet counts siblings of reserved CPUs as taken, but can still
+  // allocate them when a NUMA affinity leaves nothing else.
+  const bool keeps_siblings =
+      options_.full_pcpus_only && !quirks_.siblings_of_reserved_cpus_allocated;
+  return state.default_set - (keeps_siblings ? reserved_cores_ : reserved_);
 }
 
 std::vector<int> CpuManager::allocation_scores(const CpuState& state) const {

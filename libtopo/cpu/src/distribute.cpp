@@ -13,9 +13,8 @@
 namespace pinfold::cpu {
 namespace {
 
-/// More combinations than this are not enumerated.
+/// With more combinations, or more NUMA nodes in a subset, nothing is enumerated.
 constexpr double kMaxCombinations = 20'000;
-/// Nor are the subsets of more nodes than this.
 constexpr std::size_t kMaxSubsetNodes = 16;
 
 double choices(int n, int k) {
@@ -24,33 +23,32 @@ double choices(int n, int k) {
   return count;
 }
 
-/// The best choice so far of a round of for_each_choice.
+/// The best choice so far of an enumeration.
 ///
-/// DEVIATION: the kubelet remembers a slice of the list that it goes on building. The list has a
-/// fresh array whenever a 1st, 2nd, 3rd, 5th, 9th, ... member is added, and every other member is
-/// written in place: so a remembered choice changes under its owner's hands when a later one
-/// shares the members up to the last of those. The profile kubelet-1.36 does the same; fixed
-/// remembers a copy.
-class Remembered {
+/// DEVIATION (quirk best_numa_combination_overwritten): the kubelet keeps a Go slice of the list
+/// that it goes on extending. Adding a 1st, 2nd, 3rd, 5th, 9th, ... member copies the list to a new
+/// array; every other member is written in place. So a later choice overwrites the kept one if both
+/// have the same members up to the last copy. Without the quirk a copy is kept.
+class BestChoice {
  public:
-  explicit Remembered(Profile profile) : aliased_(profile == Profile::kKubelet136) {}
+  explicit BestChoice(bool is_overwritten) : is_overwritten_(is_overwritten) {}
 
   [[nodiscard]] bool empty() const { return members_.empty(); }
   [[nodiscard]] const Ints& members() const { return members_; }
 
   void set(std::span<const int> members) { members_.assign(members.begin(), members.end()); }
 
-  /// To be told of every choice that is enumerated, before it is looked at.
+  /// Call for every choice that is enumerated, before it is evaluated.
   void enumerated(std::span<const int> members) {
-    if (!aliased_ || members_.empty()) return;
+    if (!is_overwritten_ || members_.empty()) return;
     const auto kept = static_cast<std::ptrdiff_t>(untouched());
     if (std::equal(members.begin(), members.begin() + kept, members_.begin())) set(members);
   }
 
-  /// Instead of being told of all the rest of a round over n places: the last choice with the same
-  /// first members ends with the last places.
-  void round_completed(int n) {
-    if (!aliased_) return;
+  /// Call at the end of an enumeration over n places instead of enumerated(): the last choice with
+  /// the same first members ends with the last places.
+  void enumeration_completed(int n) {
+    if (!is_overwritten_) return;
     for (std::size_t i = untouched(); i < members_.size(); ++i) {
       members_[i] = n - static_cast<int>(members_.size() - i);
     }
@@ -59,17 +57,18 @@ class Remembered {
  private:
   /// The number of first members that no later choice overwrites.
   [[nodiscard]] std::size_t untouched() const {
-    std::size_t fresh = 1;
-    for (std::size_t next = 2; next <= members_.size(); next = 2 * next - 1) fresh = next;
-    return fresh;
+    std::size_t last_copy = 1;
+    for (std::size_t next = 2; next <= members_.size(); next = 2 * next - 1) last_copy = next;
+    return last_copy;
   }
 
-  bool aliased_;
+  bool is_overwritten_;
   Ints members_;
 };
 
-/// How uneven a distribution leaves the machine; less is better. All distributions of one request
-/// leave the same sum, so their scores are in the order of their sums of squares, up to rounding.
+/// How unbalanced a distribution leaves the machine; less is better. All distributions of one
+/// request leave the same sum, so their scores have the order of their sums of squares, except for
+/// rounding.
 struct Score {
   std::int64_t squares = std::numeric_limits<std::int64_t>::max();
   /// The kubelet's balance score, in thousandths: the population standard deviation, with mean
@@ -90,7 +89,7 @@ std::int64_t squares_of(const Ints& values) {
                          [](std::int64_t sum, std::int64_t x) { return sum + x * x; });
 }
 
-/// By how much the sum of squares falls when `count` is taken from `from`.
+/// The decrease of the sum of squares when `count` is taken from `from`.
 std::int64_t drop(std::int64_t from, std::int64_t count) { return count * (2 * from - count); }
 
 bool can_hold(const Distribution& d, std::span<const int> nodes) {
@@ -104,14 +103,14 @@ bool can_hold(const Distribution& d, std::span<const int> nodes) {
   return groups * d.group >= d.count;
 }
 
-/// What a combination has after the even shares: where the remainder may come from.
+/// What a combination has left after the even shares, for the remainder.
 // clang-tidy 14 takes the implicit move operations for throwing ones.
 // NOLINTNEXTLINE(bugprone-exception-escape)
 struct Rest {
-  int groups = 0;            ///< groups still to be taken
-  Ints candidates;           ///< nodes that have a group left
+  int groups = 0;            ///< groups still needed
+  Ints candidates;           ///< NUMA nodes that have a group left
   Ints left;                 ///< CPUs left on each candidate
-  std::int64_t squares = 0;  ///< of all nodes of the machine, before the remainder is taken
+  std::int64_t squares = 0;  ///< over all NUMA nodes, before the remainder is taken
 };
 
 Rest rest_of(const Distribution& d, std::span<const int> nodes, std::int64_t squares) {
@@ -129,7 +128,7 @@ Rest rest_of(const Distribution& d, std::span<const int> nodes, std::int64_t squ
   return rest;
 }
 
-/// The least sum of squares that any way to take the remainder leaves: always from the fullest.
+/// The least sum of squares that any way to take the remainder can leave: always from the fullest.
 std::int64_t least_squares(const Distribution& d, const Rest& rest) {
   Ints left = rest.left;
   std::int64_t squares = rest.squares;
@@ -141,8 +140,8 @@ std::int64_t least_squares(const Distribution& d, const Rest& rest) {
   return squares;
 }
 
-/// Takes the remainder from a subset of the candidates in turn; the sum of squares afterwards, or
-/// nothing if they do not hold it.
+/// The sum of squares after taking the remainder from a subset of the candidates in turn; nullopt
+/// if they have too few CPUs.
 std::optional<std::int64_t> take_in_turn(const Distribution& d, const Rest& rest,
                                          std::span<const int> subset) {
   int holds = 0;
@@ -162,43 +161,43 @@ std::optional<std::int64_t> take_in_turn(const Distribution& d, const Rest& rest
   return squares;
 }
 
-/// Looks for the nodes that give the remainder so that the score is less than `best`; updates it
-/// and returns them if there are any.
+/// Searches the NUMA nodes for the remainder that make the score less than `best`; updates `best`.
+/// nullopt if there are none.
 std::optional<Ints> place_remainder(const Distribution& d, const Rest& rest, Score& best) {
   const std::int64_t least = least_squares(d, rest);
   if (least >= best.squares || score_of(d, least).rounded >= best.rounded) return std::nullopt;
   const auto n = static_cast<int>(rest.candidates.size());
   std::optional<Ints> found;
-  // As many nodes as possible first: that keeps the remainder spread, too.
+  // As many NUMA nodes as possible first, so that the remainder is spread, too.
   for (int k = n; k >= 1 && best.squares > least; --k) {
-    Remembered subset_of_round(d.profile);
+    BestChoice best_subset(d.best_combination_overwritten);
     for_each_choice(n, k, [&](std::span<const int> subset) {
       const auto squares = take_in_turn(d, rest, subset);
       if (!squares || *squares >= best.squares) return Enumeration::kContinue;
       const Score score = score_of(d, *squares);
       if (score.rounded < best.rounded) {
         best = score;
-        subset_of_round.set(subset);
+        best_subset.set(subset);
       }
       return *squares == least ? Enumeration::kStop
                                : Enumeration::kContinue;  // nothing can be better
     });
-    if (subset_of_round.empty()) continue;
-    subset_of_round.round_completed(n);
+    if (best_subset.empty()) continue;
+    best_subset.enumeration_completed(n);
     found.emplace();
-    for (const int place : subset_of_round.members()) {
+    for (const int place : best_subset.members()) {
       found->push_back(rest.candidates[static_cast<std::size_t>(place)]);
     }
   }
   return found;
 }
 
-/// The best combination of k nodes as the kubelet finds it: the first of the best scores.
+/// The best combination of k NUMA nodes as the kubelet finds it: the first with the best score.
 Choice first_best(const Distribution& d, int k) {
   const std::int64_t squares = squares_of(d.available);
   Choice best;
   Score score;
-  Remembered nodes(d.profile);
+  BestChoice nodes(d.best_combination_overwritten);
   for_each_choice(static_cast<int>(d.nodes.size()), k, [&](std::span<const int> combination) {
     nodes.enumerated(combination);
     if (score.rounded == 0) return Enumeration::kStop;
@@ -222,7 +221,7 @@ Choice first_best(const Distribution& d, int k) {
   return best;
 }
 
-/// The `count` places with the greatest values, of equal ones the first, in ascending order.
+/// The indices of the `count` greatest values, of equal ones the first, in ascending order.
 Ints greatest(const Ints& values, std::size_t count) {
   Ints places(values.size());
   std::iota(places.begin(), places.end(), 0);
@@ -234,8 +233,9 @@ Ints greatest(const Ints& values, std::size_t count) {
   return places;
 }
 
-/// The combination of k nodes that leaves the least sum of squares, without a search: the nodes
-/// with the most free CPUs give the shares, and of these the ones with the most give more.
+/// The combination of k NUMA nodes that leaves the least sum of squares, without a search: those
+/// with the most free CPUs give the shares, and the ones of them with the most left give the
+/// remainder.
 Choice fullest(const Distribution& d, int k) {
   Choice choice;
   choice.nodes = greatest(d.available, static_cast<std::size_t>(k));
@@ -255,8 +255,8 @@ int even_share(const Distribution& d, std::size_t nodes) {
 }
 
 Choice best_choice(const Distribution& d, int k) {
-  // DEVIATION: with very many combinations the kubelet would take minutes to years. There both
-  // profiles take the choice that is best before the score is rounded.
+  // DEVIATION: with very many combinations the kubelet would need minutes to years. Both profiles
+  // then take the choice that is best before the score is rounded.
   const bool too_many = choices(static_cast<int>(d.nodes.size()), k) > kMaxCombinations ||
                         static_cast<std::size_t>(k) > kMaxSubsetNodes;
   return too_many ? fullest(d, k) : first_best(d, k);

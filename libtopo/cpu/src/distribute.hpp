@@ -4,33 +4,32 @@
 #include <cstddef>
 
 #include "hierarchy.hpp"
-#include "pinfold/api/config.hpp"
 
 namespace pinfold::cpu {
 
-/// Something small per NUMA node.
+/// A number for each NUMA node.
 using Ints = boost::container::small_vector<int, 64>;
 
-/// A request that is to be spread over NUMA nodes.
+/// A request to spread over NUMA nodes (distribute-cpus-across-numa).
 struct Distribution {
-  Profile profile = Profile::kFixed;
-  int count = 0;    ///< CPUs in all, a multiple of `group`
-  int group = 1;    ///< CPUs that stay together
+  bool best_combination_overwritten = false;  ///< Quirks::best_numa_combination_overwritten
+  int count = 0;                              ///< total CPUs, a multiple of `group`
+  int group = 1;                              ///< CPUs that stay together
   GroupList nodes;  ///< NUMA nodes with free CPUs, in the order of enumeration
   Ints available;   ///< free CPUs of each of them
 };
 
-/// Places in Distribution::nodes.
+/// Which NUMA nodes give the CPUs, as indices into Distribution::nodes.
 struct Choice {
-  Ints nodes;      ///< each gives an even share; empty: no combination holds the request
-  Ints remainder;  ///< these give a group more, in turn, until the request is met
+  Ints nodes;      ///< each gives an even share; empty: no combination has enough CPUs
+  Ints remainder;  ///< these give one more group each, in turn, until the request is satisfied
 };
 
-/// What each of so many nodes gives before the remainder: whole groups.
+/// The share of each NUMA node before the remainder, in CPUs: whole groups.
 [[nodiscard]] int even_share(const Distribution& d, std::size_t nodes);
 
-/// The combination of k nodes that leaves the most even machine behind.
-/// Cost: at most some 20,000 combinations are looked at, each with at most 2^16 subsets.
+/// The combination of k NUMA nodes that leaves the machine most balanced.
+/// Cost: at most about 20,000 combinations are tried, each with at most 2^16 subsets.
 [[nodiscard]] Choice best_choice(const Distribution& d, int k);
 
 }  // namespace pinfold::cpu

@@ -10,15 +10,15 @@
 
 namespace pinfold::cpu {
 
-/// The kinds of group in which CPUs are taken.
+/// The kinds of groups in which CPUs are taken.
 enum class Level : std::uint8_t { kNuma, kSocket, kCache, kCore };
 
-/// Indices into the groups of one level. On the stack up to the cores of a 512-CPU machine.
+/// Indices into the groups of one level. Allocates nothing up to the cores of a 512-CPU machine.
 using GroupList = boost::container::small_vector<std::int32_t, 256>;
 
-/// How the groups of a machine lie within each other, and the order in which the static policy
-/// looks at them: NUMA nodes above sockets if there are at least as many sockets as NUMA nodes,
-/// else sockets above NUMA nodes; then caches or cores. Built once per machine.
+/// How the groups of a machine are nested, and the order in which the static policy tries them:
+/// NUMA nodes above sockets if there are at least as many sockets as NUMA nodes, else sockets above
+/// NUMA nodes; below them caches or cores. Built once per machine.
 class Hierarchy {
  public:
   /// Borrows the machine, which must outlive it.
@@ -30,13 +30,13 @@ class Hierarchy {
   [[nodiscard]] Level first() const { return first_; }
   [[nodiscard]] Level second() const { return second_; }
 
-  /// The groups of `level` that have CPUs in `free`: group by group of the level above, ascending
-  /// by their number of free CPUs, then by id. A group that spans two groups of the level above
-  /// appears below both.
+  /// The groups of `level` that have CPUs in `free`, ordered by the group of the level above, then
+  /// by ascending number of free CPUs, then by id. A group that spans two groups of the level above
+  /// is listed under both.
   [[nodiscard]] GroupList sorted(Level level, const CpuSet& free) const;
 
  private:
-  /// Per group of the outer level, the indices of the inner groups that share a CPU with it.
+  /// For each group of the outer level, the indices of the inner groups that share a CPU with it.
   using Nesting = std::vector<std::vector<std::int32_t>>;
 
   [[nodiscard]] Nesting nest(Level outer, Level inner) const;

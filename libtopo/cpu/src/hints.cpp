@@ -7,10 +7,10 @@
 namespace pinfold::cpu {
 namespace {
 
-/// Something per NUMA node with CPUs, in ascending order of position.
+/// A number for each NUMA node with CPUs, in ascending order of position.
 using PerNode = std::vector<int>;
 
-/// The least number of nodes whose sum reaches `count`; all of them if none does.
+/// The least number of NUMA nodes that can have `count` CPUs together; all of them if none can.
 int least_nodes(PerNode amounts, int count) {
   std::sort(amounts.begin(), amounts.end(), std::greater<>());
   std::int64_t sum = 0;
@@ -21,28 +21,28 @@ int least_nodes(PerNode amounts, int count) {
   return static_cast<int>(amounts.size());
 }
 
-/// The NUMA nodes that have CPUs, which are the only ones that hints name.
+/// The NUMA nodes with CPUs; hints name no others.
 struct Nodes {
   std::vector<int> positions;
   PerNode total;
   PerNode free;
-  std::vector<std::uint64_t> sockets;  ///< bit per socket; filled for align-by-socket only
-  std::uint64_t must_have = 0;         ///< bit per entry of `positions`
+  std::vector<std::uint64_t> sockets;  ///< a bit for each socket; only with align-by-socket
+  std::uint64_t must_have = 0;         ///< a bit for each entry of `positions`
 };
 
-Nodes survey(const Machine& machine, const HintQuestion& question) {
+Nodes survey(const Machine& machine, const HintRequest& request) {
   Nodes nodes;
   for (int position = 0; position < machine.numa_count(); ++position) {
     const CpuSet& cpus = machine.cpus_of_numa(position);
     if (cpus.empty()) continue;
-    if (question.reusable->intersects(cpus)) {
+    if (request.reusable->intersects(cpus)) {
       nodes.must_have |= std::uint64_t{1} << nodes.positions.size();
     }
     nodes.positions.push_back(position);
     nodes.total.push_back(static_cast<int>(cpus.size()));
-    nodes.free.push_back(static_cast<int>(question.available->count_common(cpus) +
-                                          question.reusable->count_common(cpus)));
-    if (!question.by_socket) continue;
+    nodes.free.push_back(static_cast<int>(request.available->count_common(cpus) +
+                                          request.reusable->count_common(cpus)));
+    if (!request.by_socket) continue;
     std::uint64_t sockets = 0;
     for (std::size_t i = 0; i < machine.sockets().size(); ++i) {
       if (machine.sockets()[i].cpus.intersects(cpus)) sockets |= std::uint64_t{1} << i;
@@ -54,37 +54,37 @@ Nodes survey(const Machine& machine, const HintQuestion& question) {
 
 }  // namespace
 
-std::vector<TopologyHint> make_hints(const Machine& machine, const HintQuestion& question) {
-  const Nodes nodes = survey(machine, question);
+std::vector<TopologyHint> make_hints(const Machine& machine, const HintRequest& request) {
+  const Nodes nodes = survey(machine, request);
   const auto node_count = static_cast<int>(nodes.positions.size());
-  const int preferred_width = least_nodes(nodes.total, question.count);
+  const int preferred_width = least_nodes(nodes.total, request.count);
   const int nodes_per_socket = node_count / static_cast<int>(machine.sockets().size());
-  const bool by_socket = question.by_socket && nodes_per_socket > 0;
+  const bool by_socket = request.by_socket && nodes_per_socket > 0;
   const int preferred_sockets =
       by_socket ? (preferred_width + nodes_per_socket - 1) / nodes_per_socket : 0;
-  const bool compact = node_count == machine.numa_count();  // places are positions
+  const bool compact = node_count == machine.numa_count();  // indices are positions
 
   std::vector<TopologyHint> hints;
-  const auto offer = [&](NumaMask places) {
-    if ((places.bits() & nodes.must_have) != nodes.must_have) return;
+  const auto try_mask = [&](NumaMask indices) {
+    if ((indices.bits() & nodes.must_have) != nodes.must_have) return;
     std::int64_t free = 0;
     std::uint64_t positions = 0;
     std::uint64_t sockets = 0;
-    for (const int place : places.positions()) {
-      const auto i = static_cast<std::size_t>(place);
+    for (const int index : indices.positions()) {
+      const auto i = static_cast<std::size_t>(index);
       free += nodes.free[i];
       if (!compact) positions |= std::uint64_t{1} << nodes.positions[i];
       if (by_socket) sockets |= nodes.sockets[i];
     }
-    if (free < question.count) return;
-    const bool preferred = places.count() == preferred_width ||
+    if (free < request.count) return;
+    const bool preferred = indices.count() == preferred_width ||
                            (by_socket && std::popcount(sockets) == preferred_sockets);
-    hints.push_back({compact ? places : NumaMask(positions), preferred});
+    hints.push_back({compact ? indices : NumaMask(positions), preferred});
   };
-  // Fewer nodes than the freest ones need can hold nothing.
-  for (int width = least_nodes(nodes.free, question.count);
-       width <= std::min(node_count, question.widest); ++width) {
-    for_each_hint_mask_of_width(node_count, width, offer);
+  // Narrower masks have too few free CPUs.
+  for (int width = least_nodes(nodes.free, request.count);
+       width <= std::min(node_count, request.widest); ++width) {
+    for_each_hint_mask_of_width(node_count, width, try_mask);
   }
   return hints;
 }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kResource = "cpu";
 
-/// A preference that cannot be satisfied.
+/// An empty list of hints: the request cannot be satisfied.
 ResourceHints impossible() { return {{kResource, std::vector<TopologyHint>{}}}; }
 
 }  // namespace
@@ -34,11 +34,11 @@ ResourceHints CpuManager::pod_hints(const CpuState& state, const PodSpec& pod) c
   if (!is_static_ || !manages(pod)) return {};
   const int count = pod_guaranteed_cpus(pod);
   if (count == 0) return {};
-  if (gates_.pod_level_resource_managers && pod.has_pod_level_resources()) {
+  if (is_managed_as_pod(gates_, pod)) {
     if (!check_shared_pool(pod)) return impossible();
-    // DEVIATION: as in allocate_pod, fixed looks for the CPUs that the pod has already.
+    // DEVIATION (quirk): as in allocate_pod.
     const auto known = state.pods.find(pod.uid);
-    if (profile_ == Profile::kFixed && known != state.pods.end()) {
+    if (!quirks_.readmitted_pod_allocates_again && known != state.pods.end()) {
       if (static_cast<int>(known->second.size()) != count) return impossible();
       return hints(known->second, {}, count);
     }

@@ -10,9 +10,9 @@ namespace {
 
 int divided_up(int a, int b) { return (a - 1) / b + 1; }
 
-/// Takes the shares of a choice; each node packs what is asked of it.
+/// Takes the shares of a choice, packed within each NUMA node.
 Taken take_choice(const TakeRules& rules, const Distribution& d, const Choice& choice,
-                  const CpuSet& available, Phrases* phrases) {
+                  const CpuSet& available, Steps* steps) {
   const Machine& machine = rules.hierarchy->machine();
   TakeRules packed = rules;
   packed.by_uncore_cache = false;
@@ -21,7 +21,7 @@ Taken take_choice(const TakeRules& rules, const Distribution& d, const Choice& c
     return machine.cpus_of_numa(d.nodes[static_cast<std::size_t>(place)]);
   };
   const auto take_from = [&](int place, int count) {
-    // A node that does not have enough gives nothing; the check at the end finds it.
+    // A NUMA node without enough CPUs gives none; the check at the end reports it.
     const auto taken = take_packed(packed, accumulator.free() & cpus_of(place), count, nullptr);
     if (taken) accumulator.take(*taken);
   };
@@ -42,11 +42,11 @@ Taken take_choice(const TakeRules& rules, const Distribution& d, const Choice& c
     return tl::unexpected(fmt::format("accounting error, not enough CPUs allocated, remaining: {}",
                                       accumulator.needed()));
   }
-  if (phrases != nullptr) {
+  if (steps != nullptr) {
     for (const int place : choice.nodes) {
       const int node = d.nodes[static_cast<std::size_t>(place)];
-      phrases->push_back(fmt::format("from NUMA node {} CPUs {}", machine.numa_id(node).value,
-                                     (accumulator.result() & cpus_of(place)).to_string()));
+      steps->push_back(fmt::format("from NUMA node {} CPUs {}", machine.numa_id(node).value,
+                                   (accumulator.result() & cpus_of(place)).to_string()));
     }
   }
   return accumulator.result();
@@ -54,33 +54,32 @@ Taken take_choice(const TakeRules& rules, const Distribution& d, const Choice& c
 
 }  // namespace
 
-Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int count,
-                       Phrases* phrases) {
+Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int count, Steps* steps) {
   const int group = rules.numa_group_size;
   if (count < 1) return CpuSet{};
-  if (count % group != 0) return take_packed(rules, available, count, phrases);
+  if (count % group != 0) return take_packed(rules, available, count, steps);
   if (count > static_cast<int>(available.size())) {
     return tl::unexpected(not_enough(count, available));
   }
   const Machine& machine = rules.hierarchy->machine();
   Distribution d;
-  d.profile = rules.profile;
+  d.best_combination_overwritten = rules.quirks.best_numa_combination_overwritten;
   d.count = count;
   d.group = group;
   d.nodes = rules.hierarchy->sorted(Level::kNuma, available);
   for (const std::int32_t node : d.nodes) {
     d.available.push_back(static_cast<int>(available.count_common(machine.cpus_of_numa(node))));
   }
-  // On an empty machine it would take at least so many nodes, and more than one a group is absurd.
+  // At least as many NUMA nodes as on an empty machine, at most one for each group of CPUs.
   const int groups = divided_up(static_cast<int>(machine.cpus().size()), group);
   const int groups_needed = divided_up(count, group);
   const int fewest = divided_up(groups_needed, divided_up(groups, machine.numa_with_cpus()));
   const int most = std::min(groups_needed, static_cast<int>(d.nodes.size()));
   for (int k = fewest; k <= most; ++k) {
     const Choice choice = best_choice(d, k);
-    if (!choice.nodes.empty()) return take_choice(rules, d, choice, available, phrases);
+    if (!choice.nodes.empty()) return take_choice(rules, d, choice, available, steps);
   }
-  return take_packed(rules, available, count, phrases);
+  return take_packed(rules, available, count, steps);
 }
 
 }  // namespace pinfold::cpu

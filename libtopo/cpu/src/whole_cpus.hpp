@@ -4,8 +4,8 @@
 
 namespace pinfold::cpu {
 
-/// Whole CPUs, as the kubelet sees them: amounts that differ from a whole number by less than a
-/// thousandth count as the next one. 0 for anything else; capped to the range of int.
+/// The amount as whole CPUs, by the kubelet's rule: an amount less than a thousandth below a whole
+/// number counts as that number. 0 for any other fraction; capped to the range of int.
 [[nodiscard]] int whole_cpus(const Quantity& amount);
 
 }  // namespace pinfold::cpu

@@ -6,13 +6,13 @@
 
 namespace pinfold {
 
-/// Whether the CFS quota binds: it does not where CPUs are exclusive.
+/// Whether the CFS quota is enforced; not for exclusive CPUs.
 enum class CpuQuota { kEnforced, kOffForExclusiveCpus };
 
 /// The cgroup values of one container.
 [[nodiscard]] LinuxResources container_linux_resources(const Node& node, const PodSpec& pod,
                                                        const Container& container, CpuQuota quota);
-/// The cgroup values of the pod's own group.
+/// The cgroup values of the pod.
 [[nodiscard]] LinuxResources pod_linux_resources(const Node& node, const PodSpec& pod,
                                                  CpuQuota quota);
 

@@ -9,8 +9,13 @@
 namespace pinfold {
 namespace {
 
-tl::unexpected<StartError> stop(StartStage stage, Error error) {
-  return tl::unexpected(StartError{stage, std::move(error.message)});
+tl::unexpected<StartError> stop(StartStage stage, std::string error) {
+  return tl::unexpected(StartError{stage, std::move(error)});
+}
+
+/// Turns the error of a Result into that of a stage.
+auto at(StartStage stage) {
+  return [stage](Error error) { return StartError{stage, std::move(error.message)}; };
 }
 
 TopologyManager::Numa numa_of(const Machine& machine) {
@@ -58,34 +63,25 @@ tl::expected<Node, StartError> Node::make(Machine machine, Config config, Provid
     const std::string name = provider->name();
     if (is_safe_name(name) && names.insert(name).second) continue;
     return stop(StartStage::kConfiguration,
-                {ErrorCode::kInvalidArgument, 0,
-                 fmt::format("hint provider '{}': expected a name that is unique and of "
-                             "[A-Za-z0-9._-]",
-                             name)});
+                fmt::format("hint provider '{}': expected a unique name of [A-Za-z0-9._-]", name));
   }
   node.providers_ = std::move(providers);
   node.machine_ = std::make_unique<const Machine>(std::move(machine));
   node.config_ = std::move(config);
   node.gates_ = node.config_.gates();
+  node.quirks_ = node.config_.quirks();
 
-  auto checked = check_config(node.machine(), node.config_);
-  if (!checked) return stop(StartStage::kConfiguration, std::move(checked).error());
-  node.reservation_ = std::move(checked->reservation);
-  node.cfs_period_us_ = checked->cfs_period_us;
-
-  auto topology = TopologyManager::make(numa_of(node.machine()), node.config_);
-  if (!topology) return stop(StartStage::kTopologyManager, std::move(topology).error());
-  node.topology_ = std::move(*topology);
-
+  PINFOLD_LET(auto checked,
+              check_config(node.machine(), node.config_).map_error(at(StartStage::kConfiguration)));
+  node.reservation_ = std::move(checked.reservation);
+  node.cfs_period_us_ = checked.cfs_period_us;
+  PINFOLD_LET(node.topology_, TopologyManager::make(numa_of(node.machine()), node.config_)
+                                  .map_error(at(StartStage::kTopologyManager)));
   node.devices_.emplace(node.machine());
-
-  auto cpu = CpuManager::make(node.machine(), node.config_, node.reservation_);
-  if (!cpu) return stop(StartStage::kCpuManager, std::move(cpu).error());
-  node.cpu_ = std::move(*cpu);
-
-  auto memory = MemoryManager::make(node.machine(), node.config_, node.reservation_);
-  if (!memory) return stop(StartStage::kMemoryManager, std::move(memory).error());
-  node.memory_ = std::move(*memory);
+  PINFOLD_LET(node.cpu_, CpuManager::make(node.machine(), node.config_, node.reservation_)
+                             .map_error(at(StartStage::kCpuManager)));
+  PINFOLD_LET(node.memory_, MemoryManager::make(node.machine(), node.config_, node.reservation_)
+                                .map_error(at(StartStage::kMemoryManager)));
   return node;
 }
 
@@ -102,12 +98,11 @@ tl::expected<void, StartError> Node::check_node_allocatable() const {
     const auto reserved = reservation_.amounts.find(check.resource);
     if (reserved == reservation_.amounts.end() || reserved->second <= check.capacity) continue;
     return stop(StartStage::kNodeAllocatable,
-                {ErrorCode::kInvalidArgument, 0,
-                 fmt::format("invalid Node Allocatable configuration. Resource \"{}\" has a "
-                             "reservation of {} but capacity of {}. Expected capacity >= "
-                             "reservation.",
-                             check.resource, go_struct(reserved->second, false),
-                             go_struct(check.capacity, check.in_milli))});
+                fmt::format("invalid Node Allocatable configuration. Resource \"{}\" has a "
+                            "reservation of {} but capacity of {}. Expected capacity >= "
+                            "reservation.",
+                            check.resource, go_struct(reserved->second, false),
+                            go_struct(check.capacity, check.in_milli)));
   }
   return {};
 }

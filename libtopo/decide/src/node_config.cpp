@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 
-tl::unexpected<Error> refuse(std::string message) {
+tl::unexpected<Error> invalid(std::string message) {
   return fail(ErrorCode::kInvalidArgument, std::move(message));
 }
 
@@ -30,8 +30,8 @@ Result<void> check_feature_gates(const Config& config) {
   for (const char* const locked : {"CPUManagerPolicyOptions", "TopologyManagerPolicyOptions"}) {
     const auto gate = config.feature_gates.find(locked);
     if (gate != config.feature_gates.end() && !gate->second) {
-      return refuse(fmt::format("{}cannot set feature gate {} to false, feature is locked to true",
-                                kWhere, locked));
+      return invalid(fmt::format("{}cannot set feature gate {} to false, feature is locked to true",
+                                 kWhere, locked));
     }
   }
   const FeatureGates gates = config.gates();
@@ -43,7 +43,7 @@ Result<void> check_feature_gates(const Config& config) {
   }};
   for (const auto& [name, enabled] : dependents) {
     if (!enabled) continue;
-    return refuse(fmt::format(
+    return invalid(fmt::format(
         "{}{} is enabled, but depends on features that are disabled: [PodLevelResources]", kWhere,
         name));
   }
@@ -103,7 +103,7 @@ void check_reserved_memory(const Config& config, std::vector<std::string>& probl
   }
 }
 
-// The problems as Kubernetes prints an aggregate of errors: each text once, brackets around many.
+// The problems as Kubernetes prints an aggregate of errors: each text once, several in brackets.
 Result<void> aggregate(const std::vector<std::string>& problems) {
   std::vector<std::string> unique;
   for (const std::string& problem : problems) {
@@ -111,8 +111,8 @@ Result<void> aggregate(const std::vector<std::string>& problems) {
     if (std::find(unique.begin(), unique.end(), text) == unique.end()) unique.push_back(text);
   }
   if (unique.empty()) return {};
-  if (unique.size() == 1) return refuse(unique.front());
-  return refuse(fmt::format("[{}]", fmt::join(unique, ", ")));
+  if (unique.size() == 1) return invalid(unique.front());
+  return invalid(fmt::format("[{}]", fmt::join(unique, ", ")));
 }
 
 Result<ResourceList> parse_reserved(std::string_view flag,
@@ -121,16 +121,16 @@ Result<ResourceList> parse_reserved(std::string_view flag,
   for (const auto& [name, text] : written) {
     const std::string failed = fmt::format("{} value failed to parse: ", flag);
     if (name != "cpu" && name != "memory" && name != "ephemeral-storage" && name != "pid") {
-      return refuse(fmt::format("{}cannot reserve {} resource", failed, go::quote(name)));
+      return invalid(fmt::format("{}cannot reserve {} resource", failed, go::quote(name)));
     }
     const auto quantity = Quantity::parse(text);
     if (!quantity) {
-      return refuse(fmt::format("{}failed to parse quantity {} for {} resource: {}", failed,
-                                go::quote(text), go::quote(name), quantity.error().message));
+      return invalid(fmt::format("{}failed to parse quantity {} for {} resource: {}", failed,
+                                 go::quote(text), go::quote(name), quantity.error().message));
     }
     if (quantity->sign() < 0) {
-      return refuse(fmt::format("{}resource quantity for {} cannot be negative: {}", failed,
-                                go::quote(name), text));
+      return invalid(fmt::format("{}resource quantity for {} cannot be negative: {}", failed,
+                                 go::quote(name), text));
     }
     out.emplace(name, *quantity);
   }
@@ -150,17 +150,17 @@ Result<std::optional<Quantity>> eviction_threshold(const Machine& machine, const
     const char* const end = text.data() + text.size() - 1;
     const auto [stop, error] = std::from_chars(text.data(), end, percent);
     if (error != std::errc{} || stop != end || percent < 0 || percent > 100) {
-      return refuse(fmt::format(
+      return invalid(fmt::format(
           "eviction percentage threshold memory.available must be >= 0% and <= 100%: {}", text));
     }
-    // In single precision, as the kubelet computes it: the bytes depend on it.
+    // In single precision, as in the kubelet: it determines the number of bytes.
     const float fraction = static_cast<float>(percent) / 100;
     return std::optional(Quantity::bytes(static_cast<std::int64_t>(
         static_cast<double>(machine.memory()) * static_cast<double>(fraction))));
   }
   PINFOLD_LET(auto quantity, Quantity::parse(text));
   if (quantity.sign() <= 0) {
-    return refuse(fmt::format("eviction threshold memory.available must be positive: {}", text));
+    return invalid(fmt::format("eviction threshold memory.available must be positive: {}", text));
   }
   return std::optional(quantity);
 }
@@ -173,8 +173,8 @@ Result<NodeReservation> reserve(const Machine& machine, const Config& config,
   auto system_config = config.system_reserved;
   if (!explicit_cpus.empty()) {
     if (!machine.all_cpus().contains_all(explicit_cpus)) {
-      return refuse(fmt::format("reserved-cpus: {} is not a subset of online-cpus: {}",
-                                explicit_cpus.to_string(), machine.all_cpus().to_string()));
+      return invalid(fmt::format("reserved-cpus: {} is not a subset of online-cpus: {}",
+                                 explicit_cpus.to_string(), machine.all_cpus().to_string()));
     }
     kube_config.erase("cpu");
     system_config["cpu"] = std::to_string(explicit_cpus.size());
@@ -185,7 +185,7 @@ Result<NodeReservation> reserve(const Machine& machine, const Config& config,
   for (const auto& [name, quantity] : system) out.amounts[name] += quantity;
   for (const auto& [name, quantity] : kube) out.amounts[name] += quantity;
   if (eviction) out.amounts["memory"] += *eviction;
-  // Nothing reserved is no reservation: the managers tell the two apart.
+  // A reservation of zero is removed: the managers distinguish it from no reservation.
   std::erase_if(out.amounts, [](const auto& entry) { return entry.second.is_zero(); });
   return out;
 }

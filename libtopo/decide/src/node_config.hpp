@@ -9,7 +9,7 @@
 
 namespace pinfold {
 
-/// What stage `configuration` of the kubelet's start makes of the configuration.
+/// The result of stage `configuration` of the kubelet's start.
 struct CheckedConfig {
   NodeReservation reservation;
   std::uint64_t cfs_period_us = 0;

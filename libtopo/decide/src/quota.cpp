@@ -18,7 +18,7 @@ constexpr int kBestEffortOomScoreAdj = 1000;
 
 std::uint64_t shares_of(std::int64_t milli_cpu) {
   if (milli_cpu <= 0) return kMinShares;
-  // Bounded before the product, which could overflow for absurd requests.
+  // Checked before the multiplication, which could overflow.
   if (milli_cpu > static_cast<std::int64_t>(kMaxShares)) return kMaxShares;
   return std::clamp(static_cast<std::uint64_t>(milli_cpu) * 1024 / 1000, kMinShares, kMaxShares);
 }
@@ -33,7 +33,7 @@ std::int64_t quota_of(std::int64_t milli_cpu, std::uint64_t period_us) {
 }
 
 bool uses_pod_level(const Node& node, const PodSpec& pod) {
-  return node.gates().pod_level_resources && pod.has_pod_level_resources();
+  return uses_pod_level_resources(node.gates(), pod);
 }
 
 ResourceList pod_total(const Node& node, const PodSpec& pod, ResourceList Resources::*which) {
@@ -46,16 +46,16 @@ ResourceList pod_total(const Node& node, const PodSpec& pod, ResourceList Resour
   return total;
 }
 
-// A container without a limit of its own lives under the pod's.
+// The limit of a container; the pod's if it has none.
 Quantity effective_limit(const Node& node, const PodSpec& pod, const Container& container,
                          std::string_view name) {
-  const Quantity own = amount_of(container.resources.limits, name);
-  if (own.is_zero() && uses_pod_level(node, pod)) return amount_of(pod.resources->limits, name);
-  return own;
+  const Quantity limit = amount_of(container.resources.limits, name);
+  if (limit.is_zero() && uses_pod_level(node, pod)) return amount_of(pod.resources->limits, name);
+  return limit;
 }
 
-// A limit binds the pod only if every container has one. An init container or sidecar without a
-// limit passes if a sidecar before it has one: the kubelet looks at their sum.
+// A pod has a limit only if every container has one. An init container or sidecar without a limit
+// counts as limited if a sidecar before it is: the kubelet checks their sum.
 bool all_are_limited(const PodSpec& pod, std::string_view name) {
   bool sidecar_is_limited = false;
   for (const Container& container : pod.containers) {
@@ -74,7 +74,7 @@ std::string page_size_name(std::string_view resource) {
   return size;
 }
 
-// The page sizes that get a limit: those of the machine, and those the container may use.
+// The page sizes with a limit: those of the machine and those of the container's limits.
 std::set<std::string> page_resources(const Node& node, const PodSpec& pod,
                                      const Container& container) {
   std::set<std::string> names;
@@ -105,13 +105,14 @@ int oom_score_adj(const Node& node, const PodSpec& pod, const Container& contain
   const auto requested = [](const Container& c) {
     return amount_of(c.resources.requests, "memory").value();
   };
-  // What the pod requests beyond its containers is shared out evenly.
+  // What the pod requests beyond its containers is divided evenly among them.
   std::int64_t extra = 0;
   if (uses_pod_level(node, pod)) {
     const Quantity whole = amount_of(pod.resources->requests, "memory");
     if (!whole.is_zero()) {
-      const auto named = amount_of(container_total(pod, &Resources::requests), "memory").value();
-      extra = (whole.value() - named) / static_cast<std::int64_t>(pod.containers.size());
+      const auto of_containers =
+          amount_of(container_total(pod, &Resources::requests), "memory").value();
+      extra = (whole.value() - of_containers) / static_cast<std::int64_t>(pod.containers.size());
     }
   }
   const auto score = [&](std::int64_t bytes) {
@@ -119,7 +120,7 @@ int oom_score_adj(const Node& node, const PodSpec& pod, const Container& contain
   };
   std::int64_t adj = score(requested(container));
   if (container.kind == ContainerKind::kSidecar) {
-    // A sidecar must not be killed before the app containers that it serves.
+    // A sidecar must not be killed before its app containers.
     std::optional<std::int64_t> smallest;
     for (const Container& other : pod.containers) {
       if (other.kind != ContainerKind::kApp) continue;

@@ -9,18 +9,13 @@ namespace pinfold {
 namespace {
 
 bool qualifies_for_exclusive_cpus(const Container& container) {
-  return is_guaranteed_alone(container) &&
-         container.resources.limits.find("cpu")->second.is_whole();
-}
-
-bool is_managed_as_pod(const Node& node, const PodSpec& pod) {
-  return node.gates().pod_level_resource_managers && pod.has_pod_level_resources();
+  return is_guaranteed(container) && container.resources.limits.find("cpu")->second.is_whole();
 }
 
 Isolation isolation_of(const Node& node, const NodeState& state, const PodSpec& pod,
                        const Container& container) {
   if (!state.cpu.assignments.contains({pod.uid, container.name})) return Isolation::kHost;
-  if (is_managed_as_pod(node, pod) && !qualifies_for_exclusive_cpus(container)) {
+  if (is_managed_as_pod(node.gates(), pod) && !qualifies_for_exclusive_cpus(container)) {
     return Isolation::kPod;
   }
   return Isolation::kContainer;
@@ -85,7 +80,7 @@ Result<LinuxResources> pod_resources(const Node& node, const NodeState& state, c
     return isolation_of(node, state, pod->spec, container) == Isolation::kContainer;
   };
   const auto& containers = pod->spec.containers;
-  const bool exclusive = is_managed_as_pod(node, pod->spec)
+  const bool exclusive = is_managed_as_pod(node.gates(), pod->spec)
                              ? std::all_of(containers.begin(), containers.end(), is_exclusive)
                              : std::any_of(containers.begin(), containers.end(), is_exclusive);
   return pod_linux_resources(node, pod->spec, quota_if(node, exclusive));

@@ -8,8 +8,7 @@ Tally::Tally(const Node& node, const NodeState& state, const PodSpec& pod, Count
     : node_(node), state_(state), pod_(pod), counts_(counts) {
   const FeatureGates& gates = node.gates();
   is_managed_ = qos_class(pod, gates.pod_level_resources) == QosClass::kGuaranteed &&
-                (!pod.has_pod_level_resources() ||
-                 (gates.pod_level_resources && gates.pod_level_resource_managers));
+                is_manageable(gates, pod);
 }
 
 bool Tally::guarantees_numa() const {
@@ -98,11 +97,11 @@ void Tally::memory_done(const Container* container, const Admission& result) {
 
 void Tally::memory_of_pod() {
   if (!state_.memory.pods.contains(pod_.uid)) return;
-  // DEVIATION: under the profile `fixed` a pod keeps its memory when it is admitted again.
-  if (had_memory_ && node_.config().profile == Profile::kFixed) return;
+  // DEVIATION (quirk): a pod that is admitted again keeps its memory.
+  if (had_memory_ && !node_.quirks().readmitted_pod_allocates_again) return;
   for (const Container& container : pod_.containers) {
-    const bool is_exclusive = is_guaranteed_alone(container);
-    // The kubelet counts each init container, and of the others those with memory of their own.
+    const bool is_exclusive = is_guaranteed(container);
+    // The kubelet counts every init container, and the others if their memory is exclusive.
     if (is_exclusive || container.kind != ContainerKind::kApp) add(Counter::kMemoryPinningRequests);
     add(is_exclusive ? Counter::kMemoryPodExclusive : Counter::kMemoryPodShared);
     add(Counter::kMemoryFromPod);

@@ -5,15 +5,16 @@
 
 namespace pinfold {
 
-/// Counts one admission as it goes. Each allocation is told before and after: what was there
-/// before decides whether it is a new one.
+/// Counts one admission step by step. Called before and after each allocation, because what existed
+/// before decides whether the allocation is new.
 class Tally {
  public:
-  /// `counts` may be nullptr: then nothing is counted.
+  /// With `counts` nullptr nothing is counted.
   Tally(const Node& node, const NodeState& state, const PodSpec& pod, Counts* counts);
 
-  void offered() { add(Counter::kTopologyRequests); }
-  /// The topology manager found no affinity, or one: for a container, or (nullptr) for the pod.
+  void requested() { add(Counter::kTopologyRequests); }
+  /// The topology manager found no affinity or an affinity, for a container or (nullptr) for the
+  /// pod.
   void no_affinity(const Container* container);
   void aligned(const Container* container);
   /// The pod is rejected.
@@ -38,7 +39,7 @@ class Tally {
   const NodeState& state_;
   const PodSpec& pod_;
   Counts* counts_;
-  bool is_managed_;  ///< Guaranteed, and not left alone for its pod-level resources
+  bool is_managed_;  ///< the static policies serve the pod
   bool had_cpus_ = false;
   bool had_memory_ = false;
   CpuSet pod_had_;

@@ -17,7 +17,7 @@ using Ids = std::vector<std::string>;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Cuts the digits at the front off `text`, without leading zeros.
+/// Removes the digits at the front of `text` and returns them without leading zeros.
 std::string_view cut_number(std::string_view& text) {
   std::size_t length = 0;
   while (length < text.size() && is_digit(text[length])) ++length;
@@ -27,7 +27,7 @@ std::string_view cut_number(std::string_view& text) {
   return digits;
 }
 
-/// Numbers within the names compare as numbers: "gpu-2" before "gpu-10".
+/// Orders names so that numbers within them compare as numbers: "gpu-2" before "gpu-10".
 bool goes_before(std::string_view a, std::string_view b) {
   const std::string_view whole_a = a;
   const std::string_view whole_b = b;
@@ -52,7 +52,7 @@ bool contains(const Ids& ids, const std::string& id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-/// `mask` in positions within `nodes`: pack(0b1000, 0b1010) is 0b10.
+/// `mask` renumbered by position within `nodes`: pack(0b1000, 0b1010) is 0b10.
 NumaMask pack(NumaMask mask, NumaMask nodes) {
   NumaMask packed;
   int index = 0;
@@ -73,12 +73,12 @@ NumaMask unpack(NumaMask packed, NumaMask nodes) {
   return mask;
 }
 
-/// What the pod's containers hold of a resource.
+/// The devices of a resource that the pod's containers hold.
 Ids held_by_pod(const DeviceState& state, const PodUid& pod, const std::string& resource) {
   Ids ids;
   const auto* const containers = state.assignments.find(pod);
   if (containers == nullptr) return ids;
-  std::set<std::string> seen;  // a device may pass from an init container to a later one
+  std::set<std::string> seen;  // a later container may hold a device of an init container, too
   for (const auto& [name, resources] : *containers) {
     const auto held = resources.find(resource);
     if (held == resources.end()) continue;
@@ -112,8 +112,8 @@ Ids reusable_by(const DeviceState& state, const PodUid& pod, const std::string& 
   return ids == of_pod->second.end() ? Ids{} : ids->second;
 }
 
-/// After a container got its devices: a standard init container leaves them to later ones, any
-/// other keeps them.
+/// After an allocation: the devices of a standard init container become reusable, those of any
+/// other container are not reusable any more.
 void note_reuse(DeviceState& state, const PodSpec& pod, const Container& container) {
   const auto* const held = state.assignments.find({pod.uid, container.name});
   if (held == nullptr) return;
@@ -128,7 +128,8 @@ void note_reuse(DeviceState& state, const PodSpec& pod, const Container& contain
   }
 }
 
-/// Limits, for extended resources are never overcommitted: what the containers need at one time.
+/// What the containers need at one time. Limits, because extended resources are never
+/// overcommitted.
 std::map<std::string, std::int64_t> pod_limits(const PodSpec& pod) {
   std::map<std::string, std::int64_t> total;
   std::map<std::string, std::int64_t> sidecars;
@@ -161,37 +162,37 @@ DeviceManager::DeviceManager(const Machine& machine) : machine_(&machine) {
   }
   for (auto& [resource, inventory] : resources_) {
     std::sort(inventory.begin(), inventory.end(),
-              [](const Known& a, const Known& b) { return goes_before(a.id, b.id); });
+              [](const KnownDevice& a, const KnownDevice& b) { return goes_before(a.id, b.id); });
   }
 }
 
 HintList DeviceManager::hints(const Inventory& inventory, const Ids& in_use_ids, const Ids& held,
-                              const Ids& reusable, std::int64_t wanted) const {
-  // Devices of the same nodes count together: a mask costs one step for each such group.
+                              const Ids& reusable, std::int64_t count) const {
+  // Devices with the same NUMA nodes count together: a mask costs one step for each such group.
   struct Group {
     std::int64_t all = 0;
     std::int64_t usable = 0;
-    bool must_touch = false;  ///< a device to reuse is here, so the mask has to touch it
+    bool must_touch = false;  ///< has a device to reuse, so the mask must intersect it
   };
   std::map<NumaMask, Group> by_nodes;
   std::int64_t usable = 0;
-  for (const Known& device : inventory) {
+  for (const KnownDevice& device : inventory) {
     const bool reuse = held.empty() && contains(reusable, device.id);
-    const bool mine =
+    const bool is_usable =
         held.empty() ? reuse || !contains(in_use_ids, device.id) : contains(held, device.id);
-    if (mine) ++usable;
+    if (is_usable) ++usable;
     if (device.nodes.empty()) continue;
     Group& group = by_nodes[device.nodes];
     ++group.all;
-    if (mine) ++group.usable;
+    if (is_usable) ++group.usable;
     if (reuse) group.must_touch = true;
   }
   if (by_nodes.empty()) return std::nullopt;
   std::vector<TopologyHint> found;
-  const bool changed = !held.empty() && static_cast<std::int64_t>(held.size()) != wanted;
-  if (changed || usable < wanted) return found;
+  const bool changed = !held.empty() && static_cast<std::int64_t>(held.size()) != count;
+  if (changed || usable < count) return found;
 
-  // Only nodes that have such devices are looked at, under numbers of their own.
+  // Only NUMA nodes with such devices are tried, renumbered from 0.
   NumaMask all_nodes;
   for (const auto& [nodes, group] : by_nodes) all_nodes = all_nodes | nodes;
   std::vector<std::pair<NumaMask, Group>> groups;
@@ -210,8 +211,8 @@ HintList DeviceManager::hints(const Inventory& inventory, const Ids& in_use_ids,
         touches_reusable = false;
       }
     }
-    if (all >= wanted) preferred_width = std::min(preferred_width, mask.count());
-    if (touches_reusable && here >= wanted) found.push_back({unpack(mask, all_nodes), false});
+    if (all >= count) preferred_width = std::min(preferred_width, mask.count());
+    if (touches_reusable && here >= count) found.push_back({unpack(mask, all_nodes), false});
   });
   for (TopologyHint& hint : found) hint.preferred = hint.numa->count() == preferred_width;
   return found;
@@ -219,42 +220,43 @@ HintList DeviceManager::hints(const Inventory& inventory, const Ids& in_use_ids,
 
 ResourceHints DeviceManager::container_hints(const DeviceState& state, const PodSpec& pod,
                                              const Container& container) const {
-  ResourceHints offered;
+  ResourceHints by_resource;
   for (const auto& [resource, amount] : container.resources.limits) {
     const auto inventory = resources_.find(resource);
     if (inventory == resources_.end()) continue;
-    offered[resource] = hints(inventory->second, in_use(state, resource),
-                              held_by(state, {pod.uid, container.name}, resource),
-                              reusable_by(state, pod.uid, resource), amount.value());
+    by_resource[resource] = hints(inventory->second, in_use(state, resource),
+                                  held_by(state, {pod.uid, container.name}, resource),
+                                  reusable_by(state, pod.uid, resource), amount.value());
   }
-  return offered;
+  return by_resource;
 }
 
 ResourceHints DeviceManager::pod_hints(const DeviceState& state, const PodSpec& pod) const {
-  ResourceHints offered;
-  for (const auto& [resource, wanted] : pod_limits(pod)) {
+  ResourceHints by_resource;
+  for (const auto& [resource, count] : pod_limits(pod)) {
     const auto inventory = resources_.find(resource);
     if (inventory == resources_.end()) continue;
-    offered[resource] = hints(inventory->second, in_use(state, resource),
-                              held_by_pod(state, pod.uid, resource), {}, wanted);
+    by_resource[resource] = hints(inventory->second, in_use(state, resource),
+                                  held_by_pod(state, pod.uid, resource), {}, count);
   }
-  return offered;
+  return by_resource;
 }
 
 tl::expected<DeviceManager::Ids, std::string> DeviceManager::take(
     const std::string& resource, const Inventory& inventory, const Ids& in_use_ids,
-    const Ids& reusable, std::int64_t wanted, const TopologyHint& affinity) const {
+    const Ids& reusable, std::int64_t count, const TopologyHint& affinity) const {
   Ids taken;
-  std::int64_t missing = wanted;
+  std::int64_t missing = count;
   for (const std::string& id : reusable) {
     if (missing == 0) break;
     taken.push_back(id);
     --missing;
   }
-  // Three classes, each in the order of the inventory: within the affinity, elsewhere, nowhere.
+  // Three classes, each in the order of the inventory: within the affinity, elsewhere, without a
+  // NUMA node.
   std::array<Ids, 3> free;
   std::int64_t available = 0;
-  for (const Known& device : inventory) {
+  for (const KnownDevice& device : inventory) {
     if (contains(in_use_ids, device.id)) continue;
     ++available;
     const bool aligned = affinity.numa && !(device.nodes & *affinity.numa).empty();
@@ -283,18 +285,18 @@ Admission DeviceManager::allocate(DeviceState& state, const PodSpec& pod,
   std::erase_if(state.reusable, [&](const auto& entry) { return entry.first != pod.uid; });
   for (const auto& [resource, amount] : container.resources.limits) {
     const auto inventory = resources_.find(resource);
-    const std::int64_t wanted = amount.value();
+    const std::int64_t count = amount.value();
     if (inventory == resources_.end()) continue;
     const Ids held = held_by(state, {pod.uid, container.name}, resource);
-    if (!held.empty() && static_cast<std::int64_t>(held.size()) != wanted) {
+    if (!held.empty() && static_cast<std::int64_t>(held.size()) != count) {
       return tl::unexpected(Rejection::unexpected(
           fmt::format("pod {} container {} changed request for resource {} from {} to {}",
                       go::quote(pod.uid.value), go::quote(container.name), go::quote(resource),
-                      held.size(), wanted)));
+                      held.size(), count)));
     }
-    if (!held.empty() || wanted == 0) continue;
+    if (!held.empty() || count == 0) continue;
     auto taken = take(resource, inventory->second, in_use(state, resource),
-                      reusable_by(state, pod.uid, resource), wanted, affinity);
+                      reusable_by(state, pod.uid, resource), count, affinity);
     if (!taken) {
       if (trace != nullptr) trace->add("devices", container.name, taken.error());
       return tl::unexpected(Rejection::unexpected(taken.error()));

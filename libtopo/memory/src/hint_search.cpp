@@ -36,7 +36,7 @@ HintSearch::HintSearch(const Machine& machine, const MemoryState& state, const R
     if (node.cells.size() > 1) grouped_ = grouped_ | NumaMask::of(position);
     group_[index] = mask_of(machine, node.cells);
     for (Demand& demand : demands_) {
-      // DEVIATION: a node without a huge-page size has 0 bytes of it; the kubelet crashes.
+      // DEVIATION: a NUMA node without a huge-page size has 0 bytes of it; the kubelet crashes.
       const auto table = node.tables.find(demand.resource);
       if (table == node.tables.end()) continue;
       demand.free[index] = table->second.free;
@@ -93,8 +93,8 @@ std::vector<TopologyHint> HintSearch::all() const {
   if (node_count_ <= kMaxNodesForEveryMask) hints.reserve(std::size_t{1} << node_count_);
   int preferred_width = node_count_;
   for_each_hint_mask(node_count_, [&](NumaMask mask) {
-    // Capacity decides what is preferred, so it is asked first while nothing was found yet; after
-    // that the cheapest question comes first.
+    // Capacity determines the preferred width, so it is checked first until that width is known;
+    // then the cheapest check comes first.
     const bool may_set_width = mask.count() < preferred_width;
     if (may_set_width) {
       if (!has_allocatable(mask)) return;

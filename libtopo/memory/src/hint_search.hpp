@@ -12,12 +12,12 @@
 
 namespace pinfold::memory_detail {
 
-/// Bytes left by init containers of one pod, by the exact mask they had and by resource.
+/// Bytes that init containers of one pod leave, by their exact mask and by resource.
 using ReusableOfPod = std::map<NumaMask, std::map<std::string, std::uint64_t>>;
 
-/// Where the memory of one request could come from. All resources of a request are looked for
-/// together: a mask counts only if each of them fits, so that all have the same hints.
-/// Built from flat copies: a mask costs a few additions.
+/// Searches the masks from which the memory of one request could come. All resources of a request
+/// are searched together: a mask counts only if all of them fit, so they have the same hints. Works
+/// on flat copies: a mask costs a few additions.
 class HintSearch {
  public:
   /// `reusable` may be nullptr and must outlive the search.
@@ -26,14 +26,14 @@ class HintSearch {
 
   /// Every hint, in the kubelet's order.
   [[nodiscard]] std::vector<TopologyHint> all() const;
-  /// The hint with the fewest nodes, then the lowest mask, among those that hold all of `within`.
+  /// The hint with the fewest NUMA nodes, then the lowest mask, among those that contain `within`.
   [[nodiscard]] std::optional<TopologyHint> narrowest(NumaMask within) const;
 
-  /// Is enough free in the mask, without what init containers left?
+  /// Whether enough is free in the mask, not counting what init containers left.
   [[nodiscard]] bool has_free(NumaMask mask) const;
-  /// Would the mask overlap another group of nodes, or a node that serves single-node requests?
+  /// Whether the mask overlaps another group, or a NUMA node that serves requests alone.
   [[nodiscard]] bool violates_groups(NumaMask mask) const;
-  /// Is it one node that belongs to a group of several?
+  /// Whether it is one NUMA node that belongs to a group of several.
   [[nodiscard]] bool is_grouped_node(NumaMask mask) const;
 
  private:
@@ -47,18 +47,18 @@ class HintSearch {
 
   [[nodiscard]] bool has_allocatable(NumaMask mask) const;
   [[nodiscard]] bool has_free_or_reusable(NumaMask mask) const;
-  /// May the groups take it, and is enough free?
+  /// Whether the groups allow the mask, and enough is free or reusable in it.
   [[nodiscard]] bool is_feasible(NumaMask mask) const;
 
   int node_count_;
   std::vector<Demand> demands_;
-  NumaMask assigned_;  ///< nodes with at least one assignment
-  NumaMask grouped_;   ///< nodes whose group has more than one node
+  NumaMask assigned_;  ///< NUMA nodes with at least one assignment
+  NumaMask grouped_;   ///< NUMA nodes in a group of several
   std::array<NumaMask, NumaMask::kMaxNodes> group_;
   const ReusableOfPod* reusable_;
 };
 
-/// The mask of OS ids; ids that the machine does not have are left out.
+/// The mask of the OS ids that the machine has.
 [[nodiscard]] NumaMask mask_of(const Machine& machine, const std::vector<std::int32_t>& ids);
 
 }  // namespace pinfold::memory_detail

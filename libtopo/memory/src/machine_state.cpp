@@ -27,7 +27,7 @@ MemoryTable empty_table(std::uint64_t total, std::uint64_t reserved, std::uint64
           .free = allocatable};
 }
 
-/// The node's table, or nullptr for a size that the node does not have.
+/// The table of a resource; nullptr if the NUMA node does not have it.
 MemoryTable* find_table(NodeMemory& node, const std::string& type) {
   const auto found = node.tables.find(type);
   return found == node.tables.end() ? nullptr : &found->second;
@@ -38,7 +38,7 @@ std::vector<std::int32_t> sorted(std::vector<std::int32_t> ids) {
   return ids;
 }
 
-/// Free and reserved bytes of a resource over a group of nodes.
+/// Free and reserved bytes of a resource, summed over a group of NUMA nodes.
 struct GroupSum {
   std::uint64_t free = 0;
   std::uint64_t reserved = 0;
@@ -60,8 +60,8 @@ GroupSum sum_over(const MachineState& state, const std::vector<std::int32_t>& no
   return sum;
 }
 
-/// Within a group only the sums are compared: which node gave how much depends on the order in
-/// which pods came and went.
+/// Within a group only the sums are compared: how much each NUMA node gave depends on the order in
+/// which pods were admitted and removed.
 bool same_tables(const MachineState& a, const MachineState& b, std::int32_t id) {
   const NodeMemory& mine = a.at(id);
   const NodeMemory& other = b.at(id);
@@ -96,8 +96,8 @@ Result<void> take_expected(MachineState& state, const std::vector<MemoryBlock>& 
                                                  holder.pod, holder.name, what));
   };
   for (const MemoryBlock& block : blocks) {
-    // DEVIATION: some node of the block must have the resource, not each of them. The kubelet
-    // crashes before it could ever write a block over nodes of which only some have that size.
+    // DEVIATION: one NUMA node of the block must have the resource; the kubelet requires it on
+    // each, but crashes before it can write a block over NUMA nodes that lack it.
     const bool exists =
         std::any_of(block.numa_affinity.begin(), block.numa_affinity.end(), [&](std::int32_t id) {
           const auto node = state.find(id);
@@ -124,7 +124,7 @@ Result<std::map<std::string, Quantity>> total_reserved(const Machine& machine,
     }
     for (const auto& [name, text] : entry.limits) {
       PINFOLD_LET_WRAP(auto amount, Quantity::parse(text), "reservedMemory: " + name);
-      // The later entry comes first: the sum is printed in its format.
+      // The later entry is the first operand: the sum is printed in its format.
       const auto [found, fresh] = total.try_emplace(name, amount);
       if (!fresh) found->second = amount + found->second;
     }
@@ -140,10 +140,9 @@ Result<void> check_reservation(const std::map<std::string, Quantity>& total,
     if (is_memory_resource(name)) names.insert(name);
   }
   for (const std::string& name : names) {
-    const auto wanted = reservation.amounts.find(name);
-    const auto given = total.find(name);
-    const Quantity of_node = wanted == reservation.amounts.end() ? Quantity{} : wanted->second;
-    const Quantity reserved = given == total.end() ? Quantity{} : given->second;
+    const Quantity of_node = amount_of(reservation.amounts, name);
+    const auto listed = total.find(name);
+    const Quantity reserved = listed == total.end() ? Quantity{} : listed->second;
     if (of_node == reserved) continue;
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("the total amount {} of type {} is not equal to the value {} "

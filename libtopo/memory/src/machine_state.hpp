@@ -13,24 +13,24 @@ using MachineState = std::map<std::int32_t, NodeMemory>;
 /// OS id to resource name to bytes.
 using SystemReserved = std::map<std::int32_t, std::map<std::string, std::uint64_t>>;
 
-/// Checks reservedMemory against the node's reservation and spreads it over the NUMA nodes.
+/// Checks reservedMemory against the node's reservation and returns it by NUMA node.
 /// Errors: kInvalidArgument with the kubelet's texts.
 [[nodiscard]] Result<SystemReserved> system_reserved(const Machine& machine, const Config& config,
                                                      const NodeReservation& reservation);
 
-/// Nothing assigned. Where more is reserved than there is, the difference wraps as the kubelet's
-/// does (the profile `fixed` refuses such a configuration).
+/// The state without assignments. If more is reserved than a NUMA node has, the difference wraps
+/// around, as in the kubelet (Quirks::excess_reserved_memory_wraps_around).
 [[nodiscard]] MachineState initial_state(const Machine& machine, const SystemReserved& reserved);
 
-/// Counts one assignment on each of the nodes, makes them a group, and takes `bytes` from the
-/// lowest nodes first.
+/// Counts one assignment on each of the NUMA nodes, makes them a group, and takes `bytes` from the
+/// lowest first.
 void take(MachineState& state, const std::vector<std::int32_t>& nodes, const std::string& type,
           std::uint64_t bytes);
 
-/// The opposite of take for every block.
+/// Reverses take for every block.
 void release(MachineState& state, const std::vector<MemoryBlock>& blocks);
 
-/// Does a restored state follow from its assignments? `fresh` is the initial state.
+/// Checks that a restored state follows from its assignments. `fresh` is the initial state.
 /// Errors: kCorrupt with the kubelet's texts.
 [[nodiscard]] Result<void> check_restored(const MemoryCheckpoint& state, MachineState fresh,
                                           bool with_pod_entries);

@@ -31,9 +31,8 @@ std::uint64_t reusable_bytes(const MemoryState& state, const PodUid& pod_uid, Nu
   return left == of_nodes->second.end() ? 0 : left->second;
 }
 
-/// DEVIATION (profile fixed): an init container without an entry has finished if a later container
-/// of its pod has one, so a pod that is admitted again after a restart takes nothing for it. The
-/// kubelet takes its memory a second time and gives it back only with the pod.
+/// Whether an init container without an entry has finished: then a later container of its pod has
+/// an entry.
 bool has_finished(const MemoryState& state, const PodSpec& pod, const Container& container) {
   if (container.kind != ContainerKind::kInit) return false;
   bool is_later = false;
@@ -44,8 +43,8 @@ bool has_finished(const MemoryState& state, const PodSpec& pod, const Container&
   return false;
 }
 
-/// Sizes of init containers go down by what the container takes over from them, so that the sizes
-/// of a pod's containers add up to what the pod really holds.
+/// Reduces the recorded sizes of init containers by what the container reuses of them, so that the
+/// sizes of a pod's containers add up to what the pod has.
 void shrink_init_blocks(MemoryState& state, const PodSpec& pod, const Container& container,
                         const std::vector<MemoryBlock>& blocks) {
   for (const MemoryBlock& block : blocks) {
@@ -67,7 +66,7 @@ void shrink_init_blocks(MemoryState& state, const PodSpec& pod, const Container&
   }
 }
 
-/// DEVIATION (profile fixed): more reserved than there is would wrap around to an endless amount.
+/// Fails if more is reserved than a NUMA node has.
 Result<void> check_capacity(const Machine& machine, const memory_detail::SystemReserved& reserved) {
   for (const auto& [id, node] : memory_detail::initial_state(machine, reserved)) {
     for (const auto& [name, table] : node.tables) {
@@ -88,7 +87,7 @@ Result<MemoryManager> MemoryManager::make(const Machine& machine, const Config& 
   MemoryManager manager;
   manager.machine_ = &machine;
   manager.gates_ = config.gates();
-  manager.profile_ = config.profile;
+  manager.quirks_ = config.quirks();
   const std::string& policy = config.memory_manager_policy;
   if (policy == "None") return manager;
   if (policy == "BestEffort") {
@@ -99,7 +98,8 @@ Result<MemoryManager> MemoryManager::make(const Machine& machine, const Config& 
     return fail(ErrorCode::kInvalidArgument, "unknown policy: \"" + policy + "\"");
   }
   PINFOLD_LET(auto reserved, memory_detail::system_reserved(machine, config, reservation));
-  if (manager.fixed()) {
+  // DEVIATION (quirk): such a configuration does not start.
+  if (!manager.quirks_.excess_reserved_memory_wraps_around) {
     PINFOLD_TRY(check_capacity(machine, reserved));
   }
   manager.is_static_ = true;
@@ -129,13 +129,14 @@ ResourceHints MemoryManager::search_hints(const MemoryState& state, const PodUid
                           reusable == state.reusable.end() ? nullptr : &reusable->second);
   std::vector<TopologyHint> hints = search.all();
   ResourceHints by_resource;
-  // As the kubelet's: with no hint at all there is no entry, which means "no preference", and the
-  // pod fails when its memory is to be taken.
+  // As in the kubelet: without any hint there is no entry, which means "no preference", and the pod
+  // is rejected when its memory is allocated.
   if (hints.empty()) return by_resource;
   for (const auto& [name, bytes] : requests) {
     if (name != requests.rbegin()->first) by_resource[name] = hints;
   }
-  by_resource[requests.rbegin()->first] = std::move(hints);  // copies of wide machines are large
+  by_resource[requests.rbegin()->first] =
+      std::move(hints);  // copies are large on machines with many NUMA nodes
   return by_resource;
 }
 
@@ -159,7 +160,9 @@ ResourceHints MemoryManager::container_hints(const MemoryState& state, const Pod
   if (const auto* blocks = state.assignments.find({pod.uid, container.name})) {
     return regenerate_hints(*blocks, *requests);
   }
-  if (fixed() && has_finished(state, pod, container)) return {};
+  if (!quirks_.finished_init_containers_allocate_again && has_finished(state, pod, container)) {
+    return {};
+  }
   return search_hints(state, pod.uid, *requests);
 }
 
@@ -174,7 +177,7 @@ tl::expected<NumaMask, std::string> MemoryManager::choose_nodes(const MemoryStat
   const auto explain = [&](const char* reason) {
     if (why != nullptr) why->text = reason;
   };
-  explain("the affinity of the topology manager holds it");
+  explain("the affinity of the topology manager has enough");
   TopologyHint best = affinity;
   if (!best.numa) {
     const auto found = search.narrowest(NumaMask());
@@ -188,11 +191,12 @@ tl::expected<NumaMask, std::string> MemoryManager::choose_nodes(const MemoryStat
           "[memorymanager] failed to find the default preferred hint");
     }
     best = *found;
-    explain("the topology manager leaves it open, and no fewer or lower nodes hold it");
+    explain("no affinity is given, and no fewer or lower NUMA nodes have enough");
   }
-  // DEVIATION (profile fixed): one node of a group is extended like an affinity that is too small.
-  // The kubelet takes memory from the single node and overwrites the group.
-  if (!search.has_free(*best.numa) || (fixed() && search.is_grouped_node(*best.numa))) {
+  // DEVIATION (quirk): one NUMA node of a group is extended like an affinity that is too small.
+  const bool extends_to_group =
+      !quirks_.single_node_overwrites_group && search.is_grouped_node(*best.numa);
+  if (!search.has_free(*best.numa) || extends_to_group) {
     const auto found = search.narrowest(*best.numa);
     if (!found) {
       return tl::unexpected<std::string>(
@@ -202,7 +206,7 @@ tl::expected<NumaMask, std::string> MemoryManager::choose_nodes(const MemoryStat
       return tl::unexpected<std::string>(
           "[memorymanager] failed to find the extended preferred hint");
     }
-    if (found->numa != best.numa) explain("the affinity does not hold it and was extended");
+    if (found->numa != best.numa) explain("the affinity has too little and was extended");
     best = *found;
   }
   if (search.violates_groups(*best.numa)) {
@@ -241,12 +245,14 @@ Admission MemoryManager::allocate(MemoryState& state, const PodSpec& pod,
     note_reuse(state, pod, container, *blocks);
     return {};
   }
-  if (fixed() && has_finished(state, pod, container)) return {};
+  // DEVIATION (quirk): a finished init container allocates nothing.
+  if (!quirks_.finished_init_containers_allocate_again && has_finished(state, pod, container)) {
+    return {};
+  }
   const auto requests = container_requests(gates_, pod, container);
   if (!requests) return tl::unexpected(Rejection::unexpected(memory_detail::kNotWholeBytes));
-  // DEVIATION (profile fixed): a shared container of a pod with pod-level resources asks for
-  // nothing and takes nothing. The kubelet fails to find nodes for its empty request.
-  if (fixed() && requests->empty()) return {};
+  // DEVIATION (quirk): nothing is requested, so nothing is allocated.
+  if (!quirks_.empty_request_needs_numa_nodes && requests->empty()) return {};
   TraceFact why;
   const auto nodes = choose_nodes(state, pod.uid, *requests, affinity, trace ? &why : nullptr);
   if (!nodes) {

@@ -40,8 +40,10 @@ ResourceHints MemoryManager::pod_hints(const MemoryState& state, const PodSpec& 
     for (const auto& [name, bytes] : *requests) impossible[name] = std::vector<TopologyHint>{};
     return impossible;
   }
-  if (const auto blocks = state.pods.find(pod.uid); fixed() && blocks != state.pods.end()) {
-    return regenerate_hints(blocks->second, *requests);
+  // DEVIATION (quirk): a pod that is admitted again keeps its memory.
+  const auto blocks_of_pod = state.pods.find(pod.uid);
+  if (!quirks_.readmitted_pod_allocates_again && blocks_of_pod != state.pods.end()) {
+    return regenerate_hints(blocks_of_pod->second, *requests);
   }
   for (const Container& container : pod.containers) {
     if (const auto* blocks = state.assignments.find({pod.uid, container.name})) {
@@ -54,9 +56,8 @@ ResourceHints MemoryManager::pod_hints(const MemoryState& state, const PodSpec& 
 Admission MemoryManager::allocate_pod(MemoryState& state, const PodSpec& pod,
                                       const TopologyHint& affinity, Trace* trace) const {
   if (!is_static_ || qos_class(pod, gates_.pod_level_resources) != QosClass::kGuaranteed) return {};
-  // DEVIATION (profile fixed): a pod that has its memory keeps it when it is admitted again after
-  // a restart. The kubelet takes a second share.
-  if (fixed() && state.pods.contains(pod.uid)) return {};
+  // DEVIATION (quirk): a pod that is admitted again keeps its memory.
+  if (!quirks_.readmitted_pod_allocates_again && state.pods.contains(pod.uid)) return {};
   const auto total = pod_requests(gates_, pod);
   if (!total) return {};
   if (std::string problem = memory_detail::empty_shared_pool(gates_, pod); !problem.empty()) {
@@ -67,14 +68,14 @@ Admission MemoryManager::allocate_pod(MemoryState& state, const PodSpec& pod,
   if (!nodes) return tl::unexpected(Rejection::unexpected(nodes.error()));
   const std::vector<std::int32_t> ids = machine_->numa_ids(*nodes);
 
-  // What the containers that live as long as the pod leave: to init containers, what the sidecars
-  // before them do; in the end, to all containers without memory of their own.
+  // What the exclusive containers leave: an init container gets what the sidecars before it leave,
+  // the shared containers get what remains at the end.
   Requests pool = *total;
   auto& of_pod = state.assignments[pod.uid];
   std::vector<const Container*> shared;
   for (const Container& container : pod.containers) {
     const auto requests = container_requests(gates_, pod, container);
-    if (!requests) return {};  // not reached: empty_shared_pool has read them all
+    if (!requests) return {};  // not reached: empty_shared_pool has checked them all
     const bool is_init = container.kind == ContainerKind::kInit;
     if (requests->empty() && !is_init) {
       shared.push_back(&container);

@@ -17,7 +17,7 @@ void MemoryManager::remove_container(MemoryState& state, const ContainerId& cont
   const bool is_last = !state.assignments.contains(container.pod);
   const auto of_pod = state.pods.find(container.pod);
   if (gates_.pod_level_resource_managers && of_pod != state.pods.end()) {
-    // The pod's memory is one piece: it comes back with the last container.
+    // The pod's memory is released as a whole, with its last container.
     if (is_last) {
       memory_detail::release(state.machine_state, of_pod->second);
       state.pods.erase(of_pod);
@@ -25,9 +25,8 @@ void MemoryManager::remove_container(MemoryState& state, const ContainerId& cont
   } else {
     memory_detail::release(state.machine_state, blocks);
   }
-  // DEVIATION (profile fixed): nothing is left to a later pod with the same UID. The kubelet keeps
-  // the amounts until another pod is served, and would hand them out twice.
-  if (fixed() && is_last) state.reusable.erase(container.pod);
+  // DEVIATION (quirk): a later pod with the same UID must not reuse memory that is released.
+  if (!quirks_.reusable_memory_outlives_pod && is_last) state.reusable.erase(container.pod);
 }
 
 void MemoryManager::container_started(MemoryState& state, const PodSpec& pod,

@@ -7,10 +7,6 @@
 namespace pinfold::memory_detail {
 namespace {
 
-bool uses_pod_level(const FeatureGates& gates, const PodSpec& pod) {
-  return gates.pod_level_resource_managers && pod.has_pod_level_resources();
-}
-
 std::optional<Requests> memory_of(const ResourceList& amounts) {
   Requests requests;
   for (const auto& [name, amount] : amounts) {
@@ -29,19 +25,18 @@ std::uint64_t bytes_of(const Requests& requests, const std::string& name) {
 }  // namespace
 
 bool is_managed(const FeatureGates& gates, const PodSpec& pod) {
-  if (qos_class(pod, gates.pod_level_resources) != QosClass::kGuaranteed) return false;
-  return (gates.pod_level_resource_managers && gates.pod_level_resources) ||
-         !pod.has_pod_level_resources();
+  return qos_class(pod, gates.pod_level_resources) == QosClass::kGuaranteed &&
+         is_manageable(gates, pod);
 }
 
 std::optional<Requests> container_requests(const FeatureGates& gates, const PodSpec& pod,
                                            const Container& container) {
-  if (uses_pod_level(gates, pod) && !is_guaranteed_alone(container)) return Requests{};
+  if (is_managed_as_pod(gates, pod) && !is_guaranteed(container)) return Requests{};
   return memory_of(container.resources.requests);
 }
 
 std::optional<Requests> pod_requests(const FeatureGates& gates, const PodSpec& pod) {
-  if (uses_pod_level(gates, pod)) {
+  if (is_managed_as_pod(gates, pod)) {
     auto requests = memory_of(pod.resources->requests);
     if (requests) std::erase_if(*requests, [](const auto& entry) { return entry.second == 0; });
     return requests;
@@ -62,7 +57,7 @@ std::optional<Requests> pod_requests(const FeatureGates& gates, const PodSpec& p
       }
     }
   }
-  // As in the kubelet, a resource that no app container asks for does not count.
+  // As in the kubelet, a resource that no app container requests does not count.
   for (auto& [name, bytes] : total) {
     bytes = std::max(bytes + bytes_of(sidecars, name), bytes_of(init_peak, name));
   }
@@ -72,7 +67,7 @@ std::optional<Requests> pod_requests(const FeatureGates& gates, const PodSpec& p
 std::string empty_shared_pool(const FeatureGates& gates, const PodSpec& pod) {
   const auto total = pod_requests(gates, pod);
   if (!total) return kNotWholeBytes;
-  Requests taken;  // by containers that live as long as the pod
+  Requests taken;  // by containers that run as long as the pod
   bool has_shared = false;
   for (const Container& container : pod.containers) {
     const auto requests = container_requests(gates, pod, container);
@@ -88,11 +83,11 @@ std::string empty_shared_pool(const FeatureGates& gates, const PodSpec& pod) {
         return fmt::format(
             "pod rejected, pod has shared init containers but no {} available for them", name);
       }
-      if (const std::uint64_t wanted = bytes_of(*requests, name); wanted > bytes - used) {
+      if (const std::uint64_t request = bytes_of(*requests, name); request > bytes - used) {
         return fmt::format(
             "pod rejected, largest exclusive init container requests {} of {}, but only {} "
             "available",
-            wanted, name, bytes - used);
+            request, name, bytes - used);
       }
     }
   }

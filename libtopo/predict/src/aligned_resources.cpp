@@ -27,7 +27,7 @@ ResourceList aligned(const Container& container, bool with_native) {
 }  // namespace
 
 ResourceList aligned_by_container(const PodSpec& pod, const Container& container) {
-  return aligned(container, is_guaranteed_pod(pod) && is_guaranteed_alone(container));
+  return aligned(container, is_guaranteed_pod(pod) && is_guaranteed(container));
 }
 
 ResourceList aligned_by_pod(const PodSpec& pod) {

@@ -139,7 +139,7 @@ TEST_F(MergeCorpus, MergesEveryListAsTheKubeletDid) {
   EXPECT_GT(tally.compared, 10000U / kStride);
 }
 
-TEST_F(MergeCorpus, RefusesToStartAsTheKubeletDid) {
+TEST_F(MergeCorpus, FailsToStartAsTheKubeletDid) {
   std::size_t refused = 0;
   for (const char* const file : {"config-errors.jsonl.gz", "topo-most-allocated.jsonl.gz"}) {
     for_each_vector(folder_ / file, 1, [&](const Json& vector) {

@@ -21,7 +21,7 @@ struct MakeCase {
 
 class TopologyManagerMake : public testing::TestWithParam<MakeCase> {};
 
-TEST_P(TopologyManagerMake, GivesTheKubeletsVerdict) {
+TEST_P(TopologyManagerMake, GivesTheKubeletsError) {
   const MakeCase& c = GetParam();
   Config config;
   config.profile = Profile::kKubelet136;
@@ -137,7 +137,7 @@ TEST(TopologyManagerMakeMore, NeedsDistancesForTheClosestNodes) {
   EXPECT_TRUE(TopologyManager::make({2, {}}, config));
 }
 
-TEST(TopologyManagerMakeMore, RefusesAnUnknownScope) {
+TEST(TopologyManagerMakeMore, RejectsAnUnknownScope) {
   Config config = config_of(TopologyPolicy::kRestricted, {});
   config.topology_manager_scope = "node";
   const auto manager = TopologyManager::make({2, {}}, config);
@@ -145,11 +145,15 @@ TEST(TopologyManagerMakeMore, RefusesAnUnknownScope) {
   EXPECT_EQ(manager.error().message, "unknown scope: \"node\"");
 }
 
-TEST(TopologyManagerMakeMore, FixedProfileHasNoLimitOfItsOwn) {
+TEST(TopologyQuirks, NumaNodesLimitedTo8) {
   Config config = config_of(TopologyPolicy::kRestricted, {});
   EXPECT_TRUE(TopologyManager::make({64, {}}, config));
   EXPECT_FALSE(TopologyManager::make({65, {}}, config));
   config.topology_manager_policy_options["max-allowable-numa-nodes"] = "8";
+  EXPECT_FALSE(TopologyManager::make({9, {}}, config));
+  config.topology_manager_policy_options.clear();
+  config.profile = Profile::kKubelet136;
+  EXPECT_TRUE(TopologyManager::make({8, {}}, config));
   EXPECT_FALSE(TopologyManager::make({9, {}}, config));
 }
 

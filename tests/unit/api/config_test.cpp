@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -194,6 +197,19 @@ TEST(Partition, RoundTrips) {
     EXPECT_EQ(parse_partition(to_string(partition)).value(), partition);
   }
   EXPECT_FALSE(parse_partition("Root"));
+}
+
+/// How many quirks are true.
+std::size_t count_quirks(Profile profile) {
+  using Bytes = std::array<unsigned char, sizeof(Quirks)>;
+  const auto bytes = std::bit_cast<Bytes>(quirks_of(profile));
+  return static_cast<std::size_t>(std::count(bytes.begin(), bytes.end(), 1));
+}
+
+TEST(Profiles, Kubelet136HasEveryQuirkAndFixedHasNone) {
+  EXPECT_EQ(count_quirks(Profile::kKubelet136), sizeof(Quirks));
+  EXPECT_EQ(count_quirks(Profile::kFixed), 0U);
+  EXPECT_EQ(quirks_of(Profile::kFixed), Quirks{});
 }
 
 }  // namespace

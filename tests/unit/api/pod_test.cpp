@@ -140,7 +140,7 @@ spec:
   }
 }
 
-TEST(PodParse, RefusesResourceNamesThatAreNotOne) {
+TEST(PodParse, RejectsInvalidResourceNames) {
   for (const char* name : {"", "/", "a/", "/a", "a/b/c", "../a", "a b", "hugepages-", "hugepages-0",
                            "hugepages-1m", "hugepages--1", "hugepages-2Mi/x"}) {
     const json document = {

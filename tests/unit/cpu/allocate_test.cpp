@@ -98,7 +98,7 @@ TEST(CpuAllocate, TellsWhyInOneSentence) {
             "(CPUs 1,9), single CPUs (CPUs 8)");
 }
 
-TEST(CpuAllocate, TellsWhyAContainerShares) {
+TEST(CpuAllocate, ExplainsWhyAContainerShares) {
   Rig r = rig();
   const auto told = [&](const PodSpec& pod) {
     r.admit(pod, "c");
@@ -116,7 +116,7 @@ TEST(CpuAllocate, TellsWhyAContainerShares) {
             "them is off");
 }
 
-TEST(CpuRemove, GivesBackWhatSiblingsDoNotUse) {
+TEST(CpuRemove, ReleasesWhatSiblingsDoNotUse) {
   Rig r = rig();
   const PodSpec pod =
       pod_of("a", {exclusive("i", 4000, ContainerKind::kInit), exclusive("c", 2000)});
@@ -137,7 +137,7 @@ TEST(CpuRemove, UnknownNamesChangeNothing) {
   EXPECT_EQ(r.state, before);
 }
 
-TEST(CpuFullPcpus, RefusesHalfCoresAndTooFewCores) {
+TEST(CpuFullPcpus, RejectsHalfCoresAndTooFewCores) {
   Rig r = rig({{"full-pcpus-only", "true"}});
   const auto message = [&](int cpus) {
     const PodSpec pod = pod_with("p", cpus);

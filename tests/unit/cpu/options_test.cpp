@@ -108,7 +108,7 @@ TEST(CpuOptionsOnMachine, SocketAlignmentExcludesSingleNumaNode) {
             "CPUManager align-by-socket policy option");
 }
 
-TEST(CpuPolicy, UnknownNameIsRefused) {
+TEST(CpuPolicy, UnknownNameIsRejected) {
   Config config;
   config.cpu_manager_policy = "Static";
   EXPECT_EQ(make_error(machine_of(Shape{}), config), "unknown policy: \"Static\"");

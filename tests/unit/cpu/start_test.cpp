@@ -24,7 +24,7 @@ TEST(CpuReservation, CountUsesTheOptionsOfThePolicy) {
   EXPECT_EQ(reserved(reserve_count(2000), {{"distribute-cpus-across-cores", "true"}}), "0-1");
 }
 
-TEST(CpuReservation, SetIsTakenAsItIs) { EXPECT_EQ(reserved(reserve_set({3, 5})), "3,5"); }
+TEST(CpuReservation, SetIsUsedUnchanged) { EXPECT_EQ(reserved(reserve_set({3, 5})), "3,5"); }
 
 TEST(CpuReservation, HasToBeKnownPositiveAndPossible) {
   EXPECT_EQ(reserved({}),
@@ -126,7 +126,7 @@ TEST(CpuStartOnce, CountsPodSetsOnlyUnderTheirGate) {
   EXPECT_TRUE(CpuManager::make(machine, config, reservation)->start(state));
 }
 
-TEST(CpuStartOnce, ForgetsWhatWasReusable) {
+TEST(CpuStartOnce, LosesWhatWasReusable) {
   const Machine machine = machine_of(kTwoSockets);
   CpuState state;
   state.reusable_pod = PodUid("p");

@@ -70,7 +70,7 @@ Container shared(const std::string& name, ContainerKind kind = ContainerKind::kA
   return {name, kind, {}};
 }
 
-TEST(Counts, ASharedContainerIsOfferedAndNothingElse) {
+TEST(Counts, ASharedContainerIsRequestedAndNothingElse) {
   const Node node = node_of(kStatic + kMemory + kBestEffort);
   EXPECT_EQ(count(node, pod("x", {shared("c")})), (Expected{{Counter::kTopologyRequests, 1}}));
 }

@@ -45,7 +45,7 @@ TEST(Decide, RejectionNamesTheShortage) {
 }
 
 // The first container fits, the second does not.
-TEST(DecideDeviation, RejectionChangesNothingUnderFixedAndKeepsWhatWasGivenUnderKubelet) {
+TEST(DecideQuirks, RejectedPodKeepsResources) {
   const PodSpec pod = pod_of("a", {{"2", "1Gi"}, {"7", "1Gi"}});
   const Node fixed = node_of(kStatic);
   const NodeState empty = empty_state(fixed);
@@ -62,7 +62,7 @@ TEST(DecideDeviation, RejectionChangesNothingUnderFixedAndKeepsWhatWasGivenUnder
   EXPECT_EQ(later.cpu.default_set.to_string(), "0-7");
 }
 
-TEST(Decide, SaysWhyWhenAsked) {
+TEST(Decide, ExplainsWhenTraced) {
   const Node node = node_of(kStatic);
   Trace trace;
   const Decision decision = decide(node, empty_state(node), pod_of("a", {{"2", "1Gi"}}), &trace);
@@ -81,7 +81,7 @@ TEST(RemovePod, RestoresTheStateBefore) {
   EXPECT_EQ(after.find(PodUid("a")), nullptr);
 }
 
-TEST(StartContainer, RefusesWhatIsNotActive) {
+TEST(StartContainer, RejectsWhatIsNotActive) {
   const Node node = node_of(kStatic);
   const auto started = start_container(node, empty_state(node), {PodUid("nobody"), "c1"});
   ASSERT_FALSE(started);

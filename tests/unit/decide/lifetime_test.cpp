@@ -33,7 +33,7 @@ struct Kubelet {
   }
 };
 
-TEST(Lifetime, DevicesComeBackWithTheContainerOrWithThePod) {
+TEST(DecideQuirks, DevicesReturnWithPod) {
   for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
     Kubelet kubelet({.devices = {{kGpu, {1}}}}, config_of(profile));
     ASSERT_TRUE(kubelet.admit(pod("a", {{kGpu, "1"}})));
@@ -45,7 +45,7 @@ TEST(Lifetime, DevicesComeBackWithTheContainerOrWithThePod) {
   }
 }
 
-TEST(Lifetime, WhatNeverRanGoesWithThePodOrAtTheNextAdmission) {
+TEST(DecideQuirks, RemovedPodKeepsUnstartedContainers) {
   for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
     Kubelet kubelet({}, config_of(profile));
     ASSERT_TRUE(kubelet.admit(pod("a", {{"cpu", "2"}, {"memory", "1Gi"}})));
@@ -56,7 +56,7 @@ TEST(Lifetime, WhatNeverRanGoesWithThePodOrAtTheNextAdmission) {
   }
 }
 
-TEST(Lifetime, WithoutHintsEachManagerCleansUpWhenItIsAsked) {
+TEST(DecideQuirks, PolicyNoneReleasesStaleLate) {
   Kubelet kubelet({}, config_of(Profile::kKubelet136));
   // The second container finds no memory: the first keeps CPUs and memory of a pod that is gone.
   ASSERT_FALSE(kubelet.admit(pod_of("a", {container("c1", {{"cpu", "1"}, {"memory", "1Gi"}}),

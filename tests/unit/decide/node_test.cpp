@@ -8,7 +8,7 @@ namespace {
 using test::node_of;
 using test::try_node;
 
-TEST(NodeMake, RefusesAsTheKubeletDoes) {
+TEST(NodeMake, FailsAsTheKubeletDoes) {
   const struct {
     const char* config;
     StartStage stage;
@@ -67,7 +67,7 @@ TEST(NodeMake, ReservesKubeSystemAndEviction) {
   EXPECT_EQ(amounts.at("memory").value(), (std::int64_t{1} << 30) + 1717986944);
 }
 
-TEST(NodeAllocatable, RefusesToReserveMoreThanTheMachineHas) {
+TEST(NodeAllocatable, FailsToReserveMoreThanTheMachineHas) {
   const Node node = node_of("kubeReserved: {cpu: '9'}");
   const auto fits = node.check_node_allocatable();
   ASSERT_FALSE(fits);

@@ -53,7 +53,7 @@ TEST(Synthetic, GivesCpusOfTwoMemoriesToTheFirst) {
   for (const Cpu& cpu : machine.cpus()) EXPECT_EQ(cpu.numa.value, cpu.socket.value * 2);
 }
 
-TEST(Synthetic, RefusesWhatIsNoTopology) {
+TEST(Synthetic, RejectsInvalidTopologies) {
   for (const std::string text :
        {"", "pack:2 foo:3", "pack", "pu:0", "pack:2 pu:2 core:2", "🙂"}) {
     const auto machine = discover(HwlocSynthetic{text}, "");
@@ -65,7 +65,7 @@ TEST(Synthetic, RefusesWhatIsNoTopology) {
   }
 }
 
-TEST(Synthetic, RefusesMillionsOfCpusBeforeHwlocBuildsThem) {
+TEST(Synthetic, RejectsMillionsOfCpusBeforeHwlocBuildsThem) {
   for (const std::string text :
        {"pack:1000 core:1000 pu:1000", "pu:65537", "core:99999999999999999999 pu:2",
         "l2:256(size=1MB) [numa(memory=1)] core:256 pu:2"}) {
@@ -137,7 +137,7 @@ constexpr const char* kXml = R"(<?xml version="1.0" encoding="UTF-8"?>
 </topology>
 )";
 
-TEST(Xml, CarriesMemoryHugePagesDistancesAndOddIds) {
+TEST(Xml, CarriesMemoryHugePagesDistancesAndUnusualIds) {
   const auto machine = discover(HwlocXml{kXml}, "");
   ASSERT_TRUE(machine) << machine.error().message;
   ASSERT_EQ(machine->numa_count(), 2);
@@ -162,7 +162,7 @@ TEST(Xml, CarriesPciDevices) {
   EXPECT_EQ(*devices, expected);
 }
 
-TEST(Xml, RefusesOtherTexts) {
+TEST(Xml, RejectsOtherTexts) {
   const std::string cut = std::string(kXml).substr(0, 1500);
   for (const std::string& text : {std::string(), std::string("<html>hello"), cut}) {
     const auto machine = discover(HwlocXml{text}, "");

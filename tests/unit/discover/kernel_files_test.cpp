@@ -24,7 +24,7 @@ TEST(CpuMask, ReadsWordsFromTheRight) {
   }
 }
 
-TEST(CpuMask, RefusesWhatIsNoMask) {
+TEST(CpuMask, RejectsInvalidMasks) {
   for (const char* text : {"", ",", "g", "0x1", "000000000", "1,,1", "1 ", "-1"}) {
     const auto cpus = parse_cpu_mask(text);
     ASSERT_FALSE(cpus) << "'" << text << "'";
@@ -35,7 +35,7 @@ TEST(CpuMask, RefusesWhatIsNoMask) {
   }
 }
 
-TEST(CpuMask, RefusesCpusAboveTheDomain) {
+TEST(CpuMask, RejectsCpusAboveTheDomain) {
   std::string mask = "1";
   for (int word = 0; word < CpuSet::kMaxCpus / 32 - 1; ++word) mask += ",00000000";
   EXPECT_TRUE(parse_cpu_mask(mask));

@@ -123,7 +123,7 @@ TEST(DeviceRule, MatchesByIdOrClass) {
   EXPECT_EQ(as_devices(found, rules), expected);
 }
 
-TEST(DeviceRule, RefusesOtherForms) {
+TEST(DeviceRule, RejectsOtherForms) {
   for (const char* text :
        {"", "10de:2330", "10de=a/b", "10de:23=a/b", "class:gpu0=a/b", "10de:2330=gpu",
         "10de:2330=/gpu", "10de:2330=a/", "10de:2330:1=a/b", "=a/b", "0x10:2330=a/b"}) {

@@ -132,7 +132,7 @@ TEST(SysTree, LeavesOfflineNodesOut) {
   EXPECT_EQ(found->numa_count(), 2);
 }
 
-TEST(SysTree, TakesCachesThatNobodySharesForNone) {
+TEST(SysTree, IgnoresCachesThatNoCpuShares) {
   const TempDir dir;
   write_tree(dir, sockets_of(2, 2, 1));
   dir.write("sys/devices/system/cpu/cpu3/cache/index3/shared_cpu_list", "\n");
@@ -187,7 +187,7 @@ TEST(SysTree, NamesTheFileAndTheValueOfABadTree) {
   }
 }
 
-TEST(SysTree, RefusesNodesThatContradictEachOther) {
+TEST(SysTree, RejectsNodesThatContradictEachOther) {
   const TempDir dir;
   write_tree(dir, sockets_of(2, 2, 1));
   const std::string nodes = dir.path() + "/sys/devices/system/node";
@@ -201,7 +201,7 @@ TEST(SysTree, RefusesNodesThatContradictEachOther) {
   EXPECT_EQ(found.error().message, "'" + nodes + "': cpu 2 is on no NUMA node");
 }
 
-TEST(SysTree, SaysThatThereIsNoTree) {
+TEST(SysTree, ReportsThatThereIsNoTree) {
   const TempDir dir;
   auto found = discover(SysTree{dir.path()}, "");
   ASSERT_FALSE(found);
@@ -214,7 +214,7 @@ TEST(SysTree, SaysThatThereIsNoTree) {
   EXPECT_EQ(found.error().message, "open '" + dir.path() + "/nowhere': No such file or directory");
 }
 
-TEST(SysTree, AsksForTheMemory) {
+TEST(SysTree, ReportsMissingMemory) {
   const TempDir dir;
   write_tree(dir, sockets_of(1, 2, 1));
   dir.remove("sys/devices/system/node/node0/meminfo");

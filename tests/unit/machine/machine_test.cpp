@@ -108,7 +108,7 @@ TEST(Machine, TakesNodeIdsAboveSixtyThree) {
   EXPECT_EQ(machine->numa_list(NumaMask(0b11)), "0,255");
 }
 
-TEST(Machine, RefusesWhatCannotBe) {
+TEST(Machine, RejectsImpossibleMachines) {
   struct {
     const char* what;
     void (*spoil)(MachineDescription&);

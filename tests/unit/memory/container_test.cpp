@@ -111,7 +111,7 @@ TEST(MemoryAllocate, KeepsSingleNodesAndGroupsApart) {
             "which is unexpected");
 }
 
-TEST(MemoryAllocate, RefusesFractionsOfAByte) {
+TEST(MemoryAllocate, RejectsFractionsOfAByte) {
   Node node(even_machine(2, 8));
   EXPECT_EQ(
       node.admit(one("a", "1073741824500m")),
@@ -139,7 +139,7 @@ TEST(MemoryAllocate, ExplainsItsChoice) {
       node.manager.allocate(node.state, pod, pod.containers[0], hint_of(0b01, false), &trace));
   ASSERT_EQ(trace.facts.size(), 1U);
   EXPECT_EQ(trace.facts[0].text,
-            "takes 10Gi of memory from NUMA nodes 0,1: the affinity does not hold it and was "
+            "takes 10Gi of memory from NUMA nodes 0,1: the affinity has too little and was "
             "extended");
 }
 
@@ -172,7 +172,7 @@ TEST(MemoryReuse, ShowsInTheHints) {
 
 // Each of these states what the profile `fixed` does otherwise than the kubelet.
 
-TEST(MemoryDeviation, OneNodeOfAGroupIsExtendedToTheGroup) {
+TEST(MemoryQuirks, SingleNodeOverwritesGroup) {
   for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
     Node node(even_machine(2, 8), static_config(profile));
     ASSERT_EQ(node.admit(one("a", "9Gi"), hint_of(0b11)), "");
@@ -183,7 +183,7 @@ TEST(MemoryDeviation, OneNodeOfAGroupIsExtendedToTheGroup) {
   }
 }
 
-TEST(MemoryDeviation, FinishedInitContainersTakeNothingAgain) {
+TEST(MemoryQuirks, FinishedInitContainersAllocateAgain) {
   for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
     Node node(even_machine(1, 16), static_config(profile));
     const PodSpec pod = with_init("6Gi", "4Gi");
@@ -198,7 +198,7 @@ TEST(MemoryDeviation, FinishedInitContainersTakeNothingAgain) {
   }
 }
 
-TEST(MemoryDeviation, NothingIsLeftToALaterPodWithTheSameUid) {
+TEST(MemoryQuirks, ReusableMemoryOutlivesPod) {
   for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
     Node node(even_machine(1, 16), static_config(profile));
     const PodSpec pod = with_init("6Gi", "1Gi");

@@ -121,7 +121,7 @@ TEST(MemoryPodHints, UsePodLevelRequests) {
   EXPECT_EQ(print(node.manager.pod_hints(node.state, pod_level("16Gi", {shared("c1")}))), "1* 0-1");
 }
 
-TEST(MemoryDeviation, APodKeepsItsPieceWhenItIsAdmittedAgain) {
+TEST(MemoryQuirks, ReadmittedPodAllocatesAgain) {
   for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
     Node node(even_machine(2, 16), pod_level_config(profile));
     const PodSpec pod = pod_level("6Gi", {exclusive("c1", "1Gi"), shared("c2")});
@@ -133,7 +133,7 @@ TEST(MemoryDeviation, APodKeepsItsPieceWhenItIsAdmittedAgain) {
   }
 }
 
-TEST(MemoryDeviation, SharedContainersTakeNothingInContainerScope) {
+TEST(MemoryQuirks, EmptyRequestNeedsNumaNodes) {
   const PodSpec pod = pod_level("6Gi", {shared("c1")});
   Node fixed(even_machine(1, 16), pod_level_config());
   EXPECT_EQ(fixed.admit(pod), "");

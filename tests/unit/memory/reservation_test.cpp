@@ -71,7 +71,7 @@ const ReservationCase kReservationCases[] = {
 INSTANTIATE_TEST_SUITE_P(Table, MemoryReservationText, testing::ValuesIn(kReservationCases),
                          [](const auto& tested) { return tested.param.name; });
 
-TEST(MemoryManagerMake, FixedRefusesToReserveMoreThanANodeHas) {
+TEST(MemoryQuirks, ExcessReservedMemoryWrapsAround) {
   const Machine machine = even_machine(2, 8);
   Config config = static_config(Profile::kFixed);
   config.reserved_memory = {{.numa_node = 0, .limits = {{"memory", "9Gi"}}}};

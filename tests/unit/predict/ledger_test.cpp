@@ -154,7 +154,7 @@ TEST(PlacementRecord, ObservedWinsOverPredicted) {
   EXPECT_EQ(record.known(), &*record.observed);
 }
 
-TEST(PlacementJson, SaysWhatIsWrong) {
+TEST(PlacementJson, ReportsWhatIsWrong) {
   Fleet fleet;
   ASSERT_TRUE(fleet.add(test::two_zones("restricted", "pod", {{"cpu", "8"}}, "a")));
   const auto error = [&](const char* text) {

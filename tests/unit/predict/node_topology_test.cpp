@@ -159,7 +159,7 @@ TEST(NodeTopologyParse, ErrorsNameTheFieldItsValueAndWhatWasExpected) {
   }
 }
 
-TEST(NodeTopologyParse, RefusesMoreNumaNodesThanAMaskHolds) {
+TEST(NodeTopologyParse, RejectsMoreNumaNodesThanAMaskHolds) {
   std::string zones;
   for (int i = 0; i < 65; ++i) zones += "{name: node-" + std::to_string(i) + ", type: Node},";
   EXPECT_THAT(

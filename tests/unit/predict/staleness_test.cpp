@@ -103,7 +103,7 @@ TEST(Staleness, AHealthyExporterNeedsNoReconstruction) {
   EXPECT_EQ(cluster.rejections(), 0);
 }
 
-TEST(Staleness, ExporterTellsLaterWhereAPodReallyIs) {
+TEST(Staleness, ExporterReportsLaterWhereAPodReallyIs) {
   SimulatedCluster cluster = cluster_of(1, {kLate, 0});
   ASSERT_TRUE(cluster.bind("a", cpus("p1", "6")));
   ASSERT_TRUE(cluster.bind("a", cpus("p2", "6")));

@@ -97,7 +97,7 @@ TEST(DocumentParse, SaysWhereAndWhat) {
   }
 }
 
-TEST(DocumentParse, RefusesAliasesThatGrow) {
+TEST(DocumentParse, RejectsAliasesThatGrow) {
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 10; ++i) {
     const std::string before = "*a" + std::to_string(i - 1);
@@ -110,7 +110,7 @@ TEST(DocumentParse, RefusesAliasesThatGrow) {
       << document.error().message;
 }
 
-TEST(DocumentParse, RefusesAliasesThatDeepen) {
+TEST(DocumentParse, RejectsAliasesThatDeepen) {
   std::string tower = "a0: &a0 " + repeat("[", 60) + repeat("]", 60) + "\n";
   tower += "a1: " + repeat("[", 60) + "*a0" + repeat("]", 60) + "\n";
   const auto document = parse_document(tower);
@@ -119,7 +119,7 @@ TEST(DocumentParse, RefusesAliasesThatDeepen) {
       << document.error().message;
 }
 
-TEST(DocumentParse, RefusesMoreThan16MiB) {
+TEST(DocumentParse, RejectsMoreThan16MiB) {
   const auto document = parse_document(std::string((16U << 20U) + 1, ' '));
   ASSERT_FALSE(document);
   EXPECT_EQ(document.error().message, "16777217 bytes: expected at most 16777216");

@@ -45,7 +45,7 @@ json hint_json(const Machine& machine, const TopologyHint& hint) {
   return out;
 }
 
-json hints_json(const Machine& machine, const OfferedHints& hints) {
+json hints_json(const Machine& machine, const HintsByObject& hints) {
   json out = json::object();
   for (const auto& [object, resources] : hints) {
     json& of_object = out[object] = json::object();

@@ -215,7 +215,7 @@ class Simulation {
     return {};
   }
 
-  void put_hints(json& out, const OfferedHints& hints) const {
+  void put_hints(json& out, const HintsByObject& hints) const {
     if (node_->topology().policy() == TopologyPolicy::kNone) return;
     out["hints"] = hints_json(node_->machine(), hints);
   }

@@ -94,7 +94,7 @@ struct PodSpec {
 
 /// True if requests equal limits and are not zero, for CPU and memory: in a pod with pod-level
 /// resources such a container gets exclusive resources.
-[[nodiscard]] bool is_guaranteed_alone(const Container& container);
+[[nodiscard]] bool is_guaranteed(const Container& container);
 
 /// The API server's defaulting that decisions rely on: a missing request takes the value of the
 /// limit. If the pod has pod-level limits, a missing pod-level request becomes the total that the

@@ -6,11 +6,11 @@
 
 namespace pinfold {
 
-/// What the kubelet counts while it admits a pod; docs/metrics.md names the metric of each.
+/// What the kubelet counts while it admits a pod; docs/metrics.md names the metrics.
 /// Source: kubelet v1.36, where its managers and its topology manager increment them.
 enum class Counter : std::size_t {
-  kTopologyRequests,  ///< pods that were offered
-  kTopologyErrors,    ///< pods without an affinity or an allocation; never with the policy none
+  kTopologyRequests,  ///< pods to admit
+  kTopologyErrors,    ///< rejected pods; not counted with topology policy none
   kCpuPinningRequests,
   kCpuPinningErrors,
   kMemoryPinningRequests,
@@ -19,11 +19,11 @@ enum class Counter : std::size_t {
   kAlignedNumaContainer,
   kAlignedNumaPod,
   kAlignedPhysicalCpu,
-  kAlignedUncoreCache,  ///< whatever the configuration: all CPUs share a last-level cache
+  kAlignedUncoreCache,  ///< with any configuration: all CPUs share a last-level cache
   kMisalignedNumaContainer,
   kMisalignedNumaPod,
   kMisalignedPhysicalCpu,
-  // Exclusive allocations by where they come from: the node, or what the pod was given as a whole.
+  // Exclusive allocations from the node, or from the resources of the pod.
   kCpuFromNode,
   kCpuFromPod,
   kMemoryFromNode,
@@ -32,7 +32,7 @@ enum class Counter : std::size_t {
   kCpuErrorsPod,
   kMemoryErrorsNode,
   kMemoryErrorsPod,
-  // Containers by what they were given.
+  // Containers by the kind of their allocation.
   kCpuNodeExclusive,
   kCpuPodExclusive,
   kCpuPodShared,
@@ -42,7 +42,7 @@ enum class Counter : std::size_t {
 };
 inline constexpr std::size_t kCounters = static_cast<std::size_t>(Counter::kMemoryPodShared) + 1;
 
-/// How often each happened: a plain value.
+/// A count for each Counter: a plain value.
 struct Counts {
   std::array<std::uint64_t, kCounters> values{};
 

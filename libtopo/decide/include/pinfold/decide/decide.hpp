@@ -24,18 +24,18 @@ namespace pinfold {
 /// A pod that the node runs.
 struct ActivePod {
   PodSpec spec;
-  /// Containers that were started and not removed for good; kept over a restart.
+  /// Containers that were started and not removed since; kept over a restart.
   std::set<std::string> started;
 
   friend bool operator==(const ActivePod&, const ActivePod&) = default;
 };
 
-/// Everything about a node that changes while it runs: a plain value.
+/// The state of a node, all that changes while it runs: a plain value.
 struct NodeState {
   CpuState cpu;
   MemoryState memory;
   DeviceState devices;
-  /// Name of a HintProvider to what it remembers; no entry for an empty string.
+  /// State of each HintProvider by name; no entry for an empty string.
   std::map<std::string, std::string> providers;
   /// Active pods in the order of their admission.
   std::vector<ActivePod> pods;
@@ -47,19 +47,19 @@ struct NodeState {
   friend bool operator==(const NodeState&, const NodeState&) = default;
 };
 
-/// Who a container shares its CPUs with.
+/// The isolation level of a container's CPUs (KEP-5526): which containers share them.
 enum class Isolation {
-  kContainer,  ///< nobody: exclusive CPUs
-  kPod,        ///< the other shared containers of its pod
-  kHost,       ///< the node's shared pool
+  kContainer,  ///< none: the CPUs are exclusive
+  kPod,        ///< the shared containers of its pod: the pod shared pool
+  kHost,       ///< all shared containers of the node: the shared pool
 };
 [[nodiscard]] std::string_view to_string(Isolation isolation);
 
-/// What one container gets: what the kubelet would hand to the runtime now.
+/// The resources of one container, as the kubelet would pass them to the runtime now.
 struct ContainerResources {
   std::string name;
   std::optional<CpuSet> cpus;  ///< explicit assignment, if it has one
-  CpuSet cpuset_cpus;          ///< what goes into cpuset.cpus
+  CpuSet cpuset_cpus;          ///< the value of cpuset.cpus
   CpuSet exclusive_cpus;       ///< as the kubelet's pod resources API reports them
   Isolation isolation = Isolation::kHost;
   std::vector<MemoryBlock> memory;
@@ -71,20 +71,21 @@ struct ContainerResources {
   friend bool operator==(const ContainerResources&, const ContainerResources&) = default;
 };
 
-/// The hints that the providers offered, before allocation: key "pod" (pod scope) or a container.
-using OfferedHints = std::map<std::string, ResourceHints>;
+/// The hints that were merged, of all providers: by "pod" (pod scope) or container name.
+using HintsByObject = std::map<std::string, ResourceHints>;
 
 struct Admitted {
   NodeState next;
-  OfferedHints hints;
+  HintsByObject hints;
 };
 
-/// An answer, not an error. `next` differs from the state before under the profile kubelet-1.36:
-/// stale assignments are gone, and the pod keeps what it got before the failing step.
+/// A result, not an error. With the quirk rejected_pod_keeps_resources, `next` differs from the
+/// state before: stale assignments are released, and the pod keeps what it was given before the
+/// step that failed.
 struct Rejected {
   Rejection why;
   NodeState next;
-  OfferedHints hints;
+  HintsByObject hints;
 };
 
 using Decision = std::variant<Admitted, Rejected>;
@@ -92,39 +93,38 @@ using Decision = std::variant<Admitted, Rejected>;
 /// The state of a node that has never run a pod.
 [[nodiscard]] NodeState empty_state(const Node& node);
 
-/// Would the node admit the pod, and what would it get? Pure: the same arguments give the same
-/// answer. Pass the state with std::move to save the copy.
-/// A pod that is already active is admitted again as the kubelet does after a restart.
-/// `counts`, if given, grows by what happened.
-/// Precondition: pod_from_json's checks hold (names are not empty, containers unique).
+/// Decides whether the node admits the pod, and what the pod gets. Pure: the same arguments give
+/// the same decision. Pass the state with std::move to avoid a copy. A pod that is active already
+/// is admitted again, as by the kubelet after a restart. `counts`, unless nullptr, is incremented
+/// by what was counted. Domain: a pod that pod_from_json accepts.
 [[nodiscard]] Decision decide(const Node& node, NodeState state, const PodSpec& pod,
                               Trace* trace = nullptr, Counts* counts = nullptr);
 
-/// A container starts: takes devices that a pod-level allocation left to this moment, drops what
-/// its predecessors no longer need, and marks it as started. A container that is started already
-/// changes nothing.
-/// Errors: kNotFound for a container that is not of an active pod; kBusy when its devices are gone.
+/// A container starts: takes the devices that pod-level allocation has not taken, drops what
+/// finished init containers had, and marks the container as started. For a started container
+/// nothing changes. Errors: kNotFound for a container of no active pod; kBusy if too few devices
+/// are free.
 [[nodiscard]] Result<NodeState> start_container(const Node& node, NodeState state,
                                                 const ContainerId& container);
-/// The same in place. A start that fails keeps the devices that it took before, as the kubelet's.
+/// The same in place. A start that fails keeps the devices that it has taken, as in the kubelet.
 [[nodiscard]] Result<void> start_in_place(const Node& node, NodeState& state,
                                           const ContainerId& container);
-/// A container stops for good; its pod stays.
+/// A container is removed; its pod remains.
 [[nodiscard]] NodeState remove_container(const Node& node, NodeState state,
                                          const ContainerId& container);
-/// All containers, in start order, and then the pod itself are gone.
+/// All containers, in start order, and then the pod itself are removed.
 [[nodiscard]] NodeState remove_pod(const Node& node, NodeState state, const PodUid& uid);
 
-/// Releases every assignment of a pod or container that is not active: what the kubelet does at
-/// the next admission.
+/// Releases every assignment of a pod or container that is not active, as the kubelet does at the
+/// next admission.
 [[nodiscard]] NodeState release_stale(const Node& node, NodeState state);
 
-/// What a container of an active pod has at this moment.
-/// Errors: kNotFound for a pod that is not active or a container that it does not have.
+/// The current resources of a container of an active pod.
+/// Errors: kNotFound for a pod that is not active, and for an unknown container.
 [[nodiscard]] Result<ContainerResources> container_resources(const Node& node,
                                                              const NodeState& state,
                                                              const ContainerId& container);
-/// The values of the pod's own group.
+/// The cgroup values of the pod.
 [[nodiscard]] Result<LinuxResources> pod_resources(const Node& node, const NodeState& state,
                                                    const PodUid& uid);
 

@@ -17,7 +17,7 @@
 
 namespace pinfold {
 
-/// Where a start failed, in the order in which the kubelet gets there.
+/// The stages of the kubelet's start, in order.
 enum class StartStage {
   kConfiguration,
   kTopologyManager,
@@ -35,21 +35,22 @@ struct StartError {
   friend bool operator==(const StartError&, const StartError&) = default;
 };
 
-/// A machine under a configuration: everything about a node that does not change while it runs.
-/// Immutable and movable; made once, asked often.
+/// A machine with a configuration: all that does not change while a node runs. Immutable and
+/// movable.
 class Node {
  public:
   using Providers = std::vector<std::unique_ptr<const HintProvider>>;
 
-  /// `providers` are asked after devices, CPUs and memory, in this order.
-  /// Errors: as the kubelet refuses to start before it reads its state files; a provider whose name
-  /// is not unique or no safe name (is_safe_name).
+  /// `providers` are called after devices, CPUs and memory, in this order.
+  /// Errors: those of the kubelet's start before it reads its state files; a provider whose name is
+  /// not unique or not a safe name (is_safe_name).
   [[nodiscard]] static tl::expected<Node, StartError> make(Machine machine, Config config,
                                                            Providers providers = {});
 
   [[nodiscard]] const Machine& machine() const { return *machine_; }
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] const FeatureGates& gates() const { return gates_; }
+  [[nodiscard]] const Quirks& quirks() const { return quirks_; }
   [[nodiscard]] const NodeReservation& reservation() const { return reservation_; }
   [[nodiscard]] const TopologyManager& topology() const { return *topology_; }
   [[nodiscard]] const CpuManager& cpu() const { return *cpu_; }
@@ -65,9 +66,10 @@ class Node {
  private:
   Node() = default;
 
-  std::unique_ptr<const Machine> machine_;  // the managers point at it, so it must not move
+  std::unique_ptr<const Machine> machine_;  // the managers borrow it, so it must not move
   Config config_;
   FeatureGates gates_;
+  Quirks quirks_;
   NodeReservation reservation_;
   std::uint64_t cfs_period_us_ = 100'000;
   std::optional<TopologyManager> topology_;

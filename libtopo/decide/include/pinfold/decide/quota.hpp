@@ -7,7 +7,7 @@
 
 namespace pinfold {
 
-/// The cgroup values of a container or pod. Absent: not written.
+/// The cgroup values of a container or pod. Absent values are not written.
 struct LinuxResources {
   std::uint64_t cpu_shares = 0;
   /// Microseconds; -1: no limit because of exclusive CPUs; 0: no limit.

@@ -27,48 +27,47 @@ struct DeviceState {
 /// The device manager's part of a decision: immutable, all state is in DeviceState.
 /// Borrows the machine, which must outlive it.
 ///
-/// Among equal devices the one with the lowest number goes first ("gpu-2" before "gpu-10"), so that
-/// the choice is deterministic; the kubelet leaves it to chance.
-/// Resources that the machine has no device of are no concern of the device manager.
+/// Of equal devices the one with the lowest number is taken first ("gpu-2" before "gpu-10"), so
+/// that the choice is deterministic; in the kubelet it is random. Resources without a device on the
+/// machine are ignored.
 class DeviceManager {
  public:
   explicit DeviceManager(const Machine& machine);
 
-  /// All devices of a resource decide how wide a preferred hint is, free ones what is possible. A
-  /// resource of which no device has a NUMA node has no preference.
-  /// Masks are made of the nodes that have such devices; if those are more than 16, not every one
-  /// is tried, see for_each_hint_mask.
+  /// The width of preferred hints depends on all devices of a resource, the possible hints on the
+  /// free ones. A resource whose devices have no NUMA nodes has no preference. Masks consist of the
+  /// NUMA nodes that have such devices; with more than 16 of them not every mask is tried, see
+  /// for_each_hint_mask.
   [[nodiscard]] ResourceHints container_hints(const DeviceState& state, const PodSpec& pod,
                                               const Container& container) const;
   /// The same for what the pod's containers need at one time.
   [[nodiscard]] ResourceHints pod_hints(const DeviceState& state, const PodSpec& pod) const;
 
-  /// Takes the devices of one container: what init containers left first, then within the
+  /// Allocates the devices of one container: first those that init containers left, then within the
   /// affinity, then others, then those without a NUMA node; lowest ids first. A container that has
-  /// its devices keeps them. On a rejection it may keep those of the resources before, as with the
-  /// kubelet.
-  /// Pod-level allocation takes no devices: call this for each container as it starts.
+  /// its devices keeps them. After a rejection it may keep devices of earlier resources, as in the
+  /// kubelet. Pod-level allocation takes no devices: call this for each container when it starts.
   [[nodiscard]] Admission allocate(DeviceState& state, const PodSpec& pod,
                                    const Container& container, const TopologyHint& affinity,
                                    Trace* trace) const;
-  /// Gives a container's devices back; unknown names are no error.
+  /// Releases a container's devices; unknown names are no error.
   void remove_container(DeviceState& state, const ContainerId& container) const;
 
  private:
-  struct Known {
+  struct KnownDevice {
     std::string id;
     NumaMask nodes;  ///< empty: no topology
   };
   /// The devices of one resource, lowest number first.
-  using Inventory = std::vector<Known>;
+  using Inventory = std::vector<KnownDevice>;
   using Ids = std::vector<std::string>;
 
   [[nodiscard]] HintList hints(const Inventory& inventory, const Ids& in_use, const Ids& held,
-                               const Ids& reusable, std::int64_t wanted) const;
-  /// Adds the devices still missing to `taken`, or says why there are not enough.
+                               const Ids& reusable, std::int64_t count) const;
+  /// Chooses `count` devices; the kubelet's error if too few are free.
   [[nodiscard]] tl::expected<Ids, std::string> take(const std::string& resource,
                                                     const Inventory& inventory, const Ids& in_use,
-                                                    const Ids& reusable, std::int64_t wanted,
+                                                    const Ids& reusable, std::int64_t count,
                                                     const TopologyHint& affinity) const;
 
   const Machine* machine_;

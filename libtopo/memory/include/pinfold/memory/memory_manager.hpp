@@ -31,12 +31,12 @@ struct MemoryTable {
 struct NodeMemory {
   int number_of_assignments = 0;
   std::map<std::string, MemoryTable> tables;  ///< by resource name
-  std::vector<std::int32_t> cells;            ///< OS ids of the NUMA nodes grouped with this one
+  std::vector<std::int32_t> cells;            ///< OS ids of the NUMA nodes in its group
 
   friend bool operator==(const NodeMemory&, const NodeMemory&) = default;
 };
 
-/// A piece of memory given to a container or pod: it may lie on any of the nodes.
+/// Memory of one kind allocated to a container or pod, on any of the NUMA nodes.
 struct MemoryBlock {
   std::vector<std::int32_t> numa_affinity;  ///< OS ids, ascending
   std::string type;                         ///< resource name
@@ -45,8 +45,9 @@ struct MemoryBlock {
   friend bool operator==(const MemoryBlock&, const MemoryBlock&) = default;
 };
 
-/// What the kubelet keeps in memory_manager_state. NUMA nodes go by OS id here, for a restored file
-/// may name nodes that the machine does not have.
+/// The part of the memory manager's state that the kubelet keeps in memory_manager_state. NUMA nodes
+/// are identified by OS id here, because a restored file may name some that the machine does not
+/// have.
 struct MemoryCheckpoint {
   std::map<std::int32_t, NodeMemory> machine_state;
   /// Blocks of each container, ordered by resource name.
@@ -57,10 +58,10 @@ struct MemoryCheckpoint {
   friend bool operator==(const MemoryCheckpoint&, const MemoryCheckpoint&) = default;
 };
 
-/// What the memory manager remembers: its checkpoint, and what a restart forgets.
+/// The state of the memory manager: its checkpoint, and what a restart loses.
 struct MemoryState : MemoryCheckpoint {
-  /// What standard init containers of a pod leave to later ones that get the same nodes; of the
-  /// pod served last only.
+  /// What standard init containers of a pod leave to later ones that get the same NUMA nodes. Kept
+  /// only for the pod that was served last.
   /// Pod to nodes (by position) to resource name to bytes.
   std::map<PodUid, std::map<NumaMask, std::map<std::string, std::uint64_t>>> reusable = {};
 
@@ -69,12 +70,12 @@ struct MemoryState : MemoryCheckpoint {
   friend bool operator==(const MemoryState&, const MemoryState&) = default;
 };
 
-/// Counts `blocks` as assigned in a machine state, from the lowest node of each on: what start()
-/// expects of a state that has them. A block that names an unknown node is left out.
+/// Accounts for `blocks` in a machine state, on the lowest NUMA node of each first, as start()
+/// expects it. A block that names an unknown NUMA node is skipped.
 void take_blocks(std::map<std::int32_t, NodeMemory>& machine_state,
                  const std::vector<MemoryBlock>& blocks);
 
-/// The memory manager with its policy `None` or `Static`: immutable, all state is in MemoryState.
+/// The memory manager with policy `None` or `Static`: immutable, all state is in MemoryState.
 /// Borrows the machine, which must outlive it.
 class MemoryManager {
  public:
@@ -85,30 +86,30 @@ class MemoryManager {
 
   [[nodiscard]] bool is_static() const { return is_static_; }
 
-  /// The kubelet's start: fills an empty state, checks one that was restored.
+  /// The kubelet's start: initialises an empty state, checks a restored one.
   /// Errors: kCorrupt with the kubelet's text.
   [[nodiscard]] Result<void> start(MemoryState& state) const;
 
-  /// One list for all memory resources of the container: a mask counts only if each of them fits.
-  /// On machines of more than 16 NUMA nodes not every mask is tried, see for_each_hint_mask.
+  /// All memory resources of the container get the same list: a mask is a hint only if all of them
+  /// fit. With more than 16 NUMA nodes not every mask is tried, see for_each_hint_mask.
   [[nodiscard]] ResourceHints container_hints(const MemoryState& state, const PodSpec& pod,
                                               const Container& container) const;
-  /// The same for what the pod's containers need at one time, or for its pod-level request.
+  /// The same for what the pod's containers need at one time, or for the pod-level request.
   [[nodiscard]] ResourceHints pod_hints(const MemoryState& state, const PodSpec& pod) const;
 
-  /// Gives a container its memory. On a rejection the state may have changed, as the kubelet's
-  /// does.
+  /// Allocates a container's memory. A rejection may change the state, as in the kubelet.
   [[nodiscard]] Admission allocate(MemoryState& state, const PodSpec& pod,
                                    const Container& container, const TopologyHint& affinity,
                                    Trace* trace) const;
-  /// Gives a pod with pod-level resources its memory and divides it among its containers (pod
-  /// scope). Rejects with EmptyPodSharedPoolError if nothing would be left for shared containers.
+  /// Allocates the memory of a pod with pod-level resources and divides it among its containers
+  /// (pod scope). Rejects with EmptyPodSharedPoolError if nothing would remain for shared
+  /// containers.
   [[nodiscard]] Admission allocate_pod(MemoryState& state, const PodSpec& pod,
                                        const TopologyHint& affinity, Trace* trace) const;
   /// Releases a container's memory; unknown names are no error.
   void remove_container(MemoryState& state, const ContainerId& container) const;
-  /// What the kubelet does when a container starts: memory entries of the standard init
-  /// containers before it are dropped.
+  /// As the kubelet does when a container starts: drops the memory entries of the standard init
+  /// containers before it.
   void container_started(MemoryState& state, const PodSpec& pod,
                          const std::string& container) const;
 
@@ -118,7 +119,7 @@ class MemoryManager {
                                         const ContainerId& container) const;
 
   /// For prefer-most-allocated-numa-node: assigned regular memory x 100 / allocatable of each NUMA
-  /// position, integer division, 0 if nothing is allocatable. Empty with policy None: no say.
+  /// position, integer division, 0 if nothing is allocatable. Empty with policy None.
   [[nodiscard]] std::vector<int> allocation_scores(const MemoryState& state) const;
 
  private:
@@ -126,8 +127,8 @@ class MemoryManager {
 
   /// Bytes by resource name.
   using Requests = std::map<std::string, std::uint64_t>;
-  [[nodiscard]] bool fixed() const { return profile_ == Profile::kFixed; }
-  /// The nodes that a request is taken from, or the kubelet's reason why there are none.
+  /// The NUMA nodes that a request is taken from, or the kubelet's error. `why`, unless nullptr,
+  /// gets the reason for the choice.
   [[nodiscard]] tl::expected<NumaMask, std::string> choose_nodes(const MemoryState& state,
                                                                  const PodUid& pod_uid,
                                                                  const Requests& requests,
@@ -135,7 +136,7 @@ class MemoryManager {
                                                                  TraceFact* why) const;
   [[nodiscard]] ResourceHints search_hints(const MemoryState& state, const PodUid& pod_uid,
                                            const Requests& requests) const;
-  /// The hints that a container had when it got `blocks`; none if it asks for something else now.
+  /// The hints for a container that has `blocks` already; none if its requests have changed.
   [[nodiscard]] ResourceHints regenerate_hints(const std::vector<MemoryBlock>& blocks,
                                                const Requests& requests) const;
   void note_reuse(MemoryState& state, const PodSpec& pod, const Container& container,
@@ -143,7 +144,7 @@ class MemoryManager {
 
   const Machine* machine_ = nullptr;
   FeatureGates gates_;
-  Profile profile_ = Profile::kFixed;
+  Quirks quirks_;
   bool is_static_ = false;
   /// OS id to resource name to reserved bytes.
   std::map<std::int32_t, std::map<std::string, std::uint64_t>> system_reserved_;

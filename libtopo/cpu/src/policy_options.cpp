@@ -1,16 +1,18 @@
-#include "options.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "pinfold/api/topology_policy.hpp"
 #include "pinfold/text/go_text.hpp"
+#include "read_policy_options.hpp"
 
 namespace pinfold::cpu {
 namespace {
 
+/// Which feature gate an option needs: CPUManagerPolicyAlphaOptions, CPUManagerPolicyBetaOptions or
+/// none.
 enum class Maturity { kAlpha, kBeta, kStable };
 
 struct Option {
@@ -26,7 +28,7 @@ constexpr Option kAcrossNuma{"distribute-cpus-across-numa", Maturity::kBeta,
 constexpr Option kBySocket{"align-by-socket", Maturity::kAlpha, &CpuPolicyOptions::align_by_socket};
 constexpr Option kAcrossCores{"distribute-cpus-across-cores", Maturity::kAlpha,
                               &CpuPolicyOptions::distribute_cpus_across_cores};
-// Observed: kubelet v1.36.2 takes these two whatever CPUManagerPolicyBetaOptions says.
+// Observed: kubelet v1.36.2 accepts these two also without CPUManagerPolicyBetaOptions.
 constexpr Option kStrict{"strict-cpu-reservation", Maturity::kStable,
                          &CpuPolicyOptions::strict_cpu_reservation};
 constexpr Option kByUncoreCache{"prefer-align-cpus-by-uncorecache", Maturity::kStable,
@@ -73,7 +75,7 @@ Result<void> read_option(const std::string& name, const std::string& value,
 
 }  // namespace
 
-Result<CpuPolicyOptions> parse_options(const Machine& machine, const Config& config) {
+Result<CpuPolicyOptions> read_policy_options(const Machine& machine, const Config& config) {
   CpuPolicyOptions options;
   const FeatureGates gates = config.gates();
   for (const auto& [name, value] : config.cpu_manager_policy_options) {
@@ -86,7 +88,7 @@ Result<CpuPolicyOptions> parse_options(const Machine& machine, const Config& con
     }
   }
   if (options.align_by_socket) {
-    if (config.topology_manager_policy == "single-numa-node") {
+    if (config.topology_manager_policy == to_string(TopologyPolicy::kSingleNumaNode)) {
       // The misspelling is the kubelet's.
       return invalid(
           "Topolgy manager single-numa-node policy is incompatible with CPUManager "

@@ -2,14 +2,15 @@
 
 #include "pinfold/api/config.hpp"
 #include "pinfold/base/result.hpp"
-#include "pinfold/cpu/cpu_manager.hpp"
+#include "pinfold/cpu/policy_options.hpp"
 #include "pinfold/machine/machine.hpp"
 
 namespace pinfold::cpu {
 
 /// Reads cpuManagerPolicyOptions for the static policy and checks them against the feature gates,
 /// against each other, the topology manager's policy and the machine.
-/// Errors: kInvalidArgument with the kubelet's text; of several offenders the first by name.
-[[nodiscard]] Result<CpuPolicyOptions> parse_options(const Machine& machine, const Config& config);
+/// Errors: kInvalidArgument with the kubelet's text; of several errors the first by option name.
+[[nodiscard]] Result<CpuPolicyOptions> read_policy_options(const Machine& machine,
+                                                           const Config& config);
 
 }  // namespace pinfold::cpu

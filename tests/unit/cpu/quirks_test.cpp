@@ -9,7 +9,7 @@ namespace {
 constexpr Profile kKubelet = Profile::kKubelet136;
 constexpr Profile kFixed = Profile::kFixed;
 
-TEST(CpuDeviation, FullCoresAreCountedBeforeARunningContainerIsFound) {
+TEST(CpuQuirks, CoresCountedBeforeKnownCpus) {
   const auto again = [](Profile profile) {
     Rig r(machine_of(Shape{}), static_policy({{"full-pcpus-only", "true"}}, profile),
           reserve_set({0, 4}));
@@ -20,7 +20,7 @@ TEST(CpuDeviation, FullCoresAreCountedBeforeARunningContainerIsFound) {
   EXPECT_EQ(again(kFixed), "1-3,5-7");
 }
 
-TEST(CpuDeviation, StrictReservationCannotRestartWithoutASharedPool) {
+TEST(CpuQuirks, EmptySharedPoolPreventsStart) {
   const auto restart = [](Profile profile) {
     Rig r(machine_of(Shape{}), static_policy({{"strict-cpu-reservation", "true"}}, profile),
           reserve_set({0, 4}));
@@ -32,7 +32,7 @@ TEST(CpuDeviation, StrictReservationCannotRestartWithoutASharedPool) {
   EXPECT_EQ(restart(kFixed), "");
 }
 
-TEST(CpuDeviation, StrictReservationStillNeedsEveryCpuToBeKnown) {
+TEST(CpuQuirks, StartWithAnEmptySharedPoolStillNeedsEveryCpu) {
   Rig r(machine_of(Shape{}), static_policy({{"strict-cpu-reservation", "true"}}, kFixed),
         reserve_set({0, 4}));
   r.admit("a", 6);
@@ -40,7 +40,7 @@ TEST(CpuDeviation, StrictReservationStillNeedsEveryCpuToBeKnown) {
   EXPECT_FALSE(r.manager().start(r.state));
 }
 
-TEST(CpuDeviation, RememberedNumaNodesAreOverwritten) {
+TEST(CpuQuirks, BestNumaCombinationOverwritten) {
   // Eight nodes of eight CPUs; 48 CPUs need six nodes. The choice 0-5 is the first of many equals,
   // and its sixth member lies in an array that later choices write to.
   const auto taken = [](Profile profile) {
@@ -52,7 +52,7 @@ TEST(CpuDeviation, RememberedNumaNodesAreOverwritten) {
   EXPECT_EQ(taken(kKubelet), "4-23,28-31,36-55,60-63");
 }
 
-TEST(CpuDeviation, RememberedNumaNodesCanBeOverwrittenByOneThatIsTooSmall) {
+TEST(CpuQuirks, RememberedNumaNodesCanBeOverwrittenByOneThatIsTooSmall) {
   // Socket 0: four nodes of three CPUs, and one with the reserved CPU 0; socket 1: twelve of one.
   MachineDescription description;
   const auto add_node = [&](int socket, int cpus) {
@@ -80,7 +80,7 @@ TEST(CpuDeviation, RememberedNumaNodesCanBeOverwrittenByOneThatIsTooSmall) {
   EXPECT_EQ(taken(kFixed), "1-2,4-5,7-8,10-11");
 }
 
-TEST(CpuDeviation, GroupsOfMoreThanAverageSizeAreTakenWithCpusInUse) {
+TEST(CpuQuirks, LargeGroupTakenWithCpusInUse) {
   // Core {0,1} has two threads, 2 to 5 have one: the average is one.
   MachineDescription description = describe({.cores_per_cache = 6, .threads = 1});
   description.cpus[1].core = CoreId{0};
@@ -92,7 +92,7 @@ TEST(CpuDeviation, GroupsOfMoreThanAverageSizeAreTakenWithCpusInUse) {
   EXPECT_EQ(taken(kFixed), "2-3");
 }
 
-TEST(CpuDeviation, SiblingsOfReservedCpusAreTakenUnderAnAffinity) {
+TEST(CpuQuirks, SiblingsOfReservedCpusAllocated) {
   const auto taken = [](Profile profile) {
     Rig r(machine_of(Shape{.sockets = 2, .cores_per_cache = 2}),
           static_policy({{"full-pcpus-only", "true"}}, profile), reserve_set({0, 1}));
@@ -102,7 +102,7 @@ TEST(CpuDeviation, SiblingsOfReservedCpusAreTakenUnderAnAffinity) {
   EXPECT_EQ(taken(kFixed), "2,6");
 }
 
-TEST(CpuDeviation, PodThatIsAdmittedAgainGetsASecondSet) {
+TEST(CpuQuirks, ReadmittedPodAllocatesAgain) {
   const auto again = [](Profile profile) {
     Config config = static_policy({}, profile);
     config.feature_gates["PodLevelResourceManagers"] = true;
@@ -119,7 +119,7 @@ TEST(CpuDeviation, PodThatIsAdmittedAgainGetsASecondSet) {
   EXPECT_EQ(again(kFixed), "0,3-7");
 }
 
-TEST(CpuDeviation, CpusOfAPodWithoutContainersAreKeptForEver) {
+TEST(CpuQuirks, CpusOfEmptyPodStayTaken) {
   const auto restart = [](Profile profile) {
     Config config = static_policy({}, profile);
     config.feature_gates["PodLevelResourceManagers"] = true;

@@ -1,0 +1,158 @@
+#include "admission.hpp"
+
+#include "provider_states.hpp"
+#include "stale.hpp"
+
+namespace pinfold {
+namespace {
+
+Rejection affinity_error(const Node& node, const PodSpec& pod) {
+  static constexpr const char* kReason = "TopologyAffinityError";
+  if (!is_managed_as_pod(node.gates(), pod)) {
+    return {kReason, "Resources cannot be allocated with Topology locality"};
+  }
+  return {kReason, node.topology().scope() == TopologyScope::kPod
+                       ? "Pod Scope pod with pod-level resources failed admission under pod-scope "
+                         "topology manager"
+                       : "Pod Scope pod with pod-level resources failed admission with a "
+                         "container-level topology manager"};
+}
+
+}  // namespace
+
+Admission AdmissionInProgress::run() {
+  tally_.requested();
+  auto done = in_scope();
+  if (!done) tally_.rejected();
+  return done;
+}
+
+Admission AdmissionInProgress::in_scope() {
+  const bool is_none = node_.topology().policy() == TopologyPolicy::kNone;
+  // DEVIATION (quirk): the kubelet's managers release stale assignments when they are first called.
+  // With policy none that is at their allocation, which a rejection by an earlier manager prevents.
+  releases_stale_late_ = is_none && node_.quirks().policy_none_releases_stale_late;
+  if (!releases_stale_late_) state_ = release_stale(node_, std::move(state_));
+  if (is_none) return each_container(nullptr);
+  if (node_.topology().scope() == TopologyScope::kContainer) return in_container_scope();
+  return in_pod_scope();
+}
+
+Admission AdmissionInProgress::in_container_scope() {
+  for (const Container& container : pod_.containers) {
+    const auto merged = merge(container.name, container_hints(container));
+    if (!merged.admit) return reject(&container);
+    store(container, merged.best);
+    PINFOLD_TRY(allocate(container, merged.best));
+    tally_.aligned(&container);
+  }
+  return {};
+}
+
+Admission AdmissionInProgress::in_pod_scope() {
+  const auto merged = merge("pod", pod_hints());
+  if (!merged.admit) return reject(nullptr);
+  auto done = is_managed_as_pod(node_.gates(), pod_) ? allocate_pod(merged.best)
+                                                     : each_container(&merged.best);
+  if (done) tally_.aligned(nullptr);
+  return done;
+}
+
+Admission AdmissionInProgress::each_container(const TopologyHint* affinity) {
+  for (const Container& container : pod_.containers) {
+    if (affinity != nullptr) store(container, *affinity);
+    PINFOLD_TRY(allocate(container, affinity == nullptr ? TopologyHint{} : *affinity));
+  }
+  return {};
+}
+
+std::vector<ResourceHints> AdmissionInProgress::container_hints(const Container& container) {
+  std::vector<ResourceHints> hints;
+  hints.push_back(node_.devices().container_hints(state_.devices, pod_, container));
+  hints.push_back(node_.cpu().container_hints(state_.cpu, pod_, container));
+  hints.push_back(node_.memory().container_hints(state_.memory, pod_, container));
+  for (const auto& provider : node_.providers()) {
+    hints.push_back(provider->container_hints(provider_state(state_, *provider), pod_, container));
+  }
+  return hints;
+}
+
+std::vector<ResourceHints> AdmissionInProgress::pod_hints() {
+  std::vector<ResourceHints> hints;
+  hints.push_back(node_.devices().pod_hints(state_.devices, pod_));
+  hints.push_back(node_.cpu().pod_hints(state_.cpu, pod_));
+  hints.push_back(node_.memory().pod_hints(state_.memory, pod_));
+  for (const auto& provider : node_.providers()) {
+    hints.push_back(provider->pod_hints(provider_state(state_, *provider), pod_));
+  }
+  return hints;
+}
+
+MergedHint AdmissionInProgress::merge(const std::string& object, std::vector<ResourceHints> hints) {
+  AllocationScores scores;
+  if (node_.topology().options().prefer_most_allocated_numa_node) {
+    if (node_.cpu().is_static()) scores.cpu = node_.cpu().allocation_scores(state_.cpu);
+    if (node_.memory().is_static()) scores.memory = node_.memory().allocation_scores(state_.memory);
+  }
+  const MergedHint merged = node_.topology().merge(hints, scores, trace_, object);
+  ResourceHints& all = hints_[object];
+  for (ResourceHints& of_provider : hints) all.merge(of_provider);
+  return merged;
+}
+
+Admission AdmissionInProgress::reject(const Container* container) {
+  tally_.no_affinity(container);
+  return tl::unexpected(affinity_error(node_, pod_));
+}
+
+void AdmissionInProgress::store(const Container& container, const TopologyHint& affinity) {
+  state_.affinity[{pod_.uid, container.name}] = affinity;
+}
+
+Admission AdmissionInProgress::allocate(const Container& container, const TopologyHint& affinity) {
+  if (releases_stale_late_) release_stale_devices(node_, state_);
+  PINFOLD_TRY(node_.devices().allocate(state_.devices, pod_, container, affinity, trace_));
+
+  if (releases_stale_late_) release_stale_cpus(node_, state_);
+  tally_.begin(&container);
+  auto cpus = node_.cpu().allocate(state_.cpu, pod_, container, affinity, trace_);
+  tally_.cpu_done(&container, cpus);
+  if (!cpus) return cpus;
+
+  if (releases_stale_late_) release_stale_memory(node_, state_);
+  auto memory = node_.memory().allocate(state_.memory, pod_, container, affinity, trace_);
+  tally_.memory_done(&container, memory);
+  if (!memory) return memory;
+  return allocate_in_providers(container, affinity);
+}
+
+Admission AdmissionInProgress::allocate_pod(const TopologyHint& affinity) {
+  for (const Container& container : pod_.containers) store(container, affinity);
+  tally_.begin(nullptr);
+  auto cpus = node_.cpu().allocate_pod(state_.cpu, pod_, affinity, trace_);
+  tally_.cpu_done(nullptr, cpus);
+  if (!cpus) return cpus;
+  auto memory = node_.memory().allocate_pod(state_.memory, pod_, affinity, trace_);
+  tally_.memory_done(nullptr, memory);
+  if (!memory) return memory;
+  for (const Container& container : pod_.containers) {
+    PINFOLD_TRY(allocate_in_providers(container, affinity));
+  }
+  return {};
+}
+
+Admission AdmissionInProgress::allocate_in_providers(const Container& container,
+                                                     const TopologyHint& affinity) {
+  for (const auto& provider : node_.providers()) {
+    std::string value = provider_state(state_, *provider);
+    auto done = provider->allocate(value, pod_, container, affinity);
+    set_provider_state(state_, *provider, std::move(value));
+    if (trace_ != nullptr && !done) {
+      trace_->add(provider->name(), container.name, done.error().message);
+    }
+    if (!done) return done;
+  }
+  return {};
+}
+
+}  // namespace pinfold

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "pinfold/decide/decide.hpp"
+#include "tally.hpp"
+
+namespace pinfold {
+
+/// One admission in progress: changes the state step by step, as the kubelet does.
+class AdmissionInProgress {
+ public:
+  /// Borrows everything; `trace` and `counts` may be nullptr. Domain: the pod is in state.pods.
+  AdmissionInProgress(const Node& node, NodeState& state, const PodSpec& pod, Trace* trace,
+                      Counts* counts)
+      : node_(node), state_(state), pod_(pod), trace_(trace), tally_(node, state, pod, counts) {}
+
+  Admission run();
+  /// The hints of all providers so far.
+  HintsByObject take_hints() { return std::move(hints_); }
+
+ private:
+  Admission in_scope();
+  Admission in_container_scope();
+  Admission in_pod_scope();
+  /// Allocates for all containers under one affinity, or under none (nullptr).
+  Admission each_container(const TopologyHint* affinity);
+
+  /// The hints of all providers, in the kubelet's order: devices, CPU, memory; then further ones.
+  std::vector<ResourceHints> container_hints(const Container& container);
+  std::vector<ResourceHints> pod_hints();
+  /// `object` is "pod" or the container's name.
+  MergedHint merge(const std::string& object, std::vector<ResourceHints> hints);
+
+  /// The rejection for want of an affinity, for a container or (nullptr) for the pod.
+  Admission reject(const Container* container);
+  void store(const Container& container, const TopologyHint& affinity);
+
+  Admission allocate(const Container& container, const TopologyHint& affinity);
+  Admission allocate_pod(const TopologyHint& affinity);
+  Admission allocate_in_providers(const Container& container, const TopologyHint& affinity);
+
+  const Node& node_;
+  NodeState& state_;
+  const PodSpec& pod_;
+  Trace* trace_;
+  Tally tally_;
+  bool releases_stale_late_ = false;
+  HintsByObject hints_;
+};
+
+}  // namespace pinfold

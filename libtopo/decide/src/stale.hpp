@@ -1,0 +1,12 @@
+#pragma once
+
+#include "pinfold/decide/decide.hpp"
+
+/// Stale assignments: those of pods and containers that are not active.
+namespace pinfold {
+
+void release_stale_cpus(const Node& node, NodeState& state);
+void release_stale_memory(const Node& node, NodeState& state);
+void release_stale_devices(const Node& node, NodeState& state);
+
+}  // namespace pinfold
