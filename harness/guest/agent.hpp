@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "pinfold/base/unique_fd.hpp"
+
 namespace pinfold::guest {
 
 using Json = nlohmann::json;
@@ -32,7 +34,7 @@ using Json = nlohmann::json;
 /// A process that a request has started and that goes on running.
 struct Running {
   pid_t pid = -1;
-  std::uint64_t address = 0;  ///< of the memory it has touched; 0: it tells of none
+  std::uint64_t address = 0;  ///< of the memory it has touched; 0: unknown
   std::uint64_t bytes = 0;
   std::uint64_t page = 4096;  ///< size of one of its pages
   bool ended = false;
@@ -42,7 +44,7 @@ struct Running {
 /// The process that reads the effective CPUs of all groups again and again.
 struct Sampler {
   pid_t pid = -1;
-  int results = -1;  ///< a file in memory
+  UniqueFd results;  ///< a file in memory
   int cpu = -1;      ///< it runs there, and so do commands meanwhile
 };
 
@@ -92,7 +94,7 @@ enum class TraceStop { kGoesOn, kKilled, kEnded };
 class Tracer {
  public:
   Tracer(pid_t leader, KillPoint point) : leader_(leader), point_(std::move(point)) {}
-  /// What waitpid has told of the child or of one of its threads.
+  /// Handles what waitpid reported of the child or of one of its threads.
   TraceStop on_stop(pid_t pid, int wait_status);
   /// How often the program has come by such a call.
   [[nodiscard]] int seen() const { return seen_; }
@@ -140,7 +142,7 @@ void reap(Agent& agent);
 [[nodiscard]] Json make_disk(Agent& agent, const Json& request);
 /// What the disk's files have now has been acknowledged: no power cut may lose it.
 [[nodiscard]] Json mark_disk(Agent& agent);
-/// Cuts the power at every point of what was written since the disk is there, mounts what is left,
+/// Cuts the power at every point of what was written since the disk was made, mounts what is left,
 /// runs "commands" on it and reads "files"; "losses": of enum Loss.
 [[nodiscard]] Json cut_power(Agent& agent, const Json& request);
 

@@ -57,29 +57,33 @@ BlockDevice::BlockDevice(int number)
     : number_(number), path_("/dev/nbd" + std::to_string(number)) {}
 
 std::string BlockDevice::attach(std::uint64_t bytes, std::size_t sector) {
-  device_ = open(path_.c_str(), O_RDWR | O_CLOEXEC);
-  if (device_ < 0) return describe_errno(path_, errno);
+  device_ = UniqueFd(open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  if (!device_) return describe_errno(path_, errno);
   int ends[2] = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     return describe_errno("socketpair", errno);
   }
+  kernel_socket_ = UniqueFd(ends[0]);
+  our_socket_ = UniqueFd(ends[1]);
   constexpr unsigned long kFlags = NBD_FLAG_HAS_FLAGS | NBD_FLAG_SEND_FLUSH | NBD_FLAG_SEND_FUA;
-  if (ioctl(device_, NBD_SET_BLKSIZE, sector) != 0 ||
-      ioctl(device_, NBD_SET_SIZE_BLOCKS, bytes / sector) != 0 ||
-      ioctl(device_, NBD_SET_FLAGS, kFlags) != 0 || ioctl(device_, NBD_SET_SOCK, ends[0]) != 0) {
+  if (ioctl(device_.get(), NBD_SET_BLKSIZE, sector) != 0 ||
+      ioctl(device_.get(), NBD_SET_SIZE_BLOCKS, bytes / sector) != 0 ||
+      ioctl(device_.get(), NBD_SET_FLAGS, kFlags) != 0 ||
+      ioctl(device_.get(), NBD_SET_SOCK, kernel_socket_.get()) != 0) {
     return describe_errno(path_, errno);
   }
-  start_thread([this, socket = ends[1]] { serve(socket); });
-  start_thread([this] { (void)ioctl(device_, NBD_DO_IT, 0); });  // for as long as it is there
+  start_thread([this] { serve(); });
+  start_thread(
+      [this] { (void)ioctl(device_.get(), NBD_DO_IT, 0); });  // as long as the device exists
   const std::string pid = "/sys/block/nbd" + std::to_string(number_) + "/pid";
   for (int i = 0; i < 5000 && access(pid.c_str(), F_OK) != 0; ++i) (void)usleep(1000);
   return access(pid.c_str(), F_OK) == 0 ? "" : describe_errno(pid, errno);
 }
 
-void BlockDevice::serve(int socket) {
+void BlockDevice::serve() {
   // Memory that it needs must not be made free by writing to the disk that it serves.
   (void)prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
-  while (answer(socket)) {
+  while (answer(our_socket_.get())) {
   }
 }
 
@@ -144,12 +148,12 @@ void BlockDevice::replace(Pages contents) {
     const std::lock_guard lock(mutex_);
     contents_ = std::move(contents);
   }
-  (void)ioctl(device_, BLKFLSBUF, 0);  // the kernel's own copies
+  (void)ioctl(device_.get(), BLKFLSBUF, 0);  // the kernel's own copies
   read_ahead();
 }
 
 void BlockDevice::read_ahead() {
-  constexpr std::uint64_t kGap = 8;  // pages that are read along rather than asked for once more
+  constexpr std::uint64_t kGap = 8;  // pages read along rather than in another request
   std::set<std::uint64_t> pages;
   {
     const std::lock_guard lock(mutex_);
@@ -159,7 +163,7 @@ void BlockDevice::read_ahead() {
     const std::uint64_t first = *it;
     std::uint64_t last = first;
     for (; it != pages.end() && *it <= last + kGap; ++it) last = *it;
-    (void)posix_fadvise(device_, static_cast<off_t>(first * Pages::kBytes),
+    (void)posix_fadvise(device_.get(), static_cast<off_t>(first * Pages::kBytes),
                         static_cast<off_t>((last - first + 1) * Pages::kBytes),
                         POSIX_FADV_WILLNEED);
   }

@@ -9,11 +9,12 @@
 #include <thread>
 
 #include "block_log.hpp"
+#include "pinfold/base/unique_fd.hpp"
 
 namespace pinfold::guest {
 
 /// One of /dev/nbd*. Once attached it must live until the machine ends. It answers the kernel in a
-/// thread of its own; the functions here may be called at any time.
+/// separate thread; the functions here may be called at any time.
 class BlockDevice {
  public:
   explicit BlockDevice(int number);
@@ -36,13 +37,15 @@ class BlockDevice {
   void replace(Pages contents);
 
  private:
-  void serve(int socket);
+  void serve();
   [[nodiscard]] bool answer(int socket);
   void read_ahead();
 
   int number_;
   std::string path_;
-  int device_ = -1;
+  UniqueFd device_;
+  UniqueFd kernel_socket_;
+  UniqueFd our_socket_;
   std::mutex mutex_;
   Pages contents_;
   bool logging_ = false;

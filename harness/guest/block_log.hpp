@@ -44,7 +44,7 @@ class Pages {
   std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
 };
 
-/// What a disk was told, in the order in which it answered.
+/// The requests of a disk, in the order of its answers.
 struct LogEntry {
   bool flush = false;   ///< all writes before it are on the disk for good
   bool forced = false;  ///< a write that was on the disk when it was answered (FUA)
@@ -53,7 +53,7 @@ struct LogEntry {
 };
 using BlockLog = std::vector<LogEntry>;
 
-/// What happens to writes that the disk has answered and not yet been told to keep. The host names
+/// What happens to writes that the disk has acknowledged but not yet flushed. The host names
 /// them by their numbers.
 enum class Loss {
   kNone,  ///< all are on the disk
@@ -83,7 +83,7 @@ class Replay {
   Replay(Pages& base, const BlockLog& log) : durable_(base), log_(log) {}
 
   /// The disk after a cut, over the base. Cuts come in ascending position; what is lost is chosen
-  /// by position, the same each time. A write that nobody waits for any more (`acknowledged`: at a
+  /// by position, the same each time. A write that no step waits for any more (`acknowledged`: at a
   /// mark) is not torn.
   [[nodiscard]] Pages after(const Cut& cut, bool acknowledged);
 

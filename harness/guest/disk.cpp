@@ -11,6 +11,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "pinfold/base/unique_fd.hpp"
+
 /// The disk of a scenario: kernel modules, a file system, and what is in it.
 namespace pinfold::guest {
 namespace {
@@ -28,11 +30,9 @@ std::string load_module(const std::string& name) {
   }
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) {
-    const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-    const bool loaded = fd >= 0 && (syscall(SYS_finit_module, fd, "", 0) == 0 || errno == EEXIST);
-    const int failed = errno;
-    if (fd >= 0) (void)close(fd);
-    if (!loaded) return describe_errno(file, failed);
+    const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    const bool loaded = fd && (syscall(SYS_finit_module, fd.get(), "", 0) == 0 || errno == EEXIST);
+    if (!loaded) return describe_errno(file, errno);
   }
   return "";
 }
@@ -85,7 +85,7 @@ Json make_disk(Agent& agent, const Json& request) {
        {disk->device.attach(bytes, kSectorBytes), disk->cut_device.attach(bytes, sector)}) {
     if (!failed.empty()) return refuse(failed);
   }
-  const std::chrono::milliseconds limit(request.value("time_limit_ms", 30000));
+  const std::chrono::milliseconds limit(request.value("timeLimitMs", 30000));
   if (auto failed = make_filesystem(agent, request.at("mkfs"), disk->device.path(), limit);
       !failed.empty()) {
     return refuse(failed);

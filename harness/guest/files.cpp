@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "agent.hpp"
+#include "pinfold/base/unique_fd.hpp"
 
 namespace pinfold::guest {
 
@@ -19,38 +20,37 @@ std::string describe_errno(std::string_view what, int sys_errno) {
 
 std::string read_text(const std::string& path, int& sys_errno) {
   sys_errno = 0;
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
+  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) {
     sys_errno = errno;
     return {};
   }
   std::string text;
   char chunk[4096];
   while (true) {
-    const ssize_t got = read(fd, chunk, sizeof chunk);
+    const ssize_t got = read(fd.get(), chunk, sizeof chunk);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) sys_errno = errno;
     if (got <= 0) break;
     text.append(chunk, static_cast<std::size_t>(got));
   }
-  (void)close(fd);
   if (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }
 
 int write_text(const std::string& path, std::string_view value, int flags) {
-  const int fd = open(path.c_str(), flags | O_CLOEXEC, 0644);
-  if (fd < 0) return errno;
+  UniqueFd fd(open(path.c_str(), flags | O_CLOEXEC, 0644));
+  if (!fd) return errno;
   int failed = 0;
   // A kernel file takes a value by one write; only a regular file may need more of them.
   do {
-    const ssize_t written = write(fd, value.data(), value.size());
+    const ssize_t written = write(fd.get(), value.data(), value.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) failed = errno;
     if (written <= 0) break;
     value.remove_prefix(static_cast<std::size_t>(written));
   } while (!value.empty());
-  if (close(fd) != 0 && failed == 0) failed = errno;
+  if (close(fd.release()) != 0 && failed == 0) failed = errno;
   return failed;
 }
 

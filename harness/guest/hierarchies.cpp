@@ -33,7 +33,7 @@ void mount_v1(Agent& agent, const std::string& controllers) {
   }
 }
 
-/// The agent lives in a leaf of its own, for a group with processes cannot hand controllers down.
+/// The agent runs in a leaf group: a group with processes cannot enable controllers for children.
 void mount_v2(Agent& agent, const std::string& root) {
   mount_or_note("cgroup2", root.c_str());
   agent.hierarchies.push_back(root);

@@ -52,11 +52,11 @@ Json report_thread(const std::string& tid) {
   if (failed != 0) return nullptr;
   return {{"tid", tid},
           {"name", status_field("\n" + status, "Name")},
-          {"cpus_allowed", status_field(status, "Cpus_allowed_list")},
-          {"mems_allowed", status_field(status, "Mems_allowed_list")}};
+          {"cpusAllowed", status_field(status, "Cpus_allowed_list")},
+          {"memsAllowed", status_field(status, "Mems_allowed_list")}};
 }
 
-/// Adds the threads of one group. False if there is no such group.
+/// Adds the threads of one group. False if the group does not exist.
 bool add_threads(const std::string& group, Json& threads) {
   int failed = 0;
   std::string tids = read_text(group + "/cgroup.threads", failed);
@@ -84,8 +84,8 @@ Json inspect_program(Agent& agent, const std::string& name) {
   int failed = 0;
   const std::string proc = "/proc/" + std::to_string(program.pid);
   const std::string status = read_text(proc + "/status", failed);
-  report["cpus_allowed"] = status_field(status, "Cpus_allowed_list");
-  report["mems_allowed"] = status_field(status, "Mems_allowed_list");
+  report["cpusAllowed"] = status_field(status, "Cpus_allowed_list");
+  report["memsAllowed"] = status_field(status, "Mems_allowed_list");
   report["cgroup"] = read_text(proc + "/cgroup", failed);
   report["pages"] = count_pages(program);
   return report;

@@ -134,7 +134,7 @@ void mount_or_note(const char* type, const char* where) {
 void end_machine(int code) {
   sync();
   if (ioperm(kDebugExitPort, 4, 1) == 0) outb(static_cast<unsigned char>(code), kDebugExitPort);
-  (void)reboot(RB_POWER_OFF);  // only where there is no such port
+  (void)reboot(RB_POWER_OFF);  // only on a machine without that port
   while (true) (void)pause();
 }
 

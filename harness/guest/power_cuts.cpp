@@ -73,7 +73,7 @@ Json run_commands(Agent& agent, const Work& work) {
     Json end = run_to_end(agent, spawn);
     std::string said = end.value("error", "") + end.value("stdout", "") + end.value("stderr", "");
     if (said.size() > kMaxSaid) said = "..." + said.substr(said.size() - kMaxSaid);
-    for (const char* key : {"stdout", "stderr", "elapsed_ms"}) end.erase(key);
+    for (const char* key : {"stdout", "stderr", "elapsedMs"}) end.erase(key);
     const bool good = end.value("status", -1) == 0;
     if (!good) end["said"] = said;
     ends.push_back(std::move(end));
@@ -87,7 +87,7 @@ Json run_commands(Agent& agent, const Work& work) {
 class Reboots {
  public:
   Reboots(Agent& agent, const Work& work) : agent_(agent), disk_(*agent.disk), work_(work) {
-    if (disk_.filesystem == "xfs") options_ = "nouuid";  // the one that was cut off is there too
+    if (disk_.filesystem == "xfs") options_ = "nouuid";  // the original is still mounted
   }
 
   /// Returns the number of the outcome.
@@ -179,7 +179,7 @@ Json try_cuts(Agent& agent, const BlockLog& log, const std::vector<std::size_t>&
     if (!reboots.problem().empty()) return refuse(reboots.problem());
   }
   return {{"ok", true},
-          {"timed_out", !in_time},
+          {"timedOut", !in_time},
           {"cuts", cuts},
           {"outcomes", reboots.outcomes()},
           {"disks", reboots.disks()}};
@@ -191,7 +191,7 @@ Json cut_power(Agent& agent, const Json& request) {
   if (!agent.disk || agent.disk->marks.empty()) return refuse("there is no disk");
   const Clock::time_point begin = Clock::now();
   const Work work{request.at("commands"), request.at("files"),
-                  begin + std::chrono::milliseconds(request.value("time_limit_ms", 30000))};
+                  begin + std::chrono::milliseconds(request.value("timeLimitMs", 30000))};
   std::vector<std::size_t> positions;
   Json marks = Json::array();
   for (const Mark& mark : agent.disk->marks) {
@@ -199,11 +199,11 @@ Json cut_power(Agent& agent, const Json& request) {
     marks.push_back({{"position", mark.position}, {"state", state_of(mark.files, work.files)}});
   }
   BlockLog log = agent.disk->device.log();
-  log.resize(positions.back());  // what came later belongs to nobody
+  log.resize(positions.back());  // later entries belong to no step
   std::vector<Loss> losses;
   for (const int loss : request.at("losses")) losses.push_back(static_cast<Loss>(loss));
   Json reply = try_cuts(agent, log, positions, losses, work);
-  reply["elapsed_ms"] =
+  reply["elapsedMs"] =
       std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin).count();
   reply["marks"] = std::move(marks);
   reply["log"] = describe_log(log);

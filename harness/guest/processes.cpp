@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "agent.hpp"
+#include "pinfold/base/unique_fd.hpp"
 
 namespace pinfold::guest {
 namespace {
@@ -22,40 +23,22 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxCapture = 128U << 10;  // bytes of each stream that are reported
 
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd() {
-    if (fd_ >= 0) (void)close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_ = -1;
-};
-
 struct Pipe {
-  Fd read;
-  Fd write;
+  UniqueFd read;
+  UniqueFd write;
 };
 
 Pipe make_pipe() {
   int ends[2] = {-1, -1};
   (void)pipe2(ends, O_CLOEXEC);
-  return {Fd(ends[0]), Fd(ends[1])};
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
 struct Child {
   pid_t pid = -1;
-  Fd out;
-  Fd err;
-  std::string error;  ///< not empty: there is no child
+  UniqueFd out;
+  UniqueFd err;
+  std::string error;  ///< not empty: no child was started
 };
 
 /// Between fork and exec: says why it failed through `report` and ends.
@@ -99,7 +82,7 @@ Child start_child(const Spawn& spawn) {
   Pipe out = make_pipe();
   Pipe err = make_pipe();
   Pipe report = make_pipe();
-  const Fd in(memfd_create("input", MFD_CLOEXEC));
+  const UniqueFd in(memfd_create("input", MFD_CLOEXEC));
   if (!spawn.input.empty()) {
     (void)!write(in.get(), spawn.input.data(), spawn.input.size());
     (void)lseek(in.get(), 0, SEEK_SET);
@@ -113,7 +96,7 @@ Child start_child(const Spawn& spawn) {
   if (child.pid == 0) {
     become(spawn, in.get(), out.write.get(), err.write.get(), report.write.get());
   }
-  report.write = Fd();
+  report.write = UniqueFd();
   char text[512];
   const ssize_t got = read(report.read.get(), text, sizeof text);  // 0: exec closed it
   if (got > 0) {
@@ -126,7 +109,7 @@ Child start_child(const Spawn& spawn) {
   return child;
 }
 
-/// Reads what is there now. False at the end of the stream.
+/// Reads what is available now. False at the end of the stream.
 bool drain(int fd, std::string& into) {
   char chunk[4096];
   const ssize_t got = read(fd, chunk, sizeof chunk);
@@ -143,7 +126,7 @@ int remaining_ms(Clock::time_point deadline) {
 
 /// Collects both streams until the child ends; false if the time was up first.
 bool collect(const Child& child, Clock::time_point deadline, std::string& out, std::string& err) {
-  const Fd ended(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
+  const UniqueFd ended(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
   pollfd watched[] = {
       {child.out.get(), POLLIN, 0}, {child.err.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
   bool over = false;
@@ -167,7 +150,7 @@ class ChildSignals {
     (void)sigemptyset(&signals);
     (void)sigaddset(&signals, SIGCHLD);
     (void)pthread_sigmask(SIG_BLOCK, &signals, &before_);
-    fd_ = Fd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+    fd_ = UniqueFd(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   }
   ChildSignals(const ChildSignals&) = delete;
   ChildSignals& operator=(const ChildSignals&) = delete;
@@ -176,7 +159,7 @@ class ChildSignals {
 
  private:
   sigset_t before_{};
-  Fd fd_;
+  UniqueFd fd_;
 };
 
 /// As collect, of a child that is traced. Sets wait_status if it has ended.
@@ -188,7 +171,7 @@ bool collect_traced(const Child& child, Tracer& tracer, Clock::time_point deadli
   while (true) {
     int status = 0;
     pid_t pid = 0;
-    // Its session is a process group of its own, with all of its threads.
+    // Its session is a separate process group, with all of its threads.
     while (!wait_status && (pid = waitpid(-child.pid, &status, __WALL | WNOHANG)) > 0) {
       if (tracer.on_stop(pid, status) == TraceStop::kEnded) wait_status = status;
     }
@@ -213,7 +196,7 @@ Json run_to_end(Agent& agent, const Spawn& spawn) {
   const Clock::time_point begin = Clock::now();
   const Child child = start_child(spawn);
   if (child.pid < 0) return refuse(child.error);
-  Json report = {{"ok", true}, {"timed_out", false}};
+  Json report = {{"ok", true}, {"timedOut", false}};
   std::string out;
   std::string err;
   std::optional<int> ended;
@@ -221,12 +204,12 @@ Json run_to_end(Agent& agent, const Spawn& spawn) {
   if (spawn.kill_at) {
     Tracer tracer(child.pid, *spawn.kill_at);
     in_time = collect_traced(child, tracer, begin + spawn.time_limit, out, err, ended);
-    report["calls_seen"] = tracer.seen();
+    report["callsSeen"] = tracer.seen();
   } else {
     in_time = collect(child, begin + spawn.time_limit, out, err);
   }
   if (!in_time) {
-    report["timed_out"] = true;
+    report["timedOut"] = true;
     (void)kill(-child.pid, SIGKILL);  // its session: what it has started dies with it
   }
   int wait_status = ended.value_or(0);
@@ -235,7 +218,7 @@ Json run_to_end(Agent& agent, const Spawn& spawn) {
   describe_end(report, wait_status);
   report["stdout"] = out;
   report["stderr"] = err;
-  report["elapsed_ms"] =
+  report["elapsedMs"] =
       std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin).count();
   return report;
 }

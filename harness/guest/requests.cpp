@@ -87,15 +87,15 @@ Spawn spawn_of(const Agent& agent, const Json& request) {
   if (!group.empty()) spawn.cgroups = groups_of(agent, group);
   if (group.empty()) spawn.cpu = agent.sampler.cpu;
   spawn.input = request.value("stdin", "");
-  spawn.time_limit = std::chrono::milliseconds(request.value("time_limit_ms", 30000));
+  spawn.time_limit = std::chrono::milliseconds(request.value("timeLimitMs", 30000));
   return spawn;
 }
 
 Json run(Agent& agent, const Json& request) {
   Spawn spawn = spawn_of(agent, request);
   spawn.argv = request.at("argv").get<std::vector<std::string>>();
-  if (request.contains("kill_at")) {
-    const Json& point = request["kill_at"];
+  if (request.contains("killAt")) {
+    const Json& point = request["killAt"];
     spawn.kill_at =
         KillPoint{point.value("call", ""), point.value("file", ""), point.value("number", 1)};
   }
@@ -104,10 +104,10 @@ Json run(Agent& agent, const Json& request) {
 
 Json start(Agent& agent, const Json& request) {
   Spawn spawn = spawn_of(agent, request);
-  const bool payload = request.contains("payload_bytes");
+  const bool payload = request.contains("payloadBytes");
   if (payload) {
-    const auto bytes = request["payload_bytes"].get<std::uint64_t>();
-    const auto page_size = request.value("page_size", std::uint64_t{0});
+    const auto bytes = request["payloadBytes"].get<std::uint64_t>();
+    const auto page_size = request.value("pageSize", std::uint64_t{0});
     spawn.argv = {"/proc/self/exe", "payload", std::to_string(bytes), std::to_string(page_size)};
   } else {
     spawn.argv = request.at("argv").get<std::vector<std::string>>();

@@ -40,10 +40,7 @@ class Groups {
   }
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
-  ~Groups() {
-    forget();
-    (void)close(changes_);
-  }
+  ~Groups() = default;
 
   /// One look. False if groups came or went meanwhile.
   bool look(Look& look) {
@@ -51,7 +48,7 @@ class Groups {
     look.resize(files_.size());
     for (std::size_t i = 0; i < files_.size(); ++i) {
       char text[256];
-      const ssize_t got = pread(files_[i].second, text, sizeof text, 0);
+      const ssize_t got = pread(files_[i].second.get(), text, sizeof text, 0);
       if (got < 0) {
         find();
         return false;
@@ -67,39 +64,36 @@ class Groups {
   bool has_changed() {
     alignas(inotify_event) char events[4096];
     bool changed = false;
-    while (read(changes_, events, sizeof events) > 0) changed = true;
+    while (read(changes_.get(), events, sizeof events) > 0) changed = true;
     return changed;
   }
 
-  void forget() {
-    for (const auto& [name, fd] : files_) (void)close(fd);
-    files_.clear();
-  }
-
   void find() {
-    forget();
+    files_.clear();
     std::error_code failed;
     watch(root_);
     for (std::filesystem::recursive_directory_iterator it(root_, failed), end; !failed && it != end;
          it.increment(failed)) {
       if (!it->is_directory(failed)) continue;
       watch(it->path());
-      const int fd = open((it->path() / file_).c_str(), O_RDONLY | O_CLOEXEC);
-      if (fd >= 0) files_.emplace_back(it->path().string().substr(root_.size() + 1), fd);
+      UniqueFd fd(open((it->path() / file_).c_str(), O_RDONLY | O_CLOEXEC));
+      if (!fd) continue;
+      files_.emplace_back(it->path().string().substr(root_.size() + 1), std::move(fd));
     }
-    std::sort(files_.begin(), files_.end());
+    std::sort(files_.begin(), files_.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
   }
   void watch(const std::string& folder) {
-    (void)inotify_add_watch(changes_, folder.c_str(), IN_CREATE | IN_DELETE | IN_ONLYDIR);
+    (void)inotify_add_watch(changes_.get(), folder.c_str(), IN_CREATE | IN_DELETE | IN_ONLYDIR);
   }
 
   std::string root_;
   std::string file_;
-  int changes_;
-  std::vector<std::pair<std::string, int>> files_;
+  UniqueFd changes_;
+  std::vector<std::pair<std::string, UniqueFd>> files_;
 };
 
-/// On this CPU, before everybody who is not as urgent.
+/// Runs on this CPU, before every less urgent process.
 void take_cpu() {
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -182,12 +176,12 @@ std::string difference(const Look& before, const Look& now) {
 
 Json start_sampler(Agent& agent, const std::string& root, const std::string& file) {
   if (agent.sampler.pid >= 0) return refuse("the sampler runs already");
-  const int results = memfd_create("samples", MFD_CLOEXEC);
-  if (results < 0) return refuse(describe_errno("memfd_create", errno));
+  UniqueFd results(memfd_create("samples", MFD_CLOEXEC));
+  if (!results) return refuse(describe_errno("memfd_create", errno));
   const pid_t pid = fork();
   if (pid < 0) return refuse(describe_errno("fork", errno));
-  if (pid == 0) sample(root, file, results);
-  agent.sampler = {pid, results, kCpu};
+  if (pid == 0) sample(root, file, results.get());
+  agent.sampler = {pid, std::move(results), kCpu};
   return {{"ok", true}};
 }
 
@@ -198,11 +192,10 @@ Json stop_sampler(Agent& agent) {
   (void)waitpid(agent.sampler.pid, &wait_status, 0);
   std::string text;
   char chunk[4096];
-  (void)lseek(agent.sampler.results, 0, SEEK_SET);
-  for (ssize_t got = 0; (got = read(agent.sampler.results, chunk, sizeof chunk)) > 0;) {
+  (void)lseek(agent.sampler.results.get(), 0, SEEK_SET);
+  for (ssize_t got = 0; (got = read(agent.sampler.results.get(), chunk, sizeof chunk)) > 0;) {
     text.append(chunk, static_cast<std::size_t>(got));
   }
-  (void)close(agent.sampler.results);
   agent.sampler = {};
   Json report = Json::parse(text, nullptr, false);
   if (!report.is_object()) {

@@ -83,7 +83,7 @@ bool touches(pid_t pid, const FileCall& call, const Arguments& arguments, const 
   return false;
 }
 
-/// Is the thread that stands before a system call at such a point?
+/// Is the thread that is about to make a system call at such a point?
 bool matches(pid_t pid, const KillPoint& point) {
   __ptrace_syscall_info info{};
   if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info) <= 0) return false;

@@ -20,7 +20,7 @@
 ///     overlap-driver OPERATIONS SAFE|UNSAFE FILE
 ///
 /// UNSAFE gives exclusive CPUs away before it takes them from others, as the kubelet does: then
-/// whoever watches must see an overlap. Exit status: 0, or 2 if something went wrong.
+/// a watcher must see an overlap. Exit status: 0, or 2 if something went wrong.
 namespace pinfold {
 namespace {
 

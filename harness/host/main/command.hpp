@@ -1,7 +1,7 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -10,10 +10,17 @@
 namespace pinfold::harness {
 
 enum ExitStatus : int {
-  kGood = 0,
-  kBad = 1,         ///< a scenario did not end as it must
-  kBadRequest = 2,  ///< usage or input error, or interrupted
+  kOk = 0,
+  kFailed = 1,      ///< a scenario did not end as expected
+  kUsageError = 2,  ///< usage or input error, or interrupted
 };
+
+/// "pinfold-harness: message" on standard error; returns kUsageError.
+int report(const Error& error);
+
+/// Parses the command line and runs the command that it names. Returns the exit status.
+/// command_line.cpp alone includes the option parser.
+int run_command_line(int argc, char** argv, int interrupt_fd);
 
 /// Options of every command that starts machines.
 struct CommonOptions {
@@ -25,53 +32,72 @@ struct CommonOptions {
   double time_scale = 1;
   bool no_snapshots = false;
 };
-
-void add_common_options(CLI::App& command, CommonOptions& options);
 /// Errors: a part that does not exist.
 [[nodiscard]] Result<RunOptions> make_run_options(const CommonOptions& options, int interrupt_fd);
 
-/// "pinfold-harness: message" on standard error; returns kBadRequest.
-int report(const Error& error);
-
-/// The reports that are made out of the JSON one. Empty: not wanted.
+/// The reports that are made from the JSON one. Empty: not requested.
 struct ReportViews {
   std::string html_file;
   std::string junit_file;
 };
-
-void add_view_options(CLI::App& command, ReportViews& views);
 /// Returns the exit status.
 int write_views(const nlohmann::json& report_json, const ReportViews& views);
 
-void add_run(CLI::App& app, int interrupt_fd, int& exit_status);
-void add_demo(CLI::App& app, int interrupt_fd, int& exit_status);
-void add_list(CLI::App& app, int& exit_status);
-void add_shell(CLI::App& app, int interrupt_fd, int& exit_status);
-void add_machine(CLI::App& app, int interrupt_fd, int& exit_status);
-void add_report(CLI::App& app, int& exit_status);
-void add_clean(CLI::App& app, int& exit_status);
+/// Scenarios by file and platform.
+struct Selection {
+  std::vector<std::string> files;      ///< files and folders; empty: all that come with Pinfold
+  std::vector<std::string> platforms;  ///< selectors; empty: all platforms
+};
 
-/// The files named, and all *.yaml below the folders named but machines.yaml, in order.
-[[nodiscard]] Result<std::vector<std::filesystem::path>> find_files(
-    const std::vector<std::string>& names);
+struct RunArguments {
+  CommonOptions common;
+  Selection selection;
+  std::string json_file;
+  ReportViews views;
+  std::string coverage;
+  bool tables = false;
+  bool quiet = false;
+  int jobs = 1;
+};
+struct ShellArguments {
+  CommonOptions common;
+  Selection selection;
+};
+struct MachineArguments {
+  CommonOptions common;
+  Selection selection;
+  std::string output = "text";
+  bool boot = false;
+};
+struct ReportArguments {
+  std::string results;
+  ReportViews views;
+};
+
+/// The commands. Each returns the exit status.
+int run_scenarios(const RunArguments& arguments, int interrupt_fd);
+int list_scenarios(const Selection& selection);
+int run_shell(const ShellArguments& arguments, int interrupt_fd);
+int show_machine(const MachineArguments& arguments, int interrupt_fd);
+int make_reports(const ReportArguments& arguments);
+int clean_cache(bool all);
+
+/// The file of the scenario of `demo`.
+[[nodiscard]] std::string demo_scenario();
+
+/// The files of a selection, and all *.yaml below its folders but machines.yaml, in order.
+[[nodiscard]] Result<std::vector<std::filesystem::path>> find_files(const Selection& selection);
+/// Does a selection include the scenario's platform?
+[[nodiscard]] bool is_selected(const Scenario& scenario, const Selection& selection);
 
 /// A scenario on one platform, and its file.
 struct FoundScenario {
   std::filesystem::path file;
   Scenario scenario;
 };
-
-/// Is its platform selected by one of `selectors`? Without any, every one is.
-[[nodiscard]] bool is_selected(const Scenario& scenario, const std::vector<std::string>& selectors);
-
-/// The scenarios of find_files(names) on every platform that one of `selectors` selects; without
-/// selectors on all of their platforms.
 /// Errors: the first file that is wrong; no scenario is left.
-[[nodiscard]] Result<std::vector<FoundScenario>> find_scenarios(
-    const std::vector<std::string>& names, const std::vector<std::string>& selectors);
-/// The first of a file.
-[[nodiscard]] Result<Scenario> find_scenario(const std::string& file,
-                                             const std::vector<std::string>& selectors);
-void add_platform_option(CLI::App& command, std::vector<std::string>& selectors);
+[[nodiscard]] Result<std::vector<FoundScenario>> find_scenarios(const Selection& selection);
+/// The first one.
+[[nodiscard]] Result<Scenario> find_scenario(const Selection& selection);
 
 }  // namespace pinfold::harness

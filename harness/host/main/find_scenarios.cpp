@@ -6,11 +6,23 @@
 #include "command.hpp"
 
 namespace pinfold::harness {
+namespace {
+
 namespace fs = std::filesystem;
 
-Result<std::vector<fs::path>> find_files(const std::vector<std::string>& names) {
+const std::string kSourceFolder = PINFOLD_SOURCE_FOLDER;
+
+}  // namespace
+
+std::string demo_scenario() { return kSourceFolder + "/tests/vm/scenarios/two-numa.yaml"; }
+
+Result<std::vector<fs::path>> find_files(const Selection& selection) {
+  // What comes with Pinfold: scenarios of the product, of misbehaving guests, of other programs.
+  const std::vector<std::string> shipped = {kSourceFolder + "/tests/vm/scenarios",
+                                            kSourceFolder + "/tests/vm/selftest",
+                                            kSourceFolder + "/examples/harness"};
   std::vector<fs::path> files;
-  for (const std::string& name : names) {
+  for (const std::string& name : selection.files.empty() ? shipped : selection.files) {
     std::error_code failed;
     if (!fs::is_directory(name, failed)) {
       files.emplace_back(name);
@@ -26,20 +38,20 @@ Result<std::vector<fs::path>> find_files(const std::vector<std::string>& names) 
     std::sort(found.begin(), found.end());
     files.insert(files.end(), found.begin(), found.end());
   }
-  if (files.empty()) return fail(ErrorCode::kNotFound, "there is no scenario file");
+  if (files.empty()) return fail(ErrorCode::kNotFound, "no scenario file found");
   return files;
 }
 
-bool is_selected(const Scenario& scenario, const std::vector<std::string>& selectors) {
-  return selectors.empty() ||
-         std::any_of(selectors.begin(), selectors.end(), [&](const std::string& one) {
-           return selects(one, scenario.machine.platform);
+bool is_selected(const Scenario& scenario, const Selection& selection) {
+  const auto& platforms = selection.platforms;
+  return platforms.empty() ||
+         std::any_of(platforms.begin(), platforms.end(), [&](const std::string& selector) {
+           return selects(selector, scenario.machine.platform);
          });
 }
 
-Result<std::vector<FoundScenario>> find_scenarios(const std::vector<std::string>& names,
-                                                  const std::vector<std::string>& selectors) {
-  PINFOLD_LET(const auto files, find_files(names));
+Result<std::vector<FoundScenario>> find_scenarios(const Selection& selection) {
+  PINFOLD_LET(const auto files, find_files(selection));
   std::vector<FoundScenario> found;
   std::vector<Platform> platforms;
   for (const fs::path& file : files) {
@@ -49,28 +61,20 @@ Result<std::vector<FoundScenario>> find_scenarios(const std::vector<std::string>
       if (std::find(platforms.begin(), platforms.end(), platform) == platforms.end()) {
         platforms.push_back(platform);
       }
-      if (is_selected(scenario, selectors)) found.push_back({file, std::move(scenario)});
+      if (is_selected(scenario, selection)) found.push_back({file, std::move(scenario)});
     }
   }
   if (found.empty()) {
     return fail(ErrorCode::kNotFound,
                 fmt::format("--on {}: no scenario runs there, only on {}",
-                            fmt::join(selectors, " --on "), to_string(platforms)));
+                            fmt::join(selection.platforms, " --on "), to_string(platforms)));
   }
   return found;
 }
 
-Result<Scenario> find_scenario(const std::string& file, const std::vector<std::string>& selectors) {
-  PINFOLD_LET(auto found, find_scenarios({file}, selectors));
+Result<Scenario> find_scenario(const Selection& selection) {
+  PINFOLD_LET(auto found, find_scenarios(selection));
   return std::move(found.front().scenario);
-}
-
-void add_platform_option(CLI::App& command, std::vector<std::string>& selectors) {
-  command
-      .add_option("--on", selectors,
-                  "Only on this kernel, cgroup version or both: debian-6.12, v1, debian-6.1/v2")
-      ->type_name("PLATFORM")
-      ->allow_extra_args(false);
 }
 
 }  // namespace pinfold::harness

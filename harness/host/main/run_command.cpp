@@ -1,10 +1,8 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -17,27 +15,7 @@
 namespace pinfold::harness {
 namespace {
 
-const std::string kSourceFolder = PINFOLD_SOURCE_FOLDER;
-
-/// What comes with Pinfold: scenarios of the product, guests that misbehave, others' programs.
-std::vector<std::string> shipped_scenarios() {
-  return {kSourceFolder + "/tests/vm/scenarios", kSourceFolder + "/tests/vm/selftest",
-          kSourceFolder + "/examples/harness"};
-}
-
-struct RunArguments {
-  CommonOptions common;
-  std::vector<std::string> files;
-  std::vector<std::string> platforms;
-  std::string json_file;
-  ReportViews views;
-  std::string coverage;
-  bool tables = false;
-  bool quiet = false;
-  int jobs = 1;
-};
-
-/// What is said of one scenario: at once, or (side by side with others) when its turn comes.
+/// Prints the progress of one scenario: at once, or (with parallel ones) when its turn comes.
 class Printer {
  public:
   explicit Printer(bool at_once) : at_once_(at_once) {}
@@ -70,10 +48,10 @@ std::string indented(std::string_view text, const char* by) {
 std::string step_text(const StepResult& step, const RunArguments& arguments) {
   std::string text;
   if (!arguments.quiet) {
-    text = fmt::format("    {} {} ({})\n", step.good ? "ok   " : "WRONG", step.title,
+    text = fmt::format("    {} {} ({})\n", step.ok ? "ok   " : "WRONG", step.title,
                        format_seconds(step.elapsed));
   }
-  if ((arguments.tables || !step.good) && !step.rows.empty()) {
+  if ((arguments.tables || !step.ok) && !step.rows.empty()) {
     text += "\n" + indented(container_table(step.rows), "      ") + "\n";
   }
   return text;
@@ -81,15 +59,15 @@ std::string step_text(const StepResult& step, const RunArguments& arguments) {
 
 std::string result_text(const ScenarioResult& result, std::size_t number, std::size_t count) {
   std::string text = fmt::format(
-      "[{}/{}] {} {}: {} ({}, ready after {}{})\n", number, count, result.good() ? "ok  " : "FAIL",
+      "[{}/{}] {} {}: {} ({}, ready after {}{})\n", number, count, result.ok() ? "ok  " : "FAIL",
       full_name(result.name, to_string(result.machine.platform)), to_string(result.verdict),
       format_seconds(result.elapsed), format_seconds(result.until_ready),
       result.restored ? " from a snapshot" : "");
-  if (result.good() && result.expected != Verdict::kPassed) {
-    text += fmt::format("    as it must: {}\n", result.message);
+  if (result.ok() && result.expected != Verdict::kPassed) {
+    text += fmt::format("    as expected: {}\n", result.message);
   }
   for (const std::string& note : result.notes) text += fmt::format("    note: {}\n", note);
-  if (result.good()) return text;
+  if (result.ok()) return text;
   if (result.expected != Verdict::kPassed) {
     text += fmt::format("    expected: {}{}{}\n", to_string(result.expected),
                         result.because.empty() ? "" : ", because: ", result.because);
@@ -112,7 +90,7 @@ int write_reports(const RunArguments& arguments, const std::vector<ScenarioResul
   return write_views(json, arguments.views);
 }
 
-/// Runs scenarios, as many side by side as was asked for, and tells of them in their order.
+/// Runs scenarios, up to --jobs in parallel, and prints their results in order.
 class Batch {
  public:
   Batch(const RunArguments& arguments, const RunOptions& options,
@@ -159,7 +137,8 @@ class Batch {
     const std::lock_guard lock(mutex_);
     texts_[i] = printer.kept();
     results_[i] = std::move(result);
-    for (; told_ < results_.size() && results_[told_]; ++told_) fmt::print("{}", texts_[told_]);
+    for (; printed_ < results_.size() && results_[printed_]; ++printed_)
+      fmt::print("{}", texts_[printed_]);
     (void)std::fflush(stdout);
   }
 
@@ -171,96 +150,26 @@ class Batch {
   std::mutex mutex_;
   std::vector<std::optional<ScenarioResult>> results_;
   std::vector<std::string> texts_;
-  std::size_t told_ = 0;
+  std::size_t printed_ = 0;
 };
 
-int run_all(const RunArguments& arguments, int interrupt_fd) {
+}  // namespace
+
+int run_scenarios(const RunArguments& arguments, int interrupt_fd) {
   auto options = make_run_options(arguments.common, interrupt_fd);
   if (!options) return report(options.error());
-  auto names = arguments.files;
-  if (names.empty()) names = shipped_scenarios();
-  const auto scenarios = find_scenarios(names, arguments.platforms);
+  const auto scenarios = find_scenarios(arguments.selection);
   if (!scenarios) return report(scenarios.error());
   (void)sweep_temporary_folders();
   options->coverage = arguments.coverage;
   const auto results = Batch(arguments, *options, *scenarios).run();
-  if (const int wrote = write_reports(arguments, results); wrote != kGood) return wrote;
+  if (const int wrote = write_reports(arguments, results); wrote != kOk) return wrote;
   if (results.size() < scenarios->size() || results.back().verdict == Verdict::kInterrupted) {
-    return kBadRequest;
+    return kUsageError;
   }
-  const bool good = std::all_of(results.begin(), results.end(),
-                                [](const ScenarioResult& result) { return result.good(); });
-  return good ? kGood : kBad;
-}
-
-void print_line(const Scenario& scenario) {
-  const VmMachine& machine = scenario.machine;
-  fmt::print("{:<28} {:<15} {:>3} CPUs {:>2} nodes  {:<14} {}\n", scenario.name,
-             to_string(machine.platform), machine.cpu_count(), machine.nodes.size(),
-             to_string(scenario.verdict), scenario.description);
-}
-
-/// Goes on after a file that is wrong: the others are checked too.
-int list_all(const std::vector<std::string>& names, const std::vector<std::string>& platforms) {
-  const auto files = find_files(names);
-  if (!files) return report(files.error());
-  int status = kGood;
-  for (const auto& file : *files) {
-    const auto scenarios = load_scenarios(file);
-    if (!scenarios) {
-      status = report(scenarios.error());
-      continue;
-    }
-    for (const Scenario& scenario : *scenarios) {
-      if (is_selected(scenario, platforms)) print_line(scenario);
-    }
-  }
-  return status;
-}
-
-}  // namespace
-
-void add_run(CLI::App& app, int interrupt_fd, int& exit_status) {
-  CLI::App* command = app.add_subcommand("run", "Run scenario files, or all in a folder");
-  auto arguments = std::make_shared<RunArguments>();
-  add_common_options(*command, arguments->common);
-  command->add_option("scenario", arguments->files,
-                      "Scenario files or folders [all that come with Pinfold]");
-  add_platform_option(*command, arguments->platforms);
-  command->add_option("--json", arguments->json_file, "Write the results to this file");
-  add_view_options(*command, arguments->views);
-  command->add_option("--coverage", arguments->coverage,
-                      "Bring what guests' programs have counted for gcov into this folder");
-  command->add_flag("--tables", arguments->tables, "Print the table of every verify step");
-  command->add_option("-j,--jobs", arguments->jobs, "Run so many scenarios side by side")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  command->add_flag("-q,--quiet", arguments->quiet, "One line for each scenario");
-  command->callback([=, &exit_status] { exit_status = run_all(*arguments, interrupt_fd); });
-}
-
-void add_demo(CLI::App& app, int interrupt_fd, int& exit_status) {
-  CLI::App* command = app.add_subcommand(
-      "demo", "Pods on two NUMA nodes: what was decided, and what the kernel has");
-  auto arguments = std::make_shared<RunArguments>();
-  arguments->files = {kSourceFolder + "/tests/vm/scenarios/two-numa.yaml"};
-  arguments->platforms = {to_string(Platform{})};
-  arguments->tables = true;
-  command->add_option("--json", arguments->json_file, "Write the results to this file");
-  add_common_options(*command, arguments->common);
-  command->callback([=, &exit_status] { exit_status = run_all(*arguments, interrupt_fd); });
-}
-
-void add_list(CLI::App& app, int& exit_status) {
-  CLI::App* command = app.add_subcommand(
-      "list", "Check scenario files, and list each scenario with its kernels and cgroup versions");
-  auto names = std::make_shared<std::vector<std::string>>();
-  auto platforms = std::make_shared<std::vector<std::string>>();
-  command->add_option("scenario", *names, "Scenario files or folders [all that come with Pinfold]");
-  add_platform_option(*command, *platforms);
-  command->callback([=, &exit_status] {
-    exit_status = list_all(names->empty() ? shipped_scenarios() : *names, *platforms);
-  });
+  const bool ok = std::all_of(results.begin(), results.end(),
+                              [](const ScenarioResult& result) { return result.ok(); });
+  return ok ? kOk : kFailed;
 }
 
 }  // namespace pinfold::harness

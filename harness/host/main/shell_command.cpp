@@ -2,7 +2,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <memory>
+#include <nlohmann/json.hpp>
 
 #include "command.hpp"
 #include "pinfold/harness/report.hpp"
@@ -11,7 +11,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// The terminal passes every key on to the guest, and is as before afterwards.
+/// The terminal passes every key on to the guest until it is restored.
 class RawTerminal {
  public:
   RawTerminal() : valid_(tcgetattr(0, &before_) == 0) {
@@ -31,7 +31,7 @@ class RawTerminal {
   bool valid_;
 };
 
-/// Standard input is no terminal but a script: runs it to its end, and ends as it does.
+/// Runs standard input, which is no terminal, as a script. Its exit status decides ours.
 int run_script(Session& session) {
   constexpr std::size_t kMaxScript = 32U << 10;
   constexpr std::chrono::hours kLimit(1);
@@ -48,19 +48,20 @@ int run_script(Session& session) {
   const nlohmann::json request = {{"op", "exec"},
                                   {"argv", {"/bin/sh"}},
                                   {"stdin", script},
-                                  {"time_limit_ms", Milliseconds(kLimit).count()}};
+                                  {"timeLimitMs", Milliseconds(kLimit).count()}};
   const auto reply = session.vm.request(request, kLimit + std::chrono::seconds(10));
   if (!reply) return report({ErrorCode::kIo, 0, reply.error().message});
   fmt::print("{}", reply->value("stdout", ""));
   fmt::print(stderr, "{}", reply->value("stderr", ""));
-  return reply->value("status", -1) == 0 ? kGood : kBad;
+  return reply->value("status", -1) == 0 ? kOk : kFailed;
 }
 
-int run_shell(const CommonOptions& common, const std::string& file,
-              const std::vector<std::string>& platforms, int interrupt_fd) {
-  auto options = make_run_options(common, interrupt_fd);
+}  // namespace
+
+int run_shell(const ShellArguments& arguments, int interrupt_fd) {
+  auto options = make_run_options(arguments.common, interrupt_fd);
   if (!options) return report(options.error());
-  const auto scenario = find_scenario(file, platforms);
+  const auto scenario = find_scenario(arguments.selection);
   if (!scenario) return report(scenario.error());
   options->on_progress = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   ScenarioResult result;
@@ -79,23 +80,7 @@ int run_shell(const CommonOptions& common, const std::string& file,
   const RawTerminal raw;
   session->vm.relay_console(
       0, [](std::string_view text) { (void)!write(1, text.data(), text.size()); });
-  return kGood;
-}
-
-}  // namespace
-
-void add_shell(CLI::App& app, int interrupt_fd, int& exit_status) {
-  CLI::App* command = app.add_subcommand(
-      "shell",
-      "Start the machine of a scenario and a shell in it, or a script from standard input");
-  auto common = std::make_shared<CommonOptions>();
-  auto file = std::make_shared<std::string>();
-  auto platforms = std::make_shared<std::vector<std::string>>();
-  add_common_options(*command, *common);
-  command->add_option("scenario", *file, "A scenario file")->required();
-  add_platform_option(*command, *platforms);
-  command->callback(
-      [=, &exit_status] { exit_status = run_shell(*common, *file, *platforms, interrupt_fd); });
+  return kOk;
 }
 
 }  // namespace pinfold::harness

@@ -1,4 +1,4 @@
-// Builds the page out of the results. Text goes in as text nodes only, never as markup.
+// Builds the page from the results. Text is inserted as text nodes only, never as markup.
 
 function html(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -12,36 +12,36 @@ function html(name, attributes = {}, ...children) {
 
 const seconds = (milliseconds) => `${(Number(milliseconds ?? 0) / 1000).toFixed(1)} s`;
 
-/** The lanes of a step: what the kernel had, and for `verify` what had been decided. */
+/** The lanes of a step: the observed cpusets, and for `verify` the desired ones. */
 function lanesOf(step, colours) {
-  const decided = new Map(list(step.containers).map((row) => [text(row.container), row]));
+  const rows = new Map(list(step.containers).map((row) => [text(row.container), row]));
   return list(step.groups).map((group) => {
     const name = text(group.name);
     if (!colours.has(name)) colours.set(name, COLOURS[colours.size % COLOURS.length]);
-    const row = decided.get(name);
-    const wrong = row !== undefined && row.good === false;
-    const mems = text(row?.decided?.mems);
+    const row = rows.get(name);
+    const wrong = row !== undefined && row.ok === false;
+    const mems = text(row?.desired?.mems);
     return { name, wrong, colour: colours.get(name),
       cpus: parseList(group.cpus), mems: parseList(group.mems),
       cpuText: text(group.cpus), memText: text(group.mems),
-      wantedCpus: wrong ? parseList(row.decided?.cpus) : null,
-      wantedMems: wrong && mems !== "" ? parseList(mems) : null };
+      desiredCpus: wrong ? parseList(row.desired?.cpus) : null,
+      desiredMems: wrong && mems !== "" ? parseList(mems) : null };
   });
 }
 
 function checksTable(checks) {
   return html("table", { class: "checks" },
-    html("tr", {}, ["", "what", "expected", "the kernel has"].map((name) => html("th", {}, name))),
-    checks.map((check) => html("tr", { class: check.good === true ? "" : "bad" },
-      html("td", { class: check.good === true ? "mark" : "mark bad" }, check.good === true ? "✓" : "✗"),
+    html("tr", {}, ["", "what", "expected", "observed"].map((name) => html("th", {}, name))),
+    checks.map((check) => html("tr", { class: check.ok === true ? "" : "bad" },
+      html("td", { class: check.ok === true ? "mark" : "mark bad" }, check.ok === true ? "✓" : "✗"),
       html("td", {}, text(check.what)), html("td", {}, text(check.expected)),
-      html("td", {}, text(check.actual)))));
+      html("td", {}, text(check.observed)))));
 }
 
 function renderStep(step, number, machine, colours) {
   const lanes = lanesOf(step, colours);
   const checks = list(step.checks);
-  const good = step.good === true;
+  const good = step.ok === true;
   const line = [html("span", { class: "mark" }, good ? "✓" : "✗"),
     html("span", { class: "title" }, `${number}. ${text(step.title)}`),
     html("span", { class: "soft time" }, seconds(step.elapsedMs))];
@@ -54,7 +54,7 @@ function renderStep(step, number, machine, colours) {
     const online = text(step.online) === "" ? null : parseList(step.online);
     inside.push(html("div", { class: "picture" }, drawMachine(machine, lanes, online)));
   }
-  if (checks.length > 0 && (checks.length <= 6 || checks.some((check) => check.good !== true))) {
+  if (checks.length > 0 && (checks.length <= 6 || checks.some((check) => check.ok !== true))) {
     inside.push(checksTable(checks));
   } else if (checks.length > 0) {
     inside.push(html("details", { class: "checks-closed" },
@@ -80,19 +80,19 @@ function distancesTable(machine) {
     })))));
 }
 
-/** The machine: as the guest has it, or what was asked for; both where they differ. */
+/** The machine as the guest has it, or as requested; both where they differ. */
 function machineSection(scenario) {
-  const asked = scenario.machine?.asked;
+  const requested = scenario.machine?.requested;
   const guest = scenario.machine?.guest;
   const section = html("div", { class: "pictures" });
   const draw = (title, machine, state) => section.append(html("div", { class: state },
     html("h4", {}, title), html("div", { class: "picture" }, drawMachine(machine, [], null))));
-  if (asked && (!guest || scenario.verdict === "wrong-machine")) {
-    draw(guest ? "asked for" : "asked for; the guest never told what it has", asked,
+  if (requested && (!guest || scenario.verdict === "wrong-machine")) {
+    draw(guest ? "requested" : "requested; the guest reported none", requested,
       guest ? "" : "absent");
   }
-  if (guest) draw("machine, as the guest's kernel has it", guest, "");
-  const distances = guest || asked ? distancesTable(guest ?? asked) : null;
+  if (guest) draw("machine, as the guest's kernel reports it", guest, "");
+  const distances = guest || requested ? distancesTable(guest ?? requested) : null;
   if (distances) section.append(distances);
   return section;
 }
@@ -106,7 +106,7 @@ function timeBar(scenario) {
   };
   return html("div", { class: "bar" },
     part(scenario.readyMs, "ready", `until the machine was ready: ${seconds(scenario.readyMs)}`),
-    list(scenario.steps).map((step) => part(step.elapsedMs, step.good === true ? "" : "bad",
+    list(scenario.steps).map((step) => part(step.elapsedMs, step.ok === true ? "" : "bad",
       `${text(step.title)}: ${seconds(step.elapsedMs)}`)));
 }
 
@@ -117,22 +117,22 @@ function renderBody(scenario) {
   body.append(html("dl", { class: "facts" }, fact("file", text(scenario.file)),
     fact("kernel", text(scenario.kernel)), fact("accelerator", text(scenario.accelerator)),
     fact("ready after", `${seconds(scenario.readyMs)}${scenario.restored ? ", from a snapshot" : ""}`),
-    fact("in all", seconds(scenario.elapsedMs)),
+    fact("total", seconds(scenario.elapsedMs)),
     fact("boots", boots > 1 ? `${boots} (tried again)` : String(boots))));
   body.append(timeBar(scenario));
   if (text(scenario.message) !== "") {
-    const must = scenario.good === true ? "As it must: " : "";
-    body.append(html("div", { class: scenario.good === true ? "message good" : "message" },
+    const must = scenario.ok === true ? "As expected: " : "";
+    body.append(html("div", { class: scenario.ok === true ? "message good" : "message" },
       must + text(scenario.message)));
   }
-  if (scenario.good !== true && scenario.expectedVerdict !== "passed") {
+  if (scenario.ok !== true && scenario.expectedVerdict !== "passed") {
     const because = text(scenario.expectedBecause);
-    body.append(html("p", {}, `It had to end with ${text(scenario.expectedVerdict)}` +
+    body.append(html("p", {}, `Expected verdict: ${text(scenario.expectedVerdict)}` +
       (because === "" ? "." : `, because: ${because}`)));
   }
   for (const note of list(scenario.notes)) body.append(html("p", { class: "soft" }, `note: ${text(note)}`));
   body.append(machineSection(scenario));
-  let machine = scenario.machine?.guest ?? scenario.machine?.asked;
+  let machine = scenario.machine?.guest ?? scenario.machine?.requested;
   const colours = new Map();
   const steps = list(scenario.steps);
   if (steps.length > 0) {
@@ -142,9 +142,9 @@ function renderBody(scenario) {
     }));
   }
   if (steps.some((step) => list(step.groups).length > 0)) {
-    body.append(html("p", { class: "legend" }, "A lane shows what the kernel's effective cpuset gives a "
+    body.append(html("p", { class: "legend" }, "A lane shows the effective cpuset of a "
       + "group: squares are CPUs, M is the memory of a node. A CPU in the machine has the colour of its "
-      + "group if no other group may use it. Red: not what was decided (dashed: missing)."));
+      + "group if no other group may use it. Red: differs from the desired cpuset (dashed: missing)."));
   }
   if (text(scenario.console) !== "") {
     body.append(html("h4", {}, "end of the guest's console"), html("pre", {}, text(scenario.console)));
@@ -156,12 +156,12 @@ function renderBody(scenario) {
 const fullName = (scenario) => `${text(scenario.name)} on ${text(scenario.on)}`;
 
 function renderScenario(scenario) {
-  const good = scenario.good === true;
+  const good = scenario.ok === true;
   const card = html("details", { class: good ? "scenario" : "scenario bad", id: `s-${fullName(scenario)}` },
     html("summary", {},
       html("span", { class: good ? "badge good" : "badge bad" },
         `${good ? "✓" : "✗"} ${text(scenario.verdict)}` +
-        (good && scenario.verdict !== "passed" ? ", as it must" : "")),
+        (good && scenario.verdict !== "passed" ? ", as expected" : "")),
       html("span", { class: "name" }, fullName(scenario)),
       html("span", { class: "soft" }, text(scenario.description)),
       html("span", { class: "soft time" }, seconds(scenario.elapsedMs))));
@@ -180,11 +180,11 @@ function main() {
   const results = JSON.parse(document.getElementById("results").textContent);
   const scenarios = list(results.scenarios);
   const cards = scenarios.map(renderScenario);
-  const failed = scenarios.filter((scenario) => scenario.good !== true).length;
+  const failed = scenarios.filter((scenario) => scenario.ok !== true).length;
   const spent = scenarios.reduce((sum, scenario) => sum + Number(scenario.elapsedMs ?? 0), 0);
   document.getElementById("totals").append(
-    html("span", { class: failed > 0 ? "badge bad" : "badge good" }, failed > 0 ? `${failed} failed` : "all good"),
-    ` ${scenarios.length - failed} of ${scenarios.length} scenarios ended as they must, `
+    html("span", { class: failed > 0 ? "badge bad" : "badge good" }, failed > 0 ? `${failed} failed` : "all ok"),
+    ` ${scenarios.length - failed} of ${scenarios.length} scenarios ended as expected, `
     + `${seconds(spent)} of machine time`);
   document.getElementById("scenarios").replaceChildren(...cards);
   const form = document.getElementById("filter");
@@ -192,7 +192,7 @@ function main() {
     const part = form.elements.name.value.toLowerCase();
     const show = form.elements.show.value;
     cards.forEach((card, index) => {
-      const good = scenarios[index].good === true;
+      const good = scenarios[index].ok === true;
       card.hidden = (show === "failed" && good) || (show === "passed" && !good)
         || !fullName(scenarios[index]).toLowerCase().includes(part);
     });
@@ -203,7 +203,7 @@ function main() {
   document.getElementById("open-all").addEventListener("click", () => openAll(true));
   document.getElementById("close-all").addEventListener("click", () => openAll(false));
   cards.forEach((card, index) => {
-    card.open = cards.length <= 3 || scenarios[index].good !== true
+    card.open = cards.length <= 3 || scenarios[index].ok !== true
       || decodeURIComponent(location.hash.slice(1)) === card.id;
   });
 }

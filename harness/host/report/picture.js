@@ -141,13 +141,13 @@ function drawBox(into, box) {
   for (const child of box.children) drawBox(into, child);
 }
 
-/** What stands in a lane: asked of its group's CPUs for a CPU, of its nodes for a memory. */
+/** A cell of a lane: whether the group has this CPU, or the memory of this node. */
 function laneCell(lane, column) {
   const memory = column.memory !== undefined;
   const number = memory ? column.memory : column.cpu;
   const has = (memory ? lane.mems : lane.cpus).has(number);
-  const wanted = memory ? lane.wantedMems : lane.wantedCpus;
-  return { memory, number, has, wrong: wanted !== null && wanted.has(number) !== has };
+  const desired = memory ? lane.desiredMems : lane.desiredCpus;
+  return { memory, number, has, wrong: desired !== null && desired.has(number) !== has };
 }
 
 function drawLane(into, lane, columns, size, y, left, right) {

@@ -20,18 +20,18 @@ std::string container_table(const std::vector<ContainerRow>& rows) {
   constexpr std::size_t kColumns = 9;
   using Line = std::array<std::string, kColumns>;
   std::vector<Line> lines = {
-      {"", "", "decided", "", "kernel: cpuset.*.effective", "", "process", "pages on", ""},
+      {"", "", "desired", "", "kernel: cpuset.*.effective", "", "process", "pages on", ""},
       {"container", "isolation", "cpus", "mems", "cpus", "mems", "Cpus_allowed_list", "nodes",
        "verdict"}};
   for (const ContainerRow& row : rows) {
     std::string verdict = "ok";
     for (const Check& check : row.checks) {
-      if (!check.good) verdict = "WRONG";
+      if (!check.ok) verdict = "WRONG";
     }
-    lines.push_back({row.decided.name, row.decided.isolation, row.decided.cpus,
-                     row.decided.mems.empty() ? "(any)" : row.decided.mems, shown(row.kernel.cpus),
-                     shown(row.kernel.mems), shown(row.kernel.cpus_allowed),
-                     shown(row.kernel.page_nodes), verdict});
+    lines.push_back({row.desired.name, row.desired.isolation, row.desired.cpus,
+                     row.desired.mems.empty() ? "(any)" : row.desired.mems,
+                     shown(row.observed.cpus), shown(row.observed.mems),
+                     shown(row.observed.cpus_allowed), shown(row.observed.page_nodes), verdict});
   }
   std::array<std::size_t, kColumns> widths{};
   for (std::size_t i = 1; i < lines.size(); ++i) {

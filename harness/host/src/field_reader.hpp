@@ -12,7 +12,7 @@
 
 namespace pinfold::harness {
 
-/// Where a value stands in a document: keys and indices from the top.
+/// The place of a value in a document: keys and indices from the top.
 using FieldPath = std::vector<std::string>;
 
 /// Is a key of a path an index?
@@ -28,7 +28,7 @@ struct Complaint {
 };
 
 /// Reads the fields of one object. After the first complaint everything reads as absent, so callers
-/// need to look once, at the end. Fields that nobody asked for are complaints of finish().
+/// need to look once, at the end. finish() complains about fields that were never read.
 class FieldReader {
  public:
   FieldReader(const nlohmann::json& object, FieldPath path, std::optional<Complaint>& complaint);
@@ -59,13 +59,13 @@ class FieldReader {
   [[nodiscard]] std::uint64_t bytes(const char* key, std::uint64_t fallback);
   [[nodiscard]] std::vector<std::string> texts(const char* key);
 
-  /// The position of the word that is there; absent or wrong: 0.
+  /// The position of the word given; absent or wrong: 0.
   [[nodiscard]] std::size_t chosen(const char* key, const std::vector<std::string_view>& words);
 
   void complain(const char* key, std::string text);
   [[nodiscard]] FieldPath path_of(const char* key) const;
   [[nodiscard]] bool failed() const { return complaint_.has_value(); }
-  /// Complains about fields that nobody has asked for.
+  /// Complains about fields that were never read.
   void finish();
 
  private:
@@ -80,7 +80,7 @@ class FieldReader {
 /// A value in a message, cut when long.
 [[nodiscard]] std::string show_value(const nlohmann::json& value);
 
-/// The line, from 1, at which a field of a document begins; 0 if it cannot be told.
+/// The line, from 1, at which a field of a document begins; 0 if unknown.
 [[nodiscard]] int line_of(std::string_view text, const FieldPath& path);
 
 /// A complaint about a document, with its line: "line 7: steps[2].write.value: 3: expected ...".

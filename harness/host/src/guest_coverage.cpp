@@ -8,7 +8,8 @@ namespace pinfold::harness {
 namespace {
 
 constexpr Milliseconds kLimit(120000);
-/// A multiple of 3, so that encoded parts can be joined; encoded, the agent can tell it at once.
+/// A multiple of 3, so that encoded parts can be joined; encoded, it fits into one reply of the
+/// agent.
 constexpr std::size_t kPart = 73728;
 
 constexpr const char* kPack =
@@ -19,10 +20,10 @@ tl::unexpected<VmFailure> failed(std::string message) {
 }
 
 VmResult<std::string> output_of(Vm& vm, const std::string& script) {
-  PINFOLD_LET(auto reply, vm.request({{"op", "exec"},
-                                      {"argv", {"sh", "-c", script}},
-                                      {"time_limit_ms", kLimit.count()}},
-                                     kLimit));
+  PINFOLD_LET(
+      auto reply,
+      vm.request({{"op", "exec"}, {"argv", {"sh", "-c", script}}, {"timeLimitMs", kLimit.count()}},
+                 kLimit));
   if (reply.value("status", -1) != 0) return failed(reply.value("stderr", "no status"));
   return reply.value("stdout", "");
 }

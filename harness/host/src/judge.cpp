@@ -41,26 +41,26 @@ std::string text_field(const Json& object, const char* key) {
 
 void judge_process(ContainerRow& row, const std::string& cpus, const std::string& mems) {
   const auto check = [&row](const char* name, const std::string& expected,
-                            const std::string& actual) {
-    row.checks.push_back(check_value(row.decided.name + " " + name, name, expected, actual));
+                            const std::string& observed) {
+    row.checks.push_back(check_value(row.desired.name + " " + name, name, expected, observed));
   };
-  check("Cpus_allowed_list", cpus, row.kernel.cpus_allowed);
-  check("Mems_allowed_list", mems, row.kernel.mems_allowed);
-  row.checks.push_back({row.decided.name + " pageNodes", "within " + mems, row.kernel.page_nodes,
-                        is_subset(row.kernel.page_nodes, mems)});
+  check("Cpus_allowed_list", cpus, row.observed.cpus_allowed);
+  check("Mems_allowed_list", mems, row.observed.mems_allowed);
+  row.checks.push_back({row.desired.name + " pageNodes", "within " + mems, row.observed.page_nodes,
+                        is_subset(row.observed.page_nodes, mems)});
 }
 
 /// CPUs of an exclusive container that another group can use as well.
-void judge_overlap(ContainerRow& row, const std::vector<DecidedContainer>& decided,
-                   const std::map<std::string, KernelContainer>& kernel) {
-  if (row.decided.isolation != "container") return;
-  const auto mine = CpuSet::parse(row.decided.cpus);
-  for (const DecidedContainer& other : decided) {
+void judge_overlap(ContainerRow& row, const std::vector<DesiredContainer>& desired,
+                   const std::map<std::string, ObservedContainer>& kernel) {
+  if (row.desired.isolation != "container") return;
+  const auto mine = CpuSet::parse(row.desired.cpus);
+  for (const DesiredContainer& other : desired) {
     const auto found = kernel.find(other.name);
-    if (other.name == row.decided.name || found == kernel.end()) continue;
+    if (other.name == row.desired.name || found == kernel.end()) continue;
     const auto theirs = CpuSet::parse(found->second.cpus);
     if (!mine || !theirs || !mine->intersects(*theirs)) continue;
-    row.checks.push_back({fmt::format("{} shared with {}", row.decided.name, other.name), "no CPU",
+    row.checks.push_back({fmt::format("{} shared with {}", row.desired.name, other.name), "no CPU",
                           (*mine & *theirs).to_string(), false});
   }
 }
@@ -68,19 +68,19 @@ void judge_overlap(ContainerRow& row, const std::vector<DecidedContainer>& decid
 }  // namespace
 
 Check check_value(std::string what, std::string_view name, std::string expected,
-                  std::string actual) {
+                  std::string observed) {
   expected = trim(std::move(expected));
-  actual = trim(std::move(actual));
-  const bool good = expected == actual || (is_list(name) && same_list(expected, actual));
-  return {std::move(what), std::move(expected), std::move(actual), good};
+  observed = trim(std::move(observed));
+  const bool ok = expected == observed || (is_list(name) && same_list(expected, observed));
+  return {std::move(what), std::move(expected), std::move(observed), ok};
 }
 
-bool ContainerRow::good() const {
-  return std::all_of(checks.begin(), checks.end(), [](const Check& check) { return check.good; });
+bool ContainerRow::ok() const {
+  return std::all_of(checks.begin(), checks.end(), [](const Check& check) { return check.ok; });
 }
 
-Result<std::vector<DecidedContainer>> decided_containers(const Json& status) {
-  std::vector<DecidedContainer> containers;
+Result<std::vector<DesiredContainer>> desired_containers(const Json& status) {
+  std::vector<DesiredContainer> containers;
   const auto refuse = [](const char* what) {
     return fail(ErrorCode::kInvalidArgument, fmt::format("the product's status: {}", what));
   };
@@ -93,7 +93,7 @@ Result<std::vector<DecidedContainer>> decided_containers(const Json& status) {
     }
     for (const Json& container : pod["containers"]) {
       if (!container.is_object()) return refuse("containers: expected objects");
-      DecidedContainer one{text_field(pod, "name") + "/" + text_field(container, "name"),
+      DesiredContainer one{text_field(pod, "name") + "/" + text_field(container, "name"),
                            text_field(container, "isolation"), text_field(container, "cgroup_path"),
                            text_field(container, "cpus"), text_field(container, "mems")};
       if (!one.cgroup.starts_with('/')) return refuse("cgroup_path: expected a full path");
@@ -103,11 +103,11 @@ Result<std::vector<DecidedContainer>> decided_containers(const Json& status) {
   return containers;
 }
 
-std::vector<ContainerRow> judge_containers(const std::vector<DecidedContainer>& decided,
-                                           const std::map<std::string, KernelContainer>& kernel,
+std::vector<ContainerRow> judge_containers(const std::vector<DesiredContainer>& desired,
+                                           const std::map<std::string, ObservedContainer>& kernel,
                                            const Unset& unset) {
   std::vector<ContainerRow> rows;
-  for (const DecidedContainer& container : decided) {
+  for (const DesiredContainer& container : desired) {
     ContainerRow row{container, {}, {}};
     const auto found = kernel.find(container.name);
     if (found == kernel.end()) {
@@ -115,17 +115,17 @@ std::vector<ContainerRow> judge_containers(const std::vector<DecidedContainer>& 
       rows.push_back(std::move(row));
       continue;
     }
-    row.kernel = found->second;
+    row.observed = found->second;
     const std::string cpus = container.cpus.empty() ? unset.cpus.to_string() : container.cpus;
     const std::string mems = container.mems.empty() ? unset.mems.to_string() : container.mems;
     const auto check = [&row](const char* name, const std::string& expected,
-                              const std::string& actual) {
-      row.checks.push_back(check_value(row.decided.name + " " + name, name, expected, actual));
+                              const std::string& observed) {
+      row.checks.push_back(check_value(row.desired.name + " " + name, name, expected, observed));
     };
-    check("cpuset.cpus.effective", cpus, row.kernel.cpus);
-    check("cpuset.mems.effective", mems, row.kernel.mems);
-    if (row.kernel.has_process) judge_process(row, cpus, mems);
-    judge_overlap(row, decided, kernel);
+    check("cpuset.cpus.effective", cpus, row.observed.cpus);
+    check("cpuset.mems.effective", mems, row.observed.mems);
+    if (row.observed.has_process) judge_process(row, cpus, mems);
+    judge_overlap(row, desired, kernel);
     rows.push_back(std::move(row));
   }
   return rows;

@@ -11,26 +11,27 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string describe(const Wanted& wanted) {
+std::string describe(const ExpectedValue& expected_value) {
   std::string text;
-  if (wanted.at_least) text = fmt::format("at least {:g}", *wanted.at_least);
-  if (!wanted.at_most) return text;
-  return fmt::format("{}{}at most {:g}", text, text.empty() ? "" : " and ", *wanted.at_most);
+  if (expected_value.at_least) text = fmt::format("at least {:g}", *expected_value.at_least);
+  if (!expected_value.at_most) return text;
+  return fmt::format("{}{}at most {:g}", text, text.empty() ? "" : " and ",
+                     *expected_value.at_most);
 }
 
 }  // namespace
 
-Check check_wanted(std::string what, std::string_view name, const Wanted& wanted,
-                   std::string actual) {
-  if (!wanted.at_least && !wanted.at_most) {
-    return check_value(std::move(what), name, wanted.text, std::move(actual));
+Check check_expected(std::string what, std::string_view name, const ExpectedValue& expected_value,
+                     std::string observed) {
+  if (!expected_value.at_least && !expected_value.at_most) {
+    return check_value(std::move(what), name, expected_value.text, std::move(observed));
   }
   char* end = nullptr;
-  const double number = std::strtod(actual.c_str(), &end);
-  const bool good = !actual.empty() && *end == '\0' &&
-                    (!wanted.at_least || number >= *wanted.at_least) &&
-                    (!wanted.at_most || number <= *wanted.at_most);
-  return {std::move(what), describe(wanted), std::move(actual), good};
+  const double number = std::strtod(observed.c_str(), &end);
+  const bool ok = !observed.empty() && *end == '\0' &&
+                  (!expected_value.at_least || number >= *expected_value.at_least) &&
+                  (!expected_value.at_most || number <= *expected_value.at_most);
+  return {std::move(what), describe(expected_value), std::move(observed), ok};
 }
 
 std::string line_value(const std::string& text, std::string_view key) {
@@ -57,7 +58,7 @@ std::string common_value(const Json& threads, const char* key, const std::string
   std::string seen;
   for (const Json& thread : threads) {
     seen = thread.value(key, "");
-    if (check_value("", "Cpus_allowed_list", expected, seen).good) continue;
+    if (check_value("", "Cpus_allowed_list", expected, seen).ok) continue;
     return fmt::format("{} ({} {})", seen, thread.value("tid", ""), thread.value("name", ""));
   }
   return seen;
@@ -137,10 +138,10 @@ std::vector<Check> check_disjoint(const std::vector<std::pair<std::string, std::
     for (std::size_t j = i + 1; j < lists.size(); ++j) {
       const auto one = CpuSet::parse(lists[i].second);
       const auto other = CpuSet::parse(lists[j].second);
-      std::string actual = "(no list of CPUs)";
-      if (one && other) actual = (*one & *other).to_string();
+      std::string observed = "(no list of CPUs)";
+      if (one && other) observed = (*one & *other).to_string();
       checks.push_back({fmt::format("{} and {} in common", lists[i].first, lists[j].first), "",
-                        actual, actual.empty()});
+                        observed, observed.empty()});
     }
   }
   return checks;

@@ -73,7 +73,7 @@ std::vector<Fact> facts_of(const Json& machine) {
 
 }  // namespace
 
-Json asked_machine(const VmMachine& machine) {
+Json requested_machine(const VmMachine& machine) {
   const CpuSet online = CpuSet::range(0, machine.cpu_count() - 1) - machine.absent;
   const auto block = [&](int id, int size) {
     const int first = id / size * size;
@@ -117,10 +117,10 @@ Json asked_machine(const VmMachine& machine) {
   return view;
 }
 
-std::string machine_table(const Json& asked, const Json& guest) {
-  std::vector<std::array<std::string, 3>> lines = {{"", "asked for", "the guest's kernel has"}};
+std::string machine_table(const Json& requested, const Json& guest) {
+  std::vector<std::array<std::string, 3>> lines = {{"", "requested", "the guest's kernel has"}};
   std::vector<Fact> theirs = facts_of(guest);
-  for (const auto& [name, value] : facts_of(asked)) {
+  for (const auto& [name, value] : facts_of(requested)) {
     const auto found = std::find_if(theirs.begin(), theirs.end(),
                                     [&, &key = name](const Fact& one) { return one.first == key; });
     lines.push_back({name, value, found == theirs.end() ? "" : found->second});

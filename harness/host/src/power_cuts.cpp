@@ -25,7 +25,7 @@ class Judge {
   Judge(const Json& report, const PowerCutQuestion& question)
       : marks_(report.at("marks")), log_(report.at("log")), question_(question) {}
 
-  /// "" if all is as it must be.
+  /// "" if everything is as expected.
   [[nodiscard]] std::string problem(std::size_t position, const Json& outcome) const {
     const std::string mount = outcome.at("mount");
     if (!mount.empty()) return fmt::format("the file system does not mount: {}", mount);
@@ -97,7 +97,7 @@ PowerCuts judge(const Json& report, const PowerCutQuestion& question) {
   for (const Json& entry : report.at("log")) ++(entry == 0 ? sum.flushes : sum.writes);
   sum.disks = report.at("disks").get<std::size_t>();
   sum.contents = report.at("outcomes").size();
-  sum.elapsed = std::chrono::milliseconds(report.value("elapsed_ms", 0));
+  sum.elapsed = std::chrono::milliseconds(report.value("elapsedMs", 0));
   struct Count {
     std::size_t all = 0;
     std::size_t wrong = 0;

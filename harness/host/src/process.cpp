@@ -49,15 +49,6 @@ namespace {
 
 }  // namespace
 
-UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-UniqueFd::~UniqueFd() {
-  if (fd_ >= 0) (void)close(fd_);
-}
-
 Result<ChildProcess> ChildProcess::start(const ChildOptions& options) {
   std::vector<char*> argv;
   for (const std::string& argument : options.argv) {
@@ -74,7 +65,7 @@ Result<ChildProcess> ChildProcess::start(const ChildOptions& options) {
   child.pid_ = fork();
   if (child.pid_ < 0) return fail_errno(errno, "fork");
   if (child.pid_ == 0) become(options, argv.data(), parent, write_end.get());
-  (void)setpgid(child.pid_, child.pid_);  // whoever comes first
+  (void)setpgid(child.pid_, child.pid_);  // parent or child, whichever is first
   write_end = UniqueFd();
   child.ended_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, child.pid_, 0)));
   int failed = 0;

@@ -47,7 +47,7 @@ void add_nodes(std::vector<std::string>& command, const VmMachine& machine) {
 
 std::string cpu_model(const VmMachine& machine) {
   std::string model = "Haswell";
-  // QEMU 10 fails on leaf 0x1f, which tells of dies and modules; without it their caches are there.
+  // QEMU 10 fails on leaf 0x1f, which describes dies and modules; without it their caches show.
   if (needs_newer_qemu(machine) && (machine.dies > 1 || machine.caches > 1)) model += ",level=0xd";
   const bool huge = std::any_of(machine.nodes.begin(), machine.nodes.end(), [](const VmNode& node) {
     return node.huge_pages.contains(std::uint64_t{1} << 30);
@@ -89,7 +89,7 @@ std::string huge_page_arguments(const VmMachine& machine) {
   return arguments;
 }
 
-/// Devices of a node stand behind a host bridge of that node, each at a port of its own.
+/// Devices of a node are behind a host bridge of that node, each at a separate port.
 void add_devices(std::vector<std::string>& command, const VmMachine& machine) {
   const auto add = [&command](std::string value) {
     command.emplace_back("-device");

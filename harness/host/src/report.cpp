@@ -16,21 +16,21 @@ constexpr const char* kFormat = "pinfold-harness/2";
 Json check_json(const Check& check) {
   return {{"what", check.what},
           {"expected", check.expected},
-          {"actual", check.actual},
-          {"good", check.good}};
+          {"observed", check.observed},
+          {"ok", check.ok}};
 }
 
 Json row_json(const ContainerRow& row) {
-  return {{"container", row.decided.name},
-          {"isolation", row.decided.isolation},
-          {"decided", {{"cpus", row.decided.cpus}, {"mems", row.decided.mems}}},
-          {"kernel",
-           {{"cpuset.cpus.effective", row.kernel.cpus},
-            {"cpuset.mems.effective", row.kernel.mems},
-            {"Cpus_allowed_list", row.kernel.cpus_allowed},
-            {"Mems_allowed_list", row.kernel.mems_allowed},
-            {"pageNodes", row.kernel.page_nodes}}},
-          {"good", row.good()}};
+  return {{"container", row.desired.name},
+          {"isolation", row.desired.isolation},
+          {"desired", {{"cpus", row.desired.cpus}, {"mems", row.desired.mems}}},
+          {"observed",
+           {{"cpuset.cpus.effective", row.observed.cpus},
+            {"cpuset.mems.effective", row.observed.mems},
+            {"Cpus_allowed_list", row.observed.cpus_allowed},
+            {"Mems_allowed_list", row.observed.mems_allowed},
+            {"pageNodes", row.observed.page_nodes}}},
+          {"ok", row.ok()}};
 }
 
 Json power_cuts_json(const PowerCuts& cuts) {
@@ -47,11 +47,11 @@ Json power_cuts_json(const PowerCuts& cuts) {
 
 Json step_json(const StepResult& step) {
   Json json = {{"title", step.title},
-               {"good", step.good},
+               {"ok", step.ok},
                {"elapsedMs", step.elapsed.count()},
                {"checks", Json::array()}};
   if (!step.online.empty()) json["online"] = step.online;
-  for (const KernelGroup& group : step.groups) {
+  for (const ObservedGroup& group : step.groups) {
     json["groups"].push_back({{"name", group.name}, {"cpus", group.cpus}, {"mems", group.mems}});
   }
   for (const Check& check : step.checks) json["checks"].push_back(check_json(check));
@@ -63,22 +63,23 @@ Json step_json(const StepResult& step) {
 }
 
 Json scenario_json(const ScenarioResult& result) {
-  Json json = {{"name", result.name},
-               {"on", to_string(result.machine.platform)},
-               {"description", result.description},
-               {"file", result.file.string()},
-               {"machine", {{"asked", asked_machine(result.machine)}, {"guest", result.guest}}},
-               {"verdict", to_string(result.verdict)},
-               {"expectedVerdict", to_string(result.expected)},
-               {"good", result.good()},
-               {"boots", result.boots},
-               {"restored", result.restored},
-               {"kernel", result.kernel},
-               {"accelerator", result.accelerator},
-               {"readyMs", result.until_ready.count()},
-               {"elapsedMs", result.elapsed.count()},
-               {"notes", result.notes},
-               {"steps", Json::array()}};
+  Json json = {
+      {"name", result.name},
+      {"on", to_string(result.machine.platform)},
+      {"description", result.description},
+      {"file", result.file.string()},
+      {"machine", {{"requested", requested_machine(result.machine)}, {"guest", result.guest}}},
+      {"verdict", to_string(result.verdict)},
+      {"expectedVerdict", to_string(result.expected)},
+      {"ok", result.ok()},
+      {"boots", result.boots},
+      {"restored", result.restored},
+      {"kernel", result.kernel},
+      {"accelerator", result.accelerator},
+      {"readyMs", result.until_ready.count()},
+      {"elapsedMs", result.elapsed.count()},
+      {"notes", result.notes},
+      {"steps", Json::array()}};
   for (const StepResult& step : result.steps) json["steps"].push_back(step_json(step));
   if (!result.because.empty()) json["expectedBecause"] = result.because;
   if (!result.message.empty()) json["message"] = result.message;
@@ -97,7 +98,7 @@ constexpr Field kFields[] = {
     {"name", &Json::is_string, "a string"},
     {"on", &Json::is_string, "a string"},
     {"verdict", &Json::is_string, "a string"},
-    {"good", &Json::is_boolean, "true or false"},
+    {"ok", &Json::is_boolean, "true or false"},
     {"elapsedMs", &Json::is_number, "a number"},
     {"message", &Json::is_string, "a string", true},
     {"console", &Json::is_string, "a string", true},
@@ -107,12 +108,12 @@ constexpr Field kFields[] = {
 
 Json report_json(const std::vector<ScenarioResult>& results) {
   Json json = {{"format", kFormat}, {"scenarios", Json::array()}};
-  bool good = true;
+  bool ok = true;
   for (const ScenarioResult& result : results) {
     json["scenarios"].push_back(scenario_json(result));
-    good = good && result.good();
+    ok = ok && result.ok();
   }
-  json["good"] = good;
+  json["ok"] = ok;
   return json;
 }
 

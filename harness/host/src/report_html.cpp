@@ -7,7 +7,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// JSON that may stand inside of a <script> element: ASCII, and nothing that looks like markup.
+/// JSON for the inside of a <script> element: ASCII, without anything that looks like markup.
 std::string json_in_html(const nlohmann::json& json) {
   std::string safe;
   for (const char c : json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)) {

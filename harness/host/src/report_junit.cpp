@@ -41,7 +41,7 @@ std::string report_junit(const Json& report) {
         fmt::format("  <testcase classname=\"vm\" name=\"{}\" time=\"{:.3f}\">\n",
                     escape_xml(full_name(scenario.value("name", ""), scenario.value("on", ""))),
                     scenario.value("elapsedMs", 0.0) / 1000);
-    if (!scenario.value("good", false)) {
+    if (!scenario.value("ok", false)) {
       ++failures;
       cases += fmt::format("    <failure type=\"{}\" message=\"{}\">{}</failure>\n",
                            escape_xml(scenario.value("verdict", "")),

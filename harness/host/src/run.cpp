@@ -38,7 +38,7 @@ void run_steps(const Scenario& scenario, const RunOptions& options, Session& ses
     done->elapsed = std::chrono::duration_cast<Milliseconds>(Clock::now() - begin);
     result.steps.push_back(std::move(*done));
     options.on_step(result.steps.back());
-    if (result.steps.back().good) continue;
+    if (result.steps.back().ok) continue;
     result.verdict = Verdict::kFailed;
     result.message = where + ": " + result.steps.back().message;
     break;

@@ -68,17 +68,17 @@ bool is_known_value(Of of, std::string_view key) {
 }
 
 /// A text, or bounds: {atLeast: 1, atMost: 10}.
-Wanted read_wanted(FieldReader& fields, const std::string& key,
-                   std::optional<Complaint>& complaint) {
+ExpectedValue read_expected(FieldReader& fields, const std::string& key,
+                            std::optional<Complaint>& complaint) {
   const Json* value = fields.find(key.c_str());
   if (value == nullptr || !value->is_object()) return {fields.text(key.c_str(), ""), {}, {}};
   FieldReader bounds(*value, fields.path_of(key.c_str()), complaint);
-  Wanted wanted{"", bounds.number("atLeast"), bounds.number("atMost")};
+  ExpectedValue expected_value{"", bounds.number("atLeast"), bounds.number("atMost")};
   bounds.finish();
-  if (!wanted.at_least && !wanted.at_most) {
+  if (!expected_value.at_least && !expected_value.at_most) {
     fields.complain(key.c_str(), show_value(*value) + ": expected atLeast or atMost");
   }
-  return wanted;
+  return expected_value;
 }
 
 /// "cpuset.cpus.effective" as the platform's kernel calls it.
@@ -115,7 +115,7 @@ std::optional<Expectation> read_expectation(const Json& value, FieldPath path,
   for (const auto& [key, member] : value.items()) {
     if (is_subject(key) || key == "for") continue;
     expectation.values.emplace_back(file_on(scope.current, key),
-                                    read_wanted(fields, key, complaint));
+                                    read_expected(fields, key, complaint));
     if (!is_known_value(expectation.of, key)) {
       fields.complain(key.c_str(), "the kernel has no such value of this subject");
     }

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "pinfold/text/document.hpp"
 #include "pinfold/api/pod.hpp"
+#include "pinfold/text/document.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -90,17 +90,17 @@ void read_distances(FieldReader& fields, VmMachine& machine) {
     for (std::size_t i = 0; i < count; ++i) machine.distances[i][i] = 10;
     return;
   }
-  bool good = rows->is_array();
-  for (std::size_t i = 0; good && i < rows->size(); ++i) {
+  bool ok = rows->is_array();
+  for (std::size_t i = 0; ok && i < rows->size(); ++i) {
     const Json& row = (*rows)[i];
-    good = row.is_array();
+    ok = row.is_array();
     machine.distances.emplace_back();
-    for (std::size_t j = 0; good && j < row.size(); ++j) {
-      good = row[j].is_number_integer() && row[j] >= 0 && row[j] <= 255;
-      if (good) machine.distances.back().push_back(row[j].get<int>());
+    for (std::size_t j = 0; ok && j < row.size(); ++j) {
+      ok = row[j].is_number_integer() && row[j] >= 0 && row[j] <= 255;
+      if (ok) machine.distances.back().push_back(row[j].get<int>());
     }
   }
-  if (!good) fields.complain("distances", show_value(*rows) + ": expected rows of numbers");
+  if (!ok) fields.complain("distances", show_value(*rows) + ": expected rows of numbers");
 }
 
 }  // namespace

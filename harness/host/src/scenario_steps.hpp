@@ -26,7 +26,7 @@ struct PlacedStep {
                                      const PlatformScope& scope,
                                      std::optional<Complaint>& complaint);
 
-/// Reads a KubeletConfiguration, which is there as an object or as the name of a file.
+/// Reads a KubeletConfiguration: an object or the name of a file.
 [[nodiscard]] KubeletSource read_kubelet(FieldReader& fields, const char* key);
 
 }  // namespace pinfold::harness

@@ -89,9 +89,9 @@ std::optional<fs::path> SnapshotStore::find(const std::string& key) const {
   std::error_code failed;
   if (!fs::exists(sum_file(key), failed) || !fs::exists(state_file(key), failed))
     return std::nullopt;
-  const auto wanted = read_file(sum_file(key));
+  const auto expected_value = read_file(sum_file(key));
   const auto sum = sum_of_file(state_file(key));
-  if (!wanted || !sum || *wanted != *sum) {
+  if (!expected_value || !sum || *expected_value != *sum) {
     remove(key);
     return std::nullopt;
   }

@@ -21,8 +21,8 @@ bool is_of_process(const std::string& name) {
 }
 
 std::string process_value(const Json& process, const std::string& name) {
-  if (name == "Cpus_allowed_list") return process.value("cpus_allowed", "");
-  if (name == "Mems_allowed_list") return process.value("mems_allowed", "");
+  if (name == "Cpus_allowed_list") return process.value("cpusAllowed", "");
+  if (name == "Mems_allowed_list") return process.value("memsAllowed", "");
   const Json pages = process.value("pages", Json());
   if (name == "pageNodes") return nodes_of_pages(pages);
   const std::size_t slash = name.find('/');
@@ -57,14 +57,14 @@ VmResult<void> StepRunner::expect_threads(const Expectation& expectation, StepRe
   PINFOLD_LET(const auto folder, folder_of(expectation.subject, result));
   PINFOLD_LET(const auto reply, ask({{"op", "threads"}, {"group", folder}}));
   const Json threads = reply.value("threads", Json::array());
-  for (const auto& [name, wanted] : expectation.values) {
-    const std::string actual =
+  for (const auto& [name, expected_value] : expectation.values) {
+    const std::string observed =
         name == "count"
             ? std::to_string(threads.size())
-            : common_value(threads, name == "Cpus_allowed_list" ? "cpus_allowed" : "mems_allowed",
-                           wanted.text);
-    result.checks.push_back(
-        check_wanted("threads of " + expectation.subject + " " + name, name, wanted, actual));
+            : common_value(threads, name == "Cpus_allowed_list" ? "cpusAllowed" : "memsAllowed",
+                           expected_value.text);
+    result.checks.push_back(check_expected("threads of " + expectation.subject + " " + name, name,
+                                           expected_value, observed));
   }
   return {};
 }
@@ -90,22 +90,23 @@ VmResult<void> StepRunner::expect_one(const Expectation& expectation, StepResult
     folder = cgroup;
   }
   Json process;
-  for (const auto& [name, wanted] : expectation.values) {
+  for (const auto& [name, expected_value] : expectation.values) {
     std::string what = expectation.subject + " " + name;
-    VmResult<std::string> actual;
+    VmResult<std::string> observed;
     if (is_of_process(name)) {
       if (process.is_null()) {
         PINFOLD_LET(process, ask({{"op", "inspect"}, {"name", expectation.subject}}));
       }
-      actual = process.value("alive", false) ? process_value(process, name) : "(no process)";
+      observed = process.value("alive", false) ? process_value(process, name) : "(no process)";
     } else if (expectation.of == Expectation::Of::kFile) {
       what = expectation.subject;
-      actual = read_one(folder);
+      observed = read_one(folder);
     } else {
-      actual = group_value(expectation, folder, name);
+      observed = group_value(expectation, folder, name);
     }
-    if (!actual) return tl::unexpected(actual.error());
-    result.checks.push_back(check_wanted(std::move(what), name, wanted, std::move(*actual)));
+    if (!observed) return tl::unexpected(observed.error());
+    result.checks.push_back(
+        check_expected(std::move(what), name, expected_value, std::move(*observed)));
   }
   return {};
 }
@@ -118,8 +119,8 @@ VmResult<StepResult> StepRunner::act(const ExpectStep& step) {
   return concluded(std::move(result));
 }
 
-VmResult<KernelContainer> StepRunner::look_at(const DecidedContainer& container) {
-  KernelContainer kernel;
+VmResult<ObservedContainer> StepRunner::look_at(const DesiredContainer& container) {
+  ObservedContainer kernel;
   const std::string cpus = container.cgroup + "/" + effective_file(cgroup_mode(), "cpus");
   const std::string mems = container.cgroup + "/" + effective_file(cgroup_mode(), "mems");
   PINFOLD_LET(const auto reply, ask({{"op", "read"}, {"paths", {cpus, mems}}}));
@@ -136,10 +137,10 @@ VmResult<KernelContainer> StepRunner::look_at(const DecidedContainer& container)
 
 VmResult<StepResult> StepRunner::act(const VerifyStep&) {
   StepResult result;
-  PINFOLD_LET(const auto containers, decided(result.message));
+  PINFOLD_LET(const auto containers, desired(result.message));
   if (result.message.empty() && containers.empty()) result.message = "there is no container";
-  std::map<std::string, KernelContainer> kernel;
-  for (const DecidedContainer& container : containers) {
+  std::map<std::string, ObservedContainer> kernel;
+  for (const DesiredContainer& container : containers) {
     PINFOLD_LET(kernel[container.name], look_at(container));
   }
   static const std::string kOnline = "/sys/devices/system/cpu/online";

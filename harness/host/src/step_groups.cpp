@@ -17,8 +17,8 @@ VmResult<void> StepRunner::note_groups(const Action& action, StepResult& result)
   const auto* expect = std::get_if<ExpectStep>(&action);
   if (expect == nullptr && !std::holds_alternative<VerifyStep>(action)) return {};
   std::map<std::string, std::string> folders = running_;
-  if (decided_) {
-    for (const DecidedContainer& one : *decided_) folders[one.name] = one.cgroup;
+  if (desired_) {
+    for (const DesiredContainer& one : *desired_) folders[one.name] = one.cgroup;
   }
   if (expect != nullptr) {
     for (const Expectation& one : expect->expectations) {
@@ -37,8 +37,8 @@ VmResult<void> StepRunner::note_groups(const Action& action, StepResult& result)
   const Json files = reply.value("files", Json::object());
   result.online = read_value(files, kOnline);
   for (const auto& [name, folder] : folders) {
-    KernelGroup group{name, read_value(files, file_of(folder, "cpus")),
-                      read_value(files, file_of(folder, "mems"))};
+    ObservedGroup group{name, read_value(files, file_of(folder, "cpus")),
+                        read_value(files, file_of(folder, "mems"))};
     if (!group.cpus.empty()) result.groups.push_back(std::move(group));
   }
   return {};

@@ -38,12 +38,12 @@ std::uint64_t total_of(const std::string& meminfo) {
 VmResult<StepResult> StepRunner::act(const PlugStep& step) {
   if (step.memory > 0) {
     auto plugged = plug_memory(step.memory, step.node);
-    if (!plugged || !plugged->good) return plugged;
+    if (!plugged || !plugged->ok) return plugged;
     machine_.nodes[static_cast<std::size_t>(step.node)].memory += step.memory;
   }
   for (const CpuId cpu : step.cpus) {
     auto plugged = plug_cpu(cpu);
-    if (!plugged || !plugged->good) return plugged;
+    if (!plugged || !plugged->ok) return plugged;
     machine_.absent.erase(cpu);
   }
   return look_at_machine();
@@ -66,9 +66,9 @@ VmResult<StepResult> StepRunner::wait_for(const std::string& path,
   const Clock::time_point deadline = Clock::now() + time_limit_;
   while (true) {
     PINFOLD_LET(const auto text, read_one(path));
-    if (done(text)) return good();
+    if (done(text)) return success();
     if (Clock::now() > deadline) {
-      return bad(
+      return failure(
           fmt::format("the guest does not take it: '{}' is still '{}'", path, excerpt(text)));
     }
     std::this_thread::sleep_for(Milliseconds(50));
@@ -81,7 +81,7 @@ VmResult<StepResult> StepRunner::plug_cpu(CpuId cpu) {
   const auto sorted = in_order(slots);
   const auto index = static_cast<std::size_t>(cpu.value);
   if (index >= sorted.size() || sorted[index].contains("qom-path")) {
-    return bad(fmt::format("CPU {}: expected one that is absent", cpu.value));
+    return failure(fmt::format("CPU {}: expected one that is absent", cpu.value));
   }
   Json device = sorted[index].value("props", Json::object());
   device["driver"] = sorted[index].value("type", "");
@@ -91,13 +91,13 @@ VmResult<StepResult> StepRunner::plug_cpu(CpuId cpu) {
     const auto cpus = CpuSet::parse(list);
     return cpus && cpus->contains(cpu);
   });
-  if (!present || !present->good) return present;
+  if (!present || !present->ok) return present;
   return act(CpusStep{CpuSet::of(cpu), true});
 }
 
 VmResult<StepResult> StepRunner::plug_memory(std::uint64_t bytes, int node) {
   auto online = act(WriteStep{"/sys/devices/system/memory/auto_online_blocks", "", "online", ""});
-  if (!online || !online->good) return online;
+  if (!online || !online->ok) return online;
   const std::string meminfo = fmt::format("/sys/devices/system/node/node{}/meminfo", node);
   PINFOLD_LET(const auto before, read_one(meminfo));
   const std::string backend = fmt::format("plugged{}", plugged_++);

@@ -39,14 +39,14 @@ VmResult<StepResult> StepRunner::act(const PowerCutsStep& step) {
   if (!reply) return tl::unexpected(reply.error());
   if (!reply->value("ok", false)) return as_result(*reply);
   auto cuts = judge_power_cuts(*reply, question);
-  if (!cuts) return bad(cuts.error().message);
+  if (!cuts) return failure(cuts.error().message);
   StepResult result;
   result.checks = cuts->checks;
   result.checks.push_back({"power cuts", fmt::format("at least {}", step.at_least),
                            std::to_string(cuts->cuts), cuts->cuts >= step.at_least});
   result = concluded(std::move(result));
-  if (reply->value("timed_out", true)) {
-    result = bad(fmt::format("not done within {}: {} cuts", limit_text(), cuts->cuts));
+  if (reply->value("timedOut", true)) {
+    result = failure(fmt::format("not done within {}: {} cuts", limit_text(), cuts->cuts));
   }
   if (cuts->failed > 0) {
     result.message =

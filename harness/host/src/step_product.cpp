@@ -68,18 +68,18 @@ VmResult<StepResult> StepRunner::act(const AdmitStep& step) {
   const std::string said = reply.value("stdout", "") + reply.value("stderr", "");
   const std::string expected = kAnswers[static_cast<int>(step.answer)];
   if (answer != expected) {
-    return bad(
+    return failure(
         fmt::format("expected '{}', the answer is '{}': {}", expected, answer, excerpt(said)));
   }
   if (said.find(step.message) == std::string::npos) {
-    return bad(fmt::format("expected '{}' in: {}", step.message, excerpt(said)));
+    return failure(fmt::format("expected '{}' in: {}", step.message, excerpt(said)));
   }
   if (status == 0) pods_[step.pod] = {step.uid, step.containers, step.start};
-  return good();
+  return success();
 }
 
-VmResult<std::vector<DecidedContainer>> StepRunner::decided(std::string& problem) {
-  if (decided_) return *decided_;
+VmResult<std::vector<DesiredContainer>> StepRunner::desired(std::string& problem) {
+  if (desired_) return *desired_;
   PINFOLD_LET(const auto reply, run_product({"status"}));
   const std::string out = reply.value("stdout", "");
   const Json status = Json::parse(out, nullptr, false);
@@ -88,14 +88,14 @@ VmResult<std::vector<DecidedContainer>> StepRunner::decided(std::string& problem
   if ((exit_status != 0 && exit_status != 1) || status.is_discarded()) {
     problem = fmt::format("'pinfold status' ended with {}: {}", describe_end(reply),
                           excerpt(out + reply.value("stderr", "")));
-    return std::vector<DecidedContainer>{};
+    return std::vector<DesiredContainer>{};
   }
-  auto containers = decided_containers(status);
+  auto containers = desired_containers(status);
   if (!containers) {
     problem = containers.error().message;
-    return std::vector<DecidedContainer>{};
+    return std::vector<DesiredContainer>{};
   }
-  decided_ = *containers;
+  desired_ = *containers;
   return std::move(*containers);
 }
 
@@ -103,68 +103,70 @@ VmResult<StepResult> StepRunner::start_one(const StartStep& step, const std::str
                                            const std::string& cgroup) {
   Json request = {{"op", "start"}, {"name", name}, {"cgroup", cgroup}};
   if (step.command.empty()) {
-    request["payload_bytes"] = step.memory;
-    request["page_size"] = step.page_size;
+    request["payloadBytes"] = step.memory;
+    request["pageSize"] = step.page_size;
   } else {
     request["argv"] = step.command;
   }
   PINFOLD_LET(const auto reply, ask(std::move(request)));
   if (reply.value("ok", false)) {
     running_[name] = cgroup;
-    return step.error.empty() ? good() : bad(fmt::format("{} came up", name));
+    return step.error.empty() ? success() : failure(fmt::format("{} came up", name));
   }
   const std::string said = fmt::format("{} ({})", reply.value("error", ""), describe_end(reply));
-  if (!step.error.empty() && said.find(step.error) != std::string::npos) return good();
-  return bad(fmt::format("{}: {}", name, said));
+  if (!step.error.empty() && said.find(step.error) != std::string::npos) return success();
+  return failure(fmt::format("{}: {}", name, said));
 }
 
-VmResult<StepResult> StepRunner::tell_product(const Pod& pod, const std::string& container) {
+VmResult<StepResult> StepRunner::start_in_product(const Pod& pod, const std::string& container) {
   for (const std::string& name : pod.containers) {
     if (!container.empty() && name != container) continue;
     PINFOLD_LET(const auto reply, run_product({"start", "--pod", pod.uid, "--container", name}));
     if (auto killed = end_of_killed(reply)) return std::move(*killed);
     if (reply.value("status", -1) != 0) {
-      return bad(fmt::format("'pinfold start' of '{}' ended with {}: {}", name, describe_end(reply),
-                             excerpt(reply.value("stdout", "") + reply.value("stderr", ""))));
+      return failure(fmt::format("'pinfold start' of '{}' ended with {}: {}", name,
+                                 describe_end(reply),
+                                 excerpt(reply.value("stdout", "") + reply.value("stderr", ""))));
     }
   }
-  return good();
+  return success();
 }
 
 VmResult<StepResult> StepRunner::act(const StartStep& step) {
   if (!step.program.empty()) return start_one(step, step.program, step.cgroup);
   const auto pod = pods_.find(step.pod);
-  if (pod == pods_.end()) return bad(fmt::format("pod '{}' was not admitted", step.pod));
+  if (pod == pods_.end()) return failure(fmt::format("pod '{}' was not admitted", step.pod));
   if (!pod->second.counts_as_started) {
     const bool to_be_killed = kill_at_.has_value();
-    auto told = tell_product(pod->second, step.container);
-    decided_.reset();
-    if (!told || !told->good || to_be_killed) return told;
+    auto told = start_in_product(pod->second, step.container);
+    desired_.reset();
+    if (!told || !told->ok || to_be_killed) return told;
   }
   std::string problem;
-  PINFOLD_LET(const auto containers, decided(problem));
-  if (!problem.empty()) return bad(problem);
+  PINFOLD_LET(const auto containers, desired(problem));
+  if (!problem.empty()) return failure(problem);
   int started = 0;
-  for (const DecidedContainer& container : containers) {
+  for (const DesiredContainer& container : containers) {
     if (!belongs_to(container.name, step.pod, step.container)) continue;
     auto one = start_one(step, container.name, container.cgroup);
-    if (!one || !one->good) return one;
+    if (!one || !one->ok) return one;
     ++started;
   }
-  return started > 0 ? good()
-                     : bad(fmt::format("pod '{}' has no container {}", step.pod, step.container));
+  return started > 0
+             ? success()
+             : failure(fmt::format("pod '{}' has no container {}", step.pod, step.container));
 }
 
 VmResult<StepResult> StepRunner::act(const RemoveStep& step) {
   const auto pod = pods_.find(step.pod);
-  if (pod == pods_.end()) return bad(fmt::format("pod '{}' was not admitted", step.pod));
+  if (pod == pods_.end()) return failure(fmt::format("pod '{}' was not admitted", step.pod));
   std::vector<std::string> programs;
   for (const auto& [program, cgroup] : running_) {
     if (belongs_to(program, step.pod, step.container)) programs.push_back(program);
   }
   for (const std::string& program : programs) {
     auto stopped = act(StopStep{program});
-    if (!stopped || !stopped->good) return stopped;
+    if (!stopped || !stopped->ok) return stopped;
   }
   std::vector<std::string> arguments = {"remove", "--pod", pod->second.uid};
   if (!step.container.empty()) {
@@ -173,11 +175,11 @@ VmResult<StepResult> StepRunner::act(const RemoveStep& step) {
   PINFOLD_LET(const auto reply, run_product(std::move(arguments)));
   if (auto killed = end_of_killed(reply)) return std::move(*killed);
   if (reply.value("status", -1) != 0) {
-    return bad(fmt::format("'pinfold remove' ended with {}: {}", describe_end(reply),
-                           excerpt(reply.value("stdout", "") + reply.value("stderr", ""))));
+    return failure(fmt::format("'pinfold remove' ended with {}: {}", describe_end(reply),
+                               excerpt(reply.value("stdout", "") + reply.value("stderr", ""))));
   }
   if (step.container.empty()) pods_.erase(pod);
-  return good();
+  return success();
 }
 
 VmResult<StepResult> StepRunner::act(const RestartStep& step) {
@@ -191,17 +193,17 @@ VmResult<StepResult> StepRunner::act(const RestartStep& step) {
   const int status = reply.value("status", -1);
   const int expected = step.answer == RestartStep::Answer::kOk ? 0 : 2;
   if (status != expected) {
-    return bad(fmt::format("expected status {}, 'pinfold reconcile' ended with {}: {}", expected,
-                           describe_end(reply), excerpt(said)));
+    return failure(fmt::format("expected status {}, 'pinfold reconcile' ended with {}: {}",
+                               expected, describe_end(reply), excerpt(said)));
   }
   if (said.find(step.message) == std::string::npos) {
-    return bad(fmt::format("expected '{}' in: {}", step.message, excerpt(said)));
+    return failure(fmt::format("expected '{}' in: {}", step.message, excerpt(said)));
   }
-  return good();
+  return success();
 }
 
 VmResult<std::string> StepRunner::cgroup_of(const std::string& container, StepResult& result) {
-  PINFOLD_LET(const auto containers, decided(result.message));
+  PINFOLD_LET(const auto containers, desired(result.message));
   const auto found = std::find_if(containers.begin(), containers.end(),
                                   [&](const auto& one) { return one.name == container; });
   if (found != containers.end()) return found->cgroup;

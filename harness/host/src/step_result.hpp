@@ -7,8 +7,8 @@
 
 namespace pinfold::harness {
 
-[[nodiscard]] StepResult good();
-[[nodiscard]] StepResult bad(std::string message);
+[[nodiscard]] StepResult success();
+[[nodiscard]] StepResult failure(std::string message);
 /// The agent's answer to a request: good, or its error.
 [[nodiscard]] StepResult as_result(const Json& reply);
 

@@ -19,37 +19,37 @@ constexpr std::size_t kPutBytes = 8192;
 
 }  // namespace
 
-StepResult good() {
+StepResult success() {
   StepResult result;
-  result.good = true;
+  result.ok = true;
   return result;
 }
 
-StepResult bad(std::string message) {
+StepResult failure(std::string message) {
   StepResult result;
   result.message = std::move(message);
   return result;
 }
 
 StepResult as_result(const Json& reply) {
-  return reply.value("ok", false) ? good() : bad(reply.value("error", "no reason given"));
+  return reply.value("ok", false) ? success() : failure(reply.value("error", "no reason given"));
 }
 
 StepResult concluded(StepResult result) {
   std::vector<std::string> wrong;
   for (const Check& check : result.checks) {
-    if (!check.good) {
+    if (!check.ok) {
       wrong.push_back(fmt::format("{}: expected '{}', the kernel has '{}'", check.what,
-                                  check.expected, check.actual));
+                                  check.expected, check.observed));
     }
   }
-  result.good = wrong.empty() && result.message.empty();
+  result.ok = wrong.empty() && result.message.empty();
   if (!wrong.empty()) result.message = fmt::format("{}", fmt::join(wrong, "; "));
   return result;
 }
 
 std::string describe_end(const Json& reply) {
-  if (reply.value("timed_out", false)) return "the time limit";
+  if (reply.value("timedOut", false)) return "the time limit";
   if (reply.contains("signal")) return "signal " + reply["signal"].dump();
   return "status " + reply.value("status", Json()).dump();
 }
@@ -67,8 +67,8 @@ std::string StepRunner::limit_text() const {
 }
 
 VmResult<Json> StepRunner::ask(Json request) {
-  // The guest gives up first where it can, so that a slow command is told from a guest that hangs.
-  request["time_limit_ms"] = time_limit_.count();
+  // The guest gives up first where it can: a slow command differs from a guest that hangs.
+  request["timeLimitMs"] = time_limit_.count();
   auto reply = session_.vm.request(std::move(request), time_limit_ + std::chrono::seconds(10));
   if (!reply && reply.error().trouble == Trouble::kTimeout) {
     reply.error().message = "no answer within " + limit_text();
@@ -92,15 +92,15 @@ VmResult<StepResult> StepRunner::run(const Step& step) {
   const bool only_looks = std::holds_alternative<StartStep>(step.action) ||
                           std::holds_alternative<WriteStep>(step.action) ||
                           std::holds_alternative<ExpectStep>(step.action);
-  if (!only_looks) decided_.reset();
+  if (!only_looks) desired_.reset();
   time_limit_ =
       Milliseconds(static_cast<std::int64_t>(step.time_limit_s * 1000 * options_.time_scale));
   kill_at_ = step.kill_at;
   auto result = std::visit([this](const auto& action) { return act(action); }, step.action);
-  if (result && result->good && kill_at_) {
-    result = bad("killAt: the step has run no command");
+  if (result && result->ok && kill_at_) {
+    result = failure("killAt: the step has run no command");
   }
-  if (result && result->good) {
+  if (result && result->ok) {
     PINFOLD_TRY(mark_disk());
   }
   if (result && sampling_) {
@@ -116,16 +116,16 @@ VmResult<Json> StepRunner::run_command(std::vector<std::string> argv, const std:
   Json request = {{"op", "exec"}, {"argv", std::move(argv)}, {"cgroup", cgroup}};
   const auto kill = std::exchange(kill_at_, std::nullopt);
   if (kill) {
-    request["kill_at"] = {{"call", kill->call}, {"file", kill->file}, {"number", kill->number}};
+    request["killAt"] = {{"call", kill->call}, {"file", kill->file}, {"number", kill->number}};
   }
   return ask(std::move(request));
 }
 
 std::optional<StepResult> StepRunner::end_of_killed(const Json& reply) const {
-  const auto seen = reply.find("calls_seen");
+  const auto seen = reply.find("callsSeen");
   if (seen == reply.end()) return std::nullopt;
-  if (reply.value("signal", 0) == SIGKILL) return good();
-  return bad(
+  if (reply.value("signal", 0) == SIGKILL) return success();
+  return failure(
       fmt::format("the point at which it was to be killed was not reached: {} such calls, "
                   "then it ended with {}",
                   seen->dump(), describe_end(reply)));
@@ -140,20 +140,21 @@ VmResult<StepResult> StepRunner::act(const StopStep& step) {
 VmResult<StepResult> StepRunner::act(const ExecStep& step) {
   const auto reply = run_command(step.command, step.cgroup);
   if (!reply) return tl::unexpected(reply.error());
-  if (!reply->value("ok", false)) return bad(reply->value("error", ""));
+  if (!reply->value("ok", false)) return failure(reply->value("error", ""));
   if (auto killed = end_of_killed(*reply)) return std::move(*killed);
   const std::string out = reply->value("stdout", "");
   const std::string end = describe_end(*reply);
   const std::string said = excerpt(out + reply->value("stderr", ""));
-  if (reply->value("timed_out", false))
-    return bad(fmt::format("not done within {}: {}", limit_text(), said));
+  if (reply->value("timedOut", false))
+    return failure(fmt::format("not done within {}: {}", limit_text(), said));
   if (step.status && reply->value("status", -1) != *step.status) {
-    return bad(fmt::format("expected status {}, it ended with {}: {}", *step.status, end, said));
+    return failure(
+        fmt::format("expected status {}, it ended with {}: {}", *step.status, end, said));
   }
   if (out.find(step.output) == std::string::npos) {
-    return bad(fmt::format("expected '{}' in: {}", step.output, said));
+    return failure(fmt::format("expected '{}' in: {}", step.output, said));
   }
-  return good();
+  return success();
 }
 
 VmResult<StepResult> StepRunner::act(const WriteStep& step) {
@@ -166,19 +167,19 @@ VmResult<StepResult> StepRunner::act(const WriteStep& step) {
   }
   PINFOLD_LET(const auto reply, ask({{"op", "write"}, {"path", path}, {"value", step.value}}));
   const std::string error = reply.value("errno", "?");
-  if (error == step.error) return good();
-  return bad(fmt::format("write '{}' to '{}': expected {}, the kernel answers {}", step.value, path,
-                         step.error.empty() ? "success" : step.error,
-                         error.empty() ? "success" : error));
+  if (error == step.error) return success();
+  return failure(fmt::format("write '{}' to '{}': expected {}, the kernel answers {}", step.value,
+                             path, step.error.empty() ? "success" : step.error,
+                             error.empty() ? "success" : error));
 }
 
 VmResult<StepResult> StepRunner::act(const CpusStep& step) {
   for (const CpuId cpu : step.cpus) {
     auto written = act(WriteStep{fmt::format("/sys/devices/system/cpu/cpu{}/online", cpu.value), "",
                                  step.online ? "1" : "0", ""});
-    if (!written || !written->good) return written;
+    if (!written || !written->ok) return written;
   }
-  return good();
+  return success();
 }
 
 }  // namespace pinfold::harness

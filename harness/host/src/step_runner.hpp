@@ -63,21 +63,21 @@ class StepRunner {
                                            const std::string& cgroup);
   /// How a step ended whose command was to be killed. Nothing if it was not to be.
   [[nodiscard]] std::optional<StepResult> end_of_killed(const Json& reply) const;
-  /// While the sampler runs: remembers who has which CPUs for himself.
+  /// While the sampler runs: remembers the exclusive CPUs of each group.
   [[nodiscard]] VmResult<void> note_exclusive(StepResult& result);
   [[nodiscard]] VmResult<void> put_files();
   [[nodiscard]] VmResult<void> put(const std::string& path, const std::string& text);
   [[nodiscard]] VmResult<void> put_config(const KubeletSource& kubelet);
   [[nodiscard]] VmResult<Json> run_product(std::vector<std::string> arguments);
-  /// What the product says it has decided; `problem` is filled in if it says something else.
-  [[nodiscard]] VmResult<std::vector<DecidedContainer>> decided(std::string& problem);
-  /// Tells the product that a container starts, or all of a pod in their order.
-  [[nodiscard]] VmResult<StepResult> tell_product(const Pod& pod, const std::string& container);
+  /// The product's desired cpusets; `problem` is filled in if its status cannot be read.
+  [[nodiscard]] VmResult<std::vector<DesiredContainer>> desired(std::string& problem);
+  /// Starts a container, or all of a pod in order, in the product.
+  [[nodiscard]] VmResult<StepResult> start_in_product(const Pod& pod, const std::string& container);
   [[nodiscard]] VmResult<StepResult> start_one(const StartStep& step, const std::string& name,
                                                const std::string& cgroup);
-  [[nodiscard]] VmResult<KernelContainer> look_at(const DecidedContainer& container);
+  [[nodiscard]] VmResult<ObservedContainer> look_at(const DesiredContainer& container);
   [[nodiscard]] VmResult<std::string> read_one(const std::string& path);
-  /// A container's group, or the full path that is there instead.
+  /// A container's group, or the full path given instead.
   [[nodiscard]] VmResult<std::string> folder_of(const std::string& group, StepResult& result);
   [[nodiscard]] VmResult<std::string> group_value(const Expectation& expectation,
                                                   const std::string& folder,
@@ -101,7 +101,7 @@ class StepRunner {
   int plugged_ = 0;          ///< pieces of memory
   ExclusiveCpus exclusive_;  ///< of all containers since the sampler runs
   /// The product's decisions, until a step that may change them.
-  std::optional<std::vector<DecidedContainer>> decided_;
+  std::optional<std::vector<DesiredContainer>> desired_;
   std::map<std::string, Pod> pods_;             ///< admitted, by name
   std::map<std::string, std::string> running_;  ///< program to its cgroup
 };

@@ -18,10 +18,10 @@ VmResult<StepResult> StepRunner::act(const StartSamplingStep&) {
 
 VmResult<void> StepRunner::note_exclusive(StepResult& result) {
   std::string problem;
-  PINFOLD_LET(const auto containers, decided(problem));
-  if (!problem.empty() && result.good) result = bad(problem);
+  PINFOLD_LET(const auto containers, desired(problem));
+  if (!problem.empty() && result.ok) result = failure(problem);
   const std::string root = product_root(cgroup_mode()) + "/";
-  for (const DecidedContainer& container : containers) {
+  for (const DesiredContainer& container : containers) {
     const auto cpus = CpuSet::parse(container.cpus);
     if (!cpus || !container.cgroup.starts_with(root)) continue;
     const std::string group = container.cgroup.substr(root.size());
@@ -36,7 +36,7 @@ VmResult<StepResult> StepRunner::act(const StopSamplingStep& step) {
   const auto reply = ask({{"op", "samples"}});
   if (!reply) return tl::unexpected(reply.error());
   StepResult result = as_result(*reply);
-  if (!result.good) return result;
+  if (!result.ok) return result;
   const auto looks = reply->value("looks", std::uint64_t{0});
   result.checks.push_back({"looks of the sampler", fmt::format("at least {}", step.at_least),
                            std::to_string(looks), looks >= step.at_least});
@@ -46,7 +46,7 @@ VmResult<StepResult> StepRunner::act(const StopSamplingStep& step) {
   if (!step.exclusive.empty()) {
     PINFOLD_LET(const auto text, read_one(step.exclusive));
     auto named = parse_exclusive(text);
-    if (!named) return bad(std::move(named).error().wrap(step.exclusive).message);
+    if (!named) return failure(std::move(named).error().wrap(step.exclusive).message);
     for (const auto& [group, cpus] : *named) exclusive_[group] |= cpus;
   }
   const auto overlaps = overlaps_seen(reply->value("changes", ""), exclusive_);

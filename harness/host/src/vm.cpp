@@ -55,7 +55,7 @@ std::string complaints_of(const UniqueFd& output) {
   return end_of_console(complaints, 5);
 }
 
-/// Appends what is there to `into`. Closes the port at its end.
+/// Appends what can be read now to `into`. Closes the port at its end.
 void read_port(UniqueFd& port, std::string& into) {
   char chunk[16384];
   while (port) {

@@ -42,9 +42,9 @@ Result<void> check_nodes(const VmMachine& machine) {
     }
     if (node.cpus.intersects(seen)) {
       return wrong(fmt::format("nodes[{}].cpus: '{}': {} belongs to an earlier node", i, cpus,
-                               (node.cpus & seen).to_string()));
+                               (node.cpus & observed).to_string()));
     }
-    // Linux numbers nodes with CPUs first: another order would come out renumbered.
+    // Linux numbers nodes with CPUs first: it would renumber another order.
     if (without_cpus && !node.cpus.empty()) {
       return wrong(fmt::format(
           "nodes[{}].cpus: '{}': expected nodes with CPUs before those without", i, cpus));
@@ -74,8 +74,8 @@ Result<void> check_distances(const VmMachine& machine) {
       return wrong(fmt::format("distances[{}]: {} values, expected {}", i, row.size(), count));
     }
     for (std::size_t j = 0; j < count; ++j) {
-      const bool good = i == j ? row[j] == 10 : row[j] > 10 && row[j] < 255;
-      if (!good) {
+      const bool ok = i == j ? row[j] == 10 : row[j] > 10 && row[j] < 255;
+      if (!ok) {
         return wrong(fmt::format("distances[{}][{}]: '{}': expected {}", i, j, row[j],
                                  i == j ? "10" : "11 to 254"));
       }
@@ -116,9 +116,9 @@ Result<void> check_disk(const VmMachine& machine) {
 /// As far as text values go, lists compare as sets and everything else as it is.
 class Differences {
  public:
-  void compare(const std::string& what, const std::string& asked, const std::string& seen) {
-    if (asked != seen)
-      lines_.push_back(fmt::format("{}: asked for '{}', got '{}'", what, asked, seen));
+  void compare(const std::string& what, const std::string& requested, const std::string& observed) {
+    if (requested != observed)
+      lines_.push_back(fmt::format("{}: expected '{}', got '{}'", what, requested, observed));
   }
   void add(std::string line) { lines_.push_back(std::move(line)); }
   [[nodiscard]] std::vector<std::string> take() { return std::move(lines_); }
@@ -140,29 +140,30 @@ int node_of(const VmMachine& machine, CpuId cpu) {
   return -1;
 }
 
-void compare_cpu(Differences& differences, const VmMachine& asked, int id, const Json& cpu) {
-  const int per_socket = asked.dies * asked.cores * asked.threads;
-  const int first = id / asked.threads * asked.threads;
-  const int per_cache = asked.cores / asked.caches * asked.threads;
+void compare_cpu(Differences& differences, const VmMachine& requested, int id, const Json& cpu) {
+  const int per_socket = requested.dies * requested.cores * requested.threads;
+  const int first = id / requested.threads * requested.threads;
+  const int per_cache = requested.cores / requested.caches * requested.threads;
   const int first_of_cache = id / per_cache * per_cache;
   const std::string name = fmt::format("cpu{}", id);
   const auto present = [&](int from, int count) {
-    return (CpuSet::range(from, from + count - 1) - asked.absent).to_string();
+    return (CpuSet::range(from, from + count - 1) - requested.absent).to_string();
   };
   differences.compare(name + " package", std::to_string(id / per_socket), text_of(cpu, "package"));
-  differences.compare(name + " siblings", present(first, asked.threads), text_of(cpu, "siblings"));
+  differences.compare(name + " siblings", present(first, requested.threads),
+                      text_of(cpu, "siblings"));
   differences.compare(name + " last-level cache", present(first_of_cache, per_cache),
                       text_of(cpu, "cache"));
-  differences.compare(name + " node", std::to_string(node_of(asked, CpuId{id})),
+  differences.compare(name + " node", std::to_string(node_of(requested, CpuId{id})),
                       text_of(cpu, "node"));
 }
 
-void compare_node(Differences& differences, const VmMachine& asked, std::size_t id,
+void compare_node(Differences& differences, const VmMachine& requested, std::size_t id,
                   const Json& node) {
-  const VmNode& want = asked.nodes[id];
+  const VmNode& want = requested.nodes[id];
   const std::string name = fmt::format("node{}", id);
   differences.compare(name + " id", std::to_string(id), text_of(node, "id"));
-  differences.compare(name + " cpus", (want.cpus - asked.absent).to_string(),
+  differences.compare(name + " cpus", (want.cpus - requested.absent).to_string(),
                       text_of(node, "cpus"));
   for (const auto& [size, count] : want.huge_pages) {
     const auto pages = node.find("hugepages");
@@ -170,7 +171,8 @@ void compare_node(Differences& differences, const VmMachine& asked, std::size_t 
     differences.compare(fmt::format("{} huge pages of {} kB", name, kib), std::to_string(count),
                         pages == node.end() ? "(nothing)" : text_of(*pages, kib.c_str()));
   }
-  differences.compare(name + " distances", fmt::format("{}", fmt::join(asked.distances[id], " ")),
+  differences.compare(name + " distances",
+                      fmt::format("{}", fmt::join(requested.distances[id], " ")),
                       text_of(node, "distances"));
   const auto memory = node.find("memory");
   const bool known = memory != node.end() && memory->is_number_unsigned();
@@ -178,7 +180,7 @@ void compare_node(Differences& differences, const VmMachine& asked, std::size_t 
   // Firmware, kernel image, initramfs and page tables take their part.
   const std::uint64_t slack = std::min(want.memory, 128 * kMiB + want.memory / 16);
   if (!known || got > want.memory || got < want.memory - slack) {
-    differences.add(fmt::format("{} memory: asked for {} MiB, got {} MiB", name, want.memory / kMiB,
+    differences.add(fmt::format("{} memory: expected {} MiB, got {} MiB", name, want.memory / kMiB,
                                 got / kMiB));
   }
 }
@@ -271,31 +273,33 @@ int boot_limit_s(const VmMachine& machine) {
   return 90 + 4 * std::max(0, machine.cpu_count() - 32);
 }
 
-std::vector<std::string> machine_differences(const VmMachine& asked, const Json& reported) {
+std::vector<std::string> machine_differences(const VmMachine& requested, const Json& reported) {
   Differences differences;
   if (!reported.is_object()) return {"the guest reports no machine"};
-  const CpuSet present = CpuSet::range(0, asked.cpu_count() - 1) - asked.absent;
+  const CpuSet present = CpuSet::range(0, requested.cpu_count() - 1) - requested.absent;
   const std::size_t count = present.size();
   differences.compare("online cpus", present.to_string(), text_of(reported, "online"));
-  differences.compare("nodes of PCI devices", fmt::format("{}", fmt::join(asked.devices, " ")),
+  differences.compare("nodes of PCI devices", fmt::format("{}", fmt::join(requested.devices, " ")),
                       text_of(reported, "devices"));
-  const bool old_cpu = asked.platform.cgroup != CgroupMode::kV2;
-  differences.compare("cgroup of cpuset", asked.platform.cgroup == CgroupMode::kV1 ? "v1" : "v2",
+  const bool old_cpu = requested.platform.cgroup != CgroupMode::kV2;
+  differences.compare("cgroup of cpuset",
+                      requested.platform.cgroup == CgroupMode::kV1 ? "v1" : "v2",
                       text_of(reported, "cpuset"));
   differences.compare("cgroup of cpu", old_cpu ? "v1" : "v2", text_of(reported, "cpu"));
   const Json& cpus = array_of(reported, "cpus");
   if (cpus.size() != count) {
-    differences.add(fmt::format("cpus: asked for {}, got {}", count, cpus.size()));
+    differences.add(fmt::format("cpus: expected {}, got {}", count, cpus.size()));
   }
   for (std::size_t i = 0; i < std::min(count, cpus.size()); ++i) {
-    compare_cpu(differences, asked, static_cast<int>(i), cpus[i]);
+    compare_cpu(differences, requested, static_cast<int>(i), cpus[i]);
   }
   const Json& nodes = array_of(reported, "nodes");
-  if (nodes.size() != asked.nodes.size()) {
-    differences.add(fmt::format("nodes: asked for {}, got {}", asked.nodes.size(), nodes.size()));
+  if (nodes.size() != requested.nodes.size()) {
+    differences.add(
+        fmt::format("nodes: expected {}, got {}", requested.nodes.size(), nodes.size()));
   }
-  for (std::size_t i = 0; i < std::min(asked.nodes.size(), nodes.size()); ++i) {
-    compare_node(differences, asked, i, nodes[i]);
+  for (std::size_t i = 0; i < std::min(requested.nodes.size(), nodes.size()); ++i) {
+    compare_node(differences, requested, i, nodes[i]);
   }
   return differences.take();
 }

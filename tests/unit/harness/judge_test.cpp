@@ -8,27 +8,27 @@ namespace {
 
 const Unset kUnset{CpuSet{0, 1, 2, 3, 4, 5, 6, 7}, CpuSet{0, 1}};
 
-std::vector<DecidedContainer> two_containers() {
+std::vector<DesiredContainer> two_containers() {
   return {{"a/app", "container", "/cg/a", "2-3", "1"}, {"b/app", "host", "/cg/b", "0-1,4-7", ""}};
 }
 
-std::map<std::string, KernelContainer> as_decided() {
+std::map<std::string, ObservedContainer> as_desired() {
   return {{"a/app", {"2-3", "1", true, "2-3", "1", "1"}},
           {"b/app", {"0-1,4-7", "0-1", true, "0-1,4-7", "0-1", "0"}}};
 }
 
 TEST(JudgeContainers, AgreesWhenTheKernelHasWhatWasDecided) {
-  const auto rows = judge_containers(two_containers(), as_decided(), kUnset);
+  const auto rows = judge_containers(two_containers(), as_desired(), kUnset);
   ASSERT_EQ(rows.size(), 2U);
-  EXPECT_TRUE(rows[0].good());
-  EXPECT_TRUE(rows[1].good());
+  EXPECT_TRUE(rows[0].ok());
+  EXPECT_TRUE(rows[1].ok());
   EXPECT_EQ(rows[0].checks.size(), 5U);
 }
 
 TEST(JudgeContainers, SeesEveryDeviation) {
   struct {
     const char* what;
-    void (*spoil)(std::map<std::string, KernelContainer>&);
+    void (*spoil)(std::map<std::string, ObservedContainer>&);
   } cases[] = {
       {"other CPUs", [](auto& k) { k["a/app"].cpus = "2"; }},
       {"other nodes", [](auto& k) { k["a/app"].mems = "0-1"; }},
@@ -41,29 +41,29 @@ TEST(JudgeContainers, SeesEveryDeviation) {
       {"no cgroup", [](auto& k) { k.erase("a/app"); }},
   };
   for (const auto& c : cases) {
-    auto kernel = as_decided();
+    auto kernel = as_desired();
     c.spoil(kernel);
-    EXPECT_FALSE(judge_containers(two_containers(), kernel, kUnset)[0].good()) << c.what;
+    EXPECT_FALSE(judge_containers(two_containers(), kernel, kUnset)[0].ok()) << c.what;
   }
 }
 
 TEST(JudgeContainers, TakesAnUnsetCpusetForEverythingThatIsThere) {
-  const std::vector<DecidedContainer> decided = {{"a/app", "host", "/cg/a", "", ""}};
+  const std::vector<DesiredContainer> desired = {{"a/app", "host", "/cg/a", "", ""}};
   EXPECT_TRUE(
-      judge_containers(decided, {{"a/app", {"0-7", "0-1", true, "0-7", "0-1", "0"}}}, kUnset)[0]
-          .good());
+      judge_containers(desired, {{"a/app", {"0-7", "0-1", true, "0-7", "0-1", "0"}}}, kUnset)[0]
+          .ok());
   EXPECT_FALSE(
-      judge_containers(decided, {{"a/app", {"0-6", "0-1", true, "0-6", "0-1", "0"}}}, kUnset)[0]
-          .good());
+      judge_containers(desired, {{"a/app", {"0-6", "0-1", true, "0-6", "0-1", "0"}}}, kUnset)[0]
+          .ok());
 }
 
 TEST(CheckValue, ComparesListsAsSetsAndTheRestAsText) {
-  EXPECT_TRUE(check_value("w", "cpuset.cpus.effective", "0,1,2", "0-2\n").good);
-  EXPECT_TRUE(check_value("w", "pageNodes", "1", "1").good);
-  EXPECT_FALSE(check_value("w", "cpuset.cpus", "0-2", "0-3").good);
-  EXPECT_FALSE(check_value("w", "cpuset.cpus", "0-2", "(ENOENT)").good);
-  EXPECT_TRUE(check_value("w", "cpu.max", "max 100000", " max 100000\n").good);
-  EXPECT_FALSE(check_value("w", "cpu.weight", "1,2", "1-2").good);
+  EXPECT_TRUE(check_value("w", "cpuset.cpus.effective", "0,1,2", "0-2\n").ok);
+  EXPECT_TRUE(check_value("w", "pageNodes", "1", "1").ok);
+  EXPECT_FALSE(check_value("w", "cpuset.cpus", "0-2", "0-3").ok);
+  EXPECT_FALSE(check_value("w", "cpuset.cpus", "0-2", "(ENOENT)").ok);
+  EXPECT_TRUE(check_value("w", "cpu.max", "max 100000", " max 100000\n").ok);
+  EXPECT_FALSE(check_value("w", "cpu.weight", "1,2", "1-2").ok);
 }
 
 TEST(NodesOfPages, ListsNodesAndMarksPagesThatAreNotThere) {
@@ -74,18 +74,19 @@ TEST(NodesOfPages, ListsNodesAndMarksPagesThatAreNotThere) {
 
 TEST(CheckWanted, TakesNumbersWithinBounds) {
   const struct {
-    Wanted wanted;
-    const char* actual;
-    bool good;
+    ExpectedValue expected_value;
+    const char* observed;
+    bool ok;
   } cases[] = {
       {{"", 1, {}}, "1", true},        {{"", 1, {}}, "0", false},        {{"", {}, 3}, "3", true},
       {{"", {}, 3}, "4", false},       {{"", 1, 3}, "2", true},          {{"", 1, 3}, "", false},
       {{"", 1, 3}, "2 apples", false}, {{"", {}, 3}, "(ENOENT)", false}, {{"5", {}, {}}, "5", true},
   };
   for (const auto& c : cases) {
-    EXPECT_EQ(check_wanted("x", "cpu.weight", c.wanted, c.actual).good, c.good) << c.actual;
+    EXPECT_EQ(check_expected("x", "cpu.weight", c.expected_value, c.observed).ok, c.ok)
+        << c.observed;
   }
-  EXPECT_EQ(check_wanted("x", "y", {"", 1, 3}, "9").expected, "at least 1 and at most 3");
+  EXPECT_EQ(check_expected("x", "y", {"", 1, 3}, "9").expected, "at least 1 and at most 3");
 }
 
 TEST(LineValue, FindsTheWholeKey) {
@@ -114,10 +115,10 @@ TEST(CommonValue, NamesTheThreadThatDiffers) {
 TEST(CheckDisjoint, SeesEveryPair) {
   const auto checks = check_disjoint({{"a", "0-1"}, {"b", "2-3"}, {"c", "3"}, {"d", "(ENOENT)"}});
   ASSERT_EQ(checks.size(), 6U);
-  EXPECT_TRUE(checks[0].good);
-  EXPECT_FALSE(checks[3].good);
-  EXPECT_EQ(checks[3].actual, "3");
-  EXPECT_FALSE(checks[5].good);
+  EXPECT_TRUE(checks[0].ok);
+  EXPECT_FALSE(checks[3].ok);
+  EXPECT_EQ(checks[3].observed, "3");
+  EXPECT_FALSE(checks[5].ok);
 }
 
 TEST(OverlapsSeen, SeesExclusiveCpusInOtherContainersOnly) {

@@ -26,19 +26,19 @@ TEST(AskedMachine, IsTheReportOfAGuestThatIsAsAskedFor) {
   rich.devices = {0, 1};
   rich.nodes[1].huge_pages[2U << 20] = 8;
   for (const VmMachine& machine : {two_sockets(), dies, memory_only, old, rich}) {
-    EXPECT_TRUE(machine_differences(machine, asked_machine(machine)).empty())
-        << asked_machine(machine).dump(2);
+    EXPECT_TRUE(machine_differences(machine, requested_machine(machine)).empty())
+        << requested_machine(machine).dump(2);
   }
 }
 
 TEST(MachineTable, SetsWhatTheGuestHasBesideWhatWasAskedFor) {
-  const Json asked = asked_machine(two_sockets());
-  Json guest = asked;
+  const Json requested = requested_machine(two_sockets());
+  Json guest = requested;
   guest["kernel"] = "6.1.0-49-cloud-amd64";
   guest["online"] = "0-6";
   for (Json& cpu : guest["cpus"]) cpu["cache"] = cpu["id"] < 4 ? "0-3" : "4-7";
-  EXPECT_EQ(machine_table(asked, guest),
-            "                      asked for        the guest's kernel has\n"
+  EXPECT_EQ(machine_table(requested, guest),
+            "                      requested        the guest's kernel has\n"
             "kernel                debian-6.1       6.1.0-49-cloud-amd64\n"
             "cgroup of cpuset      v2               v2\n"
             "cgroup of cpu         v2               v2\n"
@@ -58,9 +58,9 @@ TEST(MachineTable, SetsWhatTheGuestHasBesideWhatWasAskedFor) {
 TEST(MachineTable, ShowsAGuestThatTalksNonsense) {
   const Json guest = {{"cpus", {3, {{"id", "x"}}}},
                       {"nodes", {{{"id", 9}, {"cpus", "0"}}, Json()}}};
-  const std::string table = machine_table(asked_machine(two_sockets()), guest);
+  const std::string table = machine_table(requested_machine(two_sockets()), guest);
   EXPECT_NE(table.find("node 9 cpus"), std::string::npos) << table;
-  EXPECT_EQ(machine_table(asked_machine(two_sockets()), Json()).find("the guest"),
+  EXPECT_EQ(machine_table(requested_machine(two_sockets()), Json()).find("the guest"),
             std::string::npos);
 }
 

@@ -21,7 +21,7 @@ Json report(Json cuts) {
             {{"position", 6}, {"state", file("b")}}}},
           {"outcomes", {outcome("-"), outcome("a"), outcome("b"), outcome("c")}},
           {"disks", 3},
-          {"elapsed_ms", 1500},
+          {"elapsedMs", 1500},
           {"cuts", std::move(cuts)}};
 }
 
@@ -45,8 +45,8 @@ TEST(JudgePowerCuts, TakesTheAcknowledgedStateAndTheOneInFlight) {
   EXPECT_EQ(cuts.elapsed.count(), 1500);
   ASSERT_EQ(cuts.checks.size(), 2U);
   EXPECT_EQ(cuts.checks[1].what, "power cuts with all unflushed writes lost: wrong");
-  EXPECT_EQ(cuts.checks[1].actual, "0 of 2");
-  EXPECT_TRUE(cuts.checks[1].good);
+  EXPECT_EQ(cuts.checks[1].observed, "0 of 2");
+  EXPECT_TRUE(cuts.checks[1].ok);
 }
 
 TEST(JudgePowerCuts, TellsTheFirstThatLostSomething) {
@@ -56,8 +56,8 @@ TEST(JudgePowerCuts, TellsTheFirstThatLostSomething) {
             "cut 2, with all unflushed writes lost, after entry 3 of 6 of the log (a write of 1024 "
             "bytes, forced), when step 1 (first) had ended: the files are neither those after step "
             "1 nor those after the next: 'state' is as after step 0");
-  EXPECT_FALSE(cuts.checks[0].good);
-  EXPECT_EQ(cuts.checks[0].actual, "1 of 2");
+  EXPECT_FALSE(cuts.checks[0].ok);
+  EXPECT_EQ(cuts.checks[0].observed, "1 of 2");
 }
 
 TEST(JudgePowerCuts, RefusesAStateThatWasNever) {

@@ -30,12 +30,12 @@ TEST(ReportJunit, EscapesWhatXmlForbids) {
 TEST(ReportJson, IsGoodWhenEveryScenarioEndedAsItMust) {
   ScenarioResult expected_panic = failed_one();
   expected_panic.expected = Verdict::kPanic;
-  EXPECT_EQ(report_json({expected_panic})["good"], true);
-  EXPECT_EQ(report_json({expected_panic, failed_one()})["good"], false);
+  EXPECT_EQ(report_json({expected_panic})["ok"], true);
+  EXPECT_EQ(report_json({expected_panic, failed_one()})["ok"], false);
   expected_panic.because = "panicked";
-  EXPECT_TRUE(expected_panic.good());
+  EXPECT_TRUE(expected_panic.ok());
   expected_panic.because = "something else";
-  EXPECT_FALSE(expected_panic.good()) << "the right verdict for the wrong reason";
+  EXPECT_FALSE(expected_panic.ok()) << "the right verdict for the wrong reason";
   EXPECT_EQ(report_json({failed_one()})["scenarios"][0]["verdict"], "panic");
   EXPECT_EQ(report_json({failed_one()})["scenarios"][0]["on"], "debian-6.1/v1");
 }
@@ -54,7 +54,7 @@ TEST(ReportJson, HasWhatThePicturesNeed) {
   const nlohmann::json scenario = report_json({result})["scenarios"][0];
   EXPECT_FALSE(scenario["steps"][0].contains("machine"));
   EXPECT_EQ(scenario["steps"][1]["machine"]["online"], "0-1");
-  EXPECT_EQ(scenario["machine"]["asked"]["nodes"][0]["memory"], 64U << 20);
+  EXPECT_EQ(scenario["machine"]["requested"]["nodes"][0]["memory"], 64U << 20);
   EXPECT_EQ(scenario["machine"]["guest"]["online"], "0");
   EXPECT_EQ(scenario["steps"][0]["groups"][0],
             nlohmann::json({{"name", "pod/app"}, {"cpus", "0"}, {"mems", "0"}}));
@@ -96,10 +96,10 @@ TEST(ParseReport, SaysWhichFieldIsWrong) {
       {R"({"format": "pinfold-harness/2", "scenarios": [{"name": "x", "on": 3}]})",
        "scenarios[0].on: expected a string"},
       {R"({"format": "pinfold-harness/2",
-           "scenarios": [{"name": "x", "on": "y", "verdict": "passed", "good": 1, "elapsedMs": 2}]})",
-       "scenarios[0].good: expected true or false"},
+           "scenarios": [{"name": "x", "on": "y", "verdict": "passed", "ok": 1, "elapsedMs": 2}]})",
+       "scenarios[0].ok: expected true or false"},
       {R"({"format": "pinfold-harness/2", "scenarios":
-           [{"name": "x", "on": "y", "verdict": "hang", "good": true, "elapsedMs": 2, "message": []}]})",
+           [{"name": "x", "on": "y", "verdict": "hang", "ok": true, "elapsedMs": 2, "message": []}]})",
        "scenarios[0].message: expected a string"},
   };
   for (const Case& one : cases) {
@@ -111,13 +111,13 @@ TEST(ParseReport, SaysWhichFieldIsWrong) {
 
 TEST(ContainerTable, AlignsColumnsAndMarksWhatIsWrong) {
   ContainerRow row;
-  row.decided = {"guaranteed/app", "container", "/cg", "2-3", "0"};
-  row.kernel = {"2-3", "0", true, "2-3", "0", "0"};
+  row.desired = {"guaranteed/app", "container", "/cg", "2-3", "0"};
+  row.observed = {"2-3", "0", true, "2-3", "0", "0"};
   ContainerRow wrong = row;
   wrong.checks.push_back({"what", "1", "2", false});
   const std::string table = container_table({row, wrong});
   EXPECT_EQ(table,
-            "                           decided     kernel: cpuset.*.effective  process            "
+            "                           desired     kernel: cpuset.*.effective  process            "
             "pages on\n"
             "container       isolation  cpus  mems  cpus  mems                  Cpus_allowed_list  "
             "nodes     verdict\n"

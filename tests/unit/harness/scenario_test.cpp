@@ -14,7 +14,7 @@ Result<Scenario> parse_one(std::string_view text) {
   return std::move(scenarios.front());
 }
 
-constexpr const char* kGood = R"(name: all-verbs
+constexpr const char* kOk = R"(name: all-verbs
 description: one of each
 bootLimit: 60
 programs: [/usr/bin/true]
@@ -63,7 +63,7 @@ steps:
 )";
 
 TEST(ParseScenario, ReadsEveryVerb) {
-  const auto scenario = parse_one(kGood);
+  const auto scenario = parse_one(kOk);
   ASSERT_TRUE(scenario) << scenario.error().message;
   EXPECT_EQ(scenario->name, "all-verbs");
   EXPECT_EQ(scenario->boot_limit_s, 60);

@@ -40,33 +40,33 @@ TEST(MachineDifferences, SeesEveryLie) {
     void (*lie)(Json&);
     const char* difference;
   } cases[] = {
-      {"a CPU is missing", [](Json& r) { r["cpus"].erase(7); }, "cpus: asked for 8, got 7"},
+      {"a CPU is missing", [](Json& r) { r["cpus"].erase(7); }, "cpus: expected 8, got 7"},
       {"another cgroup version", [](Json& r) { r["cpuset"] = "v1"; },
-       "cgroup of cpuset: asked for 'v2', got 'v1'"},
+       "cgroup of cpuset: expected 'v2', got 'v1'"},
       {"a CPU is offline", [](Json& r) { r["online"] = "0-6"; },
-       "online cpus: asked for '0-7', got '0-6'"},
+       "online cpus: expected '0-7', got '0-6'"},
       {"no SMT", [](Json& r) { r["cpus"][2]["siblings"] = "2"; },
-       "cpu2 siblings: asked for '2-3', got '2'"},
+       "cpu2 siblings: expected '2-3', got '2'"},
       {"another cache", [](Json& r) { r["cpus"][2]["cache"] = "0-7"; },
-       "cpu2 last-level cache: asked for '0-3', got '0-7'"},
+       "cpu2 last-level cache: expected '0-3', got '0-7'"},
       {"a device", [](Json& r) { r["devices"] = "1"; },
-       "nodes of PCI devices: asked for '', got '1'"},
+       "nodes of PCI devices: expected '', got '1'"},
       {"another socket", [](Json& r) { r["cpus"][5]["package"] = "0"; },
-       "cpu5 package: asked for '1', got '0'"},
+       "cpu5 package: expected '1', got '0'"},
       {"another node", [](Json& r) { r["cpus"][5]["node"] = 0; },
-       "cpu5 node: asked for '1', got '0'"},
-      {"a node is missing", [](Json& r) { r["nodes"].erase(1); }, "nodes: asked for 2, got 1"},
+       "cpu5 node: expected '1', got '0'"},
+      {"a node is missing", [](Json& r) { r["nodes"].erase(1); }, "nodes: expected 2, got 1"},
       {"another node id", [](Json& r) { r["nodes"][1]["id"] = 2; },
-       "node1 id: asked for '1', got '2'"},
+       "node1 id: expected '1', got '2'"},
       {"other distances", [](Json& r) { r["nodes"][1]["distances"] = "21 10"; },
-       "node1 distances: asked for '12 10', got '21 10'"},
+       "node1 distances: expected '12 10', got '21 10'"},
       {"too little memory", [](Json& r) { r["nodes"][1]["memory"] = 1U << 20; },
-       "node1 memory: asked for 256 MiB, got 1 MiB"},
+       "node1 memory: expected 256 MiB, got 1 MiB"},
       {"too much memory", [](Json& r) { r["nodes"][1]["memory"] = 300U << 20; },
-       "node1 memory: asked for 256 MiB, got 300 MiB"},
+       "node1 memory: expected 256 MiB, got 300 MiB"},
       {"memory is no number", [](Json& r) { r["nodes"][1]["memory"] = "much"; },
-       "node1 memory: asked for 256 MiB, got 0 MiB"},
-      {"no list of CPUs", [](Json& r) { r["cpus"] = 8; }, "cpus: asked for 8, got 0"},
+       "node1 memory: expected 256 MiB, got 0 MiB"},
+      {"no list of CPUs", [](Json& r) { r["cpus"] = 8; }, "cpus: expected 8, got 0"},
       {"nothing at all", [](Json& r) { r = "fine"; }, "the guest reports no machine"},
   };
   for (const auto& c : cases) {
@@ -104,7 +104,7 @@ TEST(MachineDifferences, KnowsWhatIsAbsentAndWhatIsSetAside) {
   EXPECT_THAT(machine_differences(machine, report), testing::IsEmpty());
   report["nodes"][1]["hugepages"] = {{"2048", "7"}};
   EXPECT_THAT(machine_differences(machine, report),
-              testing::ElementsAre("node1 huge pages of 2048 kB: asked for '8', got '7'"));
+              testing::ElementsAre("node1 huge pages of 2048 kB: expected '8', got '7'"));
 }
 
 TEST(CheckMachine, TakesWhatQemuCanMake) {

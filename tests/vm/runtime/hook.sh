@@ -1,5 +1,5 @@
 # The hook of a container to be killed: pinfold's. /run/kill, "STAGE POINT", has a runtime or its hook killed: the runtime before,
-# beside or after the hook; the hook at one of its calls (CALL FILE NUMBER), and with `both` before that the
+# during or after the hook; the hook at one of its calls (CALL FILE NUMBER), and with `both` before that the
 # runtime after it.
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 hook="pinfold hook --config /etc/pinfold/hook.yaml --cgroup-root /sys/fs/cgroup/pinfold"
@@ -13,7 +13,7 @@ kill_runtime() {
 }
 case $point in
   before) kill_runtime ;;
-  beside) kill_runtime; exec $hook ;;
+  during) kill_runtime; exec $hook ;;
   after) $hook; kill_runtime ;;
   both\ *)
     /init kill-at ${point#both }  $hook

@@ -8,11 +8,11 @@
 
 namespace pinfold::harness {
 
-/// Where everything lies that can be built again: $PINFOLD_CACHE, else $XDG_CACHE_HOME/pinfold,
+/// Directory of everything that can be built again: $PINFOLD_CACHE, else $XDG_CACHE_HOME/pinfold,
 /// else ~/.cache/pinfold.
 [[nodiscard]] std::filesystem::path cache_folder();
 
-/// A kernel and a busybox out of Debian packages.
+/// A kernel and a busybox from Debian packages.
 struct Image {
   std::filesystem::path kernel;
   std::filesystem::path busybox;
@@ -25,7 +25,7 @@ struct Image {
 [[nodiscard]] Result<Image> prepare_image(const std::filesystem::path& script,
                                           const std::string& kernel);
 
-/// The newer QEMU, asked for in the same way. Returns the program.
+/// Prepares the newer QEMU in the same way. Returns the program.
 [[nodiscard]] Result<std::filesystem::path> prepare_qemu(const std::filesystem::path& script);
 
 /// A program of the host that goes into the guest with the libraries it needs.

@@ -13,28 +13,28 @@
 
 namespace pinfold::harness {
 
-/// One comparison of what the kernel has with what it should have.
+/// One comparison of an observed value with the expected one.
 struct Check {
   std::string what;  ///< "guaranteed/app cpuset.cpus.effective"
   std::string expected;
-  std::string actual;
-  bool good = false;
+  std::string observed;
+  bool ok = false;
 };
 
 /// Compares by the meaning of the value: lists of CPUs and nodes as sets, the rest as text without
 /// white space around it.
 [[nodiscard]] Check check_value(std::string what, std::string_view name, std::string expected,
-                                std::string actual);
+                                std::string observed);
 
 /// What a value must be: a text, or a number within bounds.
-struct Wanted {
+struct ExpectedValue {
   std::string text;
   std::optional<double> at_least;
   std::optional<double> at_most;
 };
 /// As check_value; a value that is no number is not within bounds.
-[[nodiscard]] Check check_wanted(std::string what, std::string_view name, const Wanted& wanted,
-                                 std::string actual);
+[[nodiscard]] Check check_expected(std::string what, std::string_view name,
+                                   const ExpectedValue& expected_value, std::string observed);
 
 /// The value of a line "key value" in a file of many, as cpu.stat; "(no such line)".
 [[nodiscard]] std::string line_value(const std::string& text, std::string_view key);
@@ -43,20 +43,20 @@ struct Wanted {
 [[nodiscard]] std::string pages_on(const nlohmann::json& pages, const std::string& node,
                                    bool share);
 
-/// The one value that every thread has; else one that is not `expected`, and whose it is.
+/// The value that all threads share; else one that differs from `expected`, with its thread.
 [[nodiscard]] std::string common_value(const nlohmann::json& threads, const char* key,
                                        const std::string& expected);
 
-/// The CPUs that containers have for themselves, or pods for their containers, by their group's
-/// path below the product's root.
+/// Exclusive CPUs of containers, and of pods for their containers, by the path of their group
+/// below the product's root.
 using ExclusiveCpus = std::map<std::string, CpuSet>;
 
 /// Reads lines of a group's path and a list. Any other line: kInvalidArgument.
 [[nodiscard]] Result<ExclusiveCpus> parse_exclusive(const std::string& text);
 
-/// What the guest's sampler has seen, as `changes`: the lines of a state that are new against the
-/// one before it ("podA/c 2-3", or "podA/c" for a group that is gone), and an empty line. Returns
-/// who ever had a CPU that somebody else had for itself at that time, once for each pair.
+/// Reads what the guest's sampler observed, as `changes`: for each state the lines that differ from
+/// the state before ("podA/c 2-3", or "podA/c" for a group that is gone), then an empty line.
+/// Returns which group ever had an exclusive CPU of another one, once for each pair.
 [[nodiscard]] std::vector<std::string> overlaps_seen(const std::string& changes,
                                                      const ExclusiveCpus& exclusive);
 
@@ -64,25 +64,25 @@ using ExclusiveCpus = std::map<std::string, CpuSet>;
 [[nodiscard]] std::vector<Check> check_disjoint(
     const std::vector<std::pair<std::string, std::string>>& lists);
 
-/// What the product says it has decided for one container.
-struct DecidedContainer {
+/// The product's desired cpuset of one container.
+struct DesiredContainer {
   std::string name;       ///< "pod/container"
   std::string isolation;  ///< "container", "pod", "host"
   std::string cgroup;     ///< full path in the guest
-  std::string cpus;       ///< what cpuset.cpus is to be; "": not set
-  std::string mems;       ///< what cpuset.mems is to be; "": not set
+  std::string cpus;       ///< desired cpuset.cpus; "": not set
+  std::string mems;       ///< desired cpuset.mems; "": not set
 };
 
-/// Reads the containers out of what `pinfold status --output json` prints.
+/// Reads the containers from the output of `pinfold status --output json`.
 /// Errors: kInvalidArgument with the field.
-[[nodiscard]] Result<std::vector<DecidedContainer>> decided_containers(
+[[nodiscard]] Result<std::vector<DesiredContainer>> desired_containers(
     const nlohmann::json& status);
 
-/// What the kernel has for one container and for the process in it.
-struct KernelContainer {
+/// The kernel's values of one container and of the process in it.
+struct ObservedContainer {
   std::string cpus;          ///< cpuset.cpus.effective
   std::string mems;          ///< cpuset.mems.effective
-  bool has_process = false;  ///< one of ours runs in it
+  bool has_process = false;  ///< the scenario started one in it
   std::string cpus_allowed;  ///< of the process
   std::string mems_allowed;
   std::string page_nodes;  ///< nodes that hold its pages, as a list
@@ -90,14 +90,14 @@ struct KernelContainer {
 
 /// One line of the table.
 struct ContainerRow {
-  DecidedContainer decided;
-  KernelContainer kernel;
+  DesiredContainer desired;
+  ObservedContainer observed;
   std::vector<Check> checks;
 
-  [[nodiscard]] bool good() const;
+  [[nodiscard]] bool ok() const;
 };
 
-/// What a group has whose cpuset nobody has set.
+/// The effective values of a group whose cpuset is not set.
 struct Unset {
   CpuSet cpus;  ///< that are online
   CpuSet mems;  ///< nodes that have memory
@@ -106,10 +106,10 @@ struct Unset {
 /// Compares every container with the kernel: its own values, and that no exclusive CPU is in the
 /// effective set of any other group.
 [[nodiscard]] std::vector<ContainerRow> judge_containers(
-    const std::vector<DecidedContainer>& decided,
-    const std::map<std::string, KernelContainer>& kernel, const Unset& unset);
+    const std::vector<DesiredContainer>& desired,
+    const std::map<std::string, ObservedContainer>& kernel, const Unset& unset);
 
-/// "{"0": 512, "1": 3}" of move_pages -> "0-1". Pages that are not there count as "?".
+/// "{"0": 512, "1": 3}" of move_pages -> "0-1". Absent pages count as "?".
 [[nodiscard]] std::string nodes_of_pages(const nlohmann::json& pages);
 
 }  // namespace pinfold::harness

@@ -7,11 +7,12 @@
 
 namespace pinfold::harness {
 
-/// A machine that is asked for, in the shape in which the guest's agent reports the one it is on.
-[[nodiscard]] nlohmann::json asked_machine(const VmMachine& machine);
+/// A requested machine in the form in which the guest's agent reports its machine.
+[[nodiscard]] nlohmann::json requested_machine(const VmMachine& machine);
 
-/// A table of what was asked for beside what the guest reports; `guest` null: of the former alone.
-/// Either may have any shape: what is not there is left out.
-[[nodiscard]] std::string machine_table(const nlohmann::json& asked, const nlohmann::json& guest);
+/// A table of the requested and the reported machine; `guest` null: of the requested one alone.
+/// Either may have any form: what is missing is left out.
+[[nodiscard]] std::string machine_table(const nlohmann::json& requested,
+                                        const nlohmann::json& guest);
 
 }  // namespace pinfold::harness

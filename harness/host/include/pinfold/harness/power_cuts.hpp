@@ -12,17 +12,17 @@
 
 namespace pinfold::harness {
 
-/// What a power cut does to writes that the disk has answered and was not yet told to keep. The
+/// What a power cut does to writes that the disk has acknowledged but not yet flushed. The
 /// guest's agent knows them by their numbers.
 enum class Loss {
   kNone,  ///< all are on the disk
   kAll,   ///< none is
-  kSome,  ///< some are, whichever
+  kSome,  ///< some of them are
   kTorn,  ///< some are, and of one some sectors
 };
 [[nodiscard]] std::string_view to_string(Loss loss);
 
-/// What power cuts have come to.
+/// The result of power cuts.
 struct PowerCuts {
   std::size_t cuts = 0;
   std::size_t failed = 0;
@@ -35,15 +35,15 @@ struct PowerCuts {
   std::vector<Check> checks;  ///< one for each kind of loss
 };
 
-/// What they were asked to look at.
+/// What is examined after each cut.
 struct PowerCutQuestion {
   std::vector<Loss> losses;
-  std::vector<std::string> commands;  ///< for people
+  std::vector<std::string> commands;  ///< for messages
   std::vector<std::string> files;
   std::vector<std::string> steps;  ///< titles of the steps before, each of which was acknowledged
 };
 
-/// Judges what the agent has seen: after each cut the file system mounts, all commands succeed, and
+/// Judges what the agent observed: after each cut the file system mounts, all commands succeed, and
 /// the files are those that the last acknowledged step has left or those of the next one.
 /// Errors: kInvalidArgument if it is no such report.
 [[nodiscard]] Result<PowerCuts> judge_power_cuts(const nlohmann::json& report,

@@ -22,7 +22,7 @@ namespace pinfold::harness {
 /// One HTML page that needs nothing else: pictures of the machines, tables, consoles.
 [[nodiscard]] std::string report_html(const nlohmann::json& report);
 
-/// The table of a `verify` step: what was decided, beside what the kernel has.
+/// The table of a `verify` step: desired and observed values.
 [[nodiscard]] std::string container_table(const std::vector<ContainerRow>& rows);
 
 /// "1.2 s".

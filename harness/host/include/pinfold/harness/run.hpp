@@ -17,7 +17,7 @@
 namespace pinfold::harness {
 
 /// What the kernel gives a group of processes.
-struct KernelGroup {
+struct ObservedGroup {
   std::string name;  ///< "pod/container", a program's name, a folder
   std::string cpus;  ///< the effective list
   std::string mems;
@@ -26,14 +26,14 @@ struct KernelGroup {
 /// How one step went.
 struct StepResult {
   std::string title;
-  bool good = false;
+  bool ok = false;
   std::vector<Check> checks;
-  std::vector<ContainerRow> rows;   ///< of `verify`
-  std::string online;               ///< CPUs, after `verify` and `expect`
-  std::vector<KernelGroup> groups;  ///< that the scenario knows, after `verify` and `expect`
-  nlohmann::json machine;           ///< as the guest has it after `plug`; else null
+  std::vector<ContainerRow> rows;     ///< of `verify`
+  std::string online;                 ///< CPUs, after `verify` and `expect`
+  std::vector<ObservedGroup> groups;  ///< that the scenario knows, after `verify` and `expect`
+  nlohmann::json machine;             ///< as the guest has it after `plug`; else null
   std::optional<PowerCuts> power_cuts;
-  std::string message;  ///< why it is not good, beyond the checks
+  std::string message;  ///< why it failed, beyond the checks
   Milliseconds elapsed{0};
 };
 
@@ -47,8 +47,8 @@ struct ScenarioResult {
   std::string because;   ///< must be a part of `message`
   std::string message;   ///< empty if it passed
   std::string console;   ///< its end; empty if it passed
-  VmMachine machine;     ///< that was asked for
-  nlohmann::json guest;  ///< what the guest reports of its own; null: it never did
+  VmMachine machine;     ///< as requested
+  nlohmann::json guest;  ///< as the guest reports it; null: it never did
   std::vector<StepResult> steps;
   std::vector<std::string> notes;  ///< "the first boot never reached its init: hang"
   int boots = 0;
@@ -58,8 +58,8 @@ struct ScenarioResult {
   Milliseconds until_ready{0};  ///< until the guest's machine was checked
   Milliseconds elapsed{0};
 
-  /// It ended as the file says it must.
-  [[nodiscard]] bool good() const {
+  /// It ended as the file expects.
+  [[nodiscard]] bool ok() const {
     return verdict == expected && message.find(because) != std::string::npos;
   }
 };
@@ -72,14 +72,14 @@ struct RunOptions {
   Accelerator accelerator = Accelerator::kTcg;
   std::string qemu;  ///< "": the host's, or the newer one where the machine needs it
   bool use_snapshots = true;
-  std::filesystem::path coverage;  ///< a folder for what the guests' programs have counted; "": no
+  std::filesystem::path coverage;  ///< directory for gcov data of the guests; "": none
   int interrupt_fd = -1;
   double time_scale = 1;  ///< all limits are multiplied by this
   std::function<void(const std::string&)> on_progress = [](const std::string&) {};
   std::function<void(const StepResult&)> on_step = [](const StepResult&) {};
 };
 
-/// Runs a scenario in a virtual machine of its own. Never takes longer than its limits.
+/// Runs a scenario in a new virtual machine, within its time limits.
 [[nodiscard]] ScenarioResult run_scenario(const Scenario& scenario, const RunOptions& options);
 
 }  // namespace pinfold::harness

@@ -37,7 +37,7 @@ struct GuestFile {
 struct KillPoint {
   std::string call;  ///< "rename"; "": any that the guest's agent knows
   std::string file;  ///< the end of the file's path; "": any
-  int number = 1;    ///< the how-manieth of such calls
+  int number = 1;    ///< which one of such calls, from 1
 };
 
 /// Offers a pod to the product in the guest.
@@ -50,34 +50,34 @@ struct AdmitStep {
   std::vector<std::string> containers;  ///< in the order in which they start
   Answer answer = Answer::kAdmitted;
   bool start = true;    ///< its containers count as started
-  std::string message;  ///< must be a part of what the product says; "": not looked at
+  std::string message;  ///< must be part of the product's output; "": not checked
 };
 /// Starts one process: in every container of a pod or in one of them, or in a named cgroup.
 struct StartStep {
   std::string pod;
   std::string container;  ///< of the pod; "": all
-  std::string program;    ///< a name to speak of it later (without pod)
+  std::string program;    ///< a name for later steps (without pod)
   std::string cgroup;
   std::vector<std::string> command;  ///< empty: a process that touches `memory`
   std::uint64_t memory = 8U << 20;
   std::uint64_t page_size = 0;  ///< of huge pages; 0: usual ones
-  std::string error;            ///< must be a part of why it does not come up; "": it must
+  std::string error;  ///< must be part of the reason why it fails to start; "": it must start
 };
 /// Ends a program that was started by name.
 struct StopStep {
   std::string program;
 };
-/// Removes a pod or a container: its processes end, then the product takes it off.
+/// Removes a pod or a container: its processes end, then the product removes it.
 struct RemoveStep {
   std::string pod;
   std::string container;  ///< "": the whole pod
 };
-/// The product comes up again with another configuration.
+/// The product starts again, possibly with another configuration.
 struct RestartStep {
   enum class Answer { kOk, kError };
   std::optional<KubeletSource> kubelet;  ///< nothing: the same as before
   Answer answer = Answer::kOk;
-  std::string message;  ///< must be a part of what the product says; "": not looked at
+  std::string message;  ///< must be part of the product's output; "": not checked
 };
 /// Takes CPUs offline, or back online.
 struct CpusStep {
@@ -95,41 +95,42 @@ struct ExecStep {
   std::vector<std::string> command;
   std::string cgroup;             ///< entered first; "": the agent's
   std::optional<int> status = 0;  ///< nullopt: any
-  std::string output;             ///< must be a part of stdout; "": not looked at
+  std::string output;             ///< must be part of stdout; "": not checked
 };
 /// Overwrites a value of the kernel.
 struct WriteStep {
   std::string file;
   std::string container;  ///< "pod/container": `file` is then relative to its cgroup
   std::string value;
-  std::string error;  ///< "EINVAL": the kernel must refuse it so; "": must take it
+  std::string error;  ///< "EINVAL": the kernel must answer so; "": it must succeed
 };
-/// Values that the kernel must have.
+/// Expected values of one subject.
 struct Expectation {
   enum class Of { kContainer, kCgroup, kProgram, kProcesses, kFile, kDisjoint };
   Of of = Of::kFile;
   std::string subject;                ///< "pod/container", a folder, a name, a file
   std::vector<std::string> disjoint;  ///< of kDisjoint: containers and folders
-  std::vector<std::pair<std::string, Wanted>> values;  ///< by the kernel's name
+  std::vector<std::pair<std::string, ExpectedValue>> values;  ///< by the kernel's name
 };
 struct ExpectStep {
   std::vector<Expectation> expectations;
 };
-/// The guest begins to read the effective CPUs of all containers as fast as it can.
+/// The guest starts to read the effective CPUs of all containers as fast as it can.
 struct StartSamplingStep {};
-/// It ends, and no exclusive CPU was ever seen in another container.
+/// Sampling ends; no exclusive CPU was ever observed in another container.
 struct StopSamplingStep {
   std::uint64_t at_least = 1;  ///< looks
   std::string exclusive;       ///< a file of the guest, see parse_exclusive; "": none
 };
-/// What the disk has if its power fails, at every point of what the steps so far have written.
+/// The contents of the disk after a power cut, at every point of what the steps so far wrote.
 struct PowerCutsStep {
-  std::vector<Loss> losses;                        ///< of writes that were not flushed
-  std::vector<std::vector<std::string>> commands;  ///< that must succeed on what is left, in order
+  std::vector<Loss> losses;  ///< of unflushed writes
+  std::vector<std::vector<std::string>>
+      commands;                    ///< that must succeed on the disk that is left, in order
   std::vector<std::string> files;  ///< below the disk's folder: as after an acknowledged step
   std::uint64_t at_least = 1;      ///< cuts
 };
-/// Everything that the product has decided, against the kernel: the table of the demo.
+/// Compares all desired values of the product with the kernel: the table of the demo.
 struct VerifyStep {};
 
 using Action = std::variant<AdmitStep, StartStep, StopStep, RemoveStep, RestartStep, CpusStep,
@@ -138,7 +139,7 @@ using Action = std::variant<AdmitStep, StartStep, StopStep, RemoveStep, RestartS
 
 struct Step {
   Action action;
-  std::string title;  ///< what it does, in a few words
+  std::string title;  ///< a short description
   int time_limit_s = 30;
   std::optional<KillPoint> kill_at;  ///< the command that the step runs first
 };
@@ -153,9 +154,9 @@ struct Scenario {
   std::vector<std::string> programs;  ///< of the host, put into the guest at the same place
   std::vector<GuestFile> files;
   std::vector<Step> steps;
-  /// How it must end. Other than "passed": a test of the harness itself.
+  /// The expected verdict. Other than "passed": a test of the harness itself.
   Verdict verdict = Verdict::kPassed;
-  /// Must be a part of the reason: a test that must fail has to fail for the right one.
+  /// Must be part of the reason: a test that must fail has to fail for the right reason.
   std::string because;
 };
 
@@ -177,7 +178,7 @@ using Machines = std::map<std::string, nlohmann::json, std::less<>>;
 /// `machines.yaml`: in the file's folder or in one above. Errors name the file.
 [[nodiscard]] Result<std::vector<Scenario>> load_scenarios(const std::filesystem::path& file);
 
-/// Does the machine need the product: has it steps that speak to it?
+/// Does the scenario need the product: does any step call it?
 [[nodiscard]] bool needs_product(const Scenario& scenario);
 
 }  // namespace pinfold::harness

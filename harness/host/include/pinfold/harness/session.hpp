@@ -12,7 +12,7 @@
 
 namespace pinfold::harness {
 
-/// A folder that goes away with the object. What a killed run has left is swept up by a later one.
+/// A directory that is removed with the object. A later run removes what a killed one has left.
 class TemporaryFolder {
  public:
   [[nodiscard]] static Result<TemporaryFolder> make();
@@ -32,14 +32,14 @@ class TemporaryFolder {
 /// Removes what runs that were killed have left. Returns how many folders.
 int sweep_temporary_folders();
 
-/// A machine that has come up and is the one that was asked for.
+/// A running machine whose hardware is as requested.
 struct Session {
   TemporaryFolder folder;
   Vm vm;
 };
 
-/// Boots the machine of a scenario, or restores it; fills in `result` as far as it comes. Nothing
-/// if it does not come up: then result.verdict says why.
+/// Boots the machine of a scenario or restores it, and fills in `result` on the way. Nothing if
+/// that fails: then result.verdict says why.
 [[nodiscard]] std::optional<Session> open_session(const Scenario& scenario,
                                                   const RunOptions& options,
                                                   ScenarioResult& result);

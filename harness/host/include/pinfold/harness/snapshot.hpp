@@ -10,9 +10,9 @@
 
 namespace pinfold::harness {
 
-/// Saved machines that have just come up, in the cache, each keyed by everything that made it: the
-/// version of QEMU, its command line, the kernel and (by its name) the initramfs. A file that is
-/// damaged is never used: its own sum is checked first.
+/// Saved machines that have just booted, in the cache. The key of each is made of all its inputs:
+/// the version of QEMU, its command line, the kernel and (by its name) the initramfs. The checksum
+/// of a file is verified before it is used.
 class SnapshotStore {
  public:
   explicit SnapshotStore(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -21,8 +21,8 @@ class SnapshotStore {
                                        const std::vector<std::string>& command,
                                        const std::string& kernel_version);
 
-  /// Waits until nobody else makes this snapshot: two runs that need it boot once. Held as long as
-  /// the result lives; invalid if `interrupt_fd` became readable.
+  /// Waits until no other run makes this snapshot: two runs that need it boot once. The lock is
+  /// held as long as the result lives; invalid if `interrupt_fd` became readable.
   [[nodiscard]] UniqueFd lock(const std::string& key, int interrupt_fd) const;
   /// The file of a sound snapshot; damaged ones are removed.
   [[nodiscard]] std::optional<std::filesystem::path> find(const std::string& key) const;

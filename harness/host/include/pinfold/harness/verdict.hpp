@@ -12,11 +12,11 @@ enum class Verdict {
   kFailed,        ///< the kernel has other values than expected
   kPanic,         ///< the guest's kernel panicked
   kHang,          ///< a step or the boot did not end within its limit
-  kSoftLockup,    ///< as kHang, and the kernel says that a CPU is stuck
-  kGarbage,       ///< the results port brought something else than results
-  kLostResults,   ///< the machine ended before all results were there
+  kSoftLockup,    ///< as kHang, and the kernel reports that a CPU is stuck
+  kGarbage,       ///< the results port delivered something else than results
+  kLostResults,   ///< the machine ended before all results arrived
   kOutOfMemory,   ///< the guest ran out of memory
-  kWrongMachine,  ///< the guest's hardware is not the one that was asked for
+  kWrongMachine,  ///< the guest's hardware differs from the description
   kHarnessError,  ///< the machine could not be started at all
   kInterrupted,
 };
@@ -36,7 +36,7 @@ struct VmFailure {
 /// Names the trouble by what the guest's console says about it.
 [[nodiscard]] Verdict classify(Trouble trouble, std::string_view console);
 
-/// True once the console tells of a kernel panic: nothing more will come.
+/// True once the console shows a kernel panic: nothing more will come.
 [[nodiscard]] bool shows_panic(std::string_view console);
 
 /// The last `lines` lines, control characters other than tabs and line ends removed.

@@ -58,7 +58,7 @@ class Vm {
  private:
   explicit Vm(ChildProcess qemu) : qemu_(std::move(qemu)) {}
 
-  /// Reads whatever comes until `done` says so. Errors: kTimeout, kEnded, kInterrupted.
+  /// Reads from all ports until `done` returns true. Errors: kTimeout, kEnded, kInterrupted.
   [[nodiscard]] VmResult<void> pump(Clock::time_point deadline, const std::function<bool()>& done);
   void read_ports();
   [[nodiscard]] VmResult<void> connect(const VmSetup& setup);

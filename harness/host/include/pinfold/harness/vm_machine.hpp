@@ -26,7 +26,7 @@ struct VmNode {
 enum class Filesystem { kExt4, kXfs };
 [[nodiscard]] std::string_view to_string(Filesystem filesystem);
 
-/// A disk in the guest's memory, of which every write is remembered.
+/// A disk in the guest's memory that logs every write.
 struct VmDisk {
   Filesystem filesystem = Filesystem::kExt4;
   std::uint64_t size = 0;  ///< bytes
@@ -38,8 +38,8 @@ struct VmDisk {
 /// guest at the same place.
 [[nodiscard]] std::vector<std::string> mkfs_command(const VmDisk& disk);
 
-/// A machine to be made. CPUs are numbered as Linux numbers them: threads of a core first, then
-/// cores, dies, sockets.
+/// The description of a machine. CPUs are numbered as Linux numbers them: threads of a core first,
+/// then cores, dies, sockets.
 struct VmMachine {
   int sockets = 1;
   int dies = 1;     ///< per socket
@@ -64,20 +64,20 @@ struct VmMachine {
   friend bool operator==(const VmMachine&, const VmMachine&) = default;
 };
 
-/// Can QEMU and Linux make this machine as it is described?
+/// Can QEMU and Linux make this machine?
 /// Errors: kInvalidArgument, "nodes[1].cpus: '4-9': expected CPUs of 0-7".
 [[nodiscard]] Result<void> check_machine(const VmMachine& machine);
 
 /// Is the QEMU of Debian 12 (7.2) not good enough for this machine? docs/harness.md says when.
 [[nodiscard]] bool needs_newer_qemu(const VmMachine& machine);
 
-/// How long it may take until the guest's agent is up, if nobody says so. In one thread the CPUs
-/// come up one after the other, and each slows down the next ones.
+/// The default time limit of a boot. In one thread the CPUs start one after the other, and each
+/// slows down the next ones.
 [[nodiscard]] int boot_limit_s(const VmMachine& machine);
 
-/// Compares what the guest reports of its hardware with what was asked for: one line for each
-/// difference. Memory may be smaller by what firmware and kernel keep for themselves.
-[[nodiscard]] std::vector<std::string> machine_differences(const VmMachine& asked,
+/// Compares the hardware that the guest reports with the requested one: one line for each
+/// difference. Memory may be smaller by what firmware and kernel reserve.
+[[nodiscard]] std::vector<std::string> machine_differences(const VmMachine& requested,
                                                            const nlohmann::json& reported);
 
 }  // namespace pinfold::harness

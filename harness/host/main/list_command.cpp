@@ -1,0 +1,34 @@
+#include <fmt/format.h>
+
+#include "command.hpp"
+
+namespace pinfold::harness {
+namespace {
+
+void print_line(const Scenario& scenario) {
+  const VmMachine& machine = scenario.machine;
+  fmt::print("{:<28} {:<15} {:>3} CPUs {:>2} nodes  {:<14} {}\n", scenario.name,
+             to_string(machine.platform), machine.cpu_count(), machine.nodes.size(),
+             to_string(scenario.verdict), scenario.description);
+}
+
+}  // namespace
+
+int list_scenarios(const Selection& selection) {
+  const auto files = find_files(selection);
+  if (!files) return report(files.error());
+  int status = kOk;
+  for (const auto& file : *files) {
+    const auto scenarios = load_scenarios(file);
+    if (!scenarios) {
+      status = report(scenarios.error());  // the other files are checked too
+      continue;
+    }
+    for (const Scenario& scenario : *scenarios) {
+      if (is_selected(scenario, selection)) print_line(scenario);
+    }
+  }
+  return status;
+}
+
+}  // namespace pinfold::harness
