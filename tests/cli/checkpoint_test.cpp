@@ -62,7 +62,7 @@ TEST_F(Checkpoint, ShowPrintsTheKubeletsFormAsJson) {
   EXPECT_EQ(shown.at("entries").at("pod-a").at("c1"), "2-3");
 }
 
-TEST_F(Checkpoint, VerifyAnswersForTheKubeletThatIsMeant) {
+TEST_F(Checkpoint, VerifyAnswersForTheKubeletGiven) {
   EXPECT_EQ(run("verify " + folder_.path()).status, 0);
   const Outcome off =
       run("verify --kubelet 1.36 --pod-level-resource-managers off " + folder_.path());
@@ -74,7 +74,7 @@ TEST_F(Checkpoint, VerifyAnswersForTheKubeletThatIsMeant) {
   EXPECT_EQ(run("verify --policy none " + folder_.path()).status, 1);
 }
 
-TEST_F(Checkpoint, TellsWhatIsWrongWithItsInput) {
+TEST_F(Checkpoint, NamesWhatIsWrongWithItsInput) {
   folder_.write("cpu_manager_state", "{");
   const Outcome torn = run("show " + folder_.path() + "/cpu_manager_state");
   EXPECT_EQ(torn.status, 2);
@@ -126,14 +126,14 @@ TEST_F(CheckpointOfANode, ConvertWritesWhatTheOlderKubeletStartsFrom) {
   EXPECT_NE(again.out.find("has state files already"), std::string::npos) << again.out;
 }
 
-TEST_F(CheckpointOfANode, ConvertSaysWhyTheOlderKubeletWouldNotStart) {
+TEST_F(CheckpointOfANode, ConvertExplainsWhyTheOlderKubeletWouldNotStart) {
   folder_.write("config.yaml", "cpuManagerPolicy: static\nreservedSystemCPUs: 2-3\n");
   const Outcome outcome =
       run("convert --dry-run --to cpu-v2 --out x -o json" + node() + " " + folder_.path());
   EXPECT_EQ(outcome.status, 1) << outcome.out;
-  const auto told = nlohmann::json::parse(outcome.out);
-  EXPECT_EQ(told.at("starts"), false);
-  EXPECT_EQ(told.at("error"),
+  const auto printed = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(printed.at("starts"), false);
+  EXPECT_EQ(printed.at("error"),
             "cpumanager: not all reserved cpus: \"2-3\" are present in defaultCpuSet: \"0-1,6-7\"");
 }
 
@@ -162,7 +162,7 @@ TEST_F(CheckpointOfANode, DiffNamesWhatDiffers) {
       "CPU:\n- format: V3\n+ format: V2\n- pod-a: 2-5\nmemory:\n- format: V2\n+ format: V1\n");
 }
 
-TEST_F(CheckpointOfANode, RepairKeepsTheOldFileAndSaysWhatItDid) {
+TEST_F(CheckpointOfANode, RepairKeepsTheOldFileAndReportsItsChanges) {
   CpuCheckpoint state;
   state.default_set = CpuSet{0, 1};
   state.assignments[{PodUid("pod-a"), "c1"}] = CpuSet{2, 3};

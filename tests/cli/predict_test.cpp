@@ -81,7 +81,7 @@ class PredictCommand : public testing::Test {
   TempDir dir_;
 };
 
-TEST_F(PredictCommand, TableHasTheBestNodeFirstAndSaysWhyNot) {
+TEST_F(PredictCommand, TableHasTheBestNodeFirstAndReasons) {
   write("nodes.yaml", kNodes);
   write("pod.yaml", pod("train"));
   const Outcome outcome = run("predict --nodes nodes.yaml --pod pod.yaml");
@@ -106,7 +106,7 @@ TEST_F(PredictCommand, JsonHasThePlacement) {
   EXPECT_EQ(answers[0]["nodes"][1]["admits"], false);
 }
 
-TEST_F(PredictCommand, CycleKeepsWhatPodsTakeAndItsResultIsWhatBoundReads) {
+TEST_F(PredictCommand, CycleSubtractsPlacedPodsAndBoundReadsItsResult) {
   write("nodes.yaml", kNodes);
   write("pods.yaml", pod("one") + pod("two"));
   const Outcome cycle = run("predict --nodes nodes.yaml --pod pods.yaml --cycle");
@@ -118,13 +118,13 @@ TEST_F(PredictCommand, CycleKeepsWhatPodsTakeAndItsResultIsWhatBoundReads) {
   write("pod.yaml", pod("three"));
   const Outcome bound = run("predict --nodes nodes.yaml --pod pod.yaml --bound bound.json -o json");
   ASSERT_EQ(bound.status, 0) << bound.err;
-  // The free node is full; the other one, reconstructed, has nobody on it.
+  // The free node is full; the other one, reconstructed, is empty.
   const json nodes = json::parse(bound.out)[0]["nodes"];
   EXPECT_EQ(nodes[0]["node"], "split");
   EXPECT_EQ(nodes[1]["outcome"], "rejected");
 }
 
-TEST_F(PredictCommand, NobodyAdmitsIsExitStatusOneAndBadInputTwo) {
+TEST_F(PredictCommand, ExitStatusIsOneIfNoNodeAdmitsAndTwoForBadInput) {
   write("nodes.yaml", kNodes);
   write("pod.yaml", pod("train"));
   EXPECT_EQ(run("predict --nodes nodes.yaml --pod pod.yaml --ignore example.com/gpu").status, 0);
@@ -160,25 +160,25 @@ TEST_F(PredictCommand, TopologyWritesAnObjectThatPredictReads) {
   EXPECT_THAT(run("predict --nodes node.json --pod pod.yaml").out, HasSubstr("node-1\n"));
 }
 
-TEST_F(PredictCommand, ADryRunAsksTheNodeItself) {
+TEST_F(PredictCommand, ADryRunDecidesAndStoresNothing) {
   write("config.yaml", kConfig);
   write("two.yaml", pod("a", "cpu: 3, memory: 1Mi") + pod("b", "cpu: 4, memory: 1Mi") +
                         pod("c", "cpu: 2, memory: 1Mi"));
   write("machine.json",
         run("topology --synthetic 'pack:2 [numa(memory=1GiB)] pu:4' --name n1 -o json").out);
   const std::string node = "--state-dir . --machine machine.json";
-  const Outcome rehearsed = run("admit --dry-run two.yaml " + node);
-  EXPECT_EQ(rehearsed.status, 1) << rehearsed.err;
-  EXPECT_THAT(rehearsed.out, HasSubstr("default/a: admitted\ndefault/b: admitted\ndefault/c: rej"));
-  EXPECT_THAT(rehearsed.out, HasSubstr("nothing stored (--dry-run)\n"));
+  const Outcome dry = run("admit --dry-run two.yaml " + node);
+  EXPECT_EQ(dry.status, 1) << dry.err;
+  EXPECT_THAT(dry.out, HasSubstr("default/a: admitted\ndefault/b: admitted\ndefault/c: rej"));
+  EXPECT_THAT(dry.out, HasSubstr("nothing stored (--dry-run)\n"));
   EXPECT_EQ(json::parse(run("status --no-enforce -o json " + node).out)["pods"].size(), 0);
   EXPECT_FALSE(std::ifstream(dir_.path() + "/cpu_manager_state"));
 
-  // Not rehearsed, it comes out the same; and a removal can be rehearsed as well.
+  // The same decisions without --dry-run; remove has a dry run as well.
   const Outcome done = run("admit --no-enforce two.yaml " + node);
-  EXPECT_EQ(done.out + "nothing stored (--dry-run)\n", rehearsed.out);
+  EXPECT_EQ(done.out + "nothing stored (--dry-run)\n", dry.out);
   const Outcome removed = run("remove --dry-run --pod a -o json " + node);
-  EXPECT_EQ(json::parse(removed.out)["shared_pool"], "0-3");
+  EXPECT_EQ(json::parse(removed.out)["sharedPool"], "0-3");
   EXPECT_EQ(json::parse(removed.out)["stored"], false);
   EXPECT_EQ(json::parse(run("status --no-enforce -o json " + node).out)["shared_pool"], "0");
 }

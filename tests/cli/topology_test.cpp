@@ -29,7 +29,7 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Runs "pinfold ARGUMENTS" in a shell with an environment of its own.
+/// Runs "pinfold ARGUMENTS" in a shell with only this environment.
 Outcome run(const std::string& arguments, const std::string& environment = "LANG=C.UTF-8") {
   const TempDir dir;
   const std::string line = fmt::format("env -i {} '{}' {} >'{}/out' 2>'{}/err'", environment,
@@ -59,7 +59,7 @@ std::string run_on_terminal(std::vector<std::string> arguments, const char* vari
   }
   std::string out;
   std::array<char, 4096> buffer{};
-  // At the end of the child the terminal gives EIO.
+  // When the child has ended, reading the terminal fails with EIO.
   for (ssize_t n = 0; (n = ::read(terminal, buffer.data(), buffer.size())) > 0;) {
     out.append(buffer.data(), static_cast<std::size_t>(n));
   }
@@ -202,13 +202,13 @@ TEST(TopologyCommand, IgnoresWhatHwlocWouldTakeFromTheEnvironment) {
   EXPECT_EQ(nlohmann::json::parse(outcome.out)["cpus"].size(), 2U);
 }
 
-TEST(TopologyCommand, DrawsAsciiOutsideOfUtf8) {
+TEST(TopologyCommand, DrawsAsciiOutsideUtf8) {
   const Outcome outcome = run("topology --synthetic 'core:2 pu:1'", "LANG=C");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("| 0 | 1 |"), std::string::npos) << outcome.out;
 }
 
-TEST(TopologyCommand, ColoursOnATerminalUnlessToldNotTo) {
+TEST(TopologyCommand, ColoursOnATerminalUnlessDisabled) {
   const std::vector<std::string> arguments = {"topology", "--synthetic", "core:2 pu:1"};
   EXPECT_NE(run_on_terminal(arguments, "TERM=xterm").find('\x1b'), std::string::npos);
   EXPECT_EQ(run_on_terminal(arguments, "NO_COLOR=1").find('\x1b'), std::string::npos);

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_options.hpp"
+#include "commands.hpp"
+#include "input.hpp"
 #include "pinfold/api/pod.hpp"
 
 namespace pinfold::tools {
@@ -31,14 +33,14 @@ void print_trace(const Trace& trace) {
   }
 }
 
-/// What is known of one admission when all is done.
+/// One pod and the result of its admission.
 struct Admission {
   PodSpec pod;
   agent::AdmitOutcome outcome;
   Trace trace;
 };
 
-/// Starts every container in order, as the kubelet does after the admission.
+/// Starts every container in order, as the kubelet does after an admission.
 Result<void> start_all(agent::NodeAgent& agent, Admission& admission) {
   for (const Container& container : admission.pod.containers) {
     PINFOLD_LET(auto started, agent.start({admission.pod.uid, container.name}));
@@ -79,23 +81,22 @@ void print_text(agent::NodeAgent& agent, const std::vector<Admission>& admission
   if (!admitted.empty()) fmt::print("\n{}", container_table(admitted, agent.enforces()));
 }
 
-/// A state directory taken over from a kubelet names pods that nobody told us of: as with the
-/// kubelet, the next admission gives their CPUs back, and whoever runs there should know.
-void warn_of_strangers(const agent::NodeAgent& agent) {
-  std::vector<PodUid> strangers;
+/// The state directory of a kubelet can hold assignments of pods that are not active here. As with
+/// the kubelet, the next admission releases them, even if such a pod still runs.
+void warn_of_stale_pods(const agent::NodeAgent& agent) {
+  std::vector<PodUid> stale;
   for (const auto& [uid, containers] : agent.state().node.cpu.assignments.by_pod()) {
-    if (agent.state().node.find(uid) == nullptr) strangers.push_back(uid);
+    if (agent.state().node.find(uid) == nullptr) stale.push_back(uid);
   }
-  if (strangers.empty()) return;
+  if (stale.empty()) return;
   fmt::print(
       stderr,
-      "pinfold: warning: the state has CPUs of pods that are not active here, they are given "
-      "back: {}\n",
-      fmt::join(strangers, ", "));
+      "pinfold: warning: releasing the CPUs of pods that are in the state but not active: {}\n",
+      fmt::join(stale, ", "));
 }
 
-/// All pods in one transaction. With --start each is admitted and started before the next one, for
-/// what its init containers leave is free by then.
+/// All pods in one transaction. With --start each pod is admitted and started before the next one,
+/// because starting it releases the resources of its init containers.
 Result<std::vector<Admission>> admit_all(agent::NodeAgent& agent, const std::vector<PodSpec>& pods,
                                          const AdmitOptions& options) {
   std::vector<Admission> admissions;
@@ -120,34 +121,30 @@ Result<std::vector<Admission>> admit_all(agent::NodeAgent& agent, const std::vec
   return admissions;
 }
 
-int run(const AdmitOptions& options) {
-  auto pods = read_pods(options.files);
-  if (!pods) return report(pods.error());
-  auto agent = open_agent(options.agent);
-  if (!agent) return report(agent.error());
-  warn_of_strangers(*agent);
-  if (agent->enforces() && options.agent.output == OutputFormat::kText) {
-    for (const std::string& warning : agent->cgroups()->warnings()) {
+Result<ExitStatus> run(const AdmitOptions& options) {
+  PINFOLD_LET(const auto pods, read_pods(options.files));
+  PINFOLD_LET(auto agent, open_agent(options.agent));
+  warn_of_stale_pods(agent);
+  if (agent.enforces() && options.agent.output == OutputFormat::kText) {
+    for (const std::string& warning : agent.cgroups()->warnings()) {
       fmt::print(stderr, "pinfold: warning: {}\n", warning);
     }
   }
-  auto admitted = admit_all(*agent, *pods, options);
-  if (!admitted) return report(admitted.error());
-  const std::vector<Admission>& admissions = *admitted;
+  PINFOLD_LET(const auto admissions, admit_all(agent, pods, options));
   const bool rejected =
       std::any_of(admissions.begin(), admissions.end(),
                   [](const Admission& admission) { return admission.outcome.rejection; });
-  int status = rejected ? kNo : kYes;
+  ExitStatus status = rejected ? kNo : kYes;
   if (options.agent.output == OutputFormat::kJson) {
-    json out = {{"cgroups", agent::cgroups_json(*agent)},
+    json out = {{"cgroups", agent::cgroups_json(agent)},
                 {"stored", !options.agent.dry_run},
                 {"pods", json::array()}};
     for (const Admission& admission : admissions) {
-      out["pods"].push_back(pod_json(*agent, admission, options.explain));
+      out["pods"].push_back(pod_json(agent, admission, options.explain));
     }
     fmt::print("{}\n", out.dump(2));
   } else {
-    print_text(*agent, admissions, options.explain);
+    print_text(agent, admissions, options.explain);
     print_dry_run(options.agent);
   }
   for (const Admission& admission : admissions) {
@@ -159,17 +156,22 @@ int run(const AdmitOptions& options) {
 
 }  // namespace
 
-void add_admit(CLI::App& app, int& exit_status) {
+cli::Command admit_command() {
   auto options = std::make_shared<AdmitOptions>();
-  CLI::App* const command = app.add_subcommand(
-      "admit", "Give pods their CPUs and memory, store the decision and enforce it");
-  add_agent_options(*command, options->agent);
-  add_dry_run(*command, options->agent);
-  command->add_flag("--explain", options->explain, "Tell why it came out so");
-  command->add_flag("--start", options->start,
-                    "Count all containers as started, in order; init containers as finished");
-  command->add_option("POD", options->files, "Pod, YAML or JSON; - is standard input")->required();
-  command->callback([options, &exit_status] { exit_status = run(*options); });
+  cli::Command command{
+      "admit", "Admit pods: assign CPUs and memory, store the decision and apply it to cgroups"};
+  command.add(agent_options(options->agent));
+  command.add({output_option(options->agent.output),
+               dry_run_option(options->agent),
+               {"--explain", &options->explain, "Explain the decision"},
+               {"--start", &options->start,
+                "Mark all containers as started, in order, and init containers as finished"},
+               {.name = "POD",
+                .target = &options->files,
+                .help = "Pod manifests, YAML or JSON; - for standard input",
+                .required = true}});
+  command.run = [options] { return exit_status(run(*options)); };
+  return command;
 }
 
 }  // namespace pinfold::tools

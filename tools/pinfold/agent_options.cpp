@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "input.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/text/document.hpp"
 
@@ -38,49 +39,51 @@ Result<Node> make_node(const NodeOptions& options, Config config) {
   return agent::make_node(std::move(machine), std::move(config));
 }
 
-void add_node_options(CLI::App& command, NodeOptions& options) {
-  command
-      .add_option("--config", options.config,
-                  "KubeletConfiguration, YAML or JSON [STATE_DIR/config.yaml if it is there]")
-      ->type_name("FILE");
-  auto* const machine = command
-                            .add_option("--machine", options.machine,
-                                        "the machine as JSON, as 'pinfold topology -o json' prints "
-                                        "it [discovered]")
-                            ->type_name("FILE");
-  command.add_option("--sysfs", options.sysfs, "discover the machine below DIR/sys and DIR/proc")
-      ->type_name("DIR")
-      ->capture_default_str()
-      ->excludes(machine);
-  command
-      .add_option("--profile", options.profile,
-                  "fixed or kubelet-1.36: without or with the kubelet's defects [the "
-                  "configuration's, or fixed]")
-      ->type_name("NAME");
+std::vector<cli::Option> node_options(NodeOptions& options) {
+  return {
+      {"--config", &options.config,
+       "KubeletConfiguration, YAML or JSON [STATE_DIR/config.yaml if it exists, else the kubelet's "
+       "defaults]",
+       "FILE"},
+      {"--machine", &options.machine,
+       "The machine as JSON, as 'pinfold topology -o json' prints it [discovered]", "FILE"},
+      {.name = "--sysfs",
+       .target = &options.sysfs,
+       .help = "Discover the machine from DIR/sys and DIR/proc",
+       .value = "DIR",
+       .excludes = {"--machine"}},
+      {"--profile", &options.profile,
+       "fixed or kubelet-1.36: without or with the kubelet's known bugs [from the configuration, "
+       "else fixed]",
+       "NAME"}};
 }
 
-void add_agent_options(CLI::App& command, AgentOptions& options, HasOutput has_output) {
-  command.add_option("--state-dir", options.state_dir, "where the node's state is kept")
-      ->type_name("DIR")
-      ->capture_default_str();
-  auto* const root = command
-                         .add_option("--cgroup-root", options.cgroup_root,
-                                     "directory in a cgroup mount below which all groups are kept "
-                                     "[pinfold, at the mount of the cpuset controller]")
-                         ->type_name("DIR");
-  command.add_flag("--no-enforce", options.no_enforce, "decide and remember, touch no cgroup")
-      ->excludes(root);
-  add_node_options(command, options);
-  if (has_output == HasOutput::kYes) add_output_option(command, options.output);
+std::vector<cli::Option> agent_options(AgentOptions& options) {
+  std::vector<cli::Option> all = {
+      {"--state-dir", &options.state_dir, "State directory of the node", "DIR"},
+      {"--cgroup-root", &options.cgroup_root,
+       "Cgroup below which Pinfold keeps all groups [pinfold, at the mount of the cpuset "
+       "controller]",
+       "DIR"},
+      {.name = "--no-enforce",
+       .target = &options.no_enforce,
+       .help = "Decide and store, but change no cgroup",
+       .excludes = {"--cgroup-root"}}};
+  const auto node = node_options(options);
+  all.insert(all.end(), node.begin(), node.end());
+  return all;
 }
 
-void add_pod_option(CLI::App& command, std::string& pod) {
-  command.add_option("--pod", pod, "UID, name or namespace/name")->type_name("POD")->required();
+cli::Option pod_option(std::string& pod) {
+  return {.name = "--pod",
+          .target = &pod,
+          .help = "UID, name or NAMESPACE/NAME",
+          .value = "POD",
+          .required = true};
 }
 
-void add_dry_run(CLI::App& command, AgentOptions& options) {
-  command.add_flag("--dry-run", options.dry_run,
-                   "Tell what would come out, store and enforce nothing");
+cli::Option dry_run_option(AgentOptions& options) {
+  return {"--dry-run", &options.dry_run, "Decide and print, but store and apply nothing"};
 }
 
 void print_dry_run(const AgentOptions& options) {
@@ -99,10 +102,10 @@ Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
   return agent::open_agent(std::move(machine), std::move(config), opened);
 }
 
-int report_not_enforced(const Error& error) {
+ExitStatus report_not_enforced(const Error& error) {
   fmt::print(stderr,
-             "pinfold: decided and stored, but the kernel does not have it: {}\n"
-             "pinfold: run 'pinfold reconcile' once the cause is gone\n",
+             "pinfold: decided and stored, but not applied to the kernel: {}\n"
+             "pinfold: remove the cause, then run 'pinfold reconcile'\n",
              error.message);
   return kNo;
 }

@@ -3,7 +3,7 @@
 #include "agent_options.hpp"
 #include "topology_picture.hpp"
 
-/// How pods and containers of an agent are shown.
+/// Pods and containers of an agent as text.
 namespace pinfold::tools {
 
 using agent::ContainerStatus;
@@ -54,8 +54,8 @@ std::string node_picture(const agent::NodeAgent& agent, const std::vector<PodSta
                          name + "/" + container.resources.name, container.desired.cpus});
     }
     if (within_pod.empty()) continue;
-    entries.push_back(
-        {overlay_label(entries.size()), CpuUse::kExclusive, name + ", shared within", within_pod});
+    entries.push_back({overlay_label(entries.size()), CpuUse::kExclusive,
+                       name + ", pod shared pool", within_pod});
   }
   const CpuSet& reserved = agent.node().cpu().reserved();
   const CpuSet pool = agent::shared_pool(agent.node(), agent.state().node);

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "checkpoint_files.hpp"
+#include "commands.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "text.hpp"
 
@@ -16,7 +17,7 @@ using nlohmann::json;
 
 struct Options {
   std::vector<std::string> paths;
-  std::string policy;  ///< "": that of the file
+  std::string policy;  ///< "": the policy in the file
   std::string gate = "any";
   std::string kubelet = "any";
   OutputFormat format = OutputFormat::kText;
@@ -77,7 +78,7 @@ std::string text_of(const MemoryCheckpoint& state) {
          (table.empty() ? "" : table.render(style, 2));
 }
 
-/// The kubelet's own form, without checksums.
+/// The kubelet's format without the checksum.
 json json_of(const CpuCheckpoint& state, const std::string& policy) {
   json out = json::parse(encode_cpu(state, policy, checkpoint::CpuFormat::kV3));
   out.erase("checksum");
@@ -90,29 +91,29 @@ json json_of(const MemoryCheckpoint& state, const std::string& policy) {
 }
 
 template <class State>
-int show_state(const StateFile& file, const Result<Inspected<State>>& seen, OutputFormat format) {
-  if (!seen) {
-    return report(Error(seen.error()).wrap(fmt::format("'{}'", file.path)));
+ExitStatus show_state(const StateFile& file, const Result<Inspected<State>>& inspected,
+                      OutputFormat format) {
+  if (!inspected) {
+    return report(Error(inspected.error()).wrap(fmt::format("'{}'", file.path)));
   }
   if (format == OutputFormat::kJson) {
-    json out = json_of(seen->state, seen->policy);
+    json out = json_of(inspected->state, inspected->policy);
     out["file"] = file.path;
     out["kind"] = file.is_cpu ? "cpu" : "memory";
-    out["version"] = seen->version;
+    out["version"] = inspected->version;
     fmt::print("{}\n", out.dump());
     return kYes;
   }
-  fmt::print("{}: {} V{}, policy {}\n{}", file.path, file.is_cpu ? "CPU" : "memory", seen->version,
-             seen->policy, text_of(seen->state));
+  fmt::print("{}: {} V{}, policy {}\n{}", file.path, file.is_cpu ? "CPU" : "memory",
+             inspected->version, inspected->policy, text_of(inspected->state));
   return kYes;
 }
 
-int show(const Options& options) {
-  const auto files = read_files(options.paths);
-  if (!files) return report(files.error());
-  int status = kYes;
-  for (const StateFile& file : *files) {
-    const int shown =
+Result<ExitStatus> show(const Options& options) {
+  PINFOLD_LET(const auto files, read_files(options.paths));
+  ExitStatus status = kYes;
+  for (const StateFile& file : files) {
+    const ExitStatus shown =
         file.is_cpu ? show_state(file, checkpoint::inspect_cpu(file.bytes), options.format)
                     : show_state(file, checkpoint::inspect_memory(file.bytes), options.format);
     status = std::max(status, shown);
@@ -125,7 +126,7 @@ int show(const Options& options) {
 struct Verdict {
   std::string kubelet;
   bool gate;
-  std::string error;  ///< "": reads it
+  std::string error;  ///< "": loads it
 };
 
 std::vector<Verdict> verdicts(const StateFile& file, const Options& options) {
@@ -154,23 +155,22 @@ std::vector<Verdict> verdicts(const StateFile& file, const Options& options) {
   return out;
 }
 
-/// Without the frame that is the same around every reason.
+/// The part of a message that differs from reason to reason.
 std::string reason(const std::string& error) {
   constexpr std::string_view kHead = "could not restore state from checkpoint: ";
   const std::size_t start = error.starts_with(kHead) ? kHead.size() : 0;
   return error.substr(start, error.rfind(", please drain this node") - start);
 }
 
-int verify(const Options& options) {
-  const auto files = read_files(options.paths);
-  if (!files) return report(files.error());
-  int status = kYes;
+Result<ExitStatus> verify(const Options& options) {
+  PINFOLD_LET(const auto files, read_files(options.paths));
+  ExitStatus status = kYes;
   json lines = json::array();
-  for (const StateFile& file : *files) {
+  for (const StateFile& file : files) {
     bool readable = false;
     TextTable table({{"KUBELET", TextTable::Align::kLeft},
                      {"PodLevelResourceManagers", TextTable::Align::kLeft},
-                     {"READS IT", TextTable::Align::kLeft}});
+                     {"LOADS IT", TextTable::Align::kLeft}});
     for (const Verdict& verdict : verdicts(file, options)) {
       readable = readable || verdict.error.empty();
       const std::string gate = verdict.gate ? "on" : "off";
@@ -184,7 +184,7 @@ int verify(const Options& options) {
     }
     if (!readable) status = kNo;
     if (options.format == OutputFormat::kText) {
-      fmt::print("{}: {}\n{}", file.path, readable ? "sound" : "no kubelet reads it",
+      fmt::print("{}: {}\n{}", file.path, readable ? "valid" : "no kubelet loads it",
                  table.render(terminal_style(), 2));
     }
   }
@@ -192,36 +192,43 @@ int verify(const Options& options) {
   return status;
 }
 
+cli::Option path_option(Options& options) {
+  return {.name = "path",
+          .target = &options.paths,
+          .help = "State files, or directories with state files",
+          .required = true};
+}
+
+cli::Command show_command() {
+  auto options = std::make_shared<Options>();
+  cli::Command command{"show", "Print the contents of state files"};
+  command.add({path_option(*options), output_option(options->format)});
+  command.run = [options] { return exit_status(show(*options)); };
+  return command;
+}
+
+cli::Command verify_command() {
+  auto options = std::make_shared<Options>();
+  cli::Command command{"verify",
+                       "Check which kubelets load state files; exit status 1 if none does"};
+  command.add(
+      {path_option(*options),
+       output_option(options->format),
+       {"--policy", &options->policy, "Configured policy [the policy in the file]", "NAME"},
+       {"--kubelet", cli::one_of(options->kubelet, {"1.36", "1.37", "any"}), "Kubelet version"},
+       {"--pod-level-resource-managers", cli::one_of(options->gate, {"on", "off", "any"}),
+        "Setting of the feature gate PodLevelResourceManagers"}});
+  command.run = [options] { return exit_status(verify(*options)); };
+  return command;
+}
+
 }  // namespace
 
-void add_checkpoint(CLI::App& app, int& exit_status) {
-  CLI::App* const group = app.add_subcommand("checkpoint", "The kubelet's state files");
-  group->require_subcommand(1);
-  const auto add = [&](const char* name, const char* help, int (*run)(const Options&)) {
-    auto options = std::make_shared<Options>();
-    CLI::App* const command = group->add_subcommand(name, help);
-    command->add_option("path", options->paths, "State files, or directories that hold them")
-        ->required();
-    add_output_option(*command, options->format);
-    command->callback([options, run, &exit_status] { exit_status = run(*options); });
-    return std::pair(command, options);
-  };
-  add("show", "Print what state files hold", show);
-  add_checkpoint_convert(*group, exit_status);
-  add_checkpoint_diff(*group, exit_status);
-  add_checkpoint_repair(*group, exit_status);
-  const auto [command, options] = add(
-      "verify", "Tell which kubelet would read state files; exit status 1 if none would", verify);
-  command->add_option("--policy", options->policy,
-                      "The configured policy (default: that of the file)");
-  command->add_option("--kubelet", options->kubelet, "Its version: 1.36, 1.37 or any")
-      ->check(CLI::IsMember({"1.36", "1.37", "any"}))
-      ->default_str("any");
-  command
-      ->add_option("--pod-level-resource-managers", options->gate,
-                   "The feature gate of the kubelet: on, off or any")
-      ->check(CLI::IsMember({"on", "off", "any"}))
-      ->default_str("any");
+cli::Command checkpoint_command() {
+  return {.name = "checkpoint",
+          .help = "Inspect, compare, convert and repair the kubelet's state files",
+          .commands = {show_command(), checkpoint_convert_command(), checkpoint_diff_command(),
+                       checkpoint_repair_command(), verify_command()}};
 }
 
 }  // namespace pinfold::tools

@@ -18,8 +18,8 @@ struct ConvertOptions {
   OutputFormat output = OutputFormat::kText;
 };
 
-/// Would the kubelet that is meant start from it? "": yes; nullopt: nobody said how it is
-/// configured.
+/// Why the kubelet would not start from the files; "": it would; nullopt: its configuration is not
+/// known.
 Result<std::optional<std::string>> try_start(const ConvertOptions& options,
                                              const checkpoint::Formats& to,
                                              const checkpoint::KubeletFiles& files,
@@ -31,7 +31,7 @@ Result<std::optional<std::string>> try_start(const ConvertOptions& options,
   }
   if (node_options.profile.empty()) node_options.profile = "kubelet-1.36";
   PINFOLD_LET(auto config, read_config(node_options));
-  // CPU V4 is read with the gate on and off; of the others, each has its gate.
+  // CPU V4 is read with the gate on and off; each other version needs one setting of the gate.
   if (to.cpu < 4) config.feature_gates["PodLevelResourceManagers"] = to.cpu == 3;
   PINFOLD_LET(auto node, make_node(node_options, std::move(config)));
   const auto started = checkpoint::would_start(node, to, files, ids);
@@ -54,67 +54,73 @@ Result<void> write(const std::string& directory, const checkpoint::Files& files)
   return store.checkpoint_journal();
 }
 
-int run(const ConvertOptions& options) {
-  const auto to = checkpoint::parse_formats(options.to);
-  if (!to) return report(to.error());
-  auto files = read_directory(options.from);
-  if (!files) return report(files.error());
-  const auto ids = read_container_ids(options.container_ids);
-  if (!ids) return report(ids.error());
-  auto done = checkpoint::convert({files->cpu, files->memory}, *to, *ids);
-  if (!done) return report(Error(done.error()).wrap(fmt::format("'{}'", options.from)));
-  const auto start = try_start(options, *to, done->files, *ids);
-  if (!start) return report(start.error());
-  if (!options.dry_run) {
-    const auto written = write(options.out, {done->files.cpu, done->files.memory, files->pods});
-    if (!written) return report(written.error());
-  }
+void print(const ConvertOptions& options, const checkpoint::Formats& to,
+           const checkpoint::Conversion& converted, const std::optional<std::string>& problem) {
   if (options.output == OutputFormat::kJson) {
-    nlohmann::json out = {{"kept", to_json(done->kept)},
-                          {"lost", to_json(done->lost)},
+    nlohmann::json out = {{"kept", to_json(converted.kept)},
+                          {"lost", to_json(converted.lost)},
                           {"written", !options.dry_run},
                           {"starts", nullptr}};
-    if (*start) out["starts"] = (*start)->empty();
-    if (*start && !(*start)->empty()) out["error"] = **start;
+    if (problem) out["starts"] = problem->empty();
+    if (problem && !problem->empty()) out["error"] = *problem;
     fmt::print("{}\n", out.dump(2));
-  } else {
-    print_notes("kept", done->kept);
-    print_notes("what CPU V" + std::to_string(to->cpu) + " and memory V" +
-                    std::to_string(to->memory) + " cannot express",
-                done->lost);
-    fmt::print("start-up validation of that kubelet: {}\n",
-               !*start             ? "not tried, no configuration given (--config)"
-               : (*start)->empty() ? "passes"
-                                   : "fails: " + **start);
-    fmt::print("{}\n", options.dry_run ? "nothing written (--dry-run)"
-                                       : fmt::format("written to {}", options.out));
+    return;
   }
-  return *start && !(*start)->empty() ? kNo : kYes;
+  print_notes("kept", converted.kept);
+  print_notes(fmt::format("cannot be expressed in CPU V{} and memory V{}", to.cpu, to.memory),
+              converted.lost);
+  fmt::print("start-up validation of that kubelet: {}\n",
+             !problem           ? "not run, no configuration given (--config)"
+             : problem->empty() ? "passes"
+                                : "fails: " + *problem);
+  fmt::print("{}\n", options.dry_run ? "nothing written (--dry-run)"
+                                     : fmt::format("written to {}", options.out));
+}
+
+Result<ExitStatus> run(const ConvertOptions& options) {
+  PINFOLD_LET(const auto to, checkpoint::parse_formats(options.to));
+  PINFOLD_LET(const auto files, read_directory(options.from));
+  PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
+  PINFOLD_LET_WRAP(const auto converted, checkpoint::convert({files.cpu, files.memory}, to, ids),
+                   fmt::format("'{}'", options.from));
+  PINFOLD_LET(const auto problem, try_start(options, to, converted.files, ids));
+  if (!options.dry_run) {
+    PINFOLD_TRY(write(options.out, {converted.files.cpu, converted.files.memory, files.pods}));
+  }
+  print(options, to, converted, problem);
+  return problem && !problem->empty() ? kNo : kYes;
 }
 
 }  // namespace
 
-void add_checkpoint_convert(CLI::App& group, int& exit_status) {
+cli::Command checkpoint_convert_command() {
   auto options = std::make_shared<ConvertOptions>();
-  CLI::App* const command = group.add_subcommand(
+  cli::Command command{
       "convert",
-      "Write state files for another kubelet, an older one for example; exit status 1 if it would "
-      "not start from them");
-  command->add_option("directory", options->from, "Directory with state files")->required();
-  command
-      ->add_option("--to", options->to,
-                   "cpu-v1 to cpu-v4 or memory-v1 to memory-v3; the other file becomes what the "
-                   "same kubelet writes")
-      ->type_name("FORMAT")
-      ->required();
-  command->add_option("--out", options->out, "Where to write; must have no state files yet")
-      ->type_name("DIR")
-      ->required();
-  command->add_flag("--dry-run", options->dry_run, "Tell what would be done, write nothing");
-  add_container_ids_option(*command, options->container_ids);
-  add_node_options(*command, options->node);
-  add_output_option(*command, options->output);
-  command->callback([options, &exit_status] { exit_status = run(*options); });
+      "Write state files for another kubelet version, for example an older one; exit status 1 if "
+      "that kubelet would not start from them"};
+  command.add(
+      {{.name = "directory",
+        .target = &options->from,
+        .help = "Directory with state files",
+        .required = true},
+       {.name = "--to",
+        .target = &options->to,
+        .help = "cpu-v1 to cpu-v4 or memory-v1 to memory-v3; the other file gets the format "
+                "of the same kubelet version",
+        .value = "FORMAT",
+        .required = true},
+       {.name = "--out",
+        .target = &options->out,
+        .help = "Output directory, without state files",
+        .value = "DIR",
+        .required = true},
+       {"--dry-run", &options->dry_run, "Print what would be done, write nothing"},
+       container_ids_option(options->container_ids)});
+  command.add(node_options(options->node));
+  command.add({output_option(options->output)});
+  command.run = [options] { return exit_status(run(*options)); };
+  return command;
 }
 
 }  // namespace pinfold::tools

@@ -54,21 +54,18 @@ Result<std::vector<Difference>> compare_kind(const std::vector<StateFile>& befor
                 : compare(*a, *b, &checkpoint::inspect_memory);
 }
 
-int run(const DiffOptions& options) {
-  const auto before = read_files({options.before});
-  if (!before) return report(before.error());
-  const auto after = read_files({options.after});
-  if (!after) return report(after.error());
-  int status = kYes;
+Result<ExitStatus> run(const DiffOptions& options) {
+  PINFOLD_LET(const auto before, read_files({options.before}));
+  PINFOLD_LET(const auto after, read_files({options.after}));
+  ExitStatus status = kYes;
   nlohmann::json lines = nlohmann::json::array();
   for (const bool is_cpu : {true, false}) {
-    const auto found = compare_kind(*before, *after, is_cpu);
-    if (!found) return report(found.error());
-    if (!found->empty()) status = kNo;
-    if (!found->empty() && options.output == OutputFormat::kText) {
+    PINFOLD_LET(const auto found, compare_kind(before, after, is_cpu));
+    if (!found.empty()) status = kNo;
+    if (!found.empty() && options.output == OutputFormat::kText) {
       fmt::print("{}:\n", is_cpu ? "CPU" : "memory");
     }
-    for (const auto& [object, old_text, new_text] : *found) {
+    for (const auto& [object, old_text, new_text] : found) {
       lines.push_back({{"kind", is_cpu ? "cpu" : "memory"},
                        {"object", object},
                        {"before", old_text},
@@ -90,14 +87,20 @@ int run(const DiffOptions& options) {
 
 }  // namespace
 
-void add_checkpoint_diff(CLI::App& group, int& exit_status) {
+cli::Command checkpoint_diff_command() {
   auto options = std::make_shared<DiffOptions>();
-  CLI::App* const command = group.add_subcommand(
-      "diff", "Tell what two states differ in, object by object; exit status 1 if they do");
-  command->add_option("before", options->before, "State file or directory")->required();
-  command->add_option("after", options->after, "State file or directory")->required();
-  add_output_option(*command, options->output);
-  command->callback([options, &exit_status] { exit_status = run(*options); });
+  cli::Command command{"diff", "Compare two states object by object; exit status 1 if they differ"};
+  command.add({{.name = "before",
+                .target = &options->before,
+                .help = "State file or directory",
+                .required = true},
+               {.name = "after",
+                .target = &options->after,
+                .help = "State file or directory",
+                .required = true},
+               output_option(options->output)});
+  command.run = [options] { return exit_status(run(*options)); };
+  return command;
 }
 
 }  // namespace pinfold::tools

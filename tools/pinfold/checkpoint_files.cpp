@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "input.hpp"
 #include "text.hpp"
 
 namespace pinfold::tools {
@@ -12,14 +13,14 @@ namespace {
 
 using nlohmann::json;
 
-/// By content where there is any, else by name.
+/// By content if it is JSON, else by name.
 bool looks_like_cpu(const std::string& path, const std::string& bytes) {
   const json content = json::parse(bytes, nullptr, false);
   if (content.is_object()) return !content.contains("machineState");
   return std::filesystem::path(path).filename().string().find("memory") == std::string::npos;
 }
 
-/// A text behind a key; "" if there is none.
+/// The string at a key; "" if there is none.
 std::string text_at(const json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
@@ -84,11 +85,9 @@ Result<checkpoint::ContainerIds> read_container_ids(const std::string& path) {
   return ids;
 }
 
-void add_container_ids_option(CLI::App& command, std::string& path) {
-  command
-      .add_option("--container-ids", path,
-                  "What 'crictl ps -a -o json' prints: CPU V1 names containers by their ids")
-      ->type_name("FILE");
+cli::Option container_ids_option(std::string& path) {
+  return {"--container-ids", &path,
+          "Output of 'crictl ps -a -o json'; for CPU V1, which names containers by ID", "FILE"};
 }
 
 void print_notes(const std::string& title, const std::vector<checkpoint::Note>& notes) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -8,12 +8,12 @@
 #include "pinfold/checkpoint/convert.hpp"
 #include "pinfold/checkpoint/store.hpp"
 
-/// What the subcommands of `pinfold checkpoint` share.
+/// Shared by the subcommands of `pinfold checkpoint`.
 namespace pinfold::tools {
 
-void add_checkpoint_convert(CLI::App& group, int& exit_status);
-void add_checkpoint_diff(CLI::App& group, int& exit_status);
-void add_checkpoint_repair(CLI::App& group, int& exit_status);
+[[nodiscard]] cli::Command checkpoint_convert_command();
+[[nodiscard]] cli::Command checkpoint_diff_command();
+[[nodiscard]] cli::Command checkpoint_repair_command();
 
 struct StateFile {
   std::string path;
@@ -21,18 +21,18 @@ struct StateFile {
   bool is_cpu = true;
 };
 
-/// State files as they are; a directory stands for those in it.
-/// Errors: kNotFound, also for a directory without any.
+/// Reads state files; a directory means all state files in it.
+/// Errors: kNotFound, also for a directory without state files.
 [[nodiscard]] Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths);
 
-/// The two state files of a directory and the one of our own. Errors: as read_files.
+/// The kubelet's two state files and Pinfold's own file. Errors: as read_files.
 [[nodiscard]] Result<checkpoint::Files> read_directory(const std::string& path);
 
-/// The containers in what `crictl ps -a -o json` prints; none for "".
+/// The containers in the output of `crictl ps -a -o json`; none for "".
 [[nodiscard]] Result<checkpoint::ContainerIds> read_container_ids(const std::string& path);
-void add_container_ids_option(CLI::App& command, std::string& path);
+[[nodiscard]] cli::Option container_ids_option(std::string& path);
 
-/// "  OBJECT  text" lines, aligned; nothing for no notes.
+/// Prints the title and aligned lines "  OBJECT  text"; nothing for no notes.
 void print_notes(const std::string& title, const std::vector<checkpoint::Note>& notes);
 [[nodiscard]] nlohmann::json to_json(const std::vector<checkpoint::Note>& notes);
 

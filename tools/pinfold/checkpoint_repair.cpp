@@ -28,7 +28,7 @@ Result<cp::Orphans> read_orphans(cp::Fs& fs) {
   return orphans;
 }
 
-/// A name of ours that is free: the old contents are kept under it.
+/// A free name under which the old contents are kept.
 std::string aside_name(const std::string& name, const std::vector<std::string>& taken) {
   for (int number = 1;; ++number) {
     std::string aside = fmt::format(".pinfold_before_repair.{}.{}", number, name);
@@ -46,7 +46,7 @@ Result<void> copy_aside(cp::Fs& fs, const std::string& bytes, const std::string&
   return fs.sync_directory();
 }
 
-/// The old files under other names, then the new ones in one transaction, then the orphans away.
+/// Copies the old files, commits the new ones in one transaction, then renames the orphans.
 Result<std::vector<cp::Note>> write(cp::Store& store, cp::Fs& fs, const cp::Repaired& repaired,
                                     const cp::Files& before, const cp::Orphans& orphans) {
   PINFOLD_LET(const auto taken, fs.list());
@@ -64,76 +64,92 @@ Result<std::vector<cp::Note>> write(cp::Store& store, cp::Fs& fs, const cp::Repa
   for (const auto& [name, bytes] : orphans) {
     const std::string aside = aside_name(name.substr(1), taken);
     PINFOLD_TRY(fs.rename(name, aside));
-    kept.push_back({name, "a temporary file that nobody needs: now " + aside});
+    kept.push_back({name, "unused temporary file, now " + aside});
   }
   return kept;
 }
 
-int run(const RepairOptions& options) {
+struct Outcome {
+  cp::Repaired repaired;
+  std::vector<cp::Note> kept;
+  std::string validation;  ///< of the kubelet's start-up: "passes", "fails: ..."
+  bool starts = false;
+  bool needed = false;
+  bool written = false;
+};
+
+void print(const RepairOptions& options, const Outcome& outcome) {
+  const auto& [repaired, kept, validation, starts, needed, written] = outcome;
+  if (options.output == OutputFormat::kJson) {
+    const nlohmann::json out = {{"done", to_json(repaired.done)},
+                                {"lost", to_json(repaired.lost)},
+                                {"kept", to_json(kept)},
+                                {"written", written},
+                                {"starts", starts},
+                                {"validation", validation}};
+    fmt::print("{}\n", out.dump(2));
+    return;
+  }
+  print_notes("repaired", repaired.done);
+  print_notes("could not be saved", repaired.lost);
+  print_notes("kept aside", kept);
+  if (!needed) fmt::print("nothing to repair\n");
+  fmt::print("start-up validation: {}\n", validation);
+  if (needed && !written) {
+    fmt::print("nothing written{}\n", options.dry_run ? " (--dry-run)" : "");
+  }
+}
+
+Result<ExitStatus> run(const RepairOptions& options) {
   const std::string& directory = options.node.state_dir;
-  auto config = read_config(options.node);
-  if (!config) return report(config.error());
-  auto node = make_node(options.node, *std::move(config));
-  if (!node) return report(node.error());
-  const auto ids = read_container_ids(options.container_ids);
-  if (!ids) return report(ids.error());
-  auto fs = cp::open_directory(directory);
-  if (!fs) return report(fs.error());
-  // What an interrupted commit left is brought to its end first; nobody writes until all is done.
+  PINFOLD_LET(auto config, read_config(options.node));
+  PINFOLD_LET(const auto node, make_node(options.node, std::move(config)));
+  PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
+  PINFOLD_LET(const auto fs, cp::open_directory(directory));
+  // Opening completes an interrupted commit, and locks out other writers until the end.
   std::optional<cp::Store> store;
   if (!options.dry_run) {
-    auto opened = cp::Store::open(directory);
-    if (!opened) return report(opened.error());
-    store.emplace(*std::move(opened));
+    PINFOLD_LET(auto opened, cp::Store::open(directory));
+    store.emplace(std::move(opened));
   }
-  const auto before = read_directory(directory);
-  if (!before) return report(before.error());
-  const auto orphans = read_orphans(**fs);
-  if (!orphans) return report(orphans.error());
+  PINFOLD_LET(const auto before, read_directory(directory));
+  PINFOLD_LET(const auto orphans, read_orphans(*fs));
 
-  const cp::Repaired repaired = cp::repair(*node, {before->cpu, before->memory}, *ids, *orphans);
-  const auto starts = cp::would_start(*node, repaired.formats, repaired.files, *ids);
-  const bool needed = repaired.changed() || !orphans->empty();
-  const bool writes = needed && !options.dry_run && starts.has_value();
-  Result<std::vector<cp::Note>> kept;
-  if (writes) kept = write(*store, **fs, repaired, *before, *orphans);
-  if (!kept) return report(kept.error());
-  const std::string verdict =
-      starts ? "passes"
-             : fmt::format("fails: {}: {}", to_string(starts.error().stage), starts.error().error);
-  if (options.output == OutputFormat::kJson) {
-    const nlohmann::json out = {{"done", to_json(repaired.done)}, {"lost", to_json(repaired.lost)},
-                                {"kept", to_json(*kept)},         {"written", writes},
-                                {"starts", starts.has_value()},   {"validation", verdict}};
-    fmt::print("{}\n", out.dump(2));
-  } else {
-    print_notes("repaired", repaired.done);
-    print_notes("could not be saved", repaired.lost);
-    print_notes("kept aside", *kept);
-    if (!needed) fmt::print("nothing to repair\n");
-    fmt::print("start-up validation: {}\n", verdict);
-    if (needed && !writes) {
-      fmt::print("nothing written{}\n", options.dry_run ? " (--dry-run)" : "");
-    }
+  Outcome outcome;
+  outcome.repaired = cp::repair(node, {before.cpu, before.memory}, ids, orphans);
+  const auto started = cp::would_start(node, outcome.repaired.formats, outcome.repaired.files, ids);
+  outcome.starts = started.has_value();
+  outcome.validation = started ? "passes"
+                               : fmt::format("fails: {}: {}", to_string(started.error().stage),
+                                             started.error().error);
+  outcome.needed = outcome.repaired.changed() || !orphans.empty();
+  outcome.written = outcome.needed && outcome.starts && !options.dry_run;
+  if (outcome.written) {
+    PINFOLD_LET(outcome.kept, write(*store, *fs, outcome.repaired, before, orphans));
   }
-  return starts ? kYes : kNo;
+  print(options, outcome);
+  return outcome.starts ? kYes : kNo;
 }
 
 }  // namespace
 
-void add_checkpoint_repair(CLI::App& group, int& exit_status) {
+cli::Command checkpoint_repair_command() {
   auto options = std::make_shared<RepairOptions>();
-  CLI::App* const command = group.add_subcommand(
+  options->node.state_dir.clear();  // given as the argument
+  cli::Command command{
       "repair",
-      "Make state files that a kubelet refuses such that it starts, and save every assignment that "
-      "can be saved; the old files are kept");
-  command->add_option("directory", options->node.state_dir, "Directory with state files")
-      ->required();
-  command->add_flag("--dry-run", options->dry_run, "Tell what would be done, write nothing");
-  add_container_ids_option(*command, options->container_ids);
-  add_node_options(*command, options->node);
-  add_output_option(*command, options->output);
-  command->callback([options, &exit_status] { exit_status = run(*options); });
+      "Repair state files that a kubelet refuses to load, with every assignment that can be saved; "
+      "keeps a copy of the old files"};
+  command.add({{.name = "directory",
+                .target = &options->node.state_dir,
+                .help = "Directory with state files",
+                .required = true},
+               {"--dry-run", &options->dry_run, "Print what would be done, write nothing"},
+               container_ids_option(options->container_ids)});
+  command.add(node_options(options->node));
+  command.add({output_option(options->output)});
+  command.run = [options] { return exit_status(run(*options)); };
+  return command;
 }
 
 }  // namespace pinfold::tools

@@ -5,58 +5,43 @@
 namespace pinfold::tools {
 namespace {
 
-struct Flag {
-  std::vector<std::string> names;  ///< "-o", "--output"
-  std::string description;
-  std::string value;  ///< "DIR", "FILE", "text|json"; "": takes none
-};
-
-std::vector<Flag> flags_of(const CLI::App& command) {
-  std::vector<Flag> flags;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_positional()) continue;
-    Flag flag;
-    for (const std::string& name : option->get_snames()) flag.names.push_back("-" + name);
-    for (const std::string& name : option->get_lnames()) flag.names.push_back("--" + name);
-    flag.description = option->get_description();
-    flag.value = value_name(*option);
-    flags.push_back(std::move(flag));
+/// The options of a command without its positional arguments; --help and --help-all first.
+std::vector<cli::Option> named_options(const cli::Command& command) {
+  constexpr bool* kNone = nullptr;
+  std::vector<cli::Option> options = {{"-h,--help", kNone, "Print this help message and exit"},
+                                      {"--help-all", kNone, "Print the help of every command"}};
+  for (const cli::Option& option : command.options) {
+    if (!is_positional(option)) options.push_back(option);
   }
-  return flags;
+  return options;
 }
 
-std::vector<std::string> choices_of(const Flag& flag) {
-  std::vector<std::string> choices;
-  if (flag.value.find('|') == std::string::npos) return choices;
-  std::string rest = flag.value;
-  for (std::size_t bar = rest.find('|'); bar != std::string::npos; bar = rest.find('|')) {
-    choices.push_back(rest.substr(0, bar));
-    rest.erase(0, bar + 1);
-  }
-  choices.push_back(rest);
-  return choices;
+std::vector<std::string> choices_of(const cli::Option& option) {
+  const auto* const choice = std::get_if<cli::Choice>(&option.target);
+  return choice == nullptr ? std::vector<std::string>() : choice->words;
 }
 
-/// Calls visit(command, path) for each command without commands below it; path: "checkpoint show".
+/// Calls visit(command, path) for each command below `command`; path: "checkpoint show".
 template <class Visit>
-void for_each_command(const CLI::App& app, const std::string& path, Visit&& visit) {
-  for (const CLI::App* command : app.get_subcommands({})) {
-    const std::string here = path.empty() ? command->get_name() : path + " " + command->get_name();
-    visit(*command, here);
-    for_each_command(*command, here, visit);
+void for_each_command(const cli::Command& command, const std::string& path, Visit&& visit) {
+  for (const cli::Command& below : command.commands) {
+    const std::string here = path.empty() ? below.name : path + " " + below.name;
+    visit(below, here);
+    for_each_command(below, here, visit);
   }
 }
 
-std::string words_of(const CLI::App& command) {
-  std::string words;
-  for (const CLI::App* below : command.get_subcommands({})) words += below->get_name() + " ";
-  for (const Flag& flag : flags_of(command))
-    words += fmt::format("{} ", fmt::join(flag.names, " "));
-  if (!words.empty()) words.pop_back();
-  return words;
+/// What can follow a command: the commands below it and its options.
+std::string words_of(const cli::Command& command) {
+  std::vector<std::string> words;
+  for (const cli::Command& below : command.commands) words.push_back(below.name);
+  for (const cli::Option& option : named_options(command)) {
+    for (const std::string& name : names_of(option)) words.push_back(name);
+  }
+  return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// Text between single quotes of a shell; brackets and colons mean something to zsh.
+/// Escapes text for single quotes of a shell; zsh also needs brackets and colons escaped.
 std::string quoted(const std::string& text, bool for_zsh) {
   std::string out;
   for (const char letter : text) {
@@ -73,25 +58,26 @@ std::string quoted(const std::string& text, bool for_zsh) {
 
 }  // namespace
 
-std::string bash_completion(const CLI::App& app) {
+std::string bash_completion(const cli::Command& program) {
   std::string cases;
   std::string values;
-  const auto add = [&](const CLI::App& command, const std::string& path) {
+  const auto add = [&](const cli::Command& command, const std::string& path) {
     cases += fmt::format("    '{}') words='{}'{} ;;\n", path, words_of(command),
-                         command.get_subcommands({}).empty() ? "" : " is_group=yes");
-    for (const Flag& flag : flags_of(command)) {
-      const auto choices = choices_of(flag);
+                         command.commands.empty() ? "" : " is_group=yes");
+    for (const cli::Option& option : command.options) {
+      const auto choices = choices_of(option);
       if (choices.empty()) continue;
-      for (const std::string& name : flag.names) {
+      for (const std::string& name : names_of(option)) {
         values +=
             fmt::format("    '{} {}') COMPREPLY=($(compgen -W '{}' -- \"$current\")); return ;;\n",
                         path, name, fmt::join(choices, " "));
       }
     }
   };
-  add(app, "");
-  for_each_command(app, "", add);
-  return fmt::format(R"(# bash completion for pinfold; made from its own help
+  add(program, "");
+  for_each_command(program, "", add);
+  return fmt::format(
+      R"(# bash completion for pinfold; generated from the declarations of its options
 _pinfold() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}
   local path='' word words='' is_group=''
@@ -111,44 +97,42 @@ _pinfold() {{
 }}
 complete -o filenames -F _pinfold pinfold
 )",
-                     values, cases);
+      values, cases);
 }
 
-std::string zsh_completion(const CLI::App& app) {
+std::string zsh_completion(const cli::Command& program) {
   std::string commands;
   std::string cases;
-  const auto arguments = [](const CLI::App& command) {
+  const auto arguments = [](const cli::Command& command) {
     std::string out;
-    for (const Flag& flag : flags_of(command)) {
-      for (const std::string& name : flag.names) {
-        out += fmt::format(" \\\n        '{}[{}]", name, quoted(flag.description, true));
-        const auto choices = choices_of(flag);
+    for (const cli::Option& option : named_options(command)) {
+      for (const std::string& name : names_of(option)) {
+        out += fmt::format(" \\\n        '{}[{}]", name, quoted(option.help, true));
+        const auto choices = choices_of(option);
         if (!choices.empty()) {
           out += fmt::format(":value:({})", fmt::join(choices, " "));
-        } else if (!flag.value.empty()) {
-          out += fmt::format(":{}:_files", quoted(flag.value, true));
+        } else if (!is_flag(option)) {
+          out += fmt::format(":{}:_files", quoted(value_name(option), true));
         }
         out += "'";
       }
     }
     return out;
   };
-  for (const CLI::App* command : app.get_subcommands({})) {
-    commands +=
-        fmt::format("    '{}:{}'\n", command->get_name(), quoted(command->get_description(), true));
-    const auto below = command->get_subcommands({});
-    if (below.empty()) {
-      cases += fmt::format("    {}) _arguments{} \\\n        '*:file:_files' ;;\n",
-                           command->get_name(), arguments(*command));
+  for (const cli::Command& command : program.commands) {
+    commands += fmt::format("    '{}:{}'\n", command.name, quoted(command.help, true));
+    if (command.commands.empty()) {
+      cases += fmt::format("    {}) _arguments{} \\\n        '*:file:_files' ;;\n", command.name,
+                           arguments(command));
       continue;
     }
-    std::string names;
-    for (const CLI::App* one : below) names += " " + one->get_name();
-    cases += fmt::format("    {}) _arguments '1:command:({})' '*:file:_files' ;;\n",
-                         command->get_name(), names.substr(1));
+    std::vector<std::string> names;
+    for (const cli::Command& below : command.commands) names.push_back(below.name);
+    cases += fmt::format("    {}) _arguments '1:command:({})' '*:file:_files' ;;\n", command.name,
+                         fmt::join(names, " "));
   }
   return fmt::format(R"(#compdef pinfold
-# zsh completion for pinfold; made from its own help
+# zsh completion for pinfold; generated from the declarations of its options
 _pinfold() {{
   local -a commands
   commands=(
@@ -167,31 +151,31 @@ _pinfold "$@"
                      commands, cases);
 }
 
-std::string fish_completion(const CLI::App& app) {
-  std::string out = "# fish completion for pinfold; made from its own help\n";
-  for (const CLI::App* command : app.get_subcommands({})) {
+std::string fish_completion(const cli::Command& program) {
+  std::string out =
+      "# fish completion for pinfold; generated from the declarations of its options\n";
+  for (const cli::Command& command : program.commands) {
     out += fmt::format("complete -c pinfold -n __fish_use_subcommand -f -a {} -d '{}'\n",
-                       command->get_name(), quoted(command->get_description(), false));
+                       command.name, quoted(command.help, false));
   }
-  for_each_command(app, "", [&](const CLI::App& command, const std::string& path) {
-    const std::string& name = command.get_name();
+  for_each_command(program, "", [&](const cli::Command& command, const std::string& path) {
     if (const auto space = path.rfind(' '); space != std::string::npos) {
       out +=
           fmt::format("complete -c pinfold -n '__fish_seen_subcommand_from {}' -f -a {} -d '{}'\n",
-                      path.substr(0, space), name, quoted(command.get_description(), false));
+                      path.substr(0, space), command.name, quoted(command.help, false));
     }
-    for (const Flag& flag : flags_of(command)) {
-      out += fmt::format("complete -c pinfold -n '__fish_seen_subcommand_from {}'", name);
-      for (const std::string& option : flag.names) {
-        out += option.starts_with("--") ? " -l " + option.substr(2) : " -s " + option.substr(1);
+    for (const cli::Option& option : named_options(command)) {
+      out += fmt::format("complete -c pinfold -n '__fish_seen_subcommand_from {}'", command.name);
+      for (const std::string& name : names_of(option)) {
+        out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       }
-      const auto choices = choices_of(flag);
+      const auto choices = choices_of(option);
       if (!choices.empty()) {
         out += fmt::format(" -x -a '{}'", fmt::join(choices, " "));
-      } else if (!flag.value.empty()) {
+      } else if (!is_flag(option)) {
         out += " -r";
       }
-      out += fmt::format(" -d '{}'\n", quoted(flag.description, false));
+      out += fmt::format(" -d '{}'\n", quoted(option.help, false));
     }
   });
   return out;

@@ -4,20 +4,19 @@
 #include <exception>
 #include <fstream>
 
-#include "command.hpp"
+#include "commands.hpp"
 #include "manual.hpp"
+#include "output.hpp"
 
 namespace pinfold::tools {
 namespace {
 
 int write_manual(const char* version, const std::string& folder) {
-  CLI::App app;
-  int unused = kYes;
-  add_commands(app, unused);
-  const std::pair<const char*, std::string> files[] = {{"pinfold.1", man_page(app, version)},
-                                                       {"pinfold.bash", bash_completion(app)},
-                                                       {"_pinfold", zsh_completion(app)},
-                                                       {"pinfold.fish", fish_completion(app)}};
+  const cli::Command program = pinfold_command();
+  const std::pair<const char*, std::string> files[] = {{"pinfold.1", man_page(program, version)},
+                                                       {"pinfold.bash", bash_completion(program)},
+                                                       {"_pinfold", zsh_completion(program)},
+                                                       {"pinfold.fish", fish_completion(program)}};
   for (const auto& [name, text] : files) {
     const std::string path = fmt::format("{}/{}", folder, name);
     std::ofstream out(path, std::ios::binary);
@@ -33,7 +32,7 @@ int write_manual(const char* version, const std::string& folder) {
 }  // namespace
 }  // namespace pinfold::tools
 
-/// pinfold-manual VERSION FOLDER: writes the man page and the completions. Part of the build only.
+/// pinfold-manual VERSION FOLDER: writes the man page and the completions; used by the build only.
 int main(int argc, char** argv) {
   if (argc != 3) {
     (void)std::fputs("usage: pinfold-manual VERSION FOLDER\n", stderr);

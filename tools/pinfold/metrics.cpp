@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "agent_options.hpp"
+#include "commands.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -16,10 +16,10 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-/// The kubelet registers these only with the gate for pod-level resource managers.
+/// The kubelet registers these only with the feature gate PodLevelResourceManagers.
 bool is_gated(std::string_view family) { return family.starts_with("resource_manager_"); }
 
-/// Counters with labels appear at zero only if the manager that counts them runs.
+/// A counter with labels is printed at zero only if the manager that counts it is enabled.
 bool is_in_use(const agent::CounterName& name, const Node& node) {
   if (name.labels.empty()) return true;
   const bool is_numa = name.labels.front().second == "numa_node";
@@ -90,12 +90,11 @@ MetricFamily admission_duration(const agent::Metrics& metrics) {
   return family;
 }
 
-int run(const AgentOptions& options) {
-  auto agent = open_agent(options);
-  if (!agent) return report(agent.error());
-  std::vector<MetricFamily> families = counters(*agent);
-  add_gauges(*agent, families);
-  families.push_back(admission_duration(agent->metrics()));
+Result<ExitStatus> run(const AgentOptions& options) {
+  PINFOLD_LET(const auto agent, open_agent(options));
+  std::vector<MetricFamily> families = counters(agent);
+  add_gauges(agent, families);
+  families.push_back(admission_duration(agent.metrics()));
   std::sort(families.begin(), families.end(),
             [](const MetricFamily& a, const MetricFamily& b) { return a.name < b.name; });
   fmt::print("{}", prometheus::TextSerializer().Serialize(families));
@@ -104,15 +103,14 @@ int run(const AgentOptions& options) {
 
 }  // namespace
 
-void add_metrics(CLI::App& app, int& exit_status) {
+cli::Command metrics_command() {
   auto options = std::make_shared<AgentOptions>();
-  CLI::App* const command = app.add_subcommand(
-      "metrics", "Print what was counted, under the kubelet's names, as Prometheus reads it");
-  add_agent_options(*command, *options, HasOutput::kNo);
-  command->callback([options, &exit_status] {
-    options->no_enforce = true;  // counts come from the state alone
-    exit_status = run(*options);
-  });
+  options->no_enforce = true;  // metrics come from the state alone
+  cli::Command command{"metrics",
+                       "Print metrics in the Prometheus text format, under the kubelet's names"};
+  command.add(agent_options(*options));
+  command.run = [options] { return exit_status(run(*options)); };
+  return command;
 }
 
 }  // namespace pinfold::tools

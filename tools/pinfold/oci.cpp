@@ -32,7 +32,7 @@ std::string annotation(const HookState& state, const std::string& name) {
   return found == state.annotations.end() ? "" : found->second;
 }
 
-/// "io.pinfold.cpu" to "cpu"; "" for an annotation that is no amount of a resource.
+/// "io.pinfold.cpu" to "cpu"; "" for an annotation that is not a resource.
 std::string resource_of(std::string_view name) {
   const std::string_view resource = name.substr(kPrefix.size());
   const bool is_known =
@@ -40,7 +40,7 @@ std::string resource_of(std::string_view name) {
   return is_known ? std::string(resource) : "";
 }
 
-/// Characters of a container id that a pod's UID must not have.
+/// A pod UID for a container id: characters that a UID must not have become dots.
 std::string uid_of(const std::string& id) {
   std::string uid = "oci-" + id;
   std::replace_if(
@@ -49,7 +49,7 @@ std::string uid_of(const std::string& id) {
   return uid;
 }
 
-/// A pod of one container whose limits are the annotations: Guaranteed if there are cpu and memory.
+/// A pod with one container whose limits are the annotations.
 Result<HookRequest> request_of_annotations(const HookState& state) {
   json limits = json::object();
   for (const auto& [name, value] : state.annotations) {
@@ -91,25 +91,24 @@ Result<HookState> parse_hook_state(std::string_view text) {
   if (text.size() > kMaxState) {
     return fail(ErrorCode::kInvalidArgument, "state: expected at most 1 MiB");
   }
-  auto document = parse_document(text);
-  if (!document) return fail(std::move(document).error().wrap("state"));
-  if (!document->is_object()) return fail(ErrorCode::kInvalidArgument, "state: expected an object");
+  PINFOLD_LET_WRAP(const auto document, parse_document(text), "state");
+  if (!document.is_object()) return fail(ErrorCode::kInvalidArgument, "state: expected an object");
   HookState state;
   for (const auto& [name, member] :
        {std::pair{"id", &HookState::id}, std::pair{"status", &HookState::status},
         std::pair{"bundle", &HookState::bundle}}) {
-    PINFOLD_LET(auto value, text_of(*document, name));
+    PINFOLD_LET(auto value, text_of(document, name));
     state.*member = std::move(value);
   }
   if (state.id.empty()) return fail(ErrorCode::kInvalidArgument, "state.id: expected a name");
-  if (const auto pid = document->find("pid"); pid != document->end()) {
+  if (const auto pid = document.find("pid"); pid != document.end()) {
     if (!pid->is_number_integer()) {
       return fail(ErrorCode::kInvalidArgument, "state.pid: expected a process id");
     }
     state.pid = pid->get<std::int64_t>();
   }
-  const auto annotations = document->find("annotations");
-  if (annotations == document->end() || annotations->is_null()) return state;
+  const auto annotations = document.find("annotations");
+  if (annotations == document.end() || annotations->is_null()) return state;
   if (!annotations->is_object()) {
     return fail(ErrorCode::kInvalidArgument, "state.annotations: expected an object");
   }
@@ -152,13 +151,13 @@ Result<HookRequest> read_request(
   return request_of_file(state, text);
 }
 
-nlohmann::json oci_resources(const ContainerResources& decided, const CpuSet& cpus) {
-  const LinuxResources& values = decided.linux_resources;
+nlohmann::json oci_resources(const ContainerResources& resources, const CpuSet& cpus) {
+  const LinuxResources& values = resources.linux_resources;
   json cpu = {{"shares", values.cpu_shares}};
   if (values.cpu_quota && *values.cpu_quota != 0) cpu["quota"] = *values.cpu_quota;
   if (values.cpu_period) cpu["period"] = *values.cpu_period;
   if (!cpus.empty()) cpu["cpus"] = cpus.to_string();
-  if (!decided.cpuset_mems.empty()) cpu["mems"] = decided.cpuset_mems;
+  if (!resources.cpuset_mems.empty()) cpu["mems"] = resources.cpuset_mems;
   json out = {{"cpu", std::move(cpu)}};
   if (values.memory_limit && *values.memory_limit > 0) {
     out["memory"] = {{"limit", *values.memory_limit}};

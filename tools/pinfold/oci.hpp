@@ -8,10 +8,10 @@
 
 #include "pinfold/decide/decide.hpp"
 
-/// What the OCI runtime specification says, as far as Pinfold needs it.
+/// The parts of the OCI runtime specification that Pinfold uses.
 namespace pinfold::tools {
 
-/// The state of a container as a runtime hands it to a hook.
+/// The container state that a runtime passes to a hook.
 struct HookState {
   std::string id;
   std::string status;  ///< "creating", "created", "running" or "stopped"
@@ -23,21 +23,21 @@ struct HookState {
 /// Errors: kInvalidArgument, "state.pid: 'x': expected ...".
 [[nodiscard]] Result<HookState> parse_hook_state(std::string_view text);
 
-/// What a container wants, from its annotations.
+/// The pod and container that the annotations of a container describe.
 struct HookRequest {
   PodSpec pod;            ///< with defaults applied
-  std::string container;  ///< which one of the pod it is
+  std::string container;  ///< name of the container in the pod
 };
-/// True if there is an annotation of ours: "io.pinfold.*".
+/// True if the container has an annotation "io.pinfold.*".
 [[nodiscard]] bool concerns_pinfold(const HookState& state);
-/// Reads the annotations (docs/oci-hook.md). `read_file` gives the text of a file.
-/// Errors: kInvalidArgument with the annotation, also for one of ours that is not known; those of
+/// Reads the annotations (docs/oci-hook.md). `read_file` returns the contents of a file.
+/// Errors: kInvalidArgument with the annotation, also for an unknown one "io.pinfold.*"; those of
 /// `read_file`.
 [[nodiscard]] Result<HookRequest> read_request(
     const HookState& state,
     const std::function<Result<std::string>(const std::string& path)>& read_file);
 
-/// The `linux.resources` of a config.json for what was decided.
-[[nodiscard]] nlohmann::json oci_resources(const ContainerResources& decided, const CpuSet& cpus);
+/// The `linux.resources` of a config.json for a container with these resources and CPUs.
+[[nodiscard]] nlohmann::json oci_resources(const ContainerResources& resources, const CpuSet& cpus);
 
 }  // namespace pinfold::tools

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_options.hpp"
+#include "commands.hpp"
 #include "oci.hpp"
 
 namespace pinfold::tools {
@@ -27,26 +28,27 @@ Result<nlohmann::json> resources_of(agent::NodeAgent& agent, const ResourcesOpti
                           options.container, options.pod));
 }
 
-int run(const ResourcesOptions& options) {
-  auto agent = open_agent(options.agent);
-  if (!agent) return report(agent.error());
-  auto resources = resources_of(*agent, options);
-  if (!resources) return report(resources.error());
-  fmt::print("{}\n", resources->dump(2));
+Result<ExitStatus> run(const ResourcesOptions& options) {
+  PINFOLD_LET(auto agent, open_agent(options.agent));
+  PINFOLD_LET(const auto resources, resources_of(agent, options));
+  fmt::print("{}\n", resources.dump(2));
   return kYes;
 }
 
 }  // namespace
 
-void add_oci_resources(CLI::App& app, int& exit_status) {
+cli::Command oci_resources_command() {
   auto options = std::make_shared<ResourcesOptions>();
-  CLI::App* const command = app.add_subcommand(
-      "oci-resources", "Print linux.resources of an OCI config for a container of an admitted pod");
-  add_agent_options(*command, options->agent);
-  add_pod_option(*command, options->pod);
-  command->add_option("--container", options->container, "its name [the only one]")
-      ->type_name("NAME");
-  command->callback([options, &exit_status] { exit_status = run(*options); });
+  cli::Command command{
+      "oci-resources",
+      "Print the linux.resources of an OCI config.json for a container of an admitted pod"};
+  command.add(agent_options(options->agent));
+  command.add({output_option(options->agent.output),
+               pod_option(options->pod),
+               {"--container", &options->container,
+                "Name of the container [the only one of the pod]", "NAME"}});
+  command.run = [options] { return exit_status(run(*options)); };
+  return command;
 }
 
 }  // namespace pinfold::tools

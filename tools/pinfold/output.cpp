@@ -1,67 +1,25 @@
+#include "output.hpp"
+
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <fstream>
-#include <iostream>
-#include <iterator>
-#include <map>
-#include <nlohmann/json.hpp>
-
-#include "command.hpp"
-#include "pinfold/text/document.hpp"
 
 namespace pinfold::tools {
 
-Result<std::string> read_input(const std::string& path) {
-  if (path == "-") return std::string{std::istreambuf_iterator<char>(std::cin), {}};
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in.is_open() || in.bad()) {
-    return fail_errno(errno == 0 ? EIO : errno, fmt::format("read '{}'", path));
-  }
-  return text;
-}
-
-Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files) {
-  std::vector<PodSpec> pods;
-  for (const std::string& file : files) {
-    PINFOLD_LET(auto text, read_input(file));
-    PINFOLD_LET_WRAP(auto documents, parse_documents(text), file);
-    std::size_t number = 0;
-    for (const nlohmann::json& document : documents) {
-      ++number;
-      if (document.is_null()) continue;  // "---" at the end
-      auto pod = pod_from_json(document);
-      if (!pod) {
-        const std::string where =
-            documents.size() == 1 ? file : fmt::format("{}, document {}", file, number);
-        return fail(std::move(pod).error().wrap(where));
-      }
-      apply_defaults(*pod);
-      pods.push_back(*std::move(pod));
-    }
-  }
-  if (pods.empty()) {
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("no pod in {}: expected at least one", fmt::join(files, ", ")));
-  }
-  return pods;
-}
-
-int report(const Error& error) {
+ExitStatus report(const Error& error) {
   fmt::print(stderr, "pinfold: {}\n", error.message);
   return kBadRequest;
 }
 
-void add_output_option(CLI::App& command, OutputFormat& format) {
-  static const std::map<std::string, OutputFormat> kFormats = {{"text", OutputFormat::kText},
-                                                               {"json", OutputFormat::kJson}};
-  command.add_option("-o,--output", format, "text for people, json for programs")
-      ->transform(CLI::CheckedTransformer(kFormats).description("text|json"))
-      ->default_str("text");
+int exit_status(const Result<ExitStatus>& outcome) {
+  return outcome ? *outcome : report(outcome.error());
+}
+
+cli::Option output_option(OutputFormat& format) {
+  return {"-o,--output",
+          cli::one_of<OutputFormat>(format,
+                                    {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}}),
+          "text for people, json for programs"};
 }
 
 }  // namespace pinfold::tools

@@ -5,7 +5,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "command.hpp"
+#include "commands.hpp"
+#include "input.hpp"
+#include "output.hpp"
 #include "pinfold/predict/ledger.hpp"
 #include "pinfold/predict/pod_query.hpp"
 #include "pinfold/text/document.hpp"
@@ -38,25 +40,25 @@ Result<Fleet> read_fleet(const Options& options) {
   return fleet;
 }
 
-/// Pods that are bound already: what is available comes from their placements then.
-Result<std::vector<BoundPod>> read_bound(const Options& options, Fleet& fleet) {
+/// Computes the available resources from the pods that are already bound, if they are given.
+Result<void> subtract_bound(const Options& options, Fleet& fleet) {
+  if (options.bound.empty()) return {};
   std::vector<BoundPod> bound;
-  if (options.bound.empty()) return bound;
   PINFOLD_LET(auto text, read_input(options.bound));
-  auto document = parse_document(text);
-  if (!document) return fail(std::move(document).error().wrap(options.bound));
-  if (!document->is_array()) {
+  PINFOLD_LET_WRAP(const auto document, parse_document(text), options.bound);
+  if (!document.is_array()) {
     return fail(ErrorCode::kInvalidArgument, options.bound + ": expected a list of pods");
   }
-  for (std::size_t i = 0; i < document->size(); ++i) {
-    const json& item = (*document)[i];
-    if (item.is_object() && item.contains("node") && item["node"].is_null()) continue;  // nowhere
+  for (std::size_t i = 0; i < document.size(); ++i) {
+    const json& item = document[i];
+    const bool is_placed = !(item.is_object() && item.contains("node") && item["node"].is_null());
+    if (!is_placed) continue;
     PINFOLD_LET_WRAP(auto pod, bound_pod_from_json(fleet, item),
                      fmt::format("{}: [{}]", options.bound, i));
     bound.push_back(std::move(pod));
   }
   reconstruct(fleet, bound);
-  return bound;
+  return {};
 }
 
 std::string name_of(const PodSpec& pod) { return pod.namespace_name + "/" + pod.name; }
@@ -99,9 +101,9 @@ class Answers {
                        counted(predictions_.size(), "node"), table.render(terminal_style(), 2));
   }
 
-  /// Why no node admits the pod, by the first one.
+  /// Why no node admits the pod: the reason of the best one.
   std::string why_nowhere() {
-    if (nodes_.empty()) return "there is no node";
+    if (nodes_.empty()) return "no nodes given";
     return fmt::format("{}: {}", fleet_.name(nodes_.front()), query_.explain(nodes_.front()));
   }
 
@@ -113,9 +115,9 @@ class Answers {
   std::vector<std::size_t> nodes_;
 };
 
-int ask_each(const Options& options, const Fleet& fleet, const std::vector<PodSpec>& pods,
-             ScoringStrategy strategy) {
-  int status = kYes;
+ExitStatus ask_each(const Options& options, const Fleet& fleet, const std::vector<PodSpec>& pods,
+                    ScoringStrategy strategy) {
+  ExitStatus status = kYes;
   json out = json::array();
   for (const PodSpec& pod : pods) {
     Answers answers(fleet, pod, strategy);
@@ -130,11 +132,11 @@ int ask_each(const Options& options, const Fleet& fleet, const std::vector<PodSp
   return status;
 }
 
-/// Each pod goes to its best node, where the next ones find less.
-int run_cycle(const Options& options, Fleet& fleet, const std::vector<PodSpec>& pods,
-              ScoringStrategy strategy) {
+/// Places each pod on its best node and subtracts its resources there.
+ExitStatus run_cycle(const Options& options, Fleet& fleet, const std::vector<PodSpec>& pods,
+                     ScoringStrategy strategy) {
   Ledger ledger(fleet);
-  int status = kYes;
+  ExitStatus status = kYes;
   json placed = json::array();
   TextTable table({{"POD", TextTable::Align::kLeft},
                    {"NODE", TextTable::Align::kLeft},
@@ -163,52 +165,47 @@ int run_cycle(const Options& options, Fleet& fleet, const std::vector<PodSpec>& 
   return status;
 }
 
-int run(const Options& options) {
-  const auto strategy = parse_scoring_strategy(options.scoring);
-  if (!strategy) return report(Error(strategy.error()).wrap("--scoring"));
-  auto fleet = read_fleet(options);
-  if (!fleet) return report(fleet.error());
-  const auto pods = read_pods(options.pods);
-  if (!pods) return report(pods.error());
-  if (auto bound = read_bound(options, *fleet); !bound) return report(bound.error());
-  return options.cycle ? run_cycle(options, *fleet, *pods, *strategy)
-                       : ask_each(options, *fleet, *pods, *strategy);
+Result<ExitStatus> run(const Options& options) {
+  PINFOLD_LET_WRAP(const auto strategy, parse_scoring_strategy(options.scoring), "--scoring");
+  PINFOLD_LET(auto fleet, read_fleet(options));
+  PINFOLD_LET(const auto pods, read_pods(options.pods));
+  PINFOLD_TRY(subtract_bound(options, fleet));
+  return options.cycle ? run_cycle(options, fleet, pods, strategy)
+                       : ask_each(options, fleet, pods, strategy);
 }
 
 }  // namespace
 
-void add_predict(CLI::App& app, int& exit_status) {
+cli::Command predict_command() {
   auto options = std::make_shared<Options>();
-  CLI::App* const command = app.add_subcommand(
-      "predict", "Tell which of many nodes would admit a pod, without asking them");
-  command
-      ->add_option("--nodes", options->nodes,
-                   "NodeResourceTopology objects, YAML or JSON: one, a list, a stream or one a "
-                   "line; - for standard input")
-      ->type_name("FILE")
-      ->required();
-  command->add_option("--pod", options->pods, "Pods, YAML or JSON; - for standard input")
-      ->type_name("FILE")
-      ->required();
-  command->add_flag("--cycle", options->cycle,
-                    "Place the pods in order, each on its best node, and keep what it takes from "
-                    "the next ones");
-  command
-      ->add_option("--bound", options->bound,
-                   "Pods that are bound already, as 'predict --cycle -o json' prints them: what is "
-                   "available is computed from them, not read from the nodes")
-      ->type_name("FILE");
-  command
-      ->add_option("--ignore", options->ignored,
-                   "A resource that the kubelets of these nodes do not align; may be repeated")
-      ->type_name("RESOURCE");
-  command
-      ->add_option("--scoring", options->scoring,
-                   "LeastNUMANodes, LeastAllocated, MostAllocated or BalancedAllocation")
-      ->type_name("NAME")
-      ->capture_default_str();
-  add_output_option(*command, options->format);
-  command->callback([options, &exit_status] { exit_status = run(*options); });
+  cli::Command command{"predict", "Predict which nodes would admit a pod"};
+  command.add(
+      {{.name = "--nodes",
+        .target = &options->nodes,
+        .help = "NodeResourceTopology objects, YAML or JSON: one, a list, a stream or one per "
+                "line; - for standard input",
+        .value = "FILE",
+        .required = true},
+       {.name = "--pod",
+        .target = &options->pods,
+        .help = "Pod manifests, YAML or JSON; - for standard input",
+        .value = "FILE",
+        .required = true},
+       {"--cycle", &options->cycle,
+        "Place the pods in order, each on its best node, and subtract its resources for the next "
+        "ones"},
+       {"--bound", &options->bound,
+        "Pods that are already bound, as 'predict --cycle -o json' prints them: available "
+        "resources "
+        "are computed from them, not read from the nodes",
+        "FILE"},
+       {"--ignore", &options->ignored,
+        "Resource that the kubelets of these nodes do not align; may be repeated", "RESOURCE"},
+       {"--scoring", &options->scoring,
+        "LeastNUMANodes, LeastAllocated, MostAllocated or BalancedAllocation", "NAME"},
+       output_option(options->format)});
+  command.run = [options] { return exit_status(run(*options)); };
+  return command;
 }
 
 }  // namespace pinfold::tools

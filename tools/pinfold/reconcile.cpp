@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_options.hpp"
+#include "commands.hpp"
 #include "pinfold/agent/watch.hpp"
 
 namespace pinfold::tools {
@@ -37,7 +38,7 @@ void print(const agent::ReconcileReport& found, OutputFormat format, bool watche
   (void)std::fflush(stdout);
 }
 
-/// One reconciliation; `root` is where the groups are. A watcher says nothing of a good round.
+/// One round; `root` becomes the directory of the groups. With --watch, prints only drift.
 Result<bool> reconcile_once(const ReconcileOptions& options, std::string& root) {
   PINFOLD_LET(auto agent, open_agent(options.agent));
   PINFOLD_LET(auto found, agent.reconcile());
@@ -48,7 +49,7 @@ Result<bool> reconcile_once(const ReconcileOptions& options, std::string& root) 
   return found.remaining.empty();
 }
 
-/// Waits for a change below a directory, for a signal to end, or for time to pass.
+/// Waits for a change below a directory, a signal to end, or a timeout.
 class Waiter {
  public:
   Waiter() {
@@ -62,9 +63,9 @@ class Waiter {
   Waiter& operator=(const Waiter&) = delete;
   ~Waiter() { ::close(signals_); }
 
-  /// False: end. The watch is made anew each time, so that what a round did itself does not count.
+  /// False: end. Each call makes a new watch, so that changes of the round itself do not count.
   [[nodiscard]] bool wait(milliseconds timeout, const std::string& root) const {
-    // However often somebody else writes: not more than one round a second.
+    // At most one round per second, however often other processes write.
     const milliseconds least(1000);
     if (is_signalled(std::min(least, timeout))) return false;
     if (timeout <= least) return true;
@@ -98,12 +99,11 @@ class Waiter {
   int signals_ = -1;
 };
 
-int run(const ReconcileOptions& options) {
+Result<ExitStatus> run(const ReconcileOptions& options) {
   std::string root;
   if (!options.watch) {
-    const auto is_good = reconcile_once(options, root);
-    if (!is_good) return report(is_good.error());
-    return *is_good ? kYes : kNo;
+    PINFOLD_LET(const bool is_good, reconcile_once(options, root));
+    return is_good ? kYes : kNo;
   }
   const Waiter waiter;
   const auto round = [&] {
@@ -120,23 +120,22 @@ int run(const ReconcileOptions& options) {
 
 }  // namespace
 
-void add_reconcile(CLI::App& app, int& exit_status) {
+cli::Command reconcile_command() {
   auto options = std::make_shared<ReconcileOptions>();
-  CLI::App* const command =
-      app.add_subcommand("reconcile", "Repair whatever in the kernel is not as decided");
-  add_agent_options(*command, options->agent);
-  command->add_flag("--move-pages", options->agent.moves_pages,
-                    "Also move memory that lies on other nodes than decided");
-  auto* const watch = command->add_flag("--watch", options->watch,
-                                        "Go on until a signal, and look again at every change");
-  command
-      ->add_option("--interval", options->interval_s,
-                   "With --watch: seconds between two looks; doubles up to 300 while something "
-                   "cannot be repaired")
-      ->check(CLI::Range(1, 3600))
-      ->needs(watch)
-      ->capture_default_str();
-  command->callback([options, &exit_status] { exit_status = run(*options); });
+  cli::Command command{"reconcile", "Bring cgroups back to the desired state"};
+  command.add(agent_options(options->agent));
+  command.add(
+      {output_option(options->agent.output),
+       {"--move-pages", &options->agent.moves_pages, "Also move pages to the desired NUMA nodes"},
+       {"--watch", &options->watch, "Run until a signal arrives, and reconcile after every change"},
+       {.name = "--interval",
+        .target = cli::Integer{&options->interval_s, 1, 3600},
+        .help = "With --watch: seconds between two rounds, 1 to 3600; doubles up to 300 while "
+                "drift remains",
+        .value = "SECONDS",
+        .needs = "--watch"}});
+  command.run = [options] { return exit_status(run(*options)); };
+  return command;
 }
 
 }  // namespace pinfold::tools

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_options.hpp"
+#include "commands.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -15,27 +16,26 @@ struct RemoveOptions {
   bool kill = false;
 };
 
-int run(const RemoveOptions& options) {
-  auto agent = open_agent(options.agent);
-  if (!agent) return report(agent.error());
-  auto uid = agent::find_pod_uid(*agent, options.pod);
-  if (!uid) return report(uid.error());
+Result<ExitStatus> run(const RemoveOptions& options) {
+  PINFOLD_LET(auto agent, open_agent(options.agent));
+  PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, options.pod));
   const auto running =
       options.kill ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse;
   auto outcome = options.container.empty()
-                     ? agent->remove_pod(*uid, running)
-                     : agent->remove_container({*uid, options.container}, running);
-  if (!outcome) {
+                     ? agent.remove_pod(uid, running)
+                     : agent.remove_container({uid, options.container}, running);
+  if (!outcome && outcome.error().code == ErrorCode::kBusy) {
     (void)report(outcome.error());
-    return outcome.error().code == ErrorCode::kBusy ? kNo : kBadRequest;
+    return kNo;
   }
-  const std::string pool = agent::shared_pool(agent->node(), agent->state().node).to_string();
+  if (!outcome) return fail(std::move(outcome).error());
+  const std::string pool = agent::shared_pool(agent.node(), agent.state().node).to_string();
   if (options.agent.output == OutputFormat::kJson) {
     nlohmann::json out = {{"removed", true},
-                          {"pod", uid->value},
-                          {"shared_pool", pool},
+                          {"pod", uid.value},
+                          {"sharedPool", pool},
                           {"stored", !options.agent.dry_run},
-                          {"enforced", agent->enforces() && !outcome->not_enforced}};
+                          {"enforced", agent.enforces() && !outcome->not_enforced}};
     if (!options.container.empty()) out["container"] = options.container;
     if (outcome->not_enforced) out["error"] = outcome->not_enforced->message;
     fmt::print("{}\n", out.dump(2));
@@ -50,17 +50,18 @@ int run(const RemoveOptions& options) {
 
 }  // namespace
 
-void add_remove(CLI::App& app, int& exit_status) {
+cli::Command remove_command() {
   auto options = std::make_shared<RemoveOptions>();
-  CLI::App* const command =
-      app.add_subcommand("remove", "Forget a pod or one of its containers, and give its CPUs back");
-  add_agent_options(*command, options->agent);
-  add_pod_option(*command, options->pod);
-  command->add_option("--container", options->container, "Only this container; its pod stays")
-      ->type_name("NAME");
-  add_dry_run(*command, options->agent);
-  command->add_flag("--kill", options->kill, "Kill processes that still run there");
-  command->callback([options, &exit_status] { exit_status = run(*options); });
+  cli::Command command{"remove", "Remove a pod or container and release its resources"};
+  command.add(agent_options(options->agent));
+  command.add(
+      {output_option(options->agent.output),
+       pod_option(options->pod),
+       {"--container", &options->container, "Remove only this container; the pod stays", "NAME"},
+       dry_run_option(options->agent),
+       {"--kill", &options->kill, "Kill the processes that still run in it"}});
+  command.run = [options] { return exit_status(run(*options)); };
+  return command;
 }
 
 }  // namespace pinfold::tools

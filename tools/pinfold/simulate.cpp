@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "command.hpp"
+#include "commands.hpp"
+#include "output.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -28,7 +30,7 @@ struct Tally {
   int all = 0;
 };
 
-// Vectors that are filtered out are not counted.
+/// Vectors that --only excludes are not counted.
 bool is_chosen(const Options& options, const json& vector) {
   return options.only.empty() || vector.value("name", "").find(options.only) != std::string::npos;
 }
@@ -40,13 +42,12 @@ Result<void> print_outcomes(Profile profile, const json& vector) {
 }
 
 Result<void> print_times(const Options& options, Profile profile, const json& vector) {
-  auto times = simulate::time_admissions(vector, profile, options.bench);
-  if (!times) return fail(std::move(times).error());
-  json line = {{"name", vector.value("name", "")}, {"admissions", times->size()}};
-  if (!times->empty()) {
-    std::sort(times->begin(), times->end());
-    line["p50_ns"] = (*times)[times->size() / 2];
-    line["p99_ns"] = (*times)[(times->size() - 1) * 99 / 100];
+  PINFOLD_LET(auto times, simulate::time_admissions(vector, profile, options.bench));
+  json line = {{"name", vector.value("name", "")}, {"admissions", times.size()}};
+  if (!times.empty()) {
+    std::sort(times.begin(), times.end());
+    line["p50Ns"] = times[times.size() / 2];
+    line["p99Ns"] = times[(times.size() - 1) * 99 / 100];
   }
   fmt::print("{}\n", line.dump());
   return {};
@@ -79,7 +80,7 @@ class Comparer {
     return {};
   }
 
-  [[nodiscard]] int finish() const {
+  [[nodiscard]] ExitStatus finish() const {
     Tally sum;
     for (const auto& [group, tally] : groups_) {
       sum.exact += tally.exact;
@@ -105,48 +106,48 @@ class Comparer {
   int printed_ = 0;
 };
 
-int run(const Options& options) {
-  const auto profile = parse_profile(options.profile);
-  if (!profile) return report(Error(profile.error()).wrap("--profile"));
+Result<ExitStatus> run(const Options& options) {
+  PINFOLD_LET_WRAP(const auto profile, parse_profile(options.profile), "--profile");
   Comparer comparer(options);
   for (const std::string& file : options.files) {
-    const auto done = simulate::for_each_vector(file, [&](const json& vector) -> Result<void> {
+    const auto replay = [&](const json& vector) -> Result<void> {
       if (!is_chosen(options, vector)) return {};
-      if (options.bench > 0) return print_times(options, *profile, vector);
-      if (options.compare) return comparer.add(*profile, vector);
-      return print_outcomes(*profile, vector);
-    });
-    if (!done) return report(done.error());
+      if (options.bench > 0) return print_times(options, profile, vector);
+      if (options.compare) return comparer.add(profile, vector);
+      return print_outcomes(profile, vector);
+    };
+    PINFOLD_TRY(simulate::for_each_vector(file, replay));
   }
-  return options.compare ? comparer.finish() : static_cast<int>(kYes);
+  return options.compare ? comparer.finish() : kYes;
 }
 
 }  // namespace
 
-void add_simulate(CLI::App& app, int& exit_status) {
+cli::Command simulate_command() {
   auto options = std::make_shared<Options>();
-  CLI::App* const command = app.add_subcommand(
-      "simulate", "Play recorded node histories and print, or check, what would have come out");
-  command
-      ->add_option(
-          "FILE", options->files,
-          "conformance vectors, one JSON object a line, plain or gzip; - for standard input")
-      ->required();
-  command->add_flag(
-      "--compare", options->compare,
-      "compare with the expectations in the input, print the differences and a table; "
-      "exit status 1 if there is a difference");
-  command
-      ->add_option("--bench", options->bench,
-                   "play each vector N times; print nanoseconds per admission (p50, p99) as JSON")
-      ->check(CLI::PositiveNumber)
-      ->excludes("--compare");
-  command->add_option("--profile", options->profile, "kubelet-1.36 or fixed")
-      ->capture_default_str();
-  command->add_option("--only", options->only, "only vectors whose name contains this text");
-  command->add_option("--show", options->show, "how many vectors with differences to print")
-      ->capture_default_str();
-  command->callback([options, &exit_status] { exit_status = run(*options); });
+  constexpr int kMost = std::numeric_limits<int>::max();
+  cli::Command command{"simulate",
+                       "Replay recorded node histories and print the decisions, or compare them"};
+  command.add(
+      {{.name = "FILE",
+        .target = &options->files,
+        .help =
+            "Conformance vectors, one JSON object per line, plain or gzip; - for standard input",
+        .required = true},
+       {"--compare", &options->compare,
+        "Compare with the expected results in the input, print the differences and a table; exit "
+        "status 1 if there are differences"},
+       {.name = "--bench",
+        .target = cli::Integer{&options->bench, 1, kMost},
+        .help = "Replay each vector N times and print nanoseconds per admission (p50, p99) as JSON",
+        .excludes = {"--compare"}},
+       {"--profile", &options->profile,
+        "kubelet-1.36 or fixed: with or without the kubelet's known bugs", "NAME"},
+       {"--only", &options->only, "Replay only vectors whose name contains TEXT"},
+       {"--show", cli::Integer{&options->show, 0, kMost},
+        "Print at most N vectors with differences"}});
+  command.run = [options] { return exit_status(run(*options)); };
+  return command;
 }
 
 }  // namespace pinfold::tools

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_options.hpp"
+#include "commands.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -13,38 +14,40 @@ struct StartOptions {
   std::string container;
 };
 
-int run(const StartOptions& options) {
-  auto agent = open_agent(options.agent);
-  if (!agent) return report(agent.error());
-  auto uid = agent::find_pod_uid(*agent, options.pod);
-  if (!uid) return report(uid.error());
-  auto outcome = agent->start({*uid, options.container});
-  if (!outcome) return report(outcome.error());
+Result<ExitStatus> run(const StartOptions& options) {
+  PINFOLD_LET(auto agent, open_agent(options.agent));
+  PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, options.pod));
+  PINFOLD_LET(const auto outcome, agent.start({uid, options.container}));
   if (options.agent.output == OutputFormat::kJson) {
     nlohmann::json out = {{"started", true},
-                          {"pod", uid->value},
+                          {"pod", uid.value},
                           {"container", options.container},
-                          {"enforced", agent->enforces() && !outcome->not_enforced}};
-    if (outcome->not_enforced) out["error"] = outcome->not_enforced->message;
+                          {"enforced", agent.enforces() && !outcome.not_enforced}};
+    if (outcome.not_enforced) out["error"] = outcome.not_enforced->message;
     fmt::print("{}\n", out.dump(2));
   } else {
     fmt::print("{}/{}: started\n", options.pod, options.container);
   }
-  return outcome->not_enforced ? report_not_enforced(*outcome->not_enforced) : kYes;
+  return outcome.not_enforced ? report_not_enforced(*outcome.not_enforced) : kYes;
 }
 
 }  // namespace
 
-void add_start(CLI::App& app, int& exit_status) {
+cli::Command start_command() {
   auto options = std::make_shared<StartOptions>();
-  CLI::App* const command = app.add_subcommand(
-      "start", "Tell that a container is about to start: what ran before it gives its CPUs back");
-  add_agent_options(*command, options->agent);
-  add_pod_option(*command, options->pod);
-  command->add_option("--container", options->container, "Which of its containers")
-      ->type_name("NAME")
-      ->required();
-  command->callback([options, &exit_status] { exit_status = run(*options); });
+  cli::Command command{
+      "start",
+      "Mark a container as about to start; releases what earlier init containers no longer need"};
+  command.add(agent_options(options->agent));
+  command.add({output_option(options->agent.output),
+               pod_option(options->pod),
+               {.name = "--container",
+                .target = &options->container,
+                .help = "Name of the container",
+                .value = "NAME",
+                .required = true}});
+  command.run = [options] { return exit_status(run(*options)); };
+  return command;
 }
 
 }  // namespace pinfold::tools

@@ -18,7 +18,7 @@ std::string_view environment(const char* name) {
 }
 
 bool locale_is_utf8() {
-  // The first one that is set decides, as in setlocale(3).
+  // The first one that is set counts, as in setlocale(3).
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     std::string value(environment(name));
     if (value.empty()) continue;
@@ -105,7 +105,7 @@ std::string TextTable::render(const Style& style, std::size_t indent) const {
       if (widths[i] == 0) continue;
       std::string cell = cell_at(i);
       if (columns_[i].align == Align::kRight) cell = pad_left(std::move(cell), widths[i]);
-      // Padding stays outside of the colour, so that it can be cut off at the end of a line.
+      // Padding stays outside the colour, so that it can be trimmed at the end of a line.
       const std::size_t rest = widths[i] - std::min(widths[i], display_width(cell));
       line += paint(style, colour, cell) + std::string(rest + 2, ' ');
     }

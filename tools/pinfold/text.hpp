@@ -8,11 +8,11 @@
 
 namespace pinfold::tools {
 
-/// How text for people looks. The default is what a file or a pipe gets.
+/// The style of text output. The default is for files and pipes.
 struct Style {
   bool colour = false;
   bool unicode = true;      ///< false: frames of + - | and no character outside ASCII
-  std::size_t width = 100;  ///< columns to stay within where it can be done
+  std::size_t width = 100;  ///< columns to stay within if possible
 };
 
 /// The style of standard output: colour on a terminal unless NO_COLOR is set or TERM is dumb, the
@@ -22,7 +22,7 @@ struct Style {
 enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, kCyan };
 [[nodiscard]] std::string paint(const Style& style, Paint colour, std::string_view text);
 
-/// Columns that a text takes: one for each character, none for colours.
+/// Width in columns: one for each character, none for colours.
 [[nodiscard]] std::size_t display_width(std::string_view text);
 [[nodiscard]] std::string pad_right(std::string text, std::size_t width);
 [[nodiscard]] std::string pad_left(std::string text, std::size_t width);
@@ -44,7 +44,7 @@ class TextTable {
   /// Missing cells at the end are empty.
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
-  /// Lines, each behind `indent` spaces; a column that is empty in every row is left out.
+  /// Lines with an indent of `indent` spaces, without columns that are empty in every row.
   [[nodiscard]] std::string render(const Style& style, std::size_t indent = 0) const;
 
  private:

@@ -9,7 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "command.hpp"
+#include "commands.hpp"
+#include "input.hpp"
+#include "output.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/discover/pci.hpp"
 #include "topology_nrt.hpp"
@@ -30,15 +32,15 @@ struct Options {
   Format format = Format::kText;
 };
 
-/// hwloc takes its input from the environment too: only what was asked for may count. A captured
-/// tree can be given to it in no other way.
+/// hwloc also reads its input from the environment, where only our options may count. A captured
+/// tree can be passed in no other way.
 void prepare_environment(const Options& options) {
   // NOLINTBEGIN(concurrency-mt-unsafe): the command has one thread
   for (const char* variable : {"HWLOC_FSROOT", "HWLOC_XMLFILE", "HWLOC_SYNTHETIC",
                                "HWLOC_THISSYSTEM", "HWLOC_COMPONENTS"}) {
     ::unsetenv(variable);
   }
-  // Complaints about odd hardware would go to standard error, into the picture.
+  // hwloc would print warnings about unusual hardware into the picture.
   ::setenv("HWLOC_HIDE_ERRORS", "2", 1);
   if (options.sysfs) ::setenv("HWLOC_FSROOT", options.sysfs->c_str(), 1);
   // NOLINTEND(concurrency-mt-unsafe)
@@ -52,7 +54,7 @@ Result<Source> source_of(const Options& options) {
   return HwlocXml{std::move(text)};
 }
 
-/// A live node is called as the kubelet calls it by default; others by where they come from.
+/// The host name for the live machine, as the kubelet's default; else the name of the source.
 std::string name_of(const Options& options) {
   if (!options.name.empty()) return options.name;
   if (options.synthetic) return "synthetic";
@@ -74,8 +76,8 @@ Result<std::vector<DeviceRule>> rules_of(const Options& options) {
   return rules;
 }
 
-/// One line for each CPU, node and device: short enough to read, and easy to compare.
-std::string print_json(const Machine& machine) {
+/// One line for each CPU, NUMA node and device: easy to read and to compare.
+std::string to_json_lines(const Machine& machine) {
   const nlohmann::json node = machine.to_json();
   std::string out = fmt::format("{{\n \"name\": {}", node["name"].dump());
   for (const char* key : {"cpus", "numaNodes", "devices"}) {
@@ -90,84 +92,90 @@ std::string print_json(const Machine& machine) {
   return out + "\n}\n";
 }
 
-int show(const Options& options) {
-  auto rules = rules_of(options);
-  if (!rules) return report(rules.error());
+Result<ExitStatus> show(const Options& options) {
+  PINFOLD_LET(const auto rules, rules_of(options));
   prepare_environment(options);
-  auto source = source_of(options);
-  if (!source) return report(source.error());
-  auto machine = discover(*source, name_of(options));
+  PINFOLD_LET(const auto source, source_of(options));
+  auto machine = discover(source, name_of(options));
   if (!machine && options.xml) {
-    return report(std::move(machine).error().wrap(fmt::format("'{}'", *options.xml)));
+    return fail(std::move(machine).error().wrap(fmt::format("'{}'", *options.xml)));
   }
-  if (!machine) return report(machine.error());
+  if (!machine) return fail(std::move(machine).error());
 
   const bool is_text = options.format == Format::kText;
   Picture picture;
   const bool has_devices = !options.synthetic;  // no synthetic machine has any
-  if ((is_text && has_devices) || !rules->empty()) {
-    auto devices = pci_devices(*source);
-    if (!devices && !rules->empty()) return report(devices.error());
+  if ((is_text && has_devices) || !rules.empty()) {
+    auto devices = pci_devices(source);
+    if (!devices && !rules.empty()) return fail(std::move(devices).error());
     // A picture without devices is better than none.
     if (!devices) fmt::print(stderr, "pinfold: {}\n", devices.error().message);
     if (devices) picture.pci = std::move(*devices);
   }
-  if (!rules->empty()) {
+  if (!rules.empty()) {
     MachineDescription description = machine->description();
-    description.devices = as_devices(*picture.pci, *rules);
-    machine = Machine::make(std::move(description));
-    if (!machine) return report(machine.error());
+    description.devices = as_devices(*picture.pci, rules);
+    PINFOLD_LET(*machine, Machine::make(std::move(description)));
   }
-  if (options.format == Format::kNrt) return print_node_topology(*std::move(machine), options.node);
-  if (is_text) {
-    picture.style = terminal_style();
-    fmt::print("{}", render_node(*machine, picture));
-  } else {
-    fmt::print("{}", print_json(*machine));
+  switch (options.format) {
+    case Format::kNrt:
+      return print_node_topology(*std::move(machine), options.node);
+    case Format::kJson:
+      fmt::print("{}", to_json_lines(*machine));
+      return kYes;
+    case Format::kText:
+      break;
   }
+  picture.style = terminal_style();
+  fmt::print("{}", render_node(*machine, picture));
   return kYes;
 }
 
 }  // namespace
 
-void add_topology(CLI::App& app, int& exit_status) {
+cli::Command topology_command() {
   auto options = std::make_shared<Options>();
-  CLI::App& command =
-      *app.add_subcommand("topology", "Show a node: sockets, NUMA nodes, caches, cores, devices");
-  auto* const sysfs = command.add_option("--sysfs", options->sysfs,
-                                         "Root of a captured tree that holds sys/ and proc/");
-  auto* const xml =
-      command.add_option("--xml", options->xml, "Topology exported by hwloc; - for standard input");
-  auto* const synthetic = command.add_option("--synthetic", options->synthetic,
-                                             "hwloc's one-line form, 'pack:2 core:4 pu:2'");
-  sysfs->excludes(xml)->excludes(synthetic);
-  xml->excludes(synthetic);
-  command.add_option("--name", options->name, "Name of the node");
-  command.add_option("--device", options->devices,
-                     "PCI devices that are an extended resource: VENDOR:DEVICE=RESOURCE or "
-                     "class:CLASS=RESOURCE; may be repeated");
-  static const std::map<std::string, Format> kFormats = {
-      {"text", Format::kText}, {"json", Format::kJson}, {"nrt", Format::kNrt}};
-  auto* const output =
-      command
-          .add_option("-o,--output", options->format,
-                      "text for people, json for programs, nrt: the NodeResourceTopology object "
-                      "that an exporter would publish")
-          ->transform(CLI::CheckedTransformer(kFormats).description("text|json|nrt"))
-          ->default_str("text");
-  command
-      .add_option("--config", options->node.config,
-                  "for nrt: KubeletConfiguration, YAML or JSON [STATE_DIR/config.yaml if it is "
-                  "there, else the kubelet's defaults]")
-      ->type_name("FILE")
-      ->needs(output);
-  command
-      .add_option("--state-dir", options->node.state_dir,
-                  "for nrt: where the state files are, the kubelet's or Pinfold's [none: nothing "
-                  "is in use]")
-      ->type_name("DIR")
-      ->needs(output);
-  command.callback([options, &exit_status] { exit_status = show(*options); });
+  cli::Command command{
+      "topology", "Show the topology of a machine: sockets, NUMA nodes, caches, cores, devices"};
+  command.add(
+      {{.name = "--sysfs",
+        .target = &options->sysfs,
+        .help = "Root of a captured tree with sys/ and proc/",
+        .value = "DIR",
+        .excludes = {"--xml", "--synthetic"}},
+       {.name = "--xml",
+        .target = &options->xml,
+        .help = "Topology that hwloc exported as XML; - for standard input",
+        .value = "FILE",
+        .excludes = {"--synthetic"}},
+       {"--synthetic", &options->synthetic,
+        "hwloc synthetic topology, for example 'pack:2 core:4 pu:2'"},
+       {"--name", &options->name, "Name of the node", "NAME"},
+       {"--device", &options->devices,
+        "PCI devices that make up an extended resource: VENDOR:DEVICE=RESOURCE or "
+        "class:CLASS=RESOURCE; may be repeated",
+        "RULE"},
+       {"-o,--output",
+        cli::one_of<Format>(
+            options->format,
+            {{"text", Format::kText}, {"json", Format::kJson}, {"nrt", Format::kNrt}}),
+        "text for people, json for programs, nrt for the NodeResourceTopology object that an "
+        "exporter "
+        "would publish"},
+       {.name = "--config",
+        .target = &options->node.config,
+        .help = "For nrt: KubeletConfiguration, YAML or JSON [STATE_DIR/config.yaml if it exists, "
+                "else the kubelet's defaults]",
+        .value = "FILE",
+        .needs = "--output"},
+       {.name = "--state-dir",
+        .target = &options->node.state_dir,
+        .help = "For nrt: directory with the state files of the kubelet or Pinfold [none: all "
+                "resources are available]",
+        .value = "DIR",
+        .needs = "--output"}});
+  command.run = [options] { return exit_status(show(*options)); };
+  return command;
 }
 
 }  // namespace pinfold::tools

@@ -14,7 +14,7 @@ struct Frame {
   std::vector<std::string> lines;
 };
 
-/// How wide a CPU is drawn: the same all over the picture, so that cores stand in columns.
+/// Width of a CPU number: the same in the whole picture, so that cores line up in columns.
 struct Cell {
   std::size_t cpu = 1;   ///< columns of a CPU number or its label
   std::size_t core = 1;  ///< columns of a core
@@ -43,7 +43,7 @@ std::string edge(const Style& style, std::size_t above, std::size_t below, std::
   std::string out;
   for (std::size_t joint = 0; joint <= boxes; ++joint) {
     const auto& from = joint > below ? g.bottom : joint > above ? g.top : g.middle;
-    // At the last box of a row its right end counts; a row that goes on has a joint there.
+    // After the last box of a row comes its right end, or a joint if the other row goes on.
     const auto& shape = above == 0 ? g.top : below == 0 ? g.bottom : from;
     out += shape[joint == 0 ? 0 : joint == boxes ? 2 : 1];
     if (joint < boxes) out += segment;
@@ -80,7 +80,7 @@ std::vector<std::string> draw_cores(const Part& part, const Cell& cell, const Pi
                                     std::size_t width) {
   const std::size_t fitting = std::max<std::size_t>(1, (width - 1) / (cell.core + 3));
   const std::size_t rows = (part.cores.size() + fitting - 1) / fitting;
-  const std::size_t in_row = (part.cores.size() + rows - 1) / rows;  // rows of like length
+  const std::size_t in_row = (part.cores.size() + rows - 1) / rows;  // rows of similar length
   std::vector<std::string> lines;
   std::size_t above = 0;
   for (std::size_t first = 0; first < part.cores.size(); first += in_row) {

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint_files.hpp"
-#include "command.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/checkpoint/start.hpp"
@@ -15,43 +14,42 @@
 namespace pinfold::tools {
 namespace {
 
-/// What the state files hold; nothing is written. Without Pinfold's own file nobody tells which
-/// pods are active, so every assignment counts, and devices are as if free.
+/// The state in the files of a directory; writes nothing. Without Pinfold's own file the active
+/// pods are unknown: every assignment counts, and all devices are free.
 Result<NodeState> read_state(const Node& node, const std::string& directory) {
   if (directory.empty()) return empty_state(node);
-  auto stored = read_directory(directory);
-  if (!stored) return fail(std::move(stored).error());
-  checkpoint::KubeletFiles files{std::move(stored->cpu), std::move(stored->memory)};
+  PINFOLD_LET(auto stored, read_directory(directory));
+  checkpoint::KubeletFiles files{std::move(stored.cpu), std::move(stored.memory)};
   auto started = checkpoint::start(node, files, {}, directory);
   if (!started) {
     return fail(ErrorCode::kCorrupt,
                 fmt::format("'{}': {}: {}", directory, to_string(started.error().stage),
                             started.error().error));
   }
-  if (!stored->pods) return std::move(*started);
+  if (!stored.pods) return std::move(*started);
   agent::AgentState state;
   state.node = std::move(*started);
-  PINFOLD_TRY_WRAP(agent::decode_pods(*stored->pods, state), fmt::format("'{}'", directory));
+  PINFOLD_TRY_WRAP(agent::decode_pods(*stored.pods, state), fmt::format("'{}'", directory));
   return release_stale(node, std::move(state.node));
 }
 
 }  // namespace
 
-int print_node_topology(Machine machine, const NodeSource& source) {
+Result<ExitStatus> print_node_topology(Machine machine, const NodeSource& source) {
   const bool has_config = !source.config.empty() || !source.state_dir.empty();
-  const auto config = has_config ? agent::read_config(source.state_dir, source.config)
-                                 : Result<ParsedConfig>(ParsedConfig{});
-  if (!config) return report(config.error());
-  const std::string name = machine.name();
-  const auto node = Node::make(std::move(machine), config->config);
-  if (!node) {
-    return report(
-        {ErrorCode::kInvalidArgument, 0,
-         fmt::format("configuration: {}: {}", to_string(node.error().stage), node.error().error)});
+  ParsedConfig config;
+  if (has_config) {
+    PINFOLD_LET(config, agent::read_config(source.state_dir, source.config));
   }
-  const auto state = read_state(*node, source.state_dir);
-  if (!state) return report(state.error());
-  fmt::print("{}\n", to_json(describe(*node, *state, name)).dump(1));
+  const std::string name = machine.name();
+  const auto node = Node::make(std::move(machine), config.config);
+  if (!node) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("configuration: {}: {}", to_string(node.error().stage), node.error().error));
+  }
+  PINFOLD_LET(const auto state, read_state(*node, source.state_dir));
+  fmt::print("{}\n", to_json(describe(*node, state, name)).dump(1));
   return kYes;
 }
 

@@ -2,17 +2,18 @@
 
 #include <string>
 
+#include "output.hpp"
 #include "pinfold/machine/machine.hpp"
 
 namespace pinfold::tools {
 
-/// What a machine does not tell of a node: its configuration and its state.
+/// The configuration and the state of a node.
 struct NodeSource {
   std::string config;     ///< "": config.yaml in state_dir, else the kubelet's defaults
-  std::string state_dir;  ///< "": nothing is in use
+  std::string state_dir;  ///< "": all resources are available
 };
 
-/// Prints the NodeResourceTopology of a machine; returns an exit status.
-int print_node_topology(Machine machine, const NodeSource& source);
+/// Prints the NodeResourceTopology of a machine.
+[[nodiscard]] Result<ExitStatus> print_node_topology(Machine machine, const NodeSource& source);
 
 }  // namespace pinfold::tools

@@ -75,7 +75,8 @@ Paint paint_of(const Overlay& overlay, std::size_t entry) {
 }
 
 std::string cores_and_threads(const Part& part, const Style& style) {
-  std::map<std::size_t, std::size_t, std::greater<>> cores;  // by threads: hybrids have two kinds
+  std::map<std::size_t, std::size_t, std::greater<>>
+      cores;  // by threads per core: hybrid CPUs have two kinds of cores
   for (const CpuSet& core : part.cores) ++cores[core.size()];
   std::string out;
   for (const auto& [threads, count] : cores) {

@@ -17,7 +17,8 @@ struct Part {
   std::vector<CpuSet> cores;
 };
 
-/// A machine cut into parts. Mostly sockets hold NUMA nodes; in some machines it is the other way.
+/// A machine divided into parts. Usually a socket contains NUMA nodes; in some machines a NUMA node
+/// contains sockets.
 struct Layout {
   bool numa_outside = false;
   std::vector<Part> parts;  ///< by outer, inner and cache
@@ -25,7 +26,7 @@ struct Layout {
 [[nodiscard]] Layout lay_out(const Machine& machine);
 
 struct Glyphs {
-  std::string dot;         ///< between facts of a line
+  std::string dot;         ///< between the facts on a line
   std::string times;       ///< 2 x 4
   std::string line;        ///< horizontal
   std::string bar;         ///< vertical
@@ -38,7 +39,7 @@ struct Glyphs {
 
 /// The colour of an entry of an overlay.
 [[nodiscard]] Paint paint_of(const Overlay& overlay, std::size_t entry);
-/// The first entry that holds a CPU, or npos.
+/// The first entry that contains a CPU, or kNoEntry.
 [[nodiscard]] std::size_t entry_of(const Overlay& overlay, CpuId cpu);
 inline constexpr std::size_t kNoEntry = static_cast<std::size_t>(-1);
 

@@ -9,7 +9,7 @@
 namespace pinfold::tools {
 namespace {
 
-// More than this and boxes would fill several screens.
+// More boxes than this would fill several screens.
 constexpr std::size_t kMaxBoxedCpus = 64;
 constexpr std::size_t kMaxBoxedParts = 16;
 // Wider matrices do not fit a terminal.
@@ -29,7 +29,7 @@ std::string headline(const Machine& machine, const Style& style) {
   return out + dot + human_bytes(memory) + "\n";
 }
 
-/// "10: 0  21: 1-3": the nodes at each distance, nearest first.
+/// "10: 0  21: 1-3": the NUMA nodes at each distance, nearest first.
 std::string distance_list(const Machine& machine, const std::vector<std::uint32_t>& row,
                           const Style& style) {
   std::map<std::uint32_t, CpuSet> nodes;  // the same list format
@@ -43,7 +43,7 @@ std::string distance_list(const Machine& machine, const std::vector<std::uint32_
   return out;
 }
 
-/// The distance to oneself and to any other node, if no pair of nodes differs from the rest.
+/// The distance within a NUMA node and to any other, if it is the same for all pairs.
 std::optional<std::pair<std::uint32_t, std::uint32_t>> uniform_distances(
     const std::vector<NumaNode>& nodes) {
   if (nodes.size() < 2 || nodes[0].distances.empty()) return std::nullopt;
@@ -92,7 +92,7 @@ std::string distances(const Machine& machine, const Style& style) {
 std::string pci_table(const std::vector<PciDevice>& devices, const Style& style) {
   std::vector<PciDevice> shown;
   std::copy_if(devices.begin(), devices.end(), std::back_inserter(shown), is_workload_device);
-  // By node; devices that are near to none come last.
+  // By NUMA node; devices that are near to none come last.
   std::stable_sort(shown.begin(), shown.end(), [](const PciDevice& a, const PciDevice& b) {
     if (a.numa_nodes.empty() != b.numa_nodes.empty()) return b.numa_nodes.empty();
     return a.numa_nodes < b.numa_nodes;

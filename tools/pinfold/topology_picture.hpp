@@ -11,12 +11,12 @@
 
 namespace pinfold::tools {
 
-/// What a CPU is used for. Each use has a colour on a terminal.
+/// The use of a CPU. Each use has a colour on a terminal.
 enum class CpuUse { kShared, kReserved, kExclusive };
 
-/// What is drawn over the CPUs of a node: who has them.
+/// The owners of CPUs, drawn into the picture of a node.
 struct Overlay {
-  /// One line of the legend. Its label stands under its CPUs, so it is best one character: "a".
+  /// One line of the legend. Its label is printed under its CPUs: best one character, "a".
   struct Entry {
     std::string label;
     CpuUse use = CpuUse::kExclusive;
@@ -30,17 +30,17 @@ struct Overlay {
 /// Labels for entries in the order of the legend: a to z, then aa, ab and so on.
 [[nodiscard]] std::string overlay_label(std::size_t index);
 
-/// Everything about a picture but the machine.
+/// Everything in a picture except the machine.
 struct Picture {
   Style style;
   Overlay overlay;
-  /// Shown with their NUMA nodes; nullopt: not asked for.
+  /// Shown with their NUMA nodes; nullopt: not shown.
   std::optional<std::vector<PciDevice>> pci;
 };
 
 /// The node as text for people: sockets, NUMA nodes with memory and huge pages, last-level caches,
-/// cores with their SMT siblings, distances, PCI devices. Up to 64 CPUs every core is drawn; above,
-/// lists of CPUs stand in a table.
+/// cores with their SMT siblings, distances, PCI devices. Draws every core of machines with up to
+/// 64 CPUs, and a table with lists of CPUs for larger ones.
 [[nodiscard]] std::string render_node(const Machine& machine, const Picture& picture);
 
 }  // namespace pinfold::tools

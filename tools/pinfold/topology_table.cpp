@@ -10,7 +10,7 @@
 namespace pinfold::tools {
 namespace {
 
-/// "a: 0-3  shared: 4-7": who has the CPUs of a part.
+/// "a: 0-3  shared: 4-7": the users of the CPUs of a part.
 std::string users(const Part& part, const Picture& picture) {
   std::map<std::size_t, CpuSet> cpus;  // by entry; CPUs without a user are not listed
   for (const CpuId cpu : part.cpus) cpus[entry_of(picture.overlay, cpu)].insert(cpu);
@@ -24,7 +24,7 @@ std::string users(const Part& part, const Picture& picture) {
   return out;
 }
 
-/// The page sizes of all nodes, in the order of their names.
+/// The page sizes of all NUMA nodes, in the order of their names.
 std::vector<std::string> page_sizes(const Machine& machine) {
   std::set<std::string> sizes;
   for (const NumaNode& node : machine.numa_nodes()) {
@@ -33,8 +33,8 @@ std::vector<std::string> page_sizes(const Machine& machine) {
   return {sizes.begin(), sizes.end()};
 }
 
-/// One row: parts of one socket and node. Where each core has a cache of its own (POWER), a row for
-/// each would say nothing: they are drawn as one.
+/// One row: the parts of one socket and NUMA node. Parts of one core each (POWER, where every core
+/// has its own cache) share a row.
 struct Row {
   Part part;
   std::string caches;

@@ -11,7 +11,7 @@
 
 #include "../../support/temp_dir.hpp"
 
-/// The commands admit, remove, status and reconcile as an operator has them.
+/// The commands admit, remove, status and reconcile as an operator runs them.
 namespace pinfold {
 namespace {
 
@@ -112,7 +112,7 @@ TEST_F(AgentCli, ExplainsInTextAndInJson) {
   EXPECT_EQ(container.at("quota"), -1);
 }
 
-TEST_F(AgentCli, TellsWhatIsWrongWithItsInput) {
+TEST_F(AgentCli, NamesWhatIsWrongWithItsInput) {
   put("broken.yaml", "metadata: {name: [}\n");
   put("escape.yaml",
       "kind: Pod\nmetadata: {name: a, uid: ../../x}\nspec: {containers: [{name: c}]}\n");
@@ -131,9 +131,9 @@ TEST_F(AgentCli, TellsWhatIsWrongWithItsInput) {
   } cases[] = {
       {"no such file", "admit --no-enforce none.yaml", "read 'none.yaml'"},
       {"broken YAML", "admit --no-enforce broken.yaml", "broken.yaml"},
-      {"uid that leaves its place", "admit --no-enforce escape.yaml",
+      {"uid that leaves its directory", "admit --no-enforce escape.yaml",
        "escape.yaml: metadata.uid: '../../x'"},
-      {"container name that leaves its place", "admit --no-enforce container.yaml",
+      {"container name that leaves its directory", "admit --no-enforce container.yaml",
        "container.yaml: spec.containers[0].name: '../c'"},
       {"quantity", "admit --no-enforce quantity.yaml",
        "quantity.yaml: spec.containers[0].resources.limits.cpu: 'lots'"},
@@ -170,14 +170,14 @@ TEST_F(AgentCli, RefusesADamagedStateAndKeepsIt) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "{\"policyName\":\"static\"");
 }
 
-TEST_F(AgentCli, TellsWhoseCpusAreGivenBack) {
+TEST_F(AgentCli, WarnsOfPodsWhoseCpusItReleases) {
   ASSERT_EQ(agent("admit", "web.yaml").status, 0);
   std::filesystem::remove(dir_ / "state/.pinfold_pods");
   put("other.yaml", pod_yaml("other", 1));
   const Answer answer = agent("admit", "other.yaml");
   EXPECT_EQ(answer.status, 0) << answer.text;
-  EXPECT_THAT(answer.text, HasSubstr("CPUs of pods that are not active here, they are given back: "
-                                     "default_web"));
+  EXPECT_THAT(answer.text, HasSubstr("releasing the CPUs of pods that are in the state but not "
+                                     "active: default_web"));
 }
 
 TEST_F(AgentCli, PrintsItsMetricsUnderTheKubeletsNames) {

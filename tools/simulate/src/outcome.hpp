@@ -4,7 +4,7 @@
 
 #include "pinfold/decide/decide.hpp"
 
-/// The JSON forms of what a step brought about, as the conformance format has them.
+/// The results of a step as JSON, in the conformance format.
 namespace pinfold::simulate {
 
 [[nodiscard]] nlohmann::json hint_json(const Machine& machine, const TopologyHint& hint);

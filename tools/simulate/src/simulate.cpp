@@ -40,7 +40,7 @@ json error_json(const StartError& error) {
   return {{"stage", to_string(error.stage)}, {"error", error.error}};
 }
 
-/// One kubelet with its files and pods, taken through the steps of a vector.
+/// One kubelet with its files and pods, on which the steps of a vector are replayed.
 class Simulation {
  public:
   explicit Simulation(Profile profile) : profile_(profile) {}
@@ -193,7 +193,7 @@ class Simulation {
     return out;
   }
 
-  // Starts them in order and notes what each has at that moment.
+  // Starts the containers in order and records the resources of each at that moment.
   Result<void> start_containers(const PodSpec& pod, json& out) {
     for (const Container& container : pod.containers) {
       const ContainerId id{pod.uid, container.name};
@@ -237,11 +237,11 @@ class Simulation {
   Profile profile_;
   std::optional<Machine> machine_;
   Config config_;
-  std::optional<Node> node_;  // nullopt after a start that failed
+  std::optional<Node> node_;  // nullopt after a failed start
   NodeState state_;
   KubeletFiles files_;
-  // What outlives a restart besides the files: the active pods, and the devices, which the
-  // kubelet's device manager keeps in a file of its own.
+  // A restart also keeps the active pods, and the devices, which the kubelet's device manager
+  // stores in a separate file.
   std::vector<ActivePod> pods_;
   DeviceState devices_;
   ContainerIds ids_;

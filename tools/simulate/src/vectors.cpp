@@ -19,7 +19,7 @@ struct GzClose {
   void operator()(gzFile_s* file) const { gzclose(file); }
 };
 
-// zlib reads plain text as it is, so one reader serves both.
+// zlib reads plain text unchanged, so one reader is enough.
 Result<std::unique_ptr<gzFile_s, GzClose>> open_lines(const std::string& path) {
   const int fd = path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                              : open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -32,7 +32,7 @@ Result<std::unique_ptr<gzFile_s, GzClose>> open_lines(const std::string& path) {
   return file;
 }
 
-// Appends up to the next newline; false at the end of the file.
+// Reads up to the next newline; false at the end of the file.
 Result<bool> read_line(gzFile_s* file, std::string& line) {
   line.clear();
   std::array<char, 1 << 16> buffer{};

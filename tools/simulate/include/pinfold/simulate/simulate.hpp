@@ -12,43 +12,42 @@
 
 namespace pinfold::simulate {
 
-/// Plays one conformance vector (docs/simulate.md) and returns
+/// Replays one conformance vector (docs/simulate.md) and returns
 ///   {"name":…, "group":…, "start":{…}, "expect":[…]} or, if the first start fails, "startError".
-/// `profile` overrides the one in the vector's configuration.
-/// Errors: kInvalidArgument for a vector that is malformed; its field is named.
+/// `profile` overrides the profile in the configuration of the vector.
+/// Errors: kInvalidArgument with the field for a malformed vector.
 [[nodiscard]] Result<nlohmann::json> play(const nlohmann::json& vector, Profile profile);
 
-/// A pod comes to a node of a vector.
+/// A pod that is about to be admitted.
 struct Arrival {
   const Node& node;
   const NodeState& state;  ///< before the admission
   const PodSpec& pod;
-  const nlohmann::json&
-      expected;  ///< what the vector expects of this step; null if it does not say
+  const nlohmann::json& expected;  ///< expected result of this step; null if the vector has none
 };
-/// Plays a vector and calls visit for each admission, before it happens.
+/// Replays a vector and calls visit before each admission.
 [[nodiscard]] Result<void> for_each_arrival(const nlohmann::json& vector, Profile profile,
                                             const std::function<void(const Arrival&)>& visit);
 
-/// Nanoseconds of each admission (decide alone: no files, no JSON), played `rounds` times.
+/// Nanoseconds of each admission (decide alone, without files and JSON) in `rounds` replays.
 [[nodiscard]] Result<std::vector<std::uint64_t>> time_admissions(const nlohmann::json& vector,
                                                                  Profile profile, int rounds);
 
-/// One difference between what a vector expects and what came out.
+/// One difference between the expected and the actual results.
 struct Difference {
   std::string where;  ///< "expect[3].containers.c1.cpus"
   std::string expected;
   std::string actual;
 };
 
-/// Compares the result of play() with the expectations in the vector. `hints` and `checkpoints` are
-/// compared where the vector has them; a hint list that is null equals an absent one.
+/// Compares the result of play() with the expected results in the vector. `hints` and `checkpoints`
+/// are compared only where the vector has them; a hint list that is null equals an absent one.
 [[nodiscard]] std::vector<Difference> compare(const nlohmann::json& vector,
                                               const nlohmann::json& result);
 
-/// Calls visit(line number, vector) for each line of a file of JSON lines, plain or gzip, "-" for
-/// standard input; visit returns false to stop. Empty lines are skipped.
-/// Errors: kInvalidArgument "FILE:LINE: ..." for text that is no JSON; kIo, kNotFound.
+/// Calls visit for each line of a file of JSON lines, plain or gzip; "-" is standard input. Skips
+/// empty lines and stops at the first error.
+/// Errors: kInvalidArgument "FILE:LINE: ..." for a line that is not JSON; kIo; those of visit.
 [[nodiscard]] Result<void> for_each_vector(
     const std::string& path, const std::function<Result<void>(const nlohmann::json&)>& visit);
 

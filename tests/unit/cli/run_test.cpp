@@ -1,0 +1,166 @@
+#include "pinfold/cli/run.hpp"
+
+#include <gtest/gtest.h>
+
+namespace pinfold::cli {
+namespace {
+
+enum class Colour { kRed, kBlue };
+
+/// One program with a target of each type, and a group with one command.
+struct Sample {
+  bool flag = false;
+  std::string text = "before";
+  std::optional<std::string> maybe;
+  std::vector<std::string> list;
+  int count = 3;
+  double scale = 1;
+  Colour colour = Colour::kBlue;
+  std::string word = "on";
+  std::string ran;
+
+  [[nodiscard]] Command program() {
+    Command work{"work", "Work"};
+    work.add({{"--flag", &flag, "A flag"},
+              {"-t,--text", &text, "A text"},
+              {.name = "--maybe",
+               .target = &maybe,
+               .help = "A text or none",
+               .value = "WORD",
+               .excludes = {"--text"}},
+              {.name = "--count",
+               .target = Integer{&count, 1, 9},
+               .help = "A number",
+               .needs = "--flag"},
+              {"--scale", Real{&scale, 0.5, 2}, "A number"},
+              {"--colour", one_of<Colour>(colour, {{"red", Colour::kRed}, {"blue", Colour::kBlue}}),
+               "A colour"},
+              {"--word", one_of(word, {"on", "off"}), "A word"},
+              {.name = "ITEM", .target = &list, .help = "Items", .required = true}});
+    work.run = [this] {
+      ran = "work";
+      return 7;
+    };
+    Command deep{"deep", "Deep"};
+    deep.run = [this] {
+      ran = "deep";
+      return 0;
+    };
+    return {.name = "sample",
+            .help = "A sample",
+            .commands = {work, {.name = "group", .help = "A group", .commands = {deep}}}};
+  }
+
+  int run_with(std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "sample");
+    return run(program(), static_cast<int>(arguments.size()), arguments.data());
+  }
+};
+
+TEST(CliRun, StoresEveryTypeOfValueAndRunsTheCommand) {
+  Sample sample;
+  EXPECT_EQ(sample.run_with({"work", "--flag", "-t", "after", "--count", "4", "--scale", "0.5",
+                             "--colour", "red", "--word", "off", "a", "b"}),
+            7);
+  EXPECT_EQ(sample.ran, "work");
+  EXPECT_TRUE(sample.flag);
+  EXPECT_EQ(sample.text, "after");
+  EXPECT_EQ(sample.count, 4);
+  EXPECT_EQ(sample.scale, 0.5);
+  EXPECT_EQ(sample.colour, Colour::kRed);
+  EXPECT_EQ(sample.word, "off");
+  EXPECT_EQ(sample.list, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(CliRun, KeepsInitialValuesAsDefaults) {
+  Sample sample;
+  EXPECT_EQ(sample.run_with({"work", "a"}), 7);
+  EXPECT_FALSE(sample.flag);
+  EXPECT_EQ(sample.text, "before");
+  EXPECT_EQ(sample.maybe, std::nullopt);
+  EXPECT_EQ(sample.count, 3);
+  EXPECT_EQ(sample.colour, Colour::kBlue);
+}
+
+TEST(CliRun, DistinguishesAnEmptyTextFromNone) {
+  Sample sample;
+  EXPECT_EQ(sample.run_with({"work", "--maybe", "", "a"}), 7);
+  EXPECT_EQ(sample.maybe, "");
+}
+
+TEST(CliRun, RunsACommandOfAGroup) {
+  Sample sample;
+  EXPECT_EQ(sample.run_with({"group", "deep"}), 0);
+  EXPECT_EQ(sample.ran, "deep");
+}
+
+TEST(CliRun, RunsNothingAfterAUsageError) {
+  const struct {
+    std::vector<const char*> arguments;
+    const char* message;
+  } cases[] = {
+      {{}, "A subcommand is required"},
+      {{"group"}, "A subcommand is required"},
+      {{"work"}, "ITEM is required"},
+      {{"work", "--nope", "a"}, "--nope"},
+      {{"work", "--count", "3", "a"}, "--count requires --flag"},
+      {{"work", "--flag", "--count", "10", "a"}, "--count: Value 10 not in range 1 to 9"},
+      {{"work", "--scale", "fast", "a"}, "--scale: Value fast not in range"},
+      {{"work", "--colour", "green", "a"}, "--colour: green not in {red,blue}"},
+      {{"work", "--maybe", "x", "--text", "y", "a"}, "excludes"},
+      {{"work", "a", "--text"}, "--text: 1 required TEXT missing"},
+  };
+  for (const auto& c : cases) {
+    Sample sample;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(sample.run_with(c.arguments), kUsageError) << c.message;
+    const std::string error = testing::internal::GetCapturedStderr();
+    EXPECT_NE(error.find(c.message), std::string::npos) << c.message << "\n" << error;
+    EXPECT_EQ(sample.ran, "") << c.message;
+  }
+}
+
+TEST(CliRun, PrintsHelpWithNamesValuesAndDefaults) {
+  Sample sample;
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(sample.run_with({"work", "--help"}), 0);
+  const std::string help = testing::internal::GetCapturedStdout();
+  EXPECT_EQ(sample.ran, "");
+  for (const char* line :
+       {"Usage: sample work [OPTIONS] ITEM...\n", "  ITEM ... REQUIRED           Items\n",
+        "  --flag                      A flag\n", "  -t,--text TEXT=before Excludes: --maybe\n",
+        "  --maybe WORD Excludes: --text\n", "  --count N=3 Needs: --flag   A number\n",
+        "  --colour red|blue=blue      A colour\n", "  --word on|off=on            A word\n"}) {
+    EXPECT_NE(help.find(line), std::string::npos) << line << "\n" << help;
+  }
+}
+
+TEST(CliRun, WrapsHelpAtSpaces) {
+  std::string text(60, 'a');
+  text += " " + std::string(60, 'b');
+  const Command program{
+      .name = "sample", .help = "A sample", .commands = {{.name = "one", .help = text}}};
+  const char* const arguments[] = {"sample", "--help"};
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run(program, 2, arguments), 0);
+  EXPECT_NE(testing::internal::GetCapturedStdout().find("a\n" + std::string(30, ' ') + "b"),
+            std::string::npos);
+}
+
+TEST(CliOption, KnowsItsNamesValueAndDefault) {
+  Sample sample;
+  const Command program = sample.program();
+  const std::vector<Option>& options = program.commands.front().options;
+  EXPECT_TRUE(is_flag(options[0]));
+  EXPECT_EQ(names_of(options[1]), (std::vector<std::string>{"-t", "--text"}));
+  EXPECT_EQ(default_text(options[1]), "before");
+  EXPECT_EQ(value_name(options[2]), "WORD");
+  EXPECT_EQ(value_name(options[5]), "red|blue");
+  EXPECT_EQ(default_text(options[5]), "blue");
+  EXPECT_TRUE(is_positional(options.back()));
+  sample.count = 0;
+  EXPECT_EQ(default_text(options[3]), "") << "a number out of bounds is no default";
+}
+
+}  // namespace
+}  // namespace pinfold::cli

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// Declares the command line of a program as values. The parser, --help, the man page and the
+/// completions all use the same declaration.
+namespace pinfold::cli {
+
+/// A number within inclusive bounds.
+struct Integer {
+  int* value = nullptr;
+  int min = 0;
+  int max = 0;
+};
+struct Real {
+  double* value = nullptr;
+  double min = 0;
+  double max = 0;
+};
+
+/// One word of a fixed list; see one_of.
+struct Choice {
+  std::vector<std::string> words;
+  std::function<void(std::size_t)> choose;  ///< called with the index of the word given
+  std::size_t initial = 0;                  ///< index of the default
+};
+
+/// Where the value of an option is stored. bool: the option takes no value. vector: the option
+/// takes one value or more and may be repeated. The initial value is the default.
+using Target = std::variant<bool*, std::string*, std::optional<std::string>*,
+                            std::vector<std::string>*, Integer, Real, Choice>;
+
+/// An option or a positional argument.
+struct Option {
+  std::string name;  ///< "--pod", "-o,--output"; without dashes: a positional argument
+  Target target;
+  std::string help;
+  std::string value = "";  ///< placeholder in --help: "DIR"; "": by the type of the target
+  bool required = false;
+  std::vector<std::string> excludes = {};  ///< options that exclude this one
+  std::string needs = "";                  ///< an option that this one requires
+  bool one_at_a_time = false;              ///< a list option takes one value each time it is given
+};
+
+/// A command with options and a function, or a group of commands.
+struct Command {
+  std::string name;
+  std::string help;
+  std::vector<Option> options = {};
+  std::vector<Command> commands = {};
+  /// Runs the command after the values of its options were stored; returns the exit status. Must
+  /// own the targets of the options.
+  std::function<int()> run = nullptr;
+
+  void add(const std::vector<Option>& more) {
+    options.insert(options.end(), more.begin(), more.end());
+  }
+};
+
+/// The word given sets `value` to the value paired with it. The default is the current value.
+template <class Value>
+[[nodiscard]] Choice one_of(Value& value, std::vector<std::pair<std::string, Value>> words) {
+  Choice choice;
+  std::vector<Value> values;
+  for (auto& [word, meaning] : words) {
+    if (meaning == value) choice.initial = values.size();
+    choice.words.push_back(std::move(word));
+    values.push_back(std::move(meaning));
+  }
+  choice.choose = [&value, values = std::move(values)](std::size_t i) { value = values[i]; };
+  return choice;
+}
+[[nodiscard]] Choice one_of(std::string& value, const std::vector<std::string>& words);
+
+[[nodiscard]] bool is_positional(const Option& option);
+[[nodiscard]] bool is_flag(const Option& option);
+/// {"-o", "--output"}.
+[[nodiscard]] std::vector<std::string> names_of(const Option& option);
+/// What the option takes: "DIR", "text|json"; "" for a flag.
+[[nodiscard]] std::string value_name(const Option& option);
+/// "" if there is no default: an empty text, or a number out of bounds.
+[[nodiscard]] std::string default_text(const Option& option);
+
+}  // namespace pinfold::cli

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pinfold/api/pod.hpp"
+#include "pinfold/base/result.hpp"
+
+namespace pinfold::tools {
+
+/// Reads a whole file, or standard input for "-". Errors name the file.
+[[nodiscard]] Result<std::string> read_input(const std::string& path);
+/// The pods of all files, with the API server's defaults. All files are checked before any is used.
+/// Errors: kInvalidArgument with file and document number; also if the files hold no pod.
+[[nodiscard]] Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files);
+
+}  // namespace pinfold::tools
