@@ -83,24 +83,24 @@ void predict_all(benchmark::State& bench, const char* policy, const char* scope,
 }
 
 void single_numa_node(benchmark::State& bench) {
-  ask_all(bench, "single-numa-node", "pod", pod({container("main", 1)}),
+  predict_all(bench, "single-numa-node", "pod", pod({container("main", 1)}),
           ScoringStrategy::kLeastNumaNodes);
 }
 void single_numa_node_balanced(benchmark::State& bench) {
-  ask_all(bench, "single-numa-node", "pod", pod({container("main", 1)}),
+  predict_all(bench, "single-numa-node", "pod", pod({container("main", 1)}),
           ScoringStrategy::kBalancedAllocation);
 }
 void single_numa_node_3_containers(benchmark::State& bench) {
-  ask_all(bench, "single-numa-node", "container",
+  predict_all(bench, "single-numa-node", "container",
           pod({container("a", 1), container("b", 1), container("c", 1)}),
           ScoringStrategy::kLeastNumaNodes);
 }
 void restricted_1_zone(benchmark::State& bench) {
-  ask_all(bench, "restricted", "pod", pod({container("main", 1)}),
+  predict_all(bench, "restricted", "pod", pod({container("main", 1)}),
           ScoringStrategy::kLeastNumaNodes);
 }
 void restricted_4_zones(benchmark::State& bench) {
-  ask_all(bench, "restricted", "pod", pod({container("main", 4)}),
+  predict_all(bench, "restricted", "pod", pod({container("main", 4)}),
           ScoringStrategy::kLeastNumaNodes);
 }
 /// The most masks: of each resource some 4 of 8 zones have enough, but of no two resources the
@@ -114,10 +114,10 @@ void restricted_4_zones_every_mask(benchmark::State& bench) {
   wants.resources.limits["cpu"] = Quantity::milli(97'000);
   wants.resources.limits["example.com/gpu"] = Quantity::milli(13'000);
   wants.resources.requests = wants.resources.limits;
-  ask_all(bench, "restricted", "pod", pod({wants}), ScoringStrategy::kLeastNumaNodes);
+  predict_all(bench, "restricted", "pod", pod({wants}), ScoringStrategy::kLeastNumaNodes);
 }
 void restricted_8_zones(benchmark::State& bench) {
-  ask_all(bench, "restricted", "pod", pod({container("main", 8)}),
+  predict_all(bench, "restricted", "pod", pod({container("main", 8)}),
           ScoringStrategy::kLeastNumaNodes);
 }
 

@@ -141,15 +141,16 @@ RC_GTEST_PROP(Journal, GivesBackTheRecordsThatAreComplete,
               (std::uint64_t before, const std::string& one, const std::string& two)) {
   const Changes changes = {{"cpu_manager_state", {before, one}},
                            {".pinfold_pods", {std::nullopt, two}}};
+  const Record one_record{kJournalVersion, changes};
   const std::string record = encode_record(changes);
-  RC_ASSERT(decode_journal(record) == std::vector{changes});
-  RC_ASSERT(decode_journal(record + record) == (std::vector{changes, changes}));
+  RC_ASSERT(decode_journal(record) == std::vector{one_record});
+  RC_ASSERT(decode_journal(record + record) == (std::vector{one_record, one_record}));
   const std::size_t written = record.find_last_not_of('\0') + 1;
   const auto size = *rc::gen::inRange<std::size_t>(0, written);
-  RC_ASSERT(decode_journal(record + record.substr(0, size)) == std::vector{changes});
+  RC_ASSERT(decode_journal(record + record.substr(0, size)) == std::vector{one_record});
   std::string damaged = record;
   damaged[size] ^= 1;
-  RC_ASSERT(decode_journal(damaged) != std::vector{changes});
+  RC_ASSERT(decode_journal(damaged) != std::vector{one_record});
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ std::string overlaps(ModelKernel& kernel, const Layout& before, const Layout& af
   std::map<GroupName, CpuSet> effective;
   for (const auto& [pod, dir] : kernel.root.children) {
     for (const auto& [name, child] : dir->children) {
-      effective[{pod.substr(3), name}] = kernel.effective(*child, "cpuset.cpus");
+      effective[{PodUid(pod.substr(3)), name}] = kernel.effective(*child, "cpuset.cpus");
     }
   }
   std::ostringstream out;

@@ -37,7 +37,7 @@ void give(Container& container, const char* cpu, const char* memory) {
 /// A pod of one of five kinds.
 PodSpec make_pod(int number, std::mt19937& random) {
   const std::string name = fmt::format("n{}", number);
-  PodSpec pod{name, name, "default", {}, {}};
+  PodSpec pod{PodUid(name), name, "default", {}, {}};
   const auto add = [&](const char* container, const char* cpu) {
     pod.containers.push_back({container, ContainerKind::kApp, {}});
     if (cpu != nullptr) give(pod.containers.back(), cpu, "8Mi");

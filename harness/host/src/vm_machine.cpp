@@ -42,7 +42,7 @@ Result<void> check_nodes(const VmMachine& machine) {
     }
     if (node.cpus.intersects(seen)) {
       return wrong(fmt::format("nodes[{}].cpus: '{}': {} belongs to an earlier node", i, cpus,
-                               (node.cpus & observed).to_string()));
+                               (node.cpus & seen).to_string()));
     }
     // Linux numbers nodes with CPUs first: it would renumber another order.
     if (without_cpus && !node.cpus.empty()) {

@@ -103,7 +103,7 @@ TEST_P(AdoptionTest, EndsWhenItsRuntimeDied) {
   EXPECT_THAT(report->drift, Contains(HasSubstr("podb/c: the container that a runtime ran there")));
   EXPECT_THAT(report->remaining, IsEmpty());
   EXPECT_THAT(agent.state().node.pods, IsEmpty());
-  EXPECT_THAT(agent.state().adopted, IsEmpty());
+  EXPECT_TRUE(agent.state().adopted.empty());
   EXPECT_EQ(agent.state().node.cpu.default_set, CpuSet::range(0, 7));
 }
 
@@ -149,7 +149,7 @@ TEST_P(AdoptionTest, KeepsNothingOfARejectedPod) {
   const auto outcome = agent.admit_adopted(pod("a", {guaranteed("c", 20)}), {"c", "/model/run-a"});
   ASSERT_TRUE(outcome.has_value());
   EXPECT_TRUE(outcome->rejection);
-  EXPECT_THAT(agent.state().adopted, IsEmpty());
+  EXPECT_TRUE(agent.state().adopted.empty());
   EXPECT_THAT(agent.state().ending, IsEmpty());
   EXPECT_EQ(cpus("run-a"), "0-7");
 }

@@ -71,14 +71,14 @@ TEST(Wanted, DropsAnInitContainerOnceALaterContainerHasStarted) {
   EXPECT_TRUE(desired_layout(node, state, {}).contains({PodUid("x"), "init"}));
   state.node.pods.front().started = {"init"};
   EXPECT_TRUE(desired_layout(node, state, {}).contains({PodUid("x"), "init"}));
-  state.node.pods.front().started = {PodUid("init"), "main"};
+  state.node.pods.front().started = {"init", "main"};
   EXPECT_FALSE(desired_layout(node, state, {}).contains({PodUid("x"), "init"}));
 }
 
 TEST(Wanted, HasNoGroupForARemovedContainer) {
   const Node node = static_node();
   AgentState state = admitted(node, {pod("x", {best_effort("a"), best_effort("b")})});
-  state.removed["x"] = {"a"};
+  state.removed.insert({PodUid("x"), "a"});
   const enforce::Layout layout = desired_layout(node, state, {});
   EXPECT_FALSE(layout.contains({PodUid("x"), "a"}));
   EXPECT_TRUE(layout.contains({PodUid("x"), "b"}));
