@@ -112,8 +112,8 @@ TEST(CpuAllocate, ExplainsWhyAContainerShares) {
   pod = pod_with("c", 2);
   pod.resources = pod.containers[0].resources;
   EXPECT_EQ(told(pod),
-            "runs in the shared pool, CPUs 0-15: its pod has pod-level resources, and the gate for "
-            "them is off");
+            "runs in the shared pool, CPUs 0-15: its pod has pod-level resources, and "
+            "PodLevelResourceManagers is off");
 }
 
 TEST(CpuRemove, ReleasesWhatSiblingsDoNotUse) {
