@@ -36,6 +36,7 @@ std::ostream& operator<<(std::ostream& out, const ContainerId& id);
 
 }  // namespace pinfold
 
+/// @cond formatters of {fmt}
 template <>
 struct fmt::formatter<pinfold::PodUid> : formatter<string_view> {
   template <class Context>
@@ -51,3 +52,4 @@ struct fmt::formatter<pinfold::ContainerId> : formatter<string_view> {
     return formatter<string_view>::format(to_string(id), context);
   }
 };
+/// @endcond
