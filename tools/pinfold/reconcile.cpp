@@ -29,10 +29,10 @@ void print(const agent::ReconcileReport& found, OutputFormat format, bool watche
   if (format == OutputFormat::kJson) {
     fmt::print("{}\n", to_json(found).dump(watches ? -1 : 2));
   } else {
-    if (found.drift.empty() && !watches) fmt::print("nothing to repair\n");
-    for (const std::string& line : found.drift) fmt::print("found     {}\n", line);
-    for (const enforce::Step& step : found.done) fmt::print("did       {}\n", to_string(step));
-    for (const std::string& line : found.moved) fmt::print("did       {}\n", line);
+    if (found.drift.empty() && !watches) fmt::print("no drift\n");
+    for (const std::string& line : found.drift) fmt::print("drift     {}\n", line);
+    for (const enforce::Step& step : found.done) fmt::print("applied   {}\n", to_string(step));
+    for (const std::string& line : found.moved) fmt::print("applied   {}\n", line);
     for (const std::string& line : found.remaining) fmt::print("remaining {}\n", line);
   }
   (void)std::fflush(stdout);
