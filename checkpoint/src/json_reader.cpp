@@ -9,7 +9,7 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// The four hexadecimal digits of a \u escape. Domain: they are there.
+/// The four hexadecimal digits of a \u escape. Domain: `digits` begins with them.
 char32_t hex4(std::string_view digits) {
   std::uint16_t value = 0;
   std::from_chars(digits.data(), digits.data() + 4, value, 16);
@@ -196,7 +196,7 @@ std::string JsonReader::unquote() {
     } else {
       char32_t rune = hex4(rest.substr(2));
       pos_ += 6;
-      if (rune >= 0xD800 && rune < 0xE000) {  // half of a pair, or alone and then replaced
+      if (rune >= 0xD800 && rune < 0xE000) {  // a surrogate; replaced unless it is one of a pair
         const bool pair = rune < 0xDC00 && rest.size() >= 12 && rest[6] == '\\' && rest[7] == 'u';
         const char32_t low = pair ? hex4(rest.substr(8)) : 0;
         const bool valid = low >= 0xDC00 && low < 0xE000;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMaxDepth = 10000;
 constexpr std::string_view kEnd = "unexpected end of JSON input";
 
-/// The byte as Go prints it: the character of that code point, quoted.
+/// The byte as Go prints it: as the character with that code point, quoted.
 std::string quote_byte(char c) {
   if (c == '\'') return R"('\'')";
   if (c == '"') return R"('"')";
@@ -29,7 +29,7 @@ std::string quote_byte(char c) {
     default:
       break;
   }
-  // Latin-1 beyond ASCII that strconv does not take for printable.
+  // The Latin-1 characters beyond ASCII that Go's strconv regards as not printable.
   if ((byte >= 0x80 && byte <= 0xA0) || byte == 0xAD) return fmt::format(R"('\u{:04x}')", byte);
   std::string text;
   utf8::append(text, byte);
@@ -41,7 +41,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 
-/// Walks a text once; the nesting is kept in a vector, not on the call stack.
+/// Walks a text once, with the nesting in a vector instead of on the call stack.
 class Syntax {
  public:
   explicit Syntax(std::string_view text) : text_(text) {}

@@ -14,7 +14,7 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// A state file of the largest machine is below 1 MiB; what is larger is none of ours.
+/// A state file of the largest machine is below 1 MiB.
 constexpr std::size_t kMaxFileSize = std::size_t{64} << 20U;
 
 template <class Call>
@@ -62,7 +62,7 @@ class PosixFs final : public Fs {
       : directory_(std::move(directory)), path_(std::move(path)) {}
 
   Result<std::optional<std::string>> read(const std::string& name) override {
-    // Not blocking, so that a FIFO of that name is refused and not waited for.
+    // Without O_NONBLOCK, opening a FIFO of that name would wait for a writer.
     const UniqueFd fd = open_at(directory_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (!fd && errno == ENOENT) return std::optional<std::string>();
     if (!fd) return failed("open", name);

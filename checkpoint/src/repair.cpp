@@ -12,7 +12,7 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// What repair() needs to know of a kind of state file.
+/// What repair() needs to know about one kind of state file.
 struct CpuFileKind {
   using State = CpuCheckpoint;
   static constexpr std::string_view kName = kCpuFileName;
@@ -55,7 +55,7 @@ struct MemoryFileKind {
   }
 };
 
-/// A sound orphan of the same kind, if the file itself is not sound.
+/// A sound orphan of the same kind, if the file itself cannot be read.
 template <class Kind>
 const std::string* find_orphan(const std::string& bytes, const Orphans& orphans) {
   if (Kind::inspect(bytes)) return nullptr;
@@ -65,12 +65,12 @@ const std::string* find_orphan(const std::string& bytes, const Orphans& orphans)
   return nullptr;
 }
 
-/// A text that can be read as far as it goes.
+/// The part of a text that can be read, as one JSON value.
 std::string readable(const std::string& bytes) {
   return json_syntax_error(bytes) ? close_json(bytes) : bytes;
 }
 
-/// Does a file say that it is CPU V4 or memory V3?
+/// Whether a file claims to be CPU V4 or memory V3.
 template <class Kind>
 bool is_newest(const std::optional<std::string>& file) {
   return file && Kind::salvage(readable(*file), {}).is_newest;
@@ -84,20 +84,20 @@ void repair_file(const Node& node, bool newest, std::optional<std::string>& file
   const std::string name(Kind::kName);
   if (const std::string* const orphan = find_orphan<Kind>(bytes, orphans)) {
     bytes = orphans.at(*orphan);
-    notes.done.push_back({name, fmt::format("cannot be read; '{}' beside it can and stands in for "
-                                            "it",
-                                            *orphan)});
+    notes.done.push_back(
+        {name, fmt::format("cannot be read: replaced by the sound temporary file '{}'", *orphan)});
   }
   const auto syntax = json_syntax_error(bytes);
   auto salvaged = Kind::salvage(readable(bytes), ids);
   if (syntax) {
-    notes.done.push_back({name, fmt::format("is torn ({}): read as far as it goes", *syntax)});
+    notes.done.push_back(
+        {name, fmt::format("is torn ({}): read up to the last complete value", *syntax)});
   } else if (const auto sound = Kind::inspect(bytes); !sound) {
     notes.done.push_back(
-        {name, fmt::format("is not sound ({}): read nevertheless", sound.error().message)});
+        {name, fmt::format("has an error ({}): read nevertheless", sound.error().message)});
   }
   if (salvaged.policy != Kind::policy(node)) {
-    notes.done.push_back({name, fmt::format("policy '{}', configured is '{}': changed",
+    notes.done.push_back({name, fmt::format("policy '{}' differs from the configured '{}': changed",
                                             salvaged.policy, Kind::policy(node))});
   }
   notes.lost.insert(notes.lost.end(), salvaged.lost.begin(), salvaged.lost.end());
@@ -105,7 +105,7 @@ void repair_file(const Node& node, bool newest, std::optional<std::string>& file
   if (notes.done.empty() && notes.lost.empty()) {
     const auto restored = Kind::restore(node, *file, newest, ids);
     if (restored && **restored == salvaged.state) return;
-    notes.done.push_back({name, "this kubelet does not read its version: written in another"});
+    notes.done.push_back({name, "has a version that this kubelet does not read: converted"});
   }
   file = Kind::encode(node, salvaged.state, newest);
 }

@@ -2,7 +2,7 @@
 
 #include "pinfold/checkpoint/repair.hpp"
 
-/// The parts of repair(): each brings one state to what the manager's start accepts.
+/// The parts of repair(): each changes one state so that the start of its manager accepts it.
 namespace pinfold::checkpoint {
 
 struct Notes {

@@ -8,7 +8,7 @@
 #include "pinfold/base/result.hpp"
 #include "pinfold/text/go_text.hpp"
 
-/// What both state files share when they are read.
+/// Errors that reading both state files has in common.
 namespace pinfold::checkpoint {
 
 inline tl::unexpected<Error> corrupt(std::string message) {

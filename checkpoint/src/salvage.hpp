@@ -6,12 +6,12 @@
 
 #include "pinfold/checkpoint/convert.hpp"
 
-/// What can be read of a damaged state file.
+/// Reads what is left of a damaged state file.
 namespace pinfold::checkpoint {
 
-/// The longest beginning of a text that can be closed to one JSON value: ends behind the last
-/// complete value or empty bracket. "" if there is no bracket. A text without a syntax error and
-/// with an object or array comes back as it is.
+/// The longest prefix of a text that closing brackets can complete to one JSON value, with these
+/// brackets: it ends after the last complete value or opening bracket. "" if there is no bracket.
+/// An object or array without a syntax error is returned unchanged.
 [[nodiscard]] std::string close_json(std::string_view text);
 
 template <class State>
@@ -22,8 +22,8 @@ struct Salvaged {
   std::vector<Note> lost;
 };
 
-/// Reads on over everything that a kubelet would stop at, checksums included.
-/// Domain: no syntax error (close_json).
+/// Ignores every error at which a kubelet would stop, wrong checksums included.
+/// Domain: `json` has no syntax error (see close_json).
 [[nodiscard]] Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& ids);
 [[nodiscard]] Salvaged<MemoryCheckpoint> salvage_memory(std::string_view json);
 

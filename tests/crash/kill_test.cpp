@@ -19,7 +19,7 @@
 namespace pinfold::checkpoint::testing {
 namespace {
 
-/// PINFOLD_KILLS of them, if it is set.
+/// PINFOLD_KILLS, if it is set.
 int kill_count() {
   const char* const wanted = std::getenv("PINFOLD_KILLS");  // NOLINT(concurrency-mt-unsafe)
   return wanted != nullptr ? std::stoi(wanted) : 300;
@@ -90,7 +90,7 @@ TEST(Kill, LeavesTheAcknowledgedStateOrTheOneInFlight) {
     if (is_next) ++in_flight;
     shared->acknowledged = last + (is_next ? 1 : 0);
   }
-  std::printf("%d kills, %zu transactions, %zu times the one in flight stood\n", kills,
+  std::printf("%d kills, %zu transactions, %zu times the one in flight was stored\n", kills,
               shared->acknowledged.load(), in_flight);
   ::munmap(shared, sizeof(Shared));
 }
@@ -104,7 +104,7 @@ bool is_locked(const std::string& file) {
   return lock.l_type != F_UNLCK;
 }
 
-TEST(Lock, GoesToWhoWaitsBeforeItComesBack) {
+TEST(Lock, GoesToAWaitingProcessBeforeItComesBack) {
   const test::TempDir folder;
   Shared* const shared = map_shared();
   ASSERT_NE(shared, nullptr);

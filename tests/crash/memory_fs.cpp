@@ -37,7 +37,7 @@ std::string after_cut(const Disk::Inode& inode, Content content) {
 
 using Names = std::map<std::string, std::size_t>;
 
-/// Each of a list of choices, combined with each of the others.
+/// Visits every combination of choices; `choices` has the number of options of each.
 template <class Visit>
 void for_each_combination(const std::vector<std::size_t>& choices, const Visit& visit) {
   std::vector<std::size_t> chosen(choices.size(), 0);
@@ -49,7 +49,7 @@ void for_each_combination(const std::vector<std::size_t>& choices, const Visit& 
   }
 }
 
-/// A file in an image: which contents, and what became of them.
+/// A file in an image: its inode and the outcome for its contents.
 struct Fate {
   std::size_t inode;
   Content content;
@@ -69,7 +69,7 @@ std::string key_of(const Disk& disk, const Fates& fates) {
   return key;
 }
 
-/// Each of what the unsynced files of these names may have become.
+/// Visits every combination of outcomes for the unsynced files of these names.
 void for_each_fate(const Disk& disk, const Names& names, Disk::Contents contents,
                    const std::function<void(const Fates&)>& visit) {
   Fates fates;
@@ -102,7 +102,7 @@ class MemoryFile final : public File {
     const auto fault = ask(*hook_, "write " + name_);
     Disk::Inode& inode = disk_->inodes[inode_];
     if (fault.short_write) bytes = bytes.substr(0, 1);
-    // What fails for want of space has often taken a part.
+    // A write that fails for lack of space has often written a part.
     if (fault.sys_errno != 0) bytes = bytes.substr(0, bytes.size() / 3);
     inode.now += bytes;
     inode.dirty = true;

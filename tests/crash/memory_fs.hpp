@@ -15,22 +15,22 @@ namespace pinfold::checkpoint::testing {
 /// What a disk holds after a power cut: contents by name.
 using Image = std::map<std::string, std::string>;
 
-/// One directory that remembers what has been synced and what has not. File contents become durable
-/// by File::sync only, names by Fs::sync_directory only; until then each unsynced content and each
-/// change of a name may or may not have reached the disk, in any order. What is appended can tear
-/// the block that it begins in, what was synced included.
+/// One directory that distinguishes what has been synced from what has not. File contents become
+/// durable by File::sync only, names by Fs::sync_directory only; until then each unsynced content
+/// and each change of a name may or may not have reached the disk, in any order. Appending can tear
+/// the block in which it begins, including synced bytes.
 class Disk {
  public:
   Disk() = default;
   explicit Disk(const Image& image);
 
-  /// Whether all unsynced contents fare alike, or each file for itself.
+  /// Whether all unsynced contents have the same outcome, or each file its own.
   enum class Contents { kAlike, kEach };
-  /// Every image that a power cut at this moment may leave behind: for each name each file that it
-  /// was given since it was synced, or none; times unsynced contents applied, dropped, torn,
-  /// zero-filled, or torn with garbage. Temporary files, which a store never reads, are there as
-  /// they were in one half of the images and as they are in the other. Those that `seen` has are
-  /// left out, and the others added to it.
+  /// Visits every image that a power cut at this moment can leave behind: for each name, each file
+  /// that it has referred to since it was synced, or none; combined with unsynced contents applied,
+  /// dropped, torn, zero-filled, or torn with garbage. Temporary files, which a store never reads,
+  /// have their synced state in half of the images and the current one in the others. Skips images
+  /// that are in `seen` and adds the others to it.
   void for_each_image(std::set<std::string>& seen, const std::function<void(const Image&)>& visit,
                       Contents contents = Contents::kAlike) const;
 
@@ -45,14 +45,15 @@ class Disk {
   std::vector<Inode> inodes;
   std::map<std::string, std::size_t> durable_names;
   std::map<std::string, std::size_t> names;
-  std::map<std::string, std::vector<Place>> pending;  ///< what a name became since, in order
+  std::map<std::string, std::vector<Place>>
+      pending;  ///< what a name has referred to since, in order
 
  private:
   void change(const std::string& name, Place place);
   friend class MemoryFs;
 };
 
-/// A Fs over a Disk, with a hook before each operation: it can look at the disk, and make the
+/// An Fs over a Disk, with a hook before each operation that can inspect the disk and make the
 /// operation fail.
 class MemoryFs final : public Fs {
  public:

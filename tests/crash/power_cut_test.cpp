@@ -1,5 +1,5 @@
-// Cuts the power at every operation of a long sequence of transactions, with every outcome for
-// what was not synced, and opens the store on what is left.
+// Cuts the power before every operation of a long sequence of transactions, with every outcome for
+// unsynced data, and opens the store on what is left.
 
 #include <gtest/gtest.h>
 
@@ -14,11 +14,11 @@
 namespace pinfold::checkpoint::testing {
 namespace {
 
-/// Writes a state; the way that is under test.
+/// Writes a state, in the way under test.
 using Commit = std::function<Result<void>(const Files&)>;
 using MakeCommit = std::function<Commit(Fs&)>;
 
-/// So few transactions between two settlings that every outcome of all their names can be tried.
+/// Few transactions between two checkpoints, so that every outcome for all names can be tried.
 constexpr std::size_t kJournalLimit = 2 * kJournalBlock;
 
 struct Plan {
@@ -30,7 +30,7 @@ struct Plan {
 struct Tally {
   std::size_t cuts = 0;        ///< operations before which the power was cut
   std::size_t images = 0;      ///< different disks that were opened
-  std::size_t violations = 0;  ///< disks with another state than the acknowledged or the next
+  std::size_t violations = 0;  ///< disks with a state that is neither the acknowledged nor the next
   std::string first_violation;
 };
 
@@ -41,8 +41,7 @@ std::string describe(const Image& image) {
   return text;
 }
 
-/// Opens the store on everything that a power cut can leave behind: the state must be one of the
-/// two.
+/// Opens the store on everything that a power cut can leave behind: its state must be one of two.
 class Reboot {
  public:
   Reboot(Tally& tally, const Files& before, const Files& after, const Plan& plan)
@@ -114,7 +113,7 @@ Tally cut_everywhere(const std::vector<Files>& states, const MakeCommit& make_co
   return tally;
 }
 
-/// Passes operations on to a file system that is owned elsewhere.
+/// Forwards operations to a file system that is owned elsewhere.
 class Borrowed : public Fs {
  public:
   explicit Borrowed(Fs& fs) : fs_(fs) {}
@@ -152,12 +151,13 @@ void expect_safe(const Plan& plan) {
 
 TEST(PowerCut, LeavesTheAcknowledgedStateOrTheOneInFlight) { expect_safe({1000}); }
 
-TEST(PowerCut, MayTreatEachFileInItsOwnWay) { expect_safe({2, false, Disk::Contents::kEach}); }
+TEST(PowerCut, MayHaveAnotherOutcomeForEachFile) { expect_safe({2, false, Disk::Contents::kEach}); }
 
 TEST(PowerCut, MayComeAgainDuringRecovery) { expect_safe({5, true}); }
 
-/// Commits all states but the last, and the last up to operation `kill_at`; then the process is
-/// dead and its writes are in the page cache only. False: it has come to its end before.
+/// Commits all states but the last one, and that one up to operation `kill_at`. Then the process is
+/// dead, and its unsynced writes are in the page cache only. Returns false if the commit ended
+/// before.
 bool commit_until_killed(const std::shared_ptr<Disk>& disk, const std::vector<Files>& states,
                          std::size_t kill_at) {
   std::size_t operations = 0;
@@ -208,15 +208,14 @@ TEST(PowerCut, MayFollowAKillDuringTheRecovery) {
   std::printf("%zu cuts, %zu different disks\n", tally.cuts, tally.images);
 }
 
-// ---- the test itself must be able to fail
-// --------------------------------------------------------
+// The test itself must be able to fail.
 
 struct Unsafe {
   bool sync_files;
   bool sync_names;
 };
 
-/// What the kubelet does, more or less: each file for itself.
+/// About what the kubelet does: each file separately.
 MakeCommit unsafe_commit(Unsafe how) {
   return [how](Fs& fs) -> Commit {
     return [how, &fs](const Files& files) -> Result<void> {
@@ -244,7 +243,7 @@ TEST(PowerCut, IsNoticedWithAWriterThatHasNoJournal) {
   EXPECT_GT(cut_everywhere(make_sequence(20), unsafe_commit({true, true})).violations, 0U);
 }
 
-/// Two states that differ in a single file, so that the journal is not missed.
+/// Two states that differ in a single file: no journal is needed for them.
 std::vector<Files> one_file_changes() {
   auto states = make_sequence(1);
   states[1] = states[0];
@@ -260,7 +259,8 @@ TEST(PowerCut, IsNoticedWithAWriterThatDoesNotSyncContents) {
   EXPECT_GT(cut_everywhere(one_file_changes(), unsafe_commit({false, true})).violations, 0U);
 }
 
-/// A disk that says that it has synced files of a name, or names, and has not.
+/// A disk that acknowledges a sync of files with a certain name, or of the directory, and does not
+/// sync.
 class Lying final : public Borrowed {
  public:
   Lying(Fs& fs, std::string name) : Borrowed(fs), name_(std::move(name)) {}
@@ -289,7 +289,7 @@ class Lying final : public Borrowed {
   std::string name_;
 };
 
-TEST(PowerCut, IsNoticedWithAStoreThatLeavesOutOneKindOfSync) {
+TEST(PowerCut, IsNoticedWithAStoreThatOmitsOneKindOfSync) {
   for (const char* const what : {"", "journal", "pinfold_pods", "cpu_manager"}) {
     const Tally tally = cut_everywhere(
         make_sequence(12), [&](Fs& fs) { return store_commit(std::make_unique<Lying>(fs, what)); });

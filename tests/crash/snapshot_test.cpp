@@ -1,4 +1,4 @@
-// Eight readers beside four writers that are killed at random: every read is one whole state.
+// Eight readers and four writers that are killed at random: every read is one whole state.
 
 #include "pinfold/checkpoint/snapshot.hpp"
 
@@ -23,7 +23,7 @@ constexpr std::size_t kReaders = 8;
 constexpr std::size_t kWriters = 4;
 constexpr int kKills = 60;
 
-/// The number stands in all three files; their lengths change with it, past the first capacity too.
+/// All three files contain the number; their lengths depend on it and exceed the first capacity.
 Files numbered(std::uint64_t number) {
   const std::string text = std::to_string(number) + " ";
   const std::size_t size = 2000 + number % 97 * 1000;
@@ -84,7 +84,7 @@ pid_t start(const std::function<void()>& run) {
   return child;
 }
 
-TEST(Snapshot, IsWholeForEightReadersBesideFourWritersThatAreKilled) {
+TEST(Snapshot, IsWholeForEightReadersAndFourWritersThatAreKilled) {
   const test::TempDir folder;
   void* const memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -118,19 +118,19 @@ TEST(Snapshot, IsWholeForEightReadersBesideFourWritersThatAreKilled) {
   for (const pid_t pid : writers) kill_writer(pid);
   shared->stop = true;
   for (const pid_t pid : readers) ::waitpid(pid, nullptr, 0);
-  EXPECT_EQ(shared->wrong, 0U) << "torn, or not to be read at all";
-  EXPECT_EQ(shared->backwards, 0U) << "older than what was acknowledged before";
+  EXPECT_EQ(shared->wrong, 0U) << "torn or unreadable";
+  EXPECT_EQ(shared->backwards, 0U) << "older than what was acknowledged before the read";
   auto store = Store::open(folder.path());
   ASSERT_TRUE(store) << store.error().message;
   EXPECT_EQ(read_snapshot(folder.path()), store->load());
   std::uint64_t reads = 0;
   for (const auto& count : shared->reads) reads += count;
-  std::printf("%llu reads beside %llu commits\n", static_cast<unsigned long long>(reads),
+  std::printf("%llu reads and %llu commits\n", static_cast<unsigned long long>(reads),
               static_cast<unsigned long long>(shared->acknowledged.load()));
   ::munmap(memory, sizeof(Shared));
 }
 
-class SnapshotOf : public ::testing::Test {
+class SnapshotFile : public ::testing::Test {
  protected:
   [[nodiscard]] std::string file() const {
     return folder_.path() + "/" + std::string(kSnapshotFileName);
@@ -138,7 +138,7 @@ class SnapshotOf : public ::testing::Test {
   test::TempDir folder_;
 };
 
-TEST_F(SnapshotOf, AStoreIsThereWhenTheStoreIsOpenAndFollowsItsCommits) {
+TEST_F(SnapshotFile, ExistsWhileTheStoreIsOpenAndFollowsItsCommits) {
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kNotFound);
   auto store = Store::open(folder_.path()).value();
   EXPECT_EQ(read_snapshot(folder_.path()), Files());
@@ -150,7 +150,7 @@ TEST_F(SnapshotOf, AStoreIsThereWhenTheStoreIsOpenAndFollowsItsCommits) {
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
 }
 
-TEST_F(SnapshotOf, AnotherBootOrVersionIsRefused) {
+TEST_F(SnapshotFile, AnotherBootOrVersionIsRefused) {
   { (void)Store::open(folder_.path()).value(); }
   const auto patch = [&](std::streamoff at, char byte) {
     std::fstream out(file(), std::ios::in | std::ios::out | std::ios::binary);

@@ -57,7 +57,7 @@ TEST_F(StoreInFolder, KeepsFilesAcrossProcesses) {
   EXPECT_FALSE(fs::exists(file(kJournalFileName)));
 }
 
-TEST_F(StoreInFolder, LeavesAloneWhatDoesNotChange) {
+TEST_F(StoreInFolder, DoesNotWriteFilesThatDoNotChange) {
   Store store = open();
   ASSERT_TRUE(store.commit({"c", "m", "p"}));
   const auto inode = [&](std::string_view name) {
@@ -73,7 +73,7 @@ TEST_F(StoreInFolder, LeavesAloneWhatDoesNotChange) {
   EXPECT_EQ(store.load(), (Files{"c", "m", "p2"}));
 }
 
-TEST_F(StoreInFolder, SweepsItsOwnTemporaryFilesOnly) {
+TEST_F(StoreInFolder, RemovesItsOwnTemporaryFilesOnly) {
   const std::string ours = temp(kCpuFileName);
   write(ours, "half");
   write(".cpu_manager_state123", "a temporary file of the kubelet");
@@ -134,7 +134,7 @@ TEST_F(StoreInFolder, CheckpointsTheJournalOnRequest) {
   Store store = open();
   ASSERT_TRUE(store.commit({"c", "m", "p"}));
   EXPECT_TRUE(fs::exists(file(kJournalFileName)));
-  EXPECT_EQ(read(kCpuFileName), "c");  // there at once
+  EXPECT_EQ(read(kCpuFileName), "c");  // in place at once
   EXPECT_FALSE(fs::exists(file(kPodsFileName)));
   const auto directory = open_directory(folder_.path()).value();
   EXPECT_EQ(read_files(*directory), (Files{"c", "m", "p"}));
@@ -144,7 +144,7 @@ TEST_F(StoreInFolder, CheckpointsTheJournalOnRequest) {
   ASSERT_TRUE(store.checkpoint_journal());
 }
 
-TEST_F(StoreInFolder, WritesNoFileThatAJournalMustNotName) {
+TEST_F(StoreInFolder, WritesNoFileWithAForeignName) {
   write(kJournalFileName, encode_record({{"../escaped", {std::nullopt, "x"}}}));
   (void)open();
   EXPECT_FALSE(fs::exists(file("../escaped")));

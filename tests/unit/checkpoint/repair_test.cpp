@@ -121,11 +121,12 @@ TEST(Repair, ATornFileIsReadAsFarAsItGoes) {
   EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "is torn (unexpected end"));
 }
 
-TEST(Repair, ASoundOrphanStandsInForAFileThatCannotBeRead) {
+TEST(Repair, ASoundOrphanReplacesAFileThatCannotBeRead) {
   const std::string orphan = cpu_file("0-1,4-15", R"("a":{"c":"2-3"})");
   const auto repaired = repair(node(), {"", {}}, {}, {{".12", "junk"}, {".123", orphan}});
   EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("a"), "c"})->to_string(), "2-3");
-  EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "'.123' beside it can"));
+  EXPECT_TRUE(
+      mentions(repaired.done, "cpu_manager_state", "replaced by the sound temporary file '.123'"));
   EXPECT_TRUE(is_orphan_name(".123456789"));
   EXPECT_TRUE(is_orphan_name(".cpu_manager_state1"));
   EXPECT_FALSE(is_orphan_name(".pinfold_pods"));
@@ -156,8 +157,8 @@ TEST(Repair, AnotherPolicyKeepsTheAssignments) {
   file.replace(file.find("static"), 6, "none");
   const auto repaired = repair(node(), {file, {}}, {}, {});
   EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("a"), "c"})->to_string(), "2-3");
-  EXPECT_TRUE(
-      mentions(repaired.done, "cpu_manager_state", "policy 'none', configured is 'static'"));
+  EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state",
+                       "policy 'none' differs from the configured 'static'"));
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 
 #include "pinfold/checkpoint/start.hpp"
 
-/// State files of one kubelet for another one, older ones included: what each version can hold and
-/// what becomes of the rest is in docs/rollback.md. Pure functions; no file is touched.
+/// Converts state files for another kubelet, newer or older: docs/rollback.md says what each
+/// version can hold and what happens to the rest. Pure functions; no file is touched.
 namespace pinfold::checkpoint {
 
 /// One fact about one object: a pod, a container ("POD/CONTAINER"), a file.
@@ -17,21 +17,20 @@ struct Note {
   friend bool operator==(const Note&, const Note&) = default;
 };
 
-/// A state whose pods hold nothing but through their containers, as kubelets without pod-level
-/// reservations have it.
+/// A state without pod-level reservations, for kubelets that do not know them.
 template <class State>
 struct ContainersOnly {
   State state;
-  std::vector<Note> lost;  ///< what such a kubelet cannot express, and what became of it
+  std::vector<Note> lost;  ///< what such a kubelet cannot express, and how it is kept
 };
 
-/// Every container keeps its CPUs; what a pod holds and no container of it does goes to the shared
+/// Every container keeps its CPUs. CPUs of a pod that none of its containers holds join the shared
 /// pool.
 [[nodiscard]] ContainersOnly<CpuCheckpoint> without_pod_entries(CpuCheckpoint state);
 
-/// Every container keeps the nodes of its memory. The sizes of a pod's containers add up to at most
-/// what the pod holds: memory that several of them share is counted with one of them, the others
-/// keep a block of 0 bytes. The machine state follows.
+/// Every container keeps the NUMA nodes of its memory. The sizes of a pod's containers add up to at
+/// most the pod's: memory that several of them share is counted for one of them, and the others
+/// keep a block of 0 bytes. The machine state is adjusted.
 [[nodiscard]] ContainersOnly<MemoryCheckpoint> without_pod_entries(MemoryCheckpoint state);
 
 /// Versions of the two files; the same kubelet writes cpu-v2 with memory-v1, cpu-v3 with memory-v2,
@@ -43,24 +42,24 @@ struct Formats {
   friend bool operator==(const Formats&, const Formats&) = default;
 };
 
-/// "cpu-v3", "memory-v1", ...: the other file becomes what the same kubelet writes.
+/// "cpu-v3", "memory-v1", ...; the other file gets the format that the same kubelet writes.
 /// Errors: kInvalidArgument.
 [[nodiscard]] Result<Formats> parse_formats(std::string_view name);
 
 struct Conversion {
   KubeletFiles files;
-  std::vector<Note> kept;  ///< every assignment, as it stands now
+  std::vector<Note> kept;  ///< every assignment of the result
   std::vector<Note> lost;
 };
 
-/// A file that does not exist stays so. `ids` is needed to read and to write CPU V1.
-/// Errors: kCorrupt for a file that is of no version (repair() may save it); kNotFound for a
-/// container of V1 without an id, or an id without a container.
+/// A missing file stays missing. `ids` is needed to read and to write CPU V1.
+/// Errors: kCorrupt for a file of no known version (repair() may save it); kNotFound for a
+/// container without an id or an id without a container, with CPU V1.
 [[nodiscard]] Result<Conversion> convert(const KubeletFiles& files, const Formats& to,
                                          const ContainerIds& ids);
 
-/// Would a kubelet that writes these formats start from the files? Under `node`, whose gate
-/// PodLevelResourceManagers should be off for CPU V1 and V2, and on for V3.
+/// Checks whether a kubelet that writes these formats would start from the files on `node`. The
+/// gate PodLevelResourceManagers of `node` should be off for CPU V1 and V2, and on for V3.
 [[nodiscard]] tl::expected<void, StartError> would_start(const Node& node, const Formats& formats,
                                                          KubeletFiles files,
                                                          const ContainerIds& ids);

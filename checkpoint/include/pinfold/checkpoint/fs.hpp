@@ -8,10 +8,10 @@
 
 #include "pinfold/base/result.hpp"
 
-/// The one seam between the store and the operating system.
+/// The only way from the store to the operating system.
 namespace pinfold::checkpoint {
 
-/// A file that is being written. Closed when destroyed; closing promises nothing.
+/// A file that is being written. The destructor closes it; closing guarantees nothing.
 class File {
  public:
   File() = default;
@@ -19,15 +19,15 @@ class File {
   File& operator=(const File&) = delete;
   virtual ~File() = default;
 
-  /// Appends; may take fewer bytes than given, but at least one.
+  /// Appends a part of the bytes, at least one, and returns how many.
   [[nodiscard]] virtual Result<std::size_t> write(std::string_view bytes) = 0;
-  /// What was written survives a power cut once this succeeds. After a failure nothing is known
-  /// about the contents: write another file instead.
+  /// After success, what was written survives a power cut. After a failure the contents on disk are
+  /// unknown, and another sync proves nothing: write a new file instead.
   [[nodiscard]] virtual Result<void> sync() = 0;
 };
 
-/// One directory. Names are plain file names. Errors: kIo or kNotFound with the system's number;
-/// every message names the file.
+/// One directory. Names are plain file names. Errors: kIo or kNotFound with the errno; every
+/// message names the file.
 class Fs {
  public:
   Fs() = default;
@@ -35,17 +35,18 @@ class Fs {
   Fs& operator=(const Fs&) = delete;
   virtual ~Fs() = default;
 
-  /// The whole file; nullopt if there is none.
+  /// The whole file; nullopt if it does not exist. Errors: also kInvalidArgument for anything but a
+  /// regular file, and for one larger than 64 MiB.
   [[nodiscard]] virtual Result<std::optional<std::string>> read(const std::string& name) = 0;
-  /// All names, in no order.
+  /// All names, unordered.
   [[nodiscard]] virtual Result<std::vector<std::string>> list() = 0;
-  /// Opens an empty file for writing, new or truncated.
+  /// Creates a file, or truncates an existing one, for writing.
   [[nodiscard]] virtual Result<std::unique_ptr<File>> create(const std::string& name) = 0;
-  /// Replaces `to` if it exists.
+  /// Replaces `to` if that exists.
   [[nodiscard]] virtual Result<void> rename(const std::string& from, const std::string& to) = 0;
-  /// A file that does not exist is no error.
+  /// Succeeds also if the file does not exist.
   [[nodiscard]] virtual Result<void> remove(const std::string& name) = 0;
-  /// Names that were created, replaced or removed survive a power cut once this succeeds.
+  /// After success, the creation, renaming and removal of files survive a power cut.
   [[nodiscard]] virtual Result<void> sync_directory() = 0;
 };
 

@@ -13,14 +13,14 @@ namespace pinfold::checkpoint {
 /// Builds the text that the kubelet hashes: a Go value printed with the types of its fields, as
 ///   (*state.T){Name:(string)x Map:(map[string]string)map[a:1 b:2]}
 /// The caller walks the value; types are printed for fields only, not for elements. Has the same
-/// verbs as JsonWriter, so that one walk can feed both.
+/// functions as JsonWriter, so that one walk can write both.
 class GoDump : public ValueText {
  public:
   static constexpr bool kIsJson = false;
 
   GoDump() : ValueText(' ') {}
 
-  /// "(type)" in front of a value that is no field.
+  /// "(type)" before a value that is not a field.
   void type(std::string_view name) {
     text_ += '(';
     text_ += name;
@@ -34,19 +34,19 @@ class GoDump : public ValueText {
   void open_array() { open("["); }
   void close_array() { close(']'); }
 
-  /// A field of a struct: its value comes next. `json_name` is for JsonWriter only.
+  /// A field of a struct; its value must follow. `json_name` is for JsonWriter only.
   void field(std::string_view go_name, std::string_view /*json_name*/, std::string_view go_type) {
     key(go_name);
     if (!go_type.empty()) type(go_type);
   }
-  /// A key of a map: its value comes next.
+  /// A key of a map; its value must follow.
   void key(std::string_view name) {
     separate();
     text_ += name;
     text_ += ':';
   }
   void key(std::int64_t number);
-  /// A value behind a pointer: "<*>".
+  /// "<*>" before the value of a pointer.
   void pointer() { text_ += "<*>"; }
 
   void string(std::string_view value) { text_ += value; }

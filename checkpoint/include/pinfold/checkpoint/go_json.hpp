@@ -9,11 +9,11 @@
 #include "pinfold/checkpoint/value_text.hpp"
 
 /// JSON with the bytes, the rules and the error texts of Go's encoding/json. A general JSON library
-/// cannot stand in: Go accepts invalid UTF-8 and lone surrogates, folds the case of keys, merges
-/// maps of duplicate keys, and its texts reach the kubelet's messages.
+/// cannot replace it: Go accepts invalid UTF-8 and lone surrogates, ignores the case of keys,
+/// merges the maps of duplicate keys, and its error texts are part of the kubelet's messages.
 namespace pinfold::checkpoint {
 
-/// Writes what json.Marshal writes: compact, with <, >, & escaped. Verbs as in GoDump.
+/// Writes what json.Marshal writes: compact, with <, >, & escaped. Same functions as GoDump.
 class JsonWriter : public ValueText {
  public:
   static constexpr bool kIsJson = true;
@@ -49,20 +49,20 @@ class JsonWriter : public ValueText {
 /// nullopt if it is one JSON value with at most 10000 levels.
 [[nodiscard]] std::optional<std::string> json_syntax_error(std::string_view text);
 
-/// Reads values in a known shape out of a text without syntax errors. Never fails midway: the first
-/// value of a wrong type is remembered in Go's words (`error`), the others are read on, for that
-/// is what Go does. Needs no memory for what it skips, and does not recurse.
+/// Reads values of a known structure from a text without syntax errors. Like Go, it does not stop
+/// at a value of a wrong type: it records the first one (`error`) and reads on. It needs no memory
+/// for what it skips and does not recurse.
 class JsonReader {
  public:
   /// Domain: json_syntax_error(text) is nullopt; `text` outlives the reader.
   explicit JsonReader(std::string_view text) : text_(text) {}
 
-  /// "json: cannot unmarshal string into Go struct field T.a.b of type int"; "" if all went well.
+  /// "json: cannot unmarshal string into Go struct field T.a.b of type int"; "" if there is none.
   [[nodiscard]] const std::string& error() const { return error_; }
 
   /// Consumes a null if it is next.
   bool null();
-  /// Each leaves `out` alone on a null or on a value of another type.
+  /// Each leaves `out` unchanged for a null and for a value of another type.
   void read(std::string& out, std::string_view go_type = "string");
   void read(std::uint64_t& out, std::string_view go_type = "uint64");
   void read(std::int64_t& out, std::string_view go_type = "int");
@@ -77,7 +77,7 @@ class JsonReader {
   template <class Fn>
   Field(std::string_view, Fn) -> Field<Fn>;
 
-  /// An object as a struct: keys match without regard to case, unknown ones are skipped.
+  /// An object as a struct: keys match case-insensitively, unknown ones are skipped.
   /// `go_type` is "package.Type".
   template <class... Fns>
   void structure(std::string_view go_type, const Field<Fns>&... fields) {
@@ -90,7 +90,7 @@ class JsonReader {
   }
 
   /// An object as a map: element(key) is called with the reader at the value. A null must be
-  /// consumed before. Returns false if it was no object.
+  /// consumed before. Returns false if the value is not an object.
   template <class Fn>
   bool map(std::string_view go_type, const Fn& element) {
     if (!enter('{', go_type)) return false;
@@ -107,7 +107,7 @@ class JsonReader {
     return true;
   }
 
-  /// Remembers "cannot unmarshal WHAT into ... of type GO_TYPE" unless there was an error before.
+  /// Records "cannot unmarshal WHAT into ... of type GO_TYPE" unless there is an error already.
   void mismatch(std::string_view what, std::string_view go_type);
 
  private:
@@ -124,7 +124,7 @@ class JsonReader {
   }
 
   [[nodiscard]] static bool same_field(std::string_view key, std::string_view name);
-  /// The next character that is no white space; the position is on it.
+  /// Moves to the next character that is not white space and returns it.
   char peek();
   bool enter(char bracket, std::string_view go_type);
   bool next_key(std::string& key);
@@ -137,8 +137,8 @@ class JsonReader {
   std::string_view text_;
   std::size_t pos_ = 0;
   std::string error_;
-  std::string_view struct_;             ///< innermost Go struct
-  std::vector<std::string_view> path_;  ///< fields from the outermost struct on
+  std::string_view struct_;             ///< the innermost Go struct
+  std::vector<std::string_view> path_;  ///< fields, from the outermost struct
 };
 
 }  // namespace pinfold::checkpoint

@@ -5,14 +5,14 @@
 
 #include "pinfold/checkpoint/kubelet_files.hpp"
 
-/// State files as they are, whoever may be configured to read them.
+/// The contents of state files, independent of a configuration.
 namespace pinfold::checkpoint {
 
 template <class State>
 struct Inspected {
-  int version = 0;  ///< the newest format that the bytes are, checksum included
+  int version = 0;  ///< the newest format that the bytes have, checksum included
   std::string policy;
-  State state;  ///< of CPU V1: container ids stand as containers of a pod ""
+  State state;  ///< from CPU V1: runtime ids as containers of a pod ""
 };
 
 /// Errors: kCorrupt, with the kubelet's text for the oldest format.

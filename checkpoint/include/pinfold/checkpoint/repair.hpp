@@ -6,29 +6,29 @@
 
 #include "pinfold/checkpoint/convert.hpp"
 
-/// State files that a kubelet refuses, made such that it starts from them and keeps every
-/// assignment that can be kept. A pure function; what it saves, and how, is in docs/repair.md.
+/// Repairs state files that a kubelet refuses, so that it starts from them with every assignment
+/// that can be kept. Pure functions; docs/repair.md has the rules.
 namespace pinfold::checkpoint {
 
 struct Repaired {
-  KubeletFiles files;      ///< as they were where nothing had to be done
-  Formats formats;         ///< what they are
-  std::vector<Note> done;  ///< each thing that was wrong, and what became of it
-  std::vector<Note> lost;  ///< assignments, or parts of them, that could not be kept
+  KubeletFiles files;      ///< unchanged where there was nothing to repair
+  Formats formats;         ///< of `files`
+  std::vector<Note> done;  ///< each problem and its repair
+  std::vector<Note> lost;  ///< assignments or parts of them that could not be kept
 
   [[nodiscard]] bool changed() const { return !done.empty() || !lost.empty(); }
 };
 
-/// What else lies in the directory and may be a state file: contents by file name.
+/// Other files of the directory that may be state files: contents by file name.
 using Orphans = std::map<std::string, std::string>;
 
-/// Repairs for the kubelet that `node` stands for. A sound state file among the orphans stands in
-/// for one that cannot be read.
+/// Repairs for a kubelet with the configuration and machine of `node`. A sound state file among the
+/// orphans replaces one that cannot be read.
 [[nodiscard]] Repaired repair(const Node& node, const KubeletFiles& files, const ContainerIds& ids,
                               const Orphans& orphans);
 
-/// True for the name of a temporary file that a kubelet that was stopped may leave behind: a dot
-/// and digits, or a dot and the name of a state file.
+/// True for names of temporary files that a killed kubelet can leave behind: a dot and digits, or a
+/// dot and the name of a state file.
 [[nodiscard]] bool is_orphan_name(std::string_view name);
 
 }  // namespace pinfold::checkpoint

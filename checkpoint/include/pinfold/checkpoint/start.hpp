@@ -9,7 +9,7 @@
 
 namespace pinfold::checkpoint {
 
-/// The bytes of the kubelet's two state files; nullopt: there is no such file.
+/// The bytes of the kubelet's two state files; nullopt: the file does not exist.
 struct KubeletFiles {
   std::optional<std::string> cpu;
   std::optional<std::string> memory;
@@ -17,16 +17,16 @@ struct KubeletFiles {
   friend bool operator==(const KubeletFiles&, const KubeletFiles&) = default;
 };
 
-/// The kubelet's start over its state files: restore, check, fill what is empty. `files` changes as
-/// the kubelet's files do, also when the start fails: a missing file is created, a file that was
-/// read is left as it is until the state changes.
-/// Returns: the state without active pods, which the kubelet does not keep in these files.
-/// Errors:  the kubelet's stage and text.
+/// Starts from the state files as the kubelet does: restore, check, initialize an empty state.
+/// `files` changes as the kubelet's files would, even if the start fails: a missing file is
+/// created, and a file that was read stays as it is until the state changes. Returns: the state
+/// without active pods, which the kubelet does not keep in these files. Errors:  the kubelet's
+/// stage and text.
 [[nodiscard]] tl::expected<NodeState, StartError> start(const Node& node, KubeletFiles& files,
                                                         const ContainerIds& ids,
                                                         std::string_view state_dir = kKubeletDir);
 
-/// Brings `files` up to date after an event: a file is written anew if what it holds has changed.
+/// Updates `files` after an event: encodes a file again if the state in it has changed.
 void update(const Node& node, const NodeState& before, const NodeState& after, KubeletFiles& files);
 
 }  // namespace pinfold::checkpoint

@@ -6,8 +6,8 @@
 
 namespace pinfold::checkpoint {
 
-/// What GoDump and JsonWriter have in common: a text with a separator between the elements of each
-/// bracket. Small functions stand here, for a walk over a state makes thousands of calls.
+/// The base of GoDump and JsonWriter: a text with a separator between the elements of each bracket.
+/// Small functions are inline because writing a state takes thousands of calls.
 class ValueText {
  public:
   [[nodiscard]] const std::string& text() const { return text_; }
