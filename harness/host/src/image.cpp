@@ -121,11 +121,10 @@ std::string last_line(const std::string& text) { return end_of_console(text, 1);
 
 /// The folder that the script vm-images/build names.
 Result<fs::path> prepare(const std::vector<std::string>& command) {
-  const auto built = run_program(command, std::chrono::minutes(15));
   const std::string intent = fmt::format("prepare the image '{}'", command.back());
-  if (!built) return fail(Error(built.error()).wrap(intent));
-  if (built->exit_status == 0) return last_line(built->output);
-  return fail(ErrorCode::kIo, fmt::format("{}: {}", intent, end_of_console(built->output, 3)));
+  PINFOLD_LET_WRAP(const auto built, run_program(command, std::chrono::minutes(15)), intent);
+  if (built.exit_status == 0) return last_line(built.output);
+  return fail(ErrorCode::kIo, fmt::format("{}: {}", intent, end_of_console(built.output, 3)));
 }
 
 }  // namespace

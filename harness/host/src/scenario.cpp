@@ -170,9 +170,7 @@ Result<void> load_files(Scenario& scenario, const std::filesystem::path& folder)
     if (auto* admit = std::get_if<AdmitStep>(&step.action)) loaded = load_pod(step, *admit, folder);
     auto* restart = std::get_if<RestartStep>(&step.action);
     if (restart != nullptr && restart->kubelet) loaded = load_kubelet(*restart->kubelet, folder);
-    if (!loaded) {
-      return fail(std::move(loaded).error().wrap(fmt::format("steps[{}].{}", i, step.title)));
-    }
+    PINFOLD_TRY_WRAP(std::move(loaded), fmt::format("steps[{}].{}", i, step.title));
   }
   return {};
 }

@@ -32,20 +32,19 @@ VmResult<StepResult> StepRunner::act(const PowerCutsStep& step) {
     question.commands.push_back(fmt::format("{}", fmt::join(command, " ")));
   }
   for (const Step& one : scenario_.steps) question.steps.push_back(one.title);
-  const auto reply = ask({{"op", "cut-power"},
-                          {"losses", losses},
-                          {"commands", step.commands},
-                          {"files", step.files}});
-  if (!reply) return tl::unexpected(reply.error());
-  if (!reply->value("ok", false)) return as_result(*reply);
-  auto cuts = judge_power_cuts(*reply, question);
+  PINFOLD_LET(const auto reply, ask({{"op", "cut-power"},
+                                     {"losses", losses},
+                                     {"commands", step.commands},
+                                     {"files", step.files}}));
+  if (!reply.value("ok", false)) return as_result(reply);
+  auto cuts = judge_power_cuts(reply, question);
   if (!cuts) return failure(cuts.error().message);
   StepResult result;
   result.checks = cuts->checks;
   result.checks.push_back({"power cuts", fmt::format("at least {}", step.at_least),
                            std::to_string(cuts->cuts), cuts->cuts >= step.at_least});
   result = concluded(std::move(result));
-  if (reply->value("timedOut", true)) {
+  if (reply.value("timedOut", true)) {
     result = failure(fmt::format("not done within {}: {} cuts", limit_text(), cuts->cuts));
   }
   if (cuts->failed > 0) {

@@ -78,11 +78,11 @@ VmResult<Json> StepRunner::ask(Json request) {
 
 VmResult<void> StepRunner::put(const std::string& path, const std::string& text) {
   for (std::size_t at = 0; at == 0 || at < text.size(); at += kPutBytes) {
-    const auto reply = ask(
-        {{"op", "put"}, {"path", path}, {"text", text.substr(at, kPutBytes)}, {"append", at != 0}});
-    if (!reply) return tl::unexpected(reply.error());
-    if (!reply->value("ok", false)) {
-      return tl::unexpected(VmFailure{Trouble::kHost, reply->value("error", "put failed")});
+    const std::string part = text.substr(at, kPutBytes);
+    PINFOLD_LET(const auto reply,
+                ask({{"op", "put"}, {"path", path}, {"text", part}, {"append", at != 0}}));
+    if (!reply.value("ok", false)) {
+      return tl::unexpected(VmFailure{Trouble::kHost, reply.value("error", "put failed")});
     }
   }
   return {};
@@ -138,16 +138,15 @@ VmResult<StepResult> StepRunner::act(const StopStep& step) {
 }
 
 VmResult<StepResult> StepRunner::act(const ExecStep& step) {
-  const auto reply = run_command(step.command, step.cgroup);
-  if (!reply) return tl::unexpected(reply.error());
-  if (!reply->value("ok", false)) return failure(reply->value("error", ""));
-  if (auto killed = end_of_killed(*reply)) return std::move(*killed);
-  const std::string out = reply->value("stdout", "");
-  const std::string end = describe_end(*reply);
-  const std::string said = excerpt(out + reply->value("stderr", ""));
-  if (reply->value("timedOut", false))
+  PINFOLD_LET(const auto reply, run_command(step.command, step.cgroup));
+  if (!reply.value("ok", false)) return failure(reply.value("error", ""));
+  if (auto killed = end_of_killed(reply)) return std::move(*killed);
+  const std::string out = reply.value("stdout", "");
+  const std::string end = describe_end(reply);
+  const std::string said = excerpt(out + reply.value("stderr", ""));
+  if (reply.value("timedOut", false))
     return failure(fmt::format("not done within {}: {}", limit_text(), said));
-  if (step.status && reply->value("status", -1) != *step.status) {
+  if (step.status && reply.value("status", -1) != *step.status) {
     return failure(
         fmt::format("expected status {}, it ended with {}: {}", *step.status, end, said));
   }

@@ -33,27 +33,26 @@ VmResult<void> StepRunner::note_exclusive(StepResult& result) {
 
 VmResult<StepResult> StepRunner::act(const StopSamplingStep& step) {
   sampling_ = false;
-  const auto reply = ask({{"op", "samples"}});
-  if (!reply) return tl::unexpected(reply.error());
-  StepResult result = as_result(*reply);
+  PINFOLD_LET(const auto reply, ask({{"op", "samples"}}));
+  StepResult result = as_result(reply);
   if (!result.ok) return result;
-  const auto looks = reply->value("looks", std::uint64_t{0});
+  const auto looks = reply.value("looks", std::uint64_t{0});
   result.checks.push_back({"looks of the sampler", fmt::format("at least {}", step.at_least),
                            std::to_string(looks), looks >= step.at_least});
   result.checks.push_back({"every state was kept", "true",
-                           reply->value("overflow", true) ? "false" : "true",
-                           !reply->value("overflow", true)});
+                           reply.value("overflow", true) ? "false" : "true",
+                           !reply.value("overflow", true)});
   if (!step.exclusive.empty()) {
     PINFOLD_LET(const auto text, read_one(step.exclusive));
     auto named = parse_exclusive(text);
     if (!named) return failure(std::move(named).error().wrap(step.exclusive).message);
     for (const auto& [group, cpus] : *named) exclusive_[group] |= cpus;
   }
-  const auto overlaps = overlaps_seen(reply->value("changes", ""), exclusive_);
+  const auto overlaps = overlaps_seen(reply.value("changes", ""), exclusive_);
   std::string first = overlaps.empty() ? "" : overlaps.front();
   if (overlaps.size() > 1) first += fmt::format(", and {} more", overlaps.size() - 1);
   result.checks.push_back({fmt::format("exclusive CPUs of {} groups seen in others, in {} states",
-                                       exclusive_.size(), reply->value("states", std::uint64_t{0})),
+                                       exclusive_.size(), reply.value("states", std::uint64_t{0})),
                            "", first, overlaps.empty()});
   return concluded(std::move(result));
 }
