@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "pinfold/agent/offline.hpp"
+
 namespace pinfold::agent {
 namespace {
 
@@ -74,7 +76,7 @@ enforce::Layout desired_layout(const Node& node, const AgentState& state,
       const auto resources = container_resources(node, state.node, id);
       if (!resources) continue;  // cannot be: the pod is active and has the container
       enforce::GroupSettings group = container_group(*resources, pool, facts);
-      // Whoever made the group gives it everything but its cpuset.
+      // Its runtime gives an adopted group everything but its cpuset.
       if (state.adopted.contains(id)) group.values.clear();
       join(own.cpus, group.cpus, is_first);
       join(own.mems, group.mems, is_first);
@@ -89,9 +91,16 @@ enforce::Layout desired_layout(const Node& node, const AgentState& state,
   return layout;
 }
 
-enforce::Layout with_strays(enforce::Layout desired, const std::vector<enforce::GroupName>& busy,
+Desired make_desired(const Node& node, const AgentState& state, const enforce::KernelFacts& facts,
+                     const CpuSet& offline) {
+  const CpuSet pool = shared_pool(node, state.node);
+  return {without_cpus(desired_layout(node, state, facts), offline, pool), pool - offline,
+          state.adopted, node.config().partition};
+}
+
+enforce::Layout with_strays(enforce::Layout desired, const std::vector<enforce::GroupName>& strays,
                             const CpuSet& pool) {
-  for (const enforce::GroupName& name : busy) {
+  for (const enforce::GroupName& name : strays) {
     enforce::GroupSettings& pod =
         desired.try_emplace(name.parent(), shared_group(pool)).first->second;
     if (name.is_pod()) continue;

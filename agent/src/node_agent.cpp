@@ -3,39 +3,43 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
-#include "pinfold/agent/known_machine.hpp"
-#include "pinfold/agent/pods_file.hpp"
-#include "pinfold/checkpoint/start.hpp"
-#include "pinfold/enforce/drift.hpp"
+#include "pinfold/agent/offline.hpp"
 
 namespace pinfold::agent {
+
+/// Pods decided one after the other: the answers, and what they leave.
+struct NodeAgent::Decided {
+  AgentState next;
+  Counts counts;
+  std::vector<AdmitOutcome> outcomes;
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+};
+
 namespace {
 
-constexpr int kKillTimeoutMs = 5000;
-
-/// What an agent remembers of pods goes with them.
-void forget_inactive(AgentState& state) {
-  const auto is_gone = [&](const PodUid& uid) { return state.node.find(uid) == nullptr; };
-  std::erase_if(state.removed, [&](const ContainerId& id) { return is_gone(id.pod); });
-  state.adopted.erase_if([&](const auto& entry) { return is_gone(entry.pod); });
-  std::erase_if(state.ending, is_gone);
+/// What an agent keeps of pods goes with them.
+void remove_inactive(AgentState& state) {
+  const auto is_inactive = [&](const PodUid& uid) { return state.node.find(uid) == nullptr; };
+  std::erase_if(state.removed, [&](const ContainerId& id) { return is_inactive(id.pod); });
+  state.adopted.erase_if([&](const auto& entry) { return is_inactive(entry.pod); });
+  std::erase_if(state.ending, is_inactive);
 }
 
 /// One pod decided; `state` becomes what the decision leaves.
 AdmitOutcome decide_into(const Node& node, AgentState& state, const PodSpec& pod, Trace* trace,
                          Counts& counts) {
   Decision decision = decide(node, std::move(state.node), pod, trace, &counts);
-  auto* const rejected = std::get_if<Rejected>(&decision);
-  state.node = rejected != nullptr ? std::move(rejected->next)
-                                   : std::move(std::get<Admitted>(decision).next);
-  if (rejected == nullptr) {  // admitted again: it runs again
+  AdmitOutcome outcome;
+  if (auto* const rejected = std::get_if<Rejected>(&decision)) {
+    state.node = std::move(rejected->next);
+    outcome.rejection = std::move(rejected->why);
+  } else {
+    state.node = std::move(std::get<Admitted>(decision).next);
+    // Admitted again: it runs again.
     std::erase_if(state.removed, [&](const ContainerId& id) { return id.pod == pod.uid; });
   }
-  forget_inactive(state);
-  AdmitOutcome outcome;
-  if (rejected != nullptr) outcome.rejection = std::move(rejected->why);
+  remove_inactive(state);
   return outcome;
 }
 
@@ -47,222 +51,232 @@ std::string intent_to_admit(const std::vector<PodSpec>& pods) {
   return text;
 }
 
+Result<void> check_container(const PodSpec& pod, const std::string& name) {
+  if (pod.find(name) != nullptr) return {};
+  return fail(ErrorCode::kNotFound,
+              fmt::format("container '{}': pod '{}' has none of this name", name, pod.name));
+}
+
+Result<const ActivePod*> find_active(const AgentState& state, const PodUid& uid) {
+  if (const ActivePod* const pod = state.node.find(uid)) return pod;
+  return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", uid));
+}
+
+tl::unexpected<Error> enforces_nothing() {
+  return fail(ErrorCode::kUnsupported, "this agent enforces nothing: it has no control groups");
+}
+
 }  // namespace
 
 Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store,
                                   std::optional<enforce::Cgroups> cgroups, AgentOptions options,
                                   CpuSet offline) {
-  NodeAgent agent(std::move(node), std::move(store), std::move(options));
-  agent.offline_ = std::move(offline);
-  PINFOLD_TRY(agent.restore());
-  agent.cgroups_ = std::move(cgroups);
-  if (agent.cgroups_) {
-    agent.adopt_known();
-    PINFOLD_TRY(agent.observe());
-    agent.dirty_ = !enforce::drift(agent.observed_, agent.desired()).empty();
-  }
-  return agent;
+  PINFOLD_LET(auto kept, KeptState::restore(node, std::move(store), options));
+  std::optional<EnforcedLayout> enforced;
+  if (cgroups) enforced.emplace(*std::move(cgroups), kept.state().adopted, options.log);
+  return NodeAgent(std::move(node), std::move(kept), std::move(enforced), std::move(options),
+                   std::move(offline));
 }
 
-Result<void> NodeAgent::restore() {
-  PINFOLD_LET_WRAP(stored_, store_.load(), "read the state");
-  checkpoint::KubeletFiles files{stored_.cpu, stored_.memory};
-  auto started = checkpoint::start(node_, files, {}, options_.state_dir);
-  if (!started) {
-    return fail(ErrorCode::kCorrupt, fmt::format("start: {}: {}", to_string(started.error().stage),
-                                                 started.error().error));
-  }
-  state_.node = *std::move(started);
-  // Unreadable counts are forgotten, as a restart of the kubelet forgets all of them.
-  if (const auto kept = store_.read_side_file(kMetricsFileName); kept && *kept) {
-    metrics_ = decode_metrics(**kept).value_or(Metrics{});
-  }
-  if (auto known = store_.read_side_file(kMachineFileName)) {
-    known_machine_ = std::move(*known).value_or("");
-  }
-  next_files_ = {std::move(files.cpu), std::move(files.memory), stored_.pods};
-  if (!stored_.pods) return {};
-  PINFOLD_TRY_WRAP(decode_pods(*stored_.pods, state_),
-                   fmt::format("'{}/{}'", options_.state_dir, checkpoint::kPodsFileName));
-  return {};
+Desired NodeAgent::desired() const {
+  const enforce::KernelFacts facts = enforced_ ? enforced_->facts() : enforce::KernelFacts{};
+  return make_desired(node_, state(), facts, offline_);
 }
 
-enforce::Layout NodeAgent::desired() const {
-  return without_cpus(desired_layout(node_, state_, facts()), offline_,
-                      shared_pool(node_, state_.node));
+Result<std::vector<std::string>> NodeAgent::find_drift() const {
+  return enforced_ ? enforced_->find_drift(desired()) : std::vector<std::string>{};
 }
 
-CpuSet NodeAgent::online_pool() const { return shared_pool(node_, state_.node) - offline_; }
-
-std::vector<std::string> NodeAgent::affected() const {
-  std::vector<std::string> lines;
-  const CpuSet& offline = offline_;
-  if (offline.empty()) return lines;
-  const enforce::Layout now = desired();
-  for (const auto& [name, group] : desired_layout(node_, state_, facts())) {
-    if (name.is_pod() || group.isolation == Isolation::kHost || !group.cpus.intersects(offline)) {
-      continue;
-    }
-    const CpuSet& left = now.at(name).cpus;
-    const ActivePod* const pod = state_.node.find(name.pod);
-    lines.push_back(fmt::format(
-        "{}/{}, container {}: has lost CPUs {} of its {}, runs on {}{}", pod->spec.namespace_name,
-        pod->spec.name, name.container, (group.cpus & offline).to_string(), group.cpus.to_string(),
-        left.to_string(), group.cpus.contains_all(left) ? "" : " of the shared pool"));
-  }
-  if (const CpuSet lost = shared_pool(node_, state_.node) & offline; !lost.empty()) {
-    lines.push_back(fmt::format("shared pool: has lost CPUs {}, {} left", lost.to_string(),
-                                online_pool().empty() ? "none" : online_pool().to_string()));
-  }
-  return lines;
-}
-
-/// Durable first; in memory only once it is.
-Result<void> NodeAgent::commit(AgentState next) {
-  if (options_.dry_run) {
-    state_ = std::move(next);
-    return {};
-  }
-  checkpoint::KubeletFiles files{next_files_.cpu, next_files_.memory};
-  checkpoint::update(node_, state_.node, next.node, files);
-  checkpoint::Files bytes{std::move(files.cpu), std::move(files.memory), encode_pods(next)};
-  if (bytes != stored_) {
-    PINFOLD_TRY_WRAP(store_.commit(bytes), "persist");
-    stored_ = bytes;
-    next_files_ = std::move(bytes);
-  }
-  state_ = std::move(next);
-  if (std::string machine = node_.machine().to_json().dump(); machine != known_machine_) {
-    // Without it an offline CPU makes the next start fail as the kubelet's does; no more than that.
-    if (store_.write_side_file(kMachineFileName, machine)) known_machine_ = std::move(machine);
-  }
-  return {};
-}
-
-/// Counts that cannot be kept are no reason to fail an admission.
-void NodeAgent::save_metrics() {
-  if (!options_.dry_run) (void)store_.write_side_file(kMetricsFileName, encode_metrics(metrics_));
-}
-
-Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
-  std::vector<Trace> traces;
-  PINFOLD_LET(auto outcomes, admit_with({pod}, trace != nullptr ? &traces : nullptr, nullptr));
-  if (trace != nullptr) *trace = std::move(traces.front());
-  return std::move(outcomes.front());
-}
-
-Result<std::vector<AdmitOutcome>> NodeAgent::admit_together(const std::vector<PodSpec>& pods,
-                                                            std::vector<Trace>* traces) {
-  return admit_with(pods, traces, nullptr);
-}
-
-/// An adoption goes with the only pod.
-Result<std::vector<AdmitOutcome>> NodeAgent::admit_with(const std::vector<PodSpec>& pods,
-                                                        std::vector<Trace>* traces,
-                                                        const Adoption* adoption) {
+Result<NodeAgent::Decided> NodeAgent::decide_all(const std::vector<PodSpec>& pods,
+                                                 std::vector<Trace>* traces) const {
   if (!offline_.empty()) {
     return fail(ErrorCode::kUnsupported,
                 fmt::format("{}: CPUs {} of this node are offline: nothing is admitted until they "
                             "are back",
                             intent_to_admit(pods), offline_.to_string()));
   }
-  const auto begin = std::chrono::steady_clock::now();
-  AgentState next = state_;
-  std::vector<AdmitOutcome> outcomes;
+  Decided decided{state(), metrics().counts, {}};
   for (const PodSpec& pod : pods) {
     Trace* const trace = traces != nullptr ? &traces->emplace_back() : nullptr;
-    outcomes.push_back(decide_into(node_, next, pod, trace, metrics_.counts));
+    decided.outcomes.push_back(decide_into(node_, decided.next, pod, trace, decided.counts));
   }
-  if (adoption != nullptr && outcomes.front().rejection) adoption = nullptr;
-  if (adoption != nullptr) {
-    next.adopted[{pods.front().uid, adoption->container}] = adoption->directory;
-    next.ending.insert(pods.front().uid);
-  }
-  PINFOLD_TRY_WRAP(commit(std::move(next)), intent_to_admit(pods));
-  const auto took = std::chrono::steady_clock::now() - begin;
+  return decided;
+}
+
+/// Counts only what was committed.
+Result<void> NodeAgent::commit(const std::vector<PodSpec>& pods, Decided& decided) {
+  PINFOLD_TRY_WRAP(kept_.commit(node_, std::move(decided.next)), intent_to_admit(pods));
+  const auto took = std::chrono::steady_clock::now() - decided.begin;
+  Metrics metrics = kept_.metrics();
+  metrics.counts = decided.counts;
   for (std::size_t i = 0; i < pods.size(); ++i) {
-    const auto& rejection = outcomes[i].rejection;
+    const auto& rejection = decided.outcomes[i].rejection;
     log(LogLevel::kInfo, fmt::format("pod '{}': {}", pods[i].uid,
                                      rejection ? "rejected, " + rejection->message : "admitted"));
-    metrics_.observe(took);
+    metrics.observe(took);
   }
-  save_metrics();
-  const auto not_enforced =
-      adopt_and_apply(adoption, adoption != nullptr ? pods.front().uid : PodUid());
-  for (AdmitOutcome& outcome : outcomes) outcome.not_enforced = not_enforced;
-  return outcomes;
+  kept_.keep_metrics(std::move(metrics));
+  return {};
+}
+
+std::optional<Error> NodeAgent::apply() {
+  if (!enforced_) return std::nullopt;
+  auto applied = enforced_->apply(desired());
+  if (applied) return std::nullopt;
+  log(LogLevel::kError, "not enforced: " + applied.error().message);
+  return std::move(applied).error();
+}
+
+std::optional<Error> NodeAgent::adopt_and_apply(const ContainerId& container) {
+  if (enforced_) {
+    auto adopted = enforced_->adopt(desired(), container);
+    if (!adopted) return std::move(adopted).error();
+  }
+  return apply();
+}
+
+Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
+  std::vector<Trace> traces;
+  PINFOLD_LET(auto outcomes, admit(std::vector{pod}, trace != nullptr ? &traces : nullptr));
+  if (trace != nullptr) *trace = std::move(traces.front());
+  return std::move(outcomes.front());
+}
+
+Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& pods,
+                                                   std::vector<Trace>* traces) {
+  PINFOLD_LET(Decided decided, decide_all(pods, traces));
+  PINFOLD_TRY(commit(pods, decided));
+  const auto not_enforced = apply();
+  for (AdmitOutcome& outcome : decided.outcomes) outcome.not_enforced = not_enforced;
+  return std::move(decided.outcomes);
+}
+
+Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption& adoption) {
+  PINFOLD_TRY(check_container(pod, adoption.container));
+  if (state().node.find(pod.uid) != nullptr) {
+    PINFOLD_LET(auto adopted, adopt(pod.uid, adoption));
+    return AdmitOutcome{std::nullopt, std::move(adopted.not_enforced)};
+  }
+  const ContainerId container{pod.uid, adoption.container};
+  PINFOLD_LET(Decided decided, decide_all({pod}, nullptr));
+  AdmitOutcome outcome = std::move(decided.outcomes.front());
+  if (!outcome.rejection) {
+    decided.next.adopted[container] = adoption.directory;
+    decided.next.ending.insert(pod.uid);
+  }
+  decided.outcomes.front() = outcome;
+  PINFOLD_TRY(commit({pod}, decided));
+  outcome.not_enforced = outcome.rejection ? apply() : adopt_and_apply(container);
+  return outcome;
+}
+
+Result<ChangeOutcome> NodeAgent::adopt(const PodUid& uid, const Adoption& adoption) {
+  if (!enforced_) return enforces_nothing();
+  PINFOLD_LET(const ActivePod* const pod, find_active(state(), uid));
+  PINFOLD_TRY(check_container(pod->spec, adoption.container));
+  const ContainerId container{uid, adoption.container};
+  AgentState next = state();
+  next.adopted[container] = adoption.directory;
+  PINFOLD_TRY_WRAP(kept_.commit(node_, std::move(next)),
+                   fmt::format("adopt the group '{}'", adoption.directory));
+  return ChangeOutcome{adopt_and_apply(container)};
 }
 
 Result<ChangeOutcome> NodeAgent::start(const ContainerId& container) {
-  PINFOLD_TRY(container_resources(node_, state_.node, container));
-  AgentState next = state_;
+  PINFOLD_TRY(container_resources(node_, state().node, container));
+  AgentState next = state();
   PINFOLD_LET(next.node, start_container(node_, std::move(next.node), container));
   next.removed.erase(container);
-  PINFOLD_TRY_WRAP(commit(std::move(next)), fmt::format("start container '{}'", container.name));
+  PINFOLD_TRY_WRAP(kept_.commit(node_, std::move(next)),
+                   fmt::format("start container '{}'", container.name));
   return ChangeOutcome{apply()};
 }
 
 Result<void> NodeAgent::attach(const ContainerId& container, pid_t process) {
-  if (!cgroups_) {
-    return fail(ErrorCode::kUnsupported, "this agent enforces nothing: there are no groups");
+  if (!enforced_) return enforces_nothing();
+  if (!desired().layout.contains(container)) {
+    return fail(ErrorCode::kNotFound,
+                fmt::format("container '{}' of pod '{}' has no group: it was removed or never "
+                            "admitted",
+                            container.name, container.pod));
   }
-  if (!desired().contains(container)) {
-    return fail(
-        ErrorCode::kNotFound,
-        fmt::format("container '{}' of pod '{}' has no group: it is gone or was never there",
-                    container.name, container.pod));
-  }
-  return cgroups_->attach(container, process);
-}
-
-Result<void> NodeAgent::make_empty(const std::vector<enforce::GroupName>& groups,
-                                   RunningProcesses running) {
-  if (!cgroups_) return {};
-  for (const enforce::GroupName& group : groups) {
-    PINFOLD_LET(auto pids, cgroups_->processes(group));
-    if (pids.empty()) continue;
-    if (running == RunningProcesses::kKill) {
-      PINFOLD_TRY(cgroups_->kill(group, kKillTimeoutMs));
-      continue;
-    }
-    return fail(ErrorCode::kBusy,
-                fmt::format("'{}' still has {} process{} ({}{}): stop the container first",
-                            to_string(group), pids.size(), pids.size() == 1 ? "" : "es",
-                            pids.front(), pids.size() == 1 ? "" : ", ..."));
-  }
-  return {};
+  return enforced_->attach(container, process);
 }
 
 Result<ChangeOutcome> NodeAgent::remove_container(const ContainerId& container,
                                                   RunningProcesses running) {
-  PINFOLD_TRY(container_resources(node_, state_.node, container));
-  PINFOLD_TRY(make_empty({container}, running));
-  AgentState next = state_;
+  PINFOLD_TRY(container_resources(node_, state().node, container));
+  if (enforced_) {
+    PINFOLD_TRY(enforced_->make_empty({container}, running));
+  }
+  AgentState next = state();
   next.node = pinfold::remove_container(node_, std::move(next.node), container);
   next.removed.insert(container);
   next.adopted.erase(container);
-  PINFOLD_TRY_WRAP(commit(std::move(next)), fmt::format("remove container '{}'", container.name));
+  PINFOLD_TRY_WRAP(kept_.commit(node_, std::move(next)),
+                   fmt::format("remove container '{}'", container.name));
   log(LogLevel::kInfo,
       fmt::format("container '{}' of pod '{}': removed", container.name, container.pod));
   return ChangeOutcome{apply()};
 }
 
 Result<ChangeOutcome> NodeAgent::remove_pod(const PodUid& uid, RunningProcesses running) {
-  const ActivePod* const pod = state_.node.find(uid);
-  if (pod == nullptr) {
-    return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", uid));
+  PINFOLD_TRY(find_active(state(), uid));
+  if (enforced_) {
+    PINFOLD_TRY(enforced_->make_empty(enforced_->groups_of_pod(uid), running));
   }
-  std::vector<enforce::GroupName> groups;
-  for (const auto& [name, group] : observed_) {
-    if (name.pod == uid) groups.push_back(name);
-  }
-  PINFOLD_TRY(make_empty(groups, running));
-  AgentState next = state_;
+  AgentState next = state();
   next.node = pinfold::remove_pod(node_, std::move(next.node), uid);
-  forget_inactive(next);
-  PINFOLD_TRY_WRAP(commit(std::move(next)), fmt::format("remove pod '{}'", uid));
+  remove_inactive(next);
+  PINFOLD_TRY_WRAP(kept_.commit(node_, std::move(next)), fmt::format("remove pod '{}'", uid));
   log(LogLevel::kInfo, fmt::format("pod '{}': removed", uid));
   return ChangeOutcome{apply()};
+}
+
+Result<ChangeOutcome> NodeAgent::remove_adopted(const ContainerId& container,
+                                                RunningProcesses running) {
+  ContainerMap<std::string> others = state().adopted;
+  others.erase(container);
+  const bool is_last = !others.contains(container.pod) && state().ending.contains(container.pod);
+  return is_last ? remove_pod(container.pod, running) : remove_container(container, running);
+}
+
+std::vector<ContainerId> NodeAgent::remove_abandoned() {
+  std::vector<ContainerId> removed;
+  if (!enforced_) return removed;
+  const auto adopted = state().adopted;  // a copy: it shrinks
+  for (const auto& entry : adopted) {
+    const ContainerId container = entry.id();
+    if (enforced_->has_processes(container).value_or(true)) continue;
+    if (!remove_adopted(container, RunningProcesses::kRefuse)) continue;
+    log(LogLevel::kWarning,
+        fmt::format("{}: its container in '{}' has ended, and its runtime did not remove it: "
+                    "removed",
+                    to_string(enforce::GroupName(container)), entry.value));
+    removed.push_back(container);
+  }
+  return removed;
+}
+
+Result<ReconcileReport> NodeAgent::reconcile() {
+  if (!enforced_) return enforces_nothing();
+  const auto abandoned = remove_abandoned();
+  const Desired target = desired();
+  ProcessList processes = kept_.processes();
+  PINFOLD_LET(ReconcileReport report, enforced_->reconcile(target, processes));
+  kept_.keep_processes(processes);
+  if (options_.move_pages) enforced_->move_pages(target, report);
+  std::vector<std::string> removed;
+  for (const ContainerId& container : abandoned) {
+    removed.push_back(
+        fmt::format("{}: the container that a runtime ran there is gone, its pod had not ended",
+                    to_string(enforce::GroupName(container))));
+  }
+  report.drift.insert(report.drift.begin(), removed.begin(), removed.end());
+  for (std::string& line : lost_cpus(node_, state(), offline_)) {
+    report.remaining.push_back(std::move(line));
+  }
+  return report;
 }
 
 }  // namespace pinfold::agent

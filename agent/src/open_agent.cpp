@@ -23,6 +23,13 @@ Result<void> make_directory(const std::string& path) {
   }
 }
 
+Result<checkpoint::Store> open_store(const AgentOptions& options) {
+  PINFOLD_TRY(make_directory(options.state_dir));
+  PINFOLD_LET_WRAP(auto store, checkpoint::Store::open(options.state_dir, options.lock_timeout),
+                   fmt::format("state directory '{}'", options.state_dir));
+  return store;
+}
+
 Result<std::optional<enforce::Cgroups>> open_groups(const AgentOptions& options) {
   if (!options.enforce || options.dry_run) return std::nullopt;
   std::string root = options.cgroup_root;
@@ -46,19 +53,16 @@ Result<Node> make_node(Machine machine, Config config, Node::Providers providers
 
 Result<NodeAgent> open_agent(Machine machine, Config config, const AgentOptions& options,
                              Node::Providers providers) {
-  CpuSet offline;
+  PINFOLD_LET(auto store, open_store(options));
+  KnownMachine known{std::move(machine), {}};
   if (!config.quirks().offline_cpus_prevent_start) {
-    auto known = known_machine(std::move(machine), options.state_dir);
-    machine = std::move(known.machine);
-    offline = std::move(known.offline);
+    known = known_machine(std::move(known.machine), store, options.log);
   }
-  PINFOLD_LET(auto node, make_node(std::move(machine), std::move(config), std::move(providers)));
+  PINFOLD_LET(auto node,
+              make_node(std::move(known.machine), std::move(config), std::move(providers)));
   PINFOLD_LET(auto cgroups, open_groups(options));
-  PINFOLD_TRY(make_directory(options.state_dir));
-  PINFOLD_LET_WRAP(auto store, checkpoint::Store::open(options.state_dir, options.lock_timeout),
-                   fmt::format("state directory '{}'", options.state_dir));
   return NodeAgent::open(std::move(node), std::move(store), std::move(cgroups), options,
-                         std::move(offline));
+                         std::move(known.offline));
 }
 
 Result<ParsedConfig> read_config(const std::string& state_dir, const std::string& file) {

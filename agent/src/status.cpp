@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "pinfold/agent/offline.hpp"
+
 namespace pinfold::agent {
 namespace {
 
 using nlohmann::json;
 
-/// "" or what is wrong with a container.
-std::string judge(const enforce::GroupSettings& desired, const ObservedContainer& observed) {
+/// How a container differs from what is desired; "": it does not.
+std::string find_problem(const enforce::GroupSettings& desired, const ObservedContainer& observed) {
   if (!desired.cpus.empty() && observed.effective_cpus != desired.cpus) {
     return fmt::format("runs on CPUs {}, expected {}", observed.effective_cpus.to_string(),
                        desired.cpus.to_string());
@@ -23,7 +25,12 @@ std::string judge(const enforce::GroupSettings& desired, const ObservedContainer
   return "";
 }
 
-json to_json(const ContainerStatus& container, NodeAgent& agent) {
+template <class Value>
+json or_null(const std::optional<Value>& value) {
+  return value ? json(*value) : json();
+}
+
+json to_json(const ContainerStatus& container) {
   const LinuxResources& linux_resources = container.resources.linux_resources;
   json out = {{"name", container.resources.name},
               {"isolation", to_string(container.desired.isolation)},
@@ -31,15 +38,15 @@ json to_json(const ContainerStatus& container, NodeAgent& agent) {
               {"exclusive_cpus", container.resources.exclusive_cpus.to_string()},
               {"mems", container.resources.cpuset_mems},
               {"cgroup", container.cgroup},
+              {"quota", or_null(linux_resources.cpu_quota)},
+              {"period", or_null(linux_resources.cpu_period)},
               {"shares", linux_resources.cpu_shares},
               {"weight", cpu_weight_runtime(linux_resources.cpu_shares)},
+              {"memory_limit", or_null(linux_resources.memory_limit)},
               {"values", container.desired.values}};
-  out["quota"] = linux_resources.cpu_quota ? json(*linux_resources.cpu_quota) : json();
-  out["period"] = linux_resources.cpu_period ? json(*linux_resources.cpu_period) : json();
-  out["memory_limit"] = linux_resources.memory_limit ? json(*linux_resources.memory_limit) : json();
   if (!container.resources.devices.empty()) out["devices"] = container.resources.devices;
-  if (agent.enforces()) {
-    out["cgroup_path"] = agent.cgroups()->root() + "/" + container.cgroup;
+  if (!container.cgroup_path.empty()) {
+    out["cgroup_path"] = container.cgroup_path;
     out["problem"] = container.problem;
   }
   if (container.observed) {
@@ -53,39 +60,49 @@ json to_json(const ContainerStatus& container, NodeAgent& agent) {
 
 }  // namespace
 
-std::optional<PodStatus> desired_pod(const Node& node, const AgentState& state,
-                                     const enforce::KernelFacts& facts, const PodUid& uid) {
+std::optional<PodStatus> desired_pod(const NodeAgent& agent, const AgentState& state,
+                                     const PodUid& uid) {
   const ActivePod* const pod = state.node.find(uid);
   if (pod == nullptr) return std::nullopt;
-  PodStatus view;
-  view.spec = pod->spec;
-  view.qos = qos_class(pod->spec, node.gates().pod_level_resources);
-  const enforce::Layout desired = desired_layout(node, state, facts);
+  const Node& node = agent.node();
+  const EnforcedLayout* const enforced = agent.enforced();
+  const auto path_of = [&](const enforce::GroupName& name) {
+    return enforced != nullptr ? enforced->directory(name) : "";
+  };
+  const enforce::GroupName own(uid);
+  PodStatus status{pod->spec,
+                   qos_class(pod->spec, node.gates().pod_level_resources),
+                   to_string(own),
+                   path_of(own),
+                   {}};
+  const enforce::Layout desired =
+      desired_layout(node, state, enforced != nullptr ? enforced->facts() : enforce::KernelFacts{});
   for (const Container& container : pod->spec.containers) {
     const ContainerId id{uid, container.name};
-    const auto group = desired.find(id);
-    if (group == desired.end()) continue;  // gone
-    auto decided = container_resources(node, state.node, id);
-    if (!decided) continue;
-    view.containers.push_back(
-        {*std::move(decided), group->second, to_string(group->first), {}, {}});
+    const enforce::GroupName name = id;
+    const auto group = desired.find(name);
+    if (group == desired.end()) continue;  // removed
+    auto resources = container_resources(node, state.node, id);
+    if (!resources) continue;
+    status.containers.push_back(
+        {*std::move(resources), group->second, to_string(name), path_of(name), {}, {}});
   }
-  return view;
+  return status;
 }
 
-std::optional<PodStatus> pod_status(NodeAgent& agent, const PodUid& uid) {
-  auto view = desired_pod(agent.node(), agent.state(), agent.facts(), uid);
-  if (!view || !agent.enforces()) return view;
-  for (ContainerStatus& container : view->containers) {
-    auto observed = agent.look({uid, container.resources.name});
+std::optional<PodStatus> pod_status(const NodeAgent& agent, const PodUid& uid) {
+  auto status = desired_pod(agent, agent.state(), uid);
+  if (!status || !agent.enforces()) return status;
+  for (ContainerStatus& container : status->containers) {
+    auto observed = agent.enforced()->observe({uid, container.resources.name});
     if (observed) {
-      container.problem = judge(container.desired, *observed);
+      container.problem = find_problem(container.desired, *observed);
       container.observed = *std::move(observed);
     } else {
       container.problem = observed.error().message;
     }
   }
-  return view;
+  return status;
 }
 
 bool is_ok(const PodStatus& pod) {
@@ -115,57 +132,55 @@ Result<PodUid> find_pod_uid(const NodeAgent& agent, const std::string& pod) {
   return found.front();
 }
 
-json to_json(const PodStatus& pod, NodeAgent& agent) {
+json to_json(const PodStatus& pod) {
   json containers = json::array();
-  for (const ContainerStatus& container : pod.containers) {
-    containers.push_back(to_json(container, agent));
-  }
+  for (const ContainerStatus& container : pod.containers) containers.push_back(to_json(container));
   json out = {{"uid", pod.spec.uid.value},
               {"name", pod.spec.name},
               {"namespace", pod.spec.namespace_name},
               {"qosClass", to_string(pod.qos)},
               {"containers", std::move(containers)}};
-  if (agent.enforces()) {
-    out["cgroup"] = to_string(enforce::GroupName(pod.spec.uid));
-    out["cgroup_path"] = agent.cgroups()->root() + "/" + out["cgroup"].get<std::string>();
+  if (!pod.cgroup_path.empty()) {
+    out["cgroup"] = pod.cgroup;
+    out["cgroup_path"] = pod.cgroup_path;
   }
   return out;
 }
 
-json cgroups_json(NodeAgent& agent) {
-  if (!agent.enforces()) return nullptr;
-  return {{"mode", agent.cgroups()->mode()},
-          {"root", agent.cgroups()->root()},
-          {"warnings", agent.cgroups()->warnings()}};
+json cgroups_json(const NodeAgent& agent) {
+  const EnforcedLayout* const enforced = agent.enforced();
+  if (enforced == nullptr) return nullptr;
+  return {
+      {"mode", enforced->mode()}, {"root", enforced->root()}, {"warnings", enforced->warnings()}};
 }
 
-Result<NodeStatus> node_status(NodeAgent& agent) {
-  PINFOLD_LET(auto drift, agent.find_drift());
-  NodeStatus view;
-  view.shared_pool = shared_pool(agent.node(), agent.state().node);
-  view.reserved = agent.node().cpu().reserved();
-  view.drift = std::move(drift);
-  view.affected = agent.affected();
-  view.ok = view.drift.empty() && agent.offline().empty();
-  for (const ActivePod& pod : agent.state().node.pods) {
-    auto one = pod_status(agent, pod.spec.uid);
-    if (!one) continue;
-    view.ok = view.ok && is_ok(*one);
-    view.pods.push_back(*std::move(one));
+Result<NodeStatus> node_status(const NodeAgent& agent) {
+  NodeStatus status;
+  PINFOLD_LET(status.drift, agent.find_drift());
+  status.shared_pool = shared_pool(agent.node(), agent.state().node);
+  status.reserved = agent.node().cpu().reserved();
+  status.offline = agent.offline();
+  status.affected = lost_cpus(agent.node(), agent.state(), agent.offline());
+  status.ok = status.drift.empty() && status.offline.empty();
+  for (const ActivePod& active : agent.state().node.pods) {
+    auto pod = pod_status(agent, active.spec.uid);
+    if (!pod) continue;
+    status.ok = status.ok && is_ok(*pod);
+    status.pods.push_back(*std::move(pod));
   }
-  return view;
+  return status;
 }
 
-json to_json(const NodeStatus& view, NodeAgent& agent) {
+json to_json(const NodeStatus& status, const NodeAgent& agent) {
   json out = {{"cgroups", cgroups_json(agent)},
-              {"shared_pool", view.shared_pool.to_string()},
-              {"reserved", view.reserved.to_string()},
+              {"shared_pool", status.shared_pool.to_string()},
+              {"reserved", status.reserved.to_string()},
               {"pods", json::array()},
-              {"drift", view.drift},
-              {"offline", agent.offline().to_string()},
-              {"affected", view.affected},
-              {"ok", view.ok}};
-  for (const PodStatus& pod : view.pods) out["pods"].push_back(to_json(pod, agent));
+              {"drift", status.drift},
+              {"offline", status.offline.to_string()},
+              {"affected", status.affected},
+              {"ok", status.ok}};
+  for (const PodStatus& pod : status.pods) out["pods"].push_back(to_json(pod));
   return out;
 }
 

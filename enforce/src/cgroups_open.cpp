@@ -1,24 +1,18 @@
-#include <dirent.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <charconv>
+#include <cerrno>
 #include <climits>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
+#include "fields.hpp"
+#include "kernel_files.hpp"
 #include "pinfold/enforce/cgroups.hpp"
 
 /// Finds and opens the hierarchies of the running kernel.
 namespace pinfold::enforce {
 namespace {
-
-std::string read_all(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// "hugepages-2048kB" to 2 MiB; 0 for anything else.
 std::uint64_t hugepage_bytes(std::string_view directory) {
@@ -28,8 +22,7 @@ std::uint64_t hugepage_bytes(std::string_view directory) {
   const std::string_view digits =
       directory.substr(kPrefix.size(), directory.size() - kPrefix.size() - kSuffix.size());
   std::uint64_t kib = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), kib);
-  return error == std::errc() && end == digits.data() + digits.size() ? kib * 1024 : 0;
+  return read_number(digits, kib) ? kib * 1024 : 0;
 }
 
 /// As the hugetlb controller names its files: "64KB", "2MB", "1GB".
@@ -47,13 +40,10 @@ KernelFacts facts_of_this_kernel() {
   if (const long page = ::sysconf(_SC_PAGESIZE); page > 0) {
     facts.page_size = static_cast<std::uint64_t>(page);
   }
-  DIR* const dir = ::opendir("/sys/kernel/mm/hugepages");
-  if (dir == nullptr) return facts;
-  while (const dirent* entry = ::readdir(dir)) {  // NOLINT(concurrency-mt-unsafe): own stream
-    const std::uint64_t bytes = hugepage_bytes(entry->d_name);
+  for (const std::string& directory : list_kernel_directory("/sys/kernel/mm/hugepages")) {
+    const std::uint64_t bytes = hugepage_bytes(directory);
     if (bytes != 0) facts.hugepage_sizes.emplace(hugepage_name(bytes), bytes);
   }
-  ::closedir(dir);
   return facts;
 }
 
@@ -65,22 +55,24 @@ Result<std::string> real_path(const std::string& path) {
   return std::string(resolved);
 }
 
-/// A cpuset of cgroup v1 starts with nothing; the root of our groups takes what its parent has.
+Result<std::unique_ptr<CgroupFs>> open_parent(const std::string& directory) {
+  return open_cgroup_fs(directory.substr(0, directory.rfind('/')));
+}
+
+/// A cpuset of cgroup v1 starts with nothing; the root of the groups takes what its parent has.
 Result<void> fill_v1_root(Hierarchy& cpuset) {
-  const std::string& directory = cpuset.root.directory;
-  for (const char* file : {"cpuset.cpus", "cpuset.mems"}) {
-    auto has = cpuset.fs->read("", file);
-    if (!has) return fail(std::move(has).error());
-    if (!has->empty()) continue;
-    PINFOLD_LET(auto parent, open_cgroup_fs(directory.substr(0, directory.rfind('/'))));
+  for (const char* file : {kCpusFile, kMemsFile}) {
+    PINFOLD_LET(const auto has, cpuset.fs->read("", file));
+    if (!has.empty()) continue;
+    PINFOLD_LET(auto parent, open_parent(cpuset.root.directory));
     PINFOLD_LET(auto inherited, parent->read("", file));
     PINFOLD_TRY(cpuset.fs->write("", file, inherited));
   }
   return {};
 }
 
-/// The root is there in the hierarchy that the caller named; in the others it may have to be made,
-/// as a container runtime does.
+/// The root exists in the hierarchy that the caller named; in the others it may have to be made, as
+/// a container runtime does.
 Result<std::unique_ptr<CgroupFs>> open_or_make(const std::string& directory) {
   auto fs = open_cgroup_fs(directory);
   const std::size_t slash = directory.rfind('/');
@@ -92,23 +84,25 @@ Result<std::unique_ptr<CgroupFs>> open_or_make(const std::string& directory) {
 
 }  // namespace
 
-void Cgroups::restore_root(const CpuSet& needed) {
-  if (cpuset_is_v2()) return;
-  const std::string& directory = root();
-  auto parent = open_cgroup_fs(directory.substr(0, directory.rfind('/')));
-  const auto has = read_list({hierarchies_.front().fs.get(), ""}, "cpuset.cpus");
-  if (!parent || !has || has->contains_all(needed)) return;
-  const auto above = CpuSet::parse((*parent)->read("", "cpuset.cpus").value_or(""));
+void restore_root(Cgroups& cgroups, const CpuSet& needed) {
+  const Group root = cgroups.root_group();
+  if (root.is_v2()) return;
+  const auto has = read_set(root, kCpusFile);
+  if (!has || has->contains_all(needed)) return;
+  const auto parent = open_parent(root.directory);
+  if (!parent) return;
+  const auto above = CpuSet::parse((*parent)->read("", kCpusFile).value_or(""));
   if (!above) return;
   // What cannot be restored shows when the plan is applied.
-  (void)hierarchies_.front().fs->write("", "cpuset.cpus", (*has | (needed & *above)).to_string());
+  const Group::Part& part = root.cpuset();
+  (void)part.fs->write(part.path, kCpusFile, (*has | (needed & *above)).to_string());
 }
 
 Result<Cgroups> Cgroups::open(const std::string& root, const CgroupFsWrapper& wrap) {
   PINFOLD_LET(auto real, real_path(root));
-  PINFOLD_LET(auto mounts, parse_mountinfo(read_all("/proc/self/mountinfo")));
+  PINFOLD_LET(auto mounts, parse_mountinfo(read_kernel_file("/proc/self/mountinfo")));
   PINFOLD_LET(auto roots, locate(mounts, real, [](const std::string& directory) {
-                return read_all(directory + "/cgroup.controllers");
+                return read_kernel_file(directory + "/cgroup.controllers");
               }));
   std::vector<Hierarchy> hierarchies;
   for (HierarchyRoot& found : roots) {
@@ -116,9 +110,8 @@ Result<Cgroups> Cgroups::open(const std::string& root, const CgroupFsWrapper& wr
     if (wrap) fs = wrap(std::move(fs), found);
     hierarchies.push_back({std::move(found), std::move(fs)});
   }
-  Hierarchy& cpuset = hierarchies.front();
-  if (cpuset.root.version == CgroupVersion::kV1) {
-    PINFOLD_TRY(fill_v1_root(cpuset));
+  if (hierarchies.front().root.version == CgroupVersion::kV1) {
+    PINFOLD_TRY(fill_v1_root(hierarchies.front()));
   }
   return make(std::move(hierarchies), facts_of_this_kernel());
 }

@@ -5,18 +5,12 @@
 #include <algorithm>
 #include <array>
 
+#include "fields.hpp"
+
 namespace pinfold::enforce {
 namespace {
 
 constexpr std::size_t kMaxMountinfo = std::size_t{16} << 20;
-
-/// Cuts the next field off, up to `separator`.
-std::string_view next(std::string_view& rest, char separator) {
-  const std::size_t end = rest.find(separator);
-  const std::string_view field = rest.substr(0, end);
-  rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
-  return field;
-}
 
 bool is_octal(char c) { return c >= '0' && c <= '7'; }
 
@@ -39,16 +33,16 @@ std::string unescape(std::string_view text) {
 std::optional<Mount> parse_line(std::string_view line) {
   std::string_view rest = line;
   for (int skipped = 0; skipped < 3; ++skipped) {  // mount id, parent id, major:minor
-    if (next(rest, ' ').empty()) return std::nullopt;
+    if (next_field(rest, ' ').empty()) return std::nullopt;
   }
   Mount mount;
-  mount.root = unescape(next(rest, ' '));
-  mount.point = unescape(next(rest, ' '));
-  if (next(rest, ' ').empty()) return std::nullopt;  // mount options
-  while (!rest.empty()) {                            // optional fields, up to a lonely dash
-    if (next(rest, ' ') == "-") {
-      mount.fs_type = unescape(next(rest, ' '));
-      next(rest, ' ');  // source
+  mount.root = unescape(next_field(rest, ' '));
+  mount.point = unescape(next_field(rest, ' '));
+  if (next_field(rest, ' ').empty()) return std::nullopt;  // mount options
+  while (!rest.empty()) {                                  // optional fields, up to a lonely dash
+    if (next_field(rest, ' ') == "-") {
+      mount.fs_type = unescape(next_field(rest, ' '));
+      next_field(rest, ' ');  // source
       mount.super_options = unescape(rest);
       const bool sound = !mount.fs_type.empty() && mount.point.starts_with('/');
       return sound ? std::optional(std::move(mount)) : std::nullopt;
@@ -59,7 +53,7 @@ std::optional<Mount> parse_line(std::string_view line) {
 
 bool lists(std::string_view words, char separator, std::string_view word) {
   while (!words.empty()) {
-    std::string_view one = next(words, separator);
+    std::string_view one = next_field(words, separator);
     while (one.ends_with('\n')) one.remove_suffix(1);
     if (one == word) return true;
   }
@@ -111,7 +105,7 @@ Result<std::vector<Mount>> parse_mountinfo(std::string_view text) {
   }
   std::vector<Mount> mounts;
   for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::string_view line = next(text, '\n');
+    const std::string_view line = next_field(text, '\n');
     if (line.empty()) continue;
     std::optional<Mount> mount = parse_line(line);
     if (!mount) {
@@ -186,46 +180,28 @@ Result<std::vector<HierarchyRoot>> locate(
   return roots;
 }
 
-namespace {
-
-/// True for "cpuset" in "cpuset,cpu".
-bool lists_cpuset(std::string_view list) {
-  while (!list.empty()) {
-    const std::string_view word = list.substr(0, list.find(','));
-    if (word == "cpuset") return true;
-    list.remove_prefix(std::min(list.size(), word.size() + 1));
-  }
-  return false;
-}
-
-/// The path in "HIERARCHY:CONTROLLERS:PATH" of the hierarchy that is asked for; "" if none is.
-std::string cpuset_path(std::string_view text, CgroupVersion version) {
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == line.npos ? first : line.find(':', first + 1);
-    if (second == line.npos) continue;
-    const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    const bool fits =
-        version == CgroupVersion::kV2 ? controllers.empty() : lists_cpuset(controllers);
-    if (fits) return std::string(line.substr(second + 1));
+std::string cpuset_path(std::string_view proc_cgroup, CgroupVersion cpusets) {
+  while (!proc_cgroup.empty()) {
+    std::string_view line = next_field(proc_cgroup, '\n');
+    next_field(line, ':');  // the hierarchy's number
+    const std::string_view controllers = next_field(line, ':');
+    const bool is_it =
+        cpusets == CgroupVersion::kV2 ? controllers.empty() : lists(controllers, ',', "cpuset");
+    if (is_it && !line.empty()) return std::string(line);
   }
   return "";
 }
 
-}  // namespace
-
-Result<std::string> group_of_process(std::string_view text, std::span<const Mount> mounts,
-                                     CgroupVersion cpuset_version) {
-  const std::string path = cpuset_path(text, cpuset_version);
+Result<std::string> group_of_process(std::string_view proc_cgroup, std::span<const Mount> mounts,
+                                     CgroupVersion cpusets) {
+  const std::string path = cpuset_path(proc_cgroup, cpusets);
   if (!path.starts_with('/') || path.starts_with("/..")) {
     return fail(ErrorCode::kNotFound, "no group with a cpuset that can be seen from here");
   }
   for (const Mount& mount : mounts) {
-    const bool fits = cpuset_version == CgroupVersion::kV2
+    const bool fits = cpusets == CgroupVersion::kV2
                           ? mount.fs_type == "cgroup2"
-                          : mount.fs_type == "cgroup" && lists_cpuset(mount.super_options);
+                          : mount.fs_type == "cgroup" && lists(mount.super_options, ',', "cpuset");
     if (!fits) continue;
     const std::string root = mount.root == "/" ? "" : mount.root;
     if (!path.starts_with(root)) continue;

@@ -4,20 +4,14 @@
 #include <numa.h>
 
 #include <cerrno>
-#include <charconv>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <vector>
 
+#include "fields.hpp"
+#include "kernel_files.hpp"
+
 namespace pinfold::enforce {
 namespace {
-
-template <class Number>
-bool read_number(std::string_view text, Number& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 /// Adds one line, the fields of one mapping.
 void add_mapping(std::string_view line, PagesByNode& sum) {
@@ -25,9 +19,7 @@ void add_mapping(std::string_view line, PagesByNode& sum) {
   std::uint64_t page_kib = 4;
   std::vector<std::pair<std::int32_t, std::uint64_t>> pages;
   while (!line.empty()) {
-    const std::size_t end = line.find(' ');
-    const std::string_view field = line.substr(0, end);
-    line = end == std::string_view::npos ? std::string_view{} : line.substr(end + 1);
+    const std::string_view field = next_field(line, ' ');
     const std::size_t equals = field.find('=');
     if (equals == std::string_view::npos) continue;
     std::int32_t node = 0;
@@ -56,27 +48,20 @@ Mask mask_of(const NodeSet& nodes) {
 
 PagesByNode parse_numa_maps(std::string_view text) {
   PagesByNode sum;
-  while (!text.empty()) {
-    const std::size_t end = text.find('\n');
-    add_mapping(text.substr(0, end), sum);
-    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
-  }
+  while (!text.empty()) add_mapping(next_field(text, '\n'), sum);
   return sum;
 }
 
-PagesByNode pages_of(pid_t pid) {
-  std::ifstream in(fmt::format("/proc/{}/numa_maps", pid), std::ios::binary);
-  return parse_numa_maps(std::string{std::istreambuf_iterator<char>(in), {}});
-}
+PagesByNode pages_of(pid_t pid) { return parse_numa_maps(read_process_file(pid, "numa_maps")); }
 
-double share_in_place(const PagesByNode& pages, const NodeSet& nodes) {
+double share_on(const PagesByNode& pages, const NodeSet& nodes) {
   double all = 0;
-  double in_place = 0;
+  double on_nodes = 0;
   for (const auto& [node, bytes] : pages) {
     all += static_cast<double>(bytes);
-    if (nodes.contains(CpuId{node})) in_place += static_cast<double>(bytes);
+    if (nodes.contains(CpuId{node})) on_nodes += static_cast<double>(bytes);
   }
-  return all == 0 ? 1 : in_place / all;
+  return all == 0 ? 1 : on_nodes / all;
 }
 
 Result<void> migrate_pages(pid_t pid, const NodeSet& nodes) {

@@ -120,7 +120,7 @@ Result<Tally> drive(agent::NodeAgent& agent, enforce::Cgroups* unsafe, int opera
   std::vector<PodUid> active;
   Tally tally;
   for (int i = 0; i < operations; ++i) {
-    const Layout before = agent.desired();
+    const Layout before = agent.desired().layout;
     const bool is_removal = !active.empty() && (random() % 2 == 0 || active.size() > 8);
     PodUid uid(fmt::format("n{}", i));
     if (is_removal) {
@@ -136,10 +136,10 @@ Result<Tally> drive(agent::NodeAgent& agent, enforce::Cgroups* unsafe, int opera
       if (done->not_enforced) return fail(*std::move(done->not_enforced));
       ++(done->rejection ? tally.rejected : tally.admitted);
       if (!done->rejection) active.push_back(uid);
-      note_exclusive(agent.desired(), uid, exclusive);
+      note_exclusive(agent.desired().layout, uid, exclusive);
     }
     if (unsafe == nullptr) continue;
-    PINFOLD_TRY(apply_unsafely(*unsafe, before, agent.desired(), uid));
+    PINFOLD_TRY(apply_unsafely(*unsafe, before, agent.desired().layout, uid));
   }
   return tally;
 }

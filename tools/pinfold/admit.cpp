@@ -53,7 +53,7 @@ json pod_json(agent::NodeAgent& agent, const Admission& admission, bool explain)
   const auto& [pod, outcome, trace] = admission;
   json out = {{"uid", pod.uid.value}, {"name", pod.name}, {"namespace", pod.namespace_name}};
   if (const auto view = agent::pod_status(agent, pod.uid); view && !outcome.rejection) {
-    out = to_json(*view, agent);
+    out = to_json(*view);
   }
   out["admitted"] = !outcome.rejection;
   out["reason"] = outcome.rejection ? outcome.rejection->reason : "";
@@ -102,7 +102,7 @@ Result<std::vector<Admission>> admit_all(agent::NodeAgent& agent, const std::vec
   std::vector<Admission> admissions;
   const auto admit = [&](const std::vector<PodSpec>& some) -> Result<void> {
     std::vector<Trace> traces;
-    PINFOLD_LET(auto outcomes, agent.admit_together(some, options.explain ? &traces : nullptr));
+    PINFOLD_LET(auto outcomes, agent.admit(some, options.explain ? &traces : nullptr));
     for (std::size_t i = 0; i < some.size(); ++i) {
       admissions.push_back(
           {some[i], std::move(outcomes[i]), options.explain ? std::move(traces[i]) : Trace()});
@@ -126,7 +126,7 @@ Result<ExitStatus> run(const AdmitOptions& options) {
   PINFOLD_LET(auto agent, open_agent(options.agent));
   warn_of_stale_pods(agent);
   if (agent.enforces() && options.agent.output == OutputFormat::kText) {
-    for (const std::string& warning : agent.cgroups()->warnings()) {
+    for (const std::string& warning : agent.enforced()->warnings()) {
       fmt::print(stderr, "pinfold: warning: {}\n", warning);
     }
   }

@@ -15,8 +15,7 @@ namespace {
 Result<Machine> read_machine(const NodeOptions& options) {
   if (options.machine.empty()) return discover(SysTree{options.sysfs}, "node");
   PINFOLD_LET(auto text, read_input(options.machine));
-  PINFOLD_LET_WRAP(auto document, parse_document(text), options.machine);
-  PINFOLD_LET_WRAP(auto machine, Machine::from_json(document), options.machine);
+  PINFOLD_LET_WRAP(auto machine, parse_machine(text), options.machine);
   return machine;
 }
 

@@ -24,9 +24,10 @@ Result<agent::Adoption> group_of(NodeAgent& agent, const HookState& state,
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("state.pid: {}: expected the container's process", state.pid));
   }
-  PINFOLD_LET(auto directory, agent.cgroups()->directory_of(static_cast<pid_t>(state.pid)));
-  PINFOLD_LET(auto own, agent.cgroups()->directory_of(::getpid()));
-  if (directory == own || (agent.cgroups()->root() + "/").starts_with(directory + "/")) {
+  PINFOLD_LET(auto directory,
+              agent.enforced()->directory_of_process(static_cast<pid_t>(state.pid)));
+  PINFOLD_LET(auto own, agent.enforced()->directory_of_process(::getpid()));
+  if (directory == own || (agent.enforced()->root() + "/").starts_with(directory + "/")) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("the container shares cgroup '{}' with other processes: expected a "
                             "separate cgroup",

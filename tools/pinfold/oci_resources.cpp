@@ -17,7 +17,7 @@ struct ResourcesOptions {
 
 Result<nlohmann::json> resources_of(agent::NodeAgent& agent, const ResourcesOptions& options) {
   PINFOLD_LET(auto uid, agent::find_pod_uid(agent, options.pod));
-  const auto pod = agent::desired_pod(agent.node(), agent.state(), agent.facts(), uid);
+  const auto pod = agent::desired_pod(agent, agent.state(), uid);
   const bool is_only = options.container.empty() && pod->containers.size() == 1;
   for (const agent::ContainerStatus& container : pod->containers) {
     if (!is_only && container.resources.name != options.container) continue;

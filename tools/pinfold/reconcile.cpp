@@ -42,7 +42,7 @@ void print(const agent::ReconcileReport& found, OutputFormat format, bool watche
 Result<bool> reconcile_once(const ReconcileOptions& options, std::string& root) {
   PINFOLD_LET(auto agent, open_agent(options.agent));
   PINFOLD_LET(auto found, agent.reconcile());
-  root = agent.cgroups()->root();
+  root = agent.enforced()->root();
   const bool is_quiet =
       found.drift.empty() && found.done.empty() && found.moved.empty() && found.remaining.empty();
   if (!options.watch || !is_quiet) print(found, options.agent.output, options.watch);

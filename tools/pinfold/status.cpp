@@ -23,7 +23,7 @@ Result<ExitStatus> run(const AgentOptions& options) {
   fmt::print("shared pool: {}   reserved: {}   pods: {}   cgroups: {}\n",
              pool.empty() ? "any" : pool, reserved.empty() ? "none" : reserved, pods.size(),
              agent.enforces()
-                 ? fmt::format("{} at {}", agent.cgroups()->mode(), agent.cgroups()->root())
+                 ? fmt::format("{} at {}", agent.enforced()->mode(), agent.enforced()->root())
                  : "not enforced");
   if (!pods.empty()) fmt::print("\n{}", container_table(pods, agent.enforces()));
   if (!agent.offline().empty()) {

@@ -25,8 +25,7 @@ std::string text_or(const char* text, const std::string& otherwise) {
 
 Result<Machine> read_machine(const char* text) {
   if (text == nullptr) return discover(SysTree{}, "node");
-  PINFOLD_LET_WRAP(auto document, parse_document(text), "machine");
-  PINFOLD_LET_WRAP(auto machine, Machine::from_json(document), "machine");
+  PINFOLD_LET_WRAP(auto machine, parse_machine(text), "machine");
   return machine;
 }
 
@@ -99,7 +98,7 @@ Result<void> try_agent(pinfold_node& node) {
   PINFOLD_LET(const auto lock, NodesLock::acquire());
   PINFOLD_LET(auto agent, open_agent(node));
   if (!agent.enforces() || !node.agent_options.log) return {};
-  for (const std::string& warning : agent.cgroups()->warnings()) {
+  for (const std::string& warning : agent.enforced()->warnings()) {
     node.agent_options.log(agent::LogLevel::kWarning, warning);
   }
   return {};

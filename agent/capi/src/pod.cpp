@@ -27,11 +27,10 @@ std::int32_t to_c(Isolation isolation) {
   return PINFOLD_ISOLATION_HOST;
 }
 
-pinfold_pod::Container make_container(agent::ContainerStatus status, const std::string& root) {
+pinfold_pod::Container make_container(agent::ContainerStatus status) {
   pinfold_pod::Container out;
   out.cpus = status.desired.cpus.to_string();
   out.exclusive_cpus = status.resources.exclusive_cpus.to_string();
-  out.cgroup_path = root.empty() ? "" : root + "/" + status.cgroup;
   out.status = std::move(status);
   for (const auto& [size, bytes] : out.status.resources.linux_resources.hugepage_limits) {
     out.hugepage_limits.push_back({size.c_str(), bytes});
@@ -61,7 +60,7 @@ pinfold_container to_c(const pinfold_pod::Container& container) {
   out.hugepage_limits = container.hugepage_limits.data();
   out.hugepage_limit_count = container.hugepage_limits.size();
   out.cgroup = container.status.cgroup.c_str();
-  out.cgroup_path = container.cgroup_path.c_str();
+  out.cgroup_path = container.status.cgroup_path.c_str();
   return out;
 }
 
@@ -83,13 +82,12 @@ std::unique_ptr<pinfold_pod> make_pod(agent::NodeAgent& agent, const agent::Agen
   nlohmann::json document = {
       {"uid", spec.uid.value}, {"name", spec.name}, {"namespace", spec.namespace_name}};
   std::optional<agent::PodStatus> status;
-  if (!rejection) status = agent::desired_pod(agent.node(), state, agent.facts(), spec.uid);
+  if (!rejection) status = agent::desired_pod(agent, state, spec.uid);
   if (status) {
-    document = to_json(*status, agent);
-    const std::string root = agent.enforces() ? agent.cgroups()->root() : "";
+    document = to_json(*status);
     pod->containers.reserve(status->containers.size());
     for (agent::ContainerStatus& container : status->containers) {
-      pod->containers.push_back(make_container(std::move(container), root));
+      pod->containers.push_back(make_container(std::move(container)));
     }
   }
   document["admitted"] = !rejection;

@@ -14,7 +14,6 @@ struct pinfold_pod {
     pinfold::agent::ContainerStatus status;
     std::string cpus;
     std::string exclusive_cpus;
-    std::string cgroup_path;
     std::vector<pinfold_hugepage_limit> hugepage_limits;  ///< their strings belong to `status`
   };
   pinfold::PodSpec spec;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pinfold/machine/machine.hpp"
+#include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
 
 namespace pinfold {
@@ -178,6 +179,11 @@ json Machine::to_json() const {
           {"cpus", std::move(cpus_json)},
           {"numaNodes", std::move(nodes)},
           {"devices", std::move(devices_json)}};
+}
+
+Result<Machine> parse_machine(std::string_view text) {
+  PINFOLD_LET(const auto document, parse_document(text));
+  return Machine::from_json(document);
 }
 
 }  // namespace pinfold

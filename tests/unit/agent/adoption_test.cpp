@@ -77,7 +77,7 @@ TEST_P(AdoptionTest, LastsOverARestart) {
   make_group("run-a", 100);
   { must(open().admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"})); }
   NodeAgent agent = open();
-  EXPECT_FALSE(agent.is_dirty());
+  EXPECT_FALSE(agent.enforced()->is_dirty());
   ASSERT_TRUE(kernel_.fs()->write("run-a", "cpuset.cpus", "5").has_value());
   const auto report = agent.reconcile();
   ASSERT_TRUE(report.has_value()) << report.error().message;

@@ -8,8 +8,9 @@
 
 #include "agent_world.hpp"
 #include "pinfold/agent/known_machine.hpp"
+#include "pinfold/agent/offline.hpp"
+#include "pinfold/agent/process_list.hpp"
 #include "pinfold/enforce/page_placement.hpp"
-#include "pinfold/enforce/process_list.hpp"
 
 /// What an agent does beyond the kubelet: CPUs that go offline, processes that stray, partitions.
 namespace pinfold::agent {
@@ -45,7 +46,7 @@ TEST_P(ExtrasTest, ACpuThatIsOfflineIsTakenFromWhoeverHasIt) {
   }
   const CpuSet offline = {2, 3, 5};
   NodeAgent agent = world_.open(offline);
-  EXPECT_THAT(agent.affected(),
+  EXPECT_THAT(lost_cpus(agent.node(), agent.state(), agent.offline()),
               UnorderedElementsAre(
                   "default/x, container a: has lost CPUs 2 of its 1-2, runs on 1",
                   "default/x, container b: has lost CPUs 3 of its 3, runs on 0,4,6-7 of the shared "
@@ -115,14 +116,14 @@ TEST_P(ExtrasTest, AProcessThatWasMovedOutIsBroughtBack) {
   Sleeper process;
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
-  ASSERT_TRUE(agent.cgroups()->attach({PodUid("x"), "a"}, process.pid()).has_value());
+  ASSERT_TRUE(agent.attach({PodUid("x"), "a"}, process.pid()).has_value());
   ASSERT_THAT(agent.reconcile().value().drift, IsEmpty());
   world_.kernel.find("podx/a")->processes.clear();
   const auto report = agent.reconcile();
   ASSERT_TRUE(report.has_value());
   ASSERT_THAT(report->drift, ElementsAre(HasSubstr("podx/a: process ")));
   EXPECT_EQ(report->moved.size(), 1U);
-  EXPECT_THAT(agent.cgroups()->processes({PodUid("x"), "a"}).value(), ElementsAre(process.pid()));
+  EXPECT_THAT(world_.kernel.find("podx/a")->processes, ElementsAre(process.pid()));
   EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
 }
 
@@ -130,7 +131,7 @@ TEST_P(ExtrasTest, AProcessThatHasEndedIsNotMissed) {
   Sleeper process;
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
-  ASSERT_TRUE(agent.cgroups()->attach({PodUid("x"), "a"}, process.pid()).has_value());
+  ASSERT_TRUE(agent.attach({PodUid("x"), "a"}, process.pid()).has_value());
   ASSERT_TRUE(agent.reconcile().has_value());
   world_.kernel.find("podx/a")->processes.clear();
   process.end();
@@ -145,7 +146,7 @@ TEST_P(ExtrasTest, ExclusiveContainersBecomePartitionsAndEndAsOrdinaryGroups) {
     NodeAgent agent = world_.try_open(with(Partition::kIsolated)).value();
     must_admit(agent, pod("s", {best_effort("c")}));
     must_admit(agent, pod("x", {guaranteed("a", 2), test::half_a_cpu("b")}));
-    EXPECT_THAT(agent.partition_problems(), IsEmpty());
+    EXPECT_THAT(agent.enforced()->partition_problems(), IsEmpty());
     EXPECT_EQ(value("podx/a"), v2 ? "isolated" : "0");
     EXPECT_EQ(value("podx/b"), v2 ? "member" : "1");
     EXPECT_EQ(value("pods/c"), v2 ? "member" : "1");
@@ -167,13 +168,13 @@ TEST(Partitions, TellTheKernelsReasonAndFallBack) {
   };
   NodeAgent agent = world.try_open(with(Partition::kRoot)).value();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
-  ASSERT_EQ(agent.partition_problems().size(), 1U);
-  EXPECT_THAT(agent.partition_problems().begin()->second,
+  ASSERT_EQ(agent.enforced()->partition_problems().size(), 1U);
+  EXPECT_THAT(agent.enforced()->partition_problems().begin()->second,
               HasSubstr("root invalid (Parent is not a partition root)"));
   EXPECT_EQ(world.kernel.find("podx/a")->files.at("cpuset.cpus.partition"), "member");
   EXPECT_EQ(world.kernel.find("podx/a")->files.at("cpuset.cpus.exclusive"), "");
   EXPECT_EQ(world.cpus("podx/a"), "1-2");
-  EXPECT_FALSE(agent.is_dirty());
+  EXPECT_FALSE(agent.enforced()->is_dirty());
 }
 
 INSTANTIATE_TEST_SUITE_P(BothVersions, ExtrasTest,
@@ -204,8 +205,8 @@ TEST(MovePages, TellsOfAProcessWhoseMemoryLiesElsewhereOnlyIfAsked) {
     NodeAgent agent = world.try_open(with_memory_manager(), options).value();
     if (agent.state().node.pods.empty()) {
       must_admit(agent, pod("x", {guaranteed("a", 4)}));  // more CPUs than node 0 has left
-      EXPECT_EQ(agent.desired().at({PodUid("x"), "a"}).mems, (enforce::NodeSet{1}));
-      EXPECT_TRUE(agent.cgroups()->attach({PodUid("x"), "a"}, process.pid()).has_value());
+      EXPECT_EQ(agent.desired().layout.at({PodUid("x"), "a"}).mems, (enforce::NodeSet{1}));
+      EXPECT_TRUE(agent.attach({PodUid("x"), "a"}, process.pid()).has_value());
     }
     return agent.reconcile().value();
   };
@@ -228,25 +229,28 @@ TEST(KnownMachine, IsTheOneOfTheStateWhileCpusAreMissing) {
   const auto put = [&](const std::string& name, const std::string& text) {
     std::ofstream(dir / name) << text;
   };
-  EXPECT_TRUE(known_machine(part, dir.path()).offline.empty()) << "nothing is known";
+  const auto known_to_be = [&](const Machine& observed) {
+    auto store = checkpoint::Store::open(dir.path()).value();
+    return known_machine(observed, store, {});
+  };
+  EXPECT_TRUE(known_to_be(part).offline.empty()) << "nothing is known";
   put(std::string(kMachineFileName), whole.to_json().dump());
-  EXPECT_TRUE(known_machine(part, dir.path()).offline.empty()) << "there is no state";
+  EXPECT_TRUE(known_to_be(part).offline.empty()) << "there is no state";
   put("cpu_manager_state", "{}");
-  const KnownMachine known = known_machine(part, dir.path());
+  const KnownMachine known = known_to_be(part);
   EXPECT_EQ(known.offline, (CpuSet{7}));
   EXPECT_EQ(known.machine.all_cpus(), whole.all_cpus());
-  EXPECT_TRUE(known_machine(whole, dir.path()).offline.empty());
+  EXPECT_TRUE(known_to_be(whole).offline.empty());
   description.cpus.front().numa = NumaId{1};
-  EXPECT_TRUE(known_machine(Machine::make(description).value(), dir.path()).offline.empty())
-      << "another machine";
+  EXPECT_TRUE(known_to_be(Machine::make(description).value()).offline.empty()) << "another machine";
   put(std::string(kMachineFileName), "{");
-  EXPECT_TRUE(known_machine(part, dir.path()).offline.empty());
+  EXPECT_TRUE(known_to_be(part).offline.empty());
 }
 
 TEST(ProcessList, ReadsBackAndLeavesOutWhatIsNone) {
-  const enforce::ProcessList list = {{"pod1/a", {{7, 99}, {8, 100}}}, {"pod2/b", {{9, 101}}}};
-  EXPECT_EQ(enforce::decode_processes(enforce::encode_processes(list)), list);
-  EXPECT_THAT(enforce::decode_processes("x\n7\n7 8\n-1 2 a\n7 8 pod/c"),
+  const ProcessList list = {{"pod1/a", {{7, 99}, {8, 100}}}, {"pod2/b", {{9, 101}}}};
+  EXPECT_EQ(decode_processes(encode_processes(list)), list);
+  EXPECT_THAT(decode_processes("x\n7\n7 8\n-1 2 a\n7 8 pod/c"),
               ElementsAre(Pair("pod/c", ElementsAre(enforce::ProcessId{7, 8}))));
 }
 

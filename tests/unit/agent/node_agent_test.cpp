@@ -52,7 +52,7 @@ TEST_P(NodeAgentTest, GoesOnAfterARestart) {
   EXPECT_THAT(before, HasSubstr(R"("entries":{"x":{"a":"1-2"}})"));
   const auto log = world_.kernel.log;
   NodeAgent agent = world_.open();
-  EXPECT_FALSE(agent.is_dirty());
+  EXPECT_FALSE(agent.enforced()->is_dirty());
   EXPECT_EQ(agent.state().node.pods.size(), 2U);
   EXPECT_EQ(world_.kernel.log, log) << "a start writes nothing";
   EXPECT_EQ(world_.file("cpu_manager_state"), before);
@@ -91,7 +91,7 @@ TEST_P(NodeAgentTest, RemovesOneContainerAndNarrowsItsPod) {
 TEST_P(NodeAgentTest, RemovesNothingThatStillRuns) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
-  ASSERT_TRUE(agent.cgroups()->attach({PodUid("x"), "a"}, 4711).has_value());
+  ASSERT_TRUE(agent.attach({PodUid("x"), "a"}, 4711).has_value());
   const std::string before = world_.file("cpu_manager_state");
   const auto removed = agent.remove_pod(PodUid("x"), RunningProcesses::kRefuse);
   ASSERT_FALSE(removed.has_value());
@@ -159,7 +159,7 @@ TEST_P(NodeAgentTest, FinishesWhatAFailedWriteLeft) {
     ASSERT_TRUE(outcome.has_value()) << fail_at << ": " << outcome.error().message;
     if (!outcome->not_enforced) break;  // no write was left to fail
     ++failures;
-    EXPECT_TRUE(agent.is_dirty()) << fail_at;
+    EXPECT_TRUE(agent.enforced()->is_dirty()) << fail_at;
     EXPECT_THAT(world.file("cpu_manager_state"), HasSubstr(R"("x":{"a":"1-2"})")) << fail_at;
     if (world.cpus("podx/a") == "1-2") {
       EXPECT_EQ(world.cpus("pods/c"), "0,3-7") << fail_at;
@@ -171,7 +171,7 @@ TEST_P(NodeAgentTest, FinishesWhatAFailedWriteLeft) {
     EXPECT_EQ(world.cpus("podx/a"), "1-2") << fail_at;
     EXPECT_EQ(world.cpus("podx/b"), "0,3-7") << fail_at;
     EXPECT_EQ(world.cpus("pods/c"), "0,3-7") << fail_at;
-    EXPECT_FALSE(agent.is_dirty()) << fail_at;
+    EXPECT_FALSE(agent.enforced()->is_dirty()) << fail_at;
   }
   EXPECT_GT(failures, 8);
 }
@@ -297,9 +297,9 @@ TEST(AdmitTogether, IsOneCommitWithAnAnswerForEachPod) {
   ASSERT_TRUE(agent) << agent.error().message;
   std::vector<Trace> traces;
   const auto outcomes =
-      agent->admit_together({pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 9)}),
-                             pod("d", {guaranteed("c", 3)})},
-                            &traces);
+      agent->admit({pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 9)}),
+                    pod("d", {guaranteed("c", 3)})},
+                   &traces);
   ASSERT_TRUE(outcomes) << outcomes.error().message;
   EXPECT_FALSE((*outcomes)[0].rejection);
   EXPECT_TRUE((*outcomes)[1].rejection);

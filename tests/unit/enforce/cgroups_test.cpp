@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "model_kernel.hpp"
+#include "pinfold/enforce/processes.hpp"
 
 namespace pinfold::enforce {
 namespace {
@@ -31,14 +32,15 @@ class CgroupsTest : public testing::TestWithParam<CgroupVersion> {
 
   ModelKernel kernel_;
   Cgroups cgroups_ = kernel_.cgroups();
+  Group group_ = cgroups_.group({PodUid("p"), "c"}).value();
 };
 
 TEST_P(CgroupsTest, TellsItsMode) { EXPECT_EQ(cgroups_.mode(), is_v2() ? "v2" : "v1"); }
 
 TEST_P(CgroupsTest, PlacesAContainer) {
   place();
-  EXPECT_EQ(cgroups_.effective_cpus({PodUid("p"), "c"}).value(), (CpuSet{2, 3}));
-  EXPECT_EQ(cgroups_.effective_mems({PodUid("p"), "c"}).value(), CpuSet{1});
+  EXPECT_EQ(effective_cpus(group_).value(), (CpuSet{2, 3}));
+  EXPECT_EQ(effective_mems(group_).value(), CpuSet{1});
   EXPECT_EQ(cgroups_.machine_cpus().value(), CpuSet::range(0, 7));
 }
 
@@ -99,8 +101,8 @@ TEST_P(CgroupsTest, VerifiesByTheEffectiveCpus) {
 
 TEST_P(CgroupsTest, DoesNotRemoveAGroupWithProcesses) {
   place();
-  ASSERT_TRUE(cgroups_.attach({PodUid("p"), "c"}, 4711).has_value());
-  EXPECT_EQ(cgroups_.processes({PodUid("p"), "c"}).value(), std::vector<pid_t>{4711});
+  ASSERT_TRUE(attach(group_, 4711).has_value());
+  EXPECT_EQ(processes(group_).value(), std::vector<pid_t>{4711});
   const auto done = cgroups_.apply({Step::Kind::kRemove, {PodUid("p"), "c"}, {}, "", ""});
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(done.error().code, ErrorCode::kBusy);
@@ -171,7 +173,7 @@ TEST(CgroupsV2, SaysWhatToDoAboutARootWithProcesses) {
                          std::make_unique<BusyRoot>()});
   const auto cgroups = Cgroups::make(std::move(hierarchies), {});
   ASSERT_FALSE(cgroups.has_value());
-  EXPECT_THAT(cgroups.error().message, HasSubstr("'/sys/fs/cgroup/x' has processes of its own"));
+  EXPECT_THAT(cgroups.error().message, HasSubstr("'/sys/fs/cgroup/x' itself has processes"));
 }
 
 TEST(CgroupsOpen, SaysWhatIsNoCgroup) {

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "pinfold/enforce/page_placement.hpp"
-#include "pinfold/enforce/process_list.hpp"
+#include "pinfold/enforce/processes.hpp"
 
 /// What the kernel says of processes and their memory.
 namespace pinfold::enforce {
@@ -18,8 +18,8 @@ TEST(PagePlacement, AddsUpNodesByPageSize) {
       "7f00 bind:1 huge anon=1 N1=1 kernelpagesize_kB=2048\n"
       "7f01 default\nN=1 Nx=2 N1= N-1=4\n");
   EXPECT_THAT(pages, ElementsAre(Pair(0, 8192U), Pair(1, 4096U + (2U << 20U))));
-  EXPECT_DOUBLE_EQ(share_in_place({{0, 1}, {1, 3}}, CpuSet{1}), 0.75);
-  EXPECT_DOUBLE_EQ(share_in_place({}, CpuSet{1}), 1);
+  EXPECT_DOUBLE_EQ(share_on({{0, 1}, {1, 3}}, CpuSet{1}), 0.75);
+  EXPECT_DOUBLE_EQ(share_on({}, CpuSet{1}), 1);
 }
 
 TEST(MovePages, DoesNothingForAProcessWhoseMemoryIsInPlaceOrThatIsGone) {

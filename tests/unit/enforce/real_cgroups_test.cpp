@@ -10,6 +10,7 @@
 
 #include "pinfold/enforce/cgroups.hpp"
 #include "pinfold/enforce/drift.hpp"
+#include "pinfold/enforce/processes.hpp"
 
 /// The same on the kernel that runs the tests, where it lets us: set PINFOLD_TEST_CGROUP to an
 /// empty directory of a cgroup mount with the cpuset controller.
@@ -66,10 +67,10 @@ TEST_F(RealCgroups, RunAndKillAProcess) {
   };
   const GroupName pod{PodUid("k"), ""};
   const GroupName name{PodUid("k"), "c"};
-  for (const GroupName& group : {pod, name}) {
-    must({Step::Kind::kCreate, group, {}, "", ""});
-    must({Step::Kind::kCpus, group, cpus_, "", ""});
-    must({Step::Kind::kMems, group, mems_, "", ""});
+  for (const GroupName& each : {pod, name}) {
+    must({Step::Kind::kCreate, each, {}, "", ""});
+    must({Step::Kind::kCpus, each, cpus_, "", ""});
+    must({Step::Kind::kMems, each, mems_, "", ""});
   }
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
@@ -77,12 +78,13 @@ TEST_F(RealCgroups, RunAndKillAProcess) {
     ::pause();
     ::_exit(0);
   }
-  const auto attached = cgroups_->attach(name, child);
+  const Group group = cgroups_->group(name).value();
+  const auto attached = attach(group, child);
   ASSERT_TRUE(attached.has_value()) << attached.error().message;
-  EXPECT_EQ(cgroups_->processes(name).value(), std::vector<pid_t>{child});
+  EXPECT_EQ(processes(group).value(), std::vector<pid_t>{child});
   EXPECT_EQ(cgroups_->apply({Step::Kind::kRemove, name, {}, "", ""}).error().code,
             ErrorCode::kBusy);
-  const auto killed = cgroups_->kill(name, 5000);
+  const auto killed = kill_processes(group, std::chrono::seconds(5));
   EXPECT_TRUE(killed.has_value()) << killed.error().message;
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, 0), child);

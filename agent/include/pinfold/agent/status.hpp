@@ -14,45 +14,50 @@ namespace pinfold::agent {
 struct ContainerStatus {
   ContainerResources resources;
   enforce::GroupSettings desired;
-  std::string cgroup;                         ///< relative to the root
-  std::optional<ObservedContainer> observed;  ///< without a value in a desired_pod
-  std::string problem;  ///< why `observed` has no value or is not as desired; "": it is
+  std::string cgroup;       ///< its name below the root: "pod<uid>/<container>"
+  std::string cgroup_path;  ///< absolute, also of an adopted group; "" if nothing is enforced
+  std::optional<ObservedContainer> observed;  ///< only if the kernel was asked
+  std::string problem;  ///< why `observed` is not as desired, or could not be read; "": it is
 };
 struct PodStatus {
   PodSpec spec;
   QosClass qos = QosClass::kBestEffort;
-  std::vector<ContainerStatus> containers;  ///< without those that are gone
+  std::string cgroup;
+  std::string cgroup_path;                  ///< "" if nothing is enforced
+  std::vector<ContainerStatus> containers;  ///< without removed ones
 };
 
-/// A pod as a state has it, without a look at the kernel. nullopt for a pod that is not active.
-[[nodiscard]] std::optional<PodStatus> desired_pod(const Node& node, const AgentState& state,
-                                                   const enforce::KernelFacts& facts,
+/// A pod as `state` desires it; the kernel is not asked. nullopt for a pod that is not active.
+[[nodiscard]] std::optional<PodStatus> desired_pod(const NodeAgent& agent, const AgentState& state,
                                                    const PodUid& uid);
-/// A pod of an agent, and what the kernel has for it. nullopt for a pod that is not active.
-[[nodiscard]] std::optional<PodStatus> pod_status(NodeAgent& agent, const PodUid& uid);
+/// A pod of an agent, as desired and as observed. nullopt for a pod that is not active.
+[[nodiscard]] std::optional<PodStatus> pod_status(const NodeAgent& agent, const PodUid& uid);
+/// True if every container is as desired.
 [[nodiscard]] bool is_ok(const PodStatus& pod);
 
 /// The pod with this UID, name or "namespace/name".
 /// Errors: kNotFound; kInvalidArgument if several pods have the name.
 [[nodiscard]] Result<PodUid> find_pod_uid(const NodeAgent& agent, const std::string& pod);
 
-/// As docs/operations.md describes an element of `pods`.
-[[nodiscard]] nlohmann::json to_json(const PodStatus& pod, NodeAgent& agent);
+/// An element of `pods` in docs/operations.md.
+[[nodiscard]] nlohmann::json to_json(const PodStatus& pod);
 /// {"mode", "root", "warnings"}; null if nothing is enforced.
-[[nodiscard]] nlohmann::json cgroups_json(NodeAgent& agent);
+[[nodiscard]] nlohmann::json cgroups_json(const NodeAgent& agent);
 
 /// A whole node: what `pinfold status` shows.
 struct NodeStatus {
-  CpuSet shared_pool;  ///< empty: any
+  CpuSet shared_pool;  ///< empty: any CPU
   CpuSet reserved;
+  CpuSet offline;
   std::vector<PodStatus> pods;
   std::vector<std::string> drift;
-  std::vector<std::string> affected;  ///< by CPUs that are offline
-  bool ok = true;                     ///< no drift, no CPU offline, and every pod is well
+  std::vector<std::string> affected;  ///< by CPUs that are offline: see lost_cpus
+  bool ok = true;                     ///< no drift, no CPU offline, and every pod is ok
 };
 /// Errors: those of NodeAgent::find_drift.
-[[nodiscard]] Result<NodeStatus> node_status(NodeAgent& agent);
-[[nodiscard]] nlohmann::json to_json(const NodeStatus& view, NodeAgent& agent);
+[[nodiscard]] Result<NodeStatus> node_status(const NodeAgent& agent);
+/// With what cgroups_json gives as "cgroups".
+[[nodiscard]] nlohmann::json to_json(const NodeStatus& status, const NodeAgent& agent);
 /// {"drift", "steps", "remaining", "ok"}.
 [[nodiscard]] nlohmann::json to_json(const ReconcileReport& report);
 

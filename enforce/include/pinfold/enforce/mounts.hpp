@@ -56,10 +56,13 @@ struct HierarchyRoot {
     std::span<const Mount> mounts, const std::string& root,
     const std::function<std::string(const std::string& directory)>& controllers_at);
 
-/// The directory of a process in the hierarchy with the cpusets. `text`: /proc/PID/cgroup.
-/// Errors: kNotFound if the process is in no such hierarchy, or its group is not mounted.
-[[nodiscard]] Result<std::string> group_of_process(std::string_view text,
+/// A process's path in the hierarchy with the cpusets, which has this version; "" if it has none.
+/// `proc_cgroup`: the content of /proc/PID/cgroup.
+[[nodiscard]] std::string cpuset_path(std::string_view proc_cgroup, CgroupVersion cpusets);
+/// The absolute directory of that path.
+/// Errors: kNotFound if the process has no such path, or its group is not mounted.
+[[nodiscard]] Result<std::string> group_of_process(std::string_view proc_cgroup,
                                                    std::span<const Mount> mounts,
-                                                   CgroupVersion cpuset_version);
+                                                   CgroupVersion cpusets);
 
 }  // namespace pinfold::enforce

@@ -15,14 +15,14 @@ namespace pinfold::enforce {
 using PagesByNode = std::map<std::int32_t, std::uint64_t>;
 
 /// Adds up /proc/PID/numa_maps (see numa(7)): the fields "N<node>=<pages>" of every mapping, by its
-/// kernelpagesize_kB. What is no such field is passed over.
+/// kernelpagesize_kB. Other fields are ignored.
 [[nodiscard]] PagesByNode parse_numa_maps(std::string_view text);
 
-/// Where the memory of a process lies; empty if it is gone, or if the kernel does not tell.
+/// The memory of a process; empty if it has ended, or if the kernel does not say.
 [[nodiscard]] PagesByNode pages_of(pid_t pid);
 
-/// Share of the bytes that lie on `nodes`, 0 to 1; 1 if there are none.
-[[nodiscard]] double share_in_place(const PagesByNode& pages, const NodeSet& nodes);
+/// Share of the bytes that are on `nodes`, 0 to 1; 1 if there are none.
+[[nodiscard]] double share_on(const PagesByNode& pages, const NodeSet& nodes);
 
 /// Moves the pages of a process to `nodes`, as far as the kernel can (it leaves those that others
 /// use too).

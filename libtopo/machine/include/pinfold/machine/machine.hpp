@@ -158,4 +158,8 @@ class Machine {
   int numa_with_cpus_ = 0;
 };
 
+/// A machine from text: JSON as Machine::to_json gives it.
+/// Errors: kInvalidArgument.
+[[nodiscard]] Result<Machine> parse_machine(std::string_view text);
+
 }  // namespace pinfold

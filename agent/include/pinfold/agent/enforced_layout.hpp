@@ -1,0 +1,118 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "pinfold/agent/desired.hpp"
+#include "pinfold/agent/log.hpp"
+#include "pinfold/agent/process_list.hpp"
+#include "pinfold/enforce/cgroups.hpp"
+
+namespace pinfold::agent {
+
+/// What a reconciliation came to.
+struct ReconcileReport {
+  std::vector<std::string> drift;      ///< what differed, as enforce::drift names it
+  enforce::Plan done;                  ///< the steps that were applied
+  std::vector<std::string> moved;      ///< processes and pages that were moved back
+  std::vector<std::string> remaining;  ///< what still differs, and why
+};
+
+/// What the kernel has for one container.
+struct ObservedContainer {
+  CpuSet effective_cpus;
+  enforce::NodeSet effective_mems;
+  std::size_t processes = 0;
+  /// Share of their resident memory on the NUMA nodes that the container may use, 0 to 1.
+  double page_placement = 1;
+};
+
+enum class RunningProcesses { kRefuse, kKill };
+
+/// The control groups of a node as the kernel has them, and what an agent knows of them: the only
+/// part of an agent that touches the kernel. Const functions only read.
+class EnforcedLayout {
+ public:
+  EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::string> adopted, LogSink log);
+
+  [[nodiscard]] const enforce::KernelFacts& facts() const { return cgroups_.facts(); }
+  /// See Cgroups.
+  [[nodiscard]] const std::string& root() const { return cgroups_.root(); }
+  [[nodiscard]] std::string_view mode() const { return cgroups_.mode(); }
+  [[nodiscard]] std::vector<std::string> warnings() const { return cgroups_.warnings(); }
+  /// The absolute directory of a group, also of an adopted one.
+  [[nodiscard]] std::string directory(const enforce::GroupName& name) const {
+    return cgroups_.directory(name);
+  }
+  /// The absolute directory of the group that a process is in. Errors: kNotFound.
+  [[nodiscard]] Result<std::string> directory_of_process(pid_t process) const;
+  /// The groups of a pod that exist, its own first.
+  [[nodiscard]] std::vector<enforce::GroupName> groups_of_pod(const PodUid& pod) const {
+    return cgroups_.groups_of_pod(pod);
+  }
+  /// False if a group has no process or does not exist. Errors: kIo.
+  [[nodiscard]] Result<bool> has_processes(const enforce::GroupName& name) const;
+  /// What the kernel has for a container. Errors: kNotFound, kIo.
+  [[nodiscard]] Result<ObservedContainer> observe(const ContainerId& container) const;
+  /// Where the kernel differs from what is desired. Errors: kIo.
+  [[nodiscard]] Result<std::vector<std::string>> find_drift(const Desired& desired) const;
+  /// True if the kernel is known to differ from what is desired.
+  [[nodiscard]] bool is_dirty() const { return std::holds_alternative<Dirty>(kernel_); }
+  /// The kernel's reason for each container that should be a partition and is none.
+  [[nodiscard]] const std::map<enforce::GroupName, std::string>& partition_problems() const {
+    return partition_problems_;
+  }
+
+  /// Makes the kernel have what is desired, in the safe order: docs/cgroups.md.
+  /// Errors: those of Cgroups::apply and plan; the layout is dirty then, and the next call starts
+  /// from what the kernel has.
+  [[nodiscard]] Result<void> apply(const Desired& desired);
+  /// A container was adopted: checks its group, and removes the empty one that it replaces.
+  /// Errors: kNotFound if it does not exist, or is no group with a cpuset.
+  [[nodiscard]] Result<void> adopt(const Desired& desired, const ContainerId& container);
+  /// Observes everything, and makes it what is desired. Processes of `known` that were moved out of
+  /// their group are moved back; `known` becomes what runs where now.
+  /// Errors: kIo if the groups cannot be read.
+  [[nodiscard]] Result<ReconcileReport> reconcile(const Desired& desired, ProcessList& known);
+  /// Moves pages of the containers' processes to the desired NUMA nodes.
+  void move_pages(const Desired& desired, ReconcileReport& report);
+  /// Moves a process into a group. Errors: kNotFound, kIo.
+  [[nodiscard]] Result<void> attach(const ContainerId& container, pid_t process);
+  /// Makes sure that nothing runs in these groups.
+  /// Errors: kBusy if processes run there (and are not to be killed, or survive it); kIo.
+  [[nodiscard]] Result<void> make_empty(const std::vector<enforce::GroupName>& groups,
+                                        RunningProcesses running);
+
+ private:
+  struct Unknown {};  ///< nothing was observed yet
+  struct Dirty {};    ///< differs from what is desired, or may: observe before anything else
+  struct Clean {      ///< the kernel has exactly this
+    enforce::Layout layout;
+  };
+  struct Observation {
+    enforce::Layout layout;
+    std::vector<enforce::GroupName> strays;  ///< have processes, belong to no active pod
+  };
+
+  void log(LogLevel level, const std::string& message) const {
+    if (log_) log_(level, message);
+  }
+  void set_adopted(const ContainerMap<std::string>& adopted);
+  [[nodiscard]] Result<Observation> observe_all(const Desired& desired) const;
+  [[nodiscard]] enforce::Layout reachable(const Desired& desired,
+                                          const std::vector<enforce::GroupName>& strays) const;
+  [[nodiscard]] Result<void> enforce(const Desired& desired, const Observation& observed,
+                                     enforce::Plan& done);
+  [[nodiscard]] Result<void> run(const enforce::Plan& steps, enforce::Plan& done);
+
+  enforce::Cgroups cgroups_;
+  LogSink log_;
+  std::variant<Unknown, Dirty, Clean> kernel_;
+  std::map<enforce::GroupName, std::string> partition_problems_;
+};
+
+}  // namespace pinfold::agent

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+
+#include "pinfold/agent/desired.hpp"
+#include "pinfold/agent/metrics.hpp"
+#include "pinfold/agent/options.hpp"
+#include "pinfold/agent/process_list.hpp"
+#include "pinfold/checkpoint/store.hpp"
+
+namespace pinfold::agent {
+
+/// What an agent keeps in its state directory, and the copy of it in memory: the only part of an
+/// agent that touches the disk. The state is durable before it is the state; the side files (what
+/// was counted, the machine, where processes ran) may be lost, which costs no decision.
+class KeptState {
+ public:
+  /// Restores the state and checks it against the node, as a kubelet does when it starts. Writes
+  /// nothing. Of `options`: state_dir (what messages call the directory of `store`), dry_run, log.
+  /// Errors: kCorrupt, with the kubelet's text where the kubelet has one; kIo.
+  [[nodiscard]] static Result<KeptState> restore(const Node& node, checkpoint::Store store,
+                                                 const AgentOptions& options);
+
+  [[nodiscard]] const AgentState& state() const { return state_; }
+  /// What was counted since the state directory was made; a crash may lose the last counts.
+  [[nodiscard]] const Metrics& metrics() const { return metrics_; }
+
+  /// Makes `next` durable, then the state. In a dry run it becomes the state and is not stored.
+  /// Errors: kIo; then nothing has changed.
+  [[nodiscard]] Result<void> commit(const Node& node, AgentState next);
+  /// Counts what was committed; nothing in a dry run.
+  void keep_metrics(Metrics metrics);
+
+  /// Where processes ran at the last reconciliation.
+  [[nodiscard]] ProcessList processes();
+  void keep_processes(const ProcessList& list);
+
+ private:
+  KeptState(checkpoint::Store store, const AgentOptions& options)
+      : store_(std::move(store)), log_(options.log), is_dry_run_(options.dry_run) {}
+  [[nodiscard]] Result<void> store_files(checkpoint::Files files);
+  void keep_machine(const Machine& machine);
+
+  checkpoint::Store store_;
+  LogSink log_;
+  bool is_dry_run_ = false;
+  AgentState state_;
+  checkpoint::Files stored_;  ///< the bytes on disk
+  checkpoint::Files base_;    ///< what the next commit starts from: stored_, and what a start adds
+  Metrics metrics_;
+  std::string machine_;  ///< the bytes of the side file
+};
+
+}  // namespace pinfold::agent

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pinfold/agent/desired.hpp"
+
+/// CPUs of the node that are offline: what their containers have instead.
+namespace pinfold::agent {
+
+/// `desired` on a machine where `offline` CPUs are missing. A container whose CPUs are all offline
+/// runs on what `pool` has left: it must run somewhere, and there it overlaps no exclusive CPUs.
+[[nodiscard]] enforce::Layout without_cpus(enforce::Layout desired, const CpuSet& offline,
+                                           const CpuSet& pool);
+
+/// What offline CPUs take from whom: one sentence for each container that has lost some, and one
+/// for the shared pool.
+[[nodiscard]] std::vector<std::string> lost_cpus(const Node& node, const AgentState& state,
+                                                 const CpuSet& offline);
+
+}  // namespace pinfold::agent

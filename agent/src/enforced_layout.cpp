@@ -1,0 +1,223 @@
+#include "pinfold/agent/enforced_layout.hpp"
+
+#include <fmt/format.h>
+
+#include "pinfold/enforce/drift.hpp"
+#include "pinfold/enforce/page_placement.hpp"
+#include "pinfold/enforce/partitions.hpp"
+#include "stray_processes.hpp"
+
+namespace pinfold::agent {
+namespace {
+
+using enforce::GroupName;
+using enforce::Layout;
+
+constexpr int kAttempts = 3;
+constexpr std::chrono::milliseconds kKillTimeout{5000};
+
+/// CPUs and NUMA nodes that containers do not really have, because a group above the pods lacks
+/// them.
+void report_missing(const enforce::Cgroups& cgroups, const Layout& desired,
+                    std::vector<std::string>& lines) {
+  const auto compare = [&](const GroupName& name, const char* what, const CpuSet& expected,
+                           const Result<CpuSet>& has) {
+    if (expected.empty() || !has || *has == expected) return;
+    lines.push_back(fmt::format("{}: runs on {} {}, expected {}: a group above the pods lacks them",
+                                to_string(name), what, has->to_string(), expected.to_string()));
+  };
+  for (const auto& [name, settings] : desired) {
+    if (name.is_pod()) continue;
+    const auto group = cgroups.group(name);
+    if (!group) continue;
+    compare(name, "CPUs", settings.cpus, effective_cpus(*group));
+    compare(name, "memory nodes", settings.mems, effective_mems(*group));
+  }
+}
+
+}  // namespace
+
+EnforcedLayout::EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::string> adopted,
+                               LogSink log)
+    : cgroups_(std::move(cgroups)), log_(std::move(log)) {
+  cgroups_.set_adopted(std::move(adopted));
+}
+
+Result<std::string> EnforcedLayout::directory_of_process(pid_t process) const {
+  const bool is_v2 = cgroups_.root_group().is_v2();
+  return enforce::directory_of_process(
+      process, is_v2 ? enforce::CgroupVersion::kV2 : enforce::CgroupVersion::kV1);
+}
+
+Result<bool> EnforcedLayout::has_processes(const GroupName& name) const {
+  const auto group = cgroups_.group(name);
+  if (!group && group.error().code == ErrorCode::kNotFound) return false;
+  if (!group) return fail(group.error());
+  PINFOLD_LET(const auto pids, processes(*group));
+  return !pids.empty();
+}
+
+Result<ObservedContainer> EnforcedLayout::observe(const ContainerId& container) const {
+  PINFOLD_LET(const auto group, cgroups_.group(container));
+  ObservedContainer observed;
+  PINFOLD_LET(observed.effective_cpus, effective_cpus(group));
+  PINFOLD_LET(observed.effective_mems, effective_mems(group));
+  PINFOLD_LET(const auto pids, processes(group));
+  observed.processes = pids.size();
+  enforce::PagesByNode pages;
+  for (const pid_t pid : pids) {
+    for (const auto& [node, bytes] : enforce::pages_of(pid)) pages[node] += bytes;
+  }
+  observed.page_placement = enforce::share_on(pages, observed.effective_mems);
+  return observed;
+}
+
+Result<std::vector<std::string>> EnforcedLayout::find_drift(const Desired& desired) const {
+  PINFOLD_LET_WRAP(const Layout observed, cgroups_.observe(desired.layout),
+                   "observe the control groups");
+  return enforce::drift(observed, desired.layout);
+}
+
+Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& desired) const {
+  Observation observed;
+  PINFOLD_LET_WRAP(observed.layout, cgroups_.observe(desired.layout), "observe the control groups");
+  for (const auto& [name, settings] : observed.layout) {
+    if (desired.layout.contains(name)) continue;
+    PINFOLD_LET(const bool is_stray, has_processes(name));
+    if (is_stray) observed.strays.push_back(name);
+  }
+  return observed;
+}
+
+/// A container that is no longer adopted has no group: its runtime removes the one that it had.
+void EnforcedLayout::set_adopted(const ContainerMap<std::string>& adopted) {
+  if (auto* const clean = std::get_if<Clean>(&kernel_)) {
+    std::erase_if(clean->layout, [&](const auto& group) {
+      return cgroups_.is_adopted(group.first) && !adopted.contains(group.first.id());
+    });
+  }
+  cgroups_.set_adopted(adopted);
+}
+
+/// What is desired as far as it can be: strays are confined, and an adopted group that its runtime
+/// has removed is not made again.
+Layout EnforcedLayout::reachable(const Desired& desired,
+                                 const std::vector<GroupName>& strays) const {
+  Layout layout = with_strays(desired.layout, strays, desired.pool);
+  for (const auto& adopted : cgroups_.adopted()) {
+    const GroupName name = adopted.id();
+    if (!cgroups_.group(name)) layout.erase(name);
+  }
+  return layout;
+}
+
+Result<void> EnforcedLayout::enforce(const Desired& desired, const Observation& observed,
+                                     enforce::Plan& done) {
+  const bool was_clean = std::holds_alternative<Clean>(kernel_);
+  kernel_ = Dirty{};  // until every step has succeeded
+  Layout target = reachable(desired, observed.strays);
+  CpuSet needed;
+  for (const auto& [name, settings] : desired.layout) needed |= settings.cpus;
+  enforce::restore_root(cgroups_, needed);
+  PINFOLD_LET(const CpuSet cpus, cgroups_.machine_cpus());
+  PINFOLD_LET(const enforce::Plan steps, plan(observed.layout, target, cpus));
+  // Also without partitions: an earlier agent may have left some.
+  if (desired.partition != Partition::kNone || !was_clean) {
+    PINFOLD_TRY(end_partitions(cgroups_, observed.layout, desired.layout, desired.partition));
+  }
+  PINFOLD_TRY(run(steps, done));
+  PINFOLD_LET(partition_problems_, begin_partitions(cgroups_, desired.layout, desired.partition));
+  if (observed.strays.empty()) kernel_ = Clean{std::move(target)};
+  return {};
+}
+
+/// Stops at the first step that fails: what comes after it relies on it.
+Result<void> EnforcedLayout::run(const enforce::Plan& steps, enforce::Plan& done) {
+  for (const enforce::Step& step : steps) {
+    PINFOLD_TRY(cgroups_.apply(step));
+    log(LogLevel::kDebug, to_string(step));
+    if (step.kind != enforce::Step::Kind::kVerify) done.push_back(step);
+  }
+  return {};
+}
+
+Result<void> EnforcedLayout::apply(const Desired& desired) {
+  set_adopted(desired.adopted);
+  Observation observed;
+  if (const auto* const clean = std::get_if<Clean>(&kernel_)) {
+    observed.layout = clean->layout;
+  } else {
+    PINFOLD_LET(observed, observe_all(desired));
+  }
+  enforce::Plan done;
+  return enforce(desired, observed, done);
+}
+
+Result<void> EnforcedLayout::adopt(const Desired& desired, const ContainerId& container) {
+  set_adopted(desired.adopted);
+  kernel_ = Dirty{};  // the group has what its runtime gave it
+  PINFOLD_TRY(cgroups_.group(container));
+  cgroups_.remove_replaced(container);
+  return {};
+}
+
+Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, ProcessList& known) {
+  set_adopted(desired.adopted);
+  ReconcileReport report;
+  for (int attempt = 1;; ++attempt) {
+    PINFOLD_LET(const Observation observed, observe_all(desired));
+    const auto drift = enforce::drift(observed.layout, desired.layout);
+    for (const std::string& line : drift) log(LogLevel::kWarning, line);
+    if (attempt == 1) report.drift = drift;
+    const auto enforced = enforce(desired, observed, report.done);
+    if (!enforced && attempt < kAttempts) continue;
+    if (enforced) {
+      report_missing(cgroups_, desired.layout, report.remaining);
+    } else {
+      report.remaining.push_back(enforced.error().message);
+    }
+    for (const GroupName& name : observed.strays) {
+      report.remaining.push_back(fmt::format(
+          "{}: belongs to no active pod, but processes run in it; they are confined to the shared "
+          "pool",
+          to_string(name)));
+    }
+    break;
+  }
+  for (const auto& [name, reason] : partition_problems_) {
+    report.remaining.push_back(fmt::format("{}: no partition: {}", to_string(name), reason));
+  }
+  known = return_processes(cgroups_, desired.layout, known, report);
+  return report;
+}
+
+void EnforcedLayout::move_pages(const Desired& desired, ReconcileReport& report) {
+  agent::move_pages(cgroups_, desired.layout, report);
+}
+
+Result<void> EnforcedLayout::attach(const ContainerId& container, pid_t process) {
+  PINFOLD_LET(const auto group, cgroups_.group(container));
+  return enforce::attach(group, process);
+}
+
+Result<void> EnforcedLayout::make_empty(const std::vector<GroupName>& groups,
+                                        RunningProcesses running) {
+  for (const GroupName& name : groups) {
+    const auto group = cgroups_.group(name);
+    if (!group && group.error().code == ErrorCode::kNotFound) continue;
+    if (!group) return fail(group.error());
+    PINFOLD_LET(const auto pids, processes(*group));
+    if (pids.empty()) continue;
+    if (running == RunningProcesses::kKill) {
+      PINFOLD_TRY(kill_processes(*group, kKillTimeout));
+      continue;
+    }
+    return fail(ErrorCode::kBusy,
+                fmt::format("'{}' still has {} process{} ({}{}): stop the container first",
+                            to_string(name), pids.size(), pids.size() == 1 ? "" : "es",
+                            pids.front(), pids.size() == 1 ? "" : ", ..."));
+  }
+  return {};
+}
+
+}  // namespace pinfold::agent

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "pinfold/agent/log.hpp"
+#include "pinfold/checkpoint/store.hpp"
+
+/// Side files: whatever happens to them costs what they hold, and never a decision. The log has a
+/// warning. docs/operations.md says for each file what is lost.
+namespace pinfold::agent {
+
+void warn_of_side_file(const LogSink& log, std::string_view name, const Error& error);
+
+/// nullopt if the file does not exist or cannot be read.
+[[nodiscard]] std::optional<std::string> read_side_file(checkpoint::Store& store,
+                                                        std::string_view name, const LogSink& log);
+/// The same, decoded: `decode` takes the text and gives a Result. nullopt also if it fails.
+template <class Decode>
+[[nodiscard]] auto read_side_file(checkpoint::Store& store, std::string_view name, Decode decode,
+                                  const LogSink& log)
+    -> std::optional<typename decltype(decode(std::string_view()))::value_type> {
+  const auto bytes = read_side_file(store, name, log);
+  if (!bytes) return std::nullopt;
+  auto value = decode(std::string_view(*bytes));
+  if (value) return *std::move(value);
+  warn_of_side_file(log, name, value.error());
+  return std::nullopt;
+}
+/// False if it cannot be written: then the file is as it was before.
+bool write_side_file(checkpoint::Store& store, std::string_view name, std::string_view bytes,
+                     const LogSink& log);
+
+}  // namespace pinfold::agent

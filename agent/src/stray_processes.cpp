@@ -1,0 +1,85 @@
+#include "stray_processes.hpp"
+
+#include <fmt/format.h>
+
+#include "pinfold/enforce/page_placement.hpp"
+
+namespace pinfold::agent {
+namespace {
+
+using enforce::Group;
+using enforce::ProcessId;
+
+/// Where a process was moved to; "" if it is where it belongs or has ended. A group that the
+/// container made below its own is fine.
+std::string strayed_to(const Group& group, const ProcessId& process) {
+  const bool is_here = holds(group, process.pid).value_or(true);
+  if (is_here || enforce::identify(process.pid) != process) return "";
+  const auto version = group.cpuset().hierarchy->version;
+  std::string path = enforce::cpuset_path(process.pid, version);
+  return enforce::is_within(path, group.label) ? "" : path;
+}
+
+void return_to(const Group& group, const ProcessId& process, const std::string& from,
+               ReconcileReport& report) {
+  report.drift.push_back(
+      fmt::format("{}: process {} was moved to '{}'", group.label, process.pid, from));
+  if (const auto back = attach(group, process.pid)) {
+    report.moved.push_back(fmt::format("{}: process {} is back", group.label, process.pid));
+  } else {
+    report.remaining.push_back(back.error().message);
+  }
+}
+
+}  // namespace
+
+ProcessList return_processes(enforce::Cgroups& cgroups, const enforce::Layout& desired,
+                             const ProcessList& before, ReconcileReport& report) {
+  ProcessList now;
+  for (const auto& [name, settings] : desired) {
+    if (name.is_pod() || cgroups.is_adopted(name)) continue;
+    const auto group = cgroups.group(name);
+    if (!group) continue;
+    const auto pids = processes(*group);
+    if (!pids) continue;  // the plan has reported it
+    auto& here = now[group->label];
+    const auto known = before.find(group->label);
+    if (known != before.end()) {
+      for (const ProcessId& process : known->second) {
+        const std::string from = strayed_to(*group, process);
+        if (from.empty()) continue;
+        return_to(*group, process, from, report);
+        here.insert(process);
+      }
+    }
+    for (const pid_t pid : *pids) {
+      if (const auto process = enforce::identify(pid)) here.insert(*process);
+    }
+  }
+  return now;
+}
+
+void move_pages(enforce::Cgroups& cgroups, const enforce::Layout& desired,
+                ReconcileReport& report) {
+  for (const auto& [name, settings] : desired) {
+    if (name.is_pod() || settings.mems.empty()) continue;
+    const auto group = cgroups.group(name);
+    const auto pids = group ? processes(*group) : std::vector<pid_t>{};
+    if (!pids) continue;
+    for (const pid_t pid : *pids) {
+      const double before = enforce::share_on(enforce::pages_of(pid), settings.mems);
+      if (before == 1) continue;
+      if (const auto moved = enforce::migrate_pages(pid, settings.mems); !moved) {
+        report.remaining.push_back(fmt::format("{}: {}", group->label, moved.error().message));
+        continue;
+      }
+      report.moved.push_back(
+          fmt::format("{}: {:.0f}% of the memory of process {} is on NUMA nodes {} now, {:.0f}% "
+                      "before",
+                      group->label, 100 * enforce::share_on(enforce::pages_of(pid), settings.mems),
+                      pid, settings.mems.to_string(), 100 * before));
+    }
+  }
+}
+
+}  // namespace pinfold::agent

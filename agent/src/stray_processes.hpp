@@ -1,0 +1,17 @@
+#pragma once
+
+#include "pinfold/agent/enforced_layout.hpp"
+
+/// Processes and pages that are not where their container is.
+namespace pinfold::agent {
+
+/// Moves processes of `before` that still live, and are no longer in their container's group, back
+/// to it. Returns: what runs where now.
+[[nodiscard]] ProcessList return_processes(enforce::Cgroups& cgroups,
+                                           const enforce::Layout& desired,
+                                           const ProcessList& before, ReconcileReport& report);
+
+/// Moves pages of the containers' processes to the desired NUMA nodes.
+void move_pages(enforce::Cgroups& cgroups, const enforce::Layout& desired, ReconcileReport& report);
+
+}  // namespace pinfold::agent

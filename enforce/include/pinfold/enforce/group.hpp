@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pinfold/enforce/cgroup_fs.hpp"
+#include "pinfold/enforce/layout.hpp"
+#include "pinfold/enforce/mounts.hpp"
+
+namespace pinfold::enforce {
+
+/// A control group, whether it exists or not: of a pod or container, or the root of all of them.
+/// Comes from Cgroups, and borrows its file systems.
+struct Group {
+  /// The group in one hierarchy.
+  struct Part {
+    CgroupFs* fs = nullptr;
+    const HierarchyRoot* hierarchy = nullptr;
+    std::string path;  ///< in `fs`
+  };
+
+  std::string label;      ///< what messages call it: "pod1/c1"
+  std::string directory;  ///< absolute, in the hierarchy with the cpusets
+  /// One for each hierarchy, the one with the cpusets first. An adopted group has only that one.
+  std::vector<Part> parts;
+  /// Not null for an adopted group: a container runtime made it and will remove it.
+  std::shared_ptr<CgroupFs> adopted;
+
+  [[nodiscard]] bool is_adopted() const { return adopted != nullptr; }
+  [[nodiscard]] const Part& cpuset() const { return parts.front(); }
+  [[nodiscard]] bool is_v2() const { return cpuset().hierarchy->version == CgroupVersion::kV2; }
+};
+
+inline constexpr const char* kCpusFile = "cpuset.cpus";
+inline constexpr const char* kMemsFile = "cpuset.mems";
+
+/// A file with a list of CPUs or NUMA nodes. Errors: kNotFound, kIo; kInvalidArgument for another
+/// content.
+[[nodiscard]] Result<CpuSet> read_set(const Group& group, const std::string& file);
+/// The CPUs and NUMA nodes that the processes of a group can really use. Errors: as read_set.
+[[nodiscard]] Result<CpuSet> effective_cpus(const Group& group);
+[[nodiscard]] Result<NodeSet> effective_mems(const Group& group);
+
+}  // namespace pinfold::enforce

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/enforce/group.hpp"
+
+/// The processes of a group, and what /proc says of a process.
+namespace pinfold::enforce {
+
+/// Processes of a group, of an adopted one also those of the groups below it; ascending. A group
+/// that does not exist has none. Errors: kIo.
+[[nodiscard]] Result<std::vector<pid_t>> processes(const Group& group);
+/// True if a process is in the group itself, in every hierarchy. Errors: kNotFound, kIo.
+[[nodiscard]] Result<bool> holds(const Group& group, pid_t process);
+/// Moves a process into a group, in every hierarchy. Errors: kNotFound, kIo.
+[[nodiscard]] Result<void> attach(const Group& group, pid_t process);
+/// Kills the processes of a group and waits until they have ended, at most `timeout`.
+/// Errors: kBusy if some are left then; kIo.
+[[nodiscard]] Result<void> kill_processes(const Group& group, std::chrono::milliseconds timeout);
+/// "7, 8, ...": at most eight of them, for a message.
+[[nodiscard]] std::string to_list(const std::vector<pid_t>& processes);
+
+/// A process. A later one with the same number has another start time.
+struct ProcessId {
+  pid_t pid = 0;
+  std::uint64_t start_time = 0;  ///< field 22 of /proc/PID/stat
+
+  friend auto operator<=>(const ProcessId&, const ProcessId&) = default;
+};
+
+/// nullopt if there is no such process, or if it has ended and only its parent has not noticed.
+[[nodiscard]] std::optional<ProcessId> identify(pid_t pid);
+/// The path of a process in the hierarchy with the cpusets, which has this version; "" if the
+/// process has ended.
+[[nodiscard]] std::string cpuset_path(pid_t pid, CgroupVersion cpusets);
+/// True if `path` is `group` ("pod1/c1", relative to any root) or lies below it.
+[[nodiscard]] bool is_within(std::string_view path, std::string_view group);
+/// The absolute directory of its group in that hierarchy.
+/// Errors: kNotFound, kInvalidArgument.
+[[nodiscard]] Result<std::string> directory_of_process(pid_t pid, CgroupVersion cpusets);
+
+}  // namespace pinfold::enforce

@@ -1,0 +1,158 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "enable.hpp"
+#include "pinfold/enforce/cgroups.hpp"
+#include "pinfold/enforce/processes.hpp"
+
+/// One step of a plan, written to the kernel and checked.
+namespace pinfold::enforce {
+namespace {
+
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+Result<void> create_part(const Group::Part& part, bool has_cpusets, bool is_pod,
+                         const KernelFacts& facts) {
+  const bool is_v1 = part.hierarchy->version == CgroupVersion::kV1;
+  const auto set_if_exists = [&](const char* file, const char* value) -> Result<void> {
+    auto done = part.fs->write(part.path, file, value);
+    if (!done && done.error().code == ErrorCode::kNotFound) return {};
+    return done;
+  };
+  PINFOLD_TRY(part.fs->make_group(part.path));
+  if (is_v1 && has_cpusets) {  // pages follow cpuset.mems, as they do on cgroup v2
+    PINFOLD_TRY(set_if_exists("cpuset.memory_migrate", "1"));
+  }
+  if (!is_pod) return {};
+  for (const Controller controller : part.hierarchy->controllers) {
+    if (!facts.controllers.contains(controller)) continue;
+    if (!is_v1) {
+      PINFOLD_TRY(enable(part, controller));
+    } else if (controller == Controller::kCpuset) {
+      // With this flag on, a new container would start with a copy of the pod's CPUs.
+      PINFOLD_TRY(set_if_exists("cgroup.clone_children", "0"));
+    }
+  }
+  return {};
+}
+
+/// In all hierarchies, and only if no process is left in any of them.
+Result<void> remove(const Group& group) {
+  constexpr auto kPause = std::chrono::milliseconds(10);
+  constexpr int kTries = 100;
+  for (int tries = 1;; ++tries) {
+    PINFOLD_LET(const auto pids, processes(group));
+    if (!pids.empty()) {
+      return fail(ErrorCode::kBusy, fmt::format("processes still run in it: {}", to_list(pids)));
+    }
+    Result<void> removed;
+    for (const Group::Part& part : group.parts) {
+      removed = part.fs->remove_group(part.path);
+      if (!removed) break;
+    }
+    if (removed) return {};
+    // A process that has just ended leaves cgroup.procs before it lets go of the group.
+    if (removed.error().sys_errno != EBUSY || tries >= kTries) return removed;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+Result<void> set_and_read_back(const Group& group, const char* file, const CpuSet& set) {
+  const Group::Part& part = group.cpuset();
+  PINFOLD_TRY(part.fs->write(part.path, file, set.to_string()));
+  PINFOLD_LET(const auto observed, read_set(group, file));
+  if (observed == set) return {};
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("the kernel has '{}' in '{}/{}', expected '{}'", observed.to_string(),
+                          part.path, file, set.to_string()));
+}
+
+Result<void> set_list(const Step& step, const Group& group) {
+  const bool is_cpus = step.kind == Step::Kind::kCpus;
+  const char* const file = is_cpus ? kCpusFile : kMemsFile;
+  CpuSet set = step.set;
+  if (set.empty() && group.is_adopted()) return {};  // "as its parent": what its runtime gave it
+  if (set.empty() && !group.is_v2()) {               // v1 has no "as my parent": it takes a copy
+    Group parent = group;
+    parent.parts.front().path = parent_of(group.cpuset().path);
+    PINFOLD_LET(set, read_set(parent, file));
+  }
+  PINFOLD_TRY(set_and_read_back(group, file, set));
+  if (step.group.is_pod() || step.set.empty()) return {};
+  PINFOLD_LET(const auto effective, is_cpus ? effective_cpus(group) : effective_mems(group));
+  if (step.set.contains_all(effective)) return {};
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("'{}' is effectively on '{}' although its {} is '{}': its parent has "
+                          "none of these, or they are offline",
+                          group.is_adopted() ? group.directory : group.label, effective.to_string(),
+                          file, step.set.to_string()));
+}
+
+Result<void> set_value(const Step& step, const Group& group) {
+  const auto controller = controller_of(step.file);
+  const auto part =
+      std::find_if(group.parts.begin(), group.parts.end(), [&](const Group::Part& one) {
+        const auto& has = one.hierarchy->controllers;
+        return controller && std::find(has.begin(), has.end(), *controller) != has.end();
+      });
+  if (part == group.parts.end()) {
+    return fail(ErrorCode::kUnsupported, fmt::format("no hierarchy has '{}'", step.file));
+  }
+  PINFOLD_TRY(part->fs->write(part->path, step.file, step.value));
+  PINFOLD_LET(const auto observed, part->fs->read(part->path, step.file));
+  if (observed == step.value) return {};
+  return fail(ErrorCode::kUnsupported, fmt::format("the kernel has '{}' in '{}/{}', expected '{}'",
+                                                   observed, part->path, step.file, step.value));
+}
+
+Result<void> verify(const Step& step, const Group& group) {
+  PINFOLD_LET(const auto effective, effective_cpus(group));
+  if (effective == step.set) return {};
+  return fail(ErrorCode::kUnsupported, fmt::format("'{}' runs on '{}', expected '{}'", group.label,
+                                                   effective.to_string(), step.set.to_string()));
+}
+
+Result<void> apply_to_group(const Step& step, const Group& group, const KernelFacts& facts) {
+  switch (step.kind) {
+    case Step::Kind::kCreate:
+      for (const Group::Part& part : group.parts) {
+        const bool has_cpusets = &part == &group.parts.front();
+        PINFOLD_TRY(create_part(part, has_cpusets, step.group.is_pod(), facts));
+      }
+      return {};
+    case Step::Kind::kRemove:
+      return remove(group);
+    case Step::Kind::kCpus:
+    case Step::Kind::kMems:
+      return set_list(step, group);
+    case Step::Kind::kValue:
+      return set_value(step, group);
+    case Step::Kind::kVerify:
+      return verify(step, group);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> Cgroups::apply(const Step& step) {
+  const auto run = [&]() -> Result<void> {
+    // An adopted group is made, limited and removed by its runtime.
+    const bool is_ours = !is_adopted(step.group) || step.kind == Step::Kind::kCpus ||
+                         step.kind == Step::Kind::kMems || step.kind == Step::Kind::kVerify;
+    if (!is_ours) return {};
+    PINFOLD_LET(const auto handle, group(step.group));
+    return apply_to_group(step, handle, facts_);
+  };
+  PINFOLD_TRY_WRAP(run(), to_string(step));
+  return {};
+}
+
+}  // namespace pinfold::enforce

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <charconv>
+#include <string_view>
+#include <system_error>
+
+/// The kernel's text files: fields between separators, and numbers.
+namespace pinfold::enforce {
+
+/// Cuts the next field off `rest`, up to `separator`.
+inline std::string_view next_field(std::string_view& rest, char separator) {
+  const std::size_t end = rest.find(separator);
+  const std::string_view field = rest.substr(0, end);
+  rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+  return field;
+}
+
+/// False if `text` is not a number and nothing else.
+template <class Number>
+bool read_number(std::string_view text, Number& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace pinfold::enforce

@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "enable.hpp"
+#include "pinfold/api/pod.hpp"
+#include "pinfold/enforce/cgroups.hpp"
+
+/// What the kernel has, as a layout.
+namespace pinfold::enforce {
+namespace {
+
+constexpr std::string_view kPodPrefix = "pod";
+
+/// True for a group of cgroup v1 that was made, but not filled: it has nothing, while an empty set
+/// of cgroup v2 stands for the parent's.
+bool is_blank(const Group& group) {
+  if (group.is_v2()) return false;
+  const Group::Part& part = group.cpuset();
+  return part.fs->read(part.path, kCpusFile).value_or("").empty() ||
+         part.fs->read(part.path, kMemsFile).value_or("").empty();
+}
+
+/// False for a group whose creation was interrupted, or that lost a part since.
+bool is_complete(const Group& group, bool is_pod, const KernelFacts& facts) {
+  for (const Group::Part& part : group.parts) {
+    if (!part.fs->read(part.path, "cgroup.procs")) return false;
+    for (const Controller controller : part.hierarchy->controllers) {
+      if (!facts.controllers.contains(controller)) continue;
+      if (controller == Controller::kCpuset && !part.fs->read(part.path, kCpusFile)) return false;
+      if (part.hierarchy->version == CgroupVersion::kV1 || !is_pod) continue;
+      if (!is_enabled(part, controller).value_or(false)) return false;
+    }
+  }
+  return true;
+}
+
+Values read_values(const Group& group, const Values& desired) {
+  Values values;
+  for (const auto& [file, value] : desired) {
+    const auto controller = controller_of(file);
+    for (const Group::Part& part : group.parts) {
+      const auto& has = part.hierarchy->controllers;
+      if (!controller || std::find(has.begin(), has.end(), *controller) == has.end()) continue;
+      if (auto observed = part.fs->read(part.path, file))
+        values.emplace(file, *std::move(observed));
+      break;
+    }
+  }
+  return values;
+}
+
+/// Observes one group after the other into a layout; a pod before its containers.
+class Observer {
+ public:
+  Observer(const Cgroups& cgroups, const Layout& desired) : cgroups_(cgroups), desired_(desired) {}
+
+  Result<void> add(const GroupName& name) {
+    PINFOLD_LET(const Group group, cgroups_.group(name));
+    const auto desired = desired_.find(name);
+    if (is_blank(group)) {
+      if (desired == desired_.end()) layout_.emplace(name, GroupSettings{});
+      return {};
+    }
+    PINFOLD_LET(auto settings,
+                observe(name, group, desired == desired_.end() ? nullptr : &desired->second));
+    layout_.emplace(name, std::move(settings));
+    return {};
+  }
+
+  /// A group that its runtime removed is left out, and so is one whose pod has no group: a layout
+  /// has no container without its pod, and the container counts as new then.
+  void add_adopted(const GroupName& name) {
+    const auto group = cgroups_.group(name);
+    if (!group || !layout_.contains(name.parent())) return;
+    const auto cpus = read_set(*group, kCpusFile);
+    const auto mems = read_set(*group, kMemsFile);
+    if (!cpus || !mems) return;
+    const auto found = desired_.find(name);
+    const GroupSettings desired = found == desired_.end() ? GroupSettings{} : found->second;
+    GroupSettings settings;
+    if (!desired.cpus.empty()) settings.cpus = *cpus;
+    if (!desired.mems.empty()) settings.mems = *mems;
+    if (settings.cpus == desired.cpus) settings.isolation = desired.isolation;
+    layout_.insert_or_assign(name, std::move(settings));
+  }
+
+  [[nodiscard]] Layout layout() && { return std::move(layout_); }
+
+ private:
+  Result<GroupSettings> observe(const GroupName& name, const Group& group,
+                                const GroupSettings* desired) const {
+    const auto pod = layout_.find(name.parent());
+    const GroupSettings* const parent =
+        name.is_pod() || pod == layout_.end() ? nullptr : &pod->second;
+    GroupSettings settings;
+    settings.is_complete = is_complete(group, name.is_pod(), cgroups_.facts());
+    const auto set_of = [&](const char* file, CpuSet GroupSettings::*member,
+                            auto root) -> Result<CpuSet> {
+      auto set = read_set(group, file);
+      if (!set && !settings.is_complete) return CpuSet{};  // without a cpuset: the parent's
+      const bool is_own = group.is_v2() || (desired != nullptr && !(desired->*member).empty());
+      if (!set || set->empty() || is_own) return set;
+      // cgroup v1 has no "as my parent", only a copy that is equal.
+      if (parent != nullptr && !(parent->*member).empty()) {
+        return *set == parent->*member ? CpuSet{} : *set;
+      }
+      PINFOLD_LET(const CpuSet all, root());
+      return *set == all ? CpuSet{} : *set;
+    };
+    PINFOLD_LET(settings.cpus, set_of(kCpusFile, &GroupSettings::cpus,
+                                      [this] { return cgroups_.machine_cpus(); }));
+    PINFOLD_LET(settings.mems, set_of(kMemsFile, &GroupSettings::mems,
+                                      [this] { return cgroups_.machine_mems(); }));
+    if (desired == nullptr) return settings;
+    settings.values = read_values(group, desired->values);
+    if (settings.cpus == desired->cpus) settings.isolation = desired->isolation;
+    return settings;
+  }
+
+  const Cgroups& cgroups_;
+  const Layout& desired_;
+  Layout layout_;
+};
+
+}  // namespace
+
+Result<Layout> Cgroups::observe(const Layout& desired) const {
+  Observer observer(*this, desired);
+  CgroupFs& fs = *hierarchies_.front().fs;
+  PINFOLD_LET(const auto directories, fs.children(""));
+  for (const std::string& directory : directories) {
+    if (!directory.starts_with(kPodPrefix)) continue;
+    const GroupName pod(PodUid(directory.substr(kPodPrefix.size())));
+    if (!is_safe_name(pod.pod.value)) continue;  // not made by Pinfold
+    PINFOLD_TRY(observer.add(pod));
+    PINFOLD_LET(const auto containers, fs.children(directory));
+    for (const std::string& container : containers) {
+      const GroupName name(pod.pod, container);
+      if (is_safe_name(container) && !is_adopted(name)) {
+        PINFOLD_TRY(observer.add(name));
+      }
+    }
+  }
+  for (const auto& adopted : adopted_) observer.add_adopted(adopted.id());
+  return std::move(observer).layout();
+}
+
+}  // namespace pinfold::enforce

@@ -1,0 +1,159 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "../../crash/memory_fs.hpp"
+#include "agent_world.hpp"
+#include "pinfold/agent/known_machine.hpp"
+#include "pinfold/agent/process_list.hpp"
+
+/// Side files that cannot be read or written: they cost what they hold, and never a decision.
+namespace pinfold::agent {
+namespace {
+
+using checkpoint::testing::Disk;
+using checkpoint::testing::MemoryFs;
+using test::guaranteed;
+using test::must_admit;
+using test::pod;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::string_view kSideFiles[] = {kMachineFileName, kMetricsFileName, kProcessesFileName};
+
+bool is_of_side_file(const std::string& operation) {
+  return std::any_of(std::begin(kSideFiles), std::end(kSideFiles), [&](std::string_view name) {
+    return operation.find(name) != std::string::npos;
+  });
+}
+
+/// An agent without control groups over a disk in memory that fills up.
+struct FullDisk {
+  [[nodiscard]] NodeAgent open() {
+    auto fs = std::make_unique<MemoryFs>(disk, [this](const std::string& operation) {
+      return MemoryFs::Fault{fails(operation) ? ENOSPC : 0, false};
+    });
+    AgentOptions options;
+    options.log = [this](LogLevel level, std::string_view message) {
+      if (level == LogLevel::kWarning) warnings.emplace_back(message);
+    };
+    return NodeAgent::open(test::static_node(), checkpoint::Store::open(std::move(fs)).value(),
+                           std::nullopt, std::move(options))
+        .value();
+  }
+
+  std::shared_ptr<Disk> disk = std::make_shared<Disk>();
+  std::function<bool(const std::string& operation)> fails = [](const std::string&) {
+    return false;
+  };
+  std::vector<std::string> warnings;
+};
+
+TEST(SideFiles, ThatDoNotFitOnTheDiskCostNoDecision) {
+  FullDisk full;
+  full.fails = is_of_side_file;
+  {
+    NodeAgent agent = full.open();
+    must_admit(agent, pod("x", {guaranteed("a", 2)}));
+    EXPECT_EQ(agent.metrics().counts[Counter::kTopologyRequests], 1U);
+  }
+  EXPECT_THAT(full.warnings, Contains(HasSubstr("side file '.pinfold_machine': ")));
+  EXPECT_THAT(full.warnings, Contains(HasSubstr("side file '.pinfold_metrics': ")));
+  NodeAgent agent = full.open();
+  EXPECT_NE(agent.state().node.find(PodUid("x")), nullptr);
+  EXPECT_EQ(agent.metrics(), Metrics{}) << "these counts were never written";
+}
+
+TEST(SideFiles, AreWrittenAgainOnceThereIsRoom) {
+  FullDisk full;
+  {
+    NodeAgent agent = full.open();
+    must_admit(agent, pod("x", {guaranteed("a", 2)}));
+    full.fails = is_of_side_file;
+    must_admit(agent, pod("y", {guaranteed("a", 1)}));
+  }
+  {
+    NodeAgent agent = full.open();
+    EXPECT_EQ(agent.metrics().counts[Counter::kTopologyRequests], 1U)
+        << "a file that cannot be replaced stays as it was";
+    full.fails = [](const std::string&) { return false; };
+    must_admit(agent, pod("z", {guaranteed("a", 1)}));
+  }
+  EXPECT_EQ(full.open().metrics().counts[Counter::kTopologyRequests], 2U);
+}
+
+TEST(Metrics, CountNothingThatWasNotCommitted) {
+  FullDisk full;
+  NodeAgent agent = full.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  const Metrics before = agent.metrics();
+  full.fails = [](const std::string&) { return true; };
+  ASSERT_FALSE(agent.admit(pod("y", {guaranteed("a", 2)})).has_value());
+  EXPECT_EQ(agent.metrics(), before);
+  full.fails = [](const std::string&) { return false; };
+  must_admit(agent, pod("y", {guaranteed("a", 2)}));
+  EXPECT_EQ(agent.metrics().counts[Counter::kTopologyRequests], 2U);
+}
+
+TEST(Metrics, CountNothingInADryRun) {
+  const test::TempDir dir;
+  AgentOptions options;
+  options.dry_run = true;
+  NodeAgent agent =
+      NodeAgent::open(test::static_node(), checkpoint::Store::open(dir.path()).value(),
+                      std::nullopt, std::move(options))
+          .value();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  EXPECT_NE(agent.state().node.find(PodUid("x")), nullptr);
+  EXPECT_EQ(agent.metrics(), Metrics{});
+}
+
+TEST(SideFiles, ThatCannotBeReadAreReportedAndReplaced) {
+  test::World world;
+  for (const std::string_view name : kSideFiles) {
+    ASSERT_EQ(::symlink("nowhere", (world.state / std::string(name)).c_str()), 0);
+  }
+  std::vector<std::string> warnings;
+  AgentOptions options;
+  options.log = [&](LogLevel level, std::string_view message) {
+    if (level == LogLevel::kWarning) warnings.emplace_back(message);
+  };
+  {
+    NodeAgent agent = world.try_open({}, options).value();
+    must_admit(agent, pod("x", {guaranteed("a", 2)}));
+    EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
+  }
+  for (const std::string_view name : kSideFiles) {
+    EXPECT_THAT(warnings, Contains(HasSubstr("side file '" + std::string(name) + "': ")));
+  }
+  warnings.clear();
+  NodeAgent agent = world.try_open({}, options).value();
+  EXPECT_EQ(agent.metrics().counts[Counter::kTopologyRequests], 1U);
+  EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
+  EXPECT_THAT(warnings, IsEmpty());
+}
+
+/// The number of a process is used again by the kernel once the process has ended.
+TEST(SideFiles, DoNotMistakeAnotherProcessWithTheSameNumberForTheOneThatRanHere) {
+  test::World world;
+  NodeAgent agent = world.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  const auto self = enforce::identify(::getpid());
+  ASSERT_TRUE(self);
+  const auto put = [&](const enforce::ProcessId& process) {
+    std::ofstream(world.state / std::string(kProcessesFileName))
+        << encode_processes({{"podx/a", {process}}});
+  };
+  put({self->pid, self->start_time - 1});
+  EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
+  EXPECT_THAT(world.kernel.find("podx/a")->processes, IsEmpty());
+  put(*self);
+  EXPECT_THAT(agent.reconcile().value().drift, Contains(HasSubstr("podx/a: process ")));
+  EXPECT_THAT(world.kernel.find("podx/a")->processes, Contains(self->pid));
+}
+
+}  // namespace
+}  // namespace pinfold::agent
