@@ -87,7 +87,7 @@ Result<void> apply_unsafely(enforce::Cgroups& cgroups, const Layout& before, con
   bool has_paused = false;
   for (const Step& step : steps) {
     if (!has_paused && step.group.pod != uid) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
       has_paused = true;
     }
     if (step.kind == Step::Kind::kVerify) continue;
