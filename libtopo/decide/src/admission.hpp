@@ -30,7 +30,7 @@ class AdmissionInProgress {
   /// `object` is "pod" or the container's name.
   MergedHint merge(const std::string& object, std::vector<ResourceHints> hints);
 
-  /// The rejection for want of an affinity, for a container or (nullptr) for the pod.
+  /// Rejects because no affinity was found, for a container or (nullptr) for the pod.
   Admission reject(const Container* container);
   void store(const Container& container, const TopologyHint& affinity);
 

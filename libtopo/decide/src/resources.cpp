@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "linux_resources.hpp"
+#include "derive_linux_resources.hpp"
 #include "pinfold/decide/decide.hpp"
 
 namespace pinfold {

@@ -1,8 +1,10 @@
 #include "pinfold/memory/memory_manager.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "hint_search.hpp"
 #include "machine_state.hpp"
@@ -277,6 +279,34 @@ Admission MemoryManager::allocate(MemoryState& state, const PodSpec& pod,
                            machine_->numa_list(*nodes), why.text));
   }
   return {};
+}
+
+std::string MemoryManager::cpuset_mems(const MemoryState& state,
+                                       const ContainerId& container) const {
+  const auto* blocks = state.assignments.find(container);
+  if (blocks == nullptr) return {};
+  std::set<std::int32_t> nodes;
+  for (const MemoryBlock& block : *blocks) {
+    nodes.insert(block.numa_affinity.begin(), block.numa_affinity.end());
+  }
+  return fmt::format("{}", fmt::join(nodes, ","));  // the kubelet writes no ranges
+}
+
+std::vector<int> MemoryManager::allocation_scores(const MemoryState& state) const {
+  std::vector<int> scores;
+  if (!is_static_) return scores;
+  for (const NumaNode& node : machine_->numa_nodes()) {
+    int score = 0;
+    const auto found = state.machine_state.find(node.id.value);
+    if (found != state.machine_state.end()) {
+      const auto table = found->second.tables.find(memory_detail::kMemory);
+      if (table != found->second.tables.end() && table->second.allocatable > 0) {
+        score = static_cast<int>(table->second.reserved * 100 / table->second.allocatable);
+      }
+    }
+    scores.push_back(score);
+  }
+  return scores;
 }
 
 }  // namespace pinfold

@@ -1,8 +1,3 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <set>
-
 #include "machine_state.hpp"
 #include "pinfold/memory/memory_manager.hpp"
 #include "requests.hpp"
@@ -35,34 +30,6 @@ void MemoryManager::container_started(MemoryState& state, const PodSpec& pod,
     if (earlier.kind == ContainerKind::kApp || earlier.name == container) break;
     if (earlier.kind == ContainerKind::kInit) remove_container(state, {pod.uid, earlier.name});
   }
-}
-
-std::string MemoryManager::cpuset_mems(const MemoryState& state,
-                                       const ContainerId& container) const {
-  const auto* blocks = state.assignments.find(container);
-  if (blocks == nullptr) return {};
-  std::set<std::int32_t> nodes;
-  for (const MemoryBlock& block : *blocks) {
-    nodes.insert(block.numa_affinity.begin(), block.numa_affinity.end());
-  }
-  return fmt::format("{}", fmt::join(nodes, ","));  // the kubelet writes no ranges
-}
-
-std::vector<int> MemoryManager::allocation_scores(const MemoryState& state) const {
-  std::vector<int> scores;
-  if (!is_static_) return scores;
-  for (const NumaNode& node : machine_->numa_nodes()) {
-    int score = 0;
-    const auto found = state.machine_state.find(node.id.value);
-    if (found != state.machine_state.end()) {
-      const auto table = found->second.tables.find(memory_detail::kMemory);
-      if (table != found->second.tables.end() && table->second.allocatable > 0) {
-        score = static_cast<int>(table->second.reserved * 100 / table->second.allocatable);
-      }
-    }
-    scores.push_back(score);
-  }
-  return scores;
 }
 
 }  // namespace pinfold

@@ -42,7 +42,7 @@ struct Quirks {
   bool numa_nodes_limited_to_8 = false;
   /// A start with `strict-cpu-reservation` fails if exclusive CPUs have used up the shared pool.
   bool empty_shared_pool_prevents_start = false;
-  /// The CPUs of a pod that has no containers left stay taken for ever.
+  /// The CPUs of a pod that has no containers left are never released.
   bool cpus_of_empty_pod_stay_taken = false;
   /// Reserved memory above what a NUMA node has wraps around to a huge allocatable amount.
   bool excess_reserved_memory_wraps_around = false;

@@ -11,7 +11,8 @@
 
 namespace pinfold {
 
-/// metadata.uid of a pod: a type that no other string, such as a container's name, turns into.
+/// metadata.uid of a pod. A distinct type, so that no other string, such as a container's name,
+/// converts to it.
 struct PodUid {
   std::string value;
 

@@ -11,8 +11,8 @@
 namespace pinfold {
 
 /// Values by container, ordered by pod and then by name.
-/// A pod can be listed without any container: state files may say so, and the kubelet then writes
-/// it back.
+/// A pod can be listed without containers: state files may contain that, and the kubelet then
+/// writes it back.
 template <class T>
 class ContainerMap {
  public:
@@ -20,7 +20,7 @@ class ContainerMap {
   using OfPod = std::map<std::string, T>;
   using ByPod = std::map<PodUid, OfPod>;
 
-  /// What an iteration yields; `Value` is T or const T. Binds as [pod, name, value].
+  /// The element of an iteration, for [pod, name, value]. `Value` is T or const T.
   template <class Value>
   struct Entry {
     const PodUid& pod;
@@ -35,7 +35,7 @@ class ContainerMap {
   using iterator = Iterator<false>;
   using const_iterator = Iterator<true>;
 
-  /// No pod is listed, with containers or without.
+  /// True if no pod is listed, not even one without containers.
   [[nodiscard]] bool empty() const { return pods_.empty(); }
 
   /// The value of a container, or nullptr.
@@ -48,13 +48,12 @@ class ContainerMap {
   [[nodiscard]] OfPod* find(const PodUid& pod) { return find_pod_in(*this, pod); }
   [[nodiscard]] bool contains(const PodUid& pod) const { return pods_.contains(pod); }
 
-  /// Makes a value if the container has none.
+  /// Creates a value if the container has none.
   T& operator[](const ContainerId& id) { return pods_[id.pod][id.name]; }
   /// Lists the pod if it is not.
   OfPod& operator[](const PodUid& pod) { return pods_[pod]; }
 
-  /// Erases a container, and its pod if no container is left. False if there was no such
-  /// container.
+  /// Erases a container, and its pod if no container is left. False if the container is unknown.
   bool erase(const ContainerId& id) {
     const auto pod = pods_.find(id.pod);
     if (pod == pods_.end()) return false;
@@ -79,7 +78,7 @@ class ContainerMap {
     }
   }
 
-  /// The same values nested: what state files look like.
+  /// The same values nested by pod, as in state files.
   [[nodiscard]] const ByPod& by_pod() const { return pods_; }
 
   [[nodiscard]] const_iterator begin() const { return {pods_.begin(), pods_.end()}; }
@@ -107,7 +106,7 @@ class ContainerMap {
   ByPod pods_;
 };
 
-/// Container after container, past pods without any.
+/// Visits the containers pod by pod; skips pods without containers.
 template <class T>
 template <bool kIsConst>
 class ContainerMap<T>::Iterator {

@@ -1,11 +1,11 @@
-#include "pinfold/decide/quota.hpp"
+#include "pinfold/decide/linux_resources.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
 
-#include "linux_resources.hpp"
+#include "derive_linux_resources.hpp"
 
 namespace pinfold {
 namespace {

@@ -1,4 +1,4 @@
-#include "pinfold/decide/quota.hpp"
+#include "pinfold/decide/linux_resources.hpp"
 
 #include <gtest/gtest.h>
 

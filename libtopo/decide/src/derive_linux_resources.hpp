@@ -1,8 +1,8 @@
 #pragma once
 
 #include "pinfold/api/pod.hpp"
+#include "pinfold/decide/linux_resources.hpp"
 #include "pinfold/decide/node.hpp"
-#include "pinfold/decide/quota.hpp"
 
 namespace pinfold {
 
