@@ -33,7 +33,7 @@ std::vector<Note> assignments_of(const MemoryCheckpoint& state) {
   return notes;
 }
 
-/// Container ids of a V1 file become pods and containers.
+/// Replaces the runtime ids of a V1 file by pods and containers.
 Result<CpuCheckpoint> resolve_ids(CpuCheckpoint state, const ContainerIds& ids) {
   const auto* const found_ids = state.assignments.find(PodUid());
   if (found_ids == nullptr) return state;
@@ -42,9 +42,8 @@ Result<CpuCheckpoint> resolve_ids(CpuCheckpoint state, const ContainerIds& ids) 
   for (const auto& [id, cpus] : by_id) {
     const auto found = ids.find(id);
     if (found == ids.end()) {
-      return fail(
-          ErrorCode::kNotFound,
-          fmt::format("container id '{}': CPU V1 has it, the list of containers does not", id));
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("container id '{}' of CPU V1: not in the list of containers", id));
     }
     state.assignments[found->second] = cpus;
   }

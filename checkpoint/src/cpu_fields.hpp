@@ -14,7 +14,7 @@
 #include "pinfold/types/container_id.hpp"
 #include "pinfold/types/cpuset.hpp"
 
-/// The fields of cpu_manager_state, as they are read, and how they are written.
+/// The fields of cpu_manager_state, and how to write them.
 namespace pinfold::checkpoint::cpu_file {
 
 template <class T>
@@ -23,8 +23,8 @@ using Lists = std::map<std::string, std::string>;  // container to its CPUs
 using PodLists = std::map<std::string, Nullable<Lists>>;
 using PodSets = std::map<PodUid, CpuSet>;
 
-/// A file as it was read. V1 has `by_id`, all others `entries`; `pods` are in V3 and later, `data`
-/// is in V4: the same fields once more as a text, which is what counts.
+/// A file as it was read. V1 has `by_id`, the others have `entries`; V3 and later have `pods`. V4
+/// has `data`: the same fields as a text, and only these are used.
 struct CpuFile {
   std::string policy;
   std::string default_set;
@@ -37,14 +37,14 @@ struct CpuFile {
   std::string error;  ///< why it cannot be this version; "" if it can
 };
 
-/// The fields of any version, out of a CpuFile or a CpuCheckpoint.
+/// The fields of any version, from a CpuFile or a CpuCheckpoint.
 template <class Entries, class Pods>
 struct Fields {
   std::string_view policy;
   std::string_view default_set;
   std::string_view entries_type;
   const Entries* entries;
-  const Pods* pods;  ///< null before V3: there is no such field
+  const Pods* pods;  ///< null before V3, which has no such field
 };
 
 template <class Out>

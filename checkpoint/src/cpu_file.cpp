@@ -29,17 +29,13 @@ bool verify(const CpuFile& file, Version version, bool pod_level_gate) {
     return file.checksum == fields_checksum(fields, "");
   }
   if (file.checksum == 0 || file.checksum == fields_checksum(fields, "")) return true;
-  // Kubelets before V3 existed in this form hashed the name of the type as it was then.
+  // Earlier kubelets hashed the name of the type with its version.
   return !pod_level_gate && file.checksum == fields_checksum(fields, "V2");
 }
 
-void read_lists(JsonReader& json, Nullable<Lists>& out, std::string_view go_type) {
-  if (json.null()) {
-    out.reset();
-    return;
-  }
-  if (!out) out.emplace();
-  json.map(go_type, [&](const std::string& key) {
+void read_lists(JsonReader& json, Nullable<Lists>& out) {
+  if (!begin(json, out)) return;
+  json.map("map[string]string", [&](const std::string& key) {
     std::string& list = (*out)[key];
     list.clear();
     json.read(list);
@@ -47,24 +43,16 @@ void read_lists(JsonReader& json, Nullable<Lists>& out, std::string_view go_type
 }
 
 void read_entries(JsonReader& json, Nullable<PodLists>& out) {
-  if (json.null()) {
-    out.reset();
-    return;
-  }
-  if (!out) out.emplace();
+  if (!begin(json, out)) return;
   json.map(kEntriesType, [&](const std::string& pod) {
     Nullable<Lists>& containers = (*out)[pod];
-    containers.reset();  // a pod that is named twice starts anew
-    read_lists(json, containers, "map[string]string");
+    containers.reset();  // the second occurrence of a pod replaces the first
+    read_lists(json, containers);
   });
 }
 
 void read_pods(JsonReader& json, CpuFile& file) {
-  if (json.null()) {
-    file.pods.reset();
-    return;
-  }
-  if (!file.pods) file.pods.emplace();
+  if (!begin(json, file.pods)) return;
   json.map("state.PodCPUAssignments", [&](const std::string& pod) {
     std::string list;
     const auto read_list = [&] { json.read(list); };
@@ -79,10 +67,8 @@ void read_pods(JsonReader& json, CpuFile& file) {
 CpuFile read(std::string_view bytes, Version version, std::string_view go_type) {
   CpuFile file;
   JsonReader json(bytes);
-  // A field of another version is an unknown one.
   const auto field = [&](std::string_view name, bool known, const auto& read_value) {
-    const auto read = [&json, known, read_value] { known ? read_value() : json.skip(); };
-    return JsonReader::Field<decltype(read)>{name, read};
+    return versioned_field(json, name, known, read_value);
   };
   const bool is_v4 = version == Version::kV4;
   json.structure(
@@ -91,7 +77,7 @@ CpuFile read(std::string_view bytes, Version version, std::string_view go_type) 
       field("defaultCpuSet", true, [&] { json.read(file.default_set); }),
       field("entries", true,
             [&] {
-              version == Version::kV1 ? read_lists(json, file.by_id, "map[string]string")
+              version == Version::kV1 ? read_lists(json, file.by_id)
                                       : read_entries(json, file.entries);
             }),
       field("podEntries", version >= Version::kV3, [&] { read_pods(json, file); }),
@@ -111,7 +97,7 @@ Result<CpuFile> load(std::string_view bytes, Version version, std::string_view g
   return file;
 }
 
-/// Container ids become pods and containers.
+/// Replaces the runtime ids of V1 by pods and containers.
 Result<CpuFile> migrate(CpuFile file, const ContainerIds& ids) {
   if (!file.by_id) return file;
   for (const auto& [id, list] : *file.by_id) {
@@ -129,7 +115,7 @@ Result<CpuFile> migrate(CpuFile file, const ContainerIds& ids) {
   return file;
 }
 
-/// The newest version that the bytes are; the error is that of the oldest.
+/// Reads the newest version that the bytes have; the error is that of the oldest.
 Result<CpuFile> load_newest(std::string_view bytes, bool pod_level_gate, const ContainerIds& ids) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
   if (pod_level_gate) {
@@ -142,40 +128,28 @@ Result<CpuFile> load_newest(std::string_view bytes, bool pod_level_gate, const C
   return v1 ? migrate(*std::move(v1), ids) : v1;
 }
 
-/// The text inside a V4 file that has been read.
-Result<CpuFile> load_data(const CpuFile& v4) {
-  const auto failed = [](std::string_view what, std::string_view error) {
-    return corrupt(fmt::format("failed to deserialize cpu manager checkpoint{}: {}", what, error));
-  };
-  if (!v4.error.empty()) return failed("", v4.error);
-  if (const auto error = json_syntax_error(v4.data)) return failed(" data", *error);
-  CpuFile data = read(v4.data, Version::kDataOfV4, "state.CPUManagerCheckpointData");
-  if (!data.error.empty()) return failed(" data", data.error);
-  if (v4.data_checksum != string_checksum(v4.data)) return wrong_checksum();
-  return data;
+/// The fields in `data` of a V4 file.
+Result<CpuFile> load_data_of_v4(const CpuFile& v4) {
+  return load_data(v4, "cpu", [](std::string_view data) {
+    return read(data, Version::kDataOfV4, "state.CPUManagerCheckpointData");
+  });
 }
 
-/// The same for a kubelet that writes V4. A file that says it is V4 is read as nothing else.
+/// The same for a kubelet that writes V4.
 Result<CpuFile> load_newest_v4(std::string_view bytes, bool pod_level_gate) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
   const CpuFile v4 = read(bytes, Version::kV4, "state.CPUManagerCheckpoint");
-  auto data = load_data(v4);
-  if (data) {
-    if (!pod_level_gate) data->pods.reset();
-    return data;
+  auto file = load_data_of_v4(v4);
+  if (!file && is_newest(v4)) {
+    return fail(std::move(file).error().wrap("could not load v4 checkpoint"));
   }
-  if (!v4.data.empty() || v4.data_checksum != 0) {
-    return fail(std::move(data).error().wrap("could not load v4 checkpoint"));
-  }
-  auto v3 = load(bytes, Version::kV3, "state.CPUManagerCheckpointV3", pod_level_gate);
-  if (v3) {
-    if (!pod_level_gate) v3->pods.reset();
-    return v3;
-  }
-  return load(bytes, Version::kV2, "state.CPUManagerCheckpointV2", pod_level_gate);
+  if (!file) file = load(bytes, Version::kV3, "state.CPUManagerCheckpointV3", pod_level_gate);
+  if (!file) file = load(bytes, Version::kV2, "state.CPUManagerCheckpointV2", pod_level_gate);
+  if (file && !pod_level_gate) file->pods.reset();
+  return file;
 }
 
-/// `set_name`: the kubelet's name of the default set in its message, which changed with V4.
+/// `set_name`: how the kubelet's message calls the default set, which changed with V4.
 Result<CpuCheckpoint> to_state(CpuFile file, std::string_view policy, std::string_view set_name) {
   if (file.policy != policy) return other_policy("", policy, file.policy);
   CpuCheckpoint state;
@@ -221,7 +195,7 @@ std::string encode_cpu(const CpuCheckpoint& state, std::string_view policy, CpuF
     data.open_struct();
     put_fields(data, fields);
     data.close_struct();
-    put_checksum(json, 0);  // so that older kubelets take it for V2
+    put_checksum(json, 0);  // older kubelets read it as V2 then
     put_data(json, data.text());
   }
   json.close_struct();
@@ -241,7 +215,7 @@ Result<std::string> encode_cpu_v1(const CpuCheckpoint& state, std::string_view p
                                     [&](const auto& entry) { return entry.second == container; });
     if (found == ids.end()) {
       return fail(ErrorCode::kNotFound,
-                  fmt::format("container '{}': CPU V1 needs its id in the runtime", container));
+                  fmt::format("container '{}': CPU V1 needs its runtime id", container));
     }
     by_id[found->first] = cpus.to_string();
   }
@@ -286,24 +260,22 @@ Result<std::optional<CpuCheckpoint>> restore_cpu_v4(std::optional<std::string_vi
 Result<Inspected<CpuCheckpoint>> inspect_cpu(std::string_view bytes) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
   int version = 4;
-  auto file = load_data(read(bytes, Version::kV4, "state.CPUManagerCheckpoint"));
+  auto file = load_data_of_v4(read(bytes, Version::kV4, "state.CPUManagerCheckpoint"));
   for (const Version older : {Version::kV3, Version::kV2, Version::kV1}) {
     if (file) break;
     --version;
     file = load(bytes, older, fmt::format("state.CPUManagerCheckpointV{}", version), false);
   }
-  if (!file) return fail(std::move(file).error());
-  if (version == 1) (*file->entries)[""] = file->by_id;
-  std::string policy = file->policy;
-  return to_state(*std::move(file), policy, "cpu set").map([&](CpuCheckpoint&& state) {
-    return Inspected<CpuCheckpoint>{version, std::move(policy), std::move(state)};
-  });
+  PINFOLD_LET(CpuFile found, std::move(file));
+  if (version == 1) (*found.entries)[""] = found.by_id;
+  PINFOLD_LET(auto state, to_state(found, found.policy, "cpu set"));
+  return Inspected<CpuCheckpoint>{version, found.policy, std::move(state)};
 }
 
 Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& ids) {
   Salvaged<CpuCheckpoint> out;
   CpuFile file = read(json, Version::kV4, "");
-  out.is_newest = !file.data.empty() || file.data_checksum != 0;
+  out.is_newest = is_newest(file);
   if (!file.data.empty() && !json_syntax_error(file.data)) {
     const std::string data = std::move(file.data);
     file = read(data, Version::kDataOfV4, "");
@@ -311,7 +283,7 @@ Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& i
   out.policy = file.policy;
   const auto parse = [&](const std::string& object, const std::string& list) {
     auto cpus = CpuSet::parse(list);
-    if (!cpus) out.lost.push_back({object, "'" + list + "' is no list of CPUs"});
+    if (!cpus) out.lost.push_back({object, "'" + list + "' is not a list of CPUs"});
     return cpus;
   };
   out.state.default_set = parse("shared pool", file.default_set).value_or(CpuSet());
@@ -322,7 +294,7 @@ Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& i
       const auto found = ids.find(id);
       const auto cpus = parse(id, list);
       if (found == ids.end()) {
-        out.lost.push_back({id, "CPUs " + list + ": nobody knows whose container id that is"});
+        out.lost.push_back({id, "CPUs " + list + ": the id belongs to no known container"});
       } else if (cpus) {
         out.state.assignments[found->second] = *cpus;
       }

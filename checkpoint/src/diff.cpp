@@ -6,7 +6,7 @@
 namespace pinfold::checkpoint {
 namespace {
 
-using Texts = std::map<std::string, std::string>;  // object to what it has
+using Texts = std::map<std::string, std::string>;  // by object
 
 std::string text_of(const CpuSet& cpus) { return cpus.empty() ? "no CPU" : cpus.to_string(); }
 

@@ -8,7 +8,7 @@
 #include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/types/container_id.hpp"
 
-/// What walks over Go values need, for GoDump and JsonWriter alike. An optional is what can be null
+/// Writes parts of Go values, to a GoDump or a JsonWriter. An optional is a value that can be null
 /// in Go: a map, a slice or a pointer.
 namespace pinfold::checkpoint {
 
@@ -21,7 +21,7 @@ const T* get(const std::optional<T>& value) {
   return value ? &*value : nullptr;
 }
 
-/// A field tagged "omitempty" stays out of the file, never out of the dump.
+/// An empty field tagged "omitempty" is omitted from the file, but not from the dump.
 template <class Out, class Container>
 bool omitted(const Container& field) {
   const auto* const values = get(field);
@@ -69,7 +69,7 @@ inline std::uint32_t string_checksum(std::string_view text) {
   return checksum(dump);
 }
 
-/// The two fields that CPU V4 and memory V3 have more than their predecessors.
+/// The two fields that CPU V4 and memory V3 added.
 inline void put_data(JsonWriter& out, std::string_view data) {
   out.field("Data", "data", "string");
   out.string(data);

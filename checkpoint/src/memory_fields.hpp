@@ -15,7 +15,7 @@
 #include "go_value.hpp"
 #include "pinfold/memory/memory_manager.hpp"
 
-/// The fields of memory_manager_state, as they are read, and how they are written.
+/// The fields of memory_manager_state, and how to write them.
 namespace pinfold::checkpoint::memory_file {
 
 template <class T>
@@ -43,7 +43,7 @@ struct MemoryFile {
   Nullable<std::map<std::string, Containers>> assignments = std::map<std::string, Containers>();
   Nullable<std::map<std::string, Blocks>> pods = std::map<std::string, Blocks>();
   std::uint64_t checksum = 0;
-  std::string data;  ///< V3: the fields of V2 once more as a text, which is what counts
+  std::string data;  ///< V3: the fields of V2 as a text; only these are used
   std::uint64_t data_checksum = 0;
   std::string error;  ///< why it cannot be this version; "" if it can
 };
@@ -57,7 +57,7 @@ const auto& by_pod(const ContainerMap<T>& assignments) {
   return assignments.by_pod();
 }
 
-/// Out of a MemoryFile or a MemoryCheckpoint.
+/// From a MemoryFile or a MemoryCheckpoint.
 template <class State>
 struct Fields {
   std::string_view policy;
@@ -103,7 +103,7 @@ void put_node(Out& out, const Node& node) {
   out.close_struct();
 }
 
-/// Integer keys stand in numeric order in the dump, and in the order of their texts in the file.
+/// Integer keys are in numeric order in the dump, and in the order of their texts in the file.
 template <class Out, class Map>
 void put_nodes(Out& out, const Map& nodes) {
   const auto* const values = get(nodes);
@@ -140,7 +140,7 @@ void put_pod(Out& out, const Array& blocks) {
   out.open_struct();
   if (!omitted<Out>(blocks)) {
     out.field("MemoryBlocks", "memoryBlocks", "[]state.Block");
-    // A list that was left out of the file is read as null.
+    // A list that is omitted from the file is read as null.
     const bool is_null = std::is_same_v<Array, std::vector<MemoryBlock>> && get(blocks)->empty();
     is_null ? out.null() : put_blocks(out, blocks);
   }

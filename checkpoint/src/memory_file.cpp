@@ -21,24 +21,12 @@ bool verify(const MemoryFile& file, Version version, bool pod_level_gate) {
   const Fields<MemoryFile> fields{file.policy, file, version == Version::kV2};
   if (version == Version::kV1 && file.checksum == 0) return true;
   if (file.checksum == fields_checksum(fields, "")) return true;
-  // Kubelets before V2 existed in this form hashed the name of the type as it was then.
+  // Earlier kubelets hashed the name of the type with its version.
   return version == Version::kV1 && !pod_level_gate &&
          file.checksum == fields_checksum(fields, "V1");
 }
 
-/// A nullable container that is read into what was there before, as Go does for a key that is
-/// named twice. Returns false if there was a null.
-template <class Container>
-bool begin(JsonReader& json, Nullable<Container>& out) {
-  if (json.null()) {
-    out.reset();
-    return false;
-  }
-  if (!out) out.emplace();
-  return true;
-}
-
-/// An array replaces what was there, except that a null leaves the element at its place alone.
+/// Like Go, an array replaces an earlier one, but a null in it keeps the earlier element.
 template <class T, class ReadElement>
 void read_array(JsonReader& json, std::string_view go_type, Nullable<std::vector<T>>& out,
                 const ReadElement& read_element) {
@@ -141,10 +129,8 @@ void read_pods(JsonReader& json, MemoryFile& file) {
 MemoryFile read(std::string_view bytes, Version version, std::string_view go_type) {
   MemoryFile file;
   JsonReader json(bytes);
-  // A field of another version is an unknown one.
   const auto field = [&](std::string_view name, bool known, const auto& read_value) {
-    const auto read = [&json, known, read_value] { known ? read_value() : json.skip(); };
-    return JsonReader::Field<decltype(read)>{name, read};
+    return versioned_field(json, name, known, read_value);
   };
   const bool is_v3 = version == Version::kV3;
   const bool has_pods = version == Version::kV2 || version == Version::kDataOfV3;
@@ -179,29 +165,22 @@ Result<MemoryFile> load_newest(std::string_view bytes, bool pod_level_gate) {
   return load(bytes, Version::kV1, "state.MemoryManagerCheckpointV1", pod_level_gate);
 }
 
-/// The text inside a V3 file that has been read.
-Result<MemoryFile> load_data(const MemoryFile& v3) {
-  const auto failed = [](std::string_view what, std::string_view error) {
-    return corrupt(
-        fmt::format("failed to deserialize memory manager checkpoint{}: {}", what, error));
-  };
-  if (!v3.error.empty()) return failed("", v3.error);
-  if (const auto error = json_syntax_error(v3.data)) return failed(" data", *error);
-  MemoryFile data = read(v3.data, Version::kDataOfV3, "state.MemoryManagerCheckpointData");
-  if (!data.error.empty()) return failed(" data", data.error);
-  if (v3.data_checksum != string_checksum(v3.data)) return wrong_checksum();
-  return data;
+/// The fields in `data` of a V3 file.
+Result<MemoryFile> load_data_of_v3(const MemoryFile& v3) {
+  return load_data(v3, "memory", [](std::string_view data) {
+    return read(data, Version::kDataOfV3, "state.MemoryManagerCheckpointData");
+  });
 }
 
-/// The same for a kubelet that writes V3. A file that says it is V3 is read as nothing else.
+/// The same for a kubelet that writes V3.
 Result<MemoryFile> load_newest_v3(std::string_view bytes, bool pod_level_gate) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
   const MemoryFile v3 = read(bytes, Version::kV3, "state.MemoryManagerCheckpoint");
-  auto file = load_data(v3);
-  if (!file && (!v3.data.empty() || v3.data_checksum != 0)) {
+  auto file = load_data_of_v3(v3);
+  if (!file && is_newest(v3)) {
     return fail(std::move(file).error().wrap("could not load v3 checkpoint"));
   }
-  // This kubelet accepts no checksum over a type name with a suffix: as if the gate were on.
+  // Such a kubelet accepts no checksum over a type name with a version, as with the gate on.
   if (!file) file = load(bytes, Version::kV2, "state.MemoryManagerCheckpointV2", true);
   if (!file) file = load(bytes, Version::kV1, "state.MemoryManagerCheckpointV1", true);
   if (file && !pod_level_gate) file->pods.reset();
@@ -237,7 +216,7 @@ Result<std::vector<MemoryBlock>> to_blocks(const Blocks& blocks) {
 
 Result<NodeMemory> to_node(const FileNode& node) {
   NodeMemory out;
-  // A file of ours or of the kubelet never counts so far.
+  // Neither Pinfold nor the kubelet counts beyond that.
   out.number_of_assignments = static_cast<int>(
       std::clamp<std::int64_t>(node.number_of_assignments, std::numeric_limits<int>::min(),
                                std::numeric_limits<int>::max()));
@@ -332,27 +311,26 @@ Result<std::optional<MemoryCheckpoint>> restore_memory_v3(std::optional<std::str
 Result<Inspected<MemoryCheckpoint>> inspect_memory(std::string_view bytes) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
   int version = 3;
-  auto file = load_data(read(bytes, Version::kV3, "state.MemoryManagerCheckpoint"));
+  auto file = load_data_of_v3(read(bytes, Version::kV3, "state.MemoryManagerCheckpoint"));
   for (const Version older : {Version::kV2, Version::kV1}) {
     if (file) break;
     --version;
     file = load(bytes, older, fmt::format("state.MemoryManagerCheckpointV{}", version), false);
   }
-  if (!file) return fail(std::move(file).error());
-  return to_state(*file, file->policy).map([&](MemoryCheckpoint&& state) {
-    return Inspected<MemoryCheckpoint>{version, file->policy, std::move(state)};
-  });
+  PINFOLD_LET(const MemoryFile found, std::move(file));
+  PINFOLD_LET(auto state, to_state(found, found.policy));
+  return Inspected<MemoryCheckpoint>{version, found.policy, std::move(state)};
 }
 
 Salvaged<MemoryCheckpoint> salvage_memory(std::string_view json) {
   Salvaged<MemoryCheckpoint> out;
   const MemoryFile v3 = read(json, Version::kV3, "");
-  out.is_newest = !v3.data.empty() || v3.data_checksum != 0;
+  out.is_newest = is_newest(v3);
   const bool has_data = !v3.data.empty() && !json_syntax_error(v3.data);
   const MemoryFile whole =
       has_data ? read(v3.data, Version::kDataOfV3, "") : read(json, Version::kV2, "");
   out.policy = whole.policy;
-  // One by one, so that what is out of range takes nothing else with it.
+  // One by one, so that a value out of range does not affect the others.
   for (const auto& [id, node] : whole.machine_state.value_or(Nodes())) {
     MemoryFile one;
     one.machine_state->emplace(id, node);

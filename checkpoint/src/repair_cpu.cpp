@@ -5,17 +5,17 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// Takes CPUs away from whoever cannot have them.
+/// Removes CPUs from sets that cannot have them.
 class Claims {
  public:
   Claims(const Node& node, Notes& notes) : node_(node), notes_(notes) {}
 
-  /// Brings one set to what its pod can have; false if nothing is left of it.
+  /// Reduces one set to the CPUs that its pod can have. Returns false if none is left.
   bool fit(const std::string& object, CpuSet& cpus, const CpuSet& taken) {
     const bool had_any = !cpus.empty();
     drop(object, cpus, cpus - node_.machine().all_cpus(), "are not on this machine");
     drop(object, cpus, cpus & node_.cpu().reserved(), "are reserved for the system");
-    drop(object, cpus, cpus & taken, "belong to another pod too, which keeps them");
+    drop(object, cpus, cpus & taken, "also belong to another pod, which keeps them");
     return !cpus.empty() || !had_any;
   }
 
@@ -30,7 +30,7 @@ class Claims {
   Notes& notes_;
 };
 
-/// CPUs of each pod, through its containers or as a whole.
+/// The CPUs of each pod: those of its containers and of its pod-level reservation.
 std::map<PodUid, CpuSet> held_by_pods(const CpuCheckpoint& state) {
   std::map<PodUid, CpuSet> held = state.pods;
   for (const auto& [pod, containers] : state.assignments.by_pod()) {
@@ -62,7 +62,7 @@ void fit_all(const Node& node, CpuCheckpoint& state, Notes& notes) {
     if (const auto whole = state.pods.find(pod); whole != state.pods.end()) {
       if (!state.assignments.contains(pod)) {
         notes.done.push_back(
-            {pod.value, fmt::format("CPUs {} that none of its containers holds: free",
+            {pod.value, fmt::format("CPUs {} that none of its containers holds: released",
                                     whole->second.to_string())});
         state.pods.erase(whole);
       } else if (claims.fit(pod.value, whole->second, taken)) {
@@ -75,7 +75,7 @@ void fit_all(const Node& node, CpuCheckpoint& state, Notes& notes) {
   }
 }
 
-/// A kubelet needs a shared pool: the pod that holds least gives its CPUs back.
+/// A kubelet needs a shared pool: releases the CPUs of the pod with the fewest.
 void free_one_pod(CpuCheckpoint& state, Notes& notes) {
   const auto held = held_by_pods(state);
   auto least = held.end();
@@ -89,7 +89,7 @@ void free_one_pod(CpuCheckpoint& state, Notes& notes) {
   state.default_set |= least->second;
   notes.lost.push_back({least->first.value,
                         fmt::format("CPUs {}: a kubelet does not start without a shared pool, and "
-                                    "no pod holds less",
+                                    "no pod has fewer CPUs",
                                     least->second.to_string())});
 }
 
@@ -113,11 +113,11 @@ void repair_state(const Node& node, CpuCheckpoint& state, Notes& notes) {
     if (cpus.empty()) return;
     notes.done.push_back({"shared pool", fmt::format("CPUs {} {}", cpus.to_string(), what)});
   };
-  note(before - node.machine().all_cpus(), "are not on this machine: taken out");
-  note(before & held, "are assigned too: taken out");
+  note(before - node.machine().all_cpus(), "are not on this machine: removed");
+  note(before & held, "are assigned: removed");
   note((before & node.machine().all_cpus()) - held - state.default_set,
-       "are reserved for the system alone: taken out");
-  note(state.default_set - before, "were in nobody's set: put in");
+       "are reserved for the system: removed");
+  note(state.default_set - before, "were in no set: added");
   const bool needs_pool = !strict || node.quirks().empty_shared_pool_prevents_start;
   if (state.default_set.empty() && !state.assignments.empty() && needs_pool) {
     free_one_pod(state, notes);

@@ -14,7 +14,7 @@ using Blocks = std::vector<MemoryBlock>;
 using Machine = std::map<std::int32_t, NodeMemory>;
 using Ids = std::vector<std::int32_t>;
 
-/// Takes out what the machine does not have.
+/// Removes what the machine does not have.
 void fit(const std::string& object, Blocks& blocks, const Machine& machine, Notes& notes) {
   for (auto block = blocks.begin(); block != blocks.end();) {
     std::erase_if(block->numa_affinity, [&](std::int32_t id) {
@@ -57,10 +57,10 @@ void for_each_block(MemoryCheckpoint& state, const Visit& visit) {
   }
 }
 
-/// A NUMA node belongs to one group only; of two that overlap, the kubelet's start accepts the one
-/// that it happens to see last. Both become one.
+/// A NUMA node belongs to one group only. If two groups overlap, the kubelet's start accepts the
+/// one that it happens to see last. They are joined.
 void join_groups(MemoryCheckpoint& state, Notes& notes) {
-  std::map<std::int32_t, std::set<std::int32_t>> group;  // node to all nodes that go with it
+  std::map<std::int32_t, std::set<std::int32_t>> group;  // NUMA node to all nodes of its group
   for_each_block(state, [&](const std::string&, const MemoryBlock& block) {
     std::set<std::int32_t> joined(block.numa_affinity.begin(), block.numa_affinity.end());
     for (const std::int32_t id : block.numa_affinity) joined.merge(std::set(group[id]));
@@ -72,13 +72,13 @@ void join_groups(MemoryCheckpoint& state, Notes& notes) {
     const Ids wide(nodes.begin(), nodes.end());
     notes.done.push_back(
         {object,
-         fmt::format("{} on NUMA nodes {} overlaps a group of other nodes: now on {}", block.type,
-                     fmt::join(block.numa_affinity, ","), fmt::join(wide, ","))});
+         fmt::format("{} on NUMA nodes {} overlaps another group of NUMA nodes: now on {}",
+                     block.type, fmt::join(block.numa_affinity, ","), fmt::join(wide, ","))});
     block.numa_affinity = wide;
   });
 }
 
-/// What the assignments come to: pods with blocks of their own count with these.
+/// The machine state with all assignments: a pod with pod-level blocks counts with these.
 Machine books_of(Machine machine, const MemoryCheckpoint& state) {
   for (const auto& [pod, containers] : state.assignments.by_pod()) {
     if (const auto whole = state.pods.find(pod); whole != state.pods.end()) {
@@ -95,7 +95,7 @@ Machine books_of(Machine machine, const MemoryCheckpoint& state) {
 void repair_state(const Node& node, MemoryCheckpoint& state, Notes& notes) {
   if (!node.memory().is_static()) return;
   MemoryState fresh;
-  if (!node.memory().start(fresh)) return;  // not reached: an empty state always starts
+  if (!node.memory().start(fresh)) return;  // never happens: an empty state always starts
   if (!node.gates().pod_level_resource_managers && !state.pods.empty()) {
     auto older = without_pod_entries(std::move(state));
     state = std::move(older.state);
@@ -104,7 +104,7 @@ void repair_state(const Node& node, MemoryCheckpoint& state, Notes& notes) {
   fit_all(state, fresh.machine_state, notes);
   std::erase_if(state.pods, [&](const auto& pod) {
     if (state.assignments.contains(pod.first)) return false;
-    notes.done.push_back({pod.first.value, "memory that none of its containers holds: free"});
+    notes.done.push_back({pod.first.value, "memory that none of its containers holds: released"});
     return true;
   });
   join_groups(state, notes);
@@ -118,7 +118,7 @@ void repair_state(const Node& node, MemoryCheckpoint& state, Notes& notes) {
     notes.done.push_back(
         {change.object,
          fmt::format("{}: was {}", change.after.empty() ? "not on this machine" : change.after,
-                     change.before.empty() ? "not known" : change.before)});
+                     change.before.empty() ? "unknown" : change.before)});
   }
   state = std::move(rewritten);
 }

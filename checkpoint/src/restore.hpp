@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "go_value.hpp"
 #include "pinfold/base/result.hpp"
+#include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/text/go_text.hpp"
 
-/// Errors that reading both state files has in common.
+/// What reading cpu_manager_state and memory_manager_state has in common.
 namespace pinfold::checkpoint {
 
 inline tl::unexpected<Error> corrupt(std::string message) {
@@ -34,6 +37,46 @@ inline tl::unexpected<Error> drain_and_delete(Error error, std::string_view mana
       "manager checkpoint file {} before restarting Kubelet",
       error.message, manager, go::quote(path));
   return fail(std::move(error));
+}
+
+/// Begins to read a nullable container. Like Go it keeps what the container has from an earlier
+/// occurrence of its key. Returns false for a null.
+template <class Container>
+bool begin(JsonReader& json, std::optional<Container>& out) {
+  if (json.null()) {
+    out.reset();
+    return false;
+  }
+  if (!out) out.emplace();
+  return true;
+}
+
+/// A field that is unknown, and so skipped, in versions that do not have it.
+template <class Fn>
+auto versioned_field(JsonReader& json, std::string_view name, bool known, const Fn& read_value) {
+  const auto read = [&json, known, read_value] { known ? read_value() : json.skip(); };
+  return JsonReader::Field<decltype(read)>{name, read};
+}
+
+/// Whether a CpuFile is V4 or a MemoryFile is V3, sound or not. It is read as nothing else then.
+template <class File>
+bool is_newest(const File& file) {
+  return !file.data.empty() || file.data_checksum != 0;
+}
+
+/// The fields in `data` of such a file. `read(text)` reads them.
+template <class File, class Read>
+Result<File> load_data(const File& file, std::string_view manager, const Read& read) {
+  const auto failed = [&](std::string_view what, std::string_view error) {
+    return corrupt(
+        fmt::format("failed to deserialize {} manager checkpoint{}: {}", manager, what, error));
+  };
+  if (!file.error.empty()) return failed("", file.error);
+  if (const auto error = json_syntax_error(file.data)) return failed(" data", *error);
+  File data = read(file.data);
+  if (!data.error.empty()) return failed(" data", data.error);
+  if (file.data_checksum != string_checksum(file.data)) return wrong_checksum();
+  return data;
 }
 
 }  // namespace pinfold::checkpoint

@@ -20,13 +20,13 @@ std::string encode(const Node& node, const MemoryCheckpoint& state) {
                        node.gates().pod_level_resource_managers);
 }
 
-// Restored state into `state`, checked and filled by the manager.
+/// Starts one manager from what was restored, and updates its file.
 template <class State, class Manager, class Checkpoint>
 Result<void> start_manager(const Node& node, const Manager& manager,
                            Result<std::optional<Checkpoint>> restored, State& state,
                            std::optional<std::string>& file) {
-  if (!restored) return fail(std::move(restored).error());
-  if (*restored) state = State{**std::move(restored)};
+  PINFOLD_LET(auto found, std::move(restored));
+  if (found) state = State{*std::move(found)};
   if (!file) file = encode(node, state);
   const Checkpoint before = state.checkpoint();
   PINFOLD_TRY(manager.start(state));

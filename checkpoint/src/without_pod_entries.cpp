@@ -9,7 +9,7 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// The containers whose CPUs others of the pod use too.
+/// The containers that share CPUs with other containers of the pod.
 std::vector<std::string> sharing(const std::map<std::string, CpuSet>& containers) {
   std::vector<std::string> names;
   for (const auto& [name, cpus] : containers) {
@@ -24,9 +24,9 @@ std::vector<std::string> sharing(const std::map<std::string, CpuSet>& containers
 
 using Sizes = std::map<std::string, std::uint64_t>;  // container to bytes of one resource
 
-/// How much of `total` counts with each container. Those that share a pool each have its whole
-/// size: all but one of them are put to 0. Where no number of such containers explains the total,
-/// for init containers stand among them, small ones come first.
+/// How much of `total` is counted for each container. Containers that share a pool each have the
+/// size of the whole pool: all but one of them get 0. If no number of such containers explains the
+/// total, because init containers are among them, the smallest containers come first.
 Sizes counted_once(Sizes sizes, std::uint64_t total) {
   std::uint64_t sum = 0;
   for (const auto& [name, size] : sizes) sum += size;
@@ -58,7 +58,7 @@ std::string amount(std::uint64_t bytes, const std::string& type) {
   return fmt::format("{} bytes of {}", bytes, type);
 }
 
-/// One pod: its blocks go, its containers' sizes are brought to fit in them.
+/// Reduces the sizes of a pod's containers so that they fit into the pod's blocks.
 void spread(const PodUid& pod, const std::vector<MemoryBlock>& reserved,
             std::map<std::string, std::vector<MemoryBlock>>& containers, std::vector<Note>& lost) {
   for (const MemoryBlock& block : reserved) {
@@ -86,13 +86,13 @@ void spread(const PodUid& pod, const std::vector<MemoryBlock>& reserved,
       }
     }
     if (counted < block.size) {
-      lost.push_back({pod.value, fmt::format("{} that no container holds: free again",
+      lost.push_back({pod.value, fmt::format("{} that no container holds: released",
                                              amount(block.size - counted, block.type))});
     }
   }
 }
 
-/// What the machine has with nothing assigned, by its own account.
+/// The machine state without any assignment.
 std::map<std::int32_t, NodeMemory> emptied(std::map<std::int32_t, NodeMemory> machine) {
   for (auto& [id, node] : machine) {
     node.number_of_assignments = 0;
@@ -113,12 +113,12 @@ ContainersOnly<CpuCheckpoint> without_pod_entries(CpuCheckpoint state) {
   for (const auto& [pod, name, cpus] : state.assignments) held |= cpus;
   for (const auto& [pod, cpus] : state.pods) {
     lost.push_back(
-        {pod.value, fmt::format("CPUs {} as one reservation: a container that ends gives its "
-                                "CPUs to the node, not to its pod",
+        {pod.value, fmt::format("CPUs {} as one reservation: a container that ends returns its "
+                                "CPUs to the node instead of the pod",
                                 cpus.to_string())});
     if (const CpuSet left = cpus - held; !left.empty()) {
       lost.push_back(
-          {pod.value, fmt::format("CPUs {} that no container holds: in the shared pool again",
+          {pod.value, fmt::format("CPUs {} that no container holds: returned to the shared pool",
                                   left.to_string())});
       state.default_set |= left;
     }
@@ -127,8 +127,8 @@ ContainersOnly<CpuCheckpoint> without_pod_entries(CpuCheckpoint state) {
     if (const auto names = sharing(*containers); !names.empty()) {
       lost.push_back(
           {pod.value, fmt::format("that its containers {} share CPUs: each keeps them, counts "
-                                  "as their only owner, and has no CFS quota when it is "
-                                  "started again",
+                                  "as their exclusive owner, and gets no CFS quota when it "
+                                  "starts again",
                                   fmt::join(names, ", "))});
     }
   }

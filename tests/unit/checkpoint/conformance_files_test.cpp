@@ -1,6 +1,6 @@
-// The state files of the whole conformance corpus, where it is at hand (PINFOLD_SHARED): files
-// that a kubelet wrote are read and written again byte for byte (in every tenth vector), and every
-// start or restart that failed to read a file fails here with the same text.
+// The state files of the whole conformance corpus, if it is available (PINFOLD_SHARED): files that
+// a kubelet wrote are read and written again byte for byte (in every tenth vector), and every start
+// or restart that failed to read a file fails here with the same text.
 
 #include "corpus.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"

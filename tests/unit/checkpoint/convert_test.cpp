@@ -15,7 +15,8 @@ bool mentions(const std::vector<Note>& notes, std::string_view object, std::stri
   });
 }
 
-/// A pod of six CPUs: one container has two alone, two share three, one is gone and left one.
+/// A pod of six CPUs: one container has two exclusively, two share three, and one belonged to a
+/// container that is gone.
 CpuCheckpoint pod_level_cpu() {
   CpuCheckpoint state;
   state.default_set = CpuSet{0, 1};
@@ -24,7 +25,7 @@ CpuCheckpoint pod_level_cpu() {
   return state;
 }
 
-/// Its memory: 6 GiB of group 0,1, of which one container has 2 alone, and two share 3.
+/// Its memory: 6 GiB of group 0,1; one container has 2 GiB exclusively, and two share 4 GiB.
 MemoryCheckpoint pod_level_memory() {
   MemoryCheckpoint state;
   const MemoryTable half{8 * kGi, 0, 8 * kGi, 0, 8 * kGi};
@@ -60,7 +61,7 @@ TEST(WithoutPodEntries, SharedMemoryIsCountedOnce) {
   EXPECT_TRUE(mentions(after.lost, "pod-a/web", "stays on NUMA nodes 0,1, counted as 0 bytes"));
 }
 
-TEST(WithoutPodEntries, MemoryThatNobodyHoldsIsFreeAgain) {
+TEST(WithoutPodEntries, MemoryThatNoContainerHoldsIsReleased) {
   MemoryCheckpoint state = pod_level_memory();
   state.assignments.erase({PodUid("pod-a"), "alone"});
   state.assignments.erase({PodUid("pod-a"), "side"});
@@ -69,7 +70,7 @@ TEST(WithoutPodEntries, MemoryThatNobodyHoldsIsFreeAgain) {
   EXPECT_TRUE(mentions(after.lost, "pod-a", "2147483648 bytes of memory that no container holds"));
 }
 
-TEST(WithoutPodEntries, LeavesAloneWhatHasNone) {
+TEST(WithoutPodEntries, DoesNotChangeAStateWithoutThem) {
   CpuCheckpoint cpu = pod_level_cpu();
   cpu.pods.clear();
   EXPECT_EQ(without_pod_entries(cpu).state, cpu);
@@ -79,7 +80,7 @@ TEST(WithoutPodEntries, LeavesAloneWhatHasNone) {
   EXPECT_TRUE(without_pod_entries(memory).lost.empty());
 }
 
-TEST(Convert, KeepsPodEntriesWhereTheyHaveAPlace) {
+TEST(Convert, KeepsPodEntriesIfTheFormatHasThem) {
   const KubeletFiles v4 = {encode_cpu(pod_level_cpu(), "static", CpuFormat::kV4),
                            encode_memory(pod_level_memory(), "Static", MemoryFormat::kV3)};
   const auto v3 = convert(v4, {3, 2}, {});
@@ -102,7 +103,7 @@ TEST(Convert, CpuV1NamesContainersByTheirIds) {
   EXPECT_EQ(convert(v2->files, {1, 1}, ids)->files.cpu, v1);
   EXPECT_EQ(convert({v1, {}}, {2, 1}, {}).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(convert(v2->files, {1, 1}, {}).error().message,
-            "container 'pod-a/c1': CPU V1 needs its id in the runtime");
+            "container 'pod-a/c1': CPU V1 needs its runtime id");
 }
 
 TEST(Convert, NamesTheFileThatItCannotRead) {

@@ -142,7 +142,7 @@ TEST(JsonReader, UnquotesAsGoDoes) {
   }
 }
 
-TEST(JsonReader, RemembersTheFirstMismatchAndReadsOn) {
+TEST(JsonReader, RecordsTheFirstMismatchAndReadsOn) {
   JsonReader json(R"({"a":[1],"b":"x","c":{"d":true,"e":7}})");
   std::uint64_t a = 5;
   std::string b;

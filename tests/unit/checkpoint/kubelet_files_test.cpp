@@ -55,8 +55,6 @@ CpuCheckpoint cpu_state(std::string_view bytes, bool gate = false, const Contain
   return state && *state ? **state : CpuCheckpoint();
 }
 
-// ---- bytes -------------------------------------------------------------------------------------
-
 TEST(CpuFile, WritesTheBytesOfTheKubelet) {
   CpuCheckpoint empty;
   empty.default_set = cpus("0-7");
@@ -106,15 +104,13 @@ TEST(MemoryFile, ReadsWhatItWrote) {
   EXPECT_EQ(**state, sample_memory());
 }
 
-TEST(CpuFile, LeavesOutPodEntriesWithTheGateOff) {
+TEST(CpuFile, OmitsPodEntriesWithTheGateOff) {
   CpuCheckpoint state = sample_pod_level_cpu();
   const std::string bytes = encode_cpu(state, "static", false);
   EXPECT_EQ(bytes.find("podEntries"), std::string::npos) << bytes;
   state.pods.clear();
   EXPECT_EQ(cpu_state(bytes), state);
 }
-
-// ---- reading -----------------------------------------------------------------------------------
 
 TEST(CpuFile, IsAbsent) {
   const auto state = restore_cpu(std::nullopt, "static", true, {});
@@ -168,7 +164,7 @@ TEST(CpuFile, ReadsNullEntriesAsNoneButHashesThemAsNil) {
                   .assignments.empty());
 }
 
-TEST(CpuFile, TellsWhyItCannotBeRead) {
+TEST(CpuFile, SaysWhyItCannotBeRead) {
   struct Case {
     std::string_view name;
     std::string_view bytes;
@@ -200,7 +196,7 @@ TEST(CpuFile, TellsWhyItCannotBeRead) {
   for (const Case& c : kCases) EXPECT_EQ(cpu_error(c.bytes), c.error) << c.name << ": " << c.bytes;
 }
 
-TEST(MemoryFile, TellsWhyItCannotBeRead) {
+TEST(MemoryFile, SaysWhyItCannotBeRead) {
   struct Case {
     std::string_view bytes;
     std::string_view error;
@@ -234,8 +230,8 @@ TEST(MemoryFile, TellsWhyItCannotBeRead) {
   }
 }
 
-TEST(MemoryFile, KeepsWhatIsReadTwice) {
-  // Maps of a field named twice merge; a map entry named twice starts anew.
+TEST(MemoryFile, MergesMapsOfARepeatedField) {
+  // Maps of a repeated field merge; a repeated map entry replaces the first.
   constexpr std::string_view kFile =
       R"({"policyName":"Static","machineState":{"0":{"cells":[0],"numberOfAssignments":1}},)"
       R"("machineState":{"1":{"cells":[1]},"0":{"cells":[5,7],"cells":[6]}}})";

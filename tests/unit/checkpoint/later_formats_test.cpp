@@ -1,4 +1,4 @@
-// CPU V4 and memory V3: bytes worked out by hand from the description of the formats, for no
+// CPU V4 and memory V3: bytes derived by hand from the description of the formats, because no
 // kubelet that writes them has been observed.
 
 #include <gtest/gtest.h>
@@ -116,7 +116,7 @@ TEST(CpuV4, DoesNotFallBackFromADamagedText) {
                        "character 'c' looking for beginning of object key string, please drain"));
 }
 
-TEST(Inspect, TellsTheNewestFormatThatTheBytesAre) {
+TEST(Inspect, FindsTheNewestFormatOfTheBytes) {
   CpuCheckpoint state = cpu_sample();
   for (const auto& [format, version] :
        {std::pair(CpuFormat::kV4, 4), {CpuFormat::kV3, 3}, {CpuFormat::kV2, 2}}) {

@@ -33,7 +33,7 @@ bool mentions(const std::vector<Note>& notes, std::string_view object, std::stri
   });
 }
 
-TEST(CloseJson, EndsBehindTheLastCompleteValue) {
+TEST(CloseJson, EndsAfterTheLastCompleteValue) {
   const std::pair<const char*, const char*> cases[] = {
       {R"({"a":"1","b":{"c":"2","d":"3)", R"({"a":"1","b":{"c":"2"}})"},
       {R"({"a":[1,2,3)", R"({"a":[1,2]})"},
@@ -51,12 +51,12 @@ TEST(CloseJson, EndsBehindTheLastCompleteValue) {
   for (const auto& [torn, closed] : cases) EXPECT_EQ(close_json(torn), closed) << torn;
 }
 
-TEST(Repair, AHalfDoneAllocationGivesItsCpusBack) {
-  // The kubelet takes CPUs out of the pool, is killed, and never writes who has them.
+TEST(Repair, AHalfDoneAllocationReturnsItsCpus) {
+  // The kubelet removed the CPUs from the pool and was killed before it wrote the assignment.
   const auto repaired = repair(node(), {cpu_file("0-1,6-15", R"("a":{"c":"2-3"})"), {}}, {}, {});
   EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "0-1,4-15");
   EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("a"), "c"})->to_string(), "2-3");
-  EXPECT_TRUE(mentions(repaired.done, "shared pool", "CPUs 4-5 were in nobody's set: put in"));
+  EXPECT_TRUE(mentions(repaired.done, "shared pool", "CPUs 4-5 were in no set: added"));
   EXPECT_TRUE(repaired.lost.empty());
 }
 
@@ -70,11 +70,11 @@ TEST(Repair, WhatCannotBeKeptIsNamed) {
   EXPECT_EQ(repaired.lost,
             (std::vector<Note>{{"a/c", "CPUs 0 are reserved for the system"},
                                {"b/c", "CPUs 20 are not on this machine"},
-                               {"b/c", "CPUs 2 belong to another pod too, which keeps them"},
+                               {"b/c", "CPUs 2 also belong to another pod, which keeps them"},
                                {"b/d", "CPUs 30 are not on this machine"}}));
 }
 
-TEST(Repair, ThePodThatHoldsLeastMakesRoomForASharedPool) {
+TEST(Repair, ThePodWithTheFewestCpusLosesThemForASharedPool) {
   Config config = test::aligning_config("best-effort");
   config.profile = Profile::kKubelet136;  // which does not start without one
   config.cpu_manager_policy_options["strict-cpu-reservation"] = "true";
@@ -88,11 +88,11 @@ TEST(Repair, ThePodThatHoldsLeastMakesRoomForASharedPool) {
   EXPECT_EQ(repaired.lost,
             (std::vector<Note>{{"b",
                                 "CPUs 8-10: a kubelet does not start without a shared pool, "
-                                "and no pod holds less"}}));
+                                "and no pod has fewer CPUs"}}));
   EXPECT_TRUE(would_start(strict, repaired.formats, repaired.files, {}));
 }
 
-TEST(Repair, APodWhoseContainersAreLostGivesItsCpusBackAtOnce) {
+TEST(Repair, APodWhoseContainersAreLostReturnsItsCpus) {
   Config config = test::aligning_config("best-effort");
   config.profile = Profile::kKubelet136;
   config.feature_gates["PodLevelResourceManagers"] = true;
@@ -107,12 +107,12 @@ TEST(Repair, APodWhoseContainersAreLostGivesItsCpusBackAtOnce) {
   EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "0-2,4-15");
   EXPECT_TRUE(cpu_of(repaired).pods.empty());
   EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("b"), "c"})->to_string(), "3");
-  EXPECT_TRUE(mentions(repaired.done, "a", "CPUs 2-3 that none of its containers holds: free"));
+  EXPECT_TRUE(mentions(repaired.done, "a", "CPUs 2-3 that none of its containers holds: released"));
   EXPECT_EQ(repaired.lost, (std::vector<Note>{{"a/c", "CPUs 20 are not on this machine"}}));
   EXPECT_FALSE(repair(pod_level, repaired.files, {}, {}).changed());
 }
 
-TEST(Repair, ATornFileIsReadAsFarAsItGoes) {
+TEST(Repair, ATornFileIsReadUpToItsLastCompleteValue) {
   std::string torn = cpu_file("0-1,6-15", R"("a":{"c":"2-3"},"b":{"c":"4-5"})");
   torn.resize(torn.find("4-5"));
   const auto repaired = repair(node(), {torn, {}}, {}, {});
@@ -133,7 +133,7 @@ TEST(Repair, ASoundOrphanReplacesAFileThatCannotBeRead) {
   EXPECT_FALSE(is_orphan_name("."));
 }
 
-TEST(Repair, ChangedMemorySizesAreCountedAnew) {
+TEST(Repair, ChangedMemorySizesAreCountedAgain) {
   MemoryCheckpoint state;
   for (const int id : {0, 1}) state.machine_state[id] = {0, {{"memory", {8, 0, 8, 0, 8}}}, {id}};
   state.assignments[{PodUid("a"), "c"}] = {{{1}, "memory", 4}};
@@ -147,7 +147,7 @@ TEST(Repair, ChangedMemorySizesAreCountedAnew) {
             (std::vector<std::int32_t>{0, 1}));
   EXPECT_EQ(after.assignments.find({PodUid("a"), "c"})->at(0).size, 4U);
   EXPECT_FALSE(after.assignments.contains({PodUid("b"), "d"}));
-  EXPECT_TRUE(mentions(repaired.done, "a/c", "overlaps a group of other nodes: now on 0,1"));
+  EXPECT_TRUE(mentions(repaired.done, "a/c", "overlaps another group of NUMA nodes: now on 0,1"));
   EXPECT_TRUE(mentions(repaired.lost, "b/d", "NUMA node 7: not on this machine"));
   EXPECT_TRUE(would_start(node(), repaired.formats, repaired.files, {}));
 }

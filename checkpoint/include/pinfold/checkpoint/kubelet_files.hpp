@@ -9,23 +9,23 @@
 #include "pinfold/cpu/cpu_manager.hpp"
 #include "pinfold/memory/memory_manager.hpp"
 
-/// The kubelet's two state files as bytes: pure functions, no file is touched here. The formats are
-/// described in docs/checkpoint-format.md.
+/// Encodes and decodes the kubelet's two state files. Pure functions; no file is touched. Formats:
+/// docs/checkpoint-format.md.
 namespace pinfold::checkpoint {
 
 inline constexpr std::string_view kCpuFileName = "cpu_manager_state";
 inline constexpr std::string_view kMemoryFileName = "memory_manager_state";
 inline constexpr std::string_view kKubeletDir = "/var/lib/kubelet";
 
-/// The runtime's id of a container to the container: what a CPU file of version 1 needs to be read.
+/// Containers by their ids in the runtime, which CPU V1 uses.
 using ContainerIds = std::map<std::string, ContainerId>;
 
 /// The formats that can be written for any state.
 enum class CpuFormat { kV2, kV3, kV4 };
 enum class MemoryFormat { kV1, kV2, kV3 };
 
-/// The bytes the kubelet would write. Pod-level entries have no place in CPU V2 and memory V1, and
-/// are left out. `policy` is the kubelet's name of it: "none", "static"; "None", "Static".
+/// The bytes that the kubelet would write. CPU V2 and memory V1 omit pod-level entries. `policy` is
+/// the kubelet's name: "none", "static"; "None", "Static".
 /// Source: conformance vectors of kubelet v1.36.2; CPU V4 and memory V3: kubernetes#139102 and
 /// #139626, not yet seen in a released kubelet.
 [[nodiscard]] std::string encode_cpu(const CpuCheckpoint& state, std::string_view policy,
@@ -40,14 +40,14 @@ enum class MemoryFormat { kV1, kV2, kV3 };
 [[nodiscard]] std::string encode_memory(const MemoryCheckpoint& state, std::string_view policy,
                                         bool pod_level_gate);
 
-/// CPU V1, which names containers by their id in the runtime.
+/// CPU V1, which names containers by their runtime ids.
 /// Errors: kNotFound for a container without an id.
 [[nodiscard]] Result<std::string> encode_cpu_v1(const CpuCheckpoint& state, std::string_view policy,
                                                 const ContainerIds& ids);
 
-/// Reads a state file as kubelet 1.36 does at its start: newest format first, then the older ones;
-/// the error is that of the last attempt. Only the members that are stored are filled; nothing is
-/// checked against the machine (CpuManager::start and MemoryManager::start do that).
+/// Reads a state file as kubelet 1.36 does when it starts: the newest format first, then the older
+/// ones; the error is that of the last attempt. Does not compare with the machine, which is the job
+/// of CpuManager::start and MemoryManager::start.
 /// Returns: nullopt if there is no file (`bytes` is nullopt): start from an empty state.
 /// Errors:  kCorrupt, with the kubelet's whole text ("could not restore state from checkpoint:
 ///          ..., please drain this node and delete ..."), where the file is below `state_dir`.
@@ -59,9 +59,8 @@ enum class MemoryFormat { kV1, kV2, kV3 };
     std::optional<std::string_view> bytes, std::string_view policy, bool pod_level_gate,
     std::string_view state_dir = kKubeletDir);
 
-/// The same as a kubelet that writes CPU V4 and memory V3 reads them: those first, then V3 and V2,
-/// memory V2 and V1. It knows no CPU V1.
-/// Source: kubernetes#139102 and #139626.
+/// The same for a kubelet that writes CPU V4 and memory V3. It reads CPU V4, V3 and V2, and memory
+/// V3, V2 and V1, in this order. Source: kubernetes#139102 and #139626.
 [[nodiscard]] Result<std::optional<CpuCheckpoint>> restore_cpu_v4(
     std::optional<std::string_view> bytes, std::string_view policy, bool pod_level_gate,
     std::string_view state_dir = kKubeletDir);
