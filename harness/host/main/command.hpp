@@ -19,7 +19,6 @@ enum ExitStatus : int {
 int report(const Error& error);
 
 /// Parses the command line and runs the command that it names. Returns the exit status.
-/// command_line.cpp alone includes the option parser.
 int run_command_line(int argc, char** argv, int interrupt_fd);
 
 /// Options of every command that starts machines.

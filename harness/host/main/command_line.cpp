@@ -1,149 +1,151 @@
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "command.hpp"
+#include "pinfold/cli/run.hpp"
 
 namespace pinfold::harness {
 namespace {
 
-/// What all commands share: where they belong, and what they answer with.
-struct Program {
-  CLI::App& app;
-  int interrupt_fd;
-  int exit_status = kOk;
-
-  /// Adds a command that calls `run` with arguments that its options fill in.
-  template <class Arguments, class Run>
-  std::pair<CLI::App&, Arguments&> add(const char* name, const char* help, Run run) {
-    CLI::App* command = app.add_subcommand(name, help);
-    auto arguments = std::make_shared<Arguments>();
-    command->callback([this, arguments, run] { exit_status = run(*arguments); });
-    return {*command, *arguments};
-  }
-};
-
-void add_common(CLI::App& command, CommonOptions& options) {
-  command
-      .add_option("--accel", options.accelerator, "auto, kvm or tcg; auto tries how fast KVM is")
-      ->check(CLI::IsMember({"auto", "kvm", "tcg"}));
-  command.add_option("--agent", options.agent, "The guest agent's program");
-  command.add_option("--pinfold", options.product, "The pinfold command for the guest");
-  command.add_option("--images", options.image_script, "The script vm-images/build");
-  command.add_option("--qemu", options.qemu,
-                     "QEMU's program [the host's, or a newer one where it is needed]");
-  command.add_option("--time-scale", options.time_scale, "Multiplies every time limit")
-      ->check(CLI::Range(0.1, 100.0));
-  command.add_flag("--no-snapshots", options.no_snapshots, "Boot every machine anew");
+std::vector<cli::Option> common_options(CommonOptions& options) {
+  return {{"--accel", cli::one_of(options.accelerator, {"auto", "kvm", "tcg"}),
+           "Accelerator; auto tests how fast KVM is"},
+          {"--agent", &options.agent, "The guest agent's program", "FILE"},
+          {"--pinfold", &options.product, "The pinfold command for the guest", "FILE"},
+          {"--images", &options.image_script, "The script vm-images/build", "FILE"},
+          {"--qemu", &options.qemu,
+           "QEMU's program [the host's, or a newer one where it is needed]", "FILE"},
+          {"--time-scale", cli::Real{&options.time_scale, 0.1, 100}, "Multiplies every time limit"},
+          {"--no-snapshots", &options.no_snapshots, "Boot every machine from scratch"}};
 }
 
-void add_platforms(CLI::App& command, Selection& selection) {
-  command
-      .add_option("--on", selection.platforms,
-                  "Only on this kernel, cgroup version or both: debian-6.12, v1, debian-6.1/v2")
-      ->type_name("PLATFORM")
-      ->allow_extra_args(false);
+cli::Option platform_option(Selection& selection) {
+  return {.name = "--on",
+          .target = &selection.platforms,
+          .help = "Only on this kernel, cgroup version or both: debian-6.12, v1, debian-6.1/v2",
+          .value = "PLATFORM",
+          .one_at_a_time = true};
 }
 
-void add_selection(CLI::App& command, Selection& selection) {
-  command.add_option("scenario", selection.files,
-                     "Scenario files or folders [all that come with Pinfold]");
-  add_platforms(command, selection);
+cli::Option files_argument(Selection& selection) {
+  return {"scenario", &selection.files, "Scenario files or folders [all that come with Pinfold]"};
 }
 
-/// One file; of its scenarios the first one is taken.
-void add_scenario(CLI::App& command, Selection& selection) {
-  command.add_option("scenario", selection.files, "A scenario file")->required()->expected(1);
-  add_platforms(command, selection);
+cli::Option file_argument(std::string& file) {
+  return {.name = "scenario",
+          .target = &file,
+          .help = "A scenario file; takes its first scenario",
+          .required = true};
 }
 
-void add_views(CLI::App& command, ReportViews& views) {
-  command.add_option("--html", views.html_file, "Write one HTML page with pictures to this file");
-  command.add_option("--junit", views.junit_file, "Write JUnit XML to this file");
+cli::Option json_option(RunArguments& arguments) {
+  return {"--json", &arguments.json_file, "Write the results to this file", "FILE"};
 }
 
-void add_run(Program& program) {
-  auto [command, arguments] = program.add<RunArguments>(
-      "run", "Run scenario files, or all in a folder",
-      [fd = program.interrupt_fd](auto& given) { return run_scenarios(given, fd); });
-  add_common(command, arguments.common);
-  add_selection(command, arguments.selection);
-  command.add_option("--json", arguments.json_file, "Write the results to this file");
-  add_views(command, arguments.views);
-  command.add_option("--coverage", arguments.coverage,
-                     "Collect gcov data from guests into this folder");
-  command.add_flag("--tables", arguments.tables, "Print the table of every verify step");
-  command.add_option("-j,--jobs", arguments.jobs, "Run this many scenarios in parallel")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  command.add_flag("-q,--quiet", arguments.quiet, "One line for each scenario");
+std::vector<cli::Option> view_options(ReportViews& views) {
+  return {{"--html", &views.html_file, "Write one HTML page with pictures to this file", "FILE"},
+          {"--junit", &views.junit_file, "Write JUnit XML to this file", "FILE"}};
 }
 
-void add_demo(Program& program) {
-  auto [command, arguments] = program.add<RunArguments>(
-      "demo", "Pods on two NUMA nodes: desired and observed cpusets",
-      [fd = program.interrupt_fd](auto& given) { return run_scenarios(given, fd); });
-  arguments.selection = {{demo_scenario()}, {to_string(Platform{})}};
-  arguments.tables = true;
-  command.add_option("--json", arguments.json_file, "Write the results to this file");
-  add_common(command, arguments.common);
+cli::Command run_command(int interrupt_fd) {
+  auto arguments = std::make_shared<RunArguments>();
+  cli::Command command{"run", "Run scenario files, or all in a folder"};
+  command.add(common_options(arguments->common));
+  command.add({files_argument(arguments->selection), platform_option(arguments->selection),
+               json_option(*arguments)});
+  command.add(view_options(arguments->views));
+  command.add(
+      {{"--coverage", &arguments->coverage, "Collect gcov data from guests into this folder",
+        "DIR"},
+       {"--tables", &arguments->tables, "Print the table of every verify step"},
+       {"-j,--jobs", cli::Integer{&arguments->jobs, 1, 64}, "Run N scenarios in parallel, 1 to 64"},
+       {"-q,--quiet", &arguments->quiet, "Print one line for each scenario"}});
+  command.run = [=] { return run_scenarios(*arguments, interrupt_fd); };
+  return command;
 }
 
-void add_list(Program& program) {
-  auto [command, selection] = program.add<Selection>(
-      "list", "Check scenario files and list each scenario with its kernels and cgroup versions",
-      list_scenarios);
-  add_selection(command, selection);
+cli::Command demo_command(int interrupt_fd) {
+  auto arguments = std::make_shared<RunArguments>();
+  arguments->selection = {{demo_scenario()}, {to_string(Platform{})}};
+  arguments->tables = true;
+  cli::Command command{"demo", "Pods on two NUMA nodes: desired and observed cpusets"};
+  command.add({json_option(*arguments)});
+  command.add(common_options(arguments->common));
+  command.run = [=] { return run_scenarios(*arguments, interrupt_fd); };
+  return command;
 }
 
-void add_shell(Program& program) {
-  auto [command, arguments] = program.add<ShellArguments>(
+cli::Command list_command() {
+  auto selection = std::make_shared<Selection>();
+  cli::Command command{
+      "list", "Check scenario files and list each scenario with its kernels and cgroup versions"};
+  command.add({files_argument(*selection), platform_option(*selection)});
+  command.run = [=] { return list_scenarios(*selection); };
+  return command;
+}
+
+cli::Command shell_command(int interrupt_fd) {
+  auto arguments = std::make_shared<ShellArguments>();
+  auto file = std::make_shared<std::string>();
+  cli::Command command{
       "shell",
-      "Start the machine of a scenario with a shell in it, or with a script from standard input",
-      [fd = program.interrupt_fd](auto& given) { return run_shell(given, fd); });
-  add_common(command, arguments.common);
-  add_scenario(command, arguments.selection);
+      "Start the machine of a scenario with a shell in it, or with a script from standard input"};
+  command.add(common_options(arguments->common));
+  command.add({file_argument(*file), platform_option(arguments->selection)});
+  command.run = [=] {
+    arguments->selection.files = {*file};
+    return run_shell(*arguments, interrupt_fd);
+  };
+  return command;
 }
 
-void add_machine(Program& program) {
-  auto [command, arguments] = program.add<MachineArguments>(
-      "machine", "Show the machine of a scenario, as described and as a guest's kernel reports it",
-      [fd = program.interrupt_fd](auto& given) { return show_machine(given, fd); });
-  add_scenario(command, arguments.selection);
-  command.add_flag("--boot", arguments.boot, "Start it, and show what its kernel reports");
-  command.add_option("-o,--output", arguments.output, "text or json")
-      ->check(CLI::IsMember({"text", "json"}));
-  add_common(command, arguments.common);
+cli::Command machine_command(int interrupt_fd) {
+  auto arguments = std::make_shared<MachineArguments>();
+  auto file = std::make_shared<std::string>();
+  cli::Command command{
+      "machine", "Show the machine of a scenario, as described and as a guest's kernel reports it"};
+  command.add({file_argument(*file),
+               platform_option(arguments->selection),
+               {"--boot", &arguments->boot, "Start it, and show what its kernel reports"},
+               {"-o,--output", cli::one_of(arguments->output, {"text", "json"}),
+                "Output format: text for people, json for programs"}});
+  command.add(common_options(arguments->common));
+  command.run = [=] {
+    arguments->selection.files = {*file};
+    return show_machine(*arguments, interrupt_fd);
+  };
+  return command;
 }
 
-void add_report(Program& program) {
-  auto [command, arguments] =
-      program.add<ReportArguments>("report", "Write reports from saved results", make_reports);
-  command.add_option("results", arguments.results, "The file that `run --json` wrote")->required();
-  add_views(command, arguments.views);
+cli::Command report_command() {
+  auto arguments = std::make_shared<ReportArguments>();
+  cli::Command command{"report", "Write reports from saved results"};
+  command.add({{.name = "results",
+                .target = &arguments->results,
+                .help = "The file that `run --json` wrote",
+                .required = true}});
+  command.add(view_options(arguments->views));
+  command.run = [=] { return make_reports(*arguments); };
+  return command;
 }
 
-void add_clean(Program& program) {
-  auto [command, all] = program.add<bool>(
-      "clean", "Remove snapshots, initramfs files and leftovers of killed runs", clean_cache);
-  command.add_flag("--all", all, "Kernels and downloaded packages as well");
+cli::Command clean_command() {
+  auto all = std::make_shared<bool>(false);
+  return {.name = "clean",
+          .help = "Remove snapshots, initramfs files and leftovers of killed runs",
+          .options = {{"--all", all.get(), "Also remove kernels and downloaded packages"}},
+          .run = [=] { return clean_cache(*all); }};
 }
 
 }  // namespace
 
 int run_command_line(int argc, char** argv, int interrupt_fd) {
-  CLI::App app{"Runs scenarios on virtual machines with any number of sockets and NUMA nodes."};
-  app.require_subcommand(1);
-  Program program{app, interrupt_fd};
-  for (const auto add :
-       {add_run, add_demo, add_list, add_shell, add_machine, add_report, add_clean}) {
-    add(program);
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsageError;
-  }
-  return program.exit_status;
+  const cli::Command program = {
+      .name = "pinfold-harness",
+      .help = "Runs scenarios on virtual machines with any number of sockets and NUMA nodes.",
+      .commands = {run_command(interrupt_fd), demo_command(interrupt_fd), list_command(),
+                   shell_command(interrupt_fd), machine_command(interrupt_fd), report_command(),
+                   clean_command()}};
+  return cli::run(program, argc, argv);
 }
 
 }  // namespace pinfold::harness
