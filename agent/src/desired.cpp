@@ -9,7 +9,7 @@
 namespace pinfold::agent {
 namespace {
 
-/// Grows a pod's set by a container's; once one of them has none of its own, neither has the pod.
+/// Extends a pod's set by a container's. An empty set, the parent's, makes the pod's empty too.
 void join(CpuSet& pod, const CpuSet& container, bool is_first) {
   if (is_first) {
     pod = container;
@@ -28,7 +28,7 @@ enforce::NodeSet mems_of(const ContainerResources& resources) {
 enforce::GroupSettings container_group(const ContainerResources& resources, const CpuSet& pool,
                                        const enforce::KernelFacts& facts) {
   enforce::GroupSettings group;
-  // An assignment may be empty: a container entitled to no CPU of its own still runs.
+  // An assignment can be empty: a container without exclusive CPUs still runs.
   const bool has_own = resources.cpus.has_value() && !resources.cpus->empty();
   group.cpus = has_own ? *resources.cpus : pool;
   group.mems = mems_of(resources);

@@ -8,7 +8,7 @@
 
 namespace pinfold::agent {
 
-/// Pods decided one after the other: the answers, and what they leave.
+/// The answers to pods decided one after the other, and the state and counts after them.
 struct NodeAgent::Decided {
   AgentState next;
   Counts counts;
@@ -18,7 +18,7 @@ struct NodeAgent::Decided {
 
 namespace {
 
-/// What an agent keeps of pods goes with them.
+/// Drops what the agent keeps of pods that are no longer active.
 void remove_inactive(AgentState& state) {
   const auto is_inactive = [&](const PodUid& uid) { return state.node.find(uid) == nullptr; };
   std::erase_if(state.removed, [&](const ContainerId& id) { return is_inactive(id.pod); });
@@ -26,7 +26,7 @@ void remove_inactive(AgentState& state) {
   std::erase_if(state.ending, is_inactive);
 }
 
-/// One pod decided; `state` becomes what the decision leaves.
+/// Decides one pod; `state` becomes the state after the decision.
 AdmitOutcome decide_into(const Node& node, AgentState& state, const PodSpec& pod, Trace* trace,
                          Counts& counts) {
   Decision decision = decide(node, std::move(state.node), pod, trace, &counts);
@@ -269,7 +269,7 @@ Result<ReconcileReport> NodeAgent::reconcile() {
   std::vector<std::string> removed;
   for (const ContainerId& container : abandoned) {
     removed.push_back(
-        fmt::format("{}: the container that a runtime ran there is gone, its pod had not ended",
+        fmt::format("{}: the container that a runtime ran there is gone, but was not removed",
                     to_string(enforce::GroupName(container))));
   }
   report.drift.insert(report.drift.begin(), removed.begin(), removed.end());

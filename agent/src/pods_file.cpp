@@ -138,7 +138,7 @@ std::string encode_pods(const AgentState& state) {
   }
   json document = {{"version", kFormatVersion}, {"pods", std::move(pods)}};
   if (!state.node.providers.empty()) document["providers"] = state.node.providers;
-  // What a provider remembers should be UTF-8; if it is not, that must not stop an admission.
+  // The state of a provider should be UTF-8; if it is not, the admission succeeds all the same.
   return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -7,8 +7,8 @@
 #include "pinfold/agent/log.hpp"
 #include "pinfold/checkpoint/store.hpp"
 
-/// Side files: whatever happens to them costs what they hold, and never a decision. The log has a
-/// warning. docs/operations.md says for each file what is lost.
+/// Side files: a failure loses their contents and never a decision. The log has a warning.
+/// docs/operations.md says what is lost with each file.
 namespace pinfold::agent {
 
 void warn_of_side_file(const LogSink& log, std::string_view name, const Error& error);

@@ -35,25 +35,25 @@ json to_json(const ContainerStatus& container) {
   json out = {{"name", container.resources.name},
               {"isolation", to_string(container.desired.isolation)},
               {"cpus", container.desired.cpus.to_string()},
-              {"exclusive_cpus", container.resources.exclusive_cpus.to_string()},
+              {"exclusiveCpus", container.resources.exclusive_cpus.to_string()},
               {"mems", container.resources.cpuset_mems},
               {"cgroup", container.cgroup},
               {"quota", or_null(linux_resources.cpu_quota)},
               {"period", or_null(linux_resources.cpu_period)},
               {"shares", linux_resources.cpu_shares},
               {"weight", cpu_weight_runtime(linux_resources.cpu_shares)},
-              {"memory_limit", or_null(linux_resources.memory_limit)},
+              {"memoryLimit", or_null(linux_resources.memory_limit)},
               {"values", container.desired.values}};
   if (!container.resources.devices.empty()) out["devices"] = container.resources.devices;
   if (!container.cgroup_path.empty()) {
-    out["cgroup_path"] = container.cgroup_path;
+    out["cgroupPath"] = container.cgroup_path;
     out["problem"] = container.problem;
   }
   if (container.observed) {
-    out["cpuset_cpus_effective"] = container.observed->effective_cpus.to_string();
-    out["cpuset_mems_effective"] = container.observed->effective_mems.to_string();
+    out["cpusetCpusEffective"] = container.observed->effective_cpus.to_string();
+    out["cpusetMemsEffective"] = container.observed->effective_mems.to_string();
     out["processes"] = container.observed->processes;
-    out["pages_in_place"] = container.observed->page_placement;
+    out["pagePlacement"] = container.observed->page_placement;
   }
   return out;
 }
@@ -142,7 +142,7 @@ json to_json(const PodStatus& pod) {
               {"containers", std::move(containers)}};
   if (!pod.cgroup_path.empty()) {
     out["cgroup"] = pod.cgroup;
-    out["cgroup_path"] = pod.cgroup_path;
+    out["cgroupPath"] = pod.cgroup_path;
   }
   return out;
 }
@@ -173,7 +173,7 @@ Result<NodeStatus> node_status(const NodeAgent& agent) {
 
 json to_json(const NodeStatus& status, const NodeAgent& agent) {
   json out = {{"cgroups", cgroups_json(agent)},
-              {"shared_pool", status.shared_pool.to_string()},
+              {"sharedPool", status.shared_pool.to_string()},
               {"reserved", status.reserved.to_string()},
               {"pods", json::array()},
               {"drift", status.drift},

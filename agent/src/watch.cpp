@@ -8,9 +8,9 @@ bool watch(const std::function<bool()>& round,
            const std::function<bool(std::chrono::milliseconds)>& wait, const WatchTimes& times) {
   auto pause = times.interval;
   while (true) {
-    const bool is_good = round();
-    pause = is_good ? times.interval : std::min(pause * 2, std::max(times.longest, times.interval));
-    if (!wait(pause)) return is_good;
+    const bool ok = round();
+    pause = ok ? times.interval : std::min(pause * 2, std::max(times.longest, times.interval));
+    if (!wait(pause)) return ok;
   }
 }
 

@@ -8,7 +8,7 @@
 
 namespace pinfold::enforce {
 
-// Mounts and controllers are all that is asked of libcgroup;
+// libcgroup only finds mounts and controllers;
 // docs/adr/0003-libcgroup-finds-we-write.md says why.
 Result<std::string> default_root() {
   if (const int error = ::cgroup_init(); error != 0) {
@@ -19,9 +19,8 @@ Result<std::string> default_root() {
   const int error = ::cgroup_get_subsys_mount_point("cpuset", &point);
   const std::unique_ptr<char, decltype(&std::free)> owner(point, &std::free);
   if (error != 0) {
-    return fail(
-        ErrorCode::kUnsupported,
-        fmt::format("the 'cpuset' controller is mounted nowhere: {}", ::cgroup_strerror(error)));
+    return fail(ErrorCode::kUnsupported, fmt::format("the 'cpuset' controller is not mounted: {}",
+                                                     ::cgroup_strerror(error)));
   }
   return std::string(point) + "/pinfold";
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kPodPrefix = "pod";
 
 /// True for a group of cgroup v1 that was made, but not filled: it has nothing, while an empty set
-/// of cgroup v2 stands for the parent's.
+/// of cgroup v2 means the parent's.
 bool is_blank(const Group& group) {
   if (group.is_v2()) return false;
   const Group::Part& part = group.cpuset();

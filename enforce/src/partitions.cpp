@@ -62,7 +62,7 @@ Result<void> try_begin(const Group& root, const Group& pod, const Group& group, 
 /// CPUs in cpuset.cpus.exclusive, up to the root of the hierarchy.
 Result<void> set_exclusive(Cgroups& cgroups, const Layout& desired) {
   CpuSet of_root;
-  std::map<GroupName, CpuSet> of_group;  // a pod stands before its containers
+  std::map<GroupName, CpuSet> of_group;  // a pod is before its containers
   for (const auto& [name, settings] : desired) {
     if (!has_exclusive_cpus(name, settings) || cgroups.is_adopted(name)) continue;
     of_root |= settings.cpus;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kQuotaV1 = "cpu.cfs_quota_us";
 constexpr std::string_view kPeriodV1 = "cpu.cfs_period_us";
 
-/// CPUs that some container has for itself or for its pod.
+/// CPUs that are exclusive to a container or a pod.
 CpuSet exclusive_cpus(const Layout& layout) {
   CpuSet all;
   for (const auto& [name, group] : layout) {
@@ -63,7 +63,7 @@ class Planner {
   }
 
   void remove_gone() {
-    for (const bool pods : {false, true}) {  // a group goes after its children
+    for (const bool pods : {false, true}) {  // a group is removed after its children
       for (const auto& [name, group] : before_) {
         if (name.is_pod() == pods && !after_.contains(name)) {
           add({Step::Kind::kRemove, name, {}, "", ""});
@@ -72,7 +72,7 @@ class Planner {
     }
   }
 
-  /// Makes what is missing of groups that are there in part; their sets are not touched.
+  /// Completes groups of which a part is missing; their sets do not change.
   void complete() {
     for (const auto& [name, group] : after_) {
       if (is_new(name) || before_.at(name).is_complete) continue;
@@ -80,8 +80,8 @@ class Planner {
     }
   }
 
-  /// Cuts every container that stays down to what it has before and after. Those in the shared
-  /// pool first: they are the ones that sit on CPUs to be given away.
+  /// Reduces every container that stays to the CPUs that it has before and after. Those in the
+  /// shared pool first: they run on the CPUs that become exclusive.
   void shrink_containers() {
     for (const bool shared : {true, false}) {
       for (const auto& [name, group] : after_) {
@@ -95,7 +95,7 @@ class Planner {
         if (keeps.empty()) {
           movers_.push_back(name);
         } else {
-          widen_pod(name, keeps);  // only where somebody else has narrowed it
+          widen_pod(name, keeps);  // only if another program has narrowed it
           set_cpus(name, keeps == gets ? group.cpus : keeps);
         }
       }
@@ -105,8 +105,8 @@ class Planner {
   [[nodiscard]] Result<void> need_parking(const GroupName& name) const {
     if (!parking_.empty()) return {};
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("no CPU of '{}' is free of exclusive containers, so '{}' cannot be "
-                            "placed without an overlap: reserve at least one CPU",
+                fmt::format("no CPU of '{}' is free of exclusive containers, so '{}' cannot "
+                            "get its CPUs without an overlap: reserve at least one CPU",
                             machine_.to_string(), to_string(name)));
   }
 
@@ -125,7 +125,7 @@ class Planner {
     return {};
   }
 
-  /// Whatever else runs in a pod's group leaves the CPUs that the pod's containers have left.
+  /// Processes in a pod's own group leave the CPUs that the pod's containers have left.
   void shrink_pods() {
     for (const auto& [pod, group] : after_) {
       if (!pod.is_pod() || is_new(pod)) continue;
@@ -141,7 +141,7 @@ class Planner {
   }
 
   [[nodiscard]] Result<void> create_new() {
-    for (const auto& [name, group] : after_) {  // a pod stands before its containers
+    for (const auto& [name, group] : after_) {  // a pod is before its containers
       if (!is_new(name)) continue;
       CpuSet start = group.cpus;
       if (!nothing_to_protect_) {

@@ -102,7 +102,7 @@ static int check_node(pinfold_node* node) {
   char* error = NULL;
   int pods = 0;
   if (pinfold_node_get_status(node, &json, &error) != PINFOLD_OK) fail("status", error);
-  const char* const key = "\"exclusive_cpus\":\"";
+  const char* const key = "\"exclusiveCpus\":\"";
   for (const char* at = strstr(json, key); at != NULL; at = strstr(at, key)) {
     at += strlen(key);
     mark(at, used);

@@ -169,7 +169,7 @@ static void admits_explains_and_removes(void) {
         PINFOLD_INVALID_ARGUMENT);
   pinfold_free(error);
   CHECK(pinfold_node_get_status(node, &json, &error) == PINFOLD_OK);
-  HAS(json, "\"shared_pool\":\"0,3\"");
+  HAS(json, "\"sharedPool\":\"0,3\"");
   pinfold_free(json);
   CHECK(pinfold_node_reconcile(node, &json, &error) == PINFOLD_UNSUPPORTED);
   pinfold_free(error);

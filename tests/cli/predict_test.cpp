@@ -180,7 +180,7 @@ TEST_F(PredictCommand, ADryRunDecidesAndStoresNothing) {
   const Outcome removed = run("remove --dry-run --pod a -o json " + node);
   EXPECT_EQ(json::parse(removed.out)["sharedPool"], "0-3");
   EXPECT_EQ(json::parse(removed.out)["stored"], false);
-  EXPECT_EQ(json::parse(run("status --no-enforce -o json " + node).out)["shared_pool"], "0");
+  EXPECT_EQ(json::parse(run("status --no-enforce -o json " + node).out)["sharedPool"], "0");
 }
 
 TEST_F(PredictCommand, TopologyCountsWhatAStateDirectoryHolds) {

@@ -30,7 +30,7 @@ bool admits_by_zones(const Node& node, const NodeState& state, const PodSpec& po
   return PodQuery(fleet, pod).predict(number, ScoringStrategy::kLeastNumaNodes).admits();
 }
 
-bool passed(const Arrival& arrival) { return !is_topology_refusal(arrival); }
+bool passed(const Arrival& arrival) { return !is_topology_rejection(arrival); }
 
 /// The node with another configuration; nullopt if it would not start.
 template <class Change>
@@ -111,7 +111,7 @@ std::optional<Node> fixed(const Node& node) {
   return changed(node, [](Config& config) { config.profile = Profile::kFixed; });
 }
 
-bool is_kubelet_defect(const Arrival& arrival) {
+bool is_kubelet_bug(const Arrival& arrival) {
   const auto node = fixed(arrival.node);
   return node && passes(*node, arrival.state, arrival.pod) != passed(arrival);
 }
@@ -126,7 +126,7 @@ bool is_init_containers(const Arrival& arrival) {
          passes(arrival.node, arrival.state, rest) != passed(arrival);
 }
 
-/// Is each container alone predicted right, where neither groups nor defects can be the cause?
+/// Whether each container alone is predicted right, without groups or known bugs as the cause.
 bool is_many_containers(const Arrival& arrival) {
   const auto& containers = arrival.pod.containers;
   const auto node = fixed(arrival.node);
@@ -140,7 +140,7 @@ bool is_many_containers(const Arrival& arrival) {
 
 }  // namespace
 
-bool is_topology_refusal(const Arrival& arrival) {
+bool is_topology_rejection(const Arrival& arrival) {
   return arrival.expected.value("reason", "") == kTopologyAffinityError;
 }
 
@@ -155,7 +155,7 @@ Cause explain_difference(const Arrival& arrival) {
   if (is_wide_devices(arrival)) return Cause::kWideDevices;
   if (is_cpu_options(arrival)) return Cause::kCpuOptions;
   if (is_memory_groups(arrival)) return Cause::kMemoryGroups;
-  if (is_kubelet_defect(arrival)) return Cause::kKubeletDefect;
+  if (is_kubelet_bug(arrival)) return Cause::kKubeletBug;
   if (is_init_containers(arrival)) return Cause::kInitContainers;
   if (is_many_containers(arrival)) return Cause::kManyContainers;
   return Cause::kNone;

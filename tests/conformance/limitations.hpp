@@ -7,30 +7,30 @@
 
 namespace pinfold::test {
 
-/// Why a prediction from a NodeResourceTopology alone may differ from the kubelet's verdict. Each
-/// has a criterion of its own: mostly, that the difference is gone when that one cause is.
+/// Why a prediction from a NodeResourceTopology alone may differ from the kubelet's decision. Each
+/// cause has a criterion, usually that the difference disappears without the cause.
 enum class Cause {
   kParticipation,   ///< a manager aligns nothing on this node, or not this pod's resources
   kCpuOptions,      ///< align-by-socket, prefer-align-cpus-by-uncorecache
   kWideDevices,     ///< a device near several NUMA nodes
-  kMemoryGroups,    ///< NUMA nodes that are grouped, or not free to be
-  kInitContainers,  ///< what init containers had is not free at once
-  kManyContainers,  ///< each container alone is predicted right, together they are not
-  kKubeletDefect,   ///< the profile without the kubelet's defects decides as predicted
+  kMemoryGroups,    ///< NUMA nodes that are grouped, or cannot be
+  kInitContainers,  ///< resources of init containers are not free immediately
+  kManyContainers,  ///< each container alone is predicted right, all together are not
+  kKubeletBug,      ///< the profile without the kubelet's known bugs decides as predicted
   kNone,            ///< nothing explains it: the prediction is wrong
 };
 inline constexpr std::size_t kCauses = static_cast<std::size_t>(Cause::kNone) + 1;
 
-/// What one admission is predicted and observed to be.
+/// The predictions and the observed decision of one admission.
 struct Compared {
   bool observed = false;    ///< the kubelet admits
   bool from_state = false;  ///< predicted from the node's state
   bool from_zones = false;  ///< predicted from the NodeResourceTopology that it would publish
 };
 
-/// Did the topology manager refuse the pod? False if it was admitted, or refused by what comes
-/// after: that is no question of zones.
-[[nodiscard]] bool is_topology_refusal(const simulate::Arrival& arrival);
+/// True if the topology manager rejected the pod. False if it was admitted, or rejected later for a
+/// reason that is not about zones.
+[[nodiscard]] bool is_topology_rejection(const simulate::Arrival& arrival);
 
 [[nodiscard]] Compared compare_predictions(const simulate::Arrival& arrival);
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "limitations.hpp"
+#include "pinfold/align/topology_policies.hpp"
 
 namespace pinfold::test {
 namespace {
@@ -22,12 +23,13 @@ constexpr std::array<std::string_view, kCauses> kCauseNames = {
     "memory manager's groups of NUMA nodes",
     "init containers are not accumulated",
     "several containers packed greedily",
-    "defect of the kubelet",
+    "known bug of the kubelet",
     "UNKNOWN",
 };
 
-bool rejects(const std::string& policy) {
-  return policy == "restricted" || policy == "single-numa-node";
+bool rejects(const std::string& name) {
+  const auto policy = parse_topology_policy(name);
+  return policy && !admits(*policy, {std::nullopt, /*preferred=*/false});
 }
 
 /// False for vectors in which no kubelet runs with a policy that rejects: they need not be played.
@@ -62,11 +64,11 @@ class Truth {
     fmt::print("{:8} predicted from NodeResourceTopology alone\n", all_ - again_);
     fmt::print("{:8} as the kubelet decided\n", agree_);
     for (const auto& [reason, count] : beyond_) {
-      fmt::print("{:8} admitted by the topology manager as predicted, then refused: {}\n", count,
+      fmt::print("{:8} admitted by the topology manager as predicted, then rejected: {}\n", count,
                  reason);
     }
     fmt::print("\n");
-    fmt::print("{:42} {:>13} {:>13}\n", "differences by cause", "admits, does", "refuses, does");
+    fmt::print("{:42} {:>13} {:>13}\n", "differences by cause", "admits, does", "rejects, does");
     fmt::print("{:42} {:>13} {:>13}\n", "", "not fit", "fit");
     for (std::size_t i = 0; i < kCauses; ++i) {
       fmt::print("{:42} {:>13} {:>13}\n", kCauseNames[i], differences_[i][1], differences_[i][0]);
@@ -92,7 +94,7 @@ class Truth {
       ++agree_;
       return;
     }
-    if (compared.from_zones && !is_topology_refusal(arrival)) {
+    if (compared.from_zones && !is_topology_rejection(arrival)) {
       ++beyond_[arrival.expected.at("reason")];
       return;
     }
@@ -100,14 +102,14 @@ class Truth {
     ++differences_[static_cast<std::size_t>(cause)][compared.from_zones ? 1 : 0];
     if (cause != Cause::kNone) return;
     fmt::print("{}: pod {}: predicted to be {}, no known cause\n", name, arrival.pod.uid,
-               compared.from_zones ? "admitted" : "refused");
+               compared.from_zones ? "admitted" : "rejected");
   }
 
   int all_ = 0;
   int wrong_from_state_ = 0;
   int again_ = 0;
   int agree_ = 0;
-  std::map<std::string, int> beyond_;  ///< refused after the topology manager, by reason
+  std::map<std::string, int> beyond_;  ///< rejected after the topology manager, by reason
   std::array<std::array<int, 2>, kCauses> differences_{};  ///< by cause and by what was predicted
 };
 

@@ -14,7 +14,7 @@ using test::ModelKernel;
 
 constexpr int kCpus = 12;
 
-/// A node that places containers as the CPU manager might, only more wildly: the lowest free CPUs
+/// A node that assigns CPUs more wildly than the CPU manager: the lowest free CPUs
 /// from a rotating start, sets moved at will.
 struct RandomNode {
   struct Member {
@@ -81,7 +81,7 @@ struct RandomNode {
     auto& members = std::next(pods.begin(), which % std::ssize(pods))->second.members;
     if (!members.empty()) members.erase(members.begin());
   }
-  /// Everybody with CPUs of his own gets other ones, as after a re-admission with another
+  /// Every container with exclusive CPUs gets other ones, as after a re-admission with another
   /// configuration.
   void shuffle(int by) {
     start += by;
@@ -134,8 +134,8 @@ CpuSet exclusive(const Layout& layout) {
   return all;
 }
 
-/// CPUs that two containers share in the kernel, although one of the layouts gives them to
-/// somebody for himself and neither lets these two share them. "" if there are none.
+/// CPUs that two containers share in the kernel, although they are exclusive in one of the layouts
+/// and neither layout lets these two share them. "" if there are none.
 std::string overlaps(ModelKernel& kernel, const Layout& before, const Layout& after) {
   const CpuSet precious = exclusive(before) | exclusive(after);
   std::map<GroupName, CpuSet> effective;
@@ -237,7 +237,7 @@ void damage(ModelKernel& kernel, const Layout& desired) {
   }
 }
 
-/// Whatever somebody did to the groups, one plan from what is observed repairs it all.
+/// After any damage to the groups one plan from the observed layout reconciles it all.
 void check_repair(CgroupVersion version) {
   ModelKernel kernel(version, CpuSet::range(0, kCpus - 1), CpuSet{0, 1});
   Cgroups cgroups = kernel.cgroups();

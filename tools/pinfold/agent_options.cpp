@@ -41,8 +41,8 @@ Result<Node> make_node(const NodeOptions& options, Config config) {
 std::vector<cli::Option> node_options(NodeOptions& options) {
   return {
       {"--config", &options.config,
-       "KubeletConfiguration, YAML or JSON [STATE_DIR/config.yaml if it exists, else the kubelet's "
-       "defaults]",
+       "KubeletConfiguration, YAML or JSON [config.yaml in the state directory if it exists, else "
+       "the kubelet's defaults]",
        "FILE"},
       {"--machine", &options.machine,
        "The machine as JSON, as 'pinfold topology -o json' prints it [discovered]", "FILE"},

@@ -136,10 +136,9 @@ Result<ExitStatus> run(const RepairOptions& options) {
 cli::Command checkpoint_repair_command() {
   auto options = std::make_shared<RepairOptions>();
   options->node.state_dir.clear();  // given as the argument
-  cli::Command command{
-      "repair",
-      "Repair state files that a kubelet refuses to load, with every assignment that can be saved; "
-      "keeps a copy of the old files"};
+  cli::Command command{"repair",
+                       "Repair state files that a kubelet refuses to load; keeps every assignment "
+                       "that can be saved, and a copy of the old files"};
   command.add({{.name = "directory",
                 .target = &options->node.state_dir,
                 .help = "Directory with state files",

@@ -81,10 +81,10 @@ Result<ExitStatus> run(const AgentOptions& options) {
 
 cli::Command hook_command() {
   auto options = std::make_shared<AgentOptions>();
-  cli::Command command{
-      "hook",
-      "OCI hook for createRuntime and poststop: reads the container state from standard input, "
-      "admits the container as its io.pinfold.* annotations request, and removes it at the end"};
+  cli::Command command{"hook",
+                       "OCI hook for createRuntime and poststop: reads the container state from "
+                       "standard input, admits the container as its io.pinfold.* annotations "
+                       "request, and removes it after it has stopped"};
   command.add(agent_options(*options));
   command.add({output_option(options->output)});
   command.run = [options] { return exit_status(run(*options)); };

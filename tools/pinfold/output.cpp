@@ -19,7 +19,7 @@ cli::Option output_option(OutputFormat& format) {
   return {"-o,--output",
           cli::one_of<OutputFormat>(format,
                                     {{"text", OutputFormat::kText}, {"json", OutputFormat::kJson}}),
-          "text for people, json for programs"};
+          "Output format: text for people, json for programs"};
 }
 
 }  // namespace pinfold::tools

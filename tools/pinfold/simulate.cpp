@@ -126,8 +126,9 @@ Result<ExitStatus> run(const Options& options) {
 cli::Command simulate_command() {
   auto options = std::make_shared<Options>();
   constexpr int kMost = std::numeric_limits<int>::max();
-  cli::Command command{"simulate",
-                       "Replay recorded node histories and print the decisions, or compare them"};
+  cli::Command command{
+      "simulate",
+      "Replay recorded node histories; print the decisions or compare them with the recorded ones"};
   command.add(
       {{.name = "FILE",
         .target = &options->files,

@@ -159,13 +159,12 @@ cli::Command topology_command() {
         cli::one_of<Format>(
             options->format,
             {{"text", Format::kText}, {"json", Format::kJson}, {"nrt", Format::kNrt}}),
-        "text for people, json for programs, nrt for the NodeResourceTopology object that an "
-        "exporter "
-        "would publish"},
+        "Output format: text for people, json for programs, nrt for the NodeResourceTopology "
+        "object that an exporter would publish"},
        {.name = "--config",
         .target = &options->node.config,
-        .help = "For nrt: KubeletConfiguration, YAML or JSON [STATE_DIR/config.yaml if it exists, "
-                "else the kubelet's defaults]",
+        .help = "For nrt: KubeletConfiguration, YAML or JSON [config.yaml in the state directory "
+                "if it exists, else the kubelet's defaults]",
         .value = "FILE",
         .needs = "--output"},
        {.name = "--state-dir",

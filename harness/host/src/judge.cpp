@@ -94,9 +94,9 @@ Result<std::vector<DesiredContainer>> desired_containers(const Json& status) {
     for (const Json& container : pod["containers"]) {
       if (!container.is_object()) return refuse("containers: expected objects");
       DesiredContainer one{text_field(pod, "name") + "/" + text_field(container, "name"),
-                           text_field(container, "isolation"), text_field(container, "cgroup_path"),
+                           text_field(container, "isolation"), text_field(container, "cgroupPath"),
                            text_field(container, "cpus"), text_field(container, "mems")};
-      if (!one.cgroup.starts_with('/')) return refuse("cgroup_path: expected a full path");
+      if (!one.cgroup.starts_with('/')) return refuse("cgroupPath: expected a full path");
       containers.push_back(std::move(one));
     }
   }

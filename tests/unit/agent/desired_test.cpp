@@ -28,7 +28,7 @@ CpuSet cpus(const enforce::Layout& layout, const enforce::GroupName& name) {
   return it == layout.end() ? CpuSet{} : it->second.cpus;
 }
 
-TEST(Wanted, GivesEachContainerItsCpusAndThePodTheirUnion) {
+TEST(DesiredLayout, GivesEachContainerItsCpusAndThePodTheirUnion) {
   const Node node = static_node();
   const AgentState state =
       admitted(node, {pod("x", {guaranteed("a", 2)}), pod("s", {best_effort("c")})});
@@ -41,7 +41,7 @@ TEST(Wanted, GivesEachContainerItsCpusAndThePodTheirUnion) {
   EXPECT_EQ(cpus(layout, {PodUid("s"), ""}), cpus(layout, {PodUid("s"), "c"}));
 }
 
-TEST(Wanted, LeavesSetsAloneUnderThePolicyNone) {
+TEST(DesiredLayout, LeavesSetsAloneUnderThePolicyNone) {
   auto made = Node::make(test::two_sockets(), Config{});
   ASSERT_TRUE(made.has_value()) << made.error().error;
   const AgentState state = admitted(*made, {pod("x", {guaranteed("a", 2)})});
@@ -51,8 +51,8 @@ TEST(Wanted, LeavesSetsAloneUnderThePolicyNone) {
   }
 }
 
-/// The kubelet leaves such a container where it was: on CPUs that are somebody's own by now.
-TEST(Wanted, PutsSharedContainersOnReservedCpusWhenThePoolIsUsedUp) {
+/// The kubelet leaves such a container where it was: on CPUs that are exclusive to others by now.
+TEST(DesiredLayout, PutsSharedContainersOnReservedCpusWhenThePoolIsUsedUp) {
   Config config;
   config.cpu_manager_policy_options = {{"strict-cpu-reservation", "true"}};
   const Node node = static_node(config);
@@ -64,7 +64,7 @@ TEST(Wanted, PutsSharedContainersOnReservedCpusWhenThePoolIsUsedUp) {
   EXPECT_EQ(cpus(layout, {PodUid("x"), "a"}), CpuSet::range(1, 7));
 }
 
-TEST(Wanted, DropsAnInitContainerOnceALaterContainerHasStarted) {
+TEST(DesiredLayout, DropsAnInitContainerOnceALaterContainerHasStarted) {
   const Node node = static_node();
   AgentState state = admitted(
       node, {pod("x", {guaranteed("init", 2, ContainerKind::kInit), guaranteed("main", 2)})});
@@ -75,7 +75,7 @@ TEST(Wanted, DropsAnInitContainerOnceALaterContainerHasStarted) {
   EXPECT_FALSE(desired_layout(node, state, {}).contains({PodUid("x"), "init"}));
 }
 
-TEST(Wanted, HasNoGroupForARemovedContainer) {
+TEST(DesiredLayout, HasNoGroupForARemovedContainer) {
   const Node node = static_node();
   AgentState state = admitted(node, {pod("x", {best_effort("a"), best_effort("b")})});
   state.removed.insert({PodUid("x"), "a"});
@@ -84,7 +84,7 @@ TEST(Wanted, HasNoGroupForARemovedContainer) {
   EXPECT_TRUE(layout.contains({PodUid("x"), "b"}));
 }
 
-TEST(Wanted, ConfinesStraysToTheSharedPool) {
+TEST(DesiredLayout, ConfinesStraysToTheSharedPool) {
   const Node node = static_node();
   const AgentState state = admitted(node, {pod("x", {guaranteed("a", 2)})});
   const CpuSet pool = shared_pool(node, state.node);

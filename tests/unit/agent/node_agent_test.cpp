@@ -26,7 +26,7 @@ class NodeAgentTest : public testing::TestWithParam<enforce::CgroupVersion> {
   World world_{GetParam()};
 };
 
-TEST_P(NodeAgentTest, AdmitsPodsAndGivesTheirCpusBack) {
+TEST_P(NodeAgentTest, AdmitsPodsAndReturnsTheirCpus) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("s", {best_effort("c")}));
   EXPECT_EQ(world_.cpus("pods/c"), "0-7");
@@ -42,7 +42,7 @@ TEST_P(NodeAgentTest, AdmitsPodsAndGivesTheirCpusBack) {
   EXPECT_EQ(world_.cpus("pods/c"), "0-7");
 }
 
-TEST_P(NodeAgentTest, GoesOnAfterARestart) {
+TEST_P(NodeAgentTest, ContinuesAfterARestart) {
   {
     NodeAgent agent = world_.open();
     must_admit(agent, pod("s", {best_effort("c")}));
@@ -126,7 +126,7 @@ TEST_P(NodeAgentTest, ConfinesWhatRunsInAGroupOfNoActivePod) {
   EXPECT_EQ(world_.cpus("podold"), "gone");
 }
 
-TEST_P(NodeAgentTest, RepairsWhatOthersDidAndThenFindsNothing) {
+TEST_P(NodeAgentTest, ReconcilesDriftAndThenFindsNone) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("s", {best_effort("c")}));
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
@@ -145,7 +145,7 @@ TEST_P(NodeAgentTest, RepairsWhatOthersDidAndThenFindsNothing) {
   EXPECT_TRUE(agent.reconcile()->done.empty());
 }
 
-/// Whichever write fails, the decision stands, nothing overlaps, and reconcile finishes the job.
+/// Whichever write fails, the decision remains, nothing overlaps, and reconcile completes it.
 TEST_P(NodeAgentTest, FinishesWhatAFailedWriteLeft) {
   const PodSpec shared = pod("s", {best_effort("c")});
   const PodSpec exclusive = pod("x", {guaranteed("a", 2), test::half_a_cpu("b")});
@@ -188,7 +188,7 @@ TEST_P(NodeAgentTest, TheNextAdmissionFinishesItToo) {
   EXPECT_EQ(world_.cpus("pods/c"), "0,5-7");
 }
 
-TEST_P(NodeAgentTest, TakesTheInitContainerAwayWhenTheNextOneStarts) {
+TEST_P(NodeAgentTest, RemovesTheInitContainerWhenTheNextOneStarts) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("init", 2, ContainerKind::kInit), guaranteed("main", 2)}));
   EXPECT_EQ(world_.cpus("podx/init"), "1-2");
@@ -242,7 +242,7 @@ TEST(NodeAgent, ChangesNothingWhenTheStateCannotBeStored) {
   EXPECT_EQ(agent.state().node.find(PodUid("x")), nullptr);
 }
 
-TEST(NodeAgent, TellsWhatItDoesNotKnow) {
+TEST(NodeAgent, NamesWhatItDoesNotKnow) {
   World world;
   NodeAgent agent = world.open();
   EXPECT_EQ(agent.remove_pod(PodUid("x"), RunningProcesses::kRefuse).error().code,
@@ -253,7 +253,7 @@ TEST(NodeAgent, TellsWhatItDoesNotKnow) {
             "pod 'x' has no container 'b'");
 }
 
-TEST(NodeAgent, DecidesAndRemembersWithoutCgroups) {
+TEST(NodeAgent, DecidesAndStoresWithoutCgroups) {
   World world;
   auto agent = NodeAgent::open(
       test::static_node(), checkpoint::Store::open(world.state.path()).value(), std::nullopt, {});
@@ -264,7 +264,7 @@ TEST(NodeAgent, DecidesAndRemembersWithoutCgroups) {
   EXPECT_TRUE(agent->find_drift().value().empty());
 }
 
-/// Passes on to a directory, and counts how often the CPU file is replaced.
+/// Forwards to a directory, and counts how often the CPU file is replaced.
 class CountingFs final : public checkpoint::Fs {
  public:
   CountingFs(std::unique_ptr<Fs> fs, int& commits) : fs_(std::move(fs)), commits_(commits) {}

@@ -21,7 +21,7 @@ class CgroupsTest : public testing::TestWithParam<CgroupVersion> {
     const auto done = cgroups_.apply(step);
     ASSERT_TRUE(done.has_value()) << done.error().message;
   }
-  void place() {
+  void make_groups() {
     must({Step::Kind::kCreate, {PodUid("p"), ""}, {}, "", ""});
     must({Step::Kind::kCpus, {PodUid("p"), ""}, {0, 1, 2, 3}, "", ""});
     must({Step::Kind::kMems, {PodUid("p"), ""}, {}, "", ""});
@@ -35,29 +35,29 @@ class CgroupsTest : public testing::TestWithParam<CgroupVersion> {
   Group group_ = cgroups_.group({PodUid("p"), "c"}).value();
 };
 
-TEST_P(CgroupsTest, TellsItsMode) { EXPECT_EQ(cgroups_.mode(), is_v2() ? "v2" : "v1"); }
+TEST_P(CgroupsTest, HasAMode) { EXPECT_EQ(cgroups_.mode(), is_v2() ? "v2" : "v1"); }
 
-TEST_P(CgroupsTest, PlacesAContainer) {
-  place();
+TEST_P(CgroupsTest, AppliesThePlanOfAContainer) {
+  make_groups();
   EXPECT_EQ(effective_cpus(group_).value(), (CpuSet{2, 3}));
   EXPECT_EQ(effective_mems(group_).value(), CpuSet{1});
   EXPECT_EQ(cgroups_.machine_cpus().value(), CpuSet::range(0, 7));
 }
 
-TEST_P(CgroupsTest, SeesWhatItMade) {
-  place();
+TEST_P(CgroupsTest, ObservesWhatItApplied) {
+  make_groups();
   const Layout desired = {{{PodUid("p"), ""}, {{0, 1, 2, 3}, {}, {}, Isolation::kHost}},
                           {{PodUid("p"), "c"}, {{2, 3}, {1}, {}, Isolation::kContainer}}};
   EXPECT_EQ(cgroups_.observe(desired).value(), desired);
 }
 
-TEST_P(CgroupsTest, CountsAGroupThatIsNotAsWantedAsShared) {
-  place();
+TEST_P(CgroupsTest, CountsAGroupThatIsNotAsDesiredAsShared) {
+  make_groups();
   const Layout desired = {{{PodUid("p"), "c"}, {{2}, {}, {}, Isolation::kContainer}}};
   EXPECT_EQ(cgroups_.observe(desired).value().at({PodUid("p"), "c"}).isolation, Isolation::kHost);
 }
 
-TEST_P(CgroupsTest, IgnoresGroupsThatAreNotItsOwn) {
+TEST_P(CgroupsTest, IgnoresOtherGroups) {
   auto fs = kernel_.fs();
   ASSERT_TRUE(fs->make_group("system.slice").has_value());
   ASSERT_TRUE(fs->make_group("pod").has_value());
@@ -65,7 +65,7 @@ TEST_P(CgroupsTest, IgnoresGroupsThatAreNotItsOwn) {
 }
 
 TEST_P(CgroupsTest, NoticesAWriteThatTheKernelChanged) {
-  place();
+  make_groups();
   kernel_.distort = [](const std::string&, const std::string&) { return "2"; };
   const auto done = cgroups_.apply({Step::Kind::kCpus, {PodUid("p"), "c"}, {2, 3}, "", ""});
   ASSERT_FALSE(done.has_value());
@@ -76,7 +76,7 @@ TEST_P(CgroupsTest, NoticesAWriteThatTheKernelChanged) {
 }
 
 TEST_P(CgroupsTest, NoticesAValueThatTheKernelChanged) {
-  place();
+  make_groups();
   kernel_.distort = [](const std::string&, const std::string&) { return "7"; };
   const std::string file = is_v2() ? "cpu.weight" : "cpu.shares";
   const auto done = cgroups_.apply({Step::Kind::kValue, {PodUid("p"), "c"}, {}, file, "50"});
@@ -84,8 +84,8 @@ TEST_P(CgroupsTest, NoticesAValueThatTheKernelChanged) {
   EXPECT_THAT(done.error().message, HasSubstr("the kernel has '7'"));
 }
 
-TEST_P(CgroupsTest, TellsWhichStepFailed) {
-  place();
+TEST_P(CgroupsTest, NamesTheStepThatFailed) {
+  make_groups();
   const auto done = cgroups_.apply({Step::Kind::kCpus, {PodUid("p"), "c"}, {90}, "", ""});
   ASSERT_FALSE(done.has_value());
   EXPECT_EQ(done.error().sys_errno, ERANGE);
@@ -93,14 +93,14 @@ TEST_P(CgroupsTest, TellsWhichStepFailed) {
 }
 
 TEST_P(CgroupsTest, VerifiesByTheEffectiveCpus) {
-  place();
+  make_groups();
   const auto done = cgroups_.apply({Step::Kind::kVerify, {PodUid("p"), "c"}, {2, 3, 4}, "", ""});
   ASSERT_FALSE(done.has_value());
   EXPECT_THAT(done.error().message, HasSubstr("'podp/c' runs on '2-3', expected '2-4'"));
 }
 
 TEST_P(CgroupsTest, DoesNotRemoveAGroupWithProcesses) {
-  place();
+  make_groups();
   ASSERT_TRUE(attach(group_, 4711).has_value());
   EXPECT_EQ(processes(group_).value(), std::vector<pid_t>{4711});
   const auto done = cgroups_.apply({Step::Kind::kRemove, {PodUid("p"), "c"}, {}, "", ""});

@@ -85,11 +85,11 @@ TEST(Plan, SaysWhenNoCpuIsFreeToMoveThings) {
   ASSERT_FALSE(steps.has_value());
   EXPECT_EQ(
       steps.error().message,
-      "no CPU of '0-7' is free of exclusive containers, so 'podp' cannot be placed without an "
-      "overlap: reserve at least one CPU");
+      "no CPU of '0-7' is free of exclusive containers, so 'podp' cannot get its CPUs without "
+      "an overlap: reserve at least one CPU");
 }
 
-/// A set of cgroup v1 must lie within its parent's, also where nobody has CPUs of his own.
+/// A set of cgroup v1 must lie within its parent's, also where no container has exclusive CPUs.
 TEST(Plan, WidensANarrowedPodBeforeAContainerIsMadeInIt) {
   EXPECT_EQ(text(plan({{{PodUid("s"), ""}, group("0")}}, shared_pod("0-7"), kMachine).value()),
             "pods: cpuset.cpus := 0-7\n"

@@ -5,7 +5,7 @@
 #include "pinfold/enforce/page_placement.hpp"
 #include "pinfold/enforce/processes.hpp"
 
-/// What the kernel says of processes and their memory.
+/// Processes and their memory, as /proc describes them.
 namespace pinfold::enforce {
 namespace {
 
@@ -22,14 +22,14 @@ TEST(PagePlacement, AddsUpNodesByPageSize) {
   EXPECT_DOUBLE_EQ(share_on({}, CpuSet{1}), 1);
 }
 
-TEST(MovePages, DoesNothingForAProcessWhoseMemoryIsInPlaceOrThatIsGone) {
+TEST(MovePages, DoesNothingForAProcessWithoutPagesElsewhere) {
   NodeSet all;
   for (const auto& [node, bytes] : pages_of(::getpid())) all |= NodeSet::of(CpuId{node});
   EXPECT_TRUE(migrate_pages(::getpid(), all).has_value());
   EXPECT_TRUE(migrate_pages(0x7ffffff0, NodeSet{0}).has_value());
 }
 
-TEST(ProcessList, KnowsThisProcessAndItsPlace) {
+TEST(ProcessList, IdentifiesThisProcess) {
   EXPECT_TRUE(identify(::getpid()).has_value());
   EXPECT_FALSE(identify(0x7ffffff0).has_value());
   EXPECT_TRUE(is_within("/kubepods/pod1/a", "pod1/a"));

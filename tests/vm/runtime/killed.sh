@@ -47,7 +47,7 @@ kill_container
 rm -rf /run/crun/c /run/runc/c
 pinfold reconcile $agent >/dev/null || bad "$*: reconcile"
 status=$(pinfold status $agent -o json)
-[ "${status#*\"shared_pool\": \"0-7\"}" != "$status" ] || bad "$*: CPUs are missing: $status"
+[ "${status#*\"sharedPool\": \"0-7\"}" != "$status" ] || bad "$*: CPUs are missing: $status"
 [ "${status#*\"pods\": \[\]}" != "$status" ] || bad "$*: a pod is left: $status"
 left=$(find /sys/fs/cgroup/pinfold -mindepth 1 -type d; find /var/lib/pinfold -name '.pinfold_tmp*'
   grep -l entries /var/lib/pinfold/cpu_manager_state)

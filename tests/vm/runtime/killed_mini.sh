@@ -9,7 +9,7 @@ nothing_left() {
   [ ! -d /sys/fs/cgroup/mini/poddb-1 ] || bad "$*: its group is left"
   pinfold status $agent -o json >/run/status || bad "$*: status"
   grep -q '"pods": \[\]' /run/status || bad "$*: a pod is left: $(cat /run/status)"
-  grep -q '"shared_pool": "0-7"' /run/status || bad "$*: CPUs are missing: $(cat /run/status)"
+  grep -q '"sharedPool": "0-7"' /run/status || bad "$*: CPUs are missing: $(cat /run/status)"
 }
 recover() {
   pinfold reconcile $agent >/dev/null || bad "$*: reconcile"

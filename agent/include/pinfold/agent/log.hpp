@@ -10,11 +10,11 @@ namespace pinfold::agent {
 enum class LogLevel : std::int32_t {
   kDebug = 0,    ///< each step in the kernel
   kInfo = 1,     ///< admissions and removals
-  kWarning = 2,  ///< what was odd: drift, missing controllers, unknown fields
-  kError = 3,    ///< what was decided and could not be done
+  kWarning = 2,  ///< drift, missing controllers, unknown fields, side files
+  kError = 3,    ///< a decision that could not be applied
 };
 
-/// Takes what an agent has to say; empty: nobody listens. Must not call the agent.
+/// Receives the messages of an agent; empty: no log. Must not call the agent.
 using LogSink = std::function<void(LogLevel, std::string_view message)>;
 
 }  // namespace pinfold::agent

@@ -15,19 +15,19 @@
 
 namespace pinfold::agent {
 
-/// Upper bounds of the kubelet's topology_manager_admission_duration_ms: 0.05 ms, each twice the
-/// one before; the last bucket, of everything, has no entry here.
+/// Upper bounds of the kubelet's topology_manager_admission_duration_ms: 0.05 ms, then each twice
+/// the previous one; the last bucket has no bound.
 [[nodiscard]] std::span<const double> admission_duration_bounds();
 
-/// What the agent has counted since its state directory was made. A plain value.
+/// The counts of an agent since its state directory was made. A plain value.
 struct Metrics {
-  static constexpr std::size_t kBuckets = 16;  ///< the bounds, and everything above
+  static constexpr std::size_t kBuckets = 16;  ///< one for each bound, and one above
 
   Counts counts;
   std::array<std::uint64_t, kBuckets> durations{};  ///< of admissions, not cumulative
   std::uint64_t duration_sum_ms = 0;
 
-  /// One admission took so long; whole milliseconds count, as with the kubelet.
+  /// Counts the duration of one admission, in whole milliseconds as the kubelet.
   void observe(std::chrono::nanoseconds duration);
 
   friend bool operator==(const Metrics&, const Metrics&) = default;
@@ -39,17 +39,17 @@ struct CounterName {
   std::string_view family;
   std::vector<std::pair<std::string_view, std::string_view>> labels;
   std::string_view help;
-  /// The kubelet shows it before it has counted anything, if the manager that counts is in use.
+  /// The kubelet exposes it at zero if the manager that counts it is in use.
   bool starts_at_zero = true;
 };
 /// One for each counter, families together.
 /// Source: kubelet v1.36 pkg/kubelet/metrics/metrics.go.
 [[nodiscard]] const std::vector<CounterName>& counter_names();
 
-/// "family{label="value",...}": how a sample is called in the file and in the text format.
+/// "family{label="value",...}": the name of a sample in the side file and in the text format.
 [[nodiscard]] std::string sample_name(const CounterName& name);
 
-/// The kubelet's gauges of the static CPU manager, worked out from a state as it does at a start.
+/// The kubelet's gauges of the static CPU manager, computed from a state as when it starts.
 struct CpuGauges {
   std::uint64_t shared_pool_millicores = 0;
   std::uint64_t exclusive_cpus = 0;                    ///< CPUs of every assignment
@@ -57,11 +57,11 @@ struct CpuGauges {
 };
 [[nodiscard]] CpuGauges cpu_gauges(const Node& node, const NodeState& state);
 
-/// The file beside the state that keeps the counts: JSON, {"version": 1, "counts": {sample: n},
+/// The side file with the counts: JSON, {"version": 1, "counts": {sample: n},
 /// ...}.
 inline constexpr std::string_view kMetricsFileName = ".pinfold_metrics";
 [[nodiscard]] std::string encode_metrics(const Metrics& metrics);
-/// Errors: kCorrupt. Samples of later versions are dropped.
+/// Ignores samples that it does not know. Errors: kCorrupt.
 [[nodiscard]] Result<Metrics> decode_metrics(std::string_view text);
 
 }  // namespace pinfold::agent

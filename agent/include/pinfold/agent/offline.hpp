@@ -13,8 +13,8 @@ namespace pinfold::agent {
 [[nodiscard]] enforce::Layout without_cpus(enforce::Layout desired, const CpuSet& offline,
                                            const CpuSet& pool);
 
-/// What offline CPUs take from whom: one sentence for each container that has lost some, and one
-/// for the shared pool.
+/// The effect of offline CPUs: one sentence for each container that has lost some, and one for the
+/// shared pool.
 [[nodiscard]] std::vector<std::string> lost_cpus(const Node& node, const AgentState& state,
                                                  const CpuSet& offline);
 

@@ -15,12 +15,12 @@ namespace pinfold::agent {
                                            const AgentOptions& options,
                                            Node::Providers providers = {});
 
-/// Node::make with an error that says where the start ended.
+/// Node::make with an error that names the stage of the start that failed.
 [[nodiscard]] Result<Node> make_node(Machine machine, Config config,
                                      Node::Providers providers = {});
 
-/// What a state directory is configured with: `file`, or STATE_DIR/config.yaml if it is there and
-/// `file` is "", else the kubelet's defaults.
+/// The configuration of a state directory: `file`, or if that is "" STATE_DIR/config.yaml, or if
+/// that does not exist the kubelet's defaults.
 /// Errors: kNotFound, kIo; kInvalidArgument with the file's name.
 [[nodiscard]] Result<ParsedConfig> read_config(const std::string& state_dir,
                                                const std::string& file);

@@ -8,9 +8,9 @@
 
 namespace pinfold::agent {
 
-/// What the kubelet's files do not hold: the active pods, which of their containers have started
-/// or are gone, who holds which device, and what further hint providers remember. JSON;
-/// docs/operations.md.
+/// The part of the state that the kubelet's files do not have: the active pods, their started and
+/// removed containers, their devices, adopted groups, and the states of further hint providers.
+/// JSON; docs/operations.md.
 [[nodiscard]] std::string encode_pods(const AgentState& state);
 /// Fills the members that encode_pods writes.
 /// Errors: kCorrupt, "pods[1].started[0]: ...: expected ...".

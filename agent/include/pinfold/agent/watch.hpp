@@ -5,15 +5,15 @@
 
 namespace pinfold::agent {
 
-/// How long watch() waits between two rounds.
+/// The time between two rounds of watch().
 struct WatchTimes {
-  std::chrono::milliseconds interval{10'000};  ///< after a good round
-  std::chrono::milliseconds longest{300'000};  ///< after bad ones it doubles up to this
+  std::chrono::milliseconds interval{10'000};  ///< after a round with ok
+  std::chrono::milliseconds longest{300'000};  ///< doubles up to this after other rounds
 };
 
-/// Repeats `round` until `wait` says stop. `round`: true if nothing is left to repair. `wait`:
-/// waits that long, or less if there is a reason to look again; false to stop.
-/// Returns what the last round said.
+/// Repeats `round` until `wait` stops it. `round`: true for ok, if nothing remains to be
+/// reconciled. `wait`: waits that long, or less if something has changed; false to stop. Returns:
+/// the result of the last round.
 bool watch(const std::function<bool()>& round,
            const std::function<bool(std::chrono::milliseconds)>& wait, const WatchTimes& times);
 

@@ -9,7 +9,7 @@
 
 namespace pinfold::enforce {
 
-/// One hierarchy of control groups as a file system: the only place where the kernel is touched.
+/// One hierarchy of control groups as a file system: the only access to control groups.
 /// `group` is a path relative to the root of the hierarchy that was opened ("" is the root itself),
 /// `file` a name in that group.
 /// Errors of all: kIo or kNotFound with errno.
@@ -31,8 +31,8 @@ class CgroupFs {
                                            std::string_view value) = 0;
 };
 
-/// The real one: every path is opened relative to a descriptor of `directory`, and the kernel
-/// refuses one that leaves it, crosses a mount or contains a symbolic link.
+/// The kernel's: opens every path relative to a descriptor of `directory`; a path that leaves it,
+/// crosses a mount or contains a symbolic link is an error.
 /// Errors: kNotFound, kIo.
 [[nodiscard]] Result<std::unique_ptr<CgroupFs>> open_cgroup_fs(const std::string& directory);
 

@@ -5,15 +5,15 @@
 #include <optional>
 #include <string>
 
-#include "pinfold/decide/quota.hpp"
+#include "pinfold/decide/linux_resources.hpp"
 #include "pinfold/enforce/layout.hpp"
 #include "pinfold/enforce/mounts.hpp"
 
 namespace pinfold::enforce {
 
-/// What has to be known of a kernel to spell values as it does.
+/// What decides how a kernel spells values.
 struct KernelFacts {
-  /// Which interface each controller has; a controller that is not there has no entry.
+  /// The interface of each controller; an unavailable controller has no entry.
   std::map<Controller, CgroupVersion> controllers;
   std::uint64_t page_size = 4096;  ///< bytes
   /// "2MB" to bytes, the huge page sizes of this machine.
@@ -25,9 +25,9 @@ struct KernelFacts {
 enum class GroupLevel { kPod, kContainer };
 
 /// The control files for a pod's or container's resources, each value as the kernel gives it back:
-/// memory in whole pages, "max" for no limit. Leaves out what the machine has no controller or no
-/// page size for.
-/// Weights on cgroup v2: a pod's as the kubelet writes it, a container's as runtimes do.
+/// memory in whole pages, "max" for no limit. Leaves out files of unavailable controllers and
+/// of huge page sizes that the machine does not have.
+/// Weights on cgroup v2: a pod's by the kubelet's formula, a container's by the runtimes'.
 [[nodiscard]] Values values_of(const LinuxResources& resources, GroupLevel level,
                                const KernelFacts& facts);
 

@@ -7,8 +7,8 @@
 
 namespace pinfold::enforce {
 
-/// What is not as it should be, one sentence for each, "pod1/c1: cpuset.cpus is '0-7', expected
-/// '2-3'"; empty if nothing is.
+/// Where the observed layout differs from the desired one, one sentence for each difference:
+/// "pod1/c1: cpuset.cpus is '0-7', expected '2-3'".
 [[nodiscard]] std::vector<std::string> drift(const Layout& observed, const Layout& desired);
 
 }  // namespace pinfold::enforce

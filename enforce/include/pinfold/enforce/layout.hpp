@@ -43,14 +43,14 @@ using NodeSet = CpuSet;
 /// "cpu.max" to "200000 100000".
 using Values = std::map<std::string, std::string>;
 
-/// What one control group has, or should have.
+/// The settings of one control group, observed or desired.
 struct GroupSettings {
-  CpuSet cpus;   ///< empty: none of its own, it runs on what its parent has
-  NodeSet mems;  ///< empty: as for cpus
+  CpuSet cpus;   ///< empty: its parent's
+  NodeSet mems;  ///< empty: its parent's
   Values values;
-  /// Who may share its CPUs; of containers only.
+  /// Which containers may share its CPUs; only of containers.
   Isolation isolation = Isolation::kHost;
-  /// False if it is there, but not in every hierarchy or without its controllers.
+  /// False if it exists, but not in every hierarchy or without its controllers.
   bool is_complete = true;
 
   friend bool operator==(const GroupSettings&, const GroupSettings&) = default;
@@ -61,7 +61,7 @@ struct GroupSettings {
 using Layout = std::map<GroupName, GroupSettings>;
 
 /// "pod<uid>" or "pod<uid>/<container>".
-/// Errors: kInvalidArgument for a name that could leave its place (see is_safe_name).
+/// Errors: kInvalidArgument for a name that is no safe file name (see is_safe_name).
 [[nodiscard]] Result<std::string> relative_path(const GroupName& name);
 
 /// For messages only: the relative path, unchecked.

@@ -36,7 +36,7 @@ inline constexpr Controller kAllControllers[] = {Controller::kCpuset, Controller
 
 enum class CgroupVersion { kV1 = 1, kV2 = 2 };
 
-/// One hierarchy of control groups and the controllers to be found there.
+/// One hierarchy of control groups and its controllers.
 struct HierarchyRoot {
   CgroupVersion version = CgroupVersion::kV2;
   std::string directory;  ///< absolute path of the root of the groups in it
@@ -46,7 +46,7 @@ struct HierarchyRoot {
 };
 
 /// Finds which hierarchies control the groups below `root`: detected, never guessed. The mount
-/// that holds `root` decides; a controller that is not there is looked for in the other
+/// that contains `root` decides; a controller that it does not have is looked for in the other
 /// hierarchies, at the same relative path.
 /// `root`: absolute, without symbolic links. `controllers_at`: the content of cgroup.controllers in
 /// a directory of a cgroup2 mount, "" if there is none.

@@ -20,7 +20,7 @@ struct Step {
   };
   Kind kind = Kind::kCpus;
   GroupName group;
-  CpuSet set;  ///< kCpus, kMems: what to write (empty: the parent's); kVerify: what to find
+  CpuSet set;  ///< kCpus, kMems: to write (empty: the parent's); kVerify: expected
   std::string file;
   std::string value;
 
@@ -28,7 +28,7 @@ struct Step {
 };
 using Plan = std::vector<Step>;
 
-/// What a layout becomes by a step: the plan's own idea of what the kernel does.
+/// Changes a layout as a step changes the kernel.
 void apply_to(Layout& layout, const Step& step);
 
 /// "pod1/c1: cpuset.cpus := 2-3".
@@ -37,11 +37,11 @@ std::ostream& operator<<(std::ostream& out, const Step& step);
 
 /// The ordered steps from `before` to `after`. After any prefix of them no CPU that is exclusive
 /// (isolation container or pod) in one of the layouts is in the set of another container:
-///  1. groups that go are removed,
-///  2. every container that stays is cut down to what it has both before and after,
-///  3. new containers are created on CPUs that nobody has for himself, before or after,
+///  1. groups that are no longer desired are removed,
+///  2. every container that stays is reduced to the CPUs that it has both before and after,
+///  3. new groups are created on CPUs that are exclusive to no container before or after,
 ///  4. containers, and before them their pods, get their final sets,
-///  5. what the kernel made of it is verified.
+///  5. the effective sets are verified.
 /// A pod's set contains its containers' sets all the time, as cgroup v1 demands, and a new group
 /// never shows its parent's CPUs, as cgroup v2 would.
 /// Domain: `machine` are the CPUs of the root; both layouts are free of overlap themselves, except

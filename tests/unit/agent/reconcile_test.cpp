@@ -12,7 +12,7 @@
 #include "pinfold/agent/process_list.hpp"
 #include "pinfold/enforce/page_placement.hpp"
 
-/// What an agent does beyond the kubelet: CPUs that go offline, processes that stray, partitions.
+/// Where an agent does more than the kubelet: offline CPUs, processes that were moved, partitions.
 namespace pinfold::agent {
 namespace {
 
@@ -33,12 +33,12 @@ Config with(Partition partition) {
   return config;
 }
 
-class ExtrasTest : public testing::TestWithParam<enforce::CgroupVersion> {
+class ReconcileTest : public testing::TestWithParam<enforce::CgroupVersion> {
  protected:
   World world_{GetParam()};
 };
 
-TEST_P(ExtrasTest, ACpuThatIsOfflineIsTakenFromWhoeverHasIt) {
+TEST_P(ReconcileTest, ContainersLoseCpusThatAreOffline) {
   {
     NodeAgent agent = world_.open();
     must_admit(agent, pod("s", {best_effort("c")}));
@@ -63,7 +63,7 @@ TEST_P(ExtrasTest, ACpuThatIsOfflineIsTakenFromWhoeverHasIt) {
   ASSERT_TRUE(agent.remove_container({PodUid("x"), "b"}, RunningProcesses::kRefuse).has_value());
 }
 
-TEST_P(ExtrasTest, ACpuThatIsBackIsGivenBack) {
+TEST_P(ReconcileTest, CpusThatAreOnlineAgainReturn) {
   {
     NodeAgent agent = world_.open();
     must_admit(agent, pod("x", {guaranteed("a", 2)}));
@@ -112,7 +112,7 @@ class Sleeper {
   pid_t pid_;
 };
 
-TEST_P(ExtrasTest, AProcessThatWasMovedOutIsBroughtBack) {
+TEST_P(ReconcileTest, AProcessThatWasMovedOutIsMovedBack) {
   Sleeper process;
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
@@ -127,7 +127,7 @@ TEST_P(ExtrasTest, AProcessThatWasMovedOutIsBroughtBack) {
   EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
 }
 
-TEST_P(ExtrasTest, AProcessThatHasEndedIsNotMissed) {
+TEST_P(ReconcileTest, AProcessThatHasEndedIsNoDrift) {
   Sleeper process;
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
@@ -138,7 +138,7 @@ TEST_P(ExtrasTest, AProcessThatHasEndedIsNotMissed) {
   EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
 }
 
-TEST_P(ExtrasTest, ExclusiveContainersBecomePartitionsAndEndAsOrdinaryGroups) {
+TEST_P(ReconcileTest, ExclusiveContainersBecomePartitionsAndEndAsOrdinaryGroups) {
   const bool v2 = GetParam() == enforce::CgroupVersion::kV2;
   const std::string file = v2 ? "cpuset.cpus.partition" : "cpuset.sched_load_balance";
   const auto value = [&](const char* group) { return world_.kernel.find(group)->files.at(file); };
@@ -159,7 +159,7 @@ TEST_P(ExtrasTest, ExclusiveContainersBecomePartitionsAndEndAsOrdinaryGroups) {
   EXPECT_EQ(value("podx/a"), v2 ? "member" : "1");
 }
 
-TEST(Partitions, TellTheKernelsReasonAndFallBack) {
+TEST(Partitions, FallBackAndReportTheKernelsReason) {
   World world(enforce::CgroupVersion::kV2);
   world.kernel.distort = [](const std::string& file, const std::string& text) {
     return file == "cpuset.cpus.partition" && text == "root" ? "root invalid (Parent is not a "
@@ -177,7 +177,7 @@ TEST(Partitions, TellTheKernelsReasonAndFallBack) {
   EXPECT_FALSE(agent.enforced()->is_dirty());
 }
 
-INSTANTIATE_TEST_SUITE_P(BothVersions, ExtrasTest,
+INSTANTIATE_TEST_SUITE_P(BothVersions, ReconcileTest,
                          testing::Values(enforce::CgroupVersion::kV1, enforce::CgroupVersion::kV2),
                          [](const auto& version) {
                            return version.param == enforce::CgroupVersion::kV1 ? "V1" : "V2";
@@ -194,10 +194,9 @@ Config with_memory_manager() {
   return config;
 }
 
-TEST(MovePages, TellsOfAProcessWhoseMemoryLiesElsewhereOnlyIfAsked) {
+TEST(MovePages, MovesThePagesOfAProcessOnlyIfAsked) {
   Sleeper process;
-  if (enforce::pages_of(process.pid()).empty())
-    GTEST_SKIP() << "this kernel does not tell where pages lie";
+  if (enforce::pages_of(process.pid()).empty()) GTEST_SKIP() << "this kernel has no numa_maps";
   World world(enforce::CgroupVersion::kV2);
   const auto reconcile = [&](bool move_pages) {
     AgentOptions options;
@@ -215,9 +214,9 @@ TEST(MovePages, TellsOfAProcessWhoseMemoryLiesElsewhereOnlyIfAsked) {
   EXPECT_THAT(report.remaining, IsEmpty());
   report = reconcile(true);
   // A machine with one node has nowhere to move them.
-  std::vector<std::string> told = report.moved;
-  told.insert(told.end(), report.remaining.begin(), report.remaining.end());
-  EXPECT_THAT(told, ElementsAre(HasSubstr(std::to_string(process.pid()))));
+  std::vector<std::string> lines = report.moved;
+  lines.insert(lines.end(), report.remaining.begin(), report.remaining.end());
+  EXPECT_THAT(lines, ElementsAre(HasSubstr(std::to_string(process.pid()))));
 }
 
 TEST(KnownMachine, IsTheOneOfTheStateWhileCpusAreMissing) {
