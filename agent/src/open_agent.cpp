@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <fstream>
-#include <iterator>
+#include <optional>
 
 #include "pinfold/agent/known_machine.hpp"
+#include "pinfold/base/read_file.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -23,8 +23,18 @@ Result<void> make_directory(const std::string& path) {
   }
 }
 
+bool exists(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0;
+}
+
 Result<checkpoint::Store> open_store(const AgentOptions& options) {
-  PINFOLD_TRY(make_directory(options.state_dir));
+  if (!exists(options.state_dir)) {
+    if (options.dry_run || options.is_query) {
+      return checkpoint::Store::open(checkpoint::absent_directory(options.state_dir));
+    }
+    PINFOLD_TRY(make_directory(options.state_dir));
+  }
   PINFOLD_LET_WRAP(auto store, checkpoint::Store::open(options.state_dir, options.lock_timeout),
                    fmt::format("state directory '{}'", options.state_dir));
   return store;
@@ -53,28 +63,28 @@ Result<Node> make_node(Machine machine, Config config, Node::Providers providers
 
 Result<NodeAgent> open_agent(Machine machine, Config config, const AgentOptions& options,
                              Node::Providers providers) {
-  PINFOLD_LET(auto store, open_store(options));
   KnownMachine known{std::move(machine), {}};
-  if (!config.quirks().offline_cpus_prevent_start) {
-    known = known_machine(std::move(known.machine), store, options.log);
+  std::optional<checkpoint::Store> store;
+  if (exists(options.state_dir)) {
+    PINFOLD_LET(store, open_store(options));
+    if (!config.quirks().offline_cpus_prevent_start) {
+      known = known_machine(std::move(known.machine), *store, options.log);
+    }
   }
   PINFOLD_LET(auto node,
               make_node(std::move(known.machine), std::move(config), std::move(providers)));
   PINFOLD_LET(auto cgroups, open_groups(options));
-  return NodeAgent::open(std::move(node), std::move(store), std::move(cgroups), options,
+  if (!store) {  // only now: a start that fails makes no directory
+    PINFOLD_LET(store, open_store(options));
+  }
+  return NodeAgent::open(std::move(node), *std::move(store), std::move(cgroups), options,
                          std::move(known.offline));
 }
 
 Result<ParsedConfig> read_config(const std::string& state_dir, const std::string& file) {
   const std::string path = file.empty() ? state_dir + "/config.yaml" : file;
-  struct stat status {};
-  if (file.empty() && ::stat(path.c_str(), &status) != 0) return ParsedConfig{};
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in.is_open() || in.bad()) {
-    return fail_errno(errno == 0 ? EIO : errno, fmt::format("read '{}'", path));
-  }
+  if (file.empty() && !exists(path)) return ParsedConfig{};
+  PINFOLD_LET(const auto text, read_file(path));
   PINFOLD_LET_WRAP(auto parsed, parse_config(text), path);
   return parsed;
 }

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+
+#include "pinfold/base/read_file.hpp"
 
 namespace pinfold::enforce {
 
 std::string read_kernel_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  return read_file(path).value_or("");
 }
 
 std::string read_process_file(pid_t pid, std::string_view file) {

@@ -19,6 +19,10 @@ Result<Machine> read_machine(const NodeOptions& options) {
   return machine;
 }
 
+void print_warning(agent::LogLevel level, std::string_view message) {
+  if (level == agent::LogLevel::kWarning) fmt::print(stderr, "pinfold: warning: {}\n", message);
+}
+
 }  // namespace
 
 Result<Config> read_config(const NodeOptions& options) {
@@ -98,6 +102,8 @@ Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
   opened.cgroup_root = options.cgroup_root;
   opened.enforce = !options.no_enforce;
   opened.dry_run = options.dry_run;
+  opened.is_query = options.is_query;
+  if (!options.reports_drift) opened.log = print_warning;
   return agent::open_agent(std::move(machine), std::move(config), opened);
 }
 

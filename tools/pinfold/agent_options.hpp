@@ -27,7 +27,9 @@ struct NodeOptions {
 struct AgentOptions : NodeOptions {
   std::string cgroup_root;  ///< "": the default
   bool no_enforce = false;
+  bool is_query = false;  ///< the command only reads
   bool moves_pages = false;
+  bool reports_drift = false;  ///< the command prints the warnings of the agent itself
   bool dry_run = false;
   OutputFormat output = OutputFormat::kText;
 };

@@ -3,25 +3,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cerrno>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "pinfold/base/read_file.hpp"
 #include "pinfold/text/document.hpp"
 
 namespace pinfold::tools {
 
 Result<std::string> read_input(const std::string& path) {
   if (path == "-") return std::string{std::istreambuf_iterator<char>(std::cin), {}};
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in.is_open() || in.bad()) {
-    return fail_errno(errno == 0 ? EIO : errno, fmt::format("read '{}'", path));
-  }
-  return text;
+  return read_file(path);
 }
 
 Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files) {

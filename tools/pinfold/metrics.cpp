@@ -105,6 +105,7 @@ Result<ExitStatus> run(const AgentOptions& options) {
 
 cli::Command metrics_command() {
   auto options = std::make_shared<AgentOptions>();
+  options->is_query = true;
   options->no_enforce = true;  // metrics come from the state alone
   cli::Command command{"metrics",
                        "Print metrics in the Prometheus text format, under the kubelet's names"};

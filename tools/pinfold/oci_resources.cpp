@@ -39,6 +39,7 @@ Result<ExitStatus> run(const ResourcesOptions& options) {
 
 cli::Command oci_resources_command() {
   auto options = std::make_shared<ResourcesOptions>();
+  options->agent.is_query = true;
   cli::Command command{
       "oci-resources",
       "Print the linux.resources of an OCI config.json for a container of an admitted pod"};

@@ -122,6 +122,7 @@ Result<ExitStatus> run(const ReconcileOptions& options) {
 
 cli::Command reconcile_command() {
   auto options = std::make_shared<ReconcileOptions>();
+  options->agent.reports_drift = true;
   cli::Command command{"reconcile", "Bring cgroups back to the desired state"};
   command.add(agent_options(options->agent));
   command.add(

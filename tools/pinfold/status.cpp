@@ -41,6 +41,7 @@ Result<ExitStatus> run(const AgentOptions& options) {
 
 cli::Command status_command() {
   auto options = std::make_shared<AgentOptions>();
+  options->is_query = true;
   cli::Command command{"status",
                        "Show the desired and observed CPUs and NUMA nodes of every container"};
   command.add(agent_options(*options));

@@ -1,8 +1,7 @@
 #include "node_call.hpp"
 
-#include <fstream>
-
 #include "callbacks.hpp"
+#include "pinfold/base/read_file.hpp"
 #include "pinfold/discover/discover.hpp"
 
 namespace pinfold::capi {
@@ -34,10 +33,7 @@ Result<NodesLock> NodesLock::acquire() {
 }
 
 std::string online_cpus() {
-  std::ifstream in("/sys/devices/system/cpu/online");
-  std::string list;
-  std::getline(in, list);
-  return list;
+  return read_file("/sys/devices/system/cpu/online").value_or("");
 }
 
 Result<agent::NodeAgent> open_agent(pinfold_node& node) {

@@ -170,6 +170,34 @@ TEST_F(AgentCli, RefusesADamagedStateAndKeepsIt) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "{\"policyName\":\"static\"");
 }
 
+TEST_F(AgentCli, MakesNoStateDirectoryForAQuery) {
+  for (const char* const query : {"status", "metrics", "admit --dry-run web.yaml"}) {
+    const Answer answer = agent(query);
+    EXPECT_EQ(answer.status, 0) << query << ": " << answer.text;
+    EXPECT_FALSE(std::filesystem::exists(dir_ / "state")) << query;
+  }
+  EXPECT_THAT(agent("status").text, HasSubstr("pods: 0"));
+  EXPECT_EQ(agent("oci-resources", "--pod web").status, 2);
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "state"));
+}
+
+TEST_F(AgentCli, MakesNoStateDirectoryForAConfigurationThatCannotStart) {
+  put("config.yaml", "kind: KubeletConfiguration\ncpuManagerPolicy: static\n");
+  const Answer answer = agent("admit", "web.yaml");
+  EXPECT_EQ(answer.status, 2) << answer.text;
+  EXPECT_THAT(answer.text, HasSubstr("start: "));
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "state"));
+}
+
+TEST_F(AgentCli, WarnsOfASideFileThatCannotBeRead) {
+  ASSERT_EQ(agent("admit", "web.yaml").status, 0);
+  std::filesystem::remove(dir_ / "state/.pinfold_metrics");
+  std::filesystem::create_directory(dir_ / "state/.pinfold_metrics");
+  const Answer status = agent("status");
+  EXPECT_EQ(status.status, 0) << status.text;
+  EXPECT_THAT(status.text, HasSubstr("pinfold: warning: side file '.pinfold_metrics': "));
+}
+
 TEST_F(AgentCli, WarnsOfPodsWhoseCpusItReleases) {
   ASSERT_EQ(agent("admit", "web.yaml").status, 0);
   std::filesystem::remove(dir_ / "state/.pinfold_pods");

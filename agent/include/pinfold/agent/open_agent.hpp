@@ -6,7 +6,7 @@
 
 namespace pinfold::agent {
 
-/// Opens the state directory (and makes it), the control groups, and an agent over both. `machine`
+/// Opens the state directory, the control groups, and an agent over both. `machine`
 /// is the machine as observed. CPUs that are missing since the state was written belong to the node
 /// and are offline: see known_machine (the profile kubelet-1.36 does not start then).
 /// Errors: kInvalidArgument if the configuration does not fit the machine; those of Store::open,

@@ -52,5 +52,7 @@ class Fs {
 
 /// A directory of the machine; it must exist. Files are created with mode 0600.
 [[nodiscard]] Result<std::unique_ptr<Fs>> open_directory(const std::string& path);
+/// A directory that does not exist: it has no files, and writing one fails.
+[[nodiscard]] std::unique_ptr<Fs> absent_directory(std::string path);
 
 }  // namespace pinfold::checkpoint

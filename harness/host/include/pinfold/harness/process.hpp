@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "pinfold/base/read_file.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/base/unique_fd.hpp"
 
@@ -63,9 +64,7 @@ struct Finished {
 [[nodiscard]] Result<Finished> run_program(const std::vector<std::string>& argv,
                                            Milliseconds limit);
 
-/// Whole files; errors name the file.
-[[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path);
-/// Through a temporary file in the same folder and a rename: never half a file.
+/// Replaces the file through a temporary file in the same folder and a rename: never half a file.
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace pinfold::harness
