@@ -1,3 +1,5 @@
+# What makes a cold build cheap (docs/adr/0009-cold-builds.md).
+#
 # Precompiled headers: one for each way that we compile C++ (libraries are position independent,
 # programs are not, tests also have GoogleTest). A target takes one by pinfold_precompile(TARGET
 # KIND); nobody's include path grows by it.

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFormatVersion = 1;
+constexpr int kMetricsVersion = 1;
 constexpr std::array<double, Metrics::kBuckets - 1> kBounds = [] {
   std::array<double, Metrics::kBuckets - 1> bounds{};
   double bound = 0.05;
@@ -152,7 +152,7 @@ std::string encode_metrics(const Metrics& metrics) {
       counts[sample_name(name)] = metrics.counts[name.counter];
     }
   }
-  return json{{"version", kFormatVersion},
+  return json{{"version", kMetricsVersion},
               {"counts", std::move(counts)},
               {"durations", metrics.durations},
               {"duration_sum_ms", metrics.duration_sum_ms}}
@@ -165,7 +165,7 @@ Result<Metrics> decode_metrics(std::string_view text) {
   const auto bad = [](const char* what) {
     return fail(ErrorCode::kCorrupt, fmt::format("metrics: expected {}", what));
   };
-  if (!document->is_object() || document->value("version", json()) != kFormatVersion) {
+  if (!document->is_object() || document->value("version", json()) != kMetricsVersion) {
     return bad("an object with \"version\": 1");
   }
   Metrics metrics;

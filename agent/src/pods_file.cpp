@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFormatVersion = 1;
+constexpr int kPodsVersion = 1;
 
 tl::unexpected<Error> bad(const std::string& where, const json& value, std::string_view expected) {
   std::string text = value.dump();
@@ -136,7 +136,7 @@ std::string encode_pods(const AgentState& state) {
     if (const auto* const held = state.node.devices.assignments.find(uid)) entry["devices"] = *held;
     pods.push_back(std::move(entry));
   }
-  json document = {{"version", kFormatVersion}, {"pods", std::move(pods)}};
+  json document = {{"version", kPodsVersion}, {"pods", std::move(pods)}};
   if (!state.node.providers.empty()) document["providers"] = state.node.providers;
   // The state of a provider should be UTF-8; if it is not, the admission succeeds all the same.
   return document.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -149,8 +149,8 @@ Result<void> decode_pods(std::string_view text, AgentState& state) {
   }
   if (!document->is_object()) return bad("the document", *document, "an object");
   const json& version = member(*document, "version");
-  if (version != kFormatVersion) {
-    return bad("version", version, fmt::format("{}", kFormatVersion));
+  if (version != kPodsVersion) {
+    return bad("version", version, fmt::format("{}", kPodsVersion));
   }
   const json& pods = member(*document, "pods");
   if (!pods.is_array()) return bad("pods", pods, "a list");

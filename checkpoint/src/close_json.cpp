@@ -7,7 +7,7 @@ namespace pinfold::checkpoint {
 namespace {
 
 /// State files have six levels at most.
-constexpr std::size_t kMaxDepth = 64;
+constexpr std::size_t kMaxOpen = 64;
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
@@ -62,7 +62,7 @@ class Closer {
 
   bool value(char c) {
     if (c == '{' || c == '[') {
-      if (open_.size() == kMaxDepth) return false;
+      if (open_.size() == kMaxOpen) return false;
       open_ += c == '{' ? '}' : ']';
       ++pos_;
       return mark(c == '{' ? Next::kFirstKey : Next::kFirstValue);

@@ -26,19 +26,19 @@ int kill_count() {
 }
 
 /// Seen by parent and child.
-struct Shared {
+struct Progress {
   std::atomic<std::size_t> acknowledged{0};
   std::atomic<bool> open{false};
 };
 
-Shared* map_shared() {
+Progress* map_progress() {
   void* const memory =
-      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  return memory == MAP_FAILED ? nullptr : new (memory) Shared;
+      ::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : new (memory) Progress;
 }
 
 [[noreturn]] void commit_forever(const std::string& folder, const std::vector<Files>& states,
-                                 Shared& shared) {
+                                 Progress& shared) {
   auto store = Store::open(folder);
   if (!store) ::_exit(2);
   shared.open = true;
@@ -60,7 +60,7 @@ TEST(Kill, LeavesTheAcknowledgedStateOrTheOneInFlight) {
   // In memory a sync costs nothing, so the kills are spread over all operations.
   const test::TempDir folder;
   const auto states = make_sequence(200);
-  Shared* const shared = map_shared();
+  Progress* const shared = map_progress();
   ASSERT_NE(shared, nullptr);
   {
     auto store = Store::open(folder.path());
@@ -92,7 +92,7 @@ TEST(Kill, LeavesTheAcknowledgedStateOrTheOneInFlight) {
   }
   std::printf("%d kills, %zu transactions, %zu times the one in flight was stored\n", kills,
               shared->acknowledged.load(), in_flight);
-  ::munmap(shared, sizeof(Shared));
+  ::munmap(shared, sizeof(Progress));
 }
 
 bool is_locked(const std::string& file) {
@@ -106,7 +106,7 @@ bool is_locked(const std::string& file) {
 
 TEST(Lock, GoesToAWaitingProcessBeforeItComesBack) {
   const test::TempDir folder;
-  Shared* const shared = map_shared();
+  Progress* const shared = map_progress();
   ASSERT_NE(shared, nullptr);
   for (int round = 0; round < 20; ++round) {
     shared->open = false;
@@ -126,13 +126,13 @@ TEST(Lock, GoesToAWaitingProcessBeforeItComesBack) {
     ::waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
   }
-  ::munmap(shared, sizeof(Shared));
+  ::munmap(shared, sizeof(Progress));
 }
 
 TEST(Lock, IsReleasedByTheDeathOfItsOwner) {
   using namespace std::chrono_literals;
   const test::TempDir folder;
-  Shared* const shared = map_shared();
+  Progress* const shared = map_progress();
   ASSERT_NE(shared, nullptr);
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
@@ -151,7 +151,7 @@ TEST(Lock, IsReleasedByTheDeathOfItsOwner) {
   stop(child);
   const auto third = Store::open(folder.path(), 30ms);
   EXPECT_TRUE(third) << third.error().message;
-  ::munmap(shared, sizeof(Shared));
+  ::munmap(shared, sizeof(Progress));
 }
 
 }  // namespace

@@ -5,13 +5,12 @@
 #include <algorithm>
 
 #include "../support/cpu_fixture.hpp"
+#include "draw.hpp"
 
 // What always holds for the static policy, over random machines and random lives of pods.
 namespace pinfold::test {
 namespace {
 
-/// Uniform from the first case on: RapidCheck would begin with next to nothing.
-int draw(int low, int high) { return *rc::gen::resize(100, rc::gen::inRange(low, high + 1)); }
 bool toss() { return draw(0, 1) == 1; }
 
 Shape any_shape() {

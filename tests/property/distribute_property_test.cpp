@@ -4,12 +4,12 @@
 
 #include "../support/naive_distribution.hpp"
 #include "distribute.hpp"
+#include "draw.hpp"
 
 // The search for NUMA nodes against the kubelet's way of looking for them.
 namespace pinfold::test {
 namespace {
 
-int draw(int low, int high) { return *rc::gen::resize(100, rc::gen::inRange(low, high + 1)); }
 
 std::vector<int> plain(const cpu::Ints& values) { return {values.begin(), values.end()}; }
 

@@ -22,7 +22,7 @@ KubeletFiles files_of(const NodeState& state, bool newest, bool pod_level) {
           encode_memory(state.memory, "Static", pod_level)};
 }
 
-StateConfig any_config() {
+StateConfig any_repair_config() {
   StateConfig config;
   config.pod_level = *rc::gen::arbitrary<bool>();
   config.scope = *rc::gen::element<std::string>("pod", "container");
@@ -176,7 +176,7 @@ Repaired expect_repaired(const Node& node, const KubeletFiles& files) {
 }
 
 RC_GTEST_PROP(Repair, LeavesASoundStateAlone, ()) {
-  const StateConfig config = any_config();
+  const StateConfig config = any_repair_config();
   const Node node = test::node_of(config);
   const bool newest = *rc::gen::arbitrary<bool>();
   NodeState state = test::any_state(node);
@@ -193,7 +193,7 @@ RC_GTEST_PROP(Repair, LeavesASoundStateAlone, ()) {
 }
 
 RC_GTEST_PROP(Repair, SavesWhatCanBeSavedOfAnInconsistentState, ()) {
-  const StateConfig config = any_config();
+  const StateConfig config = any_repair_config();
   NodeState state = test::any_state(test::node_of(config));
   damage(state);
   const Node node = any_successor(config);
@@ -208,7 +208,7 @@ RC_GTEST_PROP(Repair, SavesWhatCanBeSavedOfAnInconsistentState, ()) {
 }
 
 RC_GTEST_PROP(Repair, MakesAStateOfWhateverTheDiskLeft, ()) {
-  const StateConfig config = any_config();
+  const StateConfig config = any_repair_config();
   const NodeState state = test::any_state(test::node_of(config));
   KubeletFiles files = files_of(state, *rc::gen::arbitrary<bool>(), config.pod_level);
   damage(*files.cpu);
@@ -217,7 +217,7 @@ RC_GTEST_PROP(Repair, MakesAStateOfWhateverTheDiskLeft, ()) {
 }
 
 RC_GTEST_PROP(Repair, SavesEveryContainerInFrontOfATear, ()) {
-  const StateConfig config = any_config();
+  const StateConfig config = any_repair_config();
   const Node node = test::node_of(config);
   const NodeState state = test::any_state(node);
   KubeletFiles files = files_of(state, false, config.pod_level);

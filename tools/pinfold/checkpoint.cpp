@@ -15,7 +15,7 @@ namespace {
 using checkpoint::Inspected;
 using nlohmann::json;
 
-struct Options {
+struct ShowOptions {
   std::vector<std::string> paths;
   std::string policy;  ///< "": the policy in the file
   std::string gate = "any";
@@ -109,7 +109,7 @@ ExitStatus show_state(const StateFile& file, const Result<Inspected<State>>& ins
   return kYes;
 }
 
-Result<ExitStatus> show(const Options& options) {
+Result<ExitStatus> show(const ShowOptions& options) {
   PINFOLD_LET(const auto files, read_files(options.paths));
   ExitStatus status = kYes;
   for (const StateFile& file : files) {
@@ -129,7 +129,7 @@ struct Verdict {
   std::string error;  ///< "": loads it
 };
 
-std::vector<Verdict> verdicts(const StateFile& file, const Options& options) {
+std::vector<Verdict> verdicts(const StateFile& file, const ShowOptions& options) {
   const json content = json::parse(file.bytes, nullptr, false);
   std::string policy = options.policy;
   if (policy.empty() && content.is_object() && content.contains("policyName") &&
@@ -162,7 +162,7 @@ std::string reason(const std::string& error) {
   return error.substr(start, error.rfind(", please drain this node") - start);
 }
 
-Result<ExitStatus> verify(const Options& options) {
+Result<ExitStatus> verify(const ShowOptions& options) {
   PINFOLD_LET(const auto files, read_files(options.paths));
   ExitStatus status = kYes;
   json lines = json::array();
@@ -192,7 +192,7 @@ Result<ExitStatus> verify(const Options& options) {
   return status;
 }
 
-cli::Option path_option(Options& options) {
+cli::Option path_option(ShowOptions& options) {
   return {.name = "path",
           .target = &options.paths,
           .help = "State files, or directories with state files",
@@ -200,7 +200,7 @@ cli::Option path_option(Options& options) {
 }
 
 cli::Command show_command() {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ShowOptions>();
   cli::Command command{"show", "Print the contents of state files"};
   command.add({path_option(*options), output_option(options->format)});
   command.run = [options] { return exit_status(show(*options)); };
@@ -208,7 +208,7 @@ cli::Command show_command() {
 }
 
 cli::Command verify_command() {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ShowOptions>();
   cli::Command command{"verify",
                        "Check which kubelets load state files; exit status 1 if none does"};
   command.add(

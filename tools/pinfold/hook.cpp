@@ -65,7 +65,7 @@ Result<void> remove(NodeAgent& agent, const HookRequest& request) {
   return {};
 }
 
-Result<ExitStatus> run(const AgentOptions& options) {
+Result<ExitStatus> run_hook(const AgentOptions& options) {
   PINFOLD_LET(auto text, read_input("-"));
   PINFOLD_LET(auto state, parse_hook_state(text));
   if (!concerns_pinfold(state)) return kYes;
@@ -87,7 +87,7 @@ cli::Command hook_command() {
                        "request, and removes it after it has stopped"};
   command.add(agent_options(*options));
   command.add({output_option(options->output)});
-  command.run = [options] { return exit_status(run(*options)); };
+  command.run = [options] { return exit_status(run_hook(*options)); };
   return command;
 }
 

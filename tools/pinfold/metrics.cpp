@@ -90,7 +90,7 @@ MetricFamily admission_duration(const agent::Metrics& metrics) {
   return family;
 }
 
-Result<ExitStatus> run(const AgentOptions& options) {
+Result<ExitStatus> print_metrics(const AgentOptions& options) {
   PINFOLD_LET(const auto agent, open_agent(options));
   std::vector<MetricFamily> families = counters(agent);
   add_gauges(agent, families);
@@ -110,7 +110,7 @@ cli::Command metrics_command() {
   cli::Command command{"metrics",
                        "Print metrics in the Prometheus text format, under the kubelet's names"};
   command.add(agent_options(*options));
-  command.run = [options] { return exit_status(run(*options)); };
+  command.run = [options] { return exit_status(print_metrics(*options)); };
   return command;
 }
 

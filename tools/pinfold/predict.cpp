@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct PredictOptions {
   std::vector<std::string> nodes;
   std::vector<std::string> pods;
   std::string bound;
@@ -28,7 +28,7 @@ struct Options {
   OutputFormat format = OutputFormat::kText;
 };
 
-Result<Fleet> read_fleet(const Options& options) {
+Result<Fleet> read_fleet(const PredictOptions& options) {
   Fleet fleet(options.ignored);
   for (const std::string& file : options.nodes) {
     PINFOLD_LET(auto text, read_input(file));
@@ -41,7 +41,7 @@ Result<Fleet> read_fleet(const Options& options) {
 }
 
 /// Computes the available resources from the pods that are already bound, if they are given.
-Result<void> subtract_bound(const Options& options, Fleet& fleet) {
+Result<void> subtract_bound(const PredictOptions& options, Fleet& fleet) {
   if (options.bound.empty()) return {};
   std::vector<BoundPod> bound;
   PINFOLD_LET(auto text, read_input(options.bound));
@@ -115,7 +115,7 @@ class Answers {
   std::vector<std::size_t> nodes_;
 };
 
-ExitStatus ask_each(const Options& options, const Fleet& fleet, const std::vector<PodSpec>& pods,
+ExitStatus ask_each(const PredictOptions& options, const Fleet& fleet, const std::vector<PodSpec>& pods,
                     ScoringStrategy strategy) {
   ExitStatus status = kYes;
   json out = json::array();
@@ -133,7 +133,7 @@ ExitStatus ask_each(const Options& options, const Fleet& fleet, const std::vecto
 }
 
 /// Places each pod on its best node and subtracts its resources there.
-ExitStatus run_cycle(const Options& options, Fleet& fleet, const std::vector<PodSpec>& pods,
+ExitStatus run_cycle(const PredictOptions& options, Fleet& fleet, const std::vector<PodSpec>& pods,
                      ScoringStrategy strategy) {
   Ledger ledger(fleet);
   ExitStatus status = kYes;
@@ -165,7 +165,7 @@ ExitStatus run_cycle(const Options& options, Fleet& fleet, const std::vector<Pod
   return status;
 }
 
-Result<ExitStatus> run(const Options& options) {
+Result<ExitStatus> run(const PredictOptions& options) {
   PINFOLD_LET_WRAP(const auto strategy, parse_scoring_strategy(options.scoring), "--scoring");
   PINFOLD_LET(auto fleet, read_fleet(options));
   PINFOLD_LET(const auto pods, read_pods(options.pods));
@@ -177,7 +177,7 @@ Result<ExitStatus> run(const Options& options) {
 }  // namespace
 
 cli::Command predict_command() {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PredictOptions>();
   cli::Command command{"predict", "Predict which nodes would admit a pod"};
   command.add(
       {{.name = "--nodes",

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct SimulateOptions {
   std::vector<std::string> files;
   bool compare = false;
   int bench = 0;
@@ -31,7 +31,7 @@ struct Tally {
 };
 
 /// Vectors that --only excludes are not counted.
-bool is_chosen(const Options& options, const json& vector) {
+bool is_chosen(const SimulateOptions& options, const json& vector) {
   return options.only.empty() || vector.value("name", "").find(options.only) != std::string::npos;
 }
 
@@ -41,7 +41,7 @@ Result<void> print_outcomes(Profile profile, const json& vector) {
   return {};
 }
 
-Result<void> print_times(const Options& options, Profile profile, const json& vector) {
+Result<void> print_times(const SimulateOptions& options, Profile profile, const json& vector) {
   PINFOLD_LET(auto times, simulate::time_admissions(vector, profile, options.bench));
   json line = {{"name", vector.value("name", "")}, {"admissions", times.size()}};
   if (!times.empty()) {
@@ -60,7 +60,7 @@ std::string shorten(const std::string& text) {
 
 class Comparer {
  public:
-  explicit Comparer(const Options& options) : options_(options) {}
+  explicit Comparer(const SimulateOptions& options) : options_(options) {}
 
   Result<void> add(Profile profile, const json& vector) {
     PINFOLD_LET(auto result, simulate::play(vector, profile));
@@ -101,12 +101,12 @@ class Comparer {
   }
 
  private:
-  const Options& options_;
+  const SimulateOptions& options_;
   std::map<std::string, Tally> groups_;
   int printed_ = 0;
 };
 
-Result<ExitStatus> run(const Options& options) {
+Result<ExitStatus> run(const SimulateOptions& options) {
   PINFOLD_LET_WRAP(const auto profile, parse_profile(options.profile), "--profile");
   Comparer comparer(options);
   for (const std::string& file : options.files) {
@@ -124,7 +124,7 @@ Result<ExitStatus> run(const Options& options) {
 }  // namespace
 
 cli::Command simulate_command() {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateOptions>();
   constexpr int kMost = std::numeric_limits<int>::max();
   cli::Command command{
       "simulate",

@@ -9,7 +9,7 @@
 namespace pinfold::tools {
 namespace {
 
-Result<ExitStatus> run(const AgentOptions& options) {
+Result<ExitStatus> print_status(const AgentOptions& options) {
   PINFOLD_LET(auto agent, open_agent(options));
   PINFOLD_LET(const auto view, agent::node_status(agent));
   if (options.output == OutputFormat::kJson) {
@@ -46,7 +46,7 @@ cli::Command status_command() {
                        "Show the desired and observed CPUs and NUMA nodes of every container"};
   command.add(agent_options(*options));
   command.add({output_option(options->output)});
-  command.run = [options] { return exit_status(run(*options)); };
+  command.run = [options] { return exit_status(print_status(*options)); };
   return command;
 }
 

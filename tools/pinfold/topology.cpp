@@ -22,7 +22,7 @@ namespace {
 
 enum class Format { kText, kJson, kNrt };
 
-struct Options {
+struct TopologyOptions {
   std::optional<std::string> sysfs;
   std::optional<std::string> xml;
   std::optional<std::string> synthetic;
@@ -34,7 +34,7 @@ struct Options {
 
 /// hwloc also reads its input from the environment, where only our options may count. A captured
 /// tree can be passed in no other way.
-void prepare_environment(const Options& options) {
+void prepare_environment(const TopologyOptions& options) {
   // NOLINTBEGIN(concurrency-mt-unsafe): the command has one thread
   for (const char* variable : {"HWLOC_FSROOT", "HWLOC_XMLFILE", "HWLOC_SYNTHETIC",
                                "HWLOC_THISSYSTEM", "HWLOC_COMPONENTS"}) {
@@ -46,7 +46,7 @@ void prepare_environment(const Options& options) {
   // NOLINTEND(concurrency-mt-unsafe)
 }
 
-Result<Source> source_of(const Options& options) {
+Result<Source> source_of(const TopologyOptions& options) {
   if (options.synthetic) return HwlocSynthetic{*options.synthetic};
   if (options.sysfs) return SysTree{*options.sysfs};
   if (!options.xml) return SysTree{};
@@ -55,7 +55,7 @@ Result<Source> source_of(const Options& options) {
 }
 
 /// The host name for the live machine, as the kubelet's default; else the name of the source.
-std::string name_of(const Options& options) {
+std::string name_of(const TopologyOptions& options) {
   if (!options.name.empty()) return options.name;
   if (options.synthetic) return "synthetic";
   if (options.sysfs || options.xml) {
@@ -67,7 +67,7 @@ std::string name_of(const Options& options) {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "";
 }
 
-Result<std::vector<DeviceRule>> rules_of(const Options& options) {
+Result<std::vector<DeviceRule>> rules_of(const TopologyOptions& options) {
   std::vector<DeviceRule> rules;
   for (const std::string& text : options.devices) {
     PINFOLD_LET_WRAP(auto rule, DeviceRule::parse(text), "--device");
@@ -92,7 +92,7 @@ std::string to_json_lines(const Machine& machine) {
   return out + "\n}\n";
 }
 
-Result<ExitStatus> show(const Options& options) {
+Result<ExitStatus> show(const TopologyOptions& options) {
   PINFOLD_LET(const auto rules, rules_of(options));
   prepare_environment(options);
   PINFOLD_LET(const auto source, source_of(options));
@@ -134,7 +134,7 @@ Result<ExitStatus> show(const Options& options) {
 }  // namespace
 
 cli::Command topology_command() {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TopologyOptions>();
   cli::Command command{
       "topology", "Show the topology of a machine: sockets, NUMA nodes, caches, cores, devices"};
   command.add(

@@ -9,7 +9,6 @@
 namespace pinfold::harness {
 namespace {
 
-constexpr std::uint64_t kMiB = 1U << 20;
 
 /// "cpus=0-3,cpus=8": QEMU takes one range at a time.
 std::string cpu_ranges(const CpuSet& cpus) {

@@ -22,7 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Milliseconds kMonitorLimit(30000);
 constexpr Milliseconds kSaveLimit(120000);
 constexpr std::size_t kKept = 12;  // each is some hundred MiB
 

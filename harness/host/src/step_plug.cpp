@@ -12,7 +12,6 @@
 namespace pinfold::harness {
 namespace {
 
-constexpr Milliseconds kMonitorLimit(30000);
 
 /// CPU slots in the order in which Linux numbers them.
 std::vector<Json> in_order(const Json& slots) {

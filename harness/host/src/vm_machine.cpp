@@ -12,7 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kMiB = 1U << 20;
 constexpr int kMaxCpus = 128;  // more do not come up in bearable time
 constexpr int kMaxNodes = 64;
 constexpr int kMaxDevices = 4;  // for each node there are 8 PCI buses from 32 on
@@ -127,7 +126,7 @@ class Differences {
   std::vector<std::string> lines_;
 };
 
-std::string text_of(const Json& object, const char* key) {
+std::string text_or_nothing(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end()) return "(nothing)";
   return found->is_string() ? found->get<std::string>() : found->dump();
@@ -149,31 +148,31 @@ void compare_cpu(Differences& differences, const VmMachine& requested, int id, c
   const auto present = [&](int from, int count) {
     return (CpuSet::range(from, from + count - 1) - requested.absent).to_string();
   };
-  differences.compare(name + " package", std::to_string(id / per_socket), text_of(cpu, "package"));
+  differences.compare(name + " package", std::to_string(id / per_socket), text_or_nothing(cpu, "package"));
   differences.compare(name + " siblings", present(first, requested.threads),
-                      text_of(cpu, "siblings"));
+                      text_or_nothing(cpu, "siblings"));
   differences.compare(name + " last-level cache", present(first_of_cache, per_cache),
-                      text_of(cpu, "cache"));
+                      text_or_nothing(cpu, "cache"));
   differences.compare(name + " node", std::to_string(node_of(requested, CpuId{id})),
-                      text_of(cpu, "node"));
+                      text_or_nothing(cpu, "node"));
 }
 
 void compare_node(Differences& differences, const VmMachine& requested, std::size_t id,
                   const Json& node) {
   const VmNode& want = requested.nodes[id];
   const std::string name = fmt::format("node{}", id);
-  differences.compare(name + " id", std::to_string(id), text_of(node, "id"));
+  differences.compare(name + " id", std::to_string(id), text_or_nothing(node, "id"));
   differences.compare(name + " cpus", (want.cpus - requested.absent).to_string(),
-                      text_of(node, "cpus"));
+                      text_or_nothing(node, "cpus"));
   for (const auto& [size, count] : want.huge_pages) {
     const auto pages = node.find("hugepages");
     const std::string kib = std::to_string(size / 1024);
     differences.compare(fmt::format("{} huge pages of {} kB", name, kib), std::to_string(count),
-                        pages == node.end() ? "(nothing)" : text_of(*pages, kib.c_str()));
+                        pages == node.end() ? "(nothing)" : text_or_nothing(*pages, kib.c_str()));
   }
   differences.compare(name + " distances",
                       fmt::format("{}", fmt::join(requested.distances[id], " ")),
-                      text_of(node, "distances"));
+                      text_or_nothing(node, "distances"));
   const auto memory = node.find("memory");
   const bool known = memory != node.end() && memory->is_number_unsigned();
   const std::uint64_t got = known ? memory->get<std::uint64_t>() : 0;
@@ -278,14 +277,14 @@ std::vector<std::string> machine_differences(const VmMachine& requested, const J
   if (!reported.is_object()) return {"the guest reports no machine"};
   const CpuSet present = CpuSet::range(0, requested.cpu_count() - 1) - requested.absent;
   const std::size_t count = present.size();
-  differences.compare("online cpus", present.to_string(), text_of(reported, "online"));
+  differences.compare("online cpus", present.to_string(), text_or_nothing(reported, "online"));
   differences.compare("nodes of PCI devices", fmt::format("{}", fmt::join(requested.devices, " ")),
-                      text_of(reported, "devices"));
+                      text_or_nothing(reported, "devices"));
   const bool old_cpu = requested.platform.cgroup != CgroupMode::kV2;
   differences.compare("cgroup of cpuset",
                       requested.platform.cgroup == CgroupMode::kV1 ? "v1" : "v2",
-                      text_of(reported, "cpuset"));
-  differences.compare("cgroup of cpu", old_cpu ? "v1" : "v2", text_of(reported, "cpu"));
+                      text_or_nothing(reported, "cpuset"));
+  differences.compare("cgroup of cpu", old_cpu ? "v1" : "v2", text_or_nothing(reported, "cpu"));
   const Json& cpus = array_of(reported, "cpus");
   if (cpus.size() != count) {
     differences.add(fmt::format("cpus: expected {}, got {}", count, cpus.size()));

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kCpuDirectory = "sys/devices/system/cpu";
 constexpr const char* kNodeDirectory = "sys/devices/system/node";
 
-tl::unexpected<Error> invalid(std::string message) {
+tl::unexpected<Error> bad_tree(std::string message) {
   return fail(ErrorCode::kInvalidArgument, std::move(message));
 }
 
@@ -26,7 +26,7 @@ Result<std::map<CpuId, SocketId>> read_sockets(const KernelTree& tree) {
   for (const std::int32_t id : ids) {
     const std::string directory = fmt::format("{}/cpu{}", kCpuDirectory, id);
     if (id >= CpuSet::kMaxCpus) {
-      return invalid(
+      return bad_tree(
           fmt::format("{}: expected CPU ids below {}", tree.shown(directory), CpuSet::kMaxCpus));
     }
     bool is_online = true;
@@ -41,7 +41,7 @@ Result<std::map<CpuId, SocketId>> read_sockets(const KernelTree& tree) {
     PINFOLD_LET(auto socket, tree.read(package, parse_id));
     if (!socket) continue;
     if (*socket < -1) {
-      return invalid(fmt::format("{}: '{}': expected -1 or more", tree.shown(package), *socket));
+      return bad_tree(fmt::format("{}: '{}': expected -1 or more", tree.shown(package), *socket));
     }
     sockets[CpuId{id}] = SocketId{*socket};
   }
@@ -91,7 +91,7 @@ Result<std::map<std::string, std::uint64_t>> read_hugepages(const KernelTree& tr
     const auto bytes_each = static_cast<std::uint64_t>(size) * 1024;
     constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 62U;
     if (bytes_each == 0 || count.value_or(0) > kMaxBytes / bytes_each) {
-      return invalid(fmt::format("{}: '{}': expected pages of {} kB below 2^62 bytes in all",
+      return bad_tree(fmt::format("{}: '{}': expected pages of {} kB below 2^62 bytes in all",
                                  tree.shown(path), count.value_or(0), size));
     }
     pages[hugepage_resource(static_cast<std::uint64_t>(size))] = count.value_or(0) * bytes_each;
@@ -118,7 +118,7 @@ Result<NumaNode> read_node(const KernelTree& tree, const std::string& directory,
   PINFOLD_LET(auto distances, tree.read(distance, parse_distances));
   if (distances) node.distances = std::move(*distances);
   if (!node.distances.empty() && node.distances.size() != node_count) {
-    return invalid(fmt::format("{}: {} distances, expected one for each of the {} NUMA nodes",
+    return bad_tree(fmt::format("{}: {} distances, expected one for each of the {} NUMA nodes",
                                tree.shown(distance), node.distances.size(), node_count));
   }
   return node;
@@ -162,14 +162,14 @@ Result<Nodes> read_nodes(const KernelTree& tree, const CpuSet& usable) {
     for (const CpuId cpu : cpus.value_or(CpuSet{}) & usable) {
       const auto [seen, is_new] = out.of_cpu.emplace(cpu, NumaId{id});
       if (!is_new) {
-        return invalid(fmt::format("{}: cpu {} is on NUMA node {} already", tree.shown(directory),
+        return bad_tree(fmt::format("{}: cpu {} is on NUMA node {} already", tree.shown(directory),
                                    cpu.value, seen->second.value));
       }
     }
   }
   for (const CpuId cpu : usable) {
     if (out.of_cpu.contains(cpu)) continue;
-    return invalid(
+    return bad_tree(
         fmt::format("{}: cpu {} is on no NUMA node", tree.shown(kNodeDirectory), cpu.value));
   }
   return out;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "policies.hpp"
 #include "topology.hpp"
 
 namespace pinfold::test {
@@ -10,9 +11,6 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr auto kBestEffort = TopologyPolicy::kBestEffort;
-constexpr auto kRestricted = TopologyPolicy::kRestricted;
-constexpr auto kSingle = TopologyPolicy::kSingleNumaNode;
 
 /// What is said of a merge on four nodes.
 std::vector<std::string> said(TopologyPolicy policy, const ResourceHints& hints,

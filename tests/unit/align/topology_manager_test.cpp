@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "policies.hpp"
 #include "topology.hpp"
 
 namespace pinfold::test {
@@ -174,9 +175,6 @@ TEST_P(TopologyManagerMerge, KeepsTheKubeletsHint) {
   EXPECT_EQ(manager.merge(c.providers, {}, nullptr), c.expected);
 }
 
-constexpr auto kBestEffort = TopologyPolicy::kBestEffort;
-constexpr auto kRestricted = TopologyPolicy::kRestricted;
-constexpr auto kSingle = TopologyPolicy::kSingleNumaNode;
 const TopologyHint kNowhere{std::nullopt, false};
 const TopologyHint kAnywhere{std::nullopt, true};
 

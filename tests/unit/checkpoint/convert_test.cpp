@@ -2,18 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "notes.hpp"
 #include "pinfold/checkpoint/diff.hpp"
 
 namespace pinfold::checkpoint {
 namespace {
 
 constexpr std::uint64_t kGi = std::uint64_t{1} << 30U;
-
-bool mentions(const std::vector<Note>& notes, std::string_view object, std::string_view text) {
-  return std::any_of(notes.begin(), notes.end(), [&](const Note& note) {
-    return note.object == object && note.text.find(text) != std::string::npos;
-  });
-}
 
 /// A pod of six CPUs: one container has two exclusively, two share three, and one belonged to a
 /// container that is gone.

@@ -24,12 +24,12 @@ CpuCheckpoint sample_pod_level_cpu() {
 }
 
 MemoryCheckpoint sample_memory() {
-  constexpr std::uint64_t kGi = std::uint64_t{1} << 30U;
+  constexpr std::uint64_t kGibi = std::uint64_t{1} << 30U;
   MemoryCheckpoint state;
-  state.machine_state[0] = {2, {{"memory", {8 * kGi, kGi, 7 * kGi, 7 * kGi, 0}}}, {0, 1}};
-  state.machine_state[1] = {2, {{"memory", {8 * kGi, 0, 8 * kGi, kGi, 7 * kGi}}}, {0, 1}};
+  state.machine_state[0] = {2, {{"memory", {8 * kGibi, kGibi, 7 * kGibi, 7 * kGibi, 0}}}, {0, 1}};
+  state.machine_state[1] = {2, {{"memory", {8 * kGibi, 0, 8 * kGibi, kGibi, 7 * kGibi}}}, {0, 1}};
   for (auto& [id, node] : state.machine_state) node.tables["hugepages-2Mi"] = {};
-  state.assignments[{PodUid("pod-a"), "c1"}] = {{{0, 1}, "memory", 8 * kGi}};
+  state.assignments[{PodUid("pod-a"), "c1"}] = {{{0, 1}, "memory", 8 * kGibi}};
   return state;
 }
 

@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "node_fixture.hpp"
+#include "notes.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "salvage.hpp"
 
@@ -25,12 +24,6 @@ std::string cpu_file(const std::string& pool, const std::string& entries) {
 
 CpuCheckpoint cpu_of(const Repaired& repaired) {
   return inspect_cpu(*repaired.files.cpu).value().state;
-}
-
-bool mentions(const std::vector<Note>& notes, std::string_view object, std::string_view text) {
-  return std::any_of(notes.begin(), notes.end(), [&](const Note& note) {
-    return note.object == object && note.text.find(text) != std::string::npos;
-  });
 }
 
 TEST(CloseJson, EndsAfterTheLastCompleteValue) {

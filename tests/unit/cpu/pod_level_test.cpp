@@ -23,7 +23,7 @@ Container shared(std::string name, ContainerKind kind = ContainerKind::kApp) {
 }
 
 // Eight single-threaded cores on one NUMA node, CPU 0 reserved.
-Rig rig(const Config& config = pod_level_config()) {
+Rig pod_rig(const Config& config = pod_level_config()) {
   return {machine_of(Shape{.cores_per_cache = 8, .threads = 1}), config, reserve_set({0})};
 }
 
@@ -34,7 +34,7 @@ std::string allocate(Rig& r, const PodSpec& pod) {
 }
 
 TEST(CpuPodLevel, PartitionsOneSetAmongTheContainers) {
-  Rig r = rig();
+  Rig r = pod_rig();
   const PodSpec pod = with_budget(
       pod_of("p",
              {shared("i1", ContainerKind::kInit), exclusive("s", 1000, ContainerKind::kSidecar),
@@ -51,7 +51,7 @@ TEST(CpuPodLevel, PartitionsOneSetAmongTheContainers) {
 }
 
 TEST(CpuPodLevel, ReleasesItsSetWithTheLastContainer) {
-  Rig r = rig();
+  Rig r = pod_rig();
   ASSERT_EQ(allocate(r, with_budget(pod_of("p", {exclusive("c", 2000), shared("d")}), 4000)), "");
   r.manager().remove_container(r.state, {PodUid("p"), "c"});
   EXPECT_EQ(r.state.default_set.to_string(), "0,5-7");
@@ -69,7 +69,7 @@ struct PoolCase {
 class CpuPodPool : public testing::TestWithParam<PoolCase> {};
 
 TEST_P(CpuPodPool, HasToBeLargeEnough) {
-  Rig r = rig();
+  Rig r = pod_rig();
   const CpuState before = r.state;
   EXPECT_EQ(allocate(r, GetParam().pod), GetParam().error);
   if (GetParam().error.empty()) return;
@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& c) { return std::string(c.param.name); });
 
 TEST(CpuPodLevel, ExclusivityNeedsEqualMemoryToo) {
-  Rig r = rig();
+  Rig r = pod_rig();
   PodSpec pod = with_budget(pod_of("p", {exclusive("c", 2000)}), 4000);
   EXPECT_EQ(r.manager().guaranteed_cpus(pod, pod.containers[0]), 2);
   pod.containers[0].resources.requests.erase("memory");
@@ -109,13 +109,13 @@ TEST(CpuPodLevel, ExclusivityNeedsEqualMemoryToo) {
 }
 
 TEST(CpuPodLevel, FractionalBudgetIsNotManaged) {
-  Rig r = rig();
+  Rig r = pod_rig();
   EXPECT_EQ(allocate(r, with_budget(pod_of("p", {shared("c")}), 2500)), "");
   EXPECT_TRUE(r.state.assignments.empty());
 }
 
 TEST(CpuPodLevel, IsIgnoredWithoutItsGate) {
-  Rig r = rig(static_policy());
+  Rig r = pod_rig(static_policy());
   const PodSpec pod = with_budget(pod_of("p", {exclusive("c", 2000)}), 4000);
   EXPECT_EQ(r.admit(pod, "c"), "shared");
   EXPECT_TRUE(r.manager().pod_hints(r.state, pod).empty());

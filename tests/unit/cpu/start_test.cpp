@@ -6,10 +6,10 @@ namespace pinfold::test {
 namespace {
 
 // Two sockets of two SMT cores: cores {0,4} {1,5} on socket 0, {2,6} {3,7} on socket 1.
-const Shape kTwoSockets{.sockets = 2, .cores_per_cache = 2};
+const Shape kTwoSocketsSmt{.sockets = 2, .cores_per_cache = 2};
 
 std::string reserved(const NodeReservation& reservation, const Options& options = {}) {
-  const Machine machine = machine_of(kTwoSockets);
+  const Machine machine = machine_of(kTwoSocketsSmt);
   const auto manager = CpuManager::make(machine, static_policy(options), reservation);
   return manager ? manager->reserved().to_string() : manager.error().message;
 }
@@ -66,7 +66,7 @@ const Options kStrict = {{"strict-cpu-reservation", "true"}};
 class CpuStart : public testing::TestWithParam<StartCase> {};
 
 TEST_P(CpuStart, ChecksTheState) {
-  const Machine machine = machine_of(kTwoSockets);
+  const Machine machine = machine_of(kTwoSocketsSmt);
   Config config = static_policy(GetParam().options);
   const CpuManager manager = CpuManager::make(machine, config, reserve_set({0, 4})).value();
   CpuState state = GetParam().state;
@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& c) { return std::string(c.param.name); });
 
 TEST(CpuStartOnce, CountsPodSetsOnlyUnderTheirGate) {
-  const Machine machine = machine_of(kTwoSockets);
+  const Machine machine = machine_of(kTwoSocketsSmt);
   CpuState state = state_of("0-3");
   state.pods[PodUid("p")] = {4, 5, 6, 7};
   Config config = static_policy();
@@ -127,7 +127,7 @@ TEST(CpuStartOnce, CountsPodSetsOnlyUnderTheirGate) {
 }
 
 TEST(CpuStartOnce, LosesWhatWasReusable) {
-  const Machine machine = machine_of(kTwoSockets);
+  const Machine machine = machine_of(kTwoSocketsSmt);
   CpuState state;
   state.reusable_pod = PodUid("p");
   state.reusable = {1};
@@ -137,7 +137,7 @@ TEST(CpuStartOnce, LosesWhatWasReusable) {
 }
 
 TEST(CpuStartOnce, NoneLeavesTheStateAlone) {
-  const Machine machine = machine_of(kTwoSockets);
+  const Machine machine = machine_of(kTwoSocketsSmt);
   CpuState state;
   ASSERT_TRUE(CpuManager::make(machine, Config{}, {})->start(state));
   EXPECT_EQ(state, CpuState{});

@@ -12,7 +12,7 @@ namespace {
 
 using test::node_of;
 
-const std::string kStatic =
+const std::string kStaticPolicy =
     "kind: KubeletConfiguration\ncpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
 const std::string kMemory =
     "memoryManagerPolicy: Static\nsystemReserved: {memory: 100Mi}\nevictionHard: "
@@ -71,12 +71,12 @@ Container shared(const std::string& name, ContainerKind kind = ContainerKind::kA
 }
 
 TEST(Counts, ASharedContainerIsRequestedAndNothingElse) {
-  const Node node = node_of(kStatic + kMemory + kBestEffort);
+  const Node node = node_of(kStaticPolicy + kMemory + kBestEffort);
   EXPECT_EQ(count(node, pod("x", {shared("c")})), (Expected{{Counter::kTopologyRequests, 1}}));
 }
 
 TEST(Counts, EachExclusiveContainerIsARequestAnAllocationAndAnAssignment) {
-  const Node node = node_of(kStatic + kMemory + kBestEffort);
+  const Node node = node_of(kStaticPolicy + kMemory + kBestEffort);
   EXPECT_EQ(count(node, pod("x", {guaranteed("a", "2"), guaranteed("b", "1")})),
             (Expected{{Counter::kTopologyRequests, 1},
                       {Counter::kCpuPinningRequests, 2},
@@ -89,7 +89,7 @@ TEST(Counts, EachExclusiveContainerIsARequestAnAllocationAndAnAssignment) {
 }
 
 TEST(Counts, APodThatIsAdmittedAgainIsARequestButNoAllocation) {
-  const Node node = node_of(kStatic + kMemory + kBestEffort);
+  const Node node = node_of(kStaticPolicy + kMemory + kBestEffort);
   NodeState state = empty_state(node);
   (void)count(node, state, pod("x", {guaranteed("a", "2")}));
   EXPECT_EQ(count(node, state, pod("x", {guaranteed("a", "2")})),
@@ -99,7 +99,7 @@ TEST(Counts, APodThatIsAdmittedAgainIsARequestButNoAllocation) {
 }
 
 TEST(Counts, MemoryIsPinnedForPartsOfACpuToo) {
-  const Node node = node_of(kStatic + kMemory + kBestEffort);
+  const Node node = node_of(kStaticPolicy + kMemory + kBestEffort);
   EXPECT_EQ(count(node, pod("x", {guaranteed("a", "500m")})),
             (Expected{{Counter::kTopologyRequests, 1},
                       {Counter::kMemoryPinningRequests, 1},
@@ -108,20 +108,20 @@ TEST(Counts, MemoryIsPinnedForPartsOfACpuToo) {
 }
 
 TEST(Counts, CpusOfTwoCachesAreNotAligned) {
-  const Node node = node_of(kStatic + kBestEffort);
+  const Node node = node_of(kStaticPolicy + kBestEffort);
   EXPECT_EQ(count(node, pod("x", {guaranteed("a", "5")})).count(Counter::kAlignedUncoreCache), 0U);
 }
 
 TEST(Counts, AnAllocationThatFailsIsAnErrorOfItsManager) {
   // With the policy none the topology manager counts no errors of others.
-  EXPECT_EQ(count(node_of(kStatic), pod("x", {guaranteed("a", "9")})),
+  EXPECT_EQ(count(node_of(kStaticPolicy), pod("x", {guaranteed("a", "9")})),
             (Expected{{Counter::kTopologyRequests, 1},
                       {Counter::kCpuPinningRequests, 1},
                       {Counter::kCpuPinningErrors, 1},
                       {Counter::kCpuErrorsNode, 1}}));
   PodSpec greedy = pod("x", {guaranteed("a", "500m")});
   set(greedy.containers[0], "memory", "100Gi");
-  EXPECT_EQ(count(node_of(kStatic + kMemory + kBestEffort), greedy),
+  EXPECT_EQ(count(node_of(kStaticPolicy + kMemory + kBestEffort), greedy),
             (Expected{{Counter::kTopologyRequests, 1},
                       {Counter::kTopologyErrors, 1},
                       {Counter::kMemoryPinningRequests, 1},
@@ -130,7 +130,7 @@ TEST(Counts, AnAllocationThatFailsIsAnErrorOfItsManager) {
 }
 
 TEST(Counts, ARejectionForLackOfAffinityReachesNoManager) {
-  const Node restricted = node_of(kStatic + "topologyManagerPolicy: restricted");
+  const Node restricted = node_of(kStaticPolicy + "topologyManagerPolicy: restricted");
   NodeState state = empty_state(restricted);
   (void)count(restricted, state, pod("w", {guaranteed("a", "2")}));
   (void)count(restricted, state, pod("y", {guaranteed("a", "3")}));
@@ -139,7 +139,7 @@ TEST(Counts, ARejectionForLackOfAffinityReachesNoManager) {
 }
 
 TEST(Counts, OnlySingleNumaNodeGuaranteesAlignment) {
-  const Node by_container = node_of(kStatic + "topologyManagerPolicy: single-numa-node");
+  const Node by_container = node_of(kStaticPolicy + "topologyManagerPolicy: single-numa-node");
   const Expected good = count(by_container, pod("x", {guaranteed("a", "1"), shared("b")}));
   EXPECT_EQ(good.at(Counter::kAlignedNumaContainer), 2U);
   EXPECT_EQ(good.count(Counter::kAlignedNumaPod), 0U);
@@ -147,7 +147,7 @@ TEST(Counts, OnlySingleNumaNodeGuaranteesAlignment) {
             (Expected{{Counter::kTopologyRequests, 1},
                       {Counter::kTopologyErrors, 1},
                       {Counter::kMisalignedNumaContainer, 1}}));
-  const Node by_pod = node_of(kStatic + "topologyManagerPolicy: single-numa-node\n" + kPodScope);
+  const Node by_pod = node_of(kStaticPolicy + "topologyManagerPolicy: single-numa-node\n" + kPodScope);
   EXPECT_EQ(
       count(by_pod, pod("x", {guaranteed("a", "1"), shared("b")})).at(Counter::kAlignedNumaPod),
       1U);
@@ -158,7 +158,7 @@ TEST(Counts, OnlySingleNumaNodeGuaranteesAlignment) {
 }
 
 TEST(Counts, WholeCoresAreAlignedPhysicalCpus) {
-  const Node node = node_of(kStatic + "cpuManagerPolicyOptions: {full-pcpus-only: 'true'}");
+  const Node node = node_of(kStaticPolicy + "cpuManagerPolicyOptions: {full-pcpus-only: 'true'}");
   EXPECT_EQ(count(node, pod("x", {guaranteed("a", "2")})).at(Counter::kAlignedPhysicalCpu), 1U);
   EXPECT_EQ(count(node, pod("x", {guaranteed("a", "1")})),
             (Expected{{Counter::kTopologyRequests, 1},
@@ -169,7 +169,7 @@ TEST(Counts, WholeCoresAreAlignedPhysicalCpus) {
 }
 
 TEST(Counts, APodAsAWholeIsDividedIntoExclusiveAndShared) {
-  const Node node = node_of(kStatic + kMemory + kPodLevel + kBestEffort + kPodScope);
+  const Node node = node_of(kStaticPolicy + kMemory + kPodLevel + kBestEffort + kPodScope);
   NodeState state = empty_state(node);
   const PodSpec spec =
       whole_pod("3", {shared("i", ContainerKind::kInit), shared("s", ContainerKind::kSidecar),
@@ -190,7 +190,7 @@ TEST(Counts, APodAsAWholeIsDividedIntoExclusiveAndShared) {
 }
 
 TEST(Counts, APodWhoseBudgetIsTooSmallIsAnErrorOfThePodsSource) {
-  const Node node = node_of(kStatic + kMemory + kPodLevel + kBestEffort + kPodScope);
+  const Node node = node_of(kStaticPolicy + kMemory + kPodLevel + kBestEffort + kPodScope);
   EXPECT_EQ(count(node, whole_pod("2", {guaranteed("a", "2"), shared("b")})),
             (Expected{{Counter::kTopologyRequests, 1},
                       {Counter::kTopologyErrors, 1},
@@ -206,7 +206,7 @@ TEST(Counts, APodWhoseBudgetIsTooSmallIsAnErrorOfThePodsSource) {
 }
 
 TEST(Counts, InContainerScopeAPodWithABudgetDrawsFromTheNode) {
-  const Node node = node_of(kStatic + kPodLevel + kBestEffort);
+  const Node node = node_of(kStaticPolicy + kPodLevel + kBestEffort);
   const Expected counts = count(node, whole_pod("3", {guaranteed("a", "1"), shared("b")}));
   EXPECT_EQ(counts.at(Counter::kCpuFromNode), 1U);
   EXPECT_EQ(counts.at(Counter::kCpuNodeExclusive), 1U);
@@ -214,7 +214,7 @@ TEST(Counts, InContainerScopeAPodWithABudgetDrawsFromTheNode) {
 }
 
 TEST(Counts, WithoutTheGateAPodWithABudgetCountsNothing) {
-  const Node node = node_of(kStatic + kMemory + kBestEffort);
+  const Node node = node_of(kStaticPolicy + kMemory + kBestEffort);
   EXPECT_EQ(count(node, whole_pod("3", {guaranteed("a", "1"), shared("b")})),
             (Expected{{Counter::kTopologyRequests, 1}}));
 }

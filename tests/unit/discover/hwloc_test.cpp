@@ -1,14 +1,12 @@
 #include <gtest/gtest.h>
-#include <hwloc.h>
-#include <hwloc/export.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "hwloc_topology.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/discover/pci.hpp"
 
-namespace pinfold {
+namespace pinfold::test {
 namespace {
 
 Machine synthetic(const std::string& text) {
@@ -76,10 +74,6 @@ TEST(Synthetic, RejectsMillionsOfCpusBeforeHwlocBuildsThem) {
   }
 }
 
-struct DestroyTopology {
-  void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
-};
-
 std::string export_xml(hwloc_topology* topology) {
   char* buffer = nullptr;
   int size = 0;
@@ -95,7 +89,7 @@ TEST(Xml, SaysTheSameAsTheTopologyItWasExportedFrom) {
         "pack:3 [numa] [numa(memory=5GB)] core:2 pu:4"}) {
     hwloc_topology_t raw = nullptr;
     ASSERT_EQ(hwloc_topology_init(&raw), 0);
-    const std::unique_ptr<hwloc_topology, DestroyTopology> topology(raw);
+    const HwlocTopology topology(raw);
     ASSERT_EQ(hwloc_topology_set_synthetic(raw, text), 0);
     ASSERT_EQ(hwloc_topology_load(raw), 0);
     const auto machine = discover(HwlocXml{export_xml(raw)}, "synthetic");
@@ -175,4 +169,4 @@ TEST(Xml, RejectsOtherTexts) {
 }
 
 }  // namespace
-}  // namespace pinfold
+}  // namespace pinfold::test

@@ -2,21 +2,19 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <hwloc.h>
-#include <hwloc/export.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "hwloc_topology.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "tree_builder.hpp"
 
-namespace pinfold {
+namespace pinfold::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -53,17 +51,13 @@ std::string machines_folder() {
   return shared == nullptr ? "" : std::string(shared) + "/machines";
 }
 
-struct DestroyTopology {
-  void operator()(hwloc_topology* topology) const { hwloc_topology_destroy(topology); }
-};
-
 /// hwloc's own view of a captured tree, by way of its XML.
 std::string hwloc_view(const std::string& root) {
   ::setenv("HWLOC_FSROOT", root.c_str(), 1);
   ::setenv("HWLOC_HIDE_ERRORS", "2", 1);
   hwloc_topology_t raw = nullptr;
   hwloc_topology_init(&raw);
-  const std::unique_ptr<hwloc_topology, DestroyTopology> topology(raw);
+  const HwlocTopology topology(raw);
   hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
   const bool ok = hwloc_topology_load(raw) == 0;
   ::unsetenv("HWLOC_FSROOT");
@@ -135,4 +129,4 @@ TEST(RealMachines, AreAllListedHere) {
 }
 
 }  // namespace
-}  // namespace pinfold
+}  // namespace pinfold::test

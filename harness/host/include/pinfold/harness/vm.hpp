@@ -28,6 +28,9 @@ struct VmSetup {
 template <class T>
 using VmResult = tl::expected<T, VmFailure>;
 
+/// Time limit of most commands to QEMU's monitor.
+inline constexpr Milliseconds kMonitorLimit(30000);
+
 /// A running virtual machine: its console, the agent in it, QEMU's monitor. It ends with the
 /// object. Not thread-safe; different machines are independent.
 class Vm {

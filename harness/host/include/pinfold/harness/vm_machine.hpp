@@ -14,6 +14,8 @@
 
 namespace pinfold::harness {
 
+inline constexpr std::uint64_t kMiB = 1U << 20;
+
 struct VmNode {
   CpuSet cpus;
   std::uint64_t memory = 0;  ///< bytes
