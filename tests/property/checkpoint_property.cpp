@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "draw.hpp"
 #include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/checkpoint/journal.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
@@ -12,90 +13,83 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// Bounds maps of maps of lists, which else grow with the cube.
-constexpr int kSize = 8;
+using test::draw;
 
-/// Any ASCII, control characters included: what is no UTF-8 does not survive Go's JSON either.
-rc::Gen<std::string> any_name() {
-  return rc::gen::container<std::string>(
-      rc::gen::map(rc::gen::inRange(0, 128), [](int code) { return static_cast<char>(code); }));
+constexpr int kMost = 3;  // entries of a map or list: maps of maps of lists grow with the cube
+
+std::uint64_t any_number() {
+  return *rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint64_t>());
 }
 
-rc::Gen<CpuSet> any_set() {
-  return rc::gen::map(rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 600)),
-                      [](const std::vector<int>& ids) {
-                        CpuSet set;
-                        for (const int id : ids) set.insert(CpuId{id});
-                        return set;
-                      });
+/// Any ASCII, control characters included: what is not UTF-8 does not survive Go's JSON either.
+std::string any_name() {
+  std::string name(static_cast<std::size_t>(draw(0, 8)), ' ');
+  for (char& c : name) c = static_cast<char>(draw(0, 127));
+  return name;
 }
 
-template <class Value>
-rc::Gen<std::map<std::string, Value>> by_name(rc::Gen<Value> value) {
-  return rc::gen::container<std::map<std::string, Value>>(any_name(), std::move(value));
+/// Calls `add` up to kMost times.
+template <class Add>
+void some(const Add& add) {
+  for (int left = draw(0, kMost); left > 0; --left) add();
 }
 
-template <class Value>
-rc::Gen<std::map<PodUid, Value>> by_pod(rc::Gen<Value> value) {
-  const auto any_uid = rc::gen::map(any_name(), [](const std::string& uid) { return PodUid(uid); });
-  return rc::gen::container<std::map<PodUid, Value>>(any_uid, std::move(value));
+CpuSet any_set() {
+  CpuSet set;
+  some([&] { set.insert(CpuId{draw(0, 599)}); });
+  return set;
 }
 
-/// A pod may be listed without containers.
-template <class Value>
-rc::Gen<ContainerMap<Value>> by_container(rc::Gen<Value> value) {
-  return rc::gen::map(by_pod(by_name(std::move(value))), [](const auto& pods) {
-    ContainerMap<Value> map;
-    for (const auto& [pod, containers] : pods) map[pod] = containers;
-    return map;
+std::vector<std::int32_t> any_ids() {
+  std::vector<std::int32_t> ids;
+  some([&] { ids.push_back(draw(0, 299)); });
+  return ids;
+}
+
+std::vector<MemoryBlock> any_blocks() {
+  std::vector<MemoryBlock> blocks;
+  some([&] { blocks.push_back({any_ids(), any_name(), any_number()}); });
+  return blocks;
+}
+
+NodeMemory any_node() {
+  NodeMemory node;
+  node.number_of_assignments = draw(-100, 100);
+  some([&] {
+    node.tables[any_name()] = {any_number(), any_number(), any_number(), any_number(),
+                               any_number()};
   });
+  node.cells = any_ids();
+  return node;
 }
 
-rc::Gen<CpuCheckpoint> any_cpu_state() {
-  return rc::gen::map(rc::gen::tuple(any_set(), by_container(any_set()), by_pod(any_set())),
-                      [](const auto& parts) {
-                        CpuCheckpoint state;
-                        std::tie(state.default_set, state.assignments, state.pods) = parts;
-                        return state;
-                      });
+/// The assignments and pods of a state. A pod may be listed without containers.
+template <class State, class Value>
+void add_pods(State& state, const Value& any_value) {
+  some([&] {
+    auto& containers = state.assignments[PodUid(any_name())];
+    some([&] { containers[any_name()] = any_value(); });
+  });
+  some([&] { state.pods[PodUid(any_name())] = any_value(); });
 }
 
-rc::Gen<std::vector<MemoryBlock>> any_blocks() {
-  return rc::gen::container<std::vector<MemoryBlock>>(rc::gen::map(
-      rc::gen::tuple(rc::gen::container<std::vector<std::int32_t>>(rc::gen::inRange(0, 300)),
-                     any_name(), rc::gen::arbitrary<std::uint64_t>()),
-      [](const auto& parts) {
-        return std::apply([](const auto&... part) { return MemoryBlock{part...}; }, parts);
-      }));
+CpuCheckpoint any_cpu_state() {
+  CpuCheckpoint state;
+  state.default_set = any_set();
+  add_pods(state, any_set);
+  return state;
 }
 
-rc::Gen<NodeMemory> any_node() {
-  const auto table = rc::gen::map(rc::gen::arbitrary<std::array<std::uint64_t, 5>>(),
-                                  [](const std::array<std::uint64_t, 5>& n) {
-                                    return MemoryTable{n[0], n[1], n[2], n[3], n[4]};
-                                  });
-  return rc::gen::map(
-      rc::gen::tuple(rc::gen::arbitrary<int>(), by_name<MemoryTable>(table),
-                     rc::gen::container<std::vector<std::int32_t>>(rc::gen::inRange(0, 300))),
-      [](const auto& parts) {
-        return std::apply([](const auto&... part) { return NodeMemory{part...}; }, parts);
-      });
-}
-
-rc::Gen<MemoryCheckpoint> any_memory_state() {
-  return rc::gen::map(rc::gen::tuple(rc::gen::container<std::map<std::int32_t, NodeMemory>>(
-                                         rc::gen::inRange(0, 300), any_node()),
-                                     by_container(any_blocks()), by_pod(any_blocks())),
-                      [](const auto& parts) {
-                        MemoryCheckpoint state;
-                        std::tie(state.machine_state, state.assignments, state.pods) = parts;
-                        return state;
-                      });
+MemoryCheckpoint any_memory_state() {
+  MemoryCheckpoint state;
+  some([&] { state.machine_state[draw(0, 299)] = any_node(); });
+  add_pods(state, any_blocks);
+  return state;
 }
 
 RC_GTEST_PROP(CpuFile, SurvivesEveryFormat, ()) {
-  const CpuCheckpoint state = *rc::gen::resize(kSize, any_cpu_state());
-  const std::string policy = *any_name();
+  const CpuCheckpoint state = any_cpu_state();
+  const std::string policy = any_name();
   CpuCheckpoint containers = state;
   containers.pods.clear();
   RC_ASSERT(restore_cpu(encode_cpu(state, policy, CpuFormat::kV3), policy, true, {}) == state);
@@ -106,8 +100,8 @@ RC_GTEST_PROP(CpuFile, SurvivesEveryFormat, ()) {
 }
 
 RC_GTEST_PROP(MemoryFile, SurvivesEveryFormat, ()) {
-  const MemoryCheckpoint state = *rc::gen::resize(kSize, any_memory_state());
-  const std::string policy = *any_name();
+  const MemoryCheckpoint state = any_memory_state();
+  const std::string policy = any_name();
   MemoryCheckpoint containers = state;
   containers.pods.clear();
   RC_ASSERT(restore_memory(encode_memory(state, policy, MemoryFormat::kV2), policy, true) == state);
@@ -119,7 +113,7 @@ RC_GTEST_PROP(MemoryFile, SurvivesEveryFormat, ()) {
 }
 
 RC_GTEST_PROP(CpuFile, NoticesAChangedByteOfItsContents, ()) {
-  const CpuCheckpoint state = *rc::gen::resize(kSize, any_cpu_state());
+  const CpuCheckpoint state = any_cpu_state();
   const std::string other = state.default_set.empty() ? "0" : "";
   auto content = nlohmann::json::parse(encode_cpu(state, "static", false));
   content["defaultCpuSet"] = other;
@@ -128,7 +122,7 @@ RC_GTEST_PROP(CpuFile, NoticesAChangedByteOfItsContents, ()) {
 }
 
 RC_GTEST_PROP(JsonWriter, WritesWhatAPlainParserReads, ()) {
-  const std::string text = *any_name();
+  const std::string text = any_name();
   JsonWriter json;
   json.string(text);
   RC_ASSERT(nlohmann::json::parse(json.text()).get<std::string>() == text);
