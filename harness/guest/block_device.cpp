@@ -40,7 +40,7 @@ bool send_all(int socket, std::string_view bytes) {
   return true;
 }
 
-/// A thread for good; children's signals stay with the first one.
+/// Starts a detached thread with all signals blocked: the main thread handles SIGCHLD.
 template <class Body>
 void start_thread(Body body) {
   sigset_t all;
@@ -74,14 +74,14 @@ std::string BlockDevice::attach(std::uint64_t bytes, std::size_t sector) {
   }
   start_thread([this] { serve(); });
   start_thread(
-      [this] { (void)ioctl(device_.get(), NBD_DO_IT, 0); });  // as long as the device exists
+      [this] { (void)ioctl(device_.get(), NBD_DO_IT, 0); });  // returns when the device is removed
   const std::string pid = "/sys/block/nbd" + std::to_string(number_) + "/pid";
   for (int i = 0; i < 5000 && access(pid.c_str(), F_OK) != 0; ++i) (void)usleep(1000);
   return access(pid.c_str(), F_OK) == 0 ? "" : describe_errno(pid, errno);
 }
 
 void BlockDevice::serve() {
-  // Memory that it needs must not be made free by writing to the disk that it serves.
+  // Memory reclaim of this thread must not write to the disk that it serves.
   (void)prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
   while (answer(our_socket_.get())) {
   }
@@ -121,7 +121,7 @@ bool BlockDevice::answer(int socket) {
       if (logging_) log_.push_back({true, false, 0, {}});
       break;
     }
-    default:  // nothing else was offered
+    default:  // the device offers no other request
       return false;
   }
   return send_all(socket, reply);
@@ -148,12 +148,12 @@ void BlockDevice::replace(Pages contents) {
     const std::lock_guard lock(mutex_);
     contents_ = std::move(contents);
   }
-  (void)ioctl(device_.get(), BLKFLSBUF, 0);  // the kernel's own copies
+  (void)ioctl(device_.get(), BLKFLSBUF, 0);  // drop the kernel's page cache
   read_ahead();
 }
 
 void BlockDevice::read_ahead() {
-  constexpr std::uint64_t kGap = 8;  // pages read along rather than in another request
+  constexpr std::uint64_t kGap = 8;  // reading these pages too is faster than another request
   std::set<std::uint64_t> pages;
   {
     const std::lock_guard lock(mutex_);

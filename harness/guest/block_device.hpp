@@ -1,7 +1,7 @@
 #pragma once
 
-// A disk of the guest that lies in its memory and is served by the agent: the kernel talks to it
-// through a network block device, with flushes and forced writes as to any disk with a cache.
+// A disk in the guest's memory that the agent serves as a network block device (NBD). It supports
+// flushes and forced writes, like any disk with a cache.
 
 #include <mutex>
 #include <set>
@@ -13,27 +13,27 @@
 
 namespace pinfold::guest {
 
-/// One of /dev/nbd*. Once attached it must live until the machine ends. It answers the kernel in a
-/// separate thread; the functions here may be called at any time.
+/// One of /dev/nbd*. Once attached it must live until the machine ends. A separate thread serves
+/// the kernel; the functions here may be called at any time.
 class BlockDevice {
  public:
   explicit BlockDevice(int number);
   BlockDevice(const BlockDevice&) = delete;
   BlockDevice& operator=(const BlockDevice&) = delete;
 
-  /// `sector`: bytes that the kernel may read or write at least.
-  /// Returns "", or why the kernel does not take it.
+  /// `sector`: the smallest unit in bytes that the kernel may read or write.
+  /// Returns "", or the reason why the kernel does not accept it.
   [[nodiscard]] std::string attach(std::uint64_t bytes, std::size_t sector);
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// From now on remembers what is written. Returns what the disk has at this moment.
+  /// Logs writes from now on. Returns the current contents of the disk.
   [[nodiscard]] Pages start_log();
-  /// So many entries has the log.
+  /// The number of entries in the log.
   [[nodiscard]] std::size_t position();
   [[nodiscard]] BlockLog log();
 
-  /// Becomes another disk, and lets the kernel read ahead what it has read of earlier ones: one
-  /// long request takes much less time than many short ones. Nothing may be mounted.
+  /// Replaces the contents, and makes the kernel read ahead what it read of earlier contents: one
+  /// long request is much faster than many short ones. The device must not be mounted.
   void replace(Pages contents);
 
  private:
@@ -50,7 +50,7 @@ class BlockDevice {
   Pages contents_;
   bool logging_ = false;
   BlockLog log_;
-  std::set<std::uint64_t> pages_read_;  ///< numbers
+  std::set<std::uint64_t> pages_read_;  ///< page numbers
 };
 
 }  // namespace pinfold::guest

@@ -10,7 +10,7 @@ namespace {
 
 bool can_be_lost(const LogEntry& entry) { return !entry.flush && !entry.forced; }
 
-/// A random half of a write's sectors.
+/// Writes a random half of an entry's sectors.
 void write_torn(Pages& disk, const LogEntry& entry, std::minstd_rand& random) {
   const std::string_view bytes = entry.bytes;
   for (std::size_t at = 0; at < bytes.size(); at += kSectorBytes) {
@@ -97,12 +97,12 @@ std::vector<Cut> list_cuts(const BlockLog& log, const std::vector<std::size_t>& 
 }
 
 Pages Replay::after(const Cut& cut, bool acknowledged) {
-  std::size_t flushed = cut.position;  // behind the last flush before the cut
+  std::size_t flushed = cut.position;  // the position after the last flush before the cut
   while (flushed > begin_ && !log_[flushed - 1].flush) --flushed;
   for (; begin_ < flushed; ++begin_) durable_.write(log_[begin_].offset, log_[begin_].bytes);
 
   std::minstd_rand random(static_cast<std::uint32_t>(cut.position) + 1);
-  random.discard(3);  // neighbours begin alike
+  random.discard(3);  // similar seeds start with similar values
   std::size_t torn = log_.size();
   if (cut.loss == Loss::kTorn) {
     std::vector<std::size_t> candidates;

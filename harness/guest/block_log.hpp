@@ -1,7 +1,7 @@
 #pragma once
 
-// What has been written to a disk, write by write, and what a power cut leaves of it. Pure: no
-// device, no file system.
+// The log of writes to a disk, and the disk that a power cut leaves. Pure: no device, no file
+// system.
 
 #include <array>
 #include <cstddef>
@@ -17,10 +17,10 @@ namespace pinfold::guest {
 /// A disk may tear a write between sectors, never within one.
 inline constexpr std::size_t kSectorBytes = 512;
 
-/// The bytes of a disk. What was never written is zero, or what lies below.
+/// The bytes of a disk. Pages that were never written are zero, or come from `below`.
 class Pages {
  public:
-  /// `below` is only read, and must live as long.
+  /// `below` is only read, and must outlive this object.
   explicit Pages(const Pages* below = nullptr)
       : below_(below), sum_(below == nullptr ? 0 : below->sum_) {}
 
@@ -40,29 +40,29 @@ class Pages {
   static std::uint64_t sum_of(std::uint64_t number, const Page& page);
 
   const Pages* below_;
-  std::uint64_t sum_;  ///< of all pages that are not zeros
+  std::uint64_t sum_;  ///< of all pages that were written
   std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
 };
 
-/// The requests of a disk, in the order of its answers.
+/// The requests of a disk, in the order of completion.
 struct LogEntry {
-  bool flush = false;   ///< all writes before it are on the disk for good
-  bool forced = false;  ///< a write that was on the disk when it was answered (FUA)
+  bool flush = false;   ///< all earlier writes are durable
+  bool forced = false;  ///< the write was durable when it completed (FUA)
   std::uint64_t offset = 0;
   std::string bytes;
 };
 using BlockLog = std::vector<LogEntry>;
 
-/// What happens to writes that the disk has acknowledged but not yet flushed. The host names
-/// them by their numbers.
+/// What happens to writes that the disk acknowledged but did not flush. The numeric values are part
+/// of the protocol with the host.
 enum class Loss {
-  kNone,  ///< all are on the disk
-  kAll,   ///< the disk's cache is lost
-  kSome,  ///< some are lost, whichever they are
-  kTorn,  ///< some are lost, and of one some sectors
+  kNone,  ///< all reached the disk
+  kAll,   ///< none reached the disk
+  kSome,  ///< a random subset is lost
+  kTorn,  ///< a random subset is lost, one write only in part of its sectors
 };
 
-/// The power fails when the first `position` entries have been answered.
+/// A power cut after the first `position` entries have completed.
 struct Cut {
   std::size_t position = 0;
   Loss loss = Loss::kNone;
@@ -70,27 +70,27 @@ struct Cut {
   friend bool operator==(const Cut&, const Cut&) = default;
 };
 
-/// Every cut worth trying, in ascending position: with no loss after every write and at every mark;
-/// with losses where the most can be lost, which is before a flush, after a forced write and at a
-/// mark. A mark is a position at which something was acknowledged.
+/// All useful cuts, in ascending position. Without loss: after every write and at every mark. With
+/// loss: where the most can be lost, which is before a flush, after a forced write and at a mark. A
+/// mark is a position at which something was acknowledged.
 [[nodiscard]] std::vector<Cut> list_cuts(const BlockLog& log, const std::vector<std::size_t>& marks,
                                          const std::vector<Loss>& losses);
 
-/// Makes the disks that cuts leave. Both arguments must live as long.
+/// Computes the disks that cuts leave. Both arguments must outlive it.
 class Replay {
  public:
-  /// `base`: the disk before the first entry; it is carried forward.
+  /// `base`: the disk before the first entry; replay updates it.
   Replay(Pages& base, const BlockLog& log) : durable_(base), log_(log) {}
 
-  /// The disk after a cut, over the base. Cuts come in ascending position; what is lost is chosen
-  /// by position, the same each time. A write that no step waits for any more (`acknowledged`: at a
-  /// mark) is not torn.
+  /// The disk after a cut, as changes to the base. Cuts must come in ascending position. Random
+  /// choices are seeded with the position, so they are reproducible. A write that no step waits for
+  /// any more (`acknowledged`: the cut is at a mark) is not torn.
   [[nodiscard]] Pages after(const Cut& cut, bool acknowledged);
 
  private:
   Pages& durable_;
   const BlockLog& log_;
-  std::size_t begin_ = 0;  ///< of what is not yet in durable_
+  std::size_t begin_ = 0;  ///< the first entry that durable_ lacks
 };
 
 }  // namespace pinfold::guest

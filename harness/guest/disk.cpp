@@ -13,14 +13,14 @@
 
 #include "pinfold/base/unique_fd.hpp"
 
-/// The disk of a scenario: kernel modules, a file system, and what is in it.
+/// The disk of a scenario: kernel modules, the file system, and its files.
 namespace pinfold::guest {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Loads a module and those that it needs, which the image has in this order. Nothing is there if
-/// the kernel has it built in.
+/// Loads a module and its dependencies, which the image stores in load order. A module that is
+/// built into the kernel has no files.
 std::string load_module(const std::string& name) {
   std::error_code none;
   std::vector<std::string> files;
@@ -77,9 +77,9 @@ Json make_disk(Agent& agent, const Json& request) {
   for (const std::string& module : {std::string("nbd"), disk->filesystem}) {
     if (auto failed = load_module(module); !failed.empty()) return refuse(failed);
   }
-  agent.disk = disk;  // from here on it has threads
-  // With sectors as long as its blocks, ext4 leaves alone what was read ahead; xfs takes none but
-  // those that it was made with.
+  agent.disk = disk;  // its threads use it from here on
+  // If sectors are as long as blocks, ext4 keeps the pages that were read ahead; xfs only mounts
+  // with the sector size of its mkfs.
   const std::size_t sector = disk->filesystem == "ext4" ? Pages::kBytes : kSectorBytes;
   for (const auto& failed :
        {disk->device.attach(bytes, kSectorBytes), disk->cut_device.attach(bytes, sector)}) {

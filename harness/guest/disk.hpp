@@ -9,23 +9,23 @@
 
 namespace pinfold::guest {
 
-/// Files of a folder by their path below it: what is in them; folders end with '/'.
+/// The files of a directory: relative path to content; directories end with '/'.
 using Tree = std::map<std::string, std::string>;
 [[nodiscard]] Tree read_tree(const std::string& folder);
 
-/// What had been acknowledged when the log had so many entries.
+/// The acknowledged files at a position of the log.
 struct Mark {
   std::size_t position = 0;
   Tree files;
 };
 
-/// A disk whose writes are remembered, and a second one for what power cuts leave of it.
+/// A disk whose writes are logged, and a second device for the disks that power cuts leave.
 class RecordedDisk {
  public:
   BlockDevice device{0};
   BlockDevice cut_device{1};
   std::string filesystem;
-  std::string folder;  ///< where it is mounted
+  std::string folder;  ///< mount point
   Pages base;          ///< the disk before the first entry of the log
   std::vector<Mark> marks;
 };

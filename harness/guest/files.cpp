@@ -42,7 +42,7 @@ int write_text(const std::string& path, std::string_view value, int flags) {
   UniqueFd fd(open(path.c_str(), flags | O_CLOEXEC, 0644));
   if (!fd) return errno;
   int failed = 0;
-  // A kernel file takes a value by one write; only a regular file may need more of them.
+  // A kernel file takes a value in one write; only a regular file may need several.
   do {
     const ssize_t written = write(fd.get(), value.data(), value.size());
     if (written < 0 && errno == EINTR) continue;

@@ -10,7 +10,7 @@
 
 #include "agent.hpp"
 
-/// Mounts control groups as the scenario wants them, and knows where they are.
+/// Mounts the cgroup hierarchies that the scenario asks for, and keeps track of them.
 namespace pinfold::guest {
 namespace {
 
@@ -25,7 +25,7 @@ void mount_v1(Agent& agent, const std::string& controllers) {
     return;
   }
   agent.hierarchies.push_back(where);
-  for (std::size_t at = 0; at < controllers.size();) {  // /sys/fs/cgroup/cpu, as everywhere
+  for (std::size_t at = 0; at < controllers.size();) {  // the usual links, as /sys/fs/cgroup/cpu
     const std::size_t end = std::min(controllers.find(',', at), controllers.size());
     (void)!symlink(controllers.c_str(),
                    (kCgroups + "/" + controllers.substr(at, end - at)).c_str());
@@ -33,7 +33,7 @@ void mount_v1(Agent& agent, const std::string& controllers) {
   }
 }
 
-/// The agent runs in a leaf group: a group with processes cannot enable controllers for children.
+/// Moves the agent into a leaf group: a group with processes cannot enable controllers.
 void mount_v2(Agent& agent, const std::string& root) {
   mount_or_note("cgroup2", root.c_str());
   agent.hierarchies.push_back(root);
@@ -54,7 +54,7 @@ void mount_v2(Agent& agent, const std::string& root) {
 }  // namespace
 
 void set_up_cgroups(Agent& agent) {
-  // The kernel hands arguments that it does not know to the first process as variables.
+  // The kernel passes unknown arguments to the first process as environment variables.
   const char* asked = std::getenv("pinfold_cgroup");  // NOLINT(concurrency-mt-unsafe): one thread
   const std::string version = asked == nullptr ? "v2" : asked;
   if (version == "v2") {
@@ -68,7 +68,7 @@ void set_up_cgroups(Agent& agent) {
     }
   }
   for (const char* controllers : {"cpu,cpuacct", "hugetlb"}) mount_v1(agent, controllers);
-  // Last, so that it has what no hierarchy of version 1 has taken.
+  // Last, so that it gets the controllers that no version 1 hierarchy uses.
   if (version == "hybrid") mount_v2(agent, kCgroups + "/unified");
 }
 

@@ -9,11 +9,11 @@
 
 #include "agent.hpp"
 
-/// What the kernel says of processes.
+/// Reports what the kernel says about processes.
 namespace pinfold::guest {
 namespace {
 
-/// Pages of a process per NUMA node, as the kernel has them now: {"0": 512}.
+/// Counts a process's pages per NUMA node: {"0": 512}.
 Json count_pages(const Running& program) {
   constexpr std::size_t kBatch = 1024;
   Json pages = Json::object();
@@ -45,7 +45,7 @@ std::string status_field(const std::string& status, std::string_view name) {
   return status.substr(at, status.find('\n', at) - at);
 }
 
-/// What one thread may use; nothing if it has just ended.
+/// What one thread may use; null if it has just ended.
 Json report_thread(const std::string& tid) {
   int failed = 0;
   const std::string status = read_text("/proc/" + tid + "/status", failed);

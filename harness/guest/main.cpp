@@ -134,7 +134,7 @@ void mount_or_note(const char* type, const char* where) {
 void end_machine(int code) {
   sync();
   if (ioperm(kDebugExitPort, 4, 1) == 0) outb(static_cast<unsigned char>(code), kDebugExitPort);
-  (void)reboot(RB_POWER_OFF);  // only on a machine without that port
+  (void)reboot(RB_POWER_OFF);  // only if the machine lacks that port
   while (true) (void)pause();
 }
 
@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
   }
   try {
     pinfold::guest::init_main();
-  } catch (...) {  // out of memory: the first process must not just vanish
+  } catch (...) {  // out of memory: end the machine, so that the host sees a result
     pinfold::guest::end_machine(1);
   }
 }

@@ -31,7 +31,7 @@ int payload_main(int argc, char** argv) {
     (void)std::fprintf(stderr, "pinfold-guest: %s\n", describe_errno("mmap", errno).c_str());
     return 1;
   }
-  // One page each: an unrequested huge page would hide where the others would have gone.
+  // Base pages only: an unrequested huge page would hide the placement of single pages.
   if (huge == 0) (void)madvise(memory, bytes, MADV_NOHUGEPAGE);
   auto* first = static_cast<volatile char*>(memory);
   for (std::uint64_t at = 0; at < bytes; at += page) first[at] = 1;

@@ -7,7 +7,7 @@
 
 #include "disk.hpp"
 
-/// Cuts the power of the recorded disk again and again, and looks at what is left.
+/// Cuts the power of the recorded disk at many points, and examines the resulting disks.
 namespace pinfold::guest {
 namespace {
 
@@ -25,7 +25,7 @@ struct Work {
   Clock::time_point deadline;
 };
 
-/// Equal for equal contents; "is" is for people.
+/// Equal for equal contents; "is" is for messages.
 Json describe_file(const Tree& tree, const std::string& name) {
   const auto found = tree.find(name);
   if (found == tree.end()) return {{"is", "absent"}};
@@ -40,8 +40,8 @@ Json state_of(const Tree& tree, const std::vector<std::string>& files) {
   return state;
 }
 
-/// What differs after a power cut although this machine goes on: the kernel's boot id. And a mount
-/// here waits for every CPU several times, which can be hurried.
+/// Imitates a reboot while the machine continues to run: changes the kernel's boot id. It also
+/// expedites RCU, because every mount here waits for several grace periods.
 class AnotherBoot {
  public:
   AnotherBoot() {
@@ -62,7 +62,7 @@ class AnotherBoot {
   }
 };
 
-/// Runs the commands on the disk that is mounted now, up to the first that fails.
+/// Runs the commands on the mounted disk, up to the first that fails.
 Json run_commands(Agent& agent, const Work& work) {
   Json ends = Json::array();
   for (const auto& argv : work.commands) {
@@ -82,15 +82,15 @@ Json run_commands(Agent& agent, const Work& work) {
   return ends;
 }
 
-/// Mounts what a cut has left and looks, once for each different disk. What the commands do then
-/// depends on nothing but the files that are found, so they run once for each set of files.
+/// Mounts and examines what a cut leaves, once for each distinct disk. The commands depend only on
+/// the files that they find, so they run once for each distinct set of files.
 class Reboots {
  public:
   Reboots(Agent& agent, const Work& work) : agent_(agent), disk_(*agent.disk), work_(work) {
     if (disk_.filesystem == "xfs") options_ = "nouuid";  // the original is still mounted
   }
 
-  /// Returns the number of the outcome.
+  /// Returns the index of the outcome.
   std::size_t reboot(Pages disk) {
     const auto [tried, added] = tried_.emplace(disk.sum(), 0);
     if (added) {
@@ -102,7 +102,7 @@ class Reboots {
 
   [[nodiscard]] std::size_t disks() const { return tried_.size(); }
   [[nodiscard]] const Json& outcomes() const { return outcomes_; }
-  /// Not empty: the next disk cannot be tried.
+  /// Not empty: no further disk can be tried.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:
@@ -143,13 +143,13 @@ class Reboots {
   RecordedDisk& disk_;
   const Work& work_;
   std::string options_;
-  std::map<std::uint64_t, std::size_t> tried_;  ///< the sum of a disk to its outcome
+  std::map<std::uint64_t, std::size_t> tried_;  ///< sum of a disk to its outcome
   std::map<Tree, std::size_t> known_;
   Json outcomes_ = Json::array();
   std::string problem_;
 };
 
-/// The log for the host: the bytes of each write, negative if it was forced, 0 for a flush.
+/// The log for the host: the size of each write, negative if it was forced, 0 for a flush.
 Json describe_log(const BlockLog& log) {
   Json entries = Json::array();
   for (const LogEntry& entry : log) {
@@ -159,7 +159,7 @@ Json describe_log(const BlockLog& log) {
   return entries;
 }
 
-/// Tries cuts until all are done, the time is up or a disk does not go away again.
+/// Tries cuts until all are done, time is up or a disk cannot be unmounted.
 Json try_cuts(Agent& agent, const BlockLog& log, const std::vector<std::size_t>& marks,
               const std::vector<Loss>& losses, const Work& work) {
   const AnotherBoot while_cutting;

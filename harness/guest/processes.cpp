@@ -41,7 +41,7 @@ struct Child {
   std::string error;  ///< not empty: no child was started
 };
 
-/// Between fork and exec: says why it failed through `report` and ends.
+/// Runs between fork and exec. On failure writes the reason to `report` and exits.
 [[noreturn]] void become(const Spawn& spawn, int in, int out, int err, int report) {
   const auto give_up = [report](const std::string& what, int sys_errno) {
     const std::string text = describe_errno(what, sys_errno);
@@ -124,14 +124,14 @@ int remaining_ms(Clock::time_point deadline) {
   return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
 }
 
-/// Collects both streams until the child ends; false if the time was up first.
+/// Reads both streams until the child ends; false if the deadline passed first.
 bool collect(const Child& child, Clock::time_point deadline, std::string& out, std::string& err) {
   const UniqueFd ended(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
   pollfd watched[] = {
       {child.out.get(), POLLIN, 0}, {child.err.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
   bool over = false;
   while (!over || Clock::now() < deadline) {
-    // What came between a look at the pipes and the child's end is still in them: one more look.
+    // The pipes may still hold output from just before the child's end: poll them once more.
     const int ready = poll(watched, over ? 2 : 3, over ? 0 : remaining_ms(deadline));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return over;
@@ -142,7 +142,7 @@ bool collect(const Child& child, Clock::time_point deadline, std::string& out, s
   return true;
 }
 
-/// Children's signals as something to poll for, while this lives.
+/// Makes SIGCHLD readable through a descriptor for poll, for the lifetime of the object.
 class ChildSignals {
  public:
   ChildSignals() {
@@ -162,7 +162,7 @@ class ChildSignals {
   UniqueFd fd_;
 };
 
-/// As collect, of a child that is traced. Sets wait_status if it has ended.
+/// Like collect, for a traced child. Sets wait_status if it has ended.
 bool collect_traced(const Child& child, Tracer& tracer, Clock::time_point deadline,
                     std::string& out, std::string& err, std::optional<int>& wait_status) {
   const ChildSignals signals;
@@ -171,7 +171,7 @@ bool collect_traced(const Child& child, Tracer& tracer, Clock::time_point deadli
   while (true) {
     int status = 0;
     pid_t pid = 0;
-    // Its session is a separate process group, with all of its threads.
+    // The child leads a session, so its process group has all of its threads.
     while (!wait_status && (pid = waitpid(-child.pid, &status, __WALL | WNOHANG)) > 0) {
       if (tracer.on_stop(pid, status) == TraceStop::kEnded) wait_status = status;
     }
@@ -210,7 +210,7 @@ Json run_to_end(Agent& agent, const Spawn& spawn) {
   }
   if (!in_time) {
     report["timedOut"] = true;
-    (void)kill(-child.pid, SIGKILL);  // its session: what it has started dies with it
+    (void)kill(-child.pid, SIGKILL);  // the whole session, including its children
   }
   int wait_status = ended.value_or(0);
   if (!ended) (void)waitpid(child.pid, &wait_status, 0);

@@ -10,13 +10,13 @@
 #include "agent.hpp"
 
 #ifdef PINFOLD_COVERAGE
-extern "C" void __gcov_dump();  // <gcov.h> declares it for C alone
+extern "C" void __gcov_dump();  // <gcov.h> declares it for C only
 #endif
 
 namespace pinfold::guest {
 namespace {
 
-/// Values of a cgroup that are reported when it has them.
+/// Values that are reported of each cgroup that has them.
 constexpr const char* kCgroupFiles[] = {
     "cpuset.cpus", "cpuset.cpus.effective", "cpuset.mems", "cpuset.mems.effective", "cpu.max",
     "cpu.weight",  "cgroup.procs"};
@@ -28,7 +28,7 @@ Json make_folders(const Json& request) {
   return {{"ok", true}};
 }
 
-/// Writes a file of the guest, whole or (append) one more piece of it.
+/// Writes a file, or (append) adds to it.
 Json put(const Json& request) {
   const std::string path = request.at("path");
   std::error_code ignored;
@@ -38,7 +38,7 @@ Json put(const Json& request) {
   return failed == 0 ? Json{{"ok", true}} : refuse(describe_errno(path, failed));
 }
 
-/// Overwrites a kernel value. What the kernel answers is a result, not a failure of the request.
+/// Overwrites a kernel value. The kernel's error is a result, not a failure of the request.
 Json write_value(const Json& request) {
   const int failed =
       write_text(request.at("path"), request.at("value").get<std::string>(), O_WRONLY);
@@ -56,7 +56,7 @@ Json read_values(const Json& request) {
   return {{"ok", true}, {"files", files}};
 }
 
-/// Every cgroup below a folder with its values: what the kernel has, not what anybody meant.
+/// Lists every cgroup below a directory with its values, as the kernel reports them.
 Json list_cgroups(const Json& request) {
   const std::string root = request.at("path");
   std::error_code failed;
@@ -79,7 +79,7 @@ Json list_cgroups(const Json& request) {
   return {{"ok", true}, {"groups", groups}};
 }
 
-/// All but the program.
+/// Everything except the command line.
 Spawn spawn_of(const Agent& agent, const Json& request) {
   Spawn spawn;
   spawn.environment = request.value("env", std::vector<std::string>{});
@@ -115,7 +115,7 @@ Json start(Agent& agent, const Json& request) {
   return start_program(agent, request.at("name"), spawn, payload);
 }
 
-/// Programs that are built for gcov write their counts when they end, which the agent never does.
+/// Instrumented programs write gcov data when they exit, and the agent never exits.
 Json dump_coverage() {
 #ifdef PINFOLD_COVERAGE
   __gcov_dump();
@@ -151,7 +151,7 @@ Json handle(Agent& agent, const Json& request) {
     if (op == "dump-coverage") return dump_coverage();
     if (op == "quit") return {{"ok", true}};
     return refuse("'" + op + "': unknown request");
-  } catch (const std::exception& error) {  // a field that is missing or of another type
+  } catch (const std::exception& error) {  // a missing field, or one of another type
     return refuse(error.what());
   }
 }

@@ -13,9 +13,9 @@
 
 #include "agent.hpp"
 
-/// Reads the same file of all groups again and again. It runs on the CPU of those whom it watches
-/// and preempts them, because QEMU may run one CPU at a time: so it looks between two of their
-/// system calls, not just between two of their time slices.
+/// Repeatedly reads the same file of all groups. QEMU may run one CPU at a time, so the sampler
+/// shares a CPU with the processes that it watches and preempts them: it samples between their
+/// system calls, not just between their time slices.
 namespace pinfold::guest {
 namespace {
 
@@ -28,10 +28,10 @@ constexpr std::size_t kMaxText = 16 << 20;
 volatile std::sig_atomic_t g_end = 0;
 void on_end(int /*signal*/) { g_end = 1; }
 
-/// Groups and what their files have, by name.
+/// One sample: group names and the content of their files, sorted by name.
 using Look = std::vector<std::pair<std::string, std::string>>;
 
-/// The groups below a root with their files held open, so that a look is one read for each.
+/// The groups below a root, with their files held open: a sample is one read for each.
 class Groups {
  public:
   Groups(std::string root, std::string file)
@@ -42,7 +42,7 @@ class Groups {
   Groups& operator=(const Groups&) = delete;
   ~Groups() = default;
 
-  /// One look. False if groups came or went meanwhile.
+  /// Takes one sample. False if groups were created or removed meanwhile.
   bool look(Look& look) {
     if (has_changed()) find();
     look.resize(files_.size());
@@ -93,7 +93,7 @@ class Groups {
   std::vector<std::pair<std::string, UniqueFd>> files_;
 };
 
-/// Runs on this CPU, before every less urgent process.
+/// Binds the process to kCpu, with a real-time priority.
 void take_cpu() {
   cpu_set_t one;
   CPU_ZERO(&one);
@@ -103,14 +103,14 @@ void take_cpu() {
   (void)sched_setscheduler(0, SCHED_FIFO, &urgent);
 }
 
-/// In proportion to what it took, for that grows with the load of the host: a limit here would
-/// leave the others nothing on a machine that is slow enough.
+/// Sleeps in proportion to the time taken, which grows with the load of the host: with a fixed
+/// limit, a slow machine would leave no time for other processes.
 void leave_cpu_to_others(std::chrono::nanoseconds taken) {
   const timespec span = {0, std::clamp<long>(4 * taken.count(), 200'000, 999'999'999)};
   (void)nanosleep(&span, nullptr);
 }
 
-/// What `now` has that `before` has not; both sorted by name.
+/// Entries of `now` that differ from `before`, and names that were removed; both sorted by name.
 std::string difference(const Look& before, const Look& now) {
   std::string text;
   const auto is_in = [](const Look& look, const Look::value_type& group) {
@@ -141,11 +141,11 @@ std::string difference(const Look& before, const Look& now) {
   Look before;
   Look now;
   Look confirmed;
-  bool is_known = false;  // `before` is the look just before this one
+  bool is_known = false;  // whether `before` is the directly preceding sample
   while (g_end == 0) {
     const Clock::time_point begin = Clock::now();
-    // The files of one look are read one after the other: what two looks running have in common was
-    // there at one time. So it looks twice at once after a change.
+    // A sample reads its files one after another, so only what two consecutive samples share is
+    // known to have existed at one time. After a change it therefore samples twice in a row.
     for (int i = 0; i < 2; ++i) {
       const bool is_whole = groups.look(now);
       if (is_whole) ++looks;

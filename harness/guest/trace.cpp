@@ -17,11 +17,11 @@
 
 #include "agent.hpp"
 
-/// Follows a program from system call to system call, and kills it at one of them.
+/// Stops a program at every system call, and kills it at one of them.
 namespace pinfold::guest {
 namespace {
 
-/// A system call that touches a file: which of its arguments (from 0) is a path or a descriptor.
+/// A system call on a file, with the index (from 0) of its path or descriptor argument.
 struct FileCall {
   long number;
   const char* name;
@@ -46,7 +46,7 @@ using Arguments = std::array<unsigned long long, 6>;
 std::string text_at(pid_t pid, unsigned long long address) {
   std::string text(PATH_MAX, '\0');
   std::size_t got = 0;
-  while (got < text.size()) {  // up to the next page: the one behind it may not be there
+  while (got < text.size()) {  // page by page: the next page may not be mapped
     const std::size_t room = 4096 - (address + got) % 4096;
     iovec local = {text.data() + got, std::min(room, text.size() - got)};
     iovec remote = {reinterpret_cast<void*>(address + got), local.iov_len};  // NOLINT
@@ -66,7 +66,7 @@ std::string file_behind(pid_t pid, unsigned long long descriptor) {
   return target;
 }
 
-/// "a/b" ends "/x/a/b", not "/xa/b".
+/// True for the path "/x/a/b" and the end "a/b"; false for "/xa/b".
 bool ends_with_path(const std::string& path, const std::string& end) {
   if (end.empty()) return true;
   return path == end || (end.front() == '/' && path.ends_with(end)) || path.ends_with("/" + end);
@@ -83,7 +83,7 @@ bool touches(pid_t pid, const FileCall& call, const Arguments& arguments, const 
   return false;
 }
 
-/// Is the thread that is about to make a system call at such a point?
+/// True if the thread is about to make a system call that matches the point.
 bool matches(pid_t pid, const KillPoint& point) {
   __ptrace_syscall_info info{};
   if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof info, &info) <= 0) return false;
@@ -100,7 +100,7 @@ bool matches(pid_t pid, const KillPoint& point) {
 }  // namespace
 
 void be_traced() {
-  sigset_t stop_at_exec;  // a container runtime blocks every signal of its hooks
+  sigset_t stop_at_exec;  // container runtimes block every signal of their hooks
   (void)sigemptyset(&stop_at_exec);
   (void)sigaddset(&stop_at_exec, SIGTRAP);
   (void)pthread_sigmask(SIG_UNBLOCK, &stop_at_exec, nullptr);

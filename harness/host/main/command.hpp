@@ -11,14 +11,14 @@ namespace pinfold::harness {
 
 enum ExitStatus : int {
   kOk = 0,
-  kFailed = 1,      ///< a scenario did not end as expected
+  kFailed = 1,      ///< a scenario's verdict was not the expected one
   kUsageError = 2,  ///< usage or input error, or interrupted
 };
 
-/// "pinfold-harness: message" on standard error; returns kUsageError.
+/// Prints "pinfold-harness: message" to standard error; returns kUsageError.
 int report(const Error& error);
 
-/// Parses the command line and runs the command that it names. Returns the exit status.
+/// Parses the command line and runs the command. Returns the exit status.
 int run_command_line(int argc, char** argv, int interrupt_fd);
 
 /// Options of every command that starts machines.
@@ -31,10 +31,10 @@ struct CommonOptions {
   double time_scale = 1;
   bool no_snapshots = false;
 };
-/// Errors: a part that does not exist.
+/// Errors: a required file does not exist.
 [[nodiscard]] Result<RunOptions> make_run_options(const CommonOptions& options, int interrupt_fd);
 
-/// The reports that are made from the JSON one. Empty: not requested.
+/// Additional report formats. Empty: not requested.
 struct ReportViews {
   std::string html_file;
   std::string junit_file;
@@ -44,7 +44,7 @@ int write_views(const nlohmann::json& report_json, const ReportViews& views);
 
 /// Scenarios by file and platform.
 struct Selection {
-  std::vector<std::string> files;      ///< files and folders; empty: all that come with Pinfold
+  std::vector<std::string> files;      ///< files, directories; empty: all that ship with Pinfold
   std::vector<std::string> platforms;  ///< selectors; empty: all platforms
 };
 
@@ -81,22 +81,23 @@ int show_machine(const MachineArguments& arguments, int interrupt_fd);
 int make_reports(const ReportArguments& arguments);
 int clean_cache(bool all);
 
-/// The file of the scenario of `demo`.
+/// The scenario file of `demo`.
 [[nodiscard]] std::string demo_scenario();
 
-/// The files of a selection, and all *.yaml below its folders but machines.yaml, in order.
+/// The files of a selection, and all *.yaml files except machines.yaml below its directories, in
+/// order.
 [[nodiscard]] Result<std::vector<std::filesystem::path>> find_files(const Selection& selection);
-/// Does a selection include the scenario's platform?
+/// True if the selection includes the scenario's platform.
 [[nodiscard]] bool is_selected(const Scenario& scenario, const Selection& selection);
 
-/// A scenario on one platform, and its file.
+/// A scenario on one platform, with its file.
 struct FoundScenario {
   std::filesystem::path file;
   Scenario scenario;
 };
-/// Errors: the first file that is wrong; no scenario is left.
+/// Errors: those of the first invalid file; kNotFound if no scenario is selected.
 [[nodiscard]] Result<std::vector<FoundScenario>> find_scenarios(const Selection& selection);
-/// The first one.
+/// The first selected scenario.
 [[nodiscard]] Result<Scenario> find_scenario(const Selection& selection);
 
 }  // namespace pinfold::harness

@@ -17,7 +17,7 @@ const std::string kSourceFolder = PINFOLD_SOURCE_FOLDER;
 std::string demo_scenario() { return kSourceFolder + "/tests/vm/scenarios/two-numa.yaml"; }
 
 Result<std::vector<fs::path>> find_files(const Selection& selection) {
-  // What comes with Pinfold: scenarios of the product, of misbehaving guests, of other programs.
+  // Shipped with Pinfold: scenarios of the product, of misbehaving guests, of other programs.
   const std::vector<std::string> shipped = {kSourceFolder + "/tests/vm/scenarios",
                                             kSourceFolder + "/tests/vm/selftest",
                                             kSourceFolder + "/examples/harness"};

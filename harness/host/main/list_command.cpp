@@ -21,7 +21,7 @@ int list_scenarios(const Selection& selection) {
   for (const auto& file : *files) {
     const auto scenarios = load_scenarios(file);
     if (!scenarios) {
-      status = report(scenarios.error());  // the other files are checked too
+      status = report(scenarios.error());  // continue: check the other files too
       continue;
     }
     for (const Scenario& scenario : *scenarios) {

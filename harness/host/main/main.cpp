@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A part of the harness: named by the user, else by the environment, else from the build.
+/// A part of the harness: from the option, else from the environment, else from the build.
 std::string part(const std::string& named, const char* variable, const char* built) {
   if (!named.empty()) return named;
   const char* value = std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): one thread
@@ -75,7 +75,7 @@ int clean_cache(bool all) {
 }  // namespace pinfold::harness
 
 int main(int argc, char** argv) {
-  // Interrupts become readable input, so that every wait sees them and cleans up.
+  // Turn interrupts into readable input, so that every wait sees them and cleans up.
   sigset_t interrupts;
   (void)sigemptyset(&interrupts);
   for (const int one : {SIGINT, SIGTERM, SIGHUP}) (void)sigaddset(&interrupts, one);

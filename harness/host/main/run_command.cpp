@@ -15,7 +15,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// Prints the progress of one scenario: at once, or (with parallel ones) when its turn comes.
+/// Prints the progress of one scenario: at once, or keeps it for its turn among parallel ones.
 class Printer {
  public:
   explicit Printer(bool at_once) : at_once_(at_once) {}

@@ -11,7 +11,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// The terminal passes every key on to the guest until it is restored.
+/// Passes every key of the terminal to the guest until it is destroyed.
 class RawTerminal {
  public:
   RawTerminal() : valid_(tcgetattr(0, &before_) == 0) {
@@ -31,7 +31,7 @@ class RawTerminal {
   bool valid_;
 };
 
-/// Runs standard input, which is no terminal, as a script. Its exit status decides ours.
+/// Runs standard input, which is not a terminal, as a script. Returns the script's exit status.
 int run_script(Session& session) {
   constexpr std::size_t kMaxScript = 32U << 10;
   constexpr std::chrono::hours kLimit(1);

@@ -80,7 +80,7 @@ function distancesTable(machine) {
     })))));
 }
 
-/** The machine as the guest has it, or as requested; both where they differ. */
+/** The machine as reported by the guest, or as requested; both where they differ. */
 function machineSection(scenario) {
   const requested = scenario.machine?.requested;
   const guest = scenario.machine?.guest;
@@ -137,7 +137,7 @@ function renderBody(scenario) {
   const steps = list(scenario.steps);
   if (steps.length > 0) {
     body.append(html("h4", {}, "steps"), ...steps.map((step, index) => {
-      machine = step.machine ?? machine;  // a step that plugs something in has the larger one
+      machine = step.machine ?? machine;  // after plugging the machine is larger
       return renderStep(step, index + 1, machine, colours);
     }));
   }
@@ -152,7 +152,7 @@ function renderBody(scenario) {
   return body;
 }
 
-/** A scenario and the platform that it ran on. */
+/** The name of a scenario with its platform. */
 const fullName = (scenario) => `${text(scenario.name)} on ${text(scenario.on)}`;
 
 function renderScenario(scenario) {

@@ -1,6 +1,6 @@
 "use strict";
 // The machine as nested boxes, and below it one lane for each group of processes: the CPUs and the
-// memory that the kernel gives it. Results come from a file, so every field may be missing.
+// memory that the kernel gives it. Results come from a file, so any field may be missing.
 
 const list = (value) => (Array.isArray(value) ? value : []);
 const text = (value) => (value === null || value === undefined ? "" : String(value));
@@ -72,7 +72,7 @@ function machineTree(machine) {
   return tree;
 }
 
-/** Gives every box its place. Returns the width. */
+/** Positions every box. Returns the width. */
 function place(boxes, left, top, size, columns) {
   let x = left;
   for (const box of boxes) {
@@ -94,7 +94,7 @@ function place(boxes, left, top, size, columns) {
     : boxes.at(-1).kind === "core" ? 2 : PADDING);
 }
 
-/** Cells of one machine stand in one row, whatever boxes are around them. */
+/** Aligns the cells of a machine in one row, regardless of the boxes around them. */
 function level(boxes, columns, size) {
   const row = Math.max(...columns.map((column) => column.y));
   for (const column of columns) column.y = row;
@@ -104,7 +104,7 @@ function level(boxes, columns, size) {
     return box.bottom;
   };
   for (const box of boxes) stretch(box);
-  // All boxes of one kind end together, also those with fewer boxes inside.
+  // All boxes of one kind end at the same height, also those with fewer boxes inside.
   const deepest = {};
   const each = (all, visit) => {
     for (const box of all) {
@@ -141,7 +141,7 @@ function drawBox(into, box) {
   for (const child of box.children) drawBox(into, child);
 }
 
-/** A cell of a lane: whether the group has this CPU, or the memory of this node. */
+/** A cell of a lane: whether the group has this CPU, or the memory of this NUMA node. */
 function laneCell(lane, column) {
   const memory = column.memory !== undefined;
   const number = memory ? column.memory : column.cpu;
@@ -206,6 +206,6 @@ function drawMachine(machine, lanes, online) {
   const height = bottom + (lanes.length === 0 ? 2 : 8 + lanes.length * 19);
   const drawing = svg("svg", { width: total, height, viewBox: `0 0 ${total} ${height}`, role: "img",
     "aria-label": `${count} CPUs, ${list(machine.nodes).length} NUMA nodes` }, picture);
-  drawing.style.minWidth = `${Math.min(total, 1000)}px`;  // below that it scrolls
+  drawing.style.minWidth = `${Math.min(total, 1000)}px`;  // scrolls if narrower
   return drawing;
 }

@@ -110,7 +110,7 @@ std::string_view to_string(Accelerator accelerator) {
 
 KvmProbe probe_kvm() {
   if (access("/dev/kvm", R_OK | W_OK) != 0) return {false, "no /dev/kvm that we may use"};
-  // In a separate process: a vCPU that never returns must not block us.
+  // In a separate process: a vCPU that never returns must not block the caller.
   const pid_t child = fork();
   if (child < 0) return {false, "the probe cannot be started"};
   if (child == 0) {

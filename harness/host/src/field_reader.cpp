@@ -177,7 +177,7 @@ int line_of(std::string_view text, const FieldPath& path) {
           next.reset(member.second);
         }
       }
-      if (!next.IsDefined() || next.IsNull()) break;  // a field that is missing: its parent's line
+      if (!next.IsDefined() || next.IsNull()) break;  // missing: use the parent's line
       if (node.IsSequence()) line = next.Mark().line;
       node.reset(next);
     }

@@ -12,30 +12,30 @@
 
 namespace pinfold::harness {
 
-/// The place of a value in a document: keys and indices from the top.
+/// The path of a value in a document: keys and indices from the root.
 using FieldPath = std::vector<std::string>;
 
-/// Is a key of a path an index?
+/// True if a key of a path is an index.
 [[nodiscard]] bool is_index(const std::string& key);
 
 /// "steps[2].write.file".
 [[nodiscard]] std::string to_string(const FieldPath& path);
 
-/// The first complaint about a document.
+/// The first error in a document.
 struct Complaint {
   FieldPath path;
   std::string text;  ///< "3: expected a string"
 };
 
-/// Reads the fields of one object. After the first complaint everything reads as absent, so callers
-/// need to look once, at the end. finish() complains about fields that were never read.
+/// Reads the fields of one object. After the first complaint every field reads as absent, so
+/// callers check once, at the end. finish() complains about fields that were never read.
 class FieldReader {
  public:
   FieldReader(const nlohmann::json& object, FieldPath path, std::optional<Complaint>& complaint);
 
-  /// Absent or null: nullptr.
+  /// nullptr if absent or null.
   [[nodiscard]] const nlohmann::json* find(const char* key);
-  /// Text; numbers and booleans count as what they look like.
+  /// Text; numbers and booleans are converted to text.
   [[nodiscard]] std::string text(const char* key, std::string fallback);
   [[nodiscard]] std::string required_text(const char* key);
   [[nodiscard]] int integer(const char* key, int fallback, int least, int most);
@@ -59,7 +59,7 @@ class FieldReader {
   [[nodiscard]] std::uint64_t bytes(const char* key, std::uint64_t fallback);
   [[nodiscard]] std::vector<std::string> texts(const char* key);
 
-  /// The position of the word given; absent or wrong: 0.
+  /// The index of the given word in `words`; 0 if absent or invalid.
   [[nodiscard]] std::size_t chosen(const char* key, const std::vector<std::string_view>& words);
 
   void complain(const char* key, std::string text);
@@ -77,10 +77,10 @@ class FieldReader {
 
 /// A scalar as text; nullopt for arrays, objects and null.
 [[nodiscard]] std::optional<std::string> scalar_text(const nlohmann::json& value);
-/// A value in a message, cut when long.
+/// A value for a message, truncated if long.
 [[nodiscard]] std::string show_value(const nlohmann::json& value);
 
-/// The line, from 1, at which a field of a document begins; 0 if unknown.
+/// The line, counted from 1, at which a field begins; 0 if unknown.
 [[nodiscard]] int line_of(std::string_view text, const FieldPath& path);
 
 /// A complaint about a document, with its line: "line 7: steps[2].write.value: 3: expected ...".

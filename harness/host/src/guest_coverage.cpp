@@ -8,8 +8,8 @@ namespace pinfold::harness {
 namespace {
 
 constexpr Milliseconds kLimit(120000);
-/// A multiple of 3, so that encoded parts can be joined; encoded, it fits into one reply of the
-/// agent.
+/// A multiple of 3, so that encoded parts can be concatenated; one encoded part fits into a reply
+/// of the agent.
 constexpr std::size_t kPart = 73728;
 
 constexpr const char* kPack =
@@ -31,7 +31,7 @@ VmResult<std::string> output_of(Vm& vm, const std::string& script) {
 }  // namespace
 
 VmResult<void> collect_coverage(Vm& vm, const std::filesystem::path& folder) {
-  // The agent never ends by itself, which is when other programs write their counts.
+  // Programs write gcov data when they exit, and the agent never exits.
   PINFOLD_TRY(vm.request({{"op", "dump-coverage"}}, kLimit));
   PINFOLD_LET(const auto size, output_of(vm, kPack));
   std::string encoded;

@@ -18,11 +18,11 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string environment(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread sets any
+  const char* value = std::getenv(name);  // no thread sets variables
   return value == nullptr ? "" : value;
 }
 
-/// The shared libraries of a program, as the dynamic linker finds them on this host.
+/// The shared libraries of a program, as resolved by this host's dynamic linker.
 Result<std::vector<std::string>> libraries_of(const fs::path& program) {
   PINFOLD_LET(auto listed, run_program({"ldd", program.string()}, Milliseconds(10000)));
   std::vector<std::string> paths;
@@ -36,11 +36,11 @@ Result<std::vector<std::string>> libraries_of(const fs::path& program) {
     if (begin == std::string::npos || end == std::string::npos || end < begin) continue;
     paths.push_back(line.substr(begin, end - begin));
   }
-  return paths;  // none: a static program, of which ldd says so and exits with 1
+  return paths;  // none: for a static program ldd exits with 1
 }
 
-/// A program without its debug information, which would make every boot slower. As it is, if there
-/// is no strip.
+/// A program without its debug information, which would slow down every boot. Unchanged if strip
+/// is not installed.
 Result<std::string> read_stripped(const fs::path& program) {
   std::error_code failed;
   const auto size = fs::file_size(program, failed);
@@ -99,7 +99,7 @@ Result<void> add_program(std::vector<CpioEntry>& entries, std::set<std::string>&
   return {};
 }
 
-/// A module that the kernel has built in has no folder.
+/// A module that is built into the kernel has no directory.
 Result<void> add_modules(std::vector<CpioEntry>& entries, const fs::path& folder,
                          const std::string& module) {
   std::error_code none;
@@ -119,7 +119,7 @@ Result<void> add_modules(std::vector<CpioEntry>& entries, const fs::path& folder
 
 std::string last_line(const std::string& text) { return end_of_console(text, 1); }
 
-/// The folder that the script vm-images/build names.
+/// The directory that the script vm-images/build prints.
 Result<fs::path> prepare(const std::vector<std::string>& command) {
   const std::string intent = fmt::format("prepare the image '{}'", command.back());
   PINFOLD_LET_WRAP(const auto built, run_program(command, std::chrono::minutes(15)), intent);
@@ -183,7 +183,7 @@ void prune_cache(const fs::path& folder, std::size_t keep) {
     files.emplace_back(it->last_write_time(failed), it->path());
   }
   std::sort(files.rbegin(), files.rend());
-  // Another run may be about to open a file that is not old.
+  // Another run may be about to open a recent file.
   const auto old = fs::file_time_type::clock::now() - std::chrono::hours(1);
   for (std::size_t i = keep; i < files.size(); ++i) {
     if (files[i].first < old) fs::remove(files[i].second, failed);

@@ -15,7 +15,7 @@ std::string trim(const std::string& text) {
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
-/// Values whose text is a list of ids, in any order and grouping.
+/// True for values that are lists of ids, in any order and grouping.
 bool is_list(std::string_view name) {
   return (name.starts_with("cpuset.cpus") && name != "cpuset.cpus.partition") ||
          name.starts_with("cpuset.mems") || name.starts_with("cpuset.effective_") ||
@@ -50,7 +50,7 @@ void judge_process(ContainerRow& row, const std::string& cpus, const std::string
                         is_subset(row.observed.page_nodes, mems)});
 }
 
-/// CPUs of an exclusive container that another group can use as well.
+/// Checks that no other container's effective set contains CPUs of an exclusive container.
 void judge_overlap(ContainerRow& row, const std::vector<DesiredContainer>& desired,
                    const std::map<std::string, ObservedContainer>& kernel) {
   if (row.desired.isolation != "container") return;

@@ -83,15 +83,15 @@ namespace {
 
 using Sets = std::map<std::string, CpuSet>;
 
-/// True for the owner itself and what is below it.
+/// True for the owner itself and for groups below it.
 bool belongs_to(const std::string& group, const std::string& owner) {
   return group == owner || group.starts_with(owner + "/");
 }
 
-/// Adds "B had CPUs 2 of A" for each such pair of one state.
+/// Adds "B had CPUs 2 of A" for each such pair in one state.
 void find_overlaps(const Sets& seen, const std::string& owner, const CpuSet& own,
                    std::set<std::string>& found) {
-  CpuSet held;  // of an owner that is on its way to its CPUs: none of them
+  CpuSet held;  // only CPUs that the owner already has; others may still be in transition
   for (auto it = seen.lower_bound(owner); it != seen.end() && it->first.starts_with(owner); ++it) {
     if (belongs_to(it->first, owner)) held |= it->second & own;
   }
@@ -121,7 +121,7 @@ std::vector<std::string> overlaps_seen(const std::string& changes, const Exclusi
     const std::size_t blank = line.find(' ');
     const std::string name = line.substr(0, blank);
     const auto cpus = CpuSet::parse(blank == std::string::npos ? "" : line.substr(blank + 1));
-    // "pod.../container": the pod's own group has the CPUs of all of them.
+    // Skip the pod's own group: it has the CPUs of all its containers.
     if (name.find('/') == std::string::npos) continue;
     if (cpus && !cpus->empty()) {
       seen[name] = *cpus;

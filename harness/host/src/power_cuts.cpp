@@ -19,7 +19,7 @@ constexpr std::string_view kLossesForPeople[] = {
 
 std::string_view for_people(Loss loss) { return kLossesForPeople[static_cast<std::size_t>(loss)]; }
 
-/// What of one cut is wrong.
+/// Checks the outcome of one cut.
 class Judge {
  public:
   Judge(const Json& report, const PowerCutQuestion& question)
@@ -55,7 +55,7 @@ class Judge {
   }
 
  private:
-  /// The last mark that has nothing but the log up to there before it.
+  /// The last mark at or before a position of the log.
   [[nodiscard]] std::size_t acknowledged(std::size_t position) const {
     std::size_t done = 0;
     for (std::size_t i = 0; i < marks_.size(); ++i) {
@@ -136,7 +136,7 @@ std::string_view to_string(Loss loss) { return kLosses[static_cast<std::size_t>(
 Result<PowerCuts> judge_power_cuts(const Json& report, const PowerCutQuestion& question) {
   try {
     return judge(report, question);
-  } catch (const std::exception& error) {  // a field that is missing or of another type
+  } catch (const std::exception& error) {  // a missing field, or one of another type
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("no report of power cuts: {}", error.what()));
   }

@@ -19,20 +19,20 @@
 namespace pinfold::harness {
 namespace {
 
-/// Between fork and exec: writes errno to `report` if it comes to nothing.
+/// Runs between fork and exec. On failure writes errno to `report` and exits.
 [[noreturn]] void become(const ChildOptions& options, char* const* argv, pid_t parent, int report) {
   const auto give_up = [report] {
     const int failed = errno;
     (void)!write(report, &failed, sizeof failed);
     _exit(127);
   };
-  (void)setpgid(0, 0);  // Ctrl-C reaches us alone, and we clean up
+  (void)setpgid(0, 0);  // the terminal sends Ctrl-C only to the parent, which cleans up
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // the parent was faster
+  if (getppid() != parent) _exit(127);  // the parent died before prctl
   sigset_t none;
   (void)sigemptyset(&none);
   (void)pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  const int null = open("/dev/null", O_RDWR);  // NOLINT(android-cloexec-open): it stays
+  const int null = open("/dev/null", O_RDWR);  // inherited
   (void)dup2(null, 0);
   (void)dup2(options.output >= 0 ? options.output : null, 1);
   (void)dup2(options.output >= 0 ? options.output : null, 2);
@@ -65,7 +65,7 @@ Result<ChildProcess> ChildProcess::start(const ChildOptions& options) {
   child.pid_ = fork();
   if (child.pid_ < 0) return fail_errno(errno, "fork");
   if (child.pid_ == 0) become(options, argv.data(), parent, write_end.get());
-  (void)setpgid(child.pid_, child.pid_);  // parent or child, whichever is first
+  (void)setpgid(child.pid_, child.pid_);  // in parent and child, to avoid a race
   write_end = UniqueFd();
   child.ended_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, child.pid_, 0)));
   int failed = 0;
@@ -108,7 +108,7 @@ std::optional<int> ChildProcess::wait_until(Clock::time_point deadline) {
 
 void ChildProcess::kill_now() {
   if (pid_ <= 0) return;
-  // The group may hold helpers of the process even after its own end.
+  // The group may contain children of the process even after it has ended.
   (void)kill(-pid_, SIGKILL);
   int status = 0;
   if (!status_ && waitpid(pid_, &status, 0) == pid_) status_ = status;
@@ -135,7 +135,7 @@ Result<Finished> run_program(const std::vector<std::string>& argv, Milliseconds 
 }
 
 Result<void> write_file(const std::filesystem::path& path, std::string_view bytes) {
-  static std::atomic<int> number{0};  // scenarios may run side by side
+  static std::atomic<int> number{0};  // scenarios may run in parallel
   const std::filesystem::path draft =
       fmt::format("{}.{}.{}.tmp", path.string(), getpid(), number.fetch_add(1));
   errno = 0;

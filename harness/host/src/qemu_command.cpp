@@ -9,8 +9,7 @@
 namespace pinfold::harness {
 namespace {
 
-
-/// "cpus=0-3,cpus=8": QEMU takes one range at a time.
+/// "cpus=0-3,cpus=8": one option per range, as QEMU requires.
 std::string cpu_ranges(const CpuSet& cpus) {
   std::string text;
   const std::string list = cpus.to_string();
@@ -46,7 +45,8 @@ void add_nodes(std::vector<std::string>& command, const VmMachine& machine) {
 
 std::string cpu_model(const VmMachine& machine) {
   std::string model = "Haswell";
-  // QEMU 10 fails on leaf 0x1f, which describes dies and modules; without it their caches show.
+  // QEMU 10 fails on CPUID leaf 0x1f, which describes dies and modules; without the leaf the caches
+  // still show them.
   if (needs_newer_qemu(machine) && (machine.dies > 1 || machine.caches > 1)) model += ",level=0xd";
   const bool huge = std::any_of(machine.nodes.begin(), machine.nodes.end(), [](const VmNode& node) {
     return node.huge_pages.contains(std::uint64_t{1} << 30);
@@ -88,7 +88,7 @@ std::string huge_page_arguments(const VmMachine& machine) {
   return arguments;
 }
 
-/// Devices of a node are behind a host bridge of that node, each at a separate port.
+/// Devices of a NUMA node are behind a host bridge of that node, each on a separate port.
 void add_devices(std::vector<std::string>& command, const VmMachine& machine) {
   const auto add = [&command](std::string value) {
     command.emplace_back("-device");
@@ -111,7 +111,7 @@ void add_devices(std::vector<std::string>& command, const VmMachine& machine) {
 
 std::vector<std::string> qemu_command(const VmMachine& machine, const BootFiles& files,
                                       Accelerator accelerator) {
-  // On a busy host the kernel would find that its timer does not work, and panic.
+  // Without no_timer_check, the kernel's timer check can fail on a busy host and panic.
   std::string arguments = "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init";
   arguments += huge_page_arguments(machine);
   if (machine.platform.cgroup != CgroupMode::kV2) {
@@ -127,12 +127,12 @@ std::vector<std::string> qemu_command(const VmMachine& machine, const BootFiles&
       "-display",
       "none",
       "-machine",
-      // Several caches in a die: QEMU calls what has one a module.
+      // Several last-level caches per die: QEMU represents each as a module.
       machine.caches > 1 ? "q35,smp-cache.0.cache=l3,smp-cache.0.topology=module" : "q35",
       "-accel",
-      // More than one thread is slower on few cores, and hangs now and then.
+      // Multi-threaded TCG is slower on few cores and sometimes hangs.
       accelerator == Accelerator::kKvm ? "kvm" : "tcg,thread=single",
-      // An Intel model: those of AMD show no SMT without hardware help.
+      // An Intel model: QEMU's AMD models show no SMT without hardware support.
       "-cpu",
       cpu_model(machine),
       "-m",

@@ -87,7 +87,7 @@ Json scenario_json(const ScenarioResult& result) {
   return json;
 }
 
-/// What a report may have in a scenario, and must have where nothing else is said.
+/// A field of a scenario in a report; required unless `optional`.
 struct Field {
   const char* name;
   bool (Json::*is)() const noexcept;

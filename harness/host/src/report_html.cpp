@@ -7,7 +7,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// JSON for the inside of a <script> element: ASCII, without anything that looks like markup.
+/// JSON that is safe inside a <script> element: ASCII, without characters of markup.
 std::string json_in_html(const nlohmann::json& json) {
   std::string safe;
   for (const char c : json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)) {
@@ -28,7 +28,7 @@ std::string report_html(const nlohmann::json& report) {
                                                          {"{{script}}", kPageScript}};
   std::string page;
   std::string_view rest = kPage;
-  // In one pass: what is put in is not looked at again.
+  // A single pass: inserted text is not scanned again.
   for (std::size_t at = 0; (at = rest.find("{{")) != std::string_view::npos;) {
     const std::size_t end = rest.find("}}", at) + 2;
     page.append(rest.substr(0, at)).append(parts.at(rest.substr(at, end - at)));

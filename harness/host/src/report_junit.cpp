@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Text of an XML element or attribute; characters that XML forbids become '?'.
+/// Escapes text for an XML element or attribute; characters that XML forbids become '?'.
 std::string escape_xml(std::string_view text) {
   std::string escaped;
   for (const char c : text) {

@@ -9,10 +9,10 @@
 namespace pinfold::harness {
 namespace {
 
-/// What the agent ends the machine with once every result is out. Not 0: firmware may write that.
+/// The exit code that the agent is asked for after all results. Not 0: firmware may write that.
 constexpr int kEndCode = 16;
 
-/// One folder for each scenario and platform, side by side.
+/// A unique directory name for each scenario and platform.
 std::string coverage_folder(const Scenario& scenario) {
   const Platform& platform = scenario.machine.platform;
   return fmt::format("{}.{}.{}", scenario.name, platform.kernel, to_string(platform.cgroup));

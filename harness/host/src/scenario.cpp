@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What a step needs of the machine, and of the steps before it.
+/// Checks what a step requires of the machine and of the steps before it.
 class StepNeeds {
  public:
   explicit StepNeeds(const VmMachine& machine)
@@ -93,7 +93,7 @@ void add_steps(const Json* list, const PlatformScope& scope, Scenario& scenario,
   }
 }
 
-/// Reads a document that document_for has made.
+/// Reads a document that document_for returned.
 Scenario read_scenario(const Json& document, const PlatformScope& scope,
                        std::optional<Complaint>& complaint) {
   Scenario scenario;
@@ -175,7 +175,8 @@ Result<void> load_files(Scenario& scenario, const std::filesystem::path& folder)
   return {};
 }
 
-/// The machines of the nearest machines.yaml, in a file's folder or above; none without one.
+/// The machines of the nearest machines.yaml, in the file's directory or a parent; empty if none
+/// exists.
 Result<Machines> machines_near(const std::filesystem::path& file) {
   std::error_code failed;
   std::filesystem::path folder = std::filesystem::absolute(file, failed).parent_path();
@@ -223,7 +224,7 @@ Result<std::vector<Scenario>> load_scenarios(const std::filesystem::path& file) 
   const auto machines = machines_near(file);
   const std::string intent = fmt::format("'{}'", file.string());
   auto parsed = parse_scenarios(text, machines.value_or(Machines{}));
-  // A machines file that is wrong matters only to a scenario that needs it.
+  // An invalid machines file matters only to scenarios that use it.
   if (!parsed && !machines) return fail(Error(machines.error()));
   PINFOLD_LET_WRAP(auto scenarios, std::move(parsed), intent);
   for (Scenario& scenario : scenarios) {

@@ -50,7 +50,7 @@ void read_nodes(FieldReader& fields, VmMachine& machine, std::optional<Complaint
   }
 }
 
-/// A list of {node: N}, one for each device.
+/// Reads a list of {node: N}, one for each device.
 void read_devices(FieldReader& fields, VmMachine& machine, std::optional<Complaint>& complaint) {
   const Json* devices = fields.find("devices");
   if (devices == nullptr) return;

@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMaxPlatforms = 16;
 constexpr std::size_t kMaxOverrides = 64;
-/// What an override cannot change: it would be another scenario.
+/// Fields that an override cannot change.
 constexpr const char* kFixedFields[] = {"name", "on", "overrides", "steps"};
 
 bool contains(const std::vector<Platform>& platforms, const Platform& one) {
@@ -27,7 +27,7 @@ bool names_machine(const Json& patch) {
   return machine != patch.end() && (machine->is_string() || machine->contains("like"));
 }
 
-/// Replaces $(cpuset) in every text of a document.
+/// Replaces $(cpuset) in every string of a document.
 void replace_variables(Json& value, const Platform& platform) {
   static constexpr std::string_view kVariable = "$(cpuset)";
   if (value.is_string()) {
@@ -42,7 +42,7 @@ void replace_variables(Json& value, const Platform& platform) {
   }
 }
 
-/// How many keys of a path a document has.
+/// How many leading keys of a path exist in a document.
 std::size_t depth_of(const Json& document, const FieldPath& path) {
   const Json* value = &document;
   std::size_t depth = 0;
@@ -153,7 +153,7 @@ Json document_for(const Platform& platform, Json document, const std::vector<Ove
   spell_out();
   for (const Override& one : overrides) {
     if (!contains(one.platforms, platform)) continue;
-    if (names_machine(one.patch)) document.erase("machine");  // another one, not a changed one
+    if (names_machine(one.patch)) document.erase("machine");  // replaced, not merged
     document.merge_patch(one.patch);
     spell_out();
   }

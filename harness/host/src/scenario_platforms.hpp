@@ -11,7 +11,7 @@
 
 namespace pinfold::harness {
 
-/// The platforms that a part of a scenario is for, and the one for which it is read now.
+/// The platforms that a part of a scenario is for, and the one that is being read now.
 struct PlatformScope {
   std::vector<Platform> all;
   Platform current;
@@ -20,11 +20,11 @@ struct PlatformScope {
 /// Reads `on`. Absent: one platform, the default.
 [[nodiscard]] std::vector<Platform> read_platforms(FieldReader& fields);
 
-/// Reads `for`: which platforms of `all` an object is for. Absent: all of them. A selector that
-/// selects none is a complaint.
+/// Reads `for`: the platforms out of `all` that an object is for. Absent: all. A selector that
+/// matches none is a complaint.
 [[nodiscard]] std::vector<Platform> read_for(FieldReader& fields, const std::vector<Platform>& all);
 
-/// Reads `for`. Nothing: the object is not for the current platform. Else: its own scope.
+/// Reads `for`. nullopt: not for the current platform. Otherwise returns the narrowed scope.
 [[nodiscard]] std::optional<PlatformScope> narrow(FieldReader& fields, const PlatformScope& scope);
 
 /// One entry of `overrides`: a merge patch of the scenario's fields, for some platforms.
@@ -38,14 +38,14 @@ struct Override {
                                                    const std::vector<Platform>& all,
                                                    std::optional<Complaint>& complaint);
 
-/// A scenario's document for one platform: `on` and `overrides` are carried out, the machine is
-/// spelled out, and $(cpuset) in the steps is replaced.
+/// A scenario's document for one platform: applies `on` and `overrides`, resolves the machine, and
+/// replaces $(cpuset) in the steps.
 [[nodiscard]] nlohmann::json document_for(const Platform& platform, nlohmann::json document,
                                           const std::vector<Override>& overrides,
                                           const Machines& machines,
                                           std::optional<Complaint>& complaint);
 
-/// A place in a document that document_for has made, as a place in the file.
+/// Maps a path in a document from document_for to the corresponding path in the file.
 [[nodiscard]] FieldPath place_in_file(FieldPath place, const Platform& platform,
                                       const nlohmann::json& document,
                                       const std::vector<Override>& overrides);

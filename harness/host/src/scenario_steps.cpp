@@ -118,7 +118,7 @@ Action read_stop_sampling(FieldReader& fields) {
                           fields.text("exclusive", "")};
 }
 
-/// A list of commands, each a list of texts.
+/// Reads a list of commands, each a list of texts.
 std::vector<std::vector<std::string>> read_commands(FieldReader& fields, const char* key) {
   const Json* list = fields.find(key);
   if (list == nullptr) return {};
@@ -225,7 +225,7 @@ class StepReader {
   StepReader(const Json& value, FieldPath path, std::optional<Complaint>& complaint)
       : path_(std::move(path)), fields_(value, path_, complaint), complaint_(complaint) {}
 
-  /// Adds the step, or those of the group, if they are for the platform of `scope`.
+  /// Appends the step, or those of the group, if they are for the platform of `scope`.
   void read(const PlatformScope& scope, Groups groups, std::vector<PlacedStep>& steps) {
     const auto narrowed = narrow(fields_, scope);
     if (fields_.failed() || !narrowed) return;

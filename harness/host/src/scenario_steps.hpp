@@ -9,14 +9,14 @@
 
 namespace pinfold::harness {
 
-/// A step, and its place in the document.
+/// A step and its path in the document.
 struct PlacedStep {
   Step step;
   FieldPath path;
 };
 
-/// Reads `steps`: those for the platform of `scope`, in their order, taken out of their groups.
-/// Absent (nullptr) is a complaint.
+/// Reads `steps`: those for the platform of `scope`, in order, with groups flattened. Absent
+/// (nullptr) is a complaint.
 [[nodiscard]] std::vector<PlacedStep> read_steps(const nlohmann::json* list,
                                                  const PlatformScope& scope,
                                                  std::optional<Complaint>& complaint);

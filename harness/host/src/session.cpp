@@ -10,12 +10,12 @@
 namespace pinfold::harness {
 namespace {
 
-/// To restore a machine, and to hear of it.
+/// Limit to restore a machine, and for its first reply.
 Milliseconds ready_limit(const VmMachine& machine) {
   return Milliseconds(20000 + 500 * machine.cpu_count());
 }
 
-/// What a machine is made of, once image and initramfs are there.
+/// What a machine needs once image and initramfs exist.
 struct Ready {
   std::vector<std::string> command;
   std::string snapshot_key;
@@ -69,7 +69,7 @@ void conclude(ScenarioResult& result, const VmFailure& failure, std::string_view
   result.console = end_of_console(console);
 }
 
-/// Asks the guest for its machine and compares. Nothing if it is another one: see result.
+/// Verifies the guest's machine. False if it differs; `result` then has the reason.
 VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options, Session& session,
                            ScenarioResult& result) {
   PINFOLD_LET(auto reply, session.vm.request({{"op", "machine"}},
@@ -94,7 +94,7 @@ VmResult<Session> launch(const Ready& ready, const RunOptions& options,
   return Session{std::move(*folder), std::move(vm)};
 }
 
-/// From a snapshot; nothing if that does not work out, which is no reason to give up.
+/// Restores from a snapshot; nullopt if that fails, which is not fatal.
 std::optional<Session> restore(const Scenario& scenario, const RunOptions& options,
                                const Ready& ready, const SnapshotStore& store,
                                ScenarioResult& result) {
@@ -121,7 +121,7 @@ std::optional<Session> restore(const Scenario& scenario, const RunOptions& optio
   return std::nullopt;
 }
 
-/// One boot. `never_up`: the guest did not even reach its init, which is worth a second try.
+/// Boots once. `never_up`: the guest never reached its init, so a retry may help.
 std::optional<Session> boot(const Scenario& scenario, const RunOptions& options, const Ready& ready,
                             ScenarioResult& result, bool& never_up) {
   ++result.boots;
@@ -153,7 +153,7 @@ std::optional<Session> open_session(const Scenario& scenario, const RunOptions& 
   options.on_progress("preparing kernel and initramfs");
   const auto ready = prepare(scenario, options, result);
   if (!ready) {
-    // An interrupt from a terminal ends the programs that were preparing too.
+    // Ctrl-C in a terminal also ends the programs that prepare the machine.
     const bool interrupted = is_readable(options.interrupt_fd);
     result.verdict = interrupted ? Verdict::kInterrupted : Verdict::kHarnessError;
     result.message = interrupted ? "preparing: interrupted" : ready.error().message;

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Milliseconds kSaveLimit(120000);
-constexpr std::size_t kKept = 12;  // each is some hundred MiB
+constexpr std::size_t kKept = 12;  // some hundred MiB each
 
 std::string shell_quoted(const std::string& text) {
   std::string quoted = "'";
@@ -31,7 +31,7 @@ std::string shell_quoted(const std::string& text) {
   return quoted + "'";
 }
 
-/// Every step is a bijection of the state, so one changed word can never go unnoticed.
+/// Every step is a bijection of the state, so any single changed word changes the sum.
 std::uint64_t sum_of(const unsigned char* bytes, std::size_t size) {
   std::uint64_t sum = size;
   std::size_t at = 0;
@@ -94,7 +94,7 @@ std::optional<fs::path> SnapshotStore::find(const std::string& key) const {
     remove(key);
     return std::nullopt;
   }
-  for (const fs::path& file : {state_file(key), sum_file(key)}) {  // it is in use: prune others
+  for (const fs::path& file : {state_file(key), sum_file(key)}) {  // mark as recently used
     fs::last_write_time(file, fs::file_time_type::clock::now(), failed);
   }
   return state_file(key);
@@ -111,7 +111,7 @@ VmResult<void> SnapshotStore::save(const std::string& key, Vm& vm) const {
   if (auto stopped = vm.monitor("stop", Json::object(), kMonitorLimit); !stopped) {
     return give_up(stopped.error());
   }
-  // dd makes no file: what QEMU starts may live on for a moment after an interrupt has removed it.
+  // dd must not create the file: it may still run briefly after an interrupt removed the draft.
   if (auto made = write_file(draft, ""); !made) {
     return give_up({Trouble::kHost, made.error().message});
   }
@@ -141,7 +141,7 @@ VmResult<void> SnapshotStore::save(const std::string& key, Vm& vm) const {
   if (auto written = write_file(sum_file(key), *sum); !written) {
     return give_up({Trouble::kHost, written.error().message});
   }
-  prune_cache(folder_, 3 * kKept);  // state, sum, lock
+  prune_cache(folder_, 3 * kKept);  // state, sum and lock of each
   return {};
 }
 

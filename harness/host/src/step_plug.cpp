@@ -8,10 +8,9 @@
 #include "step_result.hpp"
 #include "step_runner.hpp"
 
-/// Hardware that comes while the machine runs: QEMU's monitor adds it, the guest brings it online.
+/// Hot-plugging: QEMU's monitor adds the hardware, the guest brings it online.
 namespace pinfold::harness {
 namespace {
-
 
 /// CPU slots in the order in which Linux numbers them.
 std::vector<Json> in_order(const Json& slots) {
@@ -52,7 +51,7 @@ VmResult<StepResult> StepRunner::look_at_machine() {
   PINFOLD_LET(const auto reply, ask({{"op", "machine"}}));
   StepResult result;
   result.machine = reply.value("machine", Json::object());
-  // A CPU that a step has taken offline has no place in the kernel's topology.
+  // The kernel's topology omits CPUs that a step has taken offline.
   if (result.machine.value("online", "") == result.machine.value("present", "")) {
     const auto differences = machine_differences(machine_, result.machine);
     result.message = fmt::format("{}", fmt::join(differences, "; "));

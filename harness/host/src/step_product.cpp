@@ -6,14 +6,14 @@
 #include "step_result.hpp"
 #include "step_runner.hpp"
 
-/// Steps that speak to the product in the guest, and processes in its containers.
+/// Steps that call the product in the guest, and processes in its containers.
 namespace pinfold::harness {
 namespace {
 
 constexpr const char* kProduct = "/usr/bin/pinfold";
 constexpr const char* kStateFolder = "/var/lib/pinfold";
 constexpr const char* kConfigFile = "/etc/pinfold/config.yaml";
-/// Is that program the container, or (if none is named) one of the pod's?
+/// True if the program is the container or, if none is named, one of the pod's containers.
 bool belongs_to(const std::string& program, const std::string& pod, const std::string& container) {
   return container.empty() ? program.starts_with(pod + "/") : program == pod + "/" + container;
 }
@@ -59,7 +59,7 @@ VmResult<StepResult> StepRunner::act(const AdmitStep& step) {
   if (step.start) arguments.emplace_back("--start");
   PINFOLD_LET(const auto reply, run_product(std::move(arguments)));
   if (auto killed = end_of_killed(reply)) {
-    pods_[step.pod] = {step.uid, step.containers, step.start};  // it may have got as far as that
+    pods_[step.pod] = {step.uid, step.containers, step.start};  // maybe admitted before the kill
     return std::move(*killed);
   }
   static constexpr const char* kAnswers[] = {"admitted", "rejected", "error"};
@@ -83,7 +83,7 @@ VmResult<std::vector<DesiredContainer>> StepRunner::desired(std::string& problem
   PINFOLD_LET(const auto reply, run_product({"status"}));
   const std::string out = reply.value("stdout", "");
   const Json status = Json::parse(out, nullptr, false);
-  // Status 1: the product itself sees that the kernel has something else. The judge decides.
+  // Status 1 means that the product itself found drift. The judge decides.
   const int exit_status = reply.value("status", -1);
   if ((exit_status != 0 && exit_status != 1) || status.is_discarded()) {
     problem = fmt::format("'pinfold status' ended with {}: {}", describe_end(reply),
@@ -186,7 +186,7 @@ VmResult<StepResult> StepRunner::act(const RestartStep& step) {
   if (step.kubelet) {
     PINFOLD_TRY(put_config(*step.kubelet));
   }
-  // What the product does first when it comes up: take its state over, and repair the kernel.
+  // `reconcile` does what the product does first after a restart: load its state, reconcile.
   PINFOLD_LET(const auto reply, run_product({"reconcile"}));
   if (auto killed = end_of_killed(reply)) return std::move(*killed);
   const std::string said = reply.value("stdout", "") + reply.value("stderr", "");

@@ -9,15 +9,15 @@ namespace pinfold::harness {
 
 [[nodiscard]] StepResult success();
 [[nodiscard]] StepResult failure(std::string message);
-/// The agent's answer to a request: good, or its error.
+/// Converts the agent's reply: ok, or its error.
 [[nodiscard]] StepResult as_result(const Json& reply);
 
-/// Sets good and message from the checks.
+/// Sets ok and message from the checks.
 [[nodiscard]] StepResult concluded(StepResult result);
 
 /// "status 1", "signal 9" or "the time limit" of an exec reply.
 [[nodiscard]] std::string describe_end(const Json& reply);
-/// The end of what a program has said.
+/// The end of a program's output.
 [[nodiscard]] std::string excerpt(std::string text);
 
 }  // namespace pinfold::harness

@@ -14,7 +14,7 @@
 namespace pinfold::harness {
 namespace {
 
-/// The serial port's buffer in the guest holds 64 KiB; escaped text can be six times as long.
+/// The guest's serial port buffer holds 64 KiB; escaped text can be six times as long.
 constexpr std::size_t kPutBytes = 8192;
 
 }  // namespace
@@ -67,7 +67,7 @@ std::string StepRunner::limit_text() const {
 }
 
 VmResult<Json> StepRunner::ask(Json request) {
-  // The guest gives up first where it can: a slow command differs from a guest that hangs.
+  // The guest times out first if it can, to distinguish a slow command from a guest that hangs.
   request["timeLimitMs"] = time_limit_.count();
   auto reply = session_.vm.request(std::move(request), time_limit_ + std::chrono::seconds(10));
   if (!reply && reply.error().trouble == Trouble::kTimeout) {

@@ -11,14 +11,14 @@
 
 namespace pinfold::harness {
 
-/// Turns the steps of a scenario into requests to the guest's agent, and judges the answers.
+/// Turns the steps of a scenario into requests to the guest agent, and judges the replies.
 class StepRunner {
  public:
   StepRunner(const Scenario& scenario, const RunOptions& options, Session& session)
       : scenario_(scenario), options_(options), session_(session), machine_(scenario.machine) {}
 
-  /// Makes the disk, puts the scenario's files, the product's configuration and its cgroup root
-  /// into the guest.
+  /// Creates the disk and the product's cgroup root in the guest, and copies the scenario's files
+  /// and the product's configuration.
   [[nodiscard]] VmResult<void> prepare();
   [[nodiscard]] VmResult<StepResult> run(const Step& step);
 
@@ -46,38 +46,38 @@ class StepRunner {
   };
 
   [[nodiscard]] VmResult<Json> ask(Json request);
-  /// The step's limit as its file has it, and how it is stretched: "3 s", "3 s (x 4)".
+  /// The step's limit from its file, and the scale: "3 s", "3 s (x 4)".
   [[nodiscard]] std::string limit_text() const;
   [[nodiscard]] VmResult<void> make_disk();
-  /// What the disk has now must survive, if there is a disk.
+  /// Marks the current contents of the disk, if any, as acknowledged: they must survive.
   [[nodiscard]] VmResult<void> mark_disk();
   [[nodiscard]] VmResult<StepResult> plug_cpu(CpuId cpu);
   [[nodiscard]] VmResult<StepResult> plug_memory(std::uint64_t bytes, int node);
-  /// Asks the guest for its machine again, and compares it with what it must have become.
+  /// Verifies the guest's machine against its expected state after plugging.
   [[nodiscard]] VmResult<StepResult> look_at_machine();
-  /// Reads a file of the guest again and again until `done` likes it.
+  /// Reads a file of the guest repeatedly until `done` returns true.
   [[nodiscard]] VmResult<StepResult> wait_for(const std::string& path,
                                               const std::function<bool(const std::string&)>& done);
-  /// Runs a command of the guest to its end; the first one of a step that says so is killed.
+  /// Runs a command in the guest to its end; with killAt, the first command of the step is killed.
   [[nodiscard]] VmResult<Json> run_command(std::vector<std::string> argv,
                                            const std::string& cgroup);
-  /// How a step ended whose command was to be killed. Nothing if it was not to be.
+  /// The result of a step with killAt; nullopt if the command was not to be killed.
   [[nodiscard]] std::optional<StepResult> end_of_killed(const Json& reply) const;
-  /// While the sampler runs: remembers the exclusive CPUs of each group.
+  /// While the sampler runs: records the exclusive CPUs of each group.
   [[nodiscard]] VmResult<void> note_exclusive(StepResult& result);
   [[nodiscard]] VmResult<void> put_files();
   [[nodiscard]] VmResult<void> put(const std::string& path, const std::string& text);
   [[nodiscard]] VmResult<void> put_config(const KubeletSource& kubelet);
   [[nodiscard]] VmResult<Json> run_product(std::vector<std::string> arguments);
-  /// The product's desired cpusets; `problem` is filled in if its status cannot be read.
+  /// The product's desired cpusets; sets `problem` if its status cannot be read.
   [[nodiscard]] VmResult<std::vector<DesiredContainer>> desired(std::string& problem);
-  /// Starts a container, or all of a pod in order, in the product.
+  /// Calls `pinfold start` for a container, or for all of a pod in order.
   [[nodiscard]] VmResult<StepResult> start_in_product(const Pod& pod, const std::string& container);
   [[nodiscard]] VmResult<StepResult> start_one(const StartStep& step, const std::string& name,
                                                const std::string& cgroup);
   [[nodiscard]] VmResult<ObservedContainer> look_at(const DesiredContainer& container);
   [[nodiscard]] VmResult<std::string> read_one(const std::string& path);
-  /// A container's group, or the full path given instead.
+  /// A container's cgroup; a full path is returned unchanged.
   [[nodiscard]] VmResult<std::string> folder_of(const std::string& group, StepResult& result);
   [[nodiscard]] VmResult<std::string> group_value(const Expectation& expectation,
                                                   const std::string& folder,
@@ -85,7 +85,7 @@ class StepRunner {
   [[nodiscard]] VmResult<void> expect_disjoint(const Expectation& expectation, StepResult& result);
   [[nodiscard]] VmResult<void> expect_threads(const Expectation& expectation, StepResult& result);
   [[nodiscard]] VmResult<void> expect_one(const Expectation& expectation, StepResult& result);
-  /// After a step that looks: the groups that the scenario knows, for the report's picture.
+  /// After a step that observes: records the scenario's groups for the report's picture.
   [[nodiscard]] VmResult<void> note_groups(const Action& action, StepResult& result);
   [[nodiscard]] VmResult<std::string> cgroup_of(const std::string& container, StepResult& result);
 
@@ -94,16 +94,16 @@ class StepRunner {
   const Scenario& scenario_;
   const RunOptions& options_;
   Session& session_;
-  VmMachine machine_;  ///< the scenario's, with what was plugged in
+  VmMachine machine_;  ///< the scenario's, plus what was plugged in
   Milliseconds time_limit_{30000};
-  std::optional<KillPoint> kill_at_;  ///< of this step, until a command has been run
+  std::optional<KillPoint> kill_at_;  ///< of this step, until its first command has run
   bool sampling_ = false;
-  int plugged_ = 0;          ///< pieces of memory
-  ExclusiveCpus exclusive_;  ///< of all containers since the sampler runs
-  /// The product's decisions, until a step that may change them.
+  int plugged_ = 0;          ///< memory devices
+  ExclusiveCpus exclusive_;  ///< of all containers since the sampler started
+  /// Cached desired cpusets, until a step may change them.
   std::optional<std::vector<DesiredContainer>> desired_;
   std::map<std::string, Pod> pods_;             ///< admitted, by name
-  std::map<std::string, std::string> running_;  ///< program to its cgroup
+  std::map<std::string, std::string> running_;  ///< program to cgroup
 };
 
 }  // namespace pinfold::harness

@@ -4,7 +4,7 @@
 #include "step_result.hpp"
 #include "step_runner.hpp"
 
-/// The sampler: no exclusive CPU is ever in another container, not even for a moment.
+/// The sampler: checks that no exclusive CPU is ever in another container, even briefly.
 namespace pinfold::harness {
 
 VmResult<StepResult> StepRunner::act(const StartSamplingStep&) {

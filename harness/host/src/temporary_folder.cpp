@@ -13,11 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder is locked before it gets the name under which it may be swept.
+// A directory is locked before it gets the prefix that allows sweeping.
 constexpr const char* kPrefix = "pinfold-vm-";
 constexpr const char* kDraftPrefix = "pinfold-new-";
 
-/// Short paths: those of unix sockets may have about a hundred characters.
+/// A short path: unix socket paths are limited to about a hundred characters.
 fs::path temporary_root() {
   std::error_code failed;
   const fs::path root = fs::temp_directory_path(failed);

@@ -25,8 +25,8 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// The kernel's global out-of-memory killer. That of a memory cgroup says "Memory cgroup out of
-/// memory", and is the effect of a limit rather than a guest in need.
+/// True if the global out-of-memory killer ran. The killer of a memory cgroup logs "Memory cgroup
+/// out of memory": the effect of a limit, not of a guest that lacks memory.
 bool shows_out_of_memory(std::string_view console) {
   return has(console, "Out of memory: Killed process") ||
          has(console, "System is deadlocked on memory") ||
@@ -55,7 +55,7 @@ Verdict classify(Trouble trouble, std::string_view console) {
   if (shows_panic(console)) return Verdict::kPanic;
   if (trouble == Trouble::kGarbage) return Verdict::kGarbage;
   if (trouble == Trouble::kEnded) return Verdict::kLostResults;
-  // A lock-up that the kernel has got over is no reason; only a guest that stays away is.
+  // Only without a reply: a soft lock-up that the kernel recovered from is no reason to fail.
   return has(console, "soft lockup - CPU#") ? Verdict::kSoftLockup : Verdict::kHang;
 }
 

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kMaxConsole = 4U << 20;
 constexpr std::size_t kMaxLine = 4U << 20;
 constexpr Milliseconds kConnectLimit(20000);
-/// A panic is the end; what is still printed of it comes within this time.
+/// The rest of a panic's output arrives within this time.
 constexpr Milliseconds kAfterPanic(2000);
 
 tl::unexpected<VmFailure> failed(Trouble trouble, std::string message) {
@@ -42,7 +42,7 @@ UniqueFd listen_at(const std::filesystem::path& path) {
   return socket;
 }
 
-/// What QEMU itself has said; that its translator lacks CPU features is no news.
+/// QEMU's own output, without warnings about CPU features that TCG lacks.
 std::string complaints_of(const UniqueFd& output) {
   std::string text(16384, '\0');
   const ssize_t got = pread(output.get(), text.data(), text.size(), 0);
@@ -55,7 +55,7 @@ std::string complaints_of(const UniqueFd& output) {
   return end_of_console(complaints, 5);
 }
 
-/// Appends what can be read now to `into`. Closes the port at its end.
+/// Appends what can be read now to `into`. Closes the port at end of file.
 void read_port(UniqueFd& port, std::string& into) {
   char chunk[16384];
   while (port) {
@@ -251,7 +251,7 @@ VmResult<void> Vm::quit(int code, Milliseconds limit) {
 
 VmResult<Json> Vm::monitor(const std::string& command, Json arguments, Milliseconds limit) {
   const Clock::time_point deadline = Clock::now() + limit;
-  if (!monitor_ready_) {  // its greeting, and the one command that it takes before any other
+  if (!monitor_ready_) {  // read the greeting, then enable commands
     monitor_ready_ = true;
     PINFOLD_TRY(next_line(monitor_lines_, deadline));
     PINFOLD_TRY(monitor("qmp_capabilities", Json::object(), limit));

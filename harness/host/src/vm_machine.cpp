@@ -12,9 +12,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kMaxCpus = 128;  // more do not come up in bearable time
+constexpr int kMaxCpus = 128;  // more take too long to boot
 constexpr int kMaxNodes = 64;
-constexpr int kMaxDevices = 4;  // for each node there are 8 PCI buses from 32 on
+constexpr int kMaxDevices = 4;  // each NUMA node has 8 PCI bus numbers, starting at 32
 constexpr int kMaxDeviceNode = 23;
 constexpr std::uint64_t kMinNodeMemory = 32 * kMiB;
 constexpr std::uint64_t kMaxMemory = std::uint64_t{1} << 40;
@@ -43,7 +43,7 @@ Result<void> check_nodes(const VmMachine& machine) {
       return wrong(fmt::format("nodes[{}].cpus: '{}': {} belongs to an earlier node", i, cpus,
                                (node.cpus & seen).to_string()));
     }
-    // Linux numbers nodes with CPUs first: it would renumber another order.
+    // Linux numbers NUMA nodes with CPUs first: any other order would be renumbered.
     if (without_cpus && !node.cpus.empty()) {
       return wrong(fmt::format(
           "nodes[{}].cpus: '{}': expected nodes with CPUs before those without", i, cpus));
@@ -112,7 +112,7 @@ Result<void> check_disk(const VmMachine& machine) {
   return {};
 }
 
-/// As far as text values go, lists compare as sets and everything else as it is.
+/// Collects differences, one line for each.
 class Differences {
  public:
   void compare(const std::string& what, const std::string& requested, const std::string& observed) {
@@ -148,7 +148,8 @@ void compare_cpu(Differences& differences, const VmMachine& requested, int id, c
   const auto present = [&](int from, int count) {
     return (CpuSet::range(from, from + count - 1) - requested.absent).to_string();
   };
-  differences.compare(name + " package", std::to_string(id / per_socket), text_or_nothing(cpu, "package"));
+  differences.compare(name + " package", std::to_string(id / per_socket),
+                      text_or_nothing(cpu, "package"));
   differences.compare(name + " siblings", present(first, requested.threads),
                       text_or_nothing(cpu, "siblings"));
   differences.compare(name + " last-level cache", present(first_of_cache, per_cache),
@@ -176,7 +177,7 @@ void compare_node(Differences& differences, const VmMachine& requested, std::siz
   const auto memory = node.find("memory");
   const bool known = memory != node.end() && memory->is_number_unsigned();
   const std::uint64_t got = known ? memory->get<std::uint64_t>() : 0;
-  // Firmware, kernel image, initramfs and page tables take their part.
+  // Firmware, kernel image, initramfs and page tables reserve memory.
   const std::uint64_t slack = std::min(want.memory, 128 * kMiB + want.memory / 16);
   if (!known || got > want.memory || got < want.memory - slack) {
     differences.add(fmt::format("{} memory: expected {} MiB, got {} MiB", name, want.memory / kMiB,
@@ -198,10 +199,10 @@ std::string_view to_string(Filesystem filesystem) {
 
 std::vector<std::string> mkfs_command(const VmDisk& disk) {
   if (disk.filesystem == Filesystem::kXfs) {
-    // Small as those of its own tests: a larger log takes seconds to be zeroed.
+    // As small as in xfs's own tests: zeroing a larger log takes seconds.
     return {"/usr/sbin/mkfs.xfs", "-q", "-K", "--unsupported", "-l", "size=8m"};
   }
-  // Nothing is left to a thread that would write to the disk later.
+  // No lazy initialization: a kernel thread would write to the disk later.
   return {"/usr/sbin/mkfs.ext4",
           "-q",
           "-b",

@@ -16,14 +16,14 @@ struct KvmProbe {
   std::string_view why;  ///< "too slow: ...", "no /dev/kvm", ...
 };
 
-/// Does /dev/kvm run a guest at the speed of hardware? A device that opens, makes a machine and
+/// Checks whether /dev/kvm runs a guest at hardware speed. A device that opens, creates a VM and
 /// runs single instructions may still interpret them a thousand times too slowly, so this runs ten
-/// million turns of a loop in 64-bit mode and gives them one second (real hardware: some
-/// milliseconds).
+/// million iterations of a loop in 64-bit mode with a limit of one second (real hardware needs a
+/// few milliseconds).
 [[nodiscard]] KvmProbe probe_kvm();
 
-/// KVM where the probe finds it usable, else QEMU's own translator. The answer is kept in `folder`
-/// until the host boots again, for a probe that fails takes a second.
+/// KVM if the probe finds it usable, else QEMU's TCG. The result is cached in `folder` until the
+/// host reboots, because a failing probe takes a second.
 [[nodiscard]] Accelerator choose_accelerator(const std::filesystem::path& folder);
 
 }  // namespace pinfold::harness

@@ -7,7 +7,7 @@
 
 namespace pinfold::harness {
 
-/// One entry of an archive. Paths are relative ("bin/sh"); a folder comes before what is in it.
+/// One entry of an archive. Paths are relative ("bin/sh"); a directory precedes its contents.
 struct CpioEntry {
   std::string path;
   std::uint32_t mode = 0;  ///< type and permissions, as in stat
@@ -22,8 +22,8 @@ struct CpioEntry {
                                                   std::uint32_t minor);
 };
 
-/// An archive in the format "newc" that Linux takes as an initramfs: owner root, time 0, so the
-/// same entries always give the same bytes. Folders that are missing are added. Source: Linux
+/// An archive in the "newc" format that Linux accepts as an initramfs: owner root, time 0, so the
+/// same entries always give the same bytes. Adds missing parent directories. Source: Linux
 /// Documentation/driver-api/early-userspace/buffer-format.rst.
 [[nodiscard]] std::string write_cpio(const std::vector<CpioEntry>& entries);
 

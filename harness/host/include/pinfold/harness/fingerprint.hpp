@@ -5,8 +5,8 @@
 
 namespace pinfold::harness {
 
-/// FNV-1a with 128 bits over a sequence of texts, each one counted with its length: the key of the
-/// caches. Guards against staleness and damage, not against an attacker.
+/// 128-bit FNV-1a over a sequence of length-prefixed texts: the key of the caches. Guards against
+/// staleness and damage, not against an attacker.
 class Fingerprint {
  public:
   Fingerprint& add(std::string_view bytes);

@@ -8,39 +8,39 @@
 
 namespace pinfold::harness {
 
-/// Directory of everything that can be built again: $PINFOLD_CACHE, else $XDG_CACHE_HOME/pinfold,
-/// else ~/.cache/pinfold.
+/// Directory of everything that can be rebuilt: $PINFOLD_CACHE, else $XDG_CACHE_HOME/pinfold, else
+/// ~/.cache/pinfold.
 [[nodiscard]] std::filesystem::path cache_folder();
 
 /// A kernel and a busybox from Debian packages.
 struct Image {
   std::filesystem::path kernel;
   std::filesystem::path busybox;
-  std::filesystem::path modules;  ///< a folder for each, with those that it needs
+  std::filesystem::path modules;  ///< a directory per module, with the modules it depends on
   std::string version;            ///< "6.1.0-56-cloud-amd64"
 };
 
-/// Asks the script vm-images/build for an image; it downloads what is missing.
-/// Errors: kNotFound, kIo with the end of what the script said.
+/// Runs the script vm-images/build to prepare an image; it downloads what is missing.
+/// Errors: kNotFound, kIo with the end of the script's output.
 [[nodiscard]] Result<Image> prepare_image(const std::filesystem::path& script,
                                           const std::string& kernel);
 
-/// Prepares the newer QEMU in the same way. Returns the program.
+/// Prepares the newer QEMU in the same way. Returns the path of its program.
 [[nodiscard]] Result<std::filesystem::path> prepare_qemu(const std::filesystem::path& script);
 
-/// A program of the host that goes into the guest with the libraries it needs.
+/// A program of the host that is copied into the guest with its libraries.
 struct GuestProgram {
   std::filesystem::path host_path;
   std::string guest_path;  ///< "/usr/bin/pinfold"
 };
 
-/// The initramfs: busybox, the agent as /init, programs, and the kernel modules of these names.
-/// Returns the file, in the cache, named after its content.
+/// Builds the initramfs: busybox, the agent as /init, the programs, and the named kernel modules.
+/// Returns a file in the cache that is named after its content.
 [[nodiscard]] Result<std::filesystem::path> build_initramfs(
     const Image& image, const std::filesystem::path& agent,
     const std::vector<GuestProgram>& programs, const std::vector<std::string>& modules);
 
-/// Removes what has not been used for long from a folder of the cache, and keeps the newest.
+/// Removes entries of a cache directory that were not used recently, except the `keep` newest.
 void prune_cache(const std::filesystem::path& folder, std::size_t keep);
 
 }  // namespace pinfold::harness

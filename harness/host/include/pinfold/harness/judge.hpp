@@ -21,46 +21,46 @@ struct Check {
   bool ok = false;
 };
 
-/// Compares by the meaning of the value: lists of CPUs and nodes as sets, the rest as text without
-/// white space around it.
+/// Compares values by meaning: lists of CPUs and NUMA nodes as sets, everything else as text with
+/// surrounding white space removed.
 [[nodiscard]] Check check_value(std::string what, std::string_view name, std::string expected,
                                 std::string observed);
 
-/// What a value must be: a text, or a number within bounds.
+/// An expected value: a text, or a number within bounds.
 struct ExpectedValue {
   std::string text;
   std::optional<double> at_least;
   std::optional<double> at_most;
 };
-/// As check_value; a value that is no number is not within bounds.
+/// Like check_value; a value that is not a number is never within bounds.
 [[nodiscard]] Check check_expected(std::string what, std::string_view name,
                                    const ExpectedValue& expected_value, std::string observed);
 
-/// The value of a line "key value" in a file of many, as cpu.stat; "(no such line)".
+/// The value of a "key value" line, as in cpu.stat; "(no such line)" without one.
 [[nodiscard]] std::string line_value(const std::string& text, std::string_view key);
 
-/// How many of the pages of move_pages lie on a node, "512", or (as a share) percent of all.
+/// How many pages lie on a NUMA node according to move_pages: "512", or (as a share) a percentage.
 [[nodiscard]] std::string pages_on(const nlohmann::json& pages, const std::string& node,
                                    bool share);
 
-/// The value that all threads share; else one that differs from `expected`, with its thread.
+/// The value that all threads share; otherwise one that differs from `expected`, with its thread.
 [[nodiscard]] std::string common_value(const nlohmann::json& threads, const char* key,
                                        const std::string& expected);
 
-/// Exclusive CPUs of containers, and of pods for their containers, by the path of their group
-/// below the product's root.
+/// Exclusive CPUs of containers, and of pods for their containers, by cgroup path relative to the
+/// product's root.
 using ExclusiveCpus = std::map<std::string, CpuSet>;
 
-/// Reads lines of a group's path and a list. Any other line: kInvalidArgument.
+/// Reads lines of a cgroup path and a CPU list. Errors: kInvalidArgument for any other line.
 [[nodiscard]] Result<ExclusiveCpus> parse_exclusive(const std::string& text);
 
-/// Reads what the guest's sampler observed, as `changes`: for each state the lines that differ from
-/// the state before ("podA/c 2-3", or "podA/c" for a group that is gone), then an empty line.
-/// Returns which group ever had an exclusive CPU of another one, once for each pair.
+/// Reads the guest sampler's `changes`: for each state the lines that differ from the previous
+/// state ("podA/c 2-3", or "podA/c" for a removed group), then an empty line. Returns which groups
+/// ever had an exclusive CPU of another group, once for each pair.
 [[nodiscard]] std::vector<std::string> overlaps_seen(const std::string& changes,
                                                      const ExclusiveCpus& exclusive);
 
-/// One check for each pair of lists: they have no CPU in common.
+/// One check for each pair of lists: they share no CPU.
 [[nodiscard]] std::vector<Check> check_disjoint(
     const std::vector<std::pair<std::string, std::string>>& lists);
 
@@ -82,13 +82,13 @@ struct DesiredContainer {
 struct ObservedContainer {
   std::string cpus;          ///< cpuset.cpus.effective
   std::string mems;          ///< cpuset.mems.effective
-  bool has_process = false;  ///< the scenario started one in it
-  std::string cpus_allowed;  ///< of the process
+  bool has_process = false;  ///< whether the scenario started a process in it
+  std::string cpus_allowed;  ///< of that process
   std::string mems_allowed;
-  std::string page_nodes;  ///< nodes that hold its pages, as a list
+  std::string page_nodes;  ///< NUMA nodes that hold its pages, as a list
 };
 
-/// One line of the table.
+/// One row of the table.
 struct ContainerRow {
   DesiredContainer desired;
   ObservedContainer observed;
@@ -99,12 +99,12 @@ struct ContainerRow {
 
 /// The effective values of a group whose cpuset is not set.
 struct Unset {
-  CpuSet cpus;  ///< that are online
-  CpuSet mems;  ///< nodes that have memory
+  CpuSet cpus;  ///< online CPUs
+  CpuSet mems;  ///< NUMA nodes with memory
 };
 
-/// Compares every container with the kernel: its own values, and that no exclusive CPU is in the
-/// effective set of any other group.
+/// Compares every container with the kernel: its cpuset values, and that none of its exclusive CPUs
+/// is in the effective set of another group.
 [[nodiscard]] std::vector<ContainerRow> judge_containers(
     const std::vector<DesiredContainer>& desired,
     const std::map<std::string, ObservedContainer>& kernel, const Unset& unset);

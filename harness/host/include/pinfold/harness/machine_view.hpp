@@ -7,11 +7,11 @@
 
 namespace pinfold::harness {
 
-/// A requested machine in the form in which the guest's agent reports its machine.
+/// A requested machine in the form in which the guest agent reports its machine.
 [[nodiscard]] nlohmann::json requested_machine(const VmMachine& machine);
 
-/// A table of the requested and the reported machine; `guest` null: of the requested one alone.
-/// Either may have any form: what is missing is left out.
+/// A table of the requested and the reported machine; if `guest` is null, of the requested machine
+/// only. Accepts any JSON: missing fields are left out.
 [[nodiscard]] std::string machine_table(const nlohmann::json& requested,
                                         const nlohmann::json& guest);
 

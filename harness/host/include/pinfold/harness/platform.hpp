@@ -12,7 +12,7 @@ namespace pinfold::harness {
 enum class CgroupMode {
   kV2,
   kV1,
-  kHybrid,  ///< cpu and hugetlb as version 1, the others as version 2
+  kHybrid,  ///< cpu and hugetlb on version 1, the other controllers on version 2
 };
 [[nodiscard]] std::string_view to_string(CgroupMode mode);
 
@@ -31,14 +31,14 @@ struct Platform {
 /// Errors: kInvalidArgument, "'debian-6.1': expected KERNEL/CGROUP, ...".
 [[nodiscard]] Result<Platform> parse_platform(std::string_view text);
 
-/// Does this kernel have the cpuset controller on this cgroup version?
+/// Checks that this kernel has the cpuset controller on this cgroup version.
 /// Errors: kInvalidArgument, "cgroup: 'v1': expected ...".
 [[nodiscard]] Result<void> check_platform(const Platform& platform);
 
 /// `selector`: a kernel, a cgroup version, or both: "debian-6.1", "v1", "debian-6.1/v1".
 [[nodiscard]] bool selects(std::string_view selector, const Platform& platform);
 
-/// The kernel for which QEMU 7.2 is good enough, and the last one that has cgroup v1's cpuset.
+/// True for the kernel that QEMU 7.2 can run; it is also the last one with cgroup v1's cpuset.
 [[nodiscard]] bool is_old_kernel(const Platform& platform);
 
 }  // namespace pinfold::harness

@@ -12,13 +12,13 @@
 
 namespace pinfold::harness {
 
-/// What a power cut does to writes that the disk has acknowledged but not yet flushed. The
-/// guest's agent knows them by their numbers.
+/// What a power cut does to writes that the disk acknowledged but did not flush. The numeric values
+/// are part of the protocol with the guest agent.
 enum class Loss {
-  kNone,  ///< all are on the disk
-  kAll,   ///< none is
-  kSome,  ///< some of them are
-  kTorn,  ///< some are, and of one some sectors
+  kNone,  ///< all reached the disk
+  kAll,   ///< none reached the disk
+  kSome,  ///< some reached the disk
+  kTorn,  ///< some reached the disk, one of them only in part of its sectors
 };
 [[nodiscard]] std::string_view to_string(Loss loss);
 
@@ -26,26 +26,26 @@ enum class Loss {
 struct PowerCuts {
   std::size_t cuts = 0;
   std::size_t failed = 0;
-  std::size_t writes = 0;    ///< of the disk, while it was recorded
-  std::size_t flushes = 0;   ///< likewise
-  std::size_t disks = 0;     ///< different disks that cuts have left: so many were mounted
-  std::size_t contents = 0;  ///< different sets of files that cuts have left
+  std::size_t writes = 0;    ///< writes to the disk while it was recorded
+  std::size_t flushes = 0;   ///< flushes during the same time
+  std::size_t disks = 0;     ///< distinct disk states after cuts; each was mounted once
+  std::size_t contents = 0;  ///< distinct sets of files after cuts
   std::chrono::milliseconds elapsed{0};
-  std::string first;          ///< the first that failed: where, and what was wrong
+  std::string first;          ///< the first failed cut: where, and why
   std::vector<Check> checks;  ///< one for each kind of loss
 };
 
-/// What is examined after each cut.
+/// What to examine after each cut.
 struct PowerCutQuestion {
   std::vector<Loss> losses;
   std::vector<std::string> commands;  ///< for messages
   std::vector<std::string> files;
-  std::vector<std::string> steps;  ///< titles of the steps before, each of which was acknowledged
+  std::vector<std::string> steps;  ///< titles of the earlier steps, all of which were acknowledged
 };
 
-/// Judges what the agent observed: after each cut the file system mounts, all commands succeed, and
-/// the files are those that the last acknowledged step has left or those of the next one.
-/// Errors: kInvalidArgument if it is no such report.
+/// Judges the agent's report: after each cut the file system mounts, all commands succeed, and the
+/// files match those after the last acknowledged step or after the next one.
+/// Errors: kInvalidArgument if the report is malformed.
 [[nodiscard]] Result<PowerCuts> judge_power_cuts(const nlohmann::json& report,
                                                  const PowerCutQuestion& question);
 

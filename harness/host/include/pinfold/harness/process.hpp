@@ -21,16 +21,16 @@ using Milliseconds = std::chrono::milliseconds;
 /// How a child process is started.
 struct ChildOptions {
   std::vector<std::string> argv;
-  std::filesystem::path folder;  ///< its working directory; "": ours
+  std::filesystem::path folder;  ///< its working directory; "": that of the caller
   int output = -1;               ///< becomes its stdout and stderr; -1: /dev/null
-  int inherited = -1;            ///< a descriptor that it gets as number 3
+  int inherited = -1;            ///< a descriptor that becomes its descriptor 3
 };
 
-/// A process of ours that cannot outlive us: it is killed with its process group when the object
-/// goes, and by the kernel when we die ourselves.
+/// A child process that cannot outlive this one: its process group is killed when the object is
+/// destroyed, and the kernel kills it when this process dies.
 class ChildProcess {
  public:
-  /// Errors: kNotFound if there is no such program, kIo.
+  /// Errors: kNotFound if the program does not exist, kIo.
   [[nodiscard]] static Result<ChildProcess> start(const ChildOptions& options);
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&& other) noexcept;
@@ -43,7 +43,7 @@ class ChildProcess {
   [[nodiscard]] std::optional<int> wait_status();
   /// Waits for the end until `deadline`.
   [[nodiscard]] std::optional<int> wait_until(Clock::time_point deadline);
-  /// Kills the process group and collects the process.
+  /// Kills the process group and reaps the process.
   void kill_now();
 
  private:
@@ -60,11 +60,11 @@ struct Finished {
   std::string output;   ///< stdout and stderr
 };
 
-/// Errors: kNotFound, kIo, kBusy if it takes longer than `limit`.
+/// Errors: kNotFound, kIo, kBusy if the program runs longer than `limit`.
 [[nodiscard]] Result<Finished> run_program(const std::vector<std::string>& argv,
                                            Milliseconds limit);
 
-/// Replaces the file through a temporary file in the same folder and a rename: never half a file.
+/// Writes atomically: to a temporary file in the same directory, then renames it.
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace pinfold::harness

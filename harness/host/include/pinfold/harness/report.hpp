@@ -10,16 +10,16 @@
 namespace pinfold::harness {
 
 /// The results of a run as one JSON object; docs/harness.md describes it. The other reports are
-/// made out of it, at once or later.
+/// generated from it.
 [[nodiscard]] nlohmann::json report_json(const std::vector<ScenarioResult>& results);
-/// Reads what report_json has made.
+/// Parses the output of report_json.
 /// Errors: kInvalidArgument, "scenarios[2].name: expected a string".
 [[nodiscard]] Result<nlohmann::json> parse_report(std::string_view text);
 
 /// JUnit XML: one test case for each scenario.
 /// Domain: what report_json or parse_report returns, here and below.
 [[nodiscard]] std::string report_junit(const nlohmann::json& report);
-/// One HTML page that needs nothing else: pictures of the machines, tables, consoles.
+/// One self-contained HTML page: pictures of the machines, tables, consoles.
 [[nodiscard]] std::string report_html(const nlohmann::json& report);
 
 /// The table of a `verify` step: desired and observed values.

@@ -16,65 +16,65 @@
 
 namespace pinfold::harness {
 
-/// What the kernel gives a group of processes.
+/// The CPUs and memory that the kernel gives a group of processes.
 struct ObservedGroup {
-  std::string name;  ///< "pod/container", a program's name, a folder
+  std::string name;  ///< "pod/container", a program's name, a directory
   std::string cpus;  ///< the effective list
   std::string mems;
 };
 
-/// How one step went.
+/// The result of one step.
 struct StepResult {
   std::string title;
   bool ok = false;
   std::vector<Check> checks;
   std::vector<ContainerRow> rows;     ///< of `verify`
   std::string online;                 ///< CPUs, after `verify` and `expect`
-  std::vector<ObservedGroup> groups;  ///< that the scenario knows, after `verify` and `expect`
-  nlohmann::json machine;             ///< as the guest has it after `plug`; else null
+  std::vector<ObservedGroup> groups;  ///< known to the scenario, after `verify` and `expect`
+  nlohmann::json machine;             ///< as the guest reports it after `plug`; else null
   std::optional<PowerCuts> power_cuts;
-  std::string message;  ///< why it failed, beyond the checks
+  std::string message;  ///< why it failed, unless the checks show it
   Milliseconds elapsed{0};
 };
 
-/// How a scenario went.
+/// The result of a scenario.
 struct ScenarioResult {
   std::string name;
   std::string description;
   std::filesystem::path file;
   Verdict verdict = Verdict::kHarnessError;
   Verdict expected = Verdict::kPassed;
-  std::string because;   ///< must be a part of `message`
+  std::string because;   ///< text that `message` must contain
   std::string message;   ///< empty if it passed
-  std::string console;   ///< its end; empty if it passed
+  std::string console;   ///< end of the console output; empty if it passed
   VmMachine machine;     ///< as requested
-  nlohmann::json guest;  ///< as the guest reports it; null: it never did
+  nlohmann::json guest;  ///< as the guest reports it; null if it never reported
   std::vector<StepResult> steps;
   std::vector<std::string> notes;  ///< "the first boot never reached its init: hang"
   int boots = 0;
-  bool restored = false;  ///< from a snapshot
+  bool restored = false;  ///< whether it was restored from a snapshot
   std::string kernel;
   std::string accelerator;
-  Milliseconds until_ready{0};  ///< until the guest's machine was checked
+  Milliseconds until_ready{0};  ///< until the guest's machine was verified
   Milliseconds elapsed{0};
 
-  /// It ended as the file expects.
+  /// True if the scenario ended as its file expects.
   [[nodiscard]] bool ok() const {
     return verdict == expected && message.find(because) != std::string::npos;
   }
 };
 
-/// What scenarios are run with.
+/// Options of a run.
 struct RunOptions {
   std::filesystem::path image_script;  ///< vm-images/build
   std::filesystem::path agent;         ///< the guest agent's program
   std::filesystem::path product;       ///< the pinfold command; "": none
   Accelerator accelerator = Accelerator::kTcg;
-  std::string qemu;  ///< "": the host's, or the newer one where the machine needs it
+  std::string qemu;  ///< "": the host's QEMU, or the newer one for machines that need it
   bool use_snapshots = true;
   std::filesystem::path coverage;  ///< directory for gcov data of the guests; "": none
   int interrupt_fd = -1;
-  double time_scale = 1;  ///< all limits are multiplied by this
+  double time_scale = 1;  ///< factor for all time limits
   std::function<void(const std::string&)> on_progress = [](const std::string&) {};
   std::function<void(const StepResult&)> on_step = [](const StepResult&) {};
 };

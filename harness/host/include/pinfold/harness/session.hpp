@@ -12,7 +12,7 @@
 
 namespace pinfold::harness {
 
-/// A directory that is removed with the object. A later run removes what a killed one has left.
+/// A directory that is removed with the object. If the process is killed, a later run removes it.
 class TemporaryFolder {
  public:
   [[nodiscard]] static Result<TemporaryFolder> make();
@@ -26,20 +26,20 @@ class TemporaryFolder {
   TemporaryFolder() = default;
 
   std::filesystem::path path_;
-  UniqueFd lock_;  ///< held while we live: a folder without a holder may be swept
+  UniqueFd lock_;  ///< held for the object's lifetime: unlocked directories may be swept
 };
 
-/// Removes what runs that were killed have left. Returns how many folders.
+/// Removes the directories of killed runs. Returns how many.
 int sweep_temporary_folders();
 
-/// A running machine whose hardware is as requested.
+/// A running machine whose hardware was verified.
 struct Session {
   TemporaryFolder folder;
   Vm vm;
 };
 
-/// Boots the machine of a scenario or restores it, and fills in `result` on the way. Nothing if
-/// that fails: then result.verdict says why.
+/// Boots or restores the machine of a scenario and fills in `result`. Returns nullopt on failure;
+/// result.verdict then has the reason.
 [[nodiscard]] std::optional<Session> open_session(const Scenario& scenario,
                                                   const RunOptions& options,
                                                   ScenarioResult& result);

@@ -10,9 +10,9 @@
 
 namespace pinfold::harness {
 
-/// Saved machines that have just booted, in the cache. The key of each is made of all its inputs:
-/// the version of QEMU, its command line, the kernel and (by its name) the initramfs. The checksum
-/// of a file is verified before it is used.
+/// A cache of saved machines that have just booted. The key covers all inputs: QEMU's version and
+/// command line, the kernel and (by its name) the initramfs. The checksum of a file is verified
+/// before use.
 class SnapshotStore {
  public:
   explicit SnapshotStore(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -21,12 +21,12 @@ class SnapshotStore {
                                        const std::vector<std::string>& command,
                                        const std::string& kernel_version);
 
-  /// Waits until no other run makes this snapshot: two runs that need it boot once. The lock is
-  /// held as long as the result lives; invalid if `interrupt_fd` became readable.
+  /// Waits until no other run is creating this snapshot, so that concurrent runs boot only once.
+  /// The result holds the lock; it is invalid if `interrupt_fd` became readable.
   [[nodiscard]] UniqueFd lock(const std::string& key, int interrupt_fd) const;
-  /// The file of a sound snapshot; damaged ones are removed.
+  /// The file of an intact snapshot; removes damaged ones.
   [[nodiscard]] std::optional<std::filesystem::path> find(const std::string& key) const;
-  /// Saves a machine, which goes on running afterwards. Errors leave no file behind.
+  /// Saves a machine, which then continues to run. On error no file remains.
   [[nodiscard]] VmResult<void> save(const std::string& key, Vm& vm) const;
   void remove(const std::string& key) const;
 
@@ -37,10 +37,10 @@ class SnapshotStore {
   std::filesystem::path folder_;
 };
 
-/// Waits until a machine that was started from a snapshot has been read in, and lets it run.
+/// Waits until a machine that was started from a snapshot has loaded it, then resumes the machine.
 [[nodiscard]] VmResult<void> resume(Vm& vm, Milliseconds limit);
 
-/// A sum over a large file, many times faster than Fingerprint: any damaged word changes it.
+/// A checksum of a large file, many times faster than Fingerprint; any damaged word changes it.
 [[nodiscard]] Result<std::string> sum_of_file(const std::filesystem::path& file);
 
 }  // namespace pinfold::harness

@@ -9,20 +9,20 @@ namespace pinfold::harness {
 /// How a scenario ended.
 enum class Verdict {
   kPassed,
-  kFailed,        ///< the kernel has other values than expected
+  kFailed,        ///< a value differs from the expected one
   kPanic,         ///< the guest's kernel panicked
   kHang,          ///< a step or the boot did not end within its limit
   kSoftLockup,    ///< as kHang, and the kernel reports that a CPU is stuck
-  kGarbage,       ///< the results port delivered something else than results
+  kGarbage,       ///< data on the results port was not a result
   kLostResults,   ///< the machine ended before all results arrived
   kOutOfMemory,   ///< the guest ran out of memory
   kWrongMachine,  ///< the guest's hardware differs from the description
-  kHarnessError,  ///< the machine could not be started at all
+  kHarnessError,  ///< the machine could not be started
   kInterrupted,
 };
-/// "passed", "soft lock-up", ...
+/// "passed", "soft-lockup", ...
 [[nodiscard]] std::string_view to_string(Verdict verdict);
-/// Reads what to_string prints, with '-' or ' ' between words.
+/// Reads what to_string prints.
 [[nodiscard]] std::optional<Verdict> parse_verdict(std::string_view text);
 
 /// What went wrong between host and guest.
@@ -33,13 +33,13 @@ struct VmFailure {
   std::string message;  ///< "step 3 took longer than 30 s"
 };
 
-/// Names the trouble by what the guest's console says about it.
+/// Derives the verdict from the guest's console output.
 [[nodiscard]] Verdict classify(Trouble trouble, std::string_view console);
 
-/// True once the console shows a kernel panic: nothing more will come.
+/// True once the console shows a kernel panic: no more output will follow.
 [[nodiscard]] bool shows_panic(std::string_view console);
 
-/// The last `lines` lines, control characters other than tabs and line ends removed.
+/// The last `lines` lines, without control characters other than tabs and line ends.
 [[nodiscard]] std::string end_of_console(std::string_view console, std::size_t lines = 25);
 
 }  // namespace pinfold::harness

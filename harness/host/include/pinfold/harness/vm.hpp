@@ -17,12 +17,12 @@ namespace pinfold::harness {
 
 using Json = nlohmann::json;
 
-/// What a virtual machine is started with.
+/// How to start a virtual machine.
 struct VmSetup {
   std::vector<std::string> command;  ///< from qemu_command
-  std::filesystem::path folder;      ///< empty; for its sockets
-  std::filesystem::path snapshot;    ///< restored from there; "": boots
-  int interrupt_fd = -1;             ///< readable: give up
+  std::filesystem::path folder;      ///< an empty directory for its sockets
+  std::filesystem::path snapshot;    ///< to restore from; "": boot
+  int interrupt_fd = -1;             ///< readable: abort
 };
 
 template <class T>
@@ -31,31 +31,31 @@ using VmResult = tl::expected<T, VmFailure>;
 /// Time limit of most commands to QEMU's monitor.
 inline constexpr Milliseconds kMonitorLimit(30000);
 
-/// A running virtual machine: its console, the agent in it, QEMU's monitor. It ends with the
-/// object. Not thread-safe; different machines are independent.
+/// A running virtual machine: its console, its agent and QEMU's monitor. The destructor ends it.
+/// Not thread-safe; different machines are independent.
 class Vm {
  public:
-  /// Errors: kHost with what QEMU says about its own failure.
+  /// Errors: kHost with QEMU's own error message.
   [[nodiscard]] static VmResult<Vm> start(const VmSetup& setup);
 
-  /// Waits until the agent has come up. Errors: kTimeout, kEnded, kGarbage, kInterrupted.
+  /// Waits until the agent is ready. Errors: kTimeout, kEnded, kGarbage, kInterrupted.
   [[nodiscard]] VmResult<Json> wait_for_agent(Milliseconds limit);
   /// Sends one request to the agent and returns its reply.
   [[nodiscard]] VmResult<Json> request(Json request, Milliseconds limit);
-  /// Ends the machine through its agent: checks that QEMU's exit status carries `code`.
+  /// Ends the machine through its agent and checks that QEMU's exit status carries `code`.
   [[nodiscard]] VmResult<void> quit(int code, Milliseconds limit);
-  /// One command to QEMU's monitor; returns what it returns.
+  /// Sends one command to QEMU's monitor and returns its result.
   [[nodiscard]] VmResult<Json> monitor(const std::string& command, Json arguments,
                                        Milliseconds limit);
 
-  /// All that the guest has written to its console, or the end of it if that is very much.
+  /// The guest's console output; only the end of it if it is very long.
   [[nodiscard]] const std::string& console() const { return console_; }
-  /// The agent has come up at some time.
+  /// True if the agent was ready at any time.
   [[nodiscard]] bool reached_agent() const { return reached_agent_; }
   [[nodiscard]] pid_t pid() const { return qemu_.pid(); }
 
-  /// Sends text to the console and calls `seen` with what comes back until the machine ends or
-  /// `input` does: for a shell in the guest.
+  /// For a shell in the guest: sends `input` to the console and passes its output to `seen` until
+  /// the machine or `input` ends.
   void relay_console(int input, const std::function<void(std::string_view)>& seen);
 
  private:
@@ -69,7 +69,7 @@ class Vm {
                                          Clock::time_point deadline);
 
   ChildProcess qemu_;
-  UniqueFd output_;  ///< what QEMU itself says
+  UniqueFd output_;  ///< QEMU's own output
   UniqueFd console_port_;
   UniqueFd agent_port_;
   UniqueFd monitor_port_;

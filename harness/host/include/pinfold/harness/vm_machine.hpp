@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kMiB = 1U << 20;
 struct VmNode {
   CpuSet cpus;
   std::uint64_t memory = 0;  ///< bytes
-  /// Huge pages that the kernel sets aside at boot: size in bytes to number.
+  /// Huge pages that the kernel reserves at boot: size in bytes to number.
   std::map<std::uint64_t, int> huge_pages;
 
   friend bool operator==(const VmNode&, const VmNode&) = default;
@@ -28,29 +28,29 @@ struct VmNode {
 enum class Filesystem { kExt4, kXfs };
 [[nodiscard]] std::string_view to_string(Filesystem filesystem);
 
-/// A disk in the guest's memory that logs every write.
+/// A disk in the guest's memory with a log of all writes.
 struct VmDisk {
   Filesystem filesystem = Filesystem::kExt4;
   std::uint64_t size = 0;  ///< bytes
-  std::string folder;      ///< full path at which it is mounted
+  std::string folder;      ///< full path of its mount point
 
   friend bool operator==(const VmDisk&, const VmDisk&) = default;
 };
-/// The command that makes its file system, without the device: a program of the host, and of the
-/// guest at the same place.
+/// The mkfs command without the device argument: a host program that is at the same path in the
+/// guest.
 [[nodiscard]] std::vector<std::string> mkfs_command(const VmDisk& disk);
 
 /// The description of a machine. CPUs are numbered as Linux numbers them: threads of a core first,
 /// then cores, dies, sockets.
 struct VmMachine {
   int sockets = 1;
-  int dies = 1;     ///< per socket
-  int cores = 1;    ///< per die
-  int threads = 1;  ///< per core
-  int caches = 1;   ///< last-level caches per die
-  CpuSet absent;    ///< sockets for CPUs that can be plugged in later; the highest ones
+  int dies = 1;                        ///< per socket
+  int cores = 1;                       ///< per die
+  int threads = 1;                     ///< per core
+  int caches = 1;                      ///< last-level caches per die
+  CpuSet absent;                       ///< the highest CPUs, which can be plugged in later
   std::uint64_t pluggable_memory = 0;  ///< bytes that can be plugged in later
-  std::vector<int> devices;            ///< the node of each PCI device, ascending
+  std::vector<int> devices;            ///< the NUMA node of each PCI device, ascending
   std::vector<VmNode> nodes;
   /// Row by row; 10 on the diagonal.
   std::vector<std::vector<int>> distances;
@@ -58,7 +58,7 @@ struct VmMachine {
   std::string kernel_arguments;  ///< appended to ours
   std::optional<VmDisk> disk;
 
-  /// All of them, absent ones too.
+  /// All CPUs, including absent ones.
   [[nodiscard]] int cpu_count() const { return sockets * dies * cores * threads; }
   [[nodiscard]] std::uint64_t memory() const;
   [[nodiscard]] CpuSet memory_nodes() const;  ///< the nodes with memory
@@ -66,15 +66,15 @@ struct VmMachine {
   friend bool operator==(const VmMachine&, const VmMachine&) = default;
 };
 
-/// Can QEMU and Linux make this machine?
+/// Checks that QEMU and Linux can provide this machine.
 /// Errors: kInvalidArgument, "nodes[1].cpus: '4-9': expected CPUs of 0-7".
 [[nodiscard]] Result<void> check_machine(const VmMachine& machine);
 
-/// Is the QEMU of Debian 12 (7.2) not good enough for this machine? docs/harness.md says when.
+/// True if the machine needs a QEMU newer than that of Debian 12 (7.2); see docs/harness.md.
 [[nodiscard]] bool needs_newer_qemu(const VmMachine& machine);
 
-/// The default time limit of a boot. In one thread the CPUs start one after the other, and each
-/// slows down the next ones.
+/// The default time limit of a boot. With single-threaded TCG the CPUs start one after the other,
+/// and each slows down the following ones.
 [[nodiscard]] int boot_limit_s(const VmMachine& machine);
 
 /// Compares the hardware that the guest reports with the requested one: one line for each
