@@ -103,8 +103,7 @@ static int write_file(void* data, const char* directory, const char* cgroup, con
   return find(cgroup, "") == NULL ? ENOENT : put(cgroup, file, value);
 }
 
-/* The value that a kernel would have in effect: the cgroup's own, else that of the next one above.
- */
+/* The effective value as a kernel would report it: the cgroup's value, else its parent's. */
 static const char* effective(const char* cgroup, const char* file) {
   char above[64];
   snprintf(above, sizeof above, "%s", cgroup);
@@ -217,7 +216,7 @@ int main(void) {
   }
   CHECK(admit(node, "a") == PINFOLD_OK);
   CHECK(strcmp(last_admission, "pod 'a': admitted") == 0);
-  CHECK(strcmp(cpus_of("poda/c"), "2") == 0); /* CPU 1 is free, but not near the licences */
+  CHECK(strcmp(cpus_of("poda/c"), "2") == 0); /* not 1: it is free, but far from the licences */
   CHECK(admit(node, "b") == PINFOLD_OK);
   CHECK(strcmp(cpus_of("podb/c"), "3") == 0);
   CHECK(admit(node, "d") == PINFOLD_REJECTED);

@@ -259,7 +259,7 @@ TEST(CallbackHints, SteerAndReject) {
   EXPECT_THAT(licences.seen, HasSubstr(" c 2"));
   EXPECT_THAT(licences.seen, HasSubstr("\"uid\":\"a\""));
   pinfold_pod_free(answer);
-  EXPECT_EQ(runtime.cpus("poda/c"), "2");  // not 1, which comes first, but is not near the licences
+  EXPECT_EQ(runtime.cpus("poda/c"), "2");  // not 1, which comes first but is far from the licences
   licences.rejects = true;
   EXPECT_EQ(pinfold_pod_admit(node, pod("b", 1).c_str(), &answer, &error), PINFOLD_REJECTED);
   EXPECT_THAT(error, HasSubstr("no licence today"));

@@ -1,4 +1,4 @@
-/* The numbers and offsets that are compiled into programs. A change here breaks every one of them:
+/* The numbers and offsets that are compiled into programs. A change here breaks all of them:
  * append members, and never reuse a number. */
 #include <pinfold/pinfold.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* stress PROCESSES SECONDS: that many processes admit and remove pods in one state directory. No
+/* stress PROCESSES SECONDS: PROCESSES processes admit and remove pods in one state directory. No
  * pod is lost, no CPU is assigned twice, and every process ends. */
 #define _POSIX_C_SOURCE 200809L
 #include <pinfold/pinfold.h>
@@ -54,7 +54,7 @@ static void read_cpus(const pinfold_pod* pod, char* cpus, size_t size) {
   snprintf(cpus, size, "%s", container.exclusive_cpus);
 }
 
-/* Returns 1 if the pod is admitted. */
+/* Returns 1 if the pod is admitted, else 0. */
 static int admit(pinfold_node* node, held_pod* held, int cpus) {
   char text[256];
   char* error = NULL;
@@ -81,7 +81,7 @@ static void check(pinfold_node* node, const held_pod* held) {
   pinfold_pod_free(pod);
 }
 
-/* Marks the CPUs of a list such as "1-3,5"; fails if one is marked already. */
+/* Marks the CPUs of a list such as "1-3,5"; fails if one is already marked. */
 static void mark(const char* list, char* used) {
   while (*list >= '0' && *list <= '9') {
     char* end = NULL;
@@ -95,7 +95,7 @@ static void mark(const char* list, char* used) {
   }
 }
 
-/* Checks that no CPU is exclusive twice. Returns the number of pods. */
+/* Checks that no CPU is exclusive to two containers. Returns the number of pods. */
 static int check_node(pinfold_node* node) {
   char used[kCpus] = {0};
   char* json = NULL;

@@ -77,12 +77,12 @@ static void reports_bad_options(void) {
   pinfold_free(error);
   given = options();
   given.machine = "{";
-  CHECK(pinfold_node_open(&given, &node, NULL) == PINFOLD_INVALID_ARGUMENT); /* no message wanted */
+  CHECK(pinfold_node_open(&given, &node, NULL) == PINFOLD_INVALID_ARGUMENT); /* without a message */
   CHECK(node == NULL);
 }
 
 /* A program that was compiled with a newer header. */
-static void rejects_members_that_it_does_not_know(void) {
+static void rejects_unknown_members(void) {
   struct {
     pinfold_node_options known;
     void* later;
@@ -208,7 +208,7 @@ static void predicts_for_a_fleet(void) {
   pinfold_free(error);
   CHECK(pinfold_fleet_place_pod(fleet, three, "n1", &error) == PINFOLD_OK);
   CHECK(pinfold_fleet_place_pod(fleet, three, "n1", &error) ==
-        PINFOLD_OK); /* is placed there already */
+        PINFOLD_OK); /* already placed there */
   {
     const char* two = pod("two", "cpu: 2, memory: 1Mi");
     CHECK(pinfold_fleet_predict(fleet, two, "MostAllocated", &json, NULL) == PINFOLD_REJECTED);
@@ -252,7 +252,7 @@ int main(void) {
   char command[64];
   if (mkdtemp(state_dir) == NULL) return 2;
   reports_bad_options();
-  rejects_members_that_it_does_not_know();
+  rejects_unknown_members();
   admits_explains_and_removes();
   predicts_for_a_fleet();
   names_every_code();

@@ -15,7 +15,7 @@ struct Outcome {
   std::string out;
 };
 
-/// Runs "pinfold checkpoint ARGUMENTS"; both streams end up in `out`.
+/// Runs "pinfold checkpoint ARGUMENTS"; `out` receives both output streams.
 Outcome run(const std::string& arguments) {
   FILE* const pipe =
       ::popen((std::string(PINFOLD_COMMAND) + " checkpoint " + arguments + " 2>&1").c_str(), "r");

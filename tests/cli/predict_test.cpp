@@ -118,7 +118,7 @@ TEST_F(PredictCommand, CycleSubtractsPlacedPodsAndBoundReadsItsResult) {
   write("pod.yaml", pod("three"));
   const Outcome bound = run("predict --nodes nodes.yaml --pod pod.yaml --bound bound.json -o json");
   ASSERT_EQ(bound.status, 0) << bound.err;
-  // The free node is full; the other one, reconstructed, is empty.
+  // The node that was free is full now; the other one is reconstructed as empty.
   const json nodes = json::parse(bound.out)[0]["nodes"];
   EXPECT_EQ(nodes[0]["node"], "split");
   EXPECT_EQ(nodes[1]["outcome"], "rejected");
@@ -174,7 +174,7 @@ TEST_F(PredictCommand, ADryRunDecidesAndStoresNothing) {
   EXPECT_EQ(json::parse(run("status --no-enforce -o json " + node).out)["pods"].size(), 0);
   EXPECT_FALSE(std::ifstream(dir_.path() + "/cpu_manager_state"));
 
-  // The same decisions without --dry-run; remove has a dry run as well.
+  // The same decisions without --dry-run; remove also has a dry run.
   const Outcome done = run("admit --no-enforce two.yaml " + node);
   EXPECT_EQ(done.out + "nothing stored (--dry-run)\n", dry.out);
   const Outcome removed = run("remove --dry-run --pod a -o json " + node);

@@ -16,7 +16,7 @@ bool admits(const Node& node, const NodeState& state, const PodSpec& pod) {
   return std::holds_alternative<Admitted>(decide(node, state, pod));
 }
 
-/// Does the topology manager let the pod pass, whatever comes after it?
+/// True if the topology manager admits the pod, whether or not a later check rejects it.
 bool passes(const Node& node, const NodeState& state, const PodSpec& pod) {
   const Decision decision = decide(node, state, pod);
   const auto* const rejected = std::get_if<Rejected>(&decision);
@@ -32,7 +32,7 @@ bool admits_by_zones(const Node& node, const NodeState& state, const PodSpec& po
 
 bool passed(const Arrival& arrival) { return !is_topology_rejection(arrival); }
 
-/// The node with another configuration; nullopt if it would not start.
+/// The node with a changed configuration; nullopt if it would not start.
 template <class Change>
 std::optional<Node> changed(const Node& node, Change&& change) {
   Config config = node.config();
@@ -42,7 +42,7 @@ std::optional<Node> changed(const Node& node, Change&& change) {
   return std::move(*made);
 }
 
-/// Does the zone rule agree once it is told what this node's managers do not align of this pod?
+/// True if the prediction by zones is right once it ignores what the managers do not align.
 bool is_participation(const Arrival& arrival) {
   const bool unmanaged =
       arrival.pod.has_pod_level_resources() && !arrival.node.gates().pod_level_resource_managers;
@@ -58,14 +58,14 @@ bool is_participation(const Arrival& arrival) {
                                              std::move(ignored)) == passed(arrival);
 }
 
-/// The pod with one of its containers.
+/// The pod reduced to one of its containers.
 PodSpec alone(const PodSpec& pod, const Container& container) {
   PodSpec reduced = pod;
   reduced.containers = {container};
   return reduced;
 }
 
-/// The pod with only those containers that `stays` names.
+/// The pod reduced to the containers for which `stays` is true.
 template <class Predicate>
 PodSpec reduced(const PodSpec& pod, const Predicate& stays) {
   PodSpec out = pod;
@@ -92,7 +92,7 @@ bool is_wide_devices(const Arrival& arrival) {
   });
 }
 
-/// The state as if every NUMA node were free to be grouped with any other.
+/// The state as if every NUMA node could be grouped with any other.
 NodeState without_groups(const Arrival& arrival) {
   NodeState state = release_stale(arrival.node, arrival.state);
   for (auto& [id, node] : state.memory.machine_state) {
@@ -102,7 +102,7 @@ NodeState without_groups(const Arrival& arrival) {
   return state;
 }
 
-/// Does the kubelet's rule agree without groups of NUMA nodes?
+/// True if the decision changes without groups of NUMA nodes.
 bool is_memory_groups(const Arrival& arrival) {
   return passes(arrival.node, without_groups(arrival), arrival.pod) != passed(arrival);
 }
@@ -116,8 +116,8 @@ bool is_kubelet_bug(const Arrival& arrival) {
   return node && passes(*node, arrival.state, arrival.pod) != passed(arrival);
 }
 
-/// Does the kubelet admit the pod without its init containers, whose memory it counts for longer
-/// than they run?
+/// True if the decision changes without the pod's init containers, whose memory the kubelet counts
+/// for longer than they run.
 bool is_init_containers(const Arrival& arrival) {
   const PodSpec rest = reduced(arrival.pod, [](const Container& container) {
     return container.kind != ContainerKind::kInit;
@@ -126,7 +126,7 @@ bool is_init_containers(const Arrival& arrival) {
          passes(arrival.node, arrival.state, rest) != passed(arrival);
 }
 
-/// Whether each container alone is predicted right, without groups or known bugs as the cause.
+/// True if each container alone is predicted right, and neither groups nor known bugs matter.
 bool is_many_containers(const Arrival& arrival) {
   const auto& containers = arrival.pod.containers;
   const auto node = fixed(arrival.node);

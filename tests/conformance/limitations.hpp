@@ -10,14 +10,14 @@ namespace pinfold::test {
 /// Why a prediction from a NodeResourceTopology alone may differ from the kubelet's decision. Each
 /// cause has a criterion, usually that the difference disappears without the cause.
 enum class Cause {
-  kParticipation,   ///< a manager aligns nothing on this node, or not this pod's resources
+  kParticipation,   ///< a manager does not align on this node, or not this pod's resources
   kCpuOptions,      ///< align-by-socket, prefer-align-cpus-by-uncorecache
   kWideDevices,     ///< a device near several NUMA nodes
   kMemoryGroups,    ///< NUMA nodes that are grouped, or cannot be
   kInitContainers,  ///< resources of init containers are not free immediately
-  kManyContainers,  ///< each container alone is predicted right, all together are not
+  kManyContainers,  ///< each container alone is predicted right, but not all together
   kKubeletBug,      ///< the profile without the kubelet's known bugs decides as predicted
-  kNone,            ///< nothing explains it: the prediction is wrong
+  kNone,            ///< no known cause: the prediction is wrong
 };
 inline constexpr std::size_t kCauses = static_cast<std::size_t>(Cause::kNone) + 1;
 
@@ -28,13 +28,13 @@ struct Compared {
   bool from_zones = false;  ///< predicted from the NodeResourceTopology that it would publish
 };
 
-/// True if the topology manager rejected the pod. False if it was admitted, or rejected later for a
-/// reason that is not about zones.
+/// True if the topology manager rejected the pod. False if the pod was admitted, or rejected for a
+/// reason unrelated to zones.
 [[nodiscard]] bool is_topology_rejection(const simulate::Arrival& arrival);
 
 [[nodiscard]] Compared compare_predictions(const simulate::Arrival& arrival);
 
-/// The first cause that explains why from_zones is not what was observed.
+/// The first cause that explains why from_zones differs from what was observed.
 /// Domain: they differ.
 [[nodiscard]] Cause explain_difference(const simulate::Arrival& arrival);
 

@@ -1,6 +1,7 @@
-// predict_truth FILE...: over conformance vectors, how often a prediction is what the kubelet was
-// seen to do, from the node's state and from the NodeResourceTopology that the node would publish.
-// Exit status 1 if a prediction from the state is wrong, or a difference has no known cause.
+// predict_truth FILE...: counts over conformance vectors how often a prediction matches the
+// kubelet's observed decision, from the node's state and from the NodeResourceTopology that it
+// would publish. Exit status 1 if a prediction from the state is wrong or a difference has no known
+// cause.
 
 #include <fmt/format.h>
 
@@ -32,7 +33,7 @@ bool rejects(const std::string& name) {
   return policy && !admits(*policy, {std::nullopt, /*preferred=*/false});
 }
 
-/// False for vectors in which no kubelet runs with a policy that rejects: they need not be played.
+/// False for vectors without a kubelet whose policy rejects pods: they need not be replayed.
 bool may_reject(const json& vector) {
   const auto of = [](const json& holder) {
     const auto config = holder.find("config");

@@ -1,4 +1,4 @@
-// Makes every operation of a commit fail in every way that a disk can.
+// Makes every operation of a commit fail in every way in which a disk can fail.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 struct Failure {
   const char* name;
   MemoryFs::Fault fault;
-  bool lasting;  ///< all operations from then on
+  bool lasting;  ///< all later operations fail too
 };
 constexpr Failure kFailures[] = {
     {"EIO", {EIO, false}, false},
@@ -25,12 +25,12 @@ constexpr Failure kFailures[] = {
     {"short write", {0, true}, false},
 };
 
-/// A disk with a store on it, whose operations can be made to fail.
+/// A disk with a store whose operations can be made to fail.
 struct Machine {
   std::shared_ptr<Disk> disk = std::make_shared<Disk>();
   std::size_t operations = 0;
   std::size_t fail_at = SIZE_MAX;
-  std::string fail_from;  ///< if not empty: fail_at is the first operation that begins so
+  std::string fail_from;  ///< if not empty: fail_at becomes the first operation with this prefix
   Failure failure = kFailures[0];
   std::optional<Store> store;
 
@@ -57,18 +57,18 @@ std::size_t count_operations(const Files& before, const Files& after) {
   return machine.operations;
 }
 
-/// What a new process finds on a disk. It works on a copy: the disk may have a store already.
+/// What a new process finds on a disk. Opens a copy, because the disk may already have a store.
 std::optional<Files> open_and_load(const Disk& disk) {
   auto store = Store::open(std::make_unique<MemoryFs>(std::make_shared<Disk>(disk)));
   EXPECT_TRUE(store) << store.error().message;
   return store ? std::optional(store->load().value()) : std::nullopt;
 }
 
-/// How many commits ended in which way.
+/// How many commits ended in each way.
 struct Counts {
-  std::size_t succeeded = 0;  ///< in spite of a failure
+  std::size_t succeeded = 0;  ///< despite a fault
   std::size_t failed = 0;
-  std::size_t undecided = 0;  ///< of those that failed: the recovery failed too
+  std::size_t undecided = 0;  ///< of the failed ones: the recovery failed too
 };
 
 void expect_error_of(const Failure& failure, const Error& error) {
@@ -77,7 +77,7 @@ void expect_error_of(const Failure& failure, const Error& error) {
   EXPECT_TRUE(error.message.starts_with("commit: ")) << error.message;
 }
 
-/// The result of the commit says which state is stored, except where it says that it cannot know.
+/// The result of the commit says which state is stored, unless it says that this is unknown.
 void fail_once(const Files& before, const Files& after, const Files& next, std::size_t at,
                const Failure& failure, Counts& counts) {
   SCOPED_TRACE(std::string(failure.name) + " at operation " + std::to_string(at));
@@ -89,7 +89,7 @@ void fail_once(const Files& before, const Files& after, const Files& next, std::
   machine.failure = failure;
   const auto done = machine.store->commit(after);
   if (failure.fault.short_write) {
-    EXPECT_TRUE(done) << done.error().message;  // not an error, only more to write
+    EXPECT_TRUE(done) << done.error().message;  // not an error, only less written
   }
   if (!done) expect_error_of(failure, done.error());
   const bool undecided =
@@ -172,7 +172,7 @@ TEST(DiskFault, LeavesTheOldSideFileAndNoTemporaryOne) {
 
 TEST(DiskFault, DuringRecoveryIsReportedAndLosesNothing) {
   const auto states = make_sequence(4);
-  // A committed journal; the files are not replaced yet.
+  // The journal is committed; the files are not replaced yet.
   Image image;
   {
     Machine machine;
@@ -193,7 +193,7 @@ TEST(DiskFault, DuringRecoveryIsReportedAndLosesNothing) {
       return operations++ == at ? MemoryFs::Fault{EIO, false} : MemoryFs::Fault();
     }));
     EXPECT_EQ(open_and_load(*disk), states[1]) << "failed at operation " << at;
-    if (operations <= at) break;  // went through without the fault
+    if (operations <= at) break;  // completed without reaching the fault
     EXPECT_FALSE(store) << at;
   }
 }

@@ -25,7 +25,7 @@ int kill_count() {
   return wanted != nullptr ? std::stoi(wanted) : 300;
 }
 
-/// Seen by parent and child.
+/// Shared by parent and child.
 struct Progress {
   std::atomic<std::size_t> acknowledged{0};
   std::atomic<bool> open{false};
@@ -57,7 +57,7 @@ void stop(pid_t child) {
 }
 
 TEST(Kill, LeavesTheAcknowledgedStateOrTheOneInFlight) {
-  // In memory a sync costs nothing, so the kills are spread over all operations.
+  // In memory a sync costs nothing, so the kills spread over all operations.
   const test::TempDir folder;
   const auto states = make_sequence(200);
   Progress* const shared = map_progress();
@@ -79,7 +79,7 @@ TEST(Kill, LeavesTheAcknowledgedStateOrTheOneInFlight) {
     ::usleep(static_cast<useconds_t>(random() % 2000));
     stop(child);
     const std::size_t last = shared->acknowledged;
-    auto store = Store::open(folder.path());  // the lock has died with its owner
+    auto store = Store::open(folder.path());  // the owner's death released the lock
     ASSERT_TRUE(store) << store.error().message;
     const auto files = store->load();
     ASSERT_TRUE(files) << files.error().message;

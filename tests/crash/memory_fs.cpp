@@ -102,7 +102,7 @@ class MemoryFile final : public File {
     const auto fault = ask(*hook_, "write " + name_);
     Disk::Inode& inode = disk_->inodes[inode_];
     if (fault.short_write) bytes = bytes.substr(0, 1);
-    // A write that fails for lack of space has often written a part.
+    // A write that fails for lack of space has often written part of its data.
     if (fault.sys_errno != 0) bytes = bytes.substr(0, bytes.size() / 3);
     inode.now += bytes;
     inode.dirty = true;

@@ -15,19 +15,19 @@ namespace pinfold::checkpoint::testing {
 /// What a disk holds after a power cut: contents by name.
 using Image = std::map<std::string, std::string>;
 
-/// One directory that distinguishes what has been synced from what has not. File contents become
-/// durable by File::sync only, names by Fs::sync_directory only; until then each unsynced content
-/// and each change of a name may or may not have reached the disk, in any order. Appending can tear
-/// the block in which it begins, including synced bytes.
+/// One directory that distinguishes synced from unsynced data. File contents become durable only by
+/// File::sync, names only by Fs::sync_directory; until then each unsynced content and each name
+/// change may or may not have reached the disk, in any order. Appending can tear the block in which
+/// it begins, including synced bytes.
 class Disk {
  public:
   Disk() = default;
   explicit Disk(const Image& image);
 
-  /// Whether all unsynced contents have the same outcome, or each file its own.
+  /// Whether all unsynced contents have the same outcome, or each file a separate one.
   enum class Contents { kAlike, kEach };
-  /// Visits every image that a power cut at this moment can leave behind: for each name, each file
-  /// that it has referred to since it was synced, or none; combined with unsynced contents applied,
+  /// Visits every image that a power cut at this moment can leave: for each name, each file that it
+  /// has referred to since it was synced, or none; combined with unsynced contents applied,
   /// dropped, torn, zero-filled, or torn with garbage. Temporary files, which a store never reads,
   /// have their synced state in half of the images and the current one in the others. Skips images
   /// that are in `seen` and adds the others to it.
@@ -39,14 +39,14 @@ class Disk {
     std::string now;
     bool dirty = false;
   };
-  /// By number in `inodes`; nullopt: no file.
+  /// Index into `inodes`; nullopt: no file.
   using Place = std::optional<std::size_t>;
 
   std::vector<Inode> inodes;
   std::map<std::string, std::size_t> durable_names;
   std::map<std::string, std::size_t> names;
   std::map<std::string, std::vector<Place>>
-      pending;  ///< what a name has referred to since, in order
+      pending;  ///< what the name has referred to since then, in order
 
  private:
   void change(const std::string& name, Place place);
@@ -59,7 +59,7 @@ class MemoryFs final : public Fs {
  public:
   struct Fault {
     int sys_errno = 0;         ///< 0: succeed
-    bool short_write = false;  ///< take one byte only
+    bool short_write = false;  ///< write only one byte
   };
   /// Called with the name of every operation that changes the disk.
   using Hook = std::function<Fault(const std::string& operation)>;

@@ -1,5 +1,5 @@
 // Cuts the power before every operation of a long sequence of transactions, with every outcome for
-// unsynced data, and opens the store on what is left.
+// unsynced data, and opens the store on the remaining disk.
 
 #include <gtest/gtest.h>
 
@@ -14,23 +14,23 @@
 namespace pinfold::checkpoint::testing {
 namespace {
 
-/// Writes a state, in the way under test.
+/// Stores a state with the writer under test.
 using Commit = std::function<Result<void>(const Files&)>;
 using MakeCommit = std::function<Commit(Fs&)>;
 
-/// Few transactions between two checkpoints, so that every outcome for all names can be tried.
+/// Few transactions between two checkpoints of the journal, to try every outcome for all names.
 constexpr std::size_t kJournalLimit = 2 * kJournalBlock;
 
 struct Plan {
   std::size_t transactions = 0;
-  bool again = false;  ///< the power is cut a second time, at every operation of the recovery
+  bool again = false;  ///< cut the power a second time, at every operation of the recovery
   Disk::Contents contents = Disk::Contents::kAlike;
 };
 
 struct Tally {
   std::size_t cuts = 0;        ///< operations before which the power was cut
-  std::size_t images = 0;      ///< different disks that were opened
-  std::size_t violations = 0;  ///< disks with a state that is neither the acknowledged nor the next
+  std::size_t images = 0;      ///< distinct disks that were opened
+  std::size_t violations = 0;  ///< disks whose state is neither the acknowledged one nor the next
   std::string first_violation;
 };
 
@@ -41,7 +41,7 @@ std::string describe(const Image& image) {
   return text;
 }
 
-/// Opens the store on everything that a power cut can leave behind: its state must be one of two.
+/// Opens the store on every image that a power cut can leave: it must have one of two states.
 class Reboot {
  public:
   Reboot(Tally& tally, const Files& before, const Files& after, const Plan& plan)
@@ -113,7 +113,7 @@ Tally cut_everywhere(const std::vector<Files>& states, const MakeCommit& make_co
   return tally;
 }
 
-/// Forwards operations to a file system that is owned elsewhere.
+/// Forwards operations to a file system that it does not own.
 class Borrowed : public Fs {
  public:
   explicit Borrowed(Fs& fs) : fs_(fs) {}
@@ -134,7 +134,7 @@ class Borrowed : public Fs {
   Fs& fs_;
 };
 
-/// Our store, kept open over all transactions.
+/// Pinfold's store, kept open over all transactions.
 Commit store_commit(std::unique_ptr<Fs> fs) {
   auto store = std::make_shared<Store>(Store::open(std::move(fs), kJournalLimit).value());
   return [store](const Files& files) { return store->commit(files); };
@@ -155,9 +155,9 @@ TEST(PowerCut, MayHaveAnotherOutcomeForEachFile) { expect_safe({2, false, Disk::
 
 TEST(PowerCut, MayComeAgainDuringRecovery) { expect_safe({5, true}); }
 
-/// Commits all states but the last one, and that one up to operation `kill_at`. Then the process is
-/// dead, and its unsynced writes are in the page cache only. Returns false if the commit ended
-/// before.
+/// Commits all states but the last, and the last one up to operation `kill_at`. Then the process is
+/// dead, and its unsynced writes are only in the page cache. Returns false if the commit ended
+/// earlier.
 bool commit_until_killed(const std::shared_ptr<Disk>& disk, const std::vector<Files>& states,
                          std::size_t kill_at) {
   std::size_t operations = 0;
@@ -173,7 +173,7 @@ bool commit_until_killed(const std::shared_ptr<Disk>& disk, const std::vector<Fi
     EXPECT_TRUE(done || counts);
   }
   const bool killed = operations > kill_at;
-  operations = kill_at;  // the destructor does nothing either
+  operations = kill_at;  // the destructor must not write either
   return killed;
 }
 
@@ -208,14 +208,14 @@ TEST(PowerCut, MayFollowAKillDuringTheRecovery) {
   std::printf("%zu cuts, %zu different disks\n", tally.cuts, tally.images);
 }
 
-// The test itself must be able to fail.
+// Writers with mistakes, to show that the test can fail.
 
 struct Unsafe {
   bool sync_files;
   bool sync_names;
 };
 
-/// About what the kubelet does: each file separately.
+/// Roughly what the kubelet does: writes each file separately.
 MakeCommit unsafe_commit(Unsafe how) {
   return [how](Fs& fs) -> Commit {
     return [how, &fs](const Files& files) -> Result<void> {
@@ -243,7 +243,7 @@ TEST(PowerCut, IsNoticedWithAWriterThatHasNoJournal) {
   EXPECT_GT(cut_everywhere(make_sequence(20), unsafe_commit({true, true})).violations, 0U);
 }
 
-/// Two states that differ in a single file: no journal is needed for them.
+/// States that differ in a single file: they need no journal.
 std::vector<Files> one_file_changes() {
   auto states = make_sequence(1);
   states[1] = states[0];
@@ -259,8 +259,8 @@ TEST(PowerCut, IsNoticedWithAWriterThatDoesNotSyncContents) {
   EXPECT_GT(cut_everywhere(one_file_changes(), unsafe_commit({false, true})).violations, 0U);
 }
 
-/// A disk that acknowledges a sync of files with a certain name, or of the directory, and does not
-/// sync.
+/// A disk that acknowledges a sync of files with a certain name, or of the directory, without
+/// syncing.
 class Lying final : public Borrowed {
  public:
   Lying(Fs& fs, std::string name) : Borrowed(fs), name_(std::move(name)) {}

@@ -72,7 +72,7 @@ std::vector<Files> make_sequence(std::size_t count) {
       node.admit(dice != 0, dice % 2 == 0);
     } else if (dice < 9) {
       node.remove(random() % node.pods.size());
-    }  // else nothing changes
+    }  // rejected: nothing changes
     states.push_back(node.files());
     expect_valid(states.back());
   }

@@ -1,4 +1,4 @@
-// Eight readers and four writers that are killed at random: every read is one whole state.
+// Eight readers, and four writers that are killed at random: every read returns one complete state.
 
 #include "pinfold/checkpoint/snapshot.hpp"
 
@@ -23,7 +23,7 @@ constexpr std::size_t kReaders = 8;
 constexpr std::size_t kWriters = 4;
 constexpr int kKills = 60;
 
-/// All three files contain the number; their lengths depend on it and exceed the first capacity.
+/// All three files contain the number; their lengths depend on it and exceed the initial capacity.
 Files numbered(std::uint64_t number) {
   const std::string text = std::to_string(number) + " ";
   const std::size_t size = 2000 + number % 97 * 1000;
@@ -36,7 +36,7 @@ std::optional<std::uint64_t> number_of(const Files& files) {
   if (!files.memory) return std::nullopt;
   const std::uint64_t number = std::stoull(*files.memory);
   Files expected = numbered(number);
-  if (!expected.pods) expected.pods = files.pods;  // a commit leaves alone what has no value
+  if (!expected.pods) expected.pods = files.pods;  // a commit keeps files without a value
   return files == expected ? std::optional(number) : std::nullopt;
 }
 
@@ -158,7 +158,7 @@ TEST_F(SnapshotFile, AnotherBootOrVersionIsRefused) {
   };
   patch(16, 'X');  // the boot id
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kNotFound);
-  patch(8, 1);  // the version before: read_files() is the way, as after a boot
+  patch(8, 1);  // the previous version: the reader uses read_files(), as after a boot
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kNotFound);
   patch(8, 3);  // a later version
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kUnsupported);

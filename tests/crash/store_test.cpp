@@ -1,4 +1,4 @@
-// The store over a real directory.
+// The store in a real directory.
 
 #include "pinfold/checkpoint/store.hpp"
 
@@ -83,7 +83,7 @@ TEST_F(StoreInFolder, RemovesItsOwnTemporaryFilesOnly) {
 }
 
 TEST_F(StoreInFolder, RollsASoundJournalForward) {
-  write(kCpuFileName, "oldest");  // a power cut has taken back two renames
+  write(kCpuFileName, "oldest");  // a power cut has undone two renames
   write(kPodsFileName, "pods");
   write(kJournalFileName, encode_record({{"cpu_manager_state", {content_sum("oldest"), "old"}},
                                          {".pinfold_pods", {std::nullopt, "pods"}}}) +
@@ -125,7 +125,7 @@ TEST_F(StoreInFolder, SetsAsideAJournalThatAnotherProgramHasOvertaken) {
 }
 
 TEST_F(StoreInFolder, RestoresNoFileThatAnotherProgramHasRemoved) {
-  write(kJournalFileName, kJournal);  // it replaced a file
+  write(kJournalFileName, kJournal);  // the transaction replaced a file
   EXPECT_EQ(open().load(), Files());
   EXPECT_TRUE(fs::exists(file(kStaleJournalFileName)));
 }
@@ -134,7 +134,7 @@ TEST_F(StoreInFolder, CheckpointsTheJournalOnRequest) {
   Store store = open();
   ASSERT_TRUE(store.commit({"c", "m", "p"}));
   EXPECT_TRUE(fs::exists(file(kJournalFileName)));
-  EXPECT_EQ(read(kCpuFileName), "c");  // in place at once
+  EXPECT_EQ(read(kCpuFileName), "c");  // replaced immediately
   EXPECT_FALSE(fs::exists(file(kPodsFileName)));
   const auto directory = open_directory(folder_.path()).value();
   EXPECT_EQ(read_files(*directory), (Files{"c", "m", "p"}));
@@ -169,7 +169,7 @@ TEST_F(StoreInFolder, RefusesAJournalOfALaterVersionAndLeavesEverythingAlone) {
   EXPECT_EQ(read(temp(kCpuFileName)), "new");
 }
 
-/// The golden has two transactions, over a CPU file without pods.
+/// The golden file has two transactions, over a CPU file without pods.
 class JournalOfVersion2 : public StoreInFolder {
  protected:
   void SetUp() override {

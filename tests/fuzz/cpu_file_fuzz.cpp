@@ -1,4 +1,4 @@
-// The reader of cpu_manager_state, against a plain JSON parser where both mean the same.
+// The reader of cpu_manager_state against a plain JSON parser, for files that both accept.
 
 #include <cstddef>
 #include <cstdint>

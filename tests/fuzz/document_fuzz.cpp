@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   for (const auto& document : *documents) {
     const auto text = document.dump();  // throws if a string is not UTF-8
-    // What is a container can be read back as JSON.
+    // A container can be read back as JSON.
     if (!document.is_structured()) continue;
     const auto again = pinfold::parse_document(text);
     if (!again || *again != document) std::abort();

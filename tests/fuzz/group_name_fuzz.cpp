@@ -10,11 +10,11 @@
 #include "pinfold/enforce/layout.hpp"
 #include "temp_dir.hpp"
 
-/// Tries to get out of the root by the names of a pod and a container: through the check of names,
-/// and past it through the file system seam itself.
+/// Tries to escape from the root with names of a pod and a container: through the check of names,
+/// and without it through CgroupFs.
 namespace {
 
-/// A directory with nothing in it but the root of the groups.
+/// A directory that contains only the root of the groups.
 struct Cage {
   Cage() {
     std::filesystem::create_directory(directory / "root");
@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       std::abort();
     }
   }
-  // Unchecked on purpose: the second wall must hold on its own.
+  // Unchecked on purpose: CgroupFs alone must prevent an escape.
   (void)cage.fs->make_group(text);
   (void)cage.fs->write(text, "cpuset.cpus", "0");
   std::size_t entries = 0;

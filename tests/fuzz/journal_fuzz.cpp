@@ -12,7 +12,7 @@ using namespace pinfold::checkpoint;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-/// What is read can be written, and reads back to the same.
+/// Entries that were read can be written, and read back to the same entries.
 void check(std::string_view bytes) {
   const auto journal = decode_journal(bytes);
   if (!journal) return;
@@ -28,7 +28,7 @@ void check(std::string_view bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   check(bytes);
-  // The checksum keeps a fuzzer out of the entries: give it one that is right.
+  // The checksum would keep a fuzzer away from the entries: prepend a correct one.
   for (const int version : {2, 3}) {
     char header[64] = {};
     std::snprintf(header, sizeof header, "pinfold-journal %d %016llx %zu\n", version,

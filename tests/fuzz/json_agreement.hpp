@@ -11,13 +11,13 @@
 
 #include "pinfold/checkpoint/go_json.hpp"
 
-/// What our reader of JSON, which follows Go's, and nlohmann's must agree on.
+/// What Pinfold's JSON reader, which follows Go's, and nlohmann's must agree on.
 namespace pinfold::fuzz {
 
-/// Go takes invalid UTF-8, lone surrogates and numbers beyond a double; it takes no byte-order
+/// Go accepts invalid UTF-8, lone surrogates and numbers beyond a double; it accepts no byte-order
 /// mark.
 inline void check_syntax(std::string_view bytes) {
-  if (bytes.find('\0') != std::string_view::npos) return;  // nlohmann's end of input
+  if (bytes.find('\0') != std::string_view::npos) return;  // end of input for nlohmann
   const bool ours = !checkpoint::json_syntax_error(bytes);
   const bool plain = nlohmann::json::accept(bytes);
   const bool has_mark = bytes.starts_with("\xef\xbb\xbf");
@@ -28,8 +28,8 @@ inline void check_syntax(std::string_view bytes) {
   if (ours && !plain && ascii && !exotic) std::abort();
 }
 
-/// The object, if each of its keys is one of `names` and stands there once, so that Go's rules for
-/// other keys do not matter.
+/// The object if each of its keys is in `names` and occurs once, so that Go's rules for other keys
+/// do not matter.
 inline std::optional<nlohmann::json> plain_object(std::string_view bytes,
                                                   std::initializer_list<std::string_view> names) {
   std::set<std::string> seen;

@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(pinfold::parse_cpu_list(cpus->to_string()) == *cpus);
   }
   if (const auto cpus = pinfold::parse_cpu_mask(text)) {
-    // Zero words in front change nothing.
+    // Leading zero words change nothing.
     check(pinfold::parse_cpu_mask("00000000," + std::string(text)) == *cpus);
   }
   if (const auto row = pinfold::parse_distances(text)) {

@@ -1,4 +1,4 @@
-// The fast merge against the kubelet's enumeration, on whatever the fuzzer thinks up.
+// The fast merge against the kubelet's enumeration, on arbitrary hints.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace {
 
-/// Takes bytes off the front; zeros when there are none left.
+/// Takes bytes from the front; returns zeros when none are left.
 class Bytes {
  public:
   explicit Bytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}

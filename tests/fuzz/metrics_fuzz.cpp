@@ -5,7 +5,7 @@
 
 #include "pinfold/agent/metrics.hpp"
 
-/// What is read can be written, and reads back to the same.
+/// Metrics that were read can be written, and read back to the same metrics.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold::agent;  // NOLINT(google-build-using-namespace)
   const auto metrics = decode_metrics({reinterpret_cast<const char*>(data), size});

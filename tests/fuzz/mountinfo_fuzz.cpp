@@ -6,8 +6,8 @@
 
 #include "pinfold/enforce/mounts.hpp"
 
-/// The first line is the root to look for, the rest is mountinfo. Whatever is found lies in a
-/// cgroup mount and has the cpuset controller.
+/// The first line is the root to locate, the rest is mountinfo. Every result is inside a cgroup
+/// mount and has the cpuset controller.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold::enforce;  // NOLINT(google-build-using-namespace)
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -5,7 +5,7 @@
 
 #include "pinfold/agent/pods_file.hpp"
 
-/// What is read can be written, and reads back to the same.
+/// A state that was read can be written, and reads back to the same state.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold::agent;  // NOLINT(google-build-using-namespace)
   AgentState state;

@@ -6,7 +6,8 @@
 #include "pinfold/agent/process_list.hpp"
 #include "pinfold/enforce/page_placement.hpp"
 
-/// What is read can be written, and reads back to the same; sums of pages are of real nodes.
+/// A list that was read can be written, and reads back to the same list; sums of pages are of valid
+/// NUMA nodes.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold::agent;  // NOLINT(google-build-using-namespace)
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -1,4 +1,4 @@
-// Whatever a state file holds: what repair makes of it can be read, converted, and repaired again
+// For any content of a state file: the repaired file can be read, converted, and repaired again
 // without a change.
 
 #include <cstdlib>

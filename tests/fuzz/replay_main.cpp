@@ -1,4 +1,4 @@
-// Runs a fuzz target over the files of its corpus: what CTest runs where libFuzzer is not linked.
+// Runs a fuzz target over its corpus: CTest uses it where libFuzzer is not linked.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,5 +24,5 @@ int main(int argc, char** argv) {
     }
   }
   std::printf("%zu inputs\n", count);
-  return count == 0 ? 1 : 0;  // a corpus that went missing must not pass
+  return count == 0 ? 1 : 0;  // a missing corpus must not pass
 }

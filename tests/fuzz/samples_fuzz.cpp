@@ -5,7 +5,7 @@
 
 #include "pinfold/harness/judge.hpp"
 
-/// What the guest's sampler and the program beside it have written: a line "-" stands between.
+/// The exclusive CPUs of the program under test, a line "-", then the guest sampler's changes.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold::harness;
   const std::string text(reinterpret_cast<const char*>(data), size);

@@ -1,4 +1,4 @@
-// A reader must live with whatever another process has put into the memory that it maps.
+// A reader must cope with any bytes that another process writes into the memory that it maps.
 
 #include <cstdlib>
 #include <cstring>

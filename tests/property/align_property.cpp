@@ -9,7 +9,7 @@
 namespace pinfold::test {
 namespace {
 
-/// Uniform from the first case on: RapidCheck would begin with next to nothing.
+/// Uniform from the first case on: RapidCheck alone would begin with small values.
 template <class T>
 T draw(T low, T below) {
   return *rc::gen::resize(100, rc::gen::inRange<T>(low, below));
@@ -20,7 +20,7 @@ std::uint64_t any_mask(int nodes) {
   return draw(std::uint64_t{1}, NumaMask::all(nodes).bits() + 1);
 }
 
-/// The masks of a list of about `most` hints: any ones, or all that contain one of a few.
+/// The masks of a list of about `most` hints: arbitrary ones, or all supersets of a few.
 std::vector<NumaMask> any_masks(int nodes, int most) {
   std::vector<NumaMask> masks;
   if (toss()) {
@@ -38,7 +38,7 @@ std::vector<NumaMask> any_masks(int nodes, int most) {
   return masks;
 }
 
-/// One list as a provider could give it: in order, each mask once.
+/// One list as a provider could return it: in order, each mask once.
 HintList any_list(int nodes, int most) {
   const int kind = draw(0, 16);
   if (kind == 0) return std::nullopt;
@@ -53,7 +53,7 @@ HintList any_list(int nodes, int most) {
   hints.erase(std::unique(hints.begin(), hints.end(),
                           [](const auto& a, const auto& b) { return a.numa == b.numa; }),
               hints.end());
-  // A source of hints of one's own may also mix in "anywhere".
+  // A custom hint provider may also add "any NUMA node".
   if (kind == 2) hints.insert(hints.begin(), {std::nullopt, toss()});
   return hints;
 }
@@ -66,7 +66,7 @@ NaiveRules any_rules(int nodes) {
   rules.options.prefer_closest_numa_nodes = toss();
   rules.options.prefer_most_allocated_numa_node = toss();
   const auto n = static_cast<std::size_t>(nodes);
-  // Few values, for ties; not symmetric, for nothing says that distances are.
+  // Few distinct values, for ties; not symmetric, because distances need not be.
   rules.distances.resize(n, std::vector<std::uint32_t>(n));
   for (auto& row : rules.distances) {
     for (auto& distance : row) distance = draw(10U, 14U);
@@ -78,7 +78,7 @@ NaiveRules any_rules(int nodes) {
   return rules;
 }
 
-/// Up to seven resources over up to three providers; the more, the shorter their lists.
+/// Up to seven resources over up to three providers; the more resources, the shorter their lists.
 std::vector<ResourceHints> any_providers(int nodes) {
   static constexpr std::array<int, 8> kMost = {0, 255, 255, 40, 14, 8, 5, 4};
   const int resources = draw(0, 8);
@@ -104,14 +104,15 @@ RC_GTEST_PROP(MergeProperty, EqualsTheEnumerationOnUpToEightNodes, ()) {
   same_as_naive(any_rules(nodes), any_providers(nodes));
 }
 
-// The lists of the kubelet's managers on a machine of many nodes, cut short for the enumeration.
+// The lists of the kubelet's managers on a machine with many NUMA nodes, shortened for the
+// enumeration.
 RC_GTEST_PROP(MergeProperty, EqualsTheEnumerationOnTheHintMasksOfLargeMachines, ()) {
   const int nodes = draw(17, 65);
   NaiveRules rules = any_rules(nodes);
   rules.scores = {};
   std::vector<ResourceHints> providers(1);
   const int resources = draw(1, 6);
-  const int room = draw(4, nodes + 1);  // crowd them, so that they meet
+  const int room = draw(4, nodes + 1);  // few NUMA nodes, so that the masks intersect
   for (int i = 0; i < resources; ++i) {
     Hints hints;
     const int count = draw(1, resources > 3 ? 8 : 30);
@@ -145,7 +146,7 @@ RC_GTEST_PROP(MergeProperty, AStricterPolicyAdmitsNoMore, ()) {
   RC_ASSERT(admits(TopologyPolicy::kNone));
 }
 
-// Whichever way a Go map walks: without the draft option the answer is the same.
+// In every iteration order of a Go map: without the draft option the result is the same.
 RC_GTEST_PROP(MergeProperty, OrderOfProvidersDoesNotMatter, ()) {
   const int nodes = draw(1, 9);
   NaiveRules rules = any_rules(nodes);

@@ -1,4 +1,4 @@
-// What is written is read back, whatever the names and numbers in it are.
+// What is written is read back, for any names and numbers.
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -21,7 +21,7 @@ std::uint64_t any_number() {
   return *rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<std::uint64_t>());
 }
 
-/// Any ASCII, control characters included: what is not UTF-8 does not survive Go's JSON either.
+/// Any ASCII, control characters included: invalid UTF-8 does not survive Go's JSON either.
 std::string any_name() {
   std::string name(static_cast<std::size_t>(draw(0, 8)), ' ');
   for (char& c : name) c = static_cast<char>(draw(0, 127));

@@ -1,5 +1,5 @@
-// Whatever a node runs: an older kubelet starts from the converted files, and no container has
-// other CPUs or memory nodes than before.
+// For any state of a node: an older kubelet starts from the converted files, and the CPUs and
+// memory nodes of all containers stay the same.
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -45,7 +45,7 @@ StateConfig any_config() {
   return config;
 }
 
-/// Some states the very kubelet that wrote them refuses (docs/kubelet-compat.md).
+/// False for states that even the kubelet that wrote them refuses (docs/kubelet-compat.md).
 bool starts_as_it_is(const Node& node, const NodeState& state) {
   return would_start(node, {3, 2}, files_of(state, {3, 2}), {}).has_value();
 }

@@ -7,7 +7,7 @@
 #include "../support/cpu_fixture.hpp"
 #include "draw.hpp"
 
-// What always holds for the static policy, over random machines and random lives of pods.
+// Invariants of the static policy, over random machines and random sequences of pods.
 namespace pinfold::test {
 namespace {
 
@@ -26,7 +26,7 @@ Shape any_shape() {
   }
 }
 
-/// Some CPUs offline, sockets of unequal size: what averages go wrong on.
+/// Some CPUs offline, sockets of unequal size: cases in which averages mislead.
 MachineDescription any_uneven_machine() {
   MachineDescription description = describe(any_shape());
   std::vector<Cpu> kept;
@@ -40,7 +40,7 @@ MachineDescription any_uneven_machine() {
   return description;
 }
 
-/// A legal choice of options.
+/// A valid combination of options.
 Options any_options() {
   Options options;
   if (toss()) options["strict-cpu-reservation"] = "true";
@@ -86,7 +86,7 @@ PodSpec any_pod(int number, int largest) {
   return pod;
 }
 
-/// One of the hints that the manager itself offers, or none.
+/// One of the hints that the manager itself returns, or none.
 TopologyHint any_affinity(const Rig& rig, const PodSpec& pod, const Container& container) {
   const ResourceHints hints = rig.manager().container_hints(rig.state, pod, container);
   const auto cpu = hints.find("cpu");
@@ -95,13 +95,13 @@ TopologyHint any_affinity(const Rig& rig, const PodSpec& pod, const Container& c
       *cpu->second)[static_cast<std::size_t>(draw(0, static_cast<int>(cpu->second->size()) - 1))];
 }
 
-/// Every CPU belongs to the default set, or to one pod, or is reserved and kept out of both.
+/// Checks that every CPU is in the default set, or assigned to one pod, or reserved and in neither.
 void check_sound(const Rig& rig) {
   const CpuManager& manager = rig.manager();
   CpuSet exclusive_cpus;
   std::size_t count = 0;
   for (const auto& [uid, containers] : rig.state.assignments.by_pod()) {
-    CpuSet of_pod;  // its containers may share: init containers leave theirs to later ones
+    CpuSet of_pod;  // its containers may share: later ones reuse those of init containers
     for (const auto& [name, cpus] : containers) of_pod |= cpus;
     RC_ASSERT(!of_pod.intersects(manager.reserved()));
     RC_ASSERT(!of_pod.intersects(rig.state.default_set));

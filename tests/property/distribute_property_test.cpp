@@ -6,14 +6,13 @@
 #include "distribute.hpp"
 #include "draw.hpp"
 
-// The search for NUMA nodes against the kubelet's way of looking for them.
+// The search for NUMA nodes against the kubelet's search.
 namespace pinfold::test {
 namespace {
 
-
 std::vector<int> plain(const cpu::Ints& values) { return {values.begin(), values.end()}; }
 
-/// Up to nine nodes, many of them alike, so that choices tie.
+/// Up to nine NUMA nodes, many of them equal, so that choices tie.
 cpu::Distribution any_distribution(bool is_overwritten) {
   cpu::Distribution d;
   d.best_combination_overwritten = is_overwritten;

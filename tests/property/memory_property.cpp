@@ -1,4 +1,4 @@
-// Whatever pods come and go, no byte is lost or given twice.
+// For any sequence of pods, no byte is lost or allocated twice.
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -14,7 +14,7 @@ namespace {
 
 const std::vector<std::string> kSizes = {"hugepages-1Gi", "hugepages-2Mi"};
 
-/// Uniform from the first case on: RapidCheck would begin with next to nothing.
+/// Uniform from the first case on: RapidCheck alone would begin with small values.
 template <class T>
 T draw(T low, T below) {
   return *rc::gen::resize(100, rc::gen::inRange<T>(low, below));
@@ -26,7 +26,7 @@ Machine any_machine() {
   for (int i = 0; i < count; ++i) {
     NodeSpec node{.id = i == 0 ? 0 : 3 * i - 1, .gib = draw<std::uint64_t>(3, 12), .hugepages = {}};
     for (const std::string& size : kSizes) {
-      // A size that is missing, one without pages, and 1 GiB of it.
+      // Huge pages: size absent, size without pages, or 1 GiB.
       const int kind = draw(0, 4);
       if (kind > 0) node.hugepages[size] = kind == 1 ? 0 : kGi;
     }
@@ -54,7 +54,7 @@ PodSpec any_pod(const std::string& uid) {
   return pod;
 }
 
-/// As it may come from the topology manager: open, one of the hints, or anything.
+/// An affinity as the topology manager may pass it: none, one of the hints, or any.
 TopologyHint any_affinity(const Machine& machine, const ResourceHints& hints) {
   const int kind = draw(0, 4);
   const auto memory = hints.find("memory");
@@ -84,7 +84,7 @@ void check_conservation(const MemoryState& state) {
       }));
     }
   }
-  // What the blocks of a group say is what its nodes have given.
+  // The blocks of a group add up to what its NUMA nodes have allocated.
   for (const MemoryBlock& one : blocks) {
     std::uint64_t said = 0;
     for (const MemoryBlock& block : blocks) {
@@ -113,7 +113,7 @@ void check_groups(const MemoryState& state) {
   }
 }
 
-/// Admits as the kubelet does, container by container; a rejection leaves no trace.
+/// Admits as the kubelet does, container by container; a rejection changes nothing.
 bool admit(Node& node, const PodSpec& pod) {
   const MemoryState before = node.state;
   for (const Container& container : pod.containers) {
@@ -180,7 +180,7 @@ RC_GTEST_PROP(MemoryProperty, IsConservedWhateverComesAndGoes, ()) {
   RC_ASSERT(node.state == fresh);
 }
 
-/// The rule as the documents tell it, one mask after the other.
+/// The documented rule, one mask after the other.
 std::vector<TopologyHint> naive_hints(const Node& node, const PodSpec& pod) {
   std::vector<TopologyHint> hints;
   const auto sum = [&](NumaMask mask, const std::string& type, auto field) {
@@ -232,7 +232,7 @@ RC_GTEST_PROP(MemoryProperty, HintsAreThoseOfTheRule, ()) {
     RC_ASSERT(hints.has_value());
     RC_ASSERT(*hints == expected);
   }
-  // Without an affinity the best of them is taken.
+  // Without an affinity the best hint is used.
   const auto best = *std::min_element(expected.begin(), expected.end(), [](auto& a, auto& b) {
     return a.preferred != b.preferred ? a.preferred : a.numa->narrower_than(*b.numa);
   });

@@ -15,7 +15,7 @@ using test::ModelKernel;
 constexpr int kCpus = 12;
 
 /// A node that assigns CPUs more wildly than the CPU manager: the lowest free CPUs
-/// from a rotating start, sets moved at will.
+/// from a rotating start, sets moved at random.
 struct RandomNode {
   struct Member {
     int count = 0;  ///< exclusive CPUs; 0: shared
@@ -48,12 +48,12 @@ struct RandomNode {
   }
 
   void admit(int shape) {
-    constexpr std::size_t kMaxPods = 6;  // enough for every kind of neighbour, and quick
+    constexpr std::size_t kMaxPods = 6;  // enough for every combination of neighbours, and fast
     if (pods.size() == kMaxPods) return;
     Pod pod;
     const PodUid uid("p" + std::to_string(next_pod++));
     pod.mems = shape % 5 == 0 ? CpuSet{} : shape % 2 == 0 ? CpuSet{0} : CpuSet{0, 1};
-    if (shape % 7 == 0) {  // pod-level resources: one with its own CPUs, two share the rest
+    if (shape % 7 == 0) {  // pod-level resources: one exclusive container, two share the rest
       const CpuSet all = take(3);
       if (all.empty()) return;
       const CpuSet one = CpuSet::of(all.first());
@@ -81,7 +81,7 @@ struct RandomNode {
     auto& members = std::next(pods.begin(), which % std::ssize(pods))->second.members;
     if (!members.empty()) members.erase(members.begin());
   }
-  /// Every container with exclusive CPUs gets other ones, as after a re-admission with another
+  /// Every container with exclusive CPUs gets different ones, as after a re-admission with another
   /// configuration.
   void shuffle(int by) {
     start += by;
@@ -156,7 +156,7 @@ std::string overlaps(ModelKernel& kernel, const Layout& before, const Layout& af
   return out.str();
 }
 
-/// One change of a node; 2 is a removal and an admission at once.
+/// Applies one change to a node; kind 2 is a removal and an admission at once.
 void happen(RandomNode& node, int kind, int detail) {
   if (kind <= 2) node.admit(detail);
   if (kind == 2 || kind == 3) node.remove_pod(detail);
@@ -219,7 +219,7 @@ TEST(PlanProperty, NoPrefixOverlapsOnCgroupV1) {
   EXPECT_TRUE(rc::check([] { check_sequence(CgroupVersion::kV1); }));
 }
 
-/// Damages groups behind the back of Pinfold.
+/// Changes groups without Pinfold's knowledge.
 void damage(ModelKernel& kernel, const Layout& desired) {
   const auto blows = *rc::gen::container<std::vector<std::pair<int, int>>>(
       rc::gen::pair(rc::gen::inRange(0, 100), rc::gen::inRange(0, 1 << kCpus)));
@@ -237,7 +237,7 @@ void damage(ModelKernel& kernel, const Layout& desired) {
   }
 }
 
-/// After any damage to the groups one plan from the observed layout reconciles it all.
+/// After any damage to the groups, one plan from the observed layout reconciles everything.
 void check_repair(CgroupVersion version) {
   ModelKernel kernel(version, CpuSet::range(0, kCpus - 1), CpuSet{0, 1});
   Cgroups cgroups = kernel.cgroups();

@@ -1,5 +1,5 @@
-// However a state is damaged: the kubelet starts from what repair makes of it, and whatever is gone
-// had to go.
+// For any damage to a state: the kubelet starts from the repaired state, and repair removed only
+// what it had to.
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -34,20 +34,20 @@ CpuSet any_cpus() {
   return CpuSet::of(CpuId{*rc::gen::inRange(0, 18)}) | CpuSet::of(CpuId{*rc::gen::inRange(0, 18)});
 }
 
-/// Halves of what a kubelet does, and what others may have done to the state.
+/// Incomplete operations of a kubelet, and changes by other programs.
 void damage(NodeState& state) {
   const int count = *rc::gen::inRange(1, 4);
   for (int i = 0; i < count; ++i) {
     auto& entries = state.cpu.assignments;
     auto& memory = state.memory;
     switch (*rc::gen::inRange(0, 7)) {
-      case 0:  // CPUs were taken out of the pool and never assigned
+      case 0:  // CPUs were removed from the pool and never assigned
         state.cpu.default_set -= any_cpus();
         break;
-      case 1:  // CPUs were given back and not taken from their container
+      case 1:  // CPUs were returned and not removed from their container
         state.cpu.default_set |= any_cpus();
         break;
-      case 2:  // a container was forgotten, its CPUs not given back
+      case 2:  // a container was removed, its CPUs were not returned
         if (!entries.empty()) entries.erase(entries.by_pod().begin()->first);
         break;
       case 3:  // a pod was written, its containers were not
@@ -68,7 +68,7 @@ void damage(NodeState& state) {
   }
 }
 
-/// What a disk does.
+/// Damage by a disk.
 void damage(std::string& bytes) {
   const auto at = *rc::gen::inRange<std::size_t>(0, bytes.size());
   switch (*rc::gen::inRange(0, 4)) {
@@ -86,7 +86,7 @@ void damage(std::string& bytes) {
   }
 }
 
-/// The same node, or one that has changed since.
+/// The same node, or one whose configuration has changed since.
 Node any_successor(StateConfig config) {
   test::NodeShape shape;
   switch (*rc::gen::inRange(0, 6)) {
@@ -180,7 +180,7 @@ RC_GTEST_PROP(Repair, LeavesASoundStateAlone, ()) {
   const Node node = test::node_of(config);
   const bool newest = *rc::gen::arbitrary<bool>();
   NodeState state = test::any_state(node);
-  // A kubelet starts with CPUs of a pod without containers, and never gives them back.
+  // A kubelet starts with CPUs of a pod without containers, and never releases them.
   RC_PRE(std::all_of(state.cpu.pods.begin(), state.cpu.pods.end(),
                      [&](const auto& pod) { return state.cpu.assignments.contains(pod.first); }));
   const KubeletFiles files = files_of(state, newest, config.pod_level);
@@ -233,7 +233,7 @@ RC_GTEST_PROP(Repair, SavesEveryContainerInFrontOfATear, ()) {
       const std::string entry = "\"" + name + "\":\"" + cpus.to_string() + "\"";
       if (files.cpu->find(entry, pod_at) == std::string::npos) continue;
       const auto other = files.cpu->find("}", pod_at);
-      if (other < files.cpu->find(entry, pod_at)) continue;  // is of a later pod
+      if (other < files.cpu->find(entry, pod_at)) continue;  // belongs to a later pod
       RC_ASSERT(after.assignments.find({pod, name}) != nullptr);
       RC_ASSERT(*after.assignments.find({pod, name}) == cpus);
     }

@@ -1,4 +1,4 @@
-// Properties of the value types, against models that are plain and slow.
+// Properties of the value types, against simple and slow models.
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -23,7 +23,7 @@ namespace {
 using Ids = std::set<int>;
 using Int128 = Quantity::Int128;
 
-/// Ids that often share a word, often touch its borders, and sometimes are far apart.
+/// Ids that are often in one word, often at its limits, and sometimes far apart.
 rc::Gen<Ids> arbitrary_ids() {
   return rc::gen::container<Ids>(
       rc::gen::oneOf(rc::gen::inRange(0, 8), rc::gen::inRange(60, 70), rc::gen::inRange(1020, 1030),
@@ -74,7 +74,7 @@ RC_GTEST_PROP(CpuSetProperty, AlgebraIsThatOfSets, ()) {
   RC_ASSERT(x.intersects(y) == !both.empty());
   RC_ASSERT(x.contains_all(y) == (both == b));
   RC_ASSERT((x == y) == (a == b));
-  // Equality does not depend on how a set came about.
+  // Equality does not depend on the history of a set.
   RC_ASSERT(((x | y) - y) == (x - y));
   RC_ASSERT(((x - y) | (x & y)) == x);
 }
@@ -107,7 +107,7 @@ RC_GTEST_PROP(CpuSetProperty, ParsesRangesInAnyOrder, ()) {
   RC_ASSERT(to_ids(CpuSet::parse(text).value()) == ids);
 }
 
-/// Mantissa and suffix of a quantity, and what they mean.
+/// Mantissa and suffix of a quantity, and its value.
 struct Sample {
   std::string text;
   Int128 nano = 0;
@@ -141,7 +141,7 @@ RC_GTEST_PROP(QuantityProperty, RoundsFractionsAwayFromZero, ()) {
   const auto whole = *rc::gen::inRange<std::int64_t>(0, 1'000'000);
   const auto digits = *rc::gen::container<std::string>(rc::gen::inRange('0', ':'));
   RC_LOG() << whole << '.' << digits;
-  // The first nine digits count, and one more if anything follows them.
+  // The first nine digits count, rounded up if anything follows them.
   std::string kept = digits.substr(0, 9);
   kept.resize(9, '0');
   const bool rest = digits.size() > 9 && digits.find_first_not_of('0', 9) != std::string::npos;

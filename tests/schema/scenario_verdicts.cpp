@@ -1,6 +1,5 @@
-// Prints what the parser says about scenarios: one JSON line {"document", "error"} for each file,
-// and
-// {"error"} for each document that is a JSON line on standard input. No error: null.
+// Prints the parser's errors for scenarios: a JSON line {"document", "error"} for each file, and
+// {"error"} for each document, a JSON line, on standard input. No error: null.
 // Usage: scenario_verdicts MACHINES_FILE [FILE...]
 
 #include <fstream>

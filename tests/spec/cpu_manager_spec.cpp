@@ -1,5 +1,5 @@
 // The rules that Kubernetes documents for the CPU manager ("Node resource managers", policies for
-// assigning CPUs to Pods), one test a sentence, under the profile kubelet-1.36.
+// assigning CPUs to Pods), one test for each sentence, under the profile kubelet-1.36.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ Rig rig(const Options& options = {}, const NodeReservation& reservation = reserv
   return {machine_of(kShape), static_policy(options), reservation};
 }
 
-/// What the container of a pod written as YAML gets, once the API server has filled in defaults.
+/// The CPUs of the container of a pod written as YAML, after the API server's defaults.
 std::string admit_yaml(Rig& r, const std::string& resources) {
   const std::string yaml =
       "apiVersion: v1\nkind: Pod\nmetadata: {name: nginx, uid: nginx}\nspec:\n  containers:\n"
@@ -44,7 +44,7 @@ std::set<std::int32_t> groups_of(const Machine& machine, const CpuSet& cpus,
   return groups;
 }
 
-/// The groups of a level that container "c" of a pod has CPUs of.
+/// The groups of a level in which container "c" of a pod has CPUs.
 std::set<std::int32_t> groups_of(const Rig& r, const std::string& uid,
                                  std::int32_t Machine::CpuGroups::*level) {
   return groups_of(r.machine(), *r.state.assignments.find({PodUid(uid), "c"}), level);
@@ -180,7 +180,7 @@ TEST(CpuManagerSpec, AlphaOptionsAreHiddenByDefault) {
 }
 
 TEST(CpuManagerSpec, BetaOptionsAreVisibleByDefaultAndCanBeHidden) {
-  // Of the three that the text calls beta, v1.36.2 lets the gate hide this one only.
+  // Of the three options that the text calls beta, v1.36.2 lets the gate hide only this one.
   Config config = static_policy({{"distribute-cpus-across-numa", "true"}});
   config.feature_gates.clear();
   EXPECT_EQ(make_error(kShape, config), "");
@@ -318,7 +318,7 @@ TEST(CpuManagerSpec, UncoreCacheAlignmentUsesAsFewCachesAsPossible) {
 TEST(CpuManagerSpec, UncoreCacheAlignmentFallsBackToPacking) {
   Rig r = rig({{"prefer-align-cpus-by-uncorecache", "true"}});
   for (const char* uid : {"a", "b", "c"}) r.admit(uid, 3);
-  r.admit("d", 4);  // two CPUs are left of one cache, and one of each other
+  r.admit("d", 4);  // two CPUs are left in one cache, and one in each other
   EXPECT_EQ(groups_of(r, "d", kCache).size(), 3U);
 }
 

@@ -1,5 +1,5 @@
 // The rules that Kubernetes documents for the memory manager ("Node resource managers", memory
-// management policies; "Reserve compute resources", reservedMemory), one test a sentence.
+// management policies; "Reserve compute resources", reservedMemory), one test for each sentence.
 
 #include "memory_fixture.hpp"
 #include "pinfold/align/topology_manager.hpp"
@@ -51,7 +51,7 @@ TEST(MemoryManagerSpec, HintsYieldTheMostSuitableNodes) {
   EXPECT_EQ(print(node.manager.container_hints(node.state, pod, pod.containers[0])), "1*");
 }
 
-/// What the topology manager makes of a pod's memory hints when `cpu` is all that the CPUs allow.
+/// Merges a pod's memory hints when the CPUs allow only `cpu`.
 MergedHint merge_with(const std::string& policy, const Node& node, const PodSpec& pod,
                       const TopologyHint& cpu) {
   Config config;
@@ -97,7 +97,7 @@ TEST(MemoryManagerSpec, ReservedMemoryIsNotGivenToPods) {
 }
 
 TEST(MemoryManagerSpec, ReservedMemoryMustEqualKubeAndSystemReservedAndHardEviction) {
-  // kubeReserved 1Gi + systemReserved 500Mi + evictionHard 100Mi, as the node adds them up.
+  // kubeReserved 1Gi + systemReserved 500Mi + evictionHard 100Mi, as the node adds them.
   const Machine machine = even_machine(2, 8);
   Config config = static_config();
   config.reserved_memory = {{.numa_node = 0, .limits = {{"memory", "1Gi"}}},

@@ -21,7 +21,7 @@ using test::zones_of;
 constexpr const char* kGpu = "example.com/gpu";
 constexpr const char* kNic = "example.com/nic";
 
-/// Guaranteed, with so little memory that it never decides.
+/// Guaranteed, with so little memory that it never matters.
 PodSpec guaranteed(Amounts amounts) {
   amounts.emplace("memory", "1Mi");
   return pod("p", amounts);
@@ -73,7 +73,7 @@ TEST(PredictSpec, PreferredWidthComesFromAllocatableAndFeasibilityFromAvailable)
   EXPECT_EQ(predicted(node, four), "0");
   test::set_available(node, 0, kGpu, "2");
   EXPECT_EQ(predicted(node, four), "1");
-  // One zone would be preferred, only two have enough: not preferred, so rejected.
+  // One zone would be preferred, but only two have enough available: not preferred, so rejected.
   test::set_available(node, 1, kGpu, "3");
   EXPECT_EQ(predicted(node, four), "rejected");
 }
@@ -88,7 +88,7 @@ TEST(PredictSpec, BestEffortNoneAndNodesWithoutDataPass) {
   EXPECT_EQ(predicted(two_zones("restricted", "pod", {{"cpu", "8"}}), huge), "rejected");
 }
 
-// "The QoS gate still applies": cpu, memory and huge pages of other pods are aligned by nobody.
+// "The QoS gate still applies": no manager aligns cpu, memory and huge pages of other pods.
 TEST(PredictSpec, OnlyGuaranteedPodsAreConstrainedByCpuAndMemory) {
   const auto node =
       two_zones("single-numa-node", "container",
@@ -109,13 +109,13 @@ TEST(PredictSpec, FractionsOfACpuAreNotAligned) {
   EXPECT_EQ(predicted(node, guaranteed({{"cpu", "5500m"}})), "passes");
 }
 
-// "NUMA-relevant resources": what the node reports by zone, and the pod requests.
+// "NUMA-relevant resources": those that the node reports by zone and the pod requests.
 TEST(PredictSpec, AResourceCountsOnlyWhereTheNodeReportsItByZone) {
   const PodSpec wants = guaranteed({{kGpu, "3"}});
   EXPECT_EQ(predicted(two_zones("restricted", "pod", {{"cpu", "8"}, {kGpu, "1"}}), wants),
             "rejected");
   EXPECT_EQ(predicted(two_zones("restricted", "pod", {{"cpu", "8"}}), wants), "passes");
-  // One zone that reports it is enough; the others have none of it.
+  // One zone that reports it is enough; the others have none.
   EXPECT_EQ(predicted(zones_of("n", "single-numa-node", "pod", {{kGpu, {"", "4"}}}), wants), "1");
 }
 
@@ -156,9 +156,9 @@ TEST(PredictSpec, InitContainersAreCheckedAndNotAccumulated) {
   const auto node = two_zones("single-numa-node", "container", {{"cpu", "4"}});
   EXPECT_EQ(predicted(node, with("4", ContainerKind::kInit)), "0");
   EXPECT_EQ(predicted(node, with("5", ContainerKind::kInit)), "rejected");
-  // A sidecar stays.
+  // A sidecar continues to run.
   EXPECT_EQ(predicted(node, with("4", ContainerKind::kSidecar)), "rejected");
-  // Pod scope: what is needed at one time.
+  // Pod scope: what runs at one time is added up.
   const auto pod_scope = two_zones("single-numa-node", "pod", {{"cpu", "4"}});
   EXPECT_EQ(predicted(pod_scope, with("4", ContainerKind::kInit)), "0");
   EXPECT_EQ(predicted(pod_scope, with("4", ContainerKind::kSidecar)), "rejected");
@@ -169,7 +169,7 @@ TEST(PredictSpec, ZeroIsNotARequest) {
   EXPECT_EQ(predicted(node, guaranteed({{"cpu", "2"}, {kGpu, "0"}})), "0");
 }
 
-// The memory manager makes one hint of memory and huge pages together.
+// The memory manager returns one hint for memory and huge pages together.
 TEST(PredictSpec, MemoryAndHugePagesPreferZonesTogether) {
   const auto node =
       two_zones("restricted", "pod", {{"memory", "16Gi"}, {"hugepages-2Mi", "1Gi"}, {kGpu, "2"}});

@@ -1,5 +1,5 @@
 // The rules that Kubernetes documents for the topology manager ("Control Topology Management
-// Policies on a node"), one test a sentence.
+// Policies on a node"), one test for each sentence.
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ TEST(TopologyManagerSpec, ProvidersSendNodesAndWhetherTheyArePreferred) {
   ASSERT_EQ(node.admit(pod("a", {{"cpu", "2"}, {"memory", "1Gi"}, {"example.com/gpu", "2"}})), "");
   const ResourceHints& hints = node.hints().at("c");
   const HintList cpu = {{{NumaMask(1), true}, {NumaMask(2), true}, {NumaMask(3), false}}};
-  const HintList gpu = {{{NumaMask(2), true}}};  // masks of nodes that have gpus
+  const HintList gpu = {{{NumaMask(2), true}}};  // masks of NUMA nodes that have gpus
   EXPECT_EQ(hints.at("cpu"), cpu);
   EXPECT_EQ(hints.at("example.com/gpu"), gpu);
 }
@@ -121,7 +121,7 @@ TEST(TopologyManagerSpec, PodDemandIsAtLeastItsLargestInitContainer) {
                       container("i2", {{"cpu", "2"}, {"memory", "1Gi"}}, ContainerKind::kInit),
                       container("c", {{"cpu", "1"}, {"memory", "1Gi"}})})),
             "");
-  EXPECT_EQ(node.affinity("a", "c"), "1+");  // node 0 has only 7 CPUs to give
+  EXPECT_EQ(node.affinity("a", "c"), "1+");  // NUMA node 0 has only 7 allocatable CPUs
 }
 
 TEST(TopologyManagerSpec, PodScopeWithSingleNumaNodeAcceptsWhatOneNodeHolds) {
@@ -208,10 +208,10 @@ TEST(TopologyManagerSpec, ARejectedPodIsNotTriedAgain) {
   TestNode node(kTwoGpus, aligning_config("single-numa-node"));
   ASSERT_EQ(node.admit(pod("a", {{"cpu", "9"}, {"memory", "1Gi"}})), kAffinityError);
   ASSERT_EQ(node.admit(pod("b", {{"cpu", "8"}, {"memory", "1Gi"}})), "");
-  EXPECT_EQ(node.affinity("b"), "1+");  // nothing is held for a
+  EXPECT_EQ(node.affinity("b"), "1+");  // a holds nothing
 }
 
-// Pods and what the providers say of them
+// Pods and the hints that providers give for them
 
 TEST(TopologyManagerSpec, APodWithoutRequestsGetsTheDefaultHint) {
   TestNode node(kTwoGpus, aligning_config("restricted"));

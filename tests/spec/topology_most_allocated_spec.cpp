@@ -1,5 +1,5 @@
-// The draft enhancement "prefer-most-allocated-numa-node" of the topology manager, one test a
-// sentence.
+// The draft enhancement "prefer-most-allocated-numa-node" of the topology manager, one test for
+// each sentence.
 
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ TEST(MostAllocatedSpec, EqualShareOfCpusIsUndecided) {
 }
 
 TEST(MostAllocatedSpec, ReservedCpusChangeTheShare) {
-  // Three of 8 CPUs are the system's on node 0: there 2 of 5 CPUs are more than 3 of 8 on node 1.
+  // On node 0, 3 of 8 CPUs are reserved: 2 of 5 CPUs are more there than 3 of 8 on node 1.
   Config config = packing_single();
   config.reserved_system_cpus = "0-2";
   TestNode node({.numa = 2, .cpus = 8, .devices = {{kDevice, {1, 0}}, {"example.com/gpu", {0, 1}}}},
@@ -136,7 +136,7 @@ TEST(MostAllocatedSpec, TheLowestNodeWinsIfTheyDisagree) {
   ASSERT_EQ(node.admit(pinned("much-memory", "2", "9Gi")), "");  // node 2
   ASSERT_EQ(node.affinity("many-cpus"), "1+");
   ASSERT_EQ(node.affinity("much-memory"), "2+");
-  ASSERT_EQ(node.admit(cpus("fill", "7")), "");  // of the busy ones only node 0 has room
+  ASSERT_EQ(node.admit(cpus("fill", "7")), "");  // of the busy nodes only node 0 has room
   ASSERT_EQ(node.affinity("fill"), "0+");
   ASSERT_EQ(node.admit(cpus("a", "2")), "");
   EXPECT_EQ(node.affinity("a"), "1+");
@@ -154,7 +154,7 @@ TEST(MostAllocatedSpec, HugePagesAreNoSignal) {
   const PodSpec huge =
       pod("b", {{"cpu", "100m"}, {"memory", "1Gi"}, {"hugepages-1Gi", "2Gi"}, {kDevice, "1"}});
   state = std::get<Admitted>(decide(*node, state, huge)).next;
-  // 1Gi of the 12Gi that huge pages leave, whatever becomes of the huge pages.
+  // 1Gi of the 12Gi that huge pages leave, regardless of how many huge pages are used.
   EXPECT_EQ(node->memory().allocation_scores(state.memory), (std::vector<int>{0, 8}));
 }
 

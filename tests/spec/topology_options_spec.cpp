@@ -1,4 +1,4 @@
-// The options of the topology manager as Kubernetes documents them, one test a sentence.
+// The options of the topology manager as Kubernetes documents them, one test for each sentence.
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 namespace pinfold::test {
 namespace {
 
-/// Four nodes in two pairs, 0 with 3 and 1 with 2: the first pair is nearest, others are far.
+/// Four nodes in two pairs, 0 with 3 and 1 with 2: the first pair is closest, others are far.
 const NodeShape kPairs = {
     .numa = 4,
     .distances = {{10, 21, 21, 11}, {21, 10, 12, 21}, {21, 12, 10, 21}, {11, 21, 21, 10}}};

@@ -1,6 +1,6 @@
 // What a scheduler has to predict of policy restricted: the worked table of the KAI scheduler's
 // design for NUMA-aware scheduling ("Modeling restricted: the hint merge"), and its rules, one test
-// a sentence. Memory stays out of it (memory manager None).
+// for each sentence. Memory is not aligned (memory manager None).
 
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ TEST(RestrictedSpec, PreferredWidthComesFromCapacityAndFeasibilityFromWhatIsFree
   ASSERT_EQ(node.admit(gpus_and_cpus("one-on-each-b", 1, 9)), "");  // and one on node 1
   ASSERT_EQ(node.affinity("one-on-each-a"), "0+");
   ASSERT_EQ(node.affinity("one-on-each-b"), "1+");
-  // Two GPUs would fit on one node by capacity; the two that are free are not preferred.
+  // Capacity would fit two GPUs on one node; the two free ones are not on a preferred mask.
   EXPECT_EQ(node.admit(pod("two", {{kGpu, "2"}})), kAffinityError);
   const HintList gpu = {{{NumaMask(3), false}}};
   EXPECT_EQ(node.hints().at("c").at(kGpu), gpu);

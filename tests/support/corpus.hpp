@@ -27,7 +27,7 @@ void for_each_vector(const std::filesystem::path& file, std::size_t stride, cons
   gzclose(in);
 }
 
-/// Skips where the corpus is not at hand (PINFOLD_SHARED).
+/// Skips its tests where the corpus is not available (PINFOLD_SHARED).
 class Corpus : public testing::Test {
  protected:
   void SetUp() override {

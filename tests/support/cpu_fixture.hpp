@@ -9,11 +9,11 @@
 
 #include "pinfold/cpu/cpu_manager.hpp"
 
-// Machines, configurations and pods for tests of the CPU manager, in as few words as possible.
+// Short ways to write machines, configurations and pods in tests of the CPU manager.
 namespace pinfold::test {
 
-/// A regular machine. CPUs are numbered as Linux does it by default: first one thread of every
-/// core, in order, then the second ones; with `adjacent`, the threads of a core stand together.
+/// A regular machine. CPUs are numbered as Linux does by default: first one thread of every core,
+/// in order, then the second threads; with `adjacent`, threads of a core have consecutive numbers.
 struct Shape {
   int sockets = 1;
   int numa_per_socket = 1;
@@ -47,7 +47,7 @@ inline MachineDescription describe(const Shape& shape) {
   return description;
 }
 
-/// Stops the test program on an impossible shape: a defect of the test.
+/// Aborts on an impossible shape, which is a mistake in the test.
 inline Machine machine_of(MachineDescription description) {
   return Machine::make(std::move(description)).value();
 }
@@ -55,7 +55,7 @@ inline Machine machine_of(const Shape& shape) { return machine_of(describe(shape
 
 using Options = std::map<std::string, std::string>;
 
-/// The static policy, with every gate on that the options need.
+/// The static policy, with every gate enabled that the options need.
 inline Config static_policy(Options options = {}, Profile profile = Profile::kKubelet136) {
   Config config;
   config.cpu_manager_policy = "static";
@@ -95,7 +95,7 @@ inline PodSpec pod_with(std::string uid, int cpus) {
   return pod_of(std::move(uid), {exclusive("c", std::int64_t{cpus} * 1000)});
 }
 
-/// A started CPU manager and its state, on a machine of its own.
+/// A started CPU manager and its state, on its own machine.
 class Rig {
  public:
   Rig(Machine machine, const Config& config, const NodeReservation& reservation)
@@ -108,11 +108,11 @@ class Rig {
   [[nodiscard]] const Machine& machine() const { return *machine_; }
   [[nodiscard]] const CpuManager& manager() const { return manager_; }
 
-  /// What container "c" of a new pod gets, as a list, or the reason why not.
+  /// The CPUs of container "c" of a new pod, as a list, or the reason for its rejection.
   std::string admit(const std::string& uid, int cpus, const TopologyHint& affinity = {}) {
     return admit(pod_with(uid, cpus), "c", affinity);
   }
-  /// Allocates for all containers of the pod; tells what one of them got.
+  /// Allocates for all containers of the pod; returns the CPUs of one of them.
   std::string admit(const PodSpec& pod, const std::string& container,
                     const TopologyHint& affinity = {}) {
     for (const Container& each : pod.containers) {

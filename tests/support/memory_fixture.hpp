@@ -7,7 +7,7 @@
 
 #include "pinfold/memory/memory_manager.hpp"
 
-/// Small machines and pods for tests of the memory manager: amounts in GiB.
+/// Short ways to write machines and pods in tests of the memory manager: amounts in GiB.
 namespace pinfold::memory_test {
 
 inline constexpr std::uint64_t kGi = std::uint64_t{1} << 30;
@@ -39,7 +39,7 @@ inline Machine machine_of(const std::vector<NodeSpec>& nodes) {
   return *machine;
 }
 
-/// Nodes 0 to count - 1 of the same size.
+/// Nodes 0 to count - 1 of equal size.
 inline Machine even_machine(int count, std::uint64_t gib) {
   std::vector<NodeSpec> nodes;
   for (std::int32_t id = 0; id < count; ++id)
@@ -81,7 +81,7 @@ inline PodSpec pod_of(const std::string& uid, std::vector<Container> containers)
           .resources = std::nullopt};
 }
 
-/// A manager over a machine with its started state; the test case's subject.
+/// A memory manager on a machine, with its state after the start.
 struct Node {
   Machine machine;
   MemoryManager manager;

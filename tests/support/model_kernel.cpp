@@ -177,7 +177,7 @@ class ModelFs final : public enforce::CgroupFs {
   ModelKernel* kernel_;
 };
 
-/// A group of the model as a separate root.
+/// One group of the model as the root of a CgroupFs.
 class GroupFs final : public enforce::CgroupFs {
  public:
   GroupFs(std::unique_ptr<enforce::CgroupFs> fs, std::string group)

@@ -11,8 +11,8 @@
 
 namespace pinfold::test {
 
-/// The cpuset rules of Linux over a tree in memory, for cgroup v1 and v2: what is refused, what a
-/// new group starts with, and which CPUs are effective. Observed on kernel 6.1.
+/// The cpuset rules of Linux over a tree in memory, for cgroup v1 and v2: which writes fail, a new
+/// group's initial values, and which CPUs are effective. Observed on kernel 6.1.
 class ModelKernel {
  public:
   ModelKernel(enforce::CgroupVersion version, CpuSet cpus, CpuSet mems);
@@ -26,9 +26,9 @@ class ModelKernel {
 
   [[nodiscard]] Dir* find(const std::string& group);
   [[nodiscard]] CpuSet effective(const Dir& dir, const std::string& file) const;
-  /// A CgroupFs over this kernel, which must outlive it.
+  /// A CgroupFs on this kernel, which must outlive it.
   [[nodiscard]] std::unique_ptr<enforce::CgroupFs> fs();
-  /// Cgroups over one hierarchy of this kernel with every controller; its directory is "/model".
+  /// Cgroups on one hierarchy of this kernel with every controller; its directory is "/model".
   [[nodiscard]] enforce::Cgroups cgroups();
 
   enforce::CgroupVersion version;
@@ -36,8 +36,8 @@ class ModelKernel {
   CpuSet mems;
   Dir root;
   std::vector<std::string> log;   ///< "write pod1 cpuset.cpus 0-1", "create pod1", ...
-  int writes_until_failure = -1;  ///< that write gives EIO; -1: never
-  /// Changes what a write stores: (file, value) to value.
+  int writes_until_failure = -1;  ///< that write fails with EIO; -1: none fails
+  /// Changes the value that a write stores: (file, value) to value.
   std::function<std::string(const std::string&, const std::string&)> distort;
 };
 

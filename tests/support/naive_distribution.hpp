@@ -8,11 +8,11 @@
 #include <optional>
 #include <vector>
 
-// How the kubelet looks for NUMA nodes to spread CPUs over: every combination, every subset,
-// floating point, and lists that behave like Go's slices. Slow, and the measure of the fast search.
+// How the kubelet searches for NUMA nodes to spread CPUs over: every combination, every subset,
+// floating point, and lists that behave like Go's slices. Slow: the oracle of the fast search.
 namespace pinfold::test {
 
-/// A Go slice of int: a view of an array that others may see, too.
+/// A Go slice of int: a view of an array that other slices may share.
 class GoSlice {
  public:
   [[nodiscard]] std::vector<int> values() const {
@@ -23,7 +23,7 @@ class GoSlice {
   }
   [[nodiscard]] bool is_nil() const { return array_ == nullptr; }
 
-  /// append(): in place if the array has room, else into a new array of twice the room.
+  /// append(): in place if the array has room, else into a new array of twice the size.
   [[nodiscard]] GoSlice appended(int value) const {
     GoSlice longer = *this;
     const std::size_t room = array_ == nullptr ? 0 : array_->size();
@@ -36,7 +36,7 @@ class GoSlice {
     ++longer.size_;
     return longer;
   }
-  /// The same values in an array of its own: what a correct program would remember.
+  /// The same values in a separate array, as a correct program would remember them.
   [[nodiscard]] GoSlice copy() const {
     GoSlice own = *this;
     if (array_ != nullptr) own.array_ = std::make_shared<std::vector<int>>(*array_);
@@ -48,7 +48,7 @@ class GoSlice {
   std::size_t size_ = 0;
 };
 
-/// Calls visit(GoSlice) for each choice of k items until it says false.
+/// Calls visit(GoSlice) for each choice of k items until it returns false.
 template <class Visit>
 bool each_choice(const std::vector<int>& items, int k, const Visit& visit, std::size_t start = 0,
                  const GoSlice& chosen = {}) {
@@ -74,7 +74,7 @@ struct NaiveChoice {
   std::vector<int> remainder;
 };
 
-/// `available[i]`: free CPUs of node i; `aliased`: remember slices rather than copies.
+/// `available[i]`: free CPUs of node i; `aliased`: remember slices instead of copies.
 inline NaiveChoice naive_best_choice(const std::vector<int>& available, int count, int group, int k,
                                      bool aliased) {
   const auto remember = [&](const GoSlice& slice) { return aliased ? slice : slice.copy(); };

@@ -8,7 +8,7 @@
 
 #include "pinfold/align/topology_manager.hpp"
 
-/// The kubelet's merge as it does it: every combination of one hint per resource, each compared
+/// The merge exactly as in the kubelet: every combination of one hint per resource, each compared
 /// with the best so far. The oracle of the fast merge; slow on purpose.
 namespace pinfold::test {
 
@@ -44,7 +44,7 @@ class NaiveMerge {
     bool preferred = false;
   };
 
-  /// Which of two merged hints the kubelet keeps, for hints of which the widest need is `wanted`.
+  /// True if the kubelet replaces `current` by `candidate`; `wanted`: see largest_least_width().
   [[nodiscard]] bool replaces(Merged current, Merged candidate, int wanted) const {
     if (current.preferred != candidate.preferred) return candidate.preferred;
     if (current.preferred) return fitter(current.mask, candidate.mask, true);
@@ -134,7 +134,7 @@ class NaiveMerge {
     return candidate.narrower_than(current);
   }
 
-  /// 1 if the candidate's node is busier, -1 if the current one is, 0 if nobody can tell.
+  /// 1 if the candidate's node is busier, -1 if the current one is, 0 if neither is.
   [[nodiscard]] static int busier(const std::vector<int>& scores, NumaMask current,
                                   NumaMask candidate) {
     if (scores.empty()) return 0;

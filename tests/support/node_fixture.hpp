@@ -10,8 +10,8 @@
 
 #include "pinfold/decide/decide.hpp"
 
-/// A whole node in few words: every NUMA node is a socket of its own with `cpus` single-threaded
-/// CPUs and `gib` of memory, and carries as many devices as `devices` says for its position.
+/// Short ways to write a whole node: every NUMA node is a socket with `cpus` single-threaded CPUs,
+/// `gib` of memory, and the devices that `devices` lists for its position.
 namespace pinfold::test {
 
 struct NodeShape {
@@ -49,7 +49,7 @@ inline Machine machine_of(const NodeShape& shape) {
   return Machine::make(std::move(description)).value();
 }
 
-/// Static CPU manager with nothing reserved but CPU 0, memory manager None.
+/// Static CPU manager with only CPU 0 reserved, memory manager None.
 inline Config aligning_config(const std::string& policy, const std::string& scope = "container") {
   Config config;
   config.cpu_manager_policy = "static";
@@ -60,7 +60,7 @@ inline Config aligning_config(const std::string& policy, const std::string& scop
   return config;
 }
 
-/// The memory manager Static, with 1Gi of NUMA node 0 for the system.
+/// The memory manager Static, with 1Gi of NUMA node 0 reserved.
 inline Config with_memory_manager(Config config) {
   config.memory_manager_policy = "Static";
   config.kube_reserved["memory"] = "1Gi";
@@ -95,7 +95,7 @@ inline PodSpec pod(const std::string& uid, const Amounts& amounts) {
   return pod_of(uid, {container("c", amounts)});
 }
 
-/// A node that runs pods.
+/// A node that admits pods.
 class TestNode {
  public:
   TestNode(const NodeShape& shape, const Config& config)
@@ -105,7 +105,7 @@ class TestNode {
     }
   }
 
-  /// "" if the pod is admitted, else the reason why not.
+  /// "" if the pod is admitted, else the reason for the rejection.
   std::string admit(const PodSpec& spec) {
     Decision decision = decide(node_, state_, spec);
     if (auto* const rejected = std::get_if<Rejected>(&decision)) {
@@ -139,7 +139,7 @@ class TestNode {
     }
     return mask.to_string();
   }
-  /// What was offered for the last pod; key "pod" or a container's name.
+  /// The hints that were merged for the last pod; key "pod" or a container's name.
   [[nodiscard]] const HintsByObject& hints() const { return hints_; }
   [[nodiscard]] const Node& node() const { return node_; }
   [[nodiscard]] const NodeState& state() const { return state_; }

@@ -51,7 +51,7 @@ inline Container guaranteed(const std::string& name, std::int64_t cpus,
   return container;
 }
 
-/// A container of a Guaranteed pod that is not entitled to CPUs of its own.
+/// A container of a Guaranteed pod that gets no exclusive CPUs.
 inline Container half_a_cpu(const std::string& name) {
   Container container = guaranteed(name, 1);
   container.resources.limits["cpu"] = Quantity::milli(500);

@@ -5,8 +5,8 @@
 #include "node_fixture.hpp"
 #include "pinfold/decide/decide.hpp"
 
-/// States that a node comes to by admitting and removing pods: with CPUs and memory of their own,
-/// with pod-level resources, with init containers and sidecars.
+/// States that a node reaches by admitting and removing pods: with exclusive CPUs and memory, with
+/// pod-level resources, with init containers and sidecars.
 namespace pinfold::test {
 
 struct StateConfig {
@@ -55,7 +55,7 @@ inline PodSpec any_pod(const std::string& uid) {
   return spec;
 }
 
-/// Events in random order; the state is one that the node itself would write.
+/// Applies events in random order; the node itself could have written the resulting state.
 inline NodeState any_state(const Node& node) {
   NodeState state = empty_state(node);
   const int events = *rc::gen::inRange(0, 12);

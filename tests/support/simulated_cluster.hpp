@@ -18,10 +18,10 @@ namespace pinfold::test {
 /// How late exporters are, in steps of logical time.
 struct ExporterDelay {
   int least = 0;
-  int jitter = 0;  ///< up to so much more, from a fixed seed
+  int jitter = 0;  ///< additional random delay up to this, from a fixed seed
 };
 
-/// Nodes with kubelets (the real decision), and an exporter on each that publishes what it sees
+/// Nodes with kubelets (the real decision), and an exporter on each that publishes its observations
 /// after a delay: NodeResourceTopology objects and each pod's observed placement.
 class SimulatedCluster {
  public:
@@ -42,7 +42,7 @@ class SimulatedCluster {
     }
   }
 
-  /// The kubelet's verdict; a pod that it rejects is not there.
+  /// True if the kubelet admits the pod; a rejected pod is not added.
   bool bind(const std::string& node, const PodSpec& pod) {
     const NodeTopology before = describe_now(node);
     if (!nodes_.at(node).kubelet.admit(pod).empty()) {
@@ -62,7 +62,7 @@ class SimulatedCluster {
   [[nodiscard]] const NodeTopology& published(const std::string& node) const {
     return nodes_.at(node).published;
   }
-  /// The placement that the exporter has published for a pod, as for an annotation; null: none yet.
+  /// The placement that the exporter published for a pod, as for an annotation; null: none yet.
   [[nodiscard]] nlohmann::json observed(const std::string& uid) const {
     const auto found = observed_.find(uid);
     return found == observed_.end() ? nlohmann::json() : found->second;
@@ -89,7 +89,7 @@ class SimulatedCluster {
     return describe(kubelet.node(), kubelet.state(), name);
   }
 
-  /// What a pod took, by zone and resource.
+  /// The resources that a pod took, by zone.
   static nlohmann::json difference(const NodeTopology& before, const NodeTopology& after) {
     nlohmann::json taken = nlohmann::json::object();
     for (std::size_t zone = 0; zone < before.zones.size(); ++zone) {
@@ -106,7 +106,7 @@ class SimulatedCluster {
     random_ = random_ * 6364136223846793005U + 1442695040888963407U;
     const auto spread = static_cast<std::uint64_t>(delay_.jitter) + 1;
     const int extra = static_cast<int>((random_ >> 33U) % spread);
-    const int earliest = due_.empty() ? 0 : due_.back().time;  // one exporter does not overtake
+    const int earliest = due_.empty() ? 0 : due_.back().time;  // keeps updates in order
     due_.push_back({std::max(earliest, now_ + delay_.least + extra), node, describe_now(node), pod,
                     std::move(placement)});
   }
@@ -121,15 +121,15 @@ class SimulatedCluster {
   std::map<std::string, nlohmann::json> observed_;
 };
 
-/// A scheduler that knows the cluster by what exporters publish and by the pods that it has bound.
+/// A scheduler that only knows what exporters published and which pods it has bound.
 class SimulatedScheduler {
  public:
   enum class Reconstruction { kOff, kOn };
   SimulatedScheduler(SimulatedCluster& cluster, Reconstruction reconstruction)
       : cluster_(&cluster), reconstruction_(reconstruction) {}
 
-  /// One cycle for one pod: binds it to the best node, or does nothing. "" if it is nowhere, or the
-  /// name of the node, with '!' behind if its kubelet rejected the pod.
+  /// One scheduling cycle for one pod: binds it to the best node, if any. Returns "" if no node
+  /// fits, else the node's name, followed by '!' if its kubelet rejected the pod.
   std::string schedule(const PodSpec& pod) {
     View view = look();
     PodQuery query(view.fleet, pod);
@@ -143,8 +143,7 @@ class SimulatedScheduler {
     return "";
   }
 
-  /// The bound pods that would have to go, one after the other, until `pod` fits somewhere; they
-  /// are evicted at once.
+  /// Evicts bound pods, one after another, until `pod` fits somewhere. Returns the evicted pods.
   std::vector<std::string> preempt_for(const PodSpec& pod) {
     View view = look();
     Ledger ledger(view.fleet);
@@ -161,7 +160,7 @@ class SimulatedScheduler {
     return victims;
   }
 
-  /// A pod is gone.
+  /// Handles the deletion of a pod.
   void forget(const std::string& uid) {
     const auto known = std::find_if(bound_.begin(), bound_.end(),
                                     [&](const Record& record) { return record.uid == uid; });
@@ -188,7 +187,7 @@ class SimulatedScheduler {
     return false;
   }
 
-  /// What the scheduler knows at this moment.
+  /// The scheduler's current view.
   View look() const {
     View view;
     for (const std::string& name : cluster_->names()) {

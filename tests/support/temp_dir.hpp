@@ -10,10 +10,10 @@
 
 namespace pinfold::test {
 
-/// A new directory for one test; it is removed with its contents at the end.
+/// A new directory for one test; the destructor removes it with its contents.
 class TempDir {
  public:
-  /// In memory if the machine allows it: tests write thousands of small files.
+  /// In memory if possible: tests write thousands of small files.
   TempDir() : TempDir(in_memory()) {}
   explicit TempDir(const std::filesystem::path& parent)
       : path_((parent / "pinfold-test-XXXXXX").string()) {
@@ -29,7 +29,7 @@ class TempDir {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 
-  /// Writes a file and creates the directories above it.
+  /// Writes a file and creates its parent directories.
   void write(const std::string& name, const std::string& content) const {
     const std::filesystem::path file = *this / name;
     std::filesystem::create_directories(file.parent_path());

@@ -72,7 +72,7 @@ void write_node(const TempDir& dir, const MachineDescription& machine, const Num
   dir.write(folder + "/meminfo", fmt::format("\nNode {0} MemTotal:       {1} kB\n"
                                              "Node {0} MemFree:        {1} kB\n",
                                              node.id.value, node.memory / 1024));
-  // A NUMA node lists its offline CPUs no more; we must not depend on it.
+  // A kernel omits offline CPUs here; list them in the first node: discovery must not rely on it.
   CpuSet cpus = cpus_with(machine, [&](const Cpu& cpu) { return cpu.numa == node.id; });
   if (node.id == machine.numa_nodes.front().id) cpus |= style.offline;
   write_cpus(dir, folder + "/cpulist", folder + "/cpumap", cpus, style);
@@ -96,7 +96,7 @@ void write_tree(const TempDir& dir, const MachineDescription& machine, const Tre
     dir.write(fmt::format("{}/cpu{}/uevent", kCpus, cpu.value), "");
   }
   for (const CpuId cpu : style.offline) {
-    // As after a hot-unplug in a captured tree: the old topology is still there.
+    // As after a hot-unplug in a captured tree: the old topology files remain.
     dir.write(fmt::format("{}/cpu{}/topology/physical_package_id", kCpus, cpu.value), "0\n");
     dir.write(fmt::format("{}/cpu{}/online", kCpus, cpu.value), "0\n");
   }

@@ -9,8 +9,8 @@
 /// Short ways to write NodeResourceTopology objects and predictions.
 namespace pinfold::test {
 
-/// The same amount of one resource on each zone, or one for each zone; capacity, allocatable and
-/// available are the same.
+/// The amount of one resource, the same on each zone or one value per zone; capacity, allocatable
+/// and available are equal.
 struct OnZones {
   std::string resource;
   std::vector<std::string> amounts;  ///< one for each zone, "" where the zone does not report it

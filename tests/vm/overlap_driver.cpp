@@ -14,13 +14,13 @@
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/discover/discover.hpp"
 
-/// Runs in a virtual machine, with the state and the groups of the pinfold command: admits and
-/// removes mixed pods as fast as it can, and writes into a file who had CPUs for himself.
+/// Runs in a virtual machine with the state and the groups of the pinfold command: admits and
+/// removes mixed pods as fast as it can, and records the exclusive CPUs in a file.
 ///
 ///     overlap-driver OPERATIONS SAFE|UNSAFE FILE
 ///
-/// UNSAFE gives exclusive CPUs away before it takes them from others, as the kubelet does: then
-/// a watcher must see an overlap. Exit status: 0, or 2 if something went wrong.
+/// UNSAFE assigns exclusive CPUs before it removes them from others, as the kubelet does: then the
+/// sampler must observe an overlap. Exit status: 0, or 2 after an error.
 namespace pinfold {
 namespace {
 
@@ -57,7 +57,7 @@ PodSpec make_pod(int number, std::mt19937& random) {
       add("x1", "1");
       add("x2", "1");
       break;
-    default:  // CPUs for the pod: one container has its own, two share the rest
+    default:  // CPUs for the pod: one container has exclusive ones, two share the rest
       add("x1", "1");
       add("p1", nullptr);
       add("p2", nullptr);
@@ -77,7 +77,7 @@ Result<agent::NodeAgent> open(bool enforce) {
   return open_agent(std::move(machine), std::move(config.config), options);
 }
 
-/// What an agent without its order would do: first what the pod gets, then what others lose.
+/// Applies a change without the safe order: first what the pod gains, then what others lose.
 Result<void> apply_unsafely(enforce::Cgroups& cgroups, const Layout& before, const Layout& after,
                             const PodUid& uid) {
   PINFOLD_LET(auto cpus, cgroups.machine_cpus());

@@ -1,5 +1,5 @@
-/* A node stays open while a CPU comes online: the next call looks at the machine again. For a guest
- * of four CPUs. */
+/* A CPU comes online while a node is open: the next call discovers the machine again. For a guest
+ * with four CPUs. */
 #include <pinfold/pinfold.h>
 #include <stdio.h>
 #include <string.h>

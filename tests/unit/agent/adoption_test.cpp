@@ -6,7 +6,7 @@
 #include "pinfold/agent/node_agent.hpp"
 #include "temp_dir.hpp"
 
-/// Groups that a container runtime made.
+/// Adoption of groups that a container runtime made.
 namespace pinfold::agent {
 namespace {
 
@@ -28,7 +28,7 @@ class AdoptionTest : public testing::TestWithParam<enforce::CgroupVersion> {
                            kernel_.cgroups(), std::move(options))
         .value();
   }
-  /// A runtime makes a group and puts its process there.
+  /// Makes a group and attaches a process to it, as a runtime does.
   void make_group(const std::string& name, int process) {
     (void)kernel_.cgroups();  // enables the controllers
     ASSERT_TRUE(kernel_.fs()->make_group(name).has_value());
@@ -70,7 +70,7 @@ TEST_P(AdoptionTest, FollowsTheDecisionForAsLongAsThePodLives) {
   ASSERT_TRUE(agent.remove_adopted({PodUid("a"), "c"}, RunningProcesses::kRefuse).has_value());
   EXPECT_EQ(agent.state().node.find(PodUid("a")), nullptr);
   EXPECT_EQ(cpus("run-s"), "0-7");
-  EXPECT_NE(kernel_.find("run-a"), nullptr);  // its runtime removes it
+  EXPECT_NE(kernel_.find("run-a"), nullptr);  // removing it is the runtime's job
 }
 
 TEST_P(AdoptionTest, LastsOverARestart) {
@@ -93,9 +93,9 @@ TEST_P(AdoptionTest, EndsWhenItsRuntimeDied) {
     must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
     must(agent.admit_adopted(pod("b", {guaranteed("c", 2)}), {"c", "/model/run-b"}));
   }
-  kernel_.find("run-a")->processes.clear();  // the group is left behind
+  kernel_.find("run-a")->processes.clear();  // the group still exists
   kernel_.find("run-b")->processes.clear();
-  ASSERT_TRUE(kernel_.fs()->remove_group("run-b").has_value());  // not even that
+  ASSERT_TRUE(kernel_.fs()->remove_group("run-b").has_value());  // the group is gone too
   NodeAgent agent = open();
   const auto report = agent.reconcile();
   ASSERT_TRUE(report.has_value()) << report.error().message;

@@ -14,7 +14,7 @@
 
 namespace pinfold::test {
 
-/// An agent over a state directory and a model of the kernel that both outlive it.
+/// The state directory and the model kernel of an agent; both outlive it.
 struct World {
   explicit World(enforce::CgroupVersion version = enforce::CgroupVersion::kV2)
       : kernel(version, CpuSet::range(0, 7), CpuSet{0, 1}) {}

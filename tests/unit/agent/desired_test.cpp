@@ -51,7 +51,7 @@ TEST(DesiredLayout, LeavesSetsAloneUnderThePolicyNone) {
   }
 }
 
-/// The kubelet leaves such a container where it was: on CPUs that are exclusive to others by now.
+/// The kubelet leaves such a container on its old CPUs, which are now exclusive to others.
 TEST(DesiredLayout, PutsSharedContainersOnReservedCpusWhenThePoolIsUsedUp) {
   Config config;
   config.cpu_manager_policy_options = {{"strict-cpu-reservation", "true"}};

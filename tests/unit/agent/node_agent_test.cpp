@@ -145,7 +145,7 @@ TEST_P(NodeAgentTest, ReconcilesDriftAndThenFindsNone) {
   EXPECT_TRUE(agent.reconcile()->done.empty());
 }
 
-/// Whichever write fails, the decision remains, nothing overlaps, and reconcile completes it.
+/// For every write that fails: the decision remains, nothing overlaps, and reconcile completes it.
 TEST_P(NodeAgentTest, FinishesWhatAFailedWriteLeft) {
   const PodSpec shared = pod("s", {best_effort("c")});
   const PodSpec exclusive = pod("x", {guaranteed("a", 2), test::half_a_cpu("b")});
@@ -157,7 +157,7 @@ TEST_P(NodeAgentTest, FinishesWhatAFailedWriteLeft) {
     world.kernel.writes_until_failure = fail_at;
     const auto outcome = agent.admit(exclusive);
     ASSERT_TRUE(outcome.has_value()) << fail_at << ": " << outcome.error().message;
-    if (!outcome->not_enforced) break;  // no write was left to fail
+    if (!outcome->not_enforced) break;  // no write is left to fail
     ++failures;
     EXPECT_TRUE(agent.enforced()->is_dirty()) << fail_at;
     EXPECT_THAT(world.file("cpu_manager_state"), HasSubstr(R"("x":{"a":"1-2"})")) << fail_at;

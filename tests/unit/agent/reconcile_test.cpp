@@ -12,7 +12,7 @@
 #include "pinfold/agent/process_list.hpp"
 #include "pinfold/enforce/page_placement.hpp"
 
-/// Where an agent does more than the kubelet: offline CPUs, processes that were moved, partitions.
+/// Where an agent does more than the kubelet: offline CPUs, moved processes, partitions.
 namespace pinfold::agent {
 namespace {
 
@@ -183,7 +183,7 @@ INSTANTIATE_TEST_SUITE_P(BothVersions, ReconcileTest,
                            return version.param == enforce::CgroupVersion::kV1 ? "V1" : "V2";
                          });
 
-/// Pods get memory of one node, and there is room on both.
+/// Pods get memory of one NUMA node; both nodes have room.
 Config with_memory_manager() {
   Config config;
   config.topology_manager_policy = "single-numa-node";
@@ -203,7 +203,7 @@ TEST(MovePages, MovesThePagesOfAProcessOnlyIfAsked) {
     options.move_pages = move_pages;
     NodeAgent agent = world.try_open(with_memory_manager(), options).value();
     if (agent.state().node.pods.empty()) {
-      must_admit(agent, pod("x", {guaranteed("a", 4)}));  // more CPUs than node 0 has left
+      must_admit(agent, pod("x", {guaranteed("a", 4)}));  // more CPUs than NUMA node 0 has free
       EXPECT_EQ(agent.desired().layout.at({PodUid("x"), "a"}).mems, (enforce::NodeSet{1}));
       EXPECT_TRUE(agent.attach({PodUid("x"), "a"}, process.pid()).has_value());
     }
@@ -213,7 +213,7 @@ TEST(MovePages, MovesThePagesOfAProcessOnlyIfAsked) {
   EXPECT_THAT(report.moved, IsEmpty());
   EXPECT_THAT(report.remaining, IsEmpty());
   report = reconcile(true);
-  // A machine with one node has nowhere to move them.
+  // A machine with one NUMA node has no other node to move pages to.
   std::vector<std::string> lines = report.moved;
   lines.insert(lines.end(), report.remaining.begin(), report.remaining.end());
   EXPECT_THAT(lines, ElementsAre(HasSubstr(std::to_string(process.pid()))));

@@ -1,4 +1,5 @@
-// Up to pod-level resource managers, down, and up again, with running pods (KEP-5526).
+// Upgrade to pod-level resource managers (KEP-5526), downgrade, and upgrade again with running
+// pods.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +28,7 @@ class Rollback : public testing::Test {
     return NodeAgent::open(node_with_gate(gate), checkpoint::Store::open(state_.path()).value(),
                            kernel_.cgroups(), std::move(options));
   }
-  /// The agent comes up again, and makes the kernel as it wants it.
+  /// Restarts the agent, which reconciles the kernel.
   NodeAgent start(bool gate) {
     NodeAgent agent = try_start(gate).value();
     EXPECT_TRUE(agent.reconcile()->remaining.empty());
@@ -78,7 +79,7 @@ TEST_F(Rollback, UpDownAndUpAgainMovesNoRunningContainer) {
     must_admit(agent, test::pod("old", {{"cpu", "2"}, {"memory", "1Gi"}}));
   }
   {
-    NodeAgent agent = start(true);  // reads what the older one wrote
+    NodeAgent agent = start(true);  // reads the state of the older version
     must_admit(agent, team());
     expect_unchanged("after the upgrade");
   }
@@ -100,7 +101,7 @@ TEST_F(Rollback, UpDownAndUpAgainMovesNoRunningContainer) {
   EXPECT_EQ(cpus("podold/c"), "1-2");
 }
 
-/// A kubelet admits its running pods once more when it starts: kubernetes#140989.
+/// A kubelet admits its running pods again when it starts: kubernetes#140989.
 TEST_F(Rollback, ConversionAddsNothingToTheSecondSetThatAKubeletGivesAfterARestart) {
   {
     NodeAgent agent = start(true);

@@ -9,7 +9,7 @@
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/process_list.hpp"
 
-/// Side files that cannot be read or written: they cost what they hold, and never a decision.
+/// Side files that cannot be read or written: their contents are lost, but never a decision.
 namespace pinfold::agent {
 namespace {
 
@@ -30,7 +30,7 @@ bool is_of_side_file(const std::string& operation) {
   });
 }
 
-/// An agent without control groups over a disk in memory that fills up.
+/// An agent without cgroups on a disk in memory that fills up.
 struct FullDisk {
   [[nodiscard]] NodeAgent open() {
     auto fs = std::make_unique<MemoryFs>(disk, [this](const std::string& operation) {
@@ -136,7 +136,7 @@ TEST(SideFiles, ThatCannotBeReadAreReportedAndReplaced) {
   EXPECT_THAT(warnings, IsEmpty());
 }
 
-/// The number of a process is used again by the kernel once the process has ended.
+/// The kernel reuses a process's pid once the process has ended.
 TEST(SideFiles, DoNotMistakeAnotherProcessWithTheSameNumberForTheOneThatRanHere) {
   test::World world;
   NodeAgent agent = world.open();

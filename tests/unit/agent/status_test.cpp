@@ -60,7 +60,7 @@ TEST(NodeStatus, ChangesNothing) {
   EXPECT_FALSE(looked_at.enforced()->is_dirty());
 }
 
-/// A start registers what was adopted, and leaves the groups alone.
+/// A start registers adopted groups and writes to none.
 TEST(NodeAgent, WritesNothingToTheKernelWhenItStarts) {
   World world;
   (void)world.kernel.cgroups();

@@ -11,7 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using testing::ElementsAre;
 
-/// Runs as many rounds as there are answers; what it waited after each.
+/// Runs one round for each answer; returns the wait after each.
 std::vector<milliseconds> pauses(const std::vector<bool>& answers, const WatchTimes& times) {
   std::vector<milliseconds> waited;
   std::size_t round = 0;

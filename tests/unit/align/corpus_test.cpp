@@ -1,7 +1,6 @@
-// Every set of hints that the conformance corpus shows, merged on its own: the affinity that the
-// kubelet stored for an admitted container, and its refusal, must come out. (The prefix of hints is
-// in the corpus, so nothing but the merge is under test.) Also every start that failed in the
-// topology manager.
+// Merges every set of hints in the conformance corpus alone: the result must be the affinity that
+// the kubelet stored for an admitted container, or its rejection. (The corpus includes the hints,
+// so only the merge is tested.) Also checks every start that failed in the topology manager.
 
 #include "corpus.hpp"
 
@@ -17,7 +16,7 @@ using Json = nlohmann::json;
 #ifdef NDEBUG
 constexpr std::size_t kStride = 1;
 #else
-constexpr std::size_t kStride = 10;  // JSON is slow without optimisation
+constexpr std::size_t kStride = 10;  // JSON parsing is slow without optimisation
 #endif
 
 Config config_of_vector(const Json& json) {
@@ -73,7 +72,7 @@ struct Tally {
   std::size_t compared = 0;
 };
 
-/// One admission: `expect` has hints.
+/// Checks one admission: `expect` has hints.
 void check_admission(const TopologyManager& manager, const Node& node, const Json& pod,
                      const Json& expect, Tally& tally) {
   const bool refused = expect.value("reason", "") == "TopologyAffinityError";
@@ -96,8 +95,8 @@ void check_admission(const TopologyManager& manager, const Node& node, const Jso
     const MergedHint merged = manager.merge(providers, {}, nullptr);
     EXPECT_EQ(merged.admit, !(refused && (pod_scope || name == last))) << describe(providers);
     (merged.admit ? tally.admitted : tally.refused) += 1;
-    // What the draft option chooses depends on more than the hints; containers of a pod that is
-    // admitted again are not all started again, so not all are in the expectation.
+    // The draft option's choice depends on more than the hints; and when a pod is admitted again,
+    // not all containers start again, so the expectation lacks some.
     const Json started = expect.value("containers", Json::object());
     if (manager.options().prefer_most_allocated_numa_node || !started.contains(name)) continue;
     EXPECT_EQ(merged.best, node.hint(started.at(name).at("hint"))) << describe(providers);
@@ -145,7 +144,7 @@ TEST_F(MergeCorpus, FailsToStartAsTheKubeletDid) {
     for_each_vector(folder_ / file, 1, [&](const Json& vector) {
       const Json error = vector.value("startError", Json::object());
       const std::string stage = error.value("stage", "");
-      if (stage == "configuration") return;  // refused before anybody asks the topology manager
+      if (stage == "configuration") return;  // fails before the topology manager is made
       const auto manager = TopologyManager::make(Node(vector.at("node")).numa,
                                                  config_of_vector(vector.at("config")));
       EXPECT_EQ(manager ? "" : manager.error().message,

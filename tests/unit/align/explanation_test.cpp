@@ -11,8 +11,7 @@ namespace {
 
 using testing::ElementsAre;
 
-
-/// What is said of a merge on four nodes.
+/// The explanation of a merge on four NUMA nodes.
 std::vector<std::string> said(TopologyPolicy policy, const ResourceHints& hints,
                               std::vector<NumaId> ids = {}) {
   const TopologyManager manager =

@@ -1,16 +1,16 @@
-// The fast merge against the kubelet's enumeration of every combination, over everything that is
-// small enough to be enumerated. The reduction:
+// The fast merge against the kubelet's enumeration of every combination, over every input that is
+// small enough to enumerate. The cases:
 //
-//   - which of two merged hints is kept is checked for every pair of masks of up to 6 nodes: it
-//     follows one total order, so the answer depends only on which merged hints there are;
+//   - which of two merged hints is kept, for every pair of masks of up to 6 nodes: the choice
+//     follows one total order, so the result depends only on the set of merged hints;
 //   - 2 nodes: every set of hints with every choice of preferred ones, for three resources;
 //   - 3 nodes: every set of masks with every preferred width, for two resources;
 //   - 4 nodes: for two resources every upward-closed set of masks (what fits on some nodes also
 //     fits on more) with every preferred width, and for three resources a fixed sample of them;
 //   - 5 nodes: every upward-closed set against one of each shape (up to renaming the nodes).
 //
-// A build without optimisation takes only every 61st set as the second one of 4 or 5 nodes.
-// Random sets of any shape on up to 8 nodes are in tests/property.
+// A build without optimisation uses only every 61st set as the second one of 4 or 5 nodes.
+// tests/property has random sets of any shape on up to 8 nodes.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -28,7 +28,7 @@ constexpr std::size_t kStep = 1;
 constexpr std::size_t kStep = 61;
 #endif
 
-/// A set of masks of at most 5 nodes: bit m stands for the mask of bits m.
+/// A set of masks of at most 5 nodes: bit m is set if it contains the mask with the value m.
 using Family = std::uint32_t;
 
 constexpr bool has(Family family, std::uint64_t mask) { return ((family >> mask) & 1U) != 0; }
@@ -39,7 +39,7 @@ std::vector<NumaMask> masks_of(int nodes) {
   return masks;
 }
 
-/// The family as a list of hints in order; preferred are those of `preferred_width`.
+/// The family as an ordered list of hints; those of `preferred_width` are preferred.
 HintList hints_of(Family family, int nodes, int preferred_width) {
   Hints hints;
   for_each_mask(nodes, [&](NumaMask mask) {
@@ -48,7 +48,7 @@ HintList hints_of(Family family, int nodes, int preferred_width) {
   return hints;
 }
 
-/// Every family that holds with a mask all that contain it; the empty one included.
+/// Every family that contains all supersets of its masks, including the empty family.
 std::vector<Family> upward_closed(int nodes) {
   std::set<Family> families = {0};
   for (const NumaMask mask : masks_of(nodes)) {
@@ -63,7 +63,7 @@ std::vector<Family> upward_closed(int nodes) {
   return {families.begin(), families.end()};
 }
 
-/// Those of the families that are the least of all that come from each other by renaming nodes.
+/// One representative, the least, of each class of families that are equal up to renaming nodes.
 std::vector<Family> shapes(const std::vector<Family>& families, int nodes) {
   std::vector<Family> least;
   for (const Family family : families) {
@@ -87,7 +87,7 @@ std::vector<Family> shapes(const std::vector<Family>& families, int nodes) {
   return least;
 }
 
-/// Rules of every policy and option that changes the merge of two resources.
+/// Rules for every policy and option that affects the merge of two resources.
 std::vector<NaiveRules> all_rules(int nodes) {
   std::vector<NaiveRules> all;
   for (const auto policy : {TopologyPolicy::kBestEffort, TopologyPolicy::kRestricted,
@@ -98,7 +98,7 @@ std::vector<NaiveRules> all_rules(int nodes) {
       rules.nodes = nodes;
       rules.options.prefer_closest_numa_nodes = closest;
       rules.distances = flat_distances(nodes);
-      // Far neighbours and one close pair, so that the distances overrule the lower mask.
+      // Distant neighbours and one close pair, so that distances matter more than the lower mask.
       for (std::size_t i = 0; i < rules.distances.size(); ++i) {
         for (std::size_t j = 0; j < rules.distances.size(); ++j) {
           if (i != j)
@@ -118,7 +118,7 @@ std::vector<NaiveRules> all_rules(int nodes) {
   return all;
 }
 
-/// Compares the two for every pair of lists; stops at the first difference.
+/// Compares both merges for every pair of lists; stops at the first difference.
 void expect_same_for_pairs(const NaiveRules& rules, const std::vector<HintList>& first,
                            const std::vector<HintList>& second) {
   const TopologyManager manager = manager_of(rules);
@@ -243,7 +243,7 @@ TEST(MergeExhaustive, UpwardClosedSetsOnFourNodesForThreeResources) {
 
 TEST(MergeExhaustive, UpwardClosedSetsOnFiveNodesForTwoResources) {
   const std::vector<Family> families = upward_closed(5);
-  EXPECT_EQ(families.size(), 7580U);  // Dedekind's number of 5, less the set with the empty mask
+  EXPECT_EQ(families.size(), 7580U);  // Dedekind number of 5, without the set with the empty mask
   const std::vector<Family> one_of_each = shapes(families, 5);
   std::vector<HintList> every;
   std::vector<HintList> shaped;

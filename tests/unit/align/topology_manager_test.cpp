@@ -17,7 +17,7 @@ struct MakeCase {
   std::string policy;
   std::map<std::string, std::string> options;
   std::map<std::string, bool> gates;
-  std::string error;  ///< empty: it starts
+  std::string error;  ///< empty: the start succeeds
 };
 
 class TopologyManagerMake : public testing::TestWithParam<MakeCase> {};
@@ -245,7 +245,7 @@ TEST(PreferMostAllocated, MayTurnInACircle) {
   rules.policy = kSingle;
   rules.nodes = 3;
   rules.options.prefer_most_allocated_numa_node = true;
-  // 2 is busier than 0 in both; 0 and 1 disagree, and so do 1 and 2: the lower stays.
+  // 2 is busier than 0 by both scores; for 0 and 1, and for 1 and 2, they disagree: the lower wins.
   rules.scores = {{10, 0, 20}, {10, 30, 20}};
   const TopologyManager manager = manager_of(rules);
   const auto merged = [&](Hints order) {

@@ -1,6 +1,6 @@
-// The state files of the whole conformance corpus, if it is available (PINFOLD_SHARED): files that
-// a kubelet wrote are read and written again byte for byte (in every tenth vector), and every start
-// or restart that failed to read a file fails here with the same text.
+// The state files of the whole conformance corpus, if it is available (PINFOLD_SHARED): a kubelet's
+// files are read and written back byte for byte (in every tenth vector), and every start or restart
+// that failed to read a file fails here with the same text.
 
 #include "corpus.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
@@ -39,7 +39,7 @@ std::optional<std::string> bytes_of(const Json& files, std::string_view name) {
   return found->get<std::string>();
 }
 
-/// Compares what reading the files at a start says with the stage and error of the vector.
+/// Compares the result of reading the files at a start with the stage and error of the vector.
 void check_start(const std::string& where, const Json& files, const Settings& setup,
                  const ContainerIds& ids, const std::string& stage, const std::string& error) {
   const auto verdict = [&](std::string_view manager, const std::string& text) {
@@ -71,7 +71,7 @@ TEST_F(Corpus, EveryFailedReadHasTheSameText) {
         if (steps[i].at("op") != "restart") continue;
         const Json& expect = vector.at("expect")[i];
         if (steps[i].contains("config")) setup = setup_of(steps[i].at("config"));
-        // A restart does not rewrite the files: what it left behind is what it read.
+        // A restart does not rewrite the files: it leaves what it read.
         check_start(name + " step " + std::to_string(i),
                     expect.value("checkpoints", Json::object()), setup, {},
                     expect.value("stage", ""), expect.value("error", ""));
@@ -80,7 +80,7 @@ TEST_F(Corpus, EveryFailedReadHasTheSameText) {
   }
 }
 
-/// Reads a file and writes it again, in the format that it has.
+/// Reads a file and writes it again in the same format.
 template <class Restore, class Encode>
 bool survives(const std::string& bytes, const Restore& restore, const Encode& encode) {
   for (const bool gate : {false, true}) {

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::uint64_t kGi = std::uint64_t{1} << 30U;
 
-/// A pod of six CPUs: one container has two exclusively, two share three, and one belonged to a
-/// container that is gone.
+/// A pod with six CPUs: one container has two exclusively, two share three, and one belonged to a
+/// removed container.
 CpuCheckpoint pod_level_cpu() {
   CpuCheckpoint state;
   state.default_set = CpuSet{0, 1};
@@ -20,7 +20,7 @@ CpuCheckpoint pod_level_cpu() {
   return state;
 }
 
-/// Its memory: 6 GiB of group 0,1; one container has 2 GiB exclusively, and two share 4 GiB.
+/// The pod's memory: 6 GiB of group 0,1; one container has 2 GiB exclusively, two share 4 GiB.
 MemoryCheckpoint pod_level_memory() {
   MemoryCheckpoint state;
   const MemoryTable half{8 * kGi, 0, 8 * kGi, 0, 8 * kGi};

@@ -15,7 +15,7 @@ std::vector<Record> records_of(const std::vector<Changes>& transactions) {
   return records;
 }
 
-/// Without the padding of the block.
+/// The record without the block's padding.
 std::string written(const Changes& changes) {
   const std::string record = encode_record(changes);
   return record.substr(0, record.find('\0'));

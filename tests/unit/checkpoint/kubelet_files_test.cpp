@@ -36,7 +36,7 @@ MemoryCheckpoint sample_memory() {
 constexpr std::string_view kMemoryHead =
     R"({"policyName":"Static","machineState":{"0":{"numberOfAssignments":2,"memoryMap":{"hugepages-2Mi":{"total":0,"systemReserved":0,"allocatable":0,"reserved":0,"free":0},"memory":{"total":8589934592,"systemReserved":1073741824,"allocatable":7516192768,"reserved":7516192768,"free":0}},"cells":[0,1]},"1":{"numberOfAssignments":2,"memoryMap":{"hugepages-2Mi":{"total":0,"systemReserved":0,"allocatable":0,"reserved":0,"free":0},"memory":{"total":8589934592,"systemReserved":0,"allocatable":8589934592,"reserved":1073741824,"free":7516192768}},"cells":[0,1]}},"entries":{"pod-a":{"c1":[{"numaAffinity":[0,1],"type":"memory","size":8589934592}]}},)";
 
-/// The text between the kubelet's frame for the CPU file, or "" without an error.
+/// The kubelet's error for a CPU file, without its fixed prefix and suffix; "" without an error.
 std::string cpu_error(std::string_view bytes, bool gate = false, const ContainerIds& ids = {}) {
   const auto state = restore_cpu(bytes, "static", gate, ids);
   if (state) return "";

@@ -1,5 +1,5 @@
-// CPU V4 and memory V3: bytes derived by hand from the description of the formats, because no
-// kubelet that writes them has been observed.
+// CPU V4 and memory V3: expected bytes are derived by hand from the description of the formats,
+// because no kubelet that writes them has been observed.
 
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ TEST(CpuV4, SurvivesUpgradeDowngradeUpgrade) {
   const CpuCheckpoint all = cpu_sample();
   CpuCheckpoint containers = all;
   containers.pods.clear();
-  // 1.36 with the gate on writes V3, 1.37 reads it and writes V4, 1.36 reads that without pods and
+  // 1.36 with the gate on writes V3; 1.37 reads it and writes V4; 1.36 reads that without pods and
   // writes V3, which 1.37 reads again.
   const auto first = restore_cpu_v4(encode_cpu(all, "static", CpuFormat::kV3), "static", true);
   ASSERT_TRUE(first) << first.error().message;

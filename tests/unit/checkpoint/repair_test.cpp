@@ -69,7 +69,7 @@ TEST(Repair, WhatCannotBeKeptIsNamed) {
 
 TEST(Repair, ThePodWithTheFewestCpusLosesThemForASharedPool) {
   Config config = test::aligning_config("best-effort");
-  config.profile = Profile::kKubelet136;  // which does not start without one
+  config.profile = Profile::kKubelet136;  // which does not start without a shared pool
   config.cpu_manager_policy_options["strict-cpu-reservation"] = "true";
   const Node strict = std::move(*Node::make(test::machine_of({}), config));
   const auto repaired = repair(

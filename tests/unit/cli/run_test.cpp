@@ -7,7 +7,7 @@ namespace {
 
 enum class Colour { kRed, kBlue };
 
-/// One program with a target of each type, and a group with one command.
+/// A program with an option of each type, and a group with one command.
 struct Sample {
   bool flag = false;
   std::string text = "before";

@@ -17,7 +17,7 @@ Rig rig(const Options& options = {}, const NodeReservation& reservation = reserv
 
 TEST(CpuAllocate, PacksWholeSocketsThenCoresThenThreads) {
   Rig r = rig();
-  EXPECT_EQ(r.admit("a", 1), "8");          // the rest of a core that is broken already
+  EXPECT_EQ(r.admit("a", 1), "8");          // the rest of a core that is partly used
   EXPECT_EQ(r.admit("b", 8), "4-7,12-15");  // a whole socket
   EXPECT_EQ(r.admit("c", 3), "1-2,9");      // a whole core and a thread
   EXPECT_EQ(r.admit("d", 1), "10");         // again the rest of a core
@@ -189,7 +189,7 @@ TEST(CpuByUncoreCache, PrefersOneCacheToThePackedOrder) {
 TEST(CpuBySocket, WidensTheAffinityToTheSocket) {
   const Shape shape{.sockets = 2, .numa_per_socket = 2, .cores_per_cache = 2};
   Rig r(machine_of(shape), static_policy({{"align-by-socket", "true"}}), reserve_set({0}));
-  // NUMA nodes 2 and 3 make up socket 1: cores 4 to 7.
+  // NUMA nodes 2 and 3 form socket 1: cores 4 to 7.
   EXPECT_EQ(r.admit("a", 6, {NumaMask::of(2), true}), "4-6,12-14");
 }
 

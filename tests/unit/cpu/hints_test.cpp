@@ -5,7 +5,7 @@
 namespace pinfold::test {
 namespace {
 
-/// "0! 1! 0-1": the nodes of each hint, with ! behind a preferred one.
+/// "0! 1! 0-1": the NUMA nodes of each hint, with ! after a preferred one.
 std::string text_of(const Machine& machine, const ResourceHints& hints) {
   const auto cpu = hints.find("cpu");
   if (cpu == hints.end()) return "no preference";

@@ -2,7 +2,7 @@
 
 #include "../../support/cpu_fixture.hpp"
 
-// What the kubelet does wrong, reproduced by the profile kubelet-1.36 and mended by fixed.
+// The kubelet's known bugs, which the profile kubelet-1.36 reproduces and fixed corrects.
 namespace pinfold::test {
 namespace {
 
@@ -41,8 +41,8 @@ TEST(CpuQuirks, StartWithAnEmptySharedPoolStillNeedsEveryCpu) {
 }
 
 TEST(CpuQuirks, BestNumaCombinationOverwritten) {
-  // Eight nodes of eight CPUs; 48 CPUs need six nodes. The choice 0-5 is the first of many equals,
-  // and its sixth member lies in an array that later choices write to.
+  // Eight nodes of eight CPUs; 48 CPUs need six nodes. The choice 0-5 is the first of many equal
+  // ones, and its sixth member is in an array that later choices write to.
   const auto taken = [](Profile profile) {
     Rig r(machine_of(Shape{.sockets = 2, .numa_per_socket = 4}),
           static_policy({{"distribute-cpus-across-numa", "true"}}, profile), reserve_set({0}));

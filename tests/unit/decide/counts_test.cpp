@@ -6,7 +6,7 @@
 
 #include "fixture.hpp"
 
-// Which event counts as what: the kubelet's increments, told apart by policy, scope and outcome.
+// Which event increments which counter, by policy, scope and outcome, as in the kubelet.
 namespace pinfold {
 namespace {
 
@@ -24,7 +24,7 @@ const std::string kPodScope = "topologyManagerScope: pod\n";
 
 using Expected = std::map<Counter, std::uint64_t>;
 
-/// What is not zero.
+/// Admits a pod and returns the counters that are not zero.
 Expected count(const Node& node, NodeState& state, const PodSpec& spec) {
   Counts counts;
   Decision decision = decide(node, state, spec, nullptr, &counts);
@@ -113,7 +113,7 @@ TEST(Counts, CpusOfTwoCachesAreNotAligned) {
 }
 
 TEST(Counts, AnAllocationThatFailsIsAnErrorOfItsManager) {
-  // With the policy none the topology manager counts no errors of others.
+  // With the policy none the topology manager does not count errors of other managers.
   EXPECT_EQ(count(node_of(kStaticPolicy), pod("x", {guaranteed("a", "9")})),
             (Expected{{Counter::kTopologyRequests, 1},
                       {Counter::kCpuPinningRequests, 1},
@@ -147,7 +147,8 @@ TEST(Counts, OnlySingleNumaNodeGuaranteesAlignment) {
             (Expected{{Counter::kTopologyRequests, 1},
                       {Counter::kTopologyErrors, 1},
                       {Counter::kMisalignedNumaContainer, 1}}));
-  const Node by_pod = node_of(kStaticPolicy + "topologyManagerPolicy: single-numa-node\n" + kPodScope);
+  const Node by_pod =
+      node_of(kStaticPolicy + "topologyManagerPolicy: single-numa-node\n" + kPodScope);
   EXPECT_EQ(
       count(by_pod, pod("x", {guaranteed("a", "1"), shared("b")})).at(Counter::kAlignedNumaPod),
       1U);
@@ -174,7 +175,7 @@ TEST(Counts, APodAsAWholeIsDividedIntoExclusiveAndShared) {
   const PodSpec spec =
       whole_pod("3", {shared("i", ContainerKind::kInit), shared("s", ContainerKind::kSidecar),
                       guaranteed("a", "1"), shared("b")});
-  // Memory: the pod, both init containers, and the container with memory of its own.
+  // Memory: the pod, both init containers, and the container with exclusive memory.
   EXPECT_EQ(count(node, state, spec), (Expected{{Counter::kTopologyRequests, 1},
                                                 {Counter::kCpuPinningRequests, 1},
                                                 {Counter::kMemoryPinningRequests, 4},

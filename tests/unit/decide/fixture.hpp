@@ -5,7 +5,7 @@
 
 #include "pinfold/decide/decide.hpp"
 
-// A node of two sockets with four CPUs each, and pods in one line.
+// Short ways to write a node of two sockets with four CPUs each, and its pods.
 namespace pinfold::test {
 
 inline MachineDescription two_sockets() {
@@ -25,7 +25,7 @@ inline tl::expected<Node, StartError> try_node(const std::string& config) {
   return Node::make(Machine::make(two_sockets()).value(), parse_config(config).value().config);
 }
 
-/// Stops the test program if the node does not start: a defect of the test.
+/// Aborts if the node does not start, which is a mistake in the test.
 inline Node node_of(const std::string& config) { return std::move(try_node(config)).value(); }
 
 /// A Guaranteed pod with one container "c" for each request of "cpu/memory".

@@ -1,4 +1,4 @@
-// When assignments end: what the kubelet forgets late, and the profile `fixed` at once.
+// When assignments end: what the kubelet releases late, and the profile `fixed` immediately.
 
 #include <gtest/gtest.h>
 
@@ -58,10 +58,10 @@ TEST(DecideQuirks, RemovedPodKeepsUnstartedContainers) {
 
 TEST(DecideQuirks, PolicyNoneReleasesStaleLate) {
   Kubelet kubelet({}, config_of(Profile::kKubelet136));
-  // The second container finds no memory: the first keeps CPUs and memory of a pod that is gone.
+  // The second container finds no memory: the first keeps CPUs and memory of a rejected pod.
   ASSERT_FALSE(kubelet.admit(pod_of("a", {container("c1", {{"cpu", "1"}, {"memory", "1Gi"}}),
                                           container("c2", {{"cpu", "1"}, {"memory", "99Gi"}})})));
-  // The CPU manager cleans up and refuses, so the memory manager is not asked.
+  // The CPU manager cleans up and rejects, so the memory manager is not called.
   ASSERT_FALSE(kubelet.admit(pod("b", {{"cpu", "99"}, {"memory", "1Gi"}})));
   EXPECT_FALSE(kubelet.state.cpu.assignments.contains(PodUid("a")));
   EXPECT_TRUE(kubelet.state.memory.assignments.contains(PodUid("a")));

@@ -163,7 +163,7 @@ TEST_F(DeviceTest, RepeatsTheHintsOfWhatIsHeld) {
 }
 
 TEST_F(DeviceTest, PodHintsAddUpWhatRunsAtOneTime) {
-  // Init containers need 1 + 3 beside the sidecar, the rest 1 + 1.
+  // Init containers need 1 + 3 with the sidecar, the other containers 1 + 1.
   const PodSpec pod =
       pod_of("a", {container_of("s", 1, ContainerKind::kSidecar),
                    container_of("i", 3, ContainerKind::kInit), container_of("c", 1)});

@@ -11,7 +11,7 @@ namespace {
 
 using test::TempDir;
 
-/// hwloc reads a captured tree only where this variable says.
+/// hwloc only reads a captured tree if this variable names it.
 class HwlocRoot {
  public:
   explicit HwlocRoot(const std::string& path) { ::setenv("HWLOC_FSROOT", path.c_str(), 1); }
@@ -53,10 +53,10 @@ TEST(PciDevices, ComeWithTheirNodes) {
   const auto found = pci_devices(SysTree{dir.path()});
   ASSERT_TRUE(found) << found.error().message;
   const std::vector<PciDevice> expected = {
-      {"0000:02:00.0", 0x0302, 0x10de, 0x2330, {}, {NumaId{0}}},  // by its CPUs
+      {"0000:02:00.0", 0x0302, 0x10de, 0x2330, {}, {NumaId{0}}},  // from its CPUs
       {"0000:03:00.0", 0x0c03, 0x8086, 0x0001, {}, {}},
       {"0000:81:00.0", 0x0200, 0x15b3, 0x1013, {}, {NumaId{1}}},
-      {"10000:01:00.0", 0x0108, 0x144d, 0xa80a, {}, {NumaId{1}}},  // hwloc drops it
+      {"10000:01:00.0", 0x0108, 0x144d, 0xa80a, {}, {NumaId{1}}},  // hwloc omits it
   };
   ASSERT_EQ(found->size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {

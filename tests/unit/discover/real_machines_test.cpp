@@ -1,4 +1,4 @@
-// Every captured machine of the shared collection, against what was worked out of it by hand.
+// Every captured machine of the shared collection, against expectations derived by hand.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ std::string machines_folder() {
   return shared == nullptr ? "" : std::string(shared) + "/machines";
 }
 
-/// hwloc's own view of a captured tree, by way of its XML.
+/// hwloc's view of a captured tree, through its XML.
 std::string hwloc_view(const std::string& root) {
   ::setenv("HWLOC_FSROOT", root.c_str(), 1);
   ::setenv("HWLOC_HIDE_ERRORS", "2", 1);
@@ -69,7 +69,7 @@ std::string hwloc_view(const std::string& root) {
   return text;
 }
 
-// Contradictory masks of shared caches: hwloc resolves them in its own way.
+// Shared caches with contradictory masks, which hwloc resolves differently.
 constexpr std::string_view kOtherCachesInHwloc[] = {"64fake-4n2s2ca2c2t", "8ia64-2n2s2c",
                                                     "8ia64-2s2c2t"};
 
@@ -101,7 +101,7 @@ TEST_P(RealMachine, IsDiscoveredToTheBit) {
   if (std::count(std::begin(kOtherCachesInHwloc), std::end(kOtherCachesInHwloc), GetParam()) != 0) {
     for (nlohmann::json* machine : {&expected, &view}) {
       for (auto& cpu : (*machine)["cpus"]) cpu.erase("l3");
-      machine->at("numaNodes").front().erase("distances");  // one tree says 0 of itself
+      machine->at("numaNodes").front().erase("distances");  // one tree has 0 for itself
     }
   }
   EXPECT_EQ(view, expected) << "differences from expected to hwloc's view:\n"

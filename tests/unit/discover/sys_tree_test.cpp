@@ -14,8 +14,8 @@ using test::write_tree;
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
 
-/// Sockets of cores of `threads` SMT siblings; one NUMA node and one cache for each socket. The
-/// second sibling of a core is numbered after all first ones, as on x86.
+/// Sockets of cores with `threads` SMT siblings; one NUMA node and one cache for each socket. The
+/// second siblings are numbered after all first ones, as on x86.
 MachineDescription sockets_of(int sockets, int cores, int threads) {
   MachineDescription machine;
   machine.name = "tree";
@@ -43,7 +43,7 @@ MachineDescription with_node(MachineDescription machine, int id, std::uint64_t m
   return machine;
 }
 
-/// Without cache files, the socket's number stands in.
+/// Without cache files, the socket's number is used.
 MachineDescription without_cache(MachineDescription machine) {
   machine.has_cache_info = false;
   for (Cpu& cpu : machine.cpus) cpu.l3 = CacheId{cpu.socket.value};
@@ -157,7 +157,7 @@ TEST(SysTree, NamesTheFileAndTheValueOfABadTree) {
   struct {
     std::string file;
     std::string content;
-    std::string message;  // after the path in quotes
+    std::string message;  // after the quoted path
   } cases[] = {
       {cpu + "online", "0-x", ": '0-x': expected a list such as '0-3,8' of ids below 65536"},
       {cpu + "cpu1/topology/physical_package_id", "zero", ": 'zero': expected a whole number"},

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A directory "root" to be opened, next to a "secret" that must not be touched.
+/// A directory "root" to open, next to a "secret" that must not be touched.
 class CgroupFsTest : public testing::Test {
  protected:
   CgroupFsTest() {

@@ -153,7 +153,7 @@ TEST(CgroupsV2, EnablesControllersOnceAndOnlyBelowItsRoot) {
   EXPECT_EQ(kernel.log, log);
 }
 
-/// A root with processes refuses its controllers.
+/// A root with processes, in which enabling controllers fails.
 class BusyRoot final : public CgroupFs {
  public:
   Result<void> make_group(const std::string&) override { return {}; }

@@ -89,7 +89,7 @@ TEST(Plan, SaysWhenNoCpuIsFreeToMoveThings) {
       "an overlap: reserve at least one CPU");
 }
 
-/// A set of cgroup v1 must lie within its parent's, also where no container has exclusive CPUs.
+/// On cgroup v1 a cpuset must be within its parent's, even where no container has exclusive CPUs.
 TEST(Plan, WidensANarrowedPodBeforeAContainerIsMadeInIt) {
   EXPECT_EQ(text(plan({{{PodUid("s"), ""}, group("0")}}, shared_pod("0-7"), kMachine).value()),
             "pods: cpuset.cpus := 0-7\n"
@@ -112,7 +112,7 @@ TEST(Plan, WritesOnlyValuesThatDiffer) {
   EXPECT_EQ(text(plan(before, after, kMachine).value()), "pods/c: cpu.weight := 20\n");
 }
 
-/// cgroup v1 checks the ratio of quota and period at every write, against pod and containers.
+/// cgroup v1 checks the ratio of quota and period at every write, for the pod and its containers.
 TEST(Plan, LiftsAQuotaOfCgroupV1BeforeItIsChanged) {
   const auto with_quota = [](const char* pod, const char* container) {
     Layout layout = shared_pod("0-7");

@@ -12,8 +12,8 @@
 #include "pinfold/enforce/drift.hpp"
 #include "pinfold/enforce/processes.hpp"
 
-/// The same on the kernel that runs the tests, where it lets us: set PINFOLD_TEST_CGROUP to an
-/// empty directory of a cgroup mount with the cpuset controller.
+/// Cgroups on the kernel that runs the tests. Set PINFOLD_TEST_CGROUP to an empty directory of a
+/// cgroup mount with the cpuset controller.
 namespace pinfold::enforce {
 namespace {
 

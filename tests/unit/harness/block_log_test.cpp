@@ -34,7 +34,7 @@ const std::vector<Loss> kLosses(std::begin(kAllLosses), std::end(kAllLosses));
 
 TEST(Pages, LieOverThoseBelowAndLeaveThemAlone) {
   Pages below;
-  below.write(4000, std::string(200, 'a'));  // over the end of a page
+  below.write(4000, std::string(200, 'a'));  // across a page boundary
   Pages over(&below);
   over.write(4090, "bbbbbbbbbb");
   std::string seen(204, '?');
@@ -67,7 +67,7 @@ TEST(ListCuts, CutsAfterEveryWriteAndAtMarks) {
   const BlockLog log = {written(0, 'a'), written(512, 'b'), flushed(), written(0, 'c')};
   const auto cuts = list_cuts(log, {3}, kLosses);
   EXPECT_EQ(positions(cuts, Loss::kNone), (std::vector<std::size_t>{1, 2, 3, 4}));
-  // Before the flush there is something to lose; at the mark behind it, nothing.
+  // Before the flush, writes can be lost; at the mark after it, none.
   EXPECT_EQ(positions(cuts, Loss::kAll), (std::vector<std::size_t>{2}));
 }
 

@@ -23,7 +23,7 @@ std::uint32_t field(const std::string& archive, std::size_t at, int number) {
 
 std::size_t padded(std::size_t size) { return (size + 3) / 4 * 4; }
 
-/// An independent reader of the format; empty path list on anything odd.
+/// An independent reader of the format; returns no paths for a malformed archive.
 std::vector<std::pair<std::string, Read>> read_archive(const std::string& archive) {
   std::vector<std::pair<std::string, Read>> entries;
   for (std::size_t at = 0; at + 110 <= archive.size();) {

@@ -26,7 +26,7 @@ bool dies_soon(pid_t pid) {
   return !is_alive(pid);
 }
 
-/// The pid that a shell command prints.
+/// The pid that a shell command wrote to a file.
 pid_t read_pid(const std::filesystem::path& file) {
   for (int i = 0; i < 500; ++i) {
     const auto text = read_file(file);
@@ -89,7 +89,7 @@ TEST(KvmProbe, ComesBackWithAReason) {
   if (!std::filesystem::exists("/dev/kvm")) {
     EXPECT_FALSE(probe.usable);
   }
-  // The emulating module that opens and runs `hlt` happily must not fool it.
+  // The probe must detect the emulating module, which opens and runs `hlt`.
   if (std::filesystem::exists("/sys/module/kvm_pvm")) {
     EXPECT_FALSE(probe.usable) << probe.why;
   }

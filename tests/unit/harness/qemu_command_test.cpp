@@ -11,7 +11,7 @@ namespace {
 using testing::Contains;
 using testing::Not;
 
-/// Options with their values, "-smp 8,..." in one text.
+/// Each option with its value as one text: "-smp 8,...".
 std::vector<std::string> pairs(const std::vector<std::string>& command) {
   std::vector<std::string> joined;
   for (std::size_t i = 1; i < command.size(); ++i) {

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// What the kernel of a guest with that machine tells.
+/// The agent's report in a guest with that machine.
 Json report_of_two_sockets() {
   Json report = {{"online", "0-7"}, {"cpuset", "v2"},        {"cpu", "v2"},
                  {"devices", ""},   {"cpus", Json::array()}, {"nodes", Json::array()}};

@@ -79,7 +79,7 @@ TEST(MemoryAllocate, TakesTheLowestNodesOfTheAffinityFirst) {
 
 TEST(MemoryAllocate, ChoosesTheNarrowestNodesWithoutAnAffinity) {
   Node node(even_machine(4, 8));
-  ASSERT_EQ(node.admit(one("a", "8Gi")), "");  // node 0 has only 7
+  ASSERT_EQ(node.admit(one("a", "8Gi")), "");  // NUMA node 0 has only 7
   EXPECT_EQ(node.manager.cpuset_mems(node.state, {PodUid("a"), "c"}), "1");
   ASSERT_EQ(node.admit(one("b", "12Gi")), "");
   EXPECT_EQ(node.manager.cpuset_mems(node.state, {PodUid("b"), "c"}), "0,2");
@@ -167,10 +167,10 @@ TEST(MemoryReuse, ShowsInTheHints) {
   const PodSpec pod = with_init("8Gi", "7Gi");
   ASSERT_TRUE(node.manager.allocate(node.state, pod, pod.containers[0], hint_of(0b10), nullptr));
   EXPECT_EQ(hints_for(node, pod, 2), "0* 1*");
-  EXPECT_EQ(hints_for(node, one("b", "8Gi")), "none");  // not for other pods
+  EXPECT_EQ(hints_for(node, one("b", "8Gi")), "none");  // other pods get no hints
 }
 
-// Each of these states what the profile `fixed` does otherwise than the kubelet.
+// Each of these tests states how the profile `fixed` differs from the kubelet.
 
 TEST(MemoryQuirks, SingleNodeOverwritesGroup) {
   for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {

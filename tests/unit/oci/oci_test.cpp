@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-/// What an OCI runtime hands to a hook, and what it merges into a config.json.
+/// What an OCI runtime passes to a hook, and what it merges into a config.json.
 namespace pinfold::tools {
 namespace {
 

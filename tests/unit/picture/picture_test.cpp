@@ -14,7 +14,7 @@ Machine synthetic(const char* text) {
   return std::move(*machine);
 }
 
-/// Changes a machine that cannot be said in one line.
+/// Modifies a machine that a synthetic description cannot express.
 template <class Change>
 Machine changed(const Machine& machine, Change change) {
   MachineDescription description = machine.description();
@@ -128,7 +128,7 @@ TEST(NodePicture, ColoursOnlyWhereItIsTold) {
   picture.style.colour = true;
   std::string coloured = render_node(machine, picture);
   EXPECT_NE(coloured.find("\x1b[32m0\x1b[0m"), std::string::npos) << coloured;  // green: shared
-  // Colours move nothing.
+  // Without the colours the picture is the same.
   for (auto at = coloured.find('\x1b'); at != std::string::npos; at = coloured.find('\x1b')) {
     coloured.erase(at, coloured.find('m', at) - at + 1);
   }

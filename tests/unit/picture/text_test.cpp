@@ -9,7 +9,7 @@ TEST(DisplayWidth, CountsCharactersAndNoColours) {
   EXPECT_EQ(display_width(""), 0U);
   EXPECT_EQ(display_width("a─│"), 3U);
   EXPECT_EQ(display_width(paint({.colour = true}, Paint::kRed, "abc")), 3U);
-  EXPECT_EQ(display_width("\x1b[31"), 0U);  // cut off
+  EXPECT_EQ(display_width("\x1b[31"), 0U);  // truncated
 }
 
 TEST(Paint, IsLeftOutWithoutColour) {
@@ -28,7 +28,7 @@ TEST(HumanBytes, KeepsWholeNumbersWhole) {
       {1024, "1 KiB"},
       {1536, "1.5 KiB"},
       {std::uint64_t{16} << 30U, "16 GiB"},
-      {17149054976, "16.0 GiB"},  // not quite
+      {17149054976, "16.0 GiB"},  // slightly less
       {std::uint64_t{1} << 63U, "8 EiB"},
   };
   for (const auto& c : cases) EXPECT_EQ(human_bytes(c.bytes), c.text) << c.bytes;

@@ -33,7 +33,7 @@ class Ledgers : public testing::Test {
     fleet_.charge(node, *pod.record.predicted);
     ASSERT_TRUE(ledger_.add_bound(pod));
   }
-  /// CPUs available on the zones of a node, in thousandths.
+  /// CPUs available on the zones of a node, in milli-CPUs.
   std::vector<std::int64_t> cpus(std::size_t node = 0) {
     const auto shape = fleet_.resources_of_shape(fleet_.shape_number(node));
     for (std::size_t row = 0; row < shape.size(); ++row) {
@@ -79,7 +79,7 @@ TEST_F(Ledgers, EvictingAPodFreesTheZoneItIsOn) {
 
 TEST_F(Ledgers, APodWithoutARecordFreesNothing) {
   bind("v0", R"({"node-0":{"cpu":"8"}})");
-  fleet_.charge(0, at(R"({"node-1":{"cpu":"8"}})"));  // somebody's, nobody knows whose
+  fleet_.charge(0, at(R"({"node-1":{"cpu":"8"}})"));  // used by an unknown pod
   ASSERT_TRUE(ledger_.add_bound({PodUid("unknown"), 0, {}}));
   ASSERT_TRUE(ledger_.remove(PodUid("unknown")));
   EXPECT_EQ(predicted(fleet_, wants("6")), "rejected");

@@ -1,4 +1,4 @@
-// What late exporters do to a scheduler, with and without reconstruction of what is available.
+// How late exporters affect a scheduler, with and without reconstruction of what is available.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ SimulatedCluster cluster_of(int nodes, test::ExporterDelay delay) {
   return cluster;
 }
 
-/// Three pods, of which two fill node a, one cycle each; then cycles until the third one is bound.
+/// Schedules three pods, of which two fill node a, then counts cycles until the third is bound.
 int cycles_until_bound(SimulatedCluster& cluster, Reconstruction reconstruction) {
   SimulatedScheduler scheduler(cluster, reconstruction);
   EXPECT_EQ(scheduler.schedule(cpus("p1", "6")), "a");
@@ -72,8 +72,8 @@ TEST(Staleness, JitterOfTheExporterChangesHowLongTheLoopIsAndNothingWithReconstr
   }
 }
 
-/// Two victims fill the zones; the preemptor needs one of them. The evicted one is gone at once,
-/// but the exporter does not say so before the next cycle.
+/// Two victims fill the zones; the preemptor needs one zone. The evicted pod is removed at once,
+/// but the exporter reports that only after the next cycle.
 std::vector<std::vector<std::string>> evictions_of_two_cycles(Reconstruction reconstruction) {
   SimulatedCluster cluster = cluster_of(1, {kLate, 0});
   SimulatedScheduler scheduler(cluster, reconstruction);

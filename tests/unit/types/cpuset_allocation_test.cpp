@@ -1,4 +1,4 @@
-// A program of its own, for it replaces the allocation functions of the whole program.
+// A separate program, because it replaces its allocation functions.
 
 #include <gtest/gtest.h>
 

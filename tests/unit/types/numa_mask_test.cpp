@@ -56,7 +56,7 @@ TEST(ForEachHintMask, EndsOnSixtyFourNodes) {
 TEST(LowestHintMask, IsTheLowestByValueOfThoseThatAreEnumerated) {
   for (const int nodes : {1, 2, 5, 17, 64}) {
     for (int width = 1; width <= std::min(nodes, 5); ++width) {
-      // Accepts only masks with the highest position, so that all others are looked at first.
+      // Accepts only masks with the highest position, so that all others are tried first.
       const auto suits = [&](NumaMask mask) { return mask.contains(nodes - 1); };
       NumaMask lowest;
       for_each_hint_mask_of_width(nodes, width, [&](NumaMask mask) {

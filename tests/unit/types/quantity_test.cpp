@@ -92,7 +92,7 @@ TEST(QuantityParse, RoundsAwayFromZeroToNano) {
   EXPECT_EQ(parse("1.0000000001"), parse("1000000001n"));
   EXPECT_EQ(parse("1e-30"), parse("1n"));
   EXPECT_EQ(parse("0.0000000000"), Quantity{});
-  // 0.3 of 2^30 is 322122547.2 exactly; a nano more is lost to nobody.
+  // 0.3 of 2^30 is exactly 322122547.2: parsing must not lose or add a fraction.
   EXPECT_EQ(parse("0.3Gi"), parse("322122547200m"));
   EXPECT_EQ(parse("0.30000000000000000001Gi"), parse("322122547200000001n"));
 }
