@@ -1,5 +1,5 @@
-// What a state costs to encode, and a commit to make durable, against what the kubelet does for one
-// container on the same disk: two files written, synced and renamed. The directory is the one for
+// The cost of encoding a state and of making a commit durable, compared with what the kubelet does
+// for one container on the same disk: two files written, synced and renamed. Uses the directory for
 // temporary files; set TMPDIR to measure another disk.
 
 #include <benchmark/benchmark.h>
@@ -25,7 +25,7 @@ PodUid uid(int pod) {
   return PodUid("7a90481b-0000-4000-8000-00000000" + digits);
 }
 
-/// Pods of one container each with two CPUs and memory, on two NUMA nodes.
+/// Pods with one container each, with two CPUs and memory, on two NUMA nodes.
 State state_of(int pods) {
   State state;
   state.cpu.default_set = CpuSet::range(2 * pods, 2 * pods + 15);
@@ -57,7 +57,7 @@ void encode_memory_state(benchmark::State& bench) {
 }
 BENCHMARK(encode_memory_state)->Arg(50)->Arg(250)->Unit(benchmark::kMicrosecond);
 
-/// Passes on to the disk, and counts the syncs.
+/// Forwards to the disk and counts the syncs.
 class Counted final : public Fs {
  public:
   Counted(std::unique_ptr<Fs> fs, std::size_t& syncs) : fs_(std::move(fs)), syncs_(syncs) {}
@@ -99,10 +99,10 @@ class Counted final : public Fs {
   std::size_t& syncs_;
 };
 
-/// The disk, not memory: what a sync costs is measured here.
+/// On a disk, not in memory: the cost of a sync is measured.
 test::TempDir temp_dir() { return test::TempDir(std::filesystem::temp_directory_path()); }
 
-/// One admission after another, each its own transaction over all three files.
+/// Repeated admissions, each a transaction over all three files.
 void commit_state(benchmark::State& bench) {
   const test::TempDir folder = temp_dir();
   std::size_t syncs = 0;
@@ -122,7 +122,7 @@ void commit_state(benchmark::State& bench) {
 }
 BENCHMARK(commit_state)->Arg(50)->Arg(250)->UseRealTime()->Unit(benchmark::kMillisecond);
 
-/// What a process pays that commits once, with all that opening and closing cost.
+/// The cost for a process that commits once, including opening and closing.
 void open_commit_close(benchmark::State& bench) {
   const test::TempDir folder = temp_dir();
   const int pods = static_cast<int>(bench.range(0));
@@ -135,7 +135,7 @@ void open_commit_close(benchmark::State& bench) {
 }
 BENCHMARK(open_commit_close)->Arg(50)->Arg(250)->UseRealTime()->Unit(benchmark::kMillisecond);
 
-/// With the lock and the snapshot for readers.
+/// Opening and closing, with the lock and the snapshot for readers.
 void open_store(benchmark::State& bench) {
   const test::TempDir folder = temp_dir();
   const Files files = files_of(state_of(static_cast<int>(bench.range(0))), "a");
@@ -146,7 +146,7 @@ void open_store(benchmark::State& bench) {
 }
 BENCHMARK(open_store)->Arg(50)->Arg(250)->UseRealTime()->Unit(benchmark::kMicrosecond);
 
-/// Sixty pods, so many in each transaction.
+/// Sixty pods; the argument is the number per transaction.
 void commit_sixty_pods(benchmark::State& bench) {
   const test::TempDir folder = temp_dir();
   auto store = Store::open(open_directory(folder.path()).value()).value();
@@ -173,9 +173,9 @@ BENCHMARK(commit_sixty_pods)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-/// The kubelet's way: a temporary file, synced and renamed, for each change of each manager. One
-/// container costs `writes` of them: two in cpu_manager_state, and with the memory manager two
-/// more.
+/// What the kubelet does: a temporary file, synced and renamed, for each change by each manager.
+/// One container causes `writes` of them: two in cpu_manager_state, and two more with the memory
+/// manager.
 void kubelet_writes(benchmark::State& bench) {
   const test::TempDir folder = temp_dir();
   const auto fs = open_directory(folder.path()).value();

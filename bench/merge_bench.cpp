@@ -1,5 +1,5 @@
-// The merge alone, on the lists that the kubelet's providers would give. The figures are in
-// docs/performance.md.
+// The merge alone, on lists as the kubelet's providers give them. docs/performance.md has the
+// results.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -17,7 +17,7 @@ TopologyManager manager(const char* policy, int nodes) {
   return TopologyManager::make({nodes, {}}, config).value();
 }
 
-/// Six resources; of each the masks that `feasible` takes, preferred those of its width.
+/// Six resources, each with the masks that `feasible` accepts; those of its width are preferred.
 template <class Feasible>
 std::vector<ResourceHints> providers(int nodes, Feasible&& feasible, int (*preferred_width)(int)) {
   std::vector<ResourceHints> all(3);
@@ -44,21 +44,21 @@ void run(benchmark::State& state, const char* policy, const std::vector<Resource
 
 bool everywhere(int /*resource*/, NumaMask /*mask*/) { return true; }
 
-/// Every mask is possible and the resources agree on the width.
+/// Every mask is feasible and all resources prefer the same width.
 void agreeing(benchmark::State& state) {
   run(state, "restricted",
       providers(static_cast<int>(state.range(0)), everywhere, [](int) { return 2; }));
 }
 BENCHMARK(agreeing)->Arg(8)->Arg(16)->Arg(64);
 
-/// Every mask is possible but the resources want different widths: no preferred answer.
+/// Every mask is feasible but the resources prefer different widths: no preferred result.
 void disagreeing(benchmark::State& state) {
   run(state, "best-effort",
       providers(static_cast<int>(state.range(0)), everywhere, [](int i) { return 1 + i % 3; }));
 }
 BENCHMARK(disagreeing)->Arg(8)->Arg(16)->Arg(64);
 
-/// Every resource needs three nodes and has its own idea of which.
+/// Every resource needs at least three NUMA nodes, each on different sets of nodes.
 void scattered(benchmark::State& state) {
   const auto feasible = [](int i, NumaMask mask) {
     return mask.count() >= 3 && (mask.bits() + static_cast<std::uint64_t>(i)) % 6 != 0;
@@ -68,7 +68,7 @@ void scattered(benchmark::State& state) {
 }
 BENCHMARK(scattered)->Arg(8)->Arg(16)->Arg(64);
 
-/// As agreeing, of one node, under the policy that looks at nothing else.
+/// As agreeing, with width one, under single-numa-node.
 void single_node(benchmark::State& state) {
   run(state, "single-numa-node",
       providers(static_cast<int>(state.range(0)), everywhere, [](int) { return 1; }));

@@ -1,5 +1,5 @@
-// What it costs to ask a fleet of nodes of 8 zones and 6 resources about one pod: filter and score
-// of every node, by the number of nodes. The counter is the memory of the fleet per zone.
+// The cost of a query about one pod in a fleet of nodes with 8 zones and 6 resources: filter and
+// score of every node, by the number of nodes. The counter is the fleet's memory per zone.
 
 #include <benchmark/benchmark.h>
 
@@ -12,7 +12,7 @@ constexpr int kZones = 8;
 
 Quantity amount(const char* text) { return Quantity::parse(text).value(); }
 
-/// Node `number` with some of each resource in use, otherwise on every node and zone.
+/// Node `number`; the amounts in use differ between nodes and zones.
 NodeTopology node(int number, const char* policy, const char* scope) {
   NodeTopology topology;
   topology.name = "worker-" + std::to_string(number) + ".cluster.example.com";
@@ -36,7 +36,7 @@ NodeTopology node(int number, const char* policy, const char* scope) {
   return topology;
 }
 
-/// A container of a Guaranteed pod that wants all six resources, of as many zones as `zones` says.
+/// A container of a Guaranteed pod that requests all six resources, as much as `zones` zones have.
 Container container(const char* name, int zones) {
   Container made;
   made.name = name;
@@ -84,27 +84,26 @@ void predict_all(benchmark::State& bench, const char* policy, const char* scope,
 
 void single_numa_node(benchmark::State& bench) {
   predict_all(bench, "single-numa-node", "pod", pod({container("main", 1)}),
-          ScoringStrategy::kLeastNumaNodes);
+              ScoringStrategy::kLeastNumaNodes);
 }
 void single_numa_node_balanced(benchmark::State& bench) {
   predict_all(bench, "single-numa-node", "pod", pod({container("main", 1)}),
-          ScoringStrategy::kBalancedAllocation);
+              ScoringStrategy::kBalancedAllocation);
 }
 void single_numa_node_3_containers(benchmark::State& bench) {
   predict_all(bench, "single-numa-node", "container",
-          pod({container("a", 1), container("b", 1), container("c", 1)}),
-          ScoringStrategy::kLeastNumaNodes);
+              pod({container("a", 1), container("b", 1), container("c", 1)}),
+              ScoringStrategy::kLeastNumaNodes);
 }
 void restricted_1_zone(benchmark::State& bench) {
   predict_all(bench, "restricted", "pod", pod({container("main", 1)}),
-          ScoringStrategy::kLeastNumaNodes);
+              ScoringStrategy::kLeastNumaNodes);
 }
 void restricted_4_zones(benchmark::State& bench) {
   predict_all(bench, "restricted", "pod", pod({container("main", 4)}),
-          ScoringStrategy::kLeastNumaNodes);
+              ScoringStrategy::kLeastNumaNodes);
 }
-/// The most masks: of each resource some 4 of 8 zones have enough, but of no two resources the
-/// same.
+/// The most masks: for each resource about 4 of 8 zones have enough, different ones each time.
 void restricted_4_zones_every_mask(benchmark::State& bench) {
   Container wants = container("main", 4);
   for (const char* const other : {"hugepages-2Mi", "hugepages-1Gi", "example.com/nic"}) {
@@ -118,7 +117,7 @@ void restricted_4_zones_every_mask(benchmark::State& bench) {
 }
 void restricted_8_zones(benchmark::State& bench) {
   predict_all(bench, "restricted", "pod", pod({container("main", 8)}),
-          ScoringStrategy::kLeastNumaNodes);
+              ScoringStrategy::kLeastNumaNodes);
 }
 
 #define PINFOLD_SIZES Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond)

@@ -1,4 +1,4 @@
-# Every library that we use, all from Debian 12 packages (see packages.txt).
+# All dependencies; Debian 12 packages all of them (see packages.txt).
 find_package(fmt 9 REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)

@@ -1,12 +1,12 @@
-# What `cmake --install` installs for programs that link Pinfold, by the components of the Debian
-# packages: libpinfold0 (the shared library) and libpinfold-dev (everything that a build needs).
+# Installs what programs that link Pinfold need, by the components of the Debian packages:
+# libpinfold0 (the shared library) and libpinfold-dev (everything that a build needs).
 option(PINFOLD_INSTALL "Install the libraries and headers" ${PROJECT_IS_TOP_LEVEL})
 if(NOT PINFOLD_INSTALL)
   return()
 endif()
 include(CMakePackageConfigHelpers)
 
-# Every module that is declared so far; tools and harness are declared later.
+# Every module declared so far; tools and harness are declared later.
 get_property(libraries GLOBAL PROPERTY PINFOLD_MODULES)
 list(TRANSFORM libraries PREPEND pinfold_)
 list(APPEND libraries pinfold_topo)

@@ -1,15 +1,15 @@
-# One way to declare a library, a test and a fuzz target. The include path of a module exists only
-# through target_link_libraries, so an include against the arrows of docs/architecture.md does not
-# compile.
+# Functions that declare a library, a test and a fuzz target. A module's include path is only
+# available through target_link_libraries, so an include against the arrows of docs/architecture.md
+# does not compile.
 
-# Flags of every target of ours; INTERFACE so that nothing global is changed.
+# Flags of every target; INTERFACE, so that no global setting changes.
 add_library(pinfold_flags INTERFACE)
 target_compile_features(pinfold_flags INTERFACE cxx_std_20)
 if(PINFOLD_DEVELOPER_MODE)
   target_compile_options(pinfold_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
     -Werror $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>)
-  # False alarms of g++ 12 in optimised builds, about std::string's operator+ and Boost's
+  # False positives of g++ 12 in optimised builds, about std::string's operator+ and Boost's
   # small_vector.
   target_compile_options(pinfold_flags INTERFACE
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overread>)
@@ -21,7 +21,7 @@ if(PINFOLD_SANITIZE)
   target_compile_options(pinfold_flags INTERFACE
     -fsanitize=${PINFOLD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(pinfold_flags INTERFACE -fsanitize=${PINFOLD_SANITIZE})
-  # The thread sanitizer does not know fences, gcc 12 says; the snapshot has one, beside atomics.
+  # gcc 12 warns that the thread sanitizer does not support fences; the snapshot has one.
   target_compile_options(pinfold_flags INTERFACE
     $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<STREQUAL:${PINFOLD_SANITIZE},thread>>:-Wno-tsan>)
 endif()
@@ -30,11 +30,11 @@ if(PINFOLD_LIBFUZZER)
 endif()
 find_program(PINFOLD_MOLD mold)
 if(PINFOLD_DEVELOPER_MODE AND PINFOLD_MOLD)
-  target_link_options(pinfold_flags INTERFACE -fuse-ld=mold)  # a hundred programs are linked
+  target_link_options(pinfold_flags INTERFACE -fuse-ld=mold)  # for about 100 programs
 endif()
 if(PINFOLD_COVERAGE)
-  # Templates of other people's headers would be most of what is counted and written, which costs
-  # seconds at each program's end in a guest.
+  # Without the headers of other projects, whose templates would be most of the data: writing it
+  # takes seconds at each program's exit in a guest.
   target_compile_options(pinfold_flags INTERFACE --coverage -fprofile-abs-path
     -fprofile-exclude-files=/usr/.*)
   target_link_options(pinfold_flags INTERFACE --coverage)
@@ -42,8 +42,8 @@ endif()
 
 # pinfold_add_library(NAME SOURCES a.cpp ... [DEPENDS modules ...] [LIBS libraries ...]
 #                     [PRIVATE_LIBS libraries ...])
-# Declares pinfold_NAME (alias pinfold::NAME) from the current folder: public headers below
-# include/, sources listed one by one. DEPENDS names other modules of ours.
+# Declares pinfold_NAME (alias pinfold::NAME) from the current directory: public headers below
+# include/, sources listed one by one. DEPENDS names other modules of Pinfold.
 function(pinfold_add_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBS;PRIVATE_LIBS" ${ARGN})
   add_library(pinfold_${name} STATIC ${ARG_SOURCES})
@@ -81,7 +81,7 @@ function(pinfold_use_clang_tidy target)
 endfunction()
 
 # pinfold_add_test(NAME SOURCES a.cpp ... LIBS libraries ... [LABELS l ...] [TIMEOUT s])
-# One GoogleTest program, its cases registered one by one with CTest.
+# Declares a GoogleTest program and registers each of its cases with CTest.
 function(pinfold_add_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -96,8 +96,8 @@ function(pinfold_add_test name)
 endfunction()
 
 # pinfold_add_fuzzer(NAME SOURCE f.cpp LIBS libraries ... CORPUS dir)
-# A libFuzzer entry point. With PINFOLD_LIBFUZZER it becomes a fuzzer; otherwise a plain program
-# that replays the corpus, so that it cannot rot; both are CTest cases.
+# Declares a libFuzzer entry point. With PINFOLD_LIBFUZZER it becomes a fuzzer, otherwise a program
+# that replays the corpus, so that it stays tested; CTest runs both.
 function(pinfold_add_fuzzer name)
   cmake_parse_arguments(ARG "" "SOURCE;CORPUS" "LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCE})

@@ -1,4 +1,5 @@
-# Installs the command with its manual, and builds the Debian packages: run `cpack` in the build folder.
+# Installs the command with its manual, and builds the Debian packages: run `cpack` in the build
+# directory.
 install(TARGETS pinfold RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT pinfold)
 set(manual_dir ${PROJECT_BINARY_DIR}/manual)
 install(FILES ${manual_dir}/pinfold.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT pinfold)

@@ -1,8 +1,8 @@
-# What makes a cold build cheap (docs/adr/0009-cold-builds.md).
+# Speeds up cold builds (docs/adr/0009-cold-builds.md).
 #
-# Precompiled headers: one for each way that we compile C++ (libraries are position independent,
-# programs are not, tests also have GoogleTest). A target takes one by pinfold_precompile(TARGET
-# KIND); nobody's include path grows by it.
+# Precompiled headers: one for each way to compile C++ (libraries are position independent, programs
+# are not, tests also use GoogleTest). pinfold_precompile(TARGET KIND) makes a target use one,
+# without additions to its include path.
 option(PINFOLD_PRECOMPILE "Parse the headers of other projects once" ON)
 if(PINFOLD_CLANG_TIDY)
   set(PINFOLD_PRECOMPILE OFF)  # proves that every file includes what it uses

@@ -1,1 +1,1 @@
-// A target needs a source; this one has nothing to say.
+// Empty: a target needs a source file.

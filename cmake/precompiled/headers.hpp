@@ -1,5 +1,5 @@
 // Headers of other projects that most files include, parsed once (see PinfoldPrecompiled.cmake).
-// A file still includes what it uses: the clang-tidy build compiles without this.
+// Files must still include what they use: the clang-tidy build compiles without this header.
 #include <fmt/format.h>
 
 #include <algorithm>

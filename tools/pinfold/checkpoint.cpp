@@ -155,7 +155,7 @@ std::vector<Verdict> verdicts(const StateFile& file, const ShowOptions& options)
   return out;
 }
 
-/// The part of a message that differs from reason to reason.
+/// The part of a message that gives the reason.
 std::string reason(const std::string& error) {
   constexpr std::string_view kHead = "could not restore state from checkpoint: ";
   const std::size_t start = error.starts_with(kHead) ? kHead.size() : 0;

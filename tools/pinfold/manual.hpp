@@ -4,7 +4,7 @@
 
 #include "pinfold/cli/command.hpp"
 
-/// The man page and the shell completions, made from the declaration of the command line.
+/// The man page and the shell completions, generated from the declaration of the command line.
 namespace pinfold::tools {
 
 /// The man page in roff. `version`: "0.2.0".

@@ -32,8 +32,8 @@ struct TopologyOptions {
   Format format = Format::kText;
 };
 
-/// hwloc also reads its input from the environment, where only our options may count. A captured
-/// tree can be passed in no other way.
+/// hwloc also reads its input from the environment, where only the command's options may count. A
+/// captured tree can only be passed through the environment.
 void prepare_environment(const TopologyOptions& options) {
   // NOLINTBEGIN(concurrency-mt-unsafe): the command has one thread
   for (const char* variable : {"HWLOC_FSROOT", "HWLOC_XMLFILE", "HWLOC_SYNTHETIC",
