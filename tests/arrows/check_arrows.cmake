@@ -1,5 +1,5 @@
-# Includes one header of every module with the include path that users of MODULE get: those that
-# the arrows allow must be found, and all others must fail with "no such file".
+# Includes one header of every module with the include path that users of MODULE get: the compiler
+# must find the headers that the arrows allow, and fail with "no such file" for all others.
 cmake_minimum_required(VERSION 3.25)
 
 set(known FALSE)

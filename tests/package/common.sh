@@ -1,4 +1,4 @@
-# Sourced by use_*: STAGE SOURCE CMAKE CC CXX. Not a program.
+# Sourced by use_*, with the arguments STAGE SOURCE CMAKE CC CXX. Not a program.
 set -euo pipefail
 stage=$1 source=$2 cmake=$3 cc=$4 cxx=$5
 here=$source/tests/package
@@ -10,7 +10,7 @@ export CC=$cc CXX=$cxx
 launcher=()
 [ -z "${CCACHE:-}" ] ||
   launcher=(-DCMAKE_C_COMPILER_LAUNCHER="$CCACHE" -DCMAKE_CXX_COMPILER_LAUNCHER="$CCACHE")
-# expect PROGRAM [OUTPUT]: by default the CPUs of one container.
+# expect PROGRAM [OUTPUT]: the default output is the CPUs of one container.
 expect() {
   local expected=${2:-main: 1-2}
   local printed

@@ -1,6 +1,6 @@
-# The hook of a container to be killed: pinfold's. /run/kill, "STAGE POINT", has a runtime or its hook killed: the runtime before,
-# during or after the hook; the hook at one of its calls (CALL FILE NUMBER), and with `both` before that the
-# runtime after it.
+# Wraps pinfold's hook, to kill a runtime or its hook. /run/kill has "STAGE POINT". Points: the
+# runtime before, during or after the hook; the hook at one of its calls (CALL FILE NUMBER), and
+# with `both` also the runtime after it.
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 hook="pinfold hook --config /etc/pinfold/hook.yaml --cgroup-root /sys/fs/cgroup/pinfold"
 stage= point=

@@ -1,6 +1,6 @@
-# sh /test/killed.sh STAGE POINT...: a container's life, in which the hook or the runtime is killed at a point of a
-# stage (run, createRuntime, start, running, poststop); then its processes are killed
-# and its runtime's notes removed, as by a reboot of the runtime. Fails, and says so, if anything is left.
+# sh /test/killed.sh STAGE POINT...: runs a container, and kills the hook or the runtime at a point
+# of a stage (run, createRuntime, start, running, poststop). Then kills the container's processes
+# and removes the runtime's files, as after a reboot. Fails with a message if anything is left.
 stage=$1
 shift
 group=/sys/fs/cgroup/runtime/killed
@@ -18,11 +18,11 @@ case $stage in
     while ps | grep -q '[p]infold hook'; do usleep 20000; done
     [ -e /run/killed ] && [ -e /b/killed/rootfs/ran ] && bad "$*: the container runs"
     ;;
-  run) # CALL FILE NUMBER of the runtime, which is in the foreground, where it is one process
+  run) # CALL FILE NUMBER of the runtime, in the foreground, where it is a single process
     /init kill-at "$@" oci run --no-pivot -b /b/killed c >/dev/null 2>&1 </dev/null
     [ $? -ne 137 ] || echo >/run/killed
     ;;
-  start) # the same; without: it is never started
+  start) # the same; without a point the container is never started
     oci create --no-pivot -b /b/killed c >/dev/null 2>&1 </dev/null || bad "$*: not created"
     [ $# -eq 0 ] || /init kill-at "$@" oci start c >/dev/null 2>&1
     [ $# -ne 0 -a $? -ne 137 ] || echo >/run/killed

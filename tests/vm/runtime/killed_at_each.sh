@@ -1,4 +1,4 @@
-# sh /test/killed_at_each.sh STAGE CALL...: the hook of a stage killed at each such call that it makes.
+# sh /test/killed_at_each.sh STAGE CALL...: kills the hook of a stage at each of these calls.
 stage=$1
 shift
 for call in "$@"; do

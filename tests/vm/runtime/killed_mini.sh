@@ -1,5 +1,6 @@
-# sh /test/killed_mini.sh MINI_RUNTIME STRIDE CALL...: the mini-runtime killed at every STRIDEth of such calls that it
-# makes. After it the pod runs again, or (every other time) is removed; then nothing is left.
+# sh /test/killed_mini.sh MINI_RUNTIME STRIDE CALL...: kills the mini-runtime at every STRIDEth of
+# these calls. Afterwards runs the pod again, or (every other time) removes it; then nothing is
+# left.
 mini=$1 stride=$2
 shift 2
 agent="--state-dir /run/state --cgroup-root /sys/fs/cgroup/mini --config /run/config.yaml"

@@ -1,4 +1,4 @@
-# sh /test/podman.sh: what a guest needs to start containers with podman, from a folder and without a network.
+# sh /test/podman.sh: prepares a guest for podman containers from a directory, without a network.
 set -e
 mkdir -p /etc/containers /etc/pinfold /var/lib/pinfold /var/tmp /dev/shm /b/rootfs/bin /b/rootfs/proc /b/rootfs/dev \
   /b/rootfs/sys /b/rootfs/etc /b/rootfs/run

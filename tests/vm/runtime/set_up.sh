@@ -1,4 +1,4 @@
-# sh /test/set_up.sh RUNTIME...: what a guest needs to start containers through the hook with `oci`.
+# sh /test/set_up.sh RUNTIME...: prepares a guest to start containers through the hook with `oci`.
 set -e
 mkdir -p /run /var/lib/pinfold /etc/pinfold /sys/fs/cgroup/pinfold
 touch /run/hook.log
