@@ -164,7 +164,7 @@ TEST_P(CallbackCgroupFs, MakesThePartitionsOfTheConfiguration) {
   pinfold_node_close(node);
 }
 
-TEST_P(CallbackCgroupFs, ThatFailsLeavesWorkForReconcile) {
+TEST_P(CallbackCgroupFs, LeavesAFailedWriteToReconcile) {
   Runtime runtime(GetParam());
   pinfold_node* const node = runtime.open();
   pinfold_pod* answer = nullptr;
@@ -278,7 +278,7 @@ TEST(CallbackHints, SteerAndReject) {
   pinfold_node_close(node);
 }
 
-TEST(Callback, ThatCallsANodeGetsBusy) {
+TEST(Callback, CannotCallItsNode) {
   Runtime runtime(CgroupVersion::kV2);
   struct Nosy {
     pinfold_node* node = nullptr;
@@ -298,7 +298,7 @@ TEST(Callback, ThatCallsANodeGetsBusy) {
   pinfold_node_close(nosy.node);
 }
 
-TEST(Callback, ThatThrowsEndsTheCall) {
+TEST(Callback, ExceptionFailsTheCall) {
   Runtime runtime(CgroupVersion::kV2);
   runtime.cgroup_fs.read_file = [](void*, const char*, const char*, const char*,
                                    pinfold_text*) -> int {

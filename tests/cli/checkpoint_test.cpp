@@ -74,7 +74,7 @@ TEST_F(Checkpoint, VerifyAnswersForTheKubeletGiven) {
   EXPECT_EQ(run("verify --policy none " + folder_.path()).status, 1);
 }
 
-TEST_F(Checkpoint, NamesWhatIsWrongWithItsInput) {
+TEST_F(Checkpoint, ReportsInvalidInput) {
   folder_.write("cpu_manager_state", "{");
   const Outcome torn = run("show " + folder_.path() + "/cpu_manager_state");
   EXPECT_EQ(torn.status, 2);
@@ -108,7 +108,7 @@ class CheckpointOfANode : public Checkpoint {
   test::TempDir out_;
 };
 
-TEST_F(CheckpointOfANode, ConvertWritesWhatTheOlderKubeletStartsFrom) {
+TEST_F(CheckpointOfANode, ConvertWritesFilesThatTheOlderKubeletLoads) {
   const std::string command = "convert --to cpu-v2 --out " + out_.path() + node() + " ";
   const Outcome dry = run(command + "--dry-run " + folder_.path());
   EXPECT_EQ(dry.status, 0) << dry.out;
@@ -151,7 +151,7 @@ TEST_F(CheckpointOfANode, ConvertReadsContainerIdsOfTheRuntime) {
   EXPECT_NE(outcome.out.find("u/c  CPUs 2-3\n"), std::string::npos) << outcome.out;
 }
 
-TEST_F(CheckpointOfANode, DiffNamesWhatDiffers) {
+TEST_F(CheckpointOfANode, DiffListsDifferences) {
   EXPECT_EQ(run("diff " + folder_.path() + " " + folder_.path()).out, "");
   EXPECT_EQ(run("convert --to cpu-v2 --out " + out_.path() + node() + " " + folder_.path()).status,
             0);

@@ -160,7 +160,7 @@ TEST_F(PredictCommand, TopologyWritesAnObjectThatPredictReads) {
   EXPECT_THAT(run("predict --nodes node.json --pod pod.yaml").out, HasSubstr("node-1\n"));
 }
 
-TEST_F(PredictCommand, ADryRunDecidesAndStoresNothing) {
+TEST_F(PredictCommand, DryRunDecidesAndStoresNothing) {
   write("config.yaml", kConfig);
   write("two.yaml", pod("a", "cpu: 3, memory: 1Mi") + pod("b", "cpu: 4, memory: 1Mi") +
                         pod("c", "cpu: 2, memory: 1Mi"));
@@ -183,7 +183,7 @@ TEST_F(PredictCommand, ADryRunDecidesAndStoresNothing) {
   EXPECT_EQ(json::parse(run("status --no-enforce -o json " + node).out)["sharedPool"], "0");
 }
 
-TEST_F(PredictCommand, TopologyCountsWhatAStateDirectoryHolds) {
+TEST_F(PredictCommand, TopologyCountsTheAssignmentsOfAStateDirectory) {
   write("config.yaml", kConfig);
   write("cpu_manager_state",
         R"({"policyName":"static","defaultCpuSet":"0-1,4-7","entries":{"p":{"c":"2-3"}}})");

@@ -195,7 +195,7 @@ TEST(TopologyCommand, RefusesBadUsage) {
   }
 }
 
-TEST(TopologyCommand, IgnoresWhatHwlocWouldTakeFromTheEnvironment) {
+TEST(TopologyCommand, IgnoresHwlocsEnvironmentVariables) {
   const Outcome outcome = run("topology --synthetic pu:2 --name a -o json",
                               "HWLOC_SYNTHETIC=pu:4 HWLOC_FSROOT=/nowhere HWLOC_XMLFILE=/nowhere");
   EXPECT_EQ(outcome.status, 0) << outcome.err;

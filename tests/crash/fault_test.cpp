@@ -114,7 +114,7 @@ void fail_once(const Files& before, const Files& after, const Files& next, std::
   EXPECT_EQ(open_and_load(*machine.disk), next);
 }
 
-TEST(DiskFault, IsAnErrorOfTheCommitExactlyIfTheOldStateRemains) {
+TEST(DiskFault, FailsTheCommitExactlyIfTheOldStateRemains) {
   const auto states = make_sequence(24);
   std::size_t cases = 0;
   Counts once;

@@ -56,7 +56,7 @@ void stop(pid_t child) {
   EXPECT_TRUE(WIFSIGNALED(status)) << "the child ended by itself: " << status;
 }
 
-TEST(Kill, LeavesTheAcknowledgedStateOrTheOneInFlight) {
+TEST(Kill, LeavesTheAcknowledgedOrTheNextState) {
   // In memory a sync costs nothing, so the kills spread over all operations.
   const test::TempDir folder;
   const auto states = make_sequence(200);
@@ -104,7 +104,7 @@ bool is_locked(const std::string& file) {
   return lock.l_type != F_UNLCK;
 }
 
-TEST(Lock, GoesToAWaitingProcessBeforeItComesBack) {
+TEST(Lock, IsFairToAWaitingProcess) {
   const test::TempDir folder;
   Progress* const shared = map_progress();
   ASSERT_NE(shared, nullptr);
@@ -129,7 +129,7 @@ TEST(Lock, GoesToAWaitingProcessBeforeItComesBack) {
   ::munmap(shared, sizeof(Progress));
 }
 
-TEST(Lock, IsReleasedByTheDeathOfItsOwner) {
+TEST(Lock, IsReleasedWhenItsOwnerDies) {
   using namespace std::chrono_literals;
   const test::TempDir folder;
   Progress* const shared = map_progress();

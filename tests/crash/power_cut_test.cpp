@@ -149,11 +149,13 @@ void expect_safe(const Plan& plan) {
   std::printf("%zu cuts, %zu different disks\n", tally.cuts, tally.images);
 }
 
-TEST(PowerCut, LeavesTheAcknowledgedStateOrTheOneInFlight) { expect_safe({1000}); }
+TEST(PowerCut, LeavesTheAcknowledgedOrTheNextState) { expect_safe({1000}); }
 
-TEST(PowerCut, MayHaveAnotherOutcomeForEachFile) { expect_safe({2, false, Disk::Contents::kEach}); }
+TEST(PowerCut, MayHaveADifferentOutcomeForEachFile) {
+  expect_safe({2, false, Disk::Contents::kEach});
+}
 
-TEST(PowerCut, MayComeAgainDuringRecovery) { expect_safe({5, true}); }
+TEST(PowerCut, MayHappenAgainDuringRecovery) { expect_safe({5, true}); }
 
 /// Commits all states but the last, and the last one up to operation `kill_at`. Then the process is
 /// dead, and its unsynced writes are only in the page cache. Returns false if the commit ended
@@ -239,7 +241,7 @@ MakeCommit unsafe_commit(Unsafe how) {
   };
 }
 
-TEST(PowerCut, IsNoticedWithAWriterThatHasNoJournal) {
+TEST(PowerCut, DetectsAWriterWithoutAJournal) {
   EXPECT_GT(cut_everywhere(make_sequence(20), unsafe_commit({true, true})).violations, 0U);
 }
 
@@ -251,11 +253,11 @@ std::vector<Files> one_file_changes() {
   return states;
 }
 
-TEST(PowerCut, IsNoticedWithAWriterThatDoesNotSyncNames) {
+TEST(PowerCut, DetectsAWriterThatDoesNotSyncNames) {
   EXPECT_GT(cut_everywhere(one_file_changes(), unsafe_commit({true, false})).violations, 0U);
 }
 
-TEST(PowerCut, IsNoticedWithAWriterThatDoesNotSyncContents) {
+TEST(PowerCut, DetectsAWriterThatDoesNotSyncContents) {
   EXPECT_GT(cut_everywhere(one_file_changes(), unsafe_commit({false, true})).violations, 0U);
 }
 
@@ -289,7 +291,7 @@ class Lying final : public Borrowed {
   std::string name_;
 };
 
-TEST(PowerCut, IsNoticedWithAStoreThatOmitsOneKindOfSync) {
+TEST(PowerCut, DetectsAStoreThatOmitsOneKindOfSync) {
   for (const char* const what : {"", "journal", "pinfold_pods", "cpu_manager"}) {
     const Tally tally = cut_everywhere(
         make_sequence(12), [&](Fs& fs) { return store_commit(std::make_unique<Lying>(fs, what)); });

@@ -84,7 +84,7 @@ pid_t start(const std::function<void()>& run) {
   return child;
 }
 
-TEST(Snapshot, IsWholeForEightReadersAndFourWritersThatAreKilled) {
+TEST(Snapshot, IsConsistentForReadersWhenWritersAreKilled) {
   const test::TempDir folder;
   void* const memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -150,7 +150,7 @@ TEST_F(SnapshotFile, ExistsWhileTheStoreIsOpenAndFollowsItsCommits) {
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
 }
 
-TEST_F(SnapshotFile, AnotherBootOrVersionIsRefused) {
+TEST_F(SnapshotFile, RejectsAnotherBootOrVersion) {
   { (void)Store::open(folder_.path()).value(); }
   const auto patch = [&](std::streamoff at, char byte) {
     std::fstream out(file(), std::ios::in | std::ios::out | std::ios::binary);

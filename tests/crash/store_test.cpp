@@ -93,7 +93,7 @@ TEST_F(StoreInFolder, RollsASoundJournalForward) {
   EXPECT_FALSE(fs::exists(file(kJournalFileName)));
 }
 
-TEST_F(StoreInFolder, DropsATornRecordAndWhatFollows) {
+TEST_F(StoreInFolder, DropsATornRecordAndAllLaterOnes) {
   write(kCpuFileName, "old");
   const std::string next = encode_record({{"cpu_manager_state", {content_sum("new"), "newer"}}});
   std::string torn = next;
@@ -103,7 +103,7 @@ TEST_F(StoreInFolder, DropsATornRecordAndWhatFollows) {
   EXPECT_FALSE(fs::exists(file(kJournalFileName)));
 }
 
-TEST_F(StoreInFolder, ReplacesWhatAPowerCutHasTorn) {
+TEST_F(StoreInFolder, ReplacesFilesThatAPowerCutTore) {
   write(kCpuFileName, R"({"policyName":"sta)");
   write(kMemoryFileName, std::string(40, '\0'));
   write(kJournalFileName, encode_record({{"cpu_manager_state", {content_sum("old"), "new"}},
@@ -111,7 +111,7 @@ TEST_F(StoreInFolder, ReplacesWhatAPowerCutHasTorn) {
   EXPECT_EQ(open().load(), (Files{"new", "m", std::nullopt}));
 }
 
-TEST_F(StoreInFolder, SetsAsideAJournalThatAnotherProgramHasOvertaken) {
+TEST_F(StoreInFolder, SetsAStaleJournalAside) {
   const std::string theirs = R"({"written by":"a kubelet since"})";
   write(kCpuFileName, theirs);
   write(kMemoryFileName, "{torn");

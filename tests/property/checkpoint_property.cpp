@@ -112,7 +112,7 @@ RC_GTEST_PROP(MemoryFile, SurvivesEveryFormat, ()) {
   RC_ASSERT(restore_memory(v1, policy, true) == containers);
 }
 
-RC_GTEST_PROP(CpuFile, NoticesAChangedByteOfItsContents, ()) {
+RC_GTEST_PROP(CpuFile, DetectsAChangedByte, ()) {
   const CpuCheckpoint state = any_cpu_state();
   const std::string other = state.default_set.empty() ? "0" : "";
   auto content = nlohmann::json::parse(encode_cpu(state, "static", false));
@@ -131,7 +131,7 @@ RC_GTEST_PROP(JsonWriter, WritesWhatAPlainParserReads, ()) {
   RC_ASSERT(again == text);
 }
 
-RC_GTEST_PROP(Journal, GivesBackTheRecordsThatAreComplete,
+RC_GTEST_PROP(Journal, ReadsTheCompleteRecords,
               (std::uint64_t before, const std::string& one, const std::string& two)) {
   const Changes changes = {{"cpu_manager_state", {before, one}},
                            {".pinfold_pods", {std::nullopt, two}}};

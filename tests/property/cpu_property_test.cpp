@@ -206,7 +206,7 @@ RC_GTEST_PROP(CpuProperty, FullPcpusOnlyNeverSplitsACore, ()) {
   });
 }
 
-RC_GTEST_PROP(CpuProperty, RestartAcceptsWhatItLeft, ()) {
+RC_GTEST_PROP(CpuProperty, RestartAcceptsItsState, ()) {
   Rig rig = any_rig(describe(any_shape()), any_options(), Profile::kFixed);
   live(rig, 10, [](const Rig& at) {
     CpuState state = at.state;

@@ -45,13 +45,11 @@ void check_against_kubelet(bool is_overwritten) {
   }
 }
 
-RC_GTEST_PROP(DistributeProperty, FindsWhatTheKubeletFinds, ()) { check_against_kubelet(true); }
+RC_GTEST_PROP(DistributeProperty, MatchesTheKubelet, ()) { check_against_kubelet(true); }
 
-RC_GTEST_PROP(DistributeProperty, FindsWhatTheKubeletWouldFindWithCopies, ()) {
-  check_against_kubelet(false);
-}
+RC_GTEST_PROP(DistributeProperty, MatchesTheKubeletWithCopies, ()) { check_against_kubelet(false); }
 
-RC_GTEST_PROP(DistributeProperty, TakesTheFullestOfVeryManyNodes, ()) {
+RC_GTEST_PROP(DistributeProperty, TakesTheFullestOfManyNodes, ()) {
   cpu::Distribution d;
   const int nodes = draw(30, 64);
   for (int node = 0; node < nodes; ++node) {

@@ -136,7 +136,7 @@ bool admit(Node& node, const PodSpec& pod) {
   return true;
 }
 
-RC_GTEST_PROP(MemoryProperty, IsConservedWhateverComesAndGoes, ()) {
+RC_GTEST_PROP(MemoryProperty, IsConservedForAnySequenceOfPods, ()) {
   Node node(any_machine());
   const MemoryState fresh = node.state;
   std::vector<PodSpec> pods;
@@ -217,7 +217,7 @@ std::vector<TopologyHint> naive_hints(const Node& node, const PodSpec& pod) {
   return hints;
 }
 
-RC_GTEST_PROP(MemoryProperty, HintsAreThoseOfTheRule, ()) {
+RC_GTEST_PROP(MemoryProperty, HintsFollowTheDocumentedRule, ()) {
   Node node(any_machine());
   for (int i = draw(0, 6); i > 0; --i) (void)admit(node, any_pod("p" + std::to_string(i)));
   const PodSpec pod = pod_of("x", {any_pod("x").containers.back()});

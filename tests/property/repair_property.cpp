@@ -175,7 +175,7 @@ Repaired expect_repaired(const Node& node, const KubeletFiles& files) {
   return repaired;
 }
 
-RC_GTEST_PROP(Repair, LeavesASoundStateAlone, ()) {
+RC_GTEST_PROP(Repair, KeepsAValidStateUnchanged, ()) {
   const StateConfig config = any_repair_config();
   const Node node = test::node_of(config);
   const bool newest = *rc::gen::arbitrary<bool>();
@@ -192,7 +192,7 @@ RC_GTEST_PROP(Repair, LeavesASoundStateAlone, ()) {
   RC_ASSERT(repaired.files == files);
 }
 
-RC_GTEST_PROP(Repair, SavesWhatCanBeSavedOfAnInconsistentState, ()) {
+RC_GTEST_PROP(Repair, KeepsTheValidPartOfAnInconsistentState, ()) {
   const StateConfig config = any_repair_config();
   NodeState state = test::any_state(test::node_of(config));
   damage(state);
@@ -207,7 +207,7 @@ RC_GTEST_PROP(Repair, SavesWhatCanBeSavedOfAnInconsistentState, ()) {
   expect_nodes_kept(node, state.memory, memory->state);
 }
 
-RC_GTEST_PROP(Repair, MakesAStateOfWhateverTheDiskLeft, ()) {
+RC_GTEST_PROP(Repair, RepairsDamagedFiles, ()) {
   const StateConfig config = any_repair_config();
   const NodeState state = test::any_state(test::node_of(config));
   KubeletFiles files = files_of(state, *rc::gen::arbitrary<bool>(), config.pod_level);
@@ -216,7 +216,7 @@ RC_GTEST_PROP(Repair, MakesAStateOfWhateverTheDiskLeft, ()) {
   (void)expect_repaired(any_successor(config), files);
 }
 
-RC_GTEST_PROP(Repair, SavesEveryContainerInFrontOfATear, ()) {
+RC_GTEST_PROP(Repair, KeepsEveryContainerBeforeATear, ()) {
   const StateConfig config = any_repair_config();
   const Node node = test::node_of(config);
   const NodeState state = test::any_state(node);

@@ -56,7 +56,7 @@ RC_GTEST_PROP(CpuSetProperty, HoldsWhatWasInserted, ()) {
   }
 }
 
-RC_GTEST_PROP(CpuSetProperty, AlgebraIsThatOfSets, ()) {
+RC_GTEST_PROP(CpuSetProperty, AlgebraMatchesStdSet, ()) {
   const Ids a = *arbitrary_ids();
   const Ids b = *arbitrary_ids();
   const CpuSet x = to_cpuset(a);
@@ -131,7 +131,7 @@ Sample arbitrary_quantity() {
   return {std::to_string(whole) + unit.first, Int128{whole} * unit.second};
 }
 
-RC_GTEST_PROP(QuantityProperty, MeansWhatItSays, ()) {
+RC_GTEST_PROP(QuantityProperty, HasTheValueOfItsText, ()) {
   const Sample sample = arbitrary_quantity();
   RC_LOG() << sample.text;
   RC_ASSERT(Quantity::parse(sample.text).value().nano() == sample.nano);

@@ -66,7 +66,7 @@ TEST(CpuManagerSpec, StaticPolicyGivesExclusiveCpusToGuaranteedPodsWithIntegerRe
   EXPECT_EQ(r.admit("b", 2), "2,10");
 }
 
-TEST(CpuManagerSpec, CpusThatComeOrGoAreFoundAtTheNextStart) {
+TEST(CpuManagerSpec, ChangedCpusAreDetectedAtTheNextStart) {
   Rig r = rig();
   MachineDescription smaller = describe(kShape);
   smaller.cpus.pop_back();
@@ -164,7 +164,7 @@ TEST(CpuManagerSpec, GuaranteedPodsWithFractionalCpuShare) {
             "shared");
 }
 
-TEST(CpuManagerSpec, RequestsThatAreNotWrittenEqualTheLimits) {
+TEST(CpuManagerSpec, OmittedRequestsEqualTheLimits) {
   Rig r = rig();
   EXPECT_EQ(admit_yaml(r, "    resources:\n      limits: {memory: 200Mi, cpu: '2'}\n"), "1,9");
 }
@@ -222,7 +222,7 @@ TEST(CpuManagerSpec, ByDefaultOneNumaNodeIsFilledBeforeTheNext) {
             8U);
 }
 
-TEST(CpuManagerSpec, DistributeAcrossNumaBalancesWhatNeedsSeveralNodes) {
+TEST(CpuManagerSpec, DistributeAcrossNumaBalancesLargeRequests) {
   Rig r = rig({{"distribute-cpus-across-numa", "true"}});
   r.admit("a", 10);
   EXPECT_EQ((*r.state.assignments.find({PodUid("a"), "c"}) & r.machine().cpus_of_numa(0)).size(),
@@ -280,7 +280,7 @@ TEST(CpuManagerSpec, DistributeAcrossCoresUsesAsManyCoresAsPossible) {
   EXPECT_EQ(groups_of(r, "a", kCore).size(), 3U);
 }
 
-TEST(CpuManagerSpec, DistributeAcrossCoresStillAdmitsWhenCoresAreShort) {
+TEST(CpuManagerSpec, DistributeAcrossCoresStillAdmitsWithTooFewCores) {
   Rig r = rig({{"distribute-cpus-across-cores", "true"}});
   r.admit("a", 14);
   EXPECT_EQ(r.state.assignments.find({PodUid("a"), "c"})->size(), 14U);

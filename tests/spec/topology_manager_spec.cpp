@@ -18,7 +18,7 @@ PodSpec burstable(const std::string& uid, const Amounts& amounts) {
 
 // How it works
 
-TEST(TopologyManagerSpec, WithoutItCpusAndDevicesAreChosenIndependently) {
+TEST(TopologyManagerSpec, PolicyNoneChoosesCpusAndDevicesIndependently) {
   TestNode node(kTwoGpus, aligning_config("none"));
   ASSERT_EQ(node.admit(pod("a", {{"cpu", "2"}, {"memory", "1Gi"}, {"example.com/gpu", "1"}})), "");
   EXPECT_EQ(node.cpu_nodes("a"), "0");
@@ -75,7 +75,7 @@ TEST(TopologyManagerSpec, AlignsOnlyWhatProvidersGiveHintsFor) {
   EXPECT_EQ(node.affinity("a"), "0+");
 }
 
-TEST(TopologyManagerSpec, ScopeIsContainerUnlessToldOtherwise) {
+TEST(TopologyManagerSpec, ScopeIsContainerByDefault) {
   EXPECT_EQ(TestNode({}, aligning_config("restricted")).node().topology().scope(),
             TopologyScope::kContainer);
 }
@@ -124,14 +124,14 @@ TEST(TopologyManagerSpec, PodDemandIsAtLeastItsLargestInitContainer) {
   EXPECT_EQ(node.affinity("a", "c"), "1+");  // NUMA node 0 has only 7 allocatable CPUs
 }
 
-TEST(TopologyManagerSpec, PodScopeWithSingleNumaNodeAcceptsWhatOneNodeHolds) {
+TEST(TopologyManagerSpec, PodScopeWithSingleNumaNodeAdmitsPodsThatFitOneNode) {
   TestNode node({}, aligning_config("single-numa-node", "pod"));
   EXPECT_EQ(node.admit(pod_of("a", {container("c1", {{"cpu", "4"}, {"memory", "1Gi"}}),
                                     container("c2", {{"cpu", "4"}, {"memory", "1Gi"}})})),
             "");
 }
 
-TEST(TopologyManagerSpec, PodScopeWithSingleNumaNodeRejectsWhatNeedsTwo) {
+TEST(TopologyManagerSpec, PodScopeWithSingleNumaNodeRejectsPodsThatNeedTwo) {
   TestNode node({}, aligning_config("single-numa-node", "pod"));
   EXPECT_EQ(node.admit(pod_of("a", {container("c1", {{"cpu", "4"}, {"memory", "1Gi"}}),
                                     container("c2", {{"cpu", "5"}, {"memory", "1Gi"}})})),
@@ -151,7 +151,7 @@ TEST(TopologyManagerSpec, PodScopeGivesEveryContainerTheSameAffinity) {
 
 // Policies
 
-TEST(TopologyManagerSpec, PolicyIsNoneUnlessToldOtherwise) {
+TEST(TopologyManagerSpec, PolicyIsNoneByDefault) {
   EXPECT_EQ(Config{}.topology_manager_policy, "none");
 }
 

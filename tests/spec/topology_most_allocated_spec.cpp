@@ -28,7 +28,7 @@ PodSpec pinned(const std::string& uid, const std::string& cpu, const std::string
   return pod(uid, {{"cpu", cpu}, {"memory", memory}, {kDevice, "1"}});
 }
 
-TEST(MostAllocatedSpec, TodayTheLowestNodeWinsWhateverIsUsed) {
+TEST(MostAllocatedSpec, WithoutTheOptionTheLowestNodeWins) {
   TestNode node(kDeviceOnOne, aligning_config("single-numa-node"));
   ASSERT_EQ(node.admit(pinned("b", "3")), "");
   ASSERT_EQ(node.admit(cpus("a", "2")), "");
@@ -70,7 +70,7 @@ TEST(MostAllocatedSpec, HasNoEffectUnderOtherPolicies) {
   }
 }
 
-TEST(MostAllocatedSpec, OnlyNodesThatSuitEveryProviderAreCompared) {
+TEST(MostAllocatedSpec, ComparesOnlyNodesThatFitEveryProvider) {
   TestNode node(kDeviceOnOne, packing_single());
   ASSERT_EQ(node.admit(pinned("b", "6")), "");
   ASSERT_EQ(node.admit(cpus("a", "4")), "");

@@ -22,14 +22,14 @@ std::string start_error(const NodeShape& shape, const Config& config) {
   return node ? "" : node.error().error;
 }
 
-TEST(TopologyOptionsSpec, BetaOptionsAreThereUnlessTheirGateIsOff) {
+TEST(TopologyOptionsSpec, BetaOptionsAreAvailableUnlessTheirGateIsOff) {
   Config config = with_option(aligning_config("restricted"), "prefer-closest-numa-nodes", "true");
   EXPECT_EQ(start_error(kPairs, config), "");
   config.feature_gates["TopologyManagerPolicyBetaOptions"] = false;
   EXPECT_NE(start_error(kPairs, config), "");
 }
 
-TEST(TopologyOptionsSpec, AlphaOptionsAreNotThereUnlessTheirGateIsOn) {
+TEST(TopologyOptionsSpec, AlphaOptionsAreAvailableOnlyIfTheirGateIsOn) {
   Config config =
       with_option(aligning_config("restricted"), "prefer-most-allocated-numa-node", "true");
   EXPECT_NE(start_error(kPairs, config), "");
@@ -37,7 +37,7 @@ TEST(TopologyOptionsSpec, AlphaOptionsAreNotThereUnlessTheirGateIsOn) {
   EXPECT_EQ(start_error(kPairs, config), "");
 }
 
-TEST(TopologyOptionsSpec, AnOptionIsOffUntilItIsEnabledItself) {
+TEST(TopologyOptionsSpec, OptionsAreOffByDefault) {
   const TestNode node(kPairs, aligning_config("restricted"));
   EXPECT_EQ(node.node().topology().options(),
             (TopologyOptions{.max_allowable_numa_nodes =
@@ -97,7 +97,7 @@ TEST(TopologyOptionsSpec, TheKubeletRejectsMoreThanEightNodes) {
   EXPECT_EQ(start_error({.numa = 8, .cpus = 2}, config), "");
 }
 
-TEST(TopologyOptionsSpec, MoreNodesAreAllowedIfSaidSo) {
+TEST(TopologyOptionsSpec, MoreNodesAreAllowedIfConfigured) {
   Config config = with_option(aligning_config("restricted"), "max-allowable-numa-nodes", "9");
   config.profile = Profile::kKubelet136;
   TestNode node({.numa = 9, .cpus = 2}, config);

@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(, RestrictedTable,
                                          Row{"FourGpusAndOneCpu", 2, 64, 4, 1, kAffinityError, ""}),
                          [](const auto& row) { return row.param.name; });
 
-TEST(RestrictedSpec, BothHintsOfTheFirstRowAreAsTheTableSays) {
+TEST(RestrictedSpec, BothHintsOfTheFirstRowMatchTheTable) {
   TestNode node(node_with(4, 16), aligning_config("restricted"));
   ASSERT_EQ(node.admit(gpus_and_cpus("a", 6, 10)), kAffinityError);
   const HintList gpu = {{{NumaMask(3), true}}};
@@ -65,7 +65,7 @@ TEST(RestrictedSpec, FourGpusAndOneCpuRunUnderBestEffort) {
   EXPECT_EQ(node.admit(gpus_and_cpus("a", 4, 1)), "");
 }
 
-TEST(RestrictedSpec, PreferredWidthComesFromCapacityAndFeasibilityFromWhatIsFree) {
+TEST(RestrictedSpec, PreferredWidthComesFromCapacityAndFeasibilityFromFreeResources) {
   TestNode node(node_with(2, 16), aligning_config("restricted"));
   ASSERT_EQ(node.admit(gpus_and_cpus("one-on-each-a", 1, 9)), "");  // leaves one GPU on node 0,
   ASSERT_EQ(node.admit(gpus_and_cpus("one-on-each-b", 1, 9)), "");  // and one on node 1

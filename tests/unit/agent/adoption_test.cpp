@@ -53,7 +53,7 @@ void must(const Result<AdmitOutcome>& outcome) {
   ASSERT_FALSE(outcome->not_enforced) << outcome->not_enforced->message;
 }
 
-TEST_P(AdoptionTest, FollowsTheDecisionForAsLongAsThePodLives) {
+TEST_P(AdoptionTest, FollowsDecisionsDuringThePodsLifetime) {
   make_group("run-a", 100);
   make_group("run-s", 200);
   NodeAgent agent = open();
@@ -73,7 +73,7 @@ TEST_P(AdoptionTest, FollowsTheDecisionForAsLongAsThePodLives) {
   EXPECT_NE(kernel_.find("run-a"), nullptr);  // removing it is the runtime's job
 }
 
-TEST_P(AdoptionTest, LastsOverARestart) {
+TEST_P(AdoptionTest, SurvivesARestart) {
   make_group("run-a", 100);
   { must(open().admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"})); }
   NodeAgent agent = open();
@@ -85,7 +85,7 @@ TEST_P(AdoptionTest, LastsOverARestart) {
   EXPECT_EQ(cpus("run-a"), "1-2");
 }
 
-TEST_P(AdoptionTest, EndsWhenItsRuntimeDied) {
+TEST_P(AdoptionTest, EndsIfTheRuntimeDied) {
   make_group("run-a", 100);
   make_group("run-b", 200);
   {
@@ -95,7 +95,7 @@ TEST_P(AdoptionTest, EndsWhenItsRuntimeDied) {
   }
   kernel_.find("run-a")->processes.clear();  // the group still exists
   kernel_.find("run-b")->processes.clear();
-  ASSERT_TRUE(kernel_.fs()->remove_group("run-b").has_value());  // the group is gone too
+  ASSERT_TRUE(kernel_.fs()->remove_group("run-b").has_value());  // the group was removed too
   NodeAgent agent = open();
   const auto report = agent.reconcile();
   ASSERT_TRUE(report.has_value()) << report.error().message;

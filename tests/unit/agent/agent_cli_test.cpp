@@ -84,7 +84,7 @@ TEST_F(AgentCli, AdmitsShowsAndRemovesAPod) {
   EXPECT_EQ(agent("remove", "--pod web").status, 2);
 }
 
-TEST_F(AgentCli, AnswersARejectionWithStatusOne) {
+TEST_F(AgentCli, ExitStatusOfARejectionIsOne) {
   put("big.yaml", pod_yaml("big", 9));
   const Answer answer = agent("admit", "big.yaml");
   EXPECT_EQ(answer.status, 1) << answer.text;
@@ -112,7 +112,7 @@ TEST_F(AgentCli, ExplainsInTextAndInJson) {
   EXPECT_EQ(container.at("quota"), -1);
 }
 
-TEST_F(AgentCli, NamesWhatIsWrongWithItsInput) {
+TEST_F(AgentCli, ReportsInvalidInput) {
   put("broken.yaml", "metadata: {name: [}\n");
   put("escape.yaml",
       "kind: Pod\nmetadata: {name: a, uid: ../../x}\nspec: {containers: [{name: c}]}\n");
@@ -189,7 +189,7 @@ TEST_F(AgentCli, MakesNoStateDirectoryForAConfigurationThatCannotStart) {
   EXPECT_FALSE(std::filesystem::exists(dir_ / "state"));
 }
 
-TEST_F(AgentCli, WarnsOfASideFileThatCannotBeRead) {
+TEST_F(AgentCli, WarnsAboutAnUnreadableSideFile) {
   ASSERT_EQ(agent("admit", "web.yaml").status, 0);
   std::filesystem::remove(dir_ / "state/.pinfold_metrics");
   std::filesystem::create_directory(dir_ / "state/.pinfold_metrics");
@@ -198,7 +198,7 @@ TEST_F(AgentCli, WarnsOfASideFileThatCannotBeRead) {
   EXPECT_THAT(status.text, HasSubstr("pinfold: warning: side file '.pinfold_metrics': "));
 }
 
-TEST_F(AgentCli, WarnsOfPodsWhoseCpusItReleases) {
+TEST_F(AgentCli, WarnsAboutPodsWhoseCpusItReleases) {
   ASSERT_EQ(agent("admit", "web.yaml").status, 0);
   std::filesystem::remove(dir_ / "state/.pinfold_pods");
   put("other.yaml", pod_yaml("other", 1));

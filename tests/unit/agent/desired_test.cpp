@@ -41,7 +41,7 @@ TEST(DesiredLayout, GivesEachContainerItsCpusAndThePodTheirUnion) {
   EXPECT_EQ(cpus(layout, {PodUid("s"), ""}), cpus(layout, {PodUid("s"), "c"}));
 }
 
-TEST(DesiredLayout, LeavesSetsAloneUnderThePolicyNone) {
+TEST(DesiredLayout, SetsNoCpusetsUnderPolicyNone) {
   auto made = Node::make(test::two_sockets(), Config{});
   ASSERT_TRUE(made.has_value()) << made.error().error;
   const AgentState state = admitted(*made, {pod("x", {guaranteed("a", 2)})});

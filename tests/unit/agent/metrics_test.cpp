@@ -61,7 +61,7 @@ TEST(Metrics, ReadBackAsWritten) {
   EXPECT_EQ(decode_metrics(encode_metrics(metrics)).value(), metrics);
 }
 
-TEST(Metrics, RefuseAFileThatIsNone) {
+TEST(Metrics, RejectAnInvalidFile) {
   for (
       const char* text :
       {"", "[]", "{}", R"({"version":2,"counts":{},"durations":[]})",
@@ -72,7 +72,7 @@ TEST(Metrics, RefuseAFileThatIsNone) {
   }
 }
 
-TEST(Metrics, SurviveTheAgent) {
+TEST(Metrics, SurviveARestart) {
   const test::TempDir dir;
   {
     NodeAgent agent = open(dir);
@@ -89,7 +89,7 @@ TEST(Metrics, SurviveTheAgent) {
   EXPECT_EQ(observed, 3U);
 }
 
-TEST(Metrics, BeginAnewIfTheirFileIsDamaged) {
+TEST(Metrics, RestartFromZeroIfTheirFileIsDamaged) {
   const test::TempDir dir;
   {
     NodeAgent agent = open(dir);

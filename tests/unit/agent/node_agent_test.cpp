@@ -64,7 +64,7 @@ TEST_P(NodeAgentTest, ContinuesAfterARestart) {
   EXPECT_EQ(world_.cpus("pods/c"), "0-7");
 }
 
-TEST_P(NodeAgentTest, RejectsWithoutTouchingAnything) {
+TEST_P(NodeAgentTest, ChangesNothingOnARejection) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("s", {best_effort("c")}));
   const auto log = world_.kernel.log;
@@ -102,7 +102,7 @@ TEST_P(NodeAgentTest, RemovesNothingThatStillRuns) {
   EXPECT_EQ(world_.cpus("podx/a"), "1-2");
 }
 
-TEST_P(NodeAgentTest, ConfinesWhatRunsInAGroupOfNoActivePod) {
+TEST_P(NodeAgentTest, ConfinesProcessesOfInactivePods) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
   auto fs = world_.kernel.fs();
@@ -146,7 +146,7 @@ TEST_P(NodeAgentTest, ReconcilesDriftAndThenFindsNone) {
 }
 
 /// For every write that fails: the decision remains, nothing overlaps, and reconcile completes it.
-TEST_P(NodeAgentTest, FinishesWhatAFailedWriteLeft) {
+TEST_P(NodeAgentTest, ReconcilesAfterAFailedWrite) {
   const PodSpec shared = pod("s", {best_effort("c")});
   const PodSpec exclusive = pod("x", {guaranteed("a", 2), test::half_a_cpu("b")});
   int failures = 0;
@@ -176,7 +176,7 @@ TEST_P(NodeAgentTest, FinishesWhatAFailedWriteLeft) {
   EXPECT_GT(failures, 8);
 }
 
-TEST_P(NodeAgentTest, TheNextAdmissionFinishesItToo) {
+TEST_P(NodeAgentTest, TheNextAdmissionAlsoReconcilesAFailedWrite) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("s", {best_effort("c")}));
   world_.kernel.writes_until_failure = 3;
@@ -242,7 +242,7 @@ TEST(NodeAgent, ChangesNothingWhenTheStateCannotBeStored) {
   EXPECT_EQ(agent.state().node.find(PodUid("x")), nullptr);
 }
 
-TEST(NodeAgent, NamesWhatItDoesNotKnow) {
+TEST(NodeAgent, ReportsUnknownPodsAndContainers) {
   World world;
   NodeAgent agent = world.open();
   EXPECT_EQ(agent.remove_pod(PodUid("x"), RunningProcesses::kRefuse).error().code,

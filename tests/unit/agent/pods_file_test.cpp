@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-TEST(PodsFile, GivesBackWhatWasStored) {
+TEST(PodsFile, RoundTrips) {
   AgentState state;
   state.node.pods = {
       {test::pod("a", {test::guaranteed("c1", 2), test::best_effort("c2")}), {"c1", "c2"}},
@@ -25,7 +25,7 @@ TEST(PodsFile, GivesBackWhatWasStored) {
   EXPECT_TRUE(read == state) << encode_pods(read);
 }
 
-TEST(PodsFile, SaysWhatIsWrongAndWhere) {
+TEST(PodsFile, ReportsErrorsWithTheirPlace) {
   const std::string pod =
       R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"d","uid":"u"},)"
       R"("spec":{"containers":[{"name":"c"}]}})";

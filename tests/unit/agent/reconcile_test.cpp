@@ -77,7 +77,7 @@ TEST_P(ReconcileTest, CpusThatAreOnlineAgainReturn) {
   EXPECT_EQ(world_.cpus("podx/a"), "1-2");
 }
 
-TEST(Reconcile, ReportsWhatAGroupAboveThePodsLacks) {
+TEST(Reconcile, ReportsCpusThatAnAncestorGroupLacks) {
   World world(enforce::CgroupVersion::kV2);
   NodeAgent agent = world.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
@@ -127,7 +127,7 @@ TEST_P(ReconcileTest, AProcessThatWasMovedOutIsMovedBack) {
   EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
 }
 
-TEST_P(ReconcileTest, AProcessThatHasEndedIsNoDrift) {
+TEST_P(ReconcileTest, AnEndedProcessIsNoDrift) {
   Sleeper process;
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
@@ -246,7 +246,7 @@ TEST(KnownMachine, IsTheOneOfTheStateWhileCpusAreMissing) {
   EXPECT_TRUE(known_to_be(part).offline.empty());
 }
 
-TEST(ProcessList, ReadsBackAndLeavesOutWhatIsNone) {
+TEST(ProcessList, RoundTripsAndSkipsInvalidLines) {
   const ProcessList list = {{"pod1/a", {{7, 99}, {8, 100}}}, {"pod2/b", {{9, 101}}}};
   EXPECT_EQ(decode_processes(encode_processes(list)), list);
   EXPECT_THAT(decode_processes("x\n7\n7 8\n-1 2 a\n7 8 pod/c"),

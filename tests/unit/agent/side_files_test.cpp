@@ -52,7 +52,7 @@ struct FullDisk {
   std::vector<std::string> warnings;
 };
 
-TEST(SideFiles, ThatDoNotFitOnTheDiskCostNoDecision) {
+TEST(SideFiles, WriteFailureKeepsTheDecision) {
   FullDisk full;
   full.fails = is_of_side_file;
   {
@@ -67,7 +67,7 @@ TEST(SideFiles, ThatDoNotFitOnTheDiskCostNoDecision) {
   EXPECT_EQ(agent.metrics(), Metrics{}) << "these counts were never written";
 }
 
-TEST(SideFiles, AreWrittenAgainOnceThereIsRoom) {
+TEST(SideFiles, AreWrittenOnceTheDiskHasSpace) {
   FullDisk full;
   {
     NodeAgent agent = full.open();
@@ -111,7 +111,7 @@ TEST(Metrics, CountNothingInADryRun) {
   EXPECT_EQ(agent.metrics(), Metrics{});
 }
 
-TEST(SideFiles, ThatCannotBeReadAreReportedAndReplaced) {
+TEST(SideFiles, AreReportedAndReplacedIfUnreadable) {
   test::World world;
   for (const std::string_view name : kSideFiles) {
     ASSERT_EQ(::symlink("nowhere", (world.state / std::string(name)).c_str()), 0);
@@ -137,7 +137,7 @@ TEST(SideFiles, ThatCannotBeReadAreReportedAndReplaced) {
 }
 
 /// The kernel reuses a process's pid once the process has ended.
-TEST(SideFiles, DoNotMistakeAnotherProcessWithTheSameNumberForTheOneThatRanHere) {
+TEST(SideFiles, DistinguishProcessesWithAReusedPid) {
   test::World world;
   NodeAgent agent = world.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));

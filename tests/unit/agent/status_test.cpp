@@ -33,7 +33,7 @@ TEST(PodStatus, NamesTheDirectoryOfAnAdoptedGroup) {
   EXPECT_TRUE(is_ok(status));
 }
 
-TEST(PodStatus, SaysThatAnAdoptedGroupIsGone) {
+TEST(PodStatus, ReportsARemovedAdoptedGroup) {
   World world;
   (void)world.kernel.cgroups();
   ASSERT_TRUE(world.kernel.fs()->make_group("run-a").has_value());

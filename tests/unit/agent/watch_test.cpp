@@ -25,12 +25,12 @@ std::vector<milliseconds> pauses(const std::vector<bool>& answers, const WatchTi
   return waited;
 }
 
-TEST(Watch, LooksAgainAtEachInterval) {
+TEST(Watch, RunsARoundAtEachInterval) {
   EXPECT_THAT(pauses({true, true, true}, {milliseconds(10), milliseconds(100)}),
               ElementsAre(milliseconds(10), milliseconds(10), milliseconds(10)));
 }
 
-TEST(Watch, WaitsLongerAndLongerWhileSomethingIsWrong) {
+TEST(Watch, BacksOffWhileRoundsFail) {
   EXPECT_THAT(pauses({false, false, false, false, false, true, false},
                      {milliseconds(10), milliseconds(100)}),
               ElementsAre(milliseconds(20), milliseconds(40), milliseconds(80), milliseconds(100),

@@ -23,7 +23,7 @@ std::vector<std::string> said(TopologyPolicy policy, const ResourceHints& hints,
 
 const Hints kOneOfTwo = {on(0b01), on(0b10), off(0b11)};
 
-TEST(Explanation, NamesTheTwoThatDisagreeUnderSingleNumaNode) {
+TEST(Explanation, NamesTwoResourcesThatDisagreeUnderSingleNumaNode) {
   EXPECT_THAT(
       said(kSingle, {{"cpu", kOneOfTwo},
                      {"example.com/gpu", Hints{on(0b01), on(0b10), on(0b100)}},
@@ -37,7 +37,7 @@ TEST(Explanation, NamesTheTwoThatDisagreeUnderSingleNumaNode) {
           "NUMA 2 would work if cpu fitted there"));
 }
 
-TEST(Explanation, NamesAllThatDisagreeOnlyTogether) {
+TEST(Explanation, NamesAllResourcesThatDisagreeOnlyTogether) {
   const auto explained =
       said(kSingle,
            {{"a", Hints{on(1), on(2)}}, {"b", Hints{on(2), on(4)}}, {"c", Hints{on(1), on(4)}}});
@@ -46,7 +46,7 @@ TEST(Explanation, NamesAllThatDisagreeOnlyTogether) {
             "satisfies all");
 }
 
-TEST(Explanation, NamesTheOneThatNeedsMoreThanOneNode) {
+TEST(Explanation, NamesTheResourceThatNeedsMoreThanOneNode) {
   EXPECT_THAT(said(kSingle, {{"cpu", kOneOfTwo}, {"memory", Hints{on(0b11)}}}),
               ElementsAre("cpu fits on NUMA 0 or 1", "memory needs at least 2 NUMA nodes (0-1)",
                           "not aligned: memory needs at least 2 NUMA nodes (0-1)",
@@ -54,26 +54,26 @@ TEST(Explanation, NamesTheOneThatNeedsMoreThanOneNode) {
                           "NUMA 1 would work if memory fitted there"));
 }
 
-TEST(Explanation, NamesTheOneThatFitsNowhere) {
+TEST(Explanation, NamesTheResourceThatFitsNowhere) {
   EXPECT_THAT(said(kRestricted, {{"cpu", Hints{on(0b10)}}, {"memory", Hints{}}}),
               ElementsAre("cpu fits on NUMA 1", "memory fits on no NUMA node",
                           "not aligned: memory fits on no NUMA node",
                           "NUMA 1 would work if memory fitted there"));
 }
 
-TEST(Explanation, NamesTheOneThatIsNotPreferredUnderRestricted) {
+TEST(Explanation, NamesTheResourceThatIsNotPreferredUnderRestricted) {
   EXPECT_EQ(said(kRestricted, {{"cpu", kOneOfTwo}, {"memory", Hints{off(0b11), off(0b111)}}})[2],
             "not aligned: memory fits at best on NUMA 0-1, which is not preferred");
 }
 
-TEST(Explanation, SaysWhereBestEffortPutsWhatIsNotAligned) {
+TEST(Explanation, NamesTheAffinityOfAnUnalignedPodUnderBestEffort) {
   EXPECT_EQ(said(kBestEffort, {{"cpu", kOneOfTwo}, {"gpu", Hints{on(0b11)}}})[2],
             "not aligned: cpu fits on NUMA 0 or 1, gpu only on 0-1: no set of NUMA nodes satisfies "
             "both; admitted on "
             "NUMA 0-1");
 }
 
-TEST(Explanation, SaysWhatDecided) {
+TEST(Explanation, NamesTheDecidingRule) {
   EXPECT_EQ(said(kRestricted, {{"cpu", kOneOfTwo}, {"gpu", Hints{on(0b10)}}})[2],
             "aligned on NUMA 1, the only choice for gpu");
   EXPECT_EQ(said(kRestricted, {{"cpu", kOneOfTwo}})[1],
@@ -85,13 +85,13 @@ TEST(Explanation, SaysWhatDecided) {
   EXPECT_THAT(said(TopologyPolicy::kNone, {}), ElementsAre("policy none: nothing is aligned"));
 }
 
-TEST(Explanation, CallsNodesByTheirIds) {
+TEST(Explanation, NamesNodesByTheirIds) {
   EXPECT_THAT(
       said(kSingle, {{"cpu", Hints{on(0b10)}}}, {NumaId{0}, NumaId{8}, NumaId{252}, NumaId{253}}),
       ElementsAre("cpu fits on NUMA 8", "aligned on NUMA 8, the only choice for cpu"));
 }
 
-TEST(Explanation, CutsLongListsShort) {
+TEST(Explanation, TruncatesLongLists) {
   Hints hints;
   for_each_mask(4, [&](NumaMask mask) { hints.push_back({mask, mask.count() == 2}); });
   EXPECT_EQ(said(kRestricted, {{"cpu", hints}})[0],
@@ -114,7 +114,7 @@ TEST(Explanation, IsDataFirst) {
                                              AlignmentChange{NumaMask(2), {"memory"}}));
 }
 
-TEST(Explanation, GoesIntoTheTrace) {
+TEST(Explanation, IsPartOfTheTrace) {
   const TopologyManager manager =
       TopologyManager::make({.count = 2}, config_of(kSingle, {})).value();
   Trace trace;

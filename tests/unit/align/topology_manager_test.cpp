@@ -240,7 +240,7 @@ INSTANTIATE_TEST_SUITE_P(
             "OneNodeRestricted", kRestricted, 1, {{{"cpu", Hints{on(0b1)}}}}, {on(0b1), true}}),
     [](const auto& c) { return c.param.name; });
 
-TEST(PreferMostAllocated, MayTurnInACircle) {
+TEST(PreferMostAllocated, MayBeCyclic) {
   NaiveRules rules;
   rules.policy = kSingle;
   rules.nodes = 3;

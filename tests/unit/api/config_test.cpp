@@ -82,13 +82,13 @@ TEST(ConfigParse, ReadsBackWhatItPrints) {
   }
 }
 
-TEST(ConfigParse, LeavesDefaultsWhereNothingIsSaid) {
+TEST(ConfigParse, KeepsDefaultsForAbsentFields) {
   EXPECT_EQ(config_of("{}"), Config{});
   EXPECT_EQ(config_of("cpuManagerPolicy: null\nevictionHard:\nfeatureGates: ~\n"), Config{});
   EXPECT_EQ(config_of("cpuManagerPolicy: ''\ntopologyManagerScope: ''\n"), Config{});
 }
 
-TEST(ConfigParse, KeepsNonsenseForTheKubeletsOwnErrors) {
+TEST(ConfigParse, KeepsInvalidValuesForTheKubeletsErrors) {
   const Config config = config_of(R"(
 cpuManagerPolicy: dynamic
 reservedSystemCPUs: " 0"
@@ -113,13 +113,13 @@ TEST(ConfigParse, MergesEvictionDefaultsOnRequest) {
   EXPECT_FALSE(config_of("mergeDefaultEvictionSettings: true").eviction_hard);
 }
 
-TEST(ConfigParse, WarnsOfUnknownFieldsOnly) {
+TEST(ConfigParse, WarnsAboutUnknownFieldsOnly) {
   const auto parsed = parse_config("cpuManagerPolcy: static\nmaxPods: 10\nlogging: {format: json}");
   ASSERT_TRUE(parsed) << parsed.error().message;
   EXPECT_EQ(parsed->warnings, std::vector<std::string>{"unknown field 'cpuManagerPolcy'"});
 }
 
-TEST(ConfigParse, NamesTheFieldThatIsWrong) {
+TEST(ConfigParse, NamesTheInvalidField) {
   const struct {
     const char* text;
     const char* message;

@@ -64,14 +64,14 @@ TEST(PodParse, ReadsBackWhatItPrints) {
   EXPECT_EQ(pod_from_json(to_json(plain)).value(), plain);
 }
 
-TEST(PodParse, GivesWhatIsMissingADefault) {
+TEST(PodParse, FillsInDefaults) {
   const PodSpec pod = pod_of("metadata: {name: web}\nspec: {containers: [{name: a}]}");
   EXPECT_EQ(pod.namespace_name, "default");
   EXPECT_EQ(pod.uid, PodUid("default_web"));
   EXPECT_FALSE(pod.resources);
 }
 
-TEST(PodParse, NamesTheFieldThatIsWrong) {
+TEST(PodParse, NamesTheInvalidField) {
   constexpr const char* kName =
       "expected 1 to 253 characters of [A-Za-z0-9._-], alphanumeric at both ends, without '..'";
   constexpr const char* kLabel =

@@ -22,7 +22,7 @@ TEST(Fail, MakesTheFailureOfAnyResult) {
   EXPECT_EQ(result.error(), (Error{ErrorCode::kCorrupt, 0, "checksum 1: expected 2"}));
 }
 
-TEST(FailErrno, TellsMissingFromBroken) {
+TEST(FailErrno, DistinguishesMissingFilesFromOtherErrors) {
   const Result<void> missing = fail_errno(ENOENT, "open 'x'");
   EXPECT_EQ(missing.error(),
             (Error{ErrorCode::kNotFound, ENOENT, "open 'x': No such file or directory"}));

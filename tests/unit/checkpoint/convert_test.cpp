@@ -101,7 +101,7 @@ TEST(Convert, CpuV1NamesContainersByTheirIds) {
             "container 'pod-a/c1': CPU V1 needs its runtime id");
 }
 
-TEST(Convert, NamesTheFileThatItCannotRead) {
+TEST(Convert, NamesTheUnreadableFile) {
   EXPECT_EQ(convert({"{", {}}, {2, 1}, {}).error().message,
             "'cpu_manager_state': unexpected end of JSON input");
   EXPECT_EQ(parse_formats("cpu-v5").error().code, ErrorCode::kInvalidArgument);

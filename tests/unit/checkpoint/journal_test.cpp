@@ -69,7 +69,7 @@ TEST(Journal, RefusesAnotherVersionUnlessItIsTorn) {
   }
 }
 
-TEST(Journal, ReadsVersion2WithItsSum) {
+TEST(Journal, ReadsVersion2WithItsChecksum) {
   const std::string record =
       "pinfold-journal 2 04da7273ecc9946f 61\n"
       ".pinfold_pods - 3\n{}\n"

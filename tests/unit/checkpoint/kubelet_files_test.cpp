@@ -164,7 +164,7 @@ TEST(CpuFile, ReadsNullEntriesAsNoneButHashesThemAsNil) {
                   .assignments.empty());
 }
 
-TEST(CpuFile, SaysWhyItCannotBeRead) {
+TEST(CpuFile, ReportsWhyItCannotBeRead) {
   struct Case {
     std::string_view name;
     std::string_view bytes;
@@ -196,7 +196,7 @@ TEST(CpuFile, SaysWhyItCannotBeRead) {
   for (const Case& c : kCases) EXPECT_EQ(cpu_error(c.bytes), c.error) << c.name << ": " << c.bytes;
 }
 
-TEST(MemoryFile, SaysWhyItCannotBeRead) {
+TEST(MemoryFile, ReportsWhyItCannotBeRead) {
   struct Case {
     std::string_view bytes;
     std::string_view error;

@@ -53,7 +53,7 @@ TEST(Repair, AHalfDoneAllocationReturnsItsCpus) {
   EXPECT_TRUE(repaired.lost.empty());
 }
 
-TEST(Repair, WhatCannotBeKeptIsNamed) {
+TEST(Repair, NamesEverythingThatItRemoves) {
   const auto repaired = repair(
       node(), {cpu_file("1,8-15", R"("a":{"c":"0,2"},"b":{"c":"2-3,20","d":"30"})"), {}}, {}, {});
   const CpuCheckpoint after = cpu_of(repaired);
@@ -114,7 +114,7 @@ TEST(Repair, ATornFileIsReadUpToItsLastCompleteValue) {
   EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "is torn (unexpected end"));
 }
 
-TEST(Repair, ASoundOrphanReplacesAFileThatCannotBeRead) {
+TEST(Repair, AValidOrphanReplacesAnUnreadableFile) {
   const std::string orphan = cpu_file("0-1,4-15", R"("a":{"c":"2-3"})");
   const auto repaired = repair(node(), {"", {}}, {}, {{".12", "junk"}, {".123", orphan}});
   EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("a"), "c"})->to_string(), "2-3");

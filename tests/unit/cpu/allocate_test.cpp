@@ -80,7 +80,7 @@ TEST(CpuAllocate, SidecarsKeepTheirCpus) {
                    ->intersects(*r.state.assignments.find({PodUid("a"), "c"})));
 }
 
-TEST(CpuAllocate, KeepsWhatAContainerHas) {
+TEST(CpuAllocate, KeepsExistingAssignments) {
   Rig r = rig();
   r.admit("a", 2);
   const CpuState before = r.state;
@@ -88,7 +88,7 @@ TEST(CpuAllocate, KeepsWhatAContainerHas) {
   EXPECT_EQ(r.state, before);
 }
 
-TEST(CpuAllocate, TellsWhyInOneSentence) {
+TEST(CpuAllocate, ExplainsInOneSentence) {
   Rig r = rig();
   r.admit("a", 11);
   EXPECT_EQ(r.trace.facts.back().source, "cpu");
@@ -208,7 +208,7 @@ TEST(CpuNone, AssignsNothing) {
   EXPECT_EQ(r.state, CpuState{});
 }
 
-TEST(CpuScores, ArePercentOfWhatIsNotReserved) {
+TEST(CpuScores, ArePercentagesOfUnreservedCpus) {
   Rig r = rig({}, reserve_set({0, 8}));
   r.admit("a", 2);
   r.state.pods[PodUid("p")] = {4, 5};

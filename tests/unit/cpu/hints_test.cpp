@@ -36,7 +36,7 @@ TEST_F(CpuHints, NameEveryMaskThatFits) {
   EXPECT_EQ(offer(pod_with("a", 5)), "0-1!");
 }
 
-TEST_F(CpuHints, PreferWhatAnEmptyMachineWouldNeed) {
+TEST_F(CpuHints, PreferTheWidthThatAnEmptyMachineNeeds) {
   EXPECT_EQ(offer(pod_with("a", 4)), "1! 0-1");
   r.admit("b", 4);
   EXPECT_EQ(offer(pod_with("a", 3)), "0! 0-1");
@@ -48,7 +48,7 @@ TEST_F(CpuHints, AreAbsentForTheSharedPool) {
   EXPECT_EQ(offer(pod_of("a", {exclusive("c", 1500)})), "no preference");
 }
 
-TEST_F(CpuHints, RepeatWhatAContainerHas) {
+TEST_F(CpuHints, RepeatExistingAssignments) {
   r.admit("a", 2, {NumaMask::of(1), true});
   EXPECT_EQ(offer(pod_with("a", 2)), "1! 0-1");
   EXPECT_EQ(offer(pod_with("a", 3)), "impossible") << "the request has changed";
@@ -61,7 +61,7 @@ TEST_F(CpuHints, HoldTheCpusThatInitContainersLeave) {
   EXPECT_EQ(offer(pod), "1! 0-1");
 }
 
-TEST_F(CpuHints, OfAPodAddUpWhatRunsTogether) {
+TEST_F(CpuHints, OfAPodAddUpConcurrentContainers) {
   EXPECT_EQ(offer_pod(pod_of("a", {exclusive("i", 4000, ContainerKind::kInit), exclusive("c", 2000),
                                    exclusive("d", 1000)})),
             "1! 0-1");
@@ -71,7 +71,7 @@ TEST_F(CpuHints, OfAPodAddUpWhatRunsTogether) {
       "0-1!");
 }
 
-TEST_F(CpuHints, OfAPodRepeatWhatItsContainersHave) {
+TEST_F(CpuHints, OfAPodRepeatItsContainersAssignments) {
   const PodSpec pod = pod_of("a", {exclusive("c", 2000), exclusive("d", 2000)});
   r.admit(pod, "d", {NumaMask::of(1), true});
   EXPECT_EQ(offer_pod(pod), "1! 0-1");

@@ -68,7 +68,7 @@ struct PoolCase {
 
 class CpuPodPool : public testing::TestWithParam<PoolCase> {};
 
-TEST_P(CpuPodPool, HasToBeLargeEnough) {
+TEST_P(CpuPodPool, MustBeLargeEnough) {
   Rig r = pod_rig();
   const CpuState before = r.state;
   EXPECT_EQ(allocate(r, GetParam().pod), GetParam().error);

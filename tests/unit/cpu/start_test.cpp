@@ -26,7 +26,7 @@ TEST(CpuReservation, CountUsesTheOptionsOfThePolicy) {
 
 TEST(CpuReservation, SetIsUsedUnchanged) { EXPECT_EQ(reserved(reserve_set({3, 5})), "3,5"); }
 
-TEST(CpuReservation, HasToBeKnownPositiveAndPossible) {
+TEST(CpuReservation, MustBeSetPositiveAndPossible) {
   EXPECT_EQ(reserved({}),
             "[cpumanager] unable to determine reserved CPU resources for static policy");
   EXPECT_EQ(reserved(reserve_count(0)),
@@ -126,7 +126,7 @@ TEST(CpuStartOnce, CountsPodSetsOnlyUnderTheirGate) {
   EXPECT_TRUE(CpuManager::make(machine, config, reservation)->start(state));
 }
 
-TEST(CpuStartOnce, LosesWhatWasReusable) {
+TEST(CpuStartOnce, DropsReusableCpus) {
   const Machine machine = machine_of(kTwoSocketsSmt);
   CpuState state;
   state.reusable_pod = PodUid("p");
@@ -136,7 +136,7 @@ TEST(CpuStartOnce, LosesWhatWasReusable) {
   EXPECT_TRUE(state.reusable.empty());
 }
 
-TEST(CpuStartOnce, NoneLeavesTheStateAlone) {
+TEST(CpuStartOnce, PolicyNoneKeepsTheState) {
   const Machine machine = machine_of(kTwoSocketsSmt);
   CpuState state;
   ASSERT_TRUE(CpuManager::make(machine, Config{}, {})->start(state));

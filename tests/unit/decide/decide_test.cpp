@@ -81,7 +81,7 @@ TEST(RemovePod, RestoresTheStateBefore) {
   EXPECT_EQ(after.find(PodUid("a")), nullptr);
 }
 
-TEST(StartContainer, RejectsWhatIsNotActive) {
+TEST(StartContainer, RejectsInactivePodsAndContainers) {
   const Node node = node_of(kStatic);
   const auto started = start_container(node, empty_state(node), {PodUid("nobody"), "c1"});
   ASSERT_FALSE(started);

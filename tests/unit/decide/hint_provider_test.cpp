@@ -74,7 +74,7 @@ class HintProviderTest : public testing::TestWithParam<Profile> {
   }
 };
 
-TEST_P(HintProviderTest, DrawsThePodToItsNodes) {
+TEST_P(HintProviderTest, SteersThePodToItsNodes) {
   for (const char* scope : {"container", "pod"}) {
     const Node node = node_of("single-numa-node", scope);
     const Decision decision = decide(node, empty_state(node), seated());
@@ -105,7 +105,7 @@ TEST_P(HintProviderTest, RejectsWhenItCannotAllocate) {
             "Allocate failed due to no seat is left, which is unexpected");
 }
 
-TEST_P(HintProviderTest, GetsItsShareBackWithContainerPodOrRejection) {
+TEST_P(HintProviderTest, ReleasesWithContainerPodOrRejection) {
   const Node node = node_of("none");
   const NodeState admitted = std::get<Admitted>(decide(node, empty_state(node), seated())).next;
   EXPECT_TRUE(remove_container(node, admitted, {PodUid("a"), "c"}).providers.empty());
@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(Profiles, HintProviderTest,
                            return tested.param == Profile::kFixed ? "Fixed" : "Kubelet";
                          });
 
-TEST(NodeMake, WantsUniqueNamesOfHintProviders) {
+TEST(NodeMake, RequiresUniqueNamesOfHintProviders) {
   for (const auto& names : std::vector<std::vector<std::string>>{{"a", "a"}, {""}, {"a/b"}}) {
     const auto node = Node::make(machine_of({}), aligning_config("none"), providers(names));
     ASSERT_FALSE(node);

@@ -35,7 +35,7 @@ Placed place(const Node& node, const PodSpec& pod) {
           pod_resources(node, state, pod.uid).value()};
 }
 
-TEST(CpuQuota, IsOffForExclusiveCpusAndOnlyForThem) {
+TEST(CpuQuota, IsOffOnlyForExclusiveCpus) {
   const std::string policy = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
   const struct {
     const char* name;

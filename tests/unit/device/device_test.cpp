@@ -126,7 +126,7 @@ TEST_F(DeviceTest, OtherNodesThenNoNodeFollowTheAffinity) {
   EXPECT_EQ(held("b", "c"), Names{"gpu-11"});
 }
 
-TEST_F(DeviceTest, SaysHowManyAreMissing) {
+TEST_F(DeviceTest, ReportsHowManyAreMissing) {
   ASSERT_EQ(admit(pod_of("a", {container_of("c", 4)})), "");
   EXPECT_EQ(admit(pod_of("b", {container_of("c", 3)})),
             "Allocate failed due to requested number of devices unavailable for example.com/gpu. "
@@ -150,7 +150,7 @@ TEST_F(DeviceTest, HintsHoldAllDevicesToReuse) {
   EXPECT_EQ(hints(pod, 1), "0,2 1-2 0-2");
 }
 
-TEST_F(DeviceTest, RepeatsTheHintsOfWhatIsHeld) {
+TEST_F(DeviceTest, RepeatsTheHintsOfExistingAssignments) {
   const PodSpec pod = pod_of("a", {container_of("c", 2)});
   ASSERT_EQ(admit(pod, kNode1), "");
   EXPECT_EQ(hints(pod), "1* 0-1 1-2 0-2");
@@ -162,7 +162,7 @@ TEST_F(DeviceTest, RepeatsTheHintsOfWhatIsHeld) {
   EXPECT_EQ(held("a", "c"), (Names{"gpu-0", "gpu-1"}));
 }
 
-TEST_F(DeviceTest, PodHintsAddUpWhatRunsAtOneTime) {
+TEST_F(DeviceTest, PodHintsAddUpConcurrentContainers) {
   // Init containers need 1 + 3 with the sidecar, the other containers 1 + 1.
   const PodSpec pod =
       pod_of("a", {container_of("s", 1, ContainerKind::kSidecar),
@@ -171,7 +171,7 @@ TEST_F(DeviceTest, PodHintsAddUpWhatRunsAtOneTime) {
   EXPECT_EQ(pod_hints(pod_of("a", {container_of("c", 2), container_of("d", 3)})), "1-2* 0-2");
 }
 
-TEST_F(DeviceTest, DevicesComeBackWithTheirContainer) {
+TEST_F(DeviceTest, DevicesAreReleasedWithTheirContainer) {
   const PodSpec pod = pod_of("a", {container_of("c", 6), container_of("d", 0)});
   ASSERT_EQ(admit(pod), "");
   manager.remove_container(state, {PodUid("a"), "unknown"});

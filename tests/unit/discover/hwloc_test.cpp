@@ -15,7 +15,7 @@ Machine synthetic(const std::string& text) {
   return std::move(*machine);
 }
 
-TEST(Synthetic, NumbersWhatItIsTold) {
+TEST(Synthetic, NumbersPartsAsDescribed) {
   const Machine machine = synthetic("pack:2 [numa(memory=16GB)] l3:2 core:2 pu:2");
   EXPECT_EQ(machine.name(), "synthetic");
   EXPECT_EQ(machine.all_cpus().to_string(), "0-15");
@@ -29,7 +29,7 @@ TEST(Synthetic, NumbersWhatItIsTold) {
   EXPECT_TRUE(machine.numa_nodes()[0].hugepages.empty());
 }
 
-TEST(Synthetic, MakesDoWithoutSocketsCoresAndCaches) {
+TEST(Synthetic, WorksWithoutSocketsCoresAndCaches) {
   const Machine machine = synthetic("pu:4");
   EXPECT_EQ(machine.sockets().size(), 1U);
   EXPECT_EQ(machine.sockets()[0].id, 0);
@@ -83,7 +83,7 @@ std::string export_xml(hwloc_topology* topology) {
   return text;
 }
 
-TEST(Xml, SaysTheSameAsTheTopologyItWasExportedFrom) {
+TEST(Xml, EqualsTheTopologyItWasExportedFrom) {
   for (const char* text :
        {"pack:2 [numa(memory=16GB)] l3:2 core:2 pu:2", "pack:2 numa:2 core:2 pu:2", "pu:1",
         "pack:3 [numa] [numa(memory=5GB)] core:2 pu:4"}) {
@@ -156,7 +156,7 @@ TEST(Xml, CarriesPciDevices) {
   EXPECT_EQ(*devices, expected);
 }
 
-TEST(Xml, RejectsOtherTexts) {
+TEST(Xml, RejectsOtherText) {
   const std::string cut = std::string(kXml).substr(0, 1500);
   for (const std::string& text : {std::string(), std::string("<html>hello"), cut}) {
     const auto machine = discover(HwlocXml{text}, "");

@@ -71,7 +71,7 @@ TEST(HugepageResource, IsNamedAsKubernetesNamesIt) {
   EXPECT_EQ(hugepage_resource(1536), "hugepages-1536Ki");
 }
 
-TEST(KernelFiles, CutsLongValuesInMessages) {
+TEST(KernelFiles, TruncatesLongValuesInMessages) {
   const auto id = parse_id(std::string(500, '\n'));
   ASSERT_FALSE(id);
   EXPECT_EQ(id.error().message, "'" + std::string(60, '?') + "...': expected a whole number");

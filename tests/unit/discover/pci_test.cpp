@@ -65,7 +65,7 @@ TEST(PciDevices, ComeWithTheirNodes) {
   }
 }
 
-TEST(PciDevices, LetTheKernelsNodeGoBeforeHwlocs) {
+TEST(PciDevices, PreferTheKernelsNodeToHwlocs) {
   const TempDir dir;
   write_machine(dir);
   const HwlocRoot root(dir.path());
@@ -87,7 +87,7 @@ TEST(PciDevices, NameTheFileAndTheValueOfABadTree) {
                 "/sys/bus/pci/devices/0000:02:00.0/numa_node': 'near': expected a whole number");
 }
 
-TEST(PciDevices, AreNotThoseOfAnotherMachine) {
+TEST(PciDevices, RejectATreeOfAnotherMachine) {
   const TempDir dir;
   write_machine(dir);
   auto found = pci_devices(SysTree{dir.path()});
@@ -135,7 +135,7 @@ TEST(DeviceRule, RejectsOtherForms) {
   }
 }
 
-TEST(PciClass, HasANameForPeople) {
+TEST(PciClass, HasAReadableName) {
   EXPECT_EQ(pci_class_name(0x0200), "Ethernet");
   EXPECT_EQ(pci_class_name(0x0280), "network");
   EXPECT_EQ(pci_class_name(0x1200), "accelerator");

@@ -75,7 +75,7 @@ constexpr std::string_view kOtherCachesInHwloc[] = {"64fake-4n2s2ca2c2t", "8ia64
 
 class RealMachine : public testing::TestWithParam<const char*> {};
 
-TEST_P(RealMachine, IsDiscoveredToTheBit) {
+TEST_P(RealMachine, IsDiscoveredExactly) {
   const std::string folder = machines_folder();
   if (folder.empty()) GTEST_SKIP() << "PINFOLD_SHARED is not set: no captured machines here";
   const std::string stem = folder + "/" + GetParam();

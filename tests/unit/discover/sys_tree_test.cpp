@@ -201,7 +201,7 @@ TEST(SysTree, RejectsNodesThatContradictEachOther) {
   EXPECT_EQ(found.error().message, "'" + nodes + "': cpu 2 is on no NUMA node");
 }
 
-TEST(SysTree, ReportsThatThereIsNoTree) {
+TEST(SysTree, ReportsAMissingTree) {
   const TempDir dir;
   auto found = discover(SysTree{dir.path()}, "");
   ASSERT_FALSE(found);

@@ -54,7 +54,7 @@ TEST_F(CgroupFsTest, CreatesNoFile) {
   EXPECT_FALSE(fs::exists(dir_ / "root/podx/cpu.max"));
 }
 
-TEST_F(CgroupFsTest, AdoptsAGroupThatExistsAndForgetsOneThatDoesNot) {
+TEST_F(CgroupFsTest, MakesAndRemovesGroupsIdempotently) {
   EXPECT_TRUE(fs_->make_group("podx").has_value());
   EXPECT_TRUE(fs_->make_group("podx/c").has_value());
   EXPECT_TRUE(fs::is_directory(dir_ / "root/podx/c"));
@@ -94,7 +94,7 @@ TEST_F(CgroupFsTest, DoesNotFollowAFileThatIsALink) {
   EXPECT_EQ(get("secret/cpuset.cpus"), "secret");
 }
 
-TEST(OpenCgroupFs, NamesTheDirectoryThatIsNotThere) {
+TEST(OpenCgroupFs, NamesTheMissingDirectory) {
   const auto opened = open_cgroup_fs("/nonexistent/x");
   ASSERT_FALSE(opened.has_value());
   EXPECT_EQ(opened.error().code, ErrorCode::kNotFound);

@@ -51,7 +51,7 @@ TEST_P(CgroupsTest, ObservesWhatItApplied) {
   EXPECT_EQ(cgroups_.observe(desired).value(), desired);
 }
 
-TEST_P(CgroupsTest, CountsAGroupThatIsNotAsDesiredAsShared) {
+TEST_P(CgroupsTest, TreatsAGroupWithDriftAsShared) {
   make_groups();
   const Layout desired = {{{PodUid("p"), "c"}, {{2}, {}, {}, Isolation::kContainer}}};
   EXPECT_EQ(cgroups_.observe(desired).value().at({PodUid("p"), "c"}).isolation, Isolation::kHost);
@@ -64,7 +64,7 @@ TEST_P(CgroupsTest, IgnoresOtherGroups) {
   EXPECT_EQ(cgroups_.observe({}).value(), Layout{});
 }
 
-TEST_P(CgroupsTest, NoticesAWriteThatTheKernelChanged) {
+TEST_P(CgroupsTest, DetectsAWriteThatTheKernelChanged) {
   make_groups();
   kernel_.distort = [](const std::string&, const std::string&) { return "2"; };
   const auto done = cgroups_.apply({Step::Kind::kCpus, {PodUid("p"), "c"}, {2, 3}, "", ""});
@@ -75,7 +75,7 @@ TEST_P(CgroupsTest, NoticesAWriteThatTheKernelChanged) {
       "podp/c: cpuset.cpus := 2-3: the kernel has '2' in 'podp/c/cpuset.cpus', expected '2-3'");
 }
 
-TEST_P(CgroupsTest, NoticesAValueThatTheKernelChanged) {
+TEST_P(CgroupsTest, DetectsAValueThatTheKernelChanged) {
   make_groups();
   kernel_.distort = [](const std::string&, const std::string&) { return "7"; };
   const std::string file = is_v2() ? "cpu.weight" : "cpu.shares";
@@ -109,7 +109,7 @@ TEST_P(CgroupsTest, DoesNotRemoveAGroupWithProcesses) {
   EXPECT_THAT(done.error().message, HasSubstr("processes still run in it: 4711"));
 }
 
-TEST_P(CgroupsTest, RefusesNamesThatAreNoNames) {
+TEST_P(CgroupsTest, RejectsInvalidNames) {
   for (const GroupName& name :
        {GroupName(PodUid("../x")), GroupName(PodUid("")), GroupName(PodUid("a/b")),
         GroupName{PodUid("p"), "../.."}, GroupName{PodUid("p"), ".."},
@@ -129,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(Versions, CgroupsTest,
                            return version.param == CgroupVersion::kV1 ? "V1" : "V2";
                          });
 
-TEST(CgroupsV2, NoticesThatTheParentHasNoneOfTheCpus) {
+TEST(CgroupsV2, DetectsThatTheParentHasNoneOfTheCpus) {
   ModelKernel kernel(CgroupVersion::kV2, CpuSet::range(0, 7), CpuSet{0});
   Cgroups cgroups = kernel.cgroups();
   ASSERT_TRUE(cgroups.apply({Step::Kind::kCreate, {PodUid("p"), ""}, {}, "", ""}).has_value());
@@ -167,7 +167,7 @@ class BusyRoot final : public CgroupFs {
   }
 };
 
-TEST(CgroupsV2, SaysWhatToDoAboutARootWithProcesses) {
+TEST(CgroupsV2, ExplainsHowToFixARootWithProcesses) {
   std::vector<Hierarchy> hierarchies;
   hierarchies.push_back({{CgroupVersion::kV2, "/sys/fs/cgroup/x", {Controller::kCpuset}},
                          std::make_unique<BusyRoot>()});
@@ -176,7 +176,7 @@ TEST(CgroupsV2, SaysWhatToDoAboutARootWithProcesses) {
   EXPECT_THAT(cgroups.error().message, HasSubstr("'/sys/fs/cgroup/x' itself has processes"));
 }
 
-TEST(CgroupsOpen, SaysWhatIsNoCgroup) {
+TEST(CgroupsOpen, RejectsADirectoryThatIsNoCgroup) {
   const auto none = Cgroups::open("/nonexistent");
   ASSERT_FALSE(none.has_value());
   EXPECT_EQ(none.error().code, ErrorCode::kNotFound);

@@ -22,7 +22,7 @@ LinuxResources sample() {
   return resources;
 }
 
-TEST(Values, AreSpelledAsCgroupV2GivesThemBack) {
+TEST(Values, HaveTheFormThatCgroupV2Reports) {
   const Values expected = {{"cpu.max", "150000 50000"},
                            {"cpu.weight", "79"},
                            {"memory.max", "40960"},
@@ -35,7 +35,7 @@ TEST(Values, OfAContainerHaveTheWeightThatRuntimesWrite) {
             std::to_string(cpu_weight_runtime(2048)));
 }
 
-TEST(Values, AreSpelledAsCgroupV1GivesThemBack) {
+TEST(Values, HaveTheFormThatCgroupV1Reports) {
   const Values expected = {{"cpu.cfs_quota_us", "150000"},
                            {"cpu.cfs_period_us", "50000"},
                            {"cpu.shares", "2048"},
@@ -44,7 +44,7 @@ TEST(Values, AreSpelledAsCgroupV1GivesThemBack) {
   EXPECT_EQ(values_of(sample(), GroupLevel::kPod, facts(CgroupVersion::kV1)), expected);
 }
 
-TEST(Values, KnowTheWaysToHaveNoQuota) {
+TEST(Values, RecognizeEveryFormOfNoQuota) {
   for (const std::int64_t none : {std::int64_t{0}, std::int64_t{-1}}) {
     LinuxResources resources = sample();
     resources.cpu_quota = none;
@@ -67,7 +67,7 @@ TEST(Values, ClampSharesAsTheKernelDoes) {
   EXPECT_EQ(values_of(resources, GroupLevel::kPod, facts(CgroupVersion::kV1))["cpu.shares"], "2");
 }
 
-TEST(Values, LeaveOutWhatTheMachineDoesNotHave) {
+TEST(Values, OmitResourcesThatTheMachineLacks) {
   KernelFacts only_cpuset;
   only_cpuset.controllers = {{Controller::kCpuset, CgroupVersion::kV2}};
   EXPECT_EQ(values_of(sample(), GroupLevel::kPod, only_cpuset), Values{});

@@ -8,7 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(Drift, NamesWhatDiffers) {
+TEST(Drift, ListsDifferences) {
   const enforce::Layout desired = {
       {{PodUid("a"), ""}, {{1}, {0}, {{"cpu.max", "max 100000"}}, Isolation::kHost}},
       {{PodUid("b"), ""}, {{1}, {}, {}, Isolation::kHost}}};

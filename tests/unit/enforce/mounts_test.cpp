@@ -29,7 +29,7 @@ TEST(Mountinfo, ReadsTheFieldsThatMatter) {
   EXPECT_EQ(mounts->front(), (Mount{"/mnt1", "/a b\\c", "ext3", "rw,errors=x"}));
 }
 
-TEST(Mountinfo, RefusesWhatIsNotMountinfo) {
+TEST(Mountinfo, RejectsInvalidLines) {
   const struct {
     const char* name;
     std::string text;
@@ -84,7 +84,7 @@ TEST(Locate, MixesVersionsInHybridMode) {
   EXPECT_EQ(*roots, expected);
 }
 
-TEST(Locate, RefusesWhatItCannotUse) {
+TEST(Locate, RejectsUnusableRoots) {
   const struct {
     const char* name;
     const char* mountinfo;

@@ -78,7 +78,7 @@ TEST(Plan, SwapsTwoExclusiveContainersOverSharedCpus) {
             "podp/b: verify that it runs on 2-3\n");
 }
 
-TEST(Plan, SaysWhenNoCpuIsFreeToMoveThings) {
+TEST(Plan, FailsIfNoCpuIsFreeForASwap) {
   const Layout after = {{{PodUid("p"), ""}, group("0-7")},
                         {{PodUid("p"), "c"}, group("0-7", Isolation::kContainer)}};
   const auto steps = plan({}, after, kMachine);
@@ -90,7 +90,7 @@ TEST(Plan, SaysWhenNoCpuIsFreeToMoveThings) {
 }
 
 /// On cgroup v1 a cpuset must be within its parent's, even where no container has exclusive CPUs.
-TEST(Plan, WidensANarrowedPodBeforeAContainerIsMadeInIt) {
+TEST(Plan, WidensANarrowedPodBeforeItMakesAContainer) {
   EXPECT_EQ(text(plan({{{PodUid("s"), ""}, group("0")}}, shared_pod("0-7"), kMachine).value()),
             "pods: cpuset.cpus := 0-7\n"
             "pods/c: create\n"

@@ -37,7 +37,7 @@ class RealCgroups : public testing::Test {
   std::optional<Cgroups> cgroups_;
 };
 
-TEST_F(RealCgroups, TakeAPlanAndGiveItBack) {
+TEST_F(RealCgroups, ApplyAndObserveAPlan) {
   const CpuSet first = CpuSet::of(cpus_.first());
   const CpuSet last = CpuSet::of(cpus_.last());
   const Layout shared = {{{PodUid("s"), ""}, {cpus_, {}, {}, Isolation::kHost}},

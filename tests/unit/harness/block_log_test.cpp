@@ -32,7 +32,7 @@ std::vector<std::size_t> positions(const std::vector<Cut>& cuts, Loss loss) {
 constexpr Loss kAllLosses[] = {Loss::kNone, Loss::kAll, Loss::kSome, Loss::kTorn};
 const std::vector<Loss> kLosses(std::begin(kAllLosses), std::end(kAllLosses));
 
-TEST(Pages, LieOverThoseBelowAndLeaveThemAlone) {
+TEST(Pages, CopyOnWrite) {
   Pages below;
   below.write(4000, std::string(200, 'a'));  // across a page boundary
   Pages over(&below);
@@ -45,7 +45,7 @@ TEST(Pages, LieOverThoseBelowAndLeaveThemAlone) {
   EXPECT_EQ(seen.substr(0, 10), "aaaaaaaaaa");
 }
 
-TEST(Pages, HaveTheSameSumExactlyIfTheirBytesAreTheSame) {
+TEST(Pages, HaveEqualSumsExactlyIfTheirBytesAreEqual) {
   Pages one;
   one.write(0, "ab");
   Pages other;
@@ -71,20 +71,20 @@ TEST(ListCuts, CutsAfterEveryWriteAndAtMarks) {
   EXPECT_EQ(positions(cuts, Loss::kAll), (std::vector<std::size_t>{2}));
 }
 
-TEST(ListCuts, LosesAtMarksWhatWasNotFlushed) {
+TEST(ListCuts, LosesUnflushedWritesAtMarks) {
   const BlockLog log = {written(0, 'a')};
   for (const Loss loss : {Loss::kAll, Loss::kSome, Loss::kTorn}) {
     EXPECT_EQ(positions(list_cuts(log, {1}, kLosses), loss), (std::vector<std::size_t>{1}));
   }
 }
 
-TEST(ListCuts, TearsAForcedWriteThatIsOnItsWay) {
+TEST(ListCuts, TearsAForcedWriteInFlight) {
   const BlockLog log = {written(0, 'a', true), flushed()};
   EXPECT_EQ(positions(list_cuts(log, {}, kLosses), Loss::kTorn), (std::vector<std::size_t>{1}));
   EXPECT_TRUE(positions(list_cuts(log, {1}, kLosses), Loss::kTorn).empty());
 }
 
-TEST(Replay, LosesExactlyWhatNobodyWaitedFor) {
+TEST(Replay, LosesOnlyUnflushedWrites) {
   const BlockLog log = {written(0, 'a'), flushed(), written(0, 'b'), written(512, 'c', true),
                         written(1024, 'd')};
   Pages base;
@@ -97,7 +97,7 @@ TEST(Replay, LosesExactlyWhatNobodyWaitedFor) {
   EXPECT_EQ(look(replay.after({5, Loss::kAll}, false)), "ac.z");
 }
 
-TEST(Replay, LosesSomeAndNotAlwaysTheSame) {
+TEST(Replay, LosesARandomSubset) {
   BlockLog log;
   for (int i = 0; i < 40; ++i) log.push_back(written(512U * static_cast<unsigned>(i), 'x'));
   Pages base;

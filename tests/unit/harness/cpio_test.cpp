@@ -65,7 +65,7 @@ TEST(WriteCpio, KeepsNamesModesAndContents) {
   EXPECT_EQ(entries[4].second.content, "usr/lib");
 }
 
-TEST(WriteCpio, AddsMissingFoldersOnceAndBeforeTheirContent) {
+TEST(WriteCpio, AddsMissingDirectoriesOnceAndBeforeTheirContents) {
   const auto entries = read_archive(write_cpio({
       CpioEntry::file("usr/bin/a", "a", true),
       CpioEntry::file("usr/bin/b", "b", true),

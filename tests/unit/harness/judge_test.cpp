@@ -17,7 +17,7 @@ std::map<std::string, ObservedContainer> as_desired() {
           {"b/app", {"0-1,4-7", "0-1", true, "0-1,4-7", "0-1", "0"}}};
 }
 
-TEST(JudgeContainers, AgreesWhenTheKernelHasWhatWasDecided) {
+TEST(JudgeContainers, PassesIfTheKernelHasTheDesiredValues) {
   const auto rows = judge_containers(two_containers(), as_desired(), kUnset);
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_TRUE(rows[0].ok());
@@ -25,7 +25,7 @@ TEST(JudgeContainers, AgreesWhenTheKernelHasWhatWasDecided) {
   EXPECT_EQ(rows[0].checks.size(), 5U);
 }
 
-TEST(JudgeContainers, SeesEveryDeviation) {
+TEST(JudgeContainers, DetectsEveryDrift) {
   struct {
     const char* what;
     void (*spoil)(std::map<std::string, ObservedContainer>&);
@@ -47,7 +47,7 @@ TEST(JudgeContainers, SeesEveryDeviation) {
   }
 }
 
-TEST(JudgeContainers, TakesAnUnsetCpusetForEverythingThatIsThere) {
+TEST(JudgeContainers, TreatsAnUnsetCpusetAsAllOnlineCpusAndNodes) {
   const std::vector<DesiredContainer> desired = {{"a/app", "host", "/cg/a", "", ""}};
   EXPECT_TRUE(
       judge_containers(desired, {{"a/app", {"0-7", "0-1", true, "0-7", "0-1", "0"}}}, kUnset)[0]
@@ -66,13 +66,13 @@ TEST(CheckValue, ComparesListsAsSetsAndTheRestAsText) {
   EXPECT_FALSE(check_value("w", "cpu.weight", "1,2", "1-2").ok);
 }
 
-TEST(NodesOfPages, ListsNodesAndMarksPagesThatAreNotThere) {
+TEST(NodesOfPages, ListsNodesAndMarksAbsentPages) {
   EXPECT_EQ(nodes_of_pages({{"0", 3}, {"1", 1}}), "0-1");
   EXPECT_EQ(nodes_of_pages({{"1", 3}, {"ENOENT", 1}}), "1?");
   EXPECT_EQ(nodes_of_pages("none"), "?");
 }
 
-TEST(CheckWanted, TakesNumbersWithinBounds) {
+TEST(CheckWanted, AcceptsNumbersWithinBounds) {
   const struct {
     ExpectedValue expected_value;
     const char* observed;
@@ -112,7 +112,7 @@ TEST(CommonValue, NamesTheThreadThatDiffers) {
   EXPECT_EQ(common_value(nlohmann::json::array(), "cpus", "0-1"), "(no process)");
 }
 
-TEST(CheckDisjoint, SeesEveryPair) {
+TEST(CheckDisjoint, ChecksEveryPair) {
   const auto checks = check_disjoint({{"a", "0-1"}, {"b", "2-3"}, {"c", "3"}, {"d", "(ENOENT)"}});
   ASSERT_EQ(checks.size(), 6U);
   EXPECT_TRUE(checks[0].ok);
@@ -121,7 +121,7 @@ TEST(CheckDisjoint, SeesEveryPair) {
   EXPECT_FALSE(checks[5].ok);
 }
 
-TEST(OverlapsSeen, SeesExclusiveCpusInOtherContainersOnly) {
+TEST(OverlapsSeen, FindsExclusiveCpusInOtherContainersOnly) {
   const ExclusiveCpus exclusive = {{"podA/c", CpuSet{2, 3}}};
   const struct {
     const char* what;

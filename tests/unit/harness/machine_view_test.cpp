@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-TEST(AskedMachine, IsTheReportOfAGuestThatIsAsAskedFor) {
+TEST(AskedMachine, EqualsTheReportOfAMatchingGuest) {
   VmMachine dies = two_sockets();
   dies.dies = 2;
   dies.cores = 1;
@@ -31,7 +31,7 @@ TEST(AskedMachine, IsTheReportOfAGuestThatIsAsAskedFor) {
   }
 }
 
-TEST(MachineTable, SetsWhatTheGuestHasBesideWhatWasAskedFor) {
+TEST(MachineTable, ComparesTheRequestedAndTheReportedMachine) {
   const Json requested = requested_machine(two_sockets());
   Json guest = requested;
   guest["kernel"] = "6.1.0-49-cloud-amd64";
@@ -55,7 +55,7 @@ TEST(MachineTable, SetsWhatTheGuestHasBesideWhatWasAskedFor) {
             "node 1 distances      12 10            12 10\n");
 }
 
-TEST(MachineTable, ShowsAGuestThatTalksNonsense) {
+TEST(MachineTable, AcceptsAMalformedReport) {
   const Json guest = {{"cpus", {3, {{"id", "x"}}}},
                       {"nodes", {{{"id", 9}, {"cpus", "0"}}, Json()}}};
   const std::string table = machine_table(requested_machine(two_sockets()), guest);

@@ -34,7 +34,7 @@ PowerCuts judged(Json cuts) {
   return result.value_or(PowerCuts{});
 }
 
-TEST(JudgePowerCuts, TakesTheAcknowledgedStateAndTheOneInFlight) {
+TEST(JudgePowerCuts, AcceptsTheAcknowledgedAndTheNextState) {
   const PowerCuts cuts = judged({{1, 0, 0}, {1, 0, 1}, {3, 0, 1}, {4, 1, 1}, {4, 1, 2}, {6, 0, 2}});
   EXPECT_EQ(cuts.failed, 0U) << cuts.first;
   EXPECT_EQ(cuts.cuts, 6U);
@@ -49,7 +49,7 @@ TEST(JudgePowerCuts, TakesTheAcknowledgedStateAndTheOneInFlight) {
   EXPECT_TRUE(cuts.checks[1].ok);
 }
 
-TEST(JudgePowerCuts, TellsTheFirstThatLostSomething) {
+TEST(JudgePowerCuts, ReportsTheFirstCutWithALoss) {
   const PowerCuts cuts = judged({{3, 0, 1}, {3, 1, 0}, {6, 0, 0}});
   EXPECT_EQ(cuts.failed, 2U);
   EXPECT_EQ(cuts.first,
@@ -60,15 +60,13 @@ TEST(JudgePowerCuts, TellsTheFirstThatLostSomething) {
   EXPECT_EQ(cuts.checks[0].observed, "1 of 2");
 }
 
-TEST(JudgePowerCuts, RefusesAStateThatWasNever) {
+TEST(JudgePowerCuts, RejectsAnUnknownState) {
   EXPECT_NE(judged({{4, 0, 3}}).first.find("'state' is as after no step (c)"), std::string::npos);
 }
 
-TEST(JudgePowerCuts, RefusesTheStateAfterTheNextBeforeItsTime) {
-  EXPECT_EQ(judged({{2, 0, 2}}).failed, 1U);
-}
+TEST(JudgePowerCuts, RejectsAStateAfterTheNextOne) { EXPECT_EQ(judged({{2, 0, 2}}).failed, 1U); }
 
-TEST(JudgePowerCuts, TellsWhatDoesNotMountAndWhatFails) {
+TEST(JudgePowerCuts, ReportsMountAndCommandFailures) {
   Json unmounted = report({{1, 0, 0}});
   unmounted["outcomes"][0] = {{"mount", "EUCLEAN"}};
   EXPECT_NE(judge_power_cuts(unmounted, kQuestion)->first.find("does not mount: EUCLEAN"),
@@ -79,7 +77,7 @@ TEST(JudgePowerCuts, TellsWhatDoesNotMountAndWhatFails) {
             std::string::npos);
 }
 
-TEST(JudgePowerCuts, IsNotFooledByAReportThatLacksSomething) {
+TEST(JudgePowerCuts, RejectsAnIncompleteReport) {
   for (const char* key : {"log", "marks", "outcomes", "cuts", "disks"}) {
     Json broken = report({{1, 0, 0}});
     broken.erase(key);

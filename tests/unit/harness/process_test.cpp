@@ -44,7 +44,7 @@ TEST(RunProgram, ReturnsStatusAndOutput) {
   EXPECT_EQ(done->output, "out\nerr\n");
 }
 
-TEST(RunProgram, GivesUpAtItsLimitAndLeavesNothing) {
+TEST(RunProgram, KillsTheProgramAtItsLimit) {
   const auto file =
       std::filesystem::temp_directory_path() / ("pinfold-" + std::to_string(getpid()));
   const auto done =
@@ -57,14 +57,14 @@ TEST(RunProgram, GivesUpAtItsLimitAndLeavesNothing) {
   std::filesystem::remove(file);
 }
 
-TEST(RunProgram, SaysWhichProgramIsMissing) {
+TEST(RunProgram, NamesTheMissingProgram) {
   const auto done = run_program({"/nowhere/program"}, Milliseconds(1000));
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, ErrorCode::kNotFound);
   EXPECT_EQ(done.error().message, "run '/nowhere/program': No such file or directory");
 }
 
-TEST(ChildProcess, DiesWithAParentThatIsKilled) {
+TEST(ChildProcess, DiesWithAKilledParent) {
   const auto file =
       std::filesystem::temp_directory_path() / ("pinfold-d" + std::to_string(getpid()));
   const pid_t parent = fork();
@@ -83,7 +83,7 @@ TEST(ChildProcess, DiesWithAParentThatIsKilled) {
   std::filesystem::remove(file);
 }
 
-TEST(KvmProbe, ComesBackWithAReason) {
+TEST(KvmProbe, ReturnsAReason) {
   const KvmProbe probe = probe_kvm();
   EXPECT_FALSE(probe.why.empty());
   if (!std::filesystem::exists("/dev/kvm")) {
@@ -95,7 +95,7 @@ TEST(KvmProbe, ComesBackWithAReason) {
   }
 }
 
-TEST(SnapshotStore, TakesNoDamagedFile) {
+TEST(SnapshotStore, RejectsADamagedFile) {
   const auto folder =
       std::filesystem::temp_directory_path() / ("pinfold-s" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
@@ -122,7 +122,7 @@ TEST(SnapshotStore, TakesNoDamagedFile) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(SnapshotStore, KeyDependsOnEverything) {
+TEST(SnapshotStore, KeyDependsOnAllInputs) {
   const std::string key = SnapshotStore::key("QEMU 7.2", {"qemu", "-m", "1G"}, "6.1");
   EXPECT_EQ(key, SnapshotStore::key("QEMU 7.2", {"qemu", "-m", "1G"}, "6.1"));
   EXPECT_NE(key, SnapshotStore::key("QEMU 7.3", {"qemu", "-m", "1G"}, "6.1"));

@@ -68,7 +68,7 @@ TEST(QemuCommand, GivesNoMemoryToANodeWithoutAny) {
   EXPECT_THAT(options, Not(Contains(testing::HasSubstr("id=m1"))));
 }
 
-TEST(QemuCommand, TellsTheGuestWhichCgroupVersionItMounts) {
+TEST(QemuCommand, PassesTheCgroupVersionToTheGuest) {
   VmMachine machine = two_sockets();
   machine.platform.cgroup = CgroupMode::kHybrid;
   EXPECT_THAT(pairs(qemu_command(machine, {}, Accelerator::kTcg)),
@@ -102,7 +102,7 @@ TEST(QemuCommand, DescribesCachesSlotsHugePagesAndDevices) {
   }
 }
 
-TEST(QemuCommand, AppendsKernelArgumentsAndTakesKvm) {
+TEST(QemuCommand, AppendsKernelArgumentsAndUsesKvm) {
   VmMachine machine = two_sockets();
   machine.kernel_arguments = "numa=off";
   const auto options = pairs(qemu_command(machine, {}, Accelerator::kKvm));

@@ -27,7 +27,7 @@ TEST(ReportJunit, EscapesWhatXmlForbids) {
   EXPECT_NE(xml.find("line? &lt;/script&gt;&lt;tag&gt;"), std::string::npos) << xml;
 }
 
-TEST(ReportJson, IsGoodWhenEveryScenarioEndedAsItMust) {
+TEST(ReportJson, IsOkIfEveryScenarioEndedAsExpected) {
   ScenarioResult expected_panic = failed_one();
   expected_panic.expected = Verdict::kPanic;
   EXPECT_EQ(report_json({expected_panic})["ok"], true);
@@ -40,7 +40,7 @@ TEST(ReportJson, IsGoodWhenEveryScenarioEndedAsItMust) {
   EXPECT_EQ(report_json({failed_one()})["scenarios"][0]["on"], "debian-6.1/v1");
 }
 
-TEST(ReportJson, HasWhatThePicturesNeed) {
+TEST(ReportJson, HasTheFieldsForThePictures) {
   ScenarioResult result = failed_one();
   result.machine.nodes = {{CpuSet::range(0, 0), 64U << 20, {}}};
   result.machine.distances = {{10}};
@@ -60,7 +60,7 @@ TEST(ReportJson, HasWhatThePicturesNeed) {
             nlohmann::json({{"name", "pod/app"}, {"cpus", "0"}, {"mems", "0"}}));
 }
 
-TEST(ReportHtml, HoldsTheResultsAsDataThatIsNoMarkup) {
+TEST(ReportHtml, EscapesTheEmbeddedResults) {
   ScenarioResult odd = failed_one();
   odd.message = "{{style}} {{script}}";
   const std::string page = report_html(report_json({odd}));
@@ -73,7 +73,7 @@ TEST(ReportHtml, HoldsTheResultsAsDataThatIsNoMarkup) {
       << "a name space is the only address in the page";
 }
 
-TEST(ParseReport, ReadsWhatWasWritten) {
+TEST(ParseReport, RoundTrips) {
   const nlohmann::json written = report_json({failed_one()});
   const auto read =
       parse_report(written.dump(2, ' ', true, nlohmann::json::error_handler_t::replace));
@@ -81,7 +81,7 @@ TEST(ParseReport, ReadsWhatWasWritten) {
   EXPECT_EQ(*read, written);
 }
 
-TEST(ParseReport, SaysWhichFieldIsWrong) {
+TEST(ParseReport, NamesTheInvalidField) {
   struct Case {
     const char* text;
     const char* message;
@@ -109,7 +109,7 @@ TEST(ParseReport, SaysWhichFieldIsWrong) {
   }
 }
 
-TEST(ContainerTable, AlignsColumnsAndMarksWhatIsWrong) {
+TEST(ContainerTable, AlignsColumnsAndMarksWrongValues) {
   ContainerRow row;
   row.desired = {"guaranteed/app", "container", "/cg", "2-3", "0"};
   row.observed = {"2-3", "0", true, "2-3", "0", "0"};

@@ -42,7 +42,7 @@ TEST(Platform, ReadsWhatItPrints) {
   EXPECT_EQ(to_string(Platform{}), "debian-6.1/v2");
 }
 
-TEST(Platform, RejectsWhatIsNone) {
+TEST(Platform, RejectsInvalidText) {
   for (const char* text : {"", "/", "debian-6.1", "v2", "debian-6.1/v3", "debian-6.1/v2/", "/v2",
                            "../x/v2", "debian 6/v2", "debian-6.1/V2"}) {
     const auto platform = parse_platform(text);
@@ -65,7 +65,7 @@ TEST(Platform, IsSelectedByKernelCgroupOrBoth) {
   }
 }
 
-TEST(ParseScenarios, GivesOneForEachPlatform) {
+TEST(ParseScenarios, ReturnsOneScenarioForEachPlatform) {
   const auto scenarios = parse(
       "name: a\non: [debian-6.12/v2, debian-6.1/v1]\nmachine: two-numa\nsteps: [{verify: {}}]\n");
   ASSERT_EQ(scenarios.size(), 2U);
@@ -276,7 +276,7 @@ TEST(LoadScenarios, TakesMachinesFromTheNearestMachinesFile) {
   EXPECT_EQ(nearer->front().machine.cores, 4);
 }
 
-TEST(LoadScenarios, NamesAMachinesFileThatIsWrongOnlyIfItIsNeeded) {
+TEST(LoadScenarios, ReportsAnInvalidMachinesFileOnlyIfItIsNeeded) {
   const test::TempDir folder;
   const std::filesystem::path top = folder.path();
   write(top / "machines.yaml", "one: {cores: many}\n");

@@ -119,7 +119,7 @@ TEST(ParseScenario, ReadsEveryVerb) {
   EXPECT_TRUE(needs_product(*scenario));
 }
 
-TEST(ParseScenario, FillsInWhatAMachineLeavesOut) {
+TEST(ParseScenario, FillsInMachineDefaults) {
   const auto scenario = parse_one("name: a\nmachine: {cores: 4}\nsteps: [{exec: {command: [ls]}}]");
   ASSERT_TRUE(scenario) << scenario.error().message;
   ASSERT_EQ(scenario->machine.nodes.size(), 1U);
@@ -136,7 +136,7 @@ TEST(ParseScenario, GivesManyCpusMoreTimeToBoot) {
   EXPECT_EQ(scenario->boot_limit_s, 90 + 4 * 96);
 }
 
-TEST(ParseScenario, RefusesWithLineAndField) {
+TEST(ParseScenario, RejectsWithLineAndField) {
   constexpr const char* kHead = "name: a\nmachine: {cores: 2}\n";
   constexpr const char* kPluggable =
       "name: a\nmachine: {cores: 4, absentCpus: 2-3,\n  pluggableMemory: 256Mi}\n";
@@ -251,7 +251,7 @@ TEST(ParseScenario, RefusesWithLineAndField) {
   }
 }
 
-TEST(LoadScenario, NamesTheFileThatIsMissing) {
+TEST(LoadScenario, NamesTheMissingFile) {
   const auto scenario = load_scenarios("/nowhere/a.yaml");
   ASSERT_FALSE(scenario);
   EXPECT_EQ(scenario.error().message, "read '/nowhere/a.yaml': No such file or directory");

@@ -16,7 +16,7 @@ constexpr const char* kOom =
 constexpr const char* kCgroupOom =
     "[    9.0] Memory cgroup out of memory: Killed process 77 (init) total-vm:50kB\n";
 
-TEST(Classify, NamesTheTroubleByTheConsole) {
+TEST(Classify, DerivesTheVerdictFromTheConsole) {
   const struct {
     const char* what;
     Trouble trouble;
@@ -43,7 +43,7 @@ TEST(Classify, NamesTheTroubleByTheConsole) {
   }
 }
 
-TEST(Verdict, NamesGoThereAndBack) {
+TEST(Verdict, NamesRoundTrip) {
   for (int i = 0; i <= static_cast<int>(Verdict::kInterrupted); ++i) {
     const auto verdict = static_cast<Verdict>(i);
     EXPECT_EQ(parse_verdict(to_string(verdict)), verdict) << to_string(verdict);

@@ -30,11 +30,11 @@ Json report_of_two_sockets() {
   return report;
 }
 
-TEST(MachineDifferences, NoneForTheMachineThatWasAskedFor) {
+TEST(MachineDifferences, NoneForTheRequestedMachine) {
   EXPECT_THAT(machine_differences(two_sockets(), report_of_two_sockets()), testing::IsEmpty());
 }
 
-TEST(MachineDifferences, SeesEveryLie) {
+TEST(MachineDifferences, FindsEveryDifference) {
   struct {
     const char* what;
     void (*lie)(Json&);
@@ -90,7 +90,7 @@ TEST(NeedsNewerQemu, WhereTheOldOneFails) {
   EXPECT_TRUE(needs_newer_qemu(machine));
 }
 
-TEST(MachineDifferences, KnowsWhatIsAbsentAndWhatIsSetAside) {
+TEST(MachineDifferences, HandlesAbsentCpusAndHugePages) {
   VmMachine machine = two_sockets();
   machine.absent = CpuSet{7};
   machine.nodes[1].huge_pages[2U << 20] = 8;
@@ -107,7 +107,7 @@ TEST(MachineDifferences, KnowsWhatIsAbsentAndWhatIsSetAside) {
               testing::ElementsAre("node1 huge pages of 2048 kB: expected '8', got '7'"));
 }
 
-TEST(CheckMachine, TakesWhatQemuCanMake) {
+TEST(CheckMachine, AcceptsMachinesThatQemuSupports) {
   EXPECT_TRUE(check_machine(two_sockets()));
   VmMachine memory_only = two_sockets();
   memory_only.nodes.push_back({CpuSet{}, 64U << 20, {}});
@@ -115,7 +115,7 @@ TEST(CheckMachine, TakesWhatQemuCanMake) {
   EXPECT_TRUE(check_machine(memory_only));
 }
 
-TEST(CheckMachine, RefusesWhatItCannotMake) {
+TEST(CheckMachine, RejectsMachinesThatQemuCannotMake) {
   struct {
     const char* what;
     void (*spoil)(VmMachine&);

@@ -44,7 +44,7 @@ TEST(MemoryHints, OneListForAllResources) {
   EXPECT_EQ(print(hints, "hugepages-1Gi"), "1* 0-1");
 }
 
-TEST(MemoryHints, LeaveOtherPodsAlone) {
+TEST(MemoryHints, AreAbsentForOtherPods) {
   const Node node(even_machine(2, 8));
   PodSpec burstable = one("a", "1Gi");
   burstable.containers[0].resources.limits["memory"] = *Quantity::parse("2Gi");
@@ -54,7 +54,7 @@ TEST(MemoryHints, LeaveOtherPodsAlone) {
   EXPECT_EQ(hints_for(node, pod_level), "none");  // the gate PodLevelResourceManagers is off
 }
 
-TEST(MemoryHints, AreThoseOfTheBlocksOnceAssigned) {
+TEST(MemoryHints, RepeatExistingAssignments) {
   Node node(even_machine(2, 8));
   ASSERT_EQ(node.admit(one("a", "2Gi"), hint_of(0b10)), "");
   EXPECT_EQ(hints_for(node, one("a", "2Gi")), "1*");
@@ -86,7 +86,7 @@ TEST(MemoryAllocate, ChoosesTheNarrowestNodesWithoutAnAffinity) {
   EXPECT_EQ(node.admit(one("c", "12Gi")), kNoDefault);
 }
 
-TEST(MemoryAllocate, ExtendsAnAffinityThatCannotHold) {
+TEST(MemoryAllocate, ExtendsAnAffinityThatIsTooSmall) {
   Node node(even_machine(3, 8));
   ASSERT_EQ(node.admit(one("a", "10Gi"), hint_of(0b010, false)), "");
   EXPECT_EQ(node.manager.cpuset_mems(node.state, {PodUid("a"), "c"}), "0,1");

@@ -34,7 +34,7 @@ std::uint64_t gib_of(const Node& node, const std::string& container) {
   return node.state.assignments.find({PodUid("a"), container})->at(0).size / kGi;
 }
 
-TEST(MemoryPodLevel, DividesOnePieceAmongTheContainers) {
+TEST(MemoryPodLevel, DividesOneBlockAmongTheContainers) {
   Node node(even_machine(2, 16), pod_level_config());
   const PodSpec pod = pod_level(
       "10Gi", {exclusive("s1", "2Gi", ContainerKind::kSidecar), shared("i1", ContainerKind::kInit),
@@ -107,7 +107,7 @@ const SharedPoolCase kSharedPoolCases[] = {
 INSTANTIATE_TEST_SUITE_P(Table, MemorySharedPool, testing::ValuesIn(kSharedPoolCases),
                          [](const auto& tested) { return tested.param.name; });
 
-TEST(MemoryPodHints, AddUpWhatRunsAtOneTime) {
+TEST(MemoryPodHints, AddUpConcurrentContainers) {
   const Node node(even_machine(2, 16));
   // The init container needs 2 + 9 with the sidecar, the others 2 + 4 + 4.
   const PodSpec pod = pod_of("a", {exclusive("s1", "2Gi", ContainerKind::kSidecar),

@@ -28,7 +28,7 @@ struct ReservationCase {
 
 class MemoryReservationText : public testing::TestWithParam<ReservationCase> {};
 
-TEST_P(MemoryReservationText, IsTheKubelets) {
+TEST_P(MemoryReservationText, MatchesTheKubelet) {
   const ReservationCase& c = GetParam();
   Config config = static_config();
   config.reserved_memory = c.reserved;
@@ -106,7 +106,7 @@ struct RestoreCase {
 
 class MemoryRestore : public testing::TestWithParam<RestoreCase> {};
 
-TEST_P(MemoryRestore, ChecksWhatItFinds) {
+TEST_P(MemoryRestore, ValidatesTheState) {
   Node node(even_machine(2, 8));
   ASSERT_EQ(node.admit(pod_of("a", {container_of("c", {{"memory", "10Gi"}})})), "");
   MemoryState state = node.state;

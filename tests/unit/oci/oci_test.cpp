@@ -45,7 +45,7 @@ TEST(HookState, IsRead) {
   EXPECT_FALSE(concerns_pinfold(*state));
 }
 
-TEST(HookState, RefusesWhatIsNone) {
+TEST(HookState, RejectsInvalidStates) {
   struct Case {
     const char* text;
     const char* message;
@@ -96,7 +96,7 @@ TEST(HookRequestOf, APodFile) {
   EXPECT_EQ(made->container, "side");
 }
 
-TEST(HookRequestOf, RefusesWhatWouldCostAContainerItsCpus) {
+TEST(HookRequestOf, RejectsAnnotationsThatWouldLoseCpus) {
   EXPECT_THAT(error_of({{"io.pinfold.cpus", "2"}}),
               HasSubstr("annotation io.pinfold.cpus: unknown"));
   EXPECT_THAT(error_of({{"io.pinfold.cpu", "two"}}), HasSubstr("two"));

@@ -59,7 +59,7 @@ NUMA distances   10 within a node, 21 to the other
 )");
 }
 
-TEST(NodePicture, ShowsWhoHasWhichCpus) {
+TEST(NodePicture, ShowsTheOwnersOfCpus) {
   const Machine machine = synthetic("[numa(memory=1GiB)] core:6 pu:2");
   Picture picture;
   picture.style.width = 30;
@@ -108,7 +108,7 @@ TEST(NodePicture, ClosesAShortLastRow) {
 )");
 }
 
-TEST(NodePicture, StaysInAsciiWhereTheLocaleDoes) {
+TEST(NodePicture, UsesAsciiIfTheLocaleIsNotUtf8) {
   const Machine machine = synthetic("pack:2 [numa(memory=1GiB)] l3:1 core:2 pu:1");
   Picture picture;
   picture.style.unicode = false;
@@ -119,7 +119,7 @@ TEST(NodePicture, StaysInAsciiWhereTheLocaleDoes) {
   EXPECT_NE(drawn.find("| 0 | 1 |"), std::string::npos) << drawn;
 }
 
-TEST(NodePicture, ColoursOnlyWhereItIsTold) {
+TEST(NodePicture, ColoursOnlyOnRequest) {
   const Machine machine = synthetic("pack:2 core:2 pu:1");
   Picture picture;
   picture.overlay.entries = {{"s", CpuUse::kShared, "shared pool", machine.all_cpus()}};
@@ -135,7 +135,7 @@ TEST(NodePicture, ColoursOnlyWhereItIsTold) {
   EXPECT_EQ(coloured, plain);
 }
 
-TEST(NodePicture, PutsSocketsInsideOfANodeThatHoldsSeveral) {
+TEST(NodePicture, PutsSocketsInsideANodeWithSeveral) {
   const Machine machine = synthetic("[numa(memory=1GiB)] pack:2 core:1 pu:1");
   EXPECT_EQ(render_node(machine, {}),
             R"(n1   2 sockets · 1 NUMA node · 2 cores · 2 CPUs (0-1) · 1 GiB
@@ -216,7 +216,7 @@ TEST(NodePicture, MakesOneRowOfCachesThatEachCoreHas) {
   EXPECT_NE(drawn.find("16-31  16 × 4, an L3 each  64-127"), std::string::npos) << drawn;
 }
 
-TEST(NodePicture, KeepsWithinATerminal) {
+TEST(NodePicture, FitsATerminal) {
   for (const char* text :
        {"pu:1", "core:64 pu:1", "pack:2 numa:2 l3:2 core:4 pu:2", "pack:2 numa:4 l3:4 core:4 pu:2",
         "pack:8 [numa] core:8 pu:1", "pack:64 core:8 pu:8"}) {

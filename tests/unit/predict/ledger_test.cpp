@@ -86,7 +86,7 @@ TEST_F(Ledgers, APodWithoutARecordFreesNothing) {
   EXPECT_FALSE(ledger_.add_bound({PodUid("unknown"), 0, {}}));
 }
 
-TEST_F(Ledgers, AnEvictedPodThatComesBackToTheSamePlaceIsNotEvicted) {
+TEST_F(Ledgers, AnEvictedPodThatReturnsToItsZoneIsNotEvicted) {
   bind("v", R"({"node-0":{"cpu":"4"},"node-1":{"cpu":"2"}})");
   ASSERT_TRUE(ledger_.remove(PodUid("v")));
   ledger_.place(PodUid("v"), 0, at(R"({"node-0":{"cpu":"4"},"node-1":{"cpu":"2"}})"));
@@ -154,7 +154,7 @@ TEST(PlacementRecord, ObservedWinsOverPredicted) {
   EXPECT_EQ(record.known(), &*record.observed);
 }
 
-TEST(PlacementJson, ReportsWhatIsWrong) {
+TEST(PlacementJson, ReportsInvalidFields) {
   Fleet fleet;
   ASSERT_TRUE(fleet.add(test::two_zones("restricted", "pod", {{"cpu", "8"}}, "a")));
   const auto error = [&](const char* text) {
@@ -172,7 +172,7 @@ TEST(PlacementJson, ReportsWhatIsWrong) {
             "pod 'p': predicted: node-1: 5: expected amounts by resource");
 }
 
-TEST(Reconstruct, TakesKnownPlacementsFromWhatIsAllocatable) {
+TEST(Reconstruct, SubtractsKnownPlacementsFromAllocatable) {
   Fleet fleet;
   NodeTopology stale = test::two_zones("restricted", "pod", {{"cpu", "8"}}, "a");
   test::set_available(stale, 0, "cpu", "1");

@@ -180,7 +180,7 @@ TEST(NodeTopologyWrite, IsValidAgainstThePublishedSchemaAndReadsBack) {
   EXPECT_EQ(*again, parsed->front());
 }
 
-TEST(NodeTopologySchema, SeesWhatIsWrong) {
+TEST(NodeTopologySchema, RejectsInvalidObjects) {
   nlohmann::json object = to_json(parse_node_topologies(kWorker)->front());
   object["zones"][0]["resources"][0]["available"] = "1.5 cores";
   EXPECT_EQ(schema_problem(object, node_topology_schema()),
@@ -208,7 +208,7 @@ std::string amounts(const Zone& zone, const std::string& name) {
          found->available.to_string();
 }
 
-TEST(NodeTopologyDescribe, CountsWhatIsReservedAndWhatPodsHave) {
+TEST(NodeTopologyDescribe, SubtractsReservedAndAssignedResources) {
   const test::NodeShape shape{.devices = {{"example.com/gpu", {2, 0}}},
                               .distances = {{10, 21}, {21, 10}}};
   test::TestNode node(shape, test::with_memory_manager(test::aligning_config("restricted", "pod")));

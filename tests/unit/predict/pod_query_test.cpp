@@ -106,7 +106,7 @@ TEST(Scoring, NoStrategyChangesAnOutcome) {
             "BalancedAllocation");
 }
 
-TEST(PodQueryExplain, NamesWhatDoesNotFitTogether) {
+TEST(PodQueryExplain, NamesTheResourcesThatDoNotFitTogether) {
   const auto explain = [](const char* policy, const PodSpec& wants) {
     auto node = two_zones(policy, "pod", {{"cpu", "16"}, {kGpu, "4"}});
     test::set_available(node, 0, "cpu", "3");

@@ -44,7 +44,7 @@ int cycles_until_bound(SimulatedCluster& cluster, Reconstruction reconstruction)
   }
 }
 
-TEST(Staleness, StaleNodeIsPickedAgainAndAgainUnlessReconstructed) {
+TEST(Staleness, StaleNodeIsPickedRepeatedlyUnlessReconstructed) {
   SimulatedCluster stale = cluster_of(2, {kLate, 0});
   EXPECT_EQ(cycles_until_bound(stale, Reconstruction::kOff), kLate);
   EXPECT_EQ(stale.rejections(), kLate - 1);
@@ -54,7 +54,7 @@ TEST(Staleness, StaleNodeIsPickedAgainAndAgainUnlessReconstructed) {
   EXPECT_EQ(fresh.rejections(), 0);
 }
 
-TEST(Staleness, JitterOfTheExporterChangesHowLongTheLoopIsAndNothingWithReconstruction) {
+TEST(Staleness, ExporterJitterChangesTheLoopOnlyWithoutReconstruction) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     for (const Reconstruction reconstruction : {Reconstruction::kOff, Reconstruction::kOn}) {
@@ -90,7 +90,7 @@ std::vector<std::vector<std::string>> evictions_of_two_cycles(Reconstruction rec
   return evictions;
 }
 
-TEST(Staleness, StaleNodeLetsASecondVictimGoUnlessReconstructed) {
+TEST(Staleness, StaleNodeCausesASecondEvictionUnlessReconstructed) {
   EXPECT_THAT(evictions_of_two_cycles(Reconstruction::kOff),
               ElementsAre(ElementsAre("v1"), ElementsAre("v2")));
   EXPECT_THAT(evictions_of_two_cycles(Reconstruction::kOn),
@@ -103,7 +103,7 @@ TEST(Staleness, AHealthyExporterNeedsNoReconstruction) {
   EXPECT_EQ(cluster.rejections(), 0);
 }
 
-TEST(Staleness, ExporterReportsLaterWhereAPodReallyIs) {
+TEST(Staleness, ExporterReportsTheObservedPlacementLater) {
   SimulatedCluster cluster = cluster_of(1, {kLate, 0});
   ASSERT_TRUE(cluster.bind("a", cpus("p1", "6")));
   ASSERT_TRUE(cluster.bind("a", cpus("p2", "6")));

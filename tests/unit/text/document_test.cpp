@@ -15,7 +15,7 @@ std::string repeat(const std::string& text, int times) {
   return out;
 }
 
-TEST(DocumentParse, ReadsYamlAndJsonToTheSameValue) {
+TEST(DocumentParse, YamlAndJsonGiveTheSameValue) {
   const auto yaml = parse_document("a: [1, 'x', {b: true}]\nc:\n- 1.5\n- ~\n");
   const auto text = parse_document(R"( {"a": [1, "x", {"b": true}], "c": [1.5, null]} )");
   ASSERT_TRUE(yaml) << yaml.error().message;
@@ -45,14 +45,14 @@ TEST(DocumentParse, ResolvesPlainScalarsByTheCoreSchema) {
   }
 }
 
-TEST(DocumentParse, CopiesWhatAliasesMean) {
+TEST(DocumentParse, CopiesAliasedValues) {
   const auto document = parse_document("a: &x {q: [1, &y two]}\nb: *x\nc: *y\n");
   ASSERT_TRUE(document) << document.error().message;
   EXPECT_EQ(document->at("b"), document->at("a"));
   EXPECT_EQ(document->at("c"), "two");
 }
 
-TEST(DocumentParse, SaysWhereAndWhat) {
+TEST(DocumentParse, ReportsErrorsWithTheirPlace) {
   const struct {
     const char* name;
     std::string text;

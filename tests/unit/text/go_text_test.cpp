@@ -27,7 +27,7 @@ TEST(GoAtoi, RejectsWithGoText) {
             "strconv.Atoi: parsing \"9223372036854775808\": value out of range");
 }
 
-TEST(GoParseBool, KnowsGosWords) {
+TEST(GoParseBool, ReadsWhatGoReads) {
   for (const char* text : {"1", "t", "T", "TRUE", "true", "True"}) {
     EXPECT_TRUE(parse_bool(text).value()) << text;
   }

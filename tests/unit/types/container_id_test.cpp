@@ -30,7 +30,7 @@ static_assert(!CanBeLookedUp<std::string, std::string>);
 
 const ContainerId kWeb{PodUid("pod-a"), "web"};
 
-TEST(PodUid, IsMadeOfAnyText) {
+TEST(PodUid, AcceptsAnyText) {
   const std::string text = "0b5e";
   EXPECT_EQ(PodUid(text), PodUid("0b5e"));
   EXPECT_EQ(PodUid(std::string_view(text)).value, text);

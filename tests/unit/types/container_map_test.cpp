@@ -44,7 +44,7 @@ TEST(ContainerMap, FindsContainersAndPods) {
   EXPECT_TRUE(map.contains(kB));
 }
 
-TEST(ContainerMap, ChangesWhatItFinds) {
+TEST(ContainerMap, ModifiesFoundValues) {
   Map map = sample();
   *map.find({kA, "x"}) = 10;
   map.find(kB)->at("x") = 30;
@@ -52,13 +52,13 @@ TEST(ContainerMap, ChangesWhatItFinds) {
   EXPECT_EQ(text_of(map), "a/x=11 a/y=3 b/x=31 ");
 }
 
-TEST(ContainerMap, GoesThroughContainersByPodThenName) {
+TEST(ContainerMap, IteratesByPodThenName) {
   EXPECT_EQ(text_of(sample()), "a/x=1 a/y=2 b/x=3 ");
   EXPECT_EQ(text_of(Map()), "");
   EXPECT_EQ((*sample().begin()).id(), (ContainerId{kA, "x"}));
 }
 
-TEST(ContainerMap, PassesOverPodsWithoutContainers) {
+TEST(ContainerMap, SkipsPodsWithoutContainers) {
   Map map;
   map[PodUid("0")];
   map[{kA, "x"}] = 1;
@@ -109,7 +109,7 @@ TEST(ContainerMap, ErasesAPod) {
   EXPECT_EQ(text_of(map), "b/x=3 ");
 }
 
-TEST(ContainerMap, ErasesWhatMatchesAndPodsWithoutContainers) {
+TEST(ContainerMap, ErasesMatchingContainersAndEmptyPods) {
   Map map = sample();
   map[kEmpty];
   std::vector<std::string> seen;

@@ -57,7 +57,7 @@ TEST(CpuSet, SetAlgebraAcrossWords) {
   EXPECT_FALSE(a.contains_all(b));
 }
 
-TEST(CpuSet, EqualSetsAreEqualWhateverTheirHistory) {
+TEST(CpuSet, EqualityDoesNotDependOnHistory) {
   CpuSet a{1, 5000};
   a.erase(CpuId{5000});
   EXPECT_EQ(a, CpuSet{1});

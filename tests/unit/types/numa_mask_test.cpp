@@ -53,7 +53,7 @@ TEST(ForEachHintMask, EndsOnSixtyFourNodes) {
   EXPECT_EQ(count, 64 + 2016 + 41664 + 61 * 62 / 2);
 }
 
-TEST(LowestHintMask, IsTheLowestByValueOfThoseThatAreEnumerated) {
+TEST(LowestHintMask, IsTheLowestEnumeratedMask) {
   for (const int nodes : {1, 2, 5, 17, 64}) {
     for (int width = 1; width <= std::min(nodes, 5); ++width) {
       // Accepts only masks with the highest position, so that all others are tried first.
@@ -67,7 +67,7 @@ TEST(LowestHintMask, IsTheLowestByValueOfThoseThatAreEnumerated) {
   }
 }
 
-TEST(LowestHintMask, LooksAtEveryMaskBeforeItGivesUp) {
+TEST(LowestHintMask, TriesEveryMask) {
   for (const int nodes : {1, 5, 16, 20, 64}) {
     for (const int width : {1, 2, 3, 4, nodes}) {
       if (width > nodes) continue;
@@ -85,7 +85,7 @@ TEST(LowestHintMask, LooksAtEveryMaskBeforeItGivesUp) {
   }
 }
 
-TEST(ForEachChoice, StopsWhenTheVisitorSaysSo) {
+TEST(ForEachChoice, StopsIfTheVisitorReturnsFalse) {
   std::vector<std::vector<int>> seen;
   for_each_choice(4, 2, [&](std::span<const int> members) {
     seen.emplace_back(members.begin(), members.end());
