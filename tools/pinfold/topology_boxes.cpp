@@ -43,7 +43,7 @@ std::string edge(const Style& style, std::size_t above, std::size_t below, std::
   std::string out;
   for (std::size_t joint = 0; joint <= boxes; ++joint) {
     const auto& from = joint > below ? g.bottom : joint > above ? g.top : g.middle;
-    // After the last box of a row comes its right end, or a joint if the other row goes on.
+    // The last box of a row is followed by its right end, or by a joint if the other row continues.
     const auto& shape = above == 0 ? g.top : below == 0 ? g.bottom : from;
     out += shape[joint == 0 ? 0 : joint == boxes ? 2 : 1];
     if (joint < boxes) out += segment;

@@ -155,7 +155,7 @@ Accelerator choose_accelerator(const std::filesystem::path& folder) {
     if (*known == host + "tcg\n") return Accelerator::kTcg;
   }
   const Accelerator found = probe_kvm().usable ? Accelerator::kKvm : Accelerator::kTcg;
-  (void)write_file(kept, fmt::format("{}{}\n", host, to_string(found)));  // else it is probed anew
+  (void)write_file(kept, fmt::format("{}{}\n", host, to_string(found)));  // else probed again
   return found;
 }
 

@@ -55,7 +55,7 @@ struct VmMachine {
   /// Row by row; 10 on the diagonal.
   std::vector<std::vector<int>> distances;
   Platform platform;
-  std::string kernel_arguments;  ///< appended to ours
+  std::string kernel_arguments;  ///< appended to the default ones
   std::optional<VmDisk> disk;
 
   /// All CPUs, including absent ones.
