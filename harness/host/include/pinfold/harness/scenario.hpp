@@ -49,7 +49,7 @@ struct AdmitStep {
   std::string uid;                      ///< its metadata.uid
   std::vector<std::string> containers;  ///< in start order
   Answer answer = Answer::kAdmitted;
-  bool start = true;    ///< also start its containers
+  bool start = true;    ///< admit with --start: the product counts its containers as started
   std::string message;  ///< must be part of the product's output; "": not checked
 };
 /// Starts one process: in every container of a pod or in one of them, or in a named cgroup.
