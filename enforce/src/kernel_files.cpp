@@ -8,9 +8,7 @@
 
 namespace pinfold::enforce {
 
-std::string read_kernel_file(const std::string& path) {
-  return read_file(path).value_or("");
-}
+std::string read_kernel_file(const std::string& path) { return read_file(path).value_or(""); }
 
 std::string read_process_file(pid_t pid, std::string_view file) {
   return read_kernel_file(fmt::format("/proc/{}/{}", pid, file));

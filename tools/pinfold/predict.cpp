@@ -115,8 +115,8 @@ class Answers {
   std::vector<std::size_t> nodes_;
 };
 
-ExitStatus ask_each(const PredictOptions& options, const Fleet& fleet, const std::vector<PodSpec>& pods,
-                    ScoringStrategy strategy) {
+ExitStatus ask_each(const PredictOptions& options, const Fleet& fleet,
+                    const std::vector<PodSpec>& pods, ScoringStrategy strategy) {
   ExitStatus status = kYes;
   json out = json::array();
   for (const PodSpec& pod : pods) {

@@ -32,9 +32,7 @@ Result<NodesLock> NodesLock::acquire() {
   return NodesLock(thread_holds_nodes);
 }
 
-std::string online_cpus() {
-  return read_file("/sys/devices/system/cpu/online").value_or("");
-}
+std::string online_cpus() { return read_file("/sys/devices/system/cpu/online").value_or(""); }
 
 Result<agent::NodeAgent> open_agent(pinfold_node& node) {
   PINFOLD_TRY(rediscover_if_cpus_changed(node));

@@ -92,7 +92,7 @@ Result<std::map<std::string, std::uint64_t>> read_hugepages(const KernelTree& tr
     constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 62U;
     if (bytes_each == 0 || count.value_or(0) > kMaxBytes / bytes_each) {
       return bad_tree(fmt::format("{}: '{}': expected pages of {} kB below 2^62 bytes in all",
-                                 tree.shown(path), count.value_or(0), size));
+                                  tree.shown(path), count.value_or(0), size));
     }
     pages[hugepage_resource(static_cast<std::uint64_t>(size))] = count.value_or(0) * bytes_each;
   }
@@ -119,7 +119,7 @@ Result<NumaNode> read_node(const KernelTree& tree, const std::string& directory,
   if (distances) node.distances = std::move(*distances);
   if (!node.distances.empty() && node.distances.size() != node_count) {
     return bad_tree(fmt::format("{}: {} distances, expected one for each of the {} NUMA nodes",
-                               tree.shown(distance), node.distances.size(), node_count));
+                                tree.shown(distance), node.distances.size(), node_count));
   }
   return node;
 }
@@ -163,7 +163,7 @@ Result<Nodes> read_nodes(const KernelTree& tree, const CpuSet& usable) {
       const auto [seen, is_new] = out.of_cpu.emplace(cpu, NumaId{id});
       if (!is_new) {
         return bad_tree(fmt::format("{}: cpu {} is on NUMA node {} already", tree.shown(directory),
-                                   cpu.value, seen->second.value));
+                                    cpu.value, seen->second.value));
       }
     }
   }

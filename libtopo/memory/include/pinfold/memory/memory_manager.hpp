@@ -45,9 +45,9 @@ struct MemoryBlock {
   friend bool operator==(const MemoryBlock&, const MemoryBlock&) = default;
 };
 
-/// The part of the memory manager's state that the kubelet keeps in memory_manager_state. NUMA nodes
-/// are identified by OS id here, because a restored file may name some that the machine does not
-/// have.
+/// The part of the memory manager's state that the kubelet keeps in memory_manager_state. NUMA
+/// nodes are identified by OS id here, because a restored file may name some that the machine does
+/// not have.
 struct MemoryCheckpoint {
   std::map<std::int32_t, NodeMemory> machine_state;
   /// Blocks of each container, ordered by resource name.
