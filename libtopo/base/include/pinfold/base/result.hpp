@@ -63,6 +63,7 @@ using Result = tl::expected<T, Error>;
 #define PINFOLD_LET_WRAP(declaration, expression, ...) \
   PINFOLD_LET_WRAP_IMPL_(PINFOLD_UNIQUE_(result_), declaration, (expression), (__VA_ARGS__))
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names and declarations cannot be in parentheses
 #define PINFOLD_JOIN_IMPL_(a, b) a##b
 #define PINFOLD_JOIN_(a, b) PINFOLD_JOIN_IMPL_(a, b)
 #define PINFOLD_UNIQUE_(prefix) PINFOLD_JOIN_(prefix, __LINE__)
@@ -83,3 +84,4 @@ using Result = tl::expected<T, Error>;
   auto result = expression;                                                      \
   if (!result) return ::tl::unexpected(std::move(result).error().wrap(context)); \
   declaration = *std::move(result)
+// NOLINTEND(bugprone-macro-parentheses)

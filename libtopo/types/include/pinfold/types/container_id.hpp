@@ -18,6 +18,7 @@ struct PodUid {
 
   PodUid() = default;
   template <std::convertible_to<std::string_view> Text>
+  // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): a PodUid does not convert to Text
   explicit PodUid(Text&& text) : value(std::forward<Text>(text)) {}
 
   friend auto operator<=>(const PodUid&, const PodUid&) = default;
