@@ -37,8 +37,11 @@ TEST(TopologyOptionsSpec, AlphaOptionsAreAvailableOnlyIfTheirGateIsOn) {
   EXPECT_EQ(start_error(kPairs, config), "");
 }
 
-TEST(TopologyOptionsSpec, OptionsAreOffByDefault) {
-  const TestNode node(kPairs, aligning_config("restricted"));
+TEST(TopologyOptionsSpec, AnOptionIsOffUntilItIsEnabledItself) {
+  Config config = aligning_config("restricted");
+  config.feature_gates["TopologyManagerPolicyAlphaOptions"] = true;
+  config.feature_gates["TopologyManagerPolicyBetaOptions"] = true;
+  const TestNode node(kPairs, config);
   EXPECT_EQ(node.node().topology().options(),
             (TopologyOptions{.max_allowable_numa_nodes =
                                  node.node().topology().options().max_allowable_numa_nodes}));
