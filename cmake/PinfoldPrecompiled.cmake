@@ -4,9 +4,6 @@
 # are not, tests also use GoogleTest). pinfold_precompile(TARGET KIND) makes a target use one,
 # without additions to its include path.
 option(PINFOLD_PRECOMPILE "Parse the headers of other projects once" ON)
-if(PINFOLD_CLANG_TIDY)
-  set(PINFOLD_PRECOMPILE OFF)  # proves that every file includes what it uses
-endif()
 
 # pinfold_precompiled_header(KIND header [LIBS libraries...])
 function(pinfold_precompiled_header kind header)

@@ -62,9 +62,9 @@ void KeptState::keep_machine(const Machine& machine) {
   if (write_side_file(store_, kMachineFileName, bytes, log_)) machine_ = std::move(bytes);
 }
 
-void KeptState::keep_metrics(Metrics metrics) {
+void KeptState::keep_metrics(const Metrics& metrics) {
   if (is_dry_run_) return;
-  metrics_ = std::move(metrics);
+  metrics_ = metrics;
   (void)write_side_file(store_, kMetricsFileName, encode_metrics(metrics_), log_);
 }
 

@@ -115,7 +115,7 @@ Result<void> NodeAgent::commit(const std::vector<PodSpec>& pods, Decided& decide
                                      rejection ? "rejected, " + rejection->message : "admitted"));
     metrics.observe(took);
   }
-  kept_.keep_metrics(std::move(metrics));
+  kept_.keep_metrics(metrics);
   return {};
 }
 
@@ -267,6 +267,7 @@ Result<ReconcileReport> NodeAgent::reconcile() {
   kept_.keep_processes(processes);
   if (options_.move_pages) enforced_->move_pages(target, report);
   std::vector<std::string> removed;
+  removed.reserve(abandoned.size());
   for (const ContainerId& container : abandoned) {
     removed.push_back(
         fmt::format("{}: the container that a runtime ran there is gone, but was not removed",

@@ -221,7 +221,7 @@ Result<void> Store::resolve(const Files& next, Error failure) {
   return fail(std::move(failure));
 }
 
-Result<void> Store::put_in_place(OpenFiles files) {
+Result<void> Store::put_in_place(OpenFiles&& files) {
   for (auto& [name, file] : files) {
     PINFOLD_TRY(fs_->rename(temp_name(name), name));
     unsynced_[name] = std::move(file);

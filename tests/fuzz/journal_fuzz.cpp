@@ -1,7 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -30,10 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(bytes);
   // The checksum would keep a fuzzer away from the entries: prepend a correct one.
   for (const int version : {2, 3}) {
-    char header[64] = {};
-    std::snprintf(header, sizeof header, "pinfold-journal %d %016llx %zu\n", version,
-                  static_cast<unsigned long long>(content_sum(bytes, version)), size);
-    check(header + std::string(bytes));
+    check(fmt::format("pinfold-journal {} {:016x} {}\n{}", version, content_sum(bytes, version),
+                      size, bytes));
   }
   return 0;
 }

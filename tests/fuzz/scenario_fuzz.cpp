@@ -13,9 +13,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto machines = parse_machines(text); !machines && machines.error().message.empty()) {
     std::abort();
   }
-  static const auto machines =
+  static const auto kMachines =
       parse_machines("two-numa: {sockets: 2, nodes: [{cpus: 0}, {cpus: 1}]}");
-  const auto scenarios = parse_scenarios(text, *machines);
+  const auto scenarios = parse_scenarios(text, *kMachines);
   if (!scenarios) {
     if (scenarios.error().message.empty()) std::abort();
     return 0;

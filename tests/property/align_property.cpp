@@ -122,7 +122,8 @@ RC_GTEST_PROP(MergeProperty, EqualsTheEnumerationOnTheHintMasksOfLargeMachines, 
       NumaMask mask(NumaMask::all(width).bits() << static_cast<unsigned>(first));
       if (width <= 3) {
         const auto node = [&] { return NumaMask::of(draw(0, room)); };
-        mask = node() | node() | node();
+        mask = NumaMask();
+        for (int n = 0; n < 3; ++n) mask = mask | node();
       }
       hints.push_back({mask, draw(0, 4) == 0});
     }

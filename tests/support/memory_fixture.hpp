@@ -111,7 +111,7 @@ struct Node {
   }
 
  private:
-  MemoryManager make(const Config& config, const NodeReservation& reservation) const {
+  [[nodiscard]] MemoryManager make(const Config& config, const NodeReservation& reservation) const {
     auto made = MemoryManager::make(machine, config, reservation);
     EXPECT_TRUE(made) << (made ? "" : made.error().message);
     return *made;

@@ -230,7 +230,7 @@ ModelKernel::Dir* ModelKernel::find(const std::string& group) {
 }
 
 CpuSet ModelKernel::effective(const Dir& dir, const std::string& file) const {
-  const CpuSet mine = own(dir, file);
+  CpuSet mine = own(dir, file);
   if (version == CgroupVersion::kV1) return mine;
   const CpuSet above =
       dir.parent == nullptr ? (file == "cpuset.cpus" ? cpus : mems) : effective(*dir.parent, file);

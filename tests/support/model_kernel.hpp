@@ -15,7 +15,7 @@ namespace pinfold::test {
 /// group's initial values, and which CPUs are effective. Observed on kernel 6.1.
 class ModelKernel {
  public:
-  ModelKernel(enforce::CgroupVersion version, CpuSet cpus, CpuSet mems);
+  ModelKernel(enforce::CgroupVersion which, CpuSet all_cpus, CpuSet all_mems);
 
   struct Dir {
     std::map<std::string, std::string> files;

@@ -10,7 +10,7 @@
 namespace pinfold::test {
 
 inline const nlohmann::json& node_topology_schema() {
-  static const nlohmann::json schema = nlohmann::json::parse(R"json({
+  static const nlohmann::json kSchema = nlohmann::json::parse(R"json({
     "type": "object", "required": ["zones"],
     "properties": {
       "apiVersion": {"type": "string"}, "kind": {"type": "string"},
@@ -34,7 +34,7 @@ inline const nlohmann::json& node_topology_schema() {
             "properties": {
               "name": {"type": "string"}, "capacity": {"type": "quantity"},
               "allocatable": {"type": "quantity"}, "available": {"type": "quantity"}}}}}}}}})json");
-  return schema;
+  return kSchema;
 }
 
 inline bool has_type(const nlohmann::json& value, const std::string& type) {
@@ -42,10 +42,10 @@ inline bool has_type(const nlohmann::json& value, const std::string& type) {
   if (type == "array") return value.is_array();
   if (type == "string") return value.is_string();
   if (type == "integer") return value.is_number_integer();
-  static const std::regex quantity(
+  static const std::regex kQuantity(
       R"(^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+))?$)");
   return value.is_number_integer() ||
-         (value.is_string() && std::regex_match(value.get<std::string>(), quantity));
+         (value.is_string() && std::regex_match(value.get<std::string>(), kQuantity));
 }
 
 /// "" for a valid value, else the first error.

@@ -188,7 +188,7 @@ class SimulatedScheduler {
   }
 
   /// The scheduler's current view.
-  View look() const {
+  [[nodiscard]] View look() const {
     View view;
     for (const std::string& name : cluster_->names()) {
       (void)view.fleet.add(cluster_->published(name));

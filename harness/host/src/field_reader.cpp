@@ -6,11 +6,10 @@
 
 #include <algorithm>
 
+#include "pinfold/harness/json.hpp"
 #include "pinfold/types/quantity.hpp"
 
 namespace pinfold::harness {
-using Json = nlohmann::json;
-
 bool is_index(const std::string& key) {
   return !key.empty() && key.size() < 9 && key.find_first_not_of("0123456789") == std::string::npos;
 }

@@ -50,6 +50,7 @@ class FieldReader {
     return words[chosen(key,
                         [&] {
                           std::vector<std::string_view> names;
+                          names.reserve(words.size());
                           for (const auto& [name, value] : words) names.push_back(name);
                           return names;
                         }())]

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string environment(const char* name) {
-  const char* value = std::getenv(name);  // no thread sets variables
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing sets variables
   return value == nullptr ? "" : value;
 }
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "pinfold/harness/json.hpp"
+
 namespace pinfold::harness {
 namespace {
-
-using Json = nlohmann::json;
 
 std::string trim(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
@@ -69,8 +69,8 @@ void judge_overlap(ContainerRow& row, const std::vector<DesiredContainer>& desir
 
 Check check_value(std::string what, std::string_view name, std::string expected,
                   std::string observed) {
-  expected = trim(std::move(expected));
-  observed = trim(std::move(observed));
+  expected = trim(expected);
+  observed = trim(observed);
   const bool ok = expected == observed || (is_list(name) && same_list(expected, observed));
   return {std::move(what), std::move(expected), std::move(observed), ok};
 }

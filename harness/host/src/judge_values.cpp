@@ -4,12 +4,11 @@
 #include <set>
 #include <sstream>
 
+#include "pinfold/harness/json.hpp"
 #include "pinfold/harness/judge.hpp"
 
 namespace pinfold::harness {
 namespace {
-
-using Json = nlohmann::json;
 
 std::string describe(const ExpectedValue& expected_value) {
   std::string text;

@@ -8,10 +8,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "pinfold/harness/json.hpp"
+
 namespace pinfold::harness {
 namespace {
-
-using Json = nlohmann::json;
 
 /// One row of the table: "node 1 cpus", "4-7".
 using Fact = std::pair<std::string, std::string>;

@@ -7,10 +7,10 @@
 #include <map>
 #include <stdexcept>
 
+#include "pinfold/harness/json.hpp"
+
 namespace pinfold::harness {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::string_view kLosses[] = {"none", "all", "some", "torn"};
 constexpr std::string_view kLossesForPeople[] = {

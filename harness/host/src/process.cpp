@@ -32,7 +32,7 @@ namespace {
   sigset_t none;
   (void)sigemptyset(&none);
   (void)pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  const int null = open("/dev/null", O_RDWR);  // inherited
+  const int null = open("/dev/null", O_RDWR);  // NOLINT(android-cloexec-open): inherited
   (void)dup2(null, 0);
   (void)dup2(options.output >= 0 ? options.output : null, 1);
   (void)dup2(options.output >= 0 ? options.output : null, 2);

@@ -4,12 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "pinfold/harness/json.hpp"
 #include "pinfold/harness/machine_view.hpp"
 
 namespace pinfold::harness {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr const char* kFormat = "pinfold-harness/2";
 

@@ -2,12 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "pinfold/harness/json.hpp"
 #include "pinfold/harness/report.hpp"
 
 namespace pinfold::harness {
 namespace {
-
-using Json = nlohmann::json;
 
 /// Escapes text for an XML element or attribute; characters that XML forbids become '?'.
 std::string escape_xml(std::string_view text) {

@@ -4,6 +4,7 @@
 
 #include "field_reader.hpp"
 #include "pinfold/api/pod.hpp"
+#include "pinfold/harness/json.hpp"
 #include "pinfold/harness/process.hpp"
 #include "pinfold/text/document.hpp"
 #include "scenario_machine.hpp"
@@ -12,8 +13,6 @@
 
 namespace pinfold::harness {
 namespace {
-
-using Json = nlohmann::json;
 
 /// Checks what a step requires of the machine and of the steps before it.
 class StepNeeds {

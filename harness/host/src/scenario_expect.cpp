@@ -5,12 +5,12 @@
 
 #include "cgroup_paths.hpp"
 #include "pinfold/api/pod.hpp"
+#include "pinfold/harness/json.hpp"
 #include "scenario_steps.hpp"
 
 namespace pinfold::harness {
 namespace {
 
-using Json = nlohmann::json;
 using Of = Expectation::Of;
 
 struct Subject {

@@ -5,12 +5,11 @@
 #include <algorithm>
 
 #include "pinfold/api/pod.hpp"
+#include "pinfold/harness/json.hpp"
 #include "pinfold/text/document.hpp"
 
 namespace pinfold::harness {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::pair<const char*, std::uint64_t> kHugePages[] = {{"2Mi", std::uint64_t{2} << 20},
                                                                 {"1Gi", std::uint64_t{1} << 30}};

@@ -6,12 +6,11 @@
 #include <string_view>
 
 #include "cgroup_paths.hpp"
+#include "pinfold/harness/json.hpp"
 #include "scenario_machine.hpp"
 
 namespace pinfold::harness {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kMaxPlatforms = 16;
 constexpr std::size_t kMaxOverrides = 64;

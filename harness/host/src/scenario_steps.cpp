@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "pinfold/harness/json.hpp"
+
 namespace pinfold::harness {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kMaxSteps = 1000;
 constexpr const char* kStepsExpected = "expected a list of 1 to 1000 steps";

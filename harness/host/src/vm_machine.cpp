@@ -7,10 +7,10 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 
+#include "pinfold/harness/json.hpp"
+
 namespace pinfold::harness {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr int kMaxCpus = 128;  // more take too long to boot
 constexpr int kMaxNodes = 64;

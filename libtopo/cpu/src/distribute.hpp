@@ -11,6 +11,7 @@ namespace pinfold::cpu {
 using Ints = boost::container::small_vector<int, 64>;
 
 /// A request to spread over NUMA nodes (distribute-cpus-across-numa).
+// NOLINTNEXTLINE(bugprone-exception-escape): about Boost's small_vector
 struct Distribution {
   bool best_combination_overwritten = false;  ///< Quirks::best_numa_combination_overwritten
   int count = 0;                              ///< total CPUs, a multiple of `group`
@@ -20,6 +21,7 @@ struct Distribution {
 };
 
 /// Which NUMA nodes give the CPUs, as indices into Distribution::nodes.
+// NOLINTNEXTLINE(bugprone-exception-escape): about Boost's small_vector
 struct Choice {
   Ints nodes;      ///< each gives an even share; empty: no combination has enough CPUs
   Ints remainder;  ///< these give one more group each, in turn, until the request is satisfied

@@ -67,6 +67,7 @@ void check_topology_names(const Config& config, std::vector<std::string>& proble
   const std::string& policy = config.topology_manager_policy;
   if (!parse_topology_policy(policy)) {
     std::vector<std::string> names;
+    names.reserve(kTopologyPolicyNames.size());
     for (const std::string_view name : kTopologyPolicyNames) names.push_back(go::quote(name));
     problems.push_back(
         fmt::format("topologyManagerPolicy (--topology-manager-policy) {} must be one of: [{}]",

@@ -38,7 +38,7 @@ TEST(UniqueFd, MovesOwnership) {
   const int number = first.get();
   UniqueFd second(std::move(first));
   EXPECT_EQ(second.get(), number);
-  EXPECT_FALSE(first);  // the moved-from state is under test
+  EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): this state is under test
   UniqueFd third(open_null());
   const int replaced = third.get();
   third = std::move(second);

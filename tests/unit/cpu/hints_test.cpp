@@ -20,10 +20,10 @@ std::string text_of(const Machine& machine, const ResourceHints& hints) {
 
 class CpuHints : public testing::Test {
  protected:
-  std::string offer(const PodSpec& pod) const {
+  [[nodiscard]] std::string offer(const PodSpec& pod) const {
     return text_of(r.machine(), r.manager().container_hints(r.state, pod, pod.containers.back()));
   }
-  std::string offer_pod(const PodSpec& pod) const {
+  [[nodiscard]] std::string offer_pod(const PodSpec& pod) const {
     return text_of(r.machine(), r.manager().pod_hints(r.state, pod));
   }
 

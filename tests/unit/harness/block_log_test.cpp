@@ -99,7 +99,8 @@ TEST(Replay, LosesOnlyUnflushedWrites) {
 
 TEST(Replay, LosesARandomSubset) {
   BlockLog log;
-  for (int i = 0; i < 40; ++i) log.push_back(written(512U * static_cast<unsigned>(i), 'x'));
+  for (int i = 0; i < 40; ++i)
+    log.push_back(written(std::uint64_t{512} * static_cast<unsigned>(i), 'x'));
   Pages base;
   Replay replay(base, log);
   const std::string first = look(replay.after({39, Loss::kSome}, false), 40);

@@ -5,11 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "machine.hpp"
+#include "pinfold/harness/json.hpp"
 
 namespace pinfold::harness {
 namespace {
-
-using Json = nlohmann::json;
 
 TEST(AskedMachine, EqualsTheReportOfAMatchingGuest) {
   VmMachine dies = two_sockets();

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "pinfold/harness/json.hpp"
+
 namespace pinfold::harness {
 namespace {
-
-using Json = nlohmann::json;
 
 Json file(const char* bytes) { return {{{"is", bytes}, {"sum", *bytes}}}; }
 Json outcome(const char* bytes) {

@@ -77,6 +77,9 @@ TEST(QemuCommand, PassesTheCgroupVersionToTheGuest) {
 }
 
 TEST(QemuCommand, DescribesCachesSlotsHugePagesAndDevices) {
+  constexpr const char* kKernelArguments =
+      "-append console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init "
+      "hugepagesz=2M hugepages=0:4,1:8 hugepagesz=1024M hugepages=0:1";
   VmMachine machine = two_sockets();
   machine.caches = 2;
   machine.absent = CpuSet::range(6, 7);
@@ -90,9 +93,7 @@ TEST(QemuCommand, DescribesCachesSlotsHugePagesAndDevices) {
            "-cpu Haswell,level=0xd,+pdpe1gb",
            "-m 768M,slots=16,maxmem=1024M",
            "-smp 6,maxcpus=8,sockets=2,dies=1,modules=2,cores=1,threads=2",
-           "-append console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init hugepagesz=2M "
-           "hugepages=0:4,1:8 "
-           "hugepagesz=1024M hugepages=0:1",
+           kKernelArguments,
            "-device pxb-pcie,id=px0,bus=pcie.0,bus_nr=32,numa_node=0",
            "-device pxb-pcie,id=px1,bus=pcie.0,bus_nr=40,numa_node=1",
            "-device pcie-root-port,id=rp2,bus=px1,slot=2,chassis=2",

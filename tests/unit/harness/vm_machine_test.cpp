@@ -6,11 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "machine.hpp"
+#include "pinfold/harness/json.hpp"
 
 namespace pinfold::harness {
 namespace {
-
-using Json = nlohmann::json;
 
 /// The agent's report in a guest with that machine.
 Json report_of_two_sockets() {

@@ -1,5 +1,6 @@
 #include "pinfold/text/document.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -101,8 +102,7 @@ TEST(DocumentParse, RejectsAliasesThatGrow) {
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 10; ++i) {
     const std::string before = "*a" + std::to_string(i - 1);
-    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + repeat(before + ", ", 9) +
-            before + "]\n";
+    bomb += fmt::format("a{0}: &a{0} [{1}{2}]\n", i, repeat(before + ", ", 9), before);
   }
   const auto document = parse_document(bomb);
   ASSERT_FALSE(document);

@@ -18,7 +18,7 @@ static_assert(!std::is_convertible_v<PodUid, std::string>);
 static_assert(!std::is_constructible_v<ContainerId, std::string, PodUid>);
 static_assert(!std::is_constructible_v<ContainerId, std::string, std::string>);
 static_assert(!std::is_constructible_v<ContainerId, const char*, const char*>);
-static_assert(std::is_constructible_v<ContainerId, PodUid, std::string>);
+static_assert(requires { ContainerId{PodUid(), std::string()}; });
 
 template <class Pod, class Name>
 concept CanBeLookedUp = requires(const ContainerMap<int>& map, Pod pod, Name name) {

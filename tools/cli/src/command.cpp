@@ -41,6 +41,7 @@ struct DefaultText {
 
 Choice one_of(std::string& value, const std::vector<std::string>& words) {
   std::vector<std::pair<std::string, std::string>> pairs;
+  pairs.reserve(words.size());
   for (const std::string& word : words) pairs.emplace_back(word, word);
   return one_of<std::string>(value, std::move(pairs));
 }

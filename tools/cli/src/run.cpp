@@ -73,7 +73,7 @@ class Adder {
 
  private:
   template <class Number>
-  CLI::Option* add_number(const Number& number) const {
+  [[nodiscard]] CLI::Option* add_number(const Number& number) const {
     return app_.add_option(name_, *number.value, help_)
         ->check(CLI::Range(number.min, number.max).description(""));
   }

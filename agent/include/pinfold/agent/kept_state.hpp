@@ -29,7 +29,7 @@ class KeptState {
   /// Errors: kIo; then nothing has changed.
   [[nodiscard]] Result<void> commit(const Node& node, AgentState next);
   /// Counts what was committed; nothing in a dry run.
-  void keep_metrics(Metrics metrics);
+  void keep_metrics(const Metrics& metrics);
 
   /// Where processes ran at the last reconciliation.
   [[nodiscard]] ProcessList processes();

@@ -98,7 +98,7 @@ class Store {
   Result<OpenFiles> prepare(const Changes& changes);
   Result<void> append_to_journal(const std::string& record);
   Result<void> resolve(const Files& next, Error failure);
-  Result<void> put_in_place(OpenFiles files);
+  Result<void> put_in_place(OpenFiles&& files);
 
   Result<void> recover();
   Result<void> finish_journal();

@@ -9,13 +9,12 @@
 #include <vector>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/harness/json.hpp"
 #include "pinfold/harness/process.hpp"
 #include "pinfold/harness/qemu_command.hpp"
 #include "pinfold/harness/verdict.hpp"
 
 namespace pinfold::harness {
-
-using Json = nlohmann::json;
 
 /// How to start a virtual machine.
 struct VmSetup {
