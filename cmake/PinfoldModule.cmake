@@ -13,6 +13,10 @@ if(PINFOLD_DEVELOPER_MODE)
   # small_vector.
   target_compile_options(pinfold_flags INTERFACE
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overread>)
+  if(NOT CMAKE_BUILD_TYPE STREQUAL Debug)
+    target_compile_options(pinfold_flags INTERFACE
+      $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow>)
+  endif()
 endif()
 if(PINFOLD_GLIBCXX_ASSERTIONS)
   target_compile_definitions(pinfold_flags INTERFACE _GLIBCXX_ASSERTIONS)
