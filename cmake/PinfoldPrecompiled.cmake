@@ -20,7 +20,7 @@ if(PINFOLD_PRECOMPILE)
   set_target_properties(pinfold_precompiled_library PROPERTIES POSITION_INDEPENDENT_CODE ON)
   if(PINFOLD_DEVELOPER_MODE)
     pinfold_precompiled_header(program headers.hpp)
-    pinfold_precompiled_header(test test_headers.hpp LIBS GTest::gtest GTest::gmock)
+    pinfold_precompiled_header(test test_headers.hpp LIBS pinfold_test_flags GTest::gtest GTest::gmock)
   endif()
 endif()
 
