@@ -23,6 +23,7 @@ constexpr Quirks kubelet_1_36() {
   quirks.siblings_of_reserved_cpus_allocated = true;
   quirks.best_numa_combination_overwritten = true;
   quirks.large_group_taken_with_cpus_in_use = true;
+  quirks.spanning_group_taken_twice = true;
   quirks.finished_init_containers_allocate_again = true;
   quirks.single_node_overwrites_group = true;
   quirks.reusable_memory_outlives_pod = true;

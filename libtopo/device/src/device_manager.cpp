@@ -158,7 +158,7 @@ DeviceManager::DeviceManager(const Machine& machine) : machine_(&machine) {
         nodes = nodes | NumaMask::of(*position);
       }
     }
-    resources_[device.resource].push_back({device.id, nodes});
+    resources_[device.resource].push_back({device.id, nodes, !device.numa_nodes.empty()});
   }
   for (auto& [resource, inventory] : resources_) {
     std::sort(inventory.begin(), inventory.end(),
@@ -181,7 +181,7 @@ HintList DeviceManager::hints(const Inventory& inventory, const Ids& in_use_ids,
     const bool is_usable =
         held.empty() ? reuse || !contains(in_use_ids, device.id) : contains(held, device.id);
     if (is_usable) ++usable;
-    if (device.nodes.empty()) continue;
+    if (!device.has_topology) continue;
     Group& group = by_nodes[device.nodes];
     ++group.all;
     if (is_usable) ++group.usable;
@@ -252,16 +252,16 @@ tl::expected<DeviceManager::Ids, std::string> DeviceManager::take(
     taken.push_back(id);
     --missing;
   }
-  // Three classes, each in the order of the inventory: within the affinity, elsewhere, without a
-  // NUMA node.
+  // Three classes, each in the order of the inventory: within the affinity, elsewhere (also on NUMA
+  // nodes that the machine does not have), without topology.
   std::array<Ids, 3> free;
   std::int64_t available = 0;
   for (const KnownDevice& device : inventory) {
     if (contains(in_use_ids, device.id)) continue;
     ++available;
     const bool aligned = affinity.numa && !(device.nodes & *affinity.numa).empty();
-    const bool nowhere = affinity.numa && device.nodes.empty();
-    free[aligned ? 0 : nowhere ? 2 : 1].push_back(device.id);
+    const bool has_none = affinity.numa && !device.has_topology;
+    free[aligned ? 0 : has_none ? 2 : 1].push_back(device.id);
   }
   if (missing > 0 && available < missing) {
     return tl::unexpected(

@@ -92,6 +92,22 @@ TEST(CpuQuirks, LargeGroupTakenWithCpusInUse) {
   EXPECT_EQ(taken(kFixed), "2-3");
 }
 
+TEST(CpuQuirks, SpanningGroupTakenTwice) {
+  // Three caches, each with two CPUs of both NUMA nodes; CPUs 0 and 11 are reserved, so that only
+  // cache {2,3,8,9} is free.
+  MachineDescription description =
+      describe({.numa_per_socket = 2, .cores_per_cache = 6, .threads = 1});
+  for (Cpu& cpu : description.cpus) cpu.l3 = CacheId{cpu.id.value % 6 / 2};
+  const auto taken = [&](Profile profile) {
+    Rig r(machine_of(description),
+          static_policy({{"prefer-align-cpus-by-uncorecache", "true"}}, profile),
+          reserve_set({0, 11}));
+    return r.admit("a", 8);
+  };
+  EXPECT_EQ(taken(kKubelet), "2-3,8-9") << "4 of 8 CPUs";
+  EXPECT_EQ(taken(kFixed), "1-6,8-9");
+}
+
 TEST(CpuQuirks, SiblingsOfReservedCpusAllocated) {
   const auto taken = [](Profile profile) {
     Rig r(machine_of(Shape{.sockets = 2, .cores_per_cache = 2}),

@@ -126,6 +126,32 @@ TEST_F(DeviceTest, OtherNodesThenNoNodeFollowTheAffinity) {
   EXPECT_EQ(held("b", "c"), Names{"gpu-11"});
 }
 
+/// The kubelet compares such a device with every mask: none has it.
+TEST(DeviceOnAnUnknownNumaNode, HasTopologyThatNoHintHolds) {
+  MachineDescription description;
+  for (std::int32_t id = 0; id < 2; ++id) {
+    description.numa_nodes.push_back(
+        {.id = NumaId{id}, .memory = 1, .hugepages = {}, .distances = {}});
+    description.cpus.push_back({.id = CpuId{id},
+                                .core = CoreId{id},
+                                .socket = SocketId{0},
+                                .numa = NumaId{id},
+                                .l3 = CacheId{0}});
+  }
+  description.devices = {{.resource = kGpu, .id = "gpu-0", .numa_nodes = {}},
+                         {.resource = kGpu, .id = "gpu-1", .numa_nodes = {NumaId{5}}}};
+  const Machine machine = *Machine::make(description);
+  const DeviceManager manager(machine);
+  const PodSpec pod = pod_of("p", {container_of("c", 1)});
+  DeviceState state;
+  const ResourceHints hints = manager.container_hints(state, pod, pod.containers[0]);
+  EXPECT_EQ(hints.at(kGpu), HintList(std::vector<TopologyHint>{})) << "no preference is nullopt";
+  ASSERT_TRUE(manager.allocate(state, pod, pod.containers[0], {NumaMask::of(0), true}, nullptr));
+  const DeviceState::OfContainer expected = {{kGpu, {"gpu-1"}}};
+  EXPECT_EQ(*state.assignments.find({PodUid("p"), "c"}), expected)
+      << "before those without topology";
+}
+
 TEST_F(DeviceTest, ReportsHowManyAreMissing) {
   ASSERT_EQ(admit(pod_of("a", {container_of("c", 4)})), "");
   EXPECT_EQ(admit(pod_of("b", {container_of("c", 3)})),

@@ -58,6 +58,9 @@ struct Quirks {
   /// A socket or core that is larger than the average, and has an average number of free CPUs, is
   /// taken whole: CPUs in use included.
   bool large_group_taken_with_cpus_in_use = false;
+  /// A whole cache, socket or NUMA node that spans two groups of the level above is counted twice:
+  /// a container can get fewer CPUs than it requests.
+  bool spanning_group_taken_twice = false;
 
   // Memory manager, policy Static.
 

@@ -35,7 +35,7 @@ class DeviceManager {
   explicit DeviceManager(const Machine& machine);
 
   /// The width of preferred hints depends on all devices of a resource, the possible hints on the
-  /// free ones. A resource whose devices have no NUMA nodes has no preference. Masks consist of the
+  /// free ones. A resource whose devices have no topology has no preference. Masks consist of the
   /// NUMA nodes that have such devices; with more than 16 of them not every mask is tried, see
   /// for_each_hint_mask.
   [[nodiscard]] ResourceHints container_hints(const DeviceState& state, const PodSpec& pod,
@@ -44,7 +44,7 @@ class DeviceManager {
   [[nodiscard]] ResourceHints pod_hints(const DeviceState& state, const PodSpec& pod) const;
 
   /// Allocates the devices of one container: first those that init containers left, then within the
-  /// affinity, then others, then those without a NUMA node; lowest ids first. A container that has
+  /// affinity, then others, then those without topology; lowest ids first. A container that has
   /// its devices keeps them. After a rejection it may keep devices of earlier resources, as in the
   /// kubelet. Pod-level allocation takes no devices: call this for each container when it starts.
   [[nodiscard]] Admission allocate(DeviceState& state, const PodSpec& pod,
@@ -56,7 +56,8 @@ class DeviceManager {
  private:
   struct KnownDevice {
     std::string id;
-    NumaMask nodes;  ///< empty: no topology
+    NumaMask nodes;             ///< those that the machine has
+    bool has_topology = false;  ///< names NUMA nodes, on this machine or not
   };
   /// The devices of one resource, lowest number first.
   using Inventory = std::vector<KnownDevice>;
