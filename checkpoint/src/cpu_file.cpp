@@ -89,12 +89,15 @@ CpuFile read(std::string_view bytes, Version version, std::string_view go_type) 
   return file;
 }
 
-Result<CpuFile> load(std::string_view bytes, Version version, std::string_view go_type,
-                     bool pod_level_gate) {
-  CpuFile file = read(bytes, version, go_type);
+Result<CpuFile> check(CpuFile file, Version version, bool pod_level_gate) {
   if (!file.error.empty()) return corrupt(file.error);
   if (!verify(file, version, pod_level_gate)) return wrong_checksum();
   return file;
+}
+
+Result<CpuFile> load(std::string_view bytes, Version version, std::string_view go_type,
+                     bool pod_level_gate) {
+  return check(read(bytes, version, go_type), version, pod_level_gate);
 }
 
 /// Replaces the runtime ids of V1 by pods and containers.
@@ -118,12 +121,17 @@ Result<CpuFile> migrate(CpuFile file, const ContainerIds& ids) {
 /// Reads the newest version that the bytes have; the error is that of the oldest.
 Result<CpuFile> load_newest(std::string_view bytes, bool pod_level_gate, const ContainerIds& ids) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
+  auto pods = CpuFile().pods;
   if (pod_level_gate) {
-    auto v3 = load(bytes, Version::kV3, "state.CPUManagerCheckpoint", pod_level_gate);
-    if (v3) return v3;
+    CpuFile v3 = read(bytes, Version::kV3, "state.CPUManagerCheckpoint");
+    pods = v3.pods;
+    if (auto checked = check(std::move(v3), Version::kV3, pod_level_gate)) return checked;
   }
   auto v2 = load(bytes, Version::kV2, "state.CPUManagerCheckpointV2", pod_level_gate);
-  if (v2) return v2;
+  if (v2) {
+    v2->pods = std::move(pods);  // those of the failed attempt stay: the kubelet reuses its object
+    return v2;
+  }
   auto v1 = load(bytes, Version::kV1, "state.CPUManagerCheckpointV1", pod_level_gate);
   return v1 ? migrate(*std::move(v1), ids) : v1;
 }

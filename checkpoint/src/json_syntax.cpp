@@ -139,15 +139,13 @@ class Syntax {
 
   bool escape() {
     ++pos_;
-    if (at_end()) return end();
-    if (text_[pos_] != 'u') {
-      return std::string_view(R"(bfnrt\/")").find(text_[pos_]) != std::string_view::npos ||
+    if (next() != 'u') {
+      return std::string_view(R"(bfnrt\/")").find(next()) != std::string_view::npos ||
              bad("in string escape code");
     }
     for (int i = 0; i < 4; ++i) {
       ++pos_;
-      if (at_end()) return end();
-      if (!is_hex(text_[pos_])) return bad("in \\u hexadecimal character escape");
+      if (!is_hex(next())) return bad("in \\u hexadecimal character escape");
     }
     return true;
   }
@@ -172,16 +170,14 @@ class Syntax {
   }
 
   bool digits(std::string_view context) {
-    if (at_end()) return end();
-    if (!is_digit(text_[pos_])) return bad(context);
+    if (!is_digit(next())) return bad(context);
     while (!at_end() && is_digit(text_[pos_])) ++pos_;
     return true;
   }
 
   bool literal(std::string_view word) {
     for (const char expected : word) {
-      if (at_end()) return end();
-      if (text_[pos_] != expected) {
+      if (next() != expected) {
         return bad(fmt::format("in literal {} (expecting '{}')", word, expected));
       }
       ++pos_;
@@ -196,9 +192,11 @@ class Syntax {
     }
   }
   [[nodiscard]] bool at_end() const { return pos_ == text_.size(); }
+  /// Go ends a text with a blank: it completes a number, and is an error in a literal or an escape.
+  [[nodiscard]] char next() const { return at_end() ? ' ' : text_[pos_]; }
 
   bool bad(std::string_view context) {
-    error_ = fmt::format("invalid character {} {}", quote_byte(text_[pos_]), context);
+    error_ = fmt::format("invalid character {} {}", quote_byte(next()), context);
     return false;
   }
   bool end() {

@@ -148,21 +148,29 @@ MemoryFile read(std::string_view bytes, Version version, std::string_view go_typ
   return file;
 }
 
-Result<MemoryFile> load(std::string_view bytes, Version version, std::string_view go_type,
-                        bool pod_level_gate) {
-  MemoryFile file = read(bytes, version, go_type);
+Result<MemoryFile> check(MemoryFile file, Version version, bool pod_level_gate) {
   if (!file.error.empty()) return corrupt(file.error);
   if (!verify(file, version, pod_level_gate)) return wrong_checksum();
   return file;
 }
 
+Result<MemoryFile> load(std::string_view bytes, Version version, std::string_view go_type,
+                        bool pod_level_gate) {
+  return check(read(bytes, version, go_type), version, pod_level_gate);
+}
+
 Result<MemoryFile> load_newest(std::string_view bytes, bool pod_level_gate) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
+  auto pods = MemoryFile().pods;
   if (pod_level_gate) {
-    auto v2 = load(bytes, Version::kV2, "state.MemoryManagerCheckpoint", pod_level_gate);
-    if (v2) return v2;
+    MemoryFile v2 = read(bytes, Version::kV2, "state.MemoryManagerCheckpoint");
+    pods = v2.pods;
+    if (auto checked = check(std::move(v2), Version::kV2, pod_level_gate)) return checked;
   }
-  return load(bytes, Version::kV1, "state.MemoryManagerCheckpointV1", pod_level_gate);
+  auto v1 = load(bytes, Version::kV1, "state.MemoryManagerCheckpointV1", pod_level_gate);
+  // Those of the failed attempt stay: the kubelet reuses its object.
+  if (v1) v1->pods = std::move(pods);
+  return v1;
 }
 
 /// The fields in `data` of a V3 file.

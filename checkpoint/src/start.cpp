@@ -20,6 +20,14 @@ std::string encode(const Node& node, const MemoryCheckpoint& state) {
                        node.gates().pod_level_resource_managers);
 }
 
+/// Whether the kubelet takes the state for a new one, and writes it even if it does not change.
+bool was_empty(const CpuManager& manager, const CpuCheckpoint& state) {
+  return manager.is_static() && state.default_set.empty() && state.assignments.empty();
+}
+bool was_empty(const MemoryManager& /*manager*/, const MemoryCheckpoint& /*state*/) {
+  return false;
+}
+
 /// Starts one manager from what was restored, and updates its file.
 template <class State, class Manager, class Checkpoint>
 Result<void> start_manager(const Node& node, const Manager& manager,
@@ -30,7 +38,7 @@ Result<void> start_manager(const Node& node, const Manager& manager,
   if (!file) file = encode(node, state);
   const Checkpoint before = state.checkpoint();
   PINFOLD_TRY(manager.start(state));
-  if (before != state.checkpoint()) file = encode(node, state);
+  if (before != state.checkpoint() || was_empty(manager, before)) file = encode(node, state);
   return {};
 }
 

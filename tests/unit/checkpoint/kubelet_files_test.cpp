@@ -140,12 +140,14 @@ TEST(CpuFile, AcceptsTheChecksumOverTheSuffixedTypeOnlyWithTheGateOff) {
   EXPECT_EQ(cpu_error(kFile, false), "");
 }
 
-TEST(CpuFile, DropsPodEntriesOfAZeroChecksum) {
+TEST(CpuFile, KeepsPodEntriesOfAZeroChecksumOnlyIfTheGateIsOn) {
   constexpr std::string_view kFile =
       R"({"policyName":"static","defaultCpuSet":"0-1,6-7","entries":{"pod-a":{"c1":"2-5"}},"podEntries":{"pod-a":{"cpuSet":"2-5"}},"checksum":0})";
-  const CpuCheckpoint state = cpu_state(kFile, true);
-  EXPECT_EQ(state.assignments.by_pod().size(), 1U);
-  EXPECT_TRUE(state.pods.empty());
+  for (const bool gate : {false, true}) {
+    const CpuCheckpoint state = cpu_state(kFile, gate);
+    EXPECT_EQ(state.assignments.by_pod().size(), 1U) << gate;
+    EXPECT_EQ(state.pods.size(), gate ? 1U : 0U) << gate;
+  }
 }
 
 TEST(CpuFile, MatchesKeysWithoutCaseAndSkipsUnknownOnes) {
