@@ -50,7 +50,7 @@ class Simulation {
     json out = {{"name", vector.value("name", "")}, {"group", vector.value("group", "")}};
     if (auto started = start(); !started) {
       out["startError"] = error_json(started.error());
-      if (files_ != KubeletFiles{}) out["start"] = {{"checkpoints", files_json(files_)}};
+      out["start"] = {{"checkpoints", files_json(files_)}};
       return out;
     }
     out["start"] = {{"defaultCpuSet", state_.cpu.default_set.to_string()},
@@ -146,7 +146,8 @@ class Simulation {
     if (!out) return out;
     checkpoint::update(*node_, before, state_, files_);
     pods_ = state_.pods;
-    devices_ = state_.devices;
+    if (!unstored_devices_) devices_ = state_.devices;
+    unstored_devices_ = false;
     (*out)["defaultCpuSet"] = state_.cpu.default_set.to_string();
     return out;
   }
@@ -197,8 +198,11 @@ class Simulation {
   Result<void> start_containers(const PodSpec& pod, json& out) {
     for (const Container& container : pod.containers) {
       const ContainerId id{pod.uid, container.name};
+      const DeviceState before = state_.devices;
       if (auto started = start_in_place(*node_, state_, id); !started) {
         out["error"] = started.error().message;
+        unstored_devices_ = state_.devices != before;
+        if (unstored_devices_) devices_ = before;
         break;
       }
       PINFOLD_LET(auto resources, container_resources(*node_, state_, id));
@@ -241,9 +245,10 @@ class Simulation {
   NodeState state_;
   KubeletFiles files_;
   // A restart also keeps the active pods, and the devices, which the kubelet's device manager
-  // stores in a separate file.
+  // stores in a separate file; not those of a container whose start failed.
   std::vector<ActivePod> pods_;
   DeviceState devices_;
+  bool unstored_devices_ = false;
   ContainerIds ids_;
   json expected_;  // of the current step
 };
