@@ -51,24 +51,19 @@ void Accumulator::note(std::string_view what, const CpuSet& cpus) const {
 void Accumulator::take_whole(Level level) {
   const Hierarchy& hierarchy = *rules_->hierarchy;
   const auto& groups = hierarchy.groups(level);
-  GroupList whole = hierarchy.sorted(level, free_);
-  const auto is_not_whole = [&](std::int32_t index) {
-    const Machine::Group& group = groups[static_cast<std::size_t>(index)];
-    const auto free = static_cast<int>(free_.count_common(group.cpus));
-    // DEVIATION (quirk): a group larger than the average may have an average number of free CPUs.
-    const bool is_free = rules_->quirks.large_group_taken_with_cpus_in_use ||
-                         free == static_cast<int>(group.cpus.size());
-    return free != whole_size(hierarchy.machine(), level, group) || !is_free;
-  };
-  whole.erase(std::remove_if(whole.begin(), whole.end(), is_not_whole), whole.end());
+  // DEVIATION (quirk): a group that spans two groups of the level above is listed twice, and the
+  // kubelet checks it against the CPUs that were free before.
+  const CpuSet free_before = free_;
+  const CpuSet& seen_as_free = rules_->quirks.spanning_group_taken_twice ? free_before : free_;
   CpuSet cores;
-  for (const std::int32_t index : whole) {
+  for (const std::int32_t index : hierarchy.sorted(level, free_before)) {
     if (satisfied()) break;
     const Machine::Group& group = groups[static_cast<std::size_t>(index)];
-    if (needed_ < static_cast<int>(group.cpus.size())) continue;
-    // DEVIATION (quirk): a group that spans two groups of the level above is listed twice.
-    const bool is_taken = !free_.intersects(group.cpus);
-    if (is_taken && !rules_->quirks.spanning_group_taken_twice) continue;
+    const auto size = static_cast<int>(group.cpus.size());
+    const auto free = static_cast<int>(seen_as_free.count_common(group.cpus));
+    if (free != whole_size(hierarchy.machine(), level, group) || needed_ < size) continue;
+    // DEVIATION (quirk): a group larger than the average may have an average number of free CPUs.
+    if (free != size && !rules_->quirks.large_group_taken_with_cpus_in_use) continue;
     take(group.cpus);
     if (level == Level::kCore) {
       cores |= group.cpus;  // one step for all cores
