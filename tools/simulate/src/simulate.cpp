@@ -146,8 +146,9 @@ class Simulation {
     if (!out) return out;
     checkpoint::update(*node_, before, state_, files_);
     pods_ = state_.pods;
-    if (!unstored_devices_) devices_ = state_.devices;
-    unstored_devices_ = false;
+    devices_ = state_.devices;
+    if (failed_start_) node_->devices().remove_container(devices_, *failed_start_);
+    failed_start_.reset();
     (*out)["defaultCpuSet"] = state_.cpu.default_set.to_string();
     return out;
   }
@@ -198,11 +199,9 @@ class Simulation {
   Result<void> start_containers(const PodSpec& pod, json& out) {
     for (const Container& container : pod.containers) {
       const ContainerId id{pod.uid, container.name};
-      const DeviceState before = state_.devices;
       if (auto started = start_in_place(*node_, state_, id); !started) {
         out["error"] = started.error().message;
-        unstored_devices_ = state_.devices != before;
-        if (unstored_devices_) devices_ = before;
+        failed_start_ = id;
         break;
       }
       PINFOLD_LET(auto resources, container_resources(*node_, state_, id));
@@ -245,10 +244,11 @@ class Simulation {
   NodeState state_;
   KubeletFiles files_;
   // A restart also keeps the active pods, and the devices, which the kubelet's device manager
-  // stores in a separate file; not those of a container whose start failed.
+  // stores in a separate file: not those that a container took in this step before its start
+  // failed.
   std::vector<ActivePod> pods_;
   DeviceState devices_;
-  bool unstored_devices_ = false;
+  std::optional<ContainerId> failed_start_;
   ContainerIds ids_;
   json expected_;  // of the current step
 };
