@@ -16,7 +16,7 @@ using nlohmann::json;
 constexpr int kPodsVersion = 1;
 
 tl::unexpected<Error> bad(const std::string& where, const json& value, std::string_view expected) {
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string text = value.dump();
   constexpr std::size_t kShown = 80;
   if (text.size() > kShown) text = text.substr(0, kShown) + "...";
   return fail(ErrorCode::kCorrupt, fmt::format("{}: '{}': expected {}", where, text, expected));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "document_builder.hpp"
@@ -25,17 +26,6 @@ tl::unexpected<Error> fail_at(std::string_view text, std::size_t offset, std::st
   const auto column = before.size() - (before.rfind('\n') + 1) + 1;  // npos + 1 is 0
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("line {}, column {}: {}", line, column, printable(problem)));
-}
-
-/// The offset of the first byte that is not valid UTF-8, or NUL; npos if there is none.
-std::size_t first_invalid(std::string_view text) {
-  std::size_t pos = 0;
-  while (pos < text.size()) {
-    const utf8::Rune rune = utf8::decode(text.substr(pos));
-    if (!rune.valid || rune.value == 0) return pos;
-    pos += rune.size;
-  }
-  return std::string_view::npos;
 }
 
 /// Iterates over the text and records how far the parser has read, for the position in errors.
@@ -120,7 +110,8 @@ Result<std::vector<json>> parse_documents(std::string_view text) {
                 fmt::format("{} bytes: expected at most {}", text.size(), kMaxBytes));
   }
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  if (const auto offset = first_invalid(text); offset != std::string_view::npos) {
+  const std::size_t offset = std::min(utf8::find_invalid(text), text.find('\0'));
+  if (offset != std::string_view::npos) {
     return fail_at(text, offset, "expected UTF-8 text without NUL bytes");
   }
   const auto first = text.find_first_not_of(" \t\r\n");

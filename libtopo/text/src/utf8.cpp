@@ -18,6 +18,16 @@ Rune decode(std::string_view text) {
   return {value, size, true};
 }
 
+std::size_t find_invalid(std::string_view text) {
+  std::size_t pos = 0;
+  while (pos < text.size()) {
+    const Rune rune = decode(text.substr(pos));
+    if (!rune.valid) return pos;
+    pos += rune.size;
+  }
+  return std::string_view::npos;
+}
+
 void append(std::string& out, char32_t rune) {
   const auto put = [&](char32_t bits) {
     out += static_cast<char>(static_cast<unsigned char>(bits));

@@ -10,9 +10,11 @@
 #include <map>
 #include <optional>
 #include <sstream>
+#include <string_view>
 
 #include "document_builder.hpp"
 #include "pinfold/text/field.hpp"
+#include "pinfold/text/utf8.hpp"
 
 namespace pinfold {
 namespace {
@@ -121,6 +123,10 @@ class Reader final : public YAML::EventHandler {
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
+    // yaml-cpp turns the escapes \N and \_ into single bytes.
+    if (utf8::find_invalid(text) != std::string_view::npos) {
+      throw Refusal{mark, "an escape that is not supported (\\N or \\_)"};
+    }
     if (expects_key()) {
       if (text == "<<") throw Refusal{mark, "merge keys ('<<') are not supported"};
       check(mark, builder_.key(text));
