@@ -17,10 +17,16 @@ using test::World;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+/// A world with the group run-a, which containers adopt.
+struct WorldWithGroup : World {
+  WorldWithGroup() {
+    (void)kernel.cgroups();  // enables the controllers
+    EXPECT_TRUE(kernel.fs()->make_group("run-a").has_value());
+  }
+};
+
 TEST(PodStatus, NamesTheDirectoryOfAnAdoptedGroup) {
-  World world;
-  (void)world.kernel.cgroups();  // enables the controllers
-  ASSERT_TRUE(world.kernel.fs()->make_group("run-a").has_value());
+  WorldWithGroup world;
   NodeAgent agent = world.open();
   must_admit(agent, pod("x", {guaranteed("a", 1), guaranteed("b", 1)}));
   ASSERT_FALSE(agent.adopt(PodUid("x"), {"a", "/model/run-a"}).value().not_enforced);
@@ -34,9 +40,7 @@ TEST(PodStatus, NamesTheDirectoryOfAnAdoptedGroup) {
 }
 
 TEST(PodStatus, ReportsARemovedAdoptedGroup) {
-  World world;
-  (void)world.kernel.cgroups();
-  ASSERT_TRUE(world.kernel.fs()->make_group("run-a").has_value());
+  WorldWithGroup world;
   NodeAgent agent = world.open();
   must_admit(agent, pod("x", {guaranteed("a", 1)}));
   ASSERT_FALSE(agent.adopt(PodUid("x"), {"a", "/model/run-a"}).value().not_enforced);
@@ -62,9 +66,7 @@ TEST(NodeStatus, ChangesNothing) {
 
 /// A start registers adopted groups and writes to none.
 TEST(NodeAgent, WritesNothingToTheKernelWhenItStarts) {
-  World world;
-  (void)world.kernel.cgroups();
-  ASSERT_TRUE(world.kernel.fs()->make_group("run-a").has_value());
+  WorldWithGroup world;
   {
     NodeAgent agent = world.open();
     must_admit(agent, pod("x", {guaranteed("a", 1)}));

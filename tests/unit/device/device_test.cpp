@@ -8,11 +8,10 @@ namespace {
 constexpr const char* kGpu = "example.com/gpu";
 constexpr const char* kPlain = "example.com/plain";
 
-/// Four nodes, one CPU each. gpu-0 on nodes 0 and 1, gpu-1 to gpu-3 on 1, gpu-10 on 2, gpu-11
-/// without topology; two plain devices without topology.
-Machine test_machine() {
+/// Nodes with one CPU each.
+MachineDescription one_cpu_nodes(std::int32_t count) {
   MachineDescription description;
-  for (std::int32_t id = 0; id < 4; ++id) {
+  for (std::int32_t id = 0; id < count; ++id) {
     description.numa_nodes.push_back(
         {.id = NumaId{id}, .memory = 1, .hugepages = {}, .distances = {}});
     description.cpus.push_back({.id = CpuId{id},
@@ -21,6 +20,13 @@ Machine test_machine() {
                                 .numa = NumaId{id},
                                 .l3 = CacheId{0}});
   }
+  return description;
+}
+
+/// Four nodes, one CPU each. gpu-0 on nodes 0 and 1, gpu-1 to gpu-3 on 1, gpu-10 on 2, gpu-11
+/// without topology; two plain devices without topology.
+Machine test_machine() {
+  MachineDescription description = one_cpu_nodes(4);
   const auto add = [&](const char* resource, const char* id, std::vector<NumaId> nodes) {
     description.devices.push_back({.resource = resource, .id = id, .numa_nodes = std::move(nodes)});
   };
@@ -128,16 +134,7 @@ TEST_F(DeviceTest, OtherNodesThenNoNodeFollowTheAffinity) {
 
 /// The kubelet compares such a device with every mask: none has it.
 TEST(DeviceOnAnUnknownNumaNode, HasTopologyThatNoHintHolds) {
-  MachineDescription description;
-  for (std::int32_t id = 0; id < 2; ++id) {
-    description.numa_nodes.push_back(
-        {.id = NumaId{id}, .memory = 1, .hugepages = {}, .distances = {}});
-    description.cpus.push_back({.id = CpuId{id},
-                                .core = CoreId{id},
-                                .socket = SocketId{0},
-                                .numa = NumaId{id},
-                                .l3 = CacheId{0}});
-  }
+  MachineDescription description = one_cpu_nodes(2);
   description.devices = {{.resource = kGpu, .id = "gpu-0", .numa_nodes = {}},
                          {.resource = kGpu, .id = "gpu-1", .numa_nodes = {NumaId{5}}}};
   const Machine machine = *Machine::make(description);
