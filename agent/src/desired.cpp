@@ -20,8 +20,8 @@ void join(CpuSet& pod, const CpuSet& container, bool is_first) {
   }
 }
 
-enforce::NodeSet mems_of(const ContainerResources& resources) {
-  auto mems = enforce::NodeSet::parse(resources.cpuset_mems);
+enforce::NodeSet parse_mems(const std::string& cpuset_mems) {
+  auto mems = enforce::NodeSet::parse(cpuset_mems);
   return mems ? *std::move(mems) : enforce::NodeSet{};
 }
 
@@ -31,11 +31,27 @@ enforce::GroupSettings container_group(const ContainerResources& resources, cons
   // An assignment can be empty: a container without exclusive CPUs still runs.
   const bool has_own = resources.cpus.has_value() && !resources.cpus->empty();
   group.cpus = has_own ? *resources.cpus : pool;
-  group.mems = mems_of(resources);
+  group.mems = parse_mems(resources.cpuset_mems);
   group.isolation = has_own ? resources.isolation : Isolation::kHost;
   group.values =
       enforce::values_of(resources.linux_resources, enforce::GroupLevel::kContainer, facts);
   return group;
+}
+
+enforce::Layout held_layout(const Node& node, const NodeState& state) {
+  enforce::Layout layout;
+  for (const PodUid& uid : state.held) {
+    for (const ContainerId& container : containers_with_assignments(state, uid)) {
+      enforce::GroupSettings& group = layout[container];
+      const CpuSet* const cpus = state.cpu.assignments.find(container);
+      if (cpus != nullptr && !cpus->empty()) {
+        group.cpus = *cpus;
+        group.isolation = Isolation::kContainer;
+      }
+      group.mems = parse_mems(node.memory().cpuset_mems(state.memory, container));
+    }
+  }
+  return layout;
 }
 
 enforce::GroupSettings shared_group(const CpuSet& pool) {
@@ -94,21 +110,24 @@ enforce::Layout desired_layout(const Node& node, const AgentState& state,
 Desired make_desired(const Node& node, const AgentState& state, const enforce::KernelFacts& facts,
                      const CpuSet& offline) {
   const CpuSet pool = shared_pool(node, state.node);
-  return {without_cpus(desired_layout(node, state, facts), offline, pool), pool - offline,
-          state.adopted, node.config().partition};
+  return {without_cpus(desired_layout(node, state, facts), offline, pool),
+          held_layout(node, state.node), pool - offline, state.adopted, node.config().partition};
 }
 
-enforce::Layout with_strays(enforce::Layout desired, const std::vector<enforce::GroupName>& strays,
-                            const CpuSet& pool) {
+enforce::Layout with_strays(const Desired& desired, const std::vector<enforce::GroupName>& strays) {
+  enforce::Layout layout = desired.layout;
+  const enforce::GroupSettings shared = shared_group(desired.pool);
   for (const enforce::GroupName& name : strays) {
-    enforce::GroupSettings& pod =
-        desired.try_emplace(name.parent(), shared_group(pool)).first->second;
+    enforce::GroupSettings& pod = layout.try_emplace(name.parent(), shared).first->second;
     if (name.is_pod()) continue;
-    desired.insert_or_assign(name, shared_group(pool));
-    join(pod.cpus, pool, false);
-    pod.mems.clear();
+    const auto held = desired.held.find(name);
+    enforce::GroupSettings group = held == desired.held.end() ? shared : held->second;
+    if (group.cpus.empty()) group.cpus = desired.pool;
+    join(pod.cpus, group.cpus, false);
+    join(pod.mems, group.mems, false);
+    layout.insert_or_assign(name, std::move(group));
   }
-  return desired;
+  return layout;
 }
 
 }  // namespace pinfold::agent

@@ -103,7 +103,7 @@ void EnforcedLayout::set_adopted(const ContainerMap<std::string>& adopted) {
 /// has removed is not made again.
 Layout EnforcedLayout::reachable(const Desired& desired,
                                  const std::vector<GroupName>& strays) const {
-  Layout layout = with_strays(desired.layout, strays, desired.pool);
+  Layout layout = with_strays(desired, strays);
   for (const auto& adopted : cgroups_.adopted()) {
     const GroupName name = adopted.id();
     if (!cgroups_.group(name)) layout.erase(name);

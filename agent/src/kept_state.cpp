@@ -23,10 +23,8 @@ Result<KeptState> KeptState::restore(const Node& node, checkpoint::Store store,
   }
   kept.state_.node = *std::move(started);
   kept.base_ = {std::move(files.cpu), std::move(files.memory), kept.stored_.pods};
-  if (kept.stored_.pods) {
-    PINFOLD_TRY_WRAP(decode_pods(*kept.stored_.pods, kept.state_),
-                     fmt::format("'{}/{}'", options.state_dir, checkpoint::kPodsFileName));
-  }
+  PINFOLD_TRY_WRAP(decode_pods(kept.stored_.pods, kept.state_),
+                   fmt::format("'{}/{}'", options.state_dir, checkpoint::kPodsFileName));
   // Counts that cannot be read start at zero, as those of a kubelet do at every start.
   kept.metrics_ = read_side_file(kept.store_, kMetricsFileName, decode_metrics, options.log)
                       .value_or(Metrics{});

@@ -221,7 +221,9 @@ Result<ChangeOutcome> NodeAgent::remove_container(const ContainerId& container,
 }
 
 Result<ChangeOutcome> NodeAgent::remove_pod(const PodUid& uid, RunningProcesses running) {
-  PINFOLD_TRY(find_active(state(), uid));
+  if (!state().node.held.contains(uid)) {
+    PINFOLD_TRY(find_active(state(), uid));
+  }
   if (enforced_) {
     PINFOLD_TRY(enforced_->make_empty(enforced_->groups_of_pod(uid), running));
   }
@@ -230,6 +232,16 @@ Result<ChangeOutcome> NodeAgent::remove_pod(const PodUid& uid, RunningProcesses 
   remove_inactive(next);
   PINFOLD_TRY_WRAP(kept_.commit(node_, std::move(next)), fmt::format("remove pod '{}'", uid));
   log(LogLevel::kInfo, fmt::format("pod '{}': removed", uid));
+  return ChangeOutcome{apply()};
+}
+
+Result<ChangeOutcome> NodeAgent::release_unknown() {
+  const std::set<PodUid> held = state().node.held;
+  if (held.empty()) return ChangeOutcome{};
+  AgentState next = state();
+  for (const PodUid& uid : held) next.node = pinfold::remove_pod(node_, std::move(next.node), uid);
+  PINFOLD_TRY_WRAP(kept_.commit(node_, std::move(next)), "release unknown pods");
+  for (const PodUid& uid : held) log(LogLevel::kInfo, fmt::format("pod '{}': released", uid));
   return ChangeOutcome{apply()};
 }
 

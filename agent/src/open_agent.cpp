@@ -28,16 +28,24 @@ bool exists(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0;
 }
 
+bool only_reads(const AgentOptions& options) { return options.dry_run || options.is_query; }
+
 Result<checkpoint::Store> open_store(const AgentOptions& options) {
-  if (!exists(options.state_dir)) {
-    if (options.dry_run || options.is_query) {
-      return checkpoint::Store::open(checkpoint::absent_directory(options.state_dir));
-    }
-    PINFOLD_TRY(make_directory(options.state_dir));
+  const std::string& directory = options.state_dir;
+  if (exists(directory)) {
+    return only_reads(options) ? checkpoint::Store::open_read_only(directory)
+                               : checkpoint::Store::open(directory, options.lock_timeout);
   }
-  PINFOLD_LET_WRAP(auto store, checkpoint::Store::open(options.state_dir, options.lock_timeout),
-                   fmt::format("state directory '{}'", options.state_dir));
-  return store;
+  if (!only_reads(options)) {
+    PINFOLD_TRY(make_directory(directory));
+    return checkpoint::Store::open(directory, options.lock_timeout);
+  }
+  if (directory == kDefaultStateDir) {
+    return checkpoint::Store::open(checkpoint::absent_directory(directory));
+  }
+  return fail(
+      ErrorCode::kNotFound,
+      fmt::format("state directory '{}': it does not exist; 'pinfold admit' makes it", directory));
 }
 
 Result<std::optional<enforce::Cgroups>> open_groups(const AgentOptions& options) {
@@ -46,9 +54,11 @@ Result<std::optional<enforce::Cgroups>> open_groups(const AgentOptions& options)
   if (root.empty()) {
     PINFOLD_LET_WRAP(root, enforce::default_root(), "no cgroup root given, and enforcement is on");
   }
-  PINFOLD_LET_WRAP(auto cgroups,
-                   options.open_cgroups ? options.open_cgroups(root) : enforce::open_cgroups(root),
-                   fmt::format("cgroup root '{}'", root));
+  const auto open = options.open_cgroups ? options.open_cgroups
+                    : options.is_query
+                        ? CgroupsOpener(enforce::open_cgroups_to_read)
+                        : [](const std::string& path) { return enforce::open_cgroups(path); };
+  PINFOLD_LET_WRAP(auto cgroups, open(root), fmt::format("cgroup root '{}'", root));
   return std::optional(std::move(cgroups));
 }
 

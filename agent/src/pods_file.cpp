@@ -121,6 +121,38 @@ Result<void> read_providers(const json& object, AgentState& state) {
   return {};
 }
 
+/// The pods that have an entry in the kubelet's files.
+std::set<PodUid> pods_with_entries(const NodeState& state) {
+  std::set<PodUid> uids;
+  for (const auto& [uid, containers] : state.cpu.assignments.by_pod()) uids.insert(uid);
+  for (const auto& [uid, cpus] : state.cpu.pods) uids.insert(uid);
+  for (const auto& [uid, containers] : state.memory.assignments.by_pod()) uids.insert(uid);
+  for (const auto& [uid, blocks] : state.memory.pods) uids.insert(uid);
+  return uids;
+}
+
+/// The pods whose entries the next admission releases: known, but neither active nor held.
+std::vector<std::string> stale_pods(const NodeState& state) {
+  std::vector<std::string> stale;
+  for (const PodUid& uid : pods_with_entries(state)) {
+    if (state.find(uid) == nullptr && !state.held.contains(uid)) stale.push_back(uid.value);
+  }
+  return stale;
+}
+
+/// Holds every pod with entries that is neither active nor stale.
+Result<void> hold_unknown(const json& stale, NodeState& state) {
+  state.held = pods_with_entries(state);
+  for (const ActivePod& pod : state.pods) state.held.erase(pod.spec.uid);
+  if (stale.is_null()) return {};
+  if (!stale.is_array()) return bad("stale", stale, "a list of pod UIDs");
+  for (const json& uid : stale) {
+    if (!uid.is_string()) return bad("stale", uid, "a pod UID");
+    state.held.erase(PodUid(uid.get<std::string>()));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string encode_pods(const AgentState& state) {
@@ -137,13 +169,15 @@ std::string encode_pods(const AgentState& state) {
     pods.push_back(std::move(entry));
   }
   json document = {{"version", kPodsVersion}, {"pods", std::move(pods)}};
+  if (auto stale = stale_pods(state.node); !stale.empty()) document["stale"] = std::move(stale);
   if (!state.node.providers.empty()) document["providers"] = state.node.providers;
   // The state of a provider should be UTF-8; if it is not, the admission succeeds all the same.
   return document.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-Result<void> decode_pods(std::string_view text, AgentState& state) {
-  auto document = parse_document(text);
+Result<void> decode_pods(std::optional<std::string_view> text, AgentState& state) {
+  if (!text) return hold_unknown(nullptr, state.node);
+  auto document = parse_document(*text);
   if (!document) {
     return fail(ErrorCode::kCorrupt, std::move(document).error().message);
   }
@@ -157,7 +191,8 @@ Result<void> decode_pods(std::string_view text, AgentState& state) {
   for (std::size_t i = 0; i < pods.size(); ++i) {
     PINFOLD_TRY(read_pod(pods[i], fmt::format("pods[{}]", i), state));
   }
-  return read_providers(member(*document, "providers"), state);
+  PINFOLD_TRY(read_providers(member(*document, "providers"), state));
+  return hold_unknown(member(*document, "stale"), state.node);
 }
 
 }  // namespace pinfold::agent

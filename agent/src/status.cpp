@@ -119,6 +119,7 @@ Result<PodUid> find_pod_uid(const NodeAgent& agent, const std::string& pod) {
       found.push_back(spec.uid);
     }
   }
+  if (found.empty() && agent.state().node.held.contains(PodUid(pod))) return PodUid(pod);
   if (found.empty()) {
     return fail(
         ErrorCode::kNotFound,
@@ -162,6 +163,9 @@ Result<NodeStatus> node_status(const NodeAgent& agent) {
   status.offline = agent.offline();
   status.affected = lost_cpus(agent.node(), agent.state(), agent.offline());
   status.ok = status.drift.empty() && status.offline.empty();
+  for (const auto& [name, group] : agent.desired().held) {
+    status.held.push_back({name.id(), group.cpus, group.mems});
+  }
   for (const ActivePod& active : agent.state().node.pods) {
     auto pod = pod_status(agent, active.spec.uid);
     if (!pod) continue;
@@ -176,11 +180,18 @@ json to_json(const NodeStatus& status, const NodeAgent& agent) {
               {"sharedPool", status.shared_pool.to_string()},
               {"reserved", status.reserved.to_string()},
               {"pods", json::array()},
+              {"held", json::array()},
               {"drift", status.drift},
               {"offline", status.offline.to_string()},
               {"affected", status.affected},
               {"ok", status.ok}};
   for (const PodStatus& pod : status.pods) out["pods"].push_back(to_json(pod));
+  for (const HeldContainer& held : status.held) {
+    out["held"].push_back({{"uid", held.id.pod.value},
+                           {"container", held.id.name},
+                           {"cpus", held.cpus.to_string()},
+                           {"mems", held.mems.to_string()}});
+  }
   return out;
 }
 

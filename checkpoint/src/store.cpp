@@ -84,6 +84,23 @@ Files merged(Files before, const Files& next) {
   return before;
 }
 
+Error opened_to_read() {
+  return {ErrorCode::kUnsupported, 0, "the state directory was opened only to be read"};
+}
+
+/// What two readings in a row agree on: no commit fell between them. If a writer never rests, the
+/// snapshot that it publishes.
+Result<Files> read_unchanging(Fs& fs, const std::string& directory) {
+  constexpr int kReadings = 8;
+  PINFOLD_LET(Files before, read_files(fs));
+  for (int attempt = 0; attempt < kReadings; ++attempt) {
+    PINFOLD_LET(Files now, read_files(fs));
+    if (now == before) return now;
+    before = std::move(now);
+  }
+  return read_snapshot(directory);
+}
+
 }  // namespace
 
 Result<Files> read_files(Fs& fs) {
@@ -92,10 +109,12 @@ Result<Files> read_files(Fs& fs) {
     PINFOLD_LET(files.*bytes, fs.read(std::string(name)));
   }
   PINFOLD_LET(const auto journal, fs.read(std::string(kJournalFileName)));
-  PINFOLD_LET(const auto records, decode_journal(journal.value_or("")));
-  for (const Record& record : records) {
-    const auto pods = record.changes.find(std::string(kPodsFileName));
-    if (pods != record.changes.end()) files.pods = pods->second.after;
+  if (!journal) return files;
+  PINFOLD_LET(const auto records, decode_journal(*journal));
+  PINFOLD_LET(const auto left, roll_forward(fs, records));
+  for (const auto& [name, bytes] : kStateFiles) {
+    const auto newer = left.contents.find(std::string(name));
+    if (newer != left.contents.end()) files.*bytes = newer->second;
   }
   return files;
 }
@@ -139,6 +158,17 @@ Result<Store> Store::open(std::unique_ptr<Fs> fs, std::size_t journal_limit) {
   return store;
 }
 
+Result<Store> Store::open_read_only(const std::string& directory) {
+  PINFOLD_LET_WRAP(auto fs, open_directory(directory),
+                   fmt::format("read state directory '{}'", directory));
+  Store store(std::move(fs), nullptr);
+  PINFOLD_LET_WRAP(store.current_, read_unchanging(*store.fs_, directory),
+                   fmt::format("read state directory '{}'", directory));
+  store.is_read_only_ = true;
+  store.needs_recovery_ = false;
+  return store;
+}
+
 Result<Files> Store::load() {
   if (needs_recovery_) {
     PINFOLD_TRY_WRAP(recover(), "load state");
@@ -152,6 +182,7 @@ Result<void> Store::commit(const Files& next) {
 }
 
 Result<void> Store::try_commit(const Files& next) {
+  if (is_read_only_) return fail(opened_to_read());
   if (needs_recovery_) {
     PINFOLD_TRY(recover());
   }
@@ -288,6 +319,7 @@ void Store::publish() {
 
 Result<void> Store::write_side_file(std::string_view name, std::string_view bytes) {
   const auto intent = fmt::format("write side file '{}'", name);
+  if (is_read_only_) return fail(opened_to_read().wrap(intent));
   const std::string to(name);
   PINFOLD_TRY_WRAP(write_temp(*fs_, to, bytes), intent);
   if (auto renamed = fs_->rename(temp_name(to), to); !renamed) {

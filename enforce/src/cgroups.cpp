@@ -27,6 +27,24 @@ Result<Cgroups> Cgroups::make(std::vector<Hierarchy> hierarchies, KernelFacts fa
   return cgroups;
 }
 
+Cgroups Cgroups::make_to_read(std::vector<Hierarchy> hierarchies, KernelFacts facts) {
+  Cgroups cgroups;
+  cgroups.open_elsewhere_ = open_cgroup_fs;
+  cgroups.hierarchies_ = std::move(hierarchies);
+  cgroups.facts_ = std::move(facts);
+  cgroups.facts_.controllers.clear();
+  for (const Hierarchy& hierarchy : cgroups.hierarchies_) {
+    const bool is_v2 = hierarchy.root.version == CgroupVersion::kV2;
+    for (const Controller controller : hierarchy.root.controllers) {
+      // Of a root that does not exist nothing is known: it will have what is available.
+      const bool is_usable = !is_v2 || controller == Controller::kCpuset ||
+                             is_enabled(part_of(hierarchy, ""), controller).value_or(true);
+      if (is_usable) cgroups.facts_.controllers.emplace(controller, hierarchy.root.version);
+    }
+  }
+  return cgroups;
+}
+
 std::string_view Cgroups::mode() const {
   const auto has = [this](CgroupVersion version) {
     return std::any_of(hierarchies_.begin(), hierarchies_.end(),

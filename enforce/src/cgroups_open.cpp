@@ -82,6 +82,49 @@ Result<std::unique_ptr<CgroupFs>> open_or_make(const std::string& directory) {
   return open_cgroup_fs(directory);
 }
 
+/// The resolved path of a directory that need not exist, but whose parent does.
+Result<std::string> real_path_or_new(const std::string& path) {
+  auto real = real_path(path);
+  if (real || real.error().code != ErrorCode::kNotFound) return real;
+  const std::string trimmed = path.substr(0, path.find_last_not_of('/') + 1);
+  const std::size_t slash = trimmed.rfind('/');
+  if (slash == std::string::npos || slash == 0) return real;
+  PINFOLD_LET(const auto parent, real_path(trimmed.substr(0, slash)));
+  return parent + trimmed.substr(slash);
+}
+
+/// What `cgroup.controllers` of a group has, or would have if the group existed.
+std::string controllers_at(const std::string& directory) {
+  std::string controllers = read_kernel_file(directory + "/cgroup.controllers");
+  if (!controllers.empty()) return controllers;
+  return read_kernel_file(directory.substr(0, directory.rfind('/')) + "/cgroup.subtree_control");
+}
+
+/// A group that does not exist: it has no children and no files.
+class AbsentCgroupFs final : public CgroupFs {
+ public:
+  explicit AbsentCgroupFs(std::string directory) : directory_(std::move(directory)) {}
+
+  Result<void> make_group(const std::string& /*group*/) override { return absent(); }
+  Result<void> remove_group(const std::string& /*group*/) override { return absent(); }
+  Result<std::vector<std::string>> children(const std::string& /*group*/) override {
+    return std::vector<std::string>{};
+  }
+  Result<std::string> read(const std::string& /*group*/, const std::string& /*file*/) override {
+    return absent();
+  }
+  Result<void> write(const std::string& /*group*/, const std::string& /*file*/,
+                     std::string_view /*value*/) override {
+    return absent();
+  }
+
+ private:
+  [[nodiscard]] tl::unexpected<Error> absent() const {
+    return fail_errno(ENOENT, fmt::format("'{}'", directory_));
+  }
+  std::string directory_;
+};
+
 }  // namespace
 
 void restore_root(Cgroups& cgroups, const CpuSet& needed) {
@@ -114,6 +157,22 @@ Result<Cgroups> Cgroups::open(const std::string& root, const CgroupFsWrapper& wr
     PINFOLD_TRY(fill_v1_root(hierarchies.front()));
   }
   return make(std::move(hierarchies), facts_of_this_kernel());
+}
+
+Result<Cgroups> open_cgroups_to_read(const std::string& root) {
+  PINFOLD_LET(const auto real, real_path_or_new(root));
+  PINFOLD_LET(auto mounts, parse_mountinfo(read_kernel_file("/proc/self/mountinfo")));
+  PINFOLD_LET(auto roots, locate(mounts, real, controllers_at));
+  std::vector<Hierarchy> hierarchies;
+  for (HierarchyRoot& found : roots) {
+    auto fs = open_cgroup_fs(found.directory);
+    if (!fs && fs.error().code == ErrorCode::kNotFound) {
+      fs = std::make_unique<AbsentCgroupFs>(found.directory);
+    }
+    if (!fs) return fail(std::move(fs).error());
+    hierarchies.push_back({std::move(found), *std::move(fs)});
+  }
+  return Cgroups::make_to_read(std::move(hierarchies), facts_of_this_kernel());
 }
 
 Result<Cgroups> open_cgroups(const std::string& root, const CgroupFsWrapper& wrap) {

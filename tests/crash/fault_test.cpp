@@ -59,9 +59,14 @@ std::size_t count_operations(const Files& before, const Files& after) {
 
 /// What a new process finds on a disk. Opens a copy, because the disk may already have a store.
 std::optional<Files> open_and_load(const Disk& disk) {
+  MemoryFs reader(std::make_shared<Disk>(disk));
+  const auto seen = read_files(reader);
   auto store = Store::open(std::make_unique<MemoryFs>(std::make_shared<Disk>(disk)));
   EXPECT_TRUE(store) << store.error().message;
-  return store ? std::optional(store->load().value()) : std::nullopt;
+  if (!store) return std::nullopt;
+  Files files = store->load().value();
+  EXPECT_EQ(seen, files) << "a reader sees what an opening gives";
+  return files;
 }
 
 /// How many commits ended in each way.

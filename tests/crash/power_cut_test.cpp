@@ -68,13 +68,16 @@ class Reboot {
         return MemoryFs::Fault();
       };
     }
+    MemoryFs reader(std::make_shared<Disk>(image));
+    const auto seen = read_files(reader);
     auto store = Store::open(std::make_unique<MemoryFs>(disk, hook));
     const auto files = store ? store->load() : Result<Files>(tl::unexpect, store.error());
-    if (files && (*files == before_ || *files == after_)) return;
+    if (files && seen == files && (*files == before_ || *files == after_)) return;
     if (tally_.violations++ > 0) return;
-    tally_.first_violation = where +
-                             (files ? ": a third state\n" : ": " + files.error().message + "\n") +
-                             describe(image);
+    const std::string what = !files          ? files.error().message
+                             : seen != files ? "a reader sees another state than an opening gives"
+                                             : "a third state";
+    tally_.first_violation = where + ": " + what + "\n" + describe(image);
   }
 
   Tally& tally_;

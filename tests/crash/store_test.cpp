@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <set>
 
 #include "pinfold/checkpoint/kubelet_files.hpp"
 #include "sequence.hpp"
@@ -26,7 +27,13 @@ class StoreInFolder : public ::testing::Test {
     return fs::path(folder_.path()) / name;
   }
 
-  [[nodiscard]] Store open() const { return Store::open(folder_.path()).value(); }
+  /// A reader sees before what the opening gives.
+  [[nodiscard]] Store open() const {
+    const auto seen = read_files(*open_directory(folder_.path()).value());
+    Store store = Store::open(folder_.path()).value();
+    EXPECT_EQ(seen, store.load());
+    return store;
+  }
 
   void write(std::string_view name, const std::string& bytes) const {
     std::ofstream(file(name), std::ios::binary) << bytes;
@@ -128,6 +135,26 @@ TEST_F(StoreInFolder, RestoresNoFileThatAnotherProgramHasRemoved) {
   write(kJournalFileName, kJournal);  // the transaction replaced a file
   EXPECT_EQ(open().load(), Files());
   EXPECT_TRUE(fs::exists(file(kStaleJournalFileName)));
+}
+
+TEST_F(StoreInFolder, ReadsWhileAWriterHasTheLock) {
+  Store writer = open();
+  ASSERT_TRUE(writer.commit({"c", "m", "p"}));
+  const auto names = [&] {
+    std::set<std::string> out;
+    for (const auto& entry : fs::directory_iterator(folder_.path())) out.insert(entry.path());
+    return out;
+  };
+  const auto before = names();
+  Store reader = Store::open_read_only(folder_.path()).value();
+  EXPECT_EQ(reader.load(), (Files{"c", "m", "p"}));
+  const auto committed = reader.commit({"c2", "m", "p"});
+  ASSERT_FALSE(committed);
+  EXPECT_EQ(committed.error().code, ErrorCode::kUnsupported);
+  EXPECT_FALSE(reader.write_side_file(".pinfold_metrics", "x"));
+  EXPECT_EQ(names(), before);
+  ASSERT_TRUE(writer.commit({"c2", "m", "p"}));
+  EXPECT_EQ(Store::open_read_only(folder_.path()).value().load(), (Files{"c2", "m", "p"}));
 }
 
 TEST_F(StoreInFolder, CheckpointsTheJournalOnRequest) {

@@ -81,18 +81,14 @@ void print_text(agent::NodeAgent& agent, const std::vector<Admission>& admission
   if (!admitted.empty()) fmt::print("\n{}", container_table(admitted, agent.enforces()));
 }
 
-/// The state directory of a kubelet can hold assignments of pods that are not active here. As with
-/// the kubelet, the next admission releases them, even if such a pod still runs.
-void warn_of_stale_pods(const agent::NodeAgent& agent) {
-  std::vector<PodUid> stale;
-  for (const auto& [uid, containers] : agent.state().node.cpu.assignments.by_pod()) {
-    if (agent.state().node.find(uid) == nullptr) stale.push_back(uid);
-  }
-  if (stale.empty()) return;
-  fmt::print(
-      stderr,
-      "pinfold: warning: releasing the CPUs of pods that are in the state but not active: {}\n",
-      fmt::join(stale, ", "));
+/// The state directory of a kubelet can name pods that are unknown here.
+void warn_of_held_pods(const agent::NodeAgent& agent) {
+  const auto& held = agent.state().node.held;
+  if (held.empty()) return;
+  fmt::print(stderr,
+             "pinfold: warning: held for pods that only the kubelet's files name: {}; admit them "
+             "here too, or release them with --release-unknown\n",
+             fmt::join(held, ", "));
 }
 
 /// All pods in one transaction. With --start each pod is admitted and started before the next one,
@@ -124,13 +120,13 @@ Result<std::vector<Admission>> admit_all(agent::NodeAgent& agent, const std::vec
 Result<ExitStatus> run(const AdmitOptions& options) {
   PINFOLD_LET(const auto pods, read_pods(options.files));
   PINFOLD_LET(auto agent, open_agent(options.agent));
-  warn_of_stale_pods(agent);
   if (agent.enforces() && options.agent.output == OutputFormat::kText) {
     for (const std::string& warning : agent.enforced()->warnings()) {
       fmt::print(stderr, "pinfold: warning: {}\n", warning);
     }
   }
   PINFOLD_LET(const auto admissions, admit_all(agent, pods, options));
+  warn_of_held_pods(agent);
   const bool rejected =
       std::any_of(admissions.begin(), admissions.end(),
                   [](const Admission& admission) { return admission.outcome.rejection; });
@@ -163,6 +159,7 @@ cli::Command admit_command() {
   command.add(agent_options(options->agent));
   command.add({output_option(options->agent.output),
                dry_run_option(options->agent),
+               release_unknown_option(options->agent),
                {"--explain", &options->explain, "Explain the decision"},
                {"--start", &options->start,
                 "Mark all containers as started, in order, and init containers as finished"},

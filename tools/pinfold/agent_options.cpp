@@ -89,6 +89,12 @@ cli::Option dry_run_option(AgentOptions& options) {
   return {"--dry-run", &options.dry_run, "Decide and print, but store and apply nothing"};
 }
 
+cli::Option release_unknown_option(AgentOptions& options) {
+  return {"--release-unknown", &options.release_unknown,
+          "Release the CPUs and memory of pods that only the kubelet's files name: they no longer "
+          "run"};
+}
+
 void print_dry_run(const AgentOptions& options) {
   if (options.dry_run) fmt::print("nothing stored (--dry-run)\n");
 }
@@ -104,7 +110,11 @@ Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
   opened.dry_run = options.dry_run;
   opened.is_query = options.is_query;
   if (!options.reports_drift) opened.log = print_warning;
-  return agent::open_agent(std::move(machine), std::move(config), opened);
+  PINFOLD_LET(auto agent, agent::open_agent(std::move(machine), std::move(config), opened));
+  if (options.release_unknown) {
+    PINFOLD_TRY(agent.release_unknown());
+  }
+  return agent;
 }
 
 ExitStatus report_not_enforced(const Error& error) {

@@ -11,7 +11,7 @@ namespace pinfold::tools {
 
 /// A machine and its configuration.
 struct NodeOptions {
-  std::string state_dir = "/var/lib/pinfold";
+  std::string state_dir = agent::kDefaultStateDir;
   std::string config;   ///< "": STATE_DIR/config.yaml if it exists, else the kubelet's defaults
   std::string machine;  ///< a file; "": discovered
   std::string sysfs = "/";
@@ -31,6 +31,7 @@ struct AgentOptions : NodeOptions {
   bool moves_pages = false;
   bool reports_drift = false;  ///< the command prints the warnings of the agent itself
   bool dry_run = false;
+  bool release_unknown = false;  ///< the agent releases what held pods have when it is opened
   OutputFormat output = OutputFormat::kText;
 };
 [[nodiscard]] std::vector<cli::Option> agent_options(AgentOptions& options);
@@ -39,6 +40,8 @@ struct AgentOptions : NodeOptions {
 [[nodiscard]] cli::Option pod_option(std::string& pod);
 /// --dry-run, for a command that changes the state.
 [[nodiscard]] cli::Option dry_run_option(AgentOptions& options);
+/// --release-unknown, for a command that opens the agent to write.
+[[nodiscard]] cli::Option release_unknown_option(AgentOptions& options);
 /// Prints that nothing was stored, if so.
 void print_dry_run(const AgentOptions& options);
 
@@ -50,7 +53,7 @@ void print_dry_run(const AgentOptions& options);
 
 /// The picture of the node with the containers and pools that its CPUs belong to.
 [[nodiscard]] std::string node_picture(const agent::NodeAgent& agent,
-                                       const std::vector<agent::PodStatus>& pods);
+                                       const agent::NodeStatus& status);
 
 /// Reports a decision that is stored but not yet applied to the kernel; returns kNo.
 ExitStatus report_not_enforced(const Error& error);

@@ -40,11 +40,11 @@ std::string container_table(const std::vector<PodStatus>& pods, bool enforced) {
   return table.render(style);
 }
 
-std::string node_picture(const agent::NodeAgent& agent, const std::vector<PodStatus>& pods) {
+std::string node_picture(const agent::NodeAgent& agent, const agent::NodeStatus& status) {
   Picture picture;
   picture.style = terminal_style();
   auto& entries = picture.overlay.entries;
-  for (const PodStatus& pod : pods) {
+  for (const PodStatus& pod : status.pods) {
     const std::string name = pod.spec.namespace_name + "/" + pod.spec.name;
     CpuSet within_pod;
     for (const ContainerStatus& container : pod.containers) {
@@ -56,6 +56,11 @@ std::string node_picture(const agent::NodeAgent& agent, const std::vector<PodSta
     if (within_pod.empty()) continue;
     entries.push_back({overlay_label(entries.size()), CpuUse::kExclusive,
                        name + ", pod shared pool", within_pod});
+  }
+  for (const agent::HeldContainer& held : status.held) {
+    if (held.cpus.empty()) continue;
+    entries.push_back({overlay_label(entries.size()), CpuUse::kExclusive,
+                       fmt::format("{}/{}, held", held.id.pod, held.id.name), held.cpus});
   }
   const CpuSet& reserved = agent.node().cpu().reserved();
   const CpuSet pool = agent::shared_pool(agent.node(), agent.state().node);

@@ -128,6 +128,7 @@ cli::Command reconcile_command() {
   command.add(
       {output_option(options->agent.output),
        {"--move-pages", &options->agent.moves_pages, "Also move pages to the desired NUMA nodes"},
+       release_unknown_option(options->agent),
        {"--watch", &options->watch, "Run until a signal arrives, and reconcile after every change"},
        {.name = "--interval",
         .target = cli::Integer{&options->interval_s, 1, 3600},

@@ -19,13 +19,23 @@ Result<ExitStatus> print_status(const AgentOptions& options) {
   const auto& pods = view.pods;
   const std::string pool = view.shared_pool.to_string();
   const std::string reserved = view.reserved.to_string();
-  fmt::print("{}\n", node_picture(agent, pods));
+  fmt::print("{}\n", node_picture(agent, view));
   fmt::print("shared pool: {}   reserved: {}   pods: {}   cgroups: {}\n",
              pool.empty() ? "any" : pool, reserved.empty() ? "none" : reserved, pods.size(),
              agent.enforces()
                  ? fmt::format("{} at {}", agent.enforced()->mode(), agent.enforced()->root())
                  : "not enforced");
   if (!pods.empty()) fmt::print("\n{}", container_table(pods, agent.enforces()));
+  if (!view.held.empty()) {
+    fmt::print(
+        "\nHeld for pods that only the kubelet's files name. 'pinfold admit' takes such a pod\n"
+        "over; 'pinfold remove --pod UID' or 'pinfold reconcile --release-unknown' releases:\n");
+    for (const agent::HeldContainer& held : view.held) {
+      fmt::print("  {}/{}  CPUs {}, memory nodes {}\n", held.id.pod, held.id.name,
+                 held.cpus.empty() ? "shared" : held.cpus.to_string(),
+                 held.mems.empty() ? "any" : held.mems.to_string());
+    }
+  }
   if (!agent.offline().empty()) {
     fmt::print("\nCPUs {} of this node are offline:\n", agent.offline().to_string());
     for (const std::string& line : view.affected) fmt::print("  {}\n", line);

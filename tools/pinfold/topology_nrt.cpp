@@ -15,7 +15,7 @@ namespace pinfold::tools {
 namespace {
 
 /// The state in the files of a directory; writes nothing. Without Pinfold's own file the active
-/// pods are unknown: every assignment counts, and all devices are free.
+/// pods are unknown: every assignment is held, and all devices are free.
 Result<NodeState> read_state(const Node& node, const std::string& directory) {
   if (directory.empty()) return empty_state(node);
   PINFOLD_LET(auto stored, read_directory(directory));
@@ -26,10 +26,9 @@ Result<NodeState> read_state(const Node& node, const std::string& directory) {
                 fmt::format("'{}': {}: {}", directory, to_string(started.error().stage),
                             started.error().error));
   }
-  if (!stored.pods) return std::move(*started);
   agent::AgentState state;
   state.node = std::move(*started);
-  PINFOLD_TRY_WRAP(agent::decode_pods(*stored.pods, state), fmt::format("'{}'", directory));
+  PINFOLD_TRY_WRAP(agent::decode_pods(stored.pods, state), fmt::format("'{}'", directory));
   return release_stale(node, std::move(state.node));
 }
 

@@ -58,7 +58,10 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
 
   AdmissionInProgress admission(node, state, pod, trace, counts);
   auto done = admission.run();
-  if (done) return Admitted{std::move(state), admission.take_hints()};
+  if (done) {
+    state.held.erase(pod.uid);
+    return Admitted{std::move(state), admission.take_hints()};
+  }
   Rejection rejection = std::move(done).error();
   if (trace != nullptr) {
     trace->add("decision", "pod",
@@ -117,7 +120,13 @@ NodeState remove_container(const Node& node, NodeState state, const ContainerId&
 
 NodeState remove_pod(const Node& node, NodeState state, const PodUid& uid) {
   const auto pod = find_pod(state.pods, uid);
-  if (pod == state.pods.end()) return state;
+  if (pod == state.pods.end()) {
+    if (state.held.erase(uid) == 0) return state;
+    for (const ContainerId& container : containers_with_assignments(state, uid)) {
+      release_container(node, state, container);
+    }
+    return state;
+  }
   for (const Container& container : pod->spec.containers) {
     const ContainerId id{uid, container.name};
     // DEVIATION (quirk): the kubelet's managers are called only for containers that ran.

@@ -45,6 +45,20 @@ std::string_view to_string(Isolation isolation) {
   return "unknown";
 }
 
+std::vector<ContainerId> containers_with_assignments(const NodeState& state, const PodUid& uid) {
+  std::set<std::string> names;
+  const auto add = [&](const auto* of_pod) {
+    if (of_pod == nullptr) return;
+    for (const auto& [name, value] : *of_pod) names.insert(name);
+  };
+  add(state.cpu.assignments.find(uid));
+  add(state.memory.assignments.find(uid));
+  std::vector<ContainerId> containers;
+  containers.reserve(names.size());
+  for (const std::string& name : names) containers.push_back({uid, name});
+  return containers;
+}
+
 Result<ContainerResources> container_resources(const Node& node, const NodeState& state,
                                                const ContainerId& container) {
   const ActivePod* const pod = state.find(container.pod);

@@ -3,12 +3,13 @@
 namespace pinfold {
 namespace {
 
-/// The containers with assignments that are not active.
+/// The containers with assignments that are neither active nor held.
 template <class T>
 std::vector<ContainerId> find_stale(const ContainerMap<T>& assignments, const NodeState& state) {
   std::vector<ContainerId> stale;
   for (const auto& [uid, containers] : assignments.by_pod()) {
     const ActivePod* const pod = state.find(uid);
+    if (pod == nullptr && state.held.contains(uid)) continue;
     for (const auto& [name, value] : containers) {
       if (pod == nullptr || pod->spec.find(name) == nullptr) stale.push_back({uid, name});
     }

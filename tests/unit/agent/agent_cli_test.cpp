@@ -6,10 +6,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "../../support/temp_dir.hpp"
+#include "pinfold/checkpoint/store.hpp"
 
 /// The commands admit, remove, status and reconcile as an operator runs them.
 namespace pinfold {
@@ -170,15 +172,55 @@ TEST_F(AgentCli, RefusesADamagedStateAndKeepsIt) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "{\"policyName\":\"static\"");
 }
 
-TEST_F(AgentCli, MakesNoStateDirectoryForAQuery) {
-  for (const char* const query : {"status", "metrics", "admit --dry-run web.yaml"}) {
+TEST_F(AgentCli, ReportsAStateDirectoryThatAQueryDoesNotFind) {
+  for (const char* const query : {"status", "metrics", "admit --dry-run web.yaml",
+                                  "remove --dry-run --pod web", "oci-resources --pod web"}) {
     const Answer answer = agent(query);
-    EXPECT_EQ(answer.status, 0) << query << ": " << answer.text;
+    EXPECT_EQ(answer.status, 2) << query << ": " << answer.text;
+    EXPECT_THAT(answer.text, HasSubstr("state directory 'state': it does not exist")) << query;
     EXPECT_FALSE(std::filesystem::exists(dir_ / "state")) << query;
   }
-  EXPECT_THAT(agent("status").text, HasSubstr("pods: 0"));
-  EXPECT_EQ(agent("oci-resources", "--pod web").status, 2);
-  EXPECT_FALSE(std::filesystem::exists(dir_ / "state"));
+}
+
+/// Also without the lock, which another process has.
+TEST_F(AgentCli, WritesNothingForAQuery) {
+  ASSERT_EQ(agent("admit", "web.yaml").status, 0);
+  put("other.yaml", pod_yaml("other", 1));
+  const auto store = checkpoint::Store::open(dir_ / "state");
+  ASSERT_TRUE(store.has_value()) << store.error().message;
+  const auto contents = [&] {
+    std::map<std::string, std::pair<std::filesystem::file_time_type, std::string>> out;
+    for (const auto& file : std::filesystem::directory_iterator(dir_ / "state")) {
+      std::ifstream in(file.path());
+      out[file.path().filename()] = {file.last_write_time(),
+                                     std::string(std::istreambuf_iterator<char>(in), {})};
+    }
+    return out;
+  };
+  const auto before = contents();
+  for (const char* const query :
+       {"status", "metrics", "admit --dry-run other.yaml", "remove --dry-run --pod web",
+        "remove --dry-run --pod web --container main", "oci-resources --pod web"}) {
+    const Answer answer = agent(query);
+    EXPECT_EQ(answer.status, 0) << query << ": " << answer.text;
+    EXPECT_EQ(contents(), before) << query;
+  }
+  EXPECT_THAT(agent("status").text, HasSubstr("default/web"));
+}
+
+/// The group that is named is not made, and its absence is drift.
+TEST_F(AgentCli, MakesNoGroupForAQuery) {
+  ASSERT_EQ(agent("admit", "web.yaml").status, 0);
+  const std::filesystem::path mount = "/sys/fs/cgroup";
+  const auto root = (std::filesystem::exists(mount / "cpuset") ? mount / "cpuset" : mount) /
+                    "pinfold-that-no-test-makes";
+  const Answer status =
+      pinfold("status --state-dir state --machine node.json --config config.yaml --cgroup-root " +
+              root.string());
+  if (status.status == 2) GTEST_SKIP() << "no hierarchy with cpusets here: " << status.text;
+  EXPECT_EQ(status.status, 1) << status.text;
+  EXPECT_THAT(status.text, HasSubstr("poddefault_web/main: does not exist"));
+  EXPECT_FALSE(std::filesystem::exists(root));
 }
 
 TEST_F(AgentCli, MakesNoStateDirectoryForAConfigurationThatCannotStart) {
@@ -198,14 +240,22 @@ TEST_F(AgentCli, WarnsAboutAnUnreadableSideFile) {
   EXPECT_THAT(status.text, HasSubstr("pinfold: warning: side file '.pinfold_metrics': "));
 }
 
-TEST_F(AgentCli, WarnsAboutPodsWhoseCpusItReleases) {
+TEST_F(AgentCli, HoldsTheCpusOfUnknownPodsUntilTheyAreReleased) {
   ASSERT_EQ(agent("admit", "web.yaml").status, 0);
   std::filesystem::remove(dir_ / "state/.pinfold_pods");
   put("other.yaml", pod_yaml("other", 1));
-  const Answer answer = agent("admit", "other.yaml");
-  EXPECT_EQ(answer.status, 0) << answer.text;
-  EXPECT_THAT(answer.text, HasSubstr("releasing the CPUs of pods that are in the state but not "
-                                     "active: default_web"));
+  const Answer held = agent("admit", "other.yaml");
+  EXPECT_EQ(held.status, 0) << held.text;
+  EXPECT_THAT(held.text, HasSubstr("default/other  main       Guaranteed  container  3"));
+  EXPECT_THAT(held.text,
+              HasSubstr("held for pods that only the kubelet's files name: default_web"));
+  const Answer status = agent("status");
+  EXPECT_EQ(status.status, 0) << status.text;
+  EXPECT_THAT(status.text, HasSubstr("default_web/main  CPUs 1-2, memory nodes any"));
+  put("third.yaml", pod_yaml("third", 2));
+  const Answer released = agent("admit", "--release-unknown third.yaml");
+  EXPECT_EQ(released.status, 0) << released.text;
+  EXPECT_THAT(released.text, HasSubstr("default/third  main       Guaranteed  container  1-2"));
 }
 
 TEST_F(AgentCli, PrintsItsMetricsUnderTheKubeletsNames) {
@@ -249,7 +299,7 @@ TEST_F(AgentCli, AdmitsNothingIfOnePodOfSeveralIsMalformed) {
   const Answer answer = agent("admit", "web.yaml bad.yaml");
   EXPECT_EQ(answer.status, 2) << answer.text;
   EXPECT_THAT(answer.text, HasSubstr("bad.yaml, document 2: "));
-  EXPECT_THAT(agent("status").text, HasSubstr("pods: 0"));
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "state"));
 }
 
 }  // namespace

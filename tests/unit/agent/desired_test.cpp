@@ -10,6 +10,7 @@ namespace {
 
 using test::best_effort;
 using test::guaranteed;
+using test::half_a_cpu;
 using test::pod;
 using test::static_node;
 
@@ -88,12 +89,26 @@ TEST(DesiredLayout, ConfinesStraysToTheSharedPool) {
   const Node node = static_node();
   const AgentState state = admitted(node, {pod("x", {guaranteed("a", 2)})});
   const CpuSet pool = shared_pool(node, state.node);
-  const enforce::Layout layout = with_strays(desired_layout(node, state, {}),
-                                             {{PodUid("x"), "old"}, {PodUid("gone"), "c"}}, pool);
+  const enforce::Layout layout =
+      with_strays(make_desired(node, state, {}, {}), {{PodUid("x"), "old"}, {PodUid("gone"), "c"}});
   EXPECT_EQ(cpus(layout, {PodUid("x"), "old"}), pool);
   EXPECT_EQ(cpus(layout, {PodUid("x"), ""}), pool | CpuSet({1, 2}));
   EXPECT_EQ(cpus(layout, {PodUid("gone"), "c"}), pool);
   EXPECT_EQ(cpus(layout, {PodUid("gone"), ""}), pool);
+}
+
+TEST(DesiredLayout, LeavesContainersOfAHeldPodTheirCpus) {
+  const Node node = static_node();
+  AgentState state = admitted(node, {pod("x", {guaranteed("a", 2), half_a_cpu("b")})});
+  state.node.held = {PodUid("x")};
+  state.node.pods.clear();
+  const CpuSet pool = shared_pool(node, state.node);
+  const Desired desired = make_desired(node, state, {}, {});
+  EXPECT_TRUE(desired.layout.empty()) << "no group is made for a held pod";
+  const enforce::Layout layout = with_strays(desired, {{PodUid("x"), "a"}, {PodUid("x"), "b"}});
+  EXPECT_EQ(cpus(layout, {PodUid("x"), "a"}), CpuSet({1, 2}));
+  EXPECT_EQ(cpus(layout, {PodUid("x"), "b"}), pool);
+  EXPECT_EQ(cpus(layout, {PodUid("x"), ""}), pool | CpuSet({1, 2}));
 }
 
 }  // namespace

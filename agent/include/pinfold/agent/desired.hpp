@@ -40,6 +40,9 @@ struct AgentState {
 /// What a state asks of the kernel while some CPUs are offline.
 struct Desired {
   enforce::Layout layout;
+  /// The containers of held pods, with the exclusive CPUs and the memory nodes that they have.
+  /// Their groups are elsewhere; one that is below the root all the same keeps this.
+  enforce::Layout held;
   CpuSet pool;                        ///< online CPUs of the shared pool
   ContainerMap<std::string> adopted;  ///< see AgentState
   Partition partition = Partition::kNone;
@@ -47,10 +50,10 @@ struct Desired {
 [[nodiscard]] Desired make_desired(const Node& node, const AgentState& state,
                                    const enforce::KernelFacts& facts, const CpuSet& offline);
 
-/// `desired`, plus the groups of `strays` (they have processes, but belong to no active pod),
-/// confined to the shared pool so that they overlap no exclusive CPUs.
-[[nodiscard]] enforce::Layout with_strays(enforce::Layout desired,
-                                          const std::vector<enforce::GroupName>& strays,
-                                          const CpuSet& pool);
+/// The desired layout, plus the groups of `strays` (they have processes, but belong to no active
+/// pod), confined to the shared pool so that they overlap no exclusive CPUs; a container of a held
+/// pod keeps its own CPUs.
+[[nodiscard]] enforce::Layout with_strays(const Desired& desired,
+                                          const std::vector<enforce::GroupName>& strays);
 
 }  // namespace pinfold::agent

@@ -81,12 +81,15 @@ class NodeAgent {
   /// Errors: kUnsupported if it enforces nothing; kNotFound; kIo.
   [[nodiscard]] Result<void> attach(const ContainerId& container, pid_t process);
 
-  /// Removes a container, or a pod with all its containers.
+  /// Removes a container, or a pod with all its containers, also a held one.
   /// Errors: kNotFound; kBusy if processes still run there (and are not to be killed, or survive
   /// it); those of the store. Nothing has changed then.
   [[nodiscard]] Result<ChangeOutcome> remove_container(const ContainerId& container,
                                                        RunningProcesses running);
   [[nodiscard]] Result<ChangeOutcome> remove_pod(const PodUid& uid, RunningProcesses running);
+  /// Releases what held pods have: pods that only the kubelet's files name, of which the caller
+  /// says that they no longer run. Errors: those of the store.
+  [[nodiscard]] Result<ChangeOutcome> release_unknown();
   /// Removes a container whose group was adopted, and its pod if the pod ends with it.
   /// Errors: as remove_container.
   [[nodiscard]] Result<ChangeOutcome> remove_adopted(const ContainerId& container,

@@ -14,13 +14,17 @@ namespace pinfold::agent {
 /// (enforce::Cgroups::make over its own CgroupFs).
 using CgroupsOpener = std::function<Result<enforce::Cgroups>(const std::string& root)>;
 
+inline constexpr const char* kDefaultStateDir = "/var/lib/pinfold";
+
 /// Where an agent keeps its state and its control groups, and what it does with them.
 struct AgentOptions {
-  std::string state_dir = "/var/lib/pinfold";
-  bool is_query = false;    ///< an absent state directory counts as empty, and is not made
+  std::string state_dir = kDefaultStateDir;
+  /// Only reads: takes no lock, and writes no file and no control group. An absent state directory
+  /// counts as empty if it is the default one; any other is an error, as its name may be mistyped.
+  bool is_query = false;
   std::string cgroup_root;  ///< "": enforce::default_root()
   bool enforce = true;      ///< false: decides and stores, touches no control group
-  bool dry_run = false;     ///< a query that decides, but stores and enforces nothing
+  bool dry_run = false;     ///< a query that decides, and stores and enforces nothing
   bool move_pages = false;  ///< reconcile() also moves pages to the desired NUMA nodes
   std::chrono::milliseconds lock_timeout = checkpoint::Store::kLockTimeout;
   CgroupsOpener open_cgroups;  ///< empty: enforce::open_cgroups

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,8 +13,9 @@ namespace pinfold::agent {
 /// removed containers, their devices, adopted groups, and the states of further hint providers.
 /// JSON; docs/operations.md.
 [[nodiscard]] std::string encode_pods(const AgentState& state);
-/// Fills the members that encode_pods writes.
+/// Fills the members that encode_pods writes. Domain: the state already has what the kubelet's
+/// files hold. Their pods that `text` does not name are held. nullopt: there is no such file.
 /// Errors: kCorrupt, "pods[1].started[0]: ...: expected ...".
-[[nodiscard]] Result<void> decode_pods(std::string_view text, AgentState& state);
+[[nodiscard]] Result<void> decode_pods(std::optional<std::string_view> text, AgentState& state);
 
 }  // namespace pinfold::agent

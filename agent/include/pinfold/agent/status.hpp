@@ -35,7 +35,7 @@ struct PodStatus {
 /// True if every container is as desired.
 [[nodiscard]] bool is_ok(const PodStatus& pod);
 
-/// The pod with this UID, name or "namespace/name".
+/// The pod with this UID, name or "namespace/name"; a held pod only by its UID.
 /// Errors: kNotFound; kInvalidArgument if several pods have the name.
 [[nodiscard]] Result<PodUid> find_pod_uid(const NodeAgent& agent, const std::string& pod);
 
@@ -44,12 +44,20 @@ struct PodStatus {
 /// {"mode", "root", "warnings"}; null if nothing is enforced.
 [[nodiscard]] nlohmann::json cgroups_json(const NodeAgent& agent);
 
+/// What a container of a held pod has: the CPUs and memory nodes are exclusive to it.
+struct HeldContainer {
+  ContainerId id;
+  CpuSet cpus;            ///< empty: no exclusive CPUs
+  enforce::NodeSet mems;  ///< empty: any
+};
+
 /// A whole node: what `pinfold status` shows.
 struct NodeStatus {
   CpuSet shared_pool;  ///< empty: any CPU
   CpuSet reserved;
   CpuSet offline;
   std::vector<PodStatus> pods;
+  std::vector<HeldContainer> held;  ///< of pods that only the kubelet's files name
   std::vector<std::string> drift;
   std::vector<std::string> affected;  ///< by CPUs that are offline: see lost_cpus
   bool ok = true;                     ///< no drift, no CPU offline, and every pod is ok

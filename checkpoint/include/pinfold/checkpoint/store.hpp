@@ -32,8 +32,9 @@ struct Files {
   friend bool operator==(const Files&, const Files&) = default;
 };
 
-/// Reads the state of a directory without a lock. While a writer commits, the kubelet's files may
-/// be those of two transactions. Errors: kIo; kUnsupported for a journal of another version.
+/// Reads the state of a directory without a lock, as the next opening would have it: what the
+/// journal holds counts. While a writer commits, the files may be those of two transactions.
+/// Errors: kIo; kUnsupported for a journal of another version.
 [[nodiscard]] Result<Files> read_files(Fs& fs);
 
 class SnapshotWriter;
@@ -58,6 +59,12 @@ class Store {
   /// The same over any file system, without a lock and without a snapshot.
   [[nodiscard]] static Result<Store> open(std::unique_ptr<Fs> fs,
                                           std::size_t journal_limit = kJournalLimit);
+  /// For a caller that only reads: takes no lock and writes nothing, so it works while a writer
+  /// runs, and on a disk that is full or read-only. load() gives the state that was committed when
+  /// the store was opened; nothing can be stored. Errors: kNotFound for a directory that does not
+  /// exist; kUnsupported for a journal of another version; kBusy if the state changed during every
+  /// one of many attempts to read it; kIo.
+  [[nodiscard]] static Result<Store> open_read_only(const std::string& directory);
 
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
@@ -114,6 +121,7 @@ class Store {
   OpenFiles unsynced_;                 ///< in place, but not synced yet
   bool pods_only_in_journal_ = false;  ///< the file of the pods is written by the next checkpoint
   Files current_;
+  bool is_read_only_ = false;
   bool needs_recovery_ = true;  ///< the disk may differ from `current_` and the members above
 };
 

@@ -52,6 +52,9 @@ class Cgroups {
   [[nodiscard]] static Result<Cgroups> make(std::vector<Hierarchy> hierarchies, KernelFacts facts,
                                             CgroupFsOpener open_elsewhere = open_cgroup_fs);
 
+  /// The same for a caller that only observes: enables nothing.
+  [[nodiscard]] static Cgroups make_to_read(std::vector<Hierarchy> hierarchies, KernelFacts facts);
+
   [[nodiscard]] const KernelFacts& facts() const { return facts_; }
   /// The directory of the root in the hierarchy with the cpusets.
   [[nodiscard]] const std::string& root() const { return hierarchies_.front().root.directory; }
@@ -114,6 +117,10 @@ class Cgroups {
 /// ever made outside the root.
 [[nodiscard]] Result<Cgroups> open_cgroups(const std::string& root,
                                            const CgroupFsWrapper& wrap = {});
+
+/// The same for a caller that only observes: makes nothing, writes nothing and enables no
+/// controller. A root that does not exist has no groups.
+[[nodiscard]] Result<Cgroups> open_cgroups_to_read(const std::string& root);
 
 /// cgroup v1 takes a CPU that goes offline out of every group for good: gives the root back those
 /// of `needed` that its parent has. Does nothing on cgroup v2.

@@ -39,6 +39,9 @@ struct NodeState {
   std::map<std::string, std::string> providers;
   /// Active pods in the order of their admission.
   std::vector<ActivePod> pods;
+  /// Pods that have assignments and are not active, but may run: nothing of theirs is stale. One of
+  /// them becomes active when it is admitted, and keeps what it has.
+  std::set<PodUid> held;
   /// The affinity that the topology manager stored for each container; lost by a restart.
   ContainerMap<TopologyHint> affinity;
 
@@ -112,12 +115,16 @@ using Decision = std::variant<Admitted, Rejected>;
 /// A container is removed; its pod remains.
 [[nodiscard]] NodeState remove_container(const Node& node, NodeState state,
                                          const ContainerId& container);
-/// All containers, in start order, and then the pod itself are removed.
+/// All containers, in start order, and then the pod itself are removed; also of a held pod.
 [[nodiscard]] NodeState remove_pod(const Node& node, NodeState state, const PodUid& uid);
 
-/// Releases every assignment of a pod or container that is not active, as the kubelet does at the
-/// next admission.
+/// Releases every assignment of a pod or container that is neither active nor held, as the kubelet
+/// does at the next admission.
 [[nodiscard]] NodeState release_stale(const Node& node, NodeState state);
+
+/// The containers that a pod has assignments for, active or not, by name.
+[[nodiscard]] std::vector<ContainerId> containers_with_assignments(const NodeState& state,
+                                                                   const PodUid& uid);
 
 /// The current resources of a container of an active pod.
 /// Errors: kNotFound for a pod that is not active, and for an unknown container.
