@@ -119,7 +119,6 @@ Result<PodUid> find_pod_uid(const NodeAgent& agent, const std::string& pod) {
       found.push_back(spec.uid);
     }
   }
-  if (found.empty() && agent.state().node.held.contains(PodUid(pod))) return PodUid(pod);
   if (found.empty()) {
     return fail(
         ErrorCode::kNotFound,
@@ -131,6 +130,11 @@ Result<PodUid> find_pod_uid(const NodeAgent& agent, const std::string& pod) {
                             found.size(), fmt::join(found, ", ")));
   }
   return found.front();
+}
+
+Result<PodUid> find_pod_to_remove(const NodeAgent& agent, const std::string& pod) {
+  if (agent.state().node.held.contains(PodUid(pod))) return PodUid(pod);
+  return find_pod_uid(agent, pod);
 }
 
 json to_json(const PodStatus& pod) {

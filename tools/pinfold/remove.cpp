@@ -18,7 +18,7 @@ struct RemoveOptions {
 
 Result<ExitStatus> run(const RemoveOptions& options) {
   PINFOLD_LET(auto agent, open_agent(options.agent));
-  PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, options.pod));
+  PINFOLD_LET(const auto uid, agent::find_pod_to_remove(agent, options.pod));
   const auto running =
       options.kill ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse;
   auto outcome = options.container.empty()

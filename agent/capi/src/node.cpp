@@ -114,12 +114,13 @@ pinfold_code pinfold_pod_get(pinfold_node* node, const char* pod_id, pinfold_pod
 
 pinfold_code pinfold_pod_remove(pinfold_node* node, const char* pod_id, uint32_t flags,
                                 char** error) {
-  return with_pod(node, pod_id, "remove pod", error,
-                  [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
-                    PINFOLD_LET(const auto running, read_remove_flags(flags));
-                    PINFOLD_LET(const auto outcome, agent.remove_pod(uid, running));
-                    return code_of(outcome.not_enforced, error);
-                  });
+  return with_agent(node, "remove pod", error, [&](NodeAgent& agent) -> Result<pinfold_code> {
+    PINFOLD_TRY(require(pod_id, "pod_id"));
+    PINFOLD_LET(const auto uid, agent::find_pod_to_remove(agent, pod_id));
+    PINFOLD_LET(const auto running, read_remove_flags(flags));
+    PINFOLD_LET(const auto outcome, agent.remove_pod(uid, running));
+    return code_of(outcome.not_enforced, error);
+  });
 }
 
 pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, const char* container,

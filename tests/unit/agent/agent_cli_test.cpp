@@ -252,6 +252,8 @@ TEST_F(AgentCli, HoldsTheCpusOfUnknownPodsUntilTheyAreReleased) {
   const Answer status = agent("status");
   EXPECT_EQ(status.status, 0) << status.text;
   EXPECT_THAT(status.text, HasSubstr("default_web/main  CPUs 1-2, memory nodes any"));
+  EXPECT_EQ(agent("oci-resources", "--pod default_web").status, 2) << "it is not active";
+  EXPECT_EQ(agent("remove", "--dry-run --pod default_web").status, 0);
   put("third.yaml", pod_yaml("third", 2));
   const Answer released = agent("admit", "--release-unknown third.yaml");
   EXPECT_EQ(released.status, 0) << released.text;

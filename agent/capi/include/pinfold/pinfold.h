@@ -230,7 +230,9 @@ enum {
   PINFOLD_REMOVE_KILL = 1 /**< kill running processes; without it they cause PINFOLD_BUSY */
 };
 
-/** Removes a pod with all its containers: releases its resources and removes its cgroups. */
+/** Removes a pod with all its containers: releases its resources and removes its cgroups. A pod
+ * that only the kubelet's state files name ("held" in pinfold_node_get_status) is removed by its
+ * UID. */
 pinfold_code pinfold_pod_remove(pinfold_node* node, const char* pod_id, uint32_t flags,
                                 char** error);
 

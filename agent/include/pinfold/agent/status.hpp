@@ -35,9 +35,11 @@ struct PodStatus {
 /// True if every container is as desired.
 [[nodiscard]] bool is_ok(const PodStatus& pod);
 
-/// The pod with this UID, name or "namespace/name"; a held pod only by its UID.
+/// The active pod with this UID, name or "namespace/name".
 /// Errors: kNotFound; kInvalidArgument if several pods have the name.
 [[nodiscard]] Result<PodUid> find_pod_uid(const NodeAgent& agent, const std::string& pod);
+/// The same, or the held pod with this UID.
+[[nodiscard]] Result<PodUid> find_pod_to_remove(const NodeAgent& agent, const std::string& pod);
 
 /// An element of `pods` in docs/operations.md.
 [[nodiscard]] nlohmann::json to_json(const PodStatus& pod);
