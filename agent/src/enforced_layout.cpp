@@ -35,6 +35,35 @@ void report_missing(const enforce::Cgroups& cgroups, const Layout& desired,
   }
 }
 
+CpuSet exclusive_cpus(const Layout& layout) {
+  CpuSet cpus;
+  for (const auto& [name, settings] : layout) {
+    if (settings.isolation != Isolation::kHost) cpus |= settings.cpus;
+  }
+  return cpus;
+}
+
+/// What is not Pinfold's and runs on exclusive CPUs.
+std::vector<std::string> foreign_drift(const std::vector<enforce::ForeignGroup>& foreign,
+                                       const Desired& desired) {
+  std::vector<std::string> lines;
+  const CpuSet exclusive = exclusive_cpus(desired.layout) | exclusive_cpus(desired.held);
+  for (const enforce::ForeignGroup& group : foreign) {
+    const CpuSet overlap = group.cpus & exclusive;
+    if (overlap.empty()) continue;
+    const std::string processes =
+        fmt::format("{} process{}", group.processes, group.processes == 1 ? "" : "es");
+    lines.push_back(group.is_own
+                        ? fmt::format("'{}': {} in this group itself, on CPUs {} that are "
+                                      "exclusive to containers: move them into another group",
+                                      group.directory, processes, overlap.to_string())
+                        : fmt::format("'{}': not a group of Pinfold's, {}, on CPUs {} that are "
+                                      "exclusive to containers",
+                                      group.directory, processes, overlap.to_string()));
+  }
+  return lines;
+}
+
 }  // namespace
 
 EnforcedLayout::EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::string> adopted,
@@ -75,7 +104,12 @@ Result<ObservedContainer> EnforcedLayout::observe(const ContainerId& container) 
 Result<std::vector<std::string>> EnforcedLayout::find_drift(const Desired& desired) const {
   PINFOLD_LET_WRAP(const Layout observed, cgroups_.observe(desired.layout),
                    "observe the control groups");
-  return enforce::drift(observed, desired.layout);
+  std::vector<std::string> lines = enforce::drift(observed, desired.layout);
+  PINFOLD_LET(const auto foreign, find_foreign());
+  for (std::string& line : foreign_drift(foreign, desired)) lines.push_back(std::move(line));
+  PINFOLD_LET(const CpuSet cpus, cgroups_.machine_cpus());
+  if (cpus.empty()) lines.push_back(fmt::format("'{}': its cpuset.cpus is empty", root()));
+  return lines;
 }
 
 Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& desired) const {
@@ -86,7 +120,22 @@ Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& d
     PINFOLD_LET(const bool is_stray, has_processes(name));
     if (is_stray) observed.strays.push_back(name);
   }
+  PINFOLD_LET(observed.foreign, find_foreign());
   return observed;
+}
+
+/// Before the plan: what follows must not meet anything else on exclusive CPUs. What cannot be
+/// confined shows as drift.
+void EnforcedLayout::confine_foreign(const Desired& desired, const Observation& observed) const {
+  const CpuSet exclusive = exclusive_cpus(observed.layout) | exclusive_cpus(desired.layout) |
+                           exclusive_cpus(desired.held);
+  for (const enforce::ForeignGroup& group : observed.foreign) {
+    if (group.is_own || !group.cpus.intersects(exclusive)) continue;
+    const CpuSet allowed = cgroups_.machine_cpus().value_or(CpuSet()) - exclusive;
+    const auto confined =
+        enforce::confine(cgroups_, group, allowed.empty() ? desired.pool : allowed);
+    if (!confined) log(LogLevel::kWarning, confined.error().message);
+  }
 }
 
 /// A container that is no longer adopted has no group: its runtime removes the one that it had.
@@ -115,6 +164,7 @@ Result<void> EnforcedLayout::enforce(const Desired& desired, const Observation& 
                                      enforce::Plan& done) {
   const bool was_clean = std::holds_alternative<Clean>(kernel_);
   kernel_ = Dirty{};  // until every step has succeeded
+  confine_foreign(desired, observed);
   Layout target = reachable(desired, observed.strays);
   CpuSet needed;
   for (const auto& [name, settings] : desired.layout) needed |= settings.cpus;
@@ -166,7 +216,10 @@ Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, Proces
   ReconcileReport report;
   for (int attempt = 1;; ++attempt) {
     PINFOLD_LET(const Observation observed, observe_all(desired));
-    const auto drift = enforce::drift(observed.layout, desired.layout);
+    auto drift = enforce::drift(observed.layout, desired.layout);
+    for (std::string& line : foreign_drift(observed.foreign, desired)) {
+      drift.push_back(std::move(line));
+    }
     for (const std::string& line : drift) log(LogLevel::kWarning, line);
     if (attempt == 1) report.drift = drift;
     const auto enforced = enforce(desired, observed, report.done);
@@ -183,6 +236,11 @@ Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, Proces
           to_string(name)));
     }
     break;
+  }
+  if (const auto foreign = find_foreign()) {
+    for (std::string& line : foreign_drift(*foreign, desired)) {
+      report.remaining.push_back(std::move(line));
+    }
   }
   for (const auto& [name, reason] : partition_problems_) {
     report.remaining.push_back(fmt::format("{}: no partition: {}", to_string(name), reason));

@@ -162,6 +162,9 @@ json cgroups_json(const NodeAgent& agent) {
 Result<NodeStatus> node_status(const NodeAgent& agent) {
   NodeStatus status;
   PINFOLD_LET(status.drift, agent.find_drift());
+  if (agent.enforces()) {
+    PINFOLD_LET(status.foreign, agent.enforced()->find_foreign());
+  }
   status.shared_pool = shared_pool(agent.node(), agent.state().node);
   status.reserved = agent.node().cpu().reserved();
   status.offline = agent.offline();
@@ -185,11 +188,17 @@ json to_json(const NodeStatus& status, const NodeAgent& agent) {
               {"reserved", status.reserved.to_string()},
               {"pods", json::array()},
               {"held", json::array()},
+              {"foreign", json::array()},
               {"drift", status.drift},
               {"offline", status.offline.to_string()},
               {"affected", status.affected},
               {"ok", status.ok}};
   for (const PodStatus& pod : status.pods) out["pods"].push_back(to_json(pod));
+  for (const enforce::ForeignGroup& group : status.foreign) {
+    out["foreign"].push_back({{"cgroupPath", group.directory},
+                              {"cpus", group.cpus.to_string()},
+                              {"processes", group.processes}});
+  }
   for (const HeldContainer& held : status.held) {
     out["held"].push_back({{"uid", held.id.pod.value},
                            {"container", held.id.name},

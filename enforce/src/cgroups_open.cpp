@@ -66,6 +66,12 @@ Result<void> fill_v1_root(Hierarchy& cpuset) {
     if (!has.empty()) continue;
     PINFOLD_LET(auto parent, open_parent(cpuset.root.directory));
     PINFOLD_LET(auto inherited, parent->read("", file));
+    if (inherited.empty()) {
+      return fail(ErrorCode::kUnsupported,
+                  fmt::format("'{}' is empty, and so is that of the group above: write into both "
+                              "what these groups may use",
+                              cpuset.root.directory + "/" + file));
+    }
     PINFOLD_TRY(cpuset.fs->write("", file, inherited));
   }
   return {};

@@ -59,8 +59,12 @@ Result<std::vector<pid_t>> processes_below(CgroupFs& fs, const std::string& path
 
 }  // namespace
 
+Result<std::vector<pid_t>> processes_below(const Group& group) {
+  return processes_below(*group.cpuset().fs, group.cpuset().path, 0);
+}
+
 Result<std::vector<pid_t>> processes(const Group& group) {
-  if (group.is_adopted()) return processes_below(*group.adopted, group.cpuset().path, 0);
+  if (group.is_adopted()) return processes_below(group);
   std::vector<pid_t> all;
   for (const Group::Part& part : group.parts) {
     auto text = part.fs->read(part.path, kProcsFile);

@@ -36,6 +36,13 @@ Result<ExitStatus> print_status(const AgentOptions& options) {
                  held.mems.empty() ? "any" : held.mems.to_string());
     }
   }
+  if (!view.foreign.empty()) {
+    fmt::print("\nNot Pinfold's, below the root:\n");
+    for (const enforce::ForeignGroup& group : view.foreign) {
+      fmt::print("  {}{}  {} process{}, CPUs {}\n", group.directory, group.is_own ? " itself" : "",
+                 group.processes, group.processes == 1 ? "" : "es", group.cpus.to_string());
+    }
+  }
   if (!agent.offline().empty()) {
     fmt::print("\nCPUs {} of this node are offline:\n", agent.offline().to_string());
     for (const std::string& line : view.affected) fmt::print("  {}\n", line);

@@ -10,6 +10,7 @@
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/agent/process_list.hpp"
+#include "pinfold/agent/status.hpp"
 #include "pinfold/enforce/page_placement.hpp"
 
 /// Where an agent does more than the kubelet: offline CPUs, moved processes, partitions.
@@ -111,6 +112,65 @@ class Sleeper {
  private:
   pid_t pid_;
 };
+
+/// Whatever its name, and also inside of a pod's group.
+TEST_P(ReconcileTest, GroupsOfOthersLeaveExclusiveCpus) {
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));  // 1-2
+  const auto fs = world_.kernel.fs();
+  for (const char* group : {"batch", "batch/job", "podx/cri:abc", "pod..evil"}) {
+    ASSERT_TRUE(fs->make_group(group).has_value());
+    if (GetParam() == enforce::CgroupVersion::kV2 && group == std::string("batch")) {
+      ASSERT_TRUE(fs->write("batch", "cgroup.subtree_control", "+cpuset").has_value());
+    }
+    const bool is_in_pod = std::string(group).starts_with("podx/");
+    ASSERT_TRUE(fs->write(group, "cpuset.cpus", is_in_pod ? "1-2" : "1-4").has_value());
+    ASSERT_TRUE(fs->write(group, "cpuset.mems", "0-1").has_value());
+  }
+  ASSERT_TRUE(fs->write("batch/job", "cgroup.procs", "4711").has_value());
+  const auto status = node_status(agent);
+  ASSERT_TRUE(status.has_value()) << status.error().message;
+  EXPECT_FALSE(status->ok);
+  EXPECT_THAT(
+      status->drift,
+      ElementsAre("'/model/batch': not a group of Pinfold's, 1 process, on CPUs 1-2 that are "
+                  "exclusive to containers",
+                  HasSubstr("'/model/pod..evil': not a group of Pinfold's, 0 processes"),
+                  HasSubstr("'/model/podx/cri:abc': not a group of Pinfold's, 0 processes")));
+  EXPECT_EQ(status->foreign.size(), 3U);
+
+  const auto report = agent.reconcile();
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_THAT(report->drift, status->drift);
+  EXPECT_EQ(world_.cpus("batch"), "3-4");
+  EXPECT_EQ(world_.cpus("batch/job"), "3-4");
+  EXPECT_EQ(world_.cpus("pod..evil"), "3-4");
+  EXPECT_EQ(world_.cpus("podx/a"), "1-2");
+}
+
+TEST_P(ReconcileTest, GroupsOfOthersLeaveCpusThatBecomeExclusive) {
+  const auto fs = world_.kernel.fs();
+  (void)world_.kernel.cgroups();  // enables the controllers
+  ASSERT_TRUE(fs->make_group("batch").has_value());
+  ASSERT_TRUE(fs->write("batch", "cpuset.cpus", "1").has_value());
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));  // 1-2
+  EXPECT_EQ(world_.cpus("batch"), "0,3-7");
+  EXPECT_THAT(agent.find_drift().value(), IsEmpty());
+}
+
+TEST_P(ReconcileTest, ProcessesInTheRootItselfAreReported) {
+  NodeAgent agent = world_.open();
+  world_.kernel.root.processes = {4711, 4712};
+  EXPECT_THAT(agent.find_drift().value(), IsEmpty()) << "no CPU is exclusive";
+  EXPECT_EQ(node_status(agent)->foreign.size(), 1U);
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  const auto report = agent.reconcile();
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_THAT(report->remaining,
+              ElementsAre("'/model': 2 processes in this group itself, on CPUs 1-2 that are "
+                          "exclusive to containers: move them into another group"));
+}
 
 TEST_P(ReconcileTest, AProcessThatWasMovedOutIsMovedBack) {
   Sleeper process;

@@ -177,7 +177,7 @@ TEST(CgroupsV2, ExplainsHowToFixARootWithProcesses) {
 }
 
 TEST(CgroupsOpen, RejectsADirectoryThatIsNoCgroup) {
-  const auto none = Cgroups::open("/nonexistent");
+  const auto none = Cgroups::open("/sys/fs/no-such-directory");
   ASSERT_FALSE(none.has_value());
   EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
   const auto proc = Cgroups::open("/proc");

@@ -11,12 +11,13 @@
 #include "pinfold/agent/log.hpp"
 #include "pinfold/agent/process_list.hpp"
 #include "pinfold/enforce/cgroups.hpp"
+#include "pinfold/enforce/foreign.hpp"
 
 namespace pinfold::agent {
 
 /// What a reconciliation came to.
 struct ReconcileReport {
-  std::vector<std::string> drift;      ///< what differed, as enforce::drift names it
+  std::vector<std::string> drift;      ///< what differed, as find_drift names it
   enforce::Plan done;                  ///< the steps that were applied
   std::vector<std::string> moved;      ///< processes and pages that were moved back
   std::vector<std::string> remaining;  ///< what still differs, and why
@@ -58,8 +59,13 @@ class EnforcedLayout {
   [[nodiscard]] Result<bool> has_processes(const enforce::GroupName& name) const;
   /// What the kernel has for a container. Errors: kNotFound, kIo.
   [[nodiscard]] Result<ObservedContainer> observe(const ContainerId& container) const;
-  /// Where the kernel differs from what is desired. Errors: kIo.
+  /// Where the kernel differs from what is desired, and what else runs on exclusive CPUs.
+  /// Errors: kIo.
   [[nodiscard]] Result<std::vector<std::string>> find_drift(const Desired& desired) const;
+  /// What is below the root and not Pinfold's. Errors: kIo.
+  [[nodiscard]] Result<std::vector<enforce::ForeignGroup>> find_foreign() const {
+    return enforce::find_foreign(cgroups_);
+  }
   /// True if the kernel is known to differ from what is desired.
   [[nodiscard]] bool is_dirty() const { return std::holds_alternative<Dirty>(kernel_); }
   /// The kernel's reason for each container that should be a partition and is none.
@@ -96,6 +102,7 @@ class EnforcedLayout {
   struct Observation {
     enforce::Layout layout;
     std::vector<enforce::GroupName> strays;  ///< have processes, belong to no active pod
+    std::vector<enforce::ForeignGroup> foreign;
   };
 
   void log(LogLevel level, const std::string& message) const {
@@ -107,6 +114,7 @@ class EnforcedLayout {
                                           const std::vector<enforce::GroupName>& strays) const;
   [[nodiscard]] Result<void> enforce(const Desired& desired, const Observation& observed,
                                      enforce::Plan& done);
+  void confine_foreign(const Desired& desired, const Observation& observed) const;
   [[nodiscard]] Result<void> run(const enforce::Plan& steps, enforce::Plan& done);
 
   enforce::Cgroups cgroups_;

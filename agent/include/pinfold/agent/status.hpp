@@ -60,6 +60,7 @@ struct NodeStatus {
   CpuSet offline;
   std::vector<PodStatus> pods;
   std::vector<HeldContainer> held;  ///< of pods that only the kubelet's files name
+  std::vector<enforce::ForeignGroup> foreign;
   std::vector<std::string> drift;
   std::vector<std::string> affected;  ///< by CPUs that are offline: see lost_cpus
   bool ok = true;                     ///< no drift, no CPU offline, and every pod is ok

@@ -18,6 +18,8 @@ namespace pinfold::enforce {
 /// Processes of a group, of an adopted one also those of the groups below it; ascending. A group
 /// that does not exist has none. Errors: kIo.
 [[nodiscard]] Result<std::vector<pid_t>> processes(const Group& group);
+/// The same of any group, with the groups below it in the hierarchy with the cpusets.
+[[nodiscard]] Result<std::vector<pid_t>> processes_below(const Group& group);
 /// True if a process is in the group itself, in every hierarchy. Errors: kNotFound, kIo.
 [[nodiscard]] Result<bool> holds(const Group& group, pid_t process);
 /// Moves a process into a group, in every hierarchy. Errors: kNotFound, kIo.
