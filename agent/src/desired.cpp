@@ -54,12 +54,6 @@ enforce::Layout held_layout(const Node& node, const NodeState& state) {
   return layout;
 }
 
-enforce::GroupSettings shared_group(const CpuSet& pool) {
-  enforce::GroupSettings group;
-  group.cpus = pool;
-  return group;
-}
-
 }  // namespace
 
 CpuSet shared_pool(const Node& node, const NodeState& state) {
@@ -114,17 +108,23 @@ Desired make_desired(const Node& node, const AgentState& state, const enforce::K
           held_layout(node, state.node), pool - offline, state.adopted, node.config().partition};
 }
 
-enforce::Layout with_strays(const Desired& desired, const std::vector<enforce::GroupName>& strays) {
+enforce::Layout with_strays(const Desired& desired, const enforce::Layout& observed,
+                            const std::vector<enforce::GroupName>& strays) {
   enforce::Layout layout = desired.layout;
-  const enforce::GroupSettings shared = shared_group(desired.pool);
-  for (const enforce::GroupName& name : strays) {
-    enforce::GroupSettings& pod = layout.try_emplace(name.parent(), shared).first->second;
-    if (name.is_pod()) continue;
-    const auto held = desired.held.find(name);
-    enforce::GroupSettings group = held == desired.held.end() ? shared : held->second;
+  const auto confined = [&](const enforce::GroupName& name) {
+    enforce::GroupSettings group;
+    if (const auto held = desired.held.find(name); held != desired.held.end()) group = held->second;
     if (group.cpus.empty()) group.cpus = desired.pool;
-    join(pod.cpus, group.cpus, false);
-    join(pod.mems, group.mems, false);
+    const auto has = observed.find(name);
+    group.mems = has == observed.end() ? enforce::NodeSet{} : has->second.mems;
+    return group;
+  };
+  for (const enforce::GroupName& name : strays) {
+    const auto [pod, is_new] = layout.try_emplace(name.parent(), confined(name.parent()));
+    if (name.is_pod()) continue;
+    enforce::GroupSettings group = confined(name);
+    join(pod->second.cpus, group.cpus, false);
+    if (!is_new && !group.mems.empty()) join(pod->second.mems, group.mems, false);
     layout.insert_or_assign(name, std::move(group));
   }
   return layout;

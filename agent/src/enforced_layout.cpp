@@ -150,9 +150,8 @@ void EnforcedLayout::set_adopted(const ContainerMap<std::string>& adopted) {
 
 /// What is desired as far as it can be: strays are confined, and an adopted group that its runtime
 /// has removed is not made again.
-Layout EnforcedLayout::reachable(const Desired& desired,
-                                 const std::vector<GroupName>& strays) const {
-  Layout layout = with_strays(desired, strays);
+Layout EnforcedLayout::reachable(const Desired& desired, const Observation& observed) const {
+  Layout layout = with_strays(desired, observed.layout, observed.strays);
   for (const auto& adopted : cgroups_.adopted()) {
     const GroupName name = adopted.id();
     if (!cgroups_.group(name)) layout.erase(name);
@@ -165,7 +164,7 @@ Result<void> EnforcedLayout::enforce(const Desired& desired, const Observation& 
   const bool was_clean = std::holds_alternative<Clean>(kernel_);
   kernel_ = Dirty{};  // until every step has succeeded
   confine_foreign(desired, observed);
-  Layout target = reachable(desired, observed.strays);
+  Layout target = reachable(desired, observed);
   CpuSet needed;
   for (const auto& [name, settings] : desired.layout) needed |= settings.cpus;
   enforce::restore_root(cgroups_, needed);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <stdexcept>
 
@@ -138,12 +139,18 @@ class ModelFs final : public enforce::CgroupFs {
   }
 
  private:
+  static bool is_populated(const ModelKernel::Dir& dir) {
+    return !dir.processes.empty() ||
+           std::any_of(dir.children.begin(), dir.children.end(),
+                       [](const auto& child) { return is_populated(*child.second); });
+  }
   [[nodiscard]] int check_set(const ModelKernel::Dir& dir, const std::string& file,
                               const CpuSet& set) const {
     const CpuSet& possible = file == "cpuset.cpus" ? kernel_->cpus : kernel_->mems;
     if (!possible.contains_all(set)) return ERANGE;
+    // A group in which, or below which, a process runs cannot lose its set.
+    if (set.empty() && !own(dir, file).empty() && is_populated(dir)) return ENOSPC;
     if (kernel_->version == CgroupVersion::kV2) return 0;
-    if (set.empty() && !dir.processes.empty()) return ENOSPC;
     if (!own(*dir.parent, file).contains_all(set)) return EACCES;
     for (const auto& [name, child] : dir.children) {
       if (!set.contains_all(own(*child, file))) return EBUSY;

@@ -89,8 +89,8 @@ TEST(DesiredLayout, ConfinesStraysToTheSharedPool) {
   const Node node = static_node();
   const AgentState state = admitted(node, {pod("x", {guaranteed("a", 2)})});
   const CpuSet pool = shared_pool(node, state.node);
-  const enforce::Layout layout =
-      with_strays(make_desired(node, state, {}, {}), {{PodUid("x"), "old"}, {PodUid("gone"), "c"}});
+  const enforce::Layout layout = with_strays(make_desired(node, state, {}, {}), {},
+                                             {{PodUid("x"), "old"}, {PodUid("gone"), "c"}});
   EXPECT_EQ(cpus(layout, {PodUid("x"), "old"}), pool);
   EXPECT_EQ(cpus(layout, {PodUid("x"), ""}), pool | CpuSet({1, 2}));
   EXPECT_EQ(cpus(layout, {PodUid("gone"), "c"}), pool);
@@ -105,7 +105,7 @@ TEST(DesiredLayout, LeavesContainersOfAHeldPodTheirCpus) {
   const CpuSet pool = shared_pool(node, state.node);
   const Desired desired = make_desired(node, state, {}, {});
   EXPECT_TRUE(desired.layout.empty()) << "no group is made for a held pod";
-  const enforce::Layout layout = with_strays(desired, {{PodUid("x"), "a"}, {PodUid("x"), "b"}});
+  const enforce::Layout layout = with_strays(desired, {}, {{PodUid("x"), "a"}, {PodUid("x"), "b"}});
   EXPECT_EQ(cpus(layout, {PodUid("x"), "a"}), CpuSet({1, 2}));
   EXPECT_EQ(cpus(layout, {PodUid("x"), "b"}), pool);
   EXPECT_EQ(cpus(layout, {PodUid("x"), ""}), pool | CpuSet({1, 2}));

@@ -172,6 +172,13 @@ TEST_P(ReconcileTest, ProcessesInTheRootItselfAreReported) {
                           "exclusive to containers: move them into another group"));
 }
 
+TEST(ReconcileV1, NamesARootWithoutCpus) {
+  World world(enforce::CgroupVersion::kV1);
+  NodeAgent agent = world.open();
+  world.kernel.root.files["cpuset.cpus"] = "";
+  EXPECT_THAT(agent.find_drift().value(), ElementsAre("'/model': its cpuset.cpus is empty"));
+}
+
 TEST_P(ReconcileTest, AProcessThatWasMovedOutIsMovedBack) {
   Sleeper process;
   NodeAgent agent = world_.open();

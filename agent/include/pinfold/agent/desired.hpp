@@ -52,8 +52,9 @@ struct Desired {
 
 /// The desired layout, plus the groups of `strays` (they have processes, but belong to no active
 /// pod), confined to the shared pool so that they overlap no exclusive CPUs; a container of a held
-/// pod keeps its own CPUs.
-[[nodiscard]] enforce::Layout with_strays(const Desired& desired,
+/// pod keeps its own CPUs. Memory nodes stay as `observed`: the kernel does not let a group with
+/// processes lose its own.
+[[nodiscard]] enforce::Layout with_strays(const Desired& desired, const enforce::Layout& observed,
                                           const std::vector<enforce::GroupName>& strays);
 
 }  // namespace pinfold::agent

@@ -111,7 +111,7 @@ class EnforcedLayout {
   void set_adopted(const ContainerMap<std::string>& adopted);
   [[nodiscard]] Result<Observation> observe_all(const Desired& desired) const;
   [[nodiscard]] enforce::Layout reachable(const Desired& desired,
-                                          const std::vector<enforce::GroupName>& strays) const;
+                                          const Observation& observed) const;
   [[nodiscard]] Result<void> enforce(const Desired& desired, const Observation& observed,
                                      enforce::Plan& done);
   void confine_foreign(const Desired& desired, const Observation& observed) const;
