@@ -107,8 +107,10 @@ Result<std::vector<std::string>> EnforcedLayout::find_drift(const Desired& desir
   std::vector<std::string> lines = enforce::drift(observed, desired.layout);
   PINFOLD_LET(const auto foreign, find_foreign());
   for (std::string& line : foreign_drift(foreign, desired)) lines.push_back(std::move(line));
-  PINFOLD_LET(const CpuSet cpus, cgroups_.machine_cpus());
-  if (cpus.empty()) lines.push_back(fmt::format("'{}': its cpuset.cpus is empty", root()));
+  const auto cpus = cgroups_.machine_cpus();
+  if (!cpus && cpus.error().code != ErrorCode::kNotFound) return fail(cpus.error());
+  if (!cpus) lines.push_back(fmt::format("'{}' does not exist", root()));
+  if (cpus && cpus->empty()) lines.push_back(fmt::format("'{}': its cpuset.cpus is empty", root()));
   return lines;
 }
 

@@ -10,6 +10,12 @@
 #include "side_file.hpp"
 
 namespace pinfold::agent {
+namespace {
+
+/// What .pinfold_pods was when it could not be read, for inspection.
+constexpr std::string_view kDamagedPodsFileName = ".pinfold_pods.damaged";
+
+}  // namespace
 
 Result<KeptState> KeptState::restore(const Node& node, checkpoint::Store store,
                                      const AgentOptions& options) {
@@ -23,13 +29,43 @@ Result<KeptState> KeptState::restore(const Node& node, checkpoint::Store store,
   }
   kept.state_.node = *std::move(started);
   kept.base_ = {std::move(files.cpu), std::move(files.memory), kept.stored_.pods};
-  PINFOLD_TRY_WRAP(decode_pods(kept.stored_.pods, kept.state_),
-                   fmt::format("'{}/{}'", options.state_dir, checkpoint::kPodsFileName));
+  PINFOLD_TRY(kept.restore_pods(node, options.state_dir));
   // Counts that cannot be read start at zero, as those of a kubelet do at every start.
   kept.metrics_ = read_side_file(kept.store_, kMetricsFileName, decode_metrics, options.log)
                       .value_or(Metrics{});
   kept.machine_ = read_side_file(kept.store_, kMachineFileName, options.log).value_or("");
   return kept;
+}
+
+Result<void> KeptState::restore_pods(const Node& node, const std::string& directory) {
+  const std::string path = fmt::format("'{}/{}'", directory, checkpoint::kPodsFileName);
+  const NodeState from_kubelet = state_.node;
+  auto decoded = decode_pods(stored_.pods, state_);
+  if (!decoded && decoded.error().code != ErrorCode::kCorrupt) {
+    return fail(std::move(decoded).error().wrap(path));
+  }
+  has_damaged_pods_ = !decoded;
+  if (has_damaged_pods_) {
+    if (log_) {
+      log_(LogLevel::kWarning,
+           fmt::format("{} is damaged: {}; what the kubelet's files say of its pods is held", path,
+                       decoded.error().message));
+    }
+    state_ = AgentState();
+    state_.node = from_kubelet;
+    return decode_pods(std::nullopt, state_);
+  }
+  const auto missing = [&](std::string_view name) {
+    return fail(
+        ErrorCode::kCorrupt,
+        fmt::format("'{}/{}' is missing, but {} names active pods ({}): restore it ('pinfold "
+                    "checkpoint repair'), or delete both to start with an empty node",
+                    directory, name, path, state_.node.pods.size()));
+  };
+  if (state_.node.pods.empty()) return {};
+  if (node.cpu().is_static() && !stored_.cpu) return missing(checkpoint::kCpuFileName);
+  if (node.memory().is_static() && !stored_.memory) return missing(checkpoint::kMemoryFileName);
+  return {};
 }
 
 Result<void> KeptState::commit(const Node& node, AgentState next) {
@@ -46,6 +82,10 @@ Result<void> KeptState::commit(const Node& node, AgentState next) {
 
 Result<void> KeptState::store_files(checkpoint::Files files) {
   if (files == stored_) return {};
+  if (has_damaged_pods_ &&
+      write_side_file(store_, kDamagedPodsFileName, stored_.pods.value_or(""), log_)) {
+    has_damaged_pods_ = false;
+  }
   PINFOLD_TRY(store_.commit(files));
   stored_ = files;
   base_ = std::move(files);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "pinfold/api/pod.hpp"
+#include "pinfold/checkpoint/sealed.hpp"
 #include "pinfold/text/document.hpp"
 
 namespace pinfold::agent {
@@ -13,6 +14,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::string_view kPodsKind = "pinfold_pods";
 constexpr int kPodsVersion = 1;
 
 tl::unexpected<Error> bad(const std::string& where, const json& value, std::string_view expected) {
@@ -172,19 +174,22 @@ std::string encode_pods(const AgentState& state) {
   if (auto stale = stale_pods(state.node); !stale.empty()) document["stale"] = std::move(stale);
   if (!state.node.providers.empty()) document["providers"] = state.node.providers;
   // The state of a provider should be UTF-8; if it is not, the admission succeeds all the same.
-  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+  return checkpoint::seal(kPodsKind, document.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 Result<void> decode_pods(std::optional<std::string_view> text, AgentState& state) {
   if (!text) return hold_unknown(nullptr, state.node);
-  auto document = parse_document(*text);
+  PINFOLD_LET(const auto body, checkpoint::unseal(kPodsKind, *text));
+  auto document = parse_document(body);
   if (!document) {
     return fail(ErrorCode::kCorrupt, std::move(document).error().message);
   }
   if (!document->is_object()) return bad("the document", *document, "an object");
   const json& version = member(*document, "version");
   if (version != kPodsVersion) {
-    return bad("version", version, fmt::format("{}", kPodsVersion));
+    auto error = bad("version", version, fmt::format("{}", kPodsVersion));
+    if (version.is_number_integer()) error.value().code = ErrorCode::kUnsupported;
+    return error;
   }
   const json& pods = member(*document, "pods");
   if (!pods.is_array()) return bad("pods", pods, "a list");

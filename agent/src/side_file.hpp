@@ -13,7 +13,8 @@ namespace pinfold::agent {
 
 void warn_of_side_file(const LogSink& log, std::string_view name, const Error& error);
 
-/// nullopt if the file does not exist or cannot be read.
+/// The contents without their checksum. nullopt if the file does not exist, cannot be read or is
+/// damaged.
 [[nodiscard]] std::optional<std::string> read_side_file(checkpoint::Store& store,
                                                         std::string_view name, const LogSink& log);
 /// The same, decoded: `decode` takes the text and gives a Result. nullopt also if it fails.

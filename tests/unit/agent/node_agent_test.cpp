@@ -18,6 +18,7 @@ using test::ModelKernel;
 using test::must_admit;
 using test::pod;
 using test::World;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -215,8 +216,6 @@ TEST(NodeAgent, RefusesAStateFileThatIsDamaged) {
       {"memory_manager_state", "nonsense", "start: memorymanager: could not restore state"},
       {"cpu_manager_state", R"({"policyName":"none","defaultCpuSet":"","checksum":1353318690})",
        "start: cpumanager: "},
-      {".pinfold_pods", "{\"version\":1", "/.pinfold_pods': "},
-      {".pinfold_pods", "{\"version\":9}", "version: '9': expected 1"},
   };
   for (const auto& c : cases) {
     World world;
@@ -227,6 +226,54 @@ TEST(NodeAgent, RefusesAStateFileThatIsDamaged) {
     EXPECT_THAT(agent.error().message, HasSubstr(c.says)) << c.file << ": " << c.bytes;
     EXPECT_EQ(world.file(c.file), c.bytes);
   }
+}
+
+TEST(NodeAgent, RefusesALaterVersionOfItsOwnFile) {
+  World world;
+  std::ofstream(world.state / ".pinfold_pods") << "{\"version\":9}";
+  const auto agent = world.try_open();
+  ASSERT_FALSE(agent.has_value());
+  EXPECT_EQ(agent.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(agent.error().message, HasSubstr("/.pinfold_pods': version: '9': expected 1"));
+}
+
+TEST(NodeAgent, HoldsWhatAFileOfDamagedPodsDoesNotName) {
+  World world;
+  {
+    NodeAgent agent = world.open();
+    must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  }
+  std::string bytes = world.file(".pinfold_pods");
+  bytes[bytes.find("\"cpu\"")] = '#';
+  std::ofstream(world.state / ".pinfold_pods") << bytes;
+  std::vector<std::string> warnings;
+  AgentOptions options;
+  options.log = [&](LogLevel level, std::string_view message) {
+    if (level == LogLevel::kWarning) warnings.emplace_back(message);
+  };
+  NodeAgent agent = world.try_open({}, options).value();
+  EXPECT_THAT(warnings,
+              ElementsAre(AllOf(HasSubstr("/.pinfold_pods' is damaged: wrong checksum: "),
+                                HasSubstr("what the kubelet's files say of its pods is held"))));
+  EXPECT_EQ(agent.state().node.held, std::set{PodUid("x")});
+  must_admit(agent, pod("y", {guaranteed("a", 2)}));
+  EXPECT_EQ(world.cpus("pody/a"), "3-4");
+  EXPECT_EQ(world.file(".pinfold_pods.damaged").substr(0, 8), "#pinfold");
+  EXPECT_THAT(world.file(".pinfold_pods.damaged"), HasSubstr(bytes));
+}
+
+TEST(NodeAgent, MissesAFileOfTheKubeletsThatItsPodsNeed) {
+  World world;
+  {
+    NodeAgent agent = world.open();
+    must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  }
+  std::filesystem::remove(world.state / "cpu_manager_state");
+  const auto agent = world.try_open();
+  ASSERT_FALSE(agent.has_value());
+  EXPECT_EQ(agent.error().code, ErrorCode::kCorrupt);
+  EXPECT_THAT(agent.error().message, HasSubstr("/cpu_manager_state' is missing, but "));
+  EXPECT_THAT(agent.error().message, HasSubstr("names active pods (1)"));
 }
 
 TEST(NodeAgent, ChangesNothingWhenTheStateCannotBeStored) {

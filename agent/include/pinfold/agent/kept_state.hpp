@@ -17,7 +17,10 @@ class KeptState {
  public:
   /// Restores the state and checks it against the node, as a kubelet does when it starts. Writes
   /// nothing. Of `options`: state_dir (what messages call the directory of `store`), dry_run, log.
-  /// Errors: kCorrupt, with the kubelet's text where the kubelet has one; kIo.
+  /// If the file of the pods is damaged, what the kubelet's files say is held, and the log has a
+  /// warning; the next commit keeps a copy of the damaged file.
+  /// Errors: kCorrupt, with the kubelet's text where the kubelet has one, and if a file of the
+  /// kubelet's is missing although pods are known; kUnsupported for a later version; kIo.
   [[nodiscard]] static Result<KeptState> restore(const Node& node, checkpoint::Store store,
                                                  const AgentOptions& options);
 
@@ -39,6 +42,7 @@ class KeptState {
   KeptState(checkpoint::Store store, const AgentOptions& options)
       : store_(std::move(store)), log_(options.log), is_dry_run_(options.dry_run) {}
   [[nodiscard]] Result<void> store_files(checkpoint::Files files);
+  [[nodiscard]] Result<void> restore_pods(const Node& node, const std::string& path);
   void keep_machine(const Machine& machine);
 
   checkpoint::Store store_;
@@ -47,6 +51,7 @@ class KeptState {
   AgentState state_;
   checkpoint::Files stored_;  ///< the bytes on disk
   checkpoint::Files base_;    ///< what the next commit starts from: stored_, and what a start adds
+  bool has_damaged_pods_ = false;  ///< stored_.pods could not be decoded
   Metrics metrics_;
   std::string machine_;  ///< the bytes of the side file
 };

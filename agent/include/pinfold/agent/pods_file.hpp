@@ -15,7 +15,7 @@ namespace pinfold::agent {
 [[nodiscard]] std::string encode_pods(const AgentState& state);
 /// Fills the members that encode_pods writes. Domain: the state already has what the kubelet's
 /// files hold. Their pods that `text` does not name are held. nullopt: there is no such file.
-/// Errors: kCorrupt, "pods[1].started[0]: ...: expected ...".
+/// Errors: kCorrupt, "pods[1].started[0]: ...: expected ..."; kUnsupported for another version.
 [[nodiscard]] Result<void> decode_pods(std::optional<std::string_view> text, AgentState& state);
 
 }  // namespace pinfold::agent
