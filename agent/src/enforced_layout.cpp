@@ -86,6 +86,20 @@ Result<bool> EnforcedLayout::has_processes(const GroupName& name) const {
   return !pids.empty();
 }
 
+Result<void> EnforcedLayout::check_adoptable(const ContainerId& container,
+                                             const std::string& directory) const {
+  PINFOLD_TRY(cgroups_.check_adoptable(container, directory));
+  const std::string has = cgroups_.directory(container);
+  if (has == directory) return {};
+  PINFOLD_LET(const bool is_alive, has_processes(container));
+  if (!is_alive) return {};
+  return fail(
+      ErrorCode::kBusy,
+      fmt::format("container '{}' of pod '{}' runs in '{}' already: '{}' is that of another "
+                  "container, which needs another name",
+                  container.name, container.pod, has, directory));
+}
+
 Result<ObservedContainer> EnforcedLayout::observe(const ContainerId& container) const {
   PINFOLD_LET(const auto group, cgroups_.group(container));
   ObservedContainer observed;

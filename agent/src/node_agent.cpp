@@ -158,6 +158,9 @@ Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption
     return AdmitOutcome{std::nullopt, std::move(adopted.not_enforced)};
   }
   const ContainerId container{pod.uid, adoption.container};
+  if (enforced_) {
+    PINFOLD_TRY(enforced_->check_adoptable(container, adoption.directory));
+  }
   PINFOLD_LET(Decided decided, decide_all({pod}, nullptr));
   AdmitOutcome outcome = std::move(decided.outcomes.front());
   if (!outcome.rejection) {
@@ -175,6 +178,7 @@ Result<ChangeOutcome> NodeAgent::adopt(const PodUid& uid, const Adoption& adopti
   PINFOLD_LET(const ActivePod* const pod, find_active(state(), uid));
   PINFOLD_TRY(check_container(pod->spec, adoption.container));
   const ContainerId container{uid, adoption.container};
+  PINFOLD_TRY(enforced_->check_adoptable(container, adoption.directory));
   AgentState next = state();
   next.adopted[container] = adoption.directory;
   PINFOLD_TRY_WRAP(kept_.commit(node_, std::move(next)),

@@ -3,9 +3,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -156,6 +158,18 @@ Result<std::unique_ptr<CgroupFs>> open_cgroup_fs(const std::string& directory) {
   UniqueFd fd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return fail_errno(errno, fmt::format("open '{}'", directory));
   return std::make_unique<PosixCgroupFs>(std::move(fd), directory);
+}
+
+Result<std::unique_ptr<CgroupFs>> open_named_cgroup_fs(const std::string& directory) {
+  struct statfs status {};
+  if (::statfs(directory.c_str(), &status) != 0) {
+    return fail_errno(errno, fmt::format("open '{}'", directory));
+  }
+  if (status.f_type != CGROUP2_SUPER_MAGIC && status.f_type != CGROUP_SUPER_MAGIC) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}' is not in a control group file system", directory));
+  }
+  return open_cgroup_fs(directory);
 }
 
 }  // namespace pinfold::enforce

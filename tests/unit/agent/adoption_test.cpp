@@ -136,11 +136,48 @@ TEST_P(AdoptionTest, CountsProcessesOfGroupsBelow) {
 TEST_P(AdoptionTest, NeedsAGroupAndAContainer) {
   NodeAgent agent = open();
   const auto outcome = agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/nowhere"});
-  ASSERT_TRUE(outcome.has_value());
-  ASSERT_TRUE(outcome->not_enforced);
-  EXPECT_EQ(outcome->not_enforced->code, ErrorCode::kNotFound);
+  ASSERT_FALSE(outcome.has_value());
+  EXPECT_EQ(outcome.error().code, ErrorCode::kNotFound);
+  EXPECT_THAT(agent.state().node.pods, IsEmpty());
+  must(agent.admit(pod("a", {guaranteed("c", 2)})));
   EXPECT_EQ(agent.adopt(PodUid("a"), {"x", "/model/nowhere"}).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(agent.adopt(PodUid("a"), {"c", "/model/nowhere"}).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(agent.adopt(PodUid("b"), {"c", "/model/nowhere"}).error().code, ErrorCode::kNotFound);
+}
+
+/// The same pod file is used twice, or a pod file has the UID of another pod.
+TEST_P(AdoptionTest, NeverGivesOneContainersCpusToTwoGroups) {
+  make_group("run-a", 100);
+  make_group("run-b", 200);
+  NodeAgent agent = open();
+  const PodSpec spec = pod("a", {guaranteed("c", 2)});
+  must(agent.admit_adopted(spec, {"c", "/model/run-a"}));
+  const auto second = agent.admit_adopted(spec, {"c", "/model/run-b"});
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code, ErrorCode::kBusy);
+  EXPECT_THAT(second.error().message, HasSubstr("runs in '/model/run-a' already"));
+  EXPECT_EQ(agent.adopt(PodUid("a"), {"c", "/model/run-b"}).error().code, ErrorCode::kBusy);
+  EXPECT_EQ(cpus("run-a"), "1-2");
+  EXPECT_EQ(cpus("run-b"), "0,3-7") << "a group of another";
+  must(agent.admit_adopted(spec, {"c", "/model/run-a"}));  // once more the same
+
+  kernel_.find("run-a")->processes.clear();  // it has ended, and its successor starts
+  must(agent.admit_adopted(spec, {"c", "/model/run-b"}));
+  EXPECT_EQ(cpus("run-b"), "1-2");
+}
+
+TEST_P(AdoptionTest, RefusesAGroupThatIsNotTheContainersOwn) {
+  make_group("run-a", 100);
+  NodeAgent agent = open();
+  must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
+  ASSERT_TRUE(kernel_.fs()->make_group("run-a/below").has_value());
+  for (const char* directory : {"/model/run-a", "/model/run-a/below", "/model", "/"}) {
+    const auto refused = agent.admit_adopted(pod("b", {guaranteed("c", 1)}), {"c", directory});
+    ASSERT_FALSE(refused.has_value()) << directory;
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument) << directory;
+  }
+  EXPECT_EQ(agent.state().node.pods.size(), 1U);
+  EXPECT_EQ(enforce::open_named_cgroup_fs("/etc").error().code, ErrorCode::kInvalidArgument);
 }
 
 TEST_P(AdoptionTest, KeepsNothingOfARejectedPod) {

@@ -328,7 +328,9 @@ pinfold_code pinfold_container_attach_process(pinfold_node* node, const char* po
 /** Adopts a cgroup that the runtime created for the container. `directory` is its absolute path in
  * the hierarchy with the cpuset controller. Pinfold keeps its cpuset.cpus and cpuset.mems in the
  * desired state, also when the shared pool changes. Every other value belongs to the runtime, which
- * also removes the cgroup. */
+ * also removes the cgroup. PINFOLD_BUSY if the container runs in another cgroup already;
+ * PINFOLD_INVALID_ARGUMENT for a cgroup of another container, for one that contains Pinfold's root,
+ * and for a directory that is no cgroup. */
 pinfold_code pinfold_container_adopt_cgroup(pinfold_node* node, const char* pod_id,
                                             const char* container, const char* directory,
                                             char** error);

@@ -57,6 +57,10 @@ class EnforcedLayout {
   }
   /// False if a group has no process or does not exist. Errors: kIo.
   [[nodiscard]] Result<bool> has_processes(const enforce::GroupName& name) const;
+  /// Checks whether a container may have this group instead of the one that it has.
+  /// Errors: those of Cgroups::check_adoptable; kBusy if processes run in the one that it has.
+  [[nodiscard]] Result<void> check_adoptable(const ContainerId& container,
+                                             const std::string& directory) const;
   /// What the kernel has for a container. Errors: kNotFound, kIo.
   [[nodiscard]] Result<ObservedContainer> observe(const ContainerId& container) const;
   /// Where the kernel differs from what is desired, and what else runs on exclusive CPUs.

@@ -68,10 +68,12 @@ class NodeAgent {
   /// Admits a pod and adopts the group of one of its containers, in one transaction; the pod ends
   /// with its last adopted container. Of a pod that is already active it only adopts the group, and
   /// the pod ends as it would have.
-  /// Errors: as admit; kNotFound for a container that the pod does not have.
+  /// Errors: as admit; kNotFound for a container that the pod does not have; those of
+  /// EnforcedLayout::check_adoptable. Then nothing has changed.
   [[nodiscard]] Result<AdmitOutcome> admit_adopted(const PodSpec& pod, const Adoption& adoption);
   /// Adopts the group of a container of an active pod: its cpuset is kept, and nothing else of it.
-  /// Errors: kNotFound; kUnsupported if it enforces nothing; those of the store.
+  /// Errors: kNotFound; kUnsupported if it enforces nothing; those of
+  /// EnforcedLayout::check_adoptable and of the store. Then nothing has changed.
   [[nodiscard]] Result<ChangeOutcome> adopt(const PodUid& uid, const Adoption& adoption);
   /// A container is about to start: its predecessors release what they no longer need, and its
   /// group exists when this returns.

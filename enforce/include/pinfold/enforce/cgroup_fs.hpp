@@ -35,5 +35,8 @@ class CgroupFs {
 /// crosses a mount or contains a symbolic link is an error.
 /// Errors: kNotFound, kIo.
 [[nodiscard]] Result<std::unique_ptr<CgroupFs>> open_cgroup_fs(const std::string& directory);
+/// The same for a directory that another program names.
+/// Errors: also kInvalidArgument for a directory that is not in a cgroup mount.
+[[nodiscard]] Result<std::unique_ptr<CgroupFs>> open_named_cgroup_fs(const std::string& directory);
 
 }  // namespace pinfold::enforce

@@ -50,7 +50,7 @@ class Cgroups {
                                             const CgroupFsWrapper& wrap = {});
   /// As open, over hierarchies that are open already. The first one must have cpuset.
   [[nodiscard]] static Result<Cgroups> make(std::vector<Hierarchy> hierarchies, KernelFacts facts,
-                                            CgroupFsOpener open_elsewhere = open_cgroup_fs);
+                                            CgroupFsOpener open_elsewhere = open_named_cgroup_fs);
 
   /// The same for a caller that only observes: enables nothing.
   [[nodiscard]] static Cgroups make_to_read(std::vector<Hierarchy> hierarchies, KernelFacts facts);
@@ -67,6 +67,12 @@ class Cgroups {
   /// group only the cpuset is written; it is never made and never removed.
   void set_adopted(ContainerMap<std::string> adopted) { adopted_ = std::move(adopted); }
   [[nodiscard]] const ContainerMap<std::string>& adopted() const { return adopted_; }
+  /// Checks whether a container may have this group.
+  /// Errors: kInvalidArgument for a directory that is not in a cgroup mount, that contains the
+  /// root, or that is, contains or is in the adopted group of another container; kNotFound if it
+  /// does not exist, or has no cpuset.
+  [[nodiscard]] Result<void> check_adoptable(const ContainerId& container,
+                                             const std::string& directory) const;
   [[nodiscard]] bool is_adopted(const GroupName& name) const {
     return !name.is_pod() && adopted_.contains(name.id());
   }
