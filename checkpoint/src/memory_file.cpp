@@ -196,7 +196,8 @@ Result<MemoryFile> load_newest_v3(std::string_view bytes, bool pod_level_gate) {
 }
 
 Result<std::int32_t> to_id(std::int64_t id) {
-  if (id < 0 || id > std::numeric_limits<std::int32_t>::max()) {
+  using Limits = std::numeric_limits<std::int32_t>;
+  if (id < Limits::min() || id > Limits::max()) {
     return corrupt(fmt::format("NUMA node id {} is out of range", id));
   }
   return static_cast<std::int32_t>(id);

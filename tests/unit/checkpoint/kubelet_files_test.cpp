@@ -232,6 +232,15 @@ TEST(MemoryFile, ReportsWhyItCannotBeRead) {
   }
 }
 
+TEST(MemoryFile, ReadsNegativeNumaIds) {
+  const auto state =
+      restore_memory(R"({"policyName":"Static","machineState":{"-1":{"cells":[-1]}},"checksum":0})",
+                     "Static", false);
+  ASSERT_TRUE(state) << state.error().message;
+  ASSERT_TRUE((*state)->machine_state.contains(-1));
+  EXPECT_EQ((*state)->machine_state.at(-1).cells, std::vector<std::int32_t>{-1});
+}
+
 TEST(MemoryFile, MergesMapsOfARepeatedField) {
   // Maps of a repeated field merge; a repeated map entry replaces the first.
   constexpr std::string_view kFile =
