@@ -8,6 +8,7 @@
 #include "commands.hpp"
 #include "input.hpp"
 #include "pinfold/api/pod.hpp"
+#include "pod_validation.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -19,6 +20,7 @@ struct AdmitOptions {
   std::vector<std::string> files;
   bool explain = false;
   bool start = false;
+  bool no_validation = false;
 };
 
 void print_trace(const Trace& trace) {
@@ -119,6 +121,7 @@ Result<std::vector<Admission>> admit_all(agent::NodeAgent& agent, const std::vec
 
 Result<ExitStatus> run(const AdmitOptions& options) {
   PINFOLD_LET(const auto pods, read_pods(options.files));
+  if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
   PINFOLD_LET(auto agent, open_agent(options.agent));
   if (agent.enforces() && options.agent.output == OutputFormat::kText) {
     for (const std::string& warning : agent.enforced()->warnings()) {
@@ -163,6 +166,7 @@ cli::Command admit_command() {
                {"--explain", &options->explain, "Explain the decision"},
                {"--start", &options->start,
                 "Mark all containers as started, in order, and init containers as finished"},
+               no_validation_option(options->no_validation),
                {.name = "POD",
                 .target = &options->files,
                 .help = "Pod manifests, YAML or JSON; - for standard input",

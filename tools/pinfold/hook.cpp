@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "input.hpp"
 #include "oci.hpp"
+#include "pod_validation.hpp"
 
 /// The OCI hook: a runtime runs it at createRuntime and poststop.
 namespace pinfold::tools {
@@ -14,6 +15,11 @@ namespace {
 
 using agent::NodeAgent;
 using agent::RunningProcesses;
+
+struct HookOptions {
+  AgentOptions agent;
+  bool no_validation = false;
+};
 
 Result<agent::Adoption> group_of(NodeAgent& agent, const HookState& state,
                                  const std::string& container) {
@@ -65,28 +71,31 @@ Result<void> remove(NodeAgent& agent, const HookRequest& request) {
   return {};
 }
 
-Result<ExitStatus> run_hook(const AgentOptions& options) {
+Result<ExitStatus> run_hook(const HookOptions& options) {
   PINFOLD_LET(auto text, read_input("-"));
   PINFOLD_LET(auto state, parse_hook_state(text));
   if (!concerns_pinfold(state)) return kYes;
   const std::string about = fmt::format("container '{}'", state.id);
   PINFOLD_LET_WRAP(auto request, read_request(state, read_input), about);
-  PINFOLD_LET_WRAP(auto agent, open_agent(options), about);
-  PINFOLD_TRY_WRAP(
-      state.status == "stopped" ? remove(agent, request) : admit(agent, state, request), about);
+  const bool is_stopped = state.status == "stopped";
+  if (!is_stopped && !options.no_validation) {
+    PINFOLD_TRY_WRAP(validate_all({request.pod}), about);
+  }
+  PINFOLD_LET_WRAP(auto agent, open_agent(options.agent), about);
+  PINFOLD_TRY_WRAP(is_stopped ? remove(agent, request) : admit(agent, state, request), about);
   return kYes;
 }
 
 }  // namespace
 
 cli::Command hook_command() {
-  auto options = std::make_shared<AgentOptions>();
+  auto options = std::make_shared<HookOptions>();
   cli::Command command{"hook",
                        "OCI hook for createRuntime and poststop: reads the container state from "
                        "standard input, admits the container as its io.pinfold.* annotations "
                        "request, and removes it after it has stopped"};
-  command.add(agent_options(*options));
-  command.add({output_option(options->output)});
+  command.add(agent_options(options->agent));
+  command.add({no_validation_option(options->no_validation), output_option(options->agent.output)});
   command.run = [options] { return exit_status(run_hook(*options)); };
   return command;
 }

@@ -11,6 +11,7 @@
 #include "pinfold/predict/ledger.hpp"
 #include "pinfold/predict/pod_query.hpp"
 #include "pinfold/text/document.hpp"
+#include "pod_validation.hpp"
 #include "text.hpp"
 
 namespace pinfold::tools {
@@ -25,6 +26,7 @@ struct PredictOptions {
   std::vector<std::string> ignored;
   std::string scoring = "LeastNUMANodes";
   bool cycle = false;
+  bool no_validation = false;
   OutputFormat format = OutputFormat::kText;
 };
 
@@ -169,6 +171,7 @@ Result<ExitStatus> run(const PredictOptions& options) {
   PINFOLD_LET_WRAP(const auto strategy, parse_scoring_strategy(options.scoring), "--scoring");
   PINFOLD_LET(auto fleet, read_fleet(options));
   PINFOLD_LET(const auto pods, read_pods(options.pods));
+  if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
   PINFOLD_TRY(subtract_bound(options, fleet));
   return options.cycle ? run_cycle(options, fleet, pods, strategy)
                        : ask_each(options, fleet, pods, strategy);
@@ -203,6 +206,7 @@ cli::Command predict_command() {
         "Resource that the kubelets of these nodes do not align; may be repeated", "RESOURCE"},
        {"--scoring", &options->scoring,
         "LeastNUMANodes, LeastAllocated, MostAllocated or BalancedAllocation", "NAME"},
+       no_validation_option(options->no_validation),
        output_option(options->format)});
   command.run = [options] { return exit_status(run(*options)); };
   return command;

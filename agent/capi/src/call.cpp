@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "pinfold/api/validation.hpp"
+
 namespace pinfold::capi {
 
 char* copy_text(const std::string& text) noexcept {
@@ -33,6 +35,7 @@ Result<PodSpec> read_manifest(const char* manifest) {
   PINFOLD_TRY(require(manifest, "manifest"));
   PINFOLD_LET(auto pod, parse_pod(manifest));
   apply_defaults(pod);
+  PINFOLD_TRY(validate(pod));
   return pod;
 }
 

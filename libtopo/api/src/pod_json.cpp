@@ -67,7 +67,12 @@ Result<ResourceList> read_list(const json& resources, const std::string& path,
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
     const auto quantity = Quantity::parse(trim(text));
     if (!quantity) return fail_field(field, value, quantity.error().message);
-    if (quantity->sign() < 0) return fail_field(field, value, "expected 0 or more");
+    if (quantity->sign() < 0) {
+      return fail(
+          ErrorCode::kInvalidArgument,
+          fmt::format("{}.{}[{}]: Invalid value: \"{}\": must be greater than or equal to 0", path,
+                      key, name, quantity->to_string()));
+    }
     list.emplace(name, *quantity);
   }
   return list;

@@ -300,6 +300,27 @@ TEST_F(AgentCli, PrintsItsMetricsUnderTheKubeletsNames) {
                         "source=\"node\"} 1\n"));
 }
 
+TEST_F(AgentCli, RefusesPodsThatTheApiServerWouldRefuse) {
+  const auto bad_pod = [](const std::string& name) {
+    return "kind: Pod\nmetadata: {name: " + name +
+           "}\nspec: {containers: [{name: c, resources: {requests: {cpu: 2, memory: 2Gi}, "
+           "limits: {cpu: 1, memory: 1Gi}}}]}\n";
+  };
+  put("bad.yaml", bad_pod("a") + "---\n" + bad_pod("b"));
+  const Answer refused = agent("admit", "web.yaml bad.yaml");
+  EXPECT_EQ(refused.status, 2) << refused.text;
+  const std::string violations =
+      "[spec.containers[0].resources.requests: Invalid value: \"2\": must be less than or equal to "
+      "cpu limit of 1, spec.containers[0].resources.requests: Invalid value: \"2Gi\": must be less "
+      "than or equal to memory limit of 1Gi]";
+  EXPECT_THAT(refused.text, HasSubstr("Pod \"a\" is invalid: " + violations +
+                                      "; Pod \"b\" is invalid: " + violations));
+  EXPECT_THAT(agent("status").text, HasSubstr("pods: 0"));
+  const Answer accepted = agent("admit", "--no-validation web.yaml bad.yaml");
+  EXPECT_EQ(accepted.status, 0) << accepted.text;
+  EXPECT_THAT(agent("status").text, HasSubstr("pods: 3"));
+}
+
 TEST_F(AgentCli, AdmitsNothingIfOnePodOfSeveralIsMalformed) {
   put("bad.yaml", pod_yaml("ok", 1) + "---\nkind: Pod\nmetadata: {name: B_}\n");
   const Answer answer = agent("admit", "web.yaml bad.yaml");

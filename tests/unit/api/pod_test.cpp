@@ -115,7 +115,8 @@ TEST(PodParse, NamesTheInvalidField) {
        "spec.containers[0].resources.limits.cpu: 'x': quantities must match the regular expression "
        "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"},
       {"/spec/containers/0/resources/limits/cpu", "-1",
-       "spec.containers[0].resources.limits.cpu: '-1': expected 0 or more"},
+       "spec.containers[0].resources.limits[cpu]: Invalid value: \"-1\": must be "
+       "greater than or equal to 0"},
       {"/spec/containers/0/resources/limits/cpu", true,
        "spec.containers[0].resources.limits.cpu: true: expected a quantity"},
       {"/spec/containers/0/resources/limits/hugepages-x", "1",

@@ -206,6 +206,9 @@ pinfold_code pinfold_node_reconcile(pinfold_node* node, char** json, char** erro
 
 /* ---- Pods ---- */
 
+/* Functions that read a Pod return PINFOLD_INVALID_ARGUMENT, with the API server's message, for one
+ * whose resources the API server would refuse, such as requests above limits. */
+
 /** One pod at the time of the call that returned it: the decision, and the desired resources of its
  * containers. */
 typedef struct pinfold_pod pinfold_pod;

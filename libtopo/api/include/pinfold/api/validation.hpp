@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pinfold/api/pod.hpp"
+#include "pinfold/base/result.hpp"
+
+namespace pinfold {
+
+/// What the API server would refuse in the resources of a pod and of its containers, in its order
+/// and in its words, each with the path of the field:
+///   spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu
+///   limit of 1
+/// Where the API server walks a Go map, violations are in the order of the resource names.
+/// Domain: a pod that pod_from_json accepts, after apply_defaults. No container can be validated
+/// without that: the API server also fills in requests first.
+/// Source: Kubernetes 1.36, validation of resource requirements.
+[[nodiscard]] std::vector<std::string> find_violations(const PodSpec& pod);
+
+/// Errors: kInvalidArgument with all violations, as the API server answers:
+/// `Pod "web" is invalid: spec...`, or `Pod "web" is invalid: [spec..., spec...]` if there are
+/// more.
+[[nodiscard]] Result<void> validate(const PodSpec& pod);
+
+}  // namespace pinfold
