@@ -8,8 +8,10 @@
 #include <charconv>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
+#include "known_feature_gates.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/topology_policy.hpp"
 #include "pinfold/text/go_duration.hpp"
@@ -24,18 +26,31 @@ tl::unexpected<Error> invalid(std::string message) {
   return fail(ErrorCode::kInvalidArgument, std::move(message));
 }
 
-Result<void> check_feature_gates(const Config& config) {
-  static constexpr std::string_view kWhere =
-      "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
-  for (const char* const locked : {"CPUManagerPolicyOptions", "TopologyManagerPolicyOptions"}) {
-    const auto gate = config.feature_gates.find(locked);
-    if (gate != config.feature_gates.end() && !gate->second) {
-      return invalid(fmt::format("{}cannot set feature gate {} to false, feature is locked to true",
-                                 kWhere, locked));
+// Problems as Kubernetes prints an aggregate of errors: each text once, several in brackets.
+std::string aggregate_text(const std::vector<std::string>& problems) {
+  std::vector<std::string> unique;
+  for (const std::string& problem : problems) {
+    if (std::find(unique.begin(), unique.end(), problem) == unique.end()) unique.push_back(problem);
+  }
+  return unique.size() == 1 ? unique.front() : fmt::format("[{}]", fmt::join(unique, ", "));
+}
+
+void check_gate_names(const Config& config, std::vector<std::string>& problems) {
+  for (const auto& [name, enabled] : config.feature_gates) {
+    const bool is_known =
+        std::binary_search(kKnownFeatureGates.begin(), kKnownFeatureGates.end(), name);
+    const bool is_locked =
+        name == "CPUManagerPolicyOptions" || name == "TopologyManagerPolicyOptions";
+    if (!is_known) problems.push_back("unrecognized feature gate: " + name);
+    if (is_locked && !enabled) {
+      problems.push_back(
+          fmt::format("cannot set feature gate {} to false, feature is locked to true", name));
     }
   }
-  const FeatureGates gates = config.gates();
-  if (gates.pod_level_resources) return {};
+}
+
+void check_gate_dependencies(const FeatureGates& gates, std::vector<std::string>& problems) {
+  if (gates.pod_level_resources) return;
   const std::array<std::pair<std::string_view, bool>, 2> dependents = {{
       {"InPlacePodLevelResourcesVerticalScaling",
        gates.in_place_pod_level_resources_vertical_scaling},
@@ -43,11 +58,19 @@ Result<void> check_feature_gates(const Config& config) {
   }};
   for (const auto& [name, enabled] : dependents) {
     if (!enabled) continue;
-    return invalid(fmt::format(
-        "{}{} is enabled, but depends on features that are disabled: [PodLevelResources]", kWhere,
-        name));
+    problems.push_back(fmt::format(
+        "{} is enabled, but depends on features that are disabled: [PodLevelResources]", name));
   }
-  return {};
+}
+
+Result<void> check_feature_gates(const Config& config) {
+  std::vector<std::string> problems;
+  check_gate_names(config, problems);
+  if (problems.empty()) check_gate_dependencies(config.gates(), problems);
+  if (problems.empty()) return {};
+  return invalid(
+      "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: " +
+      aggregate_text(problems));
 }
 
 void check_cfs_period(const Config& config, std::int64_t period,
@@ -104,16 +127,10 @@ void check_reserved_memory(const Config& config, std::vector<std::string>& probl
   }
 }
 
-// The problems as Kubernetes prints an aggregate of errors: each text once, several in brackets.
-Result<void> aggregate(const std::vector<std::string>& problems) {
-  std::vector<std::string> unique;
-  for (const std::string& problem : problems) {
-    const std::string text = "invalid configuration: " + problem;
-    if (std::find(unique.begin(), unique.end(), text) == unique.end()) unique.push_back(text);
-  }
-  if (unique.empty()) return {};
-  if (unique.size() == 1) return invalid(unique.front());
-  return invalid(fmt::format("[{}]", fmt::join(unique, ", ")));
+Result<void> aggregate(std::vector<std::string> problems) {
+  if (problems.empty()) return {};
+  for (std::string& problem : problems) problem.insert(0, "invalid configuration: ");
+  return invalid(aggregate_text(problems));
 }
 
 Result<ResourceList> parse_reserved(std::string_view flag,
@@ -209,7 +226,7 @@ Result<CheckedConfig> check_config(const Machine& machine, const Config& config)
                     config.reserved_system_cpus, parsed.error().message));
   }
   check_reserved_memory(config, problems);
-  PINFOLD_TRY(aggregate(problems));
+  PINFOLD_TRY(aggregate(std::move(problems)));
 
   PINFOLD_LET(auto reservation, reserve(machine, config, explicit_cpus));
   return CheckedConfig{std::move(reservation), static_cast<std::uint64_t>(period / 1000)};

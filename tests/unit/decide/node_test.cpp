@@ -46,6 +46,20 @@ TEST(NodeMake, FailsAsTheKubeletDoes) {
        "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: "
        "InPlacePodLevelResourcesVerticalScaling is enabled, but depends on features that are "
        "disabled: [PodLevelResources]"},
+      {"featureGates: {PodLevelResourceManagers: true, PodLevelResources: false}",
+       StartStage::kConfiguration,
+       "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: "
+       "[InPlacePodLevelResourcesVerticalScaling is enabled, but depends on features that are "
+       "disabled: [PodLevelResources], PodLevelResourceManagers is enabled, but depends on "
+       "features that are disabled: [PodLevelResources]]"},
+      {"featureGates: {PodLevelResourceManager: true}", StartStage::kConfiguration,
+       "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: "
+       "unrecognized feature gate: PodLevelResourceManager"},
+      {"featureGates: {NoSuchGate: false, CPUManagerPolicyOptions: false}",
+       StartStage::kConfiguration,
+       "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: "
+       "[cannot set feature gate CPUManagerPolicyOptions to false, feature is locked to true, "
+       "unrecognized feature gate: NoSuchGate]"},
       {"cpuManagerPolicy: static", StartStage::kCpuManager,
        "[cpumanager] unable to determine reserved CPU resources for static policy"},
   };
@@ -55,6 +69,15 @@ TEST(NodeMake, FailsAsTheKubeletDoes) {
     EXPECT_EQ(node.error().stage, c.stage) << c.config;
     EXPECT_EQ(node.error().error, c.error);
   }
+}
+
+TEST(NodeMake, AcceptsEveryGateOfTheKubelet) {
+  // Of every kind: for all features of a stage, of the kubelet, of other components, stable ones.
+  const auto node = try_node(
+      "featureGates: {AllAlpha: false, AllBeta: true, PodLevelResources: true, WatchList: true, "
+      "DRAExtendedResource: true, ContextualLogging: true, SidecarContainers: true, "
+      "WorkloadWithJob: false, APIResponseCompression: true}");
+  EXPECT_TRUE(node) << node.error().error;
 }
 
 TEST(NodeMake, ReservesKubeSystemAndEviction) {
