@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 namespace pinfold {
@@ -11,6 +12,27 @@ namespace {
 
 tl::unexpected<Error> invalid(std::string message) {
   return fail(ErrorCode::kInvalidArgument, std::move(message));
+}
+
+/// Sorts the nodes by id. Distances are by position, so their rows and columns move along.
+void sort_numa_nodes(std::vector<NumaNode>& nodes) {
+  std::vector<std::size_t> order(nodes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return nodes[a].id < nodes[b].id; });
+  std::vector<NumaNode> sorted;
+  sorted.reserve(nodes.size());
+  for (const std::size_t row : order) {
+    NumaNode node = std::move(nodes[row]);
+    if (node.distances.size() == order.size()) {
+      std::vector<std::uint32_t> distances;
+      distances.reserve(order.size());
+      for (const std::size_t column : order) distances.push_back(node.distances[column]);
+      node.distances = std::move(distances);
+    }
+    sorted.push_back(std::move(node));
+  }
+  nodes = std::move(sorted);
 }
 
 Result<void> check_numa_nodes(const std::vector<NumaNode>& nodes) {
@@ -66,10 +88,7 @@ Result<void> check_cpus(const std::vector<Cpu>& cpus, const std::vector<NumaNode
 Result<Machine> Machine::make(MachineDescription description) {
   const auto by_id = [](const auto& a, const auto& b) { return a.id < b.id; };
   std::sort(description.cpus.begin(), description.cpus.end(), by_id);
-  if (!std::is_sorted(description.numa_nodes.begin(), description.numa_nodes.end(), by_id)) {
-    // Distances are by position: sorting would have to move their rows and columns, too.
-    return invalid("numaNodes: expected in ascending order of their ids");
-  }
+  sort_numa_nodes(description.numa_nodes);
   PINFOLD_TRY(check_numa_nodes(description.numa_nodes));
   PINFOLD_TRY(check_cpus(description.cpus, description.numa_nodes));
 

@@ -108,6 +108,22 @@ TEST(Machine, TakesNodeIdsAboveSixtyThree) {
   EXPECT_EQ(machine->numa_list(NumaMask(0b11)), "0,255");
 }
 
+TEST(Machine, TakesNumaNodesInAnyOrder) {
+  const auto node = [](std::int32_t id, std::vector<std::uint32_t> distances) {
+    NumaNode out;
+    out.id = NumaId{id};
+    out.memory = static_cast<std::uint64_t>(id) + 1;
+    out.distances = std::move(distances);
+    return out;
+  };
+  auto sorted = two_sockets();
+  sorted.numa_nodes = {node(0, {10, 12, 13}), node(1, {21, 10, 23}), node(10, {31, 32, 10})};
+  auto listed = sorted;
+  // As texts: 0, 10, 1; the distances are in the order of the list, too.
+  listed.numa_nodes = {node(0, {10, 13, 12}), node(10, {31, 10, 32}), node(1, {21, 23, 10})};
+  EXPECT_EQ(Machine::make(listed).value().numa_nodes(), Machine::make(sorted).value().numa_nodes());
+}
+
 TEST(Machine, RejectsImpossibleMachines) {
   struct {
     const char* what;
@@ -120,6 +136,8 @@ TEST(Machine, RejectsImpossibleMachines) {
        "cpus: cpu 3 is on NUMA node 7, which is not listed"},
       {"core over sockets", [](MachineDescription& d) { d.cpus[4].core = CoreId{2}; },
        "cpus: core 2 is on sockets 0 and 1"},
+      {"duplicate node", [](MachineDescription& d) { d.numa_nodes[1].id = NumaId{0}; },
+       "numaNodes: id 0 appears twice"},
       {"ragged distances", [](MachineDescription& d) { d.numa_nodes[1].distances = {1}; },
        "numaNodes: node 1 has 1 distances, expected 2"},
       {"no cpu", [](MachineDescription& d) { d.cpus.clear(); },

@@ -66,6 +66,7 @@ struct MachineDescription {
 /// CPUs, cores, sockets, NUMA nodes and caches are in ascending order of their ids.
 class Machine {
  public:
+  /// Takes CPUs and NUMA nodes in any order; distances are by position in the list that is given.
   /// Errors: kInvalidArgument for duplicate CPU or node ids, a CPU on an unknown node, more than
   /// 64 NUMA nodes, a core that spans sockets, no CPUs, rows of distances of different lengths.
   [[nodiscard]] static Result<Machine> make(MachineDescription description);
