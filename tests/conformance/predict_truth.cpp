@@ -116,15 +116,18 @@ class Truth {
 
 int run(int count, char** files) {
   Truth truth;
+  bool is_readable = true;
+  const auto report = [&](const Error& error) {
+    fmt::print(stderr, "{}\n", error.message);
+    is_readable = false;
+  };
   for (int i = 1; i < count; ++i) {
-    const auto done =
-        simulate::for_each_vector(files[i], [&](const json& vector) { return truth.add(vector); });
-    if (!done) {
-      fmt::print(stderr, "{}\n", done.error().message);
-      return 2;
-    }
+    const auto done = simulate::for_each_vector(
+        files[i], [&](const json& vector) { return truth.add(vector); }, report);
+    if (!done) report(done.error());
   }
-  return truth.finish();
+  const int status = truth.finish();
+  return is_readable ? status : 2;
 }
 
 }  // namespace

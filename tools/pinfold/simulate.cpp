@@ -30,9 +30,16 @@ struct Tally {
   int all = 0;
 };
 
+std::string text_of(const json& vector, const char* key, const char* otherwise) {
+  const auto found = vector.find(key);
+  return found != vector.end() && found->is_string() ? found->get<std::string>() : otherwise;
+}
+
+std::string name_of(const json& vector) { return text_of(vector, "name", ""); }
+
 /// Vectors that --only excludes are not counted.
 bool is_chosen(const SimulateOptions& options, const json& vector) {
-  return options.only.empty() || vector.value("name", "").find(options.only) != std::string::npos;
+  return options.only.empty() || name_of(vector).find(options.only) != std::string::npos;
 }
 
 Result<void> print_outcomes(Profile profile, const json& vector) {
@@ -43,7 +50,7 @@ Result<void> print_outcomes(Profile profile, const json& vector) {
 
 Result<void> print_times(const SimulateOptions& options, Profile profile, const json& vector) {
   PINFOLD_LET(auto times, simulate::time_admissions(vector, profile, options.bench));
-  json line = {{"name", vector.value("name", "")}, {"admissions", times.size()}};
+  json line = {{"name", name_of(vector)}, {"admissions", times.size()}};
   if (!times.empty()) {
     std::sort(times.begin(), times.end());
     line["p50Ns"] = times[times.size() / 2];
@@ -64,7 +71,7 @@ class Comparer {
 
   Result<void> add(Profile profile, const json& vector) {
     PINFOLD_LET(auto result, simulate::play(vector, profile));
-    Tally& tally = groups_[vector.value("group", "(no group)")];
+    Tally& tally = groups_[text_of(vector, "group", "(no group)")];
     ++tally.all;
     const auto differences = simulate::compare(vector, result);
     if (differences.empty()) {
@@ -72,7 +79,7 @@ class Comparer {
       return {};
     }
     if (++printed_ > options_.show) return {};
-    fmt::print("{}: {} difference{}\n", vector.value("name", "?"), differences.size(),
+    fmt::print("{}: {} difference{}\n", name_of(vector), differences.size(),
                differences.size() == 1 ? "" : "s");
     const auto& first = differences.front();
     fmt::print("  {}\n    expected {}\n    actual   {}\n", first.where, shorten(first.expected),
@@ -109,6 +116,11 @@ class Comparer {
 Result<ExitStatus> run(const SimulateOptions& options) {
   PINFOLD_LET_WRAP(const auto profile, parse_profile(options.profile), "--profile");
   Comparer comparer(options);
+  int bad_lines = 0;
+  const auto report_line = [&](const Error& error) {
+    (void)report(error);
+    ++bad_lines;
+  };
   for (const std::string& file : options.files) {
     const auto replay = [&](const json& vector) -> Result<void> {
       if (!is_chosen(options, vector)) return {};
@@ -116,9 +128,12 @@ Result<ExitStatus> run(const SimulateOptions& options) {
       if (options.compare) return comparer.add(profile, vector);
       return print_outcomes(profile, vector);
     };
-    PINFOLD_TRY(simulate::for_each_vector(file, replay));
+    PINFOLD_TRY(simulate::for_each_vector(file, replay, report_line));
   }
-  return options.compare ? comparer.finish() : kYes;
+  const ExitStatus status = options.compare ? comparer.finish() : kYes;
+  if (bad_lines == 0) return status;
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("{} line{} could not be replayed", bad_lines, bad_lines == 1 ? "" : "s"));
 }
 
 }  // namespace

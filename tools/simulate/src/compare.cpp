@@ -10,9 +10,9 @@ namespace {
 
 using nlohmann::json;
 
-std::string show(const json* value) { return value == nullptr ? "(absent)" : value->dump(); }
+std::string text_of(const json* value) { return value == nullptr ? "(absent)" : value->dump(); }
 
-const json* member(const json& object, const std::string& key) {
+const json* find_member(const json& object, const std::string& key) {
   const auto it = object.find(key);
   return it == object.end() ? nullptr : &*it;
 }
@@ -24,18 +24,18 @@ class Comparison {
     for (const auto& [key, value] : expected.items()) keys.insert(key);
     for (const auto& [key, value] : actual.items()) keys.insert(key);
     for (const std::string& key : keys) {
-      const json* const want = member(expected, key);
-      const json* const have = member(actual, key);
+      const json* const want = find_member(expected, key);
+      const json* const have = find_member(actual, key);
       const std::string path = where.empty() ? key : fmt::format("{}.{}", where, key);
       if (key == "hints" || key == "checkpoints") {
         if (want == nullptr) continue;  // not recorded for this step
-        if (key == "hints" && have != nullptr) {
+        if (key == "hints" && have != nullptr && want->is_object()) {
           values(path, without_nulls(*want), without_nulls(*have));
           continue;
         }
       }
       if (want == nullptr || have == nullptr) {
-        differences.push_back({path, show(want), show(have)});
+        differences.push_back({path, text_of(want), text_of(have)});
       } else {
         values(path, *want, *have);
       }
@@ -45,7 +45,7 @@ class Comparison {
   void values(const std::string& where, const json& expected, const json& actual) {
     if (expected.is_object() && actual.is_object()) return objects(where, expected, actual);
     if (expected == actual) return;
-    differences.push_back({where, show(&expected), show(&actual)});
+    differences.push_back({where, text_of(&expected), text_of(&actual)});
   }
 
   std::vector<Difference> differences;
@@ -56,6 +56,10 @@ class Comparison {
     json out = json::object();
     for (const auto& [object, resources] : hints.items()) {
       json& kept = out[object] = json::object();
+      if (!resources.is_object()) {
+        kept = resources;
+        continue;
+      }
       for (const auto& [resource, list] : resources.items()) {
         if (!list.is_null()) kept[resource] = list;
       }
@@ -69,18 +73,18 @@ class Comparison {
 std::vector<Difference> compare(const json& vector, const json& result) {
   Comparison comparison;
   for (const char* const part : {"startError", "start"}) {
-    const json* const want = member(vector, part);
-    const json* const have = member(result, part);
+    const json* const want = find_member(vector, part);
+    const json* const have = find_member(result, part);
     if (want != nullptr && have != nullptr) {
       comparison.values(part, *want, *have);
     } else if (want != nullptr || (have != nullptr && part == std::string("startError"))) {
-      comparison.differences.push_back({part, show(want), show(have)});
+      comparison.differences.push_back({part, text_of(want), text_of(have)});
     }
   }
   static const json kNone = json::array();
-  const json* const want = member(vector, "expect");
-  const json* const have = member(result, "expect");
-  const json& expected = want == nullptr ? kNone : *want;
+  const json* const want = find_member(vector, "expect");
+  const json* const have = find_member(result, "expect");
+  const json& expected = want == nullptr || !want->is_array() ? kNone : *want;
   const json& actual = have == nullptr ? kNone : *have;
   for (std::size_t i = 0; i < std::max(expected.size(), actual.size()); ++i) {
     const std::string where = fmt::format("expect[{}]", i);

@@ -9,6 +9,7 @@
 #include "pinfold/api/config.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/checkpoint/start.hpp"
+#include "pinfold/text/field.hpp"
 
 namespace pinfold::simulate {
 namespace {
@@ -22,11 +23,26 @@ tl::unexpected<Error> malformed(const std::string& what) {
 }
 
 Result<std::string> text(const json& object, const char* key) {
-  const auto it = object.find(key);
-  if (it == object.end() || !it->is_string()) {
-    return malformed(fmt::format("{}: expected a string", key));
-  }
-  return it->get<std::string>();
+  const json* const value = object.is_object() ? member(object, key) : nullptr;
+  if (value == nullptr) return malformed(fmt::format("{}: missing: expected a string", key));
+  if (!value->is_string()) return fail_field(key, *value, "expected a string");
+  return value->get<std::string>();
+}
+
+/// The text of a member; nullopt if it is absent.
+Result<std::optional<std::string>> optional_text(const json& object, const char* key) {
+  if (member(object, key) == nullptr) return std::nullopt;
+  PINFOLD_LET(auto value, text(object, key));
+  return std::optional(std::move(value));
+}
+
+/// A member that must be a list; an empty list if it is absent.
+Result<const json*> list(const json& object, const char* key) {
+  static const json kNone = json::array();
+  const json* const value = member(object, key);
+  if (value == nullptr) return &kNone;
+  if (!value->is_array()) return fail_field(key, *value, "expected a list");
+  return value;
 }
 
 json files_json(const KubeletFiles& files) {
@@ -46,8 +62,22 @@ class Simulation {
   explicit Simulation(Profile profile) : profile_(profile) {}
 
   Result<json> play(const json& vector) {
+    if (!vector.is_object()) return fail_field("vector", vector, "expected an object");
+    PINFOLD_LET(const auto name, optional_text(vector, "name"));
+    PINFOLD_LET(const auto group, optional_text(vector, "group"));
+    PINFOLD_LET_WRAP(auto out, replay(vector), fmt::format("vector '{}'", name.value_or("")));
+    out["name"] = name.value_or("");
+    out["group"] = group.value_or("");
+    return out;
+  }
+
+  std::vector<std::uint64_t> admission_ns;
+  std::function<void(const Arrival&)> on_arrival = nullptr;
+
+ private:
+  Result<json> replay(const json& vector) {
     PINFOLD_TRY(load(vector));
-    json out = {{"name", vector.value("name", "")}, {"group", vector.value("group", "")}};
+    json out = json::object();
     if (auto started = start(); !started) {
       out["startError"] = error_json(started.error());
       out["start"] = {{"checkpoints", files_json(files_)}};
@@ -56,13 +86,10 @@ class Simulation {
     out["start"] = {{"defaultCpuSet", state_.cpu.default_set.to_string()},
                     {"checkpoints", files_json(files_)}};
     json& expect = out["expect"] = json::array();
-    const auto steps = vector.find("steps");
-    if (steps == vector.end()) return out;
-    if (!steps->is_array()) return malformed("steps: expected a list");
-    const auto expected = vector.find("expect");
+    PINFOLD_LET(const auto steps, list(vector, "steps"));
+    PINFOLD_LET(const auto expected, list(vector, "expect"));
     for (std::size_t i = 0; i < steps->size(); ++i) {
-      const bool is_known = expected != vector.end() && i < expected->size();
-      expected_ = is_known ? (*expected)[i] : json();
+      expected_ = i < expected->size() ? (*expected)[i] : json();
       PINFOLD_LET_WRAP(auto done, step((*steps)[i]), fmt::format("steps[{}]", i));
       done["checkpoints"] = files_json(files_);
       expect.push_back(std::move(done));
@@ -70,35 +97,28 @@ class Simulation {
     return out;
   }
 
-  std::vector<std::uint64_t> admission_ns;
-  std::function<void(const Arrival&)> on_arrival = nullptr;
-
- private:
   Result<void> load(const json& vector) {
-    if (!vector.is_object()) return malformed("a vector must be an object");
-    const auto node = vector.find("node");
-    if (node == vector.end()) return malformed("node: missing");
+    const json* const node = member(vector, "node");
+    if (node == nullptr) return malformed("node: missing: expected a machine");
     PINFOLD_LET(machine_, Machine::from_json(*node));
-    const auto config = vector.find("config");
-    PINFOLD_TRY(set_config(config == vector.end() ? json::object() : *config));
-    if (const auto files = vector.find("initialFiles"); files != vector.end()) {
-      if (files->contains("cpu_manager_state")) files_.cpu = files->at("cpu_manager_state");
-      if (files->contains("memory_manager_state")) {
-        files_.memory = files->at("memory_manager_state");
-      }
+    const json* const config = member(vector, "config");
+    PINFOLD_TRY(set_config(config == nullptr ? json::object() : *config));
+    if (const json* const files = member(vector, "initialFiles")) {
+      if (!files->is_object()) return fail_field("initialFiles", *files, "expected an object");
+      PINFOLD_LET_WRAP(files_.cpu, optional_text(*files, "cpu_manager_state"), "initialFiles");
+      PINFOLD_LET_WRAP(files_.memory, optional_text(*files, "memory_manager_state"),
+                       "initialFiles");
     }
-    if (const auto pods = vector.find("initialPods"); pods != vector.end()) {
-      for (const json& item : *pods) {
-        PINFOLD_LET_WRAP(auto pod, pod_from_json(item), "initialPods");
-        pods_.push_back({std::move(pod), {}});
-      }
+    PINFOLD_LET(const auto pods, list(vector, "initialPods"));
+    for (const json& item : *pods) {
+      PINFOLD_LET_WRAP(auto pod, pod_from_json(item), "initialPods");
+      pods_.push_back({std::move(pod), {}});
     }
     return load_containers(vector);
   }
 
   Result<void> load_containers(const json& vector) {
-    const auto containers = vector.find("initialContainers");
-    if (containers == vector.end()) return {};
+    PINFOLD_LET(const auto containers, list(vector, "initialContainers"));
     for (const json& item : *containers) {
       const auto uid = text(item, "podUID");
       const auto name = text(item, "container");
@@ -140,9 +160,7 @@ class Simulation {
                        : op == "remove" ? remove(item)
                        : op == "removePod"
                            ? remove_whole_pod(item)
-                           : malformed(fmt::format("op: '{}': expected admit, remove, removePod or "
-                                                   "restart",
-                                                   op));
+                           : fail_field("op", op, "expected admit, remove, removePod or restart");
     if (!out) return out;
     checkpoint::update(*node_, before, state_, files_);
     pods_ = state_.pods;
@@ -167,7 +185,7 @@ class Simulation {
 
   Result<json> admit(const json& item) {
     const auto document = item.find("pod");
-    if (document == item.end()) return malformed("pod: missing");
+    if (document == item.end()) return malformed("pod: missing: expected a Pod");
     PINFOLD_LET_WRAP(auto pod, pod_from_json(*document), "pod");
 
     if (on_arrival) on_arrival({*node_, state_, pod, expected_});

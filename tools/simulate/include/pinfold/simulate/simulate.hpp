@@ -46,9 +46,11 @@ struct Difference {
                                               const nlohmann::json& result);
 
 /// Calls visit for each line of a file of JSON lines, plain or gzip; "-" is standard input. Skips
-/// empty lines and stops at the first error.
-/// Errors: kInvalidArgument "FILE:LINE: ..." for a line that is not JSON; kIo; those of visit.
+/// empty lines. A line that is no JSON object, or whose visit fails, is reported as "FILE:LINE:
+/// ...", and the next line follows.
+/// Errors: kIo, kCorrupt if the file cannot be read.
 [[nodiscard]] Result<void> for_each_vector(
-    const std::string& path, const std::function<Result<void>(const nlohmann::json&)>& visit);
+    const std::string& path, const std::function<Result<void>(const nlohmann::json&)>& visit,
+    const std::function<void(const Error&)>& report);
 
 }  // namespace pinfold::simulate
