@@ -61,43 +61,52 @@ CpuSet shared_pool(const Node& node, const NodeState& state) {
   return node.cpu().reserved();
 }
 
-bool is_finished(const ActivePod& pod, const Container& container) {
-  if (container.kind != ContainerKind::kInit) return false;
+namespace {
+
+/// Marks the standard init containers that have ended, because a later container has started.
+std::vector<bool> find_finished(const ActivePod& pod) {
   const auto& all = pod.spec.containers;
-  const auto self = std::find_if(
-      all.begin(), all.end(), [&](const Container& other) { return other.name == container.name; });
-  return self != all.end() && std::any_of(std::next(self), all.end(), [&](const Container& later) {
-           return pod.started.contains(later.name);
-         });
+  std::vector<bool> finished(all.size());
+  bool has_later = false;
+  for (std::size_t i = all.size(); i-- > 0;) {
+    finished[i] = has_later && all[i].kind == ContainerKind::kInit;
+    has_later = has_later || pod.started.contains(all[i].name);
+  }
+  return finished;
+}
+
+}  // namespace
+
+void add_pod_layout(const Node& node, const AgentState& state, const ActivePod& pod,
+                    const enforce::KernelFacts& facts, enforce::Layout& layout) {
+  const CpuSet pool = shared_pool(node, state.node);
+  const PodUid& uid = pod.spec.uid;
+  const std::vector<bool> finished = find_finished(pod);
+  const auto all = all_container_resources(node, state.node, pod);
+  enforce::GroupSettings own;
+  own.cpus = pool;
+  bool is_first = true;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const ContainerId id{uid, all[i].name};
+    if (finished[i] || state.removed.contains(id)) continue;
+    enforce::GroupSettings group = container_group(all[i], pool, facts);
+    // Its runtime gives an adopted group everything but its cpuset.
+    if (state.adopted.contains(id)) group.values.clear();
+    join(own.cpus, group.cpus, is_first);
+    join(own.mems, group.mems, is_first);
+    is_first = false;
+    layout.emplace(id, std::move(group));
+  }
+  if (const auto resources = pod_resources(node, state.node, uid)) {
+    own.values = enforce::values_of(*resources, enforce::GroupLevel::kPod, facts);
+  }
+  layout.emplace(enforce::GroupName(uid), std::move(own));
 }
 
 enforce::Layout desired_layout(const Node& node, const AgentState& state,
                                const enforce::KernelFacts& facts) {
   enforce::Layout layout;
-  const CpuSet pool = shared_pool(node, state.node);
-  for (const ActivePod& pod : state.node.pods) {
-    const PodUid& uid = pod.spec.uid;
-    enforce::GroupSettings own;
-    own.cpus = pool;
-    bool is_first = true;
-    for (const Container& container : pod.spec.containers) {
-      const ContainerId id{uid, container.name};
-      if (state.removed.contains(id) || is_finished(pod, container)) continue;
-      const auto resources = container_resources(node, state.node, id);
-      if (!resources) continue;  // cannot be: the pod is active and has the container
-      enforce::GroupSettings group = container_group(*resources, pool, facts);
-      // Its runtime gives an adopted group everything but its cpuset.
-      if (state.adopted.contains(id)) group.values.clear();
-      join(own.cpus, group.cpus, is_first);
-      join(own.mems, group.mems, is_first);
-      is_first = false;
-      layout.emplace(id, std::move(group));
-    }
-    if (const auto resources = pod_resources(node, state.node, uid)) {
-      own.values = enforce::values_of(*resources, enforce::GroupLevel::kPod, facts);
-    }
-    layout.emplace(enforce::GroupName(uid), std::move(own));
-  }
+  for (const ActivePod& pod : state.node.pods) add_pod_layout(node, state, pod, facts, layout);
   return layout;
 }
 

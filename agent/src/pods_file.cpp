@@ -36,9 +36,10 @@ Result<std::set<std::string>> read_names(const json& list, const PodSpec& pod,
   std::set<std::string> names;
   if (list.is_null()) return names;
   if (!list.is_array()) return bad(where, list, "a list of container names");
+  const auto known = container_names(pod);
   for (std::size_t i = 0; i < list.size(); ++i) {
     const bool is_known =
-        list[i].is_string() && pod.find(list[i].get_ref<const std::string&>()) != nullptr;
+        list[i].is_string() && known.contains(list[i].get_ref<const std::string&>());
     if (!is_known) {
       return bad(fmt::format("{}[{}]", where, i), list[i], "the name of a container of this pod");
     }
@@ -67,8 +68,9 @@ Result<void> read_adopted(const json& entry, const PodSpec& pod, const std::stri
   const json& adopted = member(entry, "adopted");
   if (!adopted.is_null()) {
     if (!adopted.is_object()) return bad(where + ".adopted", adopted, "an object");
+    const auto known = container_names(pod);
     for (const auto& [container, directory] : adopted.items()) {
-      const bool is_good = pod.find(container) != nullptr && directory.is_string() &&
+      const bool is_good = known.contains(container) && directory.is_string() &&
                            directory.get_ref<const std::string&>().starts_with('/');
       if (!is_good) {
         return bad(fmt::format("{}.adopted.'{}'", where, container), directory,
@@ -98,9 +100,10 @@ Result<void> read_pod(const json& entry, const std::string& where, AgentState& s
   const json& devices = member(entry, "devices");
   if (!devices.is_null()) {
     if (!devices.is_object()) return bad(where + ".devices", devices, "an object");
+    const auto known = container_names(*spec);
     for (const auto& [container, held] : devices.items()) {
       const ContainerId id{uid, container};
-      if (spec->find(container) == nullptr) {
+      if (!known.contains(container)) {
         return bad(where + ".devices", container, "the name of a container of this pod");
       }
       PINFOLD_LET(state.node.devices.assignments[id],
@@ -162,8 +165,9 @@ std::string encode_pods(const AgentState& state) {
   for (const ActivePod& pod : state.node.pods) {
     json entry = {{"pod", to_json(pod.spec)}, {"started", pod.started}};
     const PodUid& uid = pod.spec.uid;
-    for (const ContainerId& container : state.removed) {
-      if (container.pod == uid) entry["removed"].push_back(container.name);
+    for (auto one = state.removed.lower_bound({uid, ""});
+         one != state.removed.end() && one->pod == uid; ++one) {
+      entry["removed"].push_back(one->name);
     }
     if (const auto* const adopted = state.adopted.find(uid)) entry["adopted"] = *adopted;
     if (state.ending.contains(uid)) entry["ending"] = true;

@@ -75,17 +75,15 @@ std::optional<PodStatus> desired_pod(const NodeAgent& agent, const AgentState& s
                    to_string(own),
                    path_of(own),
                    {}};
-  const enforce::Layout desired =
-      desired_layout(node, state, enforced != nullptr ? enforced->facts() : enforce::KernelFacts{});
-  for (const Container& container : pod->spec.containers) {
-    const ContainerId id{uid, container.name};
-    const enforce::GroupName name = id;
+  enforce::Layout desired;
+  add_pod_layout(node, state, *pod,
+                 enforced != nullptr ? enforced->facts() : enforce::KernelFacts{}, desired);
+  for (ContainerResources& resources : all_container_resources(node, state.node, *pod)) {
+    const enforce::GroupName name = ContainerId{uid, resources.name};
     const auto group = desired.find(name);
     if (group == desired.end()) continue;  // removed
-    auto resources = container_resources(node, state.node, id);
-    if (!resources) continue;
     status.containers.push_back(
-        {*std::move(resources), group->second, to_string(name), path_of(name), {}, {}});
+        {std::move(resources), group->second, to_string(name), path_of(name), {}, {}});
   }
   return status;
 }

@@ -128,4 +128,22 @@ QosClass qos_class(const PodSpec& pod, bool pod_level_resources_gate) {
   return same ? first : QosClass::kBurstable;
 }
 
+PodView::PodView(const PodSpec& pod)
+    : spec(pod),
+      uid(pod.uid),
+      containers(pod.containers),
+      resources(pod.resources),
+      qos(qos_class(pod, true)),
+      qos_without_gate(pod.resources ? qos_class(pod, false) : qos) {}
+
+QosClass qos_class(const PodView& pod, bool pod_level_resources_gate) {
+  return pod_level_resources_gate ? pod.qos : pod.qos_without_gate;
+}
+
+std::set<std::string_view> container_names(const PodSpec& pod) {
+  std::set<std::string_view> names;
+  for (const Container& container : pod.containers) names.insert(container.name);
+  return names;
+}
+
 }  // namespace pinfold

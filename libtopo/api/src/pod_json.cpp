@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "pinfold/api/pod.hpp"
 #include "pinfold/text/document.hpp"
@@ -145,7 +146,9 @@ Result<Container> read_container(const json& value, const std::string& path, boo
   return container;
 }
 
-Result<void> read_containers(const json& spec, std::string_view key, bool init, PodSpec& pod) {
+/// `names`: of the containers read so far.
+Result<void> read_containers(const json& spec, std::string_view key, bool init, PodSpec& pod,
+                             std::set<std::string>& names) {
   const json* list = member(spec, key);
   const std::string path = join("spec", key);
   if (list == nullptr) return {};
@@ -153,7 +156,7 @@ Result<void> read_containers(const json& spec, std::string_view key, bool init, 
   for (std::size_t i = 0; i < list->size(); ++i) {
     const std::string field = fmt::format("{}[{}]", path, i);
     PINFOLD_LET(auto container, read_container((*list)[i], field, init));
-    if (pod.find(container.name) != nullptr) {
+    if (!names.insert(container.name).second) {
       return fail_field(field + ".name", container.name, "expected a unique name");
     }
     pod.containers.push_back(std::move(container));
@@ -201,8 +204,9 @@ Result<PodSpec> pod_from_json(const json& document) {
     return fail(ErrorCode::kInvalidArgument,
                 "spec.containers: missing: expected at least one container");
   }
-  PINFOLD_TRY(read_containers(*spec, "initContainers", true, pod));
-  PINFOLD_TRY(read_containers(*spec, "containers", false, pod));
+  std::set<std::string> names;
+  PINFOLD_TRY(read_containers(*spec, "initContainers", true, pod, names));
+  PINFOLD_TRY(read_containers(*spec, "containers", false, pod, names));
   PINFOLD_LET(pod.resources, read_resources(*spec, "spec"));
   return pod;
 }

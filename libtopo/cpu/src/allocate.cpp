@@ -13,13 +13,13 @@ namespace {
 constexpr std::string_view kSource = "cpu";
 
 /// The CPUs of the pod's init containers, which its later containers may take.
-CpuSet reusable_by(const CpuState& state, const PodSpec& pod) {
+CpuSet reusable_by(const CpuState& state, const PodView& pod) {
   return state.reusable_pod == pod.uid ? state.reusable : CpuSet{};
 }
 
 /// The CPUs that a standard init container was given become reusable by the pod's next containers;
 /// those of any other container are not reusable any more.
-void update_reusable(CpuState& state, const PodSpec& pod, const Container& container,
+void update_reusable(CpuState& state, const PodView& pod, const Container& container,
                      const CpuSet& cpus) {
   if (state.reusable_pod != pod.uid) {
     state.reusable_pod = pod.uid;
@@ -40,13 +40,13 @@ std::string joined(const cpu::Steps& steps) {
 
 }  // namespace
 
-int CpuManager::guaranteed_cpus(const PodSpec& pod, const Container& container) const {
+int CpuManager::guaranteed_cpus(const PodView& pod, const Container& container) const {
   if (qos_class(pod, gates_.pod_level_resources) != QosClass::kGuaranteed) return 0;
   if (is_managed_as_pod(gates_, pod) && !is_guaranteed(container)) return 0;
   return cpu::whole_cpus(amount_of(container.resources.requests, "cpu"));
 }
 
-std::string CpuManager::why_shared(const PodSpec& pod, const Container& container) const {
+std::string CpuManager::why_shared(const PodView& pod, const Container& container) const {
   const QosClass qos = qos_class(pod, gates_.pod_level_resources);
   if (qos != QosClass::kGuaranteed) {
     return fmt::format("its pod is {}, not Guaranteed", to_string(qos));
@@ -127,7 +127,7 @@ tl::expected<CpuSet, Rejection> CpuManager::take_out(CpuState& state, const Requ
   return *taken;
 }
 
-Admission CpuManager::allocate(CpuState& state, const PodSpec& pod, const Container& container,
+Admission CpuManager::allocate(CpuState& state, const PodView& pod, const Container& container,
                                const TopologyHint& affinity, Trace* trace) const {
   if (!is_static_) return {};
   const int count = guaranteed_cpus(pod, container);

@@ -11,7 +11,7 @@
 
 namespace pinfold {
 
-int CpuManager::pod_guaranteed_cpus(const PodSpec& pod) const {
+int CpuManager::pod_guaranteed_cpus(const PodView& pod) const {
   if (is_managed_as_pod(gates_, pod)) {
     if (qos_class(pod, gates_.pod_level_resources) != QosClass::kGuaranteed) return 0;
     return cpu::whole_cpus(amount_of(pod.resources->requests, "cpu"));
@@ -31,7 +31,7 @@ int CpuManager::pod_guaranteed_cpus(const PodSpec& pod) const {
       std::min<std::int64_t>(std::max(starting, running), std::numeric_limits<int>::max()));
 }
 
-Admission CpuManager::check_shared_pool(const PodSpec& pod) const {
+Admission CpuManager::check_shared_pool(const PodView& pod) const {
   const std::int64_t budget = pod_guaranteed_cpus(pod);
   const auto reject = [](const std::string& why) -> Admission {
     return tl::unexpected(Rejection{"EmptyPodSharedPoolError", "pod rejected, " + why});
@@ -59,7 +59,7 @@ Admission CpuManager::check_shared_pool(const PodSpec& pod) const {
   return {};
 }
 
-Admission CpuManager::allocate_pod(CpuState& state, const PodSpec& pod,
+Admission CpuManager::allocate_pod(CpuState& state, const PodView& pod,
                                    const TopologyHint& affinity, Trace* trace) const {
   static const std::string kObject = "pod";
   if (!is_static_) return {};
@@ -88,7 +88,7 @@ Admission CpuManager::allocate_pod(CpuState& state, const PodSpec& pod,
   return partition(state, pod, taken, trace);
 }
 
-Admission CpuManager::partition(CpuState& state, const PodSpec& pod, const CpuSet& pool,
+Admission CpuManager::partition(CpuState& state, const PodView& pod, const CpuSet& pool,
                                 Trace* trace) const {
   const cpu::TakeRules rules = this->rules();
   std::map<std::string, CpuSet> parts;

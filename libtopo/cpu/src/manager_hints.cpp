@@ -18,7 +18,7 @@ ResourceHints CpuManager::hints(const CpuSet& free, const CpuSet& reusable, int 
                                                   widest_hint_})}};
 }
 
-ResourceHints CpuManager::container_hints(const CpuState& state, const PodSpec& pod,
+ResourceHints CpuManager::container_hints(const CpuState& state, const PodView& pod,
                                           const Container& container) const {
   if (!is_static_ || !manages(pod)) return {};
   const int count = guaranteed_cpus(pod, container);
@@ -30,7 +30,7 @@ ResourceHints CpuManager::container_hints(const CpuState& state, const PodSpec& 
   return hints(available(state), state.reusable_pod == pod.uid ? state.reusable : CpuSet{}, count);
 }
 
-ResourceHints CpuManager::pod_hints(const CpuState& state, const PodSpec& pod) const {
+ResourceHints CpuManager::pod_hints(const CpuState& state, const PodView& pod) const {
   if (!is_static_ || !manages(pod)) return {};
   const int count = pod_guaranteed_cpus(pod);
   if (count == 0) return {};

@@ -110,16 +110,17 @@ void AdmissionInProgress::store(const Container& container, const TopologyHint& 
 }
 
 Admission AdmissionInProgress::allocate(const Container& container, const TopologyHint& affinity) {
-  if (releases_stale_late_) release_stale_devices(node_, state_);
+  const bool releases_stale = releases_stale_late_ && &container == &pod_.containers.front();
+  if (releases_stale) release_stale_devices(node_, state_);
   PINFOLD_TRY(node_.devices().allocate(state_.devices, pod_, container, affinity, trace_));
 
-  if (releases_stale_late_) release_stale_cpus(node_, state_);
+  if (releases_stale) release_stale_cpus(node_, state_);
   tally_.begin(&container);
   auto cpus = node_.cpu().allocate(state_.cpu, pod_, container, affinity, trace_);
   tally_.cpu_done(&container, cpus);
   if (!cpus) return cpus;
 
-  if (releases_stale_late_) release_stale_memory(node_, state_);
+  if (releases_stale) release_stale_memory(node_, state_);
   auto memory = node_.memory().allocate(state_.memory, pod_, container, affinity, trace_);
   tally_.memory_done(&container, memory);
   if (!memory) return memory;

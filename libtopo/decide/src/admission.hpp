@@ -11,7 +11,7 @@ class AdmissionInProgress {
   /// Borrows everything; `trace` and `counts` may be nullptr. Domain: the pod is in state.pods.
   AdmissionInProgress(const Node& node, NodeState& state, const PodSpec& pod, Trace* trace,
                       Counts* counts)
-      : node_(node), state_(state), pod_(pod), trace_(trace), tally_(node, state, pod, counts) {}
+      : node_(node), state_(state), pod_(pod), trace_(trace), tally_(node, state, pod_, counts) {}
 
   Admission run();
   /// The hints of all providers so far.
@@ -40,7 +40,7 @@ class AdmissionInProgress {
 
   const Node& node_;
   NodeState& state_;
-  const PodSpec& pod_;
+  const PodView pod_;
   Trace* trace_;
   Tally tally_;
   bool releases_stale_late_ = false;

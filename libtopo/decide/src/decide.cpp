@@ -46,8 +46,9 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
   if (!node.quirks().rejected_pod_keeps_resources) before = state;
 
   if (const auto known = find_pod(state.pods, pod.uid); known != state.pods.end()) {
+    const auto names = container_names(pod);
     for (const Container& container : known->spec.containers) {
-      if (pod.find(container.name) == nullptr) {
+      if (!names.contains(container.name)) {
         release_in_providers(node, state, {pod.uid, container.name});
       }
     }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "pinfold/api/pod.hpp"
 #include "pinfold/decide/linux_resources.hpp"
 #include "pinfold/decide/node.hpp"
@@ -9,8 +12,20 @@ namespace pinfold {
 /// Whether the CFS quota is enforced; not for exclusive CPUs.
 enum class CpuQuota { kEnforced, kOffForExclusiveCpus };
 
+/// What the cgroup values of a container depend on in the whole pod, computed once for all of its
+/// containers.
+struct PodTotals {
+  PodTotals(const Node& node, const PodSpec& spec);
+
+  PodView pod;
+  /// Bytes that the pod requests beyond its containers, divided evenly among them.
+  std::int64_t extra_memory = 0;
+  /// The smallest memory request of an app container.
+  std::optional<std::int64_t> smallest_app_memory;
+};
+
 /// The cgroup values of one container.
-[[nodiscard]] LinuxResources container_linux_resources(const Node& node, const PodSpec& pod,
+[[nodiscard]] LinuxResources container_linux_resources(const Node& node, const PodTotals& totals,
                                                        const Container& container, CpuQuota quota);
 /// The cgroup values of the pod.
 [[nodiscard]] LinuxResources pod_linux_resources(const Node& node, const PodSpec& pod,

@@ -91,8 +91,12 @@ std::set<std::string> page_resources(const Node& node, const PodSpec& pod,
   return names;
 }
 
-int oom_score_adj(const Node& node, const PodSpec& pod, const Container& container) {
-  switch (qos_class(pod, node.gates().pod_level_resources)) {
+std::int64_t requested_memory(const Container& container) {
+  return amount_of(container.resources.requests, "memory").value();
+}
+
+int oom_score_adj(const Node& node, const PodTotals& totals, const Container& container) {
+  switch (qos_class(totals.pod, node.gates().pod_level_resources)) {
     case QosClass::kGuaranteed:
       return kGuaranteedOomScoreAdj;
     case QosClass::kBestEffort:
@@ -102,31 +106,14 @@ int oom_score_adj(const Node& node, const PodSpec& pod, const Container& contain
   }
   const auto capacity = static_cast<std::int64_t>(node.machine().memory());
   if (capacity == 0) return kBestEffortOomScoreAdj - 1;
-  const auto requested = [](const Container& c) {
-    return amount_of(c.resources.requests, "memory").value();
-  };
-  // What the pod requests beyond its containers is divided evenly among them.
-  std::int64_t extra = 0;
-  if (uses_pod_level(node, pod)) {
-    const Quantity whole = amount_of(pod.resources->requests, "memory");
-    if (!whole.is_zero()) {
-      const auto of_containers =
-          amount_of(container_total(pod, &Resources::requests), "memory").value();
-      extra = (whole.value() - of_containers) / static_cast<std::int64_t>(pod.containers.size());
-    }
-  }
   const auto score = [&](std::int64_t bytes) {
-    return 1000 - static_cast<std::int64_t>(Quantity::Int128{1000} * (bytes + extra) / capacity);
+    return 1000 - static_cast<std::int64_t>(Quantity::Int128{1000} * (bytes + totals.extra_memory) /
+                                            capacity);
   };
-  std::int64_t adj = score(requested(container));
-  if (container.kind == ContainerKind::kSidecar) {
-    // A sidecar must not be killed before its app containers.
-    std::optional<std::int64_t> smallest;
-    for (const Container& other : pod.containers) {
-      if (other.kind != ContainerKind::kApp) continue;
-      smallest = std::min(smallest.value_or(requested(other)), requested(other));
-    }
-    if (smallest) adj = std::min(adj, score(*smallest));
+  std::int64_t adj = score(requested_memory(container));
+  // A sidecar must not be killed before its app containers.
+  if (container.kind == ContainerKind::kSidecar && totals.smallest_app_memory) {
+    adj = std::min(adj, score(*totals.smallest_app_memory));
   }
   return static_cast<int>(
       std::clamp<std::int64_t>(adj, 1000 + kGuaranteedOomScoreAdj, kBestEffortOomScoreAdj - 1));
@@ -147,8 +134,24 @@ std::uint64_t cpu_weight_runtime(std::uint64_t shares) {
   return static_cast<std::uint64_t>(std::ceil(std::pow(10, exponent)));
 }
 
-LinuxResources container_linux_resources(const Node& node, const PodSpec& pod,
+PodTotals::PodTotals(const Node& node, const PodSpec& spec) : pod(spec) {
+  for (const Container& container : spec.containers) {
+    if (container.kind != ContainerKind::kApp) continue;
+    const std::int64_t bytes = requested_memory(container);
+    smallest_app_memory = std::min(smallest_app_memory.value_or(bytes), bytes);
+  }
+  if (!uses_pod_level(node, spec)) return;
+  const Quantity whole = amount_of(spec.resources->requests, "memory");
+  if (whole.is_zero()) return;
+  const auto of_containers =
+      amount_of(container_total(spec, &Resources::requests), "memory").value();
+  extra_memory =
+      (whole.value() - of_containers) / static_cast<std::int64_t>(spec.containers.size());
+}
+
+LinuxResources container_linux_resources(const Node& node, const PodTotals& totals,
                                          const Container& container, CpuQuota quota) {
+  const PodSpec& pod = totals.pod;
   LinuxResources out;
   const Quantity cpu_limit = effective_limit(node, pod, container, "cpu");
   const auto request = container.resources.requests.find("cpu");
@@ -167,7 +170,7 @@ LinuxResources container_linux_resources(const Node& node, const PodSpec& pod,
     out.hugepage_limits[page_size_name(resource)] =
         static_cast<std::uint64_t>(effective_limit(node, pod, container, resource).value());
   }
-  out.oom_score_adj = oom_score_adj(node, pod, container);
+  out.oom_score_adj = oom_score_adj(node, totals, container);
   return out;
 }
 

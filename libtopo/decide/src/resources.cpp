@@ -59,6 +59,32 @@ std::vector<ContainerId> containers_with_assignments(const NodeState& state, con
   return containers;
 }
 
+namespace {
+
+ContainerResources resources_of(const Node& node, const NodeState& state, const PodTotals& totals,
+                                const Container& spec) {
+  const ContainerId container{totals.pod.uid, spec.name};
+  ContainerResources out;
+  out.name = spec.name;
+  if (const CpuSet* cpus = state.cpu.assignments.find(container)) {
+    out.cpus = *cpus;
+    out.exclusive_cpus = *cpus;
+    out.cpuset_cpus = *cpus;
+  } else {
+    out.cpuset_cpus = state.cpu.default_set;
+  }
+  out.isolation = isolation_of(node, state, totals.pod, spec);
+  if (const auto* blocks = state.memory.assignments.find(container)) out.memory = *blocks;
+  out.cpuset_mems = node.memory().cpuset_mems(state.memory, container);
+  if (const auto* affinity = state.affinity.find(container)) out.affinity = *affinity;
+  if (const auto* held = state.devices.assignments.find(container)) out.devices = *held;
+  out.linux_resources = container_linux_resources(
+      node, totals, spec, quota_if(node, out.isolation == Isolation::kContainer));
+  return out;
+}
+
+}  // namespace
+
 Result<ContainerResources> container_resources(const Node& node, const NodeState& state,
                                                const ContainerId& container) {
   const ActivePod* const pod = state.find(container.pod);
@@ -68,23 +94,18 @@ Result<ContainerResources> container_resources(const Node& node, const NodeState
     return fail(ErrorCode::kNotFound,
                 fmt::format("pod '{}' has no container '{}'", container.pod, container.name));
   }
-  ContainerResources out;
-  out.name = container.name;
-  if (const CpuSet* cpus = state.cpu.assignments.find(container)) {
-    out.cpus = *cpus;
-    out.exclusive_cpus = *cpus;
-    out.cpuset_cpus = *cpus;
-  } else {
-    out.cpuset_cpus = state.cpu.default_set;
+  return resources_of(node, state, PodTotals(node, pod->spec), *spec);
+}
+
+std::vector<ContainerResources> all_container_resources(const Node& node, const NodeState& state,
+                                                        const ActivePod& pod) {
+  const PodTotals totals(node, pod.spec);
+  std::vector<ContainerResources> all;
+  all.reserve(pod.spec.containers.size());
+  for (const Container& container : pod.spec.containers) {
+    all.push_back(resources_of(node, state, totals, container));
   }
-  out.isolation = isolation_of(node, state, pod->spec, *spec);
-  if (const auto* blocks = state.memory.assignments.find(container)) out.memory = *blocks;
-  out.cpuset_mems = node.memory().cpuset_mems(state.memory, container);
-  if (const auto* affinity = state.affinity.find(container)) out.affinity = *affinity;
-  if (const auto* held = state.devices.assignments.find(container)) out.devices = *held;
-  out.linux_resources = container_linux_resources(
-      node, pod->spec, *spec, quota_if(node, out.isolation == Isolation::kContainer));
-  return out;
+  return all;
 }
 
 Result<LinuxResources> pod_resources(const Node& node, const NodeState& state, const PodUid& uid) {

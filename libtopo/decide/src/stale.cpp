@@ -1,5 +1,8 @@
 #include "stale.hpp"
 
+#include <set>
+#include <string_view>
+
 namespace pinfold {
 namespace {
 
@@ -10,8 +13,9 @@ std::vector<ContainerId> find_stale(const ContainerMap<T>& assignments, const No
   for (const auto& [uid, containers] : assignments.by_pod()) {
     const ActivePod* const pod = state.find(uid);
     if (pod == nullptr && state.held.contains(uid)) continue;
+    const auto active = pod == nullptr ? std::set<std::string_view>() : container_names(pod->spec);
     for (const auto& [name, value] : containers) {
-      if (pod == nullptr || pod->spec.find(name) == nullptr) stale.push_back({uid, name});
+      if (!active.contains(name)) stale.push_back({uid, name});
     }
   }
   return stale;
@@ -44,7 +48,9 @@ NodeState release_stale(const Node& node, NodeState state) {
   release_stale_cpus(node, state);
   release_stale_memory(node, state);
   release_stale_devices(node, state);
-  state.affinity.erase_if([&](const auto& entry) { return state.find(entry.pod) == nullptr; });
+  std::set<PodUid> active;
+  for (const ActivePod& pod : state.pods) active.insert(pod.spec.uid);
+  state.affinity.erase_if([&](const auto& entry) { return !active.contains(entry.pod); });
   return state;
 }
 

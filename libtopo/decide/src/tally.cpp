@@ -4,7 +4,7 @@
 
 namespace pinfold {
 
-Tally::Tally(const Node& node, const NodeState& state, const PodSpec& pod, Counts* counts)
+Tally::Tally(const Node& node, const NodeState& state, const PodView& pod, Counts* counts)
     : node_(node), state_(state), pod_(pod), counts_(counts) {
   const FeatureGates& gates = node.gates();
   is_managed_ = qos_class(pod, gates.pod_level_resources) == QosClass::kGuaranteed &&

@@ -10,7 +10,7 @@ namespace pinfold {
 class Tally {
  public:
   /// With `counts` nullptr nothing is counted.
-  Tally(const Node& node, const NodeState& state, const PodSpec& pod, Counts* counts);
+  Tally(const Node& node, const NodeState& state, const PodView& pod, Counts* counts);
 
   void requested() { add(Counter::kTopologyRequests); }
   /// The topology manager found no affinity or an affinity, for a container or (nullptr) for the
@@ -37,7 +37,7 @@ class Tally {
 
   const Node& node_;
   const NodeState& state_;
-  const PodSpec& pod_;
+  const PodView& pod_;
   Counts* counts_;
   bool is_managed_;  ///< the static policies serve the pod
   bool had_cpus_ = false;

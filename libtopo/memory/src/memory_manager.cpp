@@ -37,9 +37,11 @@ std::uint64_t reusable_bytes(const MemoryState& state, const PodUid& pod_uid, Nu
 /// an entry.
 bool has_finished(const MemoryState& state, const PodSpec& pod, const Container& container) {
   if (container.kind != ContainerKind::kInit) return false;
+  const auto* const of_pod = state.assignments.find(pod.uid);
+  if (of_pod == nullptr) return false;
   bool is_later = false;
   for (const Container& other : pod.containers) {
-    if (is_later && state.assignments.contains({pod.uid, other.name})) return true;
+    if (is_later && of_pod->contains(other.name)) return true;
     if (other.name == container.name) is_later = true;
   }
   return false;
@@ -49,14 +51,15 @@ bool has_finished(const MemoryState& state, const PodSpec& pod, const Container&
 /// sizes of a pod's containers add up to what the pod has.
 void shrink_init_blocks(MemoryState& state, const PodSpec& pod, const Container& container,
                         const std::vector<MemoryBlock>& blocks) {
+  auto& of_pod = state.assignments[pod.uid];
   for (const MemoryBlock& block : blocks) {
     std::uint64_t rest = block.size;
     for (const Container& earlier : pod.containers) {
       if (earlier.kind == ContainerKind::kApp || earlier.name == container.name) break;
       if (earlier.kind == ContainerKind::kSidecar) continue;
-      auto* const init_blocks = state.assignments.find({pod.uid, earlier.name});
-      if (init_blocks == nullptr) continue;
-      for (MemoryBlock& init_block : *init_blocks) {
+      const auto init_blocks = of_pod.find(earlier.name);
+      if (init_blocks == of_pod.end()) continue;
+      for (MemoryBlock& init_block : init_blocks->second) {
         if (init_block.type != block.type || init_block.numa_affinity != block.numa_affinity) {
           continue;
         }
@@ -154,7 +157,7 @@ ResourceHints MemoryManager::regenerate_hints(const std::vector<MemoryBlock>& bl
   return hints;
 }
 
-ResourceHints MemoryManager::container_hints(const MemoryState& state, const PodSpec& pod,
+ResourceHints MemoryManager::container_hints(const MemoryState& state, const PodView& pod,
                                              const Container& container) const {
   if (!is_static_ || !is_managed(gates_, pod)) return {};
   const auto requests = container_requests(gates_, pod, container);
@@ -239,7 +242,7 @@ void MemoryManager::note_reuse(MemoryState& state, const PodSpec& pod, const Con
   }
 }
 
-Admission MemoryManager::allocate(MemoryState& state, const PodSpec& pod,
+Admission MemoryManager::allocate(MemoryState& state, const PodView& pod,
                                   const Container& container, const TopologyHint& affinity,
                                   Trace* trace) const {
   if (!is_static_ || !is_managed(gates_, pod)) return {};

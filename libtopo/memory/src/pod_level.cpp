@@ -31,7 +31,7 @@ void subtract(Requests& pool, const Requests& part) {
 
 }  // namespace
 
-ResourceHints MemoryManager::pod_hints(const MemoryState& state, const PodSpec& pod) const {
+ResourceHints MemoryManager::pod_hints(const MemoryState& state, const PodView& pod) const {
   if (!is_static_ || !is_managed(gates_, pod)) return {};
   const auto requests = pod_requests(gates_, pod);
   if (!requests || requests->empty()) return {};
@@ -53,7 +53,7 @@ ResourceHints MemoryManager::pod_hints(const MemoryState& state, const PodSpec& 
   return search_hints(state, pod.uid, *requests);
 }
 
-Admission MemoryManager::allocate_pod(MemoryState& state, const PodSpec& pod,
+Admission MemoryManager::allocate_pod(MemoryState& state, const PodView& pod,
                                       const TopologyHint& affinity, Trace* trace) const {
   if (!is_static_ || qos_class(pod, gates_.pod_level_resources) != QosClass::kGuaranteed) return {};
   // DEVIATION (quirk): a pod that is admitted again keeps its memory.

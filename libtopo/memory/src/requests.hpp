@@ -18,7 +18,7 @@ using Requests = std::map<std::string, std::uint64_t>;
 inline constexpr const char* kMemory = "memory";
 
 /// Whether the memory manager serves the pod: Guaranteed pods that are manageable.
-[[nodiscard]] bool is_managed(const FeatureGates& gates, const PodSpec& pod);
+[[nodiscard]] bool is_managed(const FeatureGates& gates, const PodView& pod);
 
 /// The memory that a container requests; none for a shared container of a pod with pod-level
 /// resources. nullopt: an amount is not a whole number of bytes.

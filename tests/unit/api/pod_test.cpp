@@ -264,6 +264,22 @@ spec:
   EXPECT_EQ(container_total(pod, &Resources::requests).at("memory").value(), 1);
 }
 
+TEST(PodView, HasTheQosClassOfThePod) {
+  const char* const specs[] = {
+      "{containers: [{name: c}]}",
+      "{containers: [{name: c, resources: {limits: {cpu: 1, memory: 1Gi}}}]}",
+      "{resources: {limits: {cpu: 1, memory: 1Gi}}, containers: [{name: c}]}",
+      "{resources: {}, containers: [{name: c, resources: {limits: {cpu: 1, memory: 1Gi}}}]}",
+  };
+  for (const char* const spec : specs) {
+    PodSpec pod = pod_of(std::string("metadata: {name: p}\nspec: ") + spec);
+    apply_defaults(pod);
+    for (const bool gate : {false, true}) {
+      EXPECT_EQ(qos_class(PodView(pod), gate), qos_class(pod, gate)) << spec << ' ' << gate;
+    }
+  }
+}
+
 TEST(SafeName, NeverLeavesItsFolder) {
   for (const char* name : {"a", "0b5e-11", "kube-system_web", "a.b", "A_b"}) {
     EXPECT_TRUE(is_safe_name(name)) << name;

@@ -72,5 +72,22 @@ TEST(Isolation, IsHostInTheSharedPool) {
   EXPECT_EQ(place(node, pod_of("a", {{"2", "1Gi"}})).container.isolation, Isolation::kContainer);
 }
 
+TEST(ContainerResources, AreTheSameAllAtOnceAndOneByOne) {
+  // Burstable, with pod-level resources and a sidecar: the values depend on the other containers.
+  const Node node = node_of("cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n");
+  PodSpec pod = pod_of("a", {{"1", "1Gi"}, {"2", "3Gi"}, {"1", "2Gi"}});
+  pod.containers[0].kind = ContainerKind::kSidecar;
+  pod.resources = Resources{{{"memory", Quantity::parse("9Gi").value()}}, {}};
+  Decision decision = decide(node, empty_state(node), pod);
+  const NodeState& state = std::get<Admitted>(decision).next;
+  const auto all = all_container_resources(node, state, *state.find(pod.uid));
+  ASSERT_EQ(all.size(), 3U);
+  for (const ContainerResources& one : all) {
+    EXPECT_EQ(one, container_resources(node, state, {pod.uid, one.name}).value()) << one.name;
+  }
+  EXPECT_EQ(all[0].linux_resources.oom_score_adj, 1000 - 3000 / 16);
+  EXPECT_EQ(all[1].linux_resources.oom_score_adj, 1000 - 4000 / 16);
+}
+
 }  // namespace
 }  // namespace pinfold

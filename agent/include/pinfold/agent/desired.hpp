@@ -29,13 +29,13 @@ struct AgentState {
 /// CPU manager policy none: as the parent.
 [[nodiscard]] CpuSet shared_pool(const Node& node, const NodeState& state);
 
-/// True for a standard init container that has ended, because a later one has started.
-[[nodiscard]] bool is_finished(const ActivePod& pod, const Container& container);
-
 /// The control groups that a state asks for, with every CPU online: one for each active pod and
 /// each of its containers, without removed containers and finished init containers.
 [[nodiscard]] enforce::Layout desired_layout(const Node& node, const AgentState& state,
                                              const enforce::KernelFacts& facts);
+/// Adds the groups of one active pod.
+void add_pod_layout(const Node& node, const AgentState& state, const ActivePod& pod,
+                    const enforce::KernelFacts& facts, enforce::Layout& layout);
 
 /// What a state asks of the kernel while some CPUs are offline.
 struct Desired {

@@ -3,6 +3,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -106,5 +107,26 @@ void apply_defaults(PodSpec& pod);
 /// Pod-level resources count only with the feature gate PodLevelResources.
 /// Source: kubelet v1.36.2, observed.
 [[nodiscard]] QosClass qos_class(const PodSpec& pod, bool pod_level_resources_gate);
+
+/// A pod with its QoS class, which depends on all containers, computed once: whoever asks for it
+/// container by container passes a PodView on. Borrows the pod, which must not change meanwhile.
+struct PodView {
+  // NOLINTNEXTLINE(google-explicit-constructor): takes the place of a pod in any call
+  PodView(const PodSpec& pod);
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator const PodSpec&() const { return spec; }
+  [[nodiscard]] bool has_pod_level_resources() const { return spec.has_pod_level_resources(); }
+
+  const PodSpec& spec;
+  const PodUid& uid;
+  const std::vector<Container>& containers;
+  const std::optional<Resources>& resources;
+  QosClass qos;               ///< qos_class(pod, true)
+  QosClass qos_without_gate;  ///< qos_class(pod, false)
+};
+[[nodiscard]] QosClass qos_class(const PodView& pod, bool pod_level_resources_gate);
+
+/// The names of a pod's containers, to look many names up.
+[[nodiscard]] std::set<std::string_view> container_names(const PodSpec& pod);
 
 }  // namespace pinfold

@@ -74,25 +74,25 @@ class CpuManager {
 
   /// The number of exclusive CPUs that a container gets; 0: it runs in a shared pool. Capped to the
   /// range of int.
-  [[nodiscard]] int guaranteed_cpus(const PodSpec& pod, const Container& container) const;
+  [[nodiscard]] int guaranteed_cpus(const PodView& pod, const Container& container) const;
 
   /// Hints for one container (container scope), before allocation. With up to 16 NUMA nodes that
   /// have CPUs they are the kubelet's: one for every mask that has enough CPUs, in its order. On
   /// larger machines only the masks of for_each_hint_mask_of_width are tried, and only single NUMA
   /// nodes under the topology policy single-numa-node.
-  [[nodiscard]] ResourceHints container_hints(const CpuState& state, const PodSpec& pod,
+  [[nodiscard]] ResourceHints container_hints(const CpuState& state, const PodView& pod,
                                               const Container& container) const;
   /// Hints for a whole pod (pod scope), before allocation.
-  [[nodiscard]] ResourceHints pod_hints(const CpuState& state, const PodSpec& pod) const;
+  [[nodiscard]] ResourceHints pod_hints(const CpuState& state, const PodView& pod) const;
 
   /// Allocates a container's CPUs: those that it has already, else free ones, first within the
   /// affinity. A rejection may change the state, as in the kubelet.
   /// Source: kubelet v1.36.2, observed; see Quirks.
-  [[nodiscard]] Admission allocate(CpuState& state, const PodSpec& pod, const Container& container,
+  [[nodiscard]] Admission allocate(CpuState& state, const PodView& pod, const Container& container,
                                    const TopologyHint& affinity, Trace* trace) const;
   /// Allocates the CPUs of a pod with pod-level resources and divides them among its containers
   /// (pod scope).
-  [[nodiscard]] Admission allocate_pod(CpuState& state, const PodSpec& pod,
+  [[nodiscard]] Admission allocate_pod(CpuState& state, const PodView& pod,
                                        const TopologyHint& affinity, Trace* trace) const;
   /// Releases a container's CPUs; unknown names are no error.
   void remove_container(CpuState& state, const ContainerId& container) const;
@@ -115,14 +115,14 @@ class CpuManager {
   [[nodiscard]] cpu::TakeRules rules() const;
   [[nodiscard]] CpuSet available(const CpuState& state) const;
   [[nodiscard]] bool manages(const PodSpec& pod) const { return is_manageable(gates_, pod); }
-  [[nodiscard]] std::string why_shared(const PodSpec& pod, const Container& container) const;
-  [[nodiscard]] int pod_guaranteed_cpus(const PodSpec& pod) const;
-  [[nodiscard]] Admission check_shared_pool(const PodSpec& pod) const;
+  [[nodiscard]] std::string why_shared(const PodView& pod, const Container& container) const;
+  [[nodiscard]] int pod_guaranteed_cpus(const PodView& pod) const;
+  [[nodiscard]] Admission check_shared_pool(const PodView& pod) const;
   [[nodiscard]] Admission check_smt_alignment(const CpuState& state, int count) const;
   [[nodiscard]] CpuSet near_affinity(const CpuSet& cpus, NumaMask affinity) const;
   [[nodiscard]] tl::expected<CpuSet, Rejection> take_out(CpuState& state, const Request& request,
                                                          Trace* trace) const;
-  [[nodiscard]] Admission partition(CpuState& state, const PodSpec& pod, const CpuSet& pool,
+  [[nodiscard]] Admission partition(CpuState& state, const PodView& pod, const CpuSet& pool,
                                     Trace* trace) const;
   [[nodiscard]] ResourceHints hints(const CpuSet& free, const CpuSet& reusable, int count) const;
 

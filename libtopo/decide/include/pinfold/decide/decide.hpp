@@ -131,6 +131,10 @@ using Decision = std::variant<Admitted, Rejected>;
 [[nodiscard]] Result<ContainerResources> container_resources(const Node& node,
                                                              const NodeState& state,
                                                              const ContainerId& container);
+/// The same for all containers of an active pod, in start order.
+[[nodiscard]] std::vector<ContainerResources> all_container_resources(const Node& node,
+                                                                      const NodeState& state,
+                                                                      const ActivePod& pod);
 /// The cgroup values of the pod.
 [[nodiscard]] Result<LinuxResources> pod_resources(const Node& node, const NodeState& state,
                                                    const PodUid& uid);

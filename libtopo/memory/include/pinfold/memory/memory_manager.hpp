@@ -92,19 +92,19 @@ class MemoryManager {
 
   /// All memory resources of the container get the same list: a mask is a hint only if all of them
   /// fit. With more than 16 NUMA nodes not every mask is tried, see for_each_hint_mask.
-  [[nodiscard]] ResourceHints container_hints(const MemoryState& state, const PodSpec& pod,
+  [[nodiscard]] ResourceHints container_hints(const MemoryState& state, const PodView& pod,
                                               const Container& container) const;
   /// The same for what the pod's containers need at one time, or for the pod-level request.
-  [[nodiscard]] ResourceHints pod_hints(const MemoryState& state, const PodSpec& pod) const;
+  [[nodiscard]] ResourceHints pod_hints(const MemoryState& state, const PodView& pod) const;
 
   /// Allocates a container's memory. A rejection may change the state, as in the kubelet.
-  [[nodiscard]] Admission allocate(MemoryState& state, const PodSpec& pod,
+  [[nodiscard]] Admission allocate(MemoryState& state, const PodView& pod,
                                    const Container& container, const TopologyHint& affinity,
                                    Trace* trace) const;
   /// Allocates the memory of a pod with pod-level resources and divides it among its containers
   /// (pod scope). Rejects with EmptyPodSharedPoolError if nothing would remain for shared
   /// containers.
-  [[nodiscard]] Admission allocate_pod(MemoryState& state, const PodSpec& pod,
+  [[nodiscard]] Admission allocate_pod(MemoryState& state, const PodView& pod,
                                        const TopologyHint& affinity, Trace* trace) const;
   /// Releases a container's memory; unknown names are no error.
   void remove_container(MemoryState& state, const ContainerId& container) const;
