@@ -13,7 +13,11 @@ namespace pinfold::tools {
 namespace {
 
 Result<Machine> read_machine(const NodeOptions& options) {
-  if (options.machine.empty()) return discover(SysTree{options.sysfs}, "node");
+  if (options.machine.empty()) {
+    PINFOLD_LET(auto machine, discover(SysTree{options.sysfs}, "node"));
+    print_warnings(machine);
+    return machine;
+  }
   PINFOLD_LET(auto text, read_input(options.machine));
   PINFOLD_LET_WRAP(auto machine, parse_machine(text), options.machine);
   return machine;

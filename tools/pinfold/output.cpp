@@ -3,12 +3,19 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <string>
 
 namespace pinfold::tools {
 
 ExitStatus report(const Error& error) {
   fmt::print(stderr, "pinfold: {}\n", error.message);
   return kBadRequest;
+}
+
+void print_warnings(const Machine& machine) {
+  for (const std::string& warning : machine.description().warnings) {
+    fmt::print(stderr, "pinfold: warning: {}\n", warning);
+  }
 }
 
 int exit_status(const Result<ExitStatus>& outcome) {

@@ -3,6 +3,7 @@
 #include "pinfold/base/result.hpp"
 #include "pinfold/cli/command.hpp"
 #include "pinfold/cli/run.hpp"
+#include "pinfold/machine/machine.hpp"
 
 namespace pinfold::tools {
 
@@ -15,6 +16,8 @@ enum ExitStatus : int {
 
 /// Prints "pinfold: message" to standard error; returns kBadRequest.
 ExitStatus report(const Error& error);
+/// Prints the contradictions that discovery found to standard error.
+void print_warnings(const Machine& machine);
 /// The exit status of a command; reports its error.
 [[nodiscard]] int exit_status(const Result<ExitStatus>& outcome);
 

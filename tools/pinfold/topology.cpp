@@ -101,6 +101,7 @@ Result<ExitStatus> show(const TopologyOptions& options) {
     return fail(std::move(machine).error().wrap(fmt::format("'{}'", *options.xml)));
   }
   if (!machine) return fail(std::move(machine).error());
+  print_warnings(*machine);
 
   const bool is_text = options.format == Format::kText;
   Picture picture;

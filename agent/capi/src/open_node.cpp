@@ -114,6 +114,9 @@ Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* give
   auto node = std::make_unique<pinfold_node>(
       pinfold_node{std::move(machine), std::move(online), {}, read_agent_options(options), {}});
   PINFOLD_TRY(read_callbacks(options, *node));
+  for (const std::string& warning : node->machine.description().warnings) {
+    if (node->agent_options.log) node->agent_options.log(agent::LogLevel::kWarning, warning);
+  }
   PINFOLD_LET(node->config,
               read_configuration(options, node->agent_options.state_dir, node->agent_options.log));
   PINFOLD_TRY(try_agent(*node));

@@ -1,9 +1,12 @@
 #include "sys_tree.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "kernel_tree.hpp"
 #include "number_caches.hpp"
@@ -18,10 +21,27 @@ tl::unexpected<Error> bad_tree(std::string message) {
   return fail(ErrorCode::kInvalidArgument, std::move(message));
 }
 
+/// A list of online ids; nullopt if the file is missing or empty: then all are online.
+Result<std::optional<CpuSet>> read_online(const KernelTree& tree, const char* directory) {
+  PINFOLD_LET(auto online, tree.read(fmt::format("{}/online", directory), parse_cpu_list));
+  if (online && online->empty()) online.reset();
+  return online;
+}
+
+/// The same for one CPU. Kernels before 2.6.26 have no list, and no file for CPUs that cannot go
+/// offline.
+Result<bool> is_online(const KernelTree& tree, const std::string& cpu_directory) {
+  const std::string path = cpu_directory + "/online";
+  PINFOLD_LET(const auto text, tree.read(path));
+  if (!text || text->empty()) return true;
+  PINFOLD_LET_WRAP(const auto flag, parse_id(*text), tree.shown(path));
+  return flag != 0;
+}
+
 /// The usable CPUs, which are online and have topology files, with their sockets.
 Result<std::map<CpuId, SocketId>> read_sockets(const KernelTree& tree) {
   PINFOLD_LET(auto ids, tree.numbered(kCpuDirectory, "cpu"));
-  PINFOLD_LET(auto online, tree.read(fmt::format("{}/online", kCpuDirectory), parse_cpu_list));
+  PINFOLD_LET(const auto online, read_online(tree, kCpuDirectory));
   std::map<CpuId, SocketId> sockets;
   for (const std::int32_t id : ids) {
     const std::string directory = fmt::format("{}/cpu{}", kCpuDirectory, id);
@@ -29,14 +49,11 @@ Result<std::map<CpuId, SocketId>> read_sockets(const KernelTree& tree) {
       return bad_tree(
           fmt::format("{}: expected CPU ids below {}", tree.shown(directory), CpuSet::kMaxCpus));
     }
-    bool is_online = true;
-    if (online) {
-      is_online = online->contains(CpuId{id});
-    } else {  // kernels before 2.6.26 have no such list
-      PINFOLD_LET(auto flag, tree.read(directory + "/online", parse_id));
-      is_online = flag.value_or(1) != 0;
+    if (online && !online->contains(CpuId{id})) continue;
+    if (!online) {
+      PINFOLD_LET(const bool runs, is_online(tree, directory));
+      if (!runs) continue;
     }
-    if (!is_online) continue;
     const std::string package = directory + "/topology/physical_package_id";
     PINFOLD_LET(auto socket, tree.read(package, parse_id));
     if (!socket) continue;
@@ -61,12 +78,13 @@ Result<CoreId> read_core(const KernelTree& tree, CpuId cpu, const CpuSet& usable
   if (!siblings) {  // the newer names
     PINFOLD_LET(siblings, tree.read_cpus(directory + "core_cpus_list", directory + "core_cpus"));
   }
-  const CpuSet here = siblings.value_or(CpuSet::of(cpu)) & usable;
-  return CoreId{here.empty() ? cpu.value : here.first().value};
+  CpuSet here = siblings.value_or(CpuSet{}) & usable;
+  here.insert(cpu);  // some lists lack their own CPU
+  return CoreId{here.first().value};
 }
 
-/// The lowest usable CPU that shares the level-3 cache of a CPU; nullopt without such a cache.
-Result<std::optional<CpuId>> read_l3(const KernelTree& tree, CpuId cpu, const CpuSet& usable) {
+/// The usable CPUs that share the level-3 cache of a CPU; empty without such a cache.
+Result<CpuSet> read_l3(const KernelTree& tree, CpuId cpu, const CpuSet& usable) {
   const std::string directory = fmt::format("{}/cpu{}/cache", kCpuDirectory, cpu.value);
   PINFOLD_LET(auto indices, tree.numbered(directory, "index"));
   for (const std::int32_t index : indices) {
@@ -75,10 +93,34 @@ Result<std::optional<CpuId>> read_l3(const KernelTree& tree, CpuId cpu, const Cp
     if (level.value_or(0) != 3) continue;
     PINFOLD_LET(auto sharing, tree.read_cpus(cache + "shared_cpu_list", cache + "shared_cpu_map"));
     // Some machines list a cache with no sharing CPU, not even the owner: it is ignored.
-    const CpuSet here = sharing.value_or(CpuSet{}) & usable;
-    if (!here.empty()) return here.first();
+    CpuSet here = sharing.value_or(CpuSet{}) & usable;
+    if (here.empty()) continue;
+    here.insert(cpu);  // some lists lack their own CPU
+    return here;
   }
-  return std::optional<CpuId>{};
+  return CpuSet{};
+}
+
+/// CPU to the lowest CPU of its level-3 cache. CPUs share one if the list of either names the
+/// other: lists that lack a CPU contradict each other.
+std::map<CpuId, CpuId> lowest_of_caches(const std::map<CpuId, CpuSet>& lists) {
+  std::vector<CpuSet> caches;
+  for (const auto& [cpu, list] : lists) {
+    CpuSet whole = list;
+    std::erase_if(caches, [&](const CpuSet& cache) {
+      if (!cache.intersects(list)) return false;
+      whole |= cache;
+      return true;
+    });
+    caches.push_back(std::move(whole));
+  }
+  std::map<CpuId, CpuId> lowest;
+  for (const CpuSet& cache : caches) {
+    for (const CpuId cpu : cache) {
+      if (lists.contains(cpu)) lowest.emplace(cpu, cache.first());
+    }
+  }
+  return lowest;
 }
 
 Result<std::map<std::string, std::uint64_t>> read_hugepages(const KernelTree& tree,
@@ -127,6 +169,7 @@ Result<NumaNode> read_node(const KernelTree& tree, const std::string& directory,
 struct Nodes {
   std::vector<NumaNode> nodes;
   std::map<CpuId, NumaId> of_cpu;
+  std::vector<std::string> warnings;
 };
 
 /// A kernel without NUMA has no node directory: all CPUs and memory are on NUMA node 0.
@@ -144,33 +187,53 @@ Result<Nodes> read_single_node(const KernelTree& tree, const CpuSet& usable) {
 
 Result<std::vector<std::int32_t>> online_nodes(const KernelTree& tree) {
   PINFOLD_LET(auto ids, tree.numbered(kNodeDirectory, "node"));
-  PINFOLD_LET(auto online, tree.read(fmt::format("{}/online", kNodeDirectory), parse_cpu_list));
+  PINFOLD_LET(const auto online, read_online(tree, kNodeDirectory));
   if (online) std::erase_if(ids, [&](std::int32_t id) { return !online->contains(CpuId{id}); });
   return ids;
+}
+
+/// The NUMA node of a CPU that the nodes `claims` list. If that is not one node, the CPU's own link
+/// decides, else the lowest of them.
+Result<NumaId> node_of_cpu(const KernelTree& tree, CpuId cpu,
+                           const std::vector<std::int32_t>& claims,
+                           const std::vector<std::int32_t>& online,
+                           std::vector<std::string>& warnings) {
+  if (claims.size() == 1) return NumaId{claims.front()};
+  const std::string directory = fmt::format("{}/cpu{}", kCpuDirectory, cpu.value);
+  PINFOLD_LET(auto links, tree.numbered(directory, "node"));
+  const std::vector<std::int32_t>& possible = claims.empty() ? online : claims;
+  std::erase_if(links, [&](std::int32_t id) {
+    return std::find(possible.begin(), possible.end(), id) == possible.end();
+  });
+  if (links.empty() && claims.empty()) {
+    return bad_tree(
+        fmt::format("{}: cpu {} is on no NUMA node", tree.shown(kNodeDirectory), cpu.value));
+  }
+  const std::int32_t chosen = links.empty() ? claims.front() : links.front();
+  warnings.push_back(fmt::format(
+      "{}: cpu {} is listed by {}: taken to be on NUMA node {}{}", tree.shown(kNodeDirectory),
+      cpu.value,
+      claims.empty() ? std::string("no NUMA node")
+                     : fmt::format("NUMA nodes {}", fmt::join(claims, ",")),
+      chosen, links.empty() ? ", the lowest of them" : fmt::format(", as '{}' says", directory)));
+  return NumaId{chosen};
 }
 
 Result<Nodes> read_nodes(const KernelTree& tree, const CpuSet& usable) {
   PINFOLD_LET(auto ids, online_nodes(tree));
   if (ids.empty()) return read_single_node(tree, usable);
   Nodes out;
+  std::map<CpuId, std::vector<std::int32_t>> claims;
   for (const std::int32_t id : ids) {
     const std::string directory = fmt::format("{}/node{}", kNodeDirectory, id);
     PINFOLD_LET(auto node, read_node(tree, directory, ids.size()));
     node.id = NumaId{id};
     out.nodes.push_back(std::move(node));
     PINFOLD_LET(auto cpus, tree.read_cpus(directory + "/cpulist", directory + "/cpumap"));
-    for (const CpuId cpu : cpus.value_or(CpuSet{}) & usable) {
-      const auto [seen, is_new] = out.of_cpu.emplace(cpu, NumaId{id});
-      if (!is_new) {
-        return bad_tree(fmt::format("{}: cpu {} is on NUMA node {} already", tree.shown(directory),
-                                    cpu.value, seen->second.value));
-      }
-    }
+    for (const CpuId cpu : cpus.value_or(CpuSet{}) & usable) claims[cpu].push_back(id);
   }
   for (const CpuId cpu : usable) {
-    if (out.of_cpu.contains(cpu)) continue;
-    return bad_tree(
-        fmt::format("{}: cpu {} is on no NUMA node", tree.shown(kNodeDirectory), cpu.value));
+    PINFOLD_LET(out.of_cpu[cpu], node_of_cpu(tree, cpu, claims[cpu], ids, out.warnings));
   }
   return out;
 }
@@ -185,15 +248,16 @@ Result<MachineDescription> read_sys_tree(const SysTree& source) {
   PINFOLD_LET(auto nodes, read_nodes(tree, usable));
 
   MachineDescription description;
-  std::map<CpuId, CpuId> l3_of;
+  std::map<CpuId, CpuSet> sharing_l3;
   for (const auto& [cpu, socket] : sockets) {
     PINFOLD_LET(auto core, read_core(tree, cpu, usable));
     PINFOLD_LET(auto l3, read_l3(tree, cpu, usable));
-    if (l3) l3_of[cpu] = *l3;
+    if (!l3.empty()) sharing_l3.emplace(cpu, std::move(l3));
     description.cpus.push_back({cpu, core, socket, nodes.of_cpu[cpu], CacheId{}});
   }
-  number_caches(description, l3_of);
+  number_caches(description, lowest_of_caches(sharing_l3));
   description.numa_nodes = std::move(nodes.nodes);
+  description.warnings = std::move(nodes.warnings);
   return description;
 }
 

@@ -187,18 +187,72 @@ TEST(SysTree, NamesTheFileAndTheValueOfABadTree) {
   }
 }
 
-TEST(SysTree, RejectsNodesThatContradictEachOther) {
+TEST(SysTree, DecidesContradictionsOfNumaNodesWithAWarning) {
   const TempDir dir;
   write_tree(dir, sockets_of(2, 2, 1));
-  const std::string nodes = dir.path() + "/sys/devices/system/node";
+  const std::string nodes = "'" + dir.path() + "/sys/devices/system/node': ";
+  const auto warnings_of = [&](NumaId expected_of_cpu_1) {
+    const auto found = discover(SysTree{dir.path()}, "");
+    EXPECT_TRUE(found) << found.error().message;
+    if (!found) return std::vector<std::string>{};
+    EXPECT_EQ(found->find(CpuId{1})->numa, expected_of_cpu_1);
+    return found->description().warnings;
+  };
+  EXPECT_EQ(warnings_of(NumaId{0}), std::vector<std::string>{});
   dir.write("sys/devices/system/node/node1/cpulist", "1-3");
-  auto found = discover(SysTree{dir.path()}, "");
-  ASSERT_FALSE(found);
-  EXPECT_EQ(found.error().message, "'" + nodes + "/node1': cpu 1 is on NUMA node 0 already");
+  EXPECT_EQ(warnings_of(NumaId{0}),
+            std::vector<std::string>{nodes + "cpu 1 is listed by NUMA nodes 0,1: taken to be on "
+                                             "NUMA node 0, the lowest of them"});
+  dir.write("sys/devices/system/cpu/cpu1/node1/id", "");
+  EXPECT_EQ(warnings_of(NumaId{1}),
+            std::vector<std::string>{nodes + "cpu 1 is listed by NUMA nodes 0,1: taken to be on "
+                                             "NUMA node 1, as 'sys/devices/system/cpu/cpu1' says"});
+  dir.write("sys/devices/system/node/node0/cpulist", "0");
+  dir.write("sys/devices/system/node/node1/cpulist", "2-3");
+  EXPECT_EQ(warnings_of(NumaId{1}),
+            std::vector<std::string>{nodes + "cpu 1 is listed by no NUMA node: taken to be on NUMA "
+                                             "node 1, as 'sys/devices/system/cpu/cpu1' says"});
+}
+
+TEST(SysTree, RejectsACpuOnNoNumaNode) {
+  const TempDir dir;
+  write_tree(dir, sockets_of(2, 2, 1));
   dir.write("sys/devices/system/node/node1/cpulist", "3");
-  found = discover(SysTree{dir.path()}, "");
+  const auto found = discover(SysTree{dir.path()}, "");
   ASSERT_FALSE(found);
-  EXPECT_EQ(found.error().message, "'" + nodes + "': cpu 2 is on no NUMA node");
+  EXPECT_EQ(found.error().message,
+            "'" + dir.path() + "/sys/devices/system/node': cpu 2 is on no NUMA node");
+}
+
+TEST(SysTree, TakesListsThatLackTheirOwnCpu) {
+  const TempDir dir;
+  write_tree(dir, sockets_of(2, 2, 2));
+  const std::string cpu = "sys/devices/system/cpu/cpu";
+  // Socket 0 has CPUs 0, 1, 4 and 5, in the cores {0, 4} and {1, 5}.
+  for (const auto& [id, others] :
+       {std::pair{0, "1,4-5"}, {1, "0,4-5"}, {4, "0-1,5"}, {5, "0-1,4"}}) {
+    dir.write(cpu + std::to_string(id) + "/cache/index3/shared_cpu_list", others);
+  }
+  dir.write(cpu + "0/topology/thread_siblings_list", "4");
+  dir.write(cpu + "4/topology/thread_siblings_list", "0");
+  const auto found = discover(SysTree{dir.path()}, "");
+  ASSERT_TRUE(found) << found.error().message;
+  ASSERT_EQ(found->caches().size(), 2U);
+  EXPECT_EQ(found->caches()[0].cpus.to_string(), "0-1,4-5");
+  EXPECT_EQ(found->cores()[0].cpus.to_string(), "0,4");
+}
+
+TEST(SysTree, TakesAnEmptyOnlineFileForOnline) {
+  const TempDir dir;
+  write_tree(dir, sockets_of(2, 2, 1));
+  dir.write("sys/devices/system/cpu/online", "\n");
+  dir.write("sys/devices/system/node/online", "");
+  dir.write("sys/devices/system/cpu/cpu1/online", "");
+  dir.write("sys/devices/system/cpu/cpu2/online", "0");
+  const auto found = discover(SysTree{dir.path()}, "");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->all_cpus().to_string(), "0-1,3");
+  EXPECT_EQ(found->numa_count(), 2);
 }
 
 TEST(SysTree, ReportsAMissingTree) {

@@ -55,6 +55,9 @@ struct MachineDescription {
   bool has_cache_info = true;
   std::vector<NumaNode> numa_nodes;
   std::vector<Device> devices;
+  /// Contradictions in what the machine was discovered from, and how they were decided. Like
+  /// has_cache_info no part of the machine itself.
+  std::vector<std::string> warnings;
 
   friend bool operator==(const MachineDescription& a, const MachineDescription& b) {
     return a.name == b.name && a.cpus == b.cpus && a.numa_nodes == b.numa_nodes &&
