@@ -132,7 +132,8 @@ class Wording {
       case HintSummary::Kind::kNoPreference:
         return hints.resource + " may come from any NUMA node";
       case HintSummary::Kind::kImpossible:
-        return hints.resource + " fits on no NUMA node";
+        return hints.cause.empty() ? hints.resource + " fits on no NUMA node"
+                                   : hints.resource + " cannot be given: " + hints.cause;
       case HintSummary::Kind::kFit:
         return fmt::format("{} fits on NUMA {}", hints.resource, choice(hints.masks));
       case HintSummary::Kind::kUnfit:
@@ -152,7 +153,7 @@ class Wording {
     if (result.best.preferred) return aligned();
     std::string why = "not aligned: " + conflict();
     if (!result.admit) return why;
-    return why + "; admitted on NUMA " + nodes(*result.best.numa);
+    return why + "; best-effort takes NUMA " + nodes(*result.best.numa);
   }
 
   [[nodiscard]] std::string change(const AlignmentChange& change) const {
@@ -232,13 +233,17 @@ class Wording {
 }  // namespace
 
 MergeExplanation explain_merge(const TopologyManager& manager,
-                               std::span<const ResourceHints> providers, const MergedHint& result) {
+                               std::span<const ResourceHints> providers, const MergedHint& result,
+                               const HintCauses& causes) {
   MergeExplanation explanation;
   explanation.result = result;
   if (manager.policy() == TopologyPolicy::kNone) return explanation;
   for (const align::HintsOfResource& hints : align::filter_hints(providers)) {
     if (hints.resource.empty()) continue;
-    explanation.hints.push_back(summarize(hints, manager.policy()));
+    HintSummary& summary = explanation.hints.emplace_back(summarize(hints, manager.policy()));
+    const auto cause = causes.find(summary.resource);
+    const bool is_impossible = summary.kind == HintSummary::Kind::kImpossible;
+    if (is_impossible && cause != causes.end()) summary.cause = cause->second;
   }
   if (result.best.preferred) return explanation;
   explanation.responsible = responsible_for(explanation.hints);

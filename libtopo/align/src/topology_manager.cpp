@@ -124,11 +124,11 @@ NumaId TopologyManager::numa_id(int position) const {
 
 MergedHint TopologyManager::merge(std::span<const ResourceHints> providers,
                                   const AllocationScores& scores, Trace* trace,
-                                  std::string_view object) const {
+                                  std::string_view object, const HintCauses& causes) const {
   const TopologyHint affinity = choose_affinity(providers, scores);
   const MergedHint merged{affinity, admits(policy_, affinity)};
   if (trace != nullptr) {
-    for (std::string& text : sentences(*this, explain_merge(*this, providers, merged))) {
+    for (std::string& text : sentences(*this, explain_merge(*this, providers, merged, causes))) {
       trace->add("topology", object, std::move(text));
     }
   }

@@ -1,4 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
+#include <string_view>
 
 #include "hints.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
@@ -28,6 +32,40 @@ ResourceHints CpuManager::container_hints(const CpuState& state, const PodView& 
     return hints(*known, {}, count);
   }
   return hints(available(state), state.reusable_pod == pod.uid ? state.reusable : CpuSet{}, count);
+}
+
+std::string CpuManager::why_no_pod_hints(const CpuState& state, const PodView& pod) const {
+  if (!is_static_ || !manages(pod) || !is_managed_as_pod(gates_, pod)) return "";
+  const int count = pod_guaranteed_cpus(pod);
+  if (count == 0) return "";
+  if (const auto fits = check_shared_pool(pod); !fits) {
+    std::string_view why = fits.error().message;
+    constexpr std::string_view kPrefix = "pod rejected, ";
+    if (why.starts_with(kPrefix)) why.remove_prefix(kPrefix.size());
+    return fmt::format("the pod has {} CPUs: {}", count, why);
+  }
+  const auto known = state.pods.find(pod.uid);
+  if (quirks_.readmitted_pod_allocates_again || known == state.pods.end()) return "";
+  const auto had = static_cast<int>(known->second.size());
+  return had == count ? "" : fmt::format("the pod has {} CPUs already and needs {}", had, count);
+}
+
+std::string CpuManager::describe_amounts(const CpuState& state, const PodView& pod,
+                                         const Container* container) const {
+  if (!is_static_ || !manages(pod)) return "";
+  const int count =
+      container == nullptr ? pod_guaranteed_cpus(pod) : guaranteed_cpus(pod, *container);
+  if (count == 0) return "";
+  std::string text = fmt::format("needs {} CPUs", count);
+  const CpuSet free = available(state);
+  const CpuSet shared = state.default_set | reserved_;
+  for (const Machine::Group& node : machine_->numa_groups()) {
+    if (node.cpus.empty()) continue;
+    text += fmt::format("; NUMA {}: {} free, {} held, {} reserved", node.id,
+                        free.count_common(node.cpus), (node.cpus - shared).size(),
+                        reserved_.count_common(node.cpus));
+  }
+  return text;
 }
 
 ResourceHints CpuManager::pod_hints(const CpuState& state, const PodView& pod) const {

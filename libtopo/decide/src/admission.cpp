@@ -6,6 +6,9 @@
 namespace pinfold {
 namespace {
 
+/// The place of the memory manager's hints: see pod_hints().
+constexpr std::size_t kMemoryHints = 2;
+
 Rejection affinity_error(const Node& node, const PodSpec& pod) {
   static constexpr const char* kReason = "TopologyAffinityError";
   if (!is_managed_as_pod(node.gates(), pod)) {
@@ -40,7 +43,7 @@ Admission AdmissionInProgress::in_scope() {
 
 Admission AdmissionInProgress::in_container_scope() {
   for (const Container& container : pod_.containers) {
-    const auto merged = merge(container.name, container_hints(container));
+    const auto merged = merge(&container, container_hints(container));
     if (!merged.admit) return reject(&container);
     store(container, merged.best);
     PINFOLD_TRY(allocate(container, merged.best));
@@ -50,7 +53,7 @@ Admission AdmissionInProgress::in_container_scope() {
 }
 
 Admission AdmissionInProgress::in_pod_scope() {
-  const auto merged = merge("pod", pod_hints());
+  const auto merged = merge(nullptr, pod_hints());
   if (!merged.admit) return reject(nullptr);
   auto done = is_managed_as_pod(node_.gates(), pod_) ? allocate_pod(merged.best)
                                                      : each_container(&merged.best);
@@ -88,13 +91,39 @@ std::vector<ResourceHints> AdmissionInProgress::pod_hints() {
   return hints;
 }
 
-MergedHint AdmissionInProgress::merge(const std::string& object, std::vector<ResourceHints> hints) {
+void AdmissionInProgress::explain_amounts(const Container* container, const std::string& object) {
+  const auto add = [&](const char* source, std::string text) {
+    if (!text.empty()) trace_->add(source, object, std::move(text));
+  };
+  add("cpu", node_.cpu().describe_amounts(state_.cpu, pod_, container));
+  add("memory", node_.memory().describe_amounts(state_.memory, pod_, container));
+}
+
+Admission AdmissionInProgress::reject_unmerged(const Container& container, Admission rejection) {
+  const bool is_none = node_.topology().policy() == TopologyPolicy::kNone;
+  if (trace_ != nullptr && is_none) explain_amounts(&container, container.name);
+  return rejection;
+}
+
+MergedHint AdmissionInProgress::merge(const Container* container,
+                                      std::vector<ResourceHints> hints) {
+  const std::string object = container == nullptr ? "pod" : container->name;
   AllocationScores scores;
   if (node_.topology().options().prefer_most_allocated_numa_node) {
     if (node_.cpu().is_static()) scores.cpu = node_.cpu().allocation_scores(state_.cpu);
     if (node_.memory().is_static()) scores.memory = node_.memory().allocation_scores(state_.memory);
   }
-  const MergedHint merged = node_.topology().merge(hints, scores, trace_, object);
+  HintCauses causes;
+  if (trace_ != nullptr && container == nullptr) {
+    if (auto why = node_.cpu().why_no_pod_hints(state_.cpu, pod_); !why.empty()) {
+      causes["cpu"] = std::move(why);
+    }
+    if (const auto why = node_.memory().why_no_pod_hints(pod_); !why.empty()) {
+      for (const auto& [resource, list] : hints[kMemoryHints]) causes[resource] = why;
+    }
+  }
+  const MergedHint merged = node_.topology().merge(hints, scores, trace_, object, causes);
+  if (trace_ != nullptr && !merged.best.preferred) explain_amounts(container, object);
   ResourceHints& all = hints_[object];
   for (ResourceHints& of_provider : hints) all.merge(of_provider);
   return merged;
@@ -118,12 +147,12 @@ Admission AdmissionInProgress::allocate(const Container& container, const Topolo
   tally_.begin(&container);
   auto cpus = node_.cpu().allocate(state_.cpu, pod_, container, affinity, trace_);
   tally_.cpu_done(&container, cpus);
-  if (!cpus) return cpus;
+  if (!cpus) return reject_unmerged(container, std::move(cpus));
 
   if (releases_stale) release_stale_memory(node_, state_);
   auto memory = node_.memory().allocate(state_.memory, pod_, container, affinity, trace_);
   tally_.memory_done(&container, memory);
-  if (!memory) return memory;
+  if (!memory) return reject_unmerged(container, std::move(memory));
   return allocate_in_providers(container, affinity);
 }
 

@@ -27,8 +27,13 @@ class AdmissionInProgress {
   /// The hints of all providers, in the kubelet's order: devices, CPU, memory; then further ones.
   std::vector<ResourceHints> container_hints(const Container& container);
   std::vector<ResourceHints> pod_hints();
-  /// `object` is "pod" or the container's name.
-  MergedHint merge(const std::string& object, std::vector<ResourceHints> hints);
+  /// Merges the hints for a container, or (nullptr) for the pod.
+  MergedHint merge(const Container* container, std::vector<ResourceHints> hints);
+  /// Adds what is needed, free and held on each NUMA node to the trace.
+  void explain_amounts(const Container* container, const std::string& object);
+  /// A rejection by a manager. Without a merge, which explains the amounts, they are explained
+  /// here.
+  Admission reject_unmerged(const Container& container, Admission rejection);
 
   /// Rejects because no affinity was found, for a container or (nullptr) for the pod.
   Admission reject(const Container* container);

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <string>
+#include <string_view>
+
 #include "hint_search.hpp"
 #include "machine_state.hpp"
 #include "pinfold/memory/memory_manager.hpp"
@@ -51,6 +54,42 @@ ResourceHints MemoryManager::pod_hints(const MemoryState& state, const PodView& 
     }
   }
   return search_hints(state, pod.uid, *requests);
+}
+
+std::string MemoryManager::why_no_pod_hints(const PodView& pod) const {
+  if (!is_static_ || !is_managed(gates_, pod) || !pod.has_pod_level_resources()) return "";
+  const auto requests = pod_requests(gates_, pod);
+  const std::string problem = memory_detail::empty_shared_pool(gates_, pod);
+  if (!requests || problem.empty()) return "";
+  std::string_view why = problem;
+  constexpr std::string_view kPrefix = "pod rejected, ";
+  if (why.starts_with(kPrefix)) why.remove_prefix(kPrefix.size());
+  return fmt::format("the pod has {}: {}", memory_detail::describe(*requests), why);
+}
+
+std::string MemoryManager::describe_amounts(const MemoryState& state, const PodView& pod,
+                                            const Container* container) const {
+  if (!is_static_ || !is_managed(gates_, pod)) return "";
+  const auto requests = container == nullptr ? pod_requests(gates_, pod)
+                                             : container_requests(gates_, pod, *container);
+  if (!requests || requests->empty()) return "";
+  std::string text = "needs " + memory_detail::describe(*requests);
+  for (const auto& [id, node] : state.machine_state) {
+    text += fmt::format("; NUMA {}:", id);
+    const char* separator = "";
+    for (const auto& [name, bytes] : *requests) {
+      const auto table = node.tables.find(name);
+      if (table == node.tables.end()) continue;
+      const auto amount = [](std::uint64_t value) {
+        return Quantity::bytes(static_cast<std::int64_t>(value)).to_string();
+      };
+      text += fmt::format("{} {} of {} free, {} held, {} reserved", separator,
+                          amount(table->second.free), name, amount(table->second.reserved),
+                          amount(table->second.system_reserved));
+      separator = ",";
+    }
+  }
+  return text;
 }
 
 Admission MemoryManager::allocate_pod(MemoryState& state, const PodView& pod,

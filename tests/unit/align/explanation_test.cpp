@@ -61,6 +61,17 @@ TEST(Explanation, NamesTheResourceThatFitsNowhere) {
                           "NUMA 1 would work if memory fitted there"));
 }
 
+TEST(Explanation, NamesTheCauseOfAnImpossibleHint) {
+  const TopologyManager manager =
+      TopologyManager::make({.count = 2}, config_of(kRestricted, {})).value();
+  Trace trace;
+  (void)manager.merge(std::vector<ResourceHints>{{{"cpu", Hints{}}, {"memory", Hints{on(1)}}}}, {},
+                      &trace, "pod", {{"cpu", "nothing is left"}, {"memory", "not impossible"}});
+  EXPECT_EQ(trace.facts[0].text, "cpu cannot be given: nothing is left");
+  EXPECT_EQ(trace.facts[1].text, "memory fits on NUMA 0");
+  EXPECT_EQ(trace.facts[2].text, "not aligned: cpu cannot be given: nothing is left");
+}
+
 TEST(Explanation, NamesTheResourceThatIsNotPreferredUnderRestricted) {
   EXPECT_EQ(said(kRestricted, {{"cpu", kOneOfTwo}, {"memory", Hints{off(0b11), off(0b111)}}})[2],
             "not aligned: memory fits at best on NUMA 0-1, which is not preferred");
@@ -69,8 +80,7 @@ TEST(Explanation, NamesTheResourceThatIsNotPreferredUnderRestricted) {
 TEST(Explanation, NamesTheAffinityOfAnUnalignedPodUnderBestEffort) {
   EXPECT_EQ(said(kBestEffort, {{"cpu", kOneOfTwo}, {"gpu", Hints{on(0b11)}}})[2],
             "not aligned: cpu fits on NUMA 0 or 1, gpu only on 0-1: no set of NUMA nodes satisfies "
-            "both; admitted on "
-            "NUMA 0-1");
+            "both; best-effort takes NUMA 0-1");
 }
 
 TEST(Explanation, NamesTheDecidingRule) {

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fixture.hpp"
@@ -69,6 +70,67 @@ TEST(Decide, ExplainsWhenTraced) {
   ASSERT_TRUE(std::holds_alternative<Admitted>(decision));
   ASSERT_FALSE(trace.facts.empty());
   EXPECT_NE(trace.facts.front().text.find("2-3"), std::string::npos) << trace.facts.front().text;
+}
+
+/// The facts of a rejection, as "source: text".
+std::vector<std::string> facts_of_rejection(const Node& node, const NodeState& state,
+                                            const PodSpec& pod) {
+  Trace trace;
+  const Decision decision = decide(node, state, pod, &trace);
+  EXPECT_TRUE(std::holds_alternative<Rejected>(decision));
+  std::vector<std::string> facts;
+  for (const TraceFact& fact : trace.facts) facts.push_back(fact.source + ": " + fact.text);
+  return facts;
+}
+
+TEST(Decide, ExplainsWhatIsNeededFreeAndHeld) {
+  const std::string memory =
+      "\nmemoryManagerPolicy: Static\nreservedMemory: [{numaNode: 0, limits: {memory: 100Mi}}]";
+  const Node node = node_of(kStatic + ("\ntopologyManagerPolicy: restricted" + memory));
+  NodeState state = admitted(node, empty_state(node), pod_of("a", {{"2", "1Gi"}}));
+  state = admitted(node, state, pod_of("b", {{"3", "2Gi"}}));
+  const auto facts = facts_of_rejection(node, state, pod_of("c", {{"2", "1Gi"}}));
+  EXPECT_THAT(facts, testing::Contains("cpu: needs 2 CPUs; NUMA 0: 1 free, 2 held, 1 reserved; "
+                                       "NUMA 1: 1 free, 3 held, 0 reserved"));
+  EXPECT_THAT(facts, testing::Contains("memory: needs 1Gi of memory; NUMA 0: 7068Mi of memory "
+                                       "free, 1Gi held, 100Mi reserved; NUMA 1: 6Gi of memory "
+                                       "free, 2Gi held, 0 reserved"));
+  const Node none = node_of(kStatic + memory);
+  EXPECT_THAT(facts_of_rejection(none, empty_state(none), pod_of("c", {{"8", "1Gi"}})),
+              testing::Contains("cpu: needs 8 CPUs; NUMA 0: 3 free, 0 held, 1 reserved; NUMA 1: 4 "
+                                "free, 0 held, 0 reserved"));
+}
+
+TEST(Decide, ExplainsThatAPodsBudgetIsUsedUp) {
+  const Node node = node_of(
+      kStatic + std::string("\ntopologyManagerPolicy: restricted\ntopologyManagerScope: pod\n"
+                            "featureGates: {PodLevelResourceManagers: true}"));
+  PodSpec pod = pod_of("a", {{"4", "1Gi"}, {"1", "1Gi"}});
+  pod.containers[1].resources = {};
+  const ResourceList budget = {{"cpu", Quantity::parse("4").value()},
+                               {"memory", Quantity::parse("2Gi").value()}};
+  pod.resources = Resources{budget, budget};
+  EXPECT_THAT(facts_of_rejection(node, empty_state(node), pod),
+              testing::Contains("topology: not aligned: cpu cannot be given: the pod has 4 CPUs: "
+                                "sum of exclusive container cpu requests equals pod budget, "
+                                "leaving no cpus for shared containers"));
+  pod.containers[0].kind = ContainerKind::kSidecar;
+  pod.containers[0].resources.requests["cpu"] = Quantity::parse("3").value();
+  pod.containers[0].resources.limits = pod.containers[0].resources.requests;
+  Container init = pod.containers[0];
+  init.name = "init";
+  init.kind = ContainerKind::kInit;
+  pod.containers.insert(pod.containers.begin() + 1, init);
+  EXPECT_THAT(facts_of_rejection(node, empty_state(node), pod),
+              testing::Contains("topology: not aligned: cpu cannot be given: the pod has 4 CPUs: "
+                                "largest exclusive init container requests 3 cpus, but only 1 "
+                                "available"));
+}
+
+TEST(Decide, SaysNowhereThatARejectedPodIsAdmitted) {
+  const Node node = node_of(kStatic + std::string("\ntopologyManagerPolicy: best-effort"));
+  const auto facts = facts_of_rejection(node, empty_state(node), pod_of("a", {{"8", "1Gi"}}));
+  EXPECT_THAT(facts, testing::Each(testing::Not(testing::HasSubstr("admitted"))));
 }
 
 TEST(RemovePod, RestoresTheStateBefore) {

@@ -22,6 +22,7 @@ struct HintSummary {
   /// kFit: the masks that would be aligned: preferred ones, under single-numa-node only those of
   /// one node. kUnfit: the narrowest possible masks. In the order of the hints.
   std::vector<NumaMask> masks;
+  std::string cause = {};  ///< kImpossible: why, if it is not that NUMA nodes have too little
 
   friend bool operator==(const HintSummary&, const HintSummary&) = default;
 };
@@ -50,7 +51,8 @@ struct MergeExplanation {
 /// Explains a merge. Domain: `result` is what manager.merge() returned for the same providers.
 [[nodiscard]] MergeExplanation explain_merge(const TopologyManager& manager,
                                              std::span<const ResourceHints> providers,
-                                             const MergedHint& result);
+                                             const MergedHint& result,
+                                             const HintCauses& causes = {});
 
 /// One sentence per fact: "cpu fits on NUMA 0 or 1", "not aligned: cpu fits on NUMA 0 or 1, memory
 /// only on 2: no single NUMA node satisfies both".

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,6 +45,10 @@ struct MergedHint {
   friend bool operator==(const MergedHint&, const MergedHint&) = default;
 };
 
+/// Resource name to why no hint is possible, for explanations: where it is not that every set of
+/// NUMA nodes has too little.
+using HintCauses = std::map<std::string, std::string>;
+
 /// The topology manager: merges the hints of all providers into one affinity. Immutable.
 class TopologyManager {
  public:
@@ -67,12 +72,13 @@ class TopologyManager {
 
   /// The kubelet's Merge: `providers` in the kubelet's order (devices, cpu, memory). `scores` are
   /// used only with prefer-most-allocated-numa-node. The trace gets the sentences of
-  /// explanation.hpp, about `object` ("pod" or the container's name).
+  /// explanation.hpp, about `object` ("pod" or the container's name), with `causes`.
   /// Cost: docs/topology-merge.md.
   /// Source: kubelet 1.36 cm/topologymanager/policy.go; seeds/000 for the draft option.
   [[nodiscard]] MergedHint merge(std::span<const ResourceHints> providers,
                                  const AllocationScores& scores, Trace* trace,
-                                 std::string_view object = "pod") const;
+                                 std::string_view object = "pod",
+                                 const HintCauses& causes = {}) const;
 
  private:
   TopologyManager() = default;

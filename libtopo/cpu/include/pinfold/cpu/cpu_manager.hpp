@@ -85,6 +85,14 @@ class CpuManager {
   /// Hints for a whole pod (pod scope), before allocation.
   [[nodiscard]] ResourceHints pod_hints(const CpuState& state, const PodView& pod) const;
 
+  /// For explanations: why pod_hints() offers nothing, if it is not that NUMA nodes have too few
+  /// CPUs; "" otherwise.
+  [[nodiscard]] std::string why_no_pod_hints(const CpuState& state, const PodView& pod) const;
+  /// For explanations: the CPUs that a container, or (nullptr) the pod, needs, and for each NUMA
+  /// node how many are free and how many are held by exclusive containers. "" if it needs none.
+  [[nodiscard]] std::string describe_amounts(const CpuState& state, const PodView& pod,
+                                             const Container* container) const;
+
   /// Allocates a container's CPUs: those that it has already, else free ones, first within the
   /// affinity. A rejection may change the state, as in the kubelet.
   /// Source: kubelet v1.36.2, observed; see Quirks.

@@ -97,6 +97,14 @@ class MemoryManager {
   /// The same for what the pod's containers need at one time, or for the pod-level request.
   [[nodiscard]] ResourceHints pod_hints(const MemoryState& state, const PodView& pod) const;
 
+  /// For explanations: why pod_hints() offers nothing, if it is not that NUMA nodes have too little
+  /// memory; "" otherwise.
+  [[nodiscard]] std::string why_no_pod_hints(const PodView& pod) const;
+  /// For explanations: the memory that a container, or (nullptr) the pod, needs, and for each NUMA
+  /// node how much is free and how much containers hold. "" if it needs none.
+  [[nodiscard]] std::string describe_amounts(const MemoryState& state, const PodView& pod,
+                                             const Container* container) const;
+
   /// Allocates a container's memory. A rejection may change the state, as in the kubelet.
   [[nodiscard]] Admission allocate(MemoryState& state, const PodView& pod,
                                    const Container& container, const TopologyHint& affinity,
