@@ -13,8 +13,8 @@ namespace pinfold {
 ///   spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu
 ///   limit of 1
 /// Where the API server walks a Go map, violations are in the order of the resource names.
-/// Domain: a pod that pod_from_json accepts, after apply_defaults. No container can be validated
-/// without that: the API server also fills in requests first.
+/// Domain: a pod that pod_from_json accepts, after apply_defaults: the API server, too, validates
+/// after defaulting.
 /// Source: Kubernetes 1.36, validation of resource requirements.
 [[nodiscard]] std::vector<std::string> find_violations(const PodSpec& pod);
 
