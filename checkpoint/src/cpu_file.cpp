@@ -283,7 +283,6 @@ Result<Inspected<CpuCheckpoint>> inspect_cpu(std::string_view bytes) {
 Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& ids) {
   Salvaged<CpuCheckpoint> out;
   CpuFile file = read(json, Version::kV4, "");
-  out.is_newest = is_newest(file);
   if (!file.data.empty() && !json_syntax_error(file.data)) {
     const std::string data = std::move(file.data);
     file = read(data, Version::kDataOfV4, "");

@@ -334,7 +334,6 @@ Result<Inspected<MemoryCheckpoint>> inspect_memory(std::string_view bytes) {
 Salvaged<MemoryCheckpoint> salvage_memory(std::string_view json) {
   Salvaged<MemoryCheckpoint> out;
   const MemoryFile v3 = read(json, Version::kV3, "");
-  out.is_newest = is_newest(v3);
   const bool has_data = !v3.data.empty() && !json_syntax_error(v3.data);
   const MemoryFile whole =
       has_data ? read(v3.data, Version::kDataOfV3, "") : read(json, Version::kV2, "");

@@ -12,6 +12,10 @@
 namespace pinfold::checkpoint {
 namespace {
 
+void add_notes(std::vector<Note>& all, const std::vector<Note>& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
 /// What repair() needs to know about one kind of state file.
 struct CpuFileKind {
   using State = CpuCheckpoint;
@@ -23,13 +27,10 @@ struct CpuFileKind {
   }
   static const std::string& policy(const Node& node) { return node.config().cpu_manager_policy; }
   static Result<std::optional<State>> restore(const Node& node, const std::string& bytes,
-                                              bool newest, const ContainerIds& ids) {
-    const bool gate = node.gates().pod_level_resource_managers;
-    return newest ? restore_cpu_v4(bytes, policy(node), gate)
-                  : restore_cpu(bytes, policy(node), gate, ids);
+                                              const ContainerIds& ids) {
+    return restore_cpu(bytes, policy(node), node.gates().pod_level_resource_managers, ids);
   }
-  static std::string encode(const Node& node, const State& state, bool newest) {
-    if (newest) return encode_cpu(state, policy(node), CpuFormat::kV4);
+  static std::string encode(const Node& node, const State& state) {
     return encode_cpu(state, policy(node), node.gates().pod_level_resource_managers);
   }
 };
@@ -44,89 +45,133 @@ struct MemoryFileKind {
   }
   static const std::string& policy(const Node& node) { return node.config().memory_manager_policy; }
   static Result<std::optional<State>> restore(const Node& node, const std::string& bytes,
-                                              bool newest, const ContainerIds& /*ids*/) {
-    const bool gate = node.gates().pod_level_resource_managers;
-    return newest ? restore_memory_v3(bytes, policy(node), gate)
-                  : restore_memory(bytes, policy(node), gate);
+                                              const ContainerIds& /*ids*/) {
+    return restore_memory(bytes, policy(node), node.gates().pod_level_resource_managers);
   }
-  static std::string encode(const Node& node, const State& state, bool newest) {
-    if (newest) return encode_memory(state, policy(node), MemoryFormat::kV3);
+  static std::string encode(const Node& node, const State& state) {
     return encode_memory(state, policy(node), node.gates().pod_level_resource_managers);
   }
 };
-
-/// A sound orphan of the same kind, if the file itself cannot be read.
-template <class Kind>
-const std::string* find_orphan(const std::string& bytes, const Orphans& orphans) {
-  if (Kind::inspect(bytes)) return nullptr;
-  for (const auto& [name, content] : orphans) {
-    if (Kind::inspect(content)) return &name;
-  }
-  return nullptr;
-}
 
 /// The part of a text that can be read, as one JSON value.
 std::string readable(const std::string& bytes) {
   return json_syntax_error(bytes) ? close_json(bytes) : bytes;
 }
 
-/// Whether a file claims to be CPU V4 or memory V3.
+/// A sound copy that has every assignment of `state`, which is what can be read of the file.
 template <class Kind>
-bool is_newest(const std::optional<std::string>& file) {
-  return file && Kind::salvage(readable(*file), {}).is_newest;
+const std::string* find_copy(const typename Kind::State& state, const OtherFiles& others) {
+  for (const auto& [name, content] : others.copies) {
+    const auto copy = Kind::inspect(content);
+    const auto has = [&](const auto& entry) {
+      const auto* const value = copy->state.assignments.find(entry.id());
+      return value != nullptr && *value == entry.value;
+    };
+    const auto& known = state.assignments;
+    if (copy && std::all_of(known.begin(), known.end(), has)) return &name;
+  }
+  return nullptr;
+}
+
+/// A state file in repair.
+template <class Kind>
+struct FileInRepair {
+  std::string bytes;
+  Salvaged<typename Kind::State> salvaged;
+  bool is_damaged = false;
+  bool is_replaced = false;  ///< by a copy
+  Notes notes;
+};
+
+/// A file that cannot be read as it is: takes a copy instead, or what can be read.
+template <class Kind>
+void read_damaged(FileInRepair<Kind>& file, const std::string& error, const ContainerIds& ids,
+                  const OtherFiles& others) {
+  file.is_damaged = true;
+  std::string what = fmt::format("has an error ({}): read nevertheless", error);
+  if (const auto* const copy = find_copy<Kind>(file.salvaged.state, others)) {
+    file.is_replaced = true;
+    file.salvaged = Kind::salvage(others.copies.at(*copy), ids);
+    what = fmt::format("cannot be read ({}): replaced by '{}', which has all that can be read",
+                       error, *copy);
+  } else if (json_syntax_error(file.bytes)) {
+    what = fmt::format("is torn ({}): read up to the last complete value", error);
+  }
+  file.notes.done.push_back({std::string(Kind::kName), std::move(what)});
 }
 
 template <class Kind>
-void repair_file(const Node& node, bool newest, std::optional<std::string>& file,
-                 const ContainerIds& ids, const Orphans& orphans, Notes& notes) {
-  if (!file) return;
-  std::string bytes = *file;
-  const std::string name(Kind::kName);
-  if (const std::string* const orphan = find_orphan<Kind>(bytes, orphans)) {
-    bytes = orphans.at(*orphan);
-    notes.done.push_back(
-        {name, fmt::format("cannot be read: replaced by the sound temporary file '{}'", *orphan)});
+FileInRepair<Kind> read_file(const Node& node, const std::string& bytes, const ContainerIds& ids,
+                             const OtherFiles& others) {
+  FileInRepair<Kind> file{bytes, Kind::salvage(readable(bytes), ids), false, false, {}};
+  if (const auto sound = Kind::inspect(bytes); !sound) {
+    read_damaged(file, sound.error().message, ids, others);
   }
-  const auto syntax = json_syntax_error(bytes);
-  auto salvaged = Kind::salvage(readable(bytes), ids);
-  if (syntax) {
-    notes.done.push_back(
-        {name, fmt::format("is torn ({}): read up to the last complete value", *syntax)});
-  } else if (const auto sound = Kind::inspect(bytes); !sound) {
-    notes.done.push_back(
-        {name, fmt::format("has an error ({}): read nevertheless", sound.error().message)});
+  if (file.salvaged.policy != Kind::policy(node)) {
+    file.notes.done.push_back({std::string(Kind::kName),
+                               fmt::format("policy '{}' differs from the configured '{}': changed",
+                                           file.salvaged.policy, Kind::policy(node))});
   }
-  if (salvaged.policy != Kind::policy(node)) {
-    notes.done.push_back({name, fmt::format("policy '{}' differs from the configured '{}': changed",
-                                            salvaged.policy, Kind::policy(node))});
+  add_notes(file.notes.lost, file.salvaged.lost);
+  return file;
+}
+
+/// The state without empty entries, which decide nothing.
+template <class State>
+State without_empty_entries(State state) {
+  state.assignments.erase_if([](const auto&) { return false; });
+  std::erase_if(state.pods, [](const auto& pod) { return pod.second.empty(); });
+  return state;
+}
+
+/// Writes what was repaired; a file that the kubelet reads as it is stays unchanged.
+template <class Kind>
+void write_file(const Node& node, FileInRepair<Kind>& file, const ContainerIds& ids) {
+  std::string& bytes = file.bytes;
+  const auto& state = file.salvaged.state;
+  std::string written = Kind::encode(node, state);
+  if (file.notes.done.empty() && file.notes.lost.empty()) {
+    const auto restored = Kind::restore(node, bytes, ids);
+    if (restored && without_empty_entries(**restored) == without_empty_entries(state)) return;
+    const int version = Kind::inspect(bytes)->version;
+    const int next = Kind::inspect(written)->version;
+    const std::string_view problem =
+        restored ? "the kubelet would not read all of it" : "the kubelet refuses it";
+    file.notes.done.push_back(
+        {std::string(Kind::kName),
+         version == next ? fmt::format("{}: written again", problem)
+                         : fmt::format("is V{}, and {}: written as V{}", version, problem, next)});
   }
-  notes.lost.insert(notes.lost.end(), salvaged.lost.begin(), salvaged.lost.end());
-  repair_state(node, salvaged.state, notes);
-  if (notes.done.empty() && notes.lost.empty()) {
-    const auto restored = Kind::restore(node, *file, newest, ids);
-    if (restored && **restored == salvaged.state) return;
-    notes.done.push_back({name, "has a version that this kubelet does not read: converted"});
-  }
-  file = Kind::encode(node, salvaged.state, newest);
+  bytes = std::move(written);
 }
 
 }  // namespace
 
 Repaired repair(const Node& node, const KubeletFiles& files, const ContainerIds& ids,
-                const Orphans& orphans) {
+                const OtherFiles& others) {
   Repaired out;
   out.files = files;
-  Notes cpu;
-  Notes memory;
-  const bool newest = is_newest<CpuFileKind>(files.cpu) || is_newest<MemoryFileKind>(files.memory);
-  repair_file<CpuFileKind>(node, newest, out.files.cpu, ids, orphans, cpu);
-  repair_file<MemoryFileKind>(node, newest, out.files.memory, ids, orphans, memory);
-  const bool gate = node.gates().pod_level_resource_managers;
-  out.formats = newest ? Formats{4, 3} : gate ? Formats{3, 2} : Formats{2, 1};
-  for (Notes* const notes : {&cpu, &memory}) {
-    out.done.insert(out.done.end(), notes->done.begin(), notes->done.end());
-    out.lost.insert(out.lost.end(), notes->lost.begin(), notes->lost.end());
-  }
+  out.formats = node.gates().pod_level_resource_managers ? Formats{3, 2} : Formats{2, 1};
+  std::optional<FileInRepair<CpuFileKind>> cpu;
+  std::optional<FileInRepair<MemoryFileKind>> memory;
+  if (files.cpu) cpu = read_file<CpuFileKind>(node, *files.cpu, ids, others);
+  if (files.memory) memory = read_file<MemoryFileKind>(node, *files.memory, ids, others);
+  // What was read, before a repair changes it.
+  const CpuCheckpoint cpu_read = cpu ? cpu->salvaged.state : CpuCheckpoint{};
+  const MemoryCheckpoint memory_read = memory ? memory->salvaged.state : MemoryCheckpoint{};
+  const auto finish = [&](auto& file, const auto& other_read, std::optional<std::string>& bytes) {
+    auto& state = file.salvaged.state;
+    if (file.is_damaged) {
+      restore_missing(node, {file.is_replaced, others}, other_read, state, file.notes);
+    }
+    repair_state(node, state, file.notes);
+    write_file(node, file, ids);
+    bytes = std::move(file.bytes);
+    add_notes(out.done, file.notes.done);
+    add_notes(out.lost, file.notes.lost);
+  };
+  if (cpu) finish(*cpu, memory_read, out.files.cpu);
+  if (memory) finish(*memory, cpu_read, out.files.memory);
   return out;
 }
 

@@ -93,22 +93,31 @@ void free_one_pod(CpuCheckpoint& state, Notes& notes) {
                                     least->second.to_string())});
 }
 
+/// The CPUs that the kubelet expects in the shared pool or in an assignment.
+CpuSet usable_cpus(const Node& node) {
+  return node.cpu().options().strict_cpu_reservation ? node.cpu().allocatable()
+                                                     : node.machine().all_cpus();
+}
+
 }  // namespace
+
+CpuSet in_no_set(const Node& node, const CpuCheckpoint& state) {
+  return usable_cpus(node) - state.default_set - held_by_all(state);
+}
 
 void repair_state(const Node& node, CpuCheckpoint& state, Notes& notes) {
   if (!node.cpu().is_static()) return;
   if (!node.gates().pod_level_resource_managers && !state.pods.empty()) {
     auto older = without_pod_entries(std::move(state));
     state = std::move(older.state);
-    notes.done.insert(notes.done.end(), older.lost.begin(), older.lost.end());
+    notes.lost.insert(notes.lost.end(), older.lost.begin(), older.lost.end());
   }
   fit_all(node, state, notes);
 
   const bool strict = node.cpu().options().strict_cpu_reservation;
-  const CpuSet usable = strict ? node.cpu().allocatable() : node.machine().all_cpus();
   const CpuSet before = state.default_set;
   const CpuSet held = held_by_all(state);
-  state.default_set = usable - held;
+  state.default_set = usable_cpus(node) - held;
   const auto note = [&](const CpuSet& cpus, std::string_view what) {
     if (cpus.empty()) return;
     notes.done.push_back({"shared pool", fmt::format("CPUs {} {}", cpus.to_string(), what)});

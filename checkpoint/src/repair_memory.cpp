@@ -78,18 +78,6 @@ void join_groups(MemoryCheckpoint& state, Notes& notes) {
   });
 }
 
-/// The machine state with all assignments: a pod with pod-level blocks counts with these.
-Machine books_of(Machine machine, const MemoryCheckpoint& state) {
-  for (const auto& [pod, containers] : state.assignments.by_pod()) {
-    if (const auto whole = state.pods.find(pod); whole != state.pods.end()) {
-      take_blocks(machine, whole->second);
-      continue;
-    }
-    for (const auto& [name, blocks] : containers) take_blocks(machine, blocks);
-  }
-  return machine;
-}
-
 }  // namespace
 
 void repair_state(const Node& node, MemoryCheckpoint& state, Notes& notes) {
@@ -99,7 +87,7 @@ void repair_state(const Node& node, MemoryCheckpoint& state, Notes& notes) {
   if (!node.gates().pod_level_resource_managers && !state.pods.empty()) {
     auto older = without_pod_entries(std::move(state));
     state = std::move(older.state);
-    notes.done.insert(notes.done.end(), older.lost.begin(), older.lost.end());
+    notes.lost.insert(notes.lost.end(), older.lost.begin(), older.lost.end());
   }
   fit_all(state, fresh.machine_state, notes);
   std::erase_if(state.pods, [&](const auto& pod) {
@@ -113,7 +101,8 @@ void repair_state(const Node& node, MemoryCheckpoint& state, Notes& notes) {
     return;
   }
   MemoryCheckpoint rewritten = state;
-  rewritten.machine_state = books_of(std::move(fresh.machine_state), state);
+  rewritten.machine_state = std::move(fresh.machine_state);
+  rewritten = count_again(std::move(rewritten), node.gates().pod_level_resource_managers);
   for (const Difference& change : diff(state, rewritten)) {
     notes.done.push_back(
         {change.object,

@@ -10,6 +10,22 @@ struct Notes {
   std::vector<Note> lost;
 };
 
+/// What of a damaged file cannot be read, and what the other files say about it.
+struct Damage {
+  bool is_replaced = false;  ///< by a copy, which can be older
+  const OtherFiles& others;
+};
+/// Restores the assignments that cannot be read, if the other files leave one possibility; else
+/// notes that they are lost. `memory` and `cpu` are the contents of the other state file.
+void restore_missing(const Node& node, const Damage& damage, const MemoryCheckpoint& memory,
+                     CpuCheckpoint& cpu, Notes& notes);
+void restore_missing(const Node& node, const Damage& damage, const CpuCheckpoint& cpu,
+                     MemoryCheckpoint& memory, Notes& notes);
+
+/// The CPUs that the kubelet expects in the shared pool or in an assignment, and that are in
+/// neither.
+[[nodiscard]] CpuSet in_no_set(const Node& node, const CpuCheckpoint& state);
+
 void repair_state(const Node& node, CpuCheckpoint& state, Notes& notes);
 void repair_state(const Node& node, MemoryCheckpoint& state, Notes& notes);
 

@@ -16,8 +16,7 @@ namespace pinfold::checkpoint {
 
 template <class State>
 struct Salvaged {
-  bool is_newest = false;  ///< CPU V4 or memory V3
-  std::string policy;      ///< "" if it could not be read
+  std::string policy;  ///< "" if it could not be read
   State state;
   std::vector<Note> lost;
 };

@@ -92,19 +92,6 @@ void spread(const PodUid& pod, const std::vector<MemoryBlock>& reserved,
   }
 }
 
-/// The machine state without any assignment.
-std::map<std::int32_t, NodeMemory> emptied(std::map<std::int32_t, NodeMemory> machine) {
-  for (auto& [id, node] : machine) {
-    node.number_of_assignments = 0;
-    node.cells = {id};
-    for (auto& [type, table] : node.tables) {
-      table.reserved = 0;
-      table.free = table.allocatable;
-    }
-  }
-  return machine;
-}
-
 }  // namespace
 
 ContainersOnly<CpuCheckpoint> without_pod_entries(CpuCheckpoint state) {
@@ -145,11 +132,7 @@ ContainersOnly<MemoryCheckpoint> without_pod_entries(MemoryCheckpoint state) {
     spread(pod, reserved, containers == nullptr ? none : *containers, lost);
   }
   state.pods.clear();
-  state.machine_state = emptied(std::move(state.machine_state));
-  for (const auto& [pod, name, blocks] : state.assignments) {
-    take_blocks(state.machine_state, blocks);
-  }
-  return {std::move(state), std::move(lost)};
+  return {count_again(std::move(state), false), std::move(lost)};
 }
 
 }  // namespace pinfold::checkpoint

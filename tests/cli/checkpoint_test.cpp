@@ -2,8 +2,13 @@
 #include <sys/wait.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "pinfold/checkpoint/journal.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
 #include "tree_builder.hpp"
 
@@ -27,6 +32,16 @@ Outcome run(const std::string& arguments) {
   const int status = ::pclose(pipe);
   outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return outcome;
+}
+
+/// The files of a directory: contents by name.
+std::map<std::string, std::string> contents_of(const std::string& directory) {
+  std::map<std::string, std::string> contents;
+  for (const auto& file : std::filesystem::directory_iterator(directory)) {
+    std::ifstream stream(file.path());
+    contents[file.path().filename()] = {std::istreambuf_iterator<char>(stream), {}};
+  }
+  return contents;
 }
 
 class Checkpoint : public testing::Test {
@@ -164,7 +179,7 @@ TEST_F(CheckpointOfANode, DiffListsDifferences) {
 
 TEST_F(CheckpointOfANode, RepairKeepsTheOldFileAndReportsItsChanges) {
   CpuCheckpoint state;
-  state.default_set = CpuSet{0, 1};
+  state.default_set = CpuSet{0, 1, 4, 5, 6, 7, 8};
   state.assignments[{PodUid("pod-a"), "c1"}] = CpuSet{2, 3};
   const std::string torn = checkpoint::encode_cpu(state, "static", true);
   folder_.write("cpu_manager_state", torn.substr(0, torn.find("checksum")));
@@ -172,7 +187,8 @@ TEST_F(CheckpointOfANode, RepairKeepsTheOldFileAndReportsItsChanges) {
   const std::string command = "repair" + node() + " " + folder_.path();
   const Outcome dry = run(command + " --dry-run");
   EXPECT_EQ(dry.status, 0) << dry.out;
-  EXPECT_NE(dry.out.find("shared pool        CPUs 4-7 were in no set: added"), std::string::npos)
+  EXPECT_NE(dry.out.find("shared pool        CPUs 8 are not on this machine: removed"),
+            std::string::npos)
       << dry.out;
   EXPECT_EQ(run("verify " + folder_.path() + "/cpu_manager_state").status, 1);
   const Outcome done = run(command);
@@ -184,6 +200,79 @@ TEST_F(CheckpointOfANode, RepairKeepsTheOldFileAndReportsItsChanges) {
   EXPECT_NE(kept.out.find("unexpected end"), std::string::npos) << kept.out;
   EXPECT_NE(done.out.find("now .pinfold_before_repair.1.123456"), std::string::npos) << done.out;
   EXPECT_EQ(run(command).out, "nothing to repair\nstart-up validation: passes\n");
+}
+
+TEST_F(CheckpointOfANode, RepairWritesNothingIfSomethingWouldBeLost) {
+  CpuCheckpoint state;
+  state.default_set = CpuSet{0, 1, 6, 7};
+  state.assignments[{PodUid("pod-a"), "c1"}] = CpuSet{2, 3};
+  state.assignments[{PodUid("pod-b"), "c"}] = CpuSet{4, 5};
+  const std::string file = checkpoint::encode_cpu(state, "static", true);
+  folder_.write("cpu_manager_state", file.substr(0, file.find("pod-b")));
+  folder_.write(".pinfold_pods",
+                R"({"version":1,"pods":[{"pod":{"metadata":{"name":"b","uid":"pod-b"},
+      "spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"3","memory":"1Mi"},
+      "limits":{"cpu":"3","memory":"1Mi"}}}]}},"started":["c"]}]})");
+  const auto before = contents_of(folder_.path());
+  const std::string command = "repair" + node() + " " + folder_.path();
+  for (const char* const option : {"", " --dry-run", " --dry-run --accept-loss"}) {
+    const Outcome outcome = run(command + option);
+    EXPECT_EQ(outcome.status, std::string(option).ends_with("loss") ? 0 : 1) << outcome.out;
+    EXPECT_NE(outcome.out.find("could not be saved:\n  pod-b/c            3 CPUs: cannot be read, "
+                               "but '.pinfold_pods' names it\n"),
+              std::string::npos)
+        << outcome.out;
+    EXPECT_EQ(contents_of(folder_.path()), before) << option;
+  }
+  const auto refused = nlohmann::json::parse(run(command + " -o json").out);
+  EXPECT_EQ(refused.at("written"), false);
+  EXPECT_EQ(refused.at("lost").at(0).at("object"), "pod-b/c");
+  EXPECT_EQ(run(command + " --accept-loss").status, 0);
+  EXPECT_EQ(run(command).out, "nothing to repair\nstart-up validation: passes\n");
+}
+
+TEST_F(CheckpointOfANode, RepairSetsAPodsFileAsideThatCannotBeRead) {
+  folder_.write(".pinfold_pods", "{");
+  const std::string command = "repair" + node() + " " + folder_.path();
+  const Outcome refused = run(command);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.out.find(".pinfold_pods  cannot be read"), std::string::npos) << refused.out;
+  EXPECT_EQ(contents_of(folder_.path()).at(".pinfold_pods"), "{");
+  const Outcome accepted = run(command + " --accept-loss");
+  EXPECT_EQ(accepted.status, 0) << accepted.out;
+  EXPECT_FALSE(contents_of(folder_.path()).contains(".pinfold_pods"));
+  EXPECT_EQ(contents_of(folder_.path()).at(".pinfold_before_repair.1.pinfold_pods"), "{");
+}
+
+TEST_F(CheckpointOfANode, RepairTakesWhatAJournalKnows) {
+  // Interrupted before the files were in place, and the CPU file is torn.
+  const std::string sound = contents_of(folder_.path()).at("cpu_manager_state");
+  folder_.write(".pinfold_journal",
+                checkpoint::encode_record({{"cpu_manager_state", {std::uint64_t{1}, sound}}}));
+  folder_.write("cpu_manager_state", sound.substr(0, sound.find("pod-a")));
+  const Outcome dry = run("repair --dry-run" + node() + " " + folder_.path());
+  EXPECT_EQ(dry.out, "nothing to repair\nstart-up validation: passes\n");
+  folder_.write(".pinfold_journal.stale", contents_of(folder_.path()).at(".pinfold_journal"));
+  folder_.write(".pinfold_journal", "");
+  const Outcome stale = run("repair" + node() + " " + folder_.path());
+  EXPECT_EQ(stale.status, 0) << stale.out;
+  EXPECT_NE(stale.out.find("replaced by 'cpu_manager_state in .pinfold_journal.stale'"),
+            std::string::npos)
+      << stale.out;
+  EXPECT_EQ(contents_of(folder_.path()).at("cpu_manager_state"), sound);
+}
+
+TEST_F(CheckpointOfANode, RefusedConversionsChangeNothing) {
+  out_.write("memory_manager_state", "{}");
+  const auto before = contents_of(out_.path());
+  const std::string command = "convert --to cpu-v2 --out " + out_.path() + node() + " ";
+  EXPECT_EQ(run(command + folder_.path()).status, 2);
+  EXPECT_EQ(contents_of(out_.path()), before);
+  folder_.write("cpu_manager_state", "{");
+  const auto source = contents_of(folder_.path());
+  EXPECT_EQ(run(command + folder_.path()).status, 2);
+  EXPECT_EQ(contents_of(out_.path()), before);
+  EXPECT_EQ(contents_of(folder_.path()), source);
 }
 
 }  // namespace

@@ -39,17 +39,24 @@ Result<std::optional<std::string>> try_start(const ConvertOptions& options,
   return fmt::format("{}: {}", to_string(started.error().stage), started.error().error);
 }
 
+/// Fails for a directory that has state files.
+Result<void> check_target(const std::string& directory) {
+  if (!std::filesystem::exists(directory)) return {};
+  PINFOLD_LET(const auto fs, checkpoint::open_directory(directory));
+  PINFOLD_LET(const auto before, checkpoint::read_files(*fs));
+  if (!before.cpu && !before.memory && !before.pods) return {};
+  return fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format("--out '{}': has state files already, expected a directory without", directory));
+}
+
 Result<void> write(const std::string& directory, const checkpoint::Files& files) {
+  PINFOLD_TRY(check_target(directory));
   std::error_code failed;
   std::filesystem::create_directories(directory, failed);
   if (failed) return fail_errno(failed.value(), fmt::format("create '{}'", directory));
   PINFOLD_LET(auto store, checkpoint::Store::open(directory));
-  PINFOLD_LET(const auto before, store.load());
-  if (before.cpu || before.memory || before.pods) {
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("--out '{}': has state files already, expected a directory without",
-                            directory));
-  }
+  PINFOLD_TRY(check_target(directory));  // again, now that nobody else writes
   PINFOLD_TRY(store.commit(files));
   return store.checkpoint_journal();
 }

@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
-#include <filesystem>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "checkpoint_files.hpp"
+#include "pinfold/agent/pods_file.hpp"
 #include "pinfold/checkpoint/repair.hpp"
 
 namespace pinfold::tools {
@@ -15,17 +16,51 @@ struct RepairOptions {
   NodeOptions node;
   std::string container_ids;
   bool dry_run = false;
+  bool accepts_loss = false;
   OutputFormat output = OutputFormat::kText;
 };
 
-Result<cp::Orphans> read_orphans(cp::Fs& fs) {
+/// What repair uses of a directory.
+struct Directory {
+  cp::Files files;
+  cp::OtherFiles others;
+  std::vector<std::string> orphans;  ///< temporary files of a kubelet
+  std::string pods_error;            ///< why .pinfold_pods cannot be read; "": it can
+};
+
+/// Adds the last contents of each file in a journal, for one that Pinfold could not complete.
+Result<void> add_journal(cp::Fs& fs, std::string_view journal, cp::OtherFiles& others) {
+  PINFOLD_LET(const auto bytes, fs.read(std::string(journal)));
+  PINFOLD_LET(const auto records, cp::decode_journal(bytes.value_or("")));
+  for (const cp::Record& record : records) {
+    for (const auto& [name, change] : record.changes) {
+      others.copies[fmt::format("{} in {}", name, journal)] = change.after;
+    }
+  }
+  return {};
+}
+
+Result<Directory> read(const std::string& path, cp::Fs& fs) {
+  Directory directory;
+  PINFOLD_LET(directory.files, read_directory(path));
   PINFOLD_LET(const auto names, fs.list());
-  cp::Orphans orphans;
   for (const std::string& name : names) {
     if (!cp::is_orphan_name(name)) continue;
-    if (auto bytes = fs.read(name); bytes && *bytes) orphans[name] = **bytes;
+    auto bytes = fs.read(name);
+    if (!bytes || !*bytes) continue;
+    directory.orphans.push_back(name);
+    directory.others.copies[name] = **std::move(bytes);
   }
-  return orphans;
+  PINFOLD_TRY(add_journal(fs, cp::kStaleJournalFileName, directory.others));
+  if (!directory.files.pods) return directory;
+  agent::AgentState state;
+  if (auto decoded = agent::decode_pods(*directory.files.pods, state); !decoded) {
+    directory.pods_error = std::move(decoded).error().message;
+    return directory;
+  }
+  for (const ActivePod& pod : state.node.pods) directory.others.pods.push_back(pod.spec);
+  directory.others.removed = std::move(state.removed);
+  return directory;
 }
 
 /// A free name under which the old contents are kept.
@@ -36,7 +71,7 @@ std::string aside_name(const std::string& name, const std::vector<std::string>& 
   }
 }
 
-Result<void> copy_aside(cp::Fs& fs, const std::string& bytes, const std::string& aside) {
+Result<void> write_aside(cp::Fs& fs, const std::string& bytes, const std::string& aside) {
   PINFOLD_LET(auto file, fs.create(aside));
   for (std::string_view rest = bytes; !rest.empty();) {
     PINFOLD_LET(const auto count, file->write(rest));
@@ -46,25 +81,50 @@ Result<void> copy_aside(cp::Fs& fs, const std::string& bytes, const std::string&
   return fs.sync_directory();
 }
 
-/// Copies the old files, commits the new ones in one transaction, then renames the orphans.
-Result<std::vector<cp::Note>> write(cp::Store& store, cp::Fs& fs, const cp::Repaired& repaired,
-                                    const cp::Files& before, const cp::Orphans& orphans) {
-  PINFOLD_LET(const auto taken, fs.list());
+/// Copies the old files, then commits the new ones in one transaction. A failure changes nothing.
+Result<std::vector<cp::Note>> replace(cp::Store& store, cp::Fs& fs, const cp::Repaired& repaired,
+                                      const cp::Files& before,
+                                      const std::vector<std::string>& taken) {
   std::vector<cp::Note> kept;
-  for (const bool is_cpu : {true, false}) {
-    const std::string name(is_cpu ? cp::kCpuFileName : cp::kMemoryFileName);
-    const auto& old_bytes = is_cpu ? before.cpu : before.memory;
-    if (!old_bytes || old_bytes == (is_cpu ? repaired.files.cpu : repaired.files.memory)) continue;
-    const std::string aside = aside_name(name, taken);
-    PINFOLD_TRY(copy_aside(fs, *old_bytes, aside));
-    kept.push_back({name, "the old file is kept as " + aside});
+  std::vector<std::string> asides;
+  const auto replace_all = [&]() -> Result<void> {
+    for (const bool is_cpu : {true, false}) {
+      const std::string name(is_cpu ? cp::kCpuFileName : cp::kMemoryFileName);
+      const auto& old_bytes = is_cpu ? before.cpu : before.memory;
+      if (!old_bytes || old_bytes == (is_cpu ? repaired.files.cpu : repaired.files.memory)) {
+        continue;
+      }
+      asides.push_back(aside_name(name, taken));
+      PINFOLD_TRY(write_aside(fs, *old_bytes, asides.back()));
+      kept.push_back({name, "the old file is kept as " + asides.back()});
+    }
+    return store.commit({repaired.files.cpu, repaired.files.memory, {}});
+  };
+  if (auto done = replace_all(); !done) {
+    for (const std::string& aside : asides) (void)fs.remove(aside);
+    return fail(std::move(done).error());
   }
-  PINFOLD_TRY(store.commit({repaired.files.cpu, repaired.files.memory, {}}));
   PINFOLD_TRY(store.checkpoint_journal());
-  for (const auto& [name, bytes] : orphans) {
-    const std::string aside = aside_name(name.substr(1), taken);
-    PINFOLD_TRY(fs.rename(name, aside));
-    kept.push_back({name, "unused temporary file, now " + aside});
+  return kept;
+}
+
+/// Replaces the state files, and renames the files that nothing needs any more.
+Result<std::vector<cp::Note>> write(cp::Store& store, cp::Fs& fs, const cp::Repaired& repaired,
+                                    const Directory& directory) {
+  PINFOLD_LET(const auto taken, fs.list());
+  PINFOLD_LET(auto kept, replace(store, fs, repaired, directory.files, taken));
+  const auto set_aside = [&](const std::string& name, const std::string& to, const char* what) {
+    const std::string aside = aside_name(to, taken);
+    const auto renamed = fs.rename(name, aside);
+    kept.push_back({name, renamed ? fmt::format("{}, now {}", what, aside)
+                                  : fmt::format("{}; {}", what, renamed.error().message)});
+  };
+  for (const std::string& name : directory.orphans) {
+    set_aside(name, name.substr(1), "unused temporary file");
+  }
+  if (!directory.pods_error.empty()) {
+    set_aside(std::string(cp::kPodsFileName), std::string(cp::kPodsFileName.substr(1)),
+              "cannot be read");
   }
   return kept;
 }
@@ -74,61 +134,78 @@ struct Outcome {
   std::vector<cp::Note> kept;
   std::string validation;  ///< of the kubelet's start-up: "passes", "fails: ..."
   bool starts = false;
-  bool needed = false;
+  bool needed = false;   ///< there is something to write
+  bool allowed = false;  ///< the kubelet starts from it, and nothing is lost or that is accepted
   bool written = false;
 };
 
-void print(const RepairOptions& options, const Outcome& outcome) {
-  const auto& [repaired, kept, validation, starts, needed, written] = outcome;
-  if (options.output == OutputFormat::kJson) {
-    const nlohmann::json out = {{"done", to_json(repaired.done)},
-                                {"lost", to_json(repaired.lost)},
-                                {"kept", to_json(kept)},
-                                {"written", written},
-                                {"starts", starts},
-                                {"validation", validation}};
-    fmt::print("{}\n", out.dump(2));
-    return;
-  }
-  print_notes("repaired", repaired.done);
-  print_notes("could not be saved", repaired.lost);
-  print_notes("kept aside", kept);
-  if (!needed) fmt::print("nothing to repair\n");
-  fmt::print("start-up validation: {}\n", validation);
-  if (needed && !written) {
-    fmt::print("nothing written{}\n", options.dry_run ? " (--dry-run)" : "");
-  }
-}
-
-Result<ExitStatus> run(const RepairOptions& options) {
-  const std::string& directory = options.node.state_dir;
-  PINFOLD_LET(auto config, read_config(options.node));
-  PINFOLD_LET(const auto node, make_node(options.node, std::move(config)));
-  PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
-  PINFOLD_LET(const auto fs, cp::open_directory(directory));
-  // Opening completes an interrupted commit, and locks out other writers until the end.
-  std::optional<cp::Store> store;
-  if (!options.dry_run) {
-    PINFOLD_LET(auto opened, cp::Store::open(directory));
-    store.emplace(std::move(opened));
-  }
-  PINFOLD_LET(const auto before, read_directory(directory));
-  PINFOLD_LET(const auto orphans, read_orphans(*fs));
-
+Outcome evaluate(const RepairOptions& options, const Node& node, const cp::ContainerIds& ids,
+                 const Directory& directory) {
   Outcome outcome;
-  outcome.repaired = cp::repair(node, {before.cpu, before.memory}, ids, orphans);
+  const auto& [files, others, orphans, pods_error] = directory;
+  outcome.repaired = cp::repair(node, {files.cpu, files.memory}, ids, others);
+  if (!pods_error.empty()) {
+    outcome.repaired.lost.push_back(
+        {std::string(cp::kPodsFileName),
+         fmt::format("cannot be read ({}): its pods are unknown", pods_error)});
+  }
   const auto started = cp::would_start(node, outcome.repaired.formats, outcome.repaired.files, ids);
   outcome.starts = started.has_value();
   outcome.validation = started ? "passes"
                                : fmt::format("fails: {}: {}", to_string(started.error().stage),
                                              started.error().error);
-  outcome.needed = outcome.repaired.changed() || !orphans.empty();
-  outcome.written = outcome.needed && outcome.starts && !options.dry_run;
-  if (outcome.written) {
-    PINFOLD_LET(outcome.kept, write(*store, *fs, outcome.repaired, before, orphans));
+  const cp::KubeletFiles before{files.cpu, files.memory};
+  outcome.needed = outcome.repaired.files != before || !orphans.empty() || !pods_error.empty();
+  outcome.allowed = outcome.starts && (outcome.repaired.lost.empty() || options.accepts_loss);
+  return outcome;
+}
+
+std::string_view why_not_written(const RepairOptions& options, const Outcome& outcome) {
+  if (!outcome.starts) return "";
+  if (!outcome.allowed) return ": something would be lost (--accept-loss writes nevertheless)";
+  return options.dry_run ? " (--dry-run)" : "";
+}
+
+void print(const RepairOptions& options, const Outcome& outcome) {
+  const cp::Repaired& repaired = outcome.repaired;
+  if (options.output == OutputFormat::kJson) {
+    const nlohmann::json out = {
+        {"done", to_json(repaired.done)}, {"lost", to_json(repaired.lost)},
+        {"kept", to_json(outcome.kept)},  {"written", outcome.written},
+        {"starts", outcome.starts},       {"validation", outcome.validation}};
+    fmt::print("{}\n", out.dump(2));
+    return;
+  }
+  print_notes("repaired", repaired.done);
+  print_notes("could not be saved", repaired.lost);
+  print_notes("kept aside", outcome.kept);
+  if (!outcome.needed) fmt::print("nothing to repair\n");
+  fmt::print("start-up validation: {}\n", outcome.validation);
+  if (outcome.needed && !outcome.written) {
+    fmt::print("nothing written{}\n", why_not_written(options, outcome));
+  }
+}
+
+Result<ExitStatus> run(const RepairOptions& options) {
+  const std::string& path = options.node.state_dir;
+  PINFOLD_LET(auto config, read_config(options.node));
+  PINFOLD_LET(const auto node, make_node(options.node, std::move(config)));
+  PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
+  PINFOLD_LET(const auto fs, cp::open_directory(path));
+  PINFOLD_LET(auto directory, read(path, *fs));
+  Outcome outcome = evaluate(options, node, ids, directory);
+  if (outcome.needed && outcome.allowed && !options.dry_run) {
+    // Opening completes an interrupted commit, and locks out other writers until the end.
+    PINFOLD_LET(auto store, cp::Store::open(path));
+    PINFOLD_LET(directory, read(path, *fs));
+    outcome = evaluate(options, node, ids, directory);
+    if (outcome.needed && outcome.allowed) {
+      PINFOLD_LET(outcome.kept, write(store, *fs, outcome.repaired, directory));
+      outcome.written = true;
+    }
   }
   print(options, outcome);
-  return outcome.starts ? kYes : kNo;
+  return outcome.allowed ? kYes : kNo;
 }
 
 }  // namespace
@@ -138,12 +215,15 @@ cli::Command checkpoint_repair_command() {
   options->node.state_dir.clear();  // given as the argument
   cli::Command command{"repair",
                        "Repair state files that a kubelet refuses to load; keeps every assignment "
-                       "that can be saved, and a copy of the old files"};
+                       "that can be saved, and a copy of the old files. Writes nothing, with exit "
+                       "status 1, if something would be lost, unless --accept-loss is given"};
   command.add({{.name = "directory",
                 .target = &options->node.state_dir,
                 .help = "Directory with state files",
                 .required = true},
                {"--dry-run", &options->dry_run, "Print what would be done, write nothing"},
+               {"--accept-loss", &options->accepts_loss,
+                "Write even if something is lost; without it nothing is written then"},
                container_ids_option(options->container_ids)});
   command.add(node_options(options->node));
   command.add({output_option(options->output)});

@@ -114,12 +114,130 @@ TEST(Repair, ATornFileIsReadUpToItsLastCompleteValue) {
   EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "is torn (unexpected end"));
 }
 
+/// The CPU file of "a/c" on 2-3 and "b/c" on 4-5, cut off inside of "b".
+std::string torn_cpu_file() {
+  std::string torn = cpu_file("0-1,6-15", R"("a":{"c":"2-3"},"b":{"c":"4-5"})");
+  torn.resize(torn.find("-5"));
+  return torn;
+}
+
+/// The memory file of pods with 1 GiB each on the NUMA nodes given, one container "c" each.
+std::string memory_file(const std::map<std::string, std::int32_t>& pods) {
+  MemoryState state;
+  (void)node().memory().start(state);
+  for (const auto& [pod, numa] : pods) {
+    state.assignments[{PodUid(pod), "c"}] = {{{numa}, "memory", std::uint64_t{1} << 30U}};
+    take_blocks(state.machine_state, state.assignments[{PodUid(pod), "c"}]);
+  }
+  return encode_memory(state, "Static", MemoryFormat::kV1);
+}
+
+const test::Amounts kTwoCpus = {{"cpu", "2"}, {"memory", "1Gi"}};
+
+TEST(Repair, WhatWasCutOffIsLostAndNamedByTheOtherFiles) {
+  const auto repaired =
+      repair(node(), {torn_cpu_file(), memory_file({{"a", 0}, {"b", 0}, {"d", 1}})}, {},
+             {.pods = {test::pod("b", kTwoCpus), test::pod("e", kTwoCpus)}});
+  EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "0-1,4-15");
+  EXPECT_EQ(
+      repaired.lost,
+      (std::vector<Note>{{"b/c",
+                          "2 CPUs: cannot be read, but '.pinfold_pods' and 'memory_manager_state' "
+                          "name it"},
+                         {"e/c", "2 CPUs: cannot be read, but '.pinfold_pods' names it"},
+                         {"d/c",
+                          "its CPUs, if it had any: cannot be read, but 'memory_manager_state' "
+                          "names it"},
+                         {"cpu_manager_state",
+                          "CPUs 4-5: their assignments cannot be read: now in the shared pool"}}));
+  EXPECT_FALSE(mentions(repaired.done, "shared pool", ""));
+  EXPECT_TRUE(would_start(node(), repaired.formats, repaired.files, {}));
+  EXPECT_FALSE(repair(node(), repaired.files, {}, {}).changed());
+}
+
+TEST(Repair, TheOnlyContainerThatWasCutOffGetsTheCpusInNoSet) {
+  const auto repaired = repair(node(), {torn_cpu_file(), memory_file({{"a", 0}, {"b", 0}})}, {},
+                               {.pods = {test::pod("a", kTwoCpus), test::pod("b", kTwoCpus)}});
+  EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("b"), "c"})->to_string(), "4-5");
+  EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "0-1,6-15");
+  EXPECT_TRUE(repaired.lost.empty());
+  EXPECT_TRUE(mentions(repaired.done, "b/c", "CPUs 4-5: cannot be read; the only possibility"));
+}
+
+TEST(Repair, ACutOffContainerOfAnotherSizeIsLost) {
+  const auto repaired = repair(
+      node(), {torn_cpu_file(), {}}, {},
+      {.pods = {test::pod("a", kTwoCpus), test::pod("b", {{"cpu", "3"}, {"memory", "1Gi"}})}});
+  EXPECT_TRUE(mentions(repaired.lost, "b/c", "3 CPUs: cannot be read"));
+  EXPECT_FALSE(cpu_of(repaired).assignments.contains(PodUid("b")));
+}
+
+TEST(Repair, ARemovedContainerIsNotLost) {
+  std::string torn = cpu_file("0-1,4-15", R"("a":{"c":"2-3"})");
+  torn.resize(torn.find("checksum"));
+  const auto repaired = repair(node(), {torn, memory_file({{"a", 0}})}, {},
+                               {.pods = {test::pod("a", kTwoCpus), test::pod("b", kTwoCpus)},
+                                .removed = {{PodUid("b"), "c"}}});
+  EXPECT_TRUE(repaired.lost.empty());
+  EXPECT_EQ(cpu_of(repaired).default_set.to_string(), "0-1,4-15");
+}
+
+TEST(Repair, AContainerWhoseNameChangedIsLost) {
+  // One bit of a pod's UID: the CPUs belong to another pod now, and all are accounted for.
+  std::string file =
+      encode_cpu({CpuSet::range(0, 1) | CpuSet::range(4, 15), {}, {}}, "static", CpuFormat::kV2);
+  file.replace(file.find("\"checksum"), 0, R"("entries":{"c":{"c":"2-3"}},)");
+  const auto repaired = repair(node(), {file, memory_file({{"b", 0}})}, {}, {});
+  EXPECT_TRUE(mentions(repaired.lost, "b/c", "'memory_manager_state' names it"));
+}
+
+TEST(Repair, MemoryThatWasCutOffIsRestoredOrLost) {
+  std::string torn = memory_file({{"a", 0}, {"b", 1}});
+  torn.resize(torn.find(R"("b":{)") + 4);
+  const std::string cpu = cpu_file("0-1,6-15", R"("a":{"c":"2-3"},"b":{"c":"4-5"})");
+  const auto restored = repair(node(), {cpu, torn}, {},
+                               {.pods = {test::pod("a", kTwoCpus), test::pod("b", kTwoCpus)}});
+  const MemoryCheckpoint after = inspect_memory(*restored.files.memory).value().state;
+  EXPECT_EQ(*after.assignments.find({PodUid("b"), "c"}),
+            (std::vector<MemoryBlock>{{{1}, "memory", std::uint64_t{1} << 30U}}));
+  EXPECT_TRUE(restored.lost.empty());
+  const auto lost = repair(node(), {cpu, torn}, {}, {});
+  EXPECT_EQ(lost.lost,
+            (std::vector<Note>{
+                {"b/c",
+                 "its memory, if it had any: cannot be read, but 'cpu_manager_state' "
+                 "names it"},
+                {"memory_manager_state",
+                 "1073741824 bytes of memory on NUMA node 1: their assignments cannot be read: "
+                 "released"}}));
+  EXPECT_TRUE(would_start(node(), lost.formats, lost.files, {}));
+}
+
+TEST(Repair, AnOlderCopyReplacesOnlyWhatItContains) {
+  const std::string older = cpu_file("0-1,4-15", R"("d":{"c":"2-3"})");
+  const auto repaired = repair(node(), {torn_cpu_file(), memory_file({{"a", 0}, {"b", 0}})}, {},
+                               {.copies = {{".123", older}}});
+  EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("a"), "c"})->to_string(), "2-3");
+  const std::string before = cpu_file("0-1,4-15", R"("a":{"c":"2-3"})");
+  const auto replaced = repair(node(), {torn_cpu_file(), memory_file({{"a", 0}, {"b", 0}})}, {},
+                               {.copies = {{".123", before}}});
+  EXPECT_TRUE(mentions(replaced.done, "cpu_manager_state", "replaced by '.123'"));
+  EXPECT_TRUE(mentions(replaced.lost, "b/c", "'memory_manager_state' names it"));
+}
+
+TEST(Repair, EmptyEntriesAreNothingToRepair) {
+  const std::string file = cpu_file("0-1,4-15", R"("a":{"c":"2-3"},"b":{},"d":null)");
+  const auto repaired = repair(node(), {file, {}}, {}, {});
+  EXPECT_FALSE(repaired.changed());
+  EXPECT_EQ(repaired.files.cpu, file);
+}
+
 TEST(Repair, AValidOrphanReplacesAnUnreadableFile) {
   const std::string orphan = cpu_file("0-1,4-15", R"("a":{"c":"2-3"})");
-  const auto repaired = repair(node(), {"", {}}, {}, {{".12", "junk"}, {".123", orphan}});
+  const auto repaired =
+      repair(node(), {"", {}}, {}, {.copies = {{".12", "junk"}, {".123", orphan}}});
   EXPECT_EQ(cpu_of(repaired).assignments.find({PodUid("a"), "c"})->to_string(), "2-3");
-  EXPECT_TRUE(
-      mentions(repaired.done, "cpu_manager_state", "replaced by the sound temporary file '.123'"));
+  EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "replaced by '.123'"));
   EXPECT_TRUE(is_orphan_name(".123456789"));
   EXPECT_TRUE(is_orphan_name(".cpu_manager_state1"));
   EXPECT_FALSE(is_orphan_name(".pinfold_pods"));

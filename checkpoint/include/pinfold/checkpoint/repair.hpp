@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,18 +15,25 @@ struct Repaired {
   KubeletFiles files;      ///< unchanged where there was nothing to repair
   Formats formats;         ///< of `files`
   std::vector<Note> done;  ///< each problem and its repair
-  std::vector<Note> lost;  ///< assignments or parts of them that could not be kept
+  std::vector<Note> lost;  ///< what could not be kept: an assignment, or a part of one
 
   [[nodiscard]] bool changed() const { return !done.empty() || !lost.empty(); }
 };
 
-/// Other files of the directory that may be state files: contents by file name.
-using Orphans = std::map<std::string, std::string>;
+/// What other files of the directory know.
+struct OtherFiles {
+  /// Contents by name: temporary files and copies in journals, any of which may be a state file.
+  std::map<std::string, std::string> copies = {};
+  std::vector<PodSpec> pods = {};      ///< the active pods, from .pinfold_pods
+  std::set<ContainerId> removed = {};  ///< the containers of these that were removed
+};
 
-/// Repairs for a kubelet with the configuration and machine of `node`. A sound state file among the
-/// orphans replaces one that cannot be read.
+/// Repairs for kubelet 1.36 with the configuration and machine of `node`; the result has the
+/// versions that it writes, unless nothing was repaired. What cannot be read in a damaged file is
+/// taken from a copy of it that has everything that can be read, or from the other files if they
+/// leave one possibility. The rest is lost, with the files that still name it.
 [[nodiscard]] Repaired repair(const Node& node, const KubeletFiles& files, const ContainerIds& ids,
-                              const Orphans& orphans);
+                              const OtherFiles& others);
 
 /// True for names of temporary files that a killed kubelet can leave behind: a dot and digits, or a
 /// dot and the name of a state file.

@@ -75,6 +75,14 @@ struct MemoryState : MemoryCheckpoint {
 void take_blocks(std::map<std::int32_t, NodeMemory>& machine_state,
                  const std::vector<MemoryBlock>& blocks);
 
+/// The state with a machine state that has only the assignments of the state, on the same NUMA
+/// nodes. With `pod_level_gate`, pod-level blocks count instead of those of the pod's containers.
+[[nodiscard]] MemoryCheckpoint count_again(MemoryCheckpoint state, bool pod_level_gate);
+
+/// Checks that the machine state follows from the assignments, for any machine.
+/// Errors: kCorrupt with the text of the kubelet's start.
+[[nodiscard]] Result<void> check_machine_state(const MemoryCheckpoint& state, bool pod_level_gate);
+
 /// The memory manager with policy `None` or `Static`: immutable, all state is in MemoryState.
 /// Borrows the machine, which must outlive it.
 class MemoryManager {

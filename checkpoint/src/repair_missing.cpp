@@ -1,0 +1,252 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "pinfold/api/pod_level.hpp"
+#include "pinfold/checkpoint/store.hpp"
+#include "repair_states.hpp"
+
+namespace pinfold::checkpoint {
+namespace {
+
+/// An assignment that cannot be read, and that other files name.
+struct Missing {
+  ContainerId id;                ///< name "": the pod-level reservation of the pod
+  const PodSpec* pod = nullptr;  ///< nullptr: only the other state file names it
+  std::string amount;            ///< "2 CPUs"; "": unknown
+  std::vector<std::string_view> named_by;
+};
+
+std::string object_of(const ContainerId& id) {
+  return id.name.empty() ? id.pod.value : to_string(id);
+}
+
+/// Whether the managers allocate for the pod as a whole, so that it has an entry.
+bool has_pod_entry(const Node& node, const PodSpec& pod) {
+  return is_managed_as_pod(node.gates(), pod) && node.topology().scope() == TopologyScope::kPod &&
+         node.topology().policy() != TopologyPolicy::kNone &&
+         qos_class(pod, node.gates().pod_level_resources) == QosClass::kGuaranteed;
+}
+
+/// The whole CPUs that are exclusive to a container, or to a pod as a whole (`container` is
+/// nullptr).
+std::size_t cpus_of(const Node& node, const PodSpec& pod, const Container* container) {
+  if (container != nullptr) {
+    return static_cast<std::size_t>(node.cpu().guaranteed_cpus(pod, *container));
+  }
+  const Quantity cpus = amount_of(pod.resources->requests, "cpu");
+  return cpus.is_whole() ? static_cast<std::size_t>(cpus.value()) : 0;
+}
+
+/// The memory that a container has, or a pod as a whole (`container` is nullptr).
+std::vector<MemoryBlock> memory_of(const Node& node, const PodSpec& pod,
+                                   const Container* container) {
+  std::vector<MemoryBlock> blocks;
+  const bool is_exclusive =
+      container == nullptr || !is_managed_as_pod(node.gates(), pod) || is_guaranteed(*container);
+  if (!is_exclusive || !is_manageable(node.gates(), pod) ||
+      qos_class(pod, node.gates().pod_level_resources) != QosClass::kGuaranteed) {
+    return blocks;
+  }
+  const auto& requests =
+      container == nullptr ? pod.resources->requests : container->resources.requests;
+  for (const auto& [name, amount] : requests) {
+    if (!is_memory_resource(name) || amount.is_zero()) continue;
+    blocks.push_back({{}, name, static_cast<std::uint64_t>(amount.value())});
+  }
+  return blocks;
+}
+
+std::string amount(std::size_t cpus) {
+  return cpus == 0 ? "" : fmt::format("{} CPU{}", cpus, cpus == 1 ? "" : "s");
+}
+std::string amount(const std::vector<MemoryBlock>& blocks) {
+  std::string text;
+  for (const MemoryBlock& block : blocks) {
+    text += fmt::format("{}{} bytes of {}", text.empty() ? "" : ", ", block.size, block.type);
+  }
+  return text;
+}
+
+/// Visits the containers of the pods that .pinfold_pods names, and (nullptr) those pods that have a
+/// pod-level reservation.
+template <class Visit>
+void for_each_known(const Node& node, const OtherFiles& others, const Visit& visit) {
+  for (const PodSpec& pod : others.pods) {
+    if (has_pod_entry(node, pod)) visit(pod, nullptr, ContainerId{pod.uid, ""});
+    for (const Container& container : pod.containers) {
+      const ContainerId id{pod.uid, container.name};
+      if (!others.removed.contains(id)) visit(pod, &container, id);
+    }
+  }
+}
+
+template <class State>
+bool has(const State& state, const ContainerId& id) {
+  return id.name.empty() ? state.pods.contains(id.pod) : state.assignments.contains(id);
+}
+
+/// Everything that `other` names and `state` does not have, of pods without a known spec.
+template <class State, class Other>
+void add_unknown(const State& state, const Other& other, std::string_view other_name,
+                 const OtherFiles& others, std::vector<Missing>& missing) {
+  const auto add = [&](const ContainerId& id) {
+    const bool is_known = std::any_of(others.pods.begin(), others.pods.end(),
+                                      [&](const PodSpec& pod) { return pod.uid == id.pod; });
+    if (!is_known && !has(state, id)) missing.push_back({id, nullptr, "", {other_name}});
+  };
+  for (const auto& [pod, reserved] : other.pods) add({pod, ""});
+  for (const auto& entry : other.assignments) add(entry.id());
+}
+
+template <class State, class Other, class AmountOf>
+std::vector<Missing> find_missing(const Node& node, const State& state, const Other& other,
+                                  std::string_view other_name, const OtherFiles& others,
+                                  const AmountOf& amount_for) {
+  std::vector<Missing> missing;
+  for_each_known(node, others,
+                 [&](const PodSpec& pod, const Container* container, const ContainerId& id) {
+                   std::string text = amount(amount_for(node, pod, container));
+                   if (text.empty() || has(state, id)) return;
+                   missing.push_back({id, &pod, std::move(text), {kPodsFileName}});
+                   if (has(other, id)) missing.back().named_by.push_back(other_name);
+                 });
+  add_unknown(state, other, other_name, others, missing);
+  return missing;
+}
+
+void note_lost(const std::vector<Missing>& missing, std::string_view resource, Notes& notes) {
+  for (const Missing& one : missing) {
+    const std::string what =
+        one.amount.empty() ? fmt::format("its {}, if it had any", resource) : one.amount;
+    notes.lost.push_back(
+        {object_of(one.id),
+         fmt::format("{}: cannot be read, but '{}' {} it", what, fmt::join(one.named_by, "' and '"),
+                     one.named_by.size() == 1 ? "names" : "name")});
+  }
+}
+
+/// True for an assignment that the other file does not name: one name in the damaged file may have
+/// changed into another.
+template <class State, class Other>
+bool has_stranger(const State& state, const Other& other) {
+  return std::any_of(state.assignments.begin(), state.assignments.end(),
+                     [&](const auto& entry) { return !other.assignments.contains(entry.id()); });
+}
+
+void note_restored(const Missing& one, std::string_view what, Notes& notes) {
+  notes.done.push_back(
+      {object_of(one.id), fmt::format("{}: cannot be read; the only possibility, by '{}': restored",
+                                      what, kPodsFileName)});
+}
+
+/// The one pod or container that is missing gets the CPUs in no set, if their number is its own.
+bool restore_only_one(const Node& node, const Missing& one, const CpuSet& free, CpuCheckpoint& cpu,
+                      Notes& notes) {
+  if (one.pod == nullptr) return false;
+  CpuSet cpus = free;
+  const bool is_pod = one.id.name.empty();
+  if (is_pod) {
+    const auto* const containers = cpu.assignments.find(one.id.pod);
+    if (containers == nullptr) return false;
+    for (const auto& [name, own] : *containers) cpus |= own;
+  }
+  const auto count = cpus_of(node, *one.pod, is_pod ? nullptr : one.pod->find(one.id.name));
+  if (cpus.size() != count) return false;
+  (is_pod ? cpu.pods[one.id.pod] : cpu.assignments[one.id]) = cpus;
+  note_restored(one, fmt::format("CPUs {}", cpus.to_string()), notes);
+  return true;
+}
+
+/// The NUMA nodes on which more assignments are counted than can be read.
+std::vector<std::int32_t> with_missing_assignments(const MemoryCheckpoint& file,
+                                                   const MemoryCheckpoint& counted) {
+  std::vector<std::int32_t> nodes;
+  for (const auto& [id, memory] : file.machine_state) {
+    if (memory.number_of_assignments > counted.machine_state.at(id).number_of_assignments) {
+      nodes.push_back(id);
+    }
+  }
+  return nodes;
+}
+
+/// The one pod or container that is missing gets its memory on the NUMA nodes that have it
+/// reserved, if the machine state is then what follows from all assignments.
+bool restore_only_one(const Node& node, const Missing& one, const std::vector<std::int32_t>& nodes,
+                      MemoryCheckpoint& memory, Notes& notes) {
+  if (one.pod == nullptr || nodes.empty()) return false;
+  const bool is_pod = one.id.name.empty();
+  auto blocks = memory_of(node, *one.pod, is_pod ? nullptr : one.pod->find(one.id.name));
+  for (MemoryBlock& block : blocks) block.numa_affinity = nodes;
+  MemoryCheckpoint trial = memory;
+  (is_pod ? trial.pods[one.id.pod] : trial.assignments[one.id]) = blocks;
+  if (!check_machine_state(trial, node.gates().pod_level_resource_managers)) return false;
+  memory = std::move(trial);
+  note_restored(one, fmt::format("{} on NUMA nodes {}", amount(blocks), fmt::join(nodes, ",")),
+                notes);
+  return true;
+}
+
+/// Notes the reserved bytes that belong to no assignment.
+void note_unowned(const MemoryCheckpoint& file, const MemoryCheckpoint& counted, Notes& notes) {
+  for (const auto& [id, memory] : file.machine_state) {
+    for (const auto& [type, table] : memory.tables) {
+      const std::uint64_t known = counted.machine_state.at(id).tables.at(type).reserved;
+      if (table.reserved <= known) continue;
+      notes.lost.push_back(
+          {std::string(kMemoryFileName),
+           fmt::format("{} bytes of {} on NUMA node {}: their assignments cannot be read: released",
+                       table.reserved - known, type, id)});
+    }
+  }
+}
+
+}  // namespace
+
+void restore_missing(const Node& node, const Damage& damage, const MemoryCheckpoint& memory,
+                     CpuCheckpoint& cpu, Notes& notes) {
+  if (!node.cpu().is_static()) return;
+  CpuSet free = in_no_set(node, cpu);
+  auto missing = find_missing(node, cpu, memory, kMemoryFileName, damage.others, cpus_of);
+  if (free.empty() && !damage.is_replaced && !has_stranger(cpu, memory)) {
+    // Every CPU is accounted for: what only the memory file names has no exclusive CPUs.
+    std::erase_if(missing, [](const Missing& one) { return one.pod == nullptr; });
+  }
+  if (missing.size() == 1 && restore_only_one(node, missing.front(), free, cpu, notes)) {
+    missing.clear();
+    free = in_no_set(node, cpu);
+  }
+  note_lost(missing, "CPUs", notes);
+  if (free.empty()) return;
+  cpu.default_set |= free;
+  notes.lost.push_back(
+      {std::string(kCpuFileName),
+       fmt::format("CPUs {}: their assignments cannot be read: now in the shared pool",
+                   free.to_string())});
+}
+
+void restore_missing(const Node& node, const Damage& damage, const CpuCheckpoint& cpu,
+                     MemoryCheckpoint& memory, Notes& notes) {
+  if (!node.memory().is_static()) return;
+  auto missing = find_missing(node, memory, cpu, kCpuFileName, damage.others, memory_of);
+  std::erase_if(missing, [](const Missing& one) {
+    // The memory of an init container returns when a later container starts.
+    const Container* const container = one.pod == nullptr ? nullptr : one.pod->find(one.id.name);
+    return container != nullptr && container->kind == ContainerKind::kInit;
+  });
+  MemoryCheckpoint counted = count_again(memory, node.gates().pod_level_resource_managers);
+  const auto nodes = with_missing_assignments(memory, counted);
+  const bool is_read = !memory.machine_state.empty();
+  if (is_read && nodes.empty() && !damage.is_replaced && !has_stranger(memory, cpu)) {
+    std::erase_if(missing, [](const Missing& one) { return one.pod == nullptr; });
+  }
+  if (missing.size() == 1 && restore_only_one(node, missing.front(), nodes, memory, notes)) return;
+  note_lost(missing, "memory", notes);
+  if (!is_read) {
+    notes.lost.push_back({std::string(kMemoryFileName), "its assignments cannot be read"});
+  }
+  note_unowned(memory, counted, notes);
+}
+
+}  // namespace pinfold::checkpoint
