@@ -16,21 +16,24 @@ using namespace cpu_file;
 
 enum class Version { kV1, kV2, kV3, kV4, kDataOfV4 };
 
-bool verify(const CpuFile& file, Version version, bool pod_level_gate) {
+/// `suffix`: of the name of the Go type.
+std::uint32_t sum_of(const CpuFile& file, Version version, std::string_view suffix = "") {
   if (version == Version::kV1) {
     const Fields<Nullable<Lists>, PodSets> v1{file.policy, file.default_set, "map[string]string",
                                               &file.by_id, nullptr};
-    return file.checksum == 0 || file.checksum == fields_checksum(v1, "");
+    return fields_checksum(v1, suffix);
   }
-  Fields<Nullable<PodLists>, Nullable<PodSets>> fields{file.policy, file.default_set, kEntriesType,
-                                                       &file.entries, nullptr};
-  if (version == Version::kV3) {
-    fields.pods = &file.pods;
-    return file.checksum == fields_checksum(fields, "");
-  }
-  if (file.checksum == 0 || file.checksum == fields_checksum(fields, "")) return true;
+  const Fields<Nullable<PodLists>, Nullable<PodSets>> fields{
+      file.policy, file.default_set, kEntriesType, &file.entries,
+      version == Version::kV3 ? &file.pods : nullptr};
+  return fields_checksum(fields, suffix);
+}
+
+bool verify(const CpuFile& file, Version version, bool pod_level_gate) {
+  if (version != Version::kV3 && file.checksum == 0) return true;
+  if (file.checksum == sum_of(file, version)) return true;
   // Earlier kubelets hashed the name of the type with its version.
-  return !pod_level_gate && file.checksum == fields_checksum(fields, "V2");
+  return version == Version::kV2 && !pod_level_gate && file.checksum == sum_of(file, version, "V2");
 }
 
 void read_lists(JsonReader& json, Nullable<Lists>& out) {
@@ -158,8 +161,9 @@ Result<CpuFile> load_newest_v4(std::string_view bytes, bool pod_level_gate) {
 }
 
 /// `set_name`: how the kubelet's message calls the default set, which changed with V4.
-Result<CpuCheckpoint> to_state(CpuFile file, std::string_view policy, std::string_view set_name) {
-  if (file.policy != policy) return other_policy("", policy, file.policy);
+Result<CpuCheckpoint> to_state(CpuFile file, std::optional<std::string_view> policy,
+                               std::string_view set_name) {
+  if (policy && file.policy != *policy) return other_policy("", *policy, file.policy);
   CpuCheckpoint state;
   auto set = CpuSet::parse(file.default_set);
   if (!set) {
@@ -239,7 +243,8 @@ Result<std::string> encode_cpu_v1(const CpuCheckpoint& state, std::string_view p
 
 namespace {
 
-Result<std::optional<CpuCheckpoint>> restored(Result<CpuFile> file, std::string_view policy,
+Result<std::optional<CpuCheckpoint>> restored(Result<CpuFile> file,
+                                              std::optional<std::string_view> policy,
                                               std::string_view set_name,
                                               std::string_view state_dir) {
   auto state = std::move(file).and_then(
@@ -251,15 +256,16 @@ Result<std::optional<CpuCheckpoint>> restored(Result<CpuFile> file, std::string_
 }  // namespace
 
 Result<std::optional<CpuCheckpoint>> restore_cpu(std::optional<std::string_view> bytes,
-                                                 std::string_view policy, bool pod_level_gate,
-                                                 const ContainerIds& ids,
+                                                 std::optional<std::string_view> policy,
+                                                 bool pod_level_gate, const ContainerIds& ids,
                                                  std::string_view state_dir) {
   if (!bytes) return std::optional<CpuCheckpoint>();
   return restored(load_newest(*bytes, pod_level_gate, ids), policy, "cpu set", state_dir);
 }
 
 Result<std::optional<CpuCheckpoint>> restore_cpu_v4(std::optional<std::string_view> bytes,
-                                                    std::string_view policy, bool pod_level_gate,
+                                                    std::optional<std::string_view> policy,
+                                                    bool pod_level_gate,
                                                     std::string_view state_dir) {
   if (!bytes) return std::optional<CpuCheckpoint>();
   return restored(load_newest_v4(*bytes, pod_level_gate), policy, "CPU set", state_dir);
@@ -276,8 +282,30 @@ Result<Inspected<CpuCheckpoint>> inspect_cpu(std::string_view bytes) {
   }
   PINFOLD_LET(CpuFile found, std::move(file));
   if (version == 1) (*found.entries)[""] = found.by_id;
-  PINFOLD_LET(auto state, to_state(found, found.policy, "cpu set"));
+  PINFOLD_LET(auto state, to_state(found, std::nullopt, "cpu set"));
   return Inspected<CpuCheckpoint>{version, found.policy, std::move(state)};
+}
+
+std::vector<WrongSum> wrong_cpu_sums(std::string_view bytes) {
+  std::vector<WrongSum> wrong;
+  if (json_syntax_error(bytes)) return wrong;
+  const CpuFile v4 = read(bytes, Version::kV4, "");
+  const auto of_data = string_checksum(v4.data);
+  if (is_newest(v4) && v4.data_checksum != of_data) {
+    wrong.push_back({"dataChecksum", v4.data_checksum, of_data});
+  }
+  const std::size_t before = wrong.size();
+  for (const auto& [version, name] :
+       {std::pair(Version::kV3, "V3"), {Version::kV2, "V2"}, {Version::kV1, "V1"}}) {
+    const CpuFile file = read(bytes, version, "");
+    if (!file.error.empty()) continue;
+    if (verify(file, version, false)) {
+      wrong.resize(before);
+      break;
+    }
+    wrong.push_back({fmt::format("checksum ({})", name), file.checksum, sum_of(file, version)});
+  }
+  return wrong;
 }
 
 Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& ids) {

@@ -16,23 +16,8 @@ constexpr std::string_view kEnd = "unexpected end of JSON input";
 std::string quote_byte(char c) {
   if (c == '\'') return R"('\'')";
   if (c == '"') return R"('"')";
-  const auto byte = static_cast<unsigned char>(c);
-  switch (c) {
-    case '\a':
-      return R"('\a')";
-    case '\b':
-      return R"('\b')";
-    case '\f':
-      return R"('\f')";
-    case '\v':
-      return R"('\v')";
-    default:
-      break;
-  }
-  // The Latin-1 characters beyond ASCII that Go's strconv regards as not printable.
-  if ((byte >= 0x80 && byte <= 0xA0) || byte == 0xAD) return fmt::format(R"('\u{:04x}')", byte);
   std::string text;
-  utf8::append(text, byte);
+  utf8::append(text, static_cast<unsigned char>(c));
   const std::string quoted = go::quote(text);
   return fmt::format("'{}'", std::string_view(quoted).substr(1, quoted.size() - 2));
 }

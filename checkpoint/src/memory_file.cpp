@@ -17,13 +17,17 @@ using namespace memory_file;
 
 enum class Version { kV1, kV2, kV3, kDataOfV3 };
 
-bool verify(const MemoryFile& file, Version version, bool pod_level_gate) {
+/// `suffix`: of the name of the Go type.
+std::uint32_t sum_of(const MemoryFile& file, Version version, std::string_view suffix = "") {
   const Fields<MemoryFile> fields{file.policy, file, version == Version::kV2};
+  return fields_checksum(fields, suffix);
+}
+
+bool verify(const MemoryFile& file, Version version, bool pod_level_gate) {
   if (version == Version::kV1 && file.checksum == 0) return true;
-  if (file.checksum == fields_checksum(fields, "")) return true;
+  if (file.checksum == sum_of(file, version)) return true;
   // Earlier kubelets hashed the name of the type with its version.
-  return version == Version::kV1 && !pod_level_gate &&
-         file.checksum == fields_checksum(fields, "V1");
+  return version == Version::kV1 && !pod_level_gate && file.checksum == sum_of(file, version, "V1");
 }
 
 /// Like Go, an array replaces an earlier one, but a null in it keeps the earlier element.
@@ -237,8 +241,10 @@ Result<NodeMemory> to_node(const FileNode& node) {
   return out;
 }
 
-Result<MemoryCheckpoint> to_state(const MemoryFile& file, std::string_view policy) {
-  if (file.policy != policy) return other_policy("[memorymanager] ", policy, file.policy);
+Result<MemoryCheckpoint> to_state(const MemoryFile& file, std::optional<std::string_view> policy) {
+  if (policy && file.policy != *policy) {
+    return other_policy("[memorymanager] ", *policy, file.policy);
+  }
   MemoryCheckpoint state;
   if (file.machine_state) {
     for (const auto& [wide_id, node] : *file.machine_state) {
@@ -291,7 +297,7 @@ std::string encode_memory(const MemoryCheckpoint& state, std::string_view policy
 namespace {
 
 Result<std::optional<MemoryCheckpoint>> restored(const Result<MemoryFile>& file,
-                                                 std::string_view policy,
+                                                 std::optional<std::string_view> policy,
                                                  std::string_view state_dir) {
   auto state = file.and_then([&](const MemoryFile& read) { return to_state(read, policy); });
   if (!state) {
@@ -303,14 +309,15 @@ Result<std::optional<MemoryCheckpoint>> restored(const Result<MemoryFile>& file,
 }  // namespace
 
 Result<std::optional<MemoryCheckpoint>> restore_memory(std::optional<std::string_view> bytes,
-                                                       std::string_view policy, bool pod_level_gate,
+                                                       std::optional<std::string_view> policy,
+                                                       bool pod_level_gate,
                                                        std::string_view state_dir) {
   if (!bytes) return std::optional<MemoryCheckpoint>();
   return restored(load_newest(*bytes, pod_level_gate), policy, state_dir);
 }
 
 Result<std::optional<MemoryCheckpoint>> restore_memory_v3(std::optional<std::string_view> bytes,
-                                                          std::string_view policy,
+                                                          std::optional<std::string_view> policy,
                                                           bool pod_level_gate,
                                                           std::string_view state_dir) {
   if (!bytes) return std::optional<MemoryCheckpoint>();
@@ -327,8 +334,41 @@ Result<Inspected<MemoryCheckpoint>> inspect_memory(std::string_view bytes) {
     file = load(bytes, older, fmt::format("state.MemoryManagerCheckpointV{}", version), false);
   }
   PINFOLD_LET(const MemoryFile found, std::move(file));
-  PINFOLD_LET(auto state, to_state(found, found.policy));
+  PINFOLD_LET(auto state, to_state(found, std::nullopt));
   return Inspected<MemoryCheckpoint>{version, found.policy, std::move(state)};
+}
+
+std::vector<WrongSum> wrong_memory_sums(std::string_view bytes) {
+  std::vector<WrongSum> wrong;
+  if (json_syntax_error(bytes)) return wrong;
+  const MemoryFile v3 = read(bytes, Version::kV3, "");
+  const auto of_data = string_checksum(v3.data);
+  if (is_newest(v3) && v3.data_checksum != of_data) {
+    wrong.push_back({"dataChecksum", v3.data_checksum, of_data});
+  }
+  const std::size_t before = wrong.size();
+  for (const auto& [version, name] : {std::pair(Version::kV2, "V2"), {Version::kV1, "V1"}}) {
+    const MemoryFile file = read(bytes, version, "");
+    if (!file.error.empty()) continue;
+    if (verify(file, version, false)) {
+      wrong.resize(before);
+      break;
+    }
+    wrong.push_back({fmt::format("checksum ({})", name), file.checksum, sum_of(file, version)});
+  }
+  return wrong;
+}
+
+bool has_machine_state(std::string_view bytes) {
+  if (json_syntax_error(bytes)) return false;
+  bool found = false;
+  JsonReader json(bytes);
+  const auto note = [&] {
+    found = true;
+    json.skip();
+  };
+  json.structure("", JsonReader::Field{"machineState", note});
+  return found;
 }
 
 Salvaged<MemoryCheckpoint> salvage_memory(std::string_view json) {
@@ -342,7 +382,8 @@ Salvaged<MemoryCheckpoint> salvage_memory(std::string_view json) {
   for (const auto& [id, node] : whole.machine_state.value_or(Nodes())) {
     MemoryFile one;
     one.machine_state->emplace(id, node);
-    if (auto state = to_state(one, "")) out.state.machine_state.merge(state->machine_state);
+    if (auto state = to_state(one, std::nullopt))
+      out.state.machine_state.merge(state->machine_state);
   }
   const auto salvage = [&](const std::string& object, const Blocks& blocks) {
     auto read = to_blocks(blocks);

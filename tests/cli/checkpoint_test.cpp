@@ -89,6 +89,72 @@ TEST_F(Checkpoint, VerifyAnswersForTheKubeletGiven) {
   EXPECT_EQ(run("verify --policy none " + folder_.path()).status, 1);
 }
 
+TEST_F(Checkpoint, VerifyReadsWhatAKubeletReads) {
+  // Invalid UTF-8, other cases of keys, huge numbers in unknown fields, two policy names.
+  for (const char* const file :
+       {R"({"policyName":"static","defaultCpuSet":"0-7","x":")"
+        "\xff"
+        R"("})",
+        R"({"POLICYNAME":"static","defaultCpuSet":"0-7"})",
+        R"({"policyName":"static","defaultCpuSet":"0-7","x":1e999})",
+        R"({"policyName":1e999,"defaultCpuSet":"0-7","policyName":"static"})",
+        R"({"policyName":"stat\ud800ic","defaultCpuSet":"0-7"})"}) {
+    folder_.write("cpu_manager_state", file);
+    const bool is_type_error = std::string(file).find(":1e999,\"d") != std::string::npos;
+    const Outcome outcome = run("verify " + folder_.path() + "/cpu_manager_state");
+    EXPECT_EQ(outcome.status, is_type_error ? 1 : 0) << file << outcome.out;
+  }
+  folder_.write("cpu_manager_state", R"({"policyName":"\ufeffstatic","defaultCpuSet":"0-7"})");
+  const Outcome other = run("verify --policy static " + folder_.path() + "/cpu_manager_state");
+  EXPECT_NE(other.out.find(R"(differs from state checkpoint policy "\ufeffstatic")"),
+            std::string::npos)
+      << other.out;
+  folder_.write("state", R"({"policyName":"None","MachineState":{}})");
+  EXPECT_EQ(run("verify " + folder_.path() + "/state").status, 0);
+}
+
+TEST_F(Checkpoint, VerifyReportsBothSums) {
+  CpuCheckpoint cpu;
+  cpu.default_set = CpuSet{0, 1};
+  cpu.assignments[{PodUid("a"), "c"}] = CpuSet{2};
+  std::string file = checkpoint::encode_cpu(cpu, "static", false);
+  const auto sum = file.substr(file.rfind(':') + 1, file.size() - file.rfind(':') - 2);
+  file.replace(file.rfind(':') + 1, std::string::npos, "7}");
+  folder_.write("cpu_manager_state", file);
+  const std::string command = "verify " + folder_.path() + "/cpu_manager_state";
+  const Outcome outcome = run(command);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.out.find("  wrong checksum (V2): 7 in the file, " + sum + " computed\n"),
+            std::string::npos)
+      << outcome.out;
+  const auto printed = nlohmann::json::parse(run(command + " -o json").out);
+  EXPECT_EQ(printed.at(0).at("wrongChecksums").at(1).at("found"), 7);
+  EXPECT_EQ(printed.at(0).at("wrongChecksums").at(1).at("computed").dump(), sum);
+  folder_.write("cpu_manager_state", checkpoint::encode_cpu(cpu, "static", false));
+  EXPECT_EQ(run(command).out.find("wrong"), std::string::npos);
+}
+
+TEST_F(Checkpoint, VerifyChecksTheMachineStateAsTheKubeletDoes) {
+  // Memory V3 with pod-level blocks: kubelet 1.36 reads the containers, and counts these.
+  MemoryCheckpoint memory;
+  memory.machine_state[0] = {0, {{"memory", {8, 0, 8, 0, 8}}}, {0}};
+  memory.assignments[{PodUid("a"), "c"}] = {{{0}, "memory", 2}};
+  memory.assignments[{PodUid("a"), "d"}] = {{{0}, "memory", 1}};
+  memory.pods[PodUid("a")] = {{{0}, "memory", 3}};
+  take_blocks(memory.machine_state, memory.pods[PodUid("a")]);
+  const auto file = checkpoint::encode_memory(memory, "Static", checkpoint::MemoryFormat::kV3);
+  folder_.write("memory_manager_state", file);
+  const std::string command = "verify " + folder_.path() + "/memory_manager_state --kubelet ";
+  const Outcome older = run(command + "1.36");
+  EXPECT_EQ(older.status, 1);
+  EXPECT_NE(older.out.find("no: [memorymanager] the expected machine state is different from the "
+                           "real one"),
+            std::string::npos)
+      << older.out;
+  EXPECT_EQ(run(command + "1.37 --pod-level-resource-managers on").status, 0);
+  EXPECT_EQ(run(command + "1.37 --pod-level-resource-managers off").status, 1);
+}
+
 TEST_F(Checkpoint, ReportsInvalidInput) {
   folder_.write("cpu_manager_state", "{");
   const Outcome torn = run("show " + folder_.path() + "/cpu_manager_state");

@@ -20,6 +20,7 @@ struct ShowOptions {
   std::string policy;  ///< "": the policy in the file
   std::string gate = "any";
   std::string kubelet = "any";
+  std::string container_ids;
   OutputFormat format = OutputFormat::kText;
 };
 
@@ -129,28 +130,59 @@ struct Verdict {
   std::string error;  ///< "": loads it
 };
 
-std::vector<Verdict> verdicts(const StateFile& file, const ShowOptions& options) {
-  const json content = json::parse(file.bytes, nullptr, false);
-  std::string policy = options.policy;
-  if (policy.empty() && content.is_object() && content.contains("policyName") &&
-      content["policyName"].is_string()) {
-    policy = content["policyName"];
-  }
-  const auto error = [](const auto& state) { return state ? "" : state.error().message; };
-  std::vector<Verdict> out;
+/// The kubelet's start also compares the machine state with the assignments, under policy Static.
+std::string check(const Result<std::optional<MemoryCheckpoint>>& restored, bool is_static,
+                  bool gate) {
+  if (!restored) return restored.error().message;
+  const auto fits = check_machine_state(**restored, gate);
+  return fits || !is_static ? "" : fits.error().message;
+}
+std::string check(const Result<std::optional<CpuCheckpoint>>& restored) {
+  return restored ? "" : restored.error().message;
+}
+
+/// What kubelet 1.36, or 1.37, says to a file.
+std::string verdict_of(const StateFile& file, const std::optional<std::string>& policy,
+                       const checkpoint::ContainerIds& ids, bool newest, bool gate) {
+  using checkpoint::restore_cpu;
+  using checkpoint::restore_cpu_v4;
+  using checkpoint::restore_memory;
+  using checkpoint::restore_memory_v3;
   const std::string_view bytes = file.bytes;
+  if (file.is_cpu) {
+    return check(newest ? restore_cpu_v4(bytes, policy, gate)
+                        : restore_cpu(bytes, policy, gate, ids));
+  }
+  const auto restore = newest ? restore_memory_v3 : restore_memory;
+  const bool is_static = restore(bytes, "Static", gate, checkpoint::kKubeletDir).has_value();
+  return check(restore(bytes, policy, gate, checkpoint::kKubeletDir), is_static, gate);
+}
+
+std::vector<Verdict> verdicts(const StateFile& file, const checkpoint::ContainerIds& ids,
+                              const ShowOptions& options) {
+  std::optional<std::string> policy;
+  if (!options.policy.empty()) policy = options.policy;
+  std::vector<Verdict> out;
   for (const bool gate : {false, true}) {
     if (options.gate != "any" && (options.gate == "on") != gate) continue;
-    if (options.kubelet != "1.37") {
-      out.push_back({"1.36", gate,
-                     file.is_cpu ? error(checkpoint::restore_cpu(bytes, policy, gate, {}))
-                                 : error(checkpoint::restore_memory(bytes, policy, gate))});
+    for (const bool newest : {false, true}) {
+      const std::string kubelet = newest ? "1.37" : "1.36";
+      if (options.kubelet != "any" && options.kubelet != kubelet) continue;
+      out.push_back({kubelet, gate, verdict_of(file, policy, ids, newest, gate)});
     }
-    if (options.kubelet != "1.36") {
-      out.push_back({"1.37", gate,
-                     file.is_cpu ? error(checkpoint::restore_cpu_v4(bytes, policy, gate))
-                                 : error(checkpoint::restore_memory_v3(bytes, policy, gate))});
-    }
+  }
+  return out;
+}
+
+std::vector<checkpoint::WrongSum> wrong_sums(const StateFile& file) {
+  return file.is_cpu ? checkpoint::wrong_cpu_sums(file.bytes)
+                     : checkpoint::wrong_memory_sums(file.bytes);
+}
+
+json sums_json(const std::vector<checkpoint::WrongSum>& sums) {
+  json out = json::array();
+  for (const auto& [field, found, computed] : sums) {
+    out.push_back({{"field", field}, {"found", found}, {"computed", computed}});
   }
   return out;
 }
@@ -164,14 +196,16 @@ std::string reason(const std::string& error) {
 
 Result<ExitStatus> verify(const ShowOptions& options) {
   PINFOLD_LET(const auto files, read_files(options.paths));
+  PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
   ExitStatus status = kYes;
   json lines = json::array();
   for (const StateFile& file : files) {
     bool readable = false;
+    const auto sums = wrong_sums(file);
     TextTable table({{"KUBELET", TextTable::Align::kLeft},
                      {"PodLevelResourceManagers", TextTable::Align::kLeft},
                      {"LOADS IT", TextTable::Align::kLeft}});
-    for (const Verdict& verdict : verdicts(file, options)) {
+    for (const Verdict& verdict : verdicts(file, ids, options)) {
       readable = readable || verdict.error.empty();
       const std::string gate = verdict.gate ? "on" : "off";
       table.add(
@@ -180,12 +214,16 @@ Result<ExitStatus> verify(const ShowOptions& options) {
                        {"kubelet", verdict.kubelet},
                        {"podLevelResourceManagers", verdict.gate},
                        {"reads", verdict.error.empty()},
-                       {"error", verdict.error}});
+                       {"error", verdict.error},
+                       {"wrongChecksums", sums_json(sums)}});
     }
     if (!readable) status = kNo;
     if (options.format == OutputFormat::kText) {
       fmt::print("{}: {}\n{}", file.path, readable ? "valid" : "no kubelet loads it",
                  table.render(terminal_style(), 2));
+      for (const auto& [field, found, computed] : sums) {
+        fmt::print("  wrong {}: {} in the file, {} computed\n", field, found, computed);
+      }
     }
   }
   if (options.format == OutputFormat::kJson) fmt::print("{}\n", lines.dump());
@@ -209,11 +247,14 @@ cli::Command show_command() {
 
 cli::Command verify_command() {
   auto options = std::make_shared<ShowOptions>();
-  cli::Command command{"verify",
-                       "Check which kubelets load state files; exit status 1 if none does"};
+  cli::Command command{
+      "verify",
+      "Check which kubelets load state files; exit status 1 if none does. Does not "
+      "compare with a machine: 'repair --dry-run' does"};
   command.add(
       {path_option(*options),
        output_option(options->format),
+       container_ids_option(options->container_ids),
        {"--policy", &options->policy, "Configured policy [the policy in the file]", "NAME"},
        {"--kubelet", cli::one_of(options->kubelet, {"1.36", "1.37", "any"}), "Kubelet version"},
        {"--pod-level-resource-managers", cli::one_of(options->gate, {"on", "off", "any"}),

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "input.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
 #include "text.hpp"
 
 namespace pinfold::tools {
@@ -13,11 +14,10 @@ namespace {
 
 using nlohmann::json;
 
-/// By content if it is JSON, else by name.
+/// By content if it has the field that tells them apart, else by name.
 bool looks_like_cpu(const std::string& path, const std::string& bytes) {
-  const json content = json::parse(bytes, nullptr, false);
-  if (content.is_object()) return !content.contains("machineState");
-  return std::filesystem::path(path).filename().string().find("memory") == std::string::npos;
+  const std::string name = std::filesystem::path(path).filename();
+  return !checkpoint::has_machine_state(bytes) && name.find("memory") == std::string::npos;
 }
 
 /// The string at a key; "" if there is none.

@@ -231,6 +231,10 @@ void release(MachineState& state, const std::vector<MemoryBlock>& blocks) {
 
 Result<void> check_restored(const MemoryCheckpoint& state, MachineState fresh,
                             bool with_pod_entries) {
+  if (state.machine_state.empty() && !state.assignments.empty()) {
+    return fail(ErrorCode::kCorrupt,
+                "[memorymanager] machine state can not be empty when it has memory assignments");
+  }
   for (const auto& [pod_uid, containers] : state.assignments.by_pod()) {
     const auto pod = state.pods.find(pod_uid);
     if (with_pod_entries && pod != state.pods.end() && !pod->second.empty()) {

@@ -116,11 +116,7 @@ Result<void> MemoryManager::start(MemoryState& state) const {
   state.reusable.clear();
   if (!is_static_) return {};
   auto fresh = memory_detail::initial_state(*machine_, system_reserved_);
-  if (state.machine_state.empty()) {
-    if (!state.assignments.empty()) {
-      return fail(ErrorCode::kCorrupt,
-                  "[memorymanager] machine state can not be empty when it has memory assignments");
-    }
+  if (state.machine_state.empty() && state.assignments.empty()) {
     state.machine_state = std::move(fresh);
     return {};
   }

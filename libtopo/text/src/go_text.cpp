@@ -17,6 +17,29 @@ tl::unexpected<Error> number_error(std::string_view function, std::string_view t
               fmt::format("strconv.{}: parsing {}: {}", function, quote(text), what));
 }
 
+struct RuneRange {
+  char32_t first;
+  char32_t last;
+};
+/// What Go regards as not printable beyond ASCII: the Unicode categories Cc, Cf, Zs, Zl, Zp, Co,
+/// and noncharacters up to U+FFFF. DEVIATION: code points that Unicode has not assigned yet are
+/// printed.
+constexpr std::array<RuneRange, 27> kNotPrintable = {{
+    {0x80, 0xA0},       {0xAD, 0xAD},       {0x600, 0x605},      {0x61C, 0x61C},
+    {0x6DD, 0x6DD},     {0x70F, 0x70F},     {0x890, 0x891},      {0x8E2, 0x8E2},
+    {0x1680, 0x1680},   {0x180E, 0x180E},   {0x2000, 0x200F},    {0x2028, 0x202F},
+    {0x205F, 0x206F},   {0x3000, 0x3000},   {0xE000, 0xF8FF},    {0xFDD0, 0xFDEF},
+    {0xFEFF, 0xFEFF},   {0xFFF9, 0xFFFB},   {0xFFFE, 0xFFFF},    {0x110BD, 0x110BD},
+    {0x110CD, 0x110CD}, {0x13430, 0x1343F}, {0x1BCA0, 0x1BCA3},  {0x1D173, 0x1D17A},
+    {0xE0001, 0xE0001}, {0xE0020, 0xE007F}, {0xF0000, 0x10FFFF},
+}};
+
+bool is_printable(char32_t rune) {
+  return std::none_of(kNotPrintable.begin(), kNotPrintable.end(), [rune](const RuneRange& range) {
+    return range.first <= rune && rune <= range.last;
+  });
+}
+
 }  // namespace
 
 Result<std::int64_t> atoi(std::string_view text) {
@@ -60,6 +83,9 @@ std::string quote(std::string_view text) {
       out += {'\\', kLetters[known]};
     } else if (byte < 0x20 || byte == 0x7f || !rune.valid) {
       out += fmt::format("\\x{:02x}", byte);
+    } else if (!is_printable(rune.value)) {
+      const auto value = static_cast<std::uint32_t>(rune.value);
+      out += value < 0x10000 ? fmt::format("\\u{:04x}", value) : fmt::format("\\U{:08x}", value);
     } else {
       out += text.substr(0, rune.size);
     }

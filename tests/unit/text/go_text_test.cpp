@@ -47,6 +47,8 @@ TEST(GoQuote, EscapesAsGoDoes) {
   EXPECT_EQ(quote("\a\b\f\n\r\t\v"), R"("\a\b\f\n\r\t\v")");
   EXPECT_EQ(quote(std::string_view("\0\x1f\x7f", 3)), R"("\x00\x1f\x7f")");
   EXPECT_EQ(quote("\u00b5s"), "\"\u00b5s\"");
+  EXPECT_EQ(quote("\ufeffx\u00ad\u2028\U000e0001\u20ac"),
+            "\"\\ufeffx\\u00ad\\u2028\\U000e0001\u20ac\"");
   EXPECT_EQ(quote("\xff"
                   "a\xc3"),
             R"("\xffa\xc3")");

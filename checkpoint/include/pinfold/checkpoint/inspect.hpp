@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pinfold/checkpoint/kubelet_files.hpp"
 
@@ -18,5 +20,23 @@ struct Inspected {
 /// Errors: kCorrupt, with the kubelet's text for the oldest format.
 [[nodiscard]] Result<Inspected<CpuCheckpoint>> inspect_cpu(std::string_view bytes);
 [[nodiscard]] Result<Inspected<MemoryCheckpoint>> inspect_memory(std::string_view bytes);
+
+/// A checksum in a file that is not the computed one.
+struct WrongSum {
+  std::string field;  ///< "checksum (V3)": as the version that is named; "dataChecksum"
+  std::uint64_t found = 0;
+  std::uint32_t computed = 0;
+
+  friend bool operator==(const WrongSum&, const WrongSum&) = default;
+};
+
+/// The wrong checksums of a file, for each version that its fields have; none if one of these
+/// versions accepts the file, or if it has a syntax error.
+[[nodiscard]] std::vector<WrongSum> wrong_cpu_sums(std::string_view bytes);
+[[nodiscard]] std::vector<WrongSum> wrong_memory_sums(std::string_view bytes);
+
+/// Whether a text is a JSON object with the field that only memory_manager_state has, with keys
+/// compared as the kubelet does.
+[[nodiscard]] bool has_machine_state(std::string_view bytes);
 
 }  // namespace pinfold::checkpoint

@@ -48,24 +48,25 @@ enum class MemoryFormat { kV1, kV2, kV3 };
 /// Reads a state file as kubelet 1.36 does when it starts: the newest format first, then the older
 /// ones; the error is that of the last attempt. Does not compare with the machine, which is the job
 /// of CpuManager::start and MemoryManager::start.
+/// `policy`: the configured one; nullopt: any.
 /// Returns: nullopt if there is no file (`bytes` is nullopt): start from an empty state.
 /// Errors:  kCorrupt, with the kubelet's whole text ("could not restore state from checkpoint:
 ///          ..., please drain this node and delete ..."), where the file is below `state_dir`.
 /// Source:  conformance vectors of kubelet v1.36.2, groups checkpoint-legacy and restart-*.
 [[nodiscard]] Result<std::optional<CpuCheckpoint>> restore_cpu(
-    std::optional<std::string_view> bytes, std::string_view policy, bool pod_level_gate,
-    const ContainerIds& ids, std::string_view state_dir = kKubeletDir);
+    std::optional<std::string_view> bytes, std::optional<std::string_view> policy,
+    bool pod_level_gate, const ContainerIds& ids, std::string_view state_dir = kKubeletDir);
 [[nodiscard]] Result<std::optional<MemoryCheckpoint>> restore_memory(
-    std::optional<std::string_view> bytes, std::string_view policy, bool pod_level_gate,
-    std::string_view state_dir = kKubeletDir);
+    std::optional<std::string_view> bytes, std::optional<std::string_view> policy,
+    bool pod_level_gate, std::string_view state_dir = kKubeletDir);
 
 /// The same for a kubelet that writes CPU V4 and memory V3. It reads CPU V4, V3 and V2, and memory
 /// V3, V2 and V1, in this order. Source: kubernetes#139102 and #139626.
 [[nodiscard]] Result<std::optional<CpuCheckpoint>> restore_cpu_v4(
-    std::optional<std::string_view> bytes, std::string_view policy, bool pod_level_gate,
-    std::string_view state_dir = kKubeletDir);
+    std::optional<std::string_view> bytes, std::optional<std::string_view> policy,
+    bool pod_level_gate, std::string_view state_dir = kKubeletDir);
 [[nodiscard]] Result<std::optional<MemoryCheckpoint>> restore_memory_v3(
-    std::optional<std::string_view> bytes, std::string_view policy, bool pod_level_gate,
-    std::string_view state_dir = kKubeletDir);
+    std::optional<std::string_view> bytes, std::optional<std::string_view> policy,
+    bool pod_level_gate, std::string_view state_dir = kKubeletDir);
 
 }  // namespace pinfold::checkpoint
