@@ -137,9 +137,13 @@ CpuGauges cpu_gauges(const Node& node, const NodeState& state) {
   if (!node.cpu().is_static()) return gauges;
   gauges.shared_pool_millicores = (state.cpu.default_set - node.cpu().reserved()).size() * 1000;
   CpuSet assigned;
-  for (const auto& [pod, name, cpus] : state.cpu.assignments) assigned |= cpus;
+  CpuSet by_container;
+  for (const auto& [pod, name, cpus] : state.cpu.assignments) {
+    assigned |= cpus;
+    if (!state.cpu.pods.contains(pod)) by_container |= cpus;
+  }
   gauges.exclusive_cpus = assigned.size();
-  for (const CpuId id : assigned) {
+  for (const CpuId id : by_container) {
     if (const Cpu* const cpu = node.machine().find(id)) ++gauges.cpus_by_node[cpu->numa.value];
   }
   return gauges;

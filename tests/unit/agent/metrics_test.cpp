@@ -112,5 +112,17 @@ TEST(CpuGauges, ComeFromTheState) {
   EXPECT_THAT(gauges.cpus_by_node, ElementsAre(Pair(0, 1U), Pair(1, 4U)));
 }
 
+TEST(CpuGauges, PodLevelReservationsDoNotCountByNumaNode) {
+  const Node node = test::static_node();
+  NodeState state = empty_state(node);
+  state.cpu.assignments[{PodUid("whole"), "a"}] = CpuSet{1, 2};
+  state.cpu.assignments[{PodUid("whole"), "b"}] = CpuSet{3};
+  state.cpu.pods[PodUid("whole")] = CpuSet{1, 2, 3};
+  EXPECT_EQ(cpu_gauges(node, state).exclusive_cpus, 3U);
+  EXPECT_TRUE(cpu_gauges(node, state).cpus_by_node.empty());
+  state.cpu.assignments[{PodUid("x"), "a"}] = CpuSet{4};
+  EXPECT_THAT(cpu_gauges(node, state).cpus_by_node, ElementsAre(Pair(1, 1U)));
+}
+
 }  // namespace
 }  // namespace pinfold::agent

@@ -53,7 +53,9 @@ struct CounterName {
 struct CpuGauges {
   std::uint64_t shared_pool_millicores = 0;
   std::uint64_t exclusive_cpus = 0;                    ///< CPUs of every assignment
-  std::map<std::int32_t, std::uint64_t> cpus_by_node;  ///< those, by OS id of the NUMA node
+  /// Those, by OS id of the NUMA node. As in the kubelet, CPUs of pods with a pod-level reservation
+  /// do not count.
+  std::map<std::int32_t, std::uint64_t> cpus_by_node;
 };
 [[nodiscard]] CpuGauges cpu_gauges(const Node& node, const NodeState& state);
 
