@@ -29,7 +29,8 @@ void remove_inactive(AgentState& state) {
 /// Decides one pod; `state` becomes the state after the decision.
 AdmitOutcome decide_into(const Node& node, AgentState& state, const PodSpec& pod, Trace* trace,
                          Counts& counts) {
-  Decision decision = decide(node, std::move(state.node), pod, trace, &counts);
+  Decision decision = decide(node, std::move(state.node), pod, trace, &counts,
+                             AdmissionChecks::kManagersAndRequests);
   AdmitOutcome outcome;
   if (auto* const rejected = std::get_if<Rejected>(&decision)) {
     state.node = std::move(rejected->next);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/decide/allocatable.hpp"
 
 namespace pinfold::checkpoint {
 namespace {
@@ -146,6 +147,21 @@ tl::expected<void, StartError> would_start(const Node& node, const Formats& form
     return tl::unexpected(StartError{StartStage::kMemoryManager, std::move(done).error().message});
   }
   return node.check_node_allocatable();
+}
+
+std::vector<Note> pods_without_room(const Node& node, const std::vector<PodSpec>& pods) {
+  std::vector<Note> notes;
+  std::vector<ActivePod> admitted;
+  for (const PodSpec& pod : pods) {
+    if (const auto shortage = find_shortage(node, admitted, pod)) {
+      notes.push_back(
+          {pod.uid.value, fmt::format("the kubelet rejects the pod when it starts: {}: {}",
+                                      shortage->reason, shortage->message)});
+    } else {
+      admitted.push_back({pod, {}});
+    }
+  }
+  return notes;
 }
 
 }  // namespace pinfold::checkpoint

@@ -328,6 +328,32 @@ TEST_F(CheckpointOfANode, RepairTakesWhatAJournalKnows) {
   EXPECT_EQ(contents_of(folder_.path()).at("cpu_manager_state"), sound);
 }
 
+TEST_F(CheckpointOfANode, NamesPodsThatNoLongerFit) {
+  // Allocatable are 5 CPUs now; the pods request 5.5.
+  folder_.write("config.yaml", "cpuManagerPolicy: static\nreservedSystemCPUs: 0-2\n");
+  CpuCheckpoint state;
+  state.default_set = CpuSet{0, 1, 2, 3, 4, 5, 6, 7};
+  folder_.write("cpu_manager_state", checkpoint::encode_cpu(state, "static", false));
+  folder_.write("memory_manager_state", checkpoint::encode_memory({}, "None", false));
+  const auto entry = [](const std::string& name, const std::string& cpu) {
+    return R"({"pod":{"metadata":{"name":")" + name + R"("},"spec":{"containers":[{"name":"c",)" +
+           R"("resources":{"requests":{"cpu":")" + cpu + R"("}}}]}},"started":["c"]})";
+  };
+  folder_.write(".pinfold_pods",
+                R"({"version":1,"pods":[)" + entry("a", "3500m") + "," + entry("b", "2") + "]}");
+  const std::string shortage =
+      "default_b  the kubelet rejects the pod when it starts: OutOfcpu: Node didn't have enough "
+      "resource: cpu, requested: 2000, used: 3500, capacity: 5000\n";
+  const Outcome repaired = run("repair" + node() + " " + folder_.path());
+  EXPECT_EQ(repaired.status, 1);
+  EXPECT_NE(repaired.out.find(shortage), std::string::npos) << repaired.out;
+  const Outcome converted =
+      run("convert --dry-run --to cpu-v2 --out x" + node() + " " + folder_.path());
+  EXPECT_EQ(converted.status, 1);
+  EXPECT_NE(converted.out.find("rejected by that kubelet:\n  " + shortage), std::string::npos)
+      << converted.out;
+}
+
 TEST_F(CheckpointOfANode, RefusedConversionsChangeNothing) {
   out_.write("memory_manager_state", "{}");
   const auto before = contents_of(out_.path());

@@ -18,25 +18,36 @@ struct ConvertOptions {
   OutputFormat output = OutputFormat::kText;
 };
 
-/// Why the kubelet would not start from the files; "": it would; nullopt: its configuration is not
-/// known.
-Result<std::optional<std::string>> try_start(const ConvertOptions& options,
-                                             const checkpoint::Formats& to,
-                                             const checkpoint::KubeletFiles& files,
-                                             const checkpoint::ContainerIds& ids) {
+/// How the kubelet starts from the converted files.
+struct Start {
+  bool is_known = false;  ///< its configuration is known
+  std::string problem;    ///< why it does not start; "": it does
+  std::vector<checkpoint::Note> rejected;
+
+  [[nodiscard]] bool is_ok() const { return problem.empty() && rejected.empty(); }
+};
+
+Result<Start> try_start(const ConvertOptions& options, const checkpoint::Formats& to,
+                        const checkpoint::KubeletFiles& files, const checkpoint::ContainerIds& ids,
+                        const std::vector<PodSpec>& pods) {
   NodeOptions node_options = options.node;
   node_options.state_dir = options.from;
+  Start start;
   if (node_options.config.empty() && !std::filesystem::exists(options.from + "/config.yaml")) {
-    return std::nullopt;
+    return start;
   }
+  start.is_known = true;
   if (node_options.profile.empty()) node_options.profile = "kubelet-1.36";
   PINFOLD_LET(auto config, read_config(node_options));
   // CPU V4 is read with the gate on and off; each other version needs one setting of the gate.
   if (to.cpu < 4) config.feature_gates["PodLevelResourceManagers"] = to.cpu == 3;
-  PINFOLD_LET(auto node, make_node(node_options, std::move(config)));
+  PINFOLD_LET(const auto node, make_node(node_options, std::move(config)));
   const auto started = checkpoint::would_start(node, to, files, ids);
-  if (started) return std::string();
-  return fmt::format("{}: {}", to_string(started.error().stage), started.error().error);
+  if (!started) {
+    start.problem = fmt::format("{}: {}", to_string(started.error().stage), started.error().error);
+  }
+  start.rejected = checkpoint::pods_without_room(node, pods);
+  return start;
 }
 
 /// Fails for a directory that has state files.
@@ -62,24 +73,26 @@ Result<void> write(const std::string& directory, const checkpoint::Files& files)
 }
 
 void print(const ConvertOptions& options, const checkpoint::Formats& to,
-           const checkpoint::Conversion& converted, const std::optional<std::string>& problem) {
+           const checkpoint::Conversion& converted, const Start& start) {
   if (options.output == OutputFormat::kJson) {
     nlohmann::json out = {{"kept", to_json(converted.kept)},
                           {"lost", to_json(converted.lost)},
+                          {"rejected", to_json(start.rejected)},
                           {"written", !options.dry_run},
                           {"starts", nullptr}};
-    if (problem) out["starts"] = problem->empty();
-    if (problem && !problem->empty()) out["error"] = *problem;
+    if (start.is_known) out["starts"] = start.problem.empty();
+    if (!start.problem.empty()) out["error"] = start.problem;
     fmt::print("{}\n", out.dump(2));
     return;
   }
   print_notes("kept", converted.kept);
   print_notes(fmt::format("cannot be expressed in CPU V{} and memory V{}", to.cpu, to.memory),
               converted.lost);
+  print_notes("rejected by that kubelet", start.rejected);
   fmt::print("start-up validation of that kubelet: {}\n",
-             !problem           ? "not run, no configuration given (--config)"
-             : problem->empty() ? "passes"
-                                : "fails: " + *problem);
+             !start.is_known         ? "not run, no configuration given (--config)"
+             : start.problem.empty() ? "passes"
+                                     : "fails: " + start.problem);
   fmt::print("{}\n", options.dry_run ? "nothing written (--dry-run)"
                                      : fmt::format("written to {}", options.out));
 }
@@ -87,15 +100,16 @@ void print(const ConvertOptions& options, const checkpoint::Formats& to,
 Result<ExitStatus> run(const ConvertOptions& options) {
   PINFOLD_LET(const auto to, checkpoint::parse_formats(options.to));
   PINFOLD_LET(const auto files, read_directory(options.from));
+  PINFOLD_LET(const auto pods, read_active_pods(files));
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
   PINFOLD_LET_WRAP(const auto converted, checkpoint::convert({files.cpu, files.memory}, to, ids),
                    fmt::format("'{}'", options.from));
-  PINFOLD_LET(const auto problem, try_start(options, to, converted.files, ids));
+  PINFOLD_LET(const auto start, try_start(options, to, converted.files, ids, specs_of(pods)));
   if (!options.dry_run) {
     PINFOLD_TRY(write(options.out, {converted.files.cpu, converted.files.memory, files.pods}));
   }
-  print(options, to, converted, problem);
-  return problem && !problem->empty() ? kNo : kYes;
+  print(options, to, converted, start);
+  return start.is_ok() ? kYes : kNo;
 }
 
 }  // namespace
@@ -105,7 +119,7 @@ cli::Command checkpoint_convert_command() {
   cli::Command command{
       "convert",
       "Write state files for another kubelet version, for example an older one; exit status 1 if "
-      "that kubelet would not start from them"};
+      "that kubelet would not start from them, or would reject a pod of them"};
   command.add(
       {{.name = "directory",
         .target = &options->from,

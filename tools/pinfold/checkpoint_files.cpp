@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "input.hpp"
+#include "pinfold/agent/pods_file.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "text.hpp"
 
@@ -61,6 +62,21 @@ Result<checkpoint::Files> read_directory(const std::string& path) {
     return fail(ErrorCode::kNotFound, fmt::format("no state file in '{}'", path));
   }
   return files;
+}
+
+Result<agent::AgentState> read_active_pods(const checkpoint::Files& files) {
+  agent::AgentState state;
+  if (files.pods) {
+    PINFOLD_TRY_WRAP(agent::decode_pods(*files.pods, state),
+                     fmt::format("'{}'", checkpoint::kPodsFileName));
+  }
+  return state;
+}
+
+std::vector<PodSpec> specs_of(const agent::AgentState& state) {
+  std::vector<PodSpec> specs;
+  for (const ActivePod& pod : state.node.pods) specs.push_back(pod.spec);
+  return specs;
 }
 
 Result<checkpoint::ContainerIds> read_container_ids(const std::string& path) {

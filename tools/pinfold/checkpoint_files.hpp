@@ -28,6 +28,11 @@ struct StateFile {
 /// The kubelet's two state files and Pinfold's own file. Errors: as read_files.
 [[nodiscard]] Result<checkpoint::Files> read_directory(const std::string& path);
 
+/// What .pinfold_pods says of the active pods; empty without such a file. Errors: kCorrupt.
+[[nodiscard]] Result<agent::AgentState> read_active_pods(const checkpoint::Files& files);
+/// The specs of its pods, in the order of their admission.
+[[nodiscard]] std::vector<PodSpec> specs_of(const agent::AgentState& state);
+
 /// The containers in the output of `crictl ps -a -o json`; none for "".
 [[nodiscard]] Result<checkpoint::ContainerIds> read_container_ids(const std::string& path);
 [[nodiscard]] cli::Option container_ids_option(std::string& path);

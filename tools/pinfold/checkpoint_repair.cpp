@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint_files.hpp"
-#include "pinfold/agent/pods_file.hpp"
 #include "pinfold/checkpoint/repair.hpp"
 
 namespace pinfold::tools {
@@ -52,14 +51,13 @@ Result<Directory> read(const std::string& path, cp::Fs& fs) {
     directory.others.copies[name] = **std::move(bytes);
   }
   PINFOLD_TRY(add_journal(fs, cp::kStaleJournalFileName, directory.others));
-  if (!directory.files.pods) return directory;
-  agent::AgentState state;
-  if (auto decoded = agent::decode_pods(*directory.files.pods, state); !decoded) {
-    directory.pods_error = std::move(decoded).error().message;
+  auto pods = read_active_pods(directory.files);
+  if (!pods) {
+    directory.pods_error = std::move(pods).error().message;
     return directory;
   }
-  for (const ActivePod& pod : state.node.pods) directory.others.pods.push_back(pod.spec);
-  directory.others.removed = std::move(state.removed);
+  directory.others.pods = specs_of(*pods);
+  directory.others.removed = std::move(pods->removed);
   return directory;
 }
 
@@ -148,6 +146,9 @@ Outcome evaluate(const RepairOptions& options, const Node& node, const cp::Conta
     outcome.repaired.lost.push_back(
         {std::string(cp::kPodsFileName),
          fmt::format("cannot be read ({}): its pods are unknown", pods_error)});
+  }
+  for (cp::Note& note : cp::pods_without_room(node, others.pods)) {
+    outcome.repaired.lost.push_back(std::move(note));
   }
   const auto started = cp::would_start(node, outcome.repaired.formats, outcome.repaired.files, ids);
   outcome.starts = started.has_value();

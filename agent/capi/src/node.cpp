@@ -41,7 +41,8 @@ Result<pinfold_code> explain(NodeAgent& agent, const char* manifest, pinfold_pod
   PINFOLD_TRY(require(pod, "pod"));
   PINFOLD_LET(const auto spec, read_manifest(manifest));
   Trace trace;
-  Decision decision = decide(agent.node(), agent.state().node, spec, &trace);
+  Decision decision = decide(agent.node(), agent.state().node, spec, &trace, nullptr,
+                             AdmissionChecks::kManagersAndRequests);
   if (auto* const rejected = std::get_if<Rejected>(&decision)) {
     *pod = make_pod(agent, agent.state(), spec, rejected->why, trace).release();
     return code_of(rejected->why, error);

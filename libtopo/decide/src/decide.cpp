@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "admission.hpp"
+#include "pinfold/decide/allocatable.hpp"
 #include "provider_states.hpp"
 
 namespace pinfold {
@@ -39,8 +40,8 @@ NodeState empty_state(const Node& node) {
   return state;
 }
 
-Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* trace,
-                Counts* counts) {
+Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* trace, Counts* counts,
+                AdmissionChecks checks) {
   // DEVIATION (quirk): the kubelet has no way back.
   std::optional<NodeState> before;
   if (!node.quirks().rejected_pod_keeps_resources) before = state;
@@ -59,6 +60,11 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
 
   AdmissionInProgress admission(node, state, pod, trace, counts);
   auto done = admission.run();
+  if (done && checks == AdmissionChecks::kManagersAndRequests) {
+    if (auto shortage = find_shortage(node, state.pods, pod)) {
+      done = tl::unexpected(*std::move(shortage));
+    }
+  }
   if (done) {
     state.held.erase(pod.uid);
     return Admitted{std::move(state), admission.take_hints()};

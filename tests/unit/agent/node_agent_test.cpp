@@ -78,6 +78,19 @@ TEST_P(NodeAgentTest, ChangesNothingOnARejection) {
   EXPECT_EQ(world_.file("cpu_manager_state"), before);
 }
 
+TEST_P(NodeAgentTest, RejectsPodsWhoseRequestsDoNotFit) {
+  NodeAgent agent = world_.open();
+  Container shared = guaranteed("c", 6);
+  shared.resources.limits.clear();
+  must_admit(agent, pod("s", {shared}));
+  const auto outcome = agent.admit(pod("x", {guaranteed("a", 2)}));
+  ASSERT_TRUE(outcome && outcome->rejection);
+  EXPECT_EQ(outcome->rejection->reason, "OutOfcpu");
+  EXPECT_EQ(outcome->rejection->message,
+            "Node didn't have enough resource: cpu, requested: 2000, used: 6000, capacity: 7000");
+  must_admit(agent, pod("y", {guaranteed("a", 1)}));
+}
+
 TEST_P(NodeAgentTest, RemovesOneContainerAndNarrowsItsPod) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2), guaranteed("b", 2)}));

@@ -64,4 +64,9 @@ struct Conversion {
                                                          KubeletFiles files,
                                                          const ContainerIds& ids);
 
+/// The pods that a kubelet with this configuration would reject when it starts and admits its pods
+/// again, because the requests of the earlier ones and their own are more than what is allocatable.
+[[nodiscard]] std::vector<Note> pods_without_room(const Node& node,
+                                                  const std::vector<PodSpec>& pods);
+
 }  // namespace pinfold::checkpoint

@@ -93,6 +93,13 @@ struct Rejected {
 
 using Decision = std::variant<Admitted, Rejected>;
 
+/// What an admission checks.
+enum class AdmissionChecks {
+  kManagers,  ///< the topology manager and the managers that it asks
+  /// Afterwards, as the kubelet, that the requests of all active pods fit: find_shortage().
+  kManagersAndRequests,
+};
+
 /// The state of a node that has never run a pod.
 [[nodiscard]] NodeState empty_state(const Node& node);
 
@@ -101,7 +108,8 @@ using Decision = std::variant<Admitted, Rejected>;
 /// is admitted again, as by the kubelet after a restart. `counts`, unless nullptr, is incremented
 /// by what was counted. Domain: a pod that pod_from_json accepts.
 [[nodiscard]] Decision decide(const Node& node, NodeState state, const PodSpec& pod,
-                              Trace* trace = nullptr, Counts* counts = nullptr);
+                              Trace* trace = nullptr, Counts* counts = nullptr,
+                              AdmissionChecks checks = AdmissionChecks::kManagers);
 
 /// A container starts: takes the devices that pod-level allocation has not taken, drops what
 /// finished init containers had, and marks the container as started. For a started container

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "pinfold/api/pod.hpp"
+#include "pinfold/decide/node.hpp"
+#include "pinfold/types/rejection.hpp"
+
+/// The kubelet's check that the requests of all pods fit into what is allocatable.
+namespace pinfold {
+
+struct ActivePod;
+
+/// What is allocatable on a node: "cpu", "memory" and huge pages. What is reserved (see
+/// NodeReservation) is not; nor are huge pages allocatable as memory.
+/// Source: kubelet v1.36 pkg/kubelet/nodestatus/setters.go.
+[[nodiscard]] ResourceList allocatable(const Node& node);
+
+/// What a pod requests as a whole: container_total, or its pod-level requests where it has them.
+/// Source: kubelet v1.36 component-helpers/resource PodRequests. DEVIATION: without pod overhead.
+[[nodiscard]] ResourceList total_requests(const FeatureGates& gates, const PodSpec& pod);
+
+/// The first of cpu, memory and huge pages of which the pod requests more than the other pods leave
+/// ("OutOfcpu", with milli-CPUs; else bytes); nullopt if it fits. Of `pods`, the pod itself does
+/// not count. Source: kubelet v1.36 pkg/kubelet/lifecycle/predicate.go, scheduler
+/// noderesources.Fits.
+[[nodiscard]] std::optional<Rejection> find_shortage(const Node& node,
+                                                     std::span<const ActivePod> pods,
+                                                     const PodSpec& pod);
+
+}  // namespace pinfold

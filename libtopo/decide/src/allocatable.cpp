@@ -1,0 +1,94 @@
+#include "pinfold/decide/allocatable.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "pinfold/api/pod_level.hpp"
+#include "pinfold/decide/decide.hpp"
+
+namespace pinfold {
+namespace {
+
+/// In the unit in which the kubelet compares: milli-CPUs for cpu, else bytes.
+std::int64_t amount_in_units(const ResourceList& amounts, const std::string& resource) {
+  const Quantity amount = amount_of(amounts, resource);
+  return resource == "cpu" ? amount.milli_value() : amount.value();
+}
+
+std::int64_t saturated_sum(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
+}
+
+/// The resources that are compared, in the kubelet's order; those of huge pages by name.
+std::vector<std::string> compared_resources(const ResourceList& requests) {
+  std::vector<std::string> names = {"cpu", "memory"};
+  for (const auto& [name, amount] : requests) {
+    if (is_huge_page_resource(name)) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+ResourceList allocatable(const Node& node) {
+  const Machine& machine = node.machine();
+  ResourceList amounts;
+  amounts["cpu"] = Quantity::milli(static_cast<std::int64_t>(machine.cpus().size()) * 1000);
+  amounts["memory"] = Quantity::bytes(static_cast<std::int64_t>(machine.memory()));
+  const auto subtract = [&](const std::string& name, const Quantity& amount) {
+    Quantity& left = amounts.at(name);
+    left = std::max(left - amount, Quantity{});
+  };
+  for (const auto& [name, reserved] : node.reservation().amounts) {
+    if (amounts.contains(name)) subtract(name, reserved);
+  }
+  for (const NumaNode& numa : machine.numa_nodes()) {
+    for (const auto& [name, bytes] : numa.hugepages) {
+      const Quantity pages = Quantity::bytes(static_cast<std::int64_t>(bytes));
+      amounts[name] += pages;
+      subtract("memory", pages);
+    }
+  }
+  return amounts;
+}
+
+ResourceList total_requests(const FeatureGates& gates, const PodSpec& pod) {
+  ResourceList total = container_total(pod, &Resources::requests);
+  if (!uses_pod_level_resources(gates, pod)) return total;
+  for (const auto& [name, amount] : pod.resources->requests) {
+    if (is_native_resource(name)) total[name] = amount;
+  }
+  return total;
+}
+
+std::optional<Rejection> find_shortage(const Node& node, std::span<const ActivePod> pods,
+                                       const PodSpec& pod) {
+  const ResourceList requests = total_requests(node.gates(), pod);
+  const ResourceList capacities = allocatable(node);
+  std::vector<ResourceList> others;
+  for (const ActivePod& other : pods) {
+    if (other.spec.uid != pod.uid) others.push_back(total_requests(node.gates(), other.spec));
+  }
+  for (const std::string& name : compared_resources(requests)) {
+    const std::int64_t requested = amount_in_units(requests, name);
+    const std::int64_t capacity = amount_in_units(capacities, name);
+    std::int64_t used = 0;
+    for (const ResourceList& other : others) {
+      used = saturated_sum(used, amount_in_units(other, name));
+    }
+    if (requested == 0 || saturated_sum(requested, used) <= capacity) continue;
+    return Rejection{
+        "OutOf" + name,
+        fmt::format("Node didn't have enough resource: {}, requested: {}, used: {}, capacity: {}",
+                    name, requested, used, capacity)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace pinfold

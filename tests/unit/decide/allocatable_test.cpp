@@ -1,0 +1,108 @@
+#include "pinfold/decide/allocatable.hpp"
+
+#include <gtest/gtest.h>
+
+#include "node_fixture.hpp"
+
+namespace pinfold {
+namespace {
+
+/// Two NUMA nodes of 8 CPUs and 16 GiB, of which CPU 0 and 1 GiB are reserved.
+Node small_node() {
+  const Config config = test::with_memory_manager(test::aligning_config("none"));
+  return Node::make(test::machine_of({}), config).value();
+}
+
+PodSpec burstable(const std::string& uid, const test::Amounts& requests) {
+  PodSpec made = test::pod(uid, requests);
+  made.containers.front().resources.limits.clear();
+  return made;
+}
+
+std::string shortage(const Node& node, const std::vector<ActivePod>& pods, const PodSpec& spec) {
+  const auto rejection = find_shortage(node, pods, spec);
+  return rejection ? rejection->reason + ": " + rejection->message : "";
+}
+
+TEST(Allocatable, IsWhatTheReservationLeaves) {
+  const ResourceList amounts = allocatable(small_node());
+  EXPECT_EQ(amounts.at("cpu").milli_value(), 15'000);
+  EXPECT_EQ(amounts.at("memory").value(), std::int64_t{31} << 30U);
+}
+
+TEST(Allocatable, HugePagesAreNotMemory) {
+  MachineDescription description = test::machine_of({}).description();
+  description.numa_nodes[1].hugepages["hugepages-2Mi"] = std::uint64_t{1} << 30U;
+  const Node node =
+      Node::make(Machine::make(description).value(), test::aligning_config("none")).value();
+  EXPECT_EQ(allocatable(node).at("memory").value(), std::int64_t{31} << 30U);
+  EXPECT_EQ(allocatable(node).at("hugepages-2Mi").value(), std::int64_t{1} << 30U);
+  const PodSpec large = test::pod("a", {{"hugepages-2Mi", "2Gi"}});
+  EXPECT_EQ(shortage(node, {}, large),
+            "OutOfhugepages-2Mi: Node didn't have enough resource: hugepages-2Mi, requested: "
+            "2147483648, used: 0, capacity: 1073741824");
+  EXPECT_EQ(shortage(node, {}, test::pod("a", {{"hugepages-1Gi", "1Gi"}})),
+            "OutOfhugepages-1Gi: Node didn't have enough resource: hugepages-1Gi, requested: "
+            "1073741824, used: 0, capacity: 0");
+}
+
+TEST(Allocatable, CountsTheRequestsOfAllOtherPods) {
+  const Node node = small_node();
+  const std::vector<ActivePod> pods = {{burstable("a", {{"cpu", "14500m"}}), {}},
+                                       {burstable("b", {{"memory", "30Gi"}}), {}}};
+  EXPECT_EQ(shortage(node, pods, burstable("c", {{"cpu", "500m"}, {"memory", "1Gi"}})), "");
+  EXPECT_EQ(shortage(node, pods, burstable("c", {{"cpu", "501m"}})),
+            "OutOfcpu: Node didn't have enough resource: cpu, requested: 501, used: 14500, "
+            "capacity: 15000");
+  EXPECT_EQ(shortage(node, pods, burstable("c", {{"memory", "1073741825"}})),
+            "OutOfmemory: Node didn't have enough resource: memory, requested: 1073741825, used: "
+            "32212254720, capacity: 33285996544");
+  EXPECT_EQ(shortage(node, pods, burstable("a", {{"cpu", "15"}})), "");
+  EXPECT_EQ(shortage(node, pods, burstable("c", {})), "");
+}
+
+TEST(Allocatable, APodRequestsWhatItNeedsAtOneTime) {
+  const Node node = small_node();
+  const PodSpec spec =
+      test::pod_of("a", {test::container("i", {{"cpu", "6"}}, ContainerKind::kInit),
+                         test::container("s", {{"cpu", "1"}}, ContainerKind::kSidecar),
+                         test::container("j", {{"cpu", "7"}}, ContainerKind::kInit),
+                         test::container("c", {{"cpu", "4"}})});
+  EXPECT_EQ(total_requests(node.gates(), spec).at("cpu").milli_value(), 8'000);
+  PodSpec whole = spec;
+  whole.resources = Resources{{{"cpu", Quantity::parse("9500m").value()}}, {}};
+  EXPECT_EQ(total_requests(node.gates(), whole).at("cpu").milli_value(), 9'500);
+  FeatureGates off;
+  off.pod_level_resources = false;
+  EXPECT_EQ(total_requests(off, whole).at("cpu").milli_value(), 8'000);
+}
+
+TEST(Decide, ChecksRequestsAfterTheManagersIfAsked) {
+  const PodSpec shared = burstable("shared", {{"cpu", "10"}});
+  const PodSpec pinned = test::pod("pinned", {{"cpu", "6"}, {"memory", "1Gi"}});
+  const std::string message =
+      "Node didn't have enough resource: cpu, requested: 6000, used: 10000, capacity: 15000";
+  for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
+    Config config = test::with_memory_manager(test::aligning_config("none"));
+    config.profile = profile;
+    const Node node = Node::make(test::machine_of({}), config).value();
+    const auto with = [&](const NodeState& state, const PodSpec& spec) {
+      return decide(node, state, spec, nullptr, nullptr, AdmissionChecks::kManagersAndRequests);
+    };
+    const NodeState before = std::get<Admitted>(with(empty_state(node), shared)).next;
+    EXPECT_TRUE(std::holds_alternative<Admitted>(decide(node, before, pinned)));
+    const Decision decision = with(before, pinned);
+    const auto& rejected = std::get<Rejected>(decision);
+    EXPECT_EQ(rejected.why.reason, "OutOfcpu");
+    EXPECT_EQ(rejected.why.message, message);
+    // The kubelet's managers have allocated by then, and release with the next admission.
+    EXPECT_EQ(rejected.next.cpu.assignments.contains(pinned.uid), profile == Profile::kKubelet136);
+    EXPECT_EQ(rejected.next.find(pinned.uid), nullptr);
+    // A pod that the managers reject has their reason.
+    const Decision large = with(before, test::pod("large", {{"cpu", "16"}, {"memory", "1Gi"}}));
+    EXPECT_EQ(std::get<Rejected>(large).why.reason, "UnexpectedAdmissionError");
+  }
+}
+
+}  // namespace
+}  // namespace pinfold
