@@ -14,8 +14,10 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// A state file of the largest machine is below 1 MiB.
-constexpr std::size_t kMaxFileSize = std::size_t{64} << 20U;
+tl::unexpected<Error> too_large(std::string_view name) {
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("'{}' has more than {} bytes", name, kMaxStateFileBytes));
+}
 
 template <class Call>
 auto retried(const Call& call) {
@@ -71,17 +73,17 @@ class PosixFs final : public Fs {
     if (!S_ISREG(status.st_mode)) {
       return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' is no regular file", name));
     }
+    const auto size = static_cast<std::size_t>(status.st_size);
+    if (size > kMaxStateFileBytes) return too_large(name);
     std::string bytes;
+    bytes.reserve(size);
     std::array<char, 16384> chunk = {};
     while (true) {
       const ssize_t count = retried([&] { return ::read(fd.get(), chunk.data(), chunk.size()); });
       if (count < 0) return failed("read", name);
       if (count == 0) return std::optional<std::string>(std::move(bytes));
       bytes.append(chunk.data(), static_cast<std::size_t>(count));
-      if (bytes.size() > kMaxFileSize) {
-        return fail(ErrorCode::kInvalidArgument,
-                    fmt::format("'{}' has more than {} bytes", name, kMaxFileSize));
-      }
+      if (bytes.size() > kMaxStateFileBytes) return too_large(name);
     }
   }
 

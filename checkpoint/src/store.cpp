@@ -189,6 +189,11 @@ Result<void> Store::try_commit(const Files& next) {
   const Changes changes = changes_between(current_, next);
   if (changes.empty()) return {};
   const std::string record = encode_record(changes);
+  if (record.size() > kMaxStateFileBytes) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("a transaction of {} bytes, expected at most {}", record.size(),
+                            kMaxStateFileBytes));
+  }
   if (journal_size_ + record.size() > journal_limit_) {
     PINFOLD_TRY(checkpoint_journal());
   }

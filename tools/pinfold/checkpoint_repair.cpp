@@ -43,11 +43,14 @@ Result<Directory> read(const std::string& path, cp::Fs& fs) {
   Directory directory;
   PINFOLD_LET(directory.files, read_directory(path));
   PINFOLD_LET(const auto names, fs.list());
+  std::size_t room = cp::kMaxStateFileBytes;  // for all of them: any number can be there
   for (const std::string& name : names) {
     if (!cp::is_orphan_name(name)) continue;
     auto bytes = fs.read(name);
     if (!bytes || !*bytes) continue;
     directory.orphans.push_back(name);
+    if ((*bytes)->size() > room) continue;
+    room -= (*bytes)->size();
     directory.others.copies[name] = **std::move(bytes);
   }
   PINFOLD_TRY(add_journal(fs, cp::kStaleJournalFileName, directory.others));

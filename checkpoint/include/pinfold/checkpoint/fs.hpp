@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,9 @@
 
 /// The only way from the store to the operating system.
 namespace pinfold::checkpoint {
+
+/// What is larger is not read. The state of the largest machine has a few MiB.
+inline constexpr std::size_t kMaxStateFileBytes = std::size_t{16} << 20U;
 
 /// A file that is being written. The destructor closes it; closing guarantees nothing.
 class File {
@@ -36,7 +40,7 @@ class Fs {
   virtual ~Fs() = default;
 
   /// The whole file; nullopt if it does not exist. Errors: also kInvalidArgument for anything but a
-  /// regular file, and for one larger than 64 MiB.
+  /// regular file, and for one larger than kMaxStateFileBytes.
   [[nodiscard]] virtual Result<std::optional<std::string>> read(const std::string& name) = 0;
   /// All names, unordered.
   [[nodiscard]] virtual Result<std::vector<std::string>> list() = 0;

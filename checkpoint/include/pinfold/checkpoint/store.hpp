@@ -78,9 +78,9 @@ class Store {
   /// Stores all files that have a value, in one step. A nullopt leaves its file alone; a file whose
   /// bytes do not change is not written. Success means that the new state is durable. A disk
   /// failure after the point of no return is therefore no error: the store recovers from it now or
-  /// later. Errors: kIo: the old state remains. If the disk does not even allow to determine that,
-  /// the message says so, and the next load(), commit() or opening decides: the old or the new
-  /// state, never a mixture.
+  /// later. Errors: kInvalidArgument for more than kMaxStateFileBytes; kIo: the old state remains.
+  /// If the disk does not even allow to determine that, the message says so, and the next load(),
+  /// commit() or opening decides: the old or the new state, never a mixture.
   [[nodiscard]] Result<void> commit(const Files& next);
 
   /// Makes the committed state durable in the state files themselves and removes the journal.
