@@ -27,16 +27,17 @@ struct Directory {
   std::string pods_error;            ///< why .pinfold_pods cannot be read; "": it can
 };
 
-/// Adds the last contents of each file in a journal, for one that Pinfold could not complete.
-Result<void> add_journal(cp::Fs& fs, std::string_view journal, cp::OtherFiles& others) {
-  PINFOLD_LET(const auto bytes, fs.read(std::string(journal)));
-  PINFOLD_LET(const auto records, cp::decode_journal(bytes.value_or("")));
-  for (const cp::Record& record : records) {
+/// Adds the last contents of each file in the journal that was set aside, if it can be read.
+void add_stale_journal(cp::Fs& fs, cp::OtherFiles& others) {
+  const auto bytes = fs.read(std::string(cp::kStaleJournalFileName));
+  if (!bytes || !*bytes) return;
+  const auto records = cp::decode_journal(**bytes);
+  if (!records) return;
+  for (const cp::Record& record : *records) {
     for (const auto& [name, change] : record.changes) {
-      others.copies[fmt::format("{} in {}", name, journal)] = change.after;
+      others.copies[fmt::format("{} in {}", name, cp::kStaleJournalFileName)] = change.after;
     }
   }
-  return {};
 }
 
 Result<Directory> read(const std::string& path, cp::Fs& fs) {
@@ -53,7 +54,7 @@ Result<Directory> read(const std::string& path, cp::Fs& fs) {
     room -= (*bytes)->size();
     directory.others.copies[name] = **std::move(bytes);
   }
-  PINFOLD_TRY(add_journal(fs, cp::kStaleJournalFileName, directory.others));
+  add_stale_journal(fs, directory.others);
   auto pods = read_active_pods(directory.files);
   if (!pods) {
     directory.pods_error = std::move(pods).error().message;

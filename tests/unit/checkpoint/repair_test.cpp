@@ -263,6 +263,28 @@ TEST(Repair, ChangedMemorySizesAreCountedAgain) {
   EXPECT_TRUE(would_start(node(), repaired.formats, repaired.files, {}));
 }
 
+TEST(Repair, WritesPodLevelMemoryInAVersionThatTheKubeletReads) {
+  Config config = test::with_memory_manager(test::aligning_config("best-effort", "pod"));
+  config.profile = Profile::kKubelet136;
+  config.feature_gates["PodLevelResourceManagers"] = true;
+  const Node pod_level = std::move(*Node::make(test::machine_of({}), config));
+  MemoryState state;
+  ASSERT_TRUE(pod_level.memory().start(state).has_value());
+  const std::vector<MemoryBlock> blocks = {{{0}, "memory", std::uint64_t{1} << 30U}};
+  state.assignments[{PodUid("a"), "c"}] = blocks;
+  state.assignments[{PodUid("a"), "d"}] = blocks;
+  state.pods[PodUid("a")] = blocks;
+  take_blocks(state.machine_state, blocks);
+  const KubeletFiles files{{}, encode_memory(state, "Static", MemoryFormat::kV3)};
+  // Kubelet 1.36 reads the containers, and counts their memory twice.
+  EXPECT_FALSE(would_start(pod_level, {3, 2}, files, {}));
+  const auto repaired = repair(pod_level, files, {}, {});
+  EXPECT_TRUE(mentions(repaired.done, "memory_manager_state", "is V3, "));
+  EXPECT_TRUE(mentions(repaired.done, "memory_manager_state", "written as V2"));
+  EXPECT_EQ(repaired.files.memory, encode_memory(state, "Static", MemoryFormat::kV2));
+  EXPECT_TRUE(would_start(pod_level, repaired.formats, repaired.files, {}));
+}
+
 TEST(Repair, AnotherPolicyKeepsTheAssignments) {
   std::string file = cpu_file("0-1,4-15", R"("a":{"c":"2-3"})");
   file.replace(file.find("static"), 6, "none");
