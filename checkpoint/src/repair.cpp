@@ -89,11 +89,14 @@ void read_damaged(FileInRepair<Kind>& file, const std::string& error, const Cont
                   const OtherFiles& others) {
   file.is_damaged = true;
   std::string what = fmt::format("has an error ({}): read nevertheless", error);
+  const std::string problem = file.bytes.empty() ? "is missing or empty" : error;
   if (const auto* const copy = find_copy<Kind>(file.salvaged.state, others)) {
     file.is_replaced = true;
     file.salvaged = Kind::salvage(others.copies.at(*copy), ids);
     what = fmt::format("cannot be read ({}): replaced by '{}', which has all that can be read",
-                       error, *copy);
+                       problem, *copy);
+  } else if (file.bytes.empty()) {
+    what = fmt::format("{}: made anew", problem);
   } else if (json_syntax_error(file.bytes)) {
     what = fmt::format("is torn ({}): read up to the last complete value", error);
   }
@@ -107,7 +110,7 @@ FileInRepair<Kind> read_file(const Node& node, const std::string& bytes, const C
   if (const auto sound = Kind::inspect(bytes); !sound) {
     read_damaged(file, sound.error().message, ids, others);
   }
-  if (file.salvaged.policy != Kind::policy(node)) {
+  if (!file.salvaged.policy.empty() && file.salvaged.policy != Kind::policy(node)) {
     file.notes.done.push_back({std::string(Kind::kName),
                                fmt::format("policy '{}' differs from the configured '{}': changed",
                                            file.salvaged.policy, Kind::policy(node))});
@@ -154,8 +157,14 @@ Repaired repair(const Node& node, const KubeletFiles& files, const ContainerIds&
   out.formats = node.gates().pod_level_resource_managers ? Formats{3, 2} : Formats{2, 1};
   std::optional<FileInRepair<CpuFileKind>> cpu;
   std::optional<FileInRepair<MemoryFileKind>> memory;
-  if (files.cpu) cpu = read_file<CpuFileKind>(node, *files.cpu, ids, others);
-  if (files.memory) memory = read_file<MemoryFileKind>(node, *files.memory, ids, others);
+  // A file that does not exist is as good as empty if there are active pods.
+  const bool has_pods = !others.pods.empty();
+  if (files.cpu || (has_pods && node.cpu().is_static())) {
+    cpu = read_file<CpuFileKind>(node, files.cpu.value_or(""), ids, others);
+  }
+  if (files.memory || (has_pods && node.memory().is_static())) {
+    memory = read_file<MemoryFileKind>(node, files.memory.value_or(""), ids, others);
+  }
   // What was read, before a repair changes it.
   const CpuCheckpoint cpu_read = cpu ? cpu->salvaged.state : CpuCheckpoint{};
   const MemoryCheckpoint memory_read = memory ? memory->salvaged.state : MemoryCheckpoint{};

@@ -317,9 +317,17 @@ TEST_F(CheckpointOfANode, RepairTakesWhatAJournalKnows) {
                 checkpoint::encode_record({{"cpu_manager_state", {std::uint64_t{1}, sound}}}));
   folder_.write("cpu_manager_state", sound.substr(0, sound.find("pod-a")));
   const Outcome dry = run("repair --dry-run" + node() + " " + folder_.path());
-  EXPECT_EQ(dry.out, "nothing to repair\nstart-up validation: passes\n");
-  folder_.write(".pinfold_journal.stale", contents_of(folder_.path()).at(".pinfold_journal"));
-  folder_.write(".pinfold_journal", "");
+  const std::string completed =
+      "repaired:\n  .pinfold_journal  a commit was interrupted: completed\n"
+      "start-up validation: passes\n";
+  EXPECT_EQ(dry.out, completed + "nothing written (--dry-run)\n");
+  const std::string journal = contents_of(folder_.path()).at(".pinfold_journal");
+  const std::string torn = contents_of(folder_.path()).at("cpu_manager_state");
+  EXPECT_EQ(run("repair" + node() + " " + folder_.path()).out, completed);
+  EXPECT_EQ(contents_of(folder_.path()).at("cpu_manager_state"), sound);
+  EXPECT_FALSE(contents_of(folder_.path()).contains(".pinfold_journal"));
+  folder_.write(".pinfold_journal.stale", journal);
+  folder_.write("cpu_manager_state", torn);
   const Outcome stale = run("repair" + node() + " " + folder_.path());
   EXPECT_EQ(stale.status, 0) << stale.out;
   EXPECT_NE(stale.out.find("replaced by 'cpu_manager_state in .pinfold_journal.stale'"),

@@ -25,6 +25,7 @@ struct Directory {
   cp::OtherFiles others;
   std::vector<std::string> orphans;  ///< temporary files of a kubelet
   std::string pods_error;            ///< why .pinfold_pods cannot be read; "": it can
+  bool has_journal = false;          ///< of a commit that was interrupted, or of a running agent
 };
 
 /// Adds the last contents of each file in the journal that was set aside, if it can be read.
@@ -44,6 +45,8 @@ Result<Directory> read(const std::string& path, cp::Fs& fs) {
   Directory directory;
   PINFOLD_LET(directory.files, read_directory(path));
   PINFOLD_LET(const auto names, fs.list());
+  directory.has_journal =
+      std::find(names.begin(), names.end(), cp::kJournalFileName) != names.end();
   std::size_t room = cp::kMaxStateFileBytes;  // for all of them: any number can be there
   for (const std::string& name : names) {
     if (!cp::is_orphan_name(name)) continue;
@@ -144,8 +147,12 @@ struct Outcome {
 Outcome evaluate(const RepairOptions& options, const Node& node, const cp::ContainerIds& ids,
                  const Directory& directory) {
   Outcome outcome;
-  const auto& [files, others, orphans, pods_error] = directory;
+  const auto& [files, others, orphans, pods_error, has_journal] = directory;
   outcome.repaired = cp::repair(node, {files.cpu, files.memory}, ids, others);
+  if (has_journal) {
+    outcome.repaired.done.push_back(
+        {std::string(cp::kJournalFileName), "a commit was interrupted: completed"});
+  }
   if (!pods_error.empty()) {
     outcome.repaired.lost.push_back(
         {std::string(cp::kPodsFileName),
@@ -160,7 +167,8 @@ Outcome evaluate(const RepairOptions& options, const Node& node, const cp::Conta
                                : fmt::format("fails: {}: {}", to_string(started.error().stage),
                                              started.error().error);
   const cp::KubeletFiles before{files.cpu, files.memory};
-  outcome.needed = outcome.repaired.files != before || !orphans.empty() || !pods_error.empty();
+  outcome.needed =
+      outcome.repaired.files != before || !orphans.empty() || !pods_error.empty() || has_journal;
   outcome.allowed = outcome.starts && (outcome.repaired.lost.empty() || options.accepts_loss);
   return outcome;
 }
@@ -202,7 +210,9 @@ Result<ExitStatus> run(const RepairOptions& options) {
   if (outcome.needed && outcome.allowed && !options.dry_run) {
     // Opening completes an interrupted commit, and locks out other writers until the end.
     PINFOLD_LET(auto store, cp::Store::open(path));
+    const bool had_journal = directory.has_journal;
     PINFOLD_LET(directory, read(path, *fs));
+    directory.has_journal = had_journal;
     outcome = evaluate(options, node, ids, directory);
     if (outcome.needed && outcome.allowed) {
       PINFOLD_LET(outcome.kept, write(store, *fs, outcome.repaired, directory));

@@ -225,6 +225,15 @@ TEST(Repair, AnOlderCopyReplacesOnlyWhatItContains) {
   EXPECT_TRUE(mentions(replaced.lost, "b/c", "'memory_manager_state' names it"));
 }
 
+TEST(Repair, MakesAFileAnewThatActivePodsNeed) {
+  const auto repaired =
+      repair(node(), {{}, memory_file({{"a", 0}})}, {}, {.pods = {test::pod("a", kTwoCpus)}});
+  ASSERT_TRUE(repaired.files.cpu);
+  EXPECT_TRUE(mentions(repaired.done, "cpu_manager_state", "is missing or empty: made anew"));
+  EXPECT_TRUE(mentions(repaired.lost, "a/c", "2 CPUs: cannot be read"));
+  EXPECT_FALSE(repair(node(), {{}, memory_file({})}, {}, {}).files.cpu);
+}
+
 TEST(Repair, EmptyEntriesAreNothingToRepair) {
   const std::string file = cpu_file("0-1,4-15", R"("a":{"c":"2-3"},"b":{},"d":null)");
   const auto repaired = repair(node(), {file, {}}, {}, {});
