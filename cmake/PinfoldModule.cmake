@@ -9,14 +9,14 @@ if(PINFOLD_DEVELOPER_MODE)
   target_compile_options(pinfold_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
     -Werror $<$<COMPILE_LANGUAGE:CXX>:-Wold-style-cast>)
-  # False positives of g++ 12 in optimised builds, about std::string's operator+ and Boost's
-  # small_vector.
+endif()
+# False positives of g++ 12 in optimised builds, about std::string's operator+ and Boost's
+# small_vector.
+target_compile_options(pinfold_flags INTERFACE
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overread>)
+if(NOT CMAKE_BUILD_TYPE STREQUAL Debug)
   target_compile_options(pinfold_flags INTERFACE
-    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overread>)
-  if(NOT CMAKE_BUILD_TYPE STREQUAL Debug)
-    target_compile_options(pinfold_flags INTERFACE
-      $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow>)
-  endif()
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-stringop-overflow>)
 endif()
 if(PINFOLD_GLIBCXX_ASSERTIONS)
   target_compile_definitions(pinfold_flags INTERFACE _GLIBCXX_ASSERTIONS)
