@@ -30,7 +30,7 @@ struct Pipe {
 
 Pipe make_pipe() {
   int ends[2] = {-1, -1};
-  (void)pipe2(ends, O_CLOEXEC);
+  (void)!pipe2(ends, O_CLOEXEC);
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
