@@ -2,19 +2,16 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
-#include <iostream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "pinfold/base/read_file.hpp"
 #include "pinfold/text/document.hpp"
 
 namespace pinfold::tools {
 
 Result<std::string> read_input(const std::string& path) {
-  if (path == "-") return std::string{std::istreambuf_iterator<char>(std::cin), {}};
-  return read_file(path);
+  return path == "-" ? read_rest(STDIN_FILENO, "standard input") : read_file(path);
 }
 
 Result<std::vector<PodSpec>> read_pods(const std::vector<std::string>& files) {

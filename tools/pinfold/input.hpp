@@ -4,11 +4,12 @@
 #include <vector>
 
 #include "pinfold/api/pod.hpp"
+#include "pinfold/base/read_file.hpp"
 #include "pinfold/base/result.hpp"
 
 namespace pinfold::tools {
 
-/// Reads a whole file, or standard input for "-". Errors name the file.
+/// Reads a whole file of at most kMaxFileBytes, or standard input for "-". Errors name the file.
 [[nodiscard]] Result<std::string> read_input(const std::string& path);
 /// The pods of all files, with the API server's defaults. All files are checked before any is used.
 /// Errors: kInvalidArgument with file and document number; also if the files hold no pod.

@@ -6,6 +6,8 @@
 namespace pinfold::harness {
 namespace {
 
+constexpr std::size_t kMaxResults = std::size_t{1} << 30U;
+
 int write_to(const std::string& file, const std::string& text) {
   const auto written = write_file(file, text);
   return written ? kOk : report(written.error());
@@ -27,7 +29,7 @@ int make_reports(const ReportArguments& arguments) {
   if (views.html_file.empty() && views.junit_file.empty()) {
     return report({ErrorCode::kInvalidArgument, 0, "expected --html or --junit"});
   }
-  const auto text = read_file(results);
+  const auto text = read_file(results, kMaxResults);
   if (!text) return report(text.error());
   const auto json = parse_report(*text);
   if (!json) return report(Error(json.error()).wrap("'" + results + "'"));

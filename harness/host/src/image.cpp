@@ -15,6 +15,9 @@
 namespace pinfold::harness {
 namespace {
 
+/// Programs, libraries and modules for the guest: with debug information they are large.
+constexpr std::size_t kMaxProgram = std::size_t{1} << 30U;
+
 namespace fs = std::filesystem;
 
 std::string environment(const char* name) {
@@ -55,11 +58,11 @@ Result<std::string> read_stripped(const fs::path& program) {
         fmt::format("{}.{}.tmp", kept.string(), Clock::now().time_since_epoch().count());
     const auto stripped =
         run_program({"strip", "-o", draft.string(), program.string()}, Milliseconds(30000));
-    if (!stripped || stripped->exit_status != 0) return read_file(program);
+    if (!stripped || stripped->exit_status != 0) return read_file(program, kMaxProgram);
     fs::rename(draft, kept, failed);
     prune_cache(folder, 16);
   }
-  return read_file(kept);
+  return read_file(kept, kMaxProgram);
 }
 
 std::vector<CpioEntry> skeleton() {
@@ -75,7 +78,7 @@ std::vector<CpioEntry> skeleton() {
 }
 
 Result<void> add_busybox(std::vector<CpioEntry>& entries, const fs::path& busybox) {
-  PINFOLD_LET(auto bytes, read_file(busybox));
+  PINFOLD_LET(auto bytes, read_file(busybox, kMaxProgram));
   PINFOLD_LET(const auto applets,
               run_program({busybox.string(), "--list-full"}, Milliseconds(10000)));
   entries.push_back(CpioEntry::file("bin/busybox", std::move(bytes), true));
@@ -93,7 +96,7 @@ Result<void> add_program(std::vector<CpioEntry>& entries, std::set<std::string>&
   entries.push_back(CpioEntry::file(program.guest_path.substr(1), std::move(bytes), true));
   for (const std::string& library : needed) {
     if (!libraries.insert(library).second) continue;
-    PINFOLD_LET(auto content, read_file(library));
+    PINFOLD_LET(auto content, read_file(library, kMaxProgram));
     entries.push_back(CpioEntry::file(library.substr(1), std::move(content), true));
   }
   return {};
@@ -110,7 +113,7 @@ Result<void> add_modules(std::vector<CpioEntry>& entries, const fs::path& folder
   }
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
-    PINFOLD_LET(auto bytes, read_file(file));
+    PINFOLD_LET(auto bytes, read_file(file, kMaxProgram));
     const fs::path place = fs::path("lib/modules") / module / file.filename();
     entries.push_back(CpioEntry::file(place, std::move(bytes), false));
   }

@@ -11,27 +11,49 @@
 #include "pinfold/base/unique_fd.hpp"
 
 namespace pinfold {
+namespace {
 
-Result<std::string> read_file(const std::string& path) {
+tl::unexpected<Error> fail_too_long(const std::string& name, std::size_t most) {
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("read {}: more than {} MiB", name, most >> 20U));
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, std::size_t most) {
+  const std::string name = fmt::format("'{}'", path);
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat facts {};
   if (!fd || ::fstat(fd.get(), &facts) != 0) {
-    return fail_errno(errno, fmt::format("read '{}'", path));
+    return fail_errno(errno, fmt::format("read {}", name));
   }
+  if (S_ISDIR(facts.st_mode)) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("read {}: a directory, expected a file", name));
+  }
+  // The files of /proc say that they are empty: no size is only "not larger".
+  if (facts.st_size > 0 && static_cast<std::size_t>(facts.st_size) > most) {
+    return fail_too_long(name, most);
+  }
+  return read_rest(fd.get(), name, most);
+}
+
+Result<std::string> read_rest(int fd, const std::string& name, std::size_t most) {
+  constexpr std::size_t kFirst = std::size_t{64} << 10U;
   std::string bytes;
   std::size_t used = 0;
-  while (true) {
-    // The files of /proc say that they are empty, so the size is only a hint.
-    bytes.resize(used + std::max<std::size_t>(static_cast<std::size_t>(facts.st_size), 4096) + 1);
-    const ssize_t got = ::read(fd.get(), bytes.data() + used, bytes.size() - used);
+  while (used <= most) {
+    // One byte above the limit shows that there is more.
+    if (used == bytes.size()) bytes.resize(std::min(std::max(kFirst, 2 * used), most + 1));
+    const ssize_t got = ::read(fd, bytes.data() + used, bytes.size() - used);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail_errno(errno, fmt::format("read '{}'", path));
-    if (got == 0) break;
+    if (got < 0) return fail_errno(errno, fmt::format("read {}", name));
     used += static_cast<std::size_t>(got);
-    facts.st_size = 0;
+    if (got > 0) continue;
+    bytes.resize(used);
+    return bytes;
   }
-  bytes.resize(used);
-  return bytes;
+  return fail_too_long(name, most);
 }
 
 }  // namespace pinfold

@@ -1,0 +1,86 @@
+#include "pinfold/text/message.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "pinfold/text/utf8.hpp"
+
+namespace pinfold {
+namespace {
+
+/// Control characters, and those that hide or reorder what follows them.
+bool is_unprintable(char32_t rune) {
+  const bool is_control = rune < 0x20 || (rune >= 0x7F && rune < 0xA0);
+  const bool is_separator = rune == 0x2028 || rune == 0x2029;
+  const bool changes_direction = rune == 0x200E || rune == 0x200F || rune == 0x061C ||
+                                 (rune >= 0x202A && rune <= 0x202E) ||
+                                 (rune >= 0x2066 && rune <= 0x2069);
+  return is_control || is_separator || changes_direction;
+}
+
+char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+/// The number of letters to insert, remove, replace or swap with their neighbour.
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before;  // two rows above
+  std::vector<std::size_t> last(b.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::vector<std::size_t> row(b.size() + 1, i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const bool same = to_lower(a[i - 1]) == to_lower(b[j - 1]);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same ? 0 : 1)});
+      const bool swapped = i > 1 && j > 1 && to_lower(a[i - 1]) == to_lower(b[j - 2]) &&
+                           to_lower(a[i - 2]) == to_lower(b[j - 1]);
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before = std::exchange(last, std::move(row));
+  }
+  return last.back();
+}
+
+}  // namespace
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const utf8::Rune rune = utf8::decode(text);
+    if (text.front() == '\n') {
+      out += "\\n";
+    } else if (!rune.valid || (is_unprintable(rune.value) && rune.value < 0x80)) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+    } else if (is_unprintable(rune.value)) {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(rune.value));
+    } else {
+      out += text.substr(0, rune.size);
+    }
+    text.remove_prefix(rune.size);
+  }
+  return out;
+}
+
+std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
+  constexpr std::size_t kMostLetters = 100;  // longer words are no misspelt names
+  std::string_view best;
+  if (word.empty() || word.size() > kMostLetters) return best;
+  std::size_t fewest = 1 + std::max<std::size_t>(1, word.size() / 3);
+  for (const std::string_view candidate : known) {
+    const std::size_t count = edits(word, candidate);
+    if (count >= fewest) continue;
+    fewest = count;
+    best = candidate;
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
+  const std::string_view found = nearest(word, known);
+  return found.empty() ? "" : fmt::format(", did you mean '{}'?", found);
+}
+
+}  // namespace pinfold

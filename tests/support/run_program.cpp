@@ -1,0 +1,25 @@
+#include "run_program.hpp"
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "temp_dir.hpp"
+
+namespace pinfold::test {
+
+Outcome run_shell(const std::string& command_line) {
+  const TempDir dir;
+  const std::string whole = "{ " + command_line + "\n} > " + (dir / "out") + " 2> " + (dir / "err");
+  const int status = std::system(whole.c_str());
+  const auto content = [&](const std::string& name) {
+    std::ifstream in(dir / name, std::ios::binary);
+    return std::string{std::istreambuf_iterator<char>(in), {}};
+  };
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content("out"),
+          content("err")};
+}
+
+}  // namespace pinfold::test
