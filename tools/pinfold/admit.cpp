@@ -8,6 +8,7 @@
 #include "commands.hpp"
 #include "input.hpp"
 #include "pinfold/api/pod.hpp"
+#include "pinfold/text/message.hpp"
 #include "pod_validation.hpp"
 
 namespace pinfold::tools {
@@ -31,7 +32,8 @@ void print_trace(const Trace& trace) {
     object = std::max(object, fact.object.size());
   }
   for (const TraceFact& fact : trace.facts) {
-    fmt::print("  {:<{}}  {:<{}}  {}\n", fact.source, source, fact.object, object, fact.text);
+    fmt::print("  {:<{}}  {:<{}}  {}\n", fact.source, source, escaped(fact.object), object,
+               escaped(fact.text));
   }
 }
 
@@ -73,7 +75,7 @@ void print_text(agent::NodeAgent& agent, const std::vector<Admission>& admission
     const std::string name = pod.namespace_name + "/" + pod.name;
     if (outcome.rejection) {
       fmt::print("{}: rejected, {}: {}\n", name, outcome.rejection->reason,
-                 outcome.rejection->message);
+                 escaped(outcome.rejection->message));
     } else {
       fmt::print("{}: admitted\n", name);
       if (auto view = agent::pod_status(agent, pod.uid)) admitted.push_back(*std::move(view));
@@ -87,10 +89,9 @@ void print_text(agent::NodeAgent& agent, const std::vector<Admission>& admission
 void warn_of_held_pods(const agent::NodeAgent& agent) {
   const auto& held = agent.state().node.held;
   if (held.empty()) return;
-  fmt::print(stderr,
-             "pinfold: warning: held for pods that only the kubelet's files name: {}; admit them "
-             "here too, or release them with --release-unknown\n",
-             fmt::join(held, ", "));
+  warn(fmt::format("held for pods that only the kubelet's files name: {}; admit them here too, or "
+                   "release them with --release-unknown",
+                   fmt::join(held, ", ")));
 }
 
 /// All pods in one transaction. With --start each pod is admitted and started before the next one,
@@ -124,9 +125,7 @@ Result<ExitStatus> run(const AdmitOptions& options) {
   if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
   PINFOLD_LET(auto agent, open_agent(options.agent));
   if (agent.enforces() && options.agent.output == OutputFormat::kText) {
-    for (const std::string& warning : agent.enforced()->warnings()) {
-      fmt::print(stderr, "pinfold: warning: {}\n", warning);
-    }
+    for (const std::string& warning : agent.enforced()->warnings()) warn(warning);
   }
   PINFOLD_LET(const auto admissions, admit_all(agent, pods, options));
   warn_of_held_pods(agent);

@@ -24,16 +24,14 @@ Result<Machine> read_machine(const NodeOptions& options) {
 }
 
 void print_warning(agent::LogLevel level, std::string_view message) {
-  if (level == agent::LogLevel::kWarning) fmt::print(stderr, "pinfold: warning: {}\n", message);
+  if (level == agent::LogLevel::kWarning) warn(std::string(message));
 }
 
 }  // namespace
 
 Result<Config> read_config(const NodeOptions& options) {
   PINFOLD_LET(auto parsed, agent::read_config(options.state_dir, options.config));
-  for (const std::string& warning : parsed.warnings) {
-    fmt::print(stderr, "pinfold: warning: configuration: {}\n", warning);
-  }
+  for (const std::string& warning : parsed.warnings) warn("configuration: " + warning);
   if (!options.profile.empty()) {
     PINFOLD_LET_WRAP(auto profile, parse_profile(options.profile), "--profile");
     parsed.config.profile = profile;
@@ -122,10 +120,10 @@ Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
 }
 
 ExitStatus report_not_enforced(const Error& error) {
-  fmt::print(stderr,
-             "pinfold: decided and stored, but not applied to the kernel: {}\n"
-             "pinfold: remove the cause, then run 'pinfold reconcile'\n",
-             error.message);
+  (void)report({error.code, error.sys_errno,
+                fmt::format("decided and stored, but not applied to the kernel: {}; remove the "
+                            "cause, then run 'pinfold reconcile'",
+                            error.message)});
   return kNo;
 }
 

@@ -34,7 +34,7 @@ std::string container_table(const std::vector<PodStatus>& pods, bool enforced) {
         row.push_back(container.problem.empty() ? paint(style, Paint::kGreen, "ok")
                                                 : paint(style, Paint::kRed, container.problem));
       }
-      table.add(std::move(row));
+      table.add_painted(std::move(row));
     }
   }
   return table.render(style);

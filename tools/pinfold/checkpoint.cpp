@@ -7,6 +7,7 @@
 #include "checkpoint_files.hpp"
 #include "commands.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/text/message.hpp"
 #include "text.hpp"
 
 namespace pinfold::tools {
@@ -105,8 +106,8 @@ ExitStatus show_state(const StateFile& file, const Result<Inspected<State>>& ins
     fmt::print("{}\n", out.dump());
     return kYes;
   }
-  fmt::print("{}: {} V{}, policy {}\n{}", file.path, file.is_cpu ? "CPU" : "memory",
-             inspected->version, inspected->policy, text_of(inspected->state));
+  fmt::print("{}: {} V{}, policy {}\n{}", escaped(file.path), file.is_cpu ? "CPU" : "memory",
+             inspected->version, escaped(inspected->policy), text_of(inspected->state));
   return kYes;
 }
 
@@ -219,7 +220,7 @@ Result<ExitStatus> verify(const ShowOptions& options) {
     }
     if (!readable) status = kNo;
     if (options.format == OutputFormat::kText) {
-      fmt::print("{}: {}\n{}", file.path, readable ? "valid" : "no kubelet loads it",
+      fmt::print("{}: {}\n{}", escaped(file.path), readable ? "valid" : "no kubelet loads it",
                  table.render(terminal_style(), 2));
       for (const auto& [field, found, computed] : sums) {
         fmt::print("  wrong {}: {} in the file, {} computed\n", field, found, computed);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint_files.hpp"
+#include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -92,9 +93,9 @@ void print(const ConvertOptions& options, const checkpoint::Formats& to,
   fmt::print("start-up validation of that kubelet: {}\n",
              !start.is_known         ? "not run, no configuration given (--config)"
              : start.problem.empty() ? "passes"
-                                     : "fails: " + start.problem);
+                                     : "fails: " + escaped(start.problem));
   fmt::print("{}\n", options.dry_run ? "nothing written (--dry-run)"
-                                     : fmt::format("written to {}", options.out));
+                                     : fmt::format("written to {}", escaped(options.out)));
 }
 
 Result<ExitStatus> run(const ConvertOptions& options) {

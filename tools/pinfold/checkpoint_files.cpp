@@ -8,6 +8,7 @@
 #include "input.hpp"
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/text/message.hpp"
 #include "text.hpp"
 
 namespace pinfold::tools {
@@ -109,10 +110,10 @@ cli::Option container_ids_option(std::string& path) {
 void print_notes(const std::string& title, const std::vector<checkpoint::Note>& notes) {
   if (notes.empty()) return;
   std::size_t width = 0;
-  for (const auto& note : notes) width = std::max(width, display_width(note.object));
+  for (const auto& note : notes) width = std::max(width, display_width(escaped(note.object)));
   fmt::print("{}:\n", title);
   for (const auto& note : notes) {
-    fmt::print("  {}  {}\n", pad_right(note.object, width), note.text);
+    fmt::print("  {}  {}\n", pad_right(escaped(note.object), width), escaped(note.text));
   }
 }
 

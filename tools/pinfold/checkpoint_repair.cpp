@@ -5,6 +5,7 @@
 
 #include "checkpoint_files.hpp"
 #include "pinfold/checkpoint/repair.hpp"
+#include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -193,7 +194,7 @@ void print(const RepairOptions& options, const Outcome& outcome) {
   print_notes("could not be saved", repaired.lost);
   print_notes("kept aside", outcome.kept);
   if (!outcome.needed) fmt::print("nothing to repair\n");
-  fmt::print("start-up validation: {}\n", outcome.validation);
+  fmt::print("start-up validation: {}\n", escaped(outcome.validation));
   if (outcome.needed && !outcome.written) {
     fmt::print("nothing written{}\n", why_not_written(options, outcome));
   }

@@ -10,7 +10,9 @@ cli::Command pinfold_command() {
           "cgroups.",
       .commands = {checkpoint_command(), admit_command(), start_command(), remove_command(),
                    status_command(), reconcile_command(), metrics_command(), simulate_command(),
-                   hook_command(), oci_resources_command(), topology_command(), predict_command()}};
+                   hook_command(), oci_resources_command(), topology_command(), predict_command(),
+                   cli::help_command()},
+      .version = PINFOLD_VERSION};
 }
 
 }  // namespace pinfold::tools

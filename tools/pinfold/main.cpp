@@ -1,14 +1,19 @@
-#include <cstdio>
 #include <exception>
 
 #include "commands.hpp"
 #include "output.hpp"
 
 int main(int argc, char** argv) {
+  using namespace pinfold;
+  tools::set_message_format(tools::requested_format(argc, argv));
+  const auto report = [](const std::string& message, bool is_usage) {
+    (void)tools::report({is_usage ? ErrorCode::kInvalidArgument : ErrorCode::kIo, 0, message});
+  };
   try {
-    return pinfold::cli::run(pinfold::tools::pinfold_command(), argc, argv);
+    return cli::run(tools::pinfold_command(), argc, argv, report);
+  } catch (const std::bad_alloc&) {
+    return tools::report({ErrorCode::kIo, 0, "out of memory"});
   } catch (const std::exception& error) {
-    (void)std::fprintf(stderr, "pinfold: %s\n", error.what());
-    return pinfold::tools::kBadRequest;
+    return tools::report({ErrorCode::kInternal, 0, error.what()});
   }
 }

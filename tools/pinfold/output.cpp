@@ -3,18 +3,68 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+
+#include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
 
+namespace {
+
+OutputFormat& message_format() {
+  static OutputFormat format = OutputFormat::kText;
+  return format;
+}
+
+void print_json_line(const nlohmann::json& object) {
+  using nlohmann::json;
+  fmt::print(stderr, "{}\n", object.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+}  // namespace
+
+void set_message_format(OutputFormat format) { message_format() = format; }
+
+OutputFormat requested_format(int argc, const char* const* argv) {
+  OutputFormat format = OutputFormat::kText;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const bool is_next = (word == "-o" || word == "--output") && i + 1 < argc;
+    std::string_view value;
+    if (is_next) {
+      value = argv[i + 1];
+    } else if (word.starts_with("--output=")) {
+      value = word.substr(word.find('=') + 1);
+    } else if (word.starts_with("-o")) {
+      value = word.substr(2);
+    } else {
+      continue;
+    }
+    format = value == "json" ? OutputFormat::kJson : OutputFormat::kText;
+  }
+  return format;
+}
+
 ExitStatus report(const Error& error) {
-  fmt::print(stderr, "pinfold: {}\n", error.message);
+  if (message_format() == OutputFormat::kJson) {
+    print_json_line({{"error", {{"code", to_string(error.code)}, {"message", error.message}}}});
+  } else {
+    fmt::print(stderr, "pinfold: {}\n", escaped(error.message));
+  }
   return kBadRequest;
 }
 
 void print_warnings(const Machine& machine) {
-  for (const std::string& warning : machine.description().warnings) {
-    fmt::print(stderr, "pinfold: warning: {}\n", warning);
+  for (const std::string& warning : machine.description().warnings) warn(warning);
+}
+
+void warn(const std::string& message) {
+  if (message_format() == OutputFormat::kJson) {
+    print_json_line({{"warning", {{"message", message}}}});
+  } else {
+    fmt::print(stderr, "pinfold: warning: {}\n", escaped(message));
   }
 }
 

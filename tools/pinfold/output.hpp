@@ -14,14 +14,24 @@ enum ExitStatus : int {
   kBadRequest = cli::kUsageError,  ///< usage or input error
 };
 
-/// Prints "pinfold: message" to standard error; returns kBadRequest.
+enum class OutputFormat { kText, kJson };
+
+/// The format of messages on standard error; text until it is set. Set once, by main.
+void set_message_format(OutputFormat format);
+/// What -o or --output asks for, if it is json: usage errors too are printed in that format.
+[[nodiscard]] OutputFormat requested_format(int argc, const char* const* argv);
+
+/// Prints an error to standard error; returns kBadRequest. Text: "pinfold: message". JSON, one
+/// line:
+/// {"error": {"code": "not found", "message": "..."}}. Control characters are escaped.
 ExitStatus report(const Error& error);
 /// Prints the contradictions that discovery found to standard error.
 void print_warnings(const Machine& machine);
+/// Prints "pinfold: warning: message", or {"warning": {"message": "..."}}.
+void warn(const std::string& message);
 /// The exit status of a command; reports its error.
 [[nodiscard]] int exit_status(const Result<ExitStatus>& outcome);
 
-enum class OutputFormat { kText, kJson };
 /// --output text|json.
 [[nodiscard]] cli::Option output_option(OutputFormat& format);
 

@@ -13,6 +13,7 @@
 #include "agent_options.hpp"
 #include "commands.hpp"
 #include "pinfold/agent/watch.hpp"
+#include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -30,10 +31,11 @@ void print(const agent::ReconcileReport& found, OutputFormat format, bool watche
     fmt::print("{}\n", to_json(found).dump(watches ? -1 : 2));
   } else {
     if (found.drift.empty() && !watches) fmt::print("no drift\n");
-    for (const std::string& line : found.drift) fmt::print("drift     {}\n", line);
-    for (const enforce::Step& step : found.done) fmt::print("applied   {}\n", to_string(step));
-    for (const std::string& line : found.moved) fmt::print("applied   {}\n", line);
-    for (const std::string& line : found.remaining) fmt::print("remaining {}\n", line);
+    for (const std::string& line : found.drift) fmt::print("drift     {}\n", escaped(line));
+    for (const enforce::Step& step : found.done)
+      fmt::print("applied   {}\n", escaped(to_string(step)));
+    for (const std::string& line : found.moved) fmt::print("applied   {}\n", escaped(line));
+    for (const std::string& line : found.remaining) fmt::print("remaining {}\n", escaped(line));
   }
   (void)std::fflush(stdout);
 }

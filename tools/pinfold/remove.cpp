@@ -5,6 +5,7 @@
 
 #include "agent_options.hpp"
 #include "commands.hpp"
+#include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -40,8 +41,8 @@ Result<ExitStatus> run(const RemoveOptions& options) {
     if (outcome->not_enforced) out["error"] = outcome->not_enforced->message;
     fmt::print("{}\n", out.dump(2));
   } else {
-    fmt::print("{}{}: removed; shared pool: {}\n", options.pod,
-               options.container.empty() ? "" : "/" + options.container,
+    fmt::print("{}{}: removed; shared pool: {}\n", escaped(options.pod),
+               options.container.empty() ? "" : "/" + escaped(options.container),
                pool.empty() ? "any" : pool);
     print_dry_run(options.agent);
   }

@@ -10,6 +10,7 @@
 
 #include "commands.hpp"
 #include "output.hpp"
+#include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -62,7 +63,7 @@ Result<void> print_times(const SimulateOptions& options, Profile profile, const 
 
 std::string shorten(const std::string& text) {
   constexpr std::size_t kMost = 400;
-  return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
+  return escaped(text.size() <= kMost ? text : text.substr(0, kMost) + "...");
 }
 
 class Comparer {
@@ -71,7 +72,7 @@ class Comparer {
 
   Result<void> add(Profile profile, const json& vector) {
     PINFOLD_LET(auto result, simulate::play(vector, profile));
-    Tally& tally = groups_[text_of(vector, "group", "(no group)")];
+    Tally& tally = groups_[escaped(text_of(vector, "group", "(no group)"))];
     ++tally.all;
     const auto differences = simulate::compare(vector, result);
     if (differences.empty()) {
@@ -79,11 +80,11 @@ class Comparer {
       return {};
     }
     if (++printed_ > options_.show) return {};
-    fmt::print("{}: {} difference{}\n", name_of(vector), differences.size(),
+    fmt::print("{}: {} difference{}\n", escaped(name_of(vector)), differences.size(),
                differences.size() == 1 ? "" : "s");
     const auto& first = differences.front();
-    fmt::print("  {}\n    expected {}\n    actual   {}\n", first.where, shorten(first.expected),
-               shorten(first.actual));
+    fmt::print("  {}\n    expected {}\n    actual   {}\n", escaped(first.where),
+               shorten(first.expected), shorten(first.actual));
     return {};
   }
 

@@ -4,6 +4,7 @@
 
 #include "agent_options.hpp"
 #include "commands.hpp"
+#include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -26,7 +27,7 @@ Result<ExitStatus> run(const StartOptions& options) {
     if (outcome.not_enforced) out["error"] = outcome.not_enforced->message;
     fmt::print("{}\n", out.dump(2));
   } else {
-    fmt::print("{}/{}: started\n", options.pod, options.container);
+    fmt::print("{}/{}: started\n", escaped(options.pod), escaped(options.container));
   }
   return outcome.not_enforced ? report_not_enforced(*outcome.not_enforced) : kYes;
 }

@@ -5,6 +5,7 @@
 
 #include "agent_options.hpp"
 #include "commands.hpp"
+#include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -22,34 +23,35 @@ Result<ExitStatus> print_status(const AgentOptions& options) {
   fmt::print("{}\n", node_picture(agent, view));
   fmt::print("shared pool: {}   reserved: {}   pods: {}   cgroups: {}\n",
              pool.empty() ? "any" : pool, reserved.empty() ? "none" : reserved, pods.size(),
-             agent.enforces()
-                 ? fmt::format("{} at {}", agent.enforced()->mode(), agent.enforced()->root())
-                 : "not enforced");
+             agent.enforces() ? fmt::format("{} at {}", agent.enforced()->mode(),
+                                            escaped(agent.enforced()->root()))
+                              : "not enforced");
   if (!pods.empty()) fmt::print("\n{}", container_table(pods, agent.enforces()));
   if (!view.held.empty()) {
     fmt::print(
         "\nHeld for pods that only the kubelet's files name. 'pinfold admit' takes such a pod\n"
         "over; 'pinfold remove --pod UID' or 'pinfold reconcile --release-unknown' releases:\n");
     for (const agent::HeldContainer& held : view.held) {
-      fmt::print("  {}/{}  CPUs {}, memory nodes {}\n", held.id.pod, held.id.name,
-                 held.cpus.empty() ? "shared" : held.cpus.to_string(),
+      fmt::print("  {}/{}  CPUs {}, memory nodes {}\n", escaped(held.id.pod.value),
+                 escaped(held.id.name), held.cpus.empty() ? "shared" : held.cpus.to_string(),
                  held.mems.empty() ? "any" : held.mems.to_string());
     }
   }
   if (!view.foreign.empty()) {
     fmt::print("\nNot Pinfold's, below the root:\n");
     for (const enforce::ForeignGroup& group : view.foreign) {
-      fmt::print("  {}{}  {} process{}, CPUs {}\n", group.directory, group.is_own ? " itself" : "",
-                 group.processes, group.processes == 1 ? "" : "es", group.cpus.to_string());
+      fmt::print("  {}{}  {} process{}, CPUs {}\n", escaped(group.directory),
+                 group.is_own ? " itself" : "", group.processes, group.processes == 1 ? "" : "es",
+                 group.cpus.to_string());
     }
   }
   if (!agent.offline().empty()) {
     fmt::print("\nCPUs {} of this node are offline:\n", agent.offline().to_string());
-    for (const std::string& line : view.affected) fmt::print("  {}\n", line);
+    for (const std::string& line : view.affected) fmt::print("  {}\n", escaped(line));
   }
   if (!view.drift.empty()) {
     fmt::print("\nDrift from the desired state ('pinfold reconcile' corrects it):\n");
-    for (const std::string& line : view.drift) fmt::print("  {}\n", line);
+    for (const std::string& line : view.drift) fmt::print("  {}\n", escaped(line));
   }
   return view.ok ? kYes : kNo;
 }

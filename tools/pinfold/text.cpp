@@ -9,6 +9,8 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "pinfold/text/message.hpp"
+
 namespace pinfold::tools {
 namespace {
 
@@ -44,10 +46,10 @@ Style terminal_style() {
 }
 
 std::string paint(const Style& style, Paint colour, std::string_view text) {
-  if (!style.colour || colour == Paint::kPlain || text.empty()) return std::string(text);
+  if (!style.colour || colour == Paint::kPlain || text.empty()) return escaped(text);
   static constexpr std::array<std::string_view, 9> kCodes = {"",   "1",  "2",  "31", "32",
                                                              "33", "34", "35", "36"};
-  return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(colour)], text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(colour)], escaped(text));
 }
 
 std::size_t display_width(std::string_view text) {
@@ -88,6 +90,11 @@ std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+void TextTable::add(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = escaped(cell);
+  add_painted(std::move(cells));
+}
+
 std::string TextTable::render(const Style& style, std::size_t indent) const {
   std::vector<std::size_t> widths(columns_.size(), 0);
   for (const auto& row : rows_) {
@@ -99,7 +106,7 @@ std::string TextTable::render(const Style& style, std::size_t indent) const {
     if (widths[i] != 0) widths[i] = std::max(widths[i], display_width(columns_[i].header));
   }
   std::string out;
-  const auto add_line = [&](auto cell_at, Paint colour) {
+  const auto add_line = [&](auto cell_at) {
     std::string line(indent, ' ');
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (widths[i] == 0) continue;
@@ -107,14 +114,14 @@ std::string TextTable::render(const Style& style, std::size_t indent) const {
       if (columns_[i].align == Align::kRight) cell = pad_left(std::move(cell), widths[i]);
       // Padding stays outside the colour, so that it can be trimmed at the end of a line.
       const std::size_t rest = widths[i] - std::min(widths[i], display_width(cell));
-      line += paint(style, colour, cell) + std::string(rest + 2, ' ');
+      line += cell + std::string(rest + 2, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
   };
-  add_line([&](std::size_t i) { return columns_[i].header; }, Paint::kDim);
+  add_line([&](std::size_t i) { return paint(style, Paint::kDim, columns_[i].header); });
   for (const auto& row : rows_) {
-    add_line([&](std::size_t i) { return i < row.size() ? row[i] : std::string(); }, Paint::kPlain);
+    add_line([&](std::size_t i) { return i < row.size() ? row[i] : std::string(); });
   }
   return out;
 }

@@ -20,6 +20,7 @@ struct Style {
 [[nodiscard]] Style terminal_style();
 
 enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, kCyan };
+/// The text in a colour. Control characters in it are escaped, so it must not be painted already.
 [[nodiscard]] std::string paint(const Style& style, Paint colour, std::string_view text);
 
 /// Width in columns: one for each character, none for colours.
@@ -41,8 +42,10 @@ class TextTable {
     Align align = Align::kLeft;
   };
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  /// Missing cells at the end are empty.
-  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  /// Missing cells at the end are empty. Control characters are escaped.
+  void add(std::vector<std::string> cells);
+  /// As add, for cells that contain paint.
+  void add_painted(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
   /// Lines with an indent of `indent` spaces, without columns that are empty in every row.
   [[nodiscard]] std::string render(const Style& style, std::size_t indent = 0) const;

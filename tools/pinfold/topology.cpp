@@ -110,7 +110,7 @@ Result<ExitStatus> show(const TopologyOptions& options) {
     auto devices = pci_devices(source);
     if (!devices && !rules.empty()) return fail(std::move(devices).error());
     // A picture without devices is better than none.
-    if (!devices) fmt::print(stderr, "pinfold: {}\n", devices.error().message);
+    if (!devices) warn(devices.error().message);
     if (devices) picture.pci = std::move(*devices);
   }
   if (!rules.empty()) {

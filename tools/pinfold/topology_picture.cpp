@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "pinfold/text/message.hpp"
 #include "topology_parts.hpp"
 
 namespace pinfold::tools {
@@ -72,7 +73,8 @@ std::string distances(const Machine& machine, const Style& style) {
   if (nodes.size() > kMaxMatrix) {
     TextTable table({{"from", TextTable::Align::kRight}, {"distance: to nodes"}});
     for (const NumaNode& node : nodes) {
-      table.add({std::to_string(node.id.value), distance_list(machine, node.distances, style)});
+      table.add_painted(
+          {std::to_string(node.id.value), distance_list(machine, node.distances, style)});
     }
     return title + "\n" + table.render(style, 2);
   }
@@ -84,7 +86,7 @@ std::string distances(const Machine& machine, const Style& style) {
   for (const NumaNode& node : nodes) {
     std::vector<std::string> row = {paint(style, Paint::kDim, std::to_string(node.id.value))};
     for (const std::uint32_t distance : node.distances) row.push_back(std::to_string(distance));
-    table.add(std::move(row));
+    table.add_painted(std::move(row));
   }
   return title + "\n" + table.render(style, 2);
 }
@@ -131,8 +133,8 @@ std::string legend(const Overlay& overlay, const Style& style) {
   TextTable table({{""}, {"CPUs"}, {"used by"}});
   for (std::size_t i = 0; i < overlay.entries.size(); ++i) {
     const Overlay::Entry& entry = overlay.entries[i];
-    table.add({paint(style, paint_of(overlay, i), entry.label),
-               entry.cpus.empty() ? "none" : entry.cpus.to_string(), entry.text});
+    table.add_painted({paint(style, paint_of(overlay, i), entry.label),
+                       entry.cpus.empty() ? "none" : entry.cpus.to_string(), escaped(entry.text)});
   }
   return "\n" + table.render(style, 2);
 }

@@ -96,7 +96,7 @@ std::string draw_table(const Machine& machine, const Layout& layout, const Pictu
     std::vector<std::string> cells = node_cells(node);
     if (machine.cpus_of_numa(numa).empty()) {
       cells.insert(cells.end(), {"-", "", "", "none"});
-      table.add(std::move(cells));
+      table.add_painted(std::move(cells));
       continue;
     }
     std::optional<std::int32_t> last_socket;
@@ -108,7 +108,7 @@ std::string draw_table(const Machine& machine, const Layout& layout, const Pictu
       cells.push_back(cores_and_threads(part, picture.style) + (cache_each ? ", an L3 each" : ""));
       cells.push_back(part.cpus.to_string());
       cells.push_back(users(part, picture));
-      table.add(cells);
+      table.add_painted(cells);
       last_socket = part.socket;
     }
   }

@@ -144,8 +144,11 @@ int run_command_line(int argc, char** argv, int interrupt_fd) {
       .help = "Runs scenarios on virtual machines with any number of sockets and NUMA nodes.",
       .commands = {run_command(interrupt_fd), demo_command(interrupt_fd), list_command(),
                    shell_command(interrupt_fd), machine_command(interrupt_fd), report_command(),
-                   clean_command()}};
-  return cli::run(program, argc, argv);
+                   clean_command(), cli::help_command()}};
+  const auto print = [](const std::string& message, bool /*is_usage*/) {
+    (void)report({ErrorCode::kInvalidArgument, 0, message});
+  };
+  return cli::run(program, argc, argv, print);
 }
 
 }  // namespace pinfold::harness

@@ -151,7 +151,7 @@ TEST_F(AgentCli, ReportsInvalidInput) {
        "is not in a control group file system"},
       {"contradiction", "admit --cgroup-root /x --no-enforce web.yaml", "--no-enforce"},
       {"no pod named", "remove --no-enforce", "--pod is required"},
-      {"unknown command", "evict", "subcommand"},
+      {"unknown command", "evict", "unknown command"},
   };
   for (const auto& c : cases) {
     const Answer answer = pinfold(c.command);

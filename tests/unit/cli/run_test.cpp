@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace pinfold::cli {
 namespace {
 
@@ -14,10 +16,13 @@ struct Sample {
   std::optional<std::string> maybe;
   std::vector<std::string> list;
   int count = 3;
+  int many = 1;
   double scale = 1;
   Colour colour = Colour::kBlue;
   std::string word = "on";
   std::string ran;
+  std::string error;
+  bool is_usage_error = false;
 
   [[nodiscard]] Command program() {
     Command work{"work", "Work"};
@@ -32,6 +37,7 @@ struct Sample {
                .target = Integer{&count, 1, 9},
                .help = "A number",
                .needs = "--flag"},
+              {"--many", Integer{&many, 1, std::numeric_limits<int>::max()}, "A number"},
               {"--scale", Real{&scale, 0.5, 2}, "A number"},
               {"--colour", one_of<Colour>(colour, {{"red", Colour::kRed}, {"blue", Colour::kBlue}}),
                "A colour"},
@@ -48,12 +54,19 @@ struct Sample {
     };
     return {.name = "sample",
             .help = "A sample",
-            .commands = {work, {.name = "group", .help = "A group", .commands = {deep}}}};
+            .commands = {work,
+                         {.name = "group", .help = "A group", .commands = {deep}},
+                         help_command()},
+            .version = "1.2"};
   }
 
   int run_with(std::vector<const char*> arguments) {
     arguments.insert(arguments.begin(), "sample");
-    return run(program(), static_cast<int>(arguments.size()), arguments.data());
+    return run(program(), static_cast<int>(arguments.size()), arguments.data(),
+               [this](const std::string& message, bool is_usage) {
+                 error = message;
+                 is_usage_error = is_usage;
+               });
   }
 };
 
@@ -99,24 +112,63 @@ TEST(CliRun, RunsNothingAfterAUsageError) {
     std::vector<const char*> arguments;
     const char* message;
   } cases[] = {
-      {{}, "A subcommand is required"},
-      {{"group"}, "A subcommand is required"},
-      {{"work"}, "ITEM is required"},
-      {{"work", "--nope", "a"}, "--nope"},
-      {{"work", "--count", "3", "a"}, "--count requires --flag"},
-      {{"work", "--flag", "--count", "10", "a"}, "--count: Value 10 not in range 1 to 9"},
-      {{"work", "--scale", "fast", "a"}, "--scale: Value fast not in range"},
-      {{"work", "--colour", "green", "a"}, "--colour: green not in {red,blue}"},
-      {{"work", "--maybe", "x", "--text", "y", "a"}, "excludes"},
-      {{"work", "a", "--text"}, "--text: 1 required TEXT missing"},
+      {{}, "expected a command: work, group or help (see 'sample --help')"},
+      {{"group"}, "expected a command: deep (see 'sample group --help')"},
+      {{"wrok"}, "'wrok': unknown command, did you mean 'work'? (see 'sample --help')"},
+      {{"else"}, "'else': unknown command, expected work, group or help (see 'sample --help')"},
+      {{"group", "depe"},
+       "'depe': unknown command, did you mean 'deep'? (see 'sample group --help')"},
+      {{"help", "wrok"}, "'wrok': unknown command, did you mean 'work'? (see 'sample --help')"},
+      {{"work"}, "ITEM is required (see 'sample work --help')"},
+      {{"work", "--txet", "a"},
+       "'--txet': unknown option, did you mean '--text'? (see 'sample work --help')"},
+      {{"work", "--zzzz=1", "a"}, "'--zzzz': unknown option (see 'sample work --help')"},
+      {{"--versoin"},
+       "'--versoin': unknown option, did you mean '--version'? (see 'sample --help')"},
+      {{"work", "--count", "3", "a"}, "--count requires --flag (see 'sample work --help')"},
+      {{"work", "--flag", "--count", "10", "a"},
+       "--count: '10': expected 1 to 9 (see 'sample work --help')"},
+      {{"work", "--many", "0", "a"}, "--many: '0': expected 1 or more (see 'sample work --help')"},
+      {{"work", "--scale", "fast", "a"},
+       "--scale: 'fast': expected 0.5 to 2 (see 'sample work --help')"},
+      {{"work", "--colour", "green", "a"},
+       "--colour: 'green': expected red or blue (see 'sample work --help')"},
+      {{"work", "--maybe", "x", "--text", "y", "a"},
+       "--text excludes --maybe (see 'sample work --help')"},
+      {{"work", "a", "--text"}, "--text: 1 required TEXT missing (see 'sample work --help')"},
   };
   for (const auto& c : cases) {
     Sample sample;
-    testing::internal::CaptureStderr();
     EXPECT_EQ(sample.run_with(c.arguments), kUsageError) << c.message;
-    const std::string error = testing::internal::GetCapturedStderr();
-    EXPECT_NE(error.find(c.message), std::string::npos) << c.message << "\n" << error;
+    EXPECT_EQ(sample.error, c.message);
+    EXPECT_TRUE(sample.is_usage_error) << c.message;
     EXPECT_EQ(sample.ran, "") << c.message;
+  }
+}
+
+TEST(CliRun, PrintsTheVersion) {
+  Sample sample;
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(sample.run_with({"--version"}), 0);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "sample 1.2\n");
+}
+
+TEST(CliRun, HelpIsACommandToo) {
+  const struct {
+    std::vector<const char*> command;
+    std::vector<const char*> option;
+  } cases[] = {{{"help"}, {"--help"}},
+               {{"help", "work"}, {"work", "--help"}},
+               {{"help", "group", "deep"}, {"group", "deep", "--help"}}};
+  for (const auto& c : cases) {
+    Sample sample;
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(sample.run_with(c.command), 0);
+    const std::string help = testing::internal::GetCapturedStdout();
+    testing::internal::CaptureStdout();
+    EXPECT_EQ(sample.run_with(c.option), 0);
+    EXPECT_EQ(help, testing::internal::GetCapturedStdout());
+    EXPECT_TRUE(help.find("Usage: sample") != std::string::npos) << help;
   }
 }
 
@@ -142,7 +194,7 @@ TEST(CliRun, WrapsHelpAtSpaces) {
       .name = "sample", .help = "A sample", .commands = {{.name = "one", .help = text}}};
   const char* const arguments[] = {"sample", "--help"};
   testing::internal::CaptureStdout();
-  EXPECT_EQ(run(program, 2, arguments), 0);
+  EXPECT_EQ(run(program, 2, arguments, [](const std::string&, bool) {}), 0);
   EXPECT_NE(testing::internal::GetCapturedStdout().find("a\n" + std::string(30, ' ') + "b"),
             std::string::npos);
 }
@@ -155,8 +207,8 @@ TEST(CliOption, KnowsItsNamesValueAndDefault) {
   EXPECT_EQ(names_of(options[1]), (std::vector<std::string>{"-t", "--text"}));
   EXPECT_EQ(default_text(options[1]), "before");
   EXPECT_EQ(value_name(options[2]), "WORD");
-  EXPECT_EQ(value_name(options[5]), "red|blue");
-  EXPECT_EQ(default_text(options[5]), "blue");
+  EXPECT_EQ(value_name(options[6]), "red|blue");
+  EXPECT_EQ(default_text(options[6]), "blue");
   EXPECT_TRUE(is_positional(options.back()));
   sample.count = 0;
   EXPECT_EQ(default_text(options[3]), "") << "a number out of bounds is no default";

@@ -37,11 +37,19 @@ TEST(HumanBytes, KeepsWholeNumbersWhole) {
 TEST(TextTable, AlignsColumnsAndDropsEmptyOnes) {
   TextTable table({{"id", TextTable::Align::kRight}, {"nothing"}, {"name"}, {"end"}});
   table.add({"7", "", "─", "x"});
-  table.add({"128", "", paint({.colour = true}, Paint::kRed, "four")});
+  table.add_painted({"128", "", paint({.colour = true}, Paint::kRed, "four")});
   EXPECT_EQ(table.render({}, 1),
             "  id  name  end\n"
             "   7  ─     x\n"
             " 128  \x1b[31mfour\x1b[0m\n");
+}
+
+TEST(TextTable, EscapesControlCharacters) {
+  TextTable table({{"name"}});
+  table.add({"\x1b[2Jx"});
+  EXPECT_EQ(table.render({}), "name\n\\x1b[2Jx\n");
+  EXPECT_EQ(paint({.colour = true}, Paint::kRed, "\x1b]x"), "\x1b[31m\\x1b]x\x1b[0m");
+  EXPECT_EQ(paint({}, Paint::kRed, "\x1b]x"), "\\x1b]x");
 }
 
 TEST(Counted, KnowsThePlural) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <sstream>
 
 namespace pinfold::cli {
@@ -44,6 +45,15 @@ Choice one_of(std::string& value, const std::vector<std::string>& words) {
   pairs.reserve(words.size());
   for (const std::string& word : words) pairs.emplace_back(word, word);
   return one_of<std::string>(value, std::move(pairs));
+}
+
+Command help_command() {
+  auto words = std::make_shared<std::vector<std::string>>();
+  return {.name = kHelpCommand,
+          .help = "Print the help of a command",
+          .options = {{"COMMAND", words.get(), "A command, or a group and a command in it"}},
+          // cli::run prints the help of the command instead; owns the target.
+          .run = [words] { return 0; }};
 }
 
 bool is_positional(const Option& option) { return !option.name.starts_with('-'); }

@@ -1,9 +1,18 @@
 #include "pinfold/cli/run.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <limits>
 #include <memory>
 #include <sstream>
+#include <system_error>
+
+#include "pinfold/text/message.hpp"
 
 namespace pinfold::cli {
 namespace {
@@ -44,6 +53,13 @@ class Formatter : public CLI::Formatter {
   }
 };
 
+/// "a, b or c".
+std::string alternatives(const std::vector<std::string>& words) {
+  if (words.size() == 1) return words.front();
+  const auto last = words.end() - 1;
+  return fmt::format("{} or {}", fmt::join(words.begin(), last, ", "), *last);
+}
+
 /// Adds an option to CLI11's declaration of a command, by the type of its target.
 class Adder {
  public:
@@ -67,15 +83,26 @@ class Adder {
       const auto found = std::find(choice.words.begin(), choice.words.end(), word);
       choice.choose(static_cast<std::size_t>(found - choice.words.begin()));
     };
-    return app_.add_option_function<std::string>(name_, choose, help_)
-        ->check(CLI::IsMember(choice.words).description(""));
+    const auto problem = [words = choice.words](const std::string& word) -> std::string {
+      if (std::find(words.begin(), words.end(), word) != words.end()) return "";
+      return fmt::format("'{}': expected {}", word, alternatives(words));
+    };
+    return app_.add_option_function<std::string>(name_, choose, help_)->check(problem);
   }
 
  private:
   template <class Number>
   [[nodiscard]] CLI::Option* add_number(const Number& number) const {
-    return app_.add_option(name_, *number.value, help_)
-        ->check(CLI::Range(number.min, number.max).description(""));
+    const auto problem = [number](const std::string& text) -> std::string {
+      auto value = number.min;
+      const bool is_number = CLI::detail::lexical_cast(text, value);
+      if (is_number && number.min <= value && value <= number.max) return "";
+      const bool is_bounded = number.max != std::numeric_limits<decltype(number.max)>::max();
+      return fmt::format("'{}': expected {}", text,
+                         is_bounded ? fmt::format("{} to {}", number.min, number.max)
+                                    : fmt::format("{} or more", number.min));
+    };
+    return app_.add_option(name_, *number.value, help_)->check(problem);
   }
 
   CLI::App& app_;
@@ -114,22 +141,123 @@ void add_contents(CLI::App& app, const Command& command, const Command*& chosen)
   }
 }
 
-}  // namespace
+using Words = std::vector<std::string>;
 
-int run(const Command& program, int argc, const char* const* argv) {
+/// A command as users write it, and the declaration.
+struct Named {
+  std::string path;  ///< "pinfold checkpoint"
+  const Command* command = nullptr;
+};
+
+/// The command that the first words name, as far as they do.
+Named find_command(const Command& program, const Words& words) {
+  Named found{program.name, &program};
+  for (const std::string& word : words) {
+    const auto& below = found.command->commands;
+    const auto next = std::find_if(below.begin(), below.end(),
+                                   [&](const Command& command) { return command.name == word; });
+    if (next == below.end()) break;
+    found = {found.path + " " + word, &*next};
+  }
+  return found;
+}
+
+/// Why the words name no command; "" if they do, or ask for something else such as --help.
+std::string missing_command(const Command& program, const Words& words) {
+  const auto [path, command] = find_command(program, words);
+  if (command->commands.empty()) return "";
+  const auto depth = static_cast<std::size_t>(std::count(path.begin(), path.end(), ' '));
+  Words known;
+  for (const Command& below : command->commands) known.push_back(below.name);
+  if (words.size() == depth) return fmt::format("expected a command: {}", alternatives(known));
+  const std::string& word = words[depth];
+  if (word.starts_with('-')) return "";
+  const std::vector<std::string_view> views(known.begin(), known.end());
+  const std::string suggestion = did_you_mean(word, views);
+  return fmt::format("'{}': unknown command{}", word,
+                     suggestion.empty() ? ", expected " + alternatives(known) : suggestion);
+}
+
+/// CLI11's message without its second line, with a suggestion for an unknown option.
+std::string usage_problem(const CLI::ParseError& error, const Command& command,
+                          const Words& words) {
+  Words names = {"--help", "--help-all", "--version"};
+  for (const Option& option : command.options) {
+    for (const std::string& name : names_of(option)) names.push_back(name);
+  }
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  for (const std::string& word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    const bool is_unknown =
+        name.starts_with("--") && name.size() > 2 &&
+        std::find(known.begin(), known.end(), std::string_view(name)) == known.end();
+    if (is_unknown) return fmt::format("'{}': unknown option{}", name, did_you_mean(name, known));
+  }
+  return error.what();
+}
+
+/// Writes what is buffered; status 2 if it cannot be written. A closed pipe is no error. `cause`:
+/// the error number if writing has already failed.
+int finish_output(int status, int cause, const ReportError& report) {
+  errno = 0;
+  if (cause == 0 && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  if (cause == 0) cause = errno == 0 ? EIO : errno;
+  if (cause == EPIPE) return status;
+  report("write standard output: " + std::generic_category().message(cause), false);
+  return kUsageError;
+}
+
+int parse_and_run(const Command& program, const Words& words, const ReportError& report) {
+  const auto [path, command] = find_command(program, words);
+  const auto usage_error = [&, here = path](const std::string& problem) {
+    report(fmt::format("{} (see '{} --help')", problem, here), true);
+    return kUsageError;
+  };
+  if (const auto problem = missing_command(program, words); !problem.empty()) {
+    return usage_error(problem);
+  }
   CLI::App app(program.help, program.name);
   const auto formatter = std::make_shared<Formatter>();
   formatter->column_width(kNameWidth);
   app.formatter(formatter);
+  app.footer(program.epilogue);
   app.set_help_all_flag("--help-all", "Print the help of every command");
+  if (!program.version.empty()) {
+    app.set_version_flag("--version", program.name + " " + program.version);
+  }
   const Command* chosen = nullptr;
   add_contents(app, program, chosen);
   try {
-    app.parse(argc, argv);
+    app.parse(Words(words.rbegin(), words.rend()));  // CLI11 takes words from the back
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return 0;
+  } catch (const CLI::CallForAllHelp&) {
+    fmt::print("{}", app.help("", CLI::AppFormatMode::All));
+    return 0;
+  } catch (const CLI::CallForVersion& version) {
+    fmt::print("{}\n", version.what());
+    return 0;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsageError;
+    return usage_error(usage_problem(error, *command, words));
   }
   return chosen->run();
+}
+
+}  // namespace
+
+int run(const Command& program, int argc, const char* const* argv, const ReportError& report) {
+  Words words(argv + 1, argv + argc);
+  if (!words.empty() && words.front() == kHelpCommand) {
+    std::rotate(words.begin(), words.begin() + 1, words.end());
+    words.back() = "--help";
+  }
+  try {
+    return finish_output(parse_and_run(program, words, report), 0, report);
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout) == 0) throw;  // not from fmt::print
+    return finish_output(0, error.code().value(), report);
+  }
 }
 
 }  // namespace pinfold::cli

@@ -56,6 +56,8 @@ struct Command {
   /// Runs the command after the values of its options were stored; returns the exit status. Must
   /// own the targets of the options.
   std::function<int()> run = nullptr;
+  std::string version = "";   ///< of a program, for --version
+  std::string epilogue = "";  ///< of a program: what follows the list of commands in --help
 
   void add(const std::vector<Option>& more) {
     options.insert(options.end(), more.begin(), more.end());
@@ -76,6 +78,10 @@ template <class Value>
   return choice;
 }
 [[nodiscard]] Choice one_of(std::string& value, const std::vector<std::string>& words);
+
+/// The command `help`, to be listed among those of a program.
+[[nodiscard]] Command help_command();
+inline constexpr const char* kHelpCommand = "help";
 
 [[nodiscard]] bool is_positional(const Option& option);
 [[nodiscard]] bool is_flag(const Option& option);
