@@ -179,12 +179,16 @@ TEST(TopologyCommand, RefusesBadUsage) {
     const char* arguments;
     const char* message;
   } cases[] = {
-      {"topology --synthetic 'core:0'", "synthetic topology 'core:0': expected hwloc's form"},
+      {"topology --synthetic 'core:0 pu:1'",
+       "synthetic topology 'core:0 pu:1': expected hwloc's form"},
       {"topology --synthetic 'pu:1' --xml a.xml", "--xml excludes --synthetic"},
       {"topology --synthetic 'pu:1' --device gpu", "--device: device rule 'gpu': expected"},
       {"topology --synthetic 'pu:1' -o yaml", "yaml"},
       {"topology --sysfs ''", "open '': No such file"},
-      {"topology --synthetic ''", "synthetic topology '': expected hwloc's form"},
+      {"topology --synthetic 'pack:1 core:4'",
+       "synthetic topology 'pack:1 core:4': expected 'pu:N' (threads per core) as the last level, "
+       "in hwloc's form"},
+      {"topology --synthetic ''", "synthetic topology '': expected 'pu:N'"},
       {"topology extra", "extra"},
   };
   for (const auto& c : cases) {

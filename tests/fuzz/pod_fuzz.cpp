@@ -5,9 +5,13 @@
 #include <string_view>
 
 #include "pinfold/api/pod.hpp"
+#include "pinfold/text/document.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  auto pod = pinfold::parse_pod({reinterpret_cast<const char*>(data), size});
+  const auto document = pinfold::parse_document({reinterpret_cast<const char*>(data), size});
+  if (!document) return 0;
+  (void)pinfold::check_pod_fields(*document);
+  auto pod = pinfold::pod_from_json(*document);
   if (!pod) return 0;
   if (!pinfold::is_safe_name(pod->uid.value) || pod->containers.empty()) std::abort();
   const auto again = pinfold::pod_from_json(to_json(*pod));

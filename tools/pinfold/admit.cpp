@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "agent_options.hpp"
 #include "commands.hpp"
@@ -94,6 +95,20 @@ void warn_of_held_pods(const agent::NodeAgent& agent) {
                    fmt::join(held, ", ")));
 }
 
+/// As in the kubelet, such a resource does not count; a scheduler would not send the pod here.
+void warn_of_missing_devices(const Machine& machine, const std::vector<PodSpec>& pods) {
+  std::set<std::string> offered;
+  for (const Device& device : machine.devices()) offered.insert(device.resource);
+  for (const PodSpec& pod : pods) {
+    for (const std::string& resource : device_resources(pod)) {
+      if (offered.contains(resource)) continue;
+      warn(fmt::format(
+          "{}/{}: no device plugin on this machine offers '{}'; the decision ignores it",
+          pod.namespace_name, pod.name, resource));
+    }
+  }
+}
+
 /// All pods in one transaction. With --start each pod is admitted and started before the next one,
 /// because starting it releases the resources of its init containers.
 Result<std::vector<Admission>> admit_all(agent::NodeAgent& agent, const std::vector<PodSpec>& pods,
@@ -124,6 +139,7 @@ Result<ExitStatus> run(const AdmitOptions& options) {
   PINFOLD_LET(const auto pods, read_pods(options.files));
   if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
   PINFOLD_LET(auto agent, open_agent(options.agent));
+  warn_of_missing_devices(agent.node().machine(), pods);
   if (agent.enforces() && options.agent.output == OutputFormat::kText) {
     for (const std::string& warning : agent.enforced()->warnings()) warn(warning);
   }

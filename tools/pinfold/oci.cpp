@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "input.hpp"
 #include "pinfold/text/document.hpp"
 
 namespace pinfold::tools {
@@ -73,8 +74,8 @@ Result<HookRequest> request_of_annotations(const HookState& state) {
 
 Result<HookRequest> request_of_file(const HookState& state, const std::string& text) {
   const std::string path = annotation(state, kPodFile);
-  PINFOLD_LET_WRAP(auto pod, parse_pod(text), path);
-  apply_defaults(pod);
+  PINFOLD_LET_WRAP(const auto document, parse_document(text), path);
+  PINFOLD_LET_WRAP(auto pod, read_pod(document), path);
   std::string container = annotation(state, kContainer);
   if (container.empty() && pod.containers.size() == 1) container = pod.containers.front().name;
   if (pod.find(container) == nullptr) {

@@ -63,6 +63,20 @@ Result<void> subtract_bound(const PredictOptions& options, Fleet& fleet) {
   return {};
 }
 
+void warn_of_missing_devices(const PredictOptions& options, const Fleet& fleet,
+                             const std::vector<PodSpec>& pods) {
+  const auto& ignored = options.ignored;
+  for (const PodSpec& pod : pods) {
+    for (const std::string& resource : device_resources(pod)) {
+      const bool is_known = fleet.resource_id(resource).has_value() ||
+                            std::find(ignored.begin(), ignored.end(), resource) != ignored.end();
+      if (is_known) continue;
+      warn(fmt::format("{}/{}: no node reports '{}' by NUMA node; the prediction ignores it",
+                       pod.namespace_name, pod.name, resource));
+    }
+  }
+}
+
 std::string name_of(const PodSpec& pod) { return pod.namespace_name + "/" + pod.name; }
 
 /// One pod against every node.
@@ -172,6 +186,7 @@ Result<ExitStatus> run(const PredictOptions& options) {
   PINFOLD_LET(auto fleet, read_fleet(options));
   PINFOLD_LET(const auto pods, read_pods(options.pods));
   if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
+  warn_of_missing_devices(options, fleet, pods);
   PINFOLD_TRY(subtract_bound(options, fleet));
   return options.cycle ? run_cycle(options, fleet, pods, strategy)
                        : ask_each(options, fleet, pods, strategy);

@@ -39,6 +39,7 @@ Result<ExitStatus> print_node_topology(Machine machine, const NodeSource& source
   ParsedConfig config;
   if (has_config) {
     PINFOLD_LET(config, agent::read_config(source.state_dir, source.config));
+    for (const std::string& warning : config.warnings) warn("configuration: " + warning);
   }
   const std::string name = machine.name();
   const auto node = Node::make(std::move(machine), config.config);

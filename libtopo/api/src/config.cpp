@@ -2,15 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "kubelet_fields.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
+#include "schema.hpp"
 
 namespace pinfold {
 namespace {
@@ -50,66 +48,46 @@ constexpr std::array<std::pair<std::string_view, StringMap Config::*>, 4> kMaps 
     {"topologyManagerPolicyOptions", &Config::topology_manager_policy_options},
 }};
 
-template <class Table>
-bool names(const Table& table, std::string_view field) {
-  return std::any_of(table.begin(), table.end(),
-                     [&](const auto& entry) { return entry.first == field; });
-}
+// check_fields has checked the types before; null counts as absent everywhere.
 
-Result<bool> read_bool(std::string_view path, const json& value) {
-  if (!value.is_boolean()) return fail_field(path, value, "expected true or false");
-  return value.get<bool>();
-}
-
-Result<StringMap> read_map(std::string_view path, const json& value) {
-  if (!value.is_object()) return fail_field(path, value, "expected an object");
+StringMap read_map(const json& value) {
   StringMap map;
   for (const auto& [key, entry] : value.items()) {
-    PINFOLD_LET(auto text, scalar_text(join(path, key), entry));
-    map.emplace(key, std::move(text));
+    if (entry.is_null()) {
+      map.emplace(key, "");
+    } else {
+      map.emplace(key, entry.is_string() ? entry.get<std::string>() : entry.dump());
+    }
   }
   return map;
 }
 
-Result<void> read_text(std::string_view field, const json& value, std::string& target) {
-  PINFOLD_LET(auto text, scalar_text(field, value));
+void read_text(std::string_view field, const json& value, std::string& target) {
+  auto text = value.get<std::string>();
   // As in the kubelet, an empty text leaves the default; only an empty period is an error.
   if (!text.empty() || field == "cpuCFSQuotaPeriod") target = std::move(text);
-  return {};
 }
 
 Result<void> read_gates(std::string_view field, const json& value, Config& config) {
-  if (!value.is_object()) return fail_field(field, value, "expected an object");
   for (const auto& [gate, entry] : value.items()) {
-    PINFOLD_LET(const auto on, read_bool(join(field, gate), entry));
-    config.feature_gates.emplace(gate, on);
+    if (!entry.is_boolean()) return fail_field(join(field, gate), entry, "expected true or false");
+    config.feature_gates.emplace(gate, entry.get<bool>());
   }
   return {};
 }
 
-Result<void> read_reserved_memory(std::string_view field, const json& value, Config& config) {
-  if (!value.is_array()) return fail_field(field, value, "expected a list");
-  for (std::size_t i = 0; i < value.size(); ++i) {
-    const std::string path = fmt::format("{}[{}]", field, i);
-    if (!value[i].is_object()) return fail_field(path, value[i], "expected an object");
+void read_reserved_memory(const json& value, Config& config) {
+  for (const json& item : value) {
     MemoryReservation reservation;
-    if (const json* node = member(value[i], "numaNode")) {
-      using Limits = std::numeric_limits<std::int32_t>;
-      if (!node->is_number_integer() || *node < Limits::min() || *node > Limits::max()) {
-        return fail_field(path + ".numaNode", *node, "expected the id of a NUMA node");
-      }
+    if (const json* node = member(item, "numaNode")) {
       reservation.numa_node = node->get<std::int32_t>();
     }
-    if (const json* limits = member(value[i], "limits")) {
-      PINFOLD_LET(reservation.limits, read_map(path + ".limits", *limits));
-    }
+    if (const json* limits = member(item, "limits")) reservation.limits = read_map(*limits);
     config.reserved_memory.push_back(std::move(reservation));
   }
-  return {};
 }
 
 Result<void> read_pinfold_settings(std::string_view field, const json& value, Config& config) {
-  if (!value.is_object()) return fail_field(field, value, "expected an object");
   for (const auto& [key, entry] : value.items()) {
     const std::string path = join(field, key);
     PINFOLD_LET(const auto text, scalar_text(path, entry));
@@ -132,37 +110,19 @@ Result<void> expect_text(std::string_view field, const json& value, std::string_
 /// Reads one field that is not null; fields that decide nothing are ignored.
 Result<void> read_field(const std::string& field, const json& value, Config& config) {
   for (const auto& [name, text] : kTexts) {
-    if (field == name) return read_text(field, value, config.*text);
+    if (field == name) read_text(field, value, config.*text);
   }
   for (const auto& [name, map] : kMaps) {
-    if (field != name) continue;
-    PINFOLD_LET(config.*map, read_map(field, value));
-    return {};
+    if (field == name) config.*map = read_map(value);
   }
-  if (field == "evictionHard") {
-    PINFOLD_LET(config.eviction_hard, read_map(field, value));
-    return {};
-  }
-  if (field == "cpuCFSQuota") {
-    PINFOLD_LET(config.cpu_cfs_quota, read_bool(field, value));
-    return {};
-  }
+  if (field == "evictionHard") config.eviction_hard = read_map(value);
+  if (field == "cpuCFSQuota") config.cpu_cfs_quota = value.get<bool>();
+  if (field == "reservedMemory") read_reserved_memory(value, config);
   if (field == "featureGates") return read_gates(field, value, config);
-  if (field == "reservedMemory") return read_reserved_memory(field, value, config);
   if (field == "pinfold") return read_pinfold_settings(field, value, config);
   if (field == "apiVersion") return expect_text(field, value, kApiVersion);
   if (field == "kind") return expect_text(field, value, kKind);
   return {};
-}
-
-bool is_known_field(std::string_view field) {
-  constexpr std::array<std::string_view, 7> kSingleFields = {
-      "evictionHard", "cpuCFSQuota", "featureGates", "reservedMemory",
-      "pinfold",      "apiVersion",  "kind"};
-  const auto& other = kOtherKubeletFields;
-  return names(kTexts, field) || names(kMaps, field) ||
-         std::find(kSingleFields.begin(), kSingleFields.end(), field) != kSingleFields.end() ||
-         std::find(other.begin(), other.end(), field) != other.end();
 }
 
 }  // namespace
@@ -199,18 +159,14 @@ FeatureGates Config::gates() const {
 Result<ParsedConfig> config_from_json(const json& document) {
   if (!document.is_object()) return fail_field("configuration", document, "expected an object");
   ParsedConfig parsed;
+  PINFOLD_LET(parsed.warnings, check_fields(document, kKubeletFields));
   for (const auto& [field, value] : document.items()) {
-    if (!is_known_field(field)) {
-      parsed.warnings.push_back(fmt::format("unknown field '{}'", printable(field)));
-    }
     if (value.is_null()) continue;
     PINFOLD_TRY(read_field(field, value, parsed.config));
   }
-  if (const json* merge = member(document, "mergeDefaultEvictionSettings")) {
-    PINFOLD_LET(const auto on, read_bool("mergeDefaultEvictionSettings", *merge));
-    if (auto& hard = parsed.config.eviction_hard; on && hard) {
-      hard->emplace("memory.available", "100Mi");
-    }
+  const json* const merge = member(document, "mergeDefaultEvictionSettings");
+  if (auto& hard = parsed.config.eviction_hard; merge != nullptr && *merge == true && hard) {
+    hard->emplace("memory.available", "100Mi");
   }
   return parsed;
 }

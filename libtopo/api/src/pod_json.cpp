@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -7,6 +8,7 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
+#include "schema.hpp"
 
 namespace pinfold {
 namespace {
@@ -190,6 +192,17 @@ bool is_safe_name(std::string_view name) {
          is_alnum(name.back()) && name.find("..") == std::string_view::npos &&
          std::all_of(name.begin(), name.end(),
                      [](char c) { return is_alnum(c) || c == '.' || c == '_' || c == '-'; });
+}
+
+Result<void> check_pod_fields(const json& document) {
+  constexpr std::size_t kMost = 5;  // in one message
+  if (!document.is_object()) return fail_field("pod", document, "expected an object");
+  PINFOLD_LET(auto unknown, check_fields(document, kPodFields));
+  if (unknown.empty()) return {};
+  const std::size_t more = unknown.size() - std::min(unknown.size(), kMost);
+  unknown.resize(unknown.size() - more);
+  if (more > 0) unknown.push_back(fmt::format("and {} more", more));
+  return fail(ErrorCode::kInvalidArgument, fmt::format("{}", fmt::join(unknown, "; ")));
 }
 
 Result<PodSpec> pod_from_json(const json& document) {

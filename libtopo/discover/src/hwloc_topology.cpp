@@ -97,10 +97,13 @@ Result<Topology> load_topology(const HwlocSynthetic& source, Devices devices) {
   hwloc_topology* const raw = topology.get();
   if (hwloc_topology_set_synthetic(raw, source.text.c_str()) != 0 ||
       hwloc_topology_load(raw) != 0) {
+    const bool has_pus = source.text.find("pu:") != std::string::npos ||
+                         source.text.find("PU:") != std::string::npos;
     return invalid(
-        fmt::format("synthetic topology '{}': expected hwloc's form, such as "
+        fmt::format("synthetic topology '{}': expected {}hwloc's form, such as "
                     "'pack:2 [numa(memory=16GB)] l3:1 core:4 pu:2'",
-                    first_line(source.text)));
+                    first_line(source.text),
+                    has_pus ? "" : "'pu:N' (threads per core) as the last level, in "));
   }
   return topology;
 }

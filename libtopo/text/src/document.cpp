@@ -102,6 +102,18 @@ Result<json> parse_json(std::string_view text) {
   return events.builder().take();
 }
 
+/// True for text in brackets, except YAML in flow style: "{kind: Pod}", where JSON has a quote.
+bool begins_as_json(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  constexpr auto kNone = std::string_view::npos;
+  const auto first = text.find_first_not_of(kSpace);
+  if (first == kNone || (text[first] != '{' && text[first] != '[')) return false;
+  const auto brace = text.find_first_not_of("[ \t\r\n", first);
+  if (brace == kNone || text[brace] != '{') return true;
+  const auto key = text.find_first_not_of(kSpace, brace + 1);
+  return key == kNone || text[key] == '"' || text[key] == '}';
+}
+
 }  // namespace
 
 Result<std::vector<json>> parse_documents(std::string_view text) {
@@ -114,13 +126,13 @@ Result<std::vector<json>> parse_documents(std::string_view text) {
   if (offset != std::string_view::npos) {
     return fail_at(text, offset, "expected UTF-8 text without NUL bytes");
   }
-  const auto first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || (text[first] != '{' && text[first] != '[')) {
-    return parse_yaml(text);
-  }
-  PINFOLD_LET(auto document, parse_json(text));
+  if (!begins_as_json(text)) return parse_yaml(text);
+  auto document = parse_json(text);
+  // JSON documents with "---" between them are a YAML stream.
+  if (!document && text.find("\n---") != std::string_view::npos) return parse_yaml(text);
+  if (!document) return fail(std::move(document).error());
   std::vector<json> documents;
-  documents.push_back(std::move(document));
+  documents.push_back(*std::move(document));
   return documents;
 }
 

@@ -219,6 +219,16 @@ tl::unexpected<Error> fail_at(const YAML::Mark& mark, const std::string& problem
   return fail(ErrorCode::kInvalidArgument, where + printable(problem));
 }
 
+/// yaml-cpp's message, or the rule that explains it if the line is indented with a tab.
+std::string problem_of(const YAML::Exception& error, std::string_view text) {
+  for (int number = 0; number < error.mark.line; ++number) {
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  const std::string_view indentation = text.substr(0, text.find_first_not_of(" \t"));
+  if (indentation.find('\t') == std::string_view::npos) return error.msg;
+  return "a tab in the indentation: YAML allows only spaces";
+}
+
 }  // namespace
 
 Result<std::vector<json>> parse_yaml(std::string_view text) {
@@ -235,7 +245,7 @@ Result<std::vector<json>> parse_yaml(std::string_view text) {
   } catch (const Refusal& refusal) {
     return fail_at(refusal.mark, refusal.problem);
   } catch (const YAML::Exception& error) {
-    return fail_at(error.mark, error.msg);
+    return fail_at(error.mark, problem_of(error, text));
   }
   return documents;
 }

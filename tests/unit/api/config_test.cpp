@@ -23,19 +23,19 @@ constexpr const char* kFull = R"(
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 cpuManagerPolicy: static
-cpuManagerPolicyOptions: {full-pcpus-only: "true", strict-cpu-reservation: false}
+cpuManagerPolicyOptions: {full-pcpus-only: "true", strict-cpu-reservation: "false"}
 reservedSystemCPUs: 0,4
-kubeReserved: {cpu: 1, memory: 512Mi}
-systemReserved: {cpu: 0.5}
+kubeReserved: {cpu: "1", memory: 512Mi}
+systemReserved: {cpu: "0.5"}
 evictionHard: {memory.available: 10%}
 memoryManagerPolicy: Static
 reservedMemory:
 - numaNode: 0
   limits: {memory: 612Mi}
-- {numaNode: 255, limits: {hugepages-2Mi: 4Mi}}
+- {numaNode: 255, limits: {hugepages-2Mi: 4194304}}
 topologyManagerPolicy: single-numa-node
 topologyManagerScope: pod
-topologyManagerPolicyOptions: {max-allowable-numa-nodes: 16}
+topologyManagerPolicyOptions: {max-allowable-numa-nodes: "16"}
 cpuCFSQuota: false
 cpuCFSQuotaPeriod: 5ms
 featureGates: {PodLevelResourceManagers: true, PodLevelResources: false, SomethingElse: true}
@@ -59,7 +59,7 @@ TEST(ConfigParse, ReadsEveryField) {
   expected.reserved_memory.resize(2);
   expected.reserved_memory[0].limits["memory"] = "612Mi";
   expected.reserved_memory[1].numa_node = 255;
-  expected.reserved_memory[1].limits["hugepages-2Mi"] = "4Mi";
+  expected.reserved_memory[1].limits["hugepages-2Mi"] = "4194304";
   expected.topology_manager_policy = "single-numa-node";
   expected.topology_manager_scope = "pod";
   expected.topology_manager_policy_options["max-allowable-numa-nodes"] = "16";
@@ -92,7 +92,7 @@ TEST(ConfigParse, KeepsInvalidValuesForTheKubeletsErrors) {
   const Config config = config_of(R"(
 cpuManagerPolicy: dynamic
 reservedSystemCPUs: " 0"
-cpuCFSQuotaPeriod: 100
+cpuCFSQuotaPeriod: "100"
 systemReserved: {cpu: x}
 cpuManagerPolicyOptions: {"": "True "}
 )");
@@ -116,7 +116,14 @@ TEST(ConfigParse, MergesEvictionDefaultsOnRequest) {
 TEST(ConfigParse, WarnsAboutUnknownFieldsOnly) {
   const auto parsed = parse_config("cpuManagerPolcy: static\nmaxPods: 10\nlogging: {format: json}");
   ASSERT_TRUE(parsed) << parsed.error().message;
-  EXPECT_EQ(parsed->warnings, std::vector<std::string>{"unknown field 'cpuManagerPolcy'"});
+  EXPECT_EQ(parsed->warnings,
+            std::vector<std::string>{
+                "unknown field 'cpuManagerPolcy', did you mean 'cpuManagerPolicy'?"});
+  EXPECT_EQ(
+      parse_config("reservedMemory: [{numaNode: 0, limit: {memory: 1Gi}}]").value().warnings,
+      std::vector<std::string>{"unknown field 'reservedMemory[0].limit', did you mean 'limits'?"});
+  EXPECT_EQ(parse_config("somethingElse: 1").value().warnings,
+            std::vector<std::string>{"unknown field 'somethingElse'"});
 }
 
 TEST(ConfigParse, NamesTheInvalidField) {
@@ -128,20 +135,39 @@ TEST(ConfigParse, NamesTheInvalidField) {
       {"kind: Pod", "kind: 'Pod': expected 'KubeletConfiguration'"},
       {"apiVersion: v1", "apiVersion: 'v1': expected 'kubelet.config.k8s.io/v1beta1'"},
       {"cpuManagerPolicy: [static]", "cpuManagerPolicy: a list: expected a string"},
+      {"reservedSystemCPUs: 0", "reservedSystemCPUs: 0: expected a string, in quotes"},
+      {"cpuManagerPolicyOptions: {full-pcpus-only: true}",
+       "cpuManagerPolicyOptions.full-pcpus-only: true: expected a string, in quotes"},
+      {"cpuCFSQuotaPeriod: 100", "cpuCFSQuotaPeriod: 100: expected a string, in quotes"},
       {"cpuCFSQuota: 'true'", "cpuCFSQuota: 'true': expected true or false"},
+      {"cpuCFSQuota: 1", "cpuCFSQuota: 1: expected true or false"},
       {"featureGates: {X: 'yes'}", "featureGates.X: 'yes': expected true or false"},
+      {"featureGates: {X: null}", "featureGates.X: null: expected true or false"},
       {"featureGates: X=true", "featureGates: 'X=true': expected an object"},
+      {"kubeReserved: {cpu: 1}", "kubeReserved.cpu: 1: expected a string, in quotes"},
       {"kubeReserved: {cpu: {}}", "kubeReserved.cpu: an object: expected a string"},
       {"kubeReserved: 1", "kubeReserved: 1: expected an object"},
       {"evictionHard: [x]", "evictionHard: a list: expected an object"},
       {"reservedMemory: {}", "reservedMemory: an object: expected a list"},
       {"reservedMemory: [1]", "reservedMemory[0]: 1: expected an object"},
-      {"reservedMemory: [{numaNode: a}]",
-       "reservedMemory[0].numaNode: 'a': expected the id of a NUMA node"},
+      {"reservedMemory: [{numaNode: '0'}]",
+       "reservedMemory[0].numaNode: '0': expected an integer of 32 bits"},
       {"reservedMemory: [{numaNode: 4294967296}]",
-       "reservedMemory[0].numaNode: 4294967296: expected the id of a NUMA node"},
+       "reservedMemory[0].numaNode: 4294967296: expected an integer of 32 bits"},
       {"reservedMemory: [{numaNode: 0, limits: 1}]",
        "reservedMemory[0].limits: 1: expected an object"},
+      {"reservedMemory: [{numaNode: 0, limits: {memory: true}}]",
+       "reservedMemory[0].limits.memory: true: expected a quantity"},
+      {"maxPods: '110'", "maxPods: '110': expected an integer of 32 bits"},
+      {"maxPods: 1.5", "maxPods: 1.5: expected an integer of 32 bits"},
+      {"podPidsLimit: 9223372036854775808",
+       "podPidsLimit: 9223372036854775808: expected an integer of 64 bits"},
+      {"clusterDNS: 10.0.0.1", "clusterDNS: '10.0.0.1': expected a list"},
+      {"clusterDNS: [10.0.0.1, 5]", "clusterDNS[1]: 5: expected a string, in quotes"},
+      {"memoryThrottlingFactor: '1'", "memoryThrottlingFactor: '1': expected a number"},
+      {"mergeDefaultEvictionSettings: 1",
+       "mergeDefaultEvictionSettings: 1: expected true or false"},
+      {"pinfold: fixed", "pinfold: 'fixed': expected an object"},
       {"pinfold: {profile: newest}",
        "pinfold.profile: 'newest': expected 'kubelet-1.36' or 'fixed'"},
       {"pinfold: {profil: fixed}",

@@ -86,6 +86,13 @@ TEST(DocumentParse, ReportsErrorsWithTheirPlace) {
        "line 1, column 4: an escape that is not supported (\\N or \\_)"},
       {"yaml no-break space", R"("\_": 1)",
        "line 1, column 1: an escape that is not supported (\\N or \\_)"},
+      {"yaml tab", "kind: Pod\n\tmetadata: {}\n",
+       "line 2, column 1: a tab in the indentation: YAML allows only spaces"},
+      {"yaml tab in a list", "a:\n  b:\n  \t- c\n",
+       "line 3, column 4: a tab in the indentation: YAML allows only spaces"},
+      {"yaml tab before the key", "a:\n\tb: 1\nc: 2\n",
+       "line 2, column 3: a tab in the indentation: YAML allows only spaces"},
+      {"yaml in flow style", "{kind: Pod, a: [1}", "line 1, column 18: illegal flow end"},
       {"not utf-8", "a: \xff", "line 1, column 4: expected UTF-8 text without NUL bytes"},
       {"overlong utf-8", "\xc0\xaf", "line 1, column 1: expected UTF-8 text without NUL bytes"},
       {"five byte utf-8", "\xf9\x80\x80\x80",
@@ -135,6 +142,26 @@ TEST(DocumentParse, SkipsAByteOrderMark) {
                            "a: 1")
                 .value(),
             json({{"a", 1}}));
+}
+
+TEST(DocumentParse, ReadsYamlInFlowStyle) {
+  const json expected = {{"kind", "Pod"}, {"list", {1, "two"}}};
+  for (const char* text : {"{kind: Pod, list: [1, two]}", "{ kind: Pod,\n  list: [1, two] }",
+                           "{'kind': Pod, list: [1, two]}", "{# first\n kind: Pod, list: [1, two]}",
+                           "{\"kind\": \"Pod\", \"list\": [1, \"two\"]}"}) {
+    const auto document = parse_document(text);
+    ASSERT_TRUE(document) << text << ": " << document.error().message;
+    EXPECT_EQ(*document, expected) << text;
+  }
+  EXPECT_EQ(parse_document("[{a: 1}]").value(), json::parse(R"([{"a": 1}])"));
+  EXPECT_EQ(parse_document("[1, 2]").value(), json::parse("[1, 2]"));
+  EXPECT_EQ(parse_document(" {} ").value(), json::object());
+}
+
+TEST(DocumentsParse, ReadsJsonDocumentsWithSeparators) {
+  const auto documents = parse_documents("{\"a\": 1}\n---\n{\"a\": \"2\"}\n");
+  ASSERT_TRUE(documents) << documents.error().message;
+  EXPECT_EQ(*documents, (std::vector<json>{{{"a", 1}}, {{"a", "2"}}}));
 }
 
 TEST(DocumentsParse, ReadsAStreamWithoutItsEmptyDocuments) {

@@ -78,14 +78,16 @@ struct Config {
 /// A configuration with the warnings that reading it gave.
 struct ParsedConfig {
   Config config;
-  std::vector<std::string> warnings;  ///< "unknown field 'cpuManagerPolcy'"
+  /// "unknown field 'cpuManagerPolcy', did you mean 'cpuManagerPolicy'?"
+  std::vector<std::string> warnings;
 };
 
 /// Reads a KubeletConfiguration. `apiVersion` and `kind` may be absent; if present they must match.
-/// An unknown field gives a warning; fields of KubeletConfiguration that decide nothing here are
-/// ignored. Pinfold's own settings, `profile` and `partition`, are members of the top-level object
-/// `pinfold`.
-/// Errors: kInvalidArgument, "featureGates.X: 'yes': expected true or false".
+/// An unknown field gives a warning, as a kubelet logs it and starts: it decodes strictly, and
+/// after an unknown field again without. A value of a type that the kubelet refuses is an error, in
+/// fields that decide nothing here too. Pinfold's own settings, `profile` and `partition`, are
+/// members of the top-level object `pinfold`. Errors: kInvalidArgument, "featureGates.X: 'yes':
+/// expected true or false".
 [[nodiscard]] Result<ParsedConfig> config_from_json(const nlohmann::json& document);
 [[nodiscard]] Result<ParsedConfig> parse_config(std::string_view yaml_or_json);
 [[nodiscard]] nlohmann::json to_json(const Config& config);

@@ -72,6 +72,11 @@ struct PodSpec {
   friend bool operator==(const PodSpec&, const PodSpec&) = default;
 };
 
+/// Checks the fields of a Pod that a user wrote, as kubectl does by default: refuses misspelt
+/// fields and values of other types, down to the containers and their resources. (A kubelet that
+/// reads a static Pod ignores unknown fields, and so does pod_from_json.) Errors: kInvalidArgument,
+/// "unknown field 'spec.containers[0].limit', did you mean 'limits'?".
+[[nodiscard]] Result<void> check_pod_fields(const nlohmann::json& document);
 /// Reads a v1 Pod. Fields that do not decide are ignored.
 /// Domain: UID, name and container names as Kubernetes accepts them (no '/', no "..", length);
 /// container names unique; amounts not negative.

@@ -1,0 +1,271 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "run_program.hpp"
+#include "temp_dir.hpp"
+
+/// Which manifests and configurations the commands take.
+namespace pinfold {
+namespace {
+
+using test::Outcome;
+using test::run_shell;
+using testing::HasSubstr;
+
+constexpr const char* kNode = R"({"name":"n","cpus":[
+  {"id":0,"core":0,"socket":0,"numa":0,"l3":0},{"id":1,"core":1,"socket":0,"numa":0,"l3":0},
+  {"id":2,"core":2,"socket":0,"numa":0,"l3":0},{"id":3,"core":3,"socket":0,"numa":0,"l3":0}],
+  "numaNodes":[{"id":0,"memory":4294967296,"hugepages":{}}],
+  "devices":[{"resource":"example.com/nic","id":"nic-0","numa":[0]}]})";
+
+/// As `kubectl get pod -o yaml` prints a pod, with the fields that the API server and the kubelet
+/// fill in.
+constexpr const char* kFromKubectl = R"(
+apiVersion: v1
+kind: Pod
+metadata:
+  annotations:
+    kubectl.kubernetes.io/last-applied-configuration: |
+      {"apiVersion":"v1","kind":"Pod"}
+  creationTimestamp: "2026-03-01T10:00:00Z"
+  generateName: web-7c5ddbdf54-
+  generation: 1
+  labels: {app: web, pod-template-hash: 7c5ddbdf54}
+  managedFields:
+  - apiVersion: v1
+    fieldsType: FieldsV1
+    fieldsV1: {"f:metadata": {"f:labels": {}}}
+    manager: kubectl
+    operation: Update
+    time: "2026-03-01T10:00:00Z"
+  name: web-7c5ddbdf54-abcde
+  namespace: shop
+  ownerReferences:
+  - {apiVersion: apps/v1, blockOwnerDeletion: true, controller: true, kind: ReplicaSet,
+     name: web-7c5ddbdf54, uid: 5e1e7a4c-0000-4000-8000-000000000001}
+  resourceVersion: "123456"
+  uid: 5e1e7a4c-0000-4000-8000-000000000002
+spec:
+  affinity: {nodeAffinity: {}}
+  automountServiceAccountToken: false
+  containers:
+  - args: [--port, "8080"]
+    command: [/bin/web]
+    env:
+    - {name: MODE, value: "1"}
+    - name: POD_IP
+      valueFrom: {fieldRef: {apiVersion: v1, fieldPath: status.podIP}}
+    envFrom: [{configMapRef: {name: web}}]
+    image: registry.example.com/web:1.2
+    imagePullPolicy: IfNotPresent
+    lifecycle: {preStop: {exec: {command: [sleep, "5"]}}}
+    livenessProbe: {failureThreshold: 3, httpGet: {path: /healthz, port: 8080, scheme: HTTP}}
+    name: main
+    ports: [{containerPort: 8080, name: http, protocol: TCP}]
+    readinessProbe: {httpGet: {path: /ready, port: http}}
+    resizePolicy: [{resourceName: cpu, restartPolicy: NotRequired}]
+    resources:
+      limits: {cpu: "2", memory: 1Gi}
+      requests: {cpu: "2", memory: 1Gi}
+    securityContext: {allowPrivilegeEscalation: false}
+    startupProbe: {exec: {command: ["true"]}}
+    stdin: true
+    stdinOnce: false
+    terminationMessagePath: /dev/termination-log
+    terminationMessagePolicy: File
+    tty: false
+    volumeMounts: [{mountPath: /data, name: data}]
+    workingDir: /srv
+  dnsPolicy: ClusterFirst
+  enableServiceLinks: true
+  hostNetwork: false
+  hostUsers: false
+  imagePullSecrets: [{name: registry}]
+  initContainers:
+  - {image: busybox, name: prepare, resources: {}}
+  nodeName: worker-1
+  nodeSelector: {disk: ssd}
+  os: {name: linux}
+  overhead: {cpu: 10m, memory: 16Mi}
+  preemptionPolicy: PreemptLowerPriority
+  priority: 0
+  priorityClassName: default
+  readinessGates: [{conditionType: example.com/ready}]
+  restartPolicy: Always
+  runtimeClassName: crun
+  schedulerName: default-scheduler
+  securityContext: {runAsNonRoot: true}
+  serviceAccount: web
+  serviceAccountName: web
+  shareProcessNamespace: false
+  subdomain: web
+  terminationGracePeriodSeconds: 30
+  tolerations:
+  - {effect: NoExecute, key: node.kubernetes.io/not-ready, operator: Exists, tolerationSeconds: 300}
+  topologySpreadConstraints:
+  - {maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}
+  volumes: [{emptyDir: {}, name: data}]
+status:
+  conditions: [{status: "True", type: Ready}]
+  phase: Running
+  qosClass: Guaranteed
+)";
+
+std::string pod(const std::string& name) {
+  return fmt::format(
+      "{{kind: Pod, metadata: {{name: {}}}, spec: {{containers: [{{name: main}}]}}}}", name);
+}
+
+class Input : public testing::Test {
+ protected:
+  void SetUp() override {
+    dir_.write("node.json", kNode);
+    std::filesystem::create_directory(dir_ / "state");
+  }
+
+  /// Decides about the pods in a file with this text.
+  [[nodiscard]] Outcome admit(const std::string& text, const std::string& config = "{}") const {
+    dir_.write("pods", text);
+    dir_.write("config.yaml", config);
+    return run_shell(fmt::format("cd {} && " PINFOLD_COMMAND
+                                 " admit --dry-run --state-dir state --machine node.json --config "
+                                 "config.yaml pods",
+                                 dir_.path()));
+  }
+
+  test::TempDir dir_;
+};
+
+TEST_F(Input, TakesEveryFormInWhichPodsCome) {
+  const struct {
+    const char* name;
+    std::string text;
+    std::vector<std::string> pods;
+  } cases[] = {
+      {"flow style", pod("a"), {"default/a"}},
+      {"documents", pod("a") + "\n---\n" + pod("b") + "\n---\n", {"default/a", "default/b"}},
+      {"JSON documents",
+       R"({"kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c"}]}})"
+       "\n---\n"
+       R"({"kind":"Pod","metadata":{"name":"b"},"spec":{"containers":[{"name":"c"}]}})",
+       {"default/a", "default/b"}},
+      {"List",
+       "apiVersion: v1\nkind: List\nmetadata: {resourceVersion: ''}\nitems:\n- " + pod("a") +
+           "\n- " + pod("b") + "\n",
+       {"default/a", "default/b"}},
+      {"PodList, whose items have no kind",
+       "apiVersion: v1\nkind: PodList\nitems:\n"
+       "- {metadata: {name: a}, spec: {containers: [{name: c}]}}\n",
+       {"default/a"}},
+      {"a list and a pod",
+       "kind: List\nitems: [" + pod("a") + "]\n---\n" + pod("b"),
+       {"default/a", "default/b"}},
+      {"kubectl", kFromKubectl, {"shop/web-7c5ddbdf54-abcde"}},
+  };
+  for (const auto& c : cases) {
+    const Outcome outcome = admit(c.text);
+    EXPECT_EQ(outcome.status, 0) << c.name << ": " << outcome.err;
+    EXPECT_EQ(outcome.err, "") << c.name;
+    for (const std::string& name : c.pods) {
+      EXPECT_THAT(outcome.out, HasSubstr(name + ": admitted\n")) << c.name;
+    }
+  }
+}
+
+TEST_F(Input, RefusesWhatIsNoPod) {
+  const std::string deployment =
+      "expected 'Pod': pass a pod that it has created ('kubectl get pod NAME -o yaml'), or its pod "
+      "template with kind: Pod and a name\n";
+  const struct {
+    std::string text;
+    std::string error;
+  } cases[] = {
+      {"kind: Deployment\nmetadata: {name: a}\n",
+       "pinfold: pods: kind: 'Deployment': " + deployment},
+      {"kind: List\nitems: [" + pod("a") + ", {kind: CronJob}]",
+       "pinfold: pods: items[1]: kind: 'CronJob': " + deployment},
+      {"kind: Service\nmetadata: {name: a}\n", "pinfold: pods: kind: 'Service': expected 'Pod'\n"},
+      {pod("a") + "\n---\nkind: Job\n", "pinfold: pods, document 2: kind: 'Job': " + deployment},
+      {"kind: List\nitems: {}\n", "pinfold: pods: items: an object: expected a list\n"},
+      {"kind: List\nitems: []\n", "pinfold: no pod in pods: expected at least one\n"},
+      {"kind: List\n", "pinfold: no pod in pods: expected at least one\n"},
+      {"- 1\n", "pinfold: pods: pod: a list: expected an object\n"},
+  };
+  for (const auto& c : cases) {
+    const Outcome outcome = admit(c.text);
+    EXPECT_EQ(outcome.status, 2) << c.text;
+    EXPECT_EQ(outcome.err, c.error) << c.text;
+  }
+}
+
+TEST_F(Input, RefusesUnknownFieldsOfPods) {
+  const struct {
+    const char* container;
+    const char* error;
+  } cases[] = {
+      {"{name: c, resources: {limit: {cpu: 2}}}",
+       "unknown field 'spec.containers[0].resources.limit', did you mean 'limits'?"},
+      {"{name: c, limits: {cpu: 2}}",
+       "unknown field 'spec.containers[0].limits', did you mean 'resources.limits'?"},
+      {"{name: c, Image: x, xyz: 1}",
+       "unknown field 'spec.containers[0].Image', did you mean 'image'?; unknown field "
+       "'spec.containers[0].xyz'"},
+      {"{name: c, image: 5}", "spec.containers[0].image: 5: expected a string, in quotes"},
+      {"{name: c, tty: 'yes'}", "spec.containers[0].tty: 'yes': expected true or false"},
+      {"{name: c, env: [{name: A, value: 1}]}",
+       "spec.containers[0].env[0].value: 1: expected a string, in quotes"},
+      {"{name: c, args: [1]}", "spec.containers[0].args[0]: 1: expected a string, in quotes"},
+      {"{name: c, a: 1, b: 1, d: 1, e: 1, f: 1, g: 1}", "; and 1 more\n"},
+  };
+  for (const auto& c : cases) {
+    const Outcome outcome = admit(
+        fmt::format("kind: Pod\nmetadata: {{name: a}}\nspec: {{containers: [{}]}}\n", c.container));
+    EXPECT_EQ(outcome.status, 2) << c.container;
+    EXPECT_THAT(outcome.err, HasSubstr(c.error));
+  }
+}
+
+TEST_F(Input, WarnsOfUnknownFieldsOfConfigurations) {
+  const Outcome outcome = admit(pod("a"), "kubeReservd: {cpu: '1'}");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.err,
+            "pinfold: warning: configuration: unknown field 'kubeReservd', did you mean "
+            "'kubeReserved'?\n");
+  const Outcome refused = admit(pod("a"), "reservedSystemCPUs: 0");
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_EQ(refused.err,
+            "pinfold: config.yaml: reservedSystemCPUs: 0: expected a string, in quotes\n");
+}
+
+TEST_F(Input, WarnsOfResourcesThatNothingOffers) {
+  const std::string wants = R"({kind: Pod, metadata: {name: a}, spec: {containers: [{name: main,
+    resources: {limits: {example.com/gpu: 1, example.com/nic: 1, example.com/none: 0, cpu: 1,
+                         hugepages-2Mi: 2Mi, memory: 1Gi, ephemeral-storage: 1Gi}}}]}})";
+  const Outcome outcome = admit(wants);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.err,
+            "pinfold: warning: default/a: no device plugin on this machine offers "
+            "'example.com/gpu'; the decision ignores it\n");
+  const std::string predict =
+      fmt::format("cd {} && " PINFOLD_COMMAND
+                  " topology --synthetic 'pack:2 core:4 pu:1' -o nrt > nodes; " PINFOLD_COMMAND
+                  " predict --nodes nodes --pod pods --ignore example.com/nic",
+                  dir_.path());
+  const Outcome predicted = run_shell(predict);
+  EXPECT_EQ(predicted.err,
+            "pinfold: warning: default/a: no node reports 'example.com/gpu' by NUMA node; the "
+            "prediction ignores it\n")
+      << predicted.out;
+}
+
+TEST_F(Input, SaysThatYamlAllowsNoTabs) {
+  EXPECT_EQ(admit("kind: Pod\nmetadata:\n\tname: a\n").err,
+            "pinfold: pods: line 3, column 6: a tab in the indentation: YAML allows only spaces\n");
+}
+
+}  // namespace
+}  // namespace pinfold
