@@ -136,8 +136,8 @@ Store::~Store() {
 }
 
 Result<Store> Store::open(const std::string& directory, std::chrono::milliseconds timeout) {
+  PINFOLD_LET(auto fs, open_directory(directory));  // its error names the directory
   const auto intent = fmt::format("open state directory '{}'", directory);
-  PINFOLD_LET_WRAP(auto fs, open_directory(directory), intent);
   for (const std::string_view name : {kLockFileName, kQueueFileName}) {
     PINFOLD_TRY_WRAP(fs->create(std::string(name)), intent);
   }
@@ -159,8 +159,7 @@ Result<Store> Store::open(std::unique_ptr<Fs> fs, std::size_t journal_limit) {
 }
 
 Result<Store> Store::open_read_only(const std::string& directory) {
-  PINFOLD_LET_WRAP(auto fs, open_directory(directory),
-                   fmt::format("read state directory '{}'", directory));
+  PINFOLD_LET(auto fs, open_directory(directory));
   Store store(std::move(fs), nullptr);
   PINFOLD_LET_WRAP(store.current_, read_unchanging(*store.fs_, directory),
                    fmt::format("read state directory '{}'", directory));

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "run_program.hpp"
@@ -21,6 +22,7 @@ class Output : public testing::Test {
  protected:
   void SetUp() override {
     dir_.write("pod.yaml", kPod);
+    std::filesystem::create_directory(dir_ / "state");
     const Outcome machine = pinfold("topology --synthetic 'pack:1 core:4 pu:2' -o json");
     ASSERT_EQ(machine.status, 0) << machine.err;
     dir_.write("machine.json", machine.out);
@@ -181,6 +183,16 @@ TEST_F(Output, NamesADirectoryThatIsGivenAsAFile) {
     EXPECT_EQ(outcome.status, 2) << command;
     EXPECT_EQ(outcome.err, "pinfold: read '/tmp': a directory, expected a file\n") << command;
   }
+}
+
+TEST_F(Output, NamesAPathOnce) {
+  const std::string file = dir_ / "pod.yaml";
+  const std::string machine = " --machine " + (dir_ / "machine.json");
+  EXPECT_EQ(pinfold("status --no-enforce --state-dir " + file + machine).err,
+            "pinfold: open directory '" + file + "': Not a directory\n");
+  dir_.write("state/memory_manager_state/file", "");
+  EXPECT_EQ(pinfold(on_node("status")).err, "pinfold: read state directory '" + (dir_ / "state") +
+                                                "': 'memory_manager_state' is no regular file\n");
 }
 
 }  // namespace
