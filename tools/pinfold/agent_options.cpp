@@ -57,10 +57,12 @@ std::vector<cli::Option> node_options(NodeOptions& options) {
        .help = "Discover the machine from DIR/sys and DIR/proc",
        .value = "DIR",
        .excludes = {"--machine"}},
-      {"--profile", &options.profile,
-       "fixed or kubelet-1.36: without or with the kubelet's known bugs [from the configuration, "
-       "else fixed]",
-       "NAME"}};
+      {.name = "--profile",
+       .target = &options.profile,
+       .help = "fixed or kubelet-1.36: without or with the kubelet's known bugs [from the "
+               "configuration, else fixed]",
+       .value = "NAME",
+       .suggestions = {"fixed", "kubelet-1.36"}}};
 }
 
 std::vector<cli::Option> agent_options(AgentOptions& options) {
@@ -84,7 +86,8 @@ cli::Option pod_option(std::string& pod) {
           .target = &pod,
           .help = "UID, name or NAMESPACE/NAME",
           .value = "POD",
-          .required = true};
+          .required = true,
+          .suggested_by = "status -o name --no-enforce"};
 }
 
 cli::Option dry_run_option(AgentOptions& options) {

@@ -131,7 +131,9 @@ cli::Command checkpoint_convert_command() {
         .help = "cpu-v1 to cpu-v4 or memory-v1 to memory-v3; the other file gets the format "
                 "of the same kubelet version",
         .value = "FORMAT",
-        .required = true},
+        .required = true,
+        .suggestions = {"cpu-v1", "cpu-v2", "cpu-v3", "cpu-v4", "memory-v1", "memory-v2",
+                        "memory-v3"}},
        {.name = "--out",
         .target = &options->out,
         .help = "Output directory, without state files",

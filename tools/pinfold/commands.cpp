@@ -12,7 +12,35 @@ cli::Command pinfold_command() {
                    status_command(), reconcile_command(), metrics_command(), simulate_command(),
                    hook_command(), oci_resources_command(), topology_command(), predict_command(),
                    cli::help_command()},
-      .version = PINFOLD_VERSION};
+      .version = PINFOLD_VERSION,
+      .sections = {
+          {"Exit status",
+           {{"0", "Done, admitted, equal"},
+            {"1", "A negative answer: rejected, a check failed, different"},
+            {"2",
+             "A usage or input error: nothing has changed. Also if the output cannot be written"}}},
+          {"Examples",
+           {{"pinfold topology", "Draw the sockets, NUMA nodes and CPUs of this machine"},
+            {"pinfold admit --dry-run --explain pod.yaml",
+             "Print which CPUs and memory a pod would get, and why"},
+            {"pinfold admit pod.yaml", "Admit the pod, and pin its containers when they start"},
+            {"pinfold status", "Compare what containers should have with what they have"},
+            {"pinfold remove --pod default/web", "Remove the pod and release its resources"},
+            {"kubectl get pod web -o yaml | pinfold predict --nodes nodes.yaml --pod -",
+             "Predict which nodes would admit a pod"},
+            {"pinfold checkpoint verify /var/lib/kubelet",
+             "Check which kubelets load the state files of a directory"}}},
+          {"Environment",
+           {{"NO_COLOR", "Set: no colours, even on a terminal. TERM=dumb has the same effect"},
+            {"LC_ALL, LC_CTYPE, LANG",
+             "The first one that is set chooses between Unicode and ASCII frames"}}},
+          {"Files",
+           {{"/var/lib/pinfold", "Default state directory"},
+            {"/var/lib/pinfold/config.yaml", "Default KubeletConfiguration"}}},
+          {"See also",
+           {{"cgroups(7), cpuset(7), numa(7), lstopo(1)",
+             "The reference of the kubelet's part is https://kubernetes.io/docs/tasks/"
+             "administer-cluster/topology-manager/"}}}}};
 }
 
 }  // namespace pinfold::tools

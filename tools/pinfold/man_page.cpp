@@ -33,6 +33,13 @@ void add_option(const cli::Option& option, std::string& out) {
   out += "\n";
 }
 
+std::string upper(std::string text) {
+  for (char& letter : text) {
+    if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+  }
+  return text;
+}
+
 /// One command and its subcommands. `path`: "pinfold checkpoint".
 void add_command(const cli::Command& command, const std::string& path, std::string& out) {
   out += fmt::format(".SS {}\n{}\n", roff(path), roff(command.help));
@@ -47,31 +54,19 @@ void add_command(const cli::Command& command, const std::string& path, std::stri
 std::string man_page(const cli::Command& program, const std::string& version) {
   std::string out = fmt::format(
       ".TH PINFOLD 1 \"\" \"pinfold {}\" \"User Commands\"\n.SH NAME\npinfold \\- {}\n"
-      ".SH SYNOPSIS\n.B pinfold\n\\fICOMMAND\\fR [\\fIOPTION\\fR]...\n"
+      ".SH SYNOPSIS\n.B pinfold\n\\fICOMMAND\\fR [\\fIOPTION\\fR]...\n.br\n.B pinfold\n\\-\\-version\n"
       ".SH DESCRIPTION\n{}\n.SH COMMANDS\n",
       version, "assign CPUs and NUMA nodes to containers by the kubelet's rules",
       roff(program.help));
   for (const cli::Command& command : program.commands) {
     add_command(command, "pinfold " + command.name, out);
   }
-  out += R"(.SH EXIT STATUS
-.TP
-0
-done, admitted, equal
-.TP
-1
-a negative answer: rejected, a check failed, different
-.TP
-2
-usage or input error; nothing has changed
-.SH FILES
-.TP
-/var/lib/pinfold
-default state directory
-.TP
-/var/lib/pinfold/config.yaml
-default KubeletConfiguration
-)";
+  for (const auto& [title, rows] : program.sections) {
+    out += fmt::format(".SH {}\n", upper(roff(title)));
+    for (const auto& [term, text] : rows) {
+      out += fmt::format(".TP\n{}\n{}\n", roff(term), roff(text));
+    }
+  }
   return out;
 }
 

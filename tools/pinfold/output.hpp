@@ -14,7 +14,7 @@ enum ExitStatus : int {
   kBadRequest = cli::kUsageError,  ///< usage or input error
 };
 
-enum class OutputFormat { kText, kJson };
+enum class OutputFormat { kText, kJson, kName };
 
 /// The format of messages on standard error; text until it is set. Set once, by main.
 void set_message_format(OutputFormat format);

@@ -219,8 +219,11 @@ cli::Command predict_command() {
         "FILE"},
        {"--ignore", &options->ignored,
         "Resource that the kubelets of these nodes do not align; may be repeated", "RESOURCE"},
-       {"--scoring", &options->scoring,
-        "LeastNUMANodes, LeastAllocated, MostAllocated or BalancedAllocation", "NAME"},
+       {.name = "--scoring",
+        .target = &options->scoring,
+        .help = "LeastNUMANodes, LeastAllocated, MostAllocated or BalancedAllocation",
+        .value = "NAME",
+        .suggestions = {"LeastNUMANodes", "LeastAllocated", "MostAllocated", "BalancedAllocation"}},
        no_validation_option(options->no_validation),
        output_option(options->format)});
   command.run = [options] { return exit_status(run(*options)); };

@@ -158,8 +158,11 @@ cli::Command simulate_command() {
         .target = cli::Integer{&options->bench, 1, kMost},
         .help = "Replay each vector N times and print nanoseconds per admission (p50, p99) as JSON",
         .excludes = {"--compare"}},
-       {"--profile", &options->profile,
-        "kubelet-1.36 or fixed: with or without the kubelet's known bugs", "NAME"},
+       {.name = "--profile",
+        .target = &options->profile,
+        .help = "kubelet-1.36 or fixed: with or without the kubelet's known bugs",
+        .value = "NAME",
+        .suggestions = {"fixed", "kubelet-1.36"}},
        {"--only", &options->only, "Replay only vectors whose name contains TEXT"},
        {"--show", cli::Integer{&options->show, 0, kMost},
         "Print at most N vectors with differences"}});

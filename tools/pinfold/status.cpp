@@ -18,6 +18,12 @@ Result<ExitStatus> print_status(const AgentOptions& options) {
     return view.ok ? kYes : kNo;
   }
   const auto& pods = view.pods;
+  if (options.output == OutputFormat::kName) {
+    for (const agent::PodStatus& pod : pods) {
+      fmt::print("{}/{}\n", pod.spec.namespace_name, pod.spec.name);
+    }
+    return kYes;
+  }
   const std::string pool = view.shared_pool.to_string();
   const std::string reserved = view.reserved.to_string();
   fmt::print("{}\n", node_picture(agent, view));
@@ -64,7 +70,12 @@ cli::Command status_command() {
   cli::Command command{"status",
                        "Show the desired and observed CPUs and NUMA nodes of every container"};
   command.add(agent_options(*options));
-  command.add({output_option(options->output)});
+  command.add({{"-o,--output",
+                cli::one_of<OutputFormat>(options->output, {{"text", OutputFormat::kText},
+                                                            {"json", OutputFormat::kJson},
+                                                            {"name", OutputFormat::kName}}),
+                "Output format: text for people, json for programs, name for the active pods as "
+                "NAMESPACE/NAME, one per line"}});
   command.run = [options] { return exit_status(print_status(*options)); };
   return command;
 }

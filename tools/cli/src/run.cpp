@@ -127,8 +127,21 @@ void add_relations(CLI::App& app, const Option& option) {
   if (!option.needs.empty()) find(option.name)->needs(find(option.needs));
 }
 
+/// The sections of a command, behind its options in --help.
+std::string footer_of(const Command& command) {
+  std::ostringstream out;
+  for (const auto& [title, rows] : command.sections) {
+    out << "\n" << title << ":\n";
+    for (const auto& [term, text] : rows) {
+      CLI::detail::format_help(out, "  " + term, wrapped(text, kWidth - kNameWidth), kNameWidth);
+    }
+  }
+  return out.str();
+}
+
 /// `chosen` becomes the command that the command line names.
 void add_contents(CLI::App& app, const Command& command, const Command*& chosen) {
+  app.footer(footer_of(command));
   for (const Option& option : command.options) add_option(app, option);
   for (const Option& option : command.options) add_relations(app, option);
   if (command.commands.empty()) {
@@ -220,7 +233,6 @@ int parse_and_run(const Command& program, const Words& words, const ReportError&
   const auto formatter = std::make_shared<Formatter>();
   formatter->column_width(kNameWidth);
   app.formatter(formatter);
-  app.footer(program.epilogue);
   app.set_help_all_flag("--help-all", "Print the help of every command");
   if (!program.version.empty()) {
     app.set_version_flag("--version", program.name + " " + program.version);

@@ -45,6 +45,20 @@ struct Option {
   std::vector<std::string> excludes = {};  ///< options that exclude this one
   std::string needs = "";                  ///< an option that this one requires
   bool one_at_a_time = false;              ///< a list option takes one value each time it is given
+  /// Values that completions offer; others are valid too.
+  std::vector<std::string> suggestions = {};
+  /// Arguments with which the program prints values for completions, one per line.
+  std::string suggested_by = "";
+};
+
+/// What --help and the man page print in two columns.
+struct Row {
+  std::string term;  ///< "0", "NO_COLOR", a command line
+  std::string text;
+};
+struct Section {
+  std::string title;  ///< "Exit status"
+  std::vector<Row> rows;
 };
 
 /// A command with options and a function, or a group of commands.
@@ -56,8 +70,8 @@ struct Command {
   /// Runs the command after the values of its options were stored; returns the exit status. Must
   /// own the targets of the options.
   std::function<int()> run = nullptr;
-  std::string version = "";   ///< of a program, for --version
-  std::string epilogue = "";  ///< of a program: what follows the list of commands in --help
+  std::string version = "";            ///< of a program, for --version
+  std::vector<Section> sections = {};  ///< what follows the options and commands
 
   void add(const std::vector<Option>& more) {
     options.insert(options.end(), more.begin(), more.end());
