@@ -62,7 +62,7 @@ bool is_standard_of_container(std::string_view resource) {
   return is_native_resource(resource) || resource == "ephemeral-storage";
 }
 
-enum class Level { kPod, kContainer };
+enum class Level { kPodLevel, kContainerLevel };
 
 /// Collects the violations of one pod.
 class Violations {
@@ -117,7 +117,7 @@ class Violations {
     if (is_unknown) {
       invalid(field, name, "must be a standard resource type or fully qualified");
     }
-    if (level == Level::kPod) {
+    if (level == Level::kPodLevel) {
       if (is_unknown || is_native_resource(name)) return;
       texts_.push_back(fmt::format(
           R"({}: Unsupported value: {}: supported values: "cpu", "hugepages-", "memory")", field,
@@ -204,7 +204,7 @@ void add_containers(Violations& violations, const PodSpec& pod, std::string_view
     if ((container.kind == ContainerKind::kApp) != is_app) continue;
     violations.add_resources(container.resources,
                              fmt::format("spec.{}[{}].resources", field, index++),
-                             Level::kContainer);
+                             Level::kContainerLevel);
   }
 }
 
@@ -215,7 +215,7 @@ std::vector<std::string> find_violations(const PodSpec& pod) {
   add_containers(violations, pod, "containers", true);
   add_containers(violations, pod, "initContainers", false);
   if (pod.resources) {
-    violations.add_resources(*pod.resources, "spec.resources", Level::kPod);
+    violations.add_resources(*pod.resources, "spec.resources", Level::kPodLevel);
     violations.add_consistency(pod);
   }
   return violations.take();

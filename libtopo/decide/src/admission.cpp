@@ -95,6 +95,7 @@ void AdmissionInProgress::explain_amounts(const Container* container, const std:
   const auto add = [&](const char* source, std::string text) {
     if (!text.empty()) trace_->add(source, object, std::move(text));
   };
+  add("devices", node_.devices().describe_amounts(state_.devices, pod_, container));
   add("cpu", node_.cpu().describe_amounts(state_.cpu, pod_, container));
   add("memory", node_.memory().describe_amounts(state_.memory, pod_, container));
 }
@@ -141,7 +142,8 @@ void AdmissionInProgress::store(const Container& container, const TopologyHint& 
 Admission AdmissionInProgress::allocate(const Container& container, const TopologyHint& affinity) {
   const bool releases_stale = releases_stale_late_ && &container == &pod_.containers.front();
   if (releases_stale) release_stale_devices(node_, state_);
-  PINFOLD_TRY(node_.devices().allocate(state_.devices, pod_, container, affinity, trace_));
+  auto devices = node_.devices().allocate(state_.devices, pod_, container, affinity, trace_);
+  if (!devices) return reject_unmerged(container, std::move(devices));
 
   if (releases_stale) release_stale_cpus(node_, state_);
   tally_.begin(&container);

@@ -166,6 +166,39 @@ DeviceManager::DeviceManager(const Machine& machine) : machine_(&machine) {
   }
 }
 
+std::string DeviceManager::describe_amounts(const DeviceState& state, const PodSpec& pod,
+                                            const Container* container) const {
+  std::map<std::string, std::int64_t> needed;
+  if (container == nullptr) {
+    needed = pod_limits(pod);
+  } else {
+    for (const auto& [name, amount] : container->resources.limits) needed[name] = amount.value();
+  }
+  struct Amount {
+    int free = 0;
+    int held = 0;
+  };
+  std::vector<std::string> texts;
+  for (const auto& [resource, count] : needed) {
+    const auto inventory = resources_.find(resource);
+    if (inventory == resources_.end() || count == 0) continue;
+    const Ids used = in_use(state, resource);
+    std::map<std::string, Amount> places;
+    for (const KnownDevice& device : inventory->second) {
+      const std::string place =
+          device.nodes.empty() ? "no NUMA node" : "NUMA " + machine_->numa_list(device.nodes);
+      Amount& amount = places[place];
+      ++(contains(used, device.id) ? amount.held : amount.free);
+    }
+    std::string text = fmt::format("needs {} {}", count, resource);
+    for (const auto& [place, amount] : places) {
+      text += fmt::format("; {}: {} free, {} held", place, amount.free, amount.held);
+    }
+    texts.push_back(std::move(text));
+  }
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
 HintList DeviceManager::hints(const Inventory& inventory, const Ids& in_use_ids, const Ids& held,
                               const Ids& reusable, std::int64_t count) const {
   // Devices with the same NUMA nodes count together: a mask costs one step for each such group.

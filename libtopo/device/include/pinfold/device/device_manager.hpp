@@ -43,6 +43,11 @@ class DeviceManager {
   /// The same for what the pod's containers need at one time.
   [[nodiscard]] ResourceHints pod_hints(const DeviceState& state, const PodSpec& pod) const;
 
+  /// For explanations: the devices that a container, or (nullptr) the pod, needs, and for each set
+  /// of NUMA nodes that has some how many are free and how many are held. "" if it needs none.
+  [[nodiscard]] std::string describe_amounts(const DeviceState& state, const PodSpec& pod,
+                                             const Container* container) const;
+
   /// Allocates the devices of one container: first those that init containers left, then within the
   /// affinity, then others, then those without topology; lowest ids first. A container that has
   /// its devices keeps them. After a rejection it may keep devices of earlier resources, as in the
