@@ -246,7 +246,7 @@ TEST_F(Input, WarnsOfResourcesThatNothingOffers) {
     resources: {limits: {example.com/gpu: 1, example.com/nic: 1, example.com/none: 0, cpu: 1,
                          hugepages-2Mi: 2Mi, memory: 1Gi, ephemeral-storage: 1Gi}}}]}})";
   const Outcome outcome = admit(wants);
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.status, 1) << "the machine has no huge pages: " << outcome.err;
   EXPECT_EQ(outcome.err,
             "pinfold: warning: default/a: no device plugin on this machine offers "
             "'example.com/gpu'; the decision ignores it\n");

@@ -303,16 +303,17 @@ TEST_F(AgentCli, PrintsItsMetricsUnderTheKubeletsNames) {
 TEST_F(AgentCli, RefusesPodsThatTheApiServerWouldRefuse) {
   const auto bad_pod = [](const std::string& name) {
     return "kind: Pod\nmetadata: {name: " + name +
-           "}\nspec: {containers: [{name: c, resources: {requests: {cpu: 2, memory: 2Gi}, "
-           "limits: {cpu: 1, memory: 1Gi}}}]}\n";
+           "}\nspec: {containers: [{name: c, resources: {requests: {cpu: 500m, memory: 1Gi}, "
+           "limits: {cpu: 250m, memory: 512Mi}}}]}\n";
   };
   put("bad.yaml", bad_pod("a") + "---\n" + bad_pod("b"));
   const Answer refused = agent("admit", "web.yaml bad.yaml");
   EXPECT_EQ(refused.status, 2) << refused.text;
   const std::string violations =
-      "[spec.containers[0].resources.requests: Invalid value: \"2\": must be less than or equal to "
-      "cpu limit of 1, spec.containers[0].resources.requests: Invalid value: \"2Gi\": must be less "
-      "than or equal to memory limit of 1Gi]";
+      "[spec.containers[0].resources.requests: Invalid value: \"500m\": must be less than or equal "
+      "to cpu limit of 250m, spec.containers[0].resources.requests: Invalid value: \"1Gi\": must "
+      "be "
+      "less than or equal to memory limit of 512Mi]";
   EXPECT_THAT(refused.text, HasSubstr("Pod \"a\" is invalid: " + violations +
                                       "; Pod \"b\" is invalid: " + violations));
   EXPECT_FALSE(std::filesystem::exists(dir_ / "state"));
