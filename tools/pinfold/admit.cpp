@@ -90,9 +90,10 @@ void print_text(agent::NodeAgent& agent, const std::vector<Admission>& admission
 void warn_of_held_pods(const agent::NodeAgent& agent) {
   const auto& held = agent.state().node.held;
   if (held.empty()) return;
-  warn(fmt::format("held for pods that only the kubelet's files name: {}; admit them here too, or "
-                   "release them with --release-unknown",
-                   fmt::join(held, ", ")));
+  warn(
+      fmt::format("held for pods that only the kubelet's files name: {}; admit them here too, or "
+                  "release them with --release-unknown",
+                  fmt::join(held, ", ")));
 }
 
 /// As in the kubelet, such a resource does not count; a scheduler would not send the pod here.

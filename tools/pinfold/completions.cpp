@@ -5,7 +5,8 @@
 namespace pinfold::tools {
 namespace {
 
-/// The options of a command without its positional arguments; --help, --help-all and --version first.
+/// The options of a command without its positional arguments; --help, --help-all and --version
+/// first.
 std::vector<cli::Option> named_options(const cli::Command& command) {
   constexpr bool* kNone = nullptr;
   std::vector<cli::Option> options = {{"-h,--help", kNone, "Print this help message and exit"},
@@ -248,7 +249,9 @@ void add_zsh_group(const cli::Command& group, const cli::Command& program,
 {}  esac
 }}
 )",
-                     function, list, zsh_arguments({.name = "", .help = "", .version = group.version}, program), cases);
+                     function, list,
+                     zsh_arguments({.name = "", .help = "", .version = group.version}, program),
+                     cases);
 }
 
 }  // namespace

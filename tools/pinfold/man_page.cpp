@@ -54,7 +54,8 @@ void add_command(const cli::Command& command, const std::string& path, std::stri
 std::string man_page(const cli::Command& program, const std::string& version) {
   std::string out = fmt::format(
       ".TH PINFOLD 1 \"\" \"pinfold {}\" \"User Commands\"\n.SH NAME\npinfold \\- {}\n"
-      ".SH SYNOPSIS\n.B pinfold\n\\fICOMMAND\\fR [\\fIOPTION\\fR]...\n.br\n.B pinfold\n\\-\\-version\n"
+      ".SH SYNOPSIS\n.B pinfold\n\\fICOMMAND\\fR [\\fIOPTION\\fR]...\n.br\n.B "
+      "pinfold\n\\-\\-version\n"
       ".SH DESCRIPTION\n{}\n.SH COMMANDS\n",
       version, "assign CPUs and NUMA nodes to containers by the kubelet's rules",
       roff(program.help));

@@ -105,7 +105,8 @@ Result<CpuSet> read_l3(const KernelTree& tree, CpuId cpu, const CpuSet& usable) 
 /// other: lists that lack a CPU contradict each other.
 std::map<CpuId, CpuId> lowest_of_caches(const std::map<CpuId, CpuSet>& lists) {
   std::vector<CpuSet> caches;
-  for (const auto& [cpu, list] : lists) {
+  for (const auto& entry : lists) {
+    const CpuSet& list = entry.second;
     CpuSet whole = list;
     std::erase_if(caches, [&](const CpuSet& cache) {
       if (!cache.intersects(list)) return false;

@@ -52,7 +52,7 @@ struct CounterName {
 /// The kubelet's gauges of the static CPU manager, computed from a state as when it starts.
 struct CpuGauges {
   std::uint64_t shared_pool_millicores = 0;
-  std::uint64_t exclusive_cpus = 0;                    ///< CPUs of every assignment
+  std::uint64_t exclusive_cpus = 0;  ///< CPUs of every assignment
   /// Those, by OS id of the NUMA node. As in the kubelet, CPUs of pods with a pod-level reservation
   /// do not count.
   std::map<std::int32_t, std::uint64_t> cpus_by_node;
