@@ -19,6 +19,7 @@ TEST(MessageEscaped, LeavesPrintableTextAndEscapesTheRest) {
       {"\xc2\x9b"
        "31m",
        "\\u009b31m"},
+      // NOLINTNEXTLINE(misc-misleading-bidirectional): it must not reach a terminal
       {"\xe2\x80\xaegpj", "\\u202egpj"},
       {"\xff\xc3", "\\xff\\xc3"},
   };

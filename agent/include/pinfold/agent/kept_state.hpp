@@ -42,7 +42,7 @@ class KeptState {
   KeptState(checkpoint::Store store, const AgentOptions& options)
       : store_(std::move(store)), log_(options.log), is_dry_run_(options.dry_run) {}
   [[nodiscard]] Result<void> store_files(checkpoint::Files files);
-  [[nodiscard]] Result<void> restore_pods(const Node& node, const std::string& path);
+  [[nodiscard]] Result<void> restore_pods(const Node& node, const std::string& directory);
   void keep_machine(const Machine& machine);
 
   checkpoint::Store store_;
