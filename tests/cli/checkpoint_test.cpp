@@ -92,9 +92,7 @@ TEST_F(Checkpoint, VerifyAnswersForTheKubeletGiven) {
 TEST_F(Checkpoint, VerifyReadsWhatAKubeletReads) {
   // Invalid UTF-8, other cases of keys, huge numbers in unknown fields, two policy names.
   for (const char* const file :
-       {R"({"policyName":"static","defaultCpuSet":"0-7","x":")"
-        "\xff"
-        R"("})",
+       {"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-7\",\"x\":\"\xff\"}",
         R"({"POLICYNAME":"static","defaultCpuSet":"0-7"})",
         R"({"policyName":"static","defaultCpuSet":"0-7","x":1e999})",
         R"({"policyName":1e999,"defaultCpuSet":"0-7","policyName":"static"})",
@@ -308,6 +306,14 @@ TEST_F(CheckpointOfANode, RepairSetsAPodsFileAsideThatCannotBeRead) {
   EXPECT_EQ(accepted.status, 0) << accepted.out;
   EXPECT_FALSE(contents_of(folder_.path()).contains(".pinfold_pods"));
   EXPECT_EQ(contents_of(folder_.path()).at(".pinfold_before_repair.1.pinfold_pods"), "{");
+}
+
+/// As on a node whose kubelet starts for the first time.
+TEST_F(CheckpointOfANode, RepairLeavesADirectoryWithoutStateFilesAlone) {
+  const Outcome outcome = run("repair" + node() + " " + out_.path());
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+  EXPECT_EQ(outcome.out, "nothing to repair\nstart-up validation: passes\n");
+  EXPECT_TRUE(contents_of(out_.path()).empty());
 }
 
 TEST_F(CheckpointOfANode, RepairTakesWhatAJournalKnows) {

@@ -42,9 +42,10 @@ void add_stale_journal(cp::Fs& fs, cp::OtherFiles& others) {
   }
 }
 
-Result<Directory> read(const std::string& path, cp::Fs& fs) {
+/// A directory without state files is sound: a kubelet starts with an empty node.
+Result<Directory> read(cp::Fs& fs) {
   Directory directory;
-  PINFOLD_LET(directory.files, read_directory(path));
+  PINFOLD_LET(directory.files, cp::read_files(fs));
   PINFOLD_LET(const auto names, fs.list());
   directory.has_journal =
       std::find(names.begin(), names.end(), cp::kJournalFileName) != names.end();
@@ -206,13 +207,13 @@ Result<ExitStatus> run(const RepairOptions& options) {
   PINFOLD_LET(const auto node, make_node(options.node, std::move(config)));
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
   PINFOLD_LET(const auto fs, cp::open_directory(path));
-  PINFOLD_LET(auto directory, read(path, *fs));
+  PINFOLD_LET(auto directory, read(*fs));
   Outcome outcome = evaluate(options, node, ids, directory);
   if (outcome.needed && outcome.allowed && !options.dry_run) {
     // Opening completes an interrupted commit, and locks out other writers until the end.
     PINFOLD_LET(auto store, cp::Store::open(path));
     const bool had_journal = directory.has_journal;
-    PINFOLD_LET(directory, read(path, *fs));
+    PINFOLD_LET(directory, read(*fs));
     directory.has_journal = had_journal;
     outcome = evaluate(options, node, ids, directory);
     if (outcome.needed && outcome.allowed) {
