@@ -173,6 +173,9 @@ Result<Cgroups> open_cgroups_to_read(const std::string& root) {
   for (HierarchyRoot& found : roots) {
     auto fs = open_cgroup_fs(found.directory);
     if (!fs && fs.error().code == ErrorCode::kNotFound) {
+      // A second cgroup2 mount, whose controllers the root cannot have.
+      const bool is_other_mount = found.version == CgroupVersion::kV2 && !hierarchies.empty();
+      if (is_other_mount) continue;
       fs = std::make_unique<AbsentCgroupFs>(found.directory);
     }
     if (!fs) return fail(std::move(fs).error());
