@@ -287,25 +287,11 @@ Result<Inspected<CpuCheckpoint>> inspect_cpu(std::string_view bytes) {
 }
 
 std::vector<WrongSum> wrong_cpu_sums(std::string_view bytes) {
-  std::vector<WrongSum> wrong;
-  if (json_syntax_error(bytes)) return wrong;
-  const CpuFile v4 = read(bytes, Version::kV4, "");
-  const auto of_data = string_checksum(v4.data);
-  if (is_newest(v4) && v4.data_checksum != of_data) {
-    wrong.push_back({"dataChecksum", v4.data_checksum, of_data});
-  }
-  const std::size_t before = wrong.size();
-  for (const auto& [version, name] :
-       {std::pair(Version::kV3, "V3"), {Version::kV2, "V2"}, {Version::kV1, "V1"}}) {
-    const CpuFile file = read(bytes, version, "");
-    if (!file.error.empty()) continue;
-    if (verify(file, version, false)) {
-      wrong.resize(before);
-      break;
-    }
-    wrong.push_back({fmt::format("checksum ({})", name), file.checksum, sum_of(file, version)});
-  }
-  return wrong;
+  return wrong_sums<Version>(
+      bytes, Version::kV4, {{Version::kV3, "V3"}, {Version::kV2, "V2"}, {Version::kV1, "V1"}},
+      [&](Version version) { return read(bytes, version, ""); },
+      [](const CpuFile& file, Version version) { return verify(file, version, false); },
+      [](const CpuFile& file, Version version) { return sum_of(file, version); });
 }
 
 Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& ids) {

@@ -339,24 +339,11 @@ Result<Inspected<MemoryCheckpoint>> inspect_memory(std::string_view bytes) {
 }
 
 std::vector<WrongSum> wrong_memory_sums(std::string_view bytes) {
-  std::vector<WrongSum> wrong;
-  if (json_syntax_error(bytes)) return wrong;
-  const MemoryFile v3 = read(bytes, Version::kV3, "");
-  const auto of_data = string_checksum(v3.data);
-  if (is_newest(v3) && v3.data_checksum != of_data) {
-    wrong.push_back({"dataChecksum", v3.data_checksum, of_data});
-  }
-  const std::size_t before = wrong.size();
-  for (const auto& [version, name] : {std::pair(Version::kV2, "V2"), {Version::kV1, "V1"}}) {
-    const MemoryFile file = read(bytes, version, "");
-    if (!file.error.empty()) continue;
-    if (verify(file, version, false)) {
-      wrong.resize(before);
-      break;
-    }
-    wrong.push_back({fmt::format("checksum ({})", name), file.checksum, sum_of(file, version)});
-  }
-  return wrong;
+  return wrong_sums<Version>(
+      bytes, Version::kV3, {{Version::kV2, "V2"}, {Version::kV1, "V1"}},
+      [&](Version version) { return read(bytes, version, ""); },
+      [](const MemoryFile& file, Version version) { return verify(file, version, false); },
+      [](const MemoryFile& file, Version version) { return sum_of(file, version); });
 }
 
 bool has_machine_state(std::string_view bytes) {

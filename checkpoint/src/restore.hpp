@@ -2,13 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "go_value.hpp"
 #include "pinfold/base/result.hpp"
 #include "pinfold/checkpoint/go_json.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/text/go_text.hpp"
 
 /// What reading cpu_manager_state and memory_manager_state has in common.
@@ -77,6 +81,32 @@ Result<File> load_data(const File& file, std::string_view manager, const Read& r
   if (!data.error.empty()) return failed(" data", data.error);
   if (file.data_checksum != string_checksum(file.data)) return wrong_checksum();
   return data;
+}
+
+/// See wrong_cpu_sums. `read(version)` reads the file as a version, `accepts(file, version)` checks
+/// its sum, and `sum_of(file, version)` computes it.
+template <class Version, class Read, class Accepts, class SumOf>
+std::vector<WrongSum> wrong_sums(std::string_view bytes, Version newest,
+                                 std::initializer_list<std::pair<Version, std::string_view>> older,
+                                 const Read& read, const Accepts& accepts, const SumOf& sum_of) {
+  std::vector<WrongSum> wrong;
+  if (json_syntax_error(bytes)) return wrong;
+  const auto outer = read(newest);
+  const auto of_data = string_checksum(outer.data);
+  if (is_newest(outer) && outer.data_checksum != of_data) {
+    wrong.push_back({"dataChecksum", outer.data_checksum, of_data});
+  }
+  const std::size_t before = wrong.size();
+  for (const auto& [version, name] : older) {
+    const auto file = read(version);
+    if (!file.error.empty()) continue;
+    if (accepts(file, version)) {
+      wrong.resize(before);
+      break;
+    }
+    wrong.push_back({fmt::format("checksum ({})", name), file.checksum, sum_of(file, version)});
+  }
+  return wrong;
 }
 
 }  // namespace pinfold::checkpoint
