@@ -10,15 +10,8 @@
 namespace pinfold::enforce {
 namespace {
 
-constexpr std::string_view kPodGroupPrefix = "pod";
-
 std::string child_of(const std::string& path, const std::string& name) {
   return path.empty() ? name : fmt::format("{}/{}", path, name);
-}
-
-bool is_pod_group(std::string_view name) {
-  return name.starts_with(kPodGroupPrefix) &&
-         is_safe_name(std::string(name.substr(kPodGroupPrefix.size())));
 }
 
 /// The group at a path in the hierarchy with the cpusets.
@@ -67,7 +60,7 @@ Result<std::vector<ForeignGroup>> find_foreign(const Cgroups& cgroups) {
   PINFOLD_TRY(add(cgroups, "", true, found));
   PINFOLD_LET(const auto groups, fs.children(""));
   for (const std::string& name : groups) {
-    const bool is_pod = is_pod_group(name);
+    const bool is_pod = pod_of_group(name).has_value();
     PINFOLD_TRY(add(cgroups, name, is_pod, found));
     if (!is_pod) continue;
     const auto containers = fs.children(name);

@@ -7,6 +7,11 @@
 #include "pinfold/api/pod.hpp"
 
 namespace pinfold::enforce {
+namespace {
+
+constexpr std::string_view kPodPrefix = "pod";
+
+}  // namespace
 
 Result<std::string> relative_path(const GroupName& name) {
   // A UID that is safe on its own makes a safe component behind the prefix, too.
@@ -26,8 +31,15 @@ Result<std::string> relative_path(const GroupName& name) {
   return to_string(name);
 }
 
+std::optional<PodUid> pod_of_group(std::string_view name) {
+  if (!name.starts_with(kPodPrefix)) return std::nullopt;
+  PodUid pod(std::string(name.substr(kPodPrefix.size())));
+  if (!is_safe_name(pod.value)) return std::nullopt;
+  return pod;
+}
+
 std::string to_string(const GroupName& name) {
-  return "pod" + (name.is_pod() ? name.pod.value : to_string(name.id()));
+  return fmt::format("{}{}", kPodPrefix, name.is_pod() ? name.pod.value : to_string(name.id()));
 }
 
 std::ostream& operator<<(std::ostream& out, const GroupName& name) {

@@ -10,8 +10,6 @@
 namespace pinfold::enforce {
 namespace {
 
-constexpr std::string_view kPodPrefix = "pod";
-
 /// True for a group of cgroup v1 that was made, but not filled: it has nothing, while an empty set
 /// of cgroup v2 means the parent's.
 bool is_blank(const Group& group) {
@@ -130,13 +128,12 @@ Result<Layout> Cgroups::observe(const Layout& desired) const {
   CgroupFs& fs = *hierarchies_.front().fs;
   PINFOLD_LET(const auto directories, fs.children(""));
   for (const std::string& directory : directories) {
-    if (!directory.starts_with(kPodPrefix)) continue;
-    const GroupName pod(PodUid(directory.substr(kPodPrefix.size())));
-    if (!is_safe_name(pod.pod.value)) continue;  // not made by Pinfold
-    PINFOLD_TRY(observer.add(pod));
+    const auto pod = pod_of_group(directory);
+    if (!pod) continue;  // not made by Pinfold
+    PINFOLD_TRY(observer.add(GroupName(*pod)));
     PINFOLD_LET(const auto containers, fs.children(directory));
     for (const std::string& container : containers) {
-      const GroupName name(pod.pod, container);
+      const GroupName name(*pod, container);
       if (is_safe_name(container) && !is_adopted(name)) {
         PINFOLD_TRY(observer.add(name));
       }

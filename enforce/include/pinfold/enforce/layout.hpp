@@ -3,7 +3,9 @@
 #include <compare>
 #include <iosfwd>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "pinfold/base/result.hpp"
@@ -63,6 +65,9 @@ using Layout = std::map<GroupName, GroupSettings>;
 /// "pod<uid>" or "pod<uid>/<container>".
 /// Errors: kInvalidArgument for a name that is no safe file name (see is_safe_name).
 [[nodiscard]] Result<std::string> relative_path(const GroupName& name);
+
+/// The pod whose own group has this name; nullopt for a name that Pinfold does not give.
+[[nodiscard]] std::optional<PodUid> pod_of_group(std::string_view name);
 
 /// For messages only: the relative path, unchecked.
 [[nodiscard]] std::string to_string(const GroupName& name);
