@@ -54,15 +54,6 @@ enforce::Layout held_layout(const Node& node, const NodeState& state) {
   return layout;
 }
 
-}  // namespace
-
-CpuSet shared_pool(const Node& node, const NodeState& state) {
-  if (!node.cpu().is_static() || !state.cpu.default_set.empty()) return state.cpu.default_set;
-  return node.cpu().reserved();
-}
-
-namespace {
-
 /// Marks the standard init containers that have ended, because a later container has started.
 std::vector<bool> find_finished(const ActivePod& pod) {
   const auto& all = pod.spec.containers;
@@ -77,19 +68,24 @@ std::vector<bool> find_finished(const ActivePod& pod) {
 
 }  // namespace
 
+CpuSet shared_pool(const Node& node, const NodeState& state) {
+  if (!node.cpu().is_static() || !state.cpu.default_set.empty()) return state.cpu.default_set;
+  return node.cpu().reserved();
+}
+
 void add_pod_layout(const Node& node, const AgentState& state, const ActivePod& pod,
+                    const std::vector<ContainerResources>& containers,
                     const enforce::KernelFacts& facts, enforce::Layout& layout) {
   const CpuSet pool = shared_pool(node, state.node);
   const PodUid& uid = pod.spec.uid;
   const std::vector<bool> finished = find_finished(pod);
-  const auto all = all_container_resources(node, state.node, pod);
   enforce::GroupSettings own;
   own.cpus = pool;
   bool is_first = true;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const ContainerId id{uid, all[i].name};
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    const ContainerId id{uid, containers[i].name};
     if (finished[i] || state.removed.contains(id)) continue;
-    enforce::GroupSettings group = container_group(all[i], pool, facts);
+    enforce::GroupSettings group = container_group(containers[i], pool, facts);
     // Its runtime gives an adopted group everything but its cpuset.
     if (state.adopted.contains(id)) group.values.clear();
     join(own.cpus, group.cpus, is_first);
@@ -106,7 +102,9 @@ void add_pod_layout(const Node& node, const AgentState& state, const ActivePod& 
 enforce::Layout desired_layout(const Node& node, const AgentState& state,
                                const enforce::KernelFacts& facts) {
   enforce::Layout layout;
-  for (const ActivePod& pod : state.node.pods) add_pod_layout(node, state, pod, facts, layout);
+  for (const ActivePod& pod : state.node.pods) {
+    add_pod_layout(node, state, pod, all_container_resources(node, state.node, pod), facts, layout);
+  }
   return layout;
 }
 

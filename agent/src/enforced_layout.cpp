@@ -43,10 +43,9 @@ CpuSet exclusive_cpus(const Layout& layout) {
   return cpus;
 }
 
-/// What is not Pinfold's and runs on exclusive CPUs.
-std::vector<std::string> foreign_drift(const std::vector<enforce::ForeignGroup>& foreign,
-                                       const Desired& desired) {
-  std::vector<std::string> lines;
+/// Adds what is not Pinfold's and runs on exclusive CPUs.
+void add_foreign_drift(const std::vector<enforce::ForeignGroup>& foreign, const Desired& desired,
+                       std::vector<std::string>& lines) {
   const CpuSet exclusive = exclusive_cpus(desired.layout) | exclusive_cpus(desired.held);
   for (const enforce::ForeignGroup& group : foreign) {
     const CpuSet overlap = group.cpus & exclusive;
@@ -61,7 +60,6 @@ std::vector<std::string> foreign_drift(const std::vector<enforce::ForeignGroup>&
                                       "exclusive to containers",
                                       group.directory, processes, overlap.to_string()));
   }
-  return lines;
 }
 
 }  // namespace
@@ -115,12 +113,12 @@ Result<ObservedContainer> EnforcedLayout::observe(const ContainerId& container) 
   return observed;
 }
 
-Result<std::vector<std::string>> EnforcedLayout::find_drift(const Desired& desired) const {
+Result<std::vector<std::string>> EnforcedLayout::find_drift(
+    const Desired& desired, const std::vector<enforce::ForeignGroup>& foreign) const {
   PINFOLD_LET_WRAP(const Layout observed, cgroups_.observe(desired.layout),
                    "observe the control groups");
   std::vector<std::string> lines = enforce::drift(observed, desired.layout);
-  PINFOLD_LET(const auto foreign, find_foreign());
-  for (std::string& line : foreign_drift(foreign, desired)) lines.push_back(std::move(line));
+  add_foreign_drift(foreign, desired, lines);
   const auto cpus = cgroups_.machine_cpus();
   if (!cpus && cpus.error().code != ErrorCode::kNotFound) return fail(cpus.error());
   if (!cpus) lines.push_back(fmt::format("'{}' does not exist", root()));
@@ -143,13 +141,14 @@ Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& d
 /// Before the plan: what follows must not meet anything else on exclusive CPUs. What cannot be
 /// confined shows as drift.
 void EnforcedLayout::confine_foreign(const Desired& desired, const Observation& observed) const {
+  if (observed.foreign.empty()) return;
   const CpuSet exclusive = exclusive_cpus(observed.layout) | exclusive_cpus(desired.layout) |
                            exclusive_cpus(desired.held);
+  CpuSet allowed = cgroups_.machine_cpus().value_or(CpuSet()) - exclusive;
+  if (allowed.empty()) allowed = desired.pool;
   for (const enforce::ForeignGroup& group : observed.foreign) {
     if (group.is_own || !group.cpus.intersects(exclusive)) continue;
-    const CpuSet allowed = cgroups_.machine_cpus().value_or(CpuSet()) - exclusive;
-    const auto confined =
-        enforce::confine(cgroups_, group, allowed.empty() ? desired.pool : allowed);
+    const auto confined = enforce::confine(cgroups_, group, allowed);
     if (!confined) log(LogLevel::kWarning, confined.error().message);
   }
 }
@@ -232,9 +231,7 @@ Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, Proces
   for (int attempt = 1;; ++attempt) {
     PINFOLD_LET(const Observation observed, observe_all(desired));
     auto drift = enforce::drift(observed.layout, desired.layout);
-    for (std::string& line : foreign_drift(observed.foreign, desired)) {
-      drift.push_back(std::move(line));
-    }
+    add_foreign_drift(observed.foreign, desired, drift);
     for (const std::string& line : drift) log(LogLevel::kWarning, line);
     if (attempt == 1) report.drift = drift;
     const auto enforced = enforce(desired, observed, report.done);
@@ -252,11 +249,7 @@ Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, Proces
     }
     break;
   }
-  if (const auto foreign = find_foreign()) {
-    for (std::string& line : foreign_drift(*foreign, desired)) {
-      report.remaining.push_back(std::move(line));
-    }
-  }
+  if (const auto foreign = find_foreign()) add_foreign_drift(*foreign, desired, report.remaining);
   for (const auto& [name, reason] : partition_problems_) {
     report.remaining.push_back(fmt::format("{}: no partition: {}", to_string(name), reason));
   }

@@ -82,9 +82,10 @@ Result<void> KeptState::commit(const Node& node, AgentState next) {
 
 Result<void> KeptState::store_files(checkpoint::Files files) {
   if (files == stored_) return {};
-  if (has_damaged_pods_ &&
-      write_side_file(store_, kDamagedPodsFileName, stored_.pods.value_or(""), log_)) {
-    has_damaged_pods_ = false;
+  if (has_damaged_pods_) {
+    const auto kept = store_.write_side_file(kDamagedPodsFileName, *stored_.pods);  // as it is
+    if (!kept) warn_of_side_file(log_, kDamagedPodsFileName, kept.error());
+    has_damaged_pods_ = !kept;
   }
   PINFOLD_TRY(store_.commit(files));
   stored_ = files;

@@ -85,7 +85,9 @@ Desired NodeAgent::desired() const {
 }
 
 Result<std::vector<std::string>> NodeAgent::find_drift() const {
-  return enforced_ ? enforced_->find_drift(desired()) : std::vector<std::string>{};
+  if (!enforced_) return std::vector<std::string>{};
+  PINFOLD_LET(const auto foreign, enforced_->find_foreign());
+  return enforced_->find_drift(desired(), foreign);
 }
 
 Result<NodeAgent::Decided> NodeAgent::decide_all(const std::vector<PodSpec>& pods,

@@ -75,10 +75,11 @@ std::optional<PodStatus> desired_pod(const NodeAgent& agent, const AgentState& s
                    to_string(own),
                    path_of(own),
                    {}};
+  std::vector<ContainerResources> containers = all_container_resources(node, state.node, *pod);
   enforce::Layout desired;
-  add_pod_layout(node, state, *pod,
+  add_pod_layout(node, state, *pod, containers,
                  enforced != nullptr ? enforced->facts() : enforce::KernelFacts{}, desired);
-  for (ContainerResources& resources : all_container_resources(node, state.node, *pod)) {
+  for (ContainerResources& resources : containers) {
     const enforce::GroupName name = ContainerId{uid, resources.name};
     const auto group = desired.find(name);
     if (group == desired.end()) continue;  // removed
@@ -159,16 +160,17 @@ json cgroups_json(const NodeAgent& agent) {
 
 Result<NodeStatus> node_status(const NodeAgent& agent) {
   NodeStatus status;
-  PINFOLD_LET(status.drift, agent.find_drift());
+  const Desired desired = agent.desired();
   if (agent.enforces()) {
     PINFOLD_LET(status.foreign, agent.enforced()->find_foreign());
+    PINFOLD_LET(status.drift, agent.enforced()->find_drift(desired, status.foreign));
   }
   status.shared_pool = shared_pool(agent.node(), agent.state().node);
   status.reserved = agent.node().cpu().reserved();
   status.offline = agent.offline();
   status.affected = lost_cpus(agent.node(), agent.state(), agent.offline());
   status.ok = status.drift.empty() && status.offline.empty();
-  for (const auto& [name, group] : agent.desired().held) {
+  for (const auto& [name, group] : desired.held) {
     status.held.push_back({name.id(), group.cpus, group.mems});
   }
   for (const ActivePod& active : agent.state().node.pods) {

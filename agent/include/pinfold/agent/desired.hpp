@@ -33,8 +33,9 @@ struct AgentState {
 /// each of its containers, without removed containers and finished init containers.
 [[nodiscard]] enforce::Layout desired_layout(const Node& node, const AgentState& state,
                                              const enforce::KernelFacts& facts);
-/// Adds the groups of one active pod.
+/// Adds the groups of one active pod; `containers`: its all_container_resources().
 void add_pod_layout(const Node& node, const AgentState& state, const ActivePod& pod,
+                    const std::vector<ContainerResources>& containers,
                     const enforce::KernelFacts& facts, enforce::Layout& layout);
 
 /// What a state asks of the kernel while some CPUs are offline.

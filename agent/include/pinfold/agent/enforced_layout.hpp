@@ -63,13 +63,14 @@ class EnforcedLayout {
                                              const std::string& directory) const;
   /// What the kernel has for a container. Errors: kNotFound, kIo.
   [[nodiscard]] Result<ObservedContainer> observe(const ContainerId& container) const;
-  /// Where the kernel differs from what is desired, and what else runs on exclusive CPUs.
-  /// Errors: kIo.
-  [[nodiscard]] Result<std::vector<std::string>> find_drift(const Desired& desired) const;
   /// What is below the root and not Pinfold's. Errors: kIo.
   [[nodiscard]] Result<std::vector<enforce::ForeignGroup>> find_foreign() const {
     return enforce::find_foreign(cgroups_);
   }
+  /// Where the kernel differs from what is desired, and what of `foreign` runs on exclusive CPUs.
+  /// Errors: kIo.
+  [[nodiscard]] Result<std::vector<std::string>> find_drift(
+      const Desired& desired, const std::vector<enforce::ForeignGroup>& foreign) const;
   /// True if the kernel is known to differ from what is desired.
   [[nodiscard]] bool is_dirty() const { return std::holds_alternative<Dirty>(kernel_); }
   /// The kernel's reason for each container that should be a partition and is none.
