@@ -1,7 +1,6 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -10,28 +9,18 @@
 
 #include "pinfold/checkpoint/journal.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
+#include "run_program.hpp"
 #include "tree_builder.hpp"
 
 namespace pinfold {
 namespace {
 
-struct Outcome {
-  int status = -1;
-  std::string out;
-};
+using test::Outcome;
+using test::run_shell;
 
 /// Runs "pinfold checkpoint ARGUMENTS"; `out` receives both output streams.
 Outcome run(const std::string& arguments) {
-  FILE* const pipe =
-      ::popen((std::string(PINFOLD_COMMAND) + " checkpoint " + arguments + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return {};
-  Outcome outcome;
-  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) {
-    outcome.out += static_cast<char>(c);
-  }
-  const int status = ::pclose(pipe);
-  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
+  return run_shell(fmt::format("'{}' checkpoint {} 2>&1", PINFOLD_COMMAND, arguments));
 }
 
 /// The files of a directory: contents by name.

@@ -1,20 +1,20 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "node_topology_schema.hpp"
+#include "run_program.hpp"
 #include "temp_dir.hpp"
 
 namespace pinfold {
 namespace {
 
 using nlohmann::json;
+using test::Outcome;
+using test::run_shell;
 using test::TempDir;
 using testing::HasSubstr;
 
@@ -57,25 +57,12 @@ std::string pod(const std::string& name,
 
 class PredictCommand : public testing::Test {
  protected:
-  struct Outcome {
-    int status = -1;
-    std::string out;
-    std::string err;
-  };
-
   void write(const std::string& name, const std::string& text) {
     std::ofstream(dir_.path() + "/" + name) << text;
   }
   Outcome run(const std::string& arguments) {
-    const std::string& in = dir_.path();
-    const std::string line = fmt::format("cd '{}' && env -i LANG=C.UTF-8 '{}' {} >out 2>err", in,
-                                         PINFOLD_COMMAND, arguments);
-    const int status = std::system(line.c_str());
-    const auto read = [&](const char* name) {
-      std::ifstream file(in + "/" + name);
-      return std::string{std::istreambuf_iterator<char>(file), {}};
-    };
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out"), read("err")};
+    return run_shell(fmt::format("cd '{}' && env -i LANG=C.UTF-8 '{}' {}", dir_.path(),
+                                 PINFOLD_COMMAND, arguments));
   }
 
   TempDir dir_;

@@ -3,21 +3,20 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "run_program.hpp"
 #include "temp_dir.hpp"
 
 namespace pinfold {
 namespace {
 
 using nlohmann::json;
+using test::Outcome;
 using testing::HasSubstr;
 
 /// A vector without expectations: one pod on a machine of two CPUs.
@@ -41,26 +40,13 @@ json recorded(const std::string& name) {
 
 class SimulateCommand : public testing::Test {
  protected:
-  struct Outcome {
-    int status = -1;
-    std::string out;
-    std::string err;
-  };
-
   /// Runs "pinfold simulate ARGUMENTS" on a file of these lines.
   Outcome run(const std::vector<std::string>& lines, const std::string& arguments) {
     std::ofstream file(dir_.path() + "/v.jsonl");
     for (const std::string& line : lines) file << line << '\n';
     file.close();
-    const std::string line =
-        fmt::format("cd '{}' && env -i LANG=C.UTF-8 '{}' simulate {} v.jsonl >out 2>err",
-                    dir_.path(), PINFOLD_COMMAND, arguments);
-    const int status = std::system(line.c_str());
-    const auto read = [&](const char* name) {
-      std::ifstream text(dir_.path() + "/" + name);
-      return std::string{std::istreambuf_iterator<char>(text), {}};
-    };
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("out"), read("err")};
+    return test::run_shell(fmt::format("cd '{}' && env -i LANG=C.UTF-8 '{}' simulate {} v.jsonl",
+                                       dir_.path(), PINFOLD_COMMAND, arguments));
   }
 
  private:

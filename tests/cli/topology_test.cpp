@@ -7,36 +7,22 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "pinfold/discover/discover.hpp"
+#include "run_program.hpp"
 #include "tree_builder.hpp"
 
 namespace pinfold {
 namespace {
 
+using test::Outcome;
+using test::run_shell;
 using test::TempDir;
-
-struct Outcome {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// Runs "pinfold ARGUMENTS" in a shell with only this environment.
 Outcome run(const std::string& arguments, const std::string& environment = "LANG=C.UTF-8") {
-  const TempDir dir;
-  const std::string line = fmt::format("env -i {} '{}' {} >'{}/out' 2>'{}/err'", environment,
-                                       PINFOLD_COMMAND, arguments, dir.path(), dir.path());
-  const int status = std::system(line.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(dir.path() + "/out"),
-          read_file(dir.path() + "/err")};
+  return run_shell(fmt::format("env -i {} '{}' {}", environment, PINFOLD_COMMAND, arguments));
 }
 
 /// The same on a terminal of 100 columns.

@@ -1,15 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "../../support/run_program.hpp"
 #include "../../support/temp_dir.hpp"
 #include "pinfold/checkpoint/store.hpp"
 
@@ -50,18 +48,9 @@ class AgentCli : public testing::Test {
   }
   /// Runs `pinfold COMMAND` in the test's directory.
   [[nodiscard]] Answer pinfold(const std::string& command) const {
-    const std::string line =
-        "cd " + dir_.path() + " && " + PINFOLD_COMMAND + " " + command + " 2>&1";
-    Answer answer;
-    FILE* const pipe = ::popen(line.c_str(), "r");  // a fixed command line
-    if (pipe == nullptr) return answer;
-    std::array<char, 4096> buffer{};
-    while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
-      answer.text.append(buffer.data(), got);
-    }
-    const int status = ::pclose(pipe);
-    answer.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return answer;
+    const auto [status, out, err] =
+        test::run_shell("cd " + dir_.path() + " && " + PINFOLD_COMMAND + " " + command + " 2>&1");
+    return {status, out};
   }
   [[nodiscard]] Answer agent(const std::string& command, const std::string& rest = "") const {
     return pinfold(command +
