@@ -68,7 +68,7 @@ Result<void> write(const std::string& directory, const checkpoint::Files& files)
   std::filesystem::create_directories(directory, failed);
   if (failed) return fail_errno(failed.value(), fmt::format("create '{}'", directory));
   PINFOLD_LET(auto store, checkpoint::Store::open(directory));
-  PINFOLD_TRY(check_target(directory));  // again, now that nobody else writes
+  PINFOLD_TRY(check_target(directory));  // again, now that no other process writes
   PINFOLD_TRY(store.commit(files));
   return store.checkpoint_journal();
 }

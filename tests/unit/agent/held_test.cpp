@@ -112,7 +112,7 @@ TEST_F(KubeletNode, ShowsWhatItHolds) {
 TEST_F(KubeletNode, NeverGivesHeldCpusToANewPod) {
   NodeAgent agent = open();
   must_admit(agent, pod("new", {container("c", 1, 64 * kMiB)}));
-  EXPECT_EQ(cpus(agent, {PodUid("new"), "c"}), "5") << "the only CPU that nobody has";
+  EXPECT_EQ(cpus(agent, {PodUid("new"), "c"}), "5") << "the only free CPU";
   const auto rejected = agent.admit(pod("more", {container("c", 1, 64 * kMiB)}));
   EXPECT_TRUE(rejected.value().rejection.has_value());
   EXPECT_EQ(agent.state().node.held, (std::set{PodUid(kDb), PodUid(kWeb)}));

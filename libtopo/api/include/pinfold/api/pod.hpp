@@ -113,8 +113,9 @@ void apply_defaults(PodSpec& pod);
 /// Source: kubelet v1.36.2, observed.
 [[nodiscard]] QosClass qos_class(const PodSpec& pod, bool pod_level_resources_gate);
 
-/// A pod with its QoS class, which depends on all containers, computed once: whoever asks for it
-/// container by container passes a PodView on. Borrows the pod, which must not change meanwhile.
+/// A pod with its QoS class, which depends on all containers, computed once, to be passed on
+/// by a caller that asks for it container by container. Borrows the pod, which must not change
+/// meanwhile.
 struct PodView {
   // NOLINTNEXTLINE(google-explicit-constructor): takes the place of a pod in any call
   PodView(const PodSpec& pod);
