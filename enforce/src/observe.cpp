@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <optional>
 
 #include "enable.hpp"
 #include "pinfold/api/pod.hpp"
@@ -10,38 +12,58 @@
 namespace pinfold::enforce {
 namespace {
 
+/// True for an error of a file that does not exist, or whose group was removed meanwhile.
+bool is_gone(const Error& error) {
+  return error.code == ErrorCode::kNotFound || error.sys_errno == ENODEV;
+}
+
+/// The content of a file; nullopt if it is gone.
+Result<std::optional<std::string>> read_if_exists(const Group::Part& part,
+                                                  const std::string& file) {
+  auto text = part.fs->read(part.path, file);
+  if (text) return *std::move(text);
+  if (is_gone(text.error())) return std::nullopt;
+  return fail(text.error());
+}
+
 /// True for a group of cgroup v1 that was made, but not filled: it has nothing, while an empty set
 /// of cgroup v2 means the parent's.
-bool is_blank(const Group& group) {
+Result<bool> is_blank(const Group& group) {
   if (group.is_v2()) return false;
-  const Group::Part& part = group.cpuset();
-  return part.fs->read(part.path, kCpusFile).value_or("").empty() ||
-         part.fs->read(part.path, kMemsFile).value_or("").empty();
+  PINFOLD_LET(const auto cpus, read_if_exists(group.cpuset(), kCpusFile));
+  PINFOLD_LET(const auto mems, read_if_exists(group.cpuset(), kMemsFile));
+  return cpus.value_or("").empty() || mems.value_or("").empty();
 }
 
 /// False for a group whose creation was interrupted, or that lost a part since.
-bool is_complete(const Group& group, bool is_pod, const KernelFacts& facts) {
+Result<bool> is_complete(const Group& group, bool is_pod, const KernelFacts& facts) {
   for (const Group::Part& part : group.parts) {
-    if (!part.fs->read(part.path, "cgroup.procs")) return false;
+    PINFOLD_LET(const auto processes, read_if_exists(part, "cgroup.procs"));
+    if (!processes) return false;
     for (const Controller controller : part.hierarchy->controllers) {
       if (!facts.controllers.contains(controller)) continue;
-      if (controller == Controller::kCpuset && !part.fs->read(part.path, kCpusFile)) return false;
+      if (controller == Controller::kCpuset) {
+        PINFOLD_LET(const auto cpus, read_if_exists(part, kCpusFile));
+        if (!cpus) return false;
+      }
       if (part.hierarchy->version == CgroupVersion::kV1 || !is_pod) continue;
-      if (!is_enabled(part, controller).value_or(false)) return false;
+      const auto enabled = is_enabled(part, controller);
+      if (!enabled && !is_gone(enabled.error())) return fail(enabled.error());
+      if (!enabled.value_or(false)) return false;
     }
   }
   return true;
 }
 
-Values read_values(const Group& group, const Values& desired) {
+Result<Values> read_values(const Group& group, const Values& desired) {
   Values values;
   for (const auto& [file, value] : desired) {
     const auto controller = controller_of(file);
     for (const Group::Part& part : group.parts) {
       const auto& has = part.hierarchy->controllers;
       if (!controller || std::find(has.begin(), has.end(), *controller) == has.end()) continue;
-      if (auto observed = part.fs->read(part.path, file))
-        values.emplace(file, *std::move(observed));
+      PINFOLD_LET(auto observed, read_if_exists(part, file));
+      if (observed) values.emplace(file, *std::move(observed));
       break;
     }
   }
@@ -56,7 +78,8 @@ class Observer {
   Result<void> add(const GroupName& name) {
     PINFOLD_LET(const Group group, cgroups_.group(name));
     const auto desired = desired_.find(name);
-    if (is_blank(group)) {
+    PINFOLD_LET(const bool blank, is_blank(group));
+    if (blank) {
       if (desired == desired_.end()) layout_.emplace(name, GroupSettings{});
       return {};
     }
@@ -68,12 +91,15 @@ class Observer {
 
   /// A group that its runtime removed is left out, and so is one whose pod has no group: a layout
   /// has no container without its pod, and the container counts as new then.
-  void add_adopted(const GroupName& name) {
+  Result<void> add_adopted(const GroupName& name) {
     const auto group = cgroups_.group(name);
-    if (!group || !layout_.contains(name.parent())) return;
+    if (!group || !layout_.contains(name.parent())) return {};
     const auto cpus = read_set(*group, kCpusFile);
     const auto mems = read_set(*group, kMemsFile);
-    if (!cpus || !mems) return;
+    for (const auto* const set : {&cpus, &mems}) {
+      if (!*set && !is_gone(set->error())) return fail(set->error());
+    }
+    if (!cpus || !mems) return {};
     const auto found = desired_.find(name);
     const GroupSettings desired = found == desired_.end() ? GroupSettings{} : found->second;
     GroupSettings settings;
@@ -81,6 +107,7 @@ class Observer {
     if (!desired.mems.empty()) settings.mems = *mems;
     if (settings.cpus == desired.cpus) settings.isolation = desired.isolation;
     layout_.insert_or_assign(name, std::move(settings));
+    return {};
   }
 
   [[nodiscard]] Layout layout() && { return std::move(layout_); }
@@ -92,7 +119,7 @@ class Observer {
     const GroupSettings* const parent =
         name.is_pod() || pod == layout_.end() ? nullptr : &pod->second;
     GroupSettings settings;
-    settings.is_complete = is_complete(group, name.is_pod(), cgroups_.facts());
+    PINFOLD_LET(settings.is_complete, is_complete(group, name.is_pod(), cgroups_.facts()));
     const auto set_of = [&](const char* file, CpuSet GroupSettings::*member,
                             auto root) -> Result<CpuSet> {
       auto set = read_set(group, file);
@@ -111,7 +138,7 @@ class Observer {
     PINFOLD_LET(settings.mems, set_of(kMemsFile, &GroupSettings::mems,
                                       [this] { return cgroups_.machine_mems(); }));
     if (desired == nullptr) return settings;
-    settings.values = read_values(group, desired->values);
+    PINFOLD_LET(settings.values, read_values(group, desired->values));
     if (settings.cpus == desired->cpus) settings.isolation = desired->isolation;
     return settings;
   }
@@ -139,7 +166,9 @@ Result<Layout> Cgroups::observe(const Layout& desired) const {
       }
     }
   }
-  for (const auto& adopted : adopted_) observer.add_adopted(adopted.id());
+  for (const auto& adopted : adopted_) {
+    PINFOLD_TRY(observer.add_adopted(adopted.id()));
+  }
   return std::move(observer).layout();
 }
 

@@ -91,6 +91,7 @@ class ModelFs final : public enforce::CgroupFs {
   Result<std::string> read(const std::string& group, const std::string& file) override {
     ModelKernel::Dir* dir = kernel_->find(group);
     if (dir == nullptr) return fail_errno(ENOENT, fmt::format("read {}/{}", group, file));
+    if (file == kernel_->unreadable) return fail_errno(EIO, fmt::format("read {}/{}", group, file));
     if (file == "cgroup.procs") return fmt::format("{}", fmt::join(dir->processes, "\n"));
     const bool v1 = kernel_->version == CgroupVersion::kV1;
     if (file == (v1 ? "cpuset.effective_cpus" : "cpuset.cpus.effective")) {

@@ -36,6 +36,7 @@ class ModelKernel {
   CpuSet mems;
   Dir root;
   std::vector<std::string> log;   ///< "write pod1 cpuset.cpus 0-1", "create pod1", ...
+  std::string unreadable;         ///< reading this file of any group fails with EIO
   int writes_until_failure = -1;  ///< that write fails with EIO; -1: none fails
   /// Changes the value that a write stores: (file, value) to value.
   std::function<std::string(const std::string&, const std::string&)> distort;

@@ -64,6 +64,22 @@ TEST_P(ReconcileTest, ContainersLoseCpusThatAreOffline) {
   ASSERT_TRUE(agent.remove_container({PodUid("x"), "b"}, RunningProcesses::kRefuse).has_value());
 }
 
+TEST_P(ReconcileTest, AFileThatCannotBeReadIsNoDrift) {
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  for (const char* file :
+       {"cgroup.procs", "cpuset.cpus", "cpuset.mems",
+        GetParam() == enforce::CgroupVersion::kV1 ? "cpu.shares" : "cpu.weight"}) {
+    world_.kernel.unreadable = file;
+    const auto drift = agent.find_drift();
+    ASSERT_FALSE(drift.has_value()) << file;
+    EXPECT_EQ(drift.error().code, ErrorCode::kIo);
+    EXPECT_THAT(drift.error().message, HasSubstr(file));
+  }
+  world_.kernel.unreadable = "";
+  EXPECT_THAT(agent.find_drift().value(), IsEmpty());
+}
+
 TEST_P(ReconcileTest, CpusThatAreOnlineAgainReturn) {
   {
     NodeAgent agent = world_.open();
