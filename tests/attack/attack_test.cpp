@@ -1,0 +1,276 @@
+// Each command is killed before each of its system calls, and each of its system calls fails with
+// each error that a sick machine may return. What is left must be the state before the command or
+// the one after it, every failure must be said, and the command must work when it is run again.
+//
+// With PINFOLD_ATTACK_ROOT, the absolute path of a cgroup root, the commands also write to the
+// kernel; no CPU may ever be exclusive to two containers there.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "pinfold/types/cpuset.hpp"
+#include "strike.hpp"
+#include "temp_dir.hpp"
+
+namespace pinfold::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AnyOf;
+using testing::Eq;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kNode = R"({"name":"n","cpus":[
+  {"id":0,"core":0,"socket":0,"numa":0,"l3":0},{"id":1,"core":1,"socket":0,"numa":0,"l3":0},
+  {"id":2,"core":2,"socket":0,"numa":1,"l3":0},{"id":3,"core":3,"socket":0,"numa":1,"l3":0}],
+  "numaNodes":[{"id":0,"memory":4294967296,"hugepages":{}},
+               {"id":1,"memory":4294967296,"hugepages":{}}],"devices":[]})";
+
+constexpr const char* kConfig = R"(kind: KubeletConfiguration
+cpuManagerPolicy: static
+memoryManagerPolicy: Static
+reservedSystemCPUs: '0'
+kubeReserved: {memory: 32Mi}
+evictionHard: {memory.available: 32Mi}
+reservedMemory: [{numaNode: 0, limits: {memory: 64Mi}}]
+)";
+
+constexpr const char* kPod = R"(apiVersion: v1
+kind: Pod
+metadata: {{name: {0}, uid: u-{0}}}
+spec: {{containers: [{{name: main, resources: {{limits: {{cpu: 1, memory: 64Mi}}}}}}]}}
+)";
+
+constexpr const char* kDescribed = "--state-dir state --machine node.json --config config.yaml";
+
+std::string environment(const char* name, const char* otherwise) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value != nullptr ? value : otherwise;
+}
+
+/// "" if the commands leave the kernel alone.
+std::string root() { return environment("PINFOLD_ATTACK_ROOT", ""); }
+
+/// Every how manyth strike is made.
+std::size_t stride() { return std::stoul(environment("PINFOLD_ATTACK_STRIDE", "23")); }
+
+/// One command of pinfold under attack. The commands run in a directory with node.json,
+/// config.yaml, web.yaml and db.yaml; "NODE" stands for the options that describe the node. A line
+/// that begins with "sh: " is one of the shell.
+struct Attack {
+  const char* name;
+  std::vector<std::string> prepare;
+  std::string command;
+  std::string observe = "status -o json NODE";  ///< prints the state
+  std::vector<std::string> before_each = {};
+  std::string input = "/dev/null";
+};
+
+std::ostream& operator<<(std::ostream& out, const Attack& attack) { return out << attack.name; }
+
+std::string with_node(std::string line) {
+  const auto at = line.find("NODE");
+  if (at == std::string::npos) return line;
+  const std::string cgroups = root().empty() ? "--no-enforce" : "--cgroup-root " + root();
+  return line.replace(at, 4, fmt::format("{} {}", kDescribed, cgroups));
+}
+
+std::vector<std::string> words_of(const std::string& line) {
+  std::vector<std::string> words;
+  std::istringstream in(line);
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+std::set<std::string> names_in(const std::string& directory) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    names.insert(entry.path().filename().string());
+  }
+  return names;
+}
+
+/// Every container of these tests has an exclusive CPU.
+void check_no_overlap() {
+  CpuSet taken;
+  for (const auto& entry : fs::recursive_directory_iterator(root())) {
+    if (!entry.is_directory() || entry.path().filename() != "main") continue;
+    std::string line;
+    std::getline(std::ifstream(entry.path() / "cpuset.cpus") >> std::ws, line);
+    const CpuSet cpus = CpuSet::parse(line).value();
+    EXPECT_FALSE(taken.intersects(cpus)) << entry.path() << ": " << line;
+    taken |= cpus;
+  }
+}
+
+class AttackTest : public testing::TestWithParam<Attack> {
+ protected:
+  void SetUp() override {
+    start_.write("node.json", kNode);
+    start_.write("config.yaml", kConfig);
+    start_.write("web.yaml", fmt::format(kPod, "web"));
+    start_.write("db.yaml", fmt::format(kPod, "db"));
+    for (const std::string& line : GetParam().prepare) must(start_, line);
+    const TempDir dir;
+    restore(dir);
+    before_ = observe(dir);
+    expected_ = run(dir, {});
+    ASSERT_EQ(expected_.outcome.status, 0) << expected_.outcome.err;
+    after_ = observe(dir);
+    names_after_ = names_in(dir / "state");
+  }
+
+  static Outcome run_line(const TempDir& dir, const std::string& line) {
+    const std::string command = line.starts_with("sh: ")
+                                    ? line.substr(4)
+                                    : PINFOLD_COMMAND " " + with_node(line) + " </dev/null";
+    return run_shell("cd " + dir.path() + " && " + command);
+  }
+  static void must(const TempDir& dir, const std::string& line) {
+    const Outcome done = run_line(dir, line);
+    ASSERT_EQ(done.status, 0) << line << ": " << done.out << done.err;
+  }
+  static std::string observe(const TempDir& dir) {
+    if (!root().empty()) must(dir, "reconcile NODE");
+    const Outcome seen = run_line(dir, GetParam().observe);
+    EXPECT_THAT(seen.status, AnyOf(0, 1)) << seen.err;
+    return seen.out;
+  }
+  /// Brings files and kernel to what they were before the command.
+  void restore(const TempDir& dir) const {
+    fs::copy(start_.path(), dir.path(), fs::copy_options::recursive);
+    for (const std::string& line : GetParam().before_each) must(dir, line);
+    if (!root().empty()) must(dir, "reconcile NODE");
+  }
+  static Struck run(const TempDir& dir, const Strike& strike) {
+    std::vector<std::string> argv = {PINFOLD_COMMAND};
+    for (std::string& word : words_of(with_node(GetParam().command))) {
+      argv.push_back(std::move(word));
+    }
+    const fs::path input = fs::path(dir.path()) / GetParam().input;  // or /dev/null
+    return run_struck(argv, dir.path(), input, strike);
+  }
+
+  /// What holds after every strike.
+  void check(const TempDir& dir, const Struck& struck) const {
+    EXPECT_THAT(struck.outcome.err, Not(HasSubstr("terminate called")));
+    EXPECT_THAT(struck.outcome.err, Not(HasSubstr("Sanitizer")));
+    if (!root().empty()) check_no_overlap();
+    EXPECT_THAT(observe(dir), AnyOf(Eq(before_), Eq(after_)));
+    for (const std::string& line : GetParam().before_each) must(dir, line);
+    (void)run(dir, {});  // may say that it is done
+    EXPECT_EQ(observe(dir), after_) << "after the command was run again";
+    EXPECT_EQ(run_line(dir, "checkpoint verify state").status, 0) << "a kubelet would not start";
+    for (const std::string& name : names_in(dir / "state")) {
+      EXPECT_TRUE(names_after_.contains(name)) << name << " is left";
+    }
+  }
+
+  void check_failure(const TempDir& dir, const Struck& struck, std::uint64_t call) const {
+    const Outcome& outcome = struck.outcome;
+    EXPECT_LT(outcome.status, 126) << outcome.err;
+    if (outcome.status == 0) {
+      EXPECT_EQ(outcome.out, expected_.outcome.out);
+      if (root().empty()) {
+        EXPECT_EQ(observe(dir), after_) << "status 0, but nothing is done";
+      }
+    } else if (name_of_call(call) != "write") {
+      EXPECT_NE(outcome.err, "") << "status " << outcome.status << " without a word";
+    }
+    check(dir, struck);
+  }
+
+  TempDir start_;
+  std::string before_;
+  std::string after_;
+  Struck expected_;
+  std::set<std::string> names_after_;
+};
+
+TEST_P(AttackTest, KilledAtEachSystemCall) {
+  for (std::size_t at = 0; at < expected_.calls.size(); at += stride()) {
+    SCOPED_TRACE(fmt::format("killed before call {}, {}", at, name_of_call(expected_.calls[at])));
+    const TempDir dir;
+    restore(dir);
+    const Struck struck = run(dir, {Strike::Kind::kKill, at, 0});
+    EXPECT_EQ(struck.outcome.status, 128 + SIGKILL);
+    check(dir, struck);
+  }
+}
+
+TEST_P(AttackTest, EachSystemCallFails) {
+  std::size_t strikes = 0;
+  for (std::size_t at = 0; at < expected_.calls.size(); ++at) {
+    for (const int error : errors_of_call(expected_.calls[at])) {
+      if (strikes++ % stride() != 0) continue;
+      SCOPED_TRACE(fmt::format("call {}, {}: {}", at, name_of_call(expected_.calls[at]),
+                               strerrorname_np(error)));
+      const TempDir dir;
+      restore(dir);
+      check_failure(dir, run(dir, {Strike::Kind::kFail, at, error}), expected_.calls[at]);
+    }
+  }
+}
+
+const std::vector<Attack>& attacks() {
+  static const std::vector<Attack> all = {
+      {"admit_on_a_new_node", {"sh: mkdir -m 700 state"}, "admit NODE web.yaml db.yaml"},
+      {"admit", {"admit NODE web.yaml"}, "admit NODE db.yaml"},
+      {"admit_explained", {"admit NODE web.yaml"}, "admit NODE --explain -o json db.yaml"},
+      {"start", {"admit NODE web.yaml"}, "start NODE --pod web --container main"},
+      {"remove", {"admit NODE web.yaml db.yaml"}, "remove NODE --pod web"},
+      {"remove_container", {"admit NODE web.yaml"}, "remove NODE --pod web --container main"},
+      {"status", {"admit NODE web.yaml"}, "status NODE -o json"},
+      {"reconcile", {"admit NODE web.yaml"}, "reconcile NODE"},
+      {"metrics", {"admit NODE web.yaml"}, "metrics NODE"},
+      {"oci_resources", {"admit NODE web.yaml"}, "oci-resources NODE --pod web --container main"},
+      {"verify", {"admit NODE web.yaml"}, "checkpoint verify state"},
+      {"show", {"admit NODE web.yaml"}, "checkpoint show state/cpu_manager_state"},
+      {"repair",
+       {"admit NODE web.yaml db.yaml", "sh: truncate -s -9 state/cpu_manager_state"},
+       "checkpoint repair --machine node.json --config config.yaml state",
+       "checkpoint verify -o json state"},
+  };
+  return all;
+}
+
+/// A container that a runtime has made, for the hook.
+constexpr const char* kMakeContainer =
+    "sh: mkdir -p /sys/fs/cgroup/box && echo +cpuset > /sys/fs/cgroup/cgroup.subtree_control && "
+    "echo 1 > /sys/fs/cgroup/box/cgroup.kill && sleep 0.1 && (sleep 3600 >/dev/null 2>&1 & "
+    "echo $! > /sys/fs/cgroup/box/cgroup.procs; printf '{\"ociVersion\": \"1.0.2\", "
+    "\"id\": \"box\", \"status\": \"creating\", \"bundle\": \"/\", \"pid\": %d, "
+    "\"annotations\": {\"io.pinfold.cpu\": \"1\", \"io.pinfold.memory\": \"64Mi\"}}' $! "
+    "> state.json)";
+
+/// What needs a kernel.
+const std::vector<Attack>& kernel_attacks() {
+  static const std::vector<Attack> all = {{"hook",
+                                           {"admit NODE web.yaml"},
+                                           "hook NODE",
+                                           "status -o json NODE",
+                                           {kMakeContainer},
+                                           "state.json"}};
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernel, AttackTest,
+                         testing::ValuesIn(root().empty() ? std::vector<Attack>()
+                                                          : kernel_attacks()),
+                         [](const auto& attack) { return attack.param.name; });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AttackTest);
+INSTANTIATE_TEST_SUITE_P(Command, AttackTest, testing::ValuesIn(attacks()),
+                         [](const auto& attack) { return attack.param.name; });
+
+}  // namespace
+}  // namespace pinfold::test
