@@ -70,21 +70,34 @@ Result<Directory> read(cp::Fs& fs) {
   return directory;
 }
 
-/// A free name under which the old contents are kept.
-std::string aside_name(const std::string& name, const std::vector<std::string>& taken) {
+/// Where old contents are kept.
+struct Aside {
+  std::string name;
+  bool is_written = false;  ///< it has the contents already
+};
+
+/// A free name for the old contents of a file, or the copy that a killed repair has left of them.
+Aside aside_of(cp::Fs& fs, const std::string& name, const std::vector<std::string>& taken,
+               const std::optional<std::string>& bytes) {
   for (int number = 1;; ++number) {
     std::string aside = fmt::format(".pinfold_before_repair.{}.{}", number, name);
-    if (std::find(taken.begin(), taken.end(), aside) == taken.end()) return aside;
+    if (std::find(taken.begin(), taken.end(), aside) == taken.end()) return {std::move(aside)};
+    if (!bytes) continue;
+    const auto copy = fs.read(aside);
+    if (copy && *copy == bytes) return {std::move(aside), true};
   }
 }
 
+/// Writes a file, complete or not at all.
 Result<void> write_aside(cp::Fs& fs, const std::string& bytes, const std::string& aside) {
-  PINFOLD_LET(auto file, fs.create(aside));
+  const std::string temporary = fmt::format("{}before_repair", cp::kTempPrefix);
+  PINFOLD_LET(auto file, fs.create(temporary));
   for (std::string_view rest = bytes; !rest.empty();) {
     PINFOLD_LET(const auto count, file->write(rest));
     rest.remove_prefix(count);
   }
   PINFOLD_TRY(file->sync());
+  PINFOLD_TRY(fs.rename(temporary, aside));
   return fs.sync_directory();
 }
 
@@ -101,9 +114,12 @@ Result<std::vector<cp::Note>> replace(cp::Store& store, cp::Fs& fs, const cp::Re
       if (!old_bytes || old_bytes == (is_cpu ? repaired.files.cpu : repaired.files.memory)) {
         continue;
       }
-      asides.push_back(aside_name(name, taken));
-      PINFOLD_TRY(write_aside(fs, *old_bytes, asides.back()));
-      kept.push_back({name, "the old file is kept as " + asides.back()});
+      const Aside aside = aside_of(fs, name, taken, old_bytes);
+      if (!aside.is_written) {
+        asides.push_back(aside.name);
+        PINFOLD_TRY(write_aside(fs, *old_bytes, aside.name));
+      }
+      kept.push_back({name, "the old file is kept as " + aside.name});
     }
     return store.commit({repaired.files.cpu, repaired.files.memory, {}});
   };
@@ -121,7 +137,7 @@ Result<std::vector<cp::Note>> write(cp::Store& store, cp::Fs& fs, const cp::Repa
   PINFOLD_LET(const auto taken, fs.list());
   PINFOLD_LET(auto kept, replace(store, fs, repaired, directory.files, taken));
   const auto set_aside = [&](const std::string& name, const std::string& to, const char* what) {
-    const std::string aside = aside_name(to, taken);
+    const std::string aside = aside_of(fs, to, taken, std::nullopt).name;
     const auto renamed = fs.rename(name, aside);
     kept.push_back({name, renamed ? fmt::format("{}, now {}", what, aside)
                                   : fmt::format("{}; {}", what, renamed.error().message)});
