@@ -63,6 +63,11 @@ Result<std::vector<pid_t>> processes_below(const Group& group) {
   return processes_below(*group.cpuset().fs, group.cpuset().path, 0);
 }
 
+Result<std::vector<pid_t>> processes_below(const std::string& directory) {
+  PINFOLD_LET(const auto fs, open_named_cgroup_fs(directory));
+  return processes_below(*fs, "", 0);
+}
+
 Result<std::vector<pid_t>> processes(const Group& group) {
   if (group.is_adopted()) return processes_below(group);
   std::vector<pid_t> all;
@@ -121,7 +126,8 @@ std::string to_list(const std::vector<pid_t>& processes) {
   return end == processes.end() ? text : text + ", ...";
 }
 
-std::optional<ProcessId> identify(pid_t pid) {
+std::optional<ProcessStat> stat_of(pid_t pid) {
+  constexpr std::uint64_t kKernelThread = 0x00200000;  // PF_KTHREAD
   const std::string text = read_process_file(pid, "stat");
   std::string_view rest = text;
   // The second field is a name in parentheses, which may contain anything.
@@ -129,10 +135,32 @@ std::optional<ProcessId> identify(pid_t pid) {
   if (name_end == std::string_view::npos) return std::nullopt;
   rest.remove_prefix(name_end + 2);
   if (next_field(rest, ' ') == "Z") return std::nullopt;
-  constexpr int kFieldsBetween = 18;  // 4 to 21
-  for (int i = 0; i < kFieldsBetween; ++i) next_field(rest, ' ');
-  ProcessId id{pid, 0};
-  return read_number(next_field(rest, ' '), id.start_time) ? std::optional(id) : std::nullopt;
+  ProcessStat stat;
+  std::uint64_t flags = 0;
+  const auto skip = [&rest](int count) {
+    for (int i = 0; i < count; ++i) next_field(rest, ' ');
+  };
+  if (!read_number(next_field(rest, ' '), stat.parent)) return std::nullopt;
+  skip(4);  // 5 to 8
+  if (!read_number(next_field(rest, ' '), flags)) return std::nullopt;
+  skip(12);  // 10 to 21
+  if (!read_number(next_field(rest, ' '), stat.start_time)) return std::nullopt;
+  stat.is_kernel_thread = (flags & kKernelThread) != 0;
+  return stat;
+}
+
+std::optional<ProcessId> identify(pid_t pid) {
+  const auto stat = stat_of(pid);
+  return stat ? std::optional(ProcessId{pid, stat->start_time}) : std::nullopt;
+}
+
+bool descends_from(pid_t process, pid_t ancestor) {
+  while (process > 0 && process != ancestor) {
+    const auto stat = stat_of(process);
+    if (!stat) return false;
+    process = stat->parent;
+  }
+  return process == ancestor;
 }
 
 std::string cpuset_path(pid_t pid, CgroupVersion cpusets) {

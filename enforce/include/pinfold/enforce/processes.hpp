@@ -20,6 +20,8 @@ namespace pinfold::enforce {
 [[nodiscard]] Result<std::vector<pid_t>> processes(const Group& group);
 /// The same of any group, with the groups below it in the hierarchy with the cpusets.
 [[nodiscard]] Result<std::vector<pid_t>> processes_below(const Group& group);
+/// The same of a directory that another program names. Errors: those of open_named_cgroup_fs, kIo.
+[[nodiscard]] Result<std::vector<pid_t>> processes_below(const std::string& directory);
 /// True if a process is in the group itself, in every hierarchy. Errors: kNotFound, kIo.
 [[nodiscard]] Result<bool> holds(const Group& group, pid_t process);
 /// Moves a process into a group, in every hierarchy. Errors: kNotFound, kIo.
@@ -40,6 +42,16 @@ struct ProcessId {
 
 /// nullopt if there is no such process, or if it has ended and only its parent has not noticed.
 [[nodiscard]] std::optional<ProcessId> identify(pid_t pid);
+/// What /proc/PID/stat says of a process that has not ended.
+struct ProcessStat {
+  pid_t parent = 0;  ///< 0: none that can be seen from here
+  bool is_kernel_thread = false;
+  std::uint64_t start_time = 0;
+};
+/// nullopt as identify.
+[[nodiscard]] std::optional<ProcessStat> stat_of(pid_t pid);
+/// True if `process` is `ancestor` or descends from it.
+[[nodiscard]] bool descends_from(pid_t process, pid_t ancestor);
 /// The path of a process in the hierarchy with the cpusets, which has this version; "" if the
 /// process has ended.
 [[nodiscard]] std::string cpuset_path(pid_t pid, CgroupVersion cpusets);
