@@ -114,7 +114,7 @@ Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
   opened.enforce = !options.no_enforce;
   opened.dry_run = options.dry_run;
   opened.is_query = options.is_query;
-  if (!options.reports_drift) opened.log = print_warning;
+  if (!options.hides_warnings) opened.log = print_warning;
   PINFOLD_LET(auto agent, agent::open_agent(std::move(machine), std::move(config), opened));
   if (options.release_unknown) {
     PINFOLD_TRY(agent.release_unknown());

@@ -29,7 +29,7 @@ struct AgentOptions : NodeOptions {
   bool no_enforce = false;
   bool is_query = false;  ///< the command only reads
   bool moves_pages = false;
-  bool reports_drift = false;  ///< the command prints the warnings of the agent itself
+  bool hides_warnings = false;  ///< open_agent prints no warnings of the agent
   bool dry_run = false;
   bool release_unknown = false;  ///< the agent releases what held pods have when it is opened
   OutputFormat output = OutputFormat::kText;

@@ -1,12 +1,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <string>
+#include <vector>
 
 #include "agent_options.hpp"
 #include "commands.hpp"
-#include "input.hpp"
+#include "container_process.hpp"
+#include "hooked_container.hpp"
 #include "oci.hpp"
+#include "pinfold/base/read_file.hpp"
+#include "pinfold/text/field.hpp"
+#include "pod_file.hpp"
 #include "pod_validation.hpp"
 
 /// The OCI hook: a runtime runs it at createRuntime and poststop.
@@ -14,75 +19,62 @@ namespace pinfold::tools {
 namespace {
 
 using agent::NodeAgent;
-using agent::RunningProcesses;
 
 struct HookOptions {
   AgentOptions agent;
+  std::vector<std::string> pod_file_dirs;
   bool no_validation = false;
 };
 
-Result<agent::Adoption> group_of(NodeAgent& agent, const HookState& state,
-                                 const std::string& container) {
-  if (!agent.enforces()) {
-    return fail(ErrorCode::kUnsupported, "--no-enforce: the hook needs cgroups to pin a container");
-  }
-  if (state.pid <= 0) {
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("state.pid: {}: expected the container's process", state.pid));
-  }
-  PINFOLD_LET(auto directory,
-              agent.enforced()->directory_of_process(static_cast<pid_t>(state.pid)));
-  PINFOLD_LET(auto own, agent.enforced()->directory_of_process(::getpid()));
-  if (directory == own || (agent.enforced()->root() + "/").starts_with(directory + "/")) {
+/// The directory of the container's group.
+Result<std::string> group_of(const NodeAgent& agent, const ContainerProcess& process) {
+  const agent::EnforcedLayout& enforced = *agent.enforced();
+  PINFOLD_LET(auto directory, enforced.directory_of_process(process.pid()));
+  PINFOLD_LET(auto own, enforced.directory_of_process(::getpid()));
+  if (directory == own || (enforced.root() + "/").starts_with(directory + "/")) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("the container shares cgroup '{}' with other processes: expected a "
                             "separate cgroup",
                             directory));
   }
-  return agent::Adoption{container, std::move(directory)};
+  PINFOLD_TRY(process.check_group(directory));
+  if (process.has_ended()) {  // then all this may be said of another process with its number
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("state.pid: {}: the container's process has ended", process.pid()));
+  }
+  return directory;
 }
 
-/// Admits and starts the container. If that fails after the admission, removes the container again.
-Result<void> admit(NodeAgent& agent, const HookState& state, const HookRequest& request) {
+Result<void> create(const HookState& state, const HookRequest& request,
+                    const HookOptions& options) {
+  PINFOLD_LET(const auto pid, container_pid(state.pid));
+  PINFOLD_LET(const auto process, ContainerProcess::open(pid));
+  PINFOLD_LET(auto agent, open_agent(options.agent));
+  if (!agent.enforces()) {
+    return fail(ErrorCode::kUnsupported, "--no-enforce: the hook needs cgroups to pin a container");
+  }
+  PINFOLD_LET(const auto directory, group_of(agent, process));
   (void)agent.remove_abandoned();  // containers whose runtime died must not block this one
-  PINFOLD_LET(auto adoption, group_of(agent, state, request.container));
-  PINFOLD_LET(auto outcome, agent.admit_adopted(request.pod, adoption));
-  if (outcome.rejection) {
-    return fail(ErrorCode::kUnsupported, fmt::format("rejected, {}: {}", outcome.rejection->reason,
-                                                     outcome.rejection->message));
-  }
-  std::optional<Error> failure = outcome.not_enforced;
-  if (!failure) {
-    auto started = agent.start({request.pod.uid, request.container});
-    failure = started ? started->not_enforced : std::move(started).error();
-  }
-  if (!failure) return {};
-  // The runtime ends a container whose hook fails; killed here, so that nothing runs unpinned.
-  (void)agent.remove_adopted({request.pod.uid, request.container}, RunningProcesses::kKill);
-  return fail(*std::move(failure));
+  return admit_hooked(agent, request, directory, [&] { return process.has_ended(); });
 }
 
-Result<void> remove(NodeAgent& agent, const HookRequest& request) {
-  const PodSpec& pod = request.pod;
-  if (agent.state().node.find(pod.uid) == nullptr) return {};  // already removed
-  PINFOLD_LET(auto outcome,
-              agent.remove_adopted({pod.uid, request.container}, RunningProcesses::kRefuse));
-  if (outcome.not_enforced) return fail(*std::move(outcome.not_enforced));
-  return {};
+Result<void> handle(const HookState& state, const HookOptions& options) {
+  PINFOLD_LET(const auto stage, stage_of(state.status));
+  const bool is_created = stage == HookStage::kCreateRuntime;
+  const auto validation = is_created && !options.no_validation ? Validation::kOn : Validation::kOff;
+  PINFOLD_LET(const auto request, read_request(state, validation, [&](const std::string& path) {
+                return read_pod_file(path, options.pod_file_dirs);
+              }));
+  if (is_created) return create(state, request, options);
+  PINFOLD_LET(auto agent, open_agent(options.agent));
+  return remove_hooked(agent, request);
 }
 
 Result<ExitStatus> run_hook(const HookOptions& options) {
-  PINFOLD_LET(auto text, read_input("-"));
-  PINFOLD_LET(auto state, parse_hook_state(text));
+  PINFOLD_LET(const auto text, read_rest(STDIN_FILENO, "standard input", kMaxHookInput));
+  PINFOLD_LET(const auto state, parse_hook_state(text));
   if (!concerns_pinfold(state)) return kYes;
-  const std::string about = fmt::format("container '{}'", state.id);
-  PINFOLD_LET_WRAP(auto request, read_request(state, read_input), about);
-  const bool is_stopped = state.status == "stopped";
-  if (!is_stopped && !options.no_validation) {
-    PINFOLD_TRY_WRAP(validate_all({request.pod}), about);
-  }
-  PINFOLD_LET_WRAP(auto agent, open_agent(options.agent), about);
-  PINFOLD_TRY_WRAP(is_stopped ? remove(agent, request) : admit(agent, state, request), about);
+  PINFOLD_TRY_WRAP(handle(state, options), fmt::format("container '{}'", printable(state.id)));
   return kYes;
 }
 
@@ -90,12 +82,15 @@ Result<ExitStatus> run_hook(const HookOptions& options) {
 
 cli::Command hook_command() {
   auto options = std::make_shared<HookOptions>();
+  // The author of a container reads what the hook prints: nothing of other pods.
+  options->agent.hides_warnings = true;
   cli::Command command{"hook",
                        "OCI hook for createRuntime and poststop: reads the container state from "
                        "standard input, admits the container as its io.pinfold.* annotations "
                        "request, and removes it after it has stopped"};
   command.add(agent_options(options->agent));
-  command.add({no_validation_option(options->no_validation), output_option(options->agent.output)});
+  command.add({pod_file_dir_option(options->pod_file_dirs),
+               no_validation_option(options->no_validation), output_option(options->agent.output)});
   command.run = [options] { return exit_status(run_hook(*options)); };
   return command;
 }

@@ -3,18 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "input.hpp"
 #include "pinfold/text/document.hpp"
+#include "pinfold/text/field.hpp"
+#include "pod_validation.hpp"
 
 namespace pinfold::tools {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMaxState = std::size_t{1} << 20;
 constexpr std::string_view kPrefix = "io.pinfold.";
 constexpr const char* kPod = "io.pinfold.pod";
 constexpr const char* kPodFile = "io.pinfold.pod-file";
@@ -69,27 +71,64 @@ Result<HookRequest> request_of_annotations(const HookState& state) {
             {{"containers", {{{"name", container}, {"resources", {{"limits", limits}}}}}}}}}),
       "annotations io.pinfold.*");
   apply_defaults(pod);
-  return HookRequest{std::move(pod), container};
+  return HookRequest{std::move(pod), container, ""};
 }
 
-Result<HookRequest> request_of_file(const HookState& state, const std::string& text) {
+Result<void> check_pod(const PodSpec& pod, Validation validation) {
+  return validation == Validation::kOn ? validate_all({pod}) : Result<void>();
+}
+
+/// The pod of a pod file. Errors quote the file.
+Result<PodSpec> pod_of(const std::string& text, Validation validation) {
+  PINFOLD_LET(const auto document, parse_document(text));
+  PINFOLD_LET(auto pod, read_pod(document));
+  PINFOLD_TRY(check_pod(pod, validation));
+  return pod;
+}
+
+Result<HookRequest> request_of_file(const HookState& state, const std::string& text,
+                                    Validation validation) {
   const std::string path = annotation(state, kPodFile);
-  PINFOLD_LET_WRAP(const auto document, parse_document(text), path);
-  PINFOLD_LET_WRAP(auto pod, read_pod(document), path);
+  auto pod = pod_of(text, validation);
+  if (!pod) {  // its error is dropped: it quotes the file
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("annotation {}: '{}' is no valid Pod; 'pinfold admit --dry-run' shows "
+                            "its operator why",
+                            kPodFile, printable(path)));
+  }
   std::string container = annotation(state, kContainer);
-  if (container.empty() && pod.containers.size() == 1) container = pod.containers.front().name;
-  if (pod.find(container) == nullptr) {
+  if (container.empty() && pod->containers.size() == 1) container = pod->containers.front().name;
+  if (pod->find(container) == nullptr) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("annotation {}: '{}': expected the name of a container in '{}'",
-                            kContainer, container, path));
+                            kContainer, printable(container), printable(path)));
   }
-  return HookRequest{std::move(pod), container};
+  return HookRequest{*std::move(pod), std::move(container), path};
+}
+
+Result<void> check_annotations(const HookState& state) {
+  const std::set<std::string> known = {kPod, kPodFile, kContainer};
+  for (const auto& [name, value] : state.annotations) {
+    if (!name.starts_with(kPrefix) || known.contains(name)) continue;
+    if (resource_of(name).empty()) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("annotation {}: unknown; expected cpu, memory, hugepages-SIZE, pod, "
+                              "pod-file or container behind io.pinfold.",
+                              printable(name)));
+    }
+    if (state.annotations.contains(kPodFile)) {
+      return fail(
+          ErrorCode::kInvalidArgument,
+          fmt::format("annotation {}: the Pod file says what the container gets", printable(name)));
+    }
+  }
+  return {};
 }
 
 }  // namespace
 
 Result<HookState> parse_hook_state(std::string_view text) {
-  if (text.size() > kMaxState) {
+  if (text.size() > kMaxHookInput) {
     return fail(ErrorCode::kInvalidArgument, "state: expected at most 1 MiB");
   }
   PINFOLD_LET_WRAP(const auto document, parse_document(text), "state");
@@ -103,8 +142,11 @@ Result<HookState> parse_hook_state(std::string_view text) {
   }
   if (state.id.empty()) return fail(ErrorCode::kInvalidArgument, "state.id: expected a name");
   if (const auto pid = document.find("pid"); pid != document.end()) {
-    if (!pid->is_number_integer()) {
-      return fail(ErrorCode::kInvalidArgument, "state.pid: expected a process id");
+    // A number above the largest std::int64_t is read as unsigned, and would wrap.
+    const bool fits = !pid->is_number_unsigned() ||
+                      pid->get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max();
+    if (!pid->is_number_integer() || !fits) {
+      return fail_field("state.pid", *pid, "expected a process id");
     }
     state.pid = pid->get<std::int64_t>();
   }
@@ -116,7 +158,7 @@ Result<HookState> parse_hook_state(std::string_view text) {
   for (const auto& [name, value] : annotations->items()) {
     if (!value.is_string()) {
       return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("state.annotations.'{}': expected a text", name));
+                  fmt::format("state.annotations.'{}': expected a text", printable(name)));
     }
     state.annotations[name] = value.get<std::string>();
   }
@@ -128,28 +170,35 @@ bool concerns_pinfold(const HookState& state) {
                      [](const auto& entry) { return entry.first.starts_with(kPrefix); });
 }
 
+Result<HookStage> stage_of(std::string_view status) {
+  if (status == "creating" || status == "created") return HookStage::kCreateRuntime;
+  if (status == "stopped") return HookStage::kPoststop;
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("state.status: '{}': expected creating or created (createRuntime), or "
+                          "stopped (poststop)",
+                          printable(status)));
+}
+
+Result<pid_t> container_pid(std::int64_t pid) {
+  constexpr pid_t kMaxPid = 1 << 22;
+  if (pid > 1 && pid <= kMaxPid) return static_cast<pid_t>(pid);
+  return fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format("state.pid: {}: expected the container's process, 2 to {}", pid, kMaxPid));
+}
+
 Result<HookRequest> read_request(
-    const HookState& state,
+    const HookState& state, Validation validation,
     const std::function<Result<std::string>(const std::string& path)>& read_file) {
-  const std::set<std::string> known = {kPod, kPodFile, kContainer};
-  const bool has_file = state.annotations.contains(kPodFile);
-  for (const auto& [name, value] : state.annotations) {
-    if (!name.starts_with(kPrefix) || known.contains(name)) continue;
-    if (resource_of(name).empty()) {
-      return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("annotation {}: unknown; expected cpu, memory, hugepages-SIZE, pod, "
-                              "pod-file or container behind io.pinfold.",
-                              name));
-    }
-    if (has_file) {
-      return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("annotation {}: the Pod file says what the container gets", name));
-    }
+  PINFOLD_TRY(check_annotations(state));
+  if (!state.annotations.contains(kPodFile)) {
+    PINFOLD_LET(auto request, request_of_annotations(state));
+    PINFOLD_TRY(check_pod(request.pod, validation));
+    return request;
   }
-  if (!has_file) return request_of_annotations(state);
   PINFOLD_LET_WRAP(auto text, read_file(annotation(state, kPodFile)),
                    fmt::format("annotation {}", kPodFile));
-  return request_of_file(state, text);
+  return request_of_file(state, text, validation);
 }
 
 nlohmann::json oci_resources(const ContainerResources& resources, const CpuSet& cpus) {

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -11,30 +15,48 @@
 /// The parts of the OCI runtime specification that Pinfold uses.
 namespace pinfold::tools {
 
+/// The most that the hook reads from its standard input, and of a pod file.
+inline constexpr std::size_t kMaxHookInput = std::size_t{1} << 20U;
+
 /// The container state that a runtime passes to a hook.
 struct HookState {
   std::string id;
-  std::string status;  ///< "creating", "created", "running" or "stopped"
+  std::string status;  ///< see stage_of
   std::string bundle;
   std::int64_t pid = 0;
   std::map<std::string, std::string> annotations;
 };
-/// Domain: at most 1 MiB.
+/// Domain: at most kMaxHookInput bytes.
 /// Errors: kInvalidArgument, "state.pid: 'x': expected ...".
 [[nodiscard]] Result<HookState> parse_hook_state(std::string_view text);
+
+/// The hook points at which Pinfold has something to do.
+enum class HookStage { kCreateRuntime, kPoststop };
+/// The hook point that the status of a container belongs to.
+/// Errors: kInvalidArgument for "running" (the hook would be too late) and for an unknown status.
+/// Source: OCI runtime specification 1.0.2, State and Lifecycle. crun sends "created" and runc
+/// "creating" at createRuntime, both "stopped" at poststop.
+[[nodiscard]] Result<HookStage> stage_of(std::string_view status);
+/// The id of a container's first process, which exists at createRuntime.
+/// Domain: 2 to the most that Linux allows (PID_MAX_LIMIT). Errors: kInvalidArgument.
+[[nodiscard]] Result<pid_t> container_pid(std::int64_t pid);
 
 /// The pod and container that the annotations of a container describe.
 struct HookRequest {
   PodSpec pod;            ///< with defaults applied
   std::string container;  ///< name of the container in the pod
+  std::string pod_file;   ///< where the pod comes from; "": from the annotations
 };
+/// Whether a pod is checked as the API server does.
+enum class Validation { kOn, kOff };
 /// True if the container has an annotation "io.pinfold.*".
 [[nodiscard]] bool concerns_pinfold(const HookState& state);
-/// Reads the annotations (docs/oci-hook.md). `read_file` returns the contents of a file.
+/// Reads the annotations (docs/oci-hook.md). `read_file` returns the contents of a pod file.
 /// Errors: kInvalidArgument with the annotation, also for an unknown one "io.pinfold.*"; those of
-/// `read_file`.
+/// `read_file`. The author of a container reads the message, but may not be allowed to read the pod
+/// file: no message quotes it.
 [[nodiscard]] Result<HookRequest> read_request(
-    const HookState& state,
+    const HookState& state, Validation validation,
     const std::function<Result<std::string>(const std::string& path)>& read_file);
 
 /// The `linux.resources` of a config.json for a container with these resources and CPUs.

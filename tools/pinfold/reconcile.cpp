@@ -124,7 +124,7 @@ Result<ExitStatus> run(const ReconcileOptions& options) {
 
 cli::Command reconcile_command() {
   auto options = std::make_shared<ReconcileOptions>();
-  options->agent.reports_drift = true;
+  options->agent.hides_warnings = true;
   cli::Command command{"reconcile", "Bring cgroups back to the desired state"};
   command.add(agent_options(options->agent));
   command.add(

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <string>
 
 /// What an OCI runtime passes to a hook, and what it merges into a config.json.
 namespace pinfold::tools {
@@ -11,20 +14,21 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kPodFile =
     "metadata: {name: db, uid: db-1}\n"
     "spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 1Gi}}},"
     " {name: side, resources: {limits: {cpu: 1, memory: 1Gi}}}]}";
 
-Result<HookRequest> request(const json& annotations) {
+Result<HookRequest> request(const json& annotations, const std::string& pod_file = kPodFile) {
   PINFOLD_LET(
       auto state,
       parse_hook_state(
           json{{"id", "a/b"}, {"status", "created"}, {"bundle", "/b"}, {"annotations", annotations}}
               .dump()));
-  return read_request(state, [](const std::string& path) -> Result<std::string> {
-    if (path == "/pods/db.yaml") return kPodFile;
+  return read_request(state, Validation::kOn, [&](const std::string& path) -> Result<std::string> {
+    if (path == "/pods/db.yaml") return pod_file;
     return fail(ErrorCode::kNotFound, "open '" + path + "'");
   });
 }
@@ -55,13 +59,41 @@ TEST(HookState, RejectsInvalidStates) {
            Case{R"({"status":"x","bundle":"b"})", "state.id: 'absent': expected a text"},
            Case{R"({"id":"","status":"x","bundle":"b"})", "state.id: expected a name"},
            Case{R"({"id":"c","status":1,"bundle":"b"})", "state.status: '1': expected a text"},
-           Case{R"({"id":"c","status":"x","bundle":"b","pid":"1"})", "state.pid: expected"},
+           Case{R"({"id":"c","status":"x","bundle":"b","pid":"1"})", "state.pid: '1': expected"},
+           Case{R"({"id":"c","status":"x","bundle":"b","pid":1.5})", "state.pid: 1.5: expected"},
+           Case{R"({"id":"c","status":"x","bundle":"b","pid":18446744073709551615})",
+                "state.pid: 18446744073709551615: expected"},
            Case{R"({"id":"c","status":"x","bundle":"b","annotations":{"k":1}})",
                 "state.annotations.'k': expected a text"},
        }) {
     const auto state = parse_hook_state(one.text);
     ASSERT_FALSE(state) << one.text;
     EXPECT_THAT(state.error().message, HasSubstr(one.message)) << one.text;
+  }
+}
+
+TEST(HookStage, FollowsFromTheStatus) {
+  EXPECT_EQ(stage_of("creating"), HookStage::kCreateRuntime);  // runc
+  EXPECT_EQ(stage_of("created"), HookStage::kCreateRuntime);   // crun
+  EXPECT_EQ(stage_of("stopped"), HookStage::kPoststop);
+  for (const char* status : {"running", "paused", "Stopped", "stopped ", ""}) {
+    const auto stage = stage_of(status);
+    ASSERT_FALSE(stage) << status;
+    EXPECT_EQ(stage.error().message, "state.status: '" + std::string(status) +
+                                         "': expected creating or created (createRuntime), or "
+                                         "stopped (poststop)");
+  }
+}
+
+TEST(HookState, HasAProcessThatLinuxCanHave) {
+  EXPECT_EQ(container_pid(2), 2);
+  EXPECT_EQ(container_pid(4194304), 4194304);
+  for (const std::int64_t pid :
+       {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1}, std::int64_t{4194305},
+        (std::int64_t{1} << 32) + 5, std::numeric_limits<std::int64_t>::min()}) {
+    const auto made = container_pid(pid);
+    ASSERT_FALSE(made) << pid;
+    EXPECT_THAT(made.error().message, HasSubstr("state.pid: " + std::to_string(pid) + ": "));
   }
 }
 
@@ -106,6 +138,59 @@ TEST(HookRequestOf, RejectsAnnotationsThatWouldLoseCpus) {
               HasSubstr("annotation io.pinfold.pod-file: open '/none'"));
   EXPECT_THAT(error_of({{"io.pinfold.pod-file", "/pods/db.yaml"}}),
               HasSubstr("expected the name of a container in '/pods/db.yaml'"));
+}
+
+/// The hook runs as root, and a container's author reads its messages: wherever a secret is in a
+/// file that is no Pod, no message may have it.
+TEST(HookRequestOf, QuotesNothingOfAPodFile) {
+  constexpr const char* kGood = "{metadata: {name: db}, spec: {containers: [{name: main}]}}";
+  ASSERT_TRUE(request({{"io.pinfold.pod-file", "/pods/db.yaml"}}, kGood)) << "the cases vary it";
+  for (const char* file : {
+           "SECRET",
+           "root:$6$SECRET:19000:0:99999:7:::\n",
+           "[SECRET",
+           "{\"SECRET",
+           "{\"a\": SECRET}",
+           "\tSECRET: 1",
+           "a: *SECRET",
+           "a: !SECRET b",
+           "{SECRET: 1, SECRET: 2}",
+           "a: 1\n---\nb: SECRET",
+           "{kind: SECRET, metadata: {name: db}, spec: {containers: [{name: main}]}}",
+           "{kind: Deployment, metadata: {name: SECRET}}",
+           "{apiVersion: SECRET, metadata: {name: db}, spec: {containers: [{name: main}]}}",
+           "{metadata: {name: SECRET}, spec: {containers: [{name: main}]}}",
+           "{metadata: {name: ../SECRET}, spec: {containers: [{name: main}]}}",
+           "{metadata: {name: db, uid: ../SECRET}, spec: {containers: [{name: main}]}}",
+           "{metadata: {name: db, namespace: ../SECRET}, spec: {containers: [{name: main}]}}",
+           "{metadata: {name: db}, spec: {containers: [{name: ../SECRET}]}}",
+           "{metadata: {name: db}, spec: {containers: [{name: main, SECRET: 1}]}}",
+           "{metadata: {name: db}, SECRET: {}, spec: {containers: [{name: main}]}}",
+           "{metadata: {name: db}, spec: {containers: [{name: secret}, {name: secret}]}}",
+           "{metadata: {name: db}, spec: {containers: SECRET}}",
+           "{metadata: {name: db}, spec: {restartPolicy: [SECRET], containers: [{name: main}]}}",
+           "{metadata: {name: db}, spec: {containers: [{name: main, resources: "
+           "{limits: {cpu: SECRET}}}]}}",
+           "{metadata: {name: db}, spec: {containers: [{name: main, resources: "
+           "{limits: {SECRET: 1}}}]}}",
+           "{metadata: {name: db}, spec: {containers: [{name: main, resources: "
+           "{limits: {hugepages-SECRET: 1}}}]}}",
+           "{metadata: {name: db}, spec: {containers: [{name: main, resources: "
+           "{limits: {cpu: 1}, requests: {cpu: 31337}}}]}}",
+           "{metadata: {name: db}, spec: {containers: [{name: secret}]}}",
+       }) {
+    const auto made = request(
+        {{"io.pinfold.pod-file", "/pods/db.yaml"}, {"io.pinfold.container", "other"}}, file);
+    ASSERT_FALSE(made) << file;
+    const std::string& message = made.error().message;
+    EXPECT_THAT(message, testing::AnyOf(HasSubstr("annotation io.pinfold.pod-file: "
+                                                  "'/pods/db.yaml' is no valid Pod"),
+                                        HasSubstr("annotation io.pinfold.container: 'other': ")))
+        << file;
+    for (const char* word : {"SECRET", "secret", "31337"}) {
+      EXPECT_THAT(message, Not(HasSubstr(word))) << file;
+    }
+  }
 }
 
 TEST(OciResources, AreThoseOfAConfigJson) {

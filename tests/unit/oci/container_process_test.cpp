@@ -1,0 +1,97 @@
+#include "container_process.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+
+#include "pinfold/enforce/processes.hpp"
+
+/// The process id that a runtime passes, and the process that it stands for.
+namespace pinfold::tools {
+namespace {
+
+using testing::HasSubstr;
+
+/// A process that waits to be killed.
+class Child {
+ public:
+  Child() : pid_(::fork()) {
+    if (pid_ == 0) {
+      while (true) ::pause();
+    }
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
+    kill();
+    reap();
+  }
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  void kill() const { (void)::kill(pid_, SIGKILL); }
+  /// Waits for its end and leaves it a zombie.
+  void wait() const {
+    siginfo_t ignored{};
+    (void)::waitid(P_PID, static_cast<id_t>(pid_), &ignored, WEXITED | WNOWAIT);
+  }
+  void reap() const { (void)::waitpid(pid_, nullptr, 0); }
+
+ private:
+  pid_t pid_;
+};
+
+std::string error_of(pid_t pid) {
+  const auto process = ContainerProcess::open(pid);
+  return process ? "no error" : process.error().message;
+}
+
+TEST(ContainerProcess, NoticesItsEnd) {
+  const Child child;
+  const auto process = ContainerProcess::open(child.pid());
+  ASSERT_TRUE(process) << process.error().message;
+  EXPECT_EQ(process->pid(), child.pid());
+  EXPECT_FALSE(process->has_ended());
+  child.kill();
+  child.wait();
+  EXPECT_TRUE(process->has_ended());
+  EXPECT_THAT(error_of(child.pid()), HasSubstr("it has ended"));
+  child.reap();
+  EXPECT_TRUE(process->has_ended());
+  EXPECT_THAT(error_of(child.pid()), HasSubstr("No such process"));
+}
+
+TEST(ContainerProcess, IsNeitherTheHookNorItsParent) {
+  for (const pid_t pid : {::getpid(), ::getppid()}) {
+    EXPECT_THAT(error_of(pid), HasSubstr("the hook or one of its parents")) << pid;
+  }
+}
+
+TEST(ContainerProcess, IsNoThreadOfTheKernel) {
+  constexpr pid_t kThreadd = 2;
+  const auto stat = enforce::stat_of(kThreadd);
+  if (!stat || !stat->is_kernel_thread) GTEST_SKIP() << "threads of the kernel cannot be seen";
+  EXPECT_THAT(error_of(kThreadd), HasSubstr("a thread of the kernel"));
+}
+
+TEST(ContainerProcess, HasAGroupWithoutOtherProcesses) {
+  const Child child;
+  const auto process = ContainerProcess::open(child.pid());
+  ASSERT_TRUE(process) << process.error().message;
+  std::optional<std::string> shared;
+  for (const auto version : {enforce::CgroupVersion::kV1, enforce::CgroupVersion::kV2}) {
+    if (auto found = enforce::directory_of_process(child.pid(), version)) shared = *found;
+  }
+  if (!shared) GTEST_SKIP() << "no cgroup with cpusets is mounted";
+  const auto checked = process->check_group(*shared);
+  ASSERT_FALSE(checked);
+  EXPECT_THAT(checked.error().message, HasSubstr("expected a separate cgroup"));
+  EXPECT_EQ(process->check_group("/etc").error().code, ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace pinfold::tools

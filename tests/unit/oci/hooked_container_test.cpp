@@ -1,0 +1,175 @@
+#include "hooked_container.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "model_kernel.hpp"
+#include "node_samples.hpp"
+#include "temp_dir.hpp"
+
+/// What the hook does to a node, with a kernel in memory.
+namespace pinfold::tools {
+namespace {
+
+using test::guaranteed;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class HookedContainer : public testing::Test {
+ protected:
+  HookedContainer() {
+    (void)kernel_.cgroups();  // enables the controllers
+    for (const char* name : {"run-a", "run-b"}) {
+      (void)kernel_.fs()->make_group(name);
+      start_process(name);
+    }
+  }
+  [[nodiscard]] agent::NodeAgent open() {
+    agent::AgentOptions options;
+    options.state_dir = state_.path();
+    return agent::NodeAgent::open(test::static_node(),
+                                  checkpoint::Store::open(state_.path()).value(), kernel_.cgroups(),
+                                  std::move(options))
+        .value();
+  }
+  /// The error of admitting a container in a group; "" if there is none.
+  [[nodiscard]] std::string admit(const HookRequest& request, const std::string& group) {
+    agent::NodeAgent agent = open();
+    const auto done = admit_hooked(agent, request, "/model/" + group, [this] { return end(); });
+    return done ? "" : done.error().message;
+  }
+  [[nodiscard]] std::string remove(const HookRequest& request) {
+    agent::NodeAgent agent = open();
+    const auto done = remove_hooked(agent, request);
+    return done ? "" : done.error().message;
+  }
+  [[nodiscard]] std::string cpus(const std::string& group) {
+    return kernel_.effective(*kernel_.find(group), "cpuset.cpus").to_string();
+  }
+  /// With a number that no process has: the agent kills processes by their number.
+  void start_process(const std::string& group) {
+    (void)kernel_.fs()->write(group, "cgroup.procs", std::to_string(++process_));
+  }
+  void end_processes(const std::string& group) { kernel_.find(group)->processes.clear(); }
+
+  std::string ends_;  ///< the group whose process ends during the admission
+
+ private:
+  bool end() {
+    if (!ends_.empty()) end_processes(ends_);
+    return !ends_.empty();
+  }
+
+  test::TempDir state_;
+  int process_ = 0x7ffffff0;
+
+ protected:
+  test::ModelKernel kernel_{enforce::CgroupVersion::kV2, CpuSet::range(0, 7), CpuSet{0, 1}};
+};
+
+/// A container "secret-name" of a pod with the UID "secret-uid", from a file.
+HookRequest secret(std::int64_t cpus) {
+  PodSpec pod = test::pod("secret-uid", {guaranteed("secret-name", cpus)});
+  pod.name = "secret";
+  return {std::move(pod), "secret-name", "/pods/db.yaml"};
+}
+
+/// The same as annotations ask for.
+HookRequest open_request(const std::string& uid, std::int64_t cpus) {
+  return {test::pod(uid, {guaranteed("main", cpus)}), "main", ""};
+}
+
+TEST_F(HookedContainer, HasItsCpusUntilItIsRemoved) {
+  EXPECT_EQ(admit(secret(2), "run-a"), "");
+  EXPECT_EQ(cpus("run-a"), "1-2");
+  EXPECT_EQ(admit(secret(2), "run-a"), "") << "the same once more";
+  end_processes("run-a");
+  EXPECT_EQ(remove(secret(2)), "");
+  EXPECT_THAT(open().state().node.pods, IsEmpty());
+  EXPECT_EQ(remove(secret(2)), "") << "nothing is left to do";
+}
+
+TEST_F(HookedContainer, KeepsItsCpusFromASecondOne) {
+  ASSERT_EQ(admit(secret(2), "run-a"), "");
+  EXPECT_EQ(admit(secret(2), "run-b"),
+            "pod file '/pods/db.yaml': a container of this name runs already");
+  EXPECT_EQ(admit(secret(3), "run-b"),
+            "pod file '/pods/db.yaml': a different pod with its UID is active");
+  EXPECT_THAT(admit(open_request("secret-uid", 1), "run-b"),
+              HasSubstr("a different pod with the UID 'secret-uid' is active"));
+  EXPECT_EQ(cpus("run-a"), "1-2");
+  EXPECT_EQ(cpus("run-b"), "0,3-7");
+  end_processes("run-a");
+  (void)open().remove_abandoned();
+  EXPECT_EQ(admit(secret(3), "run-b"), "");
+  EXPECT_EQ(cpus("run-b"), "1-3");
+}
+
+/// The pod file has the UID of another pod, one of whose containers does not run yet.
+TEST_F(HookedContainer, DoesNotTakeThePlaceOfAnothersContainer) {
+  const PodSpec both = test::pod("shop", {guaranteed("main", 1), guaranteed("side", 1)});
+  ASSERT_EQ(admit({both, "main", "/pods/shop.yaml"}, "run-a"), "");
+  const PodSpec other = test::pod("shop", {guaranteed("side", 1)});
+  EXPECT_THAT(admit({other, "side", "/pods/other.yaml"}, "run-b"),
+              HasSubstr("a different pod with its UID is active"));
+  EXPECT_FALSE(open().state().adopted.contains(ContainerId{PodUid("shop"), "side"}));
+  EXPECT_EQ(admit({both, "side", "/pods/shop.yaml"}, "run-b"), "");
+  EXPECT_EQ(cpus("run-b"), "2");
+}
+
+TEST_F(HookedContainer, RemovesOnlyWhatAHookAdmitted) {
+  const HookRequest request = secret(2);
+  ASSERT_TRUE(open().admit(request.pod).has_value());
+  EXPECT_EQ(remove(request), "");
+  EXPECT_NE(open().state().node.find(request.pod.uid), nullptr);
+  EXPECT_FALSE(open().state().removed.contains({request.pod.uid, request.container}));
+}
+
+TEST_F(HookedContainer, IsRemovedIfItsProcessEndsMeanwhile) {
+  ends_ = "run-a";
+  EXPECT_EQ(admit(open_request("a", 2), "run-a"), "the container's process has ended");
+  EXPECT_THAT(open().state().node.pods, IsEmpty());
+  EXPECT_EQ(open().state().node.cpu.default_set, CpuSet::range(0, 7));
+}
+
+/// Its processes survive the kill: they must not lose CPUs that they still use.
+TEST_F(HookedContainer, StaysIfItsProcessesDoNotEnd) {
+  ends_ = "run-b";
+  EXPECT_EQ(admit(open_request("a", 2), "run-a"),
+            "the container's process has ended; it is not removed: run 'pinfold reconcile'");
+  EXPECT_EQ(open().state().node.pods.size(), 1U);
+}
+
+TEST_F(HookedContainer, QuotesNothingOfAPodFile) {
+  EXPECT_EQ(admit(secret(20), "run-a"),
+            "pod file '/pods/db.yaml': rejected, UnexpectedAdmissionError");
+  EXPECT_THAT(admit(open_request("a", 20), "run-a"), HasSubstr("requested=20"));
+  HookRequest huge = secret(1);
+  huge.pod.containers[0].resources.limits["hugepages-31337Mi"] =
+      huge.pod.containers[0].resources.requests["hugepages-31337Mi"] =
+          Quantity::bytes(std::int64_t{31337} << 20U);
+  EXPECT_EQ(admit(huge, "run-a"), "pod file '/pods/db.yaml': rejected, OutOfhugepages");
+
+  EXPECT_EQ(admit(secret(1), "nowhere"),
+            "pod file '/pods/db.yaml': the container is not admitted (not found)");
+  EXPECT_EQ(admit(secret(1), ""),
+            "pod file '/pods/db.yaml': the container is not admitted (invalid argument)");
+  end_processes("run-a");  // else the agent waits for their end
+  kernel_.writes_until_failure = 1;
+  const std::string failed = admit(secret(1), "run-a");
+  EXPECT_THAT(failed, HasSubstr("pod file '/pods/db.yaml': its cpuset cannot be applied"));
+  EXPECT_THAT(failed, Not(HasSubstr("secret")));
+  kernel_.writes_until_failure = -1;
+  start_process("run-a");
+
+  ASSERT_EQ(admit(secret(1), "run-a"), "");
+  EXPECT_EQ(remove(secret(1)), "pod file '/pods/db.yaml': processes run in its cgroup");
+}
+
+}  // namespace
+}  // namespace pinfold::tools
