@@ -22,6 +22,30 @@ bool looks_like_cpu(const std::string& path, const std::string& bytes) {
   return !checkpoint::has_machine_state(bytes) && name.find("memory") == std::string::npos;
 }
 
+/// The state files as the next opening of the directory has them, with what its journal holds.
+Result<void> add_directory(const std::string& path, std::vector<StateFile>& files) {
+  PINFOLD_LET(const auto fs, checkpoint::open_directory(path));
+  PINFOLD_LET_WRAP(auto state, checkpoint::read_files(*fs), fmt::format("'{}'", path));
+  if (!state.cpu && !state.memory) {
+    return fail(ErrorCode::kNotFound, fmt::format("no state file in '{}'", path));
+  }
+  for (const bool is_cpu : {true, false}) {
+    auto& bytes = is_cpu ? state.cpu : state.memory;
+    if (!bytes) continue;
+    const auto name = is_cpu ? checkpoint::kCpuFileName : checkpoint::kMemoryFileName;
+    const std::string file = std::filesystem::path(path) / name;
+    PINFOLD_LET_WRAP(const auto on_disk, fs->read(std::string(name)), fmt::format("'{}'", path));
+    if (on_disk != bytes) {
+      warn(
+          fmt::format("'{}' is older than the state in '{}', which is used here; 'pinfold "
+                      "checkpoint repair' brings it up to date",
+                      file, checkpoint::kJournalFileName));
+    }
+    files.push_back({file, *std::move(bytes), is_cpu});
+  }
+  return {};
+}
+
 /// The string at a key; "" if there is none.
 std::string text_at(const json& object, const char* key) {
   const auto found = object.find(key);
@@ -32,26 +56,14 @@ std::string text_at(const json& object, const char* key) {
 
 Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths) {
   std::vector<StateFile> files;
-  const auto add = [&](const std::string& path) -> Result<void> {
+  for (const std::string& path : paths) {
+    if (std::filesystem::is_directory(path)) {
+      PINFOLD_TRY(add_directory(path, files));
+      continue;
+    }
     PINFOLD_LET(auto bytes, read_input(path));
     const bool is_cpu = looks_like_cpu(path, bytes);
     files.push_back({path, std::move(bytes), is_cpu});
-    return {};
-  };
-  for (const std::string& path : paths) {
-    if (!std::filesystem::is_directory(path)) {
-      PINFOLD_TRY(add(path));
-      continue;
-    }
-    const std::size_t before = files.size();
-    for (const auto name : {checkpoint::kCpuFileName, checkpoint::kMemoryFileName}) {
-      const auto file = std::filesystem::path(path) / name;
-      if (!std::filesystem::exists(file)) continue;
-      PINFOLD_TRY(add(file));
-    }
-    if (files.size() == before) {
-      return fail(ErrorCode::kNotFound, fmt::format("no state file in '{}'", path));
-    }
   }
   return files;
 }

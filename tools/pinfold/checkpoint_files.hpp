@@ -21,7 +21,8 @@ struct StateFile {
   bool is_cpu = true;
 };
 
-/// Reads state files; a directory means all state files in it.
+/// Reads state files; a directory means all state files in it, as the next opening has them. Warns
+/// if the journal there is newer than a file.
 /// Errors: kNotFound, also for a directory without state files.
 [[nodiscard]] Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths);
 
