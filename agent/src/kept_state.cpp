@@ -68,29 +68,31 @@ Result<void> KeptState::restore_pods(const Node& node, const std::string& direct
   return {};
 }
 
-Result<void> KeptState::commit(const Node& node, AgentState next) {
+Result<checkpoint::Committed> KeptState::commit(const Node& node, AgentState next) {
+  checkpoint::Committed committed;
   if (!is_dry_run_) {
     checkpoint::KubeletFiles files{base_.cpu, base_.memory};
     checkpoint::update(node, state_.node, next.node, files);
-    PINFOLD_TRY_WRAP(
-        store_files({std::move(files.cpu), std::move(files.memory), encode_pods(next)}), "persist");
+    PINFOLD_LET_WRAP(
+        committed, store_files({std::move(files.cpu), std::move(files.memory), encode_pods(next)}),
+        "persist");
     keep_machine(node.machine());
   }
   state_ = std::move(next);
-  return {};
+  return committed;
 }
 
-Result<void> KeptState::store_files(checkpoint::Files files) {
-  if (files == stored_) return {};
+Result<checkpoint::Committed> KeptState::store_files(checkpoint::Files files) {
+  if (files == stored_) return checkpoint::Committed{};
   if (has_damaged_pods_) {
     const auto kept = store_.write_side_file(kDamagedPodsFileName, *stored_.pods);  // as it is
     if (!kept) warn_of_side_file(log_, kDamagedPodsFileName, kept.error());
     has_damaged_pods_ = !kept;
   }
-  PINFOLD_TRY(store_.commit(files));
+  PINFOLD_LET(auto committed, store_.commit(files));
   stored_ = files;
   base_ = std::move(files);
-  return {};
+  return committed;
 }
 
 /// Without the file an offline CPU makes the next start fail as the kubelet's does; no more than

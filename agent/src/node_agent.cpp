@@ -107,8 +107,10 @@ Result<NodeAgent::Decided> NodeAgent::decide_all(const std::vector<PodSpec>& pod
 }
 
 /// Counts only what was committed.
-Result<void> NodeAgent::commit(const std::vector<PodSpec>& pods, Decided& decided) {
-  PINFOLD_TRY_WRAP(kept_.commit(node_, std::move(decided.next)), intent_to_admit(pods));
+Result<checkpoint::Committed> NodeAgent::commit(const std::vector<PodSpec>& pods,
+                                                Decided& decided) {
+  PINFOLD_LET_WRAP(auto committed, kept_.commit(node_, std::move(decided.next)),
+                   intent_to_admit(pods));
   const auto took = std::chrono::steady_clock::now() - decided.begin;
   Metrics metrics = kept_.metrics();
   metrics.counts = decided.counts;
@@ -119,7 +121,12 @@ Result<void> NodeAgent::commit(const std::vector<PodSpec>& pods, Decided& decide
     metrics.observe(took);
   }
   kept_.keep_metrics(metrics);
-  return {};
+  return committed;
+}
+
+Result<ChangeOutcome> NodeAgent::change(AgentState next, std::string_view intent) {
+  PINFOLD_LET_WRAP(auto committed, kept_.commit(node_, std::move(next)), intent);
+  return ChangeOutcome{apply(), std::move(committed.not_settled)};
 }
 
 std::optional<Error> NodeAgent::apply() {
@@ -148,9 +155,12 @@ Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
 Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& pods,
                                                    std::vector<Trace>* traces) {
   PINFOLD_LET(Decided decided, decide_all(pods, traces));
-  PINFOLD_TRY(commit(pods, decided));
+  PINFOLD_LET(const auto committed, commit(pods, decided));
   const auto not_enforced = apply();
-  for (AdmitOutcome& outcome : decided.outcomes) outcome.not_enforced = not_enforced;
+  for (AdmitOutcome& outcome : decided.outcomes) {
+    outcome.not_enforced = not_enforced;
+    outcome.not_settled = committed.not_settled;
+  }
   return std::move(decided.outcomes);
 }
 
@@ -158,7 +168,8 @@ Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption
   PINFOLD_TRY(check_container(pod, adoption.container));
   if (state().node.find(pod.uid) != nullptr) {
     PINFOLD_LET(auto adopted, adopt(pod.uid, adoption));
-    return AdmitOutcome{std::nullopt, std::move(adopted.not_enforced)};
+    return AdmitOutcome{std::nullopt, std::move(adopted.not_enforced),
+                        std::move(adopted.not_settled)};
   }
   const ContainerId container{pod.uid, adoption.container};
   if (enforced_) {
@@ -171,7 +182,8 @@ Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption
     decided.next.ending.insert(pod.uid);
   }
   decided.outcomes.front() = outcome;
-  PINFOLD_TRY(commit({pod}, decided));
+  PINFOLD_LET(auto committed, commit({pod}, decided));
+  outcome.not_settled = std::move(committed.not_settled);
   outcome.not_enforced = outcome.rejection ? apply() : adopt_and_apply(container);
   return outcome;
 }
@@ -184,9 +196,9 @@ Result<ChangeOutcome> NodeAgent::adopt(const PodUid& uid, const Adoption& adopti
   PINFOLD_TRY(enforced_->check_adoptable(container, adoption.directory));
   AgentState next = state();
   next.adopted[container] = adoption.directory;
-  PINFOLD_TRY_WRAP(kept_.commit(node_, std::move(next)),
+  PINFOLD_LET_WRAP(auto committed, kept_.commit(node_, std::move(next)),
                    fmt::format("adopt the group '{}'", adoption.directory));
-  return ChangeOutcome{adopt_and_apply(container)};
+  return ChangeOutcome{adopt_and_apply(container), std::move(committed.not_settled)};
 }
 
 Result<ChangeOutcome> NodeAgent::start(const ContainerId& container) {
@@ -194,9 +206,7 @@ Result<ChangeOutcome> NodeAgent::start(const ContainerId& container) {
   AgentState next = state();
   PINFOLD_LET(next.node, start_container(node_, std::move(next.node), container));
   next.removed.erase(container);
-  PINFOLD_TRY_WRAP(kept_.commit(node_, std::move(next)),
-                   fmt::format("start container '{}'", container.name));
-  return ChangeOutcome{apply()};
+  return change(std::move(next), fmt::format("start container '{}'", container.name));
 }
 
 Result<void> NodeAgent::attach(const ContainerId& container, pid_t process) {
@@ -220,11 +230,11 @@ Result<ChangeOutcome> NodeAgent::remove_container(const ContainerId& container,
   next.node = pinfold::remove_container(node_, std::move(next.node), container);
   next.removed.insert(container);
   next.adopted.erase(container);
-  PINFOLD_TRY_WRAP(kept_.commit(node_, std::move(next)),
-                   fmt::format("remove container '{}'", container.name));
+  PINFOLD_LET(auto outcome,
+              change(std::move(next), fmt::format("remove container '{}'", container.name)));
   log(LogLevel::kInfo,
       fmt::format("container '{}' of pod '{}': removed", container.name, container.pod));
-  return ChangeOutcome{apply()};
+  return outcome;
 }
 
 Result<ChangeOutcome> NodeAgent::remove_pod(const PodUid& uid, RunningProcesses running) {
@@ -237,9 +247,9 @@ Result<ChangeOutcome> NodeAgent::remove_pod(const PodUid& uid, RunningProcesses 
   AgentState next = state();
   next.node = pinfold::remove_pod(node_, std::move(next.node), uid);
   remove_inactive(next);
-  PINFOLD_TRY_WRAP(kept_.commit(node_, std::move(next)), fmt::format("remove pod '{}'", uid));
+  PINFOLD_LET(auto outcome, change(std::move(next), fmt::format("remove pod '{}'", uid)));
   log(LogLevel::kInfo, fmt::format("pod '{}': removed", uid));
-  return ChangeOutcome{apply()};
+  return outcome;
 }
 
 Result<ChangeOutcome> NodeAgent::release_unknown() {
@@ -247,9 +257,9 @@ Result<ChangeOutcome> NodeAgent::release_unknown() {
   if (held.empty()) return ChangeOutcome{};
   AgentState next = state();
   for (const PodUid& uid : held) next.node = pinfold::remove_pod(node_, std::move(next.node), uid);
-  PINFOLD_TRY_WRAP(kept_.commit(node_, std::move(next)), "release unknown pods");
+  PINFOLD_LET(auto outcome, change(std::move(next), "release unknown pods"));
   for (const PodUid& uid : held) log(LogLevel::kInfo, fmt::format("pod '{}': released", uid));
-  return ChangeOutcome{apply()};
+  return outcome;
 }
 
 Result<ChangeOutcome> NodeAgent::remove_adopted(const ContainerId& container,

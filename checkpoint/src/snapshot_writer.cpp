@@ -41,11 +41,11 @@ void store(Word& word, Word value) {
   std::atomic_ref<Word>(word).store(value, std::memory_order_release);
 }
 
-/// Allocates all blocks of the file: on a full disk a write to mapped memory without a block would
-/// kill the process.
+/// A new file: what was there can have another name too. Allocates all its blocks: on a full disk a
+/// write to mapped memory without a block would kill the process.
 Result<void> create_file(const std::string& path, const Header& header) {
-  const UniqueFd fd(
-      ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  (void)::unlink(path.c_str());
+  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   const auto failed = [&](int code) { return fail_errno(code, fmt::format("create '{}'", path)); };
   if (!fd) return failed(errno);
   const auto size = static_cast<off_t>(sizeof(Header) + 2 * header.capacity);
@@ -67,10 +67,17 @@ struct SnapshotWriter::Mapped {
 SnapshotWriter::SnapshotWriter(std::string directory) : directory_(std::move(directory)) {}
 SnapshotWriter::~SnapshotWriter() = default;
 
+std::string SnapshotWriter::path() const {
+  return fmt::format("{}/{}", directory_, kSnapshotFileName);
+}
+
+std::string SnapshotWriter::temp_path() const {
+  return fmt::format("{}/{}snapshot", directory_, kTempPrefix);
+}
+
 Result<void> SnapshotWriter::try_publish(const std::string& payload) {
-  const std::string path = fmt::format("{}/{}", directory_, kSnapshotFileName);
   const bool fits = mapped_ != nullptr && payload.size() <= mapped_->header().capacity;
-  const std::string temp = fmt::format("{}/{}snapshot", directory_, kTempPrefix);
+  const std::string temp = temp_path();
   if (!fits) {
     // A new file replaces the old one; readers of the old one keep their mapping.
     Header header = {};
@@ -101,8 +108,8 @@ Result<void> SnapshotWriter::try_publish(const std::string& payload) {
   store(slot.hash, crc64(payload));
   store(slot.sequence, sequence + 1);
   store(header.generation, next);
-  if (!fits && ::rename(temp.c_str(), path.c_str()) != 0) {
-    return fail_errno(errno, fmt::format("rename to '{}'", path));
+  if (!fits && ::rename(temp.c_str(), path().c_str()) != 0) {
+    return fail_errno(errno, fmt::format("rename to '{}'", path()));
   }
   return {};
 }
@@ -116,7 +123,8 @@ void SnapshotWriter::publish(const Files& files) {
   }
   if (done) return;
   mapped_.reset();
-  (void)::unlink(fmt::format("{}/{}", directory_, kSnapshotFileName).c_str());
+  (void)::unlink(temp_path().c_str());
+  (void)::unlink(path().c_str());
 }
 
 }  // namespace pinfold::checkpoint

@@ -175,18 +175,18 @@ Result<Files> Store::load() {
   return current_;
 }
 
-Result<void> Store::commit(const Files& next) {
-  PINFOLD_TRY_WRAP(try_commit(next), "commit");
-  return {};
+Result<Committed> Store::commit(const Files& next) {
+  PINFOLD_LET_WRAP(auto committed, try_commit(next), "commit");
+  return committed;
 }
 
-Result<void> Store::try_commit(const Files& next) {
+Result<Committed> Store::try_commit(const Files& next) {
   if (is_read_only_) return fail(opened_to_read());
   if (needs_recovery_) {
     PINFOLD_TRY(recover());
   }
   const Changes changes = changes_between(current_, next);
-  if (changes.empty()) return {};
+  if (changes.empty()) return Committed{};
   const std::string record = encode_record(changes);
   if (record.size() > kMaxStateFileBytes) {
     return fail(ErrorCode::kInvalidArgument,
@@ -199,18 +199,23 @@ Result<void> Store::try_commit(const Files& next) {
   PINFOLD_LET(auto files, prepare(changes));  // changes nothing if it fails
   needs_recovery_ = true;
   if (auto appended = append_to_journal(record); !appended) {
-    return resolve(next, std::move(appended).error());
+    if (const auto dropped = drop_record(); !dropped) {
+      appended.error().message += fmt::format("; recovery failed too, so the next one decides: {}",
+                                              dropped.error().message);
+    }
+    return fail(std::move(appended).error());
   }
   // The point of no return: the new state is durable, whatever fails from here on.
   current_ = merged(std::move(current_), next);
   if (changes.contains(std::string(kPodsFileName))) pods_only_in_journal_ = true;
+  Committed committed;
   if (put_in_place(std::move(files))) {
     needs_recovery_ = false;
-  } else {
-    (void)recover();  // if it fails, the next call tries again
+  } else if (auto recovered = recover(); !recovered) {
+    committed.not_settled = std::move(recovered).error();
   }
   publish();
-  return {};
+  return committed;
 }
 
 /// Writes the kubelet's files to temporary ones. The file of the pods, which only we read, waits
@@ -244,16 +249,25 @@ Result<void> Store::append_to_journal(const std::string& record) {
   return {};
 }
 
-/// After a failed append the record can be in the journal or not. The recovery reads it again and
-/// completes or drops it: that is the result of the commit.
-Result<void> Store::resolve(const Files& next, Error failure) {
-  if (const auto recovered = recover(); !recovered) {
-    failure.message += fmt::format("; recovery failed too, so the next one decides: {}",
-                                   recovered.error().message);
-    return fail(std::move(failure));
+/// After a failed append the record can be in the journal or not, and reading it back proves
+/// nothing: after a failed sync it can be in memory only, and the next sync of the same file
+/// succeeds. So the journal is replaced by a new file with the records before it.
+Result<void> Store::drop_record() {
+  const std::string name(kJournalFileName);
+  journal_.reset();
+  if (journal_size_ == 0) {
+    PINFOLD_TRY(fs_->remove(name));
+    PINFOLD_TRY(fs_->sync_directory());
+    return recover();
   }
-  if (current_ == merged(current_, next)) return {};
-  return fail(std::move(failure));
+  PINFOLD_LET(auto bytes, fs_->read(name));
+  if (!bytes || bytes->size() < journal_size_) {
+    return fail(ErrorCode::kIo, fmt::format("'{}' has lost committed records", name));
+  }
+  bytes->resize(journal_size_);
+  PINFOLD_TRY(remove_temporary_files(*fs_));  // a full disk needs their space
+  PINFOLD_TRY(replace_all(*fs_, {{name, *std::move(bytes)}}));
+  return recover();
 }
 
 Result<void> Store::put_in_place(OpenFiles&& files) {

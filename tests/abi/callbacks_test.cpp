@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <set>
 
 #include "model_kernel.hpp"
 #include "pinfold/pinfold.h"
+#include "small_disk.hpp"
 #include "temp_dir.hpp"
 
 /// The callbacks of the C interface: a log, access to cgroups, a source of hints.
@@ -184,6 +187,59 @@ TEST_P(CallbackCgroupFs, LeavesAFailedWriteToReconcile) {
   pinfold_free(json);
   EXPECT_EQ(runtime.cpus("poda/c"), "1");
   pinfold_node_close(node);
+}
+
+/// One admission on a disk with so many free pages; the files are sound when the disk has room
+/// again.
+pinfold_code admit_on_full_disk(std::size_t pages) {
+  Runtime runtime(CgroupVersion::kV2);
+  const test::SmallDisk disk;
+  runtime.options.state_dir = disk.path().c_str();
+  pinfold_node* const node = runtime.open();
+  pinfold_pod* answer = nullptr;
+  char* error = nullptr;
+  EXPECT_EQ(pinfold_pod_admit(node, pod("a", 1).c_str(), &answer, &error), PINFOLD_OK) << error;
+  pinfold_pod_free(answer);
+  std::filesystem::remove(disk.path() + "/.pinfold_snapshot");
+  disk.leave_free(pages);
+  std::string large = pod("b", 1);
+  for (int i = 0; i < 60; ++i) {
+    large.insert(large.find("{name: c,"), fmt::format("{{name: c{}}}, ", i));
+  }
+  answer = nullptr;
+  const pinfold_code code = pinfold_pod_admit(node, large.c_str(), &answer, &error);
+  const bool is_stored = code == PINFOLD_OK || code == PINFOLD_NOT_SETTLED;
+  EXPECT_EQ(is_stored, answer != nullptr);
+  EXPECT_EQ(is_stored, answer != nullptr && pinfold_pod_is_admitted(answer) == 1);
+  EXPECT_EQ(runtime.kernel.find("podb") != nullptr, is_stored);
+  EXPECT_EQ(code == PINFOLD_OK, error == nullptr);
+  if (code != PINFOLD_OK) {
+    EXPECT_THAT(error, HasSubstr("No space left on device"));
+  }
+  if (code == PINFOLD_NOT_SETTLED) {
+    EXPECT_THAT(runtime.log, Contains(std::string("2 ") + error));
+    EXPECT_THAT(error, HasSubstr("stored in the journal, but the kubelet's files are older: "));
+  }
+  pinfold_free(error);
+  pinfold_pod_free(answer);
+  disk.empty();
+  char* json = nullptr;
+  EXPECT_EQ(pinfold_node_get_status(node, &json, &error), PINFOLD_OK) << error;
+  EXPECT_EQ(std::string(json).find(R"("uid":"b")") != std::string::npos, is_stored) << json;
+  EXPECT_FALSE(std::filesystem::exists(disk.path() + "/.pinfold_journal"));
+  pinfold_free(json);
+  pinfold_node_close(node);
+  return code;
+}
+
+TEST(FullDisk, TheCodeTellsWhatIsStoredAndSettled) {
+  if (!test::SmallDisk::can_mount()) GTEST_SKIP() << "mounting a tmpfs needs root";
+  std::set<pinfold_code> codes;
+  for (std::size_t pages = 0; pages < 16; ++pages) {
+    SCOPED_TRACE(fmt::format("{} pages are free", pages));
+    codes.insert(admit_on_full_disk(pages));
+  }
+  EXPECT_EQ(codes, (std::set<pinfold_code>{PINFOLD_OK, PINFOLD_IO, PINFOLD_NOT_SETTLED}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, CallbackCgroupFs,

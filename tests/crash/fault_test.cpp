@@ -143,6 +143,95 @@ TEST(DiskFault, FailsTheCommitExactlyIfTheOldStateRemains) {
   EXPECT_GT(lasting.failed, lasting.undecided) << "what fails before the journal is decided";
 }
 
+/// A sync that failed proves nothing about the record, although the cache still shows it.
+TEST(DiskFault, InTheSyncOfTheJournalDropsTheRecord) {
+  const Files old{"c", "m", "p"};
+  for (const bool has_records : {false, true}) {
+    SCOPED_TRACE(has_records ? "after other records" : "in a new journal");
+    Machine machine;
+    machine.boot();
+    ASSERT_TRUE(machine.store->commit(old));
+    if (!has_records) {
+      ASSERT_TRUE(machine.store->checkpoint_journal());
+    }
+    machine.fail_from = "sync .pinfold_journal";
+    const auto done = machine.store->commit({"c2", "m2", "p2"});
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().message, "commit: fsync '.pinfold_journal': Input/output error");
+    EXPECT_EQ(machine.store->load(), old);
+    std::set<std::string> seen;
+    machine.disk->for_each_image(seen, [&](const Image& image) {
+      EXPECT_EQ(open_and_load(Disk(image)), old) << "after a power cut";
+    });
+    ASSERT_TRUE(machine.store->commit({"c3", "m3", "p3"}));
+    EXPECT_EQ(open_and_load(*machine.disk), (Files{"c3", "m3", "p3"}));
+  }
+}
+
+TEST(DiskFault, AfterTheCommitIsReportedUntilItIsRepaired) {
+  Machine machine;
+  machine.boot();
+  ASSERT_TRUE(machine.store->commit({"c", "m", "p"}));
+  machine.fail_from = "rename";
+  machine.failure = {"ENOSPC from then on", {ENOSPC, false}, true};
+  const Files next{"c2", "m2", "p2"};
+  const auto done = machine.store->commit(next);
+  ASSERT_TRUE(done);
+  ASSERT_TRUE(done->not_settled);
+  EXPECT_EQ(done->not_settled->sys_errno, ENOSPC);
+  EXPECT_EQ(machine.disk->inodes[machine.disk->names.at("cpu_manager_state")].now, "c");
+  const auto settled = machine.store->checkpoint_journal();
+  ASSERT_FALSE(settled) << "the disk is still full";
+  EXPECT_EQ(settled.error().sys_errno, ENOSPC);
+  EXPECT_EQ(open_and_load(*machine.disk), next);
+  machine.fail_at = SIZE_MAX;
+  EXPECT_TRUE(machine.store->checkpoint_journal());
+  EXPECT_EQ(machine.disk->inodes[machine.disk->names.at("cpu_manager_state")].now, "c2");
+  EXPECT_FALSE(machine.disk->names.contains(std::string(kJournalFileName)));
+  EXPECT_FALSE(machine.store->commit({"c3", "m3", "p3"})->not_settled);
+}
+
+/// Every operation that makes the state files durable fails once; none is believed afterwards.
+TEST(DiskFault, WhileTheJournalIsCheckpointedIsReportedAndLosesNothing) {
+  const Files first{"c", "m", "p"};
+  const Files second{"c2", "m", "p2"};
+  for (const Failure& failure : kFailures) {
+    if (failure.fault.short_write) continue;
+    for (std::size_t at = 0;; ++at) {
+      SCOPED_TRACE(std::string(failure.name) + " at operation " + std::to_string(at));
+      Machine machine;
+      machine.boot();
+      ASSERT_TRUE(machine.store->commit(first));
+      ASSERT_TRUE(machine.store->commit(second));
+      machine.operations = 0;
+      machine.fail_at = at;
+      machine.failure = failure;
+      const auto done = machine.store->checkpoint_journal();
+      if (machine.operations <= at) {
+        EXPECT_TRUE(done);
+        EXPECT_GT(at, 5U);
+        break;
+      }
+      ASSERT_FALSE(done);
+      EXPECT_EQ(done.error().sys_errno, failure.fault.sys_errno) << done.error().message;
+      const auto holds_second = [&] {
+        std::set<std::string> seen;
+        machine.disk->for_each_image(seen, [&](const Image& image) {
+          EXPECT_EQ(open_and_load(Disk(image)), second) << "after a power cut";
+        });
+      };
+      holds_second();
+      machine.fail_at = SIZE_MAX;
+      ASSERT_TRUE(machine.store->checkpoint_journal());
+      holds_second();
+      for (const std::string_view name : {"cpu_manager_state", "memory_manager_state"}) {
+        const auto& inode = machine.disk->inodes[machine.disk->names.at(std::string(name))];
+        EXPECT_EQ(inode.durable, inode.now) << name << " is believed to be durable";
+      }
+    }
+  }
+}
+
 TEST(DiskFault, BeforeTheJournalNeedsNoRecovery) {
   Machine machine;
   machine.boot();

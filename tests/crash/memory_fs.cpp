@@ -113,7 +113,11 @@ class MemoryFile final : public File {
   Result<void> sync() override {
     const auto fault = ask(*hook_, "sync " + name_);
     Disk::Inode& inode = disk_->inodes[inode_];
-    if (fault.sys_errno != 0) return fail_errno(fault.sys_errno, "fsync '" + name_ + "'");
+    if (fault.sys_errno != 0) {
+      inode.sync_failed = true;
+      return fail_errno(fault.sys_errno, "fsync '" + name_ + "'");
+    }
+    if (inode.sync_failed) return {};  // as the kernel: the pages count as clean
     inode.durable = inode.now;
     inode.dirty = false;
     return {};
@@ -131,7 +135,7 @@ class MemoryFile final : public File {
 Disk::Disk(const Image& image) {
   for (const auto& [name, bytes] : image) {
     names[name] = inodes.size();
-    inodes.push_back({bytes, bytes, false});
+    inodes.push_back({bytes, bytes});
   }
   durable_names = names;
 }

@@ -38,6 +38,7 @@ class Disk {
     std::string durable;
     std::string now;
     bool dirty = false;
+    bool sync_failed = false;  ///< further syncs succeed and make nothing durable
   };
   /// Index into `inodes`; nullopt: no file.
   using Place = std::optional<std::size_t>;

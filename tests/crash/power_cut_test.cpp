@@ -140,7 +140,10 @@ class Borrowed : public Fs {
 /// Pinfold's store, kept open over all transactions.
 Commit store_commit(std::unique_ptr<Fs> fs) {
   auto store = std::make_shared<Store>(Store::open(std::move(fs), kJournalLimit).value());
-  return [store](const Files& files) { return store->commit(files); };
+  return [store](const Files& files) -> Result<void> {
+    PINFOLD_TRY(store->commit(files));
+    return {};
+  };
 }
 
 Commit safe_commit(Fs& fs) { return store_commit(std::make_unique<Borrowed>(fs)); }

@@ -144,7 +144,9 @@ Result<ExitStatus> run(const AdmitOptions& options) {
   if (agent.enforces() && options.agent.output == OutputFormat::kText) {
     for (const std::string& warning : agent.enforced()->warnings()) warn(warning);
   }
-  PINFOLD_LET(const auto admissions, admit_all(agent, pods, options));
+  const auto admitted = admit_all(agent, pods, options);
+  const auto not_settled = settle(agent);  // also what was stored before a failure
+  PINFOLD_LET(const auto& admissions, admitted);
   warn_of_held_pods(agent);
   const bool rejected =
       std::any_of(admissions.begin(), admissions.end(),
@@ -154,6 +156,7 @@ Result<ExitStatus> run(const AdmitOptions& options) {
     json out = {{"cgroups", agent::cgroups_json(agent)},
                 {"stored", !options.agent.dry_run},
                 {"pods", json::array()}};
+    if (not_settled) out["notSettled"] = *not_settled;
     for (const Admission& admission : admissions) {
       out["pods"].push_back(pod_json(agent, admission, options.explain));
     }

@@ -118,8 +118,19 @@ Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
   PINFOLD_LET(auto agent, agent::open_agent(std::move(machine), std::move(config), opened));
   if (options.release_unknown) {
     PINFOLD_TRY(agent.release_unknown());
+    (void)settle(agent);  // the command itself can fail
   }
   return agent;
+}
+
+std::optional<std::string> settle(agent::NodeAgent& agent) {
+  const auto settled = agent.checkpoint_journal();
+  if (settled) return std::nullopt;
+  warn(fmt::format("stored in the journal, but the kubelet's files are older: {}; the next command "
+                   "that writes tries again",
+                   settled.error().message),
+       "not settled");
+  return settled.error().message;
 }
 
 ExitStatus report_not_enforced(const Error& error) {

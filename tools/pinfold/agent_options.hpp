@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,10 @@ void print_dry_run(const AgentOptions& options);
 /// The picture of the node with the containers and pools that its CPUs belong to.
 [[nodiscard]] std::string node_picture(const agent::NodeAgent& agent,
                                        const agent::NodeStatus& status);
+
+/// Makes what the command stored durable in the kubelet's files. If that fails, prints a warning
+/// and returns the reason.
+std::optional<std::string> settle(agent::NodeAgent& agent);
 
 /// Reports a decision that is stored but not yet applied to the kernel; returns kNo.
 ExitStatus report_not_enforced(const Error& error);

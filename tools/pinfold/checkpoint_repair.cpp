@@ -121,7 +121,8 @@ Result<std::vector<cp::Note>> replace(cp::Store& store, cp::Fs& fs, const cp::Re
       }
       kept.push_back({name, "the old file is kept as " + aside.name});
     }
-    return store.commit({repaired.files.cpu, repaired.files.memory, {}});
+    PINFOLD_TRY(store.commit({repaired.files.cpu, repaired.files.memory, {}}));
+    return {};
   };
   if (auto done = replace_all(); !done) {
     for (const std::string& aside : asides) (void)fs.remove(aside);

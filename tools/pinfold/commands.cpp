@@ -15,7 +15,7 @@ cli::Command pinfold_command() {
       .version = PINFOLD_VERSION,
       .sections = {
           {"Exit status",
-           {{"0", "Done, admitted, equal"},
+           {{"0", "Done, admitted, equal; also with a warning"},
             {"1", "A negative answer: rejected, a check failed, different"},
             {"2",
              "A usage or input error: nothing has changed. Also if the output cannot be written"}}},

@@ -55,7 +55,9 @@ Result<void> create(const HookState& state, const HookRequest& request,
   }
   PINFOLD_LET(const auto directory, group_of(agent, process));
   (void)agent.remove_abandoned();  // containers whose runtime died must not block this one
-  return admit_hooked(agent, request, directory, [&] { return process.has_ended(); });
+  const auto done = admit_hooked(agent, request, directory, [&] { return process.has_ended(); });
+  (void)settle(agent);  // also what was stored before a failure
+  return done;
 }
 
 Result<void> handle(const HookState& state, const HookOptions& options) {
@@ -67,7 +69,9 @@ Result<void> handle(const HookState& state, const HookOptions& options) {
               }));
   if (is_created) return create(state, request, options);
   PINFOLD_LET(auto agent, open_agent(options.agent));
-  return remove_hooked(agent, request);
+  const auto done = remove_hooked(agent, request);
+  (void)settle(agent);
+  return done;
 }
 
 Result<ExitStatus> run_hook(const HookOptions& options) {

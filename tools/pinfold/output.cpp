@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "pinfold/text/message.hpp"
 
@@ -60,9 +61,11 @@ void print_warnings(const Machine& machine) {
   for (const std::string& warning : machine.description().warnings) warn(warning);
 }
 
-void warn(const std::string& message) {
+void warn(const std::string& message, std::string_view code) {
   if (message_format() == OutputFormat::kJson) {
-    print_json_line({{"warning", {{"message", message}}}});
+    nlohmann::json warning = {{"message", message}};
+    if (!code.empty()) warning["code"] = code;
+    print_json_line({{"warning", std::move(warning)}});
   } else {
     fmt::print(stderr, "pinfold: warning: {}\n", escaped(message));
   }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "pinfold/base/result.hpp"
 #include "pinfold/cli/command.hpp"
 #include "pinfold/cli/run.hpp"
@@ -27,8 +30,9 @@ void set_message_format(OutputFormat format);
 ExitStatus report(const Error& error);
 /// Prints the contradictions that discovery found to standard error.
 void print_warnings(const Machine& machine);
-/// Prints "pinfold: warning: message", or {"warning": {"message": "..."}}.
-void warn(const std::string& message);
+/// Prints "pinfold: warning: message", or {"warning": {"message": "..."}}, with "code" if there is
+/// one.
+void warn(const std::string& message, std::string_view code = {});
 /// The exit status of a command; reports its error.
 [[nodiscard]] int exit_status(const Result<ExitStatus>& outcome);
 

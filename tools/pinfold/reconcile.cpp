@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "agent_options.hpp"
 #include "commands.hpp"
@@ -26,9 +27,12 @@ struct ReconcileOptions {
   int interval_s = 10;
 };
 
-void print(const agent::ReconcileReport& found, OutputFormat format, bool watches) {
+void print(const agent::ReconcileReport& found, const std::optional<std::string>& not_settled,
+           OutputFormat format, bool watches) {
   if (format == OutputFormat::kJson) {
-    fmt::print("{}\n", to_json(found).dump(watches ? -1 : 2));
+    nlohmann::json out = to_json(found);
+    if (not_settled) out["notSettled"] = *not_settled;
+    fmt::print("{}\n", out.dump(watches ? -1 : 2));
   } else {
     if (found.drift.empty() && !watches) fmt::print("no drift\n");
     for (const std::string& line : found.drift) fmt::print("drift     {}\n", escaped(line));
@@ -43,11 +47,13 @@ void print(const agent::ReconcileReport& found, OutputFormat format, bool watche
 /// One round; `root` becomes the directory of the groups. With --watch, prints only drift.
 Result<bool> reconcile_once(const ReconcileOptions& options, std::string& root) {
   PINFOLD_LET(auto agent, open_agent(options.agent));
-  PINFOLD_LET(auto found, agent.reconcile());
+  const auto reconciled = agent.reconcile();
+  const auto not_settled = settle(agent);  // also what was stored before a failure
+  PINFOLD_LET(const auto& found, reconciled);
   root = agent.enforced()->root();
   const bool is_quiet =
       found.drift.empty() && found.done.empty() && found.moved.empty() && found.remaining.empty();
-  if (!options.watch || !is_quiet) print(found, options.agent.output, options.watch);
+  if (!options.watch || !is_quiet) print(found, not_settled, options.agent.output, options.watch);
   return found.remaining.empty();
 }
 

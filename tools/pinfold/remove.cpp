@@ -30,6 +30,7 @@ Result<ExitStatus> run(const RemoveOptions& options) {
     return kNo;
   }
   if (!outcome) return fail(std::move(outcome).error());
+  const auto not_settled = settle(agent);
   const std::string pool = agent::shared_pool(agent.node(), agent.state().node).to_string();
   if (options.agent.output == OutputFormat::kJson) {
     nlohmann::json out = {{"removed", true},
@@ -39,6 +40,7 @@ Result<ExitStatus> run(const RemoveOptions& options) {
                           {"enforced", agent.enforces() && !outcome->not_enforced}};
     if (!options.container.empty()) out["container"] = options.container;
     if (outcome->not_enforced) out["error"] = outcome->not_enforced->message;
+    if (not_settled) out["notSettled"] = *not_settled;
     fmt::print("{}\n", out.dump(2));
   } else {
     fmt::print("{}{}: removed; shared pool: {}\n", escaped(options.pod),

@@ -19,12 +19,14 @@ Result<ExitStatus> run(const StartOptions& options) {
   PINFOLD_LET(auto agent, open_agent(options.agent));
   PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, options.pod));
   PINFOLD_LET(const auto outcome, agent.start({uid, options.container}));
+  const auto not_settled = settle(agent);
   if (options.agent.output == OutputFormat::kJson) {
     nlohmann::json out = {{"started", true},
                           {"pod", uid.value},
                           {"container", options.container},
                           {"enforced", agent.enforces() && !outcome.not_enforced}};
     if (outcome.not_enforced) out["error"] = outcome.not_enforced->message;
+    if (not_settled) out["notSettled"] = *not_settled;
     fmt::print("{}\n", out.dump(2));
   } else {
     fmt::print("{}/{}: started\n", escaped(options.pod), escaped(options.container));

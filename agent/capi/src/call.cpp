@@ -69,6 +69,8 @@ const char* pinfold_code_name(pinfold_code code) {
       return "rejected";
     case PINFOLD_NOT_ENFORCED:
       return "not enforced";
+    case PINFOLD_NOT_SETTLED:
+      return "not settled";
     default:
       return "unknown code";
   }

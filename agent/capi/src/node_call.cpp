@@ -1,5 +1,7 @@
 #include "node_call.hpp"
 
+#include <fmt/format.h>
+
 #include "callbacks.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/discover/discover.hpp"
@@ -33,6 +35,17 @@ Result<NodesLock> NodesLock::acquire() {
 }
 
 std::string online_cpus() { return read_file("/sys/devices/system/cpu/online").value_or(""); }
+
+std::optional<std::string> settle(agent::NodeAgent& agent, const agent::LogSink& log) {
+  const auto settled = agent.checkpoint_journal();
+  if (settled) return std::nullopt;
+  auto message = fmt::format(
+      "stored in the journal, but the kubelet's files are older: {}; the next call "
+      "tries again",
+      settled.error().message);
+  if (log) log(agent::LogLevel::kWarning, message);
+  return message;
+}
 
 Result<agent::NodeAgent> open_agent(pinfold_node& node) {
   PINFOLD_TRY(rediscover_if_cpus_changed(node));

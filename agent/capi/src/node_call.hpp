@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,10 @@ class NodesLock {
 /// came online since.
 [[nodiscard]] Result<agent::NodeAgent> open_agent(pinfold_node& node);
 
+/// Makes what a call stored durable in the kubelet's files. If that fails, the log has a warning,
+/// which is also returned.
+[[nodiscard]] std::optional<std::string> settle(agent::NodeAgent& agent, const agent::LogSink& log);
+
 /// Runs body(NodeAgent&) over a node; an error's message begins with `intent`.
 template <class Body>
 pinfold_code with_agent(pinfold_node* node, const char* intent, char** error, Body&& body) {
@@ -54,7 +59,11 @@ pinfold_code with_agent(pinfold_node* node, const char* intent, char** error, Bo
       PINFOLD_TRY(require(node, "node"));
       PINFOLD_LET(const auto lock, NodesLock::acquire());
       PINFOLD_LET(auto agent, open_agent(*node));
-      return body(agent);
+      const Result<pinfold_code> code = body(agent);
+      const auto not_settled = settle(agent, node->agent_options.log);
+      if (!not_settled || !code || *code != PINFOLD_OK) return code;
+      set_message(error, *not_settled);
+      return PINFOLD_NOT_SETTLED;
     };
     PINFOLD_LET_WRAP(const auto code, run(), intent);
     return code;

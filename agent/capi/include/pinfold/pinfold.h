@@ -10,8 +10,9 @@
  *     succeeds sets *error to NULL, and one that fails sets it to a message that names what
  *     failed and on which object. Free the message with pinfold_free. *error is NULL, too, if no
  *     memory is left for the message.
- *  3. Outputs: a function sets its outputs only if it returns PINFOLD_OK, unless its description
- *     says otherwise.
+ *  3. Outputs: a function sets its outputs only if it returns PINFOLD_OK or PINFOLD_NOT_SETTLED,
+ *     unless its description says otherwise. If a function returns another code and the kubelet's
+ *     state files are older too, the log has a warning.
  *  4. Ownership: handles are opaque. Free a `char *` output with pinfold_free and a pinfold_pod
  *     with pinfold_pod_free. Close a pinfold_node with pinfold_node_close and a pinfold_fleet
  *     with pinfold_fleet_close. These four accept NULL. A `const char *` result belongs to the
@@ -65,9 +66,11 @@ enum {
   PINFOLD_INTERNAL = 6,         /**< a bug in Pinfold */
   PINFOLD_BUSY = 7, /**< in use: a lock, a cgroup with processes, a node during a call */
   PINFOLD_NO_MEMORY = 100,
-  PINFOLD_REJECTED = 101,    /**< the pod is rejected and has no resources; do not start it */
-  PINFOLD_NOT_ENFORCED = 102 /**< decided and stored, but not applied to the kernel: remove the
-                                cause, then call pinfold_node_reconcile */
+  PINFOLD_REJECTED = 101,     /**< the pod is rejected and has no resources; do not start it */
+  PINFOLD_NOT_ENFORCED = 102, /**< decided and stored, but not applied to the kernel: remove the
+                                 cause, then call pinfold_node_reconcile */
+  PINFOLD_NOT_SETTLED = 103   /**< done and durable in Pinfold's journal, but the kubelet's state
+                                 files are older; the next call tries again */
 };
 
 /** The name of a code, for example "not found"; "unknown code" for any other number. Never NULL. */

@@ -30,7 +30,9 @@ class KeptState {
 
   /// Makes `next` durable, then the state. In a dry run it becomes the state and is not stored.
   /// Errors: kIo; then nothing has changed.
-  [[nodiscard]] Result<void> commit(const Node& node, AgentState next);
+  [[nodiscard]] Result<checkpoint::Committed> commit(const Node& node, AgentState next);
+  /// See Store::checkpoint_journal.
+  [[nodiscard]] Result<void> checkpoint_journal() { return store_.checkpoint_journal(); }
   /// Counts what was committed; nothing in a dry run.
   void keep_metrics(const Metrics& metrics);
 
@@ -41,7 +43,7 @@ class KeptState {
  private:
   KeptState(checkpoint::Store store, const AgentOptions& options)
       : store_(std::move(store)), log_(options.log), is_dry_run_(options.dry_run) {}
-  [[nodiscard]] Result<void> store_files(checkpoint::Files files);
+  [[nodiscard]] Result<checkpoint::Committed> store_files(checkpoint::Files files);
   [[nodiscard]] Result<void> restore_pods(const Node& node, const std::string& directory);
   void keep_machine(const Machine& machine);
 

@@ -16,11 +16,13 @@ struct AdmitOutcome {
   std::optional<Rejection> rejection;
   /// Admitted and durable, but the kernel does not have it yet; reconcile() tries again.
   std::optional<Error> not_enforced;
+  std::optional<Error> not_settled;  ///< see checkpoint::Committed
 };
 
 /// What a removal or start came to; it is durable.
 struct ChangeOutcome {
   std::optional<Error> not_enforced;
+  std::optional<Error> not_settled;  ///< see checkpoint::Committed
 };
 
 /// The group that a container runtime made for a container.
@@ -104,6 +106,12 @@ class NodeAgent {
   /// Errors: kUnsupported if it enforces nothing; kIo if the groups cannot be read.
   [[nodiscard]] Result<ReconcileReport> reconcile();
 
+  /// Makes what was committed durable in the state files themselves; until then it is durable in
+  /// the journal, and after a power cut the files can be older. The destructor does it too, but
+  /// cannot report a failure. Errors: kIo; nothing is lost, and the next call, commit or opening
+  /// tries again.
+  [[nodiscard]] Result<void> checkpoint_journal() { return kept_.checkpoint_journal(); }
+
  private:
   struct Decided;
   NodeAgent(Node node, KeptState kept, std::optional<EnforcedLayout> enforced, AgentOptions options,
@@ -118,7 +126,10 @@ class NodeAgent {
   }
   [[nodiscard]] Result<Decided> decide_all(const std::vector<PodSpec>& pods,
                                            std::vector<Trace>* traces) const;
-  [[nodiscard]] Result<void> commit(const std::vector<PodSpec>& pods, Decided& decided);
+  [[nodiscard]] Result<checkpoint::Committed> commit(const std::vector<PodSpec>& pods,
+                                                     Decided& decided);
+  /// Commits, then applies.
+  [[nodiscard]] Result<ChangeOutcome> change(AgentState next, std::string_view intent);
   [[nodiscard]] std::optional<Error> apply();
   [[nodiscard]] std::optional<Error> adopt_and_apply(const ContainerId& container);
 

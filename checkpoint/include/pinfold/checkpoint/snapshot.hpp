@@ -41,6 +41,8 @@ class SnapshotWriter {
  private:
   struct Mapped;
   [[nodiscard]] Result<void> try_publish(const std::string& payload);
+  [[nodiscard]] std::string path() const;
+  [[nodiscard]] std::string temp_path() const;
 
   std::string directory_;
   std::unique_ptr<Mapped> mapped_;

@@ -32,6 +32,13 @@ struct Files {
   friend bool operator==(const Files&, const Files&) = default;
 };
 
+/// What a successful commit came to; it is durable.
+struct Committed {
+  /// Why the kubelet's files are older than the state, which is in the journal only. The next
+  /// commit, checkpoint of the journal or opening tries again.
+  std::optional<Error> not_settled;
+};
+
 /// Reads the state of a directory without a lock, as the next opening would have it: what the
 /// journal holds counts. While a writer commits, the files may be those of two transactions.
 /// Errors: kIo; kUnsupported for a journal of another version.
@@ -68,7 +75,8 @@ class Store {
 
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
-  /// Checkpoints the journal. The next opening repeats what fails here.
+  /// Checkpoints the journal, and cannot report a failure: call checkpoint_journal() before. The
+  /// next opening repeats what fails here.
   ~Store();
 
   /// The stored state; nullopt for a file that does not exist. After a disk failure it recovers
@@ -77,15 +85,16 @@ class Store {
 
   /// Stores all files that have a value, in one step. A nullopt leaves its file alone; a file whose
   /// bytes do not change is not written. Success means that the new state is durable. A disk
-  /// failure after the point of no return is therefore no error: the store recovers from it now or
-  /// later. Errors: kInvalidArgument for more than kMaxStateFileBytes; kIo: the old state remains.
-  /// If the disk does not even allow to determine that, the message says so, and the next load(),
-  /// commit() or opening decides: the old or the new state, never a mixture.
-  [[nodiscard]] Result<void> commit(const Files& next);
+  /// failure after the point of no return is therefore no error: the store recovers from it now, or
+  /// reports it in the result. Errors: kInvalidArgument for more than kMaxStateFileBytes; kIo: the
+  /// old state remains. If the disk does not even allow to determine that, the message says so, and
+  /// the next load(), commit() or opening decides: the old or the new state, never a mixture.
+  [[nodiscard]] Result<Committed> commit(const Files& next);
 
   /// Makes the committed state durable in the state files themselves and removes the journal.
   /// Before that a power cut can leave older state files, which opening the store repairs. Errors:
-  /// kIo.
+  /// kIo: the committed state stays durable in the journal, and the next call or opening tries
+  /// again.
   [[nodiscard]] Result<void> checkpoint_journal();
 
   /// Replaces a side file: a file with a name of ours that is no part of any commit. It is replaced
@@ -101,10 +110,10 @@ class Store {
 
   Store(std::unique_ptr<Fs> fs, std::unique_ptr<WriteLock> lock);
 
-  Result<void> try_commit(const Files& next);
+  Result<Committed> try_commit(const Files& next);
   Result<OpenFiles> prepare(const Changes& changes);
   Result<void> append_to_journal(const std::string& record);
-  Result<void> resolve(const Files& next, Error failure);
+  Result<void> drop_record();
   Result<void> put_in_place(OpenFiles&& files);
 
   Result<void> recover();
