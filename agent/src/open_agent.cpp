@@ -3,25 +3,15 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <cerrno>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/base/read_file.hpp"
 
 namespace pinfold::agent {
 namespace {
-
-/// The directory and what is missing above it.
-Result<void> make_directory(const std::string& path) {
-  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
-    const std::string part = path.substr(0, slash);
-    if (::mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) {
-      return fail_errno(errno, fmt::format("state directory '{}'", part));
-    }
-    if (slash == std::string::npos) return {};
-  }
-}
 
 bool exists(const std::string& path) {
   struct stat status {};
@@ -32,14 +22,13 @@ bool only_reads(const AgentOptions& options) { return options.dry_run || options
 
 Result<checkpoint::Store> open_store(const AgentOptions& options) {
   const std::string& directory = options.state_dir;
-  if (exists(directory)) {
-    return only_reads(options) ? checkpoint::Store::open_read_only(directory)
-                               : checkpoint::Store::open(directory, options.lock_timeout);
-  }
+  const auto owners =
+      options.insecure_state_dir ? checkpoint::OwnerCheck::kOff : checkpoint::OwnerCheck::kOn;
   if (!only_reads(options)) {
-    PINFOLD_TRY(make_directory(directory));
-    return checkpoint::Store::open(directory, options.lock_timeout);
+    PINFOLD_TRY(checkpoint::make_state_directory(directory));
+    return checkpoint::Store::open(directory, options.lock_timeout, owners);
   }
+  if (exists(directory)) return checkpoint::Store::open_read_only(directory, owners);
   if (directory == kDefaultStateDir) {
     return checkpoint::Store::open(checkpoint::absent_directory(directory));
   }
@@ -94,6 +83,10 @@ Result<NodeAgent> open_agent(Machine machine, Config config, const AgentOptions&
 Result<ParsedConfig> read_config(const std::string& state_dir, const std::string& file) {
   const std::string path = file.empty() ? state_dir + "/config.yaml" : file;
   if (file.empty() && !exists(path)) return ParsedConfig{};
+  std::error_code failed;
+  if (file.empty() && !std::filesystem::is_regular_file(path, failed)) {  // a FIFO would block
+    return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' is no regular file", path));
+  }
   PINFOLD_LET(const auto text, read_file(path));
   PINFOLD_LET_WRAP(auto parsed, parse_config(text), path);
   return parsed;

@@ -10,6 +10,7 @@
 
 #include "pinfold/base/unique_fd.hpp"
 #include "pinfold/checkpoint/fs.hpp"
+#include "state_directory.hpp"
 
 namespace pinfold::checkpoint {
 namespace {
@@ -71,7 +72,8 @@ class PosixFs final : public Fs {
     struct stat status = {};
     if (::fstat(fd.get(), &status) != 0) return failed("stat", name);
     if (!S_ISREG(status.st_mode)) {
-      return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' is no regular file", name));
+      return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' is {}, expected a regular file",
+                                                           name, kind_of_file(status.st_mode)));
     }
     const auto size = static_cast<std::size_t>(status.st_size);
     if (size > kMaxStateFileBytes) return too_large(name);
@@ -106,8 +108,8 @@ class PosixFs final : public Fs {
   }
 
   Result<std::unique_ptr<File>> create(const std::string& name) override {
-    UniqueFd fd =
-        open_at(directory_.get(), name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
+    PINFOLD_TRY(remove(name));
+    UniqueFd fd = open_at(directory_.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
     if (!fd) return failed("create", name);
     return std::make_unique<PosixFile>(std::move(fd), name);
   }
@@ -139,6 +141,16 @@ Result<std::unique_ptr<Fs>> open_directory(const std::string& path) {
   UniqueFd fd = open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY);
   if (!fd) return failed("open directory", path);
   return std::make_unique<PosixFs>(std::move(fd), path);
+}
+
+Result<std::unique_ptr<Fs>> open_state_directory(const std::string& path, OwnerCheck owners) {
+  UniqueFd fd = open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY);
+  if (!fd) return failed("open directory", path);
+  const int directory = fd.get();
+  auto fs = std::make_unique<PosixFs>(std::move(fd), path);
+  PINFOLD_LET(const auto names, fs->list());
+  PINFOLD_TRY(check_state_directory(directory, path, names, owners));
+  return fs;
 }
 
 }  // namespace pinfold::checkpoint

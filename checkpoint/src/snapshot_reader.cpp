@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,6 +13,7 @@
 #include "pinfold/checkpoint/fs.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "snapshot_layout.hpp"
+#include "state_directory.hpp"
 
 namespace pinfold::checkpoint {
 namespace {
@@ -133,6 +135,11 @@ Result<Files> decode_snapshot(std::span<const std::byte> bytes, std::string_view
 Result<Files> read_snapshot(const std::string& directory) {
   namespace bip = boost::interprocess;
   const std::string path = fmt::format("{}/{}", directory, kSnapshotFileName);
+  struct stat status = {};
+  if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' is {}, expected a regular file",
+                                                         path, kind_of_file(status.st_mode)));
+  }
   try {
     const bip::file_mapping file(path.c_str(), bip::read_only);
     const bip::mapped_region region(file, bip::read_only);

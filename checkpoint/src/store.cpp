@@ -135,12 +135,10 @@ Store::~Store() {
   if (fs_ != nullptr && !needs_recovery_) (void)checkpoint_journal();
 }
 
-Result<Store> Store::open(const std::string& directory, std::chrono::milliseconds timeout) {
-  PINFOLD_LET(auto fs, open_directory(directory));  // its error names the directory
+Result<Store> Store::open(const std::string& directory, std::chrono::milliseconds timeout,
+                          OwnerCheck owners) {
+  PINFOLD_LET(auto fs, open_state_directory(directory, owners));  // its error names the directory
   const auto intent = fmt::format("open state directory '{}'", directory);
-  for (const std::string_view name : {kLockFileName, kQueueFileName}) {
-    PINFOLD_TRY_WRAP(fs->create(std::string(name)), intent);
-  }
   PINFOLD_LET_WRAP(auto lock,
                    WriteLock::acquire(fmt::format("{}/{}", directory, kLockFileName),
                                       fmt::format("{}/{}", directory, kQueueFileName), timeout),
@@ -158,8 +156,8 @@ Result<Store> Store::open(std::unique_ptr<Fs> fs, std::size_t journal_limit) {
   return store;
 }
 
-Result<Store> Store::open_read_only(const std::string& directory) {
-  PINFOLD_LET(auto fs, open_directory(directory));
+Result<Store> Store::open_read_only(const std::string& directory, OwnerCheck owners) {
+  PINFOLD_LET(auto fs, open_state_directory(directory, owners));
   Store store(std::move(fs), nullptr);
   PINFOLD_LET_WRAP(store.current_, read_unchanging(*store.fs_, directory),
                    fmt::format("read state directory '{}'", directory));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <boost/interprocess/sync/file_lock.hpp>
+#include <cerrno>
 #include <thread>
 
 #include "pinfold/base/unique_fd.hpp"
@@ -26,6 +27,13 @@ bool lock_until(file_lock& lock, Clock::time_point end) {
     std::this_thread::sleep_for(std::min<Clock::duration>(kPause, end - Clock::now()));
   }
   return true;
+}
+
+/// An existing file is not even opened: closing it would release a lock of this process.
+Result<void> make_if_missing(const std::string& file) {
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd && errno != EEXIST) return fail_errno(errno, fmt::format("create '{}'", file));
+  return {};
 }
 
 /// Domain: this process has no lock on the file, because closing the file would release it.
@@ -60,6 +68,8 @@ WriteLock::~WriteLock() = default;  // closing the file releases the lock
 Result<std::unique_ptr<WriteLock>> WriteLock::acquire(const std::string& file,
                                                       const std::string& queue,
                                                       std::chrono::milliseconds timeout) {
+  PINFOLD_TRY(make_if_missing(file));
+  PINFOLD_TRY(make_if_missing(queue));
   try {
     const auto end = Clock::now() + timeout;
     bool locked = false;

@@ -12,9 +12,10 @@ namespace pinfold::checkpoint {
 /// when the process ends in any way.
 class WriteLock {
  public:
-  /// Two files, which must exist. A process locks `queue` before it waits for `file`, so a process
-  /// that releases the lock and wants it again waits behind those that wait already.
-  /// Errors: kBusy after `timeout`, with the process that holds the lock if it is visible; kIo.
+  /// Two files, which are made if they do not exist. A process locks `queue` before it waits for
+  /// `file`, so a process that releases the lock and wants it again waits behind those that wait
+  /// already. Errors: kBusy after `timeout`, with the process that holds the lock if it is visible;
+  /// kIo.
   [[nodiscard]] static Result<std::unique_ptr<WriteLock>> acquire(
       const std::string& file, const std::string& queue, std::chrono::milliseconds timeout);
 

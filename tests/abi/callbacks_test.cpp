@@ -242,6 +242,19 @@ TEST(FullDisk, TheCodeTellsWhatIsStoredAndSettled) {
   EXPECT_EQ(codes, (std::set<pinfold_code>{PINFOLD_OK, PINFOLD_IO, PINFOLD_NOT_SETTLED}));
 }
 
+TEST(StateDirectory, IsRefusedIfOthersCanWriteItUnlessAFlagAcceptsThat) {
+  Runtime runtime(CgroupVersion::kV2);
+  std::filesystem::permissions(runtime.state.path(), std::filesystem::perms::all);
+  pinfold_node* node = nullptr;
+  char* error = nullptr;
+  EXPECT_EQ(pinfold_node_open(&runtime.options, &node, &error), PINFOLD_INVALID_ARGUMENT);
+  EXPECT_EQ(node, nullptr);
+  EXPECT_THAT(error, HasSubstr("run 'chmod go-w " + runtime.state.path() + "'"));
+  pinfold_free(error);
+  runtime.options.flags = PINFOLD_NODE_INSECURE_STATE_DIR;
+  pinfold_node_close(runtime.open());
+}
+
 INSTANTIATE_TEST_SUITE_P(Versions, CallbackCgroupFs,
                          testing::Values(CgroupVersion::kV1, CgroupVersion::kV2),
                          [](const auto& param) {

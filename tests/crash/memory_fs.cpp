@@ -200,15 +200,10 @@ Result<std::unique_ptr<File>> MemoryFs::create(const std::string& name) {
   if (const auto fault = ask(*hook_, "create " + name); fault.sys_errno != 0) {
     return fail_errno(fault.sys_errno, "create '" + name + "'");
   }
-  const auto found = disk_->names.find(name);
-  const std::size_t number = found == disk_->names.end() ? disk_->inodes.size() : found->second;
-  if (number == disk_->inodes.size()) {
-    disk_->inodes.emplace_back();
-    disk_->change(name, number);
-  }
-  Disk::Inode& inode = disk_->inodes[number];
-  inode.dirty = inode.dirty || !inode.now.empty();
-  inode.now.clear();
+  if (disk_->names.contains(name)) disk_->change(name, std::nullopt);
+  const std::size_t number = disk_->inodes.size();
+  disk_->inodes.emplace_back();
+  disk_->change(name, number);
   return std::make_unique<MemoryFile>(disk_, hook_, number, name);
 }
 

@@ -266,11 +266,6 @@ TEST_F(StoreInFolder, NamesTheFileItCannotOpen) {
   const auto missing = Store::open(folder_.path() + "/none");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ErrorCode::kNotFound) << missing.error().message;
-  ASSERT_EQ(::mkfifo(file(kMemoryFileName).c_str(), 0600), 0);
-  const auto fifo = Store::open(folder_.path());
-  ASSERT_FALSE(fifo);
-  EXPECT_EQ(fifo.error().message, "open state directory '" + folder_.path() +
-                                      "': 'memory_manager_state' is no regular file");
 }
 
 }  // namespace

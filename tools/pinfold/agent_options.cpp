@@ -68,6 +68,7 @@ std::vector<cli::Option> node_options(NodeOptions& options) {
 std::vector<cli::Option> agent_options(AgentOptions& options) {
   std::vector<cli::Option> all = {
       {"--state-dir", &options.state_dir, "State directory of the node", "DIR"},
+      insecure_state_dir_option(options.insecure_state_dir),
       {"--cgroup-root", &options.cgroup_root,
        "Cgroup below which Pinfold keeps all groups [pinfold, at the mount of the cpuset "
        "controller]",
@@ -79,6 +80,11 @@ std::vector<cli::Option> agent_options(AgentOptions& options) {
   const auto node = node_options(options);
   all.insert(all.end(), node.begin(), node.end());
   return all;
+}
+
+cli::Option insecure_state_dir_option(bool& is_insecure) {
+  return {"--insecure-state-dir", &is_insecure,
+          "For tests: accept a state directory that other users can change"};
 }
 
 cli::Option pod_option(std::string& pod) {
@@ -110,6 +116,7 @@ Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
   agent::AgentOptions opened;
   opened.move_pages = options.moves_pages;
   opened.state_dir = options.state_dir;
+  opened.insecure_state_dir = options.insecure_state_dir;
   opened.cgroup_root = options.cgroup_root;
   opened.enforce = !options.no_enforce;
   opened.dry_run = options.dry_run;

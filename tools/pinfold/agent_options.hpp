@@ -28,6 +28,7 @@ struct NodeOptions {
 struct AgentOptions : NodeOptions {
   std::string cgroup_root;  ///< "": the default
   bool no_enforce = false;
+  bool insecure_state_dir = false;
   bool is_query = false;  ///< the command only reads
   bool moves_pages = false;
   bool hides_warnings = false;  ///< open_agent prints no warnings of the agent
@@ -37,6 +38,8 @@ struct AgentOptions : NodeOptions {
 };
 [[nodiscard]] std::vector<cli::Option> agent_options(AgentOptions& options);
 
+/// --insecure-state-dir, for a command that opens a state directory.
+[[nodiscard]] cli::Option insecure_state_dir_option(bool& is_insecure);
 /// --pod, for a command about one pod: see agent::find_pod_uid.
 [[nodiscard]] cli::Option pod_option(std::string& pod);
 /// --dry-run, for a command that changes the state.

@@ -16,6 +16,7 @@ struct ConvertOptions {
   std::string out;
   std::string container_ids;
   bool dry_run = false;
+  bool is_insecure = false;
   OutputFormat output = OutputFormat::kText;
 };
 
@@ -62,12 +63,12 @@ Result<void> check_target(const std::string& directory) {
       fmt::format("--out '{}': has state files already, expected a directory without", directory));
 }
 
-Result<void> write(const std::string& directory, const checkpoint::Files& files) {
+Result<void> write(const std::string& directory, const checkpoint::Files& files,
+                   checkpoint::OwnerCheck owners) {
   PINFOLD_TRY(check_target(directory));
-  std::error_code failed;
-  std::filesystem::create_directories(directory, failed);
-  if (failed) return fail_errno(failed.value(), fmt::format("create '{}'", directory));
-  PINFOLD_LET(auto store, checkpoint::Store::open(directory));
+  PINFOLD_TRY(checkpoint::make_state_directory(directory));
+  PINFOLD_LET(auto store,
+              checkpoint::Store::open(directory, checkpoint::Store::kLockTimeout, owners));
   PINFOLD_TRY(check_target(directory));  // again, now that no other process writes
   PINFOLD_TRY(store.commit(files));
   return store.checkpoint_journal();
@@ -107,7 +108,8 @@ Result<ExitStatus> run(const ConvertOptions& options) {
                    fmt::format("'{}'", options.from));
   PINFOLD_LET(const auto start, try_start(options, to, converted.files, ids, specs_of(pods)));
   if (!options.dry_run) {
-    PINFOLD_TRY(write(options.out, {converted.files.cpu, converted.files.memory, files.pods}));
+    PINFOLD_TRY(write(options.out, {converted.files.cpu, converted.files.memory, files.pods},
+                      owner_check(options.is_insecure)));
   }
   print(options, to, converted, start);
   return start.is_ok() ? kYes : kNo;
@@ -140,6 +142,7 @@ cli::Command checkpoint_convert_command() {
         .value = "DIR",
         .required = true},
        {"--dry-run", &options->dry_run, "Print what would be done, write nothing"},
+       insecure_state_dir_option(options->is_insecure),
        container_ids_option(options->container_ids)});
   command.add(node_options(options->node));
   command.add({output_option(options->output)});

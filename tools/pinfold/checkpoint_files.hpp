@@ -26,6 +26,9 @@ struct StateFile {
 /// Errors: kNotFound, also for a directory without state files.
 [[nodiscard]] Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths);
 
+/// What --insecure-state-dir means.
+[[nodiscard]] checkpoint::OwnerCheck owner_check(bool is_insecure);
+
 /// The kubelet's two state files and Pinfold's own file. Errors: as read_files.
 [[nodiscard]] Result<checkpoint::Files> read_directory(const std::string& path);
 

@@ -17,6 +17,7 @@ struct RepairOptions {
   std::string container_ids;
   bool dry_run = false;
   bool accepts_loss = false;
+  bool is_insecure = false;
   OutputFormat output = OutputFormat::kText;
 };
 
@@ -228,7 +229,8 @@ Result<ExitStatus> run(const RepairOptions& options) {
   Outcome outcome = evaluate(options, node, ids, directory);
   if (outcome.needed && outcome.allowed && !options.dry_run) {
     // Opening completes an interrupted commit, and locks out other writers until the end.
-    PINFOLD_LET(auto store, cp::Store::open(path));
+    PINFOLD_LET(auto store,
+                cp::Store::open(path, cp::Store::kLockTimeout, owner_check(options.is_insecure)));
     const bool had_journal = directory.has_journal;
     PINFOLD_LET(directory, read(*fs));
     directory.has_journal = had_journal;
@@ -258,6 +260,7 @@ cli::Command checkpoint_repair_command() {
                {"--dry-run", &options->dry_run, "Print what would be done, write nothing"},
                {"--accept-loss", &options->accepts_loss,
                 "Write even if something is lost; without it nothing is written then"},
+               insecure_state_dir_option(options->is_insecure),
                container_ids_option(options->container_ids)});
   command.add(node_options(options->node));
   command.add({output_option(options->output)});

@@ -87,6 +87,7 @@ agent::AgentOptions read_agent_options(const pinfold_node_options& options) {
   agent_options.state_dir = text_or(options.state_dir, agent_options.state_dir);
   agent_options.cgroup_root = text_or(options.cgroup_root, "");
   agent_options.enforce = (options.flags & PINFOLD_NODE_NO_ENFORCE) == 0;
+  agent_options.insecure_state_dir = (options.flags & PINFOLD_NODE_INSECURE_STATE_DIR) != 0;
   agent_options.lock_timeout = options.lock_timeout_ms == 0
                                    ? kLockTimeout
                                    : std::chrono::milliseconds(options.lock_timeout_ms);
@@ -106,7 +107,8 @@ Result<void> try_agent(pinfold_node& node) {
 
 Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* given) {
   PINFOLD_LET(const auto options, read_struct(given, kSmallestOptions, "pinfold_node_options"));
-  if ((options.flags & ~std::uint32_t{PINFOLD_NODE_NO_ENFORCE}) != 0) {
+  constexpr std::uint32_t kKnownFlags = PINFOLD_NODE_NO_ENFORCE | PINFOLD_NODE_INSECURE_STATE_DIR;
+  if ((options.flags & ~kKnownFlags) != 0) {
     return fail(ErrorCode::kUnsupported, fmt::format("flags {:#x}: unknown", options.flags));
   }
   std::string online = options.machine == nullptr ? online_cpus() : "";

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -224,10 +225,41 @@ TEST_F(AgentCli, MakesNoStateDirectoryForAConfigurationThatCannotStart) {
   EXPECT_FALSE(std::filesystem::exists(dir_ / "state"));
 }
 
+/// A user who can write the directory decides which CPUs are free.
+TEST_F(AgentCli, RefusesAStateDirectoryThatOthersCanWrite) {
+  ASSERT_EQ(agent("admit", "web.yaml").status, 0);
+  namespace fs = std::filesystem;
+  EXPECT_EQ(fs::status(dir_ / "state").permissions(), fs::perms::owner_all);
+  fs::permissions(dir_ / "state", fs::perms::all);
+  for (const char* const command :
+       {"status", "metrics", "remove --pod web", "admit web.yaml", "admit --dry-run web.yaml"}) {
+    const Answer refused = agent(command);
+    EXPECT_EQ(refused.status, 2) << command << ": " << refused.text;
+    EXPECT_THAT(refused.text, HasSubstr("has mode 0777, so others can change the state: "));
+    EXPECT_THAT(refused.text, HasSubstr("run 'chmod go-w state'"));
+    EXPECT_EQ(agent("status", "--insecure-state-dir").status, 0);
+  }
+  EXPECT_EQ(agent("remove --pod web", "--insecure-state-dir").status, 0);
+}
+
+TEST_F(AgentCli, DoesNotWaitForAFifo) {
+  ASSERT_EQ(agent("admit", "web.yaml").status, 0);
+  for (const std::string name : {".pinfold_pods", ".pinfold_lock", "config.yaml"}) {
+    std::filesystem::remove(dir_ / ("state/" + name));
+    ASSERT_EQ(::mkfifo((dir_ / ("state/" + name)).c_str(), 0600), 0);
+    for (const char* const command : {"status", "remove --pod web"}) {
+      const Answer refused =
+          pinfold(std::string(command) + " --state-dir state --machine node.json --no-enforce");
+      EXPECT_EQ(refused.status, 2) << refused.text;
+      EXPECT_THAT(refused.text, HasSubstr("'state/" + name + "' is "));
+    }
+    std::filesystem::remove(dir_ / ("state/" + name));
+  }
+}
+
 TEST_F(AgentCli, WarnsAboutAnUnreadableSideFile) {
   ASSERT_EQ(agent("admit", "web.yaml").status, 0);
-  std::filesystem::remove(dir_ / "state/.pinfold_metrics");
-  std::filesystem::create_directory(dir_ / "state/.pinfold_metrics");
+  put("state/.pinfold_metrics", "#pinfold_metrics crc64 0\n{}");
   const Answer status = agent("status");
   EXPECT_EQ(status.status, 0) << status.text;
   EXPECT_THAT(status.text, HasSubstr("pinfold: warning: side file '.pinfold_metrics': "));

@@ -65,7 +65,7 @@ class FullDisk : public testing::Test {
     EXPECT_EQ(status.status, 0) << status.err;
     return status.out;
   }
-  /// The state is readable, whatever the disk is like.
+  /// The state is readable, also on a disk that cannot be written.
   void expect_readable(const test::SmallDisk& disk, const std::string& names) const {
     EXPECT_EQ(pods(disk), names);
     for (const char* const command : {"show", "verify"}) {

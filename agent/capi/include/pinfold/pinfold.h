@@ -168,14 +168,18 @@ typedef struct pinfold_node pinfold_node;
 
 /** Flags of pinfold_node_options. */
 enum {
-  PINFOLD_NODE_NO_ENFORCE = 1 /**< decide and store, touch no cgroup */
+  PINFOLD_NODE_NO_ENFORCE = 1,        /**< decide and store, touch no cgroup */
+  PINFOLD_NODE_INSECURE_STATE_DIR = 2 /**< for tests: accept a state directory that other users
+                                         can change */
 };
 
 typedef struct pinfold_node_options {
   size_t struct_size;
   uint32_t flags;           /**< PINFOLD_NODE_... */
   uint32_t lock_timeout_ms; /**< how long a call waits for another process; 0: 30000 */
-  const char* state_dir;    /**< created if it does not exist; NULL: /var/lib/pinfold */
+  const char* state_dir;    /**< created if it does not exist; NULL: /var/lib/pinfold. It and
+                               its files must belong to root or the caller, and nobody else may
+                               be able to write or replace them: else PINFOLD_INVALID_ARGUMENT */
   const char* cgroup_root;  /**< its last directory is created if it does not exist; NULL: "pinfold"
                                at the mount point of the cpuset controller */
   const char* config;       /**< KubeletConfiguration, YAML or JSON; NULL: read config_file */

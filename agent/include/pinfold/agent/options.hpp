@@ -22,6 +22,8 @@ struct AgentOptions {
   /// Only reads: takes no lock, and writes no file and no control group. An absent state directory
   /// counts as empty if it is the default one; any other is an error, as its name may be mistyped.
   bool is_query = false;
+  /// For tests: does not check who can change the state directory (checkpoint::OwnerCheck).
+  bool insecure_state_dir = false;
   std::string cgroup_root;  ///< "": enforce::default_root()
   bool enforce = true;      ///< false: decides and stores, touches no control group
   bool dry_run = false;     ///< a query that decides, and stores and enforces nothing

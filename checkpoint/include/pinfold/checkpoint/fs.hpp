@@ -44,7 +44,8 @@ class Fs {
   [[nodiscard]] virtual Result<std::optional<std::string>> read(const std::string& name) = 0;
   /// All names, unordered.
   [[nodiscard]] virtual Result<std::vector<std::string>> list() = 0;
-  /// Creates a file, or truncates an existing one, for writing.
+  /// Creates a new file for writing. An existing one is removed first, not truncated: it can have
+  /// another name too.
   [[nodiscard]] virtual Result<std::unique_ptr<File>> create(const std::string& name) = 0;
   /// Replaces `to` if that exists.
   [[nodiscard]] virtual Result<void> rename(const std::string& from, const std::string& to) = 0;
@@ -56,6 +57,18 @@ class Fs {
 
 /// A directory of the machine; it must exist. Files are created with mode 0600.
 [[nodiscard]] Result<std::unique_ptr<Fs>> open_directory(const std::string& path);
+
+/// Whether opening a state directory checks who can change it. kOff is for tests.
+enum class OwnerCheck { kOn, kOff };
+/// The same for a state directory. The kubelet's and Pinfold's files in it must be regular files.
+/// With kOn they and the directory must belong to root or the caller and not be writable by group
+/// or others, and nobody else may be able to replace the directory: docs/operations.md.
+/// Errors: also kInvalidArgument, with the command that mends it.
+[[nodiscard]] Result<std::unique_ptr<Fs>> open_state_directory(const std::string& path,
+                                                               OwnerCheck owners);
+/// Makes a directory with mode 0700, and what is missing above it with mode 0755, without the bits
+/// of the umask. An existing directory stays as it is. Errors: kIo.
+[[nodiscard]] Result<void> make_state_directory(const std::string& path);
 /// A directory that does not exist: it has no files, and writing one fails.
 [[nodiscard]] std::unique_ptr<Fs> absent_directory(std::string path);
 

@@ -58,20 +58,23 @@ class Store {
   static constexpr std::size_t kJournalLimit = std::size_t{4} << 20U;
 
   /// Takes the lock and completes or drops what an interrupted commit left behind.
-  /// Errors: kNotFound for a directory that does not exist; kBusy if another process holds the lock
-  /// for longer than `timeout`; kUnsupported for a journal of another version, which stays as it
-  /// is; kIo.
+  /// Errors: kNotFound for a directory that does not exist; kInvalidArgument for one that others
+  /// can change, and for a file that is no regular file (see open_state_directory); kBusy if
+  /// another process holds the lock for longer than `timeout`; kUnsupported for a journal of
+  /// another version, which stays as it is; kIo.
   [[nodiscard]] static Result<Store> open(const std::string& directory,
-                                          std::chrono::milliseconds timeout = kLockTimeout);
+                                          std::chrono::milliseconds timeout = kLockTimeout,
+                                          OwnerCheck owners = OwnerCheck::kOn);
   /// The same over any file system, without a lock and without a snapshot.
   [[nodiscard]] static Result<Store> open(std::unique_ptr<Fs> fs,
                                           std::size_t journal_limit = kJournalLimit);
   /// For a caller that only reads: takes no lock and writes nothing, so it works while a writer
   /// runs, and on a disk that is full or read-only. load() gives the state that was committed when
   /// the store was opened; nothing can be stored. Errors: kNotFound for a directory that does not
-  /// exist; kUnsupported for a journal of another version; kBusy if the state changed during every
-  /// one of many attempts to read it; kIo.
-  [[nodiscard]] static Result<Store> open_read_only(const std::string& directory);
+  /// exist; kInvalidArgument as open(); kUnsupported for a journal of another version; kBusy if the
+  /// state changed during every one of many attempts to read it; kIo.
+  [[nodiscard]] static Result<Store> open_read_only(const std::string& directory,
+                                                    OwnerCheck owners = OwnerCheck::kOn);
 
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
