@@ -16,6 +16,10 @@ void warn_of_side_file(const LogSink& log, std::string_view name, const Error& e
   if (log) log(LogLevel::kWarning, fmt::format("side file '{}': {}", name, error.message));
 }
 
+std::string seal_side_file(std::string_view name, std::string_view contents) {
+  return checkpoint::seal(kind_of(name), contents);
+}
+
 std::optional<std::string> read_side_file(checkpoint::Store& store, std::string_view name,
                                           const LogSink& log) {
   const auto bytes = store.read_side_file(name);
@@ -29,7 +33,7 @@ std::optional<std::string> read_side_file(checkpoint::Store& store, std::string_
 
 bool write_side_file(checkpoint::Store& store, std::string_view name, std::string_view bytes,
                      const LogSink& log) {
-  const auto written = store.write_side_file(name, checkpoint::seal(kind_of(name), bytes));
+  const auto written = store.write_side_file(name, seal_side_file(name, bytes));
   if (!written) warn_of_side_file(log, name, written.error());
   return written.has_value();
 }

@@ -13,6 +13,8 @@ namespace pinfold::agent {
 
 void warn_of_side_file(const LogSink& log, std::string_view name, const Error& error);
 
+/// The bytes of a side file with these contents.
+[[nodiscard]] std::string seal_side_file(std::string_view name, std::string_view contents);
 /// The contents without their checksum. nullopt if the file does not exist, cannot be read or is
 /// damaged.
 [[nodiscard]] std::optional<std::string> read_side_file(checkpoint::Store& store,

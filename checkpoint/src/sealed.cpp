@@ -19,7 +19,7 @@ std::string seal(std::string_view kind, std::string_view body) {
 
 Result<std::string_view> unseal(std::string_view kind, std::string_view text) {
   constexpr std::string_view kFirstOfEarlierVersions = "{0123456789";
-  if (text.empty() || kFirstOfEarlierVersions.find(text.front()) != std::string_view::npos) {
+  if (!text.empty() && kFirstOfEarlierVersions.find(text.front()) != std::string_view::npos) {
     return text;
   }
   const std::size_t end = text.find('\n');

@@ -11,8 +11,8 @@ namespace pinfold::checkpoint {
 
 [[nodiscard]] std::string seal(std::string_view kind, std::string_view body);
 
-/// What follows the first line. A text that begins with '{' or a digit, or is empty, is of an
-/// earlier version, which had no such line: it is returned as it is.
+/// What follows the first line. A text that begins with '{' or a digit is of an earlier version,
+/// which had no such line: it is returned as it is.
 /// Errors: kCorrupt for another kind, a malformed line or a wrong checksum.
 [[nodiscard]] Result<std::string_view> unseal(std::string_view kind, std::string_view text);
 
