@@ -7,8 +7,9 @@ namespace pinfold::enforce {
 Result<CpuSet> read_set(const Group& group, const std::string& file) {
   const Group::Part& part = group.cpuset();
   PINFOLD_LET(auto text, part.fs->read(part.path, file));
-  PINFOLD_LET_WRAP(auto set, CpuSet::parse(text), fmt::format("'{}/{}'", part.path, file));
-  return set;
+  auto set = CpuSet::parse(text);
+  if (set) return *std::move(set);
+  return fail(ErrorCode::kIo, fmt::format("'{}/{}': {}", part.path, file, set.error().message));
 }
 
 Result<CpuSet> effective_cpus(const Group& group) {

@@ -9,13 +9,15 @@
 
 namespace pinfold::capi {
 
-char* copy_text(const std::string& text) noexcept {
+char* copy_text(std::string_view text) noexcept {
   auto* const copy = static_cast<char*>(std::malloc(text.size() + 1));
-  if (copy != nullptr) std::memcpy(copy, text.c_str(), text.size() + 1);
+  if (copy == nullptr) return nullptr;
+  std::memcpy(copy, text.data(), text.size());
+  copy[text.size()] = '\0';
   return copy;
 }
 
-void set_message(char** error, const std::string& message) noexcept {
+void set_message(char** error, std::string_view message) noexcept {
   if (error != nullptr) *error = copy_text(message);
 }
 

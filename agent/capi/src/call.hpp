@@ -2,7 +2,9 @@
 
 #include <exception>
 #include <new>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "pinfold/api/pod.hpp"
 #include "pinfold/base/result.hpp"
@@ -12,10 +14,16 @@
 namespace pinfold::capi {
 
 /// A copy that pinfold_free() frees; nullptr if memory is exhausted.
-[[nodiscard]] char* copy_text(const std::string& text) noexcept;
+[[nodiscard]] char* copy_text(std::string_view text) noexcept;
 
 /// Sets *error to a copy of the message, unless the caller passed NULL.
-void set_message(char** error, const std::string& message) noexcept;
+void set_message(char** error, std::string_view message) noexcept;
+
+/// A callback did what its description forbids. For callbacks behind interfaces without errors.
+class CallbackFailure final : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 /// Sets the output *out to a copy of `text` and returns `code`; PINFOLD_NO_MEMORY if that fails.
 [[nodiscard]] pinfold_code set_text(char** out, const std::string& text,

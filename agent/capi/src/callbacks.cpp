@@ -3,28 +3,49 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <exception>
+#include <new>
 #include <nlohmann/json.hpp>
 
+#include "call.hpp"
+#include "callback_values.hpp"
 #include "pinfold/agent/open_agent.hpp"
-
-struct pinfold_text {
-  std::string value;
-};
-
-struct pinfold_hints {
-  pinfold::ResourceHints value;
-};
+#include "pinfold/text/message.hpp"
 
 namespace pinfold::capi {
 namespace {
 
 using enforce::CgroupFs;
 
+/// Runs a callback. A C++ exception that it lets out ends here, as a Result that describes it.
+template <class Callback>
+auto call(Callback&& callback) -> Result<decltype(callback())> {
+  try {
+    if constexpr (std::is_void_v<decltype(callback())>) {
+      callback();
+      return {};
+    } else {
+      return callback();
+    }
+  } catch (const std::exception& thrown) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("it threw '{}'", thrown.what()));
+  } catch (...) {
+    return fail(ErrorCode::kInvalidArgument, "it threw an exception");
+  }
+}
+
+/// Throws CallbackFailure if a callback does what its description forbids: a HintProvider returns
+/// no errors, and the decision must end before anything is stored.
 class CallbackHintProvider final : public HintProvider {
  public:
-  explicit CallbackHintProvider(const pinfold_hint_provider& callbacks) : callbacks_(&callbacks) {}
+  CallbackHintProvider(HintCallbacks callbacks, int numa_count)
+      : callbacks_(callbacks.callbacks),
+        name_(std::move(callbacks.name)),
+        numa_count_(numa_count) {}
 
-  [[nodiscard]] std::string name() const override { return callbacks_->name; }
+  [[nodiscard]] std::string name() const override { return name_; }
 
   [[nodiscard]] ResourceHints container_hints(const std::string& state, const PodSpec& pod,
                                               const Container& container) const override {
@@ -39,35 +60,62 @@ class CallbackHintProvider final : public HintProvider {
   [[nodiscard]] Admission allocate(std::string& state, const PodSpec& pod,
                                    const Container& container,
                                    const TopologyHint& affinity) const override {
-    pinfold_text new_state{state};
-    pinfold_text message{"rejected without a message"};
+    pinfold_text new_state{kMaxProviderText, {}, false, {}};
+    pinfold_text message{kMaxProviderText, {}, false, {}};
     const std::uint64_t numa_mask = affinity.numa ? affinity.numa->bits() : 0;
     const std::string pod_json = to_json(pod).dump();
-    if (callbacks_->allocate(callbacks_->data, state.c_str(), pod_json.c_str(),
-                             container.name.c_str(), numa_mask, &new_state, &message) != 0) {
+    const auto rejected = call([&] {
+      return callbacks_.allocate(callbacks_.data, state.c_str(), pod_json.c_str(),
+                                 container.name.c_str(), numa_mask, &new_state, &message);
+    });
+    if (!rejected) fail_call("allocate", rejected.error().message);
+    check("allocate", new_state.misuse);
+    check("allocate", message.misuse);
+    if (*rejected != 0) {
+      if (!message.is_set) {
+        message.value = fmt::format("hint provider '{}' gave no message", name_);
+      }
       return tl::unexpected(Rejection::unexpected(message.value));
     }
-    state = std::move(new_state.value);
+    if (new_state.is_set) state = std::move(new_state.value);
     return {};
   }
 
   void release(std::string& state, const ContainerId& container) const override {
-    pinfold_text new_state{state};
-    callbacks_->release(callbacks_->data, state.c_str(), container.pod.value.c_str(),
-                        container.name.c_str(), &new_state);
-    state = std::move(new_state.value);
+    pinfold_text new_state{kMaxProviderText, {}, false, {}};
+    const auto done = call([&] {
+      callbacks_.release(callbacks_.data, state.c_str(), container.pod.value.c_str(),
+                         container.name.c_str(), &new_state);
+    });
+    if (!done) fail_call("release", done.error().message);
+    check("release", new_state.misuse);
+    if (new_state.is_set) state = std::move(new_state.value);
   }
 
  private:
+  [[noreturn]] void fail_call(const char* callback, std::string_view reason) const {
+    throw CallbackFailure(fmt::format("hint provider '{}': {}: {}", name_, callback, reason));
+  }
+  void check(const char* callback, const Misuse& misuse) const {
+    if (misuse.code == PINFOLD_NO_MEMORY) throw std::bad_alloc();
+    if (misuse.code != PINFOLD_OK) fail_call(callback, misuse.reason);
+  }
+
   [[nodiscard]] ResourceHints get_hints(const std::string& state, const PodSpec& pod,
                                         const char* container) const {
-    pinfold_hints hints;
+    pinfold_hints hints{numa_count_, {}, 0, {}};
     const std::string pod_json = to_json(pod).dump();
-    callbacks_->get_hints(callbacks_->data, state.c_str(), pod_json.c_str(), container, &hints);
+    const auto done = call([&] {
+      callbacks_.get_hints(callbacks_.data, state.c_str(), pod_json.c_str(), container, &hints);
+    });
+    if (!done) fail_call("get_hints", done.error().message);
+    check("get_hints", hints.misuse);
     return std::move(hints.value);
   }
 
-  const pinfold_hint_provider* callbacks_;
+  pinfold_hint_provider callbacks_;
+  std::string name_;
+  int numa_count_;
 };
 
 /// Without "" and without a newline at the end, sorted.
@@ -91,49 +139,89 @@ class CallbackCgroupFs final : public CgroupFs {
 
   Result<void> make_group(const std::string& group) override {
     if (callbacks_.create_cgroup == nullptr) return kernel_->make_group(group);
-    return check(callbacks_.create_cgroup(callbacks_.data, directory_.c_str(), group.c_str()),
-                 "create '{}/{}'", directory_, group);
+    return run(fmt::format("create_cgroup '{}'", shown(group)), [&] {
+      return callbacks_.create_cgroup(callbacks_.data, directory_.c_str(), group.c_str());
+    });
   }
 
   Result<void> remove_group(const std::string& group) override {
     if (callbacks_.remove_cgroup == nullptr) return kernel_->remove_group(group);
-    return check(callbacks_.remove_cgroup(callbacks_.data, directory_.c_str(), group.c_str()),
-                 "remove '{}/{}'", directory_, group);
+    return run(fmt::format("remove_cgroup '{}'", shown(group)), [&] {
+      return callbacks_.remove_cgroup(callbacks_.data, directory_.c_str(), group.c_str());
+    });
   }
 
   Result<std::vector<std::string>> children(const std::string& group) override {
     if (callbacks_.list_children == nullptr) return kernel_->children(group);
-    pinfold_text names;
-    PINFOLD_TRY(
-        check(callbacks_.list_children(callbacks_.data, directory_.c_str(), group.c_str(), &names),
-              "list '{}/{}'", directory_, group));
-    return split_lines(names.value);
+    const std::string what = fmt::format("list_children of '{}'", shown(group));
+    PINFOLD_LET(const auto text, get_text(what, [&](pinfold_text& names) {
+                  return callbacks_.list_children(callbacks_.data, directory_.c_str(),
+                                                  group.c_str(), &names);
+                }));
+    auto names = split_lines(text);
+    const auto wrong = std::find_if_not(names.begin(), names.end(),
+                                        [](const auto& name) { return is_name(name); });
+    if (wrong == names.end()) return names;
+    return broken(what, fmt::format("'{}' is not the name of a cgroup", escaped(*wrong)));
   }
 
   Result<std::string> read(const std::string& group, const std::string& file) override {
     if (callbacks_.read_file == nullptr) return kernel_->read(group, file);
-    pinfold_text value;
-    PINFOLD_TRY(check(callbacks_.read_file(callbacks_.data, directory_.c_str(), group.c_str(),
-                                           file.c_str(), &value),
-                      "read '{}/{}/{}'", directory_, group, file));
-    return std::move(value.value);
+    PINFOLD_LET(
+        auto text,
+        get_text(fmt::format("read_file '{}/{}'", shown(group), file), [&](pinfold_text& value) {
+          return callbacks_.read_file(callbacks_.data, directory_.c_str(), group.c_str(),
+                                      file.c_str(), &value);
+        }));
+    if (text.ends_with('\n')) text.pop_back();
+    return text;
   }
 
   Result<void> write(const std::string& group, const std::string& file,
                      std::string_view value) override {
     if (callbacks_.write_file == nullptr) return kernel_->write(group, file, value);
     const std::string text(value);
-    return check(callbacks_.write_file(callbacks_.data, directory_.c_str(), group.c_str(),
-                                       file.c_str(), text.c_str()),
-                 "write '{}' to '{}/{}/{}'", text, directory_, group, file);
+    return run(fmt::format("write_file '{}' to '{}/{}'", text, shown(group), file), [&] {
+      return callbacks_.write_file(callbacks_.data, directory_.c_str(), group.c_str(), file.c_str(),
+                                   text.c_str());
+    });
   }
 
  private:
-  /// What a callback returned, as a Result.
-  template <class... Args>
-  static Result<void> check(int sys_errno, fmt::format_string<Args...> what, Args&&... args) {
-    if (sys_errno == 0) return {};
-    return fail_errno(sys_errno, "cgroup_fs: " + fmt::format(what, std::forward<Args>(args)...));
+  [[nodiscard]] std::string shown(const std::string& group) const {
+    return group.empty() ? directory_ : directory_ + "/" + group;
+  }
+  static bool is_name(std::string_view name) {
+    return name.size() <= NAME_MAX && name != "." && name != ".." &&
+           name.find('/') == std::string_view::npos;
+  }
+  static tl::unexpected<Error> broken(const std::string& what, std::string_view reason) {
+    return fail(ErrorCode::kIo, fmt::format("cgroup_fs: {}: {}", what, reason));
+  }
+
+  /// Runs a callback that returns 0 or an errno.
+  template <class Callback>
+  static Result<void> run(const std::string& what, Callback&& callback) {
+    constexpr int kMaxErrno = 4095;  // as the kernel's
+    const auto returned = call(callback);
+    if (!returned) return broken(what, returned.error().message);
+    if (*returned == 0) return {};
+    if (*returned > 0 && *returned <= kMaxErrno) {
+      return fail_errno(*returned, "cgroup_fs: " + what);
+    }
+    return broken(what, fmt::format("it returned {}: expected 0 or an errno", *returned));
+  }
+
+  /// The same for one that sets a text.
+  template <class Callback>
+  static Result<std::string> get_text(const std::string& what, Callback&& callback) {
+    pinfold_text text{kMaxFileText, {}, false, {}};
+    const auto done = run(what, [&] { return callback(text); });
+    if (text.misuse.code == PINFOLD_NO_MEMORY) return fail_errno(ENOMEM, "cgroup_fs: " + what);
+    if (text.misuse.code != PINFOLD_OK) return broken(what, text.misuse.reason);
+    if (!done) return fail(done.error());
+    if (!text.is_set) return broken(what, "it returned 0 and set no text");
+    return std::move(text.value);
   }
 
   pinfold_cgroup_fs callbacks_;
@@ -158,13 +246,17 @@ Result<enforce::Cgroups> open_callback_hierarchy(const pinfold_cgroup_fs& callba
 
 }  // namespace
 
-std::unique_ptr<const HintProvider> make_hint_provider(const pinfold_hint_provider& callbacks) {
-  return std::make_unique<CallbackHintProvider>(callbacks);
+std::unique_ptr<const HintProvider> make_hint_provider(const HintCallbacks& callbacks,
+                                                       int numa_count) {
+  return std::make_unique<CallbackHintProvider>(callbacks, numa_count);
 }
 
 agent::LogSink make_log_sink(const pinfold_log_sink& callback) {
   return [callback](agent::LogLevel level, std::string_view message) {
-    callback.log(callback.data, static_cast<std::int32_t>(level), std::string(message).c_str());
+    const std::string text(message);
+    // A log that throws stops nothing.
+    (void)call(
+        [&] { callback.log(callback.data, static_cast<std::int32_t>(level), text.c_str()); });
   };
 }
 
@@ -181,38 +273,3 @@ std::function<Result<enforce::Cgroups>(const std::string& root)> make_cgroup_ope
 }
 
 }  // namespace pinfold::capi
-
-namespace {
-
-/// For a function that callbacks call: memory is all that it can lack.
-template <class Body>
-pinfold_code guarded_allocation(Body&& body) noexcept {
-  try {
-    body();
-    return PINFOLD_OK;
-  } catch (...) {
-    return PINFOLD_NO_MEMORY;
-  }
-}
-
-}  // namespace
-
-pinfold_code pinfold_text_set(pinfold_text* text, const char* value) {
-  return guarded_allocation([&] { text->value = value == nullptr ? "" : value; });
-}
-
-pinfold_code pinfold_hints_add(pinfold_hints* hints, const char* resource, uint64_t numa_mask,
-                               int preferred) {
-  return guarded_allocation([&] {
-    pinfold::TopologyHint hint;
-    if (numa_mask != 0) hint.numa = pinfold::NumaMask(numa_mask);
-    hint.preferred = preferred != 0;
-    auto& list = hints->value[resource];
-    if (!list) list.emplace();
-    list->push_back(hint);
-  });
-}
-
-pinfold_code pinfold_hints_set_impossible(pinfold_hints* hints, const char* resource) {
-  return guarded_allocation([&] { hints->value[resource].emplace(); });
-}

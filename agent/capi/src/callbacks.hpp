@@ -12,9 +12,16 @@
 /// C callbacks behind the interfaces of the C++ library.
 namespace pinfold::capi {
 
-/// Borrows `callbacks`, which must outlive it.
-[[nodiscard]] std::unique_ptr<const HintProvider> make_hint_provider(
-    const pinfold_hint_provider& callbacks);
+/// The callbacks of a hint provider. `name` is a copy: that of the caller is not used again.
+struct HintCallbacks {
+  pinfold_hint_provider callbacks = PINFOLD_HINT_PROVIDER_INIT;
+  std::string name;
+};
+
+/// `numa_count`: how many NUMA nodes the machine has. The provider throws CallbackFailure if a
+/// callback breaks its rules.
+[[nodiscard]] std::unique_ptr<const HintProvider> make_hint_provider(const HintCallbacks& callbacks,
+                                                                     int numa_count);
 
 [[nodiscard]] agent::LogSink make_log_sink(const pinfold_log_sink& callback);
 

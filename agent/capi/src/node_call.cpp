@@ -28,10 +28,17 @@ Result<void> rediscover_if_cpus_changed(pinfold_node& node) {
 NodesLock::NodesLock(bool& is_held) : lock_(nodes_mutex), is_held_(&is_held) { is_held = true; }
 
 Result<NodesLock> NodesLock::acquire() {
-  if (thread_holds_nodes) {
+  if (is_held_here()) {
     return fail(ErrorCode::kBusy, "called from a callback, while the call before still uses nodes");
   }
   return NodesLock(thread_holds_nodes);
+}
+
+bool NodesLock::is_held_here() { return thread_holds_nodes; }
+
+Error about_system(Error error) {
+  if (error.code == ErrorCode::kNotFound && error.sys_errno != 0) error.code = ErrorCode::kIo;
+  return error;
 }
 
 std::string online_cpus() { return read_file("/sys/devices/system/cpu/online").value_or(""); }
@@ -50,8 +57,8 @@ std::optional<std::string> settle(agent::NodeAgent& agent, const agent::LogSink&
 Result<agent::NodeAgent> open_agent(pinfold_node& node) {
   PINFOLD_TRY(rediscover_if_cpus_changed(node));
   Node::Providers providers;
-  for (const pinfold_hint_provider& callbacks : node.hint_providers) {
-    providers.push_back(make_hint_provider(callbacks));
+  for (const HintCallbacks& callbacks : node.hint_providers) {
+    providers.push_back(make_hint_provider(callbacks, node.machine.numa_count()));
   }
   return agent::open_agent(node.machine, node.config, node.agent_options, std::move(providers));
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "call.hpp"
+#include "callbacks.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/status.hpp"
 
@@ -17,7 +18,7 @@ struct pinfold_node {
   std::string online;
   pinfold::Config config;
   pinfold::agent::AgentOptions agent_options;
-  std::vector<pinfold_hint_provider> hint_providers;
+  std::vector<pinfold::capi::HintCallbacks> hint_providers;
 };
 
 namespace pinfold::capi {
@@ -29,6 +30,8 @@ class NodesLock {
   /// Waits for other threads. Errors: kBusy on a thread that holds the lock, which is in a
   /// callback.
   [[nodiscard]] static Result<NodesLock> acquire();
+  /// True on a thread that holds the lock, which is in a callback.
+  [[nodiscard]] static bool is_held_here();
 
  private:
   struct Reset {
@@ -51,6 +54,10 @@ class NodesLock {
 /// which is also returned.
 [[nodiscard]] std::optional<std::string> settle(agent::NodeAgent& agent, const agent::LogSink& log);
 
+/// An errno, of a callback or of the kernel, says nothing about the pod, container or process that
+/// the caller named: ENOENT becomes kIo.
+[[nodiscard]] Error about_system(Error error);
+
 /// Runs body(NodeAgent&) over a node; an error's message begins with `intent`.
 template <class Body>
 pinfold_code with_agent(pinfold_node* node, const char* intent, char** error, Body&& body) {
@@ -59,13 +66,20 @@ pinfold_code with_agent(pinfold_node* node, const char* intent, char** error, Bo
       PINFOLD_TRY(require(node, "node"));
       PINFOLD_LET(const auto lock, NodesLock::acquire());
       PINFOLD_LET(auto agent, open_agent(*node));
-      const Result<pinfold_code> code = body(agent);
+      const auto call = [&]() -> Result<pinfold_code> {
+        try {
+          return body(agent);
+        } catch (const CallbackFailure& failure) {
+          return fail(ErrorCode::kInvalidArgument, failure.what());
+        }
+      };
+      const Result<pinfold_code> code = call();
       const auto not_settled = settle(agent, node->agent_options.log);
       if (!not_settled || !code || *code != PINFOLD_OK) return code;
       set_message(error, *not_settled);
       return PINFOLD_NOT_SETTLED;
     };
-    PINFOLD_LET_WRAP(const auto code, run(), intent);
+    PINFOLD_LET_WRAP(const auto code, run().map_error(about_system), intent);
     return code;
   });
 }

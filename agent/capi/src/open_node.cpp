@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "callbacks.hpp"
 #include "node_call.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/text/document.hpp"
@@ -18,6 +17,8 @@ constexpr std::size_t kSmallestOptions = sizeof(pinfold_node_options);
 constexpr std::size_t kSmallestLogSink = sizeof(pinfold_log_sink);
 constexpr std::size_t kSmallestHintProvider = sizeof(pinfold_hint_provider);
 constexpr std::size_t kSmallestCgroupFs = sizeof(pinfold_cgroup_fs);
+/// More are a count that was not initialised.
+constexpr std::size_t kMaxHintProviders = 16;
 
 std::string text_or(const char* text, const std::string& otherwise) {
   return text == nullptr ? otherwise : text;
@@ -54,15 +55,29 @@ Result<pinfold_cgroup_fs> read_cgroup_fs(const pinfold_cgroup_fs* given) {
                           version));
 }
 
-Result<pinfold_hint_provider> read_hint_provider(const pinfold_hint_provider* given,
-                                                 std::size_t index) {
+Result<HintCallbacks> read_hint_provider(const pinfold_hint_provider* given) {
   PINFOLD_LET(auto callbacks, read_struct(given, kSmallestHintProvider, "pinfold_hint_provider"));
-  if (callbacks.name != nullptr && callbacks.get_hints != nullptr &&
-      callbacks.allocate != nullptr && callbacks.release != nullptr) {
-    return callbacks;
+  if (callbacks.name == nullptr || callbacks.get_hints == nullptr ||
+      callbacks.allocate == nullptr || callbacks.release == nullptr) {
+    return fail(ErrorCode::kInvalidArgument, "expected a name and all callbacks");
   }
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("hint provider {}: expected a name and all callbacks", index));
+  return HintCallbacks{callbacks, callbacks.name};
+}
+
+Result<void> read_hint_providers(const pinfold_node_options& options, pinfold_node& node) {
+  const std::size_t count = options.hint_provider_count;
+  if (count > kMaxHintProviders) {
+    return fail(
+        ErrorCode::kInvalidArgument,
+        fmt::format("hint_provider_count {}: expected at most {}", count, kMaxHintProviders));
+  }
+  if (count > 0) PINFOLD_TRY(require(options.hint_providers, "hint_providers"));
+  for (std::size_t i = 0; i < count; ++i) {
+    PINFOLD_LET_WRAP(auto callbacks, read_hint_provider(options.hint_providers[i]),
+                     fmt::format("hint_providers[{}]", i));
+    node.hint_providers.push_back(std::move(callbacks));
+  }
+  return {};
 }
 
 Result<void> read_callbacks(const pinfold_node_options& options, pinfold_node& node) {
@@ -74,12 +89,10 @@ Result<void> read_callbacks(const pinfold_node_options& options, pinfold_node& n
   if (options.cgroup_fs != nullptr) {
     PINFOLD_LET(const auto callbacks, read_cgroup_fs(options.cgroup_fs));
     node.agent_options.open_cgroups = make_cgroup_opener(callbacks);
+    std::string& root = node.agent_options.cgroup_root;
+    if (callbacks.cgroup_version != 0 && root.empty()) root = "/pinfold";
   }
-  for (std::size_t i = 0; i < options.hint_provider_count; ++i) {
-    PINFOLD_LET(const auto callbacks, read_hint_provider(options.hint_providers[i], i));
-    node.hint_providers.push_back(callbacks);
-  }
-  return {};
+  return read_hint_providers(options, node);
 }
 
 agent::AgentOptions read_agent_options(const pinfold_node_options& options) {
@@ -97,7 +110,7 @@ agent::AgentOptions read_agent_options(const pinfold_node_options& options) {
 /// Opens an agent once, so that pinfold_node_open reports what every later call would.
 Result<void> try_agent(pinfold_node& node) {
   PINFOLD_LET(const auto lock, NodesLock::acquire());
-  PINFOLD_LET(auto agent, open_agent(node));
+  PINFOLD_LET(auto agent, open_agent(node).map_error(about_system));
   if (!agent.enforces() || !node.agent_options.log) return {};
   for (const std::string& warning : agent.enforced()->warnings()) {
     node.agent_options.log(agent::LogLevel::kWarning, warning);
@@ -142,4 +155,6 @@ pinfold_code pinfold_node_open(const pinfold_node_options* options, pinfold_node
   });
 }
 
-void pinfold_node_close(pinfold_node* node) { delete node; }
+void pinfold_node_close(pinfold_node* node) {
+  if (!NodesLock::is_held_here()) delete node;  // in a callback, the call before still uses it
+}

@@ -105,21 +105,33 @@ using namespace pinfold::capi;  // NOLINT(google-build-using-namespace)
 
 void pinfold_pod_free(pinfold_pod* pod) { delete pod; }
 
-int pinfold_pod_is_admitted(const pinfold_pod* pod) { return pod->rejection ? 0 : 1; }
-const char* pinfold_pod_uid(const pinfold_pod* pod) { return pod->spec.uid.value.c_str(); }
-const char* pinfold_pod_name(const pinfold_pod* pod) { return pod->spec.name.c_str(); }
+int pinfold_pod_is_admitted(const pinfold_pod* pod) {
+  return pod != nullptr && !pod->rejection ? 1 : 0;
+}
+const char* pinfold_pod_uid(const pinfold_pod* pod) {
+  return pod == nullptr ? "" : pod->spec.uid.value.c_str();
+}
+const char* pinfold_pod_name(const pinfold_pod* pod) {
+  return pod == nullptr ? "" : pod->spec.name.c_str();
+}
 const char* pinfold_pod_namespace(const pinfold_pod* pod) {
-  return pod->spec.namespace_name.c_str();
+  return pod == nullptr ? "" : pod->spec.namespace_name.c_str();
 }
 const char* pinfold_pod_reason(const pinfold_pod* pod) {
-  return pod->rejection ? pod->rejection->reason.c_str() : "";
+  return pod != nullptr && pod->rejection ? pod->rejection->reason.c_str() : "";
 }
 const char* pinfold_pod_message(const pinfold_pod* pod) {
-  return pod->rejection ? pod->rejection->message.c_str() : "";
+  return pod != nullptr && pod->rejection ? pod->rejection->message.c_str() : "";
 }
-const char* pinfold_pod_trace(const pinfold_pod* pod) { return pod->trace.c_str(); }
-const char* pinfold_pod_json(const pinfold_pod* pod) { return pod->json.c_str(); }
-size_t pinfold_pod_container_count(const pinfold_pod* pod) { return pod->containers.size(); }
+const char* pinfold_pod_trace(const pinfold_pod* pod) {
+  return pod == nullptr ? "" : pod->trace.c_str();
+}
+const char* pinfold_pod_json(const pinfold_pod* pod) {
+  return pod == nullptr ? "" : pod->json.c_str();
+}
+size_t pinfold_pod_container_count(const pinfold_pod* pod) {
+  return pod == nullptr ? 0 : pod->containers.size();
+}
 
 pinfold_code pinfold_pod_get_container(const pinfold_pod* pod, size_t index,
                                        pinfold_container* container, char** error) {

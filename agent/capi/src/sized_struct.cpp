@@ -10,13 +10,16 @@
 namespace pinfold::capi {
 namespace {
 
+/// No later version of a structure is nearly as large: the size was not initialised.
+constexpr std::size_t kLargest = 4096;
+
 Result<std::size_t> read_size(const void* given, std::size_t smallest, const char* name) {
   std::size_t size = 0;
   std::memcpy(&size, given, sizeof(size));
-  if (size >= smallest) return size;
+  if (size >= smallest && size <= kLargest) return size;
   return fail(ErrorCode::kInvalidArgument,
-              fmt::format("{}.struct_size is {}: expected {} or more; set it with its _INIT macro",
-                          name, size, smallest));
+              fmt::format("{}.struct_size is {}: expected {} to {}; set it with its _INIT macro",
+                          name, size, smallest, kLargest));
 }
 
 }  // namespace

@@ -9,8 +9,8 @@ namespace pinfold::capi {
 
 /// Copies as much of `given` as caller and library both know; the rest of `copy` stays as it is.
 /// `known` is the size that the library knows, `smallest` the one that the structure had at first.
-/// Errors: kInvalidArgument for NULL or a smaller size; kUnsupported if a member that the library
-/// does not know is not zero.
+/// Errors: kInvalidArgument for NULL and for an impossible size; kUnsupported if a member that the
+/// library does not know is not zero.
 [[nodiscard]] Result<void> read_struct(const void* given, void* copy, std::size_t known,
                                        std::size_t smallest, const char* name);
 
@@ -24,7 +24,7 @@ template <class Struct>
 }
 
 /// Fills as much of the caller's structure as the caller knows, and keeps its struct_size.
-/// Errors: kInvalidArgument for a size below `smallest`.
+/// Errors: kInvalidArgument for an impossible size.
 [[nodiscard]] Result<void> write_struct(const void* values, void* out, std::size_t known,
                                         std::size_t smallest, const char* name);
 

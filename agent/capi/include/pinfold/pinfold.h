@@ -9,7 +9,9 @@
  *     numbers below, whose meaning never changes. `error` may be NULL. Otherwise a function that
  *     succeeds sets *error to NULL, and one that fails sets it to a message that names what
  *     failed and on which object. Free the message with pinfold_free. *error is NULL, too, if no
- *     memory is left for the message.
+ *     memory is left for the message. After PINFOLD_NO_MEMORY and PINFOLD_INTERNAL the call may
+ *     have taken effect. An errno, of the kernel or of a callback, never means that a pod, a
+ *     container or a process does not exist: it is PINFOLD_IO.
  *  3. Outputs: a function sets its outputs only if it returns PINFOLD_OK or PINFOLD_NOT_SETTLED,
  *     unless its description says otherwise. If a function returns another code and the kubelet's
  *     state files are older too, the log has a warning.
@@ -22,15 +24,23 @@
  *     was compiled with a newer header runs with an older library if all members that the library
  *     does not know are zero.
  *  6. Values: strings are UTF-8 and end with a zero byte. The library keeps no pointer to a
- *     caller's string after the call, unless a description says otherwise. Memory is counted in
- *     bytes, CPU time in microseconds. CPUs and NUMA nodes have the operating system's numbers;
- *     only a `numa_mask` counts positions.
+ *     caller's string after the call, unless a description says otherwise. A pointer must not be
+ *     NULL, unless a description says otherwise: a function that returns a pinfold_code returns
+ *     PINFOLD_INVALID_ARGUMENT then, an accessor "" or 0. Memory is counted in bytes, CPU time in
+ *     microseconds. CPUs and NUMA nodes have the operating system's numbers; only a `numa_mask`
+ *     counts positions.
  *  7. Threads: any thread may call any function at any time, except with a handle that another
  *     thread closes or frees. Calls on nodes run one after the other: within a process for all
  *     nodes, across processes for one state directory. Calls on one fleet run one after the
- *     other. A pinfold_pod is immutable. Callbacks run on the calling thread, during the call. If
- *     a callback calls a function with a node, that function returns PINFOLD_BUSY.
- *  8. Process: the library never prints, exits, aborts, installs a signal handler, starts a
+ *     other. A pinfold_pod is immutable. A thread must not be cancelled during a call.
+ *  8. Callbacks run on the calling thread, during the call. If a callback calls a function with a
+ *     node, that function returns PINFOLD_BUSY; pinfold_node_close does nothing then. What a
+ *     callback is given is valid until it returns. A callback that breaks the rules of its
+ *     description makes the call fail, with a message that names the callback: a hint provider's
+ *     with PINFOLD_INVALID_ARGUMENT, and nothing is stored; a cgroup_fs' with PINFOLD_IO, or with
+ *     PINFOLD_NOT_ENFORCED after the decision was stored. A callback must not throw or longjmp. A
+ *     C++ exception breaks the rules in this sense; one of a log is ignored.
+ *  9. Process: the library never prints, exits, aborts, installs a signal handler, starts a
  *     thread or throws. After fork() the child may use the handles if no other thread was in a
  *     call.
  */
@@ -96,9 +106,11 @@ typedef struct pinfold_log_sink {
 #define PINFOLD_LOG_SINK_INIT \
   { sizeof(pinfold_log_sink), NULL, NULL }
 
-/** A string that a callback returns. */
+/** A string that a callback returns: at most 4 MiB of a cgroup_fs, 64 KiB of a hint provider. */
 typedef struct pinfold_text pinfold_text;
-/** Sets the string to a copy of `value`. Returns PINFOLD_OK or PINFOLD_NO_MEMORY. */
+/** Sets the string to a copy of `value`. If it fails, so does the call, unless a later
+ * pinfold_text_set of the same string succeeds. Errors: PINFOLD_INVALID_ARGUMENT for NULL, for text
+ * that is not UTF-8 and for a longer one; PINFOLD_NO_MEMORY. */
 pinfold_code pinfold_text_set(pinfold_text* text, const char* value);
 
 /** The topology hints that a callback returns. */
@@ -107,10 +119,12 @@ typedef struct pinfold_hints pinfold_hints;
  * NUMA node at position i, that is, with the i-th lowest number, counted from 0. A mask of 0 means
  * any NUMA node. `preferred` is not 0 if no smaller set of NUMA nodes could provide the resource.
  * Add the hints of a resource by the number of NUMA nodes, then in lexicographic order of their
- * positions. */
+ * positions. If it fails, so does the call. Errors: PINFOLD_INVALID_ARGUMENT for a NUMA node that
+ * the machine does not have, for a resource that is NULL, empty, longer than 317 bytes or not
+ * UTF-8, and for more than 1048576 hints or 1000 resources; PINFOLD_NO_MEMORY. */
 pinfold_code pinfold_hints_add(pinfold_hints* hints, const char* resource, uint64_t numa_mask,
                                int preferred);
-/** Reports that no set of NUMA nodes can provide the resource. */
+/** Reports that no set of NUMA nodes can provide the resource. Errors: as pinfold_hints_add. */
 pinfold_code pinfold_hints_set_impossible(pinfold_hints* hints, const char* resource);
 
 /** A further source of topology hints, for example for a runtime's own devices, cache ways or
@@ -121,14 +135,15 @@ pinfold_code pinfold_hints_set_impossible(pinfold_hints* hints, const char* reso
 typedef struct pinfold_hint_provider {
   size_t struct_size;
   void* data;
-  const char* name; /**< unique; letters, digits, '-', '_', '.'; used until the node is closed */
+  const char* name; /**< unique; letters, digits, '-', '_', '.' */
   /** Adds the hints for a container's resources, or for the whole pod's if `container` is NULL
    * (topology manager scope "pod"). A provider that adds none has no preference. */
   void (*get_hints)(void* data, const char* state, const char* pod_json, const char* container,
                     pinfold_hints* hints);
   /** Allocates a container's resources on these NUMA nodes (0: any). A container that has its
    * resources already keeps them. Returns 0 and sets `new_state` if the state changes, or rejects
-   * the pod: returns another number and sets `message` to the reason. */
+   * the pod: returns another number and sets `message` to the reason (without it, the message
+   * names the provider). */
   int (*allocate)(void* data, const char* state, const char* pod_json, const char* container,
                   uint64_t numa_mask, pinfold_text* new_state, pinfold_text* message);
   /** Releases a container's resources. An unknown container is not an error. */
@@ -140,22 +155,23 @@ typedef struct pinfold_hint_provider {
 
 /** Replaces the library's access to cgroups. `directory` is the cgroup root in one hierarchy,
  * `cgroup` a path relative to it ("" is the root itself), `file` the name of a file in that cgroup.
- * A callback returns 0 or an errno. If a callback is NULL, the library does its work. */
+ * A callback returns 0 or an errno, such as ENOENT for a cgroup or file that does not exist. If a
+ * callback is NULL, the library does its work. */
 typedef struct pinfold_cgroup_fs {
   size_t struct_size;
   void* data;
   /** 0: the callbacks work on the cgroups of this kernel. 1 or 2: they implement a hierarchy of
    * that cgroup version with every controller, for example a guest's; then cgroup_root is only a
-   * name, and no callback may be NULL. */
+   * name (NULL: "/pinfold"), and no callback may be NULL. */
   int32_t cgroup_version;
   int (*create_cgroup)(void* data, const char* directory, const char* cgroup); /**< exists: 0 */
   int (*remove_cgroup)(void* data, const char* directory, const char* cgroup); /**< missing: 0 */
   int (*write_file)(void* data, const char* directory, const char* cgroup, const char* file,
                     const char* value);
-  /** The whole content, without the newline at its end. */
+  /** The whole content; a newline at its end does not count. Sets `value`, also to "". */
   int (*read_file)(void* data, const char* directory, const char* cgroup, const char* file,
                    pinfold_text* value);
-  /** The names of the cgroups directly below, separated by newlines. */
+  /** The names of the cgroups directly below, separated by newlines; "" if there are none. */
   int (*list_children)(void* data, const char* directory, const char* cgroup, pinfold_text* names);
 } pinfold_cgroup_fs;
 #define PINFOLD_CGROUP_FS_INIT \
@@ -188,7 +204,7 @@ typedef struct pinfold_node_options {
   const char* machine;      /**< JSON, as `pinfold topology -o json` prints it; NULL: discover it */
   const pinfold_log_sink* log_sink;
   const pinfold_hint_provider* const* hint_providers; /**< asked after devices, CPUs and memory */
-  size_t hint_provider_count;
+  size_t hint_provider_count;                         /**< at most 16 */
   const pinfold_cgroup_fs* cgroup_fs;
 } pinfold_node_options;
 #define PINFOLD_NODE_OPTIONS_INIT \

@@ -35,8 +35,7 @@ struct Group {
 inline constexpr const char* kCpusFile = "cpuset.cpus";
 inline constexpr const char* kMemsFile = "cpuset.mems";
 
-/// A file with a list of CPUs or NUMA nodes. Errors: kNotFound, kIo; kInvalidArgument for another
-/// content.
+/// A file with a list of CPUs or NUMA nodes. Errors: kNotFound; kIo, also for another content.
 [[nodiscard]] Result<CpuSet> read_set(const Group& group, const std::string& file);
 /// The CPUs and NUMA nodes that the processes of a group can really use. Errors: as read_set.
 [[nodiscard]] Result<CpuSet> effective_cpus(const Group& group);

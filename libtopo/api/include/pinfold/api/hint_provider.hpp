@@ -15,7 +15,8 @@ namespace pinfold {
 /// interprets; the caller passes it in and keeps the result with the node's state. So decisions
 /// stay pure, and the string survives a restart. An empty string means a node without assignments.
 ///
-/// Calls may come from several threads at once; none may block or throw anything but bad_alloc.
+/// Calls may come from several threads at once, and none may block. An exception of a provider
+/// passes through the decision; the state that it was about stays with the caller as it was.
 class HintProvider {
  public:
   HintProvider() = default;
