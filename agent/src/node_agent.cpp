@@ -220,6 +220,15 @@ Result<void> NodeAgent::attach(const ContainerId& container, pid_t process) {
   return enforced_->attach(container, process);
 }
 
+Result<void> NodeAgent::attach(const ContainerId& container, const enforce::LiveProcess& process) {
+  auto attached = attach(container, process.pid());
+  if (process.is_running()) return attached;
+  return fail(ErrorCode::kNotFound,
+              fmt::format("process {} ended while it was moved; if another process has its number "
+                          "now, that one may have been moved",
+                          process.pid()));
+}
+
 Result<ChangeOutcome> NodeAgent::remove_container(const ContainerId& container,
                                                   RunningProcesses running) {
   PINFOLD_TRY(container_resources(node_, state().node, container));

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <set>
@@ -265,6 +266,41 @@ TEST(CallbackHints, SteerAndReject) {
   EXPECT_EQ(pinfold_pod_remove(node, "a", 0, nullptr), PINFOLD_OK);
   EXPECT_EQ(pinfold_pod_admit(node, pod("d", 1).c_str(), &answer, nullptr), PINFOLD_OK);
   pinfold_pod_free(answer);
+  pinfold_node_close(node);
+}
+
+/// What a process id means is checked before the cgroup is written; this node has none.
+TEST(AttachProcess, RefusesWhatIsNoProcessToMove) {
+  Runtime runtime(CgroupVersion::kV2);
+  runtime.options.flags = PINFOLD_NODE_NO_ENFORCE;
+  runtime.options.cgroup_fs = nullptr;
+  pinfold_node* const node = runtime.open();
+  pinfold_pod* answer = nullptr;
+  ASSERT_EQ(pinfold_pod_admit(node, pod("a", 1).c_str(), &answer, nullptr), PINFOLD_OK);
+  pinfold_pod_free(answer);
+  const auto attach = [&](int64_t pid) {
+    return pinfold_container_attach_process(node, "a", "c", pid, nullptr);
+  };
+  for (const int64_t pid : {int64_t{0}, int64_t{-7}, int64_t{1}, int64_t{1} << 40}) {
+    EXPECT_EQ(attach(pid), PINFOLD_INVALID_ARGUMENT) << pid;
+  }
+  EXPECT_EQ(attach(0x7ffffff0), PINFOLD_NOT_FOUND);
+  EXPECT_EQ(attach(::getpid()), PINFOLD_UNSUPPORTED);  // nothing is enforced
+  char* error = nullptr;
+  EXPECT_EQ(pinfold_container_attach_pidfd(node, "a", "c", -1, &error), PINFOLD_INVALID_ARGUMENT);
+  EXPECT_STREQ(error, "attach process: descriptor -1: it is not open");
+  pinfold_free(error);
+  pinfold_node_close(node);
+}
+
+TEST(AttachProcess, APidfdIsNotOfAnotherKernel) {
+  Runtime runtime(CgroupVersion::kV2);
+  pinfold_node* const node = runtime.open();
+  pinfold_pod* answer = nullptr;
+  ASSERT_EQ(pinfold_pod_admit(node, pod("a", 1).c_str(), &answer, nullptr), PINFOLD_OK);
+  pinfold_pod_free(answer);
+  EXPECT_EQ(pinfold_container_attach_pidfd(node, "a", "c", 0, nullptr), PINFOLD_UNSUPPORTED);
+  EXPECT_EQ(pinfold_container_attach_process(node, "a", "c", 1, nullptr), PINFOLD_INVALID_ARGUMENT);
   pinfold_node_close(node);
 }
 

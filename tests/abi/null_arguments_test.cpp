@@ -128,6 +128,12 @@ std::vector<NullCase> null_cases() {
        [](A& a, char** e) {
          return pinfold_container_attach_process(a.node, "a", nullptr, 4242, e);
        }},
+      {"container_attach_pidfd node",
+       [](A&, char** e) { return pinfold_container_attach_pidfd(nullptr, "a", "c", 0, e); }},
+      {"container_attach_pidfd pod_id",
+       [](A& a, char** e) { return pinfold_container_attach_pidfd(a.node, nullptr, "c", 0, e); }},
+      {"container_attach_pidfd container",
+       [](A& a, char** e) { return pinfold_container_attach_pidfd(a.node, "a", nullptr, 0, e); }},
       {"container_adopt_cgroup node",
        [](A&, char** e) { return pinfold_container_adopt_cgroup(nullptr, "a", "c", "/x", e); }},
       {"container_adopt_cgroup pod_id",

@@ -32,8 +32,32 @@ Result<RunningProcesses> read_remove_flags(std::uint32_t flags) {
 
 Result<pid_t> read_pid(std::int64_t pid) {
   const auto narrow = static_cast<pid_t>(pid);
-  if (pid > 0 && narrow == pid) return narrow;
-  return fail(ErrorCode::kInvalidArgument, fmt::format("process {}: expected a process id", pid));
+  if (pid > 1 && narrow == pid) return narrow;
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("process {}: expected a process id above 1", pid));
+}
+
+/// Before anything else is done with the process: see LiveProcess.
+Result<pinfold_code> attach(NodeAgent& agent, const pinfold_node& node,
+                            const ContainerId& container, std::int64_t pid) {
+  PINFOLD_LET(const auto number, read_pid(pid));
+  if (node.has_own_hierarchy) {
+    PINFOLD_TRY(agent.attach(container, number));
+    return PINFOLD_OK;
+  }
+  PINFOLD_LET(const auto process, enforce::LiveProcess::open(number));
+  PINFOLD_TRY(agent.attach(container, process));
+  return PINFOLD_OK;
+}
+
+Result<pinfold_code> attach_pidfd(NodeAgent& agent, const pinfold_node& node,
+                                  const ContainerId& container, int pidfd) {
+  if (node.has_own_hierarchy) {
+    return fail(ErrorCode::kUnsupported, "a pidfd is of this kernel, and the cgroups are not");
+  }
+  PINFOLD_LET(const auto process, enforce::LiveProcess::from_pidfd(pidfd));
+  PINFOLD_TRY(agent.attach(container, process));
+  return PINFOLD_OK;
 }
 
 Result<pinfold_code> explain(NodeAgent& agent, const char* manifest, pinfold_pod** pod,
@@ -151,9 +175,16 @@ pinfold_code pinfold_container_attach_process(pinfold_node* node, const char* po
   return with_pod(node, pod_id, "attach process", error,
                   [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
                     PINFOLD_TRY(require(container, "container"));
-                    PINFOLD_LET(const auto process, read_pid(pid));
-                    PINFOLD_TRY(agent.attach({uid, container}, process));
-                    return PINFOLD_OK;
+                    return attach(agent, *node, {uid, container}, pid);
+                  });
+}
+
+pinfold_code pinfold_container_attach_pidfd(pinfold_node* node, const char* pod_id,
+                                            const char* container, int pidfd, char** error) {
+  return with_pod(node, pod_id, "attach process", error,
+                  [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
+                    PINFOLD_TRY(require(container, "container"));
+                    return attach_pidfd(agent, *node, {uid, container}, pidfd);
                   });
 }
 

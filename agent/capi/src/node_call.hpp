@@ -19,6 +19,8 @@ struct pinfold_node {
   pinfold::Config config;
   pinfold::agent::AgentOptions agent_options;
   std::vector<pinfold::capi::HintCallbacks> hint_providers;
+  /// The cgroups are not this kernel's: a process id does not name a process of this machine.
+  bool has_own_hierarchy = false;
 };
 
 namespace pinfold::capi {

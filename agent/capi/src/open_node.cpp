@@ -90,7 +90,8 @@ Result<void> read_callbacks(const pinfold_node_options& options, pinfold_node& n
     PINFOLD_LET(const auto callbacks, read_cgroup_fs(options.cgroup_fs));
     node.agent_options.open_cgroups = make_cgroup_opener(callbacks);
     std::string& root = node.agent_options.cgroup_root;
-    if (callbacks.cgroup_version != 0 && root.empty()) root = "/pinfold";
+    node.has_own_hierarchy = callbacks.cgroup_version != 0;
+    if (node.has_own_hierarchy && root.empty()) root = "/pinfold";
   }
   return read_hint_providers(options, node);
 }

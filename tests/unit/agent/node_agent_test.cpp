@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -114,6 +117,24 @@ TEST_P(NodeAgentTest, RemovesNothingThatStillRuns) {
             "'podx/a' still has 1 process (4711): stop the container first");
   EXPECT_EQ(world_.file("cpu_manager_state"), before);
   EXPECT_EQ(world_.cpus("podx/a"), "1-2");
+}
+
+TEST_P(NodeAgentTest, AttachesALiveProcess) {
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    while (true) ::pause();
+  }
+  const auto process = enforce::LiveProcess::open(child);
+  ASSERT_TRUE(process.has_value()) << process.error().message;
+  EXPECT_TRUE(agent.attach({PodUid("x"), "a"}, *process).has_value());
+  (void)::kill(child, SIGKILL);
+  (void)::waitpid(child, nullptr, 0);
+  const auto late = agent.attach({PodUid("x"), "a"}, *process);
+  ASSERT_FALSE(late.has_value());
+  EXPECT_EQ(late.error().code, ErrorCode::kNotFound);
 }
 
 TEST_P(NodeAgentTest, ConfinesProcessesOfInactivePods) {

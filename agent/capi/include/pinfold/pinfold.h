@@ -348,9 +348,20 @@ pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, con
 pinfold_code pinfold_container_remove(pinfold_node* node, const char* pod_id, const char* container,
                                       uint32_t flags, char** error);
 /** Moves a process into the container's cgroup. The children that it creates afterwards start
- * there. */
+ * there. It may be any process that the caller may send signals to (and whose cgroup it may write),
+ * the caller itself included, with its number in the caller's pid namespace; with a cgroup_fs of
+ * cgroup_version 1 or 2 any number above 1. Errors: PINFOLD_INVALID_ARGUMENT for a number that is
+ * no process id, process 1, a thread of the kernel and a thread that is not its process' first;
+ * PINFOLD_NOT_FOUND for a process that has ended, also during the call; PINFOLD_IO for a process of
+ * another user. */
 pinfold_code pinfold_container_attach_process(pinfold_node* node, const char* pod_id,
                                               const char* container, int64_t pid, char** error);
+/** As pinfold_container_attach_process, for the process of a pidfd (pidfd_open, CLONE_PIDFD), which
+ * stays open: the process cannot be mistaken for a later one with its number. Errors: also
+ * PINFOLD_INVALID_ARGUMENT for another descriptor; PINFOLD_UNSUPPORTED for a process without a
+ * number in the caller's pid namespace, and with a cgroup_fs of cgroup_version 1 or 2. */
+pinfold_code pinfold_container_attach_pidfd(pinfold_node* node, const char* pod_id,
+                                            const char* container, int pidfd, char** error);
 /** Adopts a cgroup that the runtime created for the container. `directory` is its absolute path in
  * the hierarchy with the cpuset controller. Pinfold keeps its cpuset.cpus and cpuset.mems in the
  * desired state, also when the shared pool changes. Every other value belongs to the runtime, which

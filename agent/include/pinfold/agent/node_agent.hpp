@@ -8,6 +8,7 @@
 #include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/kept_state.hpp"
 #include "pinfold/agent/options.hpp"
+#include "pinfold/enforce/live_process.hpp"
 
 namespace pinfold::agent {
 
@@ -84,6 +85,10 @@ class NodeAgent {
   /// Moves a process into the group of an active pod's container.
   /// Errors: kUnsupported if it enforces nothing; kNotFound; kIo.
   [[nodiscard]] Result<void> attach(const ContainerId& container, pid_t process);
+  /// The same, for a number that was not yet another process' afterwards.
+  /// Errors: also kNotFound if the process ended meanwhile.
+  [[nodiscard]] Result<void> attach(const ContainerId& container,
+                                    const enforce::LiveProcess& process);
 
   /// Removes a container, or a pod with all its containers, also a held one.
   /// Errors: kNotFound; kBusy if processes still run there (and are not to be killed, or survive
