@@ -43,11 +43,11 @@ Result<std::optional<enforce::Cgroups>> open_groups(const AgentOptions& options)
   if (root.empty()) {
     PINFOLD_LET_WRAP(root, enforce::default_root(), "no cgroup root given, and enforcement is on");
   }
-  const auto open = options.open_cgroups ? options.open_cgroups
-                    : options.is_query
-                        ? CgroupsOpener(enforce::open_cgroups_to_read)
-                        : [](const std::string& path) { return enforce::open_cgroups(path); };
-  PINFOLD_LET_WRAP(auto cgroups, open(root), fmt::format("cgroup root '{}'", root));
+  const auto open = [&]() -> Result<enforce::Cgroups> {
+    if (options.open_cgroups) return options.open_cgroups(root);
+    return options.is_query ? enforce::open_cgroups_to_read(root) : enforce::open_cgroups(root);
+  };
+  PINFOLD_LET_WRAP(auto cgroups, open(), fmt::format("cgroup root '{}'", root));
   return std::optional(std::move(cgroups));
 }
 

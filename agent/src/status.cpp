@@ -158,6 +158,14 @@ json cgroups_json(const NodeAgent& agent) {
       {"mode", enforced->mode()}, {"root", enforced->root()}, {"warnings", enforced->warnings()}};
 }
 
+std::vector<HeldContainer> held_containers(const Desired& desired) {
+  std::vector<HeldContainer> held;
+  for (const auto& [name, group] : desired.held) {
+    held.push_back({name.id(), group.cpus, group.mems});
+  }
+  return held;
+}
+
 Result<NodeStatus> node_status(const NodeAgent& agent) {
   NodeStatus status;
   const Desired desired = agent.desired();
@@ -170,9 +178,7 @@ Result<NodeStatus> node_status(const NodeAgent& agent) {
   status.offline = agent.offline();
   status.affected = lost_cpus(agent.node(), agent.state(), agent.offline());
   status.ok = status.drift.empty() && status.offline.empty();
-  for (const auto& [name, group] : desired.held) {
-    status.held.push_back({name.id(), group.cpus, group.mems});
-  }
+  status.held = held_containers(desired);
   for (const ActivePod& active : agent.state().node.pods) {
     auto pod = pod_status(agent, active.spec.uid);
     if (!pod) continue;

@@ -165,13 +165,14 @@ Result<Cgroups> Cgroups::open(const std::string& root, const CgroupFsWrapper& wr
   return make(std::move(hierarchies), facts_of_this_kernel());
 }
 
-Result<Cgroups> open_cgroups_to_read(const std::string& root) {
+Result<Cgroups> open_cgroups_to_read(const std::string& root, const CgroupFsWrapper& wrap) {
   PINFOLD_LET(const auto real, real_path_or_new(root));
   PINFOLD_LET(auto mounts, parse_mountinfo(read_kernel_file("/proc/self/mountinfo")));
   PINFOLD_LET(auto roots, locate(mounts, real, controllers_at));
   std::vector<Hierarchy> hierarchies;
   for (HierarchyRoot& found : roots) {
     auto fs = open_cgroup_fs(found.directory);
+    if (fs && wrap) fs = wrap(*std::move(fs), found);
     if (!fs && fs.error().code == ErrorCode::kNotFound) {
       // A second cgroup2 mount, whose controllers the root cannot have.
       const bool is_other_mount = found.version == CgroupVersion::kV2 && !hierarchies.empty();

@@ -52,11 +52,12 @@ struct NullCase {
 };
 
 // Outputs that a call must leave alone: it fails.
-pinfold_node* no_node = nullptr;    // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
-pinfold_pod* no_pod = nullptr;      // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
-pinfold_fleet* no_fleet = nullptr;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
-char* no_json = nullptr;            // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
-pinfold_container container =       // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+pinfold_node* no_node = nullptr;      // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+pinfold_pod* no_pod = nullptr;        // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+pinfold_pod_list* no_list = nullptr;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+pinfold_fleet* no_fleet = nullptr;    // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+char* no_json = nullptr;              // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+pinfold_container container =         // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
     PINFOLD_CONTAINER_INIT;
 
 std::vector<NullCase> null_cases() {
@@ -73,6 +74,10 @@ std::vector<NullCase> null_cases() {
        [](A&, char** e) { return pinfold_node_reconcile(nullptr, &no_json, e); }},
       {"node_reconcile json",
        [](A& a, char** e) { return pinfold_node_reconcile(a.node, nullptr, e); }},
+      {"node_list_pods node",
+       [](A&, char** e) { return pinfold_node_list_pods(nullptr, &no_list, e); }},
+      {"node_list_pods list",
+       [](A& a, char** e) { return pinfold_node_list_pods(a.node, nullptr, e); }},
       {"pod_admit node",
        [](A& a, char** e) { return pinfold_pod_admit(nullptr, a.manifest.c_str(), &no_pod, e); }},
       {"pod_admit manifest",
@@ -135,17 +140,21 @@ std::vector<NullCase> null_cases() {
       {"container_attach_pidfd container",
        [](A& a, char** e) { return pinfold_container_attach_pidfd(a.node, "a", nullptr, 0, e); }},
       {"container_adopt_cgroup node",
-       [](A&, char** e) { return pinfold_container_adopt_cgroup(nullptr, "a", "c", "/x", e); }},
+       [](A&, char** e) {
+         return pinfold_container_adopt_cgroup(nullptr, "a", "c", "/x", nullptr, e);
+       }},
       {"container_adopt_cgroup pod_id",
        [](A& a, char** e) {
-         return pinfold_container_adopt_cgroup(a.node, nullptr, "c", "/x", e);
+         return pinfold_container_adopt_cgroup(a.node, nullptr, "c", "/x", nullptr, e);
        }},
       {"container_adopt_cgroup container",
        [](A& a, char** e) {
-         return pinfold_container_adopt_cgroup(a.node, "a", nullptr, "/x", e);
+         return pinfold_container_adopt_cgroup(a.node, "a", nullptr, "/x", nullptr, e);
        }},
       {"container_adopt_cgroup directory",
-       [](A& a, char** e) { return pinfold_container_adopt_cgroup(a.node, "a", "c", nullptr, e); }},
+       [](A& a, char** e) {
+         return pinfold_container_adopt_cgroup(a.node, "a", "c", nullptr, nullptr, e);
+       }},
       {"fleet_open topologies",
        [](A&, char** e) { return pinfold_fleet_open(nullptr, nullptr, &no_fleet, e); }},
       {"fleet_open fleet",
@@ -192,6 +201,7 @@ TEST(NullArguments, AreInvalidArguments) {
   }
   EXPECT_EQ(no_node, nullptr);
   EXPECT_EQ(no_pod, nullptr);
+  EXPECT_EQ(no_list, nullptr);
   EXPECT_EQ(no_fleet, nullptr);
   EXPECT_EQ(no_json, nullptr);
   EXPECT_EQ(arguments.runtime.cpus("podunseen"), "gone");
@@ -208,6 +218,10 @@ TEST(NullArguments, AreAcceptedWhereTheHeaderSaysSo) {
   pinfold_pod_free(nullptr);
   pinfold_node_close(nullptr);
   pinfold_fleet_close(nullptr);
+  pinfold_pod_list_free(nullptr);
+  EXPECT_EQ(pinfold_pod_list_count(nullptr), 0U);
+  EXPECT_EQ(pinfold_pod_list_pod(nullptr, 0), nullptr);
+  EXPECT_EQ(pinfold_pod_is_held(nullptr), 0);
   EXPECT_EQ(pinfold_pod_is_admitted(nullptr), 0);
   EXPECT_EQ(pinfold_pod_container_count(nullptr), 0U);
   for (const auto property :

@@ -231,7 +231,7 @@ class CallbackCgroupFs final : public CgroupFs {
 
 /// The only hierarchy, which exists in the callbacks alone.
 Result<enforce::Cgroups> open_callback_hierarchy(const pinfold_cgroup_fs& callbacks,
-                                                 const std::string& root) {
+                                                 const std::string& root, bool is_query) {
   enforce::HierarchyRoot hierarchy_root;
   hierarchy_root.version =
       callbacks.cgroup_version == 1 ? enforce::CgroupVersion::kV1 : enforce::CgroupVersion::kV2;
@@ -241,7 +241,8 @@ Result<enforce::Cgroups> open_callback_hierarchy(const pinfold_cgroup_fs& callba
   std::vector<enforce::Hierarchy> hierarchies;
   hierarchies.push_back(
       {std::move(hierarchy_root), std::make_unique<CallbackCgroupFs>(callbacks, root, nullptr)});
-  return enforce::Cgroups::make(std::move(hierarchies), {});
+  return is_query ? enforce::Cgroups::make_to_read(std::move(hierarchies), {})
+                  : enforce::Cgroups::make(std::move(hierarchies), {});
 }
 
 }  // namespace
@@ -260,15 +261,15 @@ agent::LogSink make_log_sink(const pinfold_log_sink& callback) {
   };
 }
 
-std::function<Result<enforce::Cgroups>(const std::string& root)> make_cgroup_opener(
-    const pinfold_cgroup_fs& callbacks) {
-  return [callbacks](const std::string& root) -> Result<enforce::Cgroups> {
-    if (callbacks.cgroup_version != 0) return open_callback_hierarchy(callbacks, root);
-    return enforce::open_cgroups(
-        root, [&](std::unique_ptr<CgroupFs> kernel, const enforce::HierarchyRoot& hierarchy_root) {
-          return std::make_unique<CallbackCgroupFs>(callbacks, hierarchy_root.directory,
-                                                    std::move(kernel));
-        });
+agent::CgroupsOpener make_cgroup_opener(const pinfold_cgroup_fs& callbacks, bool is_query) {
+  return [callbacks, is_query](const std::string& root) -> Result<enforce::Cgroups> {
+    if (callbacks.cgroup_version != 0) return open_callback_hierarchy(callbacks, root, is_query);
+    const auto wrap = [&](std::unique_ptr<CgroupFs> kernel,
+                          const enforce::HierarchyRoot& hierarchy_root) {
+      return std::make_unique<CallbackCgroupFs>(callbacks, hierarchy_root.directory,
+                                                std::move(kernel));
+    };
+    return is_query ? enforce::open_cgroups_to_read(root, wrap) : enforce::open_cgroups(root, wrap);
   };
 }
 

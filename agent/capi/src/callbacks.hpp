@@ -1,10 +1,10 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "pinfold/agent/log.hpp"
+#include "pinfold/agent/options.hpp"
 #include "pinfold/api/hint_provider.hpp"
 #include "pinfold/enforce/cgroups.hpp"
 #include "pinfold/pinfold.h"
@@ -25,8 +25,9 @@ struct HintCallbacks {
 
 [[nodiscard]] agent::LogSink make_log_sink(const pinfold_log_sink& callback);
 
-/// Opens cgroups over the callbacks; for AgentOptions::open_cgroups.
-[[nodiscard]] std::function<Result<enforce::Cgroups>(const std::string& root)> make_cgroup_opener(
-    const pinfold_cgroup_fs& callbacks);
+/// Opens cgroups over the callbacks, only to read them if `is_query`; for
+/// AgentOptions::open_cgroups.
+[[nodiscard]] agent::CgroupsOpener make_cgroup_opener(const pinfold_cgroup_fs& callbacks,
+                                                      bool is_query);
 
 }  // namespace pinfold::capi

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "node_call.hpp"
 #include "pod.hpp"
@@ -60,6 +62,34 @@ Result<pinfold_code> attach_pidfd(NodeAgent& agent, const pinfold_node& node,
   return PINFOLD_OK;
 }
 
+/// The directory that a container has adopted; "": none.
+std::string adopted_by(const NodeAgent& agent, const ContainerId& container) {
+  const std::string* const directory = agent.state().adopted.find(container);
+  return directory == nullptr ? "" : *directory;
+}
+
+/// The directory without symbolic links and "..": its name is compared with those of other groups.
+Result<std::string> read_directory(const char* directory) {
+  std::error_code failed;
+  const std::filesystem::path real = std::filesystem::canonical(directory, failed);
+  if (!failed && *directory == '/') return real.string();
+  return fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format("'{}': {}", directory, failed ? failed.message() : "expected an absolute path"));
+}
+
+Result<pinfold_code> adopt(NodeAgent& agent, const ContainerId& container, const char* directory,
+                           char** previous, char** error) {
+  const std::string before = adopted_by(agent, container);
+  std::string real = directory;
+  if (before != real) {  // else it may have been removed since
+    PINFOLD_LET(real, read_directory(directory));
+  }
+  PINFOLD_LET(const auto outcome, agent.adopt(container.pod, {container.name, real}));
+  const pinfold_code code = code_of(outcome.not_enforced, error);
+  return previous == nullptr ? code : set_text(previous, before, code);
+}
+
 Result<pinfold_code> explain(NodeAgent& agent, const char* manifest, pinfold_pod** pod,
                              char** error) {
   PINFOLD_TRY(require(pod, "pod"));
@@ -102,33 +132,34 @@ using namespace pinfold;  // NOLINT(google-build-using-namespace): C functions h
 using namespace pinfold::capi;  // NOLINT(google-build-using-namespace)
 
 pinfold_code pinfold_node_get_status(pinfold_node* node, char** json, char** error) {
-  return with_agent(node, "status", error, [&](NodeAgent& agent) -> Result<pinfold_code> {
-    PINFOLD_TRY(require(json, "json"));
-    PINFOLD_LET(const auto status, agent::node_status(agent));
-    return set_text(json, to_json(status, agent).dump());
-  });
+  return with_agent(node, Access::kRead, "status", error,
+                    [&](NodeAgent& agent) -> Result<pinfold_code> {
+                      PINFOLD_TRY(require(json, "json"));
+                      PINFOLD_LET(const auto status, agent::node_status(agent));
+                      return set_text(json, to_json(status, agent).dump());
+                    });
 }
 
 pinfold_code pinfold_node_reconcile(pinfold_node* node, char** json, char** error) {
-  return with_agent(node, "reconcile", error,
+  return with_agent(node, Access::kChange, "reconcile", error,
                     [&](NodeAgent& agent) { return reconcile(agent, json, error); });
 }
 
 pinfold_code pinfold_pod_explain(pinfold_node* node, const char* manifest, pinfold_pod** pod,
                                  char** error) {
-  return with_agent(node, "explain pod", error,
+  return with_agent(node, Access::kRead, "explain pod", error,
                     [&](NodeAgent& agent) { return explain(agent, manifest, pod, error); });
 }
 
 pinfold_code pinfold_pod_admit(pinfold_node* node, const char* manifest, pinfold_pod** pod,
                                char** error) {
-  return with_agent(node, "admit pod", error,
+  return with_agent(node, Access::kChange, "admit pod", error,
                     [&](NodeAgent& agent) { return admit(agent, manifest, pod, error); });
 }
 
 pinfold_code pinfold_pod_get(pinfold_node* node, const char* pod_id, pinfold_pod** pod,
                              char** error) {
-  return with_pod(node, pod_id, "get pod", error,
+  return with_pod(node, pod_id, Access::kRead, "get pod", error,
                   [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
                     PINFOLD_TRY(require(pod, "pod"));
                     const PodSpec& spec = agent.state().node.find(uid)->spec;
@@ -137,20 +168,30 @@ pinfold_code pinfold_pod_get(pinfold_node* node, const char* pod_id, pinfold_pod
                   });
 }
 
+pinfold_code pinfold_node_list_pods(pinfold_node* node, pinfold_pod_list** list, char** error) {
+  return with_agent(node, Access::kRead, "list pods", error,
+                    [&](NodeAgent& agent) -> Result<pinfold_code> {
+                      PINFOLD_TRY(require(list, "list"));
+                      *list = make_pod_list(agent).release();
+                      return PINFOLD_OK;
+                    });
+}
+
 pinfold_code pinfold_pod_remove(pinfold_node* node, const char* pod_id, uint32_t flags,
                                 char** error) {
-  return with_agent(node, "remove pod", error, [&](NodeAgent& agent) -> Result<pinfold_code> {
-    PINFOLD_TRY(require(pod_id, "pod_id"));
-    PINFOLD_LET(const auto uid, agent::find_pod_to_remove(agent, pod_id));
-    PINFOLD_LET(const auto running, read_remove_flags(flags));
-    PINFOLD_LET(const auto outcome, agent.remove_pod(uid, running));
-    return code_of(outcome.not_enforced, error);
-  });
+  return with_agent(node, Access::kChange, "remove pod", error,
+                    [&](NodeAgent& agent) -> Result<pinfold_code> {
+                      PINFOLD_TRY(require(pod_id, "pod_id"));
+                      PINFOLD_LET(const auto uid, agent::find_pod_to_remove(agent, pod_id));
+                      PINFOLD_LET(const auto running, read_remove_flags(flags));
+                      PINFOLD_LET(const auto outcome, agent.remove_pod(uid, running));
+                      return code_of(outcome.not_enforced, error);
+                    });
 }
 
 pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, const char* container,
                                      char** error) {
-  return with_pod(node, pod_id, "start container", error,
+  return with_pod(node, pod_id, Access::kChange, "start container", error,
                   [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
                     PINFOLD_TRY(require(container, "container"));
                     PINFOLD_LET(const auto outcome, agent.start({uid, container}));
@@ -161,7 +202,7 @@ pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, con
 pinfold_code pinfold_container_remove(pinfold_node* node, const char* pod_id, const char* container,
                                       uint32_t flags, char** error) {
   return with_pod(
-      node, pod_id, "remove container", error,
+      node, pod_id, Access::kChange, "remove container", error,
       [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
         PINFOLD_TRY(require(container, "container"));
         PINFOLD_LET(const auto running, read_remove_flags(flags));
@@ -172,7 +213,7 @@ pinfold_code pinfold_container_remove(pinfold_node* node, const char* pod_id, co
 
 pinfold_code pinfold_container_attach_process(pinfold_node* node, const char* pod_id,
                                               const char* container, int64_t pid, char** error) {
-  return with_pod(node, pod_id, "attach process", error,
+  return with_pod(node, pod_id, Access::kChange, "attach process", error,
                   [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
                     PINFOLD_TRY(require(container, "container"));
                     return attach(agent, *node, {uid, container}, pid);
@@ -181,7 +222,7 @@ pinfold_code pinfold_container_attach_process(pinfold_node* node, const char* po
 
 pinfold_code pinfold_container_attach_pidfd(pinfold_node* node, const char* pod_id,
                                             const char* container, int pidfd, char** error) {
-  return with_pod(node, pod_id, "attach process", error,
+  return with_pod(node, pod_id, Access::kChange, "attach process", error,
                   [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
                     PINFOLD_TRY(require(container, "container"));
                     return attach_pidfd(agent, *node, {uid, container}, pidfd);
@@ -190,12 +231,11 @@ pinfold_code pinfold_container_attach_pidfd(pinfold_node* node, const char* pod_
 
 pinfold_code pinfold_container_adopt_cgroup(pinfold_node* node, const char* pod_id,
                                             const char* container, const char* directory,
-                                            char** error) {
-  return with_pod(node, pod_id, "adopt cgroup", error,
+                                            char** previous, char** error) {
+  return with_pod(node, pod_id, Access::kChange, "adopt cgroup", error,
                   [&](NodeAgent& agent, const PodUid& uid) -> Result<pinfold_code> {
                     PINFOLD_TRY(require(container, "container"));
                     PINFOLD_TRY(require(directory, "directory"));
-                    PINFOLD_LET(const auto outcome, agent.adopt(uid, {container, directory}));
-                    return code_of(outcome.not_enforced, error);
+                    return adopt(agent, {uid, container}, directory, previous, error);
                   });
 }

@@ -41,6 +41,16 @@ Error about_system(Error error) {
   return error;
 }
 
+Error about_node(Error error) {
+  if (error.code == ErrorCode::kNotFound) error.code = ErrorCode::kIo;
+  return error;
+}
+
+Result<void> check_access(const pinfold_node& node, Access access) {
+  if (access == Access::kRead || !node.agent_options.is_query) return {};
+  return fail(ErrorCode::kUnsupported, "the node is open read-only (PINFOLD_NODE_READ_ONLY)");
+}
+
 std::string online_cpus() { return read_file("/sys/devices/system/cpu/online").value_or(""); }
 
 std::optional<std::string> settle(agent::NodeAgent& agent, const agent::LogSink& log) {

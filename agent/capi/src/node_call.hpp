@@ -59,15 +59,25 @@ class NodesLock {
 /// An errno, of a callback or of the kernel, says nothing about the pod, container or process that
 /// the caller named: ENOENT becomes kIo.
 [[nodiscard]] Error about_system(Error error);
+/// The same for every error of opening an agent, in a call about something on the node.
+[[nodiscard]] Error about_node(Error error);
+
+/// What a call does with the state or the kernel.
+enum class Access { kRead, kChange };
+
+/// Errors: kUnsupported for a change if the node is open read-only.
+[[nodiscard]] Result<void> check_access(const pinfold_node& node, Access access);
 
 /// Runs body(NodeAgent&) over a node; an error's message begins with `intent`.
 template <class Body>
-pinfold_code with_agent(pinfold_node* node, const char* intent, char** error, Body&& body) {
+pinfold_code with_agent(pinfold_node* node, Access access, const char* intent, char** error,
+                        Body&& body) {
   return guarded(error, [&]() -> Result<pinfold_code> {
     const auto run = [&]() -> Result<pinfold_code> {
       PINFOLD_TRY(require(node, "node"));
       PINFOLD_LET(const auto lock, NodesLock::acquire());
-      PINFOLD_LET(auto agent, open_agent(*node));
+      PINFOLD_TRY(check_access(*node, access));
+      PINFOLD_LET(auto agent, open_agent(*node).map_error(about_node));
       const auto call = [&]() -> Result<pinfold_code> {
         try {
           return body(agent);
@@ -88,13 +98,14 @@ pinfold_code with_agent(pinfold_node* node, const char* intent, char** error, Bo
 
 /// As with_agent, for body(NodeAgent&, pod UID) and an active pod.
 template <class Body>
-pinfold_code with_pod(pinfold_node* node, const char* pod_id, const char* intent, char** error,
-                      Body&& body) {
-  return with_agent(node, intent, error, [&](agent::NodeAgent& agent) -> Result<pinfold_code> {
-    PINFOLD_TRY(require(pod_id, "pod_id"));
-    PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, pod_id));
-    return body(agent, uid);
-  });
+pinfold_code with_pod(pinfold_node* node, const char* pod_id, Access access, const char* intent,
+                      char** error, Body&& body) {
+  return with_agent(node, access, intent, error,
+                    [&](agent::NodeAgent& agent) -> Result<pinfold_code> {
+                      PINFOLD_TRY(require(pod_id, "pod_id"));
+                      PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, pod_id));
+                      return body(agent, uid);
+                    });
 }
 
 }  // namespace pinfold::capi

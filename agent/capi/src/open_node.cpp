@@ -17,6 +17,8 @@ constexpr std::size_t kSmallestOptions = sizeof(pinfold_node_options);
 constexpr std::size_t kSmallestLogSink = sizeof(pinfold_log_sink);
 constexpr std::size_t kSmallestHintProvider = sizeof(pinfold_hint_provider);
 constexpr std::size_t kSmallestCgroupFs = sizeof(pinfold_cgroup_fs);
+constexpr std::uint32_t kKnownFlags =
+    PINFOLD_NODE_NO_ENFORCE | PINFOLD_NODE_INSECURE_STATE_DIR | PINFOLD_NODE_READ_ONLY;
 /// More are a count that was not initialised.
 constexpr std::size_t kMaxHintProviders = 16;
 
@@ -88,7 +90,7 @@ Result<void> read_callbacks(const pinfold_node_options& options, pinfold_node& n
   }
   if (options.cgroup_fs != nullptr) {
     PINFOLD_LET(const auto callbacks, read_cgroup_fs(options.cgroup_fs));
-    node.agent_options.open_cgroups = make_cgroup_opener(callbacks);
+    node.agent_options.open_cgroups = make_cgroup_opener(callbacks, node.agent_options.is_query);
     std::string& root = node.agent_options.cgroup_root;
     node.has_own_hierarchy = callbacks.cgroup_version != 0;
     if (node.has_own_hierarchy && root.empty()) root = "/pinfold";
@@ -100,6 +102,7 @@ agent::AgentOptions read_agent_options(const pinfold_node_options& options) {
   agent::AgentOptions agent_options;
   agent_options.state_dir = text_or(options.state_dir, agent_options.state_dir);
   agent_options.cgroup_root = text_or(options.cgroup_root, "");
+  agent_options.is_query = (options.flags & PINFOLD_NODE_READ_ONLY) != 0;
   agent_options.enforce = (options.flags & PINFOLD_NODE_NO_ENFORCE) == 0;
   agent_options.insecure_state_dir = (options.flags & PINFOLD_NODE_INSECURE_STATE_DIR) != 0;
   agent_options.lock_timeout = options.lock_timeout_ms == 0
@@ -121,7 +124,6 @@ Result<void> try_agent(pinfold_node& node) {
 
 Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* given) {
   PINFOLD_LET(const auto options, read_struct(given, kSmallestOptions, "pinfold_node_options"));
-  constexpr std::uint32_t kKnownFlags = PINFOLD_NODE_NO_ENFORCE | PINFOLD_NODE_INSECURE_STATE_DIR;
   if ((options.flags & ~kKnownFlags) != 0) {
     return fail(ErrorCode::kUnsupported, fmt::format("flags {:#x}: unknown", options.flags));
   }

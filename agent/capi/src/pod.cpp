@@ -64,6 +64,33 @@ pinfold_container to_c(const pinfold_pod::Container& container) {
   return out;
 }
 
+/// Nothing is known of it but what the kubelet's state files say.
+std::unique_ptr<pinfold_pod> make_held_pod(const PodUid& uid,
+                                           const std::vector<agent::HeldContainer>& held) {
+  auto pod = std::make_unique<pinfold_pod>();
+  pod->is_held = true;
+  pod->spec.uid = uid;
+  pod->trace = "[]";
+  nlohmann::json containers = nlohmann::json::array();
+  for (const agent::HeldContainer& container : held) {
+    if (container.id.pod != uid) continue;
+    agent::ContainerStatus status;
+    status.resources.name = container.id.name;
+    status.resources.cpuset_mems = container.mems.to_string();
+    status.resources.exclusive_cpus = container.cpus;
+    status.desired.cpus = container.cpus;
+    status.desired.isolation = Isolation::kContainer;
+    containers.push_back({{"name", container.id.name},
+                          {"cpus", container.cpus.to_string()},
+                          {"mems", container.mems.to_string()}});
+    pod->containers.push_back(make_container(std::move(status)));
+  }
+  pod->json =
+      nlohmann::json{{"uid", uid.value}, {"held", true}, {"containers", std::move(containers)}}
+          .dump();
+  return pod;
+}
+
 Result<pinfold_code> write_container(const pinfold_pod::Container& container,
                                      pinfold_container* out) {
   const pinfold_container values = to_c(container);
@@ -98,6 +125,18 @@ std::unique_ptr<pinfold_pod> make_pod(agent::NodeAgent& agent, const agent::Agen
   return pod;
 }
 
+std::unique_ptr<pinfold_pod_list> make_pod_list(agent::NodeAgent& agent) {
+  auto list = std::make_unique<pinfold_pod_list>();
+  const agent::AgentState& state = agent.state();
+  for (const ActivePod& pod : state.node.pods) {
+    list->pods.push_back(make_pod(agent, state, pod.spec, std::nullopt, {}));
+  }
+  if (state.node.held.empty()) return list;
+  const auto held = agent::held_containers(agent.desired());
+  for (const PodUid& uid : state.node.held) list->pods.push_back(make_held_pod(uid, held));
+  return list;
+}
+
 }  // namespace pinfold::capi
 
 using namespace pinfold;  // NOLINT(google-build-using-namespace): C functions have no namespace
@@ -105,9 +144,18 @@ using namespace pinfold::capi;  // NOLINT(google-build-using-namespace)
 
 void pinfold_pod_free(pinfold_pod* pod) { delete pod; }
 
-int pinfold_pod_is_admitted(const pinfold_pod* pod) {
-  return pod != nullptr && !pod->rejection ? 1 : 0;
+void pinfold_pod_list_free(pinfold_pod_list* list) { delete list; }
+size_t pinfold_pod_list_count(const pinfold_pod_list* list) {
+  return list == nullptr ? 0 : list->pods.size();
 }
+const pinfold_pod* pinfold_pod_list_pod(const pinfold_pod_list* list, size_t index) {
+  return index < pinfold_pod_list_count(list) ? list->pods[index].get() : nullptr;
+}
+
+int pinfold_pod_is_admitted(const pinfold_pod* pod) {
+  return pod != nullptr && !pod->rejection && !pod->is_held ? 1 : 0;
+}
+int pinfold_pod_is_held(const pinfold_pod* pod) { return pod != nullptr && pod->is_held ? 1 : 0; }
 const char* pinfold_pod_uid(const pinfold_pod* pod) {
   return pod == nullptr ? "" : pod->spec.uid.value.c_str();
 }

@@ -21,6 +21,11 @@ struct pinfold_pod {
   std::string trace;
   std::string json;
   std::vector<Container> containers;
+  bool is_held = false;
+};
+
+struct pinfold_pod_list {
+  std::vector<std::unique_ptr<const pinfold_pod>> pods;
 };
 
 namespace pinfold::capi {
@@ -31,5 +36,8 @@ namespace pinfold::capi {
                                                     const PodSpec& spec,
                                                     std::optional<Rejection> rejection,
                                                     const Trace& trace);
+
+/// The active pods, then the held ones.
+[[nodiscard]] std::unique_ptr<pinfold_pod_list> make_pod_list(agent::NodeAgent& agent);
 
 }  // namespace pinfold::capi

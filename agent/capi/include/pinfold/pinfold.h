@@ -15,9 +15,10 @@
  *  3. Outputs: a function sets its outputs only if it returns PINFOLD_OK or PINFOLD_NOT_SETTLED,
  *     unless its description says otherwise. If a function returns another code and the kubelet's
  *     state files are older too, the log has a warning.
- *  4. Ownership: handles are opaque. Free a `char *` output with pinfold_free and a pinfold_pod
- *     with pinfold_pod_free. Close a pinfold_node with pinfold_node_close and a pinfold_fleet
- *     with pinfold_fleet_close. These four accept NULL. A `const char *` result belongs to the
+ *  4. Ownership: handles are opaque. Free a `char *` output with pinfold_free, a pinfold_pod
+ *     with pinfold_pod_free and a pinfold_pod_list with pinfold_pod_list_free. Close a
+ *     pinfold_node with pinfold_node_close and a pinfold_fleet with pinfold_fleet_close. These
+ *     five accept NULL. A `const char *` result belongs to the
  *     handle that it was read from.
  *  5. Structures: a structure that may grow begins with its own size, which its _INIT macro sets.
  *     A program that was compiled with an older header runs with a newer library. A program that
@@ -184,9 +185,13 @@ typedef struct pinfold_node pinfold_node;
 
 /** Flags of pinfold_node_options. */
 enum {
-  PINFOLD_NODE_NO_ENFORCE = 1,        /**< decide and store, touch no cgroup */
-  PINFOLD_NODE_INSECURE_STATE_DIR = 2 /**< for tests: accept a state directory that other users
-                                         can change */
+  PINFOLD_NODE_NO_ENFORCE = 1,         /**< decide and store, touch no cgroup */
+  PINFOLD_NODE_INSECURE_STATE_DIR = 2, /**< for tests: accept a state directory that other users
+                                          can change */
+  /** Only read: create, write and lock nothing. Functions that change something return
+   * PINFOLD_UNSUPPORTED. A state directory and cgroups that the caller may only read are enough. A
+   * state_dir that does not exist is PINFOLD_NOT_FOUND, the default one an empty node. */
+  PINFOLD_NODE_READ_ONLY = 4
 };
 
 typedef struct pinfold_node_options {
@@ -264,8 +269,23 @@ pinfold_code pinfold_pod_remove(pinfold_node* node, const char* pod_id, uint32_t
 
 void pinfold_pod_free(pinfold_pod* pod);
 
-/** 1 if the pod is (or, in a dry run, would be) admitted, else 0. */
+/** The pods of a node at the time of the call that returned it; immutable. */
+typedef struct pinfold_pod_list pinfold_pod_list;
+
+/** Returns the active pods in the order of their admission, then the held ones. A held pod is one
+ * that only the kubelet's state files name: of it only the UID is known, and of its containers the
+ * name, `cpus`, `mems`, `exclusive_cpus` and `isolation`. */
+pinfold_code pinfold_node_list_pods(pinfold_node* node, pinfold_pod_list** list, char** error);
+void pinfold_pod_list_free(pinfold_pod_list* list);
+size_t pinfold_pod_list_count(const pinfold_pod_list* list);
+/** The pod at `index`, which belongs to the list: do not free it. NULL if there is none. */
+const pinfold_pod* pinfold_pod_list_pod(const pinfold_pod_list* list, size_t index);
+
+/** 1 if the pod is (or, in a dry run, would be) admitted, else 0. A held pod is not: Pinfold did
+ * not admit it. */
 int pinfold_pod_is_admitted(const pinfold_pod* pod);
+/** 1 for a pod that only the kubelet's state files name, in a pinfold_pod_list; else 0. */
+int pinfold_pod_is_held(const pinfold_pod* pod);
 const char* pinfold_pod_uid(const pinfold_pod* pod);
 const char* pinfold_pod_name(const pinfold_pod* pod);
 const char* pinfold_pod_namespace(const pinfold_pod* pod);
@@ -365,12 +385,13 @@ pinfold_code pinfold_container_attach_pidfd(pinfold_node* node, const char* pod_
 /** Adopts a cgroup that the runtime created for the container. `directory` is its absolute path in
  * the hierarchy with the cpuset controller. Pinfold keeps its cpuset.cpus and cpuset.mems in the
  * desired state, also when the shared pool changes. Every other value belongs to the runtime, which
- * also removes the cgroup. PINFOLD_BUSY if the container runs in another cgroup already;
- * PINFOLD_INVALID_ARGUMENT for a cgroup of another container, for one that contains Pinfold's root,
- * and for a directory that is no cgroup. */
+ * also removes the cgroup. *previous, unless `previous` is NULL, is the directory that the
+ * container had adopted before, or "": PINFOLD_NOT_ENFORCED sets it too. PINFOLD_BUSY if the
+ * container runs in another cgroup already; PINFOLD_INVALID_ARGUMENT for a cgroup of another
+ * container, for one that contains Pinfold's root, and for a directory that is no cgroup. */
 pinfold_code pinfold_container_adopt_cgroup(pinfold_node* node, const char* pod_id,
                                             const char* container, const char* directory,
-                                            char** error);
+                                            char** previous, char** error);
 
 /* ---- Many nodes, for schedulers (docs/predict.md) ---- */
 

@@ -53,6 +53,8 @@ struct HeldContainer {
   enforce::NodeSet mems;  ///< empty: any
 };
 
+[[nodiscard]] std::vector<HeldContainer> held_containers(const Desired& desired);
+
 /// A whole node: what `pinfold status` shows.
 struct NodeStatus {
   CpuSet shared_pool;  ///< empty: any CPU

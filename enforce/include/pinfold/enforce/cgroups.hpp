@@ -125,8 +125,9 @@ class Cgroups {
                                            const CgroupFsWrapper& wrap = {});
 
 /// The same for a caller that only observes: makes nothing, writes nothing and enables no
-/// controller. A root that does not exist has no groups.
-[[nodiscard]] Result<Cgroups> open_cgroups_to_read(const std::string& root);
+/// controller. A root that does not exist has no groups, and is not wrapped.
+[[nodiscard]] Result<Cgroups> open_cgroups_to_read(const std::string& root,
+                                                   const CgroupFsWrapper& wrap = {});
 
 /// cgroup v1 takes a CPU that goes offline out of every group for good: gives the root back those
 /// of `needed` that its parent has. Does nothing on cgroup v2.

@@ -1,0 +1,270 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "callback_runtime.hpp"
+
+/// Nodes that are only read, lists of pods, and a runtime's own cgroups on this kernel.
+namespace pinfold {
+namespace {
+
+using enforce::CgroupVersion;
+using test::pod;
+using test::Runtime;
+using testing::HasSubstr;
+
+/// Every file of a directory with its content.
+std::map<std::string, std::string> contents(const std::string& directory) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    std::stringstream text;
+    text << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+    files.emplace(entry.path().filename(), text.str());
+  }
+  return files;
+}
+
+void must_admit(pinfold_node* node, const std::string& manifest) {
+  pinfold_pod* answer = nullptr;
+  char* error = nullptr;
+  ASSERT_EQ(pinfold_pod_admit(node, manifest.c_str(), &answer, &error), PINFOLD_OK) << error;
+  pinfold_pod_free(answer);
+}
+
+class ReadOnlyNode : public testing::TestWithParam<CgroupVersion> {
+ protected:
+  ReadOnlyNode() : runtime_(GetParam()) {
+    pinfold_node* const writer = runtime_.open();
+    must_admit(writer, pod("a", 1));
+    pinfold_node_close(writer);
+    runtime_.options.flags = PINFOLD_NODE_READ_ONLY;
+  }
+  Runtime runtime_;
+};
+
+TEST_P(ReadOnlyNode, AnswersQueriesAndWritesNothing) {
+  const auto files = contents(runtime_.state.path());
+  const auto writes = runtime_.kernel.log;
+  pinfold_node* const node = runtime_.open();
+  char* json = nullptr;
+  char* error = nullptr;
+  EXPECT_EQ(pinfold_node_get_status(node, &json, &error), PINFOLD_OK) << error;
+  EXPECT_THAT(json, HasSubstr("\"ok\":true"));
+  pinfold_free(json);
+  pinfold_pod* answer = nullptr;
+  ASSERT_EQ(pinfold_pod_get(node, "a", &answer, &error), PINFOLD_OK) << error;
+  EXPECT_STREQ(pinfold_pod_uid(answer), "a");
+  pinfold_pod_free(answer);
+  ASSERT_EQ(pinfold_pod_explain(node, pod("b", 1).c_str(), &answer, &error), PINFOLD_OK) << error;
+  EXPECT_THAT(pinfold_pod_trace(answer), HasSubstr("\"source\""));
+  pinfold_pod_free(answer);
+  EXPECT_EQ(pinfold_pod_get(node, "b", &answer, nullptr), PINFOLD_NOT_FOUND);
+  pinfold_node_close(node);
+  EXPECT_EQ(contents(runtime_.state.path()), files);
+  EXPECT_EQ(runtime_.kernel.log, writes);
+}
+
+TEST_P(ReadOnlyNode, RefusesChanges) {
+  const auto files = contents(runtime_.state.path());
+  pinfold_node* const node = runtime_.open();
+  pinfold_pod* answer = nullptr;
+  char* json = nullptr;
+  char* error = nullptr;
+  EXPECT_EQ(pinfold_pod_admit(node, pod("b", 1).c_str(), &answer, &error), PINFOLD_UNSUPPORTED);
+  EXPECT_STREQ(error, "admit pod: the node is open read-only (PINFOLD_NODE_READ_ONLY)");
+  pinfold_free(error);
+  EXPECT_EQ(pinfold_node_reconcile(node, &json, nullptr), PINFOLD_UNSUPPORTED);
+  EXPECT_EQ(pinfold_pod_remove(node, "a", 0, nullptr), PINFOLD_UNSUPPORTED);
+  EXPECT_EQ(pinfold_container_start(node, "a", "c", nullptr), PINFOLD_UNSUPPORTED);
+  EXPECT_EQ(pinfold_container_remove(node, "a", "c", 0, nullptr), PINFOLD_UNSUPPORTED);
+  EXPECT_EQ(pinfold_container_attach_process(node, "a", "c", 4242, nullptr), PINFOLD_UNSUPPORTED);
+  EXPECT_EQ(pinfold_container_attach_pidfd(node, "a", "c", 0, nullptr), PINFOLD_UNSUPPORTED);
+  EXPECT_EQ(pinfold_container_adopt_cgroup(node, "a", "c", "/x", nullptr, nullptr),
+            PINFOLD_UNSUPPORTED);
+  EXPECT_EQ(json, nullptr);
+  pinfold_node_close(node);
+  EXPECT_EQ(contents(runtime_.state.path()), files);
+}
+
+TEST_P(ReadOnlyNode, DoesNotMakeAStateDirectory) {
+  const std::string absent = runtime_.state / "absent";
+  runtime_.options.state_dir = absent.c_str();
+  pinfold_node* node = nullptr;
+  EXPECT_EQ(pinfold_node_open(&runtime_.options, &node, nullptr), PINFOLD_NOT_FOUND);
+  EXPECT_FALSE(std::filesystem::exists(absent));
+}
+
+/// In a later call it says nothing about the pod.
+TEST_P(ReadOnlyNode, ThatLostItsStateDirectoryIsAnIoError) {
+  pinfold_node* const node = runtime_.open();
+  std::filesystem::remove_all(runtime_.state.path());
+  pinfold_pod* answer = nullptr;
+  EXPECT_EQ(pinfold_pod_get(node, "a", &answer, nullptr), PINFOLD_IO);
+  pinfold_node_close(node);
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, ReadOnlyNode,
+                         testing::Values(CgroupVersion::kV1, CgroupVersion::kV2),
+                         [](const auto& param) {
+                           return param.param == CgroupVersion::kV1 ? "V1" : "V2";
+                         });
+
+TEST(PodList, HasActiveAndHeldPods) {
+  Runtime runtime(CgroupVersion::kV2);
+  pinfold_node* node = runtime.open();
+  pinfold_pod_list* list = nullptr;
+  ASSERT_EQ(pinfold_node_list_pods(node, &list, nullptr), PINFOLD_OK);
+  EXPECT_EQ(pinfold_pod_list_count(list), 0U);
+  pinfold_pod_list_free(list);
+  must_admit(node, pod("old", 2));
+  pinfold_node_close(node);
+  // As after a kubelet: only its own files are left.
+  for (const auto& entry : std::filesystem::directory_iterator(runtime.state.path())) {
+    if (entry.path().filename().string().starts_with('.')) std::filesystem::remove(entry.path());
+  }
+  node = runtime.open();
+  must_admit(node, pod("new", 1));
+  char* error = nullptr;
+  ASSERT_EQ(pinfold_node_list_pods(node, &list, &error), PINFOLD_OK) << error;
+  pinfold_node_close(node);  // the list lives on
+  ASSERT_EQ(pinfold_pod_list_count(list), 2U);
+  const pinfold_pod* const active = pinfold_pod_list_pod(list, 0);
+  const pinfold_pod* const held = pinfold_pod_list_pod(list, 1);
+  EXPECT_EQ(pinfold_pod_list_pod(list, 2), nullptr);
+  EXPECT_STREQ(pinfold_pod_uid(active), "new");
+  EXPECT_EQ(pinfold_pod_is_held(active), 0);
+  EXPECT_EQ(pinfold_pod_is_admitted(active), 1);
+  EXPECT_STREQ(pinfold_pod_uid(held), "old");
+  EXPECT_EQ(pinfold_pod_is_held(held), 1);
+  EXPECT_EQ(pinfold_pod_is_admitted(held), 0);
+  EXPECT_STREQ(pinfold_pod_name(held), "");
+  EXPECT_STREQ(pinfold_pod_trace(held), "[]");
+  EXPECT_STREQ(pinfold_pod_json(held),
+               "{\"containers\":[{\"cpus\":\"2-3\",\"mems\":\"\",\"name\":\"c\"}],\"held\":true,"
+               "\"uid\":\"old\"}");
+  pinfold_container container = PINFOLD_CONTAINER_INIT;
+  ASSERT_EQ(pinfold_pod_find_container(held, "c", &container, nullptr), PINFOLD_OK);
+  EXPECT_STREQ(container.cpus, "2-3");
+  EXPECT_STREQ(container.exclusive_cpus, "2-3");
+  EXPECT_EQ(container.isolation, PINFOLD_ISOLATION_CONTAINER);
+  EXPECT_STREQ(container.cgroup_path, "");
+  pinfold_pod_list_free(list);
+}
+
+/// On the kernel that runs the tests: set PINFOLD_TEST_CGROUP to an empty directory of a cgroup
+/// mount with the cpuset controller.
+class RealNode : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const given = std::getenv("PINFOLD_TEST_CGROUP");  // NOLINT(concurrency-mt-unsafe)
+    if (given == nullptr) GTEST_SKIP() << "PINFOLD_TEST_CGROUP names no cgroup to test in";
+    parent_ = given;
+    if (std::filesystem::exists(parent_ + "/cgroup.subtree_control")) {
+      put(parent_ + "/cgroup.subtree_control", "+cpuset");
+    } else {
+      fill(parent_, std::filesystem::path(parent_).parent_path());
+    }
+    for (const std::string& each : {first_ = parent_ + "/first", second_ = parent_ + "/second"}) {
+      ASSERT_EQ(::mkdir(each.c_str(), 0755), 0) << each;
+      fill(each, parent_);
+    }
+    const std::string root = parent_ + "/root";
+    pinfold_node_options options = PINFOLD_NODE_OPTIONS_INIT;
+    options.state_dir = state_.path().c_str();
+    options.cgroup_root = root.c_str();
+    char* error = nullptr;
+    ASSERT_EQ(pinfold_node_open(&options, &node_, &error), PINFOLD_OK) << error;
+    must_admit(node_, "metadata: {name: a, uid: a}\nspec: {containers: [{name: c}]}");
+  }
+  void TearDown() override {
+    if (parent_.empty()) return;
+    EXPECT_EQ(pinfold_pod_remove(node_, "a", PINFOLD_REMOVE_KILL, nullptr), PINFOLD_OK);
+    pinfold_node_close(node_);
+    for (const char* each : {"/root", "/first", "/second"}) (void)::rmdir((parent_ + each).c_str());
+  }
+  static void put(const std::string& file, const std::string& value) {
+    std::ofstream(file) << value << std::flush;
+  }
+  static std::string get(const std::string& file) {
+    std::string line;
+    std::ifstream in(file);
+    std::getline(in, line);
+    return line;
+  }
+  /// A cpuset of cgroup v1 starts empty.
+  static void fill(const std::string& group, const std::string& above) {
+    for (const char* file : {"/cpuset.cpus", "/cpuset.mems"}) {
+      if (get(group + file).empty()) put(group + file, get(above + file));
+    }
+  }
+
+  std::string parent_;
+  std::string first_;
+  std::string second_;
+  test::TempDir state_;
+  pinfold_node* node_ = nullptr;
+};
+
+TEST_F(RealNode, NamesTheCgroupThatWasAdoptedBefore) {
+  const auto adopt = [&](const std::string& directory) {
+    char* previous = nullptr;
+    char* error = nullptr;
+    EXPECT_EQ(pinfold_container_adopt_cgroup(node_, "a", "c", directory.c_str(), &previous, &error),
+              PINFOLD_OK)
+        << error;
+    const std::string was = previous == nullptr ? "none" : previous;
+    pinfold_free(previous);
+    return was;
+  };
+  EXPECT_EQ(adopt(first_), "");
+  EXPECT_EQ(adopt(first_), first_);
+  EXPECT_EQ(adopt(parent_ + "/first/../second/"), first_);
+  EXPECT_EQ(adopt(second_), second_);
+  EXPECT_EQ(pinfold_container_adopt_cgroup(node_, "a", "c", first_.c_str(), nullptr, nullptr),
+            PINFOLD_OK);
+  char* previous = nullptr;
+  for (const std::string& wrong : {parent_ + "/none", std::string("first"), std::string("/tmp")}) {
+    EXPECT_EQ(pinfold_container_adopt_cgroup(node_, "a", "c", wrong.c_str(), &previous, nullptr),
+              PINFOLD_INVALID_ARGUMENT)
+        << wrong;
+  }
+  EXPECT_EQ(previous, nullptr);
+}
+
+TEST_F(RealNode, AttachesAProcessByNumberAndByPidfd) {
+  for (const bool by_pidfd : {false, true}) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      while (true) ::pause();
+    }
+    const auto pidfd = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+    const auto attach = [&](char** error) {
+      return by_pidfd ? pinfold_container_attach_pidfd(node_, "a", "c", pidfd, error)
+                      : pinfold_container_attach_process(node_, "a", "c", child, error);
+    };
+    char* error = nullptr;
+    EXPECT_EQ(attach(&error), PINFOLD_OK) << error;
+    EXPECT_EQ(get(parent_ + "/root/poda/c/cgroup.procs"), std::to_string(child));
+    (void)::kill(child, SIGKILL);
+    (void)::waitpid(child, nullptr, 0);
+    EXPECT_EQ(attach(&error), PINFOLD_NOT_FOUND);
+    EXPECT_THAT(error, HasSubstr("ended"));
+    pinfold_free(error);
+    ::close(pidfd);
+  }
+}
+
+}  // namespace
+}  // namespace pinfold
