@@ -105,6 +105,7 @@ Result<ObservedContainer> EnforcedLayout::observe(const ContainerId& container) 
   PINFOLD_LET(observed.effective_mems, effective_mems(group));
   PINFOLD_LET(const auto pids, processes(group));
   observed.processes = pids.size();
+  if (!group.is_this_kernel()) return observed;
   enforce::PagesByNode pages;
   for (const pid_t pid : pids) {
     for (const auto& [node, bytes] : enforce::pages_of(pid)) pages[node] += bytes;

@@ -39,7 +39,7 @@ ProcessList return_processes(enforce::Cgroups& cgroups, const enforce::Layout& d
   for (const auto& [name, settings] : desired) {
     if (name.is_pod() || cgroups.is_adopted(name)) continue;
     const auto group = cgroups.group(name);
-    if (!group) continue;
+    if (!group || !group->is_this_kernel()) continue;
     const auto pids = processes(*group);
     if (!pids) continue;  // the plan has reported it
     auto& here = now[group->label];
@@ -64,7 +64,8 @@ void move_pages(enforce::Cgroups& cgroups, const enforce::Layout& desired,
   for (const auto& [name, settings] : desired) {
     if (name.is_pod() || settings.mems.empty()) continue;
     const auto group = cgroups.group(name);
-    const auto pids = group ? processes(*group) : std::vector<pid_t>{};
+    const bool is_ours = group && group->is_this_kernel();
+    const auto pids = is_ours ? processes(*group) : std::vector<pid_t>{};
     if (!pids) continue;
     for (const pid_t pid : *pids) {
       const double before = enforce::share_on(enforce::pages_of(pid), settings.mems);

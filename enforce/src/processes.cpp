@@ -112,6 +112,12 @@ Result<void> kill_processes(const Group& group, std::chrono::milliseconds timeou
     // do not have it.
     const Group::Part& part = group.cpuset();
     const bool at_once = group.is_v2() && part.fs->write(part.path, "cgroup.kill", "1").has_value();
+    if (!at_once && !group.is_this_kernel()) {
+      return fail(ErrorCode::kUnsupported,
+                  fmt::format("'{}' has processes of another kernel, which only cgroup.kill could "
+                              "kill: {}",
+                              group.label, to_list(pids)));
+    }
     for (const pid_t pid : pids) {
       if (!at_once && pid > 1 && pid != ::getpid()) (void)::kill(pid, SIGKILL);
     }

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -42,6 +44,39 @@ TEST_P(CallbackCgroupFs, GetsEveryGroupAndValue) {
   runtime.kernel.find("poda/c")->processes.clear();
   EXPECT_EQ(pinfold_pod_remove(node, "a", 0, &error), PINFOLD_OK);
   EXPECT_EQ(runtime.cpus("poda"), "gone");
+  pinfold_node_close(node);
+}
+
+/// A process id of such a hierarchy names no process of this machine, whatever runs here under it.
+TEST_P(CallbackCgroupFs, TouchesNoProcessOfThisMachine) {
+  Runtime runtime(GetParam());
+  pinfold_node* const node = runtime.open();
+  pinfold_pod* answer = nullptr;
+  char* error = nullptr;
+  char* json = nullptr;
+  ASSERT_EQ(pinfold_pod_admit(node, pod("a", 1).c_str(), &answer, &error), PINFOLD_OK) << error;
+  pinfold_pod_free(answer);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    while (true) ::pause();
+  }
+  auto& processes = runtime.kernel.find("poda/c")->processes;
+  processes.insert(child);
+  EXPECT_EQ(pinfold_node_reconcile(node, &json, &error), PINFOLD_OK) << error;
+  pinfold_free(json);
+  processes.clear();
+  EXPECT_EQ(pinfold_node_reconcile(node, &json, &error), PINFOLD_OK) << error;
+  EXPECT_THAT(json, HasSubstr("\"steps\":[]"));
+  EXPECT_TRUE(processes.empty());
+  pinfold_free(json);
+  processes.insert(child);
+  EXPECT_EQ(pinfold_pod_remove(node, "a", PINFOLD_REMOVE_KILL, &error), PINFOLD_UNSUPPORTED);
+  EXPECT_THAT(error, HasSubstr("has processes of another kernel"));
+  pinfold_free(error);
+  EXPECT_EQ(::waitpid(child, nullptr, WNOHANG), 0);  // it runs
+  (void)::kill(child, SIGKILL);
+  (void)::waitpid(child, nullptr, 0);
   pinfold_node_close(node);
 }
 

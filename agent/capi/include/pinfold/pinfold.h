@@ -157,7 +157,42 @@ typedef struct pinfold_hint_provider {
 /** Replaces the library's access to cgroups. `directory` is the cgroup root in one hierarchy,
  * `cgroup` a path relative to it ("" is the root itself), `file` the name of a file in that cgroup.
  * A callback returns 0 or an errno, such as ENOENT for a cgroup or file that does not exist. If a
- * callback is NULL, the library does its work. */
+ * callback is NULL, the library does its work.
+ *
+ * These files are read (r) and written (w), in every cgroup and where "root" is said also in the
+ * cgroup root. A read returns what was written. An optional file may be missing (ENOENT).
+ *
+ * cgroup_version 2:
+ *     cgroup.procs             rw root     the processes, one per line; a write moves one here
+ *     cgroup.subtree_control   rw root     "cpuset cpu"; a write adds one controller: "+cpuset"
+ *     cpuset.cpus              rw          "0-3,8"; "" if it was not written
+ *     cpuset.mems              rw
+ *     cpuset.cpus.effective    r  root     of cpuset.cpus what the parent has, if none: all
+ *     cpuset.mems.effective    r
+ *     cpu.weight               rw
+ *     cpu.max                  rw          "50000 100000", "max 100000"
+ *     memory.max               rw
+ *     cpuset.cpus.partition    rw optional "member", "root" or "isolated"
+ *     cpuset.cpus.exclusive    rw root optional
+ *     cgroup.kill              w  optional
+ * cgroup_version 1:
+ *     cgroup.procs             rw root
+ *     cpuset.cpus              rw root     "" in a new cgroup; not "" in the root
+ *     cpuset.mems              rw root
+ *     cpuset.effective_cpus    r  root
+ *     cpuset.effective_mems    r
+ *     cpu.shares               rw
+ *     cpu.cfs_period_us        rw
+ *     cpu.cfs_quota_us         rw
+ *     memory.limit_in_bytes    rw
+ *     cpuset.memory_migrate    w  optional
+ *     cgroup.clone_children    w  optional
+ *     cpuset.cpu_exclusive     rw root optional
+ *     cpuset.sched_load_balance rw optional
+ *
+ * A version 2 hierarchy may refuse controllers but cpuset, by an errno for "+cpu": then their files
+ * are not used. Huge page limits are not written into a hierarchy of cgroup_version 1 or 2, and its
+ * process ids mean nothing to this kernel. */
 typedef struct pinfold_cgroup_fs {
   size_t struct_size;
   void* data;
@@ -258,7 +293,9 @@ pinfold_code pinfold_pod_get(pinfold_node* node, const char* pod_id, pinfold_pod
 
 /** Flags of pinfold_pod_remove and pinfold_container_remove. */
 enum {
-  PINFOLD_REMOVE_KILL = 1 /**< kill running processes; without it they cause PINFOLD_BUSY */
+  /** Kill running processes; without it they cause PINFOLD_BUSY. With a cgroup_fs of cgroup_version
+   * 1 or 2 only cgroup.kill is used, and without that file they cause PINFOLD_UNSUPPORTED. */
+  PINFOLD_REMOVE_KILL = 1
 };
 
 /** Removes a pod with all its containers: releases its resources and removes its cgroups. A pod

@@ -29,6 +29,7 @@ struct Group {
 
   [[nodiscard]] bool is_adopted() const { return adopted != nullptr; }
   [[nodiscard]] const Part& cpuset() const { return parts.front(); }
+  [[nodiscard]] bool is_this_kernel() const { return cpuset().hierarchy->is_this_kernel; }
   [[nodiscard]] bool is_v2() const { return cpuset().hierarchy->version == CgroupVersion::kV2; }
 };
 

@@ -41,6 +41,8 @@ struct HierarchyRoot {
   CgroupVersion version = CgroupVersion::kV2;
   std::string directory;  ///< absolute path of the root of the groups in it
   std::vector<Controller> controllers;
+  /// False: its process ids are another kernel's, and mean nothing in /proc and to kill().
+  bool is_this_kernel = true;
 
   friend bool operator==(const HierarchyRoot&, const HierarchyRoot&) = default;
 };

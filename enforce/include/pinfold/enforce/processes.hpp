@@ -27,7 +27,8 @@ namespace pinfold::enforce {
 /// Moves a process into a group, in every hierarchy. Errors: kNotFound, kIo.
 [[nodiscard]] Result<void> attach(const Group& group, pid_t process);
 /// Kills the processes of a group and waits until they have ended, at most `timeout`.
-/// Errors: kBusy if some are left then; kIo.
+/// Errors: kBusy if some are left then; kUnsupported for processes of another kernel without
+/// cgroup.kill; kIo.
 [[nodiscard]] Result<void> kill_processes(const Group& group, std::chrono::milliseconds timeout);
 /// "7, 8, ...": at most eight of them, for a message.
 [[nodiscard]] std::string to_list(const std::vector<pid_t>& processes);
