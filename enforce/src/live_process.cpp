@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,17 +30,6 @@ std::optional<Number> find_number(std::string_view text, std::string_view name) 
     return read_number(line, number) ? std::optional(number) : std::nullopt;
   }
   return std::nullopt;
-}
-
-/// Field 9 of /proc/PID/stat; 0 for a process that has ended.
-std::uint64_t flags_of(pid_t pid) {
-  const std::string text = read_process_file(pid, "stat");
-  std::string_view rest = text;
-  rest.remove_prefix(std::min(rest.size(), rest.rfind(") ") + 2));
-  constexpr int kFieldsBefore = 6;  // 3 to 8
-  for (int i = 0; i < kFieldsBefore; ++i) next_field(rest, ' ');
-  std::uint64_t flags = 0;
-  return read_number(next_field(rest, ' '), flags) ? flags : 0;
 }
 
 tl::unexpected<Error> refused(pid_t pid, std::string_view what) {
@@ -87,11 +75,10 @@ Result<LiveProcess> LiveProcess::from_pidfd(int pidfd) {
 }
 
 Result<LiveProcess> LiveProcess::check(pid_t pid, UniqueFd pidfd) {
-  constexpr std::uint64_t kKernelThread = 0x00200000;  // PF_KTHREAD
   if (pid == 1) return refused(pid, "it is the init process");
-  const auto id = identify(pid);
-  if (!id) return has_ended(pid);
-  if ((flags_of(pid) & kKernelThread) != 0) return refused(pid, "it is a thread of the kernel");
+  const auto stat = stat_of(pid);
+  if (!stat) return has_ended(pid);
+  if (stat->is_kernel_thread) return refused(pid, "it is a thread of the kernel");
   const auto leader = find_number<pid_t>(read_process_file(pid, "status"), "Tgid");
   if (leader && *leader != pid) {
     return refused(pid, fmt::format("it is a thread of process {}", *leader));
@@ -99,7 +86,7 @@ Result<LiveProcess> LiveProcess::check(pid_t pid, UniqueFd pidfd) {
   if (::kill(pid, 0) != 0 && errno != ESRCH) {
     return fail_errno(errno, fmt::format("process {}: this user may not move it: kill", pid));
   }
-  LiveProcess process(*id, std::move(pidfd));
+  LiveProcess process({pid, stat->start_time}, std::move(pidfd));
   if (!process.is_running()) return has_ended(pid);  // what was read may be another process'
   return process;
 }

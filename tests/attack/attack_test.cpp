@@ -1,6 +1,7 @@
-// Each command is killed before each of its system calls, and each of its system calls fails with
-// each error that a sick machine may return. What is left must be the state before the command or
-// the one after it, every failure must be said, and the command must work when it is run again.
+// Each command, and a program in C, is killed before each of its system calls, and each of its
+// system calls fails with each error that a sick machine may return. What is left must be the state
+// before the command or the one after it, every failure must be said, and the command must work
+// when it is run again.
 //
 // With PINFOLD_ATTACK_ROOT, the absolute path of a cgroup root, the commands also write to the
 // kernel; no CPU may ever be exclusive to two containers there.
@@ -74,6 +75,7 @@ struct Attack {
   std::string observe = "status -o json NODE";  ///< prints the state
   std::vector<std::string> before_each = {};
   std::string input = "/dev/null";
+  const char* program = PINFOLD_COMMAND;
 };
 
 std::ostream& operator<<(std::ostream& out, const Attack& attack) { return out << attack.name; }
@@ -153,7 +155,7 @@ class AttackTest : public testing::TestWithParam<Attack> {
     if (!root().empty()) must(dir, "reconcile NODE");
   }
   static Struck run(const TempDir& dir, const Strike& strike) {
-    std::vector<std::string> argv = {PINFOLD_COMMAND};
+    std::vector<std::string> argv = {GetParam().program};
     for (std::string& word : words_of(with_node(GetParam().command))) {
       argv.push_back(std::move(word));
     }
@@ -222,6 +224,13 @@ TEST_P(AttackTest, EachSystemCallFails) {
   }
 }
 
+/// The same through the C interface.
+Attack in_c(const char* verb) {
+  Attack attack{verb, {"admit NODE web.yaml"}, verb};
+  attack.program = PINFOLD_C_CLIENT;
+  return attack;
+}
+
 const std::vector<Attack>& attacks() {
   static const std::vector<Attack> all = {
       {"admit_on_a_new_node", {"sh: mkdir -m 700 state"}, "admit NODE web.yaml db.yaml"},
@@ -269,6 +278,9 @@ INSTANTIATE_TEST_SUITE_P(Kernel, AttackTest,
                                                           : kernel_attacks()),
                          [](const auto& attack) { return attack.param.name; });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AttackTest);
+INSTANTIATE_TEST_SUITE_P(C, AttackTest,
+                         testing::Values(in_c("admit"), in_c("remove"), in_c("status")),
+                         [](const auto& attack) { return attack.param.name; });
 INSTANTIATE_TEST_SUITE_P(Command, AttackTest, testing::ValuesIn(attacks()),
                          [](const auto& attack) { return attack.param.name; });
 

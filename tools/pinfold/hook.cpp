@@ -27,7 +27,7 @@ struct HookOptions {
 };
 
 /// The directory of the container's group.
-Result<std::string> group_of(const NodeAgent& agent, const ContainerProcess& process) {
+Result<std::string> group_of(const NodeAgent& agent, const enforce::LiveProcess& process) {
   const agent::EnforcedLayout& enforced = *agent.enforced();
   PINFOLD_LET(auto directory, enforced.directory_of_process(process.pid()));
   PINFOLD_LET(auto own, enforced.directory_of_process(::getpid()));
@@ -37,8 +37,8 @@ Result<std::string> group_of(const NodeAgent& agent, const ContainerProcess& pro
                             "separate cgroup",
                             directory));
   }
-  PINFOLD_TRY(process.check_group(directory));
-  if (process.has_ended()) {  // then all this may be said of another process with its number
+  PINFOLD_TRY(check_group(process, directory));
+  if (!process.is_running()) {  // then all this may be said of another process with its number
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("state.pid: {}: the container's process has ended", process.pid()));
   }
@@ -48,14 +48,14 @@ Result<std::string> group_of(const NodeAgent& agent, const ContainerProcess& pro
 Result<void> create(const HookState& state, const HookRequest& request,
                     const HookOptions& options) {
   PINFOLD_LET(const auto pid, container_pid(state.pid));
-  PINFOLD_LET(const auto process, ContainerProcess::open(pid));
+  PINFOLD_LET(const auto process, open_container_process(pid));
   PINFOLD_LET(auto agent, open_agent(options.agent));
   if (!agent.enforces()) {
     return fail(ErrorCode::kUnsupported, "--no-enforce: the hook needs cgroups to pin a container");
   }
   PINFOLD_LET(const auto directory, group_of(agent, process));
   (void)agent.remove_abandoned();  // containers whose runtime died must not block this one
-  const auto done = admit_hooked(agent, request, directory, [&] { return process.has_ended(); });
+  const auto done = admit_hooked(agent, request, directory, [&] { return !process.is_running(); });
   (void)settle(agent);  // also what was stored before a failure
   return done;
 }
