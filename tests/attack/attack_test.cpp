@@ -240,7 +240,6 @@ const std::vector<Attack>& attacks() {
       {"remove", {"admit NODE web.yaml db.yaml"}, "remove NODE --pod web"},
       {"remove_container", {"admit NODE web.yaml"}, "remove NODE --pod web --container main"},
       {"status", {"admit NODE web.yaml"}, "status NODE -o json"},
-      {"reconcile", {"admit NODE web.yaml"}, "reconcile NODE"},
       {"metrics", {"admit NODE web.yaml"}, "metrics NODE"},
       {"oci_resources", {"admit NODE web.yaml"}, "oci-resources NODE --pod web --container main"},
       {"verify", {"admit NODE web.yaml"}, "checkpoint verify state"},

@@ -104,7 +104,7 @@ TEST_F(HookCli, RefusesAProcessThatIsNoContainers) {
     EXPECT_EQ(refused.status, 2) << pid;
     EXPECT_THAT(refused.err, HasSubstr(std::string("state.pid: ") + pid + ": expected")) << pid;
   }
-  EXPECT_THAT(hook(state(kCpu, "created", "4194304")).err, HasSubstr("No such process"));
+  EXPECT_THAT(hook(state(kCpu, "created", "4194304")).err, HasSubstr("it does not exist"));
   const auto parent = run("echo '" + state(kCpu, "created", "'$$'") + "'", "");
   EXPECT_THAT(parent.err, HasSubstr("the hook or one of its parents"));
   dir_.write("node.json",
