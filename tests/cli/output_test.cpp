@@ -191,8 +191,8 @@ TEST_F(Output, NamesAPathOnce) {
   EXPECT_EQ(pinfold("status --no-enforce --state-dir " + file + machine).err,
             "pinfold: open directory '" + file + "': Not a directory\n");
   dir_.write("state/memory_manager_state/file", "");
-  EXPECT_EQ(pinfold(on_node("status")).err, "pinfold: read state directory '" + (dir_ / "state") +
-                                                "': 'memory_manager_state' is no regular file\n");
+  EXPECT_EQ(pinfold(on_node("status")).err, "pinfold: '" + (dir_ / "state/memory_manager_state") +
+                                                "' is a directory, expected a regular file\n");
 }
 
 }  // namespace

@@ -85,6 +85,33 @@ TEST(SideFiles, AreWrittenOnceTheDiskHasSpace) {
   EXPECT_EQ(full.open().metrics().counts[Counter::kTopologyRequests], 2U);
 }
 
+/// The journal has the decision, and the disk has no room for the kubelet's files.
+TEST(NodeAgentOnAFullDisk, SaysWhatIsNotSettledAndSettlesLater) {
+  FullDisk full;
+  NodeAgent agent = full.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  const auto cpu_file = [&] {
+    return full.disk->inodes[full.disk->names.at("cpu_manager_state")].now;
+  };
+  const std::string before = cpu_file();
+  full.fails = [](const std::string& operation) { return operation.starts_with("rename"); };
+  const auto admitted = agent.admit(pod("y", {guaranteed("a", 2)}));
+  ASSERT_TRUE(admitted) << admitted.error().message;
+  EXPECT_FALSE(admitted->rejection);
+  ASSERT_TRUE(admitted->not_settled);
+  EXPECT_EQ(admitted->not_settled->sys_errno, ENOSPC);
+  EXPECT_EQ(cpu_file(), before);
+  EXPECT_FALSE(agent.checkpoint_journal());
+  EXPECT_FALSE(agent.remove_pod(PodUid("y"), RunningProcesses::kRefuse)) << "still full";
+  EXPECT_NE(agent.state().node.find(PodUid("y")), nullptr);
+  full.fails = [](const std::string&) { return false; };
+  EXPECT_TRUE(agent.checkpoint_journal());
+  EXPECT_NE(cpu_file(), before);
+  const auto removed = agent.remove_pod(PodUid("y"), RunningProcesses::kRefuse);
+  ASSERT_TRUE(removed) << removed.error().message;
+  EXPECT_FALSE(removed->not_settled);
+}
+
 TEST(Metrics, CountNothingThatWasNotCommitted) {
   FullDisk full;
   NodeAgent agent = full.open();
