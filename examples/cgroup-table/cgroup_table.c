@@ -95,7 +95,7 @@ static int remove_cgroup(void* data, const char* directory, const char* cgroup) 
 
 static int write_file(void* data, const char* directory, const char* cgroup, const char* file,
                       const char* value) {
-  char more[2 * kValue] = "";
+  char more[2 * kValue];
   const struct row* const old = find(data, cgroup, file);
   (void)directory;
   if (find(data, cgroup, "") == NULL || !is_file(file)) return ENOENT;
@@ -103,11 +103,11 @@ static int write_file(void* data, const char* directory, const char* cgroup, con
   if (!is_controller && strcmp(file, "cgroup.procs") != 0) return put(data, cgroup, file, value);
   /* Both take one more: "+cpuset", or a process, which a guest would move here. */
   if (is_controller && value[0] != '+') return EINVAL;
-  if (old != NULL && old->value[0] != '\0') {
-    snprintf(more, sizeof more, "%s%s", old->value, is_controller ? " " : "\n");
-  }
-  if (strlen(more) + strlen(value) >= kValue) return ENOSPC;
-  strcat(more, is_controller ? value + 1 : value);
+  const char* const had = old == NULL ? "" : old->value;
+  const int size =
+      snprintf(more, sizeof more, "%s%s%s", had, had[0] == '\0' ? "" : (is_controller ? " " : "\n"),
+               value + is_controller);
+  if (size >= kValue) return ENOSPC;
   return put(data, cgroup, file, more);
 }
 

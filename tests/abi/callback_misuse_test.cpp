@@ -166,7 +166,7 @@ const HintMistake kHintMistakes[] = {
      "allocate: its text is too long"},
     {"AllocateThrowsANumber", nullptr,
      [](void*, const char*, const char*, const char*, uint64_t, pinfold_text*,
-        pinfold_text*) -> int { throw 7; },  // NOLINT(hicpp-exception-baseclass)
+        pinfold_text*) -> int { throw 7; },
      "allocate: it threw an exception"},
 };
 

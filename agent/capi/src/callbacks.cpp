@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdint>
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <type_traits>
+#include <utility>
 
 #include "call.hpp"
 #include "callback_values.hpp"
