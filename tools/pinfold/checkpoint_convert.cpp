@@ -71,7 +71,8 @@ Result<void> write(const std::string& directory, const checkpoint::Files& files,
               checkpoint::Store::open(directory, checkpoint::Store::kLockTimeout, owners));
   PINFOLD_TRY(check_target(directory));  // again, now that no other process writes
   PINFOLD_TRY(store.commit(files));
-  return store.checkpoint_journal();
+  PINFOLD_TRY_WRAP(store.checkpoint_journal(), kOnlyInJournal);
+  return {};
 }
 
 void print(const ConvertOptions& options, const checkpoint::Formats& to,

@@ -15,6 +15,10 @@ namespace pinfold::tools {
 [[nodiscard]] cli::Command checkpoint_diff_command();
 [[nodiscard]] cli::Command checkpoint_repair_command();
 
+/// Context of an error after a commit: these commands are run for the kubelet's files.
+inline constexpr const char* kOnlyInJournal =
+    "stored in the journal, but the kubelet's files are older; run the command again";
+
 struct StateFile {
   std::string path;
   std::string bytes;

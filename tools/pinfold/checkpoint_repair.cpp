@@ -129,7 +129,7 @@ Result<std::vector<cp::Note>> replace(cp::Store& store, cp::Fs& fs, const cp::Re
     for (const std::string& aside : asides) (void)fs.remove(aside);
     return fail(std::move(done).error());
   }
-  PINFOLD_TRY(store.checkpoint_journal());
+  PINFOLD_TRY_WRAP(store.checkpoint_journal(), kOnlyInJournal);
   return kept;
 }
 
