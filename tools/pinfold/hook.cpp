@@ -55,7 +55,7 @@ Result<void> create(const HookState& state, const HookRequest& request,
   }
   PINFOLD_LET(const auto directory, group_of(agent, process));
   (void)agent.remove_abandoned();  // containers whose runtime died must not block this one
-  const auto done = admit_hooked(agent, request, directory, [&] { return !process.is_running(); });
+  auto done = admit_hooked(agent, request, directory, [&] { return !process.is_running(); });
   (void)settle(agent);  // also what was stored before a failure
   return done;
 }
@@ -69,7 +69,7 @@ Result<void> handle(const HookState& state, const HookOptions& options) {
               }));
   if (is_created) return create(state, request, options);
   PINFOLD_LET(auto agent, open_agent(options.agent));
-  const auto done = remove_hooked(agent, request);
+  auto done = remove_hooked(agent, request);
   (void)settle(agent);
   return done;
 }

@@ -85,7 +85,7 @@ pinfold_code with_agent(pinfold_node* node, Access access, const char* intent, c
           return fail(ErrorCode::kInvalidArgument, failure.what());
         }
       };
-      const Result<pinfold_code> code = call();
+      Result<pinfold_code> code = call();
       const auto not_settled = settle(agent, node->agent_options.log);
       if (!not_settled || !code || *code != PINFOLD_OK) return code;
       set_message(error, *not_settled);

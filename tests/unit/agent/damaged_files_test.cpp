@@ -98,7 +98,7 @@ class DamagedFiles : public testing::Test {
 
   /// Damage is without consequence or reported with the name of the file, and no CPU of a pod
   /// becomes free. Returns whether it was reported.
-  bool is_reported(const std::string& name, const Image& image) const {
+  [[nodiscard]] bool is_reported(const std::string& name, const Image& image) const {
     const Opened seen = open(image);
     if (!seen.error.empty()) {  // nothing starts, so nothing is given away
       EXPECT_THAT(seen.error, HasSubstr(name));

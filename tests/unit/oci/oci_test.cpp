@@ -1,5 +1,6 @@
 #include "oci.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 /// What an OCI runtime passes to a hook, and what it merges into a config.json.
 namespace pinfold::tools {
@@ -145,40 +147,41 @@ TEST(HookRequestOf, RejectsAnnotationsThatWouldLoseCpus) {
 TEST(HookRequestOf, QuotesNothingOfAPodFile) {
   constexpr const char* kGood = "{metadata: {name: db}, spec: {containers: [{name: main}]}}";
   ASSERT_TRUE(request({{"io.pinfold.pod-file", "/pods/db.yaml"}}, kGood)) << "the cases vary it";
-  for (const char* file : {
-           "SECRET",
-           "root:$6$SECRET:19000:0:99999:7:::\n",
-           "[SECRET",
-           "{\"SECRET",
-           "{\"a\": SECRET}",
-           "\tSECRET: 1",
-           "a: *SECRET",
-           "a: !SECRET b",
-           "{SECRET: 1, SECRET: 2}",
-           "a: 1\n---\nb: SECRET",
-           "{kind: SECRET, metadata: {name: db}, spec: {containers: [{name: main}]}}",
-           "{kind: Deployment, metadata: {name: SECRET}}",
-           "{apiVersion: SECRET, metadata: {name: db}, spec: {containers: [{name: main}]}}",
-           "{metadata: {name: SECRET}, spec: {containers: [{name: main}]}}",
-           "{metadata: {name: ../SECRET}, spec: {containers: [{name: main}]}}",
-           "{metadata: {name: db, uid: ../SECRET}, spec: {containers: [{name: main}]}}",
-           "{metadata: {name: db, namespace: ../SECRET}, spec: {containers: [{name: main}]}}",
-           "{metadata: {name: db}, spec: {containers: [{name: ../SECRET}]}}",
-           "{metadata: {name: db}, spec: {containers: [{name: main, SECRET: 1}]}}",
-           "{metadata: {name: db}, SECRET: {}, spec: {containers: [{name: main}]}}",
-           "{metadata: {name: db}, spec: {containers: [{name: secret}, {name: secret}]}}",
-           "{metadata: {name: db}, spec: {containers: SECRET}}",
-           "{metadata: {name: db}, spec: {restartPolicy: [SECRET], containers: [{name: main}]}}",
-           "{metadata: {name: db}, spec: {containers: [{name: main, resources: "
-           "{limits: {cpu: SECRET}}}]}}",
-           "{metadata: {name: db}, spec: {containers: [{name: main, resources: "
-           "{limits: {SECRET: 1}}}]}}",
-           "{metadata: {name: db}, spec: {containers: [{name: main, resources: "
-           "{limits: {hugepages-SECRET: 1}}}]}}",
-           "{metadata: {name: db}, spec: {containers: [{name: main, resources: "
-           "{limits: {cpu: 1}, requests: {cpu: 31337}}}]}}",
-           "{metadata: {name: db}, spec: {containers: [{name: secret}]}}",
-       }) {
+  std::vector<std::string> files = {
+      "SECRET",
+      "root:$6$SECRET:19000:0:99999:7:::\n",
+      "[SECRET",
+      "{\"SECRET",
+      "{\"a\": SECRET}",
+      "\tSECRET: 1",
+      "a: *SECRET",
+      "a: !SECRET b",
+      "{SECRET: 1, SECRET: 2}",
+      "a: 1\n---\nb: SECRET",
+      "{kind: SECRET, metadata: {name: db}, spec: {containers: [{name: main}]}}",
+      "{kind: Deployment, metadata: {name: SECRET}}",
+      "{apiVersion: SECRET, metadata: {name: db}, spec: {containers: [{name: main}]}}",
+      "{metadata: {name: SECRET}, spec: {containers: [{name: main}]}}",
+      "{metadata: {name: ../SECRET}, spec: {containers: [{name: main}]}}",
+      "{metadata: {name: db, uid: ../SECRET}, spec: {containers: [{name: main}]}}",
+      "{metadata: {name: db, namespace: ../SECRET}, spec: {containers: [{name: main}]}}",
+      "{metadata: {name: db}, spec: {containers: [{name: ../SECRET}]}}",
+      "{metadata: {name: db}, spec: {containers: [{name: main, SECRET: 1}]}}",
+      "{metadata: {name: db}, SECRET: {}, spec: {containers: [{name: main}]}}",
+      "{metadata: {name: db}, spec: {containers: [{name: secret}, {name: secret}]}}",
+      "{metadata: {name: db}, spec: {containers: SECRET}}",
+      "{metadata: {name: db}, spec: {restartPolicy: [SECRET], containers: [{name: main}]}}",
+      "{metadata: {name: db}, spec: {containers: [{name: secret}]}}",
+  };
+  for (const char* resources :
+       {"limits: {cpu: SECRET}", "limits: {SECRET: 1}", "limits: {hugepages-SECRET: 1}",
+        "limits: {cpu: 1}, requests: {cpu: 31337}"}) {
+    files.push_back(
+        fmt::format("{{metadata: {{name: db}}, spec: {{containers: [{{name: main, "
+                    "resources: {{{}}}}}]}}}}",
+                    resources));
+  }
+  for (const std::string& file : files) {
     const auto made = request(
         {{"io.pinfold.pod-file", "/pods/db.yaml"}, {"io.pinfold.container", "other"}}, file);
     ASSERT_FALSE(made) << file;

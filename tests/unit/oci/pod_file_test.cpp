@@ -130,7 +130,7 @@ TEST_F(PodFile, IsRefusedWithoutOpenat2) {
     const auto in_child = [&] {
       forbid_openat2(error);
       const auto text = read(dir_ / "pods/db.yaml");
-      std::fprintf(stderr, "%s\n", text ? text->c_str() : text.error().message.c_str());
+      (void)std::fprintf(stderr, "%s\n", text ? text->c_str() : text.error().message.c_str());
       std::exit(text ? 1 : 0);
     };
     EXPECT_EXIT(in_child(), testing::ExitedWithCode(0),
