@@ -128,6 +128,7 @@ class AttackTest : public testing::TestWithParam<Attack> {
     before_ = observe(dir);
     expected_ = run(dir, {});
     ASSERT_EQ(expected_.outcome.status, 0) << expected_.outcome.err;
+    ASSERT_GT(expected_.calls.size(), 30U) << "almost nothing to strike";
     after_ = observe(dir);
     names_after_ = names_in(dir / "state");
   }
@@ -166,7 +167,8 @@ class AttackTest : public testing::TestWithParam<Attack> {
   /// What holds after every strike.
   void check(const TempDir& dir, const Struck& struck) const {
     EXPECT_THAT(struck.outcome.err, Not(HasSubstr("terminate called")));
-    EXPECT_THAT(struck.outcome.err, Not(HasSubstr("Sanitizer")));
+    EXPECT_THAT(struck.outcome.err, Not(HasSubstr("ERROR: ")));  // a sanitizer's
+    EXPECT_THAT(struck.outcome.err, Not(HasSubstr("runtime error")));
     if (!root().empty()) check_no_overlap();
     EXPECT_THAT(observe(dir), AnyOf(Eq(before_), Eq(after_)));
     for (const std::string& line : GetParam().before_each) must(dir, line);
@@ -182,7 +184,11 @@ class AttackTest : public testing::TestWithParam<Attack> {
     const Outcome& outcome = struck.outcome;
     EXPECT_LT(outcome.status, 126) << outcome.err;
     if (outcome.status == 0) {
-      EXPECT_EQ(outcome.out, expected_.outcome.out);
+      // A state that is not settled is part of the answer.
+      const bool is_settled = outcome.err.find("files are older") == std::string::npos;
+      if (is_settled) {
+        EXPECT_EQ(outcome.out, expected_.outcome.out);
+      }
       if (root().empty()) {
         EXPECT_EQ(observe(dir), after_) << "status 0, but nothing is done";
       }
@@ -232,7 +238,7 @@ Attack in_c(const char* verb) {
 }
 
 const std::vector<Attack>& attacks() {
-  static const std::vector<Attack> all = {
+  static const std::vector<Attack> kAll = {
       {"admit_on_a_new_node", {"sh: mkdir -m 700 state"}, "admit NODE web.yaml db.yaml"},
       {"admit", {"admit NODE web.yaml"}, "admit NODE db.yaml"},
       {"admit_explained", {"admit NODE web.yaml"}, "admit NODE --explain -o json db.yaml"},
@@ -249,7 +255,7 @@ const std::vector<Attack>& attacks() {
        "checkpoint repair --machine node.json --config config.yaml state",
        "checkpoint verify -o json state"},
   };
-  return all;
+  return kAll;
 }
 
 /// A container that a runtime has made, for the hook.
@@ -263,13 +269,13 @@ constexpr const char* kMakeContainer =
 
 /// What needs a kernel.
 const std::vector<Attack>& kernel_attacks() {
-  static const std::vector<Attack> all = {{"hook",
-                                           {"admit NODE web.yaml"},
-                                           "hook NODE",
-                                           "status -o json NODE",
-                                           {kMakeContainer},
-                                           "state.json"}};
-  return all;
+  static const std::vector<Attack> kAll = {{"hook",
+                                            {"admit NODE web.yaml"},
+                                            "hook NODE",
+                                            "status -o json NODE",
+                                            {kMakeContainer},
+                                            "state.json"}};
+  return kAll;
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernel, AttackTest,

@@ -1,6 +1,5 @@
 #include "strike.hpp"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -12,9 +11,11 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -23,15 +24,13 @@
 namespace pinfold::test {
 namespace {
 
-constexpr std::uint64_t kLoaderSize = std::uint64_t{1} << 20;
-
 struct Call {
   const char* name;
   std::vector<int> errors;
 };
 
 const std::map<std::uint64_t, Call>& calls() {
-  static const std::map<std::uint64_t, Call> known = {
+  static const std::map<std::uint64_t, Call> kCalls = {
       {SYS_read, {"read", {EIO, EINTR}}},
       {SYS_pread64, {"pread64", {EIO, EINTR}}},
       {SYS_getdents64, {"getdents64", {EIO}}},
@@ -59,11 +58,12 @@ const std::map<std::uint64_t, Call>& calls() {
       {SYS_munmap, {"munmap", {ENOMEM}}},
       // The kernel reports no error of these that a program could handle.
       {SYS_brk, {"brk", {}}},
+      {SYS_pipe2, {"pipe2", {}}},  // a sanitizer's; nothing else makes pipes
       {SYS_futex, {"futex", {}}},
       {SYS_exit_group, {"exit_group", {}}},
       {SYS_exit, {"exit", {}}},
   };
-  return known;
+  return kCalls;
 }
 
 /// Redirects the streams, asks to be traced and becomes the program.
@@ -73,28 +73,40 @@ const std::map<std::uint64_t, Call>& calls() {
   raw.reserve(argv.size() + 1);
   for (const std::string& word : argv) raw.push_back(const_cast<char*>(word.c_str()));  // NOLINT
   raw.push_back(nullptr);
-  const int in = ::open(input.c_str(), O_RDONLY);
-  const int out = ::open(outputs[0].c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  const int err = ::open(outputs[1].c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  (void)::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);  // that needs ptrace itself
+  constexpr int kOutput = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+  const int in = ::open(input.c_str(), O_RDONLY | O_CLOEXEC);
+  const int out = ::open(outputs[0].c_str(), kOutput, 0600);
+  const int err = ::open(outputs[1].c_str(), kOutput, 0600);
   if (in < 0 || out < 0 || err < 0 || ::chdir(directory.c_str()) != 0) ::_exit(125);
   ::dup2(in, 0);
   ::dup2(out, 1);
   ::dup2(err, 2);
-  for (const int fd : {in, out, err}) ::close(fd);
   if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(125);
-  ::raise(SIGSTOP);
+  (void)::raise(SIGSTOP);
   ::execv(raw[0], raw.data());
   ::_exit(126);
 }
 
-/// Where the kernel put the dynamic loader of a process; 0: nowhere.
-std::uint64_t loader_of(pid_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/auxv", std::ios::binary);
-  std::array<std::uint64_t, 2> entry{};
-  while (in.read(reinterpret_cast<char*>(entry.data()), sizeof entry)) {  // NOLINT
-    if (entry[0] == AT_BASE) return entry[1];
+/// Part of a program's memory that is one mapping of a file.
+struct Mapping {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  bool is_libc = false;
+};
+
+/// The mapping that holds an address; empty if there is none.
+Mapping mapping_of(pid_t pid, std::uint64_t address) {
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream in(line);
+    Mapping mapping;
+    char dash = 0;
+    in >> std::hex >> mapping.begin >> dash >> mapping.end;
+    mapping.is_libc = line.find("/libc.so") != std::string::npos;
+    if (mapping.begin <= address && address < mapping.end) return mapping;
   }
-  return 0;
+  return {};
 }
 
 /// Follows one run from system call to system call.
@@ -136,11 +148,19 @@ class Tracer {
       return 0;
     }
     if (status >> 8 == (SIGTRAP | (PTRACE_EVENT_EXEC << 8))) {
-      loader_ = loader_of(pid);
+      code_.clear();
       runs_ = true;
       return 0;
     }
     return signal == SIGTRAP || signal == SIGSTOP ? 0 : signal;
+  }
+
+  bool is_of_libc(pid_t pid, std::uint64_t address) {
+    for (const Mapping& mapping : code_) {
+      if (mapping.begin <= address && address < mapping.end) return mapping.is_libc;
+    }
+    code_.push_back(mapping_of(pid, address));
+    return code_.back().is_libc;
   }
 
   void on_call(pid_t pid, std::vector<std::uint64_t>& calls) {
@@ -151,7 +171,7 @@ class Tracer {
       return;
     }
     if (info.op != PTRACE_SYSCALL_INFO_ENTRY) return;
-    if (info.instruction_pointer - loader_ < kLoaderSize && loader_ != 0) return;
+    if (!is_of_libc(pid, info.instruction_pointer)) return;
     const bool is_struck = calls.size() == strike_.at;
     calls.push_back(info.entry.nr);
     if (!is_struck || strike_.kind == Strike::Kind::kNone) return;
@@ -171,7 +191,7 @@ class Tracer {
 
   pid_t child_;
   Strike strike_;
-  std::uint64_t loader_ = 0;
+  std::vector<Mapping> code_;  ///< where calls were made from
   bool runs_ = false;
   pid_t failing_ = 0;
 };

@@ -11,7 +11,7 @@
 namespace pinfold::test {
 
 /// What happens to the system call at position `at`, counted from 0 over all threads and children,
-/// without those of the dynamic loader.
+/// among those that the C library makes: not the dynamic loader, nor a sanitizer.
 struct Strike {
   enum class Kind { kNone, kKill, kFail };
   Kind kind = Kind::kNone;

@@ -126,7 +126,7 @@ void forbid_openat2(unsigned error) {
 }
 
 TEST_F(PodFile, IsRefusedWithoutOpenat2) {
-  for (const unsigned error : {ENOSYS, EPERM}) {
+  for (const unsigned error : {unsigned{ENOSYS}, unsigned{EPERM}}) {
     const auto in_child = [&] {
       forbid_openat2(error);
       const auto text = read(dir_ / "pods/db.yaml");
