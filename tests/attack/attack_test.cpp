@@ -254,6 +254,20 @@ const std::vector<Attack>& attacks() {
        {"admit NODE web.yaml db.yaml", "sh: truncate -s -9 state/cpu_manager_state"},
        "checkpoint repair --machine node.json --config config.yaml state",
        "checkpoint verify -o json state"},
+      {"diff", {"admit NODE web.yaml", "sh: cp -r state other"}, "checkpoint diff state other"},
+      {"convert",
+       {"admit NODE web.yaml"},
+       "checkpoint convert state --to cpu-v2 --out older --machine node.json --config config.yaml",
+       "sh: " PINFOLD_COMMAND " checkpoint show -o json older 2>/dev/null || true"},
+      {"topology",
+       {"admit NODE web.yaml"},
+       "topology -o json --synthetic socket:2core:2pu:1",
+       "status -o name NODE"},
+      {"predict",
+       {"admit NODE web.yaml",
+        "sh: " PINFOLD_COMMAND " topology -o nrt --synthetic socket:2core:2pu:1 > nodes.json"},
+       "predict -o json --nodes nodes.json --pod db.yaml"},
+      {"simulate", {"admit NODE web.yaml"}, "simulate " PINFOLD_HISTORIES},
   };
   return kAll;
 }
