@@ -12,38 +12,19 @@
 #include <string>
 #include <thread>
 
+#include "child.hpp"
 #include "pinfold/base/read_file.hpp"
 
 /// Which processes may be moved into a group, and what a number is worth after its process ended.
 namespace pinfold::enforce {
 namespace {
 
+using test::Child;
 using testing::HasSubstr;
 
-/// A child that waits; the destructor kills and reaps it.
-class Child {
- public:
-  Child() : pid_(::fork()) {
-    if (pid_ != 0) return;
-    while (true) ::pause();
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child() {
-    kill();
-    reap();
-  }
-  [[nodiscard]] pid_t pid() const { return pid_; }
-  void kill() const { (void)::kill(pid_, SIGKILL); }
-  /// Until then it is a zombie, and keeps its number.
-  void reap() const { (void)::waitpid(pid_, nullptr, 0); }
-  [[nodiscard]] UniqueFd pidfd() const {
-    return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
-  }
-
- private:
-  pid_t pid_;
-};
+UniqueFd pidfd_of(const Child& child) {
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid(), 0)));
+}
 
 void expect_error(const Result<LiveProcess>& opened, ErrorCode code, const std::string& part) {
   ASSERT_FALSE(opened.has_value());
@@ -119,7 +100,7 @@ TEST(LiveProcess, RefusesAProcessOfAnotherUser) {
 
 TEST(LiveProcess, OfAPidfdIsTheSame) {
   const Child child;
-  const UniqueFd pidfd = child.pidfd();
+  const UniqueFd pidfd = pidfd_of(child);
   ASSERT_TRUE(pidfd);
   const auto process = LiveProcess::from_pidfd(pidfd.get());
   ASSERT_TRUE(process.has_value()) << process.error().message;

@@ -9,41 +9,15 @@
 #include <optional>
 #include <string>
 
+#include "child.hpp"
 #include "pinfold/enforce/processes.hpp"
 
 /// The process id that a runtime passes, and the process that it stands for.
 namespace pinfold::tools {
 namespace {
 
+using test::Child;
 using testing::HasSubstr;
-
-/// A process that waits to be killed.
-class Child {
- public:
-  Child() : pid_(::fork()) {
-    if (pid_ == 0) {
-      while (true) ::pause();
-    }
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child() {
-    kill();
-    reap();
-  }
-
-  [[nodiscard]] pid_t pid() const { return pid_; }
-  void kill() const { (void)::kill(pid_, SIGKILL); }
-  /// Waits for its end and leaves it a zombie.
-  void wait() const {
-    siginfo_t ignored{};
-    (void)::waitid(P_PID, static_cast<id_t>(pid_), &ignored, WEXITED | WNOWAIT);
-  }
-  void reap() const { (void)::waitpid(pid_, nullptr, 0); }
-
- private:
-  pid_t pid_;
-};
 
 std::string error_of(pid_t pid) {
   const auto process = open_container_process(pid);
