@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <optional>
 
 #include "enable.hpp"
@@ -11,11 +10,6 @@
 /// What the kernel has, as a layout.
 namespace pinfold::enforce {
 namespace {
-
-/// True for an error of a file that does not exist, or whose group was removed meanwhile.
-bool is_gone(const Error& error) {
-  return error.code == ErrorCode::kNotFound || error.sys_errno == ENODEV;
-}
 
 /// The content of a file; nullopt if it is gone.
 Result<std::optional<std::string>> read_if_exists(const Group::Part& part,

@@ -40,9 +40,8 @@ Result<std::vector<pid_t>> processes_below(CgroupFs& fs, const std::string& path
   constexpr int kMaxDepth = 16;
   std::vector<pid_t> all;
   auto text = fs.read(path, kProcsFile);
-  if (!text && text.error().code == ErrorCode::kNotFound) return all;
-  // ENODEV: removed after it was opened. EOPNOTSUPP: a threaded group; its parent lists them.
-  if (!text && text.error().sys_errno == ENODEV) return all;
+  if (!text && is_gone(text.error())) return all;
+  // EOPNOTSUPP: a threaded group; its parent lists them.
   if (!text && text.error().sys_errno != EOPNOTSUPP) return fail(std::move(text).error());
   PINFOLD_LET(auto pids, parse_pids(text ? *text : ""));
   auto below = fs.children(path);

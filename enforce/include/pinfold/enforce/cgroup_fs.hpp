@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,6 +31,11 @@ class CgroupFs {
   [[nodiscard]] virtual Result<void> write(const std::string& group, const std::string& file,
                                            std::string_view value) = 0;
 };
+
+/// True for an error of a file that does not exist, or whose group was removed meanwhile.
+[[nodiscard]] inline bool is_gone(const Error& error) {
+  return error.code == ErrorCode::kNotFound || error.sys_errno == ENODEV;
+}
 
 /// The kernel's: opens every path relative to a descriptor of `directory`; a path that leaves it,
 /// crosses a mount or contains a symbolic link is an error.
