@@ -62,8 +62,13 @@ std::string environment(const char* name, const char* otherwise) {
 /// "" if the commands leave the kernel alone.
 std::string root() { return environment("PINFOLD_ATTACK_ROOT", ""); }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr const char* kStride = "97";  // a command takes several times as long
+#else
+constexpr const char* kStride = "23";
+#endif
 /// Every how manyth strike is made.
-std::size_t stride() { return std::stoul(environment("PINFOLD_ATTACK_STRIDE", "23")); }
+std::size_t stride() { return std::stoul(environment("PINFOLD_ATTACK_STRIDE", kStride)); }
 
 /// One command of pinfold under attack. The commands run in a directory with node.json,
 /// config.yaml, web.yaml and db.yaml; "NODE" stands for the options that describe the node. A line
