@@ -33,8 +33,7 @@ Result<KeptState> KeptState::restore(const Node& node, checkpoint::Store store,
   // Counts that cannot be read start at zero, as those of a kubelet do at every start.
   kept.metrics_ = read_side_file(kept.store_, kMetricsFileName, decode_metrics, options.log)
                       .value_or(Metrics{});
-  // Reads it for the warning. What counts are the bytes: one without a checksum is replaced too.
-  (void)read_side_file(kept.store_, kMachineFileName, options.log);
+  // The bytes: one without a checksum is replaced too. known_machine() says what is wrong with it.
   kept.machine_ = kept.store_.read_side_file(kMachineFileName).value_or(std::nullopt).value_or("");
   return kept;
 }
@@ -100,11 +99,10 @@ Result<checkpoint::Committed> KeptState::store_files(checkpoint::Files files) {
 /// Without the file an offline CPU makes the next start fail as the kubelet's does; no more than
 /// that.
 void KeptState::keep_machine(const Machine& machine) {
-  std::string bytes = seal_side_file(kMachineFileName, machine.to_json().dump());
+  const std::string json = machine.to_json().dump();
+  std::string bytes = seal_side_file(kMachineFileName, json);
   if (bytes == machine_) return;
-  const auto written = store_.write_side_file(kMachineFileName, bytes);
-  if (!written) return warn_of_side_file(log_, kMachineFileName, written.error());
-  machine_ = std::move(bytes);
+  if (write_side_file(store_, kMachineFileName, json, log_)) machine_ = std::move(bytes);
 }
 
 void KeptState::keep_metrics(const Metrics& metrics) {

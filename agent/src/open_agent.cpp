@@ -22,8 +22,7 @@ bool only_reads(const AgentOptions& options) { return options.dry_run || options
 
 Result<checkpoint::Store> open_store(const AgentOptions& options) {
   const std::string& directory = options.state_dir;
-  const auto owners =
-      options.insecure_state_dir ? checkpoint::OwnerCheck::kOff : checkpoint::OwnerCheck::kOn;
+  const auto owners = checkpoint::owner_check(options.insecure_state_dir);
   if (!only_reads(options)) {
     PINFOLD_TRY(checkpoint::make_state_directory(directory));
     return checkpoint::Store::open(directory, options.lock_timeout, owners);
@@ -66,9 +65,8 @@ Result<NodeAgent> open_agent(Machine machine, Config config, const AgentOptions&
   std::optional<checkpoint::Store> store;
   if (exists(options.state_dir)) {
     PINFOLD_LET(store, open_store(options));
-    if (!config.quirks().offline_cpus_prevent_start) {
-      known = known_machine(std::move(known.machine), *store, options.log);
-    }
+    KnownMachine found = known_machine(known.machine, *store, options.log);  // warns of damage
+    if (!config.quirks().offline_cpus_prevent_start) known = std::move(found);
   }
   PINFOLD_LET(auto node,
               make_node(std::move(known.machine), std::move(config), std::move(providers)));

@@ -96,7 +96,7 @@ class DamagedFiles : public testing::Test {
     return open_image(node_, observed_, image);
   }
 
-  /// Damage is without consequence or reported with the name of the file, and no CPU of a pod
+  /// Damage is without consequence or reported once with the name of the file, and no CPU of a pod
   /// becomes free. Returns whether it was reported.
   [[nodiscard]] bool is_reported(const std::string& name, const Image& image) const {
     const Opened seen = open(image);
@@ -114,6 +114,7 @@ class DamagedFiles : public testing::Test {
                          seen.processes == expected_.processes && seen.offline == expected_.offline;
     const bool is_named = seen.warnings.find(name) != std::string::npos;
     EXPECT_TRUE(is_same || is_named) << seen.warnings;
+    EXPECT_EQ(seen.warnings.find(name), seen.warnings.rfind(name)) << seen.warnings;
     return is_named;
   }
 
