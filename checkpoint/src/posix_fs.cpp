@@ -71,10 +71,7 @@ class PosixFs final : public Fs {
     if (!fd) return failed("open", name);
     struct stat status = {};
     if (::fstat(fd.get(), &status) != 0) return failed("stat", name);
-    if (!S_ISREG(status.st_mode)) {
-      return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' is {}, expected a regular file",
-                                                           name, kind_of_file(status.st_mode)));
-    }
+    PINFOLD_TRY(check_is_regular(status.st_mode, name));
     const auto size = static_cast<std::size_t>(status.st_size);
     if (size > kMaxStateFileBytes) return too_large(name);
     std::string bytes;

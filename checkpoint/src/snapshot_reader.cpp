@@ -136,10 +136,7 @@ Result<Files> read_snapshot(const std::string& directory) {
   namespace bip = boost::interprocess;
   const std::string path = fmt::format("{}/{}", directory, kSnapshotFileName);
   struct stat status = {};
-  if (::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-    return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' is {}, expected a regular file",
-                                                         path, kind_of_file(status.st_mode)));
-  }
+  if (::lstat(path.c_str(), &status) == 0) PINFOLD_TRY(check_is_regular(status.st_mode, path));
   try {
     const bip::file_mapping file(path.c_str(), bip::read_only);
     const bip::mapped_region region(file, bip::read_only);

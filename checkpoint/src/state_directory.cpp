@@ -59,15 +59,20 @@ Result<void> check_parents(const std::string& path) {
   return {};
 }
 
-}  // namespace
-
-std::string kind_of_file(mode_t mode) {
-  if (S_ISREG(mode)) return "a regular file";
+std::string_view kind_of_file(mode_t mode) {
   if (S_ISDIR(mode)) return "a directory";
   if (S_ISLNK(mode)) return "a symbolic link";
   if (S_ISFIFO(mode)) return "a FIFO";
   if (S_ISSOCK(mode)) return "a socket";
   return "a device";
+}
+
+}  // namespace
+
+Result<void> check_is_regular(mode_t mode, const std::string& file) {
+  if (S_ISREG(mode)) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("'{}' is {}, expected a regular file", file, kind_of_file(mode)));
 }
 
 Result<void> check_state_directory(int directory, const std::string& path,
@@ -85,10 +90,7 @@ Result<void> check_state_directory(int directory, const std::string& path,
       if (errno == ENOENT) continue;  // a writer has replaced or removed it meanwhile
       return fail_errno(errno, fmt::format("stat '{}'", file));
     }
-    if (!S_ISREG(status.st_mode)) {
-      return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' is {}, expected a regular file",
-                                                           file, kind_of_file(status.st_mode)));
-    }
+    PINFOLD_TRY(check_is_regular(status.st_mode, file));
     if (owners == OwnerCheck::kOn) {
       PINFOLD_TRY(check_owner(status, file));
     }

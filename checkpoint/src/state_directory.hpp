@@ -10,8 +10,8 @@
 
 namespace pinfold::checkpoint {
 
-/// What a file is by its mode: "a directory", "a FIFO".
-[[nodiscard]] std::string kind_of_file(mode_t mode);
+/// Errors: kInvalidArgument for a mode that is not a regular file's; it names `file` and the kind.
+[[nodiscard]] Result<void> check_is_regular(mode_t mode, const std::string& file);
 
 /// Checks a state directory that is open as `directory`, and those of `names` that are the
 /// kubelet's or Pinfold's: they are regular files, and with OwnerCheck::kOn only root and the

@@ -133,8 +133,7 @@ Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
 std::optional<std::string> settle(agent::NodeAgent& agent) {
   const auto settled = agent.checkpoint_journal();
   if (settled) return std::nullopt;
-  warn(fmt::format("stored in the journal, but the kubelet's files are older: {}; the next command "
-                   "that writes tries again",
+  warn(fmt::format("{}: {}; the next command that writes tries again", checkpoint::kNotSettled,
                    settled.error().message),
        "not settled");
   return settled.error().message;

@@ -71,7 +71,7 @@ Result<void> write(const std::string& directory, const checkpoint::Files& files,
               checkpoint::Store::open(directory, checkpoint::Store::kLockTimeout, owners));
   PINFOLD_TRY(check_target(directory));  // again, now that no other process writes
   PINFOLD_TRY(store.commit(files));
-  PINFOLD_TRY_WRAP(store.checkpoint_journal(), kOnlyInJournal);
+  PINFOLD_TRY_WRAP(store.checkpoint_journal(), only_in_journal());
   return {};
 }
 
@@ -110,7 +110,7 @@ Result<ExitStatus> run(const ConvertOptions& options) {
   PINFOLD_LET(const auto start, try_start(options, to, converted.files, ids, specs_of(pods)));
   if (!options.dry_run) {
     PINFOLD_TRY(write(options.out, {converted.files.cpu, converted.files.memory, files.pods},
-                      owner_check(options.is_insecure)));
+                      checkpoint::owner_check(options.is_insecure)));
   }
   print(options, to, converted, start);
   return start.is_ok() ? kYes : kNo;

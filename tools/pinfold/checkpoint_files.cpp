@@ -68,10 +68,6 @@ Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths)
   return files;
 }
 
-checkpoint::OwnerCheck owner_check(bool is_insecure) {
-  return is_insecure ? checkpoint::OwnerCheck::kOff : checkpoint::OwnerCheck::kOn;
-}
-
 Result<checkpoint::Files> read_directory(const std::string& path) {
   PINFOLD_LET(auto fs, checkpoint::open_directory(path));
   auto files = checkpoint::read_files(*fs);

@@ -16,8 +16,9 @@ namespace pinfold::tools {
 [[nodiscard]] cli::Command checkpoint_repair_command();
 
 /// Context of an error after a commit: these commands are run for the kubelet's files.
-inline constexpr const char* kOnlyInJournal =
-    "stored in the journal, but the kubelet's files are older; run the command again";
+[[nodiscard]] inline std::string only_in_journal() {
+  return std::string(checkpoint::kNotSettled) + "; run the command again";
+}
 
 struct StateFile {
   std::string path;
@@ -29,9 +30,6 @@ struct StateFile {
 /// if the journal there is newer than a file.
 /// Errors: kNotFound, also for a directory without state files.
 [[nodiscard]] Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths);
-
-/// What --insecure-state-dir means.
-[[nodiscard]] checkpoint::OwnerCheck owner_check(bool is_insecure);
 
 /// The kubelet's two state files and Pinfold's own file. Errors: as read_files.
 [[nodiscard]] Result<checkpoint::Files> read_directory(const std::string& path);

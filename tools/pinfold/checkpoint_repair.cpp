@@ -129,7 +129,7 @@ Result<std::vector<cp::Note>> replace(cp::Store& store, cp::Fs& fs, const cp::Re
     for (const std::string& aside : asides) (void)fs.remove(aside);
     return fail(std::move(done).error());
   }
-  PINFOLD_TRY_WRAP(store.checkpoint_journal(), kOnlyInJournal);
+  PINFOLD_TRY_WRAP(store.checkpoint_journal(), only_in_journal());
   return kept;
 }
 
@@ -229,8 +229,8 @@ Result<ExitStatus> run(const RepairOptions& options) {
   Outcome outcome = evaluate(options, node, ids, directory);
   if (outcome.needed && outcome.allowed && !options.dry_run) {
     // Opening completes an interrupted commit, and locks out other writers until the end.
-    PINFOLD_LET(auto store,
-                cp::Store::open(path, cp::Store::kLockTimeout, owner_check(options.is_insecure)));
+    PINFOLD_LET(auto store, cp::Store::open(path, cp::Store::kLockTimeout,
+                                            cp::owner_check(options.is_insecure)));
     const bool had_journal = directory.has_journal;
     PINFOLD_LET(directory, read(*fs));
     directory.has_journal = had_journal;

@@ -56,10 +56,8 @@ std::string online_cpus() { return read_file("/sys/devices/system/cpu/online").v
 std::optional<std::string> settle(agent::NodeAgent& agent, const agent::LogSink& log) {
   const auto settled = agent.checkpoint_journal();
   if (settled) return std::nullopt;
-  auto message = fmt::format(
-      "stored in the journal, but the kubelet's files are older: {}; the next call "
-      "tries again",
-      settled.error().message);
+  auto message = fmt::format("{}: {}; the next call tries again", checkpoint::kNotSettled,
+                             settled.error().message);
   if (log) log(agent::LogLevel::kWarning, message);
   return message;
 }

@@ -60,6 +60,9 @@ class Fs {
 
 /// Whether opening a state directory checks who can change it. kOff is for tests.
 enum class OwnerCheck { kOn, kOff };
+[[nodiscard]] constexpr OwnerCheck owner_check(bool is_insecure) {
+  return is_insecure ? OwnerCheck::kOff : OwnerCheck::kOn;
+}
 /// The same for a state directory. The kubelet's and Pinfold's files in it must be regular files.
 /// With kOn they and the directory must belong to root or the caller and not be writable by group
 /// or others, and nobody else may be able to replace the directory: docs/operations.md.

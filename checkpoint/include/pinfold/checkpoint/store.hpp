@@ -32,6 +32,10 @@ struct Files {
   friend bool operator==(const Files&, const Files&) = default;
 };
 
+/// What Committed::not_settled, and a checkpoint of the journal that fails, mean for a reader.
+inline constexpr std::string_view kNotSettled =
+    "stored in the journal, but the kubelet's files are older";
+
 /// What a successful commit came to; it is durable.
 struct Committed {
   /// Why the kubelet's files are older than the state, which is in the journal only. The next
