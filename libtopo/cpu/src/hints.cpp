@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <functional>
+
+#include "pinfold/types/mask_sums.hpp"
 
 namespace pinfold::cpu {
 namespace {
 
 /// A number for each NUMA node with CPUs, in ascending order of position.
-using PerNode = std::vector<int>;
+using PerNode = std::vector<std::int64_t>;
 
 /// The least number of NUMA nodes that can have `count` CPUs together; all of them if none can.
 int least_nodes(PerNode amounts, int count) {
@@ -39,9 +42,9 @@ Nodes survey(const Machine& machine, const HintRequest& request) {
       nodes.must_have |= std::uint64_t{1} << nodes.positions.size();
     }
     nodes.positions.push_back(position);
-    nodes.total.push_back(static_cast<int>(cpus.size()));
-    nodes.free.push_back(static_cast<int>(request.available->count_common(cpus) +
-                                          request.reusable->count_common(cpus)));
+    nodes.total.push_back(static_cast<std::int64_t>(cpus.size()));
+    nodes.free.push_back(static_cast<std::int64_t>(request.available->count_common(cpus) +
+                                                   request.reusable->count_common(cpus)));
     if (!request.by_socket) continue;
     std::uint64_t sockets = 0;
     for (std::size_t i = 0; i < machine.sockets().size(); ++i) {
@@ -64,19 +67,21 @@ std::vector<TopologyHint> make_hints(const Machine& machine, const HintRequest& 
       by_socket ? (preferred_width + nodes_per_socket - 1) / nodes_per_socket : 0;
   const bool compact = node_count == machine.numa_count();  // indices are positions
 
+  const MaskSums<std::int64_t> free_cpus(nodes.free);
   std::vector<TopologyHint> hints;
+  if (node_count <= kMaxNodesForEveryMask) hints.reserve(std::size_t{1} << node_count);
   const auto try_mask = [&](NumaMask indices) {
     if ((indices.bits() & nodes.must_have) != nodes.must_have) return;
-    std::int64_t free = 0;
+    if (free_cpus.of(indices) < request.count) return;
     std::uint64_t positions = 0;
     std::uint64_t sockets = 0;
-    for (const int index : indices.positions()) {
-      const auto i = static_cast<std::size_t>(index);
-      free += nodes.free[i];
-      if (!compact) positions |= std::uint64_t{1} << nodes.positions[i];
-      if (by_socket) sockets |= nodes.sockets[i];
+    if (!compact || by_socket) {
+      for (const int index : indices.positions()) {
+        const auto i = static_cast<std::size_t>(index);
+        positions |= std::uint64_t{1} << nodes.positions[i];
+        if (by_socket) sockets |= nodes.sockets[i];
+      }
     }
-    if (free < request.count) return;
     const bool preferred = indices.count() == preferred_width ||
                            (by_socket && std::popcount(sockets) == preferred_sockets);
     hints.push_back({compact ? indices : NumaMask(positions), preferred});

@@ -18,8 +18,10 @@ ResourceHints impossible() { return {{kResource, std::vector<TopologyHint>{}}}; 
 }  // namespace
 
 ResourceHints CpuManager::hints(const CpuSet& free, const CpuSet& reusable, int count) const {
-  return {{kResource, cpu::make_hints(*machine_, {&free, &reusable, count, options_.align_by_socket,
-                                                  widest_hint_})}};
+  ResourceHints hints;  // filled without a copy, which is large on machines with many NUMA nodes
+  hints[kResource] =
+      cpu::make_hints(*machine_, {&free, &reusable, count, options_.align_by_socket, widest_hint_});
+  return hints;
 }
 
 ResourceHints CpuManager::container_hints(const CpuState& state, const PodView& pod,

@@ -1,15 +1,6 @@
 #include "hint_search.hpp"
 
 namespace pinfold::memory_detail {
-namespace {
-
-std::uint64_t sum(const std::array<std::uint64_t, NumaMask::kMaxNodes>& per_node, NumaMask mask) {
-  std::uint64_t total = 0;
-  for (const int position : mask.positions()) total += per_node[static_cast<std::size_t>(position)];
-  return total;
-}
-
-}  // namespace
 
 NumaMask mask_of(const Machine& machine, const std::vector<std::int32_t>& ids) {
   NumaMask mask;
@@ -24,37 +15,41 @@ NumaMask mask_of(const Machine& machine, const std::vector<std::int32_t>& ids) {
 HintSearch::HintSearch(const Machine& machine, const MemoryState& state, const Requests& requests,
                        const ReusableOfPod* reusable)
     : node_count_(machine.numa_count()), reusable_(reusable) {
-  for (const auto& [resource, bytes] : requests) {
-    demands_.push_back({.resource = resource, .bytes = bytes});
-  }
+  std::vector<const NodeMemory*> nodes(static_cast<std::size_t>(node_count_), nullptr);
   for (int position = 0; position < node_count_; ++position) {
     const auto found = state.machine_state.find(machine.numa_id(position).value);
     if (found == state.machine_state.end()) continue;
     const auto index = static_cast<std::size_t>(position);
-    const NodeMemory& node = found->second;
+    const NodeMemory& node = *(nodes[index] = &found->second);
     if (node.number_of_assignments > 0) assigned_ = assigned_ | NumaMask::of(position);
     if (node.cells.size() > 1) grouped_ = grouped_ | NumaMask::of(position);
     group_[index] = mask_of(machine, node.cells);
-    for (Demand& demand : demands_) {
+  }
+  for (const auto& [resource, bytes] : requests) {
+    std::vector<std::uint64_t> free(nodes.size());
+    std::vector<std::uint64_t> allocatable(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i] == nullptr) continue;
       // DEVIATION: a NUMA node without a huge-page size has 0 bytes of it; the kubelet crashes.
-      const auto table = node.tables.find(demand.resource);
-      if (table == node.tables.end()) continue;
-      demand.free[index] = table->second.free;
-      demand.allocatable[index] = table->second.allocatable;
+      const auto table = nodes[i]->tables.find(resource);
+      if (table == nodes[i]->tables.end()) continue;
+      free[i] = table->second.free;
+      allocatable[i] = table->second.allocatable;
     }
+    demands_.push_back({resource, bytes, Sums(free), Sums(allocatable)});
   }
 }
 
 bool HintSearch::has_free(NumaMask mask) const {
   for (const Demand& demand : demands_) {
-    if (sum(demand.free, mask) < demand.bytes) return false;
+    if (demand.free.of(mask) < demand.bytes) return false;
   }
   return true;
 }
 
 bool HintSearch::has_allocatable(NumaMask mask) const {
   for (const Demand& demand : demands_) {
-    if (sum(demand.allocatable, mask) < demand.bytes) return false;
+    if (demand.allocatable.of(mask) < demand.bytes) return false;
   }
   return true;
 }
@@ -66,7 +61,7 @@ bool HintSearch::has_free_or_reusable(NumaMask mask) const {
   for (const Demand& demand : demands_) {
     const auto bytes = left->second.find(demand.resource);
     const std::uint64_t extra = bytes == left->second.end() ? 0 : bytes->second;
-    if (sum(demand.free, mask) + extra < demand.bytes) return false;
+    if (demand.free.of(mask) + extra < demand.bytes) return false;
   }
   return true;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pinfold/memory/memory_manager.hpp"
+#include "pinfold/types/mask_sums.hpp"
 #include "requests.hpp"
 
 namespace pinfold::memory_detail {
@@ -37,12 +38,12 @@ class HintSearch {
   [[nodiscard]] bool is_grouped_node(NumaMask mask) const;
 
  private:
-  using PerNode = std::array<std::uint64_t, NumaMask::kMaxNodes>;
+  using Sums = MaskSums<std::uint64_t>;
   struct Demand {
     std::string resource;
     std::uint64_t bytes = 0;
-    PerNode free{};
-    PerNode allocatable{};
+    Sums free;
+    Sums allocatable;
   };
 
   [[nodiscard]] bool has_allocatable(NumaMask mask) const;
