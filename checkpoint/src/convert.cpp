@@ -136,13 +136,14 @@ tl::expected<void, StartError> would_start(const Node& node, const Formats& form
   if (formats.cpu < 4) return start(node, files, ids).map([](const NodeState&) {});
   const bool gate = node.gates().pod_level_resource_managers;
   const Config& config = node.config();
-  if (auto done = start_from<CpuState>(node.cpu(),
-                                       restore_cpu_v4(files.cpu, config.cpu_manager_policy, gate));
+  if (auto done = start_from<CpuState>(
+          node.cpu(), restore_cpu(files.cpu, config.cpu_manager_policy, Kubelet{37, gate}, {}));
       !done) {
     return tl::unexpected(StartError{StartStage::kCpuManager, std::move(done).error().message});
   }
   if (auto done = start_from<MemoryState>(
-          node.memory(), restore_memory_v3(files.memory, config.memory_manager_policy, gate));
+          node.memory(),
+          restore_memory(files.memory, config.memory_manager_policy, Kubelet{37, gate}));
       !done) {
     return tl::unexpected(StartError{StartStage::kMemoryManager, std::move(done).error().message});
   }

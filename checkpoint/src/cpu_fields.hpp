@@ -9,12 +9,14 @@
 #include <string_view>
 
 #include "go_value.hpp"
+#include "pinfold/base/result.hpp"
 #include "pinfold/checkpoint/go_dump.hpp"
 #include "pinfold/checkpoint/go_json.hpp"
+#include "pinfold/cpu/cpu_manager.hpp"
 #include "pinfold/types/container_id.hpp"
 #include "pinfold/types/cpuset.hpp"
 
-/// The fields of cpu_manager_state, and how to write them.
+/// The fields of cpu_manager_state, and how to read and write them.
 namespace pinfold::checkpoint::cpu_file {
 
 template <class T>
@@ -23,8 +25,10 @@ using Lists = std::map<std::string, std::string>;  // container to its CPUs
 using PodLists = std::map<std::string, Nullable<Lists>>;
 using PodSets = std::map<PodUid, CpuSet>;
 
-/// A file as it was read. V1 has `by_id`, the others have `entries`; V3 and later have `pods`. V4
-/// has `data`: the same fields as a text, and only these are used.
+enum class Version { kV1 = 1, kV2, kV3, kV4, kDataOfV4 };
+
+/// A file as it was read. V1 has `by_id`, the others have `entries`; V3 has `pods`. V4 has `data`:
+/// the fields of V3 as a text, and only these are used.
 struct CpuFile {
   std::string policy;
   std::string default_set;
@@ -35,6 +39,8 @@ struct CpuFile {
   std::string data;
   std::uint64_t data_checksum = 0;
   std::string error;  ///< why it cannot be this version; "" if it can
+  /// What `pods` had at an error in them: Go does not read on, this reader does.
+  std::optional<Nullable<PodSets>> pods_before_error;
 };
 
 /// The fields of any version, from a CpuFile or a CpuCheckpoint.
@@ -116,5 +122,23 @@ std::uint32_t fields_checksum(const Fields<Entries, Pods>& fields, std::string_v
 }
 
 inline constexpr std::string_view kEntriesType = "map[string]map[string]string";
+
+/// Which checksums are right: with the name of the Go type only, or also with its version.
+enum class Names { kPlain, kAlsoVersioned };
+
+/// Domain: `bytes` has no syntax error.
+[[nodiscard]] CpuFile read(std::string_view bytes, Version version, std::string_view go_type);
+/// The checksum of a file of that version. Domain: V1, V2, V3.
+[[nodiscard]] std::uint32_t sum_of(const CpuFile& file, Version version);
+[[nodiscard]] bool has_right_sum(const CpuFile& file, Version version, Names names);
+/// The file, or why it is not of that version. Domain: V1, V2, V3.
+[[nodiscard]] Result<CpuFile> checked(CpuFile file, Version version, Names names);
+/// "state.CPUManagerCheckpointV2"
+[[nodiscard]] std::string versioned_go_type(Version version);
+/// The fields in `data` of a V4 file.
+[[nodiscard]] Result<CpuFile> load_data_of(const CpuFile& v4);
+/// `set_name`: how the kubelet's message calls the default set, which changed with 1.37.
+[[nodiscard]] Result<CpuCheckpoint> to_state(CpuFile file, std::optional<std::string_view> policy,
+                                             std::string_view set_name);
 
 }  // namespace pinfold::checkpoint::cpu_file

@@ -116,6 +116,17 @@ void JsonReader::skip() {
   } while (depth > 0);
 }
 
+JsonReader JsonReader::nested() {
+  peek();
+  const std::size_t start = pos_;
+  skip();
+  JsonReader inner(text_.substr(start, pos_ - start));
+  inner.struct_ = struct_;
+  inner.path_ = path_;
+  inner.is_nested_ = true;
+  return inner;
+}
+
 void JsonReader::mismatch(std::string_view what, std::string_view go_type) {
   if (!error_.empty()) return;
   error_ = path_.empty()

@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "go_value.hpp"
+#include "pinfold/base/result.hpp"
+#include "pinfold/checkpoint/kubelet_files.hpp"
 #include "pinfold/memory/memory_manager.hpp"
 
-/// The fields of memory_manager_state, and how to write them.
+/// The fields of memory_manager_state, and how to read and write them.
 namespace pinfold::checkpoint::memory_file {
 
 template <class T>
@@ -36,6 +38,8 @@ struct FileNode {
 using Blocks = Nullable<std::vector<FileBlock>>;
 using Containers = Nullable<std::map<std::string, Blocks>>;
 using Nodes = std::map<std::int64_t, Nullable<FileNode>>;
+
+enum class Version { kV1 = 1, kV2, kV3, kDataOfV3 };
 
 struct MemoryFile {
   std::string policy;
@@ -177,5 +181,45 @@ std::uint32_t fields_checksum(const Fields<State>& fields, std::string_view suff
   dump.close_struct();
   return checksum(dump);
 }
+
+/// The whole file, from a MemoryFile or a MemoryCheckpoint.
+template <class State>
+std::string file_text(const State& state, std::string_view policy, MemoryFormat format) {
+  const Fields<State> outside{policy, state, format == MemoryFormat::kV2};  // V3 is V1 and `data`
+  JsonWriter json;
+  json.open_struct();
+  put_fields(json, outside);
+  put_checksum(json, fields_checksum(outside, ""));
+  if (format == MemoryFormat::kV3) {
+    JsonWriter data;
+    data.open_struct();
+    put_fields(data, Fields<State>{policy, state, true});
+    data.close_struct();
+    put_data(json, data.text());
+  }
+  json.close_struct();
+  return std::move(json).take();
+}
+
+/// Which checksums are right: with the name of the Go type only, or also with its version.
+enum class Names { kPlain, kAlsoVersioned };
+
+/// Whether V1 may have the checksum 0, or none.
+enum class Zero { kIsWrong, kIsRightInV1 };
+
+/// Domain: `bytes` has no syntax error.
+[[nodiscard]] MemoryFile read(std::string_view bytes, Version version, std::string_view go_type);
+/// The checksum of a file of that version. Domain: V1, V2.
+[[nodiscard]] std::uint32_t sum_of(const MemoryFile& file, Version version);
+[[nodiscard]] bool has_right_sum(const MemoryFile& file, Version version, Names names, Zero zero);
+/// The file, or why it is not of that version. Domain: V1, V2.
+[[nodiscard]] Result<MemoryFile> checked(MemoryFile file, Version version, Names names, Zero zero);
+/// "state.MemoryManagerCheckpointV1"
+[[nodiscard]] std::string versioned_go_type(Version version);
+/// The fields in `data` of a V3 file.
+[[nodiscard]] Result<MemoryFile> load_data_of(const MemoryFile& v3);
+[[nodiscard]] Result<std::vector<MemoryBlock>> to_blocks(const Blocks& blocks);
+[[nodiscard]] Result<MemoryCheckpoint> to_state(const MemoryFile& file,
+                                                std::optional<std::string_view> policy);
 
 }  // namespace pinfold::checkpoint::memory_file

@@ -55,11 +55,13 @@ bool begin(JsonReader& json, std::optional<Container>& out) {
   return true;
 }
 
-/// A field that is unknown, and so skipped, in versions that do not have it.
+/// A field that is unknown, and so skipped, in versions that do not have it. `embedded`: see
+/// JsonReader::Field.
 template <class Fn>
-auto versioned_field(JsonReader& json, std::string_view name, bool known, const Fn& read_value) {
+auto versioned_field(JsonReader& json, std::string_view name, bool known, const Fn& read_value,
+                     std::string_view embedded) {
   const auto read = [&json, known, read_value] { known ? read_value() : json.skip(); };
-  return JsonReader::Field<decltype(read)>{name, read};
+  return JsonReader::Field<decltype(read)>{name, read, embedded};
 }
 
 /// Whether a CpuFile is V4 or a MemoryFile is V3, sound or not. It is read as nothing else then.

@@ -23,7 +23,7 @@ using snapshot::Word;
 
 constexpr int kAttempts = 1000;
 
-tl::unexpected<Error> corrupt(std::string_view what) {
+tl::unexpected<Error> bad_snapshot(std::string_view what) {
   return fail(ErrorCode::kCorrupt, fmt::format("snapshot: {}", what));
 }
 
@@ -66,12 +66,12 @@ Result<Files> parse_payload(std::string_view payload) {
   for (auto* const file : {&files.cpu, &files.memory, &files.pods}) {
     const auto size = take_word(payload);
     if (!size || (*size > 0 && *size - 1 > payload.size()))
-      return corrupt("is truncated inside a file");
+      return bad_snapshot("is truncated inside a file");
     if (*size == 0) continue;
     *file = std::string(payload.substr(0, *size - 1));
     payload.remove_prefix(*size - 1);
   }
-  if (!payload.empty()) return corrupt("has bytes after the last file");
+  if (!payload.empty()) return bad_snapshot("has bytes after the last file");
   return files;
 }
 
@@ -85,12 +85,12 @@ Result<std::optional<std::string>> try_copy(const Words& words, Word capacity) {
   if (before % 2 == 1) return std::optional<std::string>();
   if (size > capacity) {
     if (words.at(at) != before) return std::optional<std::string>();
-    return corrupt("has a payload larger than its slot");
+    return bad_snapshot("has a payload larger than its slot");
   }
   std::string payload = words.copy(sizeof(Header) + slot * capacity, size);
   std::atomic_thread_fence(std::memory_order_acquire);
   if (words.at(at) != before) return std::optional<std::string>();
-  if (crc64(payload) != hash) return corrupt("has a wrong checksum");
+  if (crc64(payload) != hash) return bad_snapshot("has a wrong checksum");
   return std::optional(std::move(payload));
 }
 
@@ -106,7 +106,7 @@ std::string snapshot::read_boot_id() {
 Result<Files> decode_snapshot(std::span<const std::byte> bytes, std::string_view boot_id) {
   const Words words(bytes);
   if (bytes.size() < sizeof(Header) || words.at(0) != snapshot::kMagic) {
-    return corrupt("has no snapshot header");
+    return bad_snapshot("has no snapshot header");
   }
   const Word version = words.at(offsetof(Header, version));
   if (version < snapshot::kVersion) {
@@ -123,7 +123,7 @@ Result<Files> decode_snapshot(std::span<const std::byte> bytes, std::string_view
   }
   const Word capacity = words.at(offsetof(Header, capacity));
   if (capacity % sizeof(Word) != 0 || capacity > (bytes.size() - sizeof(Header)) / 2) {
-    return corrupt("is truncated");
+    return bad_snapshot("is truncated");
   }
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     PINFOLD_LET(const auto payload, try_copy(words, capacity));

@@ -93,7 +93,8 @@ RC_GTEST_PROP(CpuFile, SurvivesEveryFormat, ()) {
   CpuCheckpoint containers = state;
   containers.pods.clear();
   RC_ASSERT(restore_cpu(encode_cpu(state, policy, CpuFormat::kV3), policy, true, {}) == state);
-  RC_ASSERT(restore_cpu_v4(encode_cpu(state, policy, CpuFormat::kV4), policy, true) == state);
+  RC_ASSERT(restore_cpu(encode_cpu(state, policy, CpuFormat::kV4), policy, Kubelet{37, true}, {}) ==
+            state);
   const std::string v2 = encode_cpu(state, policy, CpuFormat::kV2);
   RC_ASSERT(restore_cpu(v2, policy, false, {}) == containers);
   RC_ASSERT(restore_cpu(v2, policy, true, {}) == containers);
@@ -105,8 +106,8 @@ RC_GTEST_PROP(MemoryFile, SurvivesEveryFormat, ()) {
   MemoryCheckpoint containers = state;
   containers.pods.clear();
   RC_ASSERT(restore_memory(encode_memory(state, policy, MemoryFormat::kV2), policy, true) == state);
-  RC_ASSERT(restore_memory_v3(encode_memory(state, policy, MemoryFormat::kV3), policy, true) ==
-            state);
+  RC_ASSERT(restore_memory(encode_memory(state, policy, MemoryFormat::kV3), policy,
+                           Kubelet{37, true}) == state);
   const std::string v1 = encode_memory(state, policy, MemoryFormat::kV1);
   RC_ASSERT(restore_memory(v1, policy, false) == containers);
   RC_ASSERT(restore_memory(v1, policy, true) == containers);

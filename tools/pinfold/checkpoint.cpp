@@ -7,6 +7,7 @@
 #include "checkpoint_files.hpp"
 #include "commands.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/checkpoint/kubelet.hpp"
 #include "pinfold/text/message.hpp"
 #include "text.hpp"
 
@@ -131,32 +132,12 @@ struct Verdict {
   std::string error;  ///< "": loads it
 };
 
-/// The kubelet's start also compares the machine state with the assignments, under policy Static.
-std::string check(const Result<std::optional<MemoryCheckpoint>>& restored, bool is_static,
-                  bool gate) {
-  if (!restored) return restored.error().message;
-  const auto fits = check_machine_state(**restored, gate);
-  return fits || !is_static ? "" : fits.error().message;
-}
-std::string check(const Result<std::optional<CpuCheckpoint>>& restored) {
-  return restored ? "" : restored.error().message;
-}
-
-/// What kubelet 1.36, or 1.37, says to a file.
+/// What a kubelet says to a file.
 std::string verdict_of(const StateFile& file, const std::optional<std::string>& policy,
-                       const checkpoint::ContainerIds& ids, bool newest, bool gate) {
-  using checkpoint::restore_cpu;
-  using checkpoint::restore_cpu_v4;
-  using checkpoint::restore_memory;
-  using checkpoint::restore_memory_v3;
-  const std::string_view bytes = file.bytes;
-  if (file.is_cpu) {
-    return check(newest ? restore_cpu_v4(bytes, policy, gate)
-                        : restore_cpu(bytes, policy, gate, ids));
-  }
-  const auto restore = newest ? restore_memory_v3 : restore_memory;
-  const bool is_static = restore(bytes, "Static", gate, checkpoint::kKubeletDir).has_value();
-  return check(restore(bytes, policy, gate, checkpoint::kKubeletDir), is_static, gate);
+                       const checkpoint::ContainerIds& ids, const checkpoint::Kubelet& kubelet) {
+  if (file.is_cpu) return checkpoint::read_cpu(file.bytes, kubelet, policy, ids).error;
+  const auto reading = checkpoint::read_memory(file.bytes, kubelet, policy);
+  return reading.reads() ? reading.start_error : reading.error;
 }
 
 std::vector<Verdict> verdicts(const StateFile& file, const checkpoint::ContainerIds& ids,
@@ -169,7 +150,7 @@ std::vector<Verdict> verdicts(const StateFile& file, const checkpoint::Container
     for (const bool newest : {false, true}) {
       const std::string kubelet = newest ? "1.37" : "1.36";
       if (options.kubelet != "any" && options.kubelet != kubelet) continue;
-      out.push_back({kubelet, gate, verdict_of(file, policy, ids, newest, gate)});
+      out.push_back({kubelet, gate, verdict_of(file, policy, ids, {newest ? 37 : 36, gate})});
     }
   }
   return out;

@@ -1,14 +1,18 @@
-// CPU V4 and memory V3: expected bytes are derived by hand from the description of the formats,
-// because no kubelet that writes them has been observed.
+// CPU V4 and memory V3, and what the kubelets of different versions make of them.
 
 #include <gtest/gtest.h>
 
 #include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/checkpoint/kubelet.hpp"
+#include "salvage.hpp"
 
 namespace pinfold::checkpoint {
 namespace {
 
 constexpr std::string_view kCpuV4 =
+    R"({"policyName":"static","defaultCpuSet":"0-1,6-7","entries":{"pod-a":{"c1":"2-3","c2":"4-5"}},"checksum":3548094566,"data":"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-1,6-7\",\"entries\":{\"pod-a\":{\"c1\":\"2-3\",\"c2\":\"4-5\"}},\"podEntries\":{\"pod-a\":{\"cpuSet\":\"2-5\"}}}","dataChecksum":3285619839})";
+/// What Pinfold wrote before: pod entries outside too, and the checksum 0. No kubelet writes it.
+constexpr std::string_view kEarlierCpuV4 =
     R"({"policyName":"static","defaultCpuSet":"0-1,6-7","entries":{"pod-a":{"c1":"2-3","c2":"4-5"}},"podEntries":{"pod-a":{"cpuSet":"2-5"}},"checksum":0,"data":"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-1,6-7\",\"entries\":{\"pod-a\":{\"c1\":\"2-3\",\"c2\":\"4-5\"}},\"podEntries\":{\"pod-a\":{\"cpuSet\":\"2-5\"}}}","dataChecksum":3285619839})";
 constexpr std::string_view kMemoryV3 =
     R"({"policyName":"None","machineState":{},"checksum":4236770233,"data":"{\"policyName\":\"None\",\"machineState\":{},\"podEntries\":{\"pod-a\":{}}}","dataChecksum":3096739904})";
@@ -37,21 +41,36 @@ TEST(MemoryV3, HoldsItsFieldsTwice) {
 
 TEST(CpuV4, IsReadWithItsPodEntriesIfTheGateIsOn) {
   CpuCheckpoint state = cpu_sample();
-  EXPECT_EQ(*restore_cpu_v4(kCpuV4, "static", true), state);
+  EXPECT_EQ(*restore_cpu(kCpuV4, "static", Kubelet{37, true}, {}), state);
   state.pods.clear();
-  EXPECT_EQ(*restore_cpu_v4(kCpuV4, "static", false), state);
+  EXPECT_EQ(*restore_cpu(kCpuV4, "static", Kubelet{37, false}, {}), state);
 }
 
 TEST(MemoryV3, IsReadWithItsPodEntriesIfTheGateIsOn) {
-  EXPECT_EQ(*restore_memory_v3(kMemoryV3, "None", true), memory_sample());
-  EXPECT_EQ(*restore_memory_v3(kMemoryV3, "None", false), MemoryCheckpoint());
+  EXPECT_EQ(*restore_memory(kMemoryV3, "None", Kubelet{37, true}), memory_sample());
+  EXPECT_EQ(*restore_memory(kMemoryV3, "None", Kubelet{37, false}), MemoryCheckpoint());
 }
 
-TEST(CpuV4, IsReadByAnOlderKubeletWithItsPodEntriesIfTheGateIsOn) {
+TEST(CpuV4, LosesItsPodEntriesToAnOlderKubelet) {
   CpuCheckpoint state = cpu_sample();
-  EXPECT_EQ(*restore_cpu(kCpuV4, "static", true, {}), state);
   state.pods.clear();
-  EXPECT_EQ(*restore_cpu(kCpuV4, "static", false, {}), state);
+  for (const Kubelet& kubelet : {Kubelet{35, false}, Kubelet{36, false}, Kubelet{36, true}}) {
+    EXPECT_EQ(*restore_cpu(kCpuV4, "static", kubelet, {}), state) << to_string(kubelet);
+  }
+}
+
+TEST(CpuV4, OfAnEarlierPinfoldKeepsItsState) {
+  EXPECT_EQ(*restore_cpu(kEarlierCpuV4, "static", Kubelet{37, true}, {}), cpu_sample());
+  EXPECT_EQ(*restore_cpu(kEarlierCpuV4, "static", Kubelet{36, true}, {}), cpu_sample());
+  const auto inspected = inspect_cpu(kEarlierCpuV4);
+  ASSERT_TRUE(inspected) << inspected.error().message;
+  EXPECT_EQ(inspected->version, 4);
+  EXPECT_EQ(inspected->state, cpu_sample());
+  EXPECT_EQ(encode_cpu(inspected->state, "static", CpuFormat::kV4), kCpuV4);
+  // Without its `data` there are the pod entries outside.
+  std::string damaged(kEarlierCpuV4);
+  damaged.replace(damaged.find("\"data\":\"{") + 8, 1, "(");
+  EXPECT_EQ(salvage_cpu(damaged, {}).state, cpu_sample());
 }
 
 TEST(MemoryV3, IsReadByAnOlderKubeletWithoutPodEntries) {
@@ -60,38 +79,37 @@ TEST(MemoryV3, IsReadByAnOlderKubeletWithoutPodEntries) {
   }
 }
 
-TEST(CpuV4, SurvivesUpgradeDowngradeUpgrade) {
+TEST(CpuV4, KeepsContainersWhenTheKubeletIsDowngraded) {
   const CpuCheckpoint all = cpu_sample();
-  // 1.36 with the gate on writes V3; 1.37 reads it and writes V4; 1.36 reads that and writes V3,
-  // which 1.37 reads again.
-  const auto first = restore_cpu_v4(encode_cpu(all, "static", CpuFormat::kV3), "static", true);
+  const auto first =
+      restore_cpu(encode_cpu(all, "static", CpuFormat::kV3), "static", Kubelet{37, true}, {});
   ASSERT_TRUE(first) << first.error().message;
   EXPECT_EQ(**first, all);
   const auto down = restore_cpu(encode_cpu(**first, "static", CpuFormat::kV4), "static", true, {});
   ASSERT_TRUE(down) << down.error().message;
-  EXPECT_EQ(**down, all);
-  const auto up = restore_cpu_v4(encode_cpu(**down, "static", CpuFormat::kV3), "static", true);
-  ASSERT_TRUE(up) << up.error().message;
-  EXPECT_EQ(**up, all);
+  EXPECT_EQ((**down).assignments, all.assignments);
+  EXPECT_TRUE((**down).pods.empty());
 }
 
 TEST(CpuV4, ReadsV3AndV2ButNotV1) {
   CpuCheckpoint containers = cpu_sample();
   containers.pods.clear();
   for (const bool gate : {false, true}) {
-    EXPECT_EQ(*restore_cpu_v4(encode_cpu(containers, "static", CpuFormat::kV2), "static", gate),
+    EXPECT_EQ(*restore_cpu(encode_cpu(containers, "static", CpuFormat::kV2), "static",
+                           Kubelet{37, gate}, {}),
               containers);
-    EXPECT_EQ(*restore_cpu_v4(encode_cpu(cpu_sample(), "static", CpuFormat::kV3), "static", false),
+    EXPECT_EQ(*restore_cpu(encode_cpu(cpu_sample(), "static", CpuFormat::kV3), "static",
+                           Kubelet{37, false}, {}),
               containers);
   }
-  EXPECT_FALSE(restore_cpu_v4(
+  EXPECT_FALSE(restore_cpu(
       R"({"policyName":"static","defaultCpuSet":"0-1,4-7","entries":{"0123456789abcdef":"2-3"},"checksum":2564086301})",
-      "static", false));
+      "static", Kubelet{37, false}, {}));
 }
 
 TEST(MemoryV3, ReadsV2AndV1) {
   for (const MemoryFormat format : {MemoryFormat::kV1, MemoryFormat::kV2}) {
-    EXPECT_EQ(*restore_memory_v3(encode_memory({}, "None", format), "None", true),
+    EXPECT_EQ(*restore_memory(encode_memory({}, "None", format), "None", Kubelet{37, true}),
               MemoryCheckpoint());
   }
 }
@@ -100,7 +118,7 @@ TEST(CpuV4, DoesNotFallBackFromADamagedText) {
   const auto message = [](std::string from, std::string_view to) {
     std::string file(kCpuV4);
     file.replace(file.rfind(from), from.size(), to);
-    const auto state = restore_cpu_v4(file, "static", true);
+    const auto state = restore_cpu(file, "static", Kubelet{37, true}, {});
     return state ? "" : state.error().message.substr(41);
   };
   EXPECT_TRUE(

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/checkpoint/kubelet.hpp"
 #include "pinfold/checkpoint/start.hpp"
 
 /// Converts state files for another kubelet, newer or older: docs/rollback.md says what each
@@ -32,15 +33,6 @@ struct ContainersOnly {
 /// most the pod's: memory that several of them share is counted for one of them, and the others
 /// keep a block of 0 bytes. The machine state is adjusted.
 [[nodiscard]] ContainersOnly<MemoryCheckpoint> without_pod_entries(MemoryCheckpoint state);
-
-/// Versions of the two files; the same kubelet writes cpu-v2 with memory-v1, cpu-v3 with memory-v2,
-/// cpu-v4 with memory-v3.
-struct Formats {
-  int cpu = 2;     ///< 1 to 4
-  int memory = 1;  ///< 1 to 3
-
-  friend bool operator==(const Formats&, const Formats&) = default;
-};
 
 /// "cpu-v3", "memory-v1", ...; the other file gets the format that the same kubelet writes.
 /// Errors: kInvalidArgument.

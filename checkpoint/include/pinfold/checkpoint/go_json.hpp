@@ -68,11 +68,16 @@ class JsonReader {
   void read(std::int64_t& out, std::string_view go_type = "int");
   void skip();
 
+  /// Reads the next value with a reader of its own, as a type with an UnmarshalJSON does. Its
+  /// errors name the struct and the fields around the value.
+  [[nodiscard]] JsonReader nested();
+
   /// One field of a struct: `read` is called with the reader at its value.
   template <class Fn>
   struct Field {
     std::string_view name;
     Fn read;
+    std::string_view embedded = {};  ///< the embedded struct that has the field; "": none
   };
   template <class Fn>
   Field(std::string_view, Fn) -> Field<Fn>;
@@ -115,10 +120,12 @@ class JsonReader {
   bool read_field(std::string_view go_type, std::string_view key, const Field<Fn>& field) {
     if (!same_field(key, field.name)) return false;
     const std::string_view outer = struct_;
-    struct_ = go_type.substr(go_type.find('.') + 1);
+    const std::size_t depth = path_.size();
+    if (!is_nested_) struct_ = go_type.substr(go_type.find('.') + 1);
+    if (!field.embedded.empty()) path_.push_back(field.embedded);
     path_.push_back(field.name);
     field.read();
-    path_.pop_back();
+    path_.resize(depth);
     struct_ = outer;
     return true;
   }
@@ -139,6 +146,7 @@ class JsonReader {
   std::string error_;
   std::string_view struct_;             ///< the innermost Go struct
   std::vector<std::string_view> path_;  ///< fields, from the outermost struct
+  bool is_nested_ = false;              ///< see nested()
 };
 
 }  // namespace pinfold::checkpoint

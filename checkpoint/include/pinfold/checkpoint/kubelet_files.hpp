@@ -26,8 +26,8 @@ enum class MemoryFormat { kV1, kV2, kV3 };
 
 /// The bytes that the kubelet would write. CPU V2 and memory V1 omit pod-level entries. `policy` is
 /// the kubelet's name: "none", "static"; "None", "Static".
-/// Source: conformance vectors of kubelet v1.36.2; CPU V4 and memory V3: kubernetes#139102 and
-/// #139626, not yet seen in a released kubelet.
+/// Source: conformance vectors of kubelet v1.36.2; CPU V4 and memory V3: those of 1.37, from
+/// kubernetes#139102, #139087 and #139626.
 [[nodiscard]] std::string encode_cpu(const CpuCheckpoint& state, std::string_view policy,
                                      CpuFormat format);
 [[nodiscard]] std::string encode_memory(const MemoryCheckpoint& state, std::string_view policy,
@@ -45,27 +45,36 @@ enum class MemoryFormat { kV1, kV2, kV3 };
 [[nodiscard]] Result<std::string> encode_cpu_v1(const CpuCheckpoint& state, std::string_view policy,
                                                 const ContainerIds& ids);
 
-/// Reads a state file as kubelet 1.36 does when it starts: the newest format first, then the older
-/// ones; the error is that of the last attempt. Does not compare with the machine, which is the job
-/// of CpuManager::start and MemoryManager::start.
+/// A kubelet, as far as its state files depend on it: docs/checkpoint-format.md, "Kubelets".
+struct Kubelet {
+  int minor = 36;               ///< of its version 1.MINOR
+  bool pod_level_gate = false;  ///< its feature gate PodLevelResourceManagers
+
+  friend bool operator==(const Kubelet&, const Kubelet&) = default;
+};
+
+/// Reads a state file as a kubelet does when it starts: one format after the other; the error is
+/// that of the last attempt. Does not compare with the machine, which is the job of
+/// CpuManager::start and MemoryManager::start.
+/// Domain:  `kubelet` is one of kubelets() (kubelet.hpp).
 /// `policy`: the configured one; nullopt: any.
 /// Returns: nullopt if there is no file (`bytes` is nullopt): start from an empty state.
 /// Errors:  kCorrupt, with the kubelet's whole text ("could not restore state from checkpoint:
 ///          ..., please drain this node and delete ..."), where the file is below `state_dir`.
-/// Source:  conformance vectors of kubelet v1.36.2, groups checkpoint-legacy and restart-*.
+/// Source:  conformance vectors of kubelet v1.36.2, groups checkpoint-legacy and restart-*, and of
+///          kubelet 1.37, groups cpu-read and memory-read; for 1.35 its source.
+[[nodiscard]] Result<std::optional<CpuCheckpoint>> restore_cpu(
+    std::optional<std::string_view> bytes, std::optional<std::string_view> policy,
+    const Kubelet& kubelet, const ContainerIds& ids, std::string_view state_dir = kKubeletDir);
+[[nodiscard]] Result<std::optional<MemoryCheckpoint>> restore_memory(
+    std::optional<std::string_view> bytes, std::optional<std::string_view> policy,
+    const Kubelet& kubelet, std::string_view state_dir = kKubeletDir);
+
+/// As kubelet 1.36 reads it.
 [[nodiscard]] Result<std::optional<CpuCheckpoint>> restore_cpu(
     std::optional<std::string_view> bytes, std::optional<std::string_view> policy,
     bool pod_level_gate, const ContainerIds& ids, std::string_view state_dir = kKubeletDir);
 [[nodiscard]] Result<std::optional<MemoryCheckpoint>> restore_memory(
-    std::optional<std::string_view> bytes, std::optional<std::string_view> policy,
-    bool pod_level_gate, std::string_view state_dir = kKubeletDir);
-
-/// The same for a kubelet that writes CPU V4 and memory V3. It reads CPU V4, V3 and V2, and memory
-/// V3, V2 and V1, in this order. Source: kubernetes#139102 and #139626.
-[[nodiscard]] Result<std::optional<CpuCheckpoint>> restore_cpu_v4(
-    std::optional<std::string_view> bytes, std::optional<std::string_view> policy,
-    bool pod_level_gate, std::string_view state_dir = kKubeletDir);
-[[nodiscard]] Result<std::optional<MemoryCheckpoint>> restore_memory_v3(
     std::optional<std::string_view> bytes, std::optional<std::string_view> policy,
     bool pod_level_gate, std::string_view state_dir = kKubeletDir);
 

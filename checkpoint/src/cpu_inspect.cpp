@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+
+#include "cpu_fields.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
+#include "restore.hpp"
+#include "salvage.hpp"
+
+namespace pinfold::checkpoint {
+
+Result<Inspected<CpuCheckpoint>> inspect_cpu(std::string_view bytes) {
+  if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
+  using cpu_file::Version;
+  int version = 4;
+  auto file = load_data_of(cpu_file::read(bytes, Version::kV4, "state.CPUManagerCheckpoint"));
+  for (const Version older : {Version::kV3, Version::kV2, Version::kV1}) {
+    if (file) break;
+    --version;
+    file = checked(cpu_file::read(bytes, older, cpu_file::versioned_go_type(older)), older,
+                   cpu_file::Names::kAlsoVersioned);
+  }
+  PINFOLD_LET(cpu_file::CpuFile found, std::move(file));
+  if (version == 1) (*found.entries)[""] = found.by_id;
+  PINFOLD_LET(auto state, to_state(found, std::nullopt, "cpu set"));
+  return Inspected<CpuCheckpoint>{version, found.policy, std::move(state)};
+}
+
+std::vector<WrongSum> wrong_cpu_sums(std::string_view bytes) {
+  using namespace cpu_file;
+  return wrong_sums<Version>(
+      bytes, Version::kV4, {{Version::kV3, "V3"}, {Version::kV2, "V2"}, {Version::kV1, "V1"}},
+      [&](Version version) { return read(bytes, version, ""); },
+      [](const CpuFile& file, Version version) {
+        return has_right_sum(file, version, Names::kAlsoVersioned);
+      },
+      [](const CpuFile& file, Version version) { return sum_of(file, version); });
+}
+
+Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& ids) {
+  using namespace cpu_file;
+  Salvaged<CpuCheckpoint> out;
+  const CpuFile v4 = read(json, Version::kV4, "");
+  const bool has_data = !v4.data.empty() && !json_syntax_error(v4.data);
+  CpuFile file = has_data ? read(v4.data, Version::kDataOfV4, "") : read(json, Version::kV3, "");
+  out.policy = file.policy;
+  const auto parse = [&](const std::string& object, const std::string& list) {
+    auto cpus = CpuSet::parse(list);
+    if (!cpus) out.lost.push_back({object, "'" + list + "' is not a list of CPUs"});
+    return cpus;
+  };
+  out.state.default_set = parse("shared pool", file.default_set).value_or(CpuSet());
+  const CpuFile v1 = read(json, Version::kV1, "");
+  if (v1.error.empty() && v1.by_id) {
+    file.entries.reset();
+    for (const auto& [id, list] : *v1.by_id) {
+      const auto found = ids.find(id);
+      const auto cpus = parse(id, list);
+      if (found == ids.end()) {
+        out.lost.push_back({id, "CPUs " + list + ": the id belongs to no known container"});
+      } else if (cpus) {
+        out.state.assignments[found->second] = *cpus;
+      }
+    }
+  }
+  for (const auto& [pod, containers] : file.entries.value_or(PodLists())) {
+    for (const auto& [name, list] : containers.value_or(Lists())) {
+      const ContainerId container{PodUid(pod), name};
+      if (auto cpus = parse(to_string(container), list)) out.state.assignments[container] = *cpus;
+    }
+  }
+  out.state.pods = file.pods.value_or(PodSets());
+  std::erase_if(out.state.pods, [](const auto& pod) { return pod.second.empty(); });
+  return out;
+}
+
+}  // namespace pinfold::checkpoint

@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+
+#include "cpu_fields.hpp"
+#include "pinfold/checkpoint/kubelet.hpp"
+#include "restore.hpp"
+
+namespace pinfold::checkpoint {
+namespace cpu_file {
+namespace {
+
+/// The newest version that a kubelet knows has none in the name of its Go type.
+std::string go_type_of(const Kubelet& kubelet, Version version) {
+  const Version newest = kubelet.minor >= 37   ? Version::kV4
+                         : kubelet.minor == 36 ? Version::kV3
+                                               : Version::kV2;
+  return version == newest ? "state.CPUManagerCheckpoint" : versioned_go_type(version);
+}
+
+Names names_of(const Kubelet& kubelet, Version version) {
+  const bool also_versioned =
+      (version == Version::kV3 && kubelet.minor >= 37) ||
+      (version == Version::kV2 && kubelet.minor >= 36 && !kubelet.pod_level_gate);
+  return also_versioned ? Names::kAlsoVersioned : Names::kPlain;
+}
+
+/// Replaces the runtime ids of V1 by pods and containers.
+Result<CpuFile> migrate(CpuFile file, const Kubelet& kubelet, const ContainerIds& ids) {
+  if (!file.by_id) return file;
+  for (const auto& [id, list] : *file.by_id) {
+    const auto found = ids.find(id);
+    if (found == ids.end()) {
+      return corrupt(fmt::format("{}: containerID '{}' not found in initial containers list",
+                                 kubelet.minor >= 36
+                                     ? "failed to migrate checkpoint from v1 to v2"
+                                     : "error migrating v1 checkpoint state to v2 checkpoint state",
+                                 id));
+    }
+    Nullable<Lists>& containers = (*file.entries)[found->second.pod.value];
+    if (!containers) containers.emplace();
+    (*containers)[found->second.name] = list;
+  }
+  return file;
+}
+
+/// One version after the other; the error is that of the last.
+Result<CpuFile> load_as(const Kubelet& kubelet, std::string_view bytes, const ContainerIds& ids) {
+  if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
+  Result<CpuFile> file;
+  Nullable<PodSets> failed_pods;  // of the attempt to read V3
+  for (const int number : formats_of(kubelet).reads_cpu) {
+    const auto version = static_cast<Version>(number);
+    const CpuFile found = read(bytes, version, go_type_of(kubelet, version));
+    file = version == Version::kV4 ? load_data_of(found)
+                                   : checked(found, version, names_of(kubelet, version));
+    if (!file && version == Version::kV4 && is_newest(found)) {
+      return fail(std::move(file).error().wrap("could not load v4 checkpoint"));
+    }
+    if (!file && version == Version::kV3)
+      failed_pods = found.pods_before_error.value_or(found.pods);
+    if (!file) continue;
+    if (version == Version::kV1) {
+      PINFOLD_LET(file, migrate(*std::move(file), kubelet, ids));
+    }
+    // Kubelet 1.36 reuses the object of its failed attempt.
+    if (kubelet.minor == 36 && version < Version::kV3) file->pods = std::move(failed_pods);
+    if (!kubelet.pod_level_gate) file->pods.reset();
+    break;
+  }
+  return file;
+}
+
+Result<CpuCheckpoint> restored(Result<CpuFile> file, std::optional<std::string_view> policy,
+                               const Kubelet& kubelet, std::string_view state_dir) {
+  const std::string_view set_name = kubelet.minor >= 37 ? "CPU set" : "cpu set";
+  auto state = std::move(file).and_then(
+      [&](CpuFile&& read) { return to_state(std::move(read), policy, set_name); });
+  if (!state) return drain_and_delete(std::move(state).error(), "CPU", state_dir, kCpuFileName);
+  return state;
+}
+
+std::string json_of(const CpuCheckpoint& state) {
+  JsonWriter json;
+  json.open_struct();
+  json.field("", "defaultCpuSet", "");
+  json.string(state.default_set.to_string());
+  json.field("", "entries", "");
+  put_map(json, state.assignments.by_pod(), [&](const auto& pod) { put_entry(json, pod); });
+  json.field("", "podEntries", "");
+  put_map(json, state.pods, [&](const CpuSet& cpus) { put_entry(json, cpus); });
+  json.close_struct();
+  return std::move(json).take();
+}
+
+}  // namespace
+}  // namespace cpu_file
+
+Result<std::optional<CpuCheckpoint>> restore_cpu(std::optional<std::string_view> bytes,
+                                                 std::optional<std::string_view> policy,
+                                                 const Kubelet& kubelet, const ContainerIds& ids,
+                                                 std::string_view state_dir) {
+  if (!bytes) return std::optional<CpuCheckpoint>();
+  return cpu_file::restored(cpu_file::load_as(kubelet, *bytes, ids), policy, kubelet, state_dir);
+}
+
+Result<std::optional<CpuCheckpoint>> restore_cpu(std::optional<std::string_view> bytes,
+                                                 std::optional<std::string_view> policy,
+                                                 bool pod_level_gate, const ContainerIds& ids,
+                                                 std::string_view state_dir) {
+  return restore_cpu(bytes, policy, Kubelet{36, pod_level_gate}, ids, state_dir);
+}
+
+Reading<CpuCheckpoint> read_cpu(std::string_view bytes, const Kubelet& kubelet,
+                                std::optional<std::string_view> policy, const ContainerIds& ids) {
+  Reading<CpuCheckpoint> out;
+  auto file = cpu_file::load_as(kubelet, bytes, ids);
+  if (file) out.policy = file->policy;
+  auto state = cpu_file::restored(std::move(file), policy, kubelet, kKubeletDir);
+  if (!state) {
+    out.error = std::move(state).error().message;
+    return out;
+  }
+  out.state = *std::move(state);
+  out.json = cpu_file::json_of(out.state);
+  return out;
+}
+
+}  // namespace pinfold::checkpoint

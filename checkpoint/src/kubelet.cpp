@@ -1,0 +1,59 @@
+#include "pinfold/checkpoint/kubelet.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace pinfold::checkpoint {
+namespace {
+
+constexpr int kVersions[] = {4, 3, 2, 1};
+
+/// The versions from `newest` down to `oldest`.
+constexpr std::span<const int> down(int newest, int oldest) {
+  return std::span(kVersions).subspan(static_cast<std::size_t>(4 - newest),
+                                      static_cast<std::size_t>(newest - oldest + 1));
+}
+
+constexpr int kOldestFirst[] = {1, 2};
+
+constexpr KubeletFormats kKubelets[] = {
+    {{35, false}, {2, 1}, kOldestFirst, down(1, 1)}, {{36, false}, {2, 1}, down(2, 1), down(1, 1)},
+    {{36, true}, {3, 2}, down(3, 1), down(2, 1)},    {{37, false}, {4, 3}, down(4, 2), down(3, 1)},
+    {{37, true}, {4, 3}, down(4, 2), down(3, 1)},    {{38, false}, {4, 3}, down(4, 2), down(3, 1)},
+    {{38, true}, {4, 3}, down(4, 2), down(3, 1)},
+};
+
+CpuFormat cpu_format(const Formats& formats) {
+  return formats.cpu == 2 ? CpuFormat::kV2 : formats.cpu == 3 ? CpuFormat::kV3 : CpuFormat::kV4;
+}
+
+MemoryFormat memory_format(const Formats& formats) {
+  return formats.memory == 1   ? MemoryFormat::kV1
+         : formats.memory == 2 ? MemoryFormat::kV2
+                               : MemoryFormat::kV3;
+}
+
+}  // namespace
+
+std::span<const KubeletFormats> kubelets() { return kKubelets; }
+
+const KubeletFormats& formats_of(const Kubelet& kubelet) {
+  return *std::find_if(std::begin(kKubelets), std::end(kKubelets),
+                       [&](const KubeletFormats& known) { return known.kubelet == kubelet; });
+}
+
+std::string to_string(const Kubelet& kubelet) {
+  return fmt::format("1.{}, gate {}", kubelet.minor, kubelet.pod_level_gate ? "on" : "off");
+}
+
+std::string write_cpu(const CpuCheckpoint& state, std::string_view policy, const Kubelet& kubelet) {
+  return encode_cpu(state, policy, cpu_format(formats_of(kubelet).writes));
+}
+
+std::string write_memory(const MemoryCheckpoint& state, std::string_view policy,
+                         const Kubelet& kubelet) {
+  return encode_memory(state, policy, memory_format(formats_of(kubelet).writes));
+}
+
+}  // namespace pinfold::checkpoint

@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+
+#include "memory_fields.hpp"
+#include "pinfold/checkpoint/go_json.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
+#include "restore.hpp"
+#include "salvage.hpp"
+
+namespace pinfold::checkpoint {
+
+Result<Inspected<MemoryCheckpoint>> inspect_memory(std::string_view bytes) {
+  if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
+  using namespace memory_file;
+  int version = 3;
+  auto file = load_data_of(read(bytes, Version::kV3, "state.MemoryManagerCheckpoint"));
+  for (const Version older : {Version::kV2, Version::kV1}) {
+    if (file) break;
+    --version;
+    file = checked(read(bytes, older, versioned_go_type(older)), older, Names::kAlsoVersioned,
+                   Zero::kIsRightInV1);
+  }
+  PINFOLD_LET(const MemoryFile found, std::move(file));
+  PINFOLD_LET(auto state, to_state(found, std::nullopt));
+  return Inspected<MemoryCheckpoint>{version, found.policy, std::move(state)};
+}
+
+std::vector<WrongSum> wrong_memory_sums(std::string_view bytes) {
+  using namespace memory_file;
+  return wrong_sums<Version>(
+      bytes, Version::kV3, {{Version::kV2, "V2"}, {Version::kV1, "V1"}},
+      [&](Version version) { return read(bytes, version, ""); },
+      [](const MemoryFile& file, Version version) {
+        return has_right_sum(file, version, Names::kAlsoVersioned, Zero::kIsRightInV1);
+      },
+      [](const MemoryFile& file, Version version) { return sum_of(file, version); });
+}
+
+bool has_machine_state(std::string_view bytes) {
+  if (json_syntax_error(bytes)) return false;
+  bool found = false;
+  JsonReader json(bytes);
+  const auto note = [&] {
+    found = true;
+    json.skip();
+  };
+  json.structure("", JsonReader::Field{"machineState", note});
+  return found;
+}
+
+Salvaged<MemoryCheckpoint> salvage_memory(std::string_view json) {
+  using namespace memory_file;
+  Salvaged<MemoryCheckpoint> out;
+  const MemoryFile v3 = read(json, Version::kV3, "");
+  const bool has_data = !v3.data.empty() && !json_syntax_error(v3.data);
+  const MemoryFile whole =
+      has_data ? read(v3.data, Version::kDataOfV3, "") : read(json, Version::kV2, "");
+  out.policy = whole.policy;
+  // One by one, so that a value out of range does not affect the others.
+  for (const auto& [id, node] : whole.machine_state.value_or(Nodes())) {
+    MemoryFile one;
+    one.machine_state->emplace(id, node);
+    if (auto state = to_state(one, std::nullopt))
+      out.state.machine_state.merge(state->machine_state);
+  }
+  const auto salvage = [&](const std::string& object, const Blocks& blocks) {
+    auto read = to_blocks(blocks);
+    if (!read) out.lost.push_back({object, read.error().message});
+    return read;
+  };
+  for (const auto& [pod, containers] :
+       whole.assignments.value_or(std::map<std::string, Containers>())) {
+    if (!containers) continue;
+    for (const auto& [name, blocks] : *containers) {
+      const ContainerId container{PodUid(pod), name};
+      if (auto read = salvage(to_string(container), blocks)) {
+        out.state.assignments[container] = *std::move(read);
+      }
+    }
+  }
+  for (const auto& [pod, blocks] : whole.pods.value_or(std::map<std::string, Blocks>())) {
+    if (auto read = salvage(pod, blocks); read && !read->empty()) {
+      out.state.pods[PodUid(pod)] = *std::move(read);
+    }
+  }
+  return out;
+}
+
+}  // namespace pinfold::checkpoint
