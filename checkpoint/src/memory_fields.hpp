@@ -221,5 +221,7 @@ enum class Zero { kIsWrong, kIsRightInV1 };
 [[nodiscard]] Result<std::vector<MemoryBlock>> to_blocks(const Blocks& blocks);
 [[nodiscard]] Result<MemoryCheckpoint> to_state(const MemoryFile& file,
                                                 std::optional<std::string_view> policy);
+/// What a kubelet has of a file: it copies the state, and null slices become empty ones.
+[[nodiscard]] MemoryFile copied(MemoryFile file);
 
 }  // namespace pinfold::checkpoint::memory_file

@@ -240,6 +240,23 @@ Result<MemoryCheckpoint> to_state(const MemoryFile& file, std::optional<std::str
   return state;
 }
 
+MemoryFile copied(MemoryFile file) {
+  const auto no_null = [](auto& value) {
+    if (!value) value.emplace();
+  };
+  no_null(file.machine_state);
+  no_null(file.assignments);
+  no_null(file.pods);
+  for (auto& [id, node] : *file.machine_state) {
+    if (node) no_null(node->cells);
+  }
+  for (auto& [pod, containers] : *file.assignments) {
+    no_null(containers);
+    for (auto& [name, blocks] : *containers) no_null(blocks);
+  }
+  return file;
+}
+
 }  // namespace memory_file
 
 std::string encode_memory(const MemoryCheckpoint& state, std::string_view policy,

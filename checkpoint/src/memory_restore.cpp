@@ -56,24 +56,6 @@ Result<MemoryCheckpoint> restored(const Result<MemoryFile>& file,
   return state;
 }
 
-/// What the kubelet copies from a file: null slices become empty ones. Domain: not crashes_on().
-MemoryFile copied(MemoryFile file) {
-  const auto no_null = [](auto& value) {
-    if (!value) value.emplace();
-  };
-  no_null(file.machine_state);
-  no_null(file.assignments);
-  no_null(file.pods);
-  for (auto& [id, node] : *file.machine_state) {
-    if (node) no_null(node->cells);
-  }
-  for (auto& [pod, containers] : *file.assignments) {
-    no_null(containers);
-    for (auto& [name, blocks] : *containers) no_null(blocks);
-  }
-  return file;
-}
-
 /// A table that is null is a null pointer, which the kubelet follows when it copies the state.
 bool crashes_on(const MemoryFile& file) {
   const Nodes nodes = file.machine_state.value_or(Nodes());

@@ -134,12 +134,76 @@ TEST_F(Checkpoint, VerifyChecksTheMachineStateAsTheKubeletDoes) {
   const std::string command = "verify " + folder_.path() + "/memory_manager_state --kubelet ";
   const Outcome older = run(command + "1.36");
   EXPECT_EQ(older.status, 1);
-  EXPECT_NE(older.out.find("no: [memorymanager] the expected machine state is different from the "
-                           "real one"),
+  EXPECT_NE(older.out.find("no, it reads the file but does not start: [memorymanager] the expected "
+                           "machine state is different from the real one"),
             std::string::npos)
       << older.out;
   EXPECT_EQ(run(command + "1.37 --pod-level-resource-managers on").status, 0);
   EXPECT_EQ(run(command + "1.37 --pod-level-resource-managers off").status, 1);
+}
+
+TEST_F(Checkpoint, VerifyPrintsTheStateOfEachKubelet) {
+  const auto rows =
+      nlohmann::json::parse(run("verify -o json " + folder_.path() + "/cpu_manager_state").out);
+  std::map<std::string, nlohmann::json> states;
+  for (const auto& row : rows) {
+    const bool gate = row.at("podLevelResourceManagers");
+    states[row.at("kubelet").get<std::string>() + (gate ? " on" : " off")] =
+        row.value("state", nlohmann::json());
+  }
+  nlohmann::json state = {{"defaultCpuSet", "0-1,6-7"},
+                          {"entries", {{"pod-a", {{"c1", "2-3"}, {"c2", "4-5"}}}}},
+                          {"podEntries", {{"pod-a", "2-5"}}}};
+  for (const char* const kubelet : {"1.36 on", "1.37 on", "1.38 on"}) {
+    EXPECT_EQ(states.at(kubelet), state) << kubelet;
+  }
+  state["podEntries"] = nlohmann::json::object();
+  for (const char* const kubelet : {"1.37 off", "1.38 off"}) {
+    EXPECT_EQ(states.at(kubelet), state) << kubelet;
+  }
+  for (const char* const kubelet : {"1.35 off", "1.36 off"}) {
+    EXPECT_EQ(states.at(kubelet), nullptr) << kubelet;
+  }
+}
+
+TEST_F(Checkpoint, VerifyKnowsWhichKubeletsHaveTheGate) {
+  EXPECT_EQ(run("verify --kubelet 1.38 " + folder_.path()).status, 0);
+  const Outcome none =
+      run("verify --kubelet 1.35 --pod-level-resource-managers on " + folder_.path());
+  EXPECT_EQ(none.status, 2);
+  EXPECT_EQ(none.out,
+            "pinfold: --pod-level-resource-managers on: kubelet 1.35 does not have this gate\n");
+}
+
+TEST_F(Checkpoint, VerifyNamesACrash) {
+  MemoryCheckpoint memory;
+  memory.machine_state[0] = {0, {{"memory", {}}}, {0}};
+  std::string file = checkpoint::encode_memory(memory, "None", checkpoint::MemoryFormat::kV1);
+  const auto table = file.find("{\"total\"");
+  file.replace(table, file.find('}', table) - table + 1, "null");
+  file.replace(file.rfind(':') + 1, std::string::npos, "0}");
+  folder_.write("memory_manager_state", file);
+  const Outcome outcome = run("verify --kubelet 1.37 " + folder_.path() + "/memory_manager_state");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.out.find("no, it crashes: runtime error: invalid memory address"),
+            std::string::npos)
+      << outcome.out;
+}
+
+TEST_F(Checkpoint, ShowNamesTheKubeletsThatWriteAFileAndWhatOthersLose) {
+  const std::string path = folder_.path() + "/cpu_manager_state";
+  const Outcome text = run("show " + path);
+  EXPECT_NE(text.out.find("  1.36     off                       no         no\n"
+                          "  1.36     on                        yes        yes\n"
+                          "  1.37     off                       no         yes             pod-a\n"
+                          "  1.37     on                        no         yes\n"),
+            std::string::npos)
+      << text.out;
+  const auto kubelets = nlohmann::json::parse(run("show -o json " + path).out).at("kubelets");
+  const auto lost = [&](std::size_t i) { return kubelets.at(i).at("lost"); };
+  EXPECT_EQ(kubelets.at(3).at("kubelet"), "1.37");
+  EXPECT_EQ(lost(3), nlohmann::json::parse(R"([{"object":"pod-a","before":"2-5","after":""}])"));
+  EXPECT_TRUE(lost(4).empty());
 }
 
 TEST_F(Checkpoint, ReportsInvalidInput) {

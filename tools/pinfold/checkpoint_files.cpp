@@ -68,6 +68,13 @@ Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths)
   return files;
 }
 
+cli::Option state_files_option(std::vector<std::string>& paths) {
+  return {.name = "path",
+          .target = &paths,
+          .help = "State files, or directories with state files",
+          .required = true};
+}
+
 Result<checkpoint::Files> read_directory(const std::string& path) {
   PINFOLD_LET(auto fs, checkpoint::open_directory(path));
   auto files = checkpoint::read_files(*fs);

@@ -31,6 +31,9 @@ struct StateFile {
 /// Errors: kNotFound, also for a directory without state files.
 [[nodiscard]] Result<std::vector<StateFile>> read_files(const std::vector<std::string>& paths);
 
+/// The argument with such paths.
+[[nodiscard]] cli::Option state_files_option(std::vector<std::string>& paths);
+
 /// The kubelet's two state files and Pinfold's own file. Errors: as read_files.
 [[nodiscard]] Result<checkpoint::Files> read_directory(const std::string& path);
 

@@ -1,0 +1,69 @@
+#include "checkpoint_verdicts.hpp"
+
+#include <fmt/format.h>
+
+#include <type_traits>
+
+#include "pinfold/checkpoint/inspect.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+using checkpoint::Difference;
+using checkpoint::Inspected;
+using checkpoint::Kubelet;
+using checkpoint::Reading;
+
+/// A new value is no loss. Ids of CPU V1 are not compared with the containers that have them.
+template <class State>
+std::vector<Difference> losses(const Inspected<State>& file, const Reading<State>& reading) {
+  if (!reading.reads() || (file.version == 1 && std::is_same_v<State, CpuCheckpoint>)) return {};
+  auto lost = checkpoint::diff(file.state, reading.state);
+  std::erase_if(lost, [](const Difference& difference) { return difference.before.empty(); });
+  return lost;
+}
+
+/// `read(kubelet)` reads the file, `write(state, policy, kubelet)` writes it.
+template <class State, class Read, class Write>
+std::vector<Verdict> verdicts_of(const StateFile& file, const Result<Inspected<State>>& inspected,
+                                 const Read& read, const Write& write) {
+  std::vector<Verdict> out;
+  for (const checkpoint::KubeletFormats& known : checkpoint::kubelets()) {
+    Reading<State> reading = read(known.kubelet);
+    Verdict verdict;
+    verdict.kubelet = known.kubelet;
+    if (inspected) {
+      verdict.lost = losses(*inspected, reading);
+      verdict.writes =
+          reading.reads() && write(reading.state, inspected->policy, known.kubelet) == file.bytes;
+    }
+    verdict.is_crash = reading.is_crash;
+    verdict.error = std::move(reading.error);
+    verdict.start_error = std::move(reading.start_error);
+    verdict.state = std::move(reading.json);
+    out.push_back(std::move(verdict));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Verdict> verdicts(const StateFile& file, const std::optional<std::string>& policy,
+                              const checkpoint::ContainerIds& ids) {
+  if (file.is_cpu) {
+    return verdicts_of(
+        file, checkpoint::inspect_cpu(file.bytes),
+        [&](const Kubelet& k) { return checkpoint::read_cpu(file.bytes, k, policy, ids); },
+        checkpoint::write_cpu);
+  }
+  return verdicts_of(
+      file, checkpoint::inspect_memory(file.bytes),
+      [&](const Kubelet& k) { return checkpoint::read_memory(file.bytes, k, policy); },
+      checkpoint::write_memory);
+}
+
+std::string version_of(const checkpoint::Kubelet& kubelet) {
+  return fmt::format("1.{}", kubelet.minor);
+}
+
+}  // namespace pinfold::tools

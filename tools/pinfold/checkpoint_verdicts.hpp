@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint_files.hpp"
+#include "pinfold/checkpoint/diff.hpp"
+#include "pinfold/checkpoint/kubelet.hpp"
+
+/// What each kubelet makes of a state file, for `pinfold checkpoint show` and `verify`.
+namespace pinfold::tools {
+
+struct Verdict {
+  checkpoint::Kubelet kubelet;
+  bool writes = false;                       ///< it would write these bytes for this state
+  std::string error;                         ///< see checkpoint::Reading
+  bool is_crash = false;                     ///< see checkpoint::Reading
+  std::string start_error;                   ///< see checkpoint::Reading
+  std::string state;                         ///< see checkpoint::Reading::json
+  std::vector<checkpoint::Difference> lost;  ///< what the file holds and it does not have
+
+  [[nodiscard]] bool starts() const { return error.empty() && start_error.empty(); }
+};
+
+/// For each of checkpoint::kubelets(). `policy`: the configured one; nullopt: that of the file.
+[[nodiscard]] std::vector<Verdict> verdicts(const StateFile& file,
+                                            const std::optional<std::string>& policy,
+                                            const checkpoint::ContainerIds& ids);
+
+/// "1.36"
+[[nodiscard]] std::string version_of(const checkpoint::Kubelet& kubelet);
+
+[[nodiscard]] cli::Command checkpoint_verify_command();
+
+}  // namespace pinfold::tools

@@ -1,0 +1,136 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "checkpoint_files.hpp"
+#include "checkpoint_verdicts.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/text/message.hpp"
+#include "text.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+using nlohmann::json;
+
+struct VerifyOptions {
+  std::vector<std::string> paths;
+  std::string policy;  ///< "": the policy in the file
+  std::string gate = "any";
+  std::string kubelet = "any";
+  std::string container_ids;
+  OutputFormat format = OutputFormat::kText;
+};
+
+bool is_selected(const checkpoint::Kubelet& kubelet, const VerifyOptions& options) {
+  const bool is_gate = options.gate == "any" || (options.gate == "on") == kubelet.pod_level_gate;
+  return is_gate && (options.kubelet == "any" || options.kubelet == version_of(kubelet));
+}
+
+Result<void> check_selection(const VerifyOptions& options) {
+  for (const auto& known : checkpoint::kubelets()) {
+    if (is_selected(known.kubelet, options)) return {};
+  }
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("--pod-level-resource-managers {}: kubelet {} does not have this gate",
+                          options.gate, options.kubelet));
+}
+
+std::vector<checkpoint::WrongSum> wrong_sums(const StateFile& file) {
+  return file.is_cpu ? checkpoint::wrong_cpu_sums(file.bytes)
+                     : checkpoint::wrong_memory_sums(file.bytes);
+}
+
+json sums_json(const std::vector<checkpoint::WrongSum>& sums) {
+  json out = json::array();
+  for (const auto& [field, found, computed] : sums) {
+    out.push_back({{"field", field}, {"found", found}, {"computed", computed}});
+  }
+  return out;
+}
+
+json to_json(const StateFile& file, const Verdict& verdict,
+             const std::vector<checkpoint::WrongSum>& sums) {
+  json out = {{"file", file.path},
+              {"kubelet", version_of(verdict.kubelet)},
+              {"podLevelResourceManagers", verdict.kubelet.pod_level_gate},
+              {"reads", verdict.error.empty()},
+              {"error", verdict.error},
+              {"crashes", verdict.is_crash},
+              {"starts", verdict.starts()},
+              {"startError", verdict.start_error},
+              {"wrongChecksums", sums_json(sums)}};
+  if (!verdict.state.empty()) out["state"] = json::parse(verdict.state);
+  return out;
+}
+
+/// The part of a message that gives the reason.
+std::string reason(const std::string& error) {
+  constexpr std::string_view kHead = "could not restore state from checkpoint: ";
+  const std::size_t start = error.starts_with(kHead) ? kHead.size() : 0;
+  return error.substr(start, error.rfind(", please drain this node") - start);
+}
+
+std::string answer(const Verdict& verdict) {
+  if (verdict.starts()) return "yes";
+  if (verdict.error.empty())
+    return "no, it reads the file but does not start: " + verdict.start_error;
+  return (verdict.is_crash ? "no, it crashes: " : "no: ") + reason(verdict.error);
+}
+
+Result<ExitStatus> verify(const VerifyOptions& options) {
+  PINFOLD_TRY(check_selection(options));
+  PINFOLD_LET(const auto files, read_files(options.paths));
+  PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
+  std::optional<std::string> policy;
+  if (!options.policy.empty()) policy = options.policy;
+  ExitStatus status = kYes;
+  json lines = json::array();
+  for (const StateFile& file : files) {
+    bool is_valid = false;
+    const auto sums = wrong_sums(file);
+    TextTable table({{"KUBELET", TextTable::Align::kLeft},
+                     {"PodLevelResourceManagers", TextTable::Align::kLeft},
+                     {"LOADS IT", TextTable::Align::kLeft}});
+    for (const Verdict& verdict : verdicts(file, policy, ids)) {
+      if (!is_selected(verdict.kubelet, options)) continue;
+      is_valid = is_valid || verdict.starts();
+      table.add({version_of(verdict.kubelet), verdict.kubelet.pod_level_gate ? "on" : "off",
+                 answer(verdict)});
+      lines.push_back(to_json(file, verdict, sums));
+    }
+    if (!is_valid) status = kNo;
+    if (options.format == OutputFormat::kText) {
+      fmt::print("{}: {}\n{}", escaped(file.path), is_valid ? "valid" : "no kubelet loads it",
+                 table.render(terminal_style(), 2));
+      for (const auto& [field, found, computed] : sums) {
+        fmt::print("  wrong {}: {} in the file, {} computed\n", field, found, computed);
+      }
+    }
+  }
+  if (options.format == OutputFormat::kJson) fmt::print("{}\n", lines.dump());
+  return status;
+}
+
+}  // namespace
+
+cli::Command checkpoint_verify_command() {
+  auto options = std::make_shared<VerifyOptions>();
+  cli::Command command{
+      "verify",
+      "Check which kubelets load state files, and print with -o json what each has then; exit "
+      "status 1 if none loads a file. Does not compare with a machine: 'repair --dry-run' does"};
+  command.add({state_files_option(options->paths),
+               output_option(options->format),
+               container_ids_option(options->container_ids),
+               {"--policy", &options->policy, "Configured policy [the policy in the file]", "NAME"},
+               {"--kubelet", cli::one_of(options->kubelet, {"1.35", "1.36", "1.37", "1.38", "any"}),
+                "Kubelet version"},
+               {"--pod-level-resource-managers", cli::one_of(options->gate, {"on", "off", "any"}),
+                "Setting of the feature gate PodLevelResourceManagers"}});
+  command.run = [options] { return exit_status(verify(*options)); };
+  return command;
+}
+
+}  // namespace pinfold::tools
