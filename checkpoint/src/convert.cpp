@@ -70,33 +70,50 @@ std::string encode(const MemoryCheckpoint& state, const std::string& policy, int
   return encode_memory(state, policy, kFormats[version - 1]);
 }
 
-Result<void> convert_cpu(const std::string& bytes, const Formats& to, const ContainerIds& ids,
+/// What files are converted to.
+struct Target {
+  Formats formats;
+  bool has_pods = false;  ///< keeps pod entries
+};
+
+Result<void> convert_cpu(const std::string& bytes, const Target& to, const ContainerIds& ids,
                          Conversion& out) {
   PINFOLD_LET_WRAP(auto read, inspect_cpu(bytes), fmt::format("'{}'", kCpuFileName));
   PINFOLD_LET(auto state,
               read.version == 1 ? resolve_ids(std::move(read.state), ids) : std::move(read.state));
-  if (to.cpu < 3) {
+  if (!to.has_pods) {
     auto older = without_pod_entries(std::move(state));
     state = std::move(older.state);
     append(out.lost, std::move(older.lost));
   }
-  PINFOLD_LET(auto written, encode(state, read.policy, to.cpu, ids));
+  PINFOLD_LET(auto written, encode(state, read.policy, to.formats.cpu, ids));
   append(out.kept, assignments_of(state));
   out.files.cpu = std::move(written);
   return {};
 }
 
-Result<void> convert_memory(const std::string& bytes, const Formats& to, Conversion& out) {
+Result<void> convert_memory(const std::string& bytes, const Target& to, Conversion& out) {
   PINFOLD_LET_WRAP(auto read, inspect_memory(bytes), fmt::format("'{}'", kMemoryFileName));
   MemoryCheckpoint state = std::move(read.state);
-  if (to.memory < 2) {
+  if (!to.has_pods) {
     auto older = without_pod_entries(std::move(state));
     state = std::move(older.state);
     append(out.lost, std::move(older.lost));
   }
   append(out.kept, assignments_of(state));
-  out.files.memory = encode(state, read.policy, to.memory);
+  out.files.memory = encode(state, read.policy, to.formats.memory);
   return {};
+}
+
+Result<Conversion> convert(const KubeletFiles& files, const Target& to, const ContainerIds& ids) {
+  Conversion out;
+  if (files.cpu) {
+    PINFOLD_TRY(convert_cpu(*files.cpu, to, ids, out));
+  }
+  if (files.memory) {
+    PINFOLD_TRY(convert_memory(*files.memory, to, out));
+  }
+  return out;
 }
 
 template <class State, class Manager, class Checkpoint>
@@ -121,33 +138,35 @@ Result<Formats> parse_formats(std::string_view name) {
 }
 
 Result<Conversion> convert(const KubeletFiles& files, const Formats& to, const ContainerIds& ids) {
-  Conversion out;
-  if (files.cpu) {
-    PINFOLD_TRY(convert_cpu(*files.cpu, to, ids, out));
+  return convert(files, Target{to, to.cpu >= 3}, ids);
+}
+
+Result<Conversion> convert_for(const Kubelet& to, const KubeletFiles& files,
+                               const ContainerIds& ids) {
+  return convert(files, Target{formats_of(to).writes, to.pod_level_gate}, ids);
+}
+
+tl::expected<void, StartError> would_start_as(const Kubelet& kubelet, const Node& node,
+                                              const KubeletFiles& files, const ContainerIds& ids) {
+  const Config& config = node.config();
+  auto cpu = start_from<CpuState>(node.cpu(),
+                                  restore_cpu(files.cpu, config.cpu_manager_policy, kubelet, ids));
+  if (!cpu) {
+    return tl::unexpected(StartError{StartStage::kCpuManager, std::move(cpu).error().message});
   }
-  if (files.memory) {
-    PINFOLD_TRY(convert_memory(*files.memory, to, out));
+  auto memory = start_from<MemoryState>(
+      node.memory(), restore_memory(files.memory, config.memory_manager_policy, kubelet));
+  if (!memory) {
+    return tl::unexpected(
+        StartError{StartStage::kMemoryManager, std::move(memory).error().message});
   }
-  return out;
+  return node.check_node_allocatable();
 }
 
 tl::expected<void, StartError> would_start(const Node& node, const Formats& formats,
-                                           KubeletFiles files, const ContainerIds& ids) {
-  if (formats.cpu < 4) return start(node, files, ids).map([](const NodeState&) {});
+                                           const KubeletFiles& files, const ContainerIds& ids) {
   const bool gate = node.gates().pod_level_resource_managers;
-  const Config& config = node.config();
-  if (auto done = start_from<CpuState>(
-          node.cpu(), restore_cpu(files.cpu, config.cpu_manager_policy, Kubelet{37, gate}, {}));
-      !done) {
-    return tl::unexpected(StartError{StartStage::kCpuManager, std::move(done).error().message});
-  }
-  if (auto done = start_from<MemoryState>(
-          node.memory(),
-          restore_memory(files.memory, config.memory_manager_policy, Kubelet{37, gate}));
-      !done) {
-    return tl::unexpected(StartError{StartStage::kMemoryManager, std::move(done).error().message});
-  }
-  return node.check_node_allocatable();
+  return would_start_as({formats.cpu < 4 ? 36 : 37, gate}, node, files, ids);
 }
 
 std::vector<Note> pods_without_room(const Node& node, const std::vector<PodSpec>& pods) {

@@ -258,6 +258,37 @@ TEST_F(CheckpointOfANode, ConvertWritesFilesThatTheOlderKubeletLoads) {
   EXPECT_NE(again.out.find("has state files already"), std::string::npos) << again.out;
 }
 
+TEST_F(CheckpointOfANode, ConvertWritesFilesForAKubelet) {
+  const auto formats = [&](const std::string& options) {
+    const test::TempDir out;
+    const Outcome done =
+        run("convert --out " + out.path() + node() + " " + options + " " + folder_.path());
+    EXPECT_EQ(done.status, 0) << done.out;
+    const std::string shown = run("show " + out.path()).out;
+    return shown.substr(shown.find(": CPU V") + 6, 2);
+  };
+  // The gate is on in the configuration.
+  EXPECT_EQ(formats("--to 1.36"), "V3");
+  EXPECT_EQ(formats("--to 1.36 --pod-level-resource-managers off"), "V2");
+  EXPECT_EQ(formats("--to 1.35"), "V2");
+  EXPECT_EQ(formats("--to 1.37"), "V4");
+  const auto dry = [&](const std::string& options) {
+    return run("convert --dry-run --out x" + node() + " " + options + " " + folder_.path());
+  };
+  // Without the gate a kubelet ignores pod entries of CPU V4 too.
+  EXPECT_NE(
+      dry("--to 1.37 --pod-level-resource-managers off")
+          .out.find("lost with kubelet 1.37, gate off:\n  pod-a  CPUs 2-5 as one reservation"),
+      std::string::npos);
+  EXPECT_EQ(dry("--to 1.37").out.find("lost with"), std::string::npos);
+  EXPECT_EQ(dry("--to 1.35 --pod-level-resource-managers on").out,
+            "pinfold: --pod-level-resource-managers on: not with --to 1.35\n");
+  EXPECT_EQ(dry("--to cpu-v2 --pod-level-resource-managers on").status, 2);
+  EXPECT_EQ(dry("--to 1.34").out,
+            "pinfold: --to '1.34': expected 1.35 to 1.38, the version of a kubelet, or a format: "
+            "cpu-v1 to cpu-v4, memory-v1 to memory-v3\n");
+}
+
 TEST_F(CheckpointOfANode, ConvertExplainsWhyTheOlderKubeletWouldNotStart) {
   folder_.write("config.yaml", "cpuManagerPolicy: static\nreservedSystemCPUs: 2-3\n");
   const Outcome outcome =

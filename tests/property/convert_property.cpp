@@ -77,6 +77,28 @@ RC_GTEST_PROP(Convert, AnOlderKubeletStartsAndNoContainerLosesACpu, ()) {
   }
 }
 
+RC_GTEST_PROP(Convert, EveryKubeletStartsFromFilesForIt, ()) {
+  StateConfig config = any_config();
+  const Node node = test::node_of(config);
+  const NodeState state = test::any_state(node);
+  RC_PRE(starts_as_it_is(node, state));
+  for (const KubeletFormats& known : kubelets()) {
+    const Kubelet& kubelet = known.kubelet;
+    config.pod_level = kubelet.pod_level_gate;
+    const Node other = test::node_of(config);
+    const auto done = convert_for(kubelet, files_of(state, {4, 3}), {});
+    RC_ASSERT(done.has_value());
+    const auto starts = would_start_as(kubelet, other, done->files, {});
+    if (!starts) RC_LOG() << to_string(kubelet) << ": " << starts.error().error;
+    RC_ASSERT(starts.has_value());
+    const auto cpu = restore_cpu(done->files.cpu, "static", kubelet, {});
+    RC_ASSERT((*cpu)->assignments == state.cpu.assignments);
+    RC_ASSERT((*cpu)->pods == (kubelet.pod_level_gate ? state.cpu.pods : decltype((*cpu)->pods)()));
+    const auto memory = restore_memory(done->files.memory, "Static", kubelet);
+    RC_ASSERT(nodes_of(**memory) == nodes_of(state.memory));
+  }
+}
+
 RC_GTEST_PROP(Convert, NothingIsCountedTwiceAndNoSizeGrows, ()) {
   const Node node = test::node_of(any_config());
   const NodeState state = test::any_state(node);

@@ -2,8 +2,10 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "checkpoint_files.hpp"
+#include "checkpoint_verdicts.hpp"
 #include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
@@ -13,6 +15,7 @@ struct ConvertOptions {
   NodeOptions node;
   std::string from;
   std::string to;
+  std::string gate = "any";
   std::string out;
   std::string container_ids;
   bool dry_run = false;
@@ -29,22 +32,72 @@ struct Start {
   [[nodiscard]] bool is_ok() const { return problem.empty() && rejected.empty(); }
 };
 
-Result<Start> try_start(const ConvertOptions& options, const checkpoint::Formats& to,
-                        const checkpoint::KubeletFiles& files, const checkpoint::ContainerIds& ids,
-                        const std::vector<PodSpec>& pods) {
-  NodeOptions node_options = options.node;
-  node_options.state_dir = options.from;
-  Start start;
-  if (node_options.config.empty() && !std::filesystem::exists(options.from + "/config.yaml")) {
-    return start;
+constexpr const char* kGate = "PodLevelResourceManagers";
+
+/// The configuration of the kubelet that starts from the files; nullopt if there is none.
+Result<std::optional<Config>> read_kubelet_config(const NodeOptions& node) {
+  if (node.config.empty() && !std::filesystem::exists(node.state_dir + "/config.yaml")) {
+    return std::optional<Config>();
   }
+  PINFOLD_LET(auto config, read_config(node));
+  return std::optional<Config>(std::move(config));
+}
+
+/// What files are converted for.
+struct Target {
+  checkpoint::Kubelet kubelet;
+  checkpoint::Formats formats;
+};
+
+/// The kubelet whose version is `name`, if there is one.
+std::optional<checkpoint::Kubelet> find_kubelet(const std::string& name, bool gate) {
+  std::optional<checkpoint::Kubelet> found;
+  for (const auto& known : checkpoint::kubelets()) {
+    if (version_of(known.kubelet) != name) continue;
+    if (!found || known.kubelet.pod_level_gate == gate) found = known.kubelet;
+  }
+  return found;
+}
+
+/// The gate is that of the option, else of the configuration, else what `to` suggests.
+Result<Target> parse_target(const ConvertOptions& options, const std::optional<Config>& config) {
+  std::optional<bool> gate;
+  if (options.gate != "any") {
+    gate = options.gate == "on";
+  } else if (config && config->feature_gates.contains(kGate)) {
+    gate = config->feature_gates.at(kGate);
+  }
+  Target target;
+  if (const auto kubelet = find_kubelet(options.to, gate.value_or(false))) {
+    target = {*kubelet, checkpoint::formats_of(*kubelet).writes};
+  } else {
+    const auto formats = checkpoint::parse_formats(options.to);
+    if (!formats) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("--to '{}': expected 1.35 to 1.38, the version of a kubelet, or a "
+                              "format: cpu-v1 to cpu-v4, memory-v1 to memory-v3",
+                              options.to));
+    }
+    // Each format before CPU V4 needs one setting of the gate.
+    target.kubelet = formats->cpu < 4 ? checkpoint::Kubelet{36, formats->cpu == 3}
+                                      : checkpoint::Kubelet{37, gate.value_or(true)};
+    target.formats = *formats;
+  }
+  if (options.gate == "any" || target.kubelet.pod_level_gate == *gate) return target;
+  return fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format("--pod-level-resource-managers {}: not with --to {}", options.gate, options.to));
+}
+
+Result<Start> try_start(const ConvertOptions& options, std::optional<Config> config,
+                        const Target& to, const checkpoint::KubeletFiles& files,
+                        const checkpoint::ContainerIds& ids, const std::vector<PodSpec>& pods) {
+  Start start;
+  if (!config) return start;
   start.is_known = true;
-  if (node_options.profile.empty()) node_options.profile = "kubelet-1.36";
-  PINFOLD_LET(auto config, read_config(node_options));
-  // CPU V4 is read with the gate on and off; each other version needs one setting of the gate.
-  if (to.cpu < 4) config.feature_gates["PodLevelResourceManagers"] = to.cpu == 3;
-  PINFOLD_LET(const auto node, make_node(node_options, std::move(config)));
-  const auto started = checkpoint::would_start(node, to, files, ids);
+  config->feature_gates[kGate] = to.kubelet.pod_level_gate;
+  PINFOLD_LET(const auto node, make_node(options.node, *std::move(config)));
+  const auto started = checkpoint::would_start_as(to.kubelet, node, files, ids);
   if (!started) {
     start.problem = fmt::format("{}: {}", to_string(started.error().stage), started.error().error);
   }
@@ -75,8 +128,8 @@ Result<void> write(const std::string& directory, const checkpoint::Files& files,
   return {};
 }
 
-void print(const ConvertOptions& options, const checkpoint::Formats& to,
-           const checkpoint::Conversion& converted, const Start& start) {
+void print(const ConvertOptions& options, const Target& to, const checkpoint::Conversion& converted,
+           const Start& start) {
   if (options.output == OutputFormat::kJson) {
     nlohmann::json out = {{"kept", to_json(converted.kept)},
                           {"lost", to_json(converted.lost)},
@@ -89,8 +142,7 @@ void print(const ConvertOptions& options, const checkpoint::Formats& to,
     return;
   }
   print_notes("kept", converted.kept);
-  print_notes(fmt::format("cannot be expressed in CPU V{} and memory V{}", to.cpu, to.memory),
-              converted.lost);
+  print_notes(fmt::format("lost with kubelet {}", to_string(to.kubelet)), converted.lost);
   print_notes("rejected by that kubelet", start.rejected);
   fmt::print("start-up validation of that kubelet: {}\n",
              !start.is_known         ? "not run, no configuration given (--config)"
@@ -100,14 +152,21 @@ void print(const ConvertOptions& options, const checkpoint::Formats& to,
                                      : fmt::format("written to {}", escaped(options.out)));
 }
 
-Result<ExitStatus> run(const ConvertOptions& options) {
-  PINFOLD_LET(const auto to, checkpoint::parse_formats(options.to));
+Result<ExitStatus> run(ConvertOptions options) {
+  options.node.state_dir = options.from;
+  if (options.node.profile.empty()) options.node.profile = "kubelet-1.36";
   PINFOLD_LET(const auto files, read_directory(options.from));
   PINFOLD_LET(const auto pods, read_active_pods(files));
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
-  PINFOLD_LET_WRAP(const auto converted, checkpoint::convert({files.cpu, files.memory}, to, ids),
+  PINFOLD_LET(const auto config, read_kubelet_config(options.node));
+  PINFOLD_LET(const auto to, parse_target(options, config));
+  const checkpoint::KubeletFiles before = {files.cpu, files.memory};
+  PINFOLD_LET_WRAP(const auto converted,
+                   to.formats.cpu == 1 ? checkpoint::convert(before, to.formats, ids)
+                                       : checkpoint::convert_for(to.kubelet, before, ids),
                    fmt::format("'{}'", options.from));
-  PINFOLD_LET(const auto start, try_start(options, to, converted.files, ids, specs_of(pods)));
+  PINFOLD_LET(const auto start,
+              try_start(options, config, to, converted.files, ids, specs_of(pods)));
   if (!options.dry_run) {
     PINFOLD_TRY(write(options.out, {converted.files.cpu, converted.files.memory, files.pods},
                       checkpoint::owner_check(options.is_insecure)));
@@ -131,12 +190,15 @@ cli::Command checkpoint_convert_command() {
         .required = true},
        {.name = "--to",
         .target = &options->to,
-        .help = "cpu-v1 to cpu-v4 or memory-v1 to memory-v3; the other file gets the format "
-                "of the same kubelet version",
-        .value = "FORMAT",
+        .help = "The kubelet that starts from the files, 1.35 to 1.38, or a format: cpu-v1 to "
+                "cpu-v4, memory-v1 to memory-v3; the other file gets the format of the same "
+                "kubelet",
+        .value = "VERSION",
         .required = true,
         .suggestions = {"cpu-v1", "cpu-v2", "cpu-v3", "cpu-v4", "memory-v1", "memory-v2",
-                        "memory-v3"}},
+                        "memory-v3", "1.35", "1.36", "1.37", "1.38"}},
+       {"--pod-level-resource-managers", cli::one_of(options->gate, {"on", "off", "any"}),
+        "Its feature gate PodLevelResourceManagers [as in its configuration, else off]"},
        {.name = "--out",
         .target = &options->out,
         .help = "Output directory, without state files",

@@ -87,6 +87,53 @@ TEST(Convert, KeepsPodEntriesIfTheFormatHasThem) {
   EXPECT_EQ(convert(v3->files, {4, 3}, {})->files, v4);
 }
 
+/// What kubelet 1.37 writes for these states.
+KubeletFiles files_of_137() {
+  const Kubelet kubelet{37, true};
+  return {write_cpu(pod_level_cpu(), "static", kubelet),
+          write_memory(pod_level_memory(), "Static", kubelet)};
+}
+
+TEST(Convert, KubeletsThatLosePodEntriesDoNotStartFromTheFilesOf137) {
+  // Its machine state outside counts the pod, the older kubelets count the containers.
+  for (const Kubelet& kubelet :
+       {Kubelet{35, false}, Kubelet{36, false}, Kubelet{36, true}, Kubelet{37, false}}) {
+    const auto reading = read_memory(*files_of_137().memory, kubelet, "Static");
+    EXPECT_TRUE(reading.reads()) << to_string(kubelet) << reading.error;
+    EXPECT_NE(reading.start_error, "") << to_string(kubelet);
+    EXPECT_TRUE(reading.state.pods.empty()) << to_string(kubelet);
+  }
+  EXPECT_TRUE(read_memory(*files_of_137().memory, {37, true}, "Static").starts());
+}
+
+TEST(Convert, OlderKubeletsStartFromFilesOf137WithoutPodEntries) {
+  const auto without = without_pod_entries(pod_level_memory()).state;
+  const std::string file = write_memory(without, "Static", {37, true});
+  for (const KubeletFormats& known : kubelets()) {
+    const auto reading = read_memory(file, known.kubelet, "Static");
+    EXPECT_TRUE(reading.starts()) << to_string(known.kubelet) << reading.start_error;
+    EXPECT_EQ(reading.state, without) << to_string(known.kubelet);
+  }
+}
+
+TEST(Convert, EveryKubeletStartsFromFilesForIt) {
+  for (const KubeletFormats& known : kubelets()) {
+    const Kubelet& kubelet = known.kubelet;
+    const auto done = convert_for(kubelet, files_of_137(), {});
+    ASSERT_TRUE(done) << to_string(kubelet) << done.error().message;
+    const auto cpu = read_cpu(*done->files.cpu, kubelet, "static", {});
+    const auto memory = read_memory(*done->files.memory, kubelet, "Static");
+    EXPECT_TRUE(cpu.starts()) << to_string(kubelet) << cpu.error;
+    EXPECT_TRUE(memory.starts()) << to_string(kubelet) << memory.error << memory.start_error;
+    EXPECT_EQ(cpu.state.assignments, pod_level_cpu().assignments) << to_string(kubelet);
+    EXPECT_EQ(cpu.state.pods.empty(), !kubelet.pod_level_gate) << to_string(kubelet);
+    EXPECT_EQ(memory.state.pods.empty(), !kubelet.pod_level_gate) << to_string(kubelet);
+    EXPECT_EQ(done->lost.empty(), kubelet.pod_level_gate) << to_string(kubelet);
+    EXPECT_EQ(write_cpu(cpu.state, "static", kubelet), done->files.cpu) << to_string(kubelet);
+    EXPECT_EQ(write_memory(memory.state, "Static", kubelet), done->files.memory);
+  }
+}
+
 TEST(Convert, CpuV1NamesContainersByTheirIds) {
   const std::string v1 =
       R"({"policyName":"static","defaultCpuSet":"0-1,4-7","entries":{"0123456789abcdef":"2-3"},"checksum":2564086301})";

@@ -131,6 +131,76 @@ TEST(CpuV4, DoesNotFallBackFromADamagedText) {
                        "character 'c' looking for beginning of object key string, please drain"));
 }
 
+/// The kubelet's reason in the message of a failed reading.
+template <class State>
+std::string reason_of(const Reading<State>& reading) {
+  constexpr std::string_view kHead = "could not restore state from checkpoint: ";
+  const std::size_t end = reading.error.find(", please drain this node");
+  return reading.reads() ? "" : reading.error.substr(kHead.size(), end - kHead.size());
+}
+
+TEST(CpuV4, NamesTheFieldAroundAPodEntry) {
+  const std::string data = R"({"policyName":"static","podEntries":{"a":{"cpuSet":7}}})";
+  std::string text = data;
+  for (std::size_t i = 0; (i = text.find('"', i)) != std::string::npos; i += 2)
+    text.insert(i, "\\");
+  const std::string file = R"({"data":")" + text + R"(","dataChecksum":1})";
+  EXPECT_EQ(reason_of(read_cpu(file, {37, true}, "static", {})),
+            "could not load v4 checkpoint: failed to deserialize cpu manager checkpoint data: "
+            "json: cannot unmarshal number into Go struct field "
+            "CPUManagerCheckpointData.podEntries.cpuSet of type string");
+}
+
+TEST(Kubelet136, KeepsPodEntriesOfAFailedAttemptUpToTheWrongOne) {
+  const std::string head = R"({"policyName":"static","defaultCpuSet":"0-1","podEntries":{"a":)";
+  const auto pods_of = [&](const std::string& rest, const ContainerIds& ids) {
+    const auto reading = read_cpu(head + rest, {36, true}, "static", ids);
+    EXPECT_TRUE(reading.reads()) << reading.error;
+    return reading.state.pods;
+  };
+  const std::map<PodUid, CpuSet> first = {{PodUid("a"), CpuSet{2}}};
+  EXPECT_EQ(pods_of(R"({"cpuSet":"2"},"b":{"cpuSet":"x"},"c":{"cpuSet":"3"}},"checksum":0})", {}),
+            first);
+  EXPECT_EQ(pods_of(R"({"cpuSet":"2"},"b":{"cpuSet":7}},"checksum":0})", {}), first);
+  // CPU V1.
+  EXPECT_EQ(pods_of(R"({"cpuSet":"2"}},"entries":{"id":"2"}})", {{"id", {PodUid("a"), "c"}}}),
+            first);
+}
+
+TEST(Kubelet135, TriesCpuV1BeforeV2) {
+  const Kubelet kubelet{35, false};
+  const auto reason = [&](std::string_view file) {
+    return reason_of(read_cpu(file, kubelet, "static", {}));
+  };
+  EXPECT_EQ(reason(R"({"policyName":"static","entries":{"id":"2"}})"),
+            "error migrating v1 checkpoint state to v2 checkpoint state: containerID 'id' not "
+            "found in initial containers list");
+  EXPECT_EQ(reason(R"({"policyName":"static","entries":[]})"),
+            "json: cannot unmarshal array into Go struct field CPUManagerCheckpoint.entries of "
+            "type map[string]map[string]string");
+  EXPECT_EQ(reason(encode_cpu(cpu_sample(), "static", CpuFormat::kV3)), "checkpoint is corrupted");
+  CpuCheckpoint containers = cpu_sample();
+  containers.pods.clear();
+  for (const CpuFormat format : {CpuFormat::kV2, CpuFormat::kV4}) {
+    const auto reading =
+        read_cpu(encode_cpu(cpu_sample(), "static", format), kubelet, "static", {});
+    EXPECT_EQ(reading.state, containers) << reading.error;
+  }
+}
+
+TEST(Kubelet135, NeedsTheChecksumOfAMemoryFile) {
+  const Kubelet kubelet{35, false};
+  const auto reason = [&](std::string_view file) {
+    return reason_of(read_memory(file, kubelet, "None"));
+  };
+  EXPECT_EQ(reason(R"({"policyName":"None","machineState":{},"checksum":4236770233})"), "");
+  EXPECT_EQ(reason(R"({"policyName":"None","machineState":{},"checksum":0})"),
+            "checkpoint is corrupted");
+  EXPECT_EQ(reason(R"({"policyName":7})"),
+            "json: cannot unmarshal number into Go struct field MemoryManagerCheckpoint.policyName "
+            "of type string");
+}
+
 TEST(Inspect, FindsTheNewestFormatOfTheBytes) {
   CpuCheckpoint state = cpu_sample();
   for (const auto& [format, version] :

@@ -44,16 +44,27 @@ struct Conversion {
   std::vector<Note> lost;
 };
 
-/// A missing file stays missing. `ids` is needed to read and to write CPU V1.
+/// A missing file stays missing. Formats without pod entries lose them. `ids` is needed to read and
+/// to write CPU V1.
 /// Errors: kCorrupt for a file of no known version (repair() may save it); kNotFound for a
 /// container without an id or an id without a container, with CPU V1.
 [[nodiscard]] Result<Conversion> convert(const KubeletFiles& files, const Formats& to,
                                          const ContainerIds& ids);
+/// The same for a kubelet: with the gate off the files have no pod entries in any format, because
+/// it would ignore them and then refuse the machine state that counts them.
+[[nodiscard]] Result<Conversion> convert_for(const Kubelet& to, const KubeletFiles& files,
+                                             const ContainerIds& ids);
 
-/// Checks whether a kubelet that writes these formats would start from the files on `node`. The
-/// gate PodLevelResourceManagers of `node` should be off for CPU V1 and V2, and on for V3.
+/// Checks whether `kubelet` would start from the files on `node`.
+/// Domain: the gate PodLevelResourceManagers of `node` is that of `kubelet`.
+[[nodiscard]] tl::expected<void, StartError> would_start_as(const Kubelet& kubelet,
+                                                            const Node& node,
+                                                            const KubeletFiles& files,
+                                                            const ContainerIds& ids);
+/// The same for the oldest kubelet that writes these formats. The gate of `node` should be off for
+/// CPU V1 and V2, and on for V3.
 [[nodiscard]] tl::expected<void, StartError> would_start(const Node& node, const Formats& formats,
-                                                         KubeletFiles files,
+                                                         const KubeletFiles& files,
                                                          const ContainerIds& ids);
 
 /// The pods that a kubelet with this configuration would reject when it starts and admits its pods
