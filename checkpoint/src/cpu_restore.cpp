@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cpu_fields.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
 #include "pinfold/checkpoint/kubelet.hpp"
 #include "restore.hpp"
 
@@ -78,6 +79,25 @@ Result<CpuCheckpoint> restored(Result<CpuFile> file, std::optional<std::string_v
   return state;
 }
 
+CpuSet cpus_of(const CpuCheckpoint& state) {
+  CpuSet cpus = state.default_set;
+  for (const auto& entry : state.assignments) cpus |= entry.value;
+  for (const auto& [pod, own] : state.pods) cpus |= own;
+  return cpus;
+}
+
+/// The CPU manager wants every CPU of the machine in the state. Taken for these are all CPUs that
+/// the file names, pod entries that the kubelet does not read included.
+std::string find_start_error(std::string_view bytes, const CpuCheckpoint& state) {
+  const auto whole = inspect_cpu(bytes);
+  const CpuSet known = cpus_of(state);
+  if (!whole || whole->state.pods.empty() || known.empty()) return "";
+  const CpuSet all = cpus_of(whole->state);
+  if (known.contains_all(all)) return "";
+  return fmt::format("current set of available CPUs \"{}\" doesn't match with CPUs in state \"{}\"",
+                     all.to_string(), known.to_string());
+}
+
 std::string json_of(const CpuCheckpoint& state) {
   JsonWriter json;
   json.open_struct();
@@ -121,6 +141,7 @@ Reading<CpuCheckpoint> read_cpu(std::string_view bytes, const Kubelet& kubelet,
   }
   out.state = *std::move(state);
   out.json = cpu_file::json_of(out.state);
+  if (out.policy == "static") out.start_error = cpu_file::find_start_error(bytes, out.state);
   return out;
 }
 

@@ -95,15 +95,21 @@ KubeletFiles files_of_137() {
 }
 
 TEST(Convert, KubeletsThatLosePodEntriesDoNotStartFromTheFilesOf137) {
-  // Its machine state outside counts the pod, the older kubelets count the containers.
+  // The machine state outside counts the pod, and these kubelets count the containers.
   for (const Kubelet& kubelet :
        {Kubelet{35, false}, Kubelet{36, false}, Kubelet{36, true}, Kubelet{37, false}}) {
     const auto reading = read_memory(*files_of_137().memory, kubelet, "Static");
     EXPECT_TRUE(reading.reads()) << to_string(kubelet) << reading.error;
     EXPECT_NE(reading.start_error, "") << to_string(kubelet);
     EXPECT_TRUE(reading.state.pods.empty()) << to_string(kubelet);
+    // No container has CPU 7 of the pod.
+    const auto cpu = read_cpu(*files_of_137().cpu, kubelet, "static", {});
+    EXPECT_EQ(cpu.start_error,
+              "current set of available CPUs \"0-7\" doesn't match with CPUs in state \"0-6\"")
+        << to_string(kubelet) << cpu.error;
   }
   EXPECT_TRUE(read_memory(*files_of_137().memory, {37, true}, "Static").starts());
+  EXPECT_TRUE(read_cpu(*files_of_137().cpu, {37, true}, "static", {}).starts());
 }
 
 TEST(Convert, OlderKubeletsStartFromFilesOf137WithoutPodEntries) {

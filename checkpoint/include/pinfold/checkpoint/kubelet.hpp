@@ -42,7 +42,8 @@ struct Reading {
   /// Why it does not read the file, in its words; for a crash the text of the panic. "": it reads.
   std::string error;
   bool is_crash = false;
-  /// Why it reads the file and does not start nevertheless, whatever the machine. "": none known.
+  /// Why it reads the file and does not start nevertheless, on a machine with the CPUs and NUMA
+  /// nodes of the file. "": no reason in the file.
   std::string start_error;
   std::string policy;  ///< the one in the file
   State state;

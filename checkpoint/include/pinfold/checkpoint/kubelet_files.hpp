@@ -45,7 +45,7 @@ enum class MemoryFormat { kV1, kV2, kV3 };
 [[nodiscard]] Result<std::string> encode_cpu_v1(const CpuCheckpoint& state, std::string_view policy,
                                                 const ContainerIds& ids);
 
-/// A kubelet, as far as its state files depend on it: docs/checkpoint-format.md, "Kubelets".
+/// A kubelet, as far as its state files depend on it: docs/checkpoint-format.md.
 struct Kubelet {
   int minor = 36;               ///< of its version 1.MINOR
   bool pod_level_gate = false;  ///< its feature gate PodLevelResourceManagers
