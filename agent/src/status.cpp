@@ -70,11 +70,7 @@ std::optional<PodStatus> desired_pod(const NodeAgent& agent, const AgentState& s
     return enforced != nullptr ? enforced->directory(name) : "";
   };
   const enforce::GroupName own(uid);
-  PodStatus status{pod->spec,
-                   qos_class(pod->spec, node.gates().pod_level_resources),
-                   to_string(own),
-                   path_of(own),
-                   {}};
+  PodStatus status{pod->spec, qos_class(pod->spec, node.gates()), to_string(own), path_of(own), {}};
   std::vector<ContainerResources> containers = all_container_resources(node, state.node, *pod);
   enforce::Layout desired;
   add_pod_layout(node, state, *pod, containers,

@@ -26,7 +26,7 @@ std::string object_of(const ContainerId& id) {
 bool has_pod_entry(const Node& node, const PodSpec& pod) {
   return is_managed_as_pod(node.gates(), pod) && node.topology().scope() == TopologyScope::kPod &&
          node.topology().policy() != TopologyPolicy::kNone &&
-         qos_class(pod, node.gates().pod_level_resources) == QosClass::kGuaranteed;
+         qos_class(pod, node.gates()) == QosClass::kGuaranteed;
 }
 
 /// The whole CPUs that are exclusive to a container, or to a pod as a whole (`container` is
@@ -46,7 +46,7 @@ std::vector<MemoryBlock> memory_of(const Node& node, const PodSpec& pod,
   const bool is_exclusive =
       container == nullptr || !is_managed_as_pod(node.gates(), pod) || is_guaranteed(*container);
   if (!is_exclusive || !is_manageable(node.gates(), pod) ||
-      qos_class(pod, node.gates().pod_level_resources) != QosClass::kGuaranteed) {
+      qos_class(pod, node.gates()) != QosClass::kGuaranteed) {
     return blocks;
   }
   const auto& requests =

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "pinfold/api/config.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/text/document.hpp"
 
@@ -16,8 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!pinfold::is_safe_name(pod->uid.value) || pod->containers.empty()) std::abort();
   const auto again = pinfold::pod_from_json(to_json(*pod));
   if (!again || *again != *pod) std::abort();
-  (void)pinfold::qos_class(*pod, true);
+  (void)pinfold::qos_class(*pod, pinfold::FeatureGates{});
   pinfold::apply_defaults(*pod);
-  (void)pinfold::qos_class(*pod, false);
+  (void)pinfold::qos_class(*pod, pinfold::FeatureGates{.pod_level_resources = false});
   return 0;
 }

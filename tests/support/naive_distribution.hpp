@@ -74,20 +74,27 @@ struct NaiveChoice {
   std::vector<int> remainder;
 };
 
-/// `available[i]`: free CPUs of node i; `aliased`: remember slices instead of copies.
-inline NaiveChoice naive_best_choice(const std::vector<int>& available, int count, int group, int k,
+/// `available[i]`: free CPUs of node i; `sockets[i]`: its socket with align-by-socket, else empty;
+/// `aliased`: remember slices instead of copies.
+inline NaiveChoice naive_best_choice(const std::vector<int>& available,
+                                     const std::vector<int>& sockets, int count, int group, int k,
                                      bool aliased) {
+  const bool aligned = !sockets.empty();
   const auto remember = [&](const GoSlice& slice) { return aliased ? slice : slice.copy(); };
   const auto at = [](auto& values, int i) -> auto& { return values[static_cast<std::size_t>(i)]; };
   double best = std::numeric_limits<double>::max();
+  bool best_in_one_socket = false;
   GoSlice best_nodes;
   GoSlice best_remainder;
   std::vector<int> all(available.size());
   std::iota(all.begin(), all.end(), 0);
   each_choice(all, k, [&](const GoSlice& slice) {
-    if (best == 0) return false;
+    if (best == 0 && (!aligned || best_in_one_socket)) return false;
     const std::vector<int> nodes = slice.values();
-    const int share = count / k / group * group;
+    int share = count / k / group * group;
+    for (const int node : nodes) {
+      if (aligned) share = std::min(share, at(available, node) / group * group);
+    }
     int groups = 0;
     for (const int node : nodes) {
       if (at(available, node) < share) return true;
@@ -126,8 +133,13 @@ inline NaiveChoice naive_best_choice(const std::vector<int>& available, int coun
         return true;
       });
     }
-    if (best_here < best) {
+    bool in_one_socket = aligned;
+    for (const int node : nodes) {
+      in_one_socket = in_one_socket && at(sockets, node) == at(sockets, nodes.front());
+    }
+    if (in_one_socket == best_in_one_socket ? best_here < best : in_one_socket) {
       best = best_here;
+      best_in_one_socket = in_one_socket;
       best_nodes = remember(slice);
       best_remainder = best_subset;
     }

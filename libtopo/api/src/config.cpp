@@ -149,6 +149,8 @@ Result<Partition> parse_partition(std::string_view text) {
 
 FeatureGates Config::gates() const {
   FeatureGates gates;
+  // DEVIATION (quirk): empty pod-level resources are the same as none.
+  gates.pod_level_resources_fix_kubelet_qos_class = !quirks().empty_pod_resources_set_qos_class;
   for (const auto& [name, target] : kGates) {
     const auto set = feature_gates.find(std::string(name));
     if (set != feature_gates.end()) gates.*target = set->second;

@@ -4,6 +4,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "pinfold/api/config.hpp"
+
 namespace pinfold {
 namespace {
 
@@ -17,6 +19,22 @@ QosClass resource_qos(const Resources& resources) {
   }
   return used == 0 ? QosClass::kBestEffort
                    : (used == 2 ? QosClass::kGuaranteed : QosClass::kBurstable);
+}
+
+QosClass container_qos(const PodSpec& pod) {
+  if (pod.containers.empty()) return QosClass::kBestEffort;
+  const QosClass first = resource_qos(pod.containers.front().resources);
+  const bool same =
+      std::all_of(pod.containers.begin(), pod.containers.end(),
+                  [&](const Container& c) { return resource_qos(c.resources) == first; });
+  return same ? first : QosClass::kBurstable;
+}
+
+/// Whether they determine the QoS class.
+bool pod_resources_count(const std::optional<Resources>& resources, const FeatureGates& gates) {
+  if (!gates.pod_level_resources || !resources) return false;
+  return !gates.pod_level_resources_fix_kubelet_qos_class || !resources->requests.empty() ||
+         !resources->limits.empty();
 }
 
 void add(ResourceList& sum, const ResourceList& list) {
@@ -118,14 +136,9 @@ void apply_defaults(PodSpec& pod) {
   default_pod_level_requests(pod);
 }
 
-QosClass qos_class(const PodSpec& pod, bool pod_level_resources_gate) {
-  if (pod_level_resources_gate && pod.resources) return resource_qos(*pod.resources);
-  if (pod.containers.empty()) return QosClass::kBestEffort;
-  const QosClass first = resource_qos(pod.containers.front().resources);
-  const bool same =
-      std::all_of(pod.containers.begin(), pod.containers.end(),
-                  [&](const Container& c) { return resource_qos(c.resources) == first; });
-  return same ? first : QosClass::kBurstable;
+QosClass qos_class(const PodSpec& pod, const FeatureGates& gates) {
+  return pod_resources_count(pod.resources, gates) ? resource_qos(*pod.resources)
+                                                   : container_qos(pod);
 }
 
 PodView::PodView(const PodSpec& pod)
@@ -133,11 +146,11 @@ PodView::PodView(const PodSpec& pod)
       uid(pod.uid),
       containers(pod.containers),
       resources(pod.resources),
-      qos(qos_class(pod, true)),
-      qos_without_gate(pod.resources ? qos_class(pod, false) : qos) {}
+      qos(pod.resources ? resource_qos(*pod.resources) : container_qos(pod)),
+      qos_of_containers(pod.resources ? container_qos(pod) : qos) {}
 
-QosClass qos_class(const PodView& pod, bool pod_level_resources_gate) {
-  return pod_level_resources_gate ? pod.qos : pod.qos_without_gate;
+QosClass qos_class(const PodView& pod, const FeatureGates& gates) {
+  return pod_resources_count(pod.resources, gates) ? pod.qos : pod.qos_of_containers;
 }
 
 std::set<std::string_view> container_names(const PodSpec& pod) {

@@ -2,34 +2,60 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "pinfold/text/field.hpp"
 
 namespace pinfold {
 namespace {
 
-constexpr Quirks kubelet_1_36() {
-  Quirks quirks;
-  quirks.rejected_pod_keeps_resources = true;
-  quirks.removed_pod_keeps_unstarted_containers = true;
-  quirks.policy_none_releases_stale_late = true;
-  quirks.devices_return_with_pod = true;
-  quirks.readmitted_pod_allocates_again = true;
-  quirks.offline_cpus_prevent_start = true;
-  quirks.numa_nodes_limited_to_8 = true;
-  quirks.empty_shared_pool_prevents_start = true;
-  quirks.cpus_of_empty_pod_stay_taken = true;
-  quirks.excess_reserved_memory_wraps_around = true;
-  quirks.cores_counted_before_known_cpus = true;
-  quirks.siblings_of_reserved_cpus_allocated = true;
-  quirks.best_numa_combination_overwritten = true;
-  quirks.large_group_taken_with_cpus_in_use = true;
-  quirks.spanning_group_taken_twice = true;
-  quirks.finished_init_containers_allocate_again = true;
-  quirks.single_node_overwrites_group = true;
-  quirks.reusable_memory_outlives_pod = true;
-  quirks.empty_request_needs_numa_nodes = true;
-  return quirks;
-}
+constexpr std::array kQuirks = {
+    Quirk{"rejected_pod_keeps_resources", &Quirks::rejected_pod_keeps_resources,
+          Profile::kKubelet138},
+    Quirk{"removed_pod_keeps_unstarted_containers", &Quirks::removed_pod_keeps_unstarted_containers,
+          Profile::kKubelet138},
+    Quirk{"policy_none_releases_stale_late", &Quirks::policy_none_releases_stale_late,
+          Profile::kKubelet138},
+    Quirk{"devices_return_with_pod", &Quirks::devices_return_with_pod, Profile::kKubelet138},
+    Quirk{"readmitted_pod_takes_cpus_again", &Quirks::readmitted_pod_takes_cpus_again,
+          Profile::kKubelet137},
+    Quirk{"readmitted_pod_takes_memory_again", &Quirks::readmitted_pod_takes_memory_again,
+          Profile::kKubelet137},
+    Quirk{"pod_memory_hint_from_container", &Quirks::pod_memory_hint_from_container,
+          Profile::kKubelet137},
+    Quirk{"empty_pod_resources_set_qos_class", &Quirks::empty_pod_resources_set_qos_class,
+          Profile::kKubelet136},
+    Quirk{"offline_cpus_prevent_start", &Quirks::offline_cpus_prevent_start, Profile::kKubelet138},
+    Quirk{"numa_nodes_limited_to_8", &Quirks::numa_nodes_limited_to_8, Profile::kKubelet138},
+    Quirk{"empty_shared_pool_prevents_start", &Quirks::empty_shared_pool_prevents_start,
+          Profile::kKubelet138},
+    Quirk{"cpus_of_empty_pod_stay_taken", &Quirks::cpus_of_empty_pod_stay_taken,
+          Profile::kKubelet138},
+    Quirk{"excess_reserved_memory_wraps_around", &Quirks::excess_reserved_memory_wraps_around,
+          Profile::kKubelet138},
+    Quirk{"cores_counted_before_known_cpus", &Quirks::cores_counted_before_known_cpus,
+          Profile::kKubelet138},
+    Quirk{"siblings_of_reserved_cpus_allocated", &Quirks::siblings_of_reserved_cpus_allocated,
+          Profile::kKubelet138},
+    Quirk{"align_by_socket_ignored_in_distribution",
+          &Quirks::align_by_socket_ignored_in_distribution, Profile::kKubelet136},
+    Quirk{"affinity_width_ignored_in_distribution", &Quirks::affinity_width_ignored_in_distribution,
+          Profile::kKubelet137},
+    Quirk{"cores_spread_by_cpu_number", &Quirks::cores_spread_by_cpu_number, Profile::kKubelet137},
+    Quirk{"best_numa_combination_overwritten", &Quirks::best_numa_combination_overwritten,
+          Profile::kKubelet137},
+    Quirk{"large_group_taken_with_cpus_in_use", &Quirks::large_group_taken_with_cpus_in_use,
+          Profile::kKubelet138},
+    Quirk{"spanning_group_taken_twice", &Quirks::spanning_group_taken_twice, Profile::kKubelet138},
+    Quirk{"finished_init_containers_allocate_again",
+          &Quirks::finished_init_containers_allocate_again, Profile::kKubelet138},
+    Quirk{"single_node_overwrites_group", &Quirks::single_node_overwrites_group,
+          Profile::kKubelet138},
+    Quirk{"reusable_memory_outlives_pod", &Quirks::reusable_memory_outlives_pod,
+          Profile::kKubelet138},
+    Quirk{"empty_request_needs_numa_nodes", &Quirks::empty_request_needs_numa_nodes,
+          Profile::kKubelet138},
+};
 
 }  // namespace
 
@@ -37,6 +63,10 @@ std::string_view to_string(Profile profile) {
   switch (profile) {
     case Profile::kKubelet136:
       return "kubelet-1.36";
+    case Profile::kKubelet137:
+      return "kubelet-1.37";
+    case Profile::kKubelet138:
+      return "kubelet-1.38";
     case Profile::kFixed:
       break;
   }
@@ -44,21 +74,35 @@ std::string_view to_string(Profile profile) {
 }
 
 Result<Profile> parse_profile(std::string_view text) {
-  for (const Profile profile : {Profile::kKubelet136, Profile::kFixed}) {
-    if (text == to_string(profile)) return profile;
+  const auto* const found = std::find_if(kProfiles.begin(), kProfiles.end(), [&](Profile profile) {
+    return text == to_string(profile);
+  });
+  if (found != kProfiles.end()) return *found;
+  std::string known;
+  for (const Profile profile : kProfiles) {
+    const bool is_last = profile == kProfiles.back();
+    known += fmt::format("{}'{}'",
+                         known.empty() ? ""
+                         : is_last     ? " or "
+                                       : ", ",
+                         to_string(profile));
   }
   return fail(ErrorCode::kInvalidArgument,
-              fmt::format("'{}': expected 'kubelet-1.36' or 'fixed'", printable(text)));
+              fmt::format("'{}': expected {}", printable(text), known));
 }
 
+std::vector<std::string> profile_names() {
+  std::vector<std::string> names;
+  for (const Profile profile : kProfiles) names.emplace_back(to_string(profile));
+  return names;
+}
+
+std::span<const Quirk> quirk_table() { return kQuirks; }
+
 Quirks quirks_of(Profile profile) {
-  switch (profile) {
-    case Profile::kKubelet136:
-      return kubelet_1_36();
-    case Profile::kFixed:
-      break;
-  }
-  return {};
+  Quirks quirks;
+  for (const Quirk& quirk : kQuirks) quirks.*quirk.member = profile <= quirk.last;
+  return quirks;
 }
 
 }  // namespace pinfold

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace pinfold::cpu {
 namespace {
@@ -34,6 +35,17 @@ int whole_size(const Machine& machine, Level level, const Machine::Group& group)
       break;
   }
   return static_cast<int>(group.cpus.size());
+}
+
+/// The cores of the CPUs, ordered by the number of them, then by id.
+GroupList cores_of(const Machine& machine, const CpuSet& cpus) {
+  std::map<std::int32_t, int> counts;
+  for (const CpuId cpu : cpus) ++counts[machine.groups_of(cpu).core];
+  GroupList cores;
+  for (const auto& [core, count] : counts) cores.push_back(core);
+  std::stable_sort(cores.begin(), cores.end(),
+                   [&](std::int32_t a, std::int32_t b) { return counts.at(a) < counts.at(b); });
+  return cores;
 }
 
 }  // namespace
@@ -125,6 +137,29 @@ void Accumulator::take_singly(Level level) {
   if (!taken.empty()) note("single CPUs", taken);
 }
 
+void Accumulator::take_across_cores() {
+  const Hierarchy& hierarchy = *rules_->hierarchy;
+  const Machine& machine = hierarchy.machine();
+  CpuSet taken;
+  for (const std::int32_t socket : hierarchy.sorted(Level::kSocket, free_)) {
+    CpuSet left = free_ & machine.sockets()[static_cast<std::size_t>(socket)].cpus;
+    const GroupList cores = cores_of(machine, left);
+    while (!satisfied() && !left.empty()) {
+      for (const std::int32_t core : cores) {
+        const CpuSet of_core = left & machine.cores()[static_cast<std::size_t>(core)].cpus;
+        if (satisfied()) break;
+        if (of_core.empty()) continue;
+        taken.insert(of_core.first());
+        left.erase(of_core.first());
+        --needed_;
+      }
+    }
+  }
+  free_ -= taken;
+  result_ |= taken;
+  if (!taken.empty()) note("single CPUs", taken);
+}
+
 std::string not_enough(int count, const CpuSet& available) {
   return fmt::format("not enough cpus available to satisfy request: requested={}, available={}",
                      count, available.size());
@@ -141,7 +176,12 @@ Taken take_packed(const TakeRules& rules, const CpuSet& available, int count, St
   if (!accumulator.satisfied() && rules.by_uncore_cache) accumulator.take_by_cache();
   if (!accumulator.satisfied() && !rules.across_cores) accumulator.take_whole(Level::kCore);
   if (!accumulator.satisfied()) {
-    accumulator.take_singly(rules.across_cores ? Level::kSocket : Level::kCore);
+    // DEVIATION (quirk): neighbours can be threads of one core.
+    if (rules.across_cores && !rules.quirks.cores_spread_by_cpu_number) {
+      accumulator.take_across_cores();
+    } else {
+      accumulator.take_singly(rules.across_cores ? Level::kSocket : Level::kCore);
+    }
   }
   if (!accumulator.satisfied()) return tl::unexpected(std::string("failed to allocate cpus"));
   return accumulator.result();

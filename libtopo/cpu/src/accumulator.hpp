@@ -18,6 +18,8 @@ struct TakeRules {
   int numa_group_size = 1;       ///< CPUs that stay together when spread over NUMA nodes
   bool across_cores = false;     ///< distribute-cpus-across-cores
   bool by_uncore_cache = false;  ///< prefer-align-cpus-by-uncorecache
+  bool align_by_socket = false;  ///< align-by-socket
+  int affinity_nodes = 0;  ///< NUMA nodes of the affinity that the CPUs are taken for; 0: none
   Quirks quirks;
 };
 
@@ -49,6 +51,8 @@ class Accumulator {
   void take_by_cache();
   /// Takes single CPUs, group by group of the level.
   void take_singly(Level level);
+  /// Takes single CPUs, socket by socket: of each core one, then of each core another one.
+  void take_across_cores();
 
  private:
   /// Takes the lowest free cores of one cache if they have exactly what is still needed.

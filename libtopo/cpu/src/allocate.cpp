@@ -41,13 +41,13 @@ std::string joined(const cpu::Steps& steps) {
 }  // namespace
 
 int CpuManager::guaranteed_cpus(const PodView& pod, const Container& container) const {
-  if (qos_class(pod, gates_.pod_level_resources) != QosClass::kGuaranteed) return 0;
+  if (qos_class(pod, gates_) != QosClass::kGuaranteed) return 0;
   if (is_managed_as_pod(gates_, pod) && !is_guaranteed(container)) return 0;
   return cpu::whole_cpus(amount_of(container.resources.requests, "cpu"));
 }
 
 std::string CpuManager::why_shared(const PodView& pod, const Container& container) const {
-  const QosClass qos = qos_class(pod, gates_.pod_level_resources);
+  const QosClass qos = qos_class(pod, gates_);
   if (qos != QosClass::kGuaranteed) {
     return fmt::format("its pod is {}, not Guaranteed", to_string(qos));
   }
@@ -103,7 +103,9 @@ tl::expected<CpuSet, Rejection> CpuManager::take_out(CpuState& state, const Requ
   cpu::Taken taken = CpuSet{};
   if (request.affinity) {
     const CpuSet near = near_affinity(free, *request.affinity);
-    taken = cpu::take(rules, near, std::min(request.count, static_cast<int>(near.size())), record);
+    cpu::TakeRules nearby = rules;
+    nearby.affinity_nodes = request.affinity->count();
+    taken = cpu::take(nearby, near, std::min(request.count, static_cast<int>(near.size())), record);
   }
   if (taken) {
     const auto rest =

@@ -13,7 +13,7 @@ namespace pinfold {
 
 int CpuManager::pod_guaranteed_cpus(const PodView& pod) const {
   if (is_managed_as_pod(gates_, pod)) {
-    if (qos_class(pod, gates_.pod_level_resources) != QosClass::kGuaranteed) return 0;
+    if (qos_class(pod, gates_) != QosClass::kGuaranteed) return 0;
     return cpu::whole_cpus(amount_of(pod.resources->requests, "cpu"));
   }
   // Each init container runs at the same time as the sidecars that started before it.
@@ -70,13 +70,14 @@ Admission CpuManager::allocate_pod(CpuState& state, const PodView& pod,
     return fits;
   }
   // DEVIATION (quirk): a pod that is admitted again keeps its CPUs.
-  if (!quirks_.readmitted_pod_allocates_again) {
+  if (!quirks_.readmitted_pod_takes_cpus_again) {
     const auto known = state.pods.find(pod.uid);
     if (known != state.pods.end() && static_cast<int>(known->second.size()) == count) {
       if (trace != nullptr) {
         trace->add("cpu", kObject, "keeps its CPUs " + known->second.to_string());
       }
-      return {};
+      const auto* const parts = state.assignments.find(pod.uid);
+      return partition(state, pod, known->second, parts == nullptr ? Parts{} : *parts, trace);
     }
   }
   if (auto aligned = check_smt_alignment(state, count); !aligned) {
@@ -85,25 +86,33 @@ Admission CpuManager::allocate_pod(CpuState& state, const PodView& pod,
   }
   PINFOLD_LET(auto taken, take_out(state, {kObject, count, affinity.numa, {}}, trace));
   state.pods[pod.uid] = taken;
-  return partition(state, pod, taken, trace);
+  return partition(state, pod, taken, {}, trace);
 }
 
 Admission CpuManager::partition(CpuState& state, const PodView& pod, const CpuSet& pool,
-                                Trace* trace) const {
+                                Parts parts, Trace* trace) const {
   const cpu::TakeRules rules = this->rules();
-  std::map<std::string, CpuSet> parts;
+  CpuSet kept;  // the exclusive CPUs that sidecars and app containers have already
+  for (const Container& container : pod.containers) {
+    const auto part = parts.find(container.name);
+    if (part == parts.end() || container.kind == ContainerKind::kInit) continue;
+    if (guaranteed_cpus(pod, container) > 0) kept |= part->second;
+  }
   CpuSet left = pool;  // without the exclusive CPUs of sidecars and app containers
   for (const Container& container : pod.containers) {
     const int count = guaranteed_cpus(pod, container);
     if (count == 0) {
       // A shared init container gets what the sidecars before it leave; the others share the rest.
-      if (container.kind == ContainerKind::kInit) parts[container.name] = left;
+      if (container.kind == ContainerKind::kInit) parts.emplace(container.name, left);
       continue;
     }
-    const auto taken = cpu::take(rules, left, count, nullptr);
-    if (!taken) return tl::unexpected(Rejection::unexpected(taken.error()));
-    if (container.kind != ContainerKind::kInit) left -= *taken;
-    parts[container.name] = *taken;
+    auto part = parts.find(container.name);
+    if (part == parts.end()) {
+      const auto taken = cpu::take(rules, left - kept, count, nullptr);
+      if (!taken) return tl::unexpected(Rejection::unexpected(taken.error()));
+      part = parts.emplace(container.name, *taken).first;
+    }
+    if (container.kind != ContainerKind::kInit) left -= part->second;
   }
   for (const Container& container : pod.containers) {
     const auto part = parts.find(container.name);

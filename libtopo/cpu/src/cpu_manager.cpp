@@ -132,6 +132,7 @@ cpu::TakeRules CpuManager::rules() const {
   rules.numa_group_size = options_.full_pcpus_only ? machine_->cpus_per_core() : 1;
   rules.across_cores = options_.distribute_cpus_across_cores;
   rules.by_uncore_cache = options_.prefer_align_cpus_by_uncorecache;
+  rules.align_by_socket = options_.align_by_socket;
   return rules;
 }
 

@@ -92,8 +92,20 @@ std::int64_t squares_of(const Ints& values) {
 /// The decrease of the sum of squares when `count` is taken from `from`.
 std::int64_t drop(std::int64_t from, std::int64_t count) { return count * (2 * from - count); }
 
+/// The share that the search assumes.
+int assumed_share(const Distribution& d, std::span<const int> nodes) {
+  return d.within_socket ? cut_share(d, nodes) : even_share(d, nodes.size());
+}
+
+bool in_one_socket(const Distribution& d, std::span<const int> nodes) {
+  const auto socket_of = [&](int node) { return d.sockets[static_cast<std::size_t>(node)]; };
+  const int first = socket_of(nodes.front());
+  return first != -1 && std::all_of(nodes.begin(), nodes.end(),
+                                    [&](int node) { return socket_of(node) == first; });
+}
+
 bool can_hold(const Distribution& d, std::span<const int> nodes) {
-  const int share = even_share(d, nodes.size());
+  const int share = assumed_share(d, nodes);
   std::int64_t groups = 0;
   for (const int node : nodes) {
     const int available = d.available[static_cast<std::size_t>(node)];
@@ -114,7 +126,7 @@ struct Rest {
 };
 
 Rest rest_of(const Distribution& d, std::span<const int> nodes, std::int64_t squares) {
-  const int share = even_share(d, nodes.size());
+  const int share = assumed_share(d, nodes);
   Rest rest;
   rest.squares = squares;
   rest.groups = (d.count - share * static_cast<int>(nodes.size())) / d.group;
@@ -192,28 +204,35 @@ std::optional<Ints> place_remainder(const Distribution& d, const Rest& rest, Sco
   return found;
 }
 
-/// The best combination of k NUMA nodes as the kubelet finds it: the first with the best score.
+/// The best combination of k NUMA nodes as the kubelet finds it: the first with the best score; if
+/// they should be within a socket, of those that are.
 Choice first_best(const Distribution& d, int k) {
   const std::int64_t squares = squares_of(d.available);
   Choice best;
   Score score;
+  bool is_within = false;  // the best one so far
   BestChoice nodes(d.best_combination_overwritten);
   for_each_choice(static_cast<int>(d.nodes.size()), k, [&](std::span<const int> combination) {
     nodes.enumerated(combination);
-    if (score.rounded == 0) return Enumeration::kStop;
+    if (score.rounded == 0 && is_within == d.within_socket) return Enumeration::kStop;
+    const bool within = d.within_socket && in_one_socket(d, combination);
+    if (is_within && !within) return Enumeration::kContinue;
     if (!can_hold(d, combination)) return Enumeration::kContinue;
     const Rest rest = rest_of(d, combination, squares);
+    Score to_beat = within == is_within ? score : Score{};
     if (rest.groups > 0) {
-      auto remainder = place_remainder(d, rest, score);
+      auto remainder = place_remainder(d, rest, to_beat);
       if (!remainder) return Enumeration::kContinue;
       best.remainder = std::move(*remainder);
     } else {
-      if (rest.squares >= score.squares) return Enumeration::kContinue;
+      if (rest.squares >= to_beat.squares) return Enumeration::kContinue;
       const Score better = score_of(d, rest.squares);
-      if (better.rounded >= score.rounded) return Enumeration::kContinue;
-      score = better;
+      if (better.rounded >= to_beat.rounded) return Enumeration::kContinue;
+      to_beat = better;
       best.remainder.clear();
     }
+    score = to_beat;
+    is_within = within;
     nodes.set(combination);
     return Enumeration::kContinue;
   });
@@ -221,31 +240,51 @@ Choice first_best(const Distribution& d, int k) {
   return best;
 }
 
-/// The indices of the `count` greatest values, of equal ones the first, in ascending order.
-Ints greatest(const Ints& values, std::size_t count) {
-  Ints places(values.size());
-  std::iota(places.begin(), places.end(), 0);
-  std::stable_sort(places.begin(), places.end(), [&](int a, int b) {
+/// The `count` of the candidates with the greatest values, of equal ones the first, in ascending
+/// order.
+Ints greatest(const Ints& values, Ints candidates, std::size_t count) {
+  std::stable_sort(candidates.begin(), candidates.end(), [&](int a, int b) {
     return values[static_cast<std::size_t>(a)] > values[static_cast<std::size_t>(b)];
   });
-  places.resize(std::min(count, places.size()));
-  std::sort(places.begin(), places.end());
-  return places;
+  candidates.resize(std::min(count, candidates.size()));
+  std::sort(candidates.begin(), candidates.end());
+  return candidates;
 }
 
-/// The combination of k NUMA nodes that leaves the least sum of squares, without a search: those
-/// with the most free CPUs give the shares, and the ones of them with the most left give the
+Ints places(std::size_t count) {
+  Ints all(count);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+/// The combination of k of the NUMA nodes that leaves the least sum of squares, without a search:
+/// those with the most free CPUs give the shares, and the ones of them with the most left give the
 /// remainder.
-Choice fullest(const Distribution& d, int k) {
+Choice fullest(const Distribution& d, int k, const Ints& of) {
   Choice choice;
-  choice.nodes = greatest(d.available, static_cast<std::size_t>(k));
+  choice.nodes = greatest(d.available, of, static_cast<std::size_t>(k));
   const std::span<const int> nodes(choice.nodes.data(), choice.nodes.size());
-  if (!can_hold(d, nodes)) return {};
+  if (static_cast<int>(nodes.size()) < k || !can_hold(d, nodes)) return {};
   const Rest rest = rest_of(d, nodes, 0);
-  for (const int place : greatest(rest.left, static_cast<std::size_t>(rest.groups))) {
+  const auto groups = static_cast<std::size_t>(rest.groups);
+  for (const int place : greatest(rest.left, places(rest.left.size()), groups)) {
     choice.remainder.push_back(rest.candidates[static_cast<std::size_t>(place)]);
   }
   return choice;
+}
+
+/// The same; if they should be within a socket, of the first socket that has enough.
+Choice fullest(const Distribution& d, int k) {
+  const int sockets = d.sockets.empty() ? 0 : *std::max_element(d.sockets.begin(), d.sockets.end());
+  for (int socket = 0; d.within_socket && socket <= sockets; ++socket) {
+    Ints inside;
+    for (std::size_t i = 0; i < d.sockets.size(); ++i) {
+      if (d.sockets[i] == socket) inside.push_back(static_cast<int>(i));
+    }
+    Choice choice = fullest(d, k, inside);
+    if (!choice.nodes.empty()) return choice;
+  }
+  return fullest(d, k, places(d.nodes.size()));
 }
 
 }  // namespace
@@ -254,8 +293,16 @@ int even_share(const Distribution& d, std::size_t nodes) {
   return d.count / static_cast<int>(nodes) / d.group * d.group;
 }
 
+int cut_share(const Distribution& d, std::span<const int> nodes) {
+  int share = even_share(d, nodes.size());
+  for (const int node : nodes) {
+    share = std::min(share, d.available[static_cast<std::size_t>(node)] / d.group * d.group);
+  }
+  return share;
+}
+
 Choice best_choice(const Distribution& d, int k) {
-  // DEVIATION: with very many combinations the kubelet would need minutes to years. Both profiles
+  // DEVIATION: with very many combinations the kubelet would need minutes to years. All profiles
   // then take the choice that is best before the score is rounded.
   const bool too_many = choices(static_cast<int>(d.nodes.size()), k) > kMaxCombinations ||
                         static_cast<std::size_t>(k) > kMaxSubsetNodes;

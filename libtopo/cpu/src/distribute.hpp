@@ -1,7 +1,7 @@
 #pragma once
 
 #include <boost/container/small_vector.hpp>
-#include <cstddef>
+#include <span>
 
 #include "hierarchy.hpp"
 
@@ -14,10 +14,14 @@ using Ints = boost::container::small_vector<int, 64>;
 // NOLINTNEXTLINE(bugprone-exception-escape): about Boost's small_vector
 struct Distribution {
   bool best_combination_overwritten = false;  ///< Quirks::best_numa_combination_overwritten
-  int count = 0;                              ///< total CPUs, a multiple of `group`
-  int group = 1;                              ///< CPUs that stay together
+  /// align-by-socket: NUMA nodes of one socket are better than any others.
+  bool within_socket = false;
+  int count = 0;    ///< total CPUs, a multiple of `group`
+  int group = 1;    ///< CPUs that stay together
   GroupList nodes;  ///< NUMA nodes with free CPUs, in the order of enumeration
   Ints available;   ///< free CPUs of each of them
+  Ints
+      sockets;  ///< the socket of each of them, -1 if it spans several; unless within_socket: empty
 };
 
 /// Which NUMA nodes give the CPUs, as indices into Distribution::nodes.
@@ -29,6 +33,8 @@ struct Choice {
 
 /// The share of each NUMA node before the remainder, in CPUs: whole groups.
 [[nodiscard]] int even_share(const Distribution& d, std::size_t nodes);
+/// The same, but not more than each of the NUMA nodes has.
+[[nodiscard]] int cut_share(const Distribution& d, std::span<const int> nodes);
 
 /// The combination of k NUMA nodes that leaves the machine most balanced.
 /// Cost: at most about 20,000 combinations are tried, each with at most 2^16 subsets.

@@ -47,7 +47,7 @@ std::string CpuManager::why_no_pod_hints(const CpuState& state, const PodView& p
     return fmt::format("the pod has {} CPUs: {}", count, why);
   }
   const auto known = state.pods.find(pod.uid);
-  if (quirks_.readmitted_pod_allocates_again || known == state.pods.end()) return "";
+  if (quirks_.readmitted_pod_takes_cpus_again || known == state.pods.end()) return "";
   const auto had = static_cast<int>(known->second.size());
   return had == count ? "" : fmt::format("the pod has {} CPUs already and needs {}", had, count);
 }
@@ -78,7 +78,7 @@ ResourceHints CpuManager::pod_hints(const CpuState& state, const PodView& pod) c
     if (!check_shared_pool(pod)) return impossible();
     // DEVIATION (quirk): as in allocate_pod.
     const auto known = state.pods.find(pod.uid);
-    if (!quirks_.readmitted_pod_allocates_again && known != state.pods.end()) {
+    if (!quirks_.readmitted_pod_takes_cpus_again && known != state.pods.end()) {
       if (static_cast<int>(known->second.size()) != count) return impossible();
       return hints(known->second, {}, count);
     }

@@ -10,6 +10,13 @@ namespace {
 
 int divided_up(int a, int b) { return (a - 1) / b + 1; }
 
+/// The index of the socket that has all CPUs of the NUMA node; -1 if there are several.
+int socket_of_numa(const Machine& machine, int node) {
+  const CpuSet& cpus = machine.cpus_of_numa(node);
+  const std::int32_t socket = machine.groups_of(cpus.first()).socket;
+  return machine.sockets()[static_cast<std::size_t>(socket)].cpus.contains_all(cpus) ? socket : -1;
+}
+
 /// Takes the shares of a choice, packed within each NUMA node.
 Taken take_choice(const TakeRules& rules, const Distribution& d, const Choice& choice,
                   const CpuSet& available, Steps* steps) {
@@ -25,7 +32,10 @@ Taken take_choice(const TakeRules& rules, const Distribution& d, const Choice& c
     const auto taken = take_packed(packed, accumulator.free() & cpus_of(place), count, nullptr);
     if (taken) accumulator.take(*taken);
   };
-  const int share = even_share(d, choice.nodes.size());
+  // DEVIATION (quirk): a share is not cut to what a NUMA node has.
+  const int share = rules.quirks.align_by_socket_ignored_in_distribution
+                        ? even_share(d, choice.nodes.size())
+                        : cut_share(d, {choice.nodes.data(), choice.nodes.size()});
   for (const int place : choice.nodes) take_from(place, share);
   int remainder = d.count - share * static_cast<int>(choice.nodes.size());
   for (bool progress = true; remainder > 0 && progress;) {
@@ -64,17 +74,25 @@ Taken take_across_numa(const TakeRules& rules, const CpuSet& available, int coun
   const Machine& machine = rules.hierarchy->machine();
   Distribution d;
   d.best_combination_overwritten = rules.quirks.best_numa_combination_overwritten;
+  // DEVIATION (quirk): align-by-socket has no effect here.
+  d.within_socket = rules.align_by_socket && !rules.quirks.align_by_socket_ignored_in_distribution;
   d.count = count;
   d.group = group;
   d.nodes = rules.hierarchy->sorted(Level::kNuma, available);
   for (const std::int32_t node : d.nodes) {
     d.available.push_back(static_cast<int>(available.count_common(machine.cpus_of_numa(node))));
+    if (d.within_socket) d.sockets.push_back(socket_of_numa(machine, node));
   }
-  // At least as many NUMA nodes as on an empty machine, at most one for each group of CPUs.
+  // At least as many NUMA nodes as on an empty machine and in the affinity, at most one for each
+  // group of CPUs.
   const int groups = divided_up(static_cast<int>(machine.cpus().size()), group);
   const int groups_needed = divided_up(count, group);
-  const int fewest = divided_up(groups_needed, divided_up(groups, machine.numa_with_cpus()));
+  int fewest = divided_up(groups_needed, divided_up(groups, machine.numa_with_cpus()));
   const int most = std::min(groups_needed, static_cast<int>(d.nodes.size()));
+  // DEVIATION (quirk): an affinity that is wider than necessary is not narrowed.
+  if (!rules.quirks.affinity_width_ignored_in_distribution && rules.affinity_nodes <= most) {
+    fewest = std::max(fewest, rules.affinity_nodes);
+  }
   for (int k = fewest; k <= most; ++k) {
     const Choice choice = best_choice(d, k);
     if (!choice.nodes.empty()) return take_choice(rules, d, choice, available, steps);

@@ -96,7 +96,7 @@ std::int64_t requested_memory(const Container& container) {
 }
 
 int oom_score_adj(const Node& node, const PodTotals& totals, const Container& container) {
-  switch (qos_class(totals.pod, node.gates().pod_level_resources)) {
+  switch (qos_class(totals.pod, node.gates())) {
     case QosClass::kGuaranteed:
       return kGuaranteedOomScoreAdj;
     case QosClass::kBestEffort:
@@ -182,7 +182,7 @@ LinuxResources pod_linux_resources(const Node& node, const PodSpec& pod, CpuQuot
     if (!is_huge_page_resource(resource)) continue;
     out.hugepage_limits[page_size_name(resource)] = static_cast<std::uint64_t>(quantity.value());
   }
-  const QosClass qos = qos_class(pod, node.gates().pod_level_resources);
+  const QosClass qos = qos_class(pod, node.gates());
   if (qos == QosClass::kBestEffort) {
     out.cpu_shares = kMinShares;
     return out;

@@ -7,8 +7,7 @@ namespace pinfold {
 Tally::Tally(const Node& node, const NodeState& state, const PodView& pod, Counts* counts)
     : node_(node), state_(state), pod_(pod), counts_(counts) {
   const FeatureGates& gates = node.gates();
-  is_managed_ = qos_class(pod, gates.pod_level_resources) == QosClass::kGuaranteed &&
-                is_manageable(gates, pod);
+  is_managed_ = qos_class(pod, gates) == QosClass::kGuaranteed && is_manageable(gates, pod);
 }
 
 bool Tally::guarantees_numa() const {
@@ -98,7 +97,7 @@ void Tally::memory_done(const Container* container, const Admission& result) {
 void Tally::memory_of_pod() {
   if (!state_.memory.pods.contains(pod_.uid)) return;
   // DEVIATION (quirk): a pod that is admitted again keeps its memory.
-  if (had_memory_ && !node_.quirks().readmitted_pod_allocates_again) return;
+  if (had_memory_ && !node_.quirks().readmitted_pod_takes_memory_again) return;
   for (const Container& container : pod_.containers) {
     const bool is_exclusive = is_guaranteed(container);
     // The kubelet counts every init container, and the others if their memory is exclusive.

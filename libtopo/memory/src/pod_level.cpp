@@ -43,9 +43,9 @@ ResourceHints MemoryManager::pod_hints(const MemoryState& state, const PodView& 
     for (const auto& [name, bytes] : *requests) impossible[name] = std::vector<TopologyHint>{};
     return impossible;
   }
-  // DEVIATION (quirk): a pod that is admitted again keeps its memory.
+  // DEVIATION (quirk): the hint is made from the memory of the pod.
   const auto blocks_of_pod = state.pods.find(pod.uid);
-  if (!quirks_.readmitted_pod_allocates_again && blocks_of_pod != state.pods.end()) {
+  if (!quirks_.pod_memory_hint_from_container && blocks_of_pod != state.pods.end()) {
     return regenerate_hints(blocks_of_pod->second, *requests);
   }
   for (const Container& container : pod.containers) {
@@ -94,9 +94,9 @@ std::string MemoryManager::describe_amounts(const MemoryState& state, const PodV
 
 Admission MemoryManager::allocate_pod(MemoryState& state, const PodView& pod,
                                       const TopologyHint& affinity, Trace* trace) const {
-  if (!is_static_ || qos_class(pod, gates_.pod_level_resources) != QosClass::kGuaranteed) return {};
+  if (!is_static_ || qos_class(pod, gates_) != QosClass::kGuaranteed) return {};
   // DEVIATION (quirk): a pod that is admitted again keeps its memory.
-  if (!quirks_.readmitted_pod_allocates_again && state.pods.contains(pod.uid)) return {};
+  if (!quirks_.readmitted_pod_takes_memory_again && state.pods.contains(pod.uid)) return {};
   const auto total = pod_requests(gates_, pod);
   if (!total) return {};
   if (std::string problem = memory_detail::empty_shared_pool(gates_, pod); !problem.empty()) {

@@ -25,8 +25,7 @@ std::uint64_t bytes_of(const Requests& requests, const std::string& name) {
 }  // namespace
 
 bool is_managed(const FeatureGates& gates, const PodView& pod) {
-  return qos_class(pod, gates.pod_level_resources) == QosClass::kGuaranteed &&
-         is_manageable(gates, pod);
+  return qos_class(pod, gates) == QosClass::kGuaranteed && is_manageable(gates, pod);
 }
 
 std::optional<Requests> container_requests(const FeatureGates& gates, const PodSpec& pod,

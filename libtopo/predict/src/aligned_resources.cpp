@@ -1,9 +1,13 @@
 #include "aligned_resources.hpp"
 
+#include "pinfold/api/config.hpp"
+
 namespace pinfold::predict {
 namespace {
 
-bool is_guaranteed_pod(const PodSpec& pod) { return qos_class(pod, true) == QosClass::kGuaranteed; }
+bool is_guaranteed_pod(const PodSpec& pod) {
+  return qos_class(pod, FeatureGates{}) == QosClass::kGuaranteed;
+}
 
 /// The static CPU policy allocates whole CPUs; a request for a fraction is not aligned.
 bool is_aligned(const std::string& resource, const Quantity& amount) {

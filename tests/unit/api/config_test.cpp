@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
-#include <bit>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -169,7 +166,8 @@ TEST(ConfigParse, NamesTheInvalidField) {
        "mergeDefaultEvictionSettings: 1: expected true or false"},
       {"pinfold: fixed", "pinfold: 'fixed': expected an object"},
       {"pinfold: {profile: newest}",
-       "pinfold.profile: 'newest': expected 'kubelet-1.36' or 'fixed'"},
+       "pinfold.profile: 'newest': expected 'kubelet-1.36', 'kubelet-1.37', 'kubelet-1.38' or "
+       "'fixed'"},
       {"pinfold: {profil: fixed}",
        "pinfold.profil: 'fixed': unknown field, expected 'profile' or 'partition'"},
       {"pinfold: {partition: member}",
@@ -211,31 +209,11 @@ TEST(ConfigGates, EveryGateHasItsName) {
   }
 }
 
-TEST(Profile, RoundTrips) {
-  for (const Profile profile : {Profile::kKubelet136, Profile::kFixed}) {
-    EXPECT_EQ(parse_profile(to_string(profile)).value(), profile);
-  }
-  EXPECT_FALSE(parse_profile("Fixed"));
-}
-
 TEST(Partition, RoundTrips) {
   for (const Partition partition : {Partition::kNone, Partition::kRoot, Partition::kIsolated}) {
     EXPECT_EQ(parse_partition(to_string(partition)).value(), partition);
   }
   EXPECT_FALSE(parse_partition("Root"));
-}
-
-/// How many quirks are true.
-std::size_t count_quirks(Profile profile) {
-  using Bytes = std::array<unsigned char, sizeof(Quirks)>;
-  const auto bytes = std::bit_cast<Bytes>(quirks_of(profile));
-  return static_cast<std::size_t>(std::count(bytes.begin(), bytes.end(), 1));
-}
-
-TEST(Profiles, Kubelet136HasEveryQuirkAndFixedHasNone) {
-  EXPECT_EQ(count_quirks(Profile::kKubelet136), sizeof(Quirks));
-  EXPECT_EQ(count_quirks(Profile::kFixed), 0U);
-  EXPECT_EQ(quirks_of(Profile::kFixed), Quirks{});
 }
 
 }  // namespace

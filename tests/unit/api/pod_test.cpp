@@ -1,9 +1,12 @@
 #include "pinfold/api/pod.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "pinfold/api/config.hpp"
 
 namespace pinfold {
 namespace {
@@ -152,6 +155,12 @@ TEST(PodParse, RejectsInvalidResourceNames) {
   }
 }
 
+FeatureGates gates_of(Profile profile) {
+  Config config;
+  config.profile = profile;
+  return config.gates();
+}
+
 TEST(PodQos, FollowsTheKubelet) {
   const struct {
     const char* name;
@@ -190,11 +199,35 @@ TEST(PodQos, FollowsTheKubelet) {
       {"pod level cpu only", "{resources: {limits: {cpu: 1}}, containers: [{name: a}]}",
        QosClass::kBurstable, QosClass::kBestEffort},
   };
+  const FeatureGates gates = gates_of(Profile::kKubelet136);
+  FeatureGates off = gates;
+  off.pod_level_resources = false;
   for (const auto& c : cases) {
     const PodSpec pod = pod_of(std::string("metadata: {name: p}\nspec: ") + c.spec);
-    EXPECT_EQ(to_string(qos_class(pod, true)), to_string(c.qos)) << c.name;
-    EXPECT_EQ(to_string(qos_class(pod, false)), to_string(c.gate_off)) << c.name;
+    EXPECT_EQ(to_string(qos_class(pod, gates)), to_string(c.qos)) << c.name;
+    EXPECT_EQ(to_string(qos_class(pod, off)), to_string(c.gate_off)) << c.name;
   }
+}
+
+TEST(PodQos, EmptyPodResourcesSetQosClass) {
+  const char* const amounts = "containers: [{name: a, resources: {limits: {cpu: 1, memory: 1}}}]";
+  for (const char* const empty : {"{}", "{requests: {}}", "{requests: {}, limits: {}}"}) {
+    PodSpec pod =
+        pod_of(fmt::format("metadata: {{name: p}}\nspec: {{resources: {}, {}}}", empty, amounts));
+    apply_defaults(pod);
+    for (const Profile profile : kProfiles) {
+      EXPECT_EQ(to_string(qos_class(pod, gates_of(profile))),
+                profile == Profile::kKubelet136 ? "BestEffort" : "Guaranteed")
+          << empty << ' ' << to_string(profile);
+    }
+  }
+}
+
+TEST(PodQos, PodResourcesThatNameAnyAmountSetTheClass) {
+  const PodSpec pod = pod_of(
+      "metadata: {name: p}\nspec: {resources: {requests: {cpu: 0}}, containers: [{name: a, "
+      "resources: {requests: {cpu: 1, memory: 1}, limits: {cpu: 1, memory: 1}}}]}");
+  EXPECT_EQ(qos_class(pod, gates_of(Profile::kFixed)), QosClass::kBestEffort);
 }
 
 TEST(PodLevelResources, CountOnlyWhenSupported) {
@@ -275,7 +308,11 @@ TEST(PodView, HasTheQosClassOfThePod) {
     PodSpec pod = pod_of(std::string("metadata: {name: p}\nspec: ") + spec);
     apply_defaults(pod);
     for (const bool gate : {false, true}) {
-      EXPECT_EQ(qos_class(PodView(pod), gate), qos_class(pod, gate)) << spec << ' ' << gate;
+      for (const Profile profile : {Profile::kKubelet136, Profile::kFixed}) {
+        FeatureGates gates = gates_of(profile);
+        gates.pod_level_resources = gate;
+        EXPECT_EQ(qos_class(PodView(pod), gates), qos_class(pod, gates)) << spec << ' ' << gate;
+      }
     }
   }
 }

@@ -52,6 +52,51 @@ TEST(CpuQuirks, BestNumaCombinationOverwritten) {
   EXPECT_EQ(taken(kKubelet), "4-23,28-31,36-55,60-63");
 }
 
+TEST(CpuQuirks, AlignBySocketIgnoredInDistribution) {
+  // Two nodes of four CPUs on each socket, of which 3 4 3 4 are free: the fullest ones, which leave
+  // the machine most balanced, are on two sockets.
+  const auto taken = [](Profile profile) {
+    Rig r(machine_of(Shape{.sockets = 2, .numa_per_socket = 2, .threads = 1}),
+          static_policy({{"distribute-cpus-across-numa", "true"}, {"align-by-socket", "true"}},
+                        profile),
+          reserve_set({0, 8}));
+    return r.admit("a", 6);
+  };
+  EXPECT_EQ(taken(kKubelet), "4-6,12-14");
+  EXPECT_EQ(taken(Profile::kKubelet137), "1-6");
+  EXPECT_EQ(taken(kFixed), "1-6");
+}
+
+TEST(CpuQuirks, AffinityWidthIgnoredInDistribution) {
+  const auto taken = [](Profile profile) {
+    Rig r(machine_of(Shape{.sockets = 2, .numa_per_socket = 2, .threads = 1}),
+          static_policy({{"distribute-cpus-across-numa", "true"}}, profile), reserve_set({0}));
+    return r.admit("a", 4, {NumaMask(0b1110), true});
+  };
+  EXPECT_EQ(taken(kKubelet), "4-7") << "one NUMA node of three";
+  EXPECT_EQ(taken(Profile::kKubelet137), "4-7");
+  EXPECT_EQ(taken(Profile::kKubelet138), "4-5,8,12");
+  EXPECT_EQ(taken(kFixed), "4-5,8,12");
+}
+
+TEST(CpuQuirks, AnAffinityWiderThanTheRequestDoesNotCount) {
+  Rig r(machine_of(Shape{.sockets = 2, .numa_per_socket = 2, .threads = 1}),
+        static_policy({{"distribute-cpus-across-numa", "true"}}, kFixed), reserve_set({0}));
+  EXPECT_EQ(r.admit("a", 2, {NumaMask(0b1110), true}), "4-5") << "three nodes, two CPUs";
+}
+
+TEST(CpuQuirks, CoresSpreadByCpuNumber) {
+  const auto taken = [](Profile profile) {
+    Rig r(machine_of(Shape{.adjacent = true}),
+          static_policy({{"distribute-cpus-across-cores", "true"}}, profile), reserve_set({0}));
+    return r.admit("a", 3);
+  };
+  EXPECT_EQ(taken(kKubelet), "1-3") << "of two cores";
+  EXPECT_EQ(taken(Profile::kKubelet137), "1-3");
+  EXPECT_EQ(taken(Profile::kKubelet138), "1-2,4");
+  EXPECT_EQ(taken(kFixed), "1-2,4");
+}
+
 TEST(CpuQuirks, RememberedNumaNodesCanBeOverwrittenByOneThatIsTooSmall) {
   // Socket 0: four nodes of three CPUs, and one with the reserved CPU 0; socket 1: twelve of one.
   MachineDescription description;
@@ -77,6 +122,11 @@ TEST(CpuQuirks, RememberedNumaNodesCanBeOverwrittenByOneThatIsTooSmall) {
   EXPECT_EQ(taken(kKubelet),
             "Allocate failed due to accounting error, not enough CPUs allocated, remaining: 2, "
             "which is unexpected");
+  // Kubelet 1.37 cuts the share to what the NUMA nodes have, and never ends.
+  EXPECT_EQ(taken(Profile::kKubelet137),
+            "Allocate failed due to accounting error, not enough CPUs allocated, remaining: 4, "
+            "which is unexpected");
+  EXPECT_EQ(taken(Profile::kKubelet138), "1-2,4-5,7-8,10-11");
   EXPECT_EQ(taken(kFixed), "1-2,4-5,7-8,10-11");
 }
 
@@ -118,7 +168,7 @@ TEST(CpuQuirks, SiblingsOfReservedCpusAllocated) {
   EXPECT_EQ(taken(kFixed), "2,6");
 }
 
-TEST(CpuQuirks, ReadmittedPodAllocatesAgain) {
+TEST(CpuQuirks, ReadmittedPodTakesCpusAgain) {
   const auto again = [](Profile profile) {
     Config config = static_policy({}, profile);
     config.feature_gates["PodLevelResourceManagers"] = true;
@@ -132,7 +182,25 @@ TEST(CpuQuirks, ReadmittedPodAllocatesAgain) {
     return r.state.default_set.to_string() + (hints.at("cpu")->empty() ? ", impossible" : "");
   };
   EXPECT_EQ(again(kKubelet), "0,5-7, impossible") << "CPUs 1-2 belong to nobody";
+  EXPECT_EQ(again(Profile::kKubelet137), "0,5-7, impossible");
+  EXPECT_EQ(again(Profile::kKubelet138), "0,3-7");
   EXPECT_EQ(again(kFixed), "0,3-7");
+}
+
+TEST(CpuQuirks, ReadmittedPodGetsTheAssignmentsThatAreMissing) {
+  Config config = static_policy({}, kFixed);
+  config.feature_gates["PodLevelResourceManagers"] = true;
+  Rig r(machine_of(Shape{.cores_per_cache = 8, .threads = 1}), config, reserve_set({0}));
+  PodSpec pod = pod_of(
+      "p", {exclusive("a", 1000), exclusive("b", 2000), Container{"c", ContainerKind::kApp, {}}});
+  pod.resources = exclusive("budget", 5000).resources;
+  r.state.default_set = {0, 6, 7};
+  r.state.pods[pod.uid] = CpuSet::range(1, 5);
+  r.state.assignments[{pod.uid, "b"}] = {1, 2};
+  ASSERT_TRUE(r.manager().allocate_pod(r.state, pod, {}, nullptr));
+  const std::map<std::string, CpuSet> want = {{"a", {3}}, {"b", {1, 2}}, {"c", {4, 5}}};
+  EXPECT_EQ(r.state.assignments.by_pod(), (ContainerMap<CpuSet>::ByPod{{pod.uid, want}}));
+  EXPECT_EQ(r.state.default_set.to_string(), "0,6-7");
 }
 
 TEST(CpuQuirks, CpusOfEmptyPodStayTaken) {

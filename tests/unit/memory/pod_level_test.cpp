@@ -121,15 +121,28 @@ TEST(MemoryPodHints, UsePodLevelRequests) {
   EXPECT_EQ(print(node.manager.pod_hints(node.state, pod_level("16Gi", {shared("c1")}))), "1* 0-1");
 }
 
-TEST(MemoryQuirks, ReadmittedPodAllocatesAgain) {
-  for (const Profile profile : {Profile::kFixed, Profile::kKubelet136}) {
+bool is_before_138(Profile profile) {
+  return profile == Profile::kKubelet136 || profile == Profile::kKubelet137;
+}
+
+TEST(MemoryQuirks, ReadmittedPodTakesMemoryAgain) {
+  for (const Profile profile : kProfiles) {
+    Node node(even_machine(2, 16), pod_level_config(profile));
+    const PodSpec pod = pod_level("6Gi", {exclusive("c1", "1Gi"), shared("c2")});
+    for (int i = 0; i < 2; ++i) ASSERT_EQ(rejection(node, pod, hint_of(0b10)), "");
+    EXPECT_EQ(node.table(1).reserved, (is_before_138(profile) ? 12 : 6) * kGi)
+        << to_string(profile);
+  }
+}
+
+TEST(MemoryQuirks, PodMemoryHintFromContainer) {
+  for (const Profile profile : kProfiles) {
     Node node(even_machine(2, 16), pod_level_config(profile));
     const PodSpec pod = pod_level("6Gi", {exclusive("c1", "1Gi"), shared("c2")});
     ASSERT_EQ(rejection(node, pod, hint_of(0b10)), "");
-    const bool fixed = profile == Profile::kFixed;
-    EXPECT_EQ(print(node.manager.pod_hints(node.state, pod)), fixed ? "1*" : "none");
-    ASSERT_EQ(rejection(node, pod, hint_of(0b10)), "");
-    EXPECT_EQ(node.table(1).reserved, (fixed ? 6 : 12) * kGi);
+    EXPECT_EQ(print(node.manager.pod_hints(node.state, pod)),
+              is_before_138(profile) ? "none" : "1*")
+        << to_string(profile);
   }
 }
 

@@ -109,7 +109,7 @@ TEST(HookRequestOf, AmountsIsAPodOfOneContainer) {
   EXPECT_EQ(made->pod.name, "oci-a.b");
   EXPECT_EQ(made->container, "main");
   ASSERT_EQ(made->pod.containers.size(), 1U);
-  EXPECT_EQ(qos_class(made->pod, true), QosClass::kGuaranteed);
+  EXPECT_EQ(qos_class(made->pod, FeatureGates{}), QosClass::kGuaranteed);
 }
 
 TEST(HookRequestOf, NamesOfPodAndContainer) {

@@ -206,8 +206,7 @@ class Simulation {
     }
     auto& admitted = std::get<Admitted>(decision);
     state_ = std::move(admitted.next);
-    out = {{"admitted", true},
-           {"qosClass", to_string(qos_class(pod, node_->gates().pod_level_resources))}};
+    out = {{"admitted", true}, {"qosClass", to_string(qos_class(pod, node_->gates()))}};
     put_hints(out, admitted.hints);
     PINFOLD_TRY(start_containers(pod, out));
     return out;

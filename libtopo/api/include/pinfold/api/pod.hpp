@@ -14,6 +14,8 @@
 
 namespace pinfold {
 
+struct FeatureGates;
+
 /// Resource name ("cpu", "memory", "hugepages-2Mi", "example.com/gpu") to amount.
 using ResourceList = std::map<std::string, Quantity, std::less<>>;
 
@@ -60,7 +62,7 @@ struct PodSpec {
   std::string namespace_name;
   /// In start order: init containers and sidecars as listed, then app containers as listed.
   std::vector<Container> containers;
-  /// pod.spec.resources. Present but empty differs from absent: it makes the QoS class BestEffort.
+  /// pod.spec.resources. Present but empty can differ from absent, see qos_class.
   /// See has_pod_level_resources().
   std::optional<Resources> resources;
 
@@ -109,9 +111,10 @@ struct PodSpec {
 void apply_defaults(PodSpec& pod);
 
 /// The QoS class as the kubelet computes it. Only cpu and memory count, and zero counts as absent.
-/// Pod-level resources count only with the feature gate PodLevelResources.
-/// Source: kubelet v1.36.2, observed.
-[[nodiscard]] QosClass qos_class(const PodSpec& pod, bool pod_level_resources_gate);
+/// Pod-level resources count only with the feature gate PodLevelResources. If they name no amount,
+/// they count only for kubelet 1.36, where they make the class BestEffort.
+/// Source: kubelet v1.36.2, observed; kubernetes#137150.
+[[nodiscard]] QosClass qos_class(const PodSpec& pod, const FeatureGates& gates);
 
 /// A pod with its QoS class, which depends on all containers, computed once, to be passed on
 /// by a caller that asks for it container by container. Borrows the pod, which must not change
@@ -127,10 +130,10 @@ struct PodView {
   const PodUid& uid;
   const std::vector<Container>& containers;
   const std::optional<Resources>& resources;
-  QosClass qos;               ///< qos_class(pod, true)
-  QosClass qos_without_gate;  ///< qos_class(pod, false)
+  QosClass qos;                ///< if its pod-level resources count
+  QosClass qos_of_containers;  ///< if they do not
 };
-[[nodiscard]] QosClass qos_class(const PodView& pod, bool pod_level_resources_gate);
+[[nodiscard]] QosClass qos_class(const PodView& pod, const FeatureGates& gates);
 
 /// The names of a pod's containers, to look many names up.
 [[nodiscard]] std::set<std::string_view> container_names(const PodSpec& pod);

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <array>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "pinfold/base/result.hpp"
 
@@ -9,15 +13,22 @@ namespace pinfold {
 /// Whose decisions are made. The differences are the Quirks of each.
 enum class Profile {
   kKubelet136,  ///< "kubelet-1.36": bit for bit, with the kubelet's known bugs
+  kKubelet137,  ///< "kubelet-1.37": the same, as 1.37 has changed it
+  kKubelet138,  ///< "kubelet-1.38": the same, as the previews of 1.38 have changed it
   kFixed,       ///< "fixed": the same rules without them
 };
+/// All of them: the kubelets from old to new, then `fixed`.
+inline constexpr std::array kProfiles = {Profile::kKubelet136, Profile::kKubelet137,
+                                         Profile::kKubelet138, Profile::kFixed};
 [[nodiscard]] std::string_view to_string(Profile profile);
 /// Errors: kInvalidArgument, with the names that exist.
 [[nodiscard]] Result<Profile> parse_profile(std::string_view text);
+/// The names of kProfiles.
+[[nodiscard]] std::vector<std::string> profile_names();
 
 /// What a profile decides differently from the plain rules. Each member is one row of the table in
-/// docs/kubelet-compat.md and true where the kubelet's behaviour is kept; the profile `fixed` has
-/// none of them.
+/// docs/kubelet-compat.md and true where the behaviour of kubelet 1.36 is kept; later kubelets have
+/// some of them, and the profile `fixed` has none.
 struct Quirks {
   // Admission and removal.
 
@@ -31,8 +42,14 @@ struct Quirks {
   bool policy_none_releases_stale_late = false;
   /// A container's devices return with its pod, not with the container.
   bool devices_return_with_pod = false;
-  /// A pod with pod-level resources that is admitted again takes CPUs and memory a second time.
-  bool readmitted_pod_allocates_again = false;
+  /// A pod with pod-level resources that is admitted again takes CPUs a second time.
+  bool readmitted_pod_takes_cpus_again = false;
+  /// A pod with pod-level resources that is admitted again takes memory a second time.
+  bool readmitted_pod_takes_memory_again = false;
+  /// The memory hint of a pod that is admitted again is made from the memory of one container.
+  bool pod_memory_hint_from_container = false;
+  /// Pod-level resources that name no amount make the QoS class BestEffort.
+  bool empty_pod_resources_set_qos_class = false;
 
   // Start.
 
@@ -53,6 +70,13 @@ struct Quirks {
   bool cores_counted_before_known_cpus = false;
   /// `full-pcpus-only` may hand out the siblings of reserved CPUs one by one.
   bool siblings_of_reserved_cpus_allocated = false;
+  /// `distribute-cpus-across-numa` ignores `align-by-socket` when it chooses NUMA nodes.
+  bool align_by_socket_ignored_in_distribution = false;
+  /// `distribute-cpus-across-numa` may use fewer NUMA nodes than the affinity has.
+  bool affinity_width_ignored_in_distribution = false;
+  /// `distribute-cpus-across-cores` takes the CPUs of a socket in the order of their numbers, even
+  /// where neighbours share a core.
+  bool cores_spread_by_cpu_number = false;
   /// `distribute-cpus-across-numa` overwrites its best combination of NUMA nodes with later ones.
   bool best_numa_combination_overwritten = false;
   /// A socket or core that is larger than the average, and has an average number of free CPUs, is
@@ -76,6 +100,15 @@ struct Quirks {
 
   friend bool operator==(const Quirks&, const Quirks&) = default;
 };
+
+/// A member of Quirks, and the kubelets that have it.
+struct Quirk {
+  std::string_view name;  ///< of the member
+  bool Quirks::*member;
+  Profile last;  ///< the latest kubelet that has it; all earlier ones have it, too
+};
+/// Every quirk, in the order of the members.
+[[nodiscard]] std::span<const Quirk> quirk_table();
 
 /// The one place where a profile decides anything.
 [[nodiscard]] Quirks quirks_of(Profile profile);

@@ -130,8 +130,11 @@ class CpuManager {
   [[nodiscard]] CpuSet near_affinity(const CpuSet& cpus, NumaMask affinity) const;
   [[nodiscard]] tl::expected<CpuSet, Rejection> take_out(CpuState& state, const Request& request,
                                                          Trace* trace) const;
+  /// CPUs by the name of the container.
+  using Parts = std::map<std::string, CpuSet>;
+  /// Divides the pod's CPUs among the containers that have no part yet.
   [[nodiscard]] Admission partition(CpuState& state, const PodView& pod, const CpuSet& pool,
-                                    Trace* trace) const;
+                                    Parts parts, Trace* trace) const;
   [[nodiscard]] ResourceHints hints(const CpuSet& free, const CpuSet& reusable, int count) const;
 
   const Machine* machine_ = nullptr;

@@ -11,10 +11,11 @@ struct CpuPolicyOptions {
   /// them; with full-pcpus-only in whole cores. take_across_numa, best_choice.
   bool distribute_cpus_across_numa = false;
   /// align-by-socket: an affinity stands for the whole sockets of its NUMA nodes, and hints within
-  /// the fewest sockets are preferred, too. CpuManager::near_affinity, make_hints.
+  /// the fewest sockets are preferred, too; with distribute-cpus-across-numa, so are NUMA nodes of
+  /// one socket. CpuManager::near_affinity, make_hints, best_choice.
   bool align_by_socket = false;
-  /// distribute-cpus-across-cores: no whole cores are taken, but single CPUs, socket by socket.
-  /// take_packed.
+  /// distribute-cpus-across-cores: no whole cores are taken, but single CPUs, socket by socket, one
+  /// of each core in turn. Accumulator::take_across_cores.
   bool distribute_cpus_across_cores = false;
   /// strict-cpu-reservation: the shared pool has no reserved CPUs. CpuManager::start.
   bool strict_cpu_reservation = false;
