@@ -73,7 +73,8 @@ TEST_F(BashCompletion, OffersOptionsAfterAPositionalArgument) {
 }
 
 TEST_F(BashCompletion, OffersValues) {
-  EXPECT_THAT(offered({"status", "--profile", "''"}), ElementsAre("fixed", "kubelet-1.36"));
+  EXPECT_THAT(offered({"status", "--profile", "''"}),
+              ElementsAre("kubelet-1.36", "kubelet-1.37", "kubelet-1.38", "fixed"));
   EXPECT_THAT(offered({"predict", "--scoring", "Most"}), ElementsAre("MostAllocated"));
   EXPECT_THAT(offered({"checkpoint", "convert", "--to", "cpu-v"}),
               ElementsAre("cpu-v1", "cpu-v2", "cpu-v3", "cpu-v4"));

@@ -59,10 +59,11 @@ std::vector<cli::Option> node_options(NodeOptions& options) {
        .excludes = {"--machine"}},
       {.name = "--profile",
        .target = &options.profile,
-       .help = "fixed or kubelet-1.36: without or with the kubelet's known bugs [from the "
+       .help = "fixed, or kubelet-1.36, -1.37 or -1.38: without or with the known bugs of that "
+               "kubelet [from the "
                "configuration, else fixed]",
        .value = "NAME",
-       .suggestions = {"fixed", "kubelet-1.36"}}};
+       .suggestions = profile_names()}};
 }
 
 std::vector<cli::Option> agent_options(AgentOptions& options) {

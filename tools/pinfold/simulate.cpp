@@ -160,9 +160,10 @@ cli::Command simulate_command() {
         .excludes = {"--compare"}},
        {.name = "--profile",
         .target = &options->profile,
-        .help = "kubelet-1.36 or fixed: with or without the kubelet's known bugs",
+        .help = "kubelet-1.36, -1.37 or -1.38, or fixed: with or without the known bugs of that "
+                "kubelet",
         .value = "NAME",
-        .suggestions = {"fixed", "kubelet-1.36"}},
+        .suggestions = profile_names()},
        {"--only", &options->only, "Replay only vectors whose name contains TEXT"},
        {"--show", cli::Integer{&options->show, 0, kMost},
         "Print at most N vectors with differences"}});
