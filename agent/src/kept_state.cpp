@@ -30,6 +30,9 @@ Result<KeptState> KeptState::restore(const Node& node, checkpoint::Store store,
   kept.state_.node = *std::move(started);
   kept.base_ = {std::move(files.cpu), std::move(files.memory), kept.stored_.pods};
   PINFOLD_TRY(kept.restore_pods(node, options.state_dir));
+  if (options.profile_source == ProfileSource::kStateFiles) {
+    kept.state_.kubelet_profile = node.config().profile;
+  }
   // Counts that cannot be read start at zero, as those of a kubelet do at every start.
   kept.metrics_ = read_side_file(kept.store_, kMetricsFileName, decode_metrics, options.log)
                       .value_or(Metrics{});

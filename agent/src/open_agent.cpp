@@ -59,12 +59,19 @@ Result<Node> make_node(Machine machine, Config config, Node::Providers providers
               fmt::format("start: {}: {}", to_string(node.error().stage), node.error().error));
 }
 
-Result<NodeAgent> open_agent(Machine machine, Config config, const AgentOptions& options,
+Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions options,
                              Node::Providers providers) {
   KnownMachine known{std::move(machine), {}};
   std::optional<checkpoint::Store> store;
   if (exists(options.state_dir)) {
     PINFOLD_LET(store, open_store(options));
+    if (options.profile_source == ProfileSource::kDefault) {
+      PINFOLD_LET_WRAP(const auto files, store->load(), "read the state");
+      if (const auto profile = profile_of_files(files)) {
+        config.profile = *profile;
+        options.profile_source = ProfileSource::kStateFiles;
+      }
+    }
     KnownMachine found = known_machine(known.machine, *store, options.log);  // warns of damage
     if (!config.quirks().offline_cpus_prevent_start) known = std::move(found);
   }
@@ -74,7 +81,7 @@ Result<NodeAgent> open_agent(Machine machine, Config config, const AgentOptions&
   if (!store) {  // only now: a start that fails makes no directory
     PINFOLD_LET(store, open_store(options));
   }
-  return NodeAgent::open(std::move(node), *std::move(store), std::move(cgroups), options,
+  return NodeAgent::open(std::move(node), *std::move(store), std::move(cgroups), std::move(options),
                          std::move(known.offline));
 }
 

@@ -126,6 +126,13 @@ Result<void> read_providers(const json& object, AgentState& state) {
   return {};
 }
 
+Result<std::optional<Profile>> read_profile(const json& name) {
+  if (name.is_null()) return std::nullopt;
+  const auto profile = parse_profile(name.is_string() ? name.get<std::string>() : "");
+  if (!profile) return bad("kubeletProfile", name, "the name of a profile");
+  return *profile;
+}
+
 /// The pods that have an entry in the kubelet's files.
 std::set<PodUid> pods_with_entries(const NodeState& state) {
   std::set<PodUid> uids;
@@ -176,6 +183,7 @@ std::string encode_pods(const AgentState& state) {
   }
   json document = {{"version", kPodsVersion}, {"pods", std::move(pods)}};
   if (auto stale = stale_pods(state.node); !stale.empty()) document["stale"] = std::move(stale);
+  if (state.kubelet_profile) document["kubeletProfile"] = to_string(*state.kubelet_profile);
   if (!state.node.providers.empty()) document["providers"] = state.node.providers;
   // The state of a provider should be UTF-8; if it is not, the admission succeeds all the same.
   return checkpoint::seal(kPodsKind, document.dump(-1, ' ', false, json::error_handler_t::replace));
@@ -201,6 +209,7 @@ Result<void> decode_pods(std::optional<std::string_view> text, AgentState& state
     PINFOLD_TRY(read_pod(pods[i], fmt::format("pods[{}]", i), state));
   }
   PINFOLD_TRY(read_providers(member(*document, "providers"), state));
+  PINFOLD_LET(state.kubelet_profile, read_profile(member(*document, "kubeletProfile")));
   return hold_unknown(member(*document, "stale"), state.node);
 }
 

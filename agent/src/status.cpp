@@ -186,6 +186,8 @@ Result<NodeStatus> node_status(const NodeAgent& agent) {
 
 json to_json(const NodeStatus& status, const NodeAgent& agent) {
   json out = {{"cgroups", cgroups_json(agent)},
+              {"profile", to_string(agent.node().config().profile)},
+              {"profileSource", to_string(agent.profile_source())},
               {"sharedPool", status.shared_pool.to_string()},
               {"reserved", status.reserved.to_string()},
               {"pods", json::array()},

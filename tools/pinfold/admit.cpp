@@ -136,6 +136,15 @@ Result<std::vector<Admission>> admit_all(agent::NodeAgent& agent, const std::vec
   return admissions;
 }
 
+/// Names a profile that the operator did not.
+void print_found_profile(const agent::NodeAgent& agent) {
+  const agent::ProfileSource source = agent.profile_source();
+  if (source != agent::ProfileSource::kKubelet && source != agent::ProfileSource::kStateFiles) {
+    return;
+  }
+  fmt::print("{}\n", agent::describe_profile(agent.node().config().profile, source));
+}
+
 Result<ExitStatus> run(const AdmitOptions& options) {
   PINFOLD_LET(const auto pods, read_pods(options.files));
   if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
@@ -154,6 +163,8 @@ Result<ExitStatus> run(const AdmitOptions& options) {
   ExitStatus status = rejected ? kNo : kYes;
   if (options.agent.output == OutputFormat::kJson) {
     json out = {{"cgroups", agent::cgroups_json(agent)},
+                {"profile", to_string(agent.node().config().profile)},
+                {"profileSource", to_string(agent.profile_source())},
                 {"stored", !options.agent.dry_run},
                 {"pods", json::array()}};
     if (not_settled) out["notSettled"] = *not_settled;
@@ -162,6 +173,7 @@ Result<ExitStatus> run(const AdmitOptions& options) {
     }
     fmt::print("{}\n", out.dump(2));
   } else {
+    print_found_profile(agent);
     print_text(agent, admissions, options.explain);
     print_dry_run(options.agent);
   }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "input.hpp"
+#include "kubelet_version.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/text/document.hpp"
 
@@ -29,14 +30,22 @@ void print_warning(agent::LogLevel level, std::string_view message) {
 
 }  // namespace
 
-Result<Config> read_config(const NodeOptions& options) {
+Result<NodeConfig> read_config(const NodeOptions& options) {
+  using agent::ProfileSource;
   PINFOLD_LET(auto parsed, agent::read_config(options.state_dir, options.config));
   for (const std::string& warning : parsed.warnings) warn("configuration: " + warning);
   if (!options.profile.empty()) {
     PINFOLD_LET_WRAP(auto profile, parse_profile(options.profile), "--profile");
     parsed.config.profile = profile;
+    return NodeConfig{std::move(parsed.config), ProfileSource::kCommandLine};
   }
-  return std::move(parsed.config);
+  if (parsed.names_profile) {
+    return NodeConfig{std::move(parsed.config), ProfileSource::kConfiguration};
+  }
+  if (options.kubelet_binary.empty()) return NodeConfig{std::move(parsed.config)};
+  PINFOLD_LET_WRAP(const auto version, kubelet_version(options.kubelet_binary), "--kubelet-binary");
+  PINFOLD_LET_WRAP(parsed.config.profile, profile_of_kubelet(version), "--kubelet-binary");
+  return NodeConfig{std::move(parsed.config), ProfileSource::kKubelet};
 }
 
 Result<Node> make_node(const NodeOptions& options, Config config) {
@@ -59,11 +68,19 @@ std::vector<cli::Option> node_options(NodeOptions& options) {
        .excludes = {"--machine"}},
       {.name = "--profile",
        .target = &options.profile,
-       .help = "fixed, or kubelet-1.36, -1.37 or -1.38: without or with the known bugs of that "
-               "kubelet [from the "
-               "configuration, else fixed]",
+       .help =
+           "fixed, or kubelet-1.36, -1.37 or -1.38: without or with the known bugs of that "
+           "kubelet [from the "
+           "configuration, else that of the kubelet that wrote the state files, if they tell it, "
+           "else fixed]",
        .value = "NAME",
-       .suggestions = profile_names()}};
+       .suggestions = profile_names()},
+      {.name = "--kubelet-binary",
+       .target = &options.kubelet_binary,
+       .help = "Run FILE --version and use the profile of that kubelet, unless the configuration "
+               "has one",
+       .value = "FILE",
+       .excludes = {"--profile"}}};
 }
 
 std::vector<cli::Option> agent_options(AgentOptions& options) {
@@ -112,9 +129,10 @@ void print_dry_run(const AgentOptions& options) {
 }
 
 Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
-  PINFOLD_LET(auto config, read_config(options));
+  PINFOLD_LET(auto node, read_config(options));
   PINFOLD_LET(auto machine, read_machine(options));
   agent::AgentOptions opened;
+  opened.profile_source = node.profile_source;
   opened.move_pages = options.moves_pages;
   opened.state_dir = options.state_dir;
   opened.insecure_state_dir = options.insecure_state_dir;
@@ -123,7 +141,8 @@ Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
   opened.dry_run = options.dry_run;
   opened.is_query = options.is_query;
   if (!options.hides_warnings) opened.log = print_warning;
-  PINFOLD_LET(auto agent, agent::open_agent(std::move(machine), std::move(config), opened));
+  PINFOLD_LET(auto agent,
+              agent::open_agent(std::move(machine), std::move(node.config), std::move(opened)));
   if (options.release_unknown) {
     PINFOLD_TRY(agent.release_unknown());
     (void)settle(agent);  // the command itself can fail

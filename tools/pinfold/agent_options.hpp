@@ -17,11 +17,18 @@ struct NodeOptions {
   std::string machine;  ///< a file; "": discovered
   std::string sysfs = "/";
   std::string profile;  ///< "": from the configuration
+  std::string
+      kubelet_binary;  ///< its version says the profile, if nothing else does; "": not asked
+};
+/// A configuration, and what said its profile.
+struct NodeConfig {
+  Config config;
+  agent::ProfileSource profile_source = agent::ProfileSource::kDefault;
 };
 /// All of them except the state directory.
 [[nodiscard]] std::vector<cli::Option> node_options(NodeOptions& options);
 /// Prints warnings to standard error.
-[[nodiscard]] Result<Config> read_config(const NodeOptions& options);
+[[nodiscard]] Result<NodeConfig> read_config(const NodeOptions& options);
 [[nodiscard]] Result<Node> make_node(const NodeOptions& options, Config config);
 
 /// Options of every command that works on the state of a node.

@@ -39,8 +39,8 @@ Result<std::optional<Config>> read_kubelet_config(const NodeOptions& node) {
   if (node.config.empty() && !std::filesystem::exists(node.state_dir + "/config.yaml")) {
     return std::optional<Config>();
   }
-  PINFOLD_LET(auto config, read_config(node));
-  return std::optional<Config>(std::move(config));
+  PINFOLD_LET(auto read, read_config(node));
+  return std::optional<Config>(std::move(read.config));
 }
 
 /// What files are converted for.

@@ -222,7 +222,7 @@ void print(const RepairOptions& options, const Outcome& outcome) {
 Result<ExitStatus> run(const RepairOptions& options) {
   const std::string& path = options.node.state_dir;
   PINFOLD_LET(auto config, read_config(options.node));
-  PINFOLD_LET(const auto node, make_node(options.node, std::move(config)));
+  PINFOLD_LET(const auto node, make_node(options.node, std::move(config.config)));
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
   PINFOLD_LET(const auto fs, cp::open_directory(path));
   PINFOLD_LET(auto directory, read(*fs));

@@ -32,6 +32,8 @@ Result<ExitStatus> print_status(const AgentOptions& options) {
              agent.enforces() ? fmt::format("{} at {}", agent.enforced()->mode(),
                                             escaped(agent.enforced()->root()))
                               : "not enforced");
+  fmt::print("{}\n",
+             agent::describe_profile(agent.node().config().profile, agent.profile_source()));
   if (!pods.empty()) fmt::print("\n{}", container_table(pods, agent.enforces()));
   if (!view.held.empty()) {
     fmt::print(

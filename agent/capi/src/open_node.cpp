@@ -32,16 +32,18 @@ Result<Machine> read_machine(const char* text) {
   return machine;
 }
 
-Result<Config> read_configuration(const pinfold_node_options& options, const std::string& state_dir,
-                                  const agent::LogSink& log) {
+Result<Config> read_configuration(const pinfold_node_options& options,
+                                  agent::AgentOptions& agent_options) {
   PINFOLD_LET_WRAP(auto parsed,
-                   options.config != nullptr
-                       ? parse_config(options.config)
-                       : agent::read_config(state_dir, text_or(options.config_file, "")),
+                   options.config != nullptr ? parse_config(options.config)
+                                             : agent::read_config(agent_options.state_dir,
+                                                                  text_or(options.config_file, "")),
                    "configuration");
   for (const std::string& warning : parsed.warnings) {
-    if (log) log(agent::LogLevel::kWarning, "configuration: " + warning);
+    if (agent_options.log)
+      agent_options.log(agent::LogLevel::kWarning, "configuration: " + warning);
   }
+  if (parsed.names_profile) agent_options.profile_source = agent::ProfileSource::kConfiguration;
   return std::move(parsed.config);
 }
 
@@ -135,8 +137,7 @@ Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* give
   for (const std::string& warning : node->machine.description().warnings) {
     if (node->agent_options.log) node->agent_options.log(agent::LogLevel::kWarning, warning);
   }
-  PINFOLD_LET(node->config,
-              read_configuration(options, node->agent_options.state_dir, node->agent_options.log));
+  PINFOLD_LET(node->config, read_configuration(options, node->agent_options));
   PINFOLD_TRY(try_agent(*node));
   return node;
 }

@@ -166,6 +166,8 @@ Result<ParsedConfig> config_from_json(const json& document) {
     if (value.is_null()) continue;
     PINFOLD_TRY(read_field(field, value, parsed.config));
   }
+  const json* const settings = member(document, "pinfold");
+  parsed.names_profile = settings != nullptr && member(*settings, "profile") != nullptr;
   const json* const merge = member(document, "mergeDefaultEvictionSettings");
   if (auto& hard = parsed.config.eviction_hard; merge != nullptr && *merge == true && hard) {
     hard->emplace("memory.available", "100Mi");

@@ -57,6 +57,20 @@ constexpr std::array kQuirks = {
           Profile::kKubelet138},
 };
 
+/// "'kubelet-1.36', ... or 'fixed'"
+std::string known_names() {
+  std::string known;
+  for (const Profile profile : kProfiles) {
+    const bool is_last = profile == kProfiles.back();
+    known += fmt::format("{}'{}'",
+                         known.empty() ? ""
+                         : is_last     ? " or "
+                                       : ", ",
+                         to_string(profile));
+  }
+  return known;
+}
+
 }  // namespace
 
 std::string_view to_string(Profile profile) {
@@ -78,17 +92,23 @@ Result<Profile> parse_profile(std::string_view text) {
     return text == to_string(profile);
   });
   if (found != kProfiles.end()) return *found;
-  std::string known;
-  for (const Profile profile : kProfiles) {
-    const bool is_last = profile == kProfiles.back();
-    known += fmt::format("{}'{}'",
-                         known.empty() ? ""
-                         : is_last     ? " or "
-                                       : ", ",
-                         to_string(profile));
-  }
   return fail(ErrorCode::kInvalidArgument,
-              fmt::format("'{}': expected {}", printable(text), known));
+              fmt::format("'{}': expected {}", printable(text), known_names()));
+}
+
+Result<Profile> profile_of_kubelet(std::string_view version) {
+  constexpr std::string_view kPrefix = "Kubernetes v";
+  const auto dot = version.find('.');
+  const auto end = dot == std::string_view::npos ? std::string_view::npos
+                                                 : version.find_first_not_of("0123456789", dot + 1);
+  if (!version.starts_with(kPrefix) || end == std::string_view::npos || version[end] != '.') {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}': expected '{}1.37.0' or similar", printable(version), kPrefix));
+  }
+  const std::string_view minor = version.substr(kPrefix.size(), end - kPrefix.size());
+  if (auto profile = parse_profile(fmt::format("kubelet-{}", minor))) return profile;
+  return fail(ErrorCode::kUnsupported, fmt::format("kubelet {} has no profile, expected {}",
+                                                   printable(minor), known_names()));
 }
 
 std::vector<std::string> profile_names() {

@@ -53,6 +53,20 @@ TEST(Profile, RoundTrips) {
   EXPECT_FALSE(parse_profile("Fixed"));
 }
 
+TEST(Profile, IsThatOfTheKubelet) {
+  EXPECT_EQ(profile_of_kubelet("Kubernetes v1.36.2").value(), Profile::kKubelet136);
+  EXPECT_EQ(profile_of_kubelet("Kubernetes v1.37.0+k3s1").value(), Profile::kKubelet137);
+  EXPECT_EQ(profile_of_kubelet("Kubernetes v1.38.0-alpha.2").value(), Profile::kKubelet138);
+  EXPECT_EQ(profile_of_kubelet("Kubernetes v1.35.9").error().message,
+            "kubelet 1.35 has no profile, expected 'kubelet-1.36', 'kubelet-1.37', 'kubelet-1.38' "
+            "or 'fixed'");
+  for (const char* const text :
+       {"", "v1.37.0", "Kubernetes v1.37", "Kubernetes v1", "Kubernetes v", "Kubernetes v1.37rc.0",
+        "Kubernetes 1.37.0", "Kubernetes v.37.0"}) {
+    EXPECT_FALSE(profile_of_kubelet(text)) << text;
+  }
+}
+
 TEST(Profile, Kubelet136HasEveryQuirkAndFixedHasNone) {
   const Quirks all = quirks_of(Profile::kKubelet136);
   std::set<const bool*> members;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ struct AgentState {
   ContainerMap<std::string> adopted;
   /// Pods that a container runtime's hook admitted: they end with their last adopted container.
   std::set<PodUid> ending;
+  /// The profile of the kubelet that wrote the state files before the first commit, if they told
+  /// it.
+  std::optional<Profile> kubelet_profile;
 
   friend bool operator==(const AgentState&, const AgentState&) = default;
 };

@@ -53,6 +53,8 @@ class NodeAgent {
   [[nodiscard]] const Metrics& metrics() const { return kept_.metrics(); }
   /// CPUs of the node that are offline. No pod is admitted until they are back.
   [[nodiscard]] const CpuSet& offline() const { return offline_; }
+  /// Why the node has its profile.
+  [[nodiscard]] ProfileSource profile_source() const { return options_.profile_source; }
   [[nodiscard]] bool enforces() const { return enforced_.has_value(); }
   /// What the kernel has; nullptr if the agent enforces nothing.
   [[nodiscard]] const EnforcedLayout* enforced() const { return enforced_ ? &*enforced_ : nullptr; }

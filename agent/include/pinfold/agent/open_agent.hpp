@@ -8,11 +8,12 @@ namespace pinfold::agent {
 
 /// Opens the state directory, the control groups, and an agent over both. `machine`
 /// is the machine as observed. CPUs that are missing since the state was written belong to the node
-/// and are offline: see known_machine (the profile kubelet-1.36 does not start then).
+/// and are offline: see known_machine (a kubelet's profile does not start then). If nothing said
+/// the profile (AgentOptions::profile_source), it is that of the kubelet that wrote the state
+/// files, if they tell it.
 /// Errors: kInvalidArgument if the configuration does not fit the machine; those of Store::open,
 /// Cgroups::open and NodeAgent::open; kIo.
-[[nodiscard]] Result<NodeAgent> open_agent(Machine machine, Config config,
-                                           const AgentOptions& options,
+[[nodiscard]] Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions options,
                                            Node::Providers providers = {});
 
 /// Node::make with an error that names the stage of the start that failed.

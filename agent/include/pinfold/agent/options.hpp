@@ -5,6 +5,7 @@
 #include <string>
 
 #include "pinfold/agent/log.hpp"
+#include "pinfold/agent/profile_source.hpp"
 #include "pinfold/checkpoint/store.hpp"
 #include "pinfold/enforce/cgroups.hpp"
 
@@ -27,6 +28,9 @@ struct AgentOptions {
   std::string cgroup_root;  ///< "": enforce::default_root()
   bool enforce = true;      ///< false: decides and stores, touches no control group
   bool dry_run = false;     ///< a query that decides, and stores and enforces nothing
+  /// What said the profile of the configuration. kDefault: open_agent follows the state files, if
+  /// they tell the kubelet's version.
+  ProfileSource profile_source = ProfileSource::kDefault;
   bool move_pages = false;  ///< reconcile() also moves pages to the desired NUMA nodes
   std::chrono::milliseconds lock_timeout = checkpoint::Store::kLockTimeout;
   CgroupsOpener open_cgroups;  ///< empty: enforce::open_cgroups

@@ -81,6 +81,7 @@ struct Config {
 /// A configuration with the warnings that reading it gave.
 struct ParsedConfig {
   Config config;
+  bool names_profile = false;  ///< the document says which profile
   /// "unknown field 'cpuManagerPolcy', did you mean 'cpuManagerPolicy'?"
   std::vector<std::string> warnings;
 };

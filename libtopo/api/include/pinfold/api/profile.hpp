@@ -23,6 +23,9 @@ inline constexpr std::array kProfiles = {Profile::kKubelet136, Profile::kKubelet
 [[nodiscard]] std::string_view to_string(Profile profile);
 /// Errors: kInvalidArgument, with the names that exist.
 [[nodiscard]] Result<Profile> parse_profile(std::string_view text);
+/// The profile of a kubelet by what `kubelet --version` prints: "Kubernetes v1.37.2".
+/// Errors: kInvalidArgument for other text; kUnsupported for a version without a profile.
+[[nodiscard]] Result<Profile> profile_of_kubelet(std::string_view version);
 /// The names of kProfiles.
 [[nodiscard]] std::vector<std::string> profile_names();
 

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "pinfold/api/profile.hpp"
+#include "pinfold/checkpoint/store.hpp"
+
+namespace pinfold::agent {
+
+/// What determines the profile of a node: the first of these that there is.
+enum class ProfileSource {
+  kCommandLine,    ///< "commandLine": --profile
+  kConfiguration,  ///< "configuration": `pinfold: {profile: ...}`
+  kKubelet,        ///< "kubelet": the version of the kubelet's program
+  kStateFiles,     ///< "stateFiles": the format in which a kubelet wrote the state files
+  kDefault,        ///< "default": nothing is known, so it is `fixed`
+};
+[[nodiscard]] std::string_view to_string(ProfileSource source);
+/// "profile kubelet-1.37: a kubelet wrote the state files in its format"
+[[nodiscard]] std::string describe_profile(Profile profile, ProfileSource source);
+
+/// The profile of the kubelet that wrote these files: CPU V4 and memory V3 exist since 1.37, pod
+/// entries outside of them only in 1.36. Files that Pinfold wrote do not tell it, but
+/// .pinfold_pods remembers it. nullopt: not known.
+[[nodiscard]] std::optional<Profile> profile_of_files(const checkpoint::Files& files);
+
+}  // namespace pinfold::agent
