@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "pinfold/checkpoint/go_json.hpp"
+
 namespace pinfold::checkpoint {
 namespace {
 
@@ -23,6 +25,17 @@ constexpr KubeletFormats kKubelets[] = {
     {{37, true}, {4, 3}, down(4, 2), down(3, 1)},    {{38, false}, {4, 3}, down(4, 2), down(3, 1)},
     {{38, true}, {4, 3}, down(4, 2), down(3, 1)},
 };
+
+/// Whether a file is CPU V4 or memory V3, sound or not.
+bool has_data(std::string_view bytes) {
+  if (json_syntax_error(bytes)) return false;
+  std::string data;
+  std::uint64_t checksum = 0;
+  JsonReader json(bytes);
+  json.structure("", JsonReader::Field{"data", [&] { json.read(data); }},
+                 JsonReader::Field{"dataChecksum", [&] { json.read(checksum); }});
+  return !data.empty() || checksum != 0;
+}
 
 CpuFormat cpu_format(const Formats& formats) {
   return formats.cpu == 2 ? CpuFormat::kV2 : formats.cpu == 3 ? CpuFormat::kV3 : CpuFormat::kV4;
@@ -45,6 +58,32 @@ const KubeletFormats& formats_of(const Kubelet& kubelet) {
 
 std::string to_string(const Kubelet& kubelet) {
   return fmt::format("1.{}, gate {}", kubelet.minor, kubelet.pod_level_gate ? "on" : "off");
+}
+
+Profile profile_of(const Kubelet& kubelet) {
+  switch (kubelet.minor) {
+    case 37:
+      return Profile::kKubelet137;
+    case 38:
+      return Profile::kKubelet138;
+    default:
+      return Profile::kKubelet136;
+  }
+}
+
+Kubelet kubelet_of(const Node& node) {
+  const bool gate = node.gates().pod_level_resource_managers;
+  for (const KubeletFormats& known : kKubelets) {
+    const bool is_own = known.kubelet.minor != 35 && known.kubelet.pod_level_gate == gate;
+    if (is_own && profile_of(known.kubelet) == node.config().profile) return known.kubelet;
+  }
+  return {36, gate};
+}
+
+Kubelet reader_of(const Node& node, std::string_view bytes) {
+  Kubelet kubelet = kubelet_of(node);
+  if (node.config().profile == Profile::kFixed && has_data(bytes)) kubelet.minor = 38;
+  return kubelet;
 }
 
 std::string write_cpu(const CpuCheckpoint& state, std::string_view policy, const Kubelet& kubelet) {

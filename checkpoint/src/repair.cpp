@@ -6,6 +6,7 @@
 
 #include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/checkpoint/kubelet.hpp"
 #include "repair_states.hpp"
 #include "salvage.hpp"
 
@@ -28,10 +29,10 @@ struct CpuFileKind {
   static const std::string& policy(const Node& node) { return node.config().cpu_manager_policy; }
   static Result<std::optional<State>> restore(const Node& node, const std::string& bytes,
                                               const ContainerIds& ids) {
-    return restore_cpu(bytes, policy(node), node.gates().pod_level_resource_managers, ids);
+    return restore_cpu(bytes, policy(node), reader_of(node, bytes), ids);
   }
   static std::string encode(const Node& node, const State& state) {
-    return encode_cpu(state, policy(node), node.gates().pod_level_resource_managers);
+    return write_cpu(state, policy(node), kubelet_of(node));
   }
 };
 
@@ -46,10 +47,10 @@ struct MemoryFileKind {
   static const std::string& policy(const Node& node) { return node.config().memory_manager_policy; }
   static Result<std::optional<State>> restore(const Node& node, const std::string& bytes,
                                               const ContainerIds& /*ids*/) {
-    return restore_memory(bytes, policy(node), node.gates().pod_level_resource_managers);
+    return restore_memory(bytes, policy(node), reader_of(node, bytes));
   }
   static std::string encode(const Node& node, const State& state) {
-    return encode_memory(state, policy(node), node.gates().pod_level_resource_managers);
+    return write_memory(state, policy(node), kubelet_of(node));
   }
 };
 

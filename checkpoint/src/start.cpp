@@ -1,5 +1,7 @@
 #include "pinfold/checkpoint/start.hpp"
 
+#include "pinfold/checkpoint/kubelet.hpp"
+
 namespace pinfold::checkpoint {
 namespace {
 
@@ -12,12 +14,10 @@ std::optional<std::string_view> view(const std::optional<std::string>& file) {
 }
 
 std::string encode(const Node& node, const CpuCheckpoint& state) {
-  return encode_cpu(state, node.config().cpu_manager_policy,
-                    node.gates().pod_level_resource_managers);
+  return write_cpu(state, node.config().cpu_manager_policy, kubelet_of(node));
 }
 std::string encode(const Node& node, const MemoryCheckpoint& state) {
-  return encode_memory(state, node.config().memory_manager_policy,
-                       node.gates().pod_level_resource_managers);
+  return write_memory(state, node.config().memory_manager_policy, kubelet_of(node));
 }
 
 /// Whether the kubelet takes the state for a new one, and writes it even if it does not change.
@@ -46,17 +46,20 @@ Result<void> start_manager(const Node& node, const Manager& manager,
 
 tl::expected<NodeState, StartError> start(const Node& node, KubeletFiles& files,
                                           const ContainerIds& ids, std::string_view state_dir) {
-  const bool pod_level = node.gates().pod_level_resource_managers;
+  const auto reader = [&](const std::optional<std::string>& file) {
+    return reader_of(node, file.value_or(""));
+  };
   NodeState state;
-  auto cpu = start_manager(
-      node, node.cpu(),
-      restore_cpu(view(files.cpu), node.config().cpu_manager_policy, pod_level, ids, state_dir),
-      state.cpu, files.cpu);
+  auto cpu = start_manager(node, node.cpu(),
+                           restore_cpu(view(files.cpu), node.config().cpu_manager_policy,
+                                       reader(files.cpu), ids, state_dir),
+                           state.cpu, files.cpu);
   if (!cpu) return stop(StartStage::kCpuManager, std::move(cpu).error());
-  auto memory = start_manager(
-      node, node.memory(),
-      restore_memory(view(files.memory), node.config().memory_manager_policy, pod_level, state_dir),
-      state.memory, files.memory);
+  auto memory =
+      start_manager(node, node.memory(),
+                    restore_memory(view(files.memory), node.config().memory_manager_policy,
+                                   reader(files.memory), state_dir),
+                    state.memory, files.memory);
   if (!memory) return stop(StartStage::kMemoryManager, std::move(memory).error());
   PINFOLD_TRY(node.check_node_allocatable());
   return state;

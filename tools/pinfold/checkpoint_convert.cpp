@@ -96,6 +96,7 @@ Result<Start> try_start(const ConvertOptions& options, std::optional<Config> con
   if (!config) return start;
   start.is_known = true;
   config->feature_gates[kGate] = to.kubelet.pod_level_gate;
+  if (options.node.profile.empty()) config->profile = checkpoint::profile_of(to.kubelet);
   PINFOLD_LET(const auto node, make_node(options.node, *std::move(config)));
   const auto started = checkpoint::would_start_as(to.kubelet, node, files, ids);
   if (!started) {
@@ -154,7 +155,6 @@ void print(const ConvertOptions& options, const Target& to, const checkpoint::Co
 
 Result<ExitStatus> run(ConvertOptions options) {
   options.node.state_dir = options.from;
-  if (options.node.profile.empty()) options.node.profile = "kubelet-1.36";
   PINFOLD_LET(const auto files, read_directory(options.from));
   PINFOLD_LET(const auto pods, read_active_pods(files));
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));

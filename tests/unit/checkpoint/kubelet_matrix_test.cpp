@@ -15,10 +15,11 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// The same machine and configuration for all; only the gate differs.
-Node matrix_node(const Kubelet& kubelet) {
+/// The same machine and configuration for all; only the profile and the gate differ.
+Node matrix_node(const Kubelet& kubelet, std::optional<Profile> profile = std::nullopt) {
   Config config = test::with_memory_manager(test::aligning_config("best-effort", "pod"));
   config.feature_gates["PodLevelResourceManagers"] = kubelet.pod_level_gate;
+  config.profile = profile.value_or(profile_of(kubelet));
   return Node::make(test::machine_of({.numa = 2, .cpus = 16}), config).value();
 }
 
@@ -176,6 +177,30 @@ TEST(KubeletMatrix, IsTheSameFor138) {
         EXPECT_EQ(files, files_of(state, {38, gate})) << before.name();
       }
     }
+  }
+}
+
+TEST(KubeletMatrix, ANodeWritesTheFilesOfItsProfile) {
+  for (const KubeletFormats& known : kubelets()) {
+    const Kubelet& kubelet = known.kubelet;
+    const Node node = matrix_node(kubelet);
+    const NodeState state = running_on({kubelet, kubelet.pod_level_gate});
+    KubeletFiles files;
+    update(node, {}, state, files);
+    EXPECT_EQ(files, files_of(state, kubelet)) << to_string(kubelet);
+  }
+}
+
+TEST(KubeletMatrix, FixedStartsFromTheFilesOfEveryKubelet) {
+  for (const KubeletFormats& known : kubelets()) {
+    const Kubelet& kubelet = known.kubelet;
+    const Node node = matrix_node({36, true}, Profile::kFixed);
+    const NodeState state = running_on({kubelet, kubelet.pod_level_gate});
+    KubeletFiles files = files_of(state, kubelet);
+    const auto started = start(node, files, {});
+    ASSERT_TRUE(started) << to_string(kubelet) << ": " << started.error().error;
+    EXPECT_EQ(started->cpu.checkpoint(), state.cpu.checkpoint()) << to_string(kubelet);
+    EXPECT_EQ(started->memory.checkpoint(), state.memory.checkpoint()) << to_string(kubelet);
   }
 }
 

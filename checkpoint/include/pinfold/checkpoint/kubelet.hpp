@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "pinfold/checkpoint/kubelet_files.hpp"
+#include "pinfold/decide/node.hpp"
 
 /// Which kubelet writes and reads which state files, and what it has after reading one.
 namespace pinfold::checkpoint {
@@ -35,6 +36,15 @@ struct KubeletFormats {
 
 /// "1.37, gate on"
 [[nodiscard]] std::string to_string(const Kubelet& kubelet);
+
+/// The profile with the decisions of a kubelet. 1.35 has none of its own: it decides as 1.36 does.
+[[nodiscard]] Profile profile_of(const Kubelet& kubelet);
+/// The kubelet whose files `node` writes: that of its profile. `fixed` writes as 1.36 does, because
+/// later kubelets read these files too.
+[[nodiscard]] Kubelet kubelet_of(const Node& node);
+/// The kubelet as which `node` reads a file.
+/// DEVIATION: `fixed` reads every file as the latest kubelet that wrote such files.
+[[nodiscard]] Kubelet reader_of(const Node& node, std::string_view bytes);
 
 /// What a kubelet makes of one state file.
 template <class State>
