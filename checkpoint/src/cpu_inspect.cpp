@@ -6,6 +6,26 @@
 #include "salvage.hpp"
 
 namespace pinfold::checkpoint {
+namespace cpu_file {
+namespace {
+
+/// `data` of V4, or what is outside if that has the right checksum and `data` has not.
+CpuFile salvage_fields(std::string_view json) {
+  const CpuFile v4 = read(json, Version::kV4, "");
+  CpuFile outside = read(json, Version::kV3, "");
+  const std::string text = close_json(v4.data);
+  if (text.empty()) return outside;
+  CpuFile data = read(text, Version::kDataOfV4, "");
+  const bool is_damaged = text != v4.data || v4.data_checksum != string_checksum(v4.data);
+  const bool is_outside_right =
+      outside.checksum != 0 && outside.checksum == sum_of(outside, Version::kV2);
+  if (!is_damaged || (text == v4.data && !is_outside_right)) return data;
+  if (outside.pods && outside.pods->empty()) outside.pods = std::move(data.pods);
+  return outside;
+}
+
+}  // namespace
+}  // namespace cpu_file
 
 Result<Inspected<CpuCheckpoint>> inspect_cpu(std::string_view bytes) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
@@ -38,9 +58,7 @@ std::vector<WrongSum> wrong_cpu_sums(std::string_view bytes) {
 Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& ids) {
   using namespace cpu_file;
   Salvaged<CpuCheckpoint> out;
-  const CpuFile v4 = read(json, Version::kV4, "");
-  const bool has_data = !v4.data.empty() && !json_syntax_error(v4.data);
-  CpuFile file = has_data ? read(v4.data, Version::kDataOfV4, "") : read(json, Version::kV3, "");
+  CpuFile file = salvage_fields(json);
   out.policy = file.policy;
   const auto parse = [&](const std::string& object, const std::string& list) {
     auto cpus = CpuSet::parse(list);

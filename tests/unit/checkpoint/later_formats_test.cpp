@@ -131,6 +131,35 @@ TEST(CpuV4, DoesNotFallBackFromADamagedText) {
                        "character 'c' looking for beginning of object key string, please drain"));
 }
 
+/// The file with one change in its `data`, where each text comes last.
+std::string with_wrong_data(std::string file, std::string_view from, std::string_view to) {
+  return file.replace(file.rfind(from), from.size(), to);
+}
+
+TEST(Salvage, TakesContainersFromOutsideIfDataIsDamaged) {
+  const std::string v4(kCpuV4);
+  EXPECT_EQ(salvage_cpu(with_wrong_data(v4, "4-5", "4"), {}).state, cpu_sample());
+  EXPECT_EQ(salvage_cpu(with_wrong_data(v4, "\\\"}}}", "\\\"}"), {}).state, cpu_sample());
+  CpuCheckpoint containers = cpu_sample();
+  containers.pods.clear();
+  EXPECT_EQ(salvage_cpu(with_wrong_data(v4, "podEntries", "x"), {}).state, containers);
+  // Neither checksum is right.
+  const std::string neither = with_wrong_data(v4, "3548094566", "1");
+  CpuCheckpoint fewer = cpu_sample();
+  fewer.assignments[{PodUid("pod-a"), "c2"}] = CpuSet{4};
+  EXPECT_EQ(salvage_cpu(with_wrong_data(neither, "4-5", "4"), {}).state, fewer);
+}
+
+TEST(Salvage, TakesMemoryOfContainersFromOutsideIfDataIsDamaged) {
+  MemoryCheckpoint state;
+  const std::vector<MemoryBlock> blocks = {{{0}, "memory", 25}};
+  state.assignments[{PodUid("pod-a"), "c"}] = blocks;
+  state.pods[PodUid("pod-a")] = {{{0}, "memory", 50}};
+  const std::string v3 = encode_memory(state, "None", MemoryFormat::kV3);
+  EXPECT_EQ(salvage_memory(with_wrong_data(v3, ":25}", ":24}")).state, state);
+  EXPECT_EQ(salvage_memory(with_wrong_data(v3, "}]}}}", "}")).state, state);
+}
+
 /// The kubelet's reason in the message of a failed reading.
 template <class State>
 std::string reason_of(const Reading<State>& reading) {
