@@ -42,6 +42,33 @@ void must_admit(pinfold_node* node, const std::string& manifest) {
   pinfold_pod_free(answer);
 }
 
+std::string status_of(Runtime& runtime) {
+  pinfold_node* const node = runtime.open();
+  char* json = nullptr;
+  EXPECT_EQ(pinfold_node_get_status(node, &json, nullptr), PINFOLD_OK);
+  std::string status = json;
+  pinfold_free(json);
+  pinfold_node_close(node);
+  return status;
+}
+
+TEST(NodeProfile, IsThatOfTheConfigurationElseThatOfTheStateFiles) {
+  Runtime runtime(CgroupVersion::kV2);
+  EXPECT_THAT(status_of(runtime), HasSubstr(R"("profile":"fixed","profileSource":"default")"));
+  Runtime other(CgroupVersion::kV2);
+  std::ofstream(other.state / "cpu_manager_state")
+      << R"({"policyName":"static","defaultCpuSet":"0-3","checksum":0,)"
+      << R"("data":"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-3\"}",)"
+      << R"("dataChecksum":270902611})";
+  EXPECT_THAT(status_of(other),
+              HasSubstr(R"("profile":"kubelet-1.37","profileSource":"stateFiles")"));
+  runtime.options.state_dir = other.state.path().c_str();
+  runtime.options.config =
+      "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\npinfold: {profile: kubelet-1.38}\n";
+  EXPECT_THAT(status_of(runtime),
+              HasSubstr(R"("profile":"kubelet-1.38","profileSource":"configuration")"));
+}
+
 class ReadOnlyNode : public testing::TestWithParam<CgroupVersion> {
  protected:
   ReadOnlyNode() : runtime_(GetParam()) {

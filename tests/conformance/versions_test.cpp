@@ -2,6 +2,7 @@
 // is admitted again: each under the profile of its version.
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <vector>
 
@@ -105,11 +106,12 @@ class Versions : public testing::Test {
     std::vector<Container> containers;
     for (const auto& [name, list] : entries.items()) {
       containers.push_back(exclusives.contains(name)
-                               ? exclusive(name, exclusives.at(name).get<int>() * 1000)
+                               ? exclusive(name, exclusives.at(name).get<std::int64_t>() * 1000)
                                : Container{name, ContainerKind::kApp, {}});
     }
     PodSpec pod = pod_of("pod", std::move(containers));
-    pod.resources = exclusive("budget", json.at("podLevelCpus").get<int>() * 1000).resources;
+    pod.resources =
+        exclusive("budget", json.at("podLevelCpus").get<std::int64_t>() * 1000).resources;
     return pod;
   }
 

@@ -113,6 +113,7 @@ Result<Profile> profile_of_kubelet(std::string_view version) {
 
 std::vector<std::string> profile_names() {
   std::vector<std::string> names;
+  names.reserve(kProfiles.size());
   for (const Profile profile : kProfiles) names.emplace_back(to_string(profile));
   return names;
 }
