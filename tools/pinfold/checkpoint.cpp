@@ -91,6 +91,7 @@ json json_of(const MemoryCheckpoint& state, const std::string& policy) {
 std::string names_of(const std::vector<checkpoint::Difference>& lost) {
   constexpr std::size_t kShown = 3;
   std::vector<std::string> names;
+  names.reserve(lost.size());
   for (const auto& difference : lost) names.push_back(escaped(difference.object));
   const std::size_t more = names.size() - std::min(names.size(), kShown);
   names.resize(names.size() - more);
