@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "input.hpp"
+#include "kubelet_unit.hpp"
 #include "kubelet_version.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/text/document.hpp"
@@ -43,7 +44,11 @@ Result<NodeConfig> read_config(const NodeOptions& options) {
     return NodeConfig{std::move(parsed.config), ProfileSource::kConfiguration};
   }
   if (options.kubelet_binary.empty()) return NodeConfig{std::move(parsed.config)};
-  PINFOLD_LET_WRAP(const auto version, kubelet_version(options.kubelet_binary), "--kubelet-binary");
+  std::string program = options.kubelet_binary;
+  if (program == "unit") {
+    PINFOLD_LET_WRAP(program, program_of_kubelet_unit(options.sysfs), "--kubelet-binary unit");
+  }
+  PINFOLD_LET_WRAP(const auto version, kubelet_version(program), "--kubelet-binary");
   PINFOLD_LET_WRAP(parsed.config.profile, profile_of_kubelet(version), "--kubelet-binary");
   return NodeConfig{std::move(parsed.config), ProfileSource::kKubelet};
 }
@@ -78,9 +83,10 @@ std::vector<cli::Option> node_options(NodeOptions& options) {
       {.name = "--kubelet-binary",
        .target = &options.kubelet_binary,
        .help = "Run FILE --version and use the profile of that kubelet, unless the configuration "
-               "has one",
+               "has one; 'unit': the program of kubelet.service",
        .value = "FILE",
-       .excludes = {"--profile"}}};
+       .excludes = {"--profile"},
+       .suggestions = {"unit"}}};
 }
 
 std::vector<cli::Option> agent_options(AgentOptions& options) {

@@ -92,6 +92,12 @@ TEST_F(ProfileCli, IsThatOfTheOperatorFirst) {
   EXPECT_EQ(admitted["profileSource"], "kubelet");
 }
 
+TEST_F(ProfileCli, AsksTheKubeletOfTheSystemdUnit) {
+  std::filesystem::create_directory(dir_ / "root");
+  EXPECT_THAT(run("status --state-dir state --sysfs root --kubelet-binary unit"),
+              HasSubstr("--kubelet-binary unit: there is no unit kubelet.service"));
+}
+
 TEST_F(ProfileCli, NamesTheProfilesThatThereAre) {
   EXPECT_THAT(node("status --profile kubelet-1.35"),
               HasSubstr("--profile: 'kubelet-1.35': expected 'kubelet-1.36', 'kubelet-1.37', "

@@ -1,0 +1,57 @@
+#include "kubelet_unit.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "temp_dir.hpp"
+
+/// Which program systemd would start as the kubelet.
+namespace pinfold::tools {
+namespace {
+
+using testing::HasSubstr;
+
+class KubeletUnit : public testing::Test {
+ protected:
+  void put(const std::string& file, const std::string& text) const {
+    std::filesystem::create_directories(std::filesystem::path(root_ / file).parent_path());
+    root_.write(file, text);
+  }
+  /// The program or the error.
+  [[nodiscard]] std::string found() const {
+    const auto program = program_of_kubelet_unit(root_.path());
+    return program ? *program : program.error().message;
+  }
+
+  const test::TempDir root_;
+};
+
+TEST_F(KubeletUnit, StartsTheProgramOfItsLastExecStart) {
+  EXPECT_EQ(found(), "there is no unit kubelet.service on this machine");
+  put("lib/systemd/system/kubelet.service", "[Service]\nExecStart=/usr/bin/old --a\n");
+  EXPECT_EQ(found(), "/usr/bin/old");
+  put("etc/systemd/system/kubelet.service",
+      "[Unit]\nExecStart=/no\n[Service]\nExecStart=/usr/bin/new\\\n --a\n");
+  EXPECT_EQ(found(), "/usr/bin/new");
+  put("usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf",
+      "[Service]\nExecStart=\nExecStart=-/usr/bin/kubelet $ARGS\n");
+  EXPECT_EQ(found(), "/usr/bin/kubelet");
+  put("etc/systemd/system/kubelet.service.d/05-first.conf", "[Service]\nExecStart=/usr/bin/5\n");
+  EXPECT_EQ(found(), "/usr/bin/kubelet");
+  put("etc/systemd/system/kubelet.service.d/20-other.txt", "[Service]\nExecStart=/usr/bin/20\n");
+  EXPECT_EQ(found(), "/usr/bin/kubelet") << "not a drop-in";
+  put("etc/systemd/system/kubelet.service.d/10-kubeadm.conf", "[Service]\nNice=1\n");
+  EXPECT_EQ(found(), "/usr/bin/5") << "a file of the same name in /etc hides the other one";
+}
+
+TEST_F(KubeletUnit, NamesAProgramThatIsNoPath) {
+  for (const char* const text : {"sh -c kubelet", "", "@+!"}) {
+    put("etc/systemd/system/kubelet.service", std::string("[Service]\nExecStart=") + text + "\n");
+    EXPECT_THAT(found(), HasSubstr("expected the path of a program")) << text;
+  }
+}
+
+}  // namespace
+}  // namespace pinfold::tools
