@@ -195,7 +195,8 @@ class RealNode : public testing::Test {
  protected:
   void SetUp() override {
     const char* const given = std::getenv("PINFOLD_TEST_CGROUP");  // NOLINT(concurrency-mt-unsafe)
-    if (given == nullptr) GTEST_SKIP() << "PINFOLD_TEST_CGROUP names no cgroup to test in";
+    if (given == nullptr)
+      GTEST_SKIP() << "PINFOLD_TEST_CGROUP names no cgroup to test in; Vm.real-cgroups does";
     parent_ = given;
     if (std::filesystem::exists(parent_ + "/cgroup.subtree_control")) {
       put(parent_ + "/cgroup.subtree_control", "+cpuset");

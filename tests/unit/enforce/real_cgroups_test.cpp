@@ -21,7 +21,8 @@ class RealCgroups : public testing::Test {
  protected:
   void SetUp() override {
     const char* const root = std::getenv("PINFOLD_TEST_CGROUP");  // NOLINT(concurrency-mt-unsafe)
-    if (root == nullptr) GTEST_SKIP() << "PINFOLD_TEST_CGROUP names no cgroup to test in";
+    if (root == nullptr)
+      GTEST_SKIP() << "PINFOLD_TEST_CGROUP names no cgroup to test in; Vm.real-cgroups does";
     root_ = root;
     auto cgroups = Cgroups::open(root_);
     ASSERT_TRUE(cgroups.has_value()) << cgroups.error().message;
