@@ -296,14 +296,14 @@ std::vector<ContainerId> NodeAgent::remove_abandoned() {
   return removed;
 }
 
-Result<ReconcileReport> NodeAgent::reconcile() {
+Result<ReconcileReport> NodeAgent::reconcile(PageMoves pages) {
   if (!enforced_) return enforces_nothing();
   const auto abandoned = remove_abandoned();
   const Desired target = desired();
   ProcessList processes = kept_.processes();
   PINFOLD_LET(ReconcileReport report, enforced_->reconcile(target, processes));
   kept_.keep_processes(processes);
-  if (options_.move_pages) enforced_->move_pages(target, report);
+  if (pages == PageMoves::kOn) enforced_->move_pages(target, report);
   std::vector<std::string> removed;
   removed.reserve(abandoned.size());
   for (const ContainerId& container : abandoned) {

@@ -3,25 +3,16 @@
 #include <fmt/format.h>
 
 #include <optional>
-#include <string_view>
 #include <utility>
 
+#include "pinfold/agent/hooked.hpp"
 #include "pinfold/text/field.hpp"
 
 namespace pinfold::tools {
 namespace {
 
-using agent::NodeAgent;
-using agent::RunningProcesses;
-
-/// Why a request fails.
-struct Refusal {
-  std::string summary;  ///< quotes nothing of the pod
-  Error error;          ///< with the details
-};
-
 /// The error that the author of the container reads.
-Result<void> answer(const HookRequest& request, std::optional<Refusal> refusal) {
+Result<void> answer(const HookRequest& request, std::optional<agent::Refusal> refusal) {
   if (!refusal) return {};
   Error& error = refusal->error;
   if (!request.pod_file.empty()) {
@@ -30,79 +21,16 @@ Result<void> answer(const HookRequest& request, std::optional<Refusal> refusal) 
   return fail(std::move(error));
 }
 
-Refusal refusal_of(Error error) {
-  std::string summary =
-      error.code == ErrorCode::kBusy
-          ? "a container of this name runs already"
-          : fmt::format("the container is not admitted ({})", to_string(error.code));
-  return {std::move(summary), std::move(error)};
-}
-
-/// The only reason with a word of the pod is the size of huge pages that are short.
-Refusal refusal_of(const Rejection& rejection) {
-  constexpr std::string_view kHugePages = "OutOfhugepages";
-  const bool has_size = rejection.reason.starts_with(kHugePages);
-  return {fmt::format("rejected, {}", has_size ? kHugePages : rejection.reason),
-          {ErrorCode::kUnsupported, 0,
-           fmt::format("rejected, {}: {}", rejection.reason, rejection.message)}};
-}
-
-/// Starts the container after its admission.
-std::optional<Refusal> start(NodeAgent& agent, const ContainerId& container,
-                             const agent::AdmitOutcome& outcome,
-                             const std::function<bool()>& has_ended) {
-  const char* const summary = "its cpuset cannot be applied";
-  if (outcome.not_enforced) return Refusal{summary, *outcome.not_enforced};
-  auto started = agent.start(container);
-  if (!started) return Refusal{summary, std::move(started).error()};
-  if (started->not_enforced) return Refusal{summary, *std::move(started->not_enforced)};
-  if (!has_ended()) return std::nullopt;
-  const char* const ended = "the container's process has ended";
-  return Refusal{ended, {ErrorCode::kNotFound, 0, ended}};
-}
-
-std::optional<Refusal> admit(NodeAgent& agent, const HookRequest& request,
-                             const std::string& directory, const std::function<bool()>& has_ended) {
-  const ContainerId container{request.pod.uid, request.container};
-  const ActivePod* const active = agent.state().node.find(container.pod);
-  if (active != nullptr && active->spec != request.pod) {
-    return Refusal{"a different pod with its UID is active",
-                   {ErrorCode::kBusy, 0,
-                    fmt::format("a different pod with the UID '{}' is active", container.pod)}};
-  }
-  auto outcome = agent.admit_adopted(request.pod, {request.container, directory});
-  if (!outcome) return refusal_of(std::move(outcome).error());
-  if (outcome->rejection) return refusal_of(*outcome->rejection);
-  auto refusal = start(agent, container, *outcome, has_ended);
-  if (!refusal) return std::nullopt;
-  // The runtime ends a container whose hook fails; killed here, so that nothing runs unpinned.
-  if (!agent.remove_adopted(container, RunningProcesses::kKill)) {
-    constexpr std::string_view kLeft = "; it is not removed: run 'pinfold reconcile'";
-    refusal->summary += kLeft;
-    refusal->error.message += kLeft;
-  }
-  return refusal;
-}
-
-std::optional<Refusal> remove(NodeAgent& agent, const HookRequest& request) {
-  const ContainerId container{request.pod.uid, request.container};
-  if (!agent.state().adopted.contains(container)) return std::nullopt;
-  auto outcome = agent.remove_adopted(container, RunningProcesses::kRefuse);
-  if (!outcome) return Refusal{"processes run in its cgroup", std::move(outcome).error()};
-  if (!outcome->not_enforced) return std::nullopt;
-  return Refusal{"the cpusets of other containers cannot be applied",
-                 *std::move(outcome->not_enforced)};
-}
-
 }  // namespace
 
-Result<void> admit_hooked(NodeAgent& agent, const HookRequest& request,
+Result<void> admit_hooked(agent::NodeAgent& agent, const HookRequest& request,
                           const std::string& directory, const std::function<bool()>& has_ended) {
-  return answer(request, admit(agent, request, directory, has_ended));
+  return answer(request,
+                agent::admit_hooked(agent, request.pod, {request.container, directory}, has_ended));
 }
 
-Result<void> remove_hooked(NodeAgent& agent, const HookRequest& request) {
-  return answer(request, remove(agent, request));
+Result<void> remove_hooked(agent::NodeAgent& agent, const HookRequest& request) {
+  return answer(request, agent::remove_hooked(agent, {request.pod.uid, request.container}));
 }
 
 }  // namespace pinfold::tools

@@ -1,13 +1,11 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -73,15 +71,12 @@ class Waiter {
 
   /// False: end. Each call makes a new watch, so that changes of the round itself do not count.
   [[nodiscard]] bool wait(milliseconds timeout, const std::string& root) const {
-    // At most one round per second, however often other processes write.
-    const milliseconds least(1000);
+    const milliseconds least = agent::kLeastPause;
     if (is_signalled(std::min(least, timeout))) return false;
     if (timeout <= least) return true;
-    const int changes = ::inotify_init1(IN_CLOEXEC);
-    watch(changes, root);
-    pollfd fds[] = {{signals_, POLLIN, 0}, {changes, POLLIN, 0}};
+    const UniqueFd changes = agent::watch_tree(root);
+    pollfd fds[] = {{signals_, POLLIN, 0}, {changes.get(), POLLIN, 0}};
     (void)::poll(fds, 2, static_cast<int>((timeout - least).count()));
-    ::close(changes);
     return fds[0].revents == 0;
   }
 
@@ -89,19 +84,6 @@ class Waiter {
   [[nodiscard]] bool is_signalled(milliseconds timeout) const {
     pollfd fd{signals_, POLLIN, 0};
     return ::poll(&fd, 1, static_cast<int>(timeout.count())) > 0;
-  }
-  static void watch(int changes, const std::string& root) {
-    namespace fs = std::filesystem;
-    constexpr std::uint32_t kEvents = IN_MODIFY | IN_CREATE | IN_DELETE;
-    (void)::inotify_add_watch(changes, root.c_str(), kEvents);
-    std::error_code failed;
-    constexpr auto kOptions = fs::directory_options::skip_permission_denied;
-    for (fs::recursive_directory_iterator it(root, kOptions, failed), end; !failed && it != end;
-         it.increment(failed)) {
-      if (it->is_directory(failed)) {
-        (void)::inotify_add_watch(changes, it->path().c_str(), kEvents);
-      }
-    }
   }
 
   int signals_ = -1;

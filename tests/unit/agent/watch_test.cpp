@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <vector>
+
+#include "temp_dir.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -40,6 +43,30 @@ TEST(Watch, BacksOffWhileRoundsFail) {
 TEST(Watch, NeverWaitsLessThanItsInterval) {
   EXPECT_THAT(pauses({false, false}, {milliseconds(50), milliseconds(10)}),
               ElementsAre(milliseconds(50), milliseconds(50)));
+}
+
+bool has_changed(const UniqueFd& watched) {
+  pollfd entry{watched.get(), POLLIN, 0};
+  return ::poll(&entry, 1, 0) > 0;
+}
+
+TEST(WatchTree, NoticesWhatHappensBelowADirectory) {
+  const test::TempDir dir;
+  dir.write("pod1/c/cpuset.cpus", "1");
+  {
+    const UniqueFd watched = watch_tree(dir.path());
+    EXPECT_FALSE(has_changed(watched));
+    dir.write("pod1/c/cpuset.cpus", "2");
+    EXPECT_TRUE(has_changed(watched));
+  }
+  const UniqueFd watched = watch_tree(dir.path());
+  EXPECT_FALSE(has_changed(watched)) << "a change before the call counts";
+  dir.remove("pod1/c");
+  EXPECT_TRUE(has_changed(watched));
+}
+
+TEST(WatchTree, OfNothingNoticesNothing) {
+  EXPECT_FALSE(has_changed(watch_tree("/nonexistent/directory")));
 }
 
 }  // namespace

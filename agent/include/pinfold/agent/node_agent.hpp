@@ -32,6 +32,9 @@ struct Adoption {
   std::string directory;  ///< absolute, in the hierarchy with the cpusets
 };
 
+/// Whether a reconciliation also moves pages to the desired NUMA nodes.
+enum class PageMoves { kOff, kOn };
+
 /// The node agent: decides, commits, applies. It ties together what is kept (KeptState) and what is
 /// enforced (EnforcedLayout). The state on disk leads and the kernel follows: what cannot be
 /// applied never takes a decision back, and reconcile() finishes it. Const functions change
@@ -111,7 +114,11 @@ class NodeAgent {
 
   /// Makes the kernel have what the state asks for, and removes abandoned containers; idempotent.
   /// Errors: kUnsupported if it enforces nothing; kIo if the groups cannot be read.
-  [[nodiscard]] Result<ReconcileReport> reconcile();
+  [[nodiscard]] Result<ReconcileReport> reconcile() {
+    return reconcile(options_.move_pages ? PageMoves::kOn : PageMoves::kOff);
+  }
+  /// The same; `pages`: instead of AgentOptions::move_pages.
+  [[nodiscard]] Result<ReconcileReport> reconcile(PageMoves pages);
 
   /// Makes what was committed durable in the state files themselves; until then it is durable in
   /// the journal, and after a power cut the files can be older. The destructor does it too, but
