@@ -1,0 +1,87 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "pinfold/agent/hooked.hpp"
+#include "pinfold/enforce/processes.hpp"
+
+/// What a node agent can be asked to do, and its answers, as values.
+namespace pinfold::service {
+
+/// Admits pods in one transaction.
+struct Admit {
+  std::vector<PodSpec> pods;
+  bool wants_trace = false;
+};
+/// See NodeAgent::start.
+struct Start {
+  ContainerId container;
+};
+/// See NodeAgent::attach. Errors: also kNotFound for a process that has ended.
+struct Attach {
+  ContainerId container;
+  enforce::ProcessId process;
+};
+/// Removes a pod, or if `container` is not "" only this container of it.
+struct Remove {
+  PodUid pod;
+  std::string container;
+  agent::RunningProcesses running = agent::RunningProcesses::kRefuse;
+};
+/// See NodeAgent::release_unknown.
+struct ReleaseUnknown {};
+/// See agent::admit_hooked, after NodeAgent::remove_abandoned.
+struct AdmitHooked {
+  PodSpec pod;
+  agent::Adoption adoption;
+  enforce::ProcessId process;  ///< the container's first
+};
+/// See agent::remove_hooked.
+struct RemoveHooked {
+  ContainerId container;
+};
+/// See NodeAgent::reconcile.
+struct Reconcile {
+  agent::PageMoves pages = agent::PageMoves::kOff;
+};
+/// See NodeAgent::checkpoint_journal.
+struct Settle {};
+
+using Action = std::variant<Admit, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked,
+                            Reconcile, Settle>;
+
+/// The answers to the pods of Admit, and if it wants them the traces, one for each pod.
+struct Admissions {
+  std::vector<agent::AdmitOutcome> outcomes;
+  std::vector<Trace> traces;
+};
+struct Done {};  ///< without more to say
+/// Nothing: the hook's request is done.
+using HookOutcome = std::optional<agent::Refusal>;
+
+using Answer =
+    std::variant<Done, Admissions, agent::ChangeOutcome, HookOutcome, agent::ReconcileReport>;
+/// Receives the answer; must neither block nor throw.
+using Completion = std::function<void(Result<Answer>)>;
+
+struct Request {
+  Action action;
+  Completion done;
+  /// If it has passed when the request's turn comes, the request is not done.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+};
+
+/// Does anything but Admit: several of those are done together, see admit_together.
+[[nodiscard]] Result<Answer> execute(agent::NodeAgent& agent, const Action& action);
+
+/// Does several Admit in one transaction, each with the answer that it would have after the ones
+/// before it; if the transaction fails, each in one of its own. Returns: one answer for each.
+[[nodiscard]] std::vector<Result<Answer>> admit_together(agent::NodeAgent& agent,
+                                                         const std::vector<const Admit*>& requests);
+
+}  // namespace pinfold::service

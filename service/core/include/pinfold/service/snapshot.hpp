@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pinfold/agent/node_agent.hpp"
+
+/// What readers see of a node agent that a worker owns.
+namespace pinfold::service {
+
+/// What a worker has counted since it was made.
+struct WorkCounters {
+  std::uint64_t requests = 0;         ///< that had their turn
+  std::uint64_t expired = 0;          ///< of these, whose deadline had passed
+  std::uint64_t busy = 0;             ///< that the full queue did not take
+  std::uint64_t admit_rounds = 0;     ///< transactions with admissions
+  std::uint64_t reconciliations = 0;  ///< that were due, not those that were requested
+  std::uint64_t drifts = 0;           ///< of these, that found drift
+
+  friend bool operator==(const WorkCounters&, const WorkCounters&) = default;
+};
+
+/// A node agent after a round of its worker. Without what the kernel has: that costs system calls
+/// for every container, so it is read when it is asked for.
+struct Snapshot {
+  std::uint64_t round = 0;  ///< ascending
+  agent::AgentState state;
+  agent::Metrics metrics;
+  WorkCounters counters;
+  /// The last reconciliation: its report, or why there is none. nullopt before the first one.
+  std::optional<Result<agent::ReconcileReport>> reconciled;
+  /// Why the kubelet's files are older than the state. nullopt: they are not.
+  std::optional<Error> not_settled;
+};
+
+enum class ChangeKind { kAdmitted, kRejected, kStarted, kRemoved, kReleased, kReconciled };
+
+/// Something that happened to a node.
+struct Change {
+  ChangeKind kind = ChangeKind::kAdmitted;
+  PodUid pod;             ///< "" for kReleased and kReconciled
+  std::string container;  ///< "": the pod, with all its containers
+
+  friend bool operator==(const Change&, const Change&) = default;
+};
+
+/// Receives changes until it is destroyed. Thread-safe.
+class Subscription {
+ public:
+  /// Keeps at most `limit` changes that were not taken. `notify`: called by the worker after every
+  /// round with changes; must neither block nor throw.
+  Subscription(std::size_t limit, std::function<void()> notify)
+      : limit_(limit), notify_(std::move(notify)) {}
+
+  struct Taken {
+    std::vector<Change> changes;
+    bool has_lagged = false;  ///< changes are missing: read the snapshot again
+  };
+  /// The changes since the last call, oldest first. With has_lagged there are none: the snapshot
+  /// has them all.
+  [[nodiscard]] Taken take();
+
+  /// For the worker.
+  void add(const std::vector<Change>& changes);
+
+ private:
+  std::size_t limit_;
+  std::function<void()> notify_;
+  std::mutex mutex_;
+  std::deque<Change> changes_;
+  bool has_lagged_ = false;
+};
+
+}  // namespace pinfold::service

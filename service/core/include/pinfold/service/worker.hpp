@@ -1,0 +1,100 @@
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "pinfold/agent/watch.hpp"
+#include "pinfold/service/request.hpp"
+#include "pinfold/service/snapshot.hpp"
+
+namespace pinfold::service {
+
+using Clock = std::chrono::steady_clock;
+
+struct WorkerOptions {
+  std::size_t queue_limit = 1024;  ///< requests
+  agent::WatchTimes reconcile;     ///< also the time between two attempts to settle
+  agent::PageMoves pages = agent::PageMoves::kOff;  ///< of reconciliations that are due
+  agent::LogSink log;
+  /// Called by run() whenever it has finished a round, and at least every `alive_every`: while it
+  /// is called, requests are answered. Empty: never.
+  std::function<void()> alive;
+  std::chrono::milliseconds alive_every{10'000};
+  std::function<Clock::time_point()> now = Clock::now;
+};
+
+/// Owns a node agent, and is the only one that uses it: requests from any thread, and
+/// reconciliations that are due, are done one after the other by the thread that calls run().
+/// Admissions that wait together are committed in one transaction. Thread-safe, except that only
+/// one thread may call run() and run_round(). The destructor requires that run() has returned.
+class Worker {
+ public:
+  Worker(agent::NodeAgent agent, WorkerOptions options);
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  ~Worker();
+
+  /// Puts a request into the queue; its completion is called by run(), exactly once.
+  /// Errors: kBusy if the queue is full or the worker stops; then the completion is not called.
+  [[nodiscard]] Result<void> submit(Request request);
+  /// The state after the last round; never null. Waits for no request.
+  [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const;
+  /// What happens from now on. It ends with the returned object.
+  [[nodiscard]] std::shared_ptr<Subscription> subscribe(std::size_t limit,
+                                                        std::function<void()> notify);
+  /// Other times between reconciliations, from the next one on.
+  void set_reconcile(const agent::WatchTimes& times, agent::PageMoves pages);
+
+  /// Does rounds until stop(). Then the state is settled.
+  void run();
+  /// One round: what is in the queue, and a reconciliation if one is due. Waits for nothing.
+  void run_round();
+  /// Lets run() return after the round that it is in; requests that still wait are answered with
+  /// kBusy.
+  void stop();
+
+ private:
+  void wait();
+  void do_requests(std::deque<Request> requests);
+  void do_admissions(const std::vector<Request>& requests);
+  void do_one(const Request& request);
+  void do_due();
+  void log_report(const agent::ReconcileReport& report);
+  void settle();
+  template <class T>
+  void set_settled(const Result<T>& outcome) {
+    state_.not_settled.reset();
+    if (!outcome) state_.not_settled = outcome.error();
+  }
+  void publish();
+  void log(agent::LogLevel level, const std::string& message) const {
+    if (options_.log) options_.log(level, message);
+  }
+
+  WorkerOptions options_;
+  agent::NodeAgent agent_;
+  UniqueFd wake_;     ///< eventfd: a request or the end
+  UniqueFd changes_;  ///< below the root of the groups; none until kLeastPause after a round
+  Clock::time_point watch_from_;
+  Clock::time_point reconcile_at_;
+  std::chrono::milliseconds pause_;
+  bool has_changed_ = false;      ///< below the root of the groups
+  Snapshot state_;                ///< without what publish() adds
+  std::vector<Change> happened_;  ///< in this round
+
+  mutable std::mutex mutex_;  ///< protects what follows
+  std::deque<Request> queue_;
+  bool is_stopping_ = false;
+  std::uint64_t busy_ = 0;
+  agent::WatchTimes times_;
+  agent::PageMoves pages_;
+  bool has_new_times_ = false;
+  std::shared_ptr<const Snapshot> snapshot_;
+  std::vector<std::weak_ptr<Subscription>> subscriptions_;
+};
+
+}  // namespace pinfold::service

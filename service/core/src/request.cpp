@@ -1,0 +1,115 @@
+#include "pinfold/service/request.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <utility>
+
+#include "pinfold/enforce/live_process.hpp"
+
+namespace pinfold::service {
+namespace {
+
+using agent::NodeAgent;
+
+/// The process, and not a later one with its number.
+Result<enforce::LiveProcess> open_process(const enforce::ProcessId& id) {
+  PINFOLD_LET(auto process, enforce::LiveProcess::open(id.pid));
+  const auto now = enforce::identify(id.pid);
+  if (now == id && process.is_running()) return process;
+  return fail(ErrorCode::kNotFound, fmt::format("process {}: it has ended", id.pid));
+}
+
+Result<Answer> changed(Result<agent::ChangeOutcome> outcome) {
+  PINFOLD_LET(auto done, std::move(outcome));
+  return done;
+}
+
+struct Execute {
+  NodeAgent& agent;
+
+  Result<Answer> operator()(const Admit& request) const {
+    return std::move(admit_together(agent, {&request}).front());
+  }
+  Result<Answer> operator()(const Start& request) const {
+    return changed(agent.start(request.container));
+  }
+  Result<Answer> operator()(const Attach& request) const {
+    PINFOLD_LET(const auto process, open_process(request.process));
+    PINFOLD_TRY(agent.attach(request.container, process));
+    return Done{};
+  }
+  Result<Answer> operator()(const Remove& request) const {
+    if (request.container.empty()) return changed(agent.remove_pod(request.pod, request.running));
+    return changed(agent.remove_container({request.pod, request.container}, request.running));
+  }
+  Result<Answer> operator()(const ReleaseUnknown& /*request*/) const {
+    return changed(agent.release_unknown());
+  }
+  Result<Answer> operator()(const AdmitHooked& request) const {
+    PINFOLD_LET(const auto process, open_process(request.process));
+    (void)agent.remove_abandoned();  // containers whose runtime died must not block this one
+    return agent::admit_hooked(agent, request.pod, request.adoption,
+                               [&] { return !process.is_running(); });
+  }
+  Result<Answer> operator()(const RemoveHooked& request) const {
+    return agent::remove_hooked(agent, request.container);
+  }
+  Result<Answer> operator()(const Reconcile& request) const {
+    PINFOLD_LET(auto report, agent.reconcile(request.pages));
+    return report;
+  }
+  Result<Answer> operator()(const Settle& /*request*/) const {
+    PINFOLD_TRY(agent.checkpoint_journal());
+    return Done{};
+  }
+};
+
+/// Moves the next `count` elements out of a list, if there are any.
+template <class T>
+std::vector<T> take(std::vector<T>& list, std::size_t& position, std::size_t count) {
+  if (list.empty()) return {};
+  const auto begin = std::make_move_iterator(list.begin() + static_cast<std::ptrdiff_t>(position));
+  position += count;
+  return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+}
+
+}  // namespace
+
+Result<Answer> execute(NodeAgent& agent, const Action& action) {
+  return std::visit(Execute{agent}, action);
+}
+
+std::vector<Result<Answer>> admit_together(NodeAgent& agent,
+                                           const std::vector<const Admit*>& requests) {
+  std::vector<PodSpec> pods;
+  bool wants_trace = false;
+  for (const Admit* const request : requests) {
+    pods.insert(pods.end(), request->pods.begin(), request->pods.end());
+    wants_trace = wants_trace || request->wants_trace;
+  }
+  std::vector<Trace> traces;
+  auto outcomes = agent.admit(pods, wants_trace ? &traces : nullptr);
+  std::vector<Result<Answer>> answers;
+  if (!outcomes && requests.size() == 1) {
+    answers.emplace_back(fail(std::move(outcomes).error()));
+    return answers;
+  }
+  if (!outcomes) {  // nothing has changed; what is wrong with one must not fail the others
+    for (const Admit* const request : requests) {
+      answers.push_back(std::move(admit_together(agent, {request}).front()));
+    }
+    return answers;
+  }
+  std::size_t outcome = 0;
+  std::size_t trace = 0;
+  for (const Admit* const request : requests) {
+    const std::size_t count = request->pods.size();
+    Admissions admissions{take(*outcomes, outcome, count), take(traces, trace, count)};
+    if (!request->wants_trace) admissions.traces.clear();
+    answers.emplace_back(std::move(admissions));
+  }
+  return answers;
+}
+
+}  // namespace pinfold::service

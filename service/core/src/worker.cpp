@@ -1,0 +1,300 @@
+#include "pinfold/service/worker.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+namespace pinfold::service {
+namespace {
+
+using agent::LogLevel;
+using std::chrono::milliseconds;
+
+/// What a request that was done has changed.
+void add_changes(const Action& action, const Answer& answer, std::vector<Change>& changes) {
+  if (const auto* const admissions = std::get_if<Admissions>(&answer)) {
+    const auto& pods = std::get<Admit>(action).pods;
+    for (std::size_t i = 0; i < pods.size(); ++i) {
+      const bool is_rejected = admissions->outcomes[i].rejection.has_value();
+      changes.push_back(
+          {is_rejected ? ChangeKind::kRejected : ChangeKind::kAdmitted, pods[i].uid, ""});
+    }
+  } else if (const auto* const start = std::get_if<Start>(&action)) {
+    changes.push_back({ChangeKind::kStarted, start->container.pod, start->container.name});
+  } else if (const auto* const remove = std::get_if<Remove>(&action)) {
+    changes.push_back({ChangeKind::kRemoved, remove->pod, remove->container});
+  } else if (std::holds_alternative<ReleaseUnknown>(action)) {
+    changes.push_back({ChangeKind::kReleased, {}, ""});
+  } else if (std::holds_alternative<Reconcile>(action)) {
+    changes.push_back({ChangeKind::kReconciled, {}, ""});
+  } else if (const auto* const admit = std::get_if<AdmitHooked>(&action)) {
+    const bool is_refused = std::get<HookOutcome>(answer).has_value();
+    changes.push_back({is_refused ? ChangeKind::kRejected : ChangeKind::kAdmitted, admit->pod.uid,
+                       admit->adoption.container});
+  } else if (const auto* const hooked = std::get_if<RemoveHooked>(&action)) {
+    const bool is_refused = std::get<HookOutcome>(answer).has_value();
+    if (is_refused) return;
+    changes.push_back({ChangeKind::kRemoved, hooked->container.pod, hooked->container.name});
+  }
+}
+
+Error stops() { return {ErrorCode::kBusy, 0, "the service stops"}; }
+
+bool is_readable(const UniqueFd& fd) {
+  pollfd entry{fd.get(), POLLIN, 0};
+  return ::poll(&entry, 1, 0) > 0 && (entry.revents & POLLIN) != 0;
+}
+
+}  // namespace
+
+Worker::Worker(agent::NodeAgent agent, WorkerOptions options)
+    : options_(std::move(options)),
+      agent_(std::move(agent)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      watch_from_(options_.now()),
+      reconcile_at_(watch_from_),
+      pause_(options_.reconcile.interval),
+      times_(options_.reconcile),
+      pages_(options_.pages) {
+  publish();
+}
+
+Worker::~Worker() = default;
+
+Result<void> Worker::submit(Request request) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_stopping_) return fail(stops());
+    if (queue_.size() >= options_.queue_limit) {
+      ++busy_;
+      return fail(ErrorCode::kBusy,
+                  fmt::format("{} requests wait already: try again later", queue_.size()));
+    }
+    queue_.push_back(std::move(request));
+  }
+  (void)::eventfd_write(wake_.get(), 1);
+  return {};
+}
+
+std::shared_ptr<const Snapshot> Worker::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  return snapshot_;
+}
+
+std::shared_ptr<Subscription> Worker::subscribe(std::size_t limit, std::function<void()> notify) {
+  auto subscription = std::make_shared<Subscription>(limit, std::move(notify));
+  const std::lock_guard lock(mutex_);
+  subscriptions_.push_back(subscription);
+  return subscription;
+}
+
+void Worker::set_reconcile(const agent::WatchTimes& times, agent::PageMoves pages) {
+  {
+    const std::lock_guard lock(mutex_);
+    times_ = times;
+    pages_ = pages;
+    has_new_times_ = true;
+  }
+  (void)::eventfd_write(wake_.get(), 1);
+}
+
+void Worker::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+  }
+  (void)::eventfd_write(wake_.get(), 1);
+}
+
+void Worker::run() {
+  while (true) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_stopping_) break;
+    }
+    run_round();
+    if (options_.alive) options_.alive();
+    wait();
+  }
+  std::deque<Request> left;
+  {
+    const std::lock_guard lock(mutex_);
+    left.swap(queue_);
+  }
+  settle();
+  publish();
+  for (const Request& request : left) request.done(fail(stops()));
+}
+
+void Worker::run_round() {
+  std::deque<Request> requests;
+  {
+    const std::lock_guard lock(mutex_);
+    requests.swap(queue_);
+    if (std::exchange(has_new_times_, false)) {
+      pause_ = times_.interval;
+      reconcile_at_ = std::min(reconcile_at_, options_.now() + pause_);
+    }
+  }
+  has_changed_ = has_changed_ || is_readable(changes_);
+  const bool is_due = has_changed_ || options_.now() >= reconcile_at_;
+  if (requests.empty() && !is_due) return;
+  changes_.reset();  // what this round does itself does not count
+  do_requests(std::move(requests));
+  if (is_due) do_due();
+  watch_from_ = options_.now() + agent::kLeastPause;
+}
+
+void Worker::do_requests(std::deque<Request> requests) {
+  std::vector<Request> batch;
+  const auto admit = [&] {
+    if (!batch.empty()) do_admissions(batch);
+    batch.clear();
+  };
+  for (Request& request : requests) {
+    ++state_.counters.requests;
+    if (options_.now() >= request.deadline) {
+      ++state_.counters.expired;
+      request.done(fail(ErrorCode::kBusy,
+                        "other requests took longer than the time limit: nothing was done"));
+    } else if (std::holds_alternative<Admit>(request.action)) {
+      batch.push_back(std::move(request));
+    } else {
+      admit();
+      do_one(request);
+    }
+  }
+  admit();
+  bool is_idle = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_idle = queue_.empty();
+  }
+  if (!is_idle) return;
+  const bool was_settled = !state_.not_settled;
+  settle();
+  if (was_settled == state_.not_settled.has_value()) publish();
+}
+
+void Worker::do_admissions(const std::vector<Request>& requests) {
+  std::vector<const Admit*> admits;
+  admits.reserve(requests.size());
+  for (const Request& request : requests) admits.push_back(&std::get<Admit>(request.action));
+  ++state_.counters.admit_rounds;
+  auto answers = admit_together(agent_, admits);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (answers[i]) add_changes(requests[i].action, *answers[i], happened_);
+  }
+  publish();  // before the answers: who has one finds it in the snapshot
+  for (std::size_t i = 0; i < requests.size(); ++i) requests[i].done(std::move(answers[i]));
+}
+
+void Worker::do_one(const Request& request) {
+  auto answer = execute(agent_, request.action);
+  if (answer) add_changes(request.action, *answer, happened_);
+  if (std::holds_alternative<Settle>(request.action)) set_settled(answer);
+  if (std::holds_alternative<Reconcile>(request.action)) {
+    state_.reconciled.reset();
+    if (answer) {
+      state_.reconciled.emplace(std::get<agent::ReconcileReport>(*answer));
+    } else {
+      state_.reconciled.emplace(fail(answer.error()));
+    }
+  }
+  publish();
+  request.done(std::move(answer));
+}
+
+/// What is due after a change below the root of the groups, or when the time has come.
+void Worker::do_due() {
+  has_changed_ = false;
+  agent::WatchTimes times;
+  agent::PageMoves pages = agent::PageMoves::kOff;
+  {
+    const std::lock_guard lock(mutex_);
+    times = times_;
+    pages = pages_;
+  }
+  bool is_ok = true;
+  if (agent_.enforces()) {
+    auto report = agent_.reconcile(pages);
+    is_ok = report && report->remaining.empty();
+    ++state_.counters.reconciliations;
+    if (!report) log(LogLevel::kError, "reconcile: " + report.error().message);
+    if (report) log_report(*report);
+    state_.reconciled.reset();
+    state_.reconciled.emplace(std::move(report));
+  }
+  settle();
+  pause_ = next_pause(is_ok && !state_.not_settled, pause_, times);
+  reconcile_at_ = options_.now() + pause_;
+  publish();
+}
+
+void Worker::log_report(const agent::ReconcileReport& report) {
+  if (!report.drift.empty()) {
+    ++state_.counters.drifts;
+    happened_.push_back({ChangeKind::kReconciled, {}, ""});
+  }
+  for (const std::string& line : report.drift) log(LogLevel::kWarning, "drift: " + line);
+  for (const enforce::Step& step : report.done) log(LogLevel::kInfo, "applied: " + to_string(step));
+  for (const std::string& line : report.moved) log(LogLevel::kInfo, "applied: " + line);
+  for (const std::string& line : report.remaining) log(LogLevel::kError, "remaining: " + line);
+}
+
+void Worker::settle() {
+  const auto settled = agent_.checkpoint_journal();
+  if (!settled && !state_.not_settled) {
+    log(LogLevel::kError,
+        fmt::format("stored in the journal, but the kubelet's files are older: {}; tried again "
+                    "after every round",
+                    settled.error().message));
+  }
+  set_settled(settled);
+}
+
+void Worker::publish() {
+  auto snapshot = std::make_shared<Snapshot>(state_);
+  snapshot->round = ++state_.round;
+  snapshot->state = agent_.state();
+  snapshot->metrics = agent_.metrics();
+  std::vector<std::shared_ptr<Subscription>> subscriptions;
+  {
+    const std::lock_guard lock(mutex_);
+    snapshot->counters.busy = busy_;
+    snapshot_ = std::move(snapshot);
+    std::erase_if(subscriptions_, [](const auto& subscription) { return subscription.expired(); });
+    if (!happened_.empty()) {
+      for (const auto& subscription : subscriptions_) subscriptions.push_back(subscription.lock());
+    }
+  }
+  for (const auto& subscription : subscriptions) {
+    if (subscription != nullptr) subscription->add(happened_);
+  }
+  happened_.clear();
+}
+
+void Worker::wait() {
+  const auto now = options_.now();
+  auto until = std::min(reconcile_at_, now + options_.alive_every);
+  if (agent_.enforces() && !changes_) {
+    if (now >= watch_from_) {
+      changes_ = agent::watch_tree(agent_.enforced()->root());
+    } else {
+      until = std::min(until, watch_from_);
+    }
+  }
+  const auto time = std::chrono::ceil<milliseconds>(std::max(until - now, Clock::duration::zero()));
+  std::array<pollfd, 2> fds = {pollfd{wake_.get(), POLLIN, 0}, pollfd{changes_.get(), POLLIN, 0}};
+  (void)::poll(fds.data(), fds.size(), static_cast<int>(time.count()));
+  eventfd_t ignored = 0;
+  (void)::eventfd_read(wake_.get(), &ignored);
+}
+
+}  // namespace pinfold::service

@@ -1,0 +1,327 @@
+#include "pinfold/service/worker.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <future>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "agent_world.hpp"
+
+/// The worker that owns a node agent. Its rounds are called one by one, on a clock that stands.
+namespace pinfold::service {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::best_effort;
+using test::guaranteed;
+using test::pod;
+using test::World;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using Answers = std::vector<std::optional<Result<Answer>>>;
+
+class WorkerTest : public testing::Test {
+ protected:
+  [[nodiscard]] WorkerOptions options() {
+    WorkerOptions options;
+    options.now = [this] { return now_; };
+    options.log = [this](agent::LogLevel level, std::string_view message) {
+      if (level >= agent::LogLevel::kWarning) log_.emplace_back(message);
+    };
+    return options;
+  }
+  /// A worker after its first round, which reconciles.
+  [[nodiscard]] std::unique_ptr<Worker> make(WorkerOptions options) {
+    auto worker = std::make_unique<Worker>(world_.open(), std::move(options));
+    worker->run_round();
+    return worker;
+  }
+  [[nodiscard]] std::unique_ptr<Worker> make() { return make(options()); }
+
+  /// A request whose answer goes to `answers_`.
+  [[nodiscard]] Request request(Action action) {
+    const std::size_t index = answers_.size();
+    answers_.emplace_back();
+    return {std::move(action), [this, index](Result<Answer> answer) {
+              ASSERT_FALSE(answers_[index]) << "a second answer";
+              answers_[index].emplace(std::move(answer));
+            }};
+  }
+  void must_submit(Worker& worker, Action action) {
+    const auto submitted = worker.submit(request(std::move(action)));
+    ASSERT_TRUE(submitted.has_value()) << submitted.error().message;
+  }
+  /// "admitted", the reason of the rejection, or "error: ..."; "none" without an answer.
+  [[nodiscard]] std::string text(std::size_t index, std::size_t of_pod = 0) const {
+    const auto& answer = answers_[index];
+    if (!answer) return "none";
+    if (!*answer) return "error: " + answer->error().message;
+    const auto* const admissions = std::get_if<Admissions>(&**answer);
+    if (admissions == nullptr) return "done";
+    const auto& outcome = admissions->outcomes.at(of_pod);
+    return outcome.rejection ? outcome.rejection->reason : "admitted";
+  }
+
+  World world_;
+  Clock::time_point now_{seconds(1000)};
+  std::vector<std::string> log_;
+  Answers answers_;
+};
+
+TEST_F(WorkerTest, CommitsAdmissionsThatWaitTogetherInOneTransaction) {
+  const auto worker = make();
+  std::vector<PodSpec> pods;
+  for (const int cpus : {2, 1, 3, 4, 1}) {
+    pods.push_back(pod("p" + std::to_string(pods.size()), {guaranteed("c", cpus)}));
+  }
+  for (const PodSpec& spec : pods) must_submit(*worker, Admit{{spec}});
+  worker->run_round();
+  EXPECT_EQ(worker->snapshot()->counters.admit_rounds, 1U);
+
+  World other;
+  auto one_by_one = other.open();
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    const auto outcome = one_by_one.admit(pods[i]).value();
+    EXPECT_EQ(text(i), outcome.rejection ? outcome.rejection->reason : "admitted") << i;
+  }
+  EXPECT_EQ(text(3), "UnexpectedAdmissionError");
+  EXPECT_EQ(worker->snapshot()->state, one_by_one.state());
+  EXPECT_EQ(world_.file("cpu_manager_state"), other.file("cpu_manager_state"));
+  EXPECT_EQ(world_.cpus("podp2/c"), other.cpus("podp2/c"));
+}
+
+TEST_F(WorkerTest, KeepsTheOrderOfRequests) {
+  const auto worker = make();
+  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 7)})}});
+  must_submit(*worker, Remove{PodUid("a"), "", agent::RunningProcesses::kRefuse});
+  must_submit(*worker, Admit{{pod("b", {guaranteed("c", 7)})}});
+  must_submit(*worker, Start{{PodUid("b"), "c"}});
+  worker->run_round();
+  EXPECT_EQ(text(0), "admitted");
+  EXPECT_EQ(text(1), "done");
+  EXPECT_EQ(text(2), "admitted");
+  EXPECT_EQ(text(3), "done");
+  EXPECT_EQ(worker->snapshot()->counters.admit_rounds, 2U);
+  EXPECT_EQ(world_.cpus("podb/c"), "1-7");
+}
+
+TEST_F(WorkerTest, AnswersEachRequestWithItsOwnPodsAndTraces) {
+  const auto worker = make();
+  must_submit(*worker,
+              Admit{{pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 9)})}, true});
+  must_submit(*worker, Admit{{pod("d", {guaranteed("c", 1)})}});
+  worker->run_round();
+  EXPECT_EQ(text(0, 0), "admitted");
+  EXPECT_EQ(text(0, 1), "UnexpectedAdmissionError");
+  const auto& with_trace = std::get<Admissions>(**answers_[0]);
+  ASSERT_EQ(with_trace.traces.size(), 2U);
+  EXPECT_THAT(with_trace.traces[0].facts, testing::Not(IsEmpty()));
+  EXPECT_EQ(text(1), "admitted");
+  EXPECT_THAT(std::get<Admissions>(**answers_[1]).traces, IsEmpty());
+}
+
+TEST_F(WorkerTest, OneThatCannotBeStoredDoesNotFailTheOthers) {
+  const auto worker = make();
+  PodSpec huge = pod("huge", {});
+  const std::string long_name(200, 'x');
+  constexpr int kContainers = 100'000;  // more than a state file may have
+  for (int i = 0; i < kContainers; ++i) {
+    huge.containers.push_back(best_effort(long_name + std::to_string(i)));
+  }
+  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 1)})}});
+  must_submit(*worker, Admit{{std::move(huge)}});
+  must_submit(*worker, Admit{{pod("b", {guaranteed("c", 1)})}});
+  worker->run_round();
+  EXPECT_EQ(text(0), "admitted");
+  EXPECT_THAT(text(1), HasSubstr("error: admit pod 'huge'"));
+  EXPECT_EQ(text(2), "admitted");
+}
+
+TEST_F(WorkerTest, DoesNotDoARequestAfterItsDeadline) {
+  const auto worker = make();
+  Request late = request(Admit{{pod("late", {guaranteed("c", 1)})}});
+  late.deadline = now_ + milliseconds(10);
+  Request in_time = request(Admit{{pod("soon", {guaranteed("c", 1)})}});
+  in_time.deadline = now_ + milliseconds(11);
+  ASSERT_TRUE(worker->submit(std::move(late)));
+  ASSERT_TRUE(worker->submit(std::move(in_time)));
+  now_ += milliseconds(10);
+  worker->run_round();
+  EXPECT_THAT(text(0), HasSubstr("nothing was done"));
+  EXPECT_EQ(answers_[0]->error().code, ErrorCode::kBusy);
+  EXPECT_EQ(text(1), "admitted");
+  EXPECT_EQ(worker->snapshot()->counters.expired, 1U);
+  EXPECT_EQ(worker->snapshot()->state.node.find(PodUid("late")), nullptr);
+}
+
+TEST_F(WorkerTest, IsBusyIfTheQueueIsFull) {
+  WorkerOptions small = options();
+  small.queue_limit = 2;
+  const auto worker = make(small);
+  must_submit(*worker, Settle{});
+  must_submit(*worker, Settle{});
+  const auto third = worker->submit(request(Settle{}));
+  ASSERT_FALSE(third.has_value());
+  EXPECT_EQ(third.error().code, ErrorCode::kBusy);
+  worker->run_round();
+  EXPECT_EQ(text(1), "done");
+  EXPECT_EQ(text(2), "none");
+  EXPECT_EQ(worker->snapshot()->counters.busy, 1U);
+  must_submit(*worker, Settle{});
+}
+
+TEST_F(WorkerTest, PublishesBeforeItAnswers) {
+  const auto worker = make();
+  bool was_active = false;
+  ASSERT_TRUE(worker->submit(
+      {Admit{{pod("a", {guaranteed("c", 1)})}}, [&](const Result<Answer>& /*answer*/) {
+         was_active = worker->snapshot()->state.node.find(PodUid("a")) != nullptr;
+       }}));
+  const auto before = worker->snapshot();
+  worker->run_round();
+  EXPECT_TRUE(was_active);
+  EXPECT_EQ(before->state.node.find(PodUid("a")), nullptr) << "a snapshot changed";
+  EXPECT_GT(worker->snapshot()->round, before->round);
+}
+
+TEST_F(WorkerTest, ReportsChangesToSubscribers) {
+  const auto worker = make();
+  int notified = 0;
+  const auto subscription = worker->subscribe(10, [&] { ++notified; });
+  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 1)}), pod("b", {guaranteed("c", 9)})}});
+  must_submit(*worker, Start{{PodUid("a"), "c"}});
+  must_submit(*worker, Start{{PodUid("unknown"), "c"}});
+  must_submit(*worker, Remove{PodUid("a"), "c", agent::RunningProcesses::kRefuse});
+  worker->run_round();
+  EXPECT_EQ(notified, 3);
+  const auto taken = subscription->take();
+  EXPECT_FALSE(taken.has_lagged);
+  EXPECT_THAT(taken.changes, ElementsAre(Change{ChangeKind::kAdmitted, PodUid("a"), ""},
+                                         Change{ChangeKind::kRejected, PodUid("b"), ""},
+                                         Change{ChangeKind::kStarted, PodUid("a"), "c"},
+                                         Change{ChangeKind::kRemoved, PodUid("a"), "c"}));
+  EXPECT_THAT(subscription->take().changes, IsEmpty());
+}
+
+TEST_F(WorkerTest, ASlowSubscriberLagsAndBlocksNobody) {
+  const auto worker = make();
+  const auto slow = worker->subscribe(2, {});
+  const auto quick = worker->subscribe(2, {});
+  for (const char* const name : {"a", "b", "d"}) {
+    must_submit(*worker, Admit{{pod(name, {guaranteed("c", 1)})}});
+    worker->run_round();
+    EXPECT_EQ(quick->take().changes.size(), 1U);
+  }
+  auto taken = slow->take();
+  EXPECT_TRUE(taken.has_lagged);
+  EXPECT_THAT(taken.changes, IsEmpty());
+  must_submit(*worker, Remove{PodUid("a"), "", agent::RunningProcesses::kRefuse});
+  worker->run_round();
+  taken = slow->take();
+  EXPECT_FALSE(taken.has_lagged);
+  EXPECT_EQ(taken.changes.size(), 1U);
+}
+
+TEST_F(WorkerTest, ReconcilesWhenItIsDue) {
+  const auto worker = make();
+  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  worker->run_round();
+  ASSERT_EQ(world_.cpus("poda/c"), "1-2");
+  world_.kernel.find("poda/c")->files["cpuset.cpus"] = "1";
+  const auto subscription = worker->subscribe(10, {});
+
+  now_ += seconds(9);
+  worker->run_round();
+  EXPECT_EQ(world_.cpus("poda/c"), "1") << "reconciled too early";
+  now_ += seconds(1);
+  worker->run_round();
+  EXPECT_EQ(world_.cpus("poda/c"), "1-2");
+  const auto snapshot = worker->snapshot();
+  ASSERT_TRUE(snapshot->reconciled);
+  EXPECT_THAT(snapshot->reconciled->value().drift, ElementsAre(HasSubstr("poda/c")));
+  EXPECT_EQ(snapshot->counters.drifts, 1U);
+  EXPECT_THAT(log_, ElementsAre(HasSubstr("drift: ")));
+  EXPECT_EQ(subscription->take().changes.at(0).kind, ChangeKind::kReconciled);
+}
+
+TEST_F(WorkerTest, WaitsLongerWhileReconcilingFails) {
+  const auto worker = make();
+  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  worker->run_round();
+  world_.kernel.unreadable = "cpuset.cpus";
+  const auto reconciliations = [&] { return worker->snapshot()->counters.reconciliations; };
+  const auto begin = reconciliations();
+  for (int second = 0; second < 70; ++second) {  // fails after 10, 30 and 70 seconds
+    now_ += seconds(1);
+    worker->run_round();
+  }
+  EXPECT_EQ(reconciliations() - begin, 3U);
+}
+
+TEST_F(WorkerTest, TakesNewTimesAtOnce) {
+  const auto worker = make();
+  worker->set_reconcile({seconds(2), seconds(300)}, agent::PageMoves::kOff);
+  const auto begin = worker->snapshot()->counters.reconciliations;
+  worker->run_round();
+  now_ += seconds(2);
+  worker->run_round();
+  EXPECT_EQ(worker->snapshot()->counters.reconciliations, begin + 1);
+}
+
+TEST_F(WorkerTest, SettlesWhenNothingWaits) {
+  const auto worker = make();
+  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  worker->run_round();
+  EXPECT_FALSE(worker->snapshot()->not_settled);
+  EXPECT_EQ(world_.file(".pinfold_journal"), "");
+}
+
+TEST_F(WorkerTest, AttachesOnlyTheProcessThatIsMeant) {
+  const auto worker = make();
+  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  auto later = enforce::identify(::getpid()).value();
+  later.start_time += 1;
+  must_submit(*worker, Attach{{PodUid("a"), "c"}, later});
+  worker->run_round();
+  EXPECT_THAT(text(1), HasSubstr("it has ended"));
+}
+
+TEST_F(WorkerTest, RunsUntilItIsStopped) {
+  WorkerOptions real = options();
+  real.now = Clock::now;
+  std::promise<void> alive;
+  real.alive = [&, called = false]() mutable {
+    if (!std::exchange(called, true)) alive.set_value();
+  };
+  Worker worker(world_.open(), std::move(real));
+  std::thread thread([&] { worker.run(); });
+  alive.get_future().wait();
+  std::promise<Result<Answer>> answer;
+  ASSERT_TRUE(worker.submit({Admit{{pod("a", {guaranteed("c", 2)})}},
+                             [&](Result<Answer> got) { answer.set_value(std::move(got)); }}));
+  EXPECT_TRUE(answer.get_future().get().has_value());
+  worker.stop();
+  thread.join();
+  EXPECT_EQ(worker.submit(request(Settle{})).error().code, ErrorCode::kBusy);
+  EXPECT_EQ(world_.file(".pinfold_journal"), "");
+}
+
+TEST_F(WorkerTest, AnswersWhatStillWaitsWhenItStops) {
+  const auto worker = make();
+  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  worker->stop();
+  worker->run();
+  EXPECT_EQ(text(0), "error: the service stops");
+  EXPECT_EQ(worker->snapshot()->state.node.find(PodUid("a")), nullptr);
+}
+
+}  // namespace
+}  // namespace pinfold::service
