@@ -1,0 +1,27 @@
+#pragma once
+
+#include <sys/types.h>
+#include <sys/un.h>
+
+#include <string>
+
+#include "pinfold/base/result.hpp"
+
+/// Unix sockets of the service.
+namespace pinfold::service {
+
+inline constexpr const char* kDefaultSocket = "/run/pinfold/agent.sock";
+/// Members of this group may use the socket.
+inline constexpr const char* kSocketGroup = "pinfold";
+
+/// Errors: kInvalidArgument for a path that is empty or longer than Linux allows.
+[[nodiscard]] Result<sockaddr_un> socket_address(const std::string& path);
+
+/// Checks that the process at the other end of a connection may use the service: that of root, of
+/// this process' user, or of a member of `group`. Errors: kInvalidArgument, kIo.
+[[nodiscard]] Result<void> check_client(int connection, gid_t group);
+/// Checks that the process at the other end is root's or this process' user's, so that a command
+/// gives its pods to no stranger. Errors: kInvalidArgument, kIo.
+[[nodiscard]] Result<void> check_server(int connection);
+
+}  // namespace pinfold::service

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "pinfold/base/result.hpp"
+
+namespace pinfold::service {
+
+/// Reads the members of an object, and keeps the first error: what is read after it is empty.
+class Members {
+ public:
+  Members(const nlohmann::json& value, std::string path);
+
+  /// nullptr if it is absent.
+  [[nodiscard]] const nlohmann::json* find(const char* key);
+  /// Must be present.
+  [[nodiscard]] const nlohmann::json& get(const char* key);
+  [[nodiscard]] std::string text(const char* key);
+  [[nodiscard]] bool flag(const char* key);  ///< absent: false
+  /// Absent: 0. Domain of the value: 0 to `max`.
+  [[nodiscard]] std::uint64_t number(const char* key, std::uint64_t max);
+  [[nodiscard]] std::vector<std::string> texts(const char* key);
+  /// The elements; none after an error.
+  [[nodiscard]] const nlohmann::json::array_t& list(const char* key);
+  [[nodiscard]] std::string path(std::string_view key) const;
+
+  void fail_at(std::string_view key, const nlohmann::json& value, std::string_view expectation);
+  /// Takes over the error of a part; returns whether there is none.
+  template <class T>
+  bool ok(const Result<T>& part) {
+    if (!part && error_) error_ = tl::unexpected(part.error());
+    return part.has_value();
+  }
+  /// Errors: the first one; a member that was not read.
+  [[nodiscard]] Result<void> end();
+
+ private:
+  const nlohmann::json& value_;
+  std::string path_;
+  std::set<std::string, std::less<>> read_;
+  Result<void> error_;
+};
+
+}  // namespace pinfold::service

@@ -1,0 +1,188 @@
+#include "pinfold/socket/protocol.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "node_samples.hpp"
+
+/// The messages between the commands and the service.
+namespace pinfold::service {
+namespace {
+
+using std::chrono::milliseconds;
+using test::guaranteed;
+using test::pod;
+using testing::HasSubstr;
+
+const ContainerId kContainer{PodUid("u"), "c"};
+
+struct NamedAction {
+  const char* name;
+  Action action;
+};
+std::vector<NamedAction> all_actions() {
+  const PodSpec spec = pod("u", {guaranteed("c", 2)});
+  return {{"admit", Admit{{spec, pod("v", {test::best_effort("c")})}, true}},
+          {"start", Start{kContainer}},
+          {"attach", Attach{kContainer, {7, 1ULL << 60U}}},
+          {"remove a pod", Remove{PodUid("u"), "", agent::RunningProcesses::kKill}},
+          {"remove a container", Remove{PodUid("u"), "c", agent::RunningProcesses::kRefuse}},
+          {"releaseUnknown", ReleaseUnknown{}},
+          {"admitHooked", AdmitHooked{spec, {"c", "/sys/fs/cgroup/x"}, {7, 8}}},
+          {"removeHooked", RemoveHooked{kContainer}},
+          {"reconcile", Reconcile{agent::PageMoves::kOn}},
+          {"settle", Settle{}}};
+}
+
+TEST(Protocol, ReadsEveryRequestThatItWrites) {
+  for (const auto& [name, action] : all_actions()) {
+    const std::string line = encode({action, milliseconds(5000)});
+    EXPECT_EQ(line.find('\n'), std::string::npos) << name;
+    const auto call = decode_call(line);
+    ASSERT_TRUE(call.has_value()) << name << ": " << call.error().message;
+    EXPECT_EQ(call->timeout, milliseconds(5000)) << name;
+    EXPECT_EQ(call->action.index(), action.index()) << name;
+    EXPECT_EQ(encode(*call), line) << name;
+  }
+}
+
+TEST(Protocol, KeepsPodsAsTheyAre) {
+  const PodSpec spec = pod("u", {guaranteed("c", 2), test::half_a_cpu("d")});
+  const auto call = decode_call(encode({Admit{{spec}}, milliseconds(0)}));
+  EXPECT_EQ(std::get<Admit>(call.value().action).pods.at(0), spec);
+}
+
+struct NamedAnswer {
+  const char* name;
+  Result<Answer> answer;
+};
+std::vector<NamedAnswer> all_answers() {
+  const Error error{ErrorCode::kBusy, 11, "message with \"quotes\"\n"};
+  agent::AdmitOutcome rejected;
+  rejected.rejection = Rejection{"reason", "message", "cause"};
+  rejected.not_settled = error;
+  agent::ReconcileReport report;
+  report.drift = {"a", "b"};
+  report.moved = {"step"};
+  return {{"done", Done{}},
+          {"admissions", Admissions{{{}, rejected}, {Trace{{{"cpu", "c", "text"}}}, Trace{}}}},
+          {"change", agent::ChangeOutcome{error, std::nullopt}},
+          {"hook", HookOutcome{}},
+          {"refusal", HookOutcome{agent::Refusal{"summary", error}}},
+          {"report", report}};
+}
+
+TEST(Protocol, ReadsEveryAnswerThatItWrites) {
+  for (const auto& [name, answer] : all_answers()) {
+    const std::string line = encode(answer);
+    EXPECT_EQ(line.find('\n'), std::string::npos) << name;
+    const auto read = decode_answer(line);
+    ASSERT_TRUE(read.has_value()) << name << ": " << read.error().message;
+    EXPECT_EQ(read->index(), answer->index()) << name;
+    EXPECT_EQ(encode(read), line) << name;
+  }
+}
+
+TEST(Protocol, AnErrorKeepsItsCodeErrnoAndMessage) {
+  for (const auto code :
+       {ErrorCode::kInvalidArgument, ErrorCode::kNotFound, ErrorCode::kCorrupt, ErrorCode::kIo,
+        ErrorCode::kUnsupported, ErrorCode::kInternal, ErrorCode::kBusy}) {
+    const Error error{code, 28, "no space"};
+    EXPECT_EQ(decode_answer(encode(Result<Answer>(tl::unexpected(error)))).error(), error);
+  }
+}
+
+TEST(Protocol, AnAnswerThatIsTooLongBecomesAnError) {
+  Admissions admissions{{{}}, {Trace{{{"cpu", "c", std::string(kMaxMessage, 'x')}}}}};
+  const auto read = decode_answer(encode(Result<Answer>(std::move(admissions))));
+  ASSERT_FALSE(read.has_value());
+  EXPECT_THAT(read.error().message, HasSubstr("it is done, but the answer is longer"));
+}
+
+TEST(Protocol, HelloKeepsTheNode) {
+  Config config;
+  config.cpu_manager_policy = "static";
+  config.reserved_system_cpus = "0";
+  config.profile = Profile::kKubelet136;
+  const Hello hello{"0.2.0", "/var/lib/pinfold", config, test::two_sockets(), "/sys/fs/cgroup/p"};
+  const auto read = decode_hello(encode(hello));
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->version, hello.version);
+  EXPECT_EQ(read->state_dir, hello.state_dir);
+  EXPECT_EQ(read->config, hello.config);
+  EXPECT_EQ(read->machine, hello.machine);
+  EXPECT_EQ(read->cgroup_root, hello.cgroup_root);
+}
+
+TEST(Protocol, RefusesAnotherVersion) {
+  EXPECT_TRUE(decode_hello_request(encode_hello_request()).has_value());
+  const auto later = decode_hello_request(R"({"hello":{"version":2}})");
+  ASSERT_FALSE(later.has_value());
+  EXPECT_EQ(later.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(later.error().message, HasSubstr("hello.version: 2: this service speaks version 1"));
+}
+
+struct BadMessage {
+  const char* line;
+  const char* message;
+};
+
+TEST(Protocol, NamesWhatIsWrongInARequest) {
+  const BadMessage cases[] = {
+      {"", "message: expected a JSON object"},
+      {"{admit: {}}", "message: expected a JSON object"},
+      {R"({"admit":)", "message"},
+      {R"({"admit":{"pods":[]},"start":{}})", "message: an object: expected an object with one"},
+      {R"({"timeoutMs":5})", "message: an object: expected an object with one member"},
+      {R"({"dance":{}})", "message: 'dance': expected the name of a request"},
+      {R"({"admit":3})", "admit: 3: expected an object"},
+      {R"({"admit":{}})", "admit.pods: missing"},
+      {R"({"admit":{"pods":[]}})", "admit.pods: expected at least one pod"},
+      {R"({"admit":{"pods":{}}})", "admit.pods: an object: expected a list"},
+      {R"({"admit":{"pods":[{}]}})", "admit.pods[0]"},
+      {R"({"admit":{"pods":[{"metadata":{"name":"../x"},"spec":{"containers":[{"name":"c"}]}}]}})",
+       "metadata.name"},
+      {R"({"start":{"pod":"u"}})", "start.container: missing"},
+      {R"({"start":{"pod":"u","container":3}})", "start.container: 3: expected a string"},
+      {R"({"start":{"pod":"u","container":"c","x":1}})", "start.x: 1: expected no such member"},
+      {R"({"attach":{"pod":"u","container":"c","process":{"pid":-1}}})",
+       "attach.process.pid: -1: expected a number"},
+      {R"({"attach":{"pod":"u","container":"c","process":{"pid":4294967296}}})",
+       "attach.process.pid: 4294967296: expected a number from 0 to 2147483647"},
+      {R"({"remove":{"pod":"u","kill":"yes"}})", "remove.kill: 'yes': expected true or false"},
+      {R"({"settle":{"now":true}})", "settle.now: true: expected no such member"},
+      {R"({"settle":{},"timeoutMs":-1})", "timeoutMs: -1: expected a number from 0 to 3600000"},
+  };
+  for (const auto& [line, message] : cases) {
+    const auto call = decode_call(line);
+    ASSERT_FALSE(call.has_value()) << line;
+    EXPECT_EQ(call.error().code, ErrorCode::kInvalidArgument) << line;
+    EXPECT_THAT(call.error().message, HasSubstr(message)) << line;
+  }
+}
+
+TEST(Protocol, RefusesWhatIsNested) {
+  const std::string deep = R"({"settle":)" + std::string(1'000'000, '[');
+  EXPECT_FALSE(decode_call(deep).has_value());
+}
+
+TEST(Protocol, NamesWhatIsWrongInAnAnswer) {
+  const BadMessage cases[] = {
+      {R"({"sung":{}})", "message: 'sung': expected the name of an answer"},
+      {R"({"error":{"code":"odd","message":"m"}})", "error.code: 'odd': expected the name of an"},
+      {R"({"admissions":{}})", "admissions: an object: expected a list"},
+      {R"({"admissions":[{"notEnforced":3}]})", "admissions[0].notEnforced: 3: expected an object"},
+      {R"({"report":{"drift":[1],"steps":[],"remaining":[]}})", "report.drift[0]: 1: expected a"},
+      {R"({"change":{"odd":1}})", "change.odd: 1: expected no such member"},
+  };
+  for (const auto& [line, message] : cases) {
+    const auto answer = decode_answer(line);
+    ASSERT_FALSE(answer.has_value()) << line;
+    EXPECT_THAT(answer.error().message, HasSubstr(message)) << line;
+  }
+}
+
+}  // namespace
+}  // namespace pinfold::service

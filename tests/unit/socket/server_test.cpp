@@ -1,0 +1,322 @@
+#include "pinfold/server/server.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <future>
+#include <memory>
+#include <thread>
+
+#include "node_samples.hpp"
+#include "pinfold/socket/client.hpp"
+#include "temp_dir.hpp"
+
+/// The server, with a worker that only answers, and clients that misbehave.
+namespace pinfold::service {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+/// A client that writes what it likes.
+class RawClient {
+ public:
+  explicit RawClient(const std::string& path)
+      : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const sockaddr_un address = socket_address(path).value();
+    if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
+        0) {
+      throw std::runtime_error("connect");
+    }
+  }
+  void send(std::string_view text) const {
+    while (!text.empty()) {
+      const ssize_t sent = ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL);
+      if (sent < 0) return;  // the server has closed the connection
+      text.remove_prefix(static_cast<std::size_t>(sent));
+    }
+  }
+  /// A line without its end, or what came before the connection ended.
+  [[nodiscard]] std::string line() const {
+    std::string text;
+    char c = 0;
+    while (::recv(socket_.get(), &c, 1, 0) == 1 && c != '\n') text += c;
+    return text;
+  }
+
+ private:
+  UniqueFd socket_;
+};
+
+class ServerTest : public testing::Test {
+ protected:
+  ~ServerTest() override {
+    if (!thread_.joinable()) return;
+    boost::asio::post(io_, [&] { server_.reset(); });
+    guard_.reset();
+    thread_.join();
+  }
+  void start(ServerOptions options = {}) {
+    const Hello hello{"0", "/state", Config{}, test::two_sockets(), ""};
+    server_ = std::make_unique<Server>(
+        io_, listener_, hello, [this](Request request) { return submit_(std::move(request)); },
+        std::move(options));
+    thread_ = std::thread([&] { io_.run(); });
+  }
+  [[nodiscard]] Client connect() const { return *Client::connect(listener_.path()).value(); }
+  [[nodiscard]] std::size_t connections() {
+    std::promise<std::size_t> count;
+    boost::asio::post(io_, [&] { count.set_value(server_->connections()); });
+    return count.get_future().get();
+  }
+  void wait_for_connections(std::size_t count) {
+    while (connections() != count) std::this_thread::yield();
+  }
+  void expect_answers() const {
+    auto client = connect();
+    EXPECT_TRUE(client.call(Settle{}, milliseconds(0)).has_value());
+  }
+
+  test::TempDir dir_;
+  Listener listener_ = Listener::open(dir_ / "agent.sock").value();
+  boost::asio::io_context io_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard_ =
+      boost::asio::make_work_guard(io_);
+  /// Answers at once.
+  Submit submit_ = [](const Request& request) {
+    request.done(Answer(Done{}));
+    return Result<void>();
+  };
+  std::unique_ptr<Server> server_;
+  std::thread thread_;
+};
+
+TEST_F(ServerTest, AnswersOneRequestAfterTheOther) {
+  start();
+  auto client = connect();
+  EXPECT_EQ(client.hello().state_dir, "/state");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(client.call(Settle{}, milliseconds(0)).has_value()) << i;
+  }
+}
+
+TEST_F(ServerTest, PassesTheRequestAndItsDeadlineOn) {
+  std::promise<Request> got;
+  submit_ = [&](Request request) {
+    request.done(Answer(Done{}));
+    got.set_value(std::move(request));
+    return Result<void>();
+  };
+  start();
+  const auto before = std::chrono::steady_clock::now();
+  auto client = connect();
+  const Remove remove{PodUid("u"), "c", agent::RunningProcesses::kKill};
+  EXPECT_TRUE(client.call(remove, milliseconds(5000)).has_value());
+  const Request request = got.get_future().get();
+  EXPECT_EQ(encode({request.action, milliseconds(0)}), encode({remove, milliseconds(0)}));
+  EXPECT_GE(request.deadline, before + milliseconds(5000));
+  EXPECT_LE(request.deadline, std::chrono::steady_clock::now() + milliseconds(5000));
+}
+
+TEST_F(ServerTest, AnswersTheErrorOfAFullQueue) {
+  submit_ = [](const Request& /*request*/) -> Result<void> {
+    return fail(ErrorCode::kBusy, "full");
+  };
+  start();
+  auto client = connect();
+  const auto answer = client.call(Settle{}, milliseconds(0));
+  EXPECT_EQ(answer.error(), (Error{ErrorCode::kBusy, 0, "full"}));
+}
+
+TEST_F(ServerTest, ABadRequestEndsNoConnection) {
+  start();
+  const RawClient client(listener_.path());
+  client.send(encode_hello_request() + "\n");
+  EXPECT_THAT(client.line(), HasSubstr("/state"));
+  client.send("{\"dance\":{}}\n");
+  EXPECT_THAT(client.line(), HasSubstr("'dance': expected the name of a request"));
+  client.send("{\"settle\":{}}\n");
+  EXPECT_THAT(client.line(), HasSubstr("done"));
+}
+
+TEST_F(ServerTest, AnswersRequestsThatWereSentTogetherInTheirOrder) {
+  start();
+  const RawClient client(listener_.path());
+  client.send(encode_hello_request() + "\n{\"settle\":{}}\n{\"dance\":{}}\n{\"settle\":{}}\n");
+  EXPECT_THAT(client.line(), HasSubstr("hello"));
+  EXPECT_THAT(client.line(), HasSubstr("done"));
+  EXPECT_THAT(client.line(), HasSubstr("dance"));
+  EXPECT_THAT(client.line(), HasSubstr("done"));
+}
+
+TEST_F(ServerTest, ClientsThatHangBlockNobody) {
+  std::vector<Request> unanswered;
+  submit_ = [&](Request request) {
+    if (std::holds_alternative<Reconcile>(request.action)) {
+      unanswered.push_back(std::move(request));
+    } else {
+      request.done(Answer(Done{}));
+    }
+    return Result<void>();
+  };
+  start();
+  const RawClient silent(listener_.path());
+  const RawClient half(listener_.path());
+  half.send(encode_hello_request().substr(0, 5));
+  const RawClient waits(listener_.path());
+  waits.send(encode_hello_request() + "\n{\"reconcile\":{}}\n");
+  EXPECT_THAT(waits.line(), HasSubstr("hello"));
+  expect_answers();
+}
+
+TEST_F(ServerTest, EndsAConnectionWithoutARequest) {
+  ServerOptions options;
+  options.request_time = milliseconds(1);
+  start(options);
+  const RawClient silent(listener_.path());
+  EXPECT_EQ(silent.line(), "");
+  const RawClient half(listener_.path());
+  half.send("{\"hello\":");
+  EXPECT_EQ(half.line(), "");
+  wait_for_connections(0);
+}
+
+TEST_F(ServerTest, EndsAConnectionThatDoesNotRead) {
+  std::promise<void> answered;
+  submit_ = [&](const Request& request) {
+    const std::string large(std::size_t{8} << 20U, 'x');
+    request.done(Answer(Admissions{{{}}, {Trace{{{"cpu", "c", large}}}}}));
+    answered.set_value();
+    return Result<void>();
+  };
+  ServerOptions options;
+  options.answer_time = milliseconds(1);
+  start(options);
+  const RawClient client(listener_.path());
+  client.send(encode_hello_request() + "\n{\"settle\":{}}\n");
+  answered.get_future().wait();
+  wait_for_connections(0);
+}
+
+TEST_F(ServerTest, RefusesAMessageThatIsTooLong) {
+  start();
+  const RawClient client(listener_.path());
+  client.send(encode_hello_request() + "\n");
+  EXPECT_THAT(client.line(), HasSubstr("hello"));
+  client.send(std::string(kMaxMessage + 1, 'x'));
+  EXPECT_THAT(client.line(), HasSubstr("message: longer than"));
+  EXPECT_EQ(client.line(), "") << "the connection should end";
+  expect_answers();
+}
+
+TEST_F(ServerTest, RefusesStrangers) {
+  ServerOptions options;
+  options.check = [](int /*connection*/) -> Result<void> {
+    return fail(ErrorCode::kInvalidArgument, "user 7 may not use this service");
+  };
+  start(options);
+  const RawClient client(listener_.path());
+  EXPECT_THAT(client.line(), HasSubstr("user 7 may not use this service"));
+  EXPECT_EQ(client.line(), "");
+}
+
+TEST_F(ServerTest, LetsItsOwnUserIn) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  const UniqueFd here(ends[0]);
+  const UniqueFd there(ends[1]);
+  EXPECT_TRUE(check_client(here.get(), 12345).has_value());
+  EXPECT_TRUE(check_server(here.get()).has_value());
+}
+
+TEST_F(ServerTest, RefusesAnotherVersion) {
+  start();
+  const RawClient client(listener_.path());
+  client.send("{\"hello\":{\"version\":2}}\n");
+  EXPECT_THAT(client.line(), HasSubstr("speaks version 1"));
+  EXPECT_EQ(client.line(), "");
+}
+
+TEST_F(ServerTest, WantsAHelloFirst) {
+  start();
+  const RawClient client(listener_.path());
+  client.send("{\"settle\":{}}\n");
+  EXPECT_THAT(client.line(), HasSubstr("expected 'hello'"));
+  EXPECT_EQ(client.line(), "");
+}
+
+TEST_F(ServerTest, LimitsTheConnections) {
+  ServerOptions options;
+  options.max_connections = 2;
+  start(options);
+  auto first = std::make_unique<RawClient>(listener_.path());
+  const RawClient second(listener_.path());
+  wait_for_connections(2);
+  const auto third = Client::connect(listener_.path());
+  ASSERT_FALSE(third.has_value());
+  EXPECT_EQ(third.error().code, ErrorCode::kBusy);
+  first.reset();
+  wait_for_connections(1);
+  expect_answers();
+}
+
+TEST_F(ServerTest, StopsAfterTheAnswersThatAreDue) {
+  std::promise<Request> got;
+  submit_ = [&](Request request) {
+    got.set_value(std::move(request));
+    return Result<void>();
+  };
+  start();
+  const RawClient idle(listener_.path());
+  const RawClient waits(listener_.path());
+  waits.send(encode_hello_request() + "\n{\"settle\":{}}\n");
+  const Request request = got.get_future().get();
+  boost::asio::post(io_, [&] { server_->stop(); });
+  EXPECT_EQ(idle.line(), "");
+  request.done(Answer(Done{}));
+  EXPECT_THAT(waits.line(), HasSubstr("hello"));
+  EXPECT_THAT(waits.line(), HasSubstr("done"));
+  EXPECT_EQ(waits.line(), "");
+  wait_for_connections(0);
+}
+
+TEST_F(ServerTest, AClientThatLeavesCostsNothing) {
+  std::promise<Request> got;
+  submit_ = [&](Request request) {
+    got.set_value(std::move(request));
+    return Result<void>();
+  };
+  start();
+  {
+    const RawClient client(listener_.path());
+    client.send(encode_hello_request() + "\n{\"settle\":{}}\n");
+    const Request request = got.get_future().get();
+    got = {};
+    request.done(Answer(Done{}));
+  }
+  wait_for_connections(0);
+}
+
+TEST(ClientTest, FindsNoService) {
+  const test::TempDir dir;
+  EXPECT_FALSE(Client::connect(dir / "none.sock").value());
+  dir.write("file", "");
+  EXPECT_FALSE(Client::connect(dir / "file").value());
+}
+
+TEST(ClientTest, DoesNotWaitForEver) {
+  const test::TempDir dir;
+  const auto silent = Listener::open(dir / "agent.sock");  // nothing accepts
+  const auto client = Client::connect(dir / "agent.sock", milliseconds(1));
+  ASSERT_FALSE(client.has_value());
+  EXPECT_EQ(client.error().code, ErrorCode::kIo);
+  EXPECT_THAT(client.error().message, HasSubstr("no answer"));
+}
+
+}  // namespace
+}  // namespace pinfold::service
