@@ -6,6 +6,7 @@
 #include <set>
 
 #include "agent_options.hpp"
+#include "agent_session.hpp"
 #include "commands.hpp"
 #include "input.hpp"
 #include "pinfold/api/pod.hpp"
@@ -46,15 +47,16 @@ struct Admission {
 };
 
 /// Starts every container in order, as the kubelet does after an admission.
-Result<void> start_all(agent::NodeAgent& agent, Admission& admission) {
+Result<void> start_all(AgentSession& session, Admission& admission) {
   for (const Container& container : admission.pod.containers) {
-    PINFOLD_LET(auto started, agent.start({admission.pod.uid, container.name}));
+    const ContainerId id{admission.pod.uid, container.name};
+    PINFOLD_LET(auto started, session.execute<agent::ChangeOutcome>(service::Start{id}));
     if (started.not_enforced) admission.outcome.not_enforced = started.not_enforced;
   }
   return {};
 }
 
-json pod_json(agent::NodeAgent& agent, const Admission& admission, bool explain) {
+json pod_json(const agent::NodeAgent& agent, const Admission& admission, bool explain) {
   const auto& [pod, outcome, trace] = admission;
   json out = {{"uid", pod.uid.value}, {"name", pod.name}, {"namespace", pod.namespace_name}};
   if (const auto view = agent::pod_status(agent, pod.uid); view && !outcome.rejection) {
@@ -69,7 +71,8 @@ json pod_json(agent::NodeAgent& agent, const Admission& admission, bool explain)
   return out;
 }
 
-void print_text(agent::NodeAgent& agent, const std::vector<Admission>& admissions, bool explain) {
+void print_text(const agent::NodeAgent& agent, const std::vector<Admission>& admissions,
+                bool explain) {
   std::vector<agent::PodStatus> admitted;
   for (const Admission& admission : admissions) {
     const auto& [pod, outcome, trace] = admission;
@@ -112,15 +115,19 @@ void warn_of_missing_devices(const Machine& machine, const std::vector<PodSpec>&
 
 /// All pods in one transaction. With --start each pod is admitted and started before the next one,
 /// because starting it releases the resources of its init containers.
-Result<std::vector<Admission>> admit_all(agent::NodeAgent& agent, const std::vector<PodSpec>& pods,
+Result<std::vector<Admission>> admit_all(AgentSession& session, const std::vector<PodSpec>& pods,
                                          const AdmitOptions& options) {
   std::vector<Admission> admissions;
   const auto admit = [&](const std::vector<PodSpec>& some) -> Result<void> {
-    std::vector<Trace> traces;
-    PINFOLD_LET(auto outcomes, agent.admit(some, options.explain ? &traces : nullptr));
+    PINFOLD_LET(auto got,
+                session.execute<service::Admissions>(service::Admit{some, options.explain}));
+    if (got.outcomes.size() != some.size() ||
+        got.traces.size() != (options.explain ? some.size() : 0)) {
+      return fail(ErrorCode::kInternal, "the service answered other pods");
+    }
     for (std::size_t i = 0; i < some.size(); ++i) {
-      admissions.push_back(
-          {some[i], std::move(outcomes[i]), options.explain ? std::move(traces[i]) : Trace()});
+      admissions.push_back({some[i], std::move(got.outcomes[i]),
+                            options.explain ? std::move(got.traces[i]) : Trace()});
     }
     return {};
   };
@@ -131,7 +138,7 @@ Result<std::vector<Admission>> admit_all(agent::NodeAgent& agent, const std::vec
   for (const PodSpec& pod : pods) {
     PINFOLD_TRY(admit({pod}));
     if (admissions.back().outcome.rejection) continue;
-    PINFOLD_TRY(start_all(agent, admissions.back()));
+    PINFOLD_TRY(start_all(session, admissions.back()));
   }
   return admissions;
 }
@@ -148,13 +155,14 @@ void print_found_profile(const agent::NodeAgent& agent) {
 Result<ExitStatus> run(const AdmitOptions& options) {
   PINFOLD_LET(const auto pods, read_pods(options.files));
   if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
-  PINFOLD_LET(auto agent, open_agent(options.agent));
+  PINFOLD_LET(auto session, AgentSession::open(options.agent));
+  const agent::NodeAgent& agent = session.view();
   warn_of_missing_devices(agent.node().machine(), pods);
   if (agent.enforces() && options.agent.output == OutputFormat::kText) {
     for (const std::string& warning : agent.enforced()->warnings()) warn(warning);
   }
-  const auto admitted = admit_all(agent, pods, options);
-  const auto not_settled = settle(agent);  // also what was stored before a failure
+  const auto admitted = admit_all(session, pods, options);
+  PINFOLD_LET(const auto not_settled, session.settle());  // also what was stored before a failure
   PINFOLD_LET(const auto& admissions, admitted);
   warn_of_held_pods(agent);
   const bool rejected =
@@ -193,6 +201,7 @@ cli::Command admit_command() {
   command.add(agent_options(options->agent));
   command.add({output_option(options->agent.output),
                dry_run_option(options->agent),
+               socket_option(options->agent),
                release_unknown_option(options->agent),
                {"--explain", &options->explain, "Explain the decision"},
                {"--start", &options->start,

@@ -14,6 +14,12 @@
 namespace pinfold::tools {
 namespace {
 
+void print_warning(agent::LogLevel level, std::string_view message) {
+  if (level == agent::LogLevel::kWarning) warn(std::string(message));
+}
+
+}  // namespace
+
 Result<Machine> read_machine(const NodeOptions& options) {
   if (options.machine.empty()) {
     PINFOLD_LET(auto machine, discover(SysTree{options.sysfs}, "node"));
@@ -24,12 +30,6 @@ Result<Machine> read_machine(const NodeOptions& options) {
   PINFOLD_LET_WRAP(auto machine, parse_machine(text), options.machine);
   return machine;
 }
-
-void print_warning(agent::LogLevel level, std::string_view message) {
-  if (level == agent::LogLevel::kWarning) warn(std::string(message));
-}
-
-}  // namespace
 
 Result<NodeConfig> read_config(const NodeOptions& options) {
   using agent::ProfileSource;
@@ -134,11 +134,10 @@ void print_dry_run(const AgentOptions& options) {
   if (options.dry_run) fmt::print("nothing stored (--dry-run)\n");
 }
 
-Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
-  PINFOLD_LET(auto node, read_config(options));
-  PINFOLD_LET(auto machine, read_machine(options));
+agent::AgentOptions agent_options_of(const AgentOptions& options,
+                                     agent::ProfileSource profile_source) {
   agent::AgentOptions opened;
-  opened.profile_source = node.profile_source;
+  opened.profile_source = profile_source;
   opened.move_pages = options.moves_pages;
   opened.state_dir = options.state_dir;
   opened.insecure_state_dir = options.insecure_state_dir;
@@ -146,23 +145,16 @@ Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
   opened.enforce = !options.no_enforce;
   opened.dry_run = options.dry_run;
   opened.is_query = options.is_query;
-  if (!options.hides_warnings) opened.log = print_warning;
-  PINFOLD_LET(auto agent,
-              agent::open_agent(std::move(machine), std::move(node.config), std::move(opened)));
-  if (options.release_unknown) {
-    PINFOLD_TRY(agent.release_unknown());
-    (void)settle(agent);  // the command itself can fail
-  }
-  return agent;
+  opened.log = options.log;
+  if (!opened.log && !options.hides_warnings) opened.log = print_warning;
+  return opened;
 }
 
-std::optional<std::string> settle(agent::NodeAgent& agent) {
-  const auto settled = agent.checkpoint_journal();
-  if (settled) return std::nullopt;
-  warn(fmt::format("{}: {}; the next command that writes tries again", checkpoint::kNotSettled,
-                   settled.error().message),
-       "not settled");
-  return settled.error().message;
+Result<agent::NodeAgent> open_agent(const AgentOptions& options) {
+  PINFOLD_LET(auto node, read_config(options));
+  PINFOLD_LET(auto machine, read_machine(options));
+  return agent::open_agent(std::move(machine), std::move(node.config),
+                           agent_options_of(options, node.profile_source));
 }
 
 ExitStatus report_not_enforced(const Error& error) {

@@ -7,6 +7,7 @@
 #include "output.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/status.hpp"
+#include "pinfold/socket/unix_socket.hpp"
 
 namespace pinfold::tools {
 
@@ -29,6 +30,8 @@ struct NodeConfig {
 [[nodiscard]] std::vector<cli::Option> node_options(NodeOptions& options);
 /// Prints warnings to standard error.
 [[nodiscard]] Result<NodeConfig> read_config(const NodeOptions& options);
+/// Prints what discovery found odd to standard error.
+[[nodiscard]] Result<Machine> read_machine(const NodeOptions& options);
 [[nodiscard]] Result<Node> make_node(const NodeOptions& options, Config config);
 
 /// Options of every command that works on the state of a node.
@@ -40,7 +43,9 @@ struct AgentOptions : NodeOptions {
   bool moves_pages = false;
   bool hides_warnings = false;  ///< open_agent prints no warnings of the agent
   bool dry_run = false;
-  bool release_unknown = false;  ///< the agent releases what held pods have when it is opened
+  bool release_unknown = false;  ///< what held pods have is released when a session is opened
+  std::string socket = service::kDefaultSocket;
+  agent::LogSink log;  ///< instead of printing warnings
   OutputFormat output = OutputFormat::kText;
 };
 [[nodiscard]] std::vector<cli::Option> agent_options(AgentOptions& options);
@@ -56,6 +61,9 @@ struct AgentOptions : NodeOptions {
 /// Prints that nothing was stored, if so.
 void print_dry_run(const AgentOptions& options);
 
+/// The same options for the agent itself; its warnings go to standard error.
+[[nodiscard]] agent::AgentOptions agent_options_of(const AgentOptions& options,
+                                                   agent::ProfileSource profile_source);
 /// Opens the agent that the options describe. Prints warnings to standard error.
 [[nodiscard]] Result<agent::NodeAgent> open_agent(const AgentOptions& options);
 
@@ -65,10 +73,6 @@ void print_dry_run(const AgentOptions& options);
 /// The picture of the node with the containers and pools that its CPUs belong to.
 [[nodiscard]] std::string node_picture(const agent::NodeAgent& agent,
                                        const agent::NodeStatus& status);
-
-/// Makes what the command stored durable in the kubelet's files. If that fails, prints a warning
-/// and returns the reason.
-std::optional<std::string> settle(agent::NodeAgent& agent);
 
 /// Reports a decision that is stored but not yet applied to the kernel; returns kNo.
 ExitStatus report_not_enforced(const Error& error);

@@ -2,7 +2,7 @@
 
 namespace pinfold::tools {
 
-cli::Command pinfold_command() {
+cli::Command pinfold_command(const std::vector<std::string>& arguments) {
   return {
       .name = "pinfold",
       .help =
@@ -10,8 +10,8 @@ cli::Command pinfold_command() {
           "cgroups.",
       .commands = {checkpoint_command(), admit_command(), start_command(), remove_command(),
                    status_command(), reconcile_command(), metrics_command(), simulate_command(),
-                   hook_command(), oci_resources_command(), topology_command(), predict_command(),
-                   cli::help_command()},
+                   hook_command(), serve_command(arguments), oci_resources_command(),
+                   topology_command(), predict_command(), cli::help_command()},
       .version = PINFOLD_VERSION,
       .sections = {
           {"Exit status",

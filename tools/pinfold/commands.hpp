@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "pinfold/cli/command.hpp"
 
 /// The command `pinfold`. Each subcommand has its own file.
@@ -13,12 +16,14 @@ namespace pinfold::tools {
 [[nodiscard]] cli::Command predict_command();
 [[nodiscard]] cli::Command reconcile_command();
 [[nodiscard]] cli::Command remove_command();
+/// `arguments`: what follows "serve" on the command line.
+[[nodiscard]] cli::Command serve_command(const std::vector<std::string>& arguments);
 [[nodiscard]] cli::Command simulate_command();
 [[nodiscard]] cli::Command start_command();
 [[nodiscard]] cli::Command status_command();
 [[nodiscard]] cli::Command topology_command();
 
-/// The whole program.
-[[nodiscard]] cli::Command pinfold_command();
+/// The whole program. `arguments`: of its command, without the command's name.
+[[nodiscard]] cli::Command pinfold_command(const std::vector<std::string>& arguments = {});
 
 }  // namespace pinfold::tools

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "agent_options.hpp"
+#include "agent_session.hpp"
 #include "commands.hpp"
 #include "container_process.hpp"
 #include "hooked_container.hpp"
@@ -45,19 +46,27 @@ Result<std::string> group_of(const NodeAgent& agent, const enforce::LiveProcess&
   return directory;
 }
 
+Result<void> answer(AgentSession& session, const HookRequest& request, service::Action action) {
+  auto outcome = session.execute<service::HookOutcome>(std::move(action));
+  (void)session.settle();  // also what was stored before a failure
+  if (outcome) return answer_of(request, *std::move(outcome));
+  return answer_of(request,
+                   agent::Refusal{fmt::format("the container is not admitted or removed ({})",
+                                              to_string(outcome.error().code)),
+                                  std::move(outcome).error()});
+}
+
 Result<void> create(const HookState& state, const HookRequest& request,
                     const HookOptions& options) {
   PINFOLD_LET(const auto pid, container_pid(state.pid));
   PINFOLD_LET(const auto process, open_container_process(pid));
-  PINFOLD_LET(auto agent, open_agent(options.agent));
-  if (!agent.enforces()) {
+  PINFOLD_LET(auto session, AgentSession::open(options.agent));
+  if (!session.view().enforces()) {
     return fail(ErrorCode::kUnsupported, "--no-enforce: the hook needs cgroups to pin a container");
   }
-  PINFOLD_LET(const auto directory, group_of(agent, process));
-  (void)agent.remove_abandoned();  // containers whose runtime died must not block this one
-  auto done = admit_hooked(agent, request, directory, [&] { return !process.is_running(); });
-  (void)settle(agent);  // also what was stored before a failure
-  return done;
+  PINFOLD_LET(const auto directory, group_of(session.view(), process));
+  return answer(session, request,
+                service::AdmitHooked{request.pod, {request.container, directory}, process.id()});
 }
 
 Result<void> handle(const HookState& state, const HookOptions& options) {
@@ -68,10 +77,8 @@ Result<void> handle(const HookState& state, const HookOptions& options) {
                 return read_pod_file(path, options.pod_file_dirs);
               }));
   if (is_created) return create(state, request, options);
-  PINFOLD_LET(auto agent, open_agent(options.agent));
-  auto done = remove_hooked(agent, request);
-  (void)settle(agent);
-  return done;
+  PINFOLD_LET(auto session, AgentSession::open(options.agent));
+  return answer(session, request, service::RemoveHooked{{request.pod.uid, request.container}});
 }
 
 Result<ExitStatus> run_hook(const HookOptions& options) {
@@ -93,7 +100,7 @@ cli::Command hook_command() {
                        "standard input, admits the container as its io.pinfold.* annotations "
                        "request, and removes it after it has stopped"};
   command.add(agent_options(options->agent));
-  command.add({pod_file_dir_option(options->pod_file_dirs),
+  command.add({pod_file_dir_option(options->pod_file_dirs), socket_option(options->agent),
                no_validation_option(options->no_validation), output_option(options->agent.output)});
   command.run = [options] { return exit_status(run_hook(*options)); };
   return command;

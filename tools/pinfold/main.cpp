@@ -1,4 +1,8 @@
+#include <algorithm>
 #include <exception>
+#include <new>
+#include <string>
+#include <vector>
 
 #include "commands.hpp"
 #include "output.hpp"
@@ -10,7 +14,8 @@ int main(int argc, char** argv) {
     (void)tools::report({is_usage ? ErrorCode::kInvalidArgument : ErrorCode::kIo, 0, message});
   };
   try {
-    return cli::run(tools::pinfold_command(), argc, argv, report);
+    const std::vector<std::string> arguments(argv + std::min(argc, 2), argv + argc);
+    return cli::run(tools::pinfold_command(arguments), argc, argv, report);
   } catch (const std::bad_alloc&) {
     return tools::report({ErrorCode::kIo, 0, "out of memory"});
   } catch (const std::exception& error) {

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "agent_options.hpp"
+#include "agent_session.hpp"
 #include "commands.hpp"
 #include "pinfold/agent/watch.hpp"
 #include "pinfold/text/message.hpp"
@@ -44,11 +45,12 @@ void print(const agent::ReconcileReport& found, const std::optional<std::string>
 
 /// One round; `root` becomes the directory of the groups. With --watch, prints only drift.
 Result<bool> reconcile_once(const ReconcileOptions& options, std::string& root) {
-  PINFOLD_LET(auto agent, open_agent(options.agent));
-  const auto reconciled = agent.reconcile();
-  const auto not_settled = settle(agent);  // also what was stored before a failure
+  PINFOLD_LET(auto session, AgentSession::open(options.agent));
+  const auto pages = options.agent.moves_pages ? agent::PageMoves::kOn : agent::PageMoves::kOff;
+  const auto reconciled = session.execute<agent::ReconcileReport>(service::Reconcile{pages});
+  PINFOLD_LET(const auto not_settled, session.settle());  // also what was stored before a failure
   PINFOLD_LET(const auto& found, reconciled);
-  root = agent.enforced()->root();
+  root = session.view().enforced()->root();
   const bool is_quiet =
       found.drift.empty() && found.done.empty() && found.moved.empty() && found.remaining.empty();
   if (!options.watch || !is_quiet) print(found, not_settled, options.agent.output, options.watch);
@@ -119,6 +121,7 @@ cli::Command reconcile_command() {
       {output_option(options->agent.output),
        {"--move-pages", &options->agent.moves_pages, "Also move pages to the desired NUMA nodes"},
        release_unknown_option(options->agent),
+       socket_option(options->agent),
        {"--watch", &options->watch, "Run until a signal arrives, and reconcile after every change"},
        {.name = "--interval",
         .target = cli::Integer{&options->interval_s, 1, 3600},

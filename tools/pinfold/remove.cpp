@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_options.hpp"
+#include "agent_session.hpp"
 #include "commands.hpp"
 #include "pinfold/text/message.hpp"
 
@@ -18,19 +19,19 @@ struct RemoveOptions {
 };
 
 Result<ExitStatus> run(const RemoveOptions& options) {
-  PINFOLD_LET(auto agent, open_agent(options.agent));
+  PINFOLD_LET(auto session, AgentSession::open(options.agent));
+  const agent::NodeAgent& agent = session.view();
   PINFOLD_LET(const auto uid, agent::find_pod_to_remove(agent, options.pod));
   const auto running =
       options.kill ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse;
-  auto outcome = options.container.empty()
-                     ? agent.remove_pod(uid, running)
-                     : agent.remove_container({uid, options.container}, running);
+  auto outcome =
+      session.execute<agent::ChangeOutcome>(service::Remove{uid, options.container, running});
   if (!outcome && outcome.error().code == ErrorCode::kBusy) {
     (void)report(outcome.error());
     return kNo;
   }
   if (!outcome) return fail(std::move(outcome).error());
-  const auto not_settled = settle(agent);
+  PINFOLD_LET(const auto not_settled, session.settle());
   const std::string pool = agent::shared_pool(agent.node(), agent.state().node).to_string();
   if (options.agent.output == OutputFormat::kJson) {
     nlohmann::json out = {{"removed", true},
@@ -62,6 +63,7 @@ cli::Command remove_command() {
        pod_option(options->pod),
        {"--container", &options->container, "Remove only this container; the pod stays", "NAME"},
        dry_run_option(options->agent),
+       socket_option(options->agent),
        {"--kill", &options->kill, "Kill the processes that still run in it"}});
   command.run = [options] { return exit_status(run(*options)); };
   return command;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_options.hpp"
+#include "agent_session.hpp"
 #include "commands.hpp"
 #include "pinfold/text/message.hpp"
 
@@ -16,10 +17,12 @@ struct StartOptions {
 };
 
 Result<ExitStatus> run(const StartOptions& options) {
-  PINFOLD_LET(auto agent, open_agent(options.agent));
+  PINFOLD_LET(auto session, AgentSession::open(options.agent));
+  const agent::NodeAgent& agent = session.view();
   PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, options.pod));
-  PINFOLD_LET(const auto outcome, agent.start({uid, options.container}));
-  const auto not_settled = settle(agent);
+  PINFOLD_LET(const auto outcome,
+              session.execute<agent::ChangeOutcome>(service::Start{{uid, options.container}}));
+  PINFOLD_LET(const auto not_settled, session.settle());
   if (options.agent.output == OutputFormat::kJson) {
     nlohmann::json out = {{"started", true},
                           {"pod", uid.value},
@@ -43,6 +46,7 @@ cli::Command start_command() {
       "Mark a container as about to start; releases what earlier init containers no longer need"};
   command.add(agent_options(options->agent));
   command.add({output_option(options->agent.output),
+               socket_option(options->agent),
                pod_option(options->pod),
                {.name = "--container",
                 .target = &options->container,

@@ -336,6 +336,18 @@ constexpr std::array<std::pair<const char*, Result<Answer> (*)(const json&)>, 5>
     {"report", read_report},
 }};
 
+agent::ProfileSource read_profile_source(Members& members) {
+  using agent::ProfileSource;
+  const std::string name = members.text("profileSource");
+  for (const auto source :
+       {ProfileSource::kCommandLine, ProfileSource::kConfiguration, ProfileSource::kKubelet,
+        ProfileSource::kStateFiles, ProfileSource::kDefault}) {
+    if (to_string(source) == name) return source;
+  }
+  members.fail_at("profileSource", name, "expected what determines a profile");
+  return ProfileSource::kDefault;
+}
+
 /// The value of a message {"NAME": value}; an answered error becomes the error.
 Result<const json*> body_of(const json& message, const char* name) {
   PINFOLD_LET(const auto entry, only_member(message));
@@ -372,6 +384,7 @@ std::string encode(const Hello& hello) {
                     {"software", hello.version},
                     {"stateDir", hello.state_dir},
                     {"config", pinfold::to_json(hello.config)},
+                    {"profileSource", to_string(hello.profile_source)},
                     {"machine", hello.machine.to_json()},
                     {"cgroupRoot", hello.cgroup_root}}}});
 }
@@ -387,13 +400,14 @@ Result<Hello> decode_hello(std::string_view line) {
   std::string software = members.text("software");
   std::string state_dir = members.text("stateDir");
   const json& config_json = members.get("config");
+  const agent::ProfileSource profile_source = read_profile_source(members);
   const json& machine_json = members.get("machine");
   std::string cgroup_root = members.text("cgroupRoot");
   PINFOLD_TRY(members.end());
   PINFOLD_LET_WRAP(auto config, config_from_json(config_json), "hello.config");
   PINFOLD_LET_WRAP(auto machine, Machine::from_json(machine_json), "hello.machine");
   return Hello{std::move(software), std::move(state_dir), std::move(config.config),
-               std::move(machine), std::move(cgroup_root)};
+               profile_source,      std::move(machine),   std::move(cgroup_root)};
 }
 
 std::string encode(const Call& call) {

@@ -40,12 +40,15 @@ class HookedContainer : public testing::Test {
   /// The error of admitting a container in a group; "" if there is none.
   [[nodiscard]] std::string admit(const HookRequest& request, const std::string& group) {
     agent::NodeAgent agent = open();
-    const auto done = admit_hooked(agent, request, "/model/" + group, [this] { return end(); });
+    const auto done = answer_of(
+        request, agent::admit_hooked(agent, request.pod, {request.container, "/model/" + group},
+                                     [this] { return end(); }));
     return done ? "" : done.error().message;
   }
   [[nodiscard]] std::string remove(const HookRequest& request) {
     agent::NodeAgent agent = open();
-    const auto done = remove_hooked(agent, request);
+    const auto done =
+        answer_of(request, agent::remove_hooked(agent, {request.pod.uid, request.container}));
     return done ? "" : done.error().message;
   }
   [[nodiscard]] std::string cpus(const std::string& group) {

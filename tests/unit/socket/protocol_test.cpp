@@ -106,12 +106,18 @@ TEST(Protocol, HelloKeepsTheNode) {
   config.cpu_manager_policy = "static";
   config.reserved_system_cpus = "0";
   config.profile = Profile::kKubelet136;
-  const Hello hello{"0.2.0", "/var/lib/pinfold", config, test::two_sockets(), "/sys/fs/cgroup/p"};
+  const Hello hello{"0.2.0",
+                    "/var/lib/pinfold",
+                    config,
+                    agent::ProfileSource::kStateFiles,
+                    test::two_sockets(),
+                    "/sys/fs/cgroup/p"};
   const auto read = decode_hello(encode(hello));
   ASSERT_TRUE(read.has_value()) << read.error().message;
   EXPECT_EQ(read->version, hello.version);
   EXPECT_EQ(read->state_dir, hello.state_dir);
   EXPECT_EQ(read->config, hello.config);
+  EXPECT_EQ(read->profile_source, hello.profile_source);
   EXPECT_EQ(read->machine, hello.machine);
   EXPECT_EQ(read->cgroup_root, hello.cgroup_root);
 }

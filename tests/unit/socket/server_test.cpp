@@ -62,7 +62,8 @@ class ServerTest : public testing::Test {
     thread_.join();
   }
   void start(ServerOptions options = {}) {
-    const Hello hello{"0", "/state", Config{}, test::two_sockets(), ""};
+    const Hello hello{"0", "/state", Config{}, agent::ProfileSource::kDefault, test::two_sockets(),
+                      ""};
     server_ = std::make_unique<Server>(
         io_, listener_, hello, [this](Request request) { return submit_(std::move(request)); },
         std::move(options));

@@ -23,6 +23,7 @@ class LiveProcess {
   [[nodiscard]] static Result<LiveProcess> from_pidfd(int pidfd);
 
   [[nodiscard]] pid_t pid() const { return id_.pid; }
+  [[nodiscard]] const ProcessId& id() const { return id_; }
   /// False as soon as the process has ended; then its number may be another process'.
   [[nodiscard]] bool is_running() const;
 

@@ -21,7 +21,8 @@ inline constexpr std::size_t kMaxMessage = std::size_t{16} << 20U;
 struct Hello {
   std::string version;    ///< of the program
   std::string state_dir;  ///< absolute
-  Config config;
+  Config config;          ///< with its profile
+  agent::ProfileSource profile_source = agent::ProfileSource::kDefault;
   Machine machine;          ///< as observed
   std::string cgroup_root;  ///< absolute; "": it enforces nothing
 };

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/agent/options.hpp"
+#include "pinfold/socket/unix_socket.hpp"
+
+namespace pinfold::service {
+
+inline constexpr const char* kDefaultSettingsFile = "/etc/pinfold/agent.yaml";
+
+/// What a service does: its configuration file and its options. docs/service.md has the table.
+struct Settings {
+  // These need a restart.
+  std::string state_dir = agent::kDefaultStateDir;
+  std::string config;   ///< as in `pinfold admit`
+  std::string machine;  ///< a file; "": discovered
+  std::string profile;  ///< "": from the configuration
+  std::string cgroup_root;
+  bool enforce = true;
+  std::string socket = kDefaultSocket;
+  // These do not.
+  std::chrono::seconds reconcile_interval{10};
+  bool move_pages = false;
+  agent::LogLevel log_level = agent::LogLevel::kInfo;
+
+  friend bool operator==(const Settings&, const Settings&) = default;
+};
+
+/// Reads a configuration file. Domain: an empty one sets nothing.
+/// Errors: kInvalidArgument, also for an unknown member: "unknown field 'sockt', did you mean
+/// 'socket'?".
+[[nodiscard]] Result<Settings> parse_settings(std::string_view yaml);
+
+/// Errors: kInvalidArgument.
+[[nodiscard]] Result<agent::LogLevel> parse_log_level(std::string_view text);
+
+/// The members of the file that differ and need a restart.
+[[nodiscard]] std::vector<std::string> needs_restart(const Settings& before, const Settings& after);
+
+}  // namespace pinfold::service

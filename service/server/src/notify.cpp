@@ -1,0 +1,59 @@
+#include "pinfold/server/notify.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+
+#include "pinfold/base/unique_fd.hpp"
+#include "pinfold/socket/unix_socket.hpp"
+
+namespace pinfold::service {
+namespace {
+
+template <class Number>
+std::optional<Number> parse_number(const char* text) {
+  if (text == nullptr) return std::nullopt;
+  const std::string_view view(text);
+  Number number = 0;
+  const auto [end, failed] = std::from_chars(view.data(), view.data() + view.size(), number);
+  if (failed != std::errc() || end != view.data() + view.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+void Notifier::send(std::string_view message) const {
+  auto address = socket_address(socket_);
+  if (!address) return;
+  const std::size_t size = offsetof(sockaddr_un, sun_path) + socket_.size();
+  if (socket_.front() == '@') address->sun_path[0] = '\0';  // abstract
+  const UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket) return;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): as the system call wants it
+  const auto* const generic = reinterpret_cast<const sockaddr*>(&*address);
+  (void)::sendto(socket.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT, generic,
+                 static_cast<socklen_t>(size));
+}
+
+std::optional<std::chrono::microseconds> watchdog_time(const char* usec, const char* pid) {
+  const auto time = parse_number<std::int64_t>(usec);
+  if (!time || *time <= 0) return std::nullopt;
+  if (pid != nullptr && parse_number<pid_t>(pid) != ::getpid()) return std::nullopt;
+  return std::chrono::microseconds(*time);
+}
+
+std::string reloading_message() {
+  timespec now{};
+  (void)::clock_gettime(CLOCK_MONOTONIC, &now);
+  constexpr std::int64_t kMicroseconds = 1'000'000;
+  constexpr std::int64_t kNanoseconds = 1000;
+  return fmt::format("RELOADING=1\nMONOTONIC_USEC={}",
+                     now.tv_sec * kMicroseconds + now.tv_nsec / kNanoseconds);
+}
+
+}  // namespace pinfold::service

@@ -1,0 +1,122 @@
+#include "pinfold/server/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <variant>
+
+#include "pinfold/server/log.hpp"
+#include "pinfold/text/document.hpp"
+#include "pinfold/text/field.hpp"
+#include "pinfold/text/message.hpp"
+
+namespace pinfold::service {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kMaxInterval = 3600;
+
+using Field = std::variant<std::string Settings::*, bool Settings::*,
+                           std::chrono::seconds Settings::*, agent::LogLevel Settings::*>;
+struct NamedField {
+  std::string_view name;
+  Field field;
+  bool needs_restart = true;
+};
+constexpr std::array kFields = {
+    NamedField{"stateDir", &Settings::state_dir},
+    NamedField{"config", &Settings::config},
+    NamedField{"machine", &Settings::machine},
+    NamedField{"profile", &Settings::profile},
+    NamedField{"cgroupRoot", &Settings::cgroup_root},
+    NamedField{"enforce", &Settings::enforce},
+    NamedField{"socket", &Settings::socket},
+    NamedField{"reconcileIntervalSeconds", &Settings::reconcile_interval, false},
+    NamedField{"movePages", &Settings::move_pages, false},
+    NamedField{"logLevel", &Settings::log_level, false},
+};
+
+/// Sets a field to a value of the file.
+struct Set {
+  Settings& settings;
+  std::string_view name;
+  const json& value;
+
+  Result<void> operator()(std::string Settings::*field) const {
+    if (!value.is_string()) return fail_field(name, value, "expected a string");
+    settings.*field = value.get<std::string>();
+    return {};
+  }
+  Result<void> operator()(bool Settings::*field) const {
+    if (!value.is_boolean()) return fail_field(name, value, "expected true or false");
+    settings.*field = value.get<bool>();
+    return {};
+  }
+  Result<void> operator()(std::chrono::seconds Settings::*field) const {
+    if (!value.is_number_integer() || value < 1 || value > kMaxInterval) {
+      return fail_field(name, value, fmt::format("expected 1 to {} seconds", kMaxInterval));
+    }
+    settings.*field = std::chrono::seconds(value.get<std::int64_t>());
+    return {};
+  }
+  Result<void> operator()(agent::LogLevel Settings::*field) const {
+    const auto* const text = value.get_ptr<const std::string*>();
+    if (text == nullptr) return fail_field(name, value, "expected a string");
+    PINFOLD_LET_WRAP(settings.*field, parse_log_level(*text), name);
+    return {};
+  }
+};
+
+Result<const NamedField*> find_field(std::string_view name) {
+  std::array<std::string_view, kFields.size()> names;
+  for (std::size_t i = 0; i < kFields.size(); ++i) {
+    if (kFields[i].name == name) return &kFields[i];
+    names[i] = kFields[i].name;
+  }
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("unknown field '{}'{}", printable(name), did_you_mean(name, names)));
+}
+
+}  // namespace
+
+Result<Settings> parse_settings(std::string_view yaml) {
+  PINFOLD_LET(const auto documents, parse_documents(yaml));
+  Settings settings;
+  if (documents.empty() || documents.front().is_null()) return settings;
+  if (documents.size() > 1) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} documents: expected one", documents.size()));
+  }
+  const json& document = documents.front();
+  if (!document.is_object()) return fail_field("document", document, "expected a mapping");
+  for (const auto& [name, value] : document.items()) {
+    PINFOLD_LET(const NamedField* const field, find_field(name));
+    PINFOLD_TRY(std::visit(Set{settings, name, value}, field->field));
+  }
+  return settings;
+}
+
+Result<agent::LogLevel> parse_log_level(std::string_view text) {
+  for (const auto level : {agent::LogLevel::kDebug, agent::LogLevel::kInfo,
+                           agent::LogLevel::kWarning, agent::LogLevel::kError}) {
+    if (to_string(level) == text) return level;
+  }
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("'{}': expected debug, info, warning or error", printable(text)));
+}
+
+std::vector<std::string> needs_restart(const Settings& before, const Settings& after) {
+  std::vector<std::string> names;
+  for (const NamedField& named : kFields) {
+    const bool differs =
+        std::visit([&](auto field) { return before.*field != after.*field; }, named.field);
+    if (differs && named.needs_restart) names.emplace_back(named.name);
+  }
+  return names;
+}
+
+}  // namespace pinfold::service

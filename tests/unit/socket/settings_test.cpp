@@ -1,0 +1,114 @@
+#include "pinfold/server/settings.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "pinfold/server/log.hpp"
+#include "pinfold/server/notify.hpp"
+#include "temp_dir.hpp"
+
+/// What the service reads of its surroundings, and what it tells the service manager.
+namespace pinfold::service {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(Settings, AnEmptyFileSetsNothing) {
+  for (const char* const text : {"", "# nothing\n", "---\n", "{}"}) {
+    const auto settings = parse_settings(text);
+    ASSERT_TRUE(settings.has_value()) << text << settings.error().message;
+    EXPECT_EQ(*settings, Settings{}) << text;
+  }
+}
+
+TEST(Settings, ReadsEveryMember) {
+  const auto settings = parse_settings(
+      "stateDir: /s\nconfig: /c\nmachine: /m\nprofile: kubelet-1.36\ncgroupRoot: /g\n"
+      "enforce: false\nsocket: /k\nreconcileIntervalSeconds: 30\nmovePages: true\n"
+      "logLevel: debug\n");
+  ASSERT_TRUE(settings.has_value()) << settings.error().message;
+  EXPECT_EQ(*settings, (Settings{"/s", "/c", "/m", "kubelet-1.36", "/g", false, "/k",
+                                 std::chrono::seconds(30), true, agent::LogLevel::kDebug}));
+}
+
+TEST(Settings, NamesWhatIsWrong) {
+  const std::array<std::pair<const char*, const char*>, 9> cases = {{
+      {"sockt: /k", "unknown field 'sockt', did you mean 'socket'?"},
+      {"- a", "document: a list: expected a mapping"},
+      {"stateDir: 3", "stateDir: 3: expected a string"},
+      {"enforce: 'yes'", "enforce: 'yes': expected true or false"},
+      {"reconcileIntervalSeconds: 0", "reconcileIntervalSeconds: 0: expected 1 to 3600 seconds"},
+      {"reconcileIntervalSeconds: 3601", "expected 1 to 3600 seconds"},
+      {"logLevel: loud", "logLevel: 'loud': expected debug, info, warning or error"},
+      {"socket: [", "column 1"},
+      {"---\n{}\n---\n{}\n", "2 documents: expected one"},
+  }};
+  for (const auto& [text, message] : cases) {
+    const auto settings = parse_settings(text);
+    ASSERT_FALSE(settings.has_value()) << text;
+    EXPECT_THAT(settings.error().message, HasSubstr(message)) << text;
+  }
+}
+
+TEST(Settings, SayWhatNeedsARestart) {
+  Settings after;
+  after.log_level = agent::LogLevel::kDebug;
+  after.move_pages = true;
+  after.reconcile_interval = std::chrono::seconds(1);
+  EXPECT_THAT(needs_restart({}, after), IsEmpty());
+  after.socket = "/k";
+  after.enforce = false;
+  EXPECT_THAT(needs_restart({}, after), ElementsAre("enforce", "socket"));
+}
+
+TEST(Log, IsOneLineForEachMessage) {
+  EXPECT_EQ(log_line(agent::LogLevel::kWarning, "pod \"a\"\nb", ""),
+            "<4>level=warning msg=\"pod \\\"a\\\"\\nb\"\n");
+  EXPECT_EQ(log_line(agent::LogLevel::kInfo, "text", "2026-01-02T03:04:05Z"),
+            "time=2026-01-02T03:04:05Z level=info msg=\"text\"\n");
+}
+
+TEST(Log, KnowsTheJournalByItsStream) {
+  EXPECT_FALSE(is_journal(nullptr));
+  EXPECT_FALSE(is_journal("1:1"));
+}
+
+TEST(Notify, SendsToTheServiceManager) {
+  const test::TempDir dir;
+  for (const std::string& name : {dir / "notify", "@pinfold-test-" + dir.path()}) {
+    const UniqueFd manager(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    auto address = socket_address(name).value();
+    if (name.front() == '@') address.sun_path[0] = '\0';
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
+    ASSERT_EQ(::bind(manager.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+    Notifier(name).send("READY=1");
+    std::array<char, 32> buffer{};
+    ASSERT_EQ(::recv(manager.get(), buffer.data(), buffer.size(), 0), 7) << name;
+    EXPECT_STREQ(buffer.data(), "READY=1");
+  }
+}
+
+TEST(Notify, DoesNothingWithoutAServiceManager) {
+  Notifier("").send("READY=1");
+  Notifier("/nonexistent/socket").send("READY=1");
+}
+
+TEST(Notify, ReadsTheTimeOfTheWatchdog) {
+  const std::string own = std::to_string(::getpid());
+  EXPECT_EQ(watchdog_time("30000000", own.c_str()), std::chrono::seconds(30));
+  EXPECT_EQ(watchdog_time("30000000", nullptr), std::chrono::seconds(30));
+  EXPECT_EQ(watchdog_time("30000000", "1"), std::nullopt) << "of another process";
+  for (const char* const bad : {"", "0", "-1", "1s"}) {
+    EXPECT_EQ(watchdog_time(bad, nullptr), std::nullopt) << bad;
+  }
+  EXPECT_EQ(watchdog_time(nullptr, nullptr), std::nullopt);
+}
+
+}  // namespace
+}  // namespace pinfold::service

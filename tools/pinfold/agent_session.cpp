@@ -1,0 +1,132 @@
+#include "agent_session.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "pinfold/agent/open_agent.hpp"
+#include "pinfold/socket/unix_socket.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_same_directory(const std::string& a, const std::string& b) {
+  std::error_code failed;
+  return a == b || fs::equivalent(a, b, failed);
+}
+
+tl::unexpected<Error> contradicts(const std::string& option, const AgentOptions& options,
+                                  const std::string& service) {
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("{}: the service at '{}' has the state directory '{}', and {}", option,
+                          options.socket, options.state_dir, service));
+}
+
+std::string without_slash(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+Result<void> check_config(const AgentOptions& options, const service::Hello& hello) {
+  PINFOLD_LET(auto node, read_config(options));
+  Config& config = node.config;
+  if (node.profile_source == agent::ProfileSource::kDefault) config.profile = hello.config.profile;
+  if (config.profile != hello.config.profile) {
+    return contradicts(fmt::format("profile '{}'", to_string(config.profile)), options,
+                       fmt::format("runs with '{}'", to_string(hello.config.profile)));
+  }
+  if (options.config.empty() || config == hello.config) return {};
+  return contradicts(fmt::format("--config '{}'", options.config), options,
+                     "runs with another configuration");
+}
+
+/// Errors: kInvalidArgument if an option contradicts what the service runs with.
+Result<void> check_options(const AgentOptions& options, const service::Hello& hello) {
+  if (!options.config.empty() || !options.profile.empty() || !options.kubelet_binary.empty()) {
+    PINFOLD_TRY(check_config(options, hello));
+  }
+  if (!options.machine.empty() || options.sysfs != NodeOptions{}.sysfs) {
+    PINFOLD_LET(const auto machine, read_machine(options));
+    if (machine != hello.machine) {
+      return contradicts(options.machine.empty() ? fmt::format("--sysfs '{}'", options.sysfs)
+                                                 : fmt::format("--machine '{}'", options.machine),
+                         options, "runs with another machine");
+    }
+  }
+  if (options.no_enforce && !hello.cgroup_root.empty()) {
+    return contradicts("--no-enforce", options,
+                       fmt::format("enforces below '{}'", hello.cgroup_root));
+  }
+  if (!options.cgroup_root.empty() && without_slash(options.cgroup_root) != hello.cgroup_root) {
+    return contradicts(fmt::format("--cgroup-root '{}'", options.cgroup_root), options,
+                       hello.cgroup_root.empty()
+                           ? "enforces nothing"
+                           : fmt::format("runs with '{}'", hello.cgroup_root));
+  }
+  return {};
+}
+
+}  // namespace
+
+cli::Option socket_option(AgentOptions& options) {
+  return {"--socket", &options.socket,
+          "Socket of the service: if one runs for the state directory, it does the work", "FILE"};
+}
+
+Result<AgentSession> AgentSession::open(const AgentOptions& options) {
+  std::optional<AgentSession> session;
+  if (!options.dry_run) {
+    PINFOLD_LET(session, open_remote(options));
+  }
+  if (!session) {
+    PINFOLD_LET(auto agent, open_agent(options));
+    session = AgentSession(std::move(agent), std::nullopt, {});
+  }
+  if (options.release_unknown) {
+    PINFOLD_TRY(session->execute(service::ReleaseUnknown{}));
+    PINFOLD_TRY(session->settle());  // the command itself can fail
+  }
+  return *std::move(session);
+}
+
+Result<std::optional<AgentSession>> AgentSession::open_remote(const AgentOptions& options) {
+  PINFOLD_LET(auto client, service::Client::connect(options.socket));
+  if (!client || !is_same_directory(client->hello().state_dir, options.state_dir)) {
+    return std::nullopt;
+  }
+  const service::Hello& hello = client->hello();
+  PINFOLD_TRY(check_options(options, hello));
+  agent::AgentOptions reader = agent_options_of(options, hello.profile_source);
+  reader.is_query = true;
+  reader.enforce = !hello.cgroup_root.empty();
+  reader.cgroup_root = hello.cgroup_root;
+  PINFOLD_LET(auto view, agent::open_agent(hello.machine, hello.config, reader));
+  reader.log = nullptr;  // each warning once
+  return AgentSession(std::move(view), std::move(client), std::move(reader));
+}
+
+Result<service::Answer> AgentSession::execute(service::Action action) {
+  if (client_) return client_->call(std::move(action), checkpoint::Store::kLockTimeout);
+  return service::execute(agent_, action);
+}
+
+Result<std::optional<std::string>> AgentSession::settle() {
+  const auto settled = execute(service::Settle{});
+  if (client_) {
+    const service::Hello& hello = client_->hello();
+    PINFOLD_LET(auto view, agent::open_agent(hello.machine, hello.config, reader_));
+    agent_ = std::move(view);
+  }
+  if (settled) return std::nullopt;
+  warn(fmt::format("{}: {}; the next command that writes tries again", checkpoint::kNotSettled,
+                   settled.error().message),
+       "not settled");
+  return settled.error().message;
+}
+
+}  // namespace pinfold::tools

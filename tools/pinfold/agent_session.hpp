@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "agent_options.hpp"
+#include "pinfold/socket/client.hpp"
+
+namespace pinfold::tools {
+
+/// --socket, for a command that changes the state.
+[[nodiscard]] cli::Option socket_option(AgentOptions& options);
+
+/// A node agent that a command changes: the service's, if one runs for the state directory, else
+/// one that the command opens itself.
+class AgentSession {
+ public:
+  /// Prints warnings to standard error. Errors: those of open_agent; kInvalidArgument if an option
+  /// contradicts what the service runs with; those of Client::connect.
+  [[nodiscard]] static Result<AgentSession> open(const AgentOptions& options);
+
+  /// The agent as it was when the session was opened or last settled. Only to read.
+  [[nodiscard]] const agent::NodeAgent& view() const { return agent_; }
+  [[nodiscard]] bool uses_service() const { return client_.has_value(); }
+
+  /// Errors: those of service::execute; kBusy if the service has no time.
+  [[nodiscard]] Result<service::Answer> execute(service::Action action);
+  /// The same for an action with this kind of answer.
+  template <class Expected>
+  [[nodiscard]] Result<Expected> execute(service::Action action) {
+    PINFOLD_LET(auto answer, execute(std::move(action)));
+    if (auto* const expected = std::get_if<Expected>(&answer)) return std::move(*expected);
+    return fail(ErrorCode::kInternal, "the service gave another kind of answer");
+  }
+  /// Makes what was stored durable in the kubelet's files, and brings view() up to date. If the
+  /// first fails, prints a warning and returns the reason. Errors: those of open_agent.
+  [[nodiscard]] Result<std::optional<std::string>> settle();
+
+ private:
+  AgentSession(agent::NodeAgent agent, std::optional<service::Client> client,
+               agent::AgentOptions reader)
+      : agent_(std::move(agent)), client_(std::move(client)), reader_(std::move(reader)) {}
+  [[nodiscard]] static Result<std::optional<AgentSession>> open_remote(const AgentOptions& options);
+
+  agent::NodeAgent agent_;  ///< with a client: only reads
+  std::optional<service::Client> client_;
+  agent::AgentOptions reader_;  ///< how the state of the service is read
+};
+
+}  // namespace pinfold::tools

@@ -1,0 +1,241 @@
+#include "serve.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "agent_options.hpp"
+#include "pinfold/base/read_file.hpp"
+#include "pinfold/server/log.hpp"
+#include "pinfold/server/notify.hpp"
+#include "pinfold/server/server.hpp"
+#include "pinfold/server/settings.hpp"
+#include "pinfold/service/worker.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+namespace asio = boost::asio;
+using agent::LogLevel;
+using service::Settings;
+
+/// The configuration file, with the options in place of what it says.
+Result<Settings> read_settings(const ServeOptions& options) {
+  Settings settings;
+  const std::string file = options.settings_file.value_or(service::kDefaultSettingsFile);
+  auto text = read_file(file);
+  const bool may_be_absent = !options.settings_file;
+  if (text) {
+    PINFOLD_LET_WRAP(settings, service::parse_settings(*text), file);
+  } else if (!may_be_absent || text.error().code != ErrorCode::kNotFound) {
+    return fail(std::move(text).error());
+  }
+  const auto set = [](std::string& value, const std::optional<std::string>& option) {
+    if (option) value = *option;
+  };
+  set(settings.state_dir, options.state_dir);
+  set(settings.config, options.config);
+  set(settings.machine, options.machine);
+  set(settings.profile, options.profile);
+  set(settings.cgroup_root, options.cgroup_root);
+  set(settings.socket, options.socket);
+  if (options.no_enforce) settings.enforce = false;
+  if (options.move_pages) settings.move_pages = true;
+  if (options.interval_s > 0) {
+    settings.reconcile_interval = std::chrono::seconds(options.interval_s);
+  }
+  if (options.log_level) {
+    PINFOLD_LET_WRAP(settings.log_level, service::parse_log_level(*options.log_level),
+                     "--log-level");
+  }
+  return settings;
+}
+
+AgentOptions agent_options(const Settings& settings, bool is_insecure, agent::LogSink log) {
+  AgentOptions options;
+  options.state_dir = settings.state_dir;
+  options.config = settings.config;
+  options.machine = settings.machine;
+  options.profile = settings.profile;
+  options.cgroup_root = settings.cgroup_root;
+  options.no_enforce = !settings.enforce;
+  options.insecure_state_dir = is_insecure;
+  options.log = std::move(log);
+  return options;
+}
+
+agent::WatchTimes watch_times(const Settings& settings) {
+  agent::WatchTimes times;
+  times.interval = settings.reconcile_interval;
+  return times;
+}
+
+agent::PageMoves page_moves(const Settings& settings) {
+  return settings.move_pages ? agent::PageMoves::kOn : agent::PageMoves::kOff;
+}
+
+/// Writes to standard error what has at least the level that is set.
+class Log {
+ public:
+  explicit Log(LogLevel least)
+      : least_(least), to_journal_(service::is_journal(std::getenv("JOURNAL_STREAM"))) {}
+  void operator()(LogLevel level, std::string_view message) const {
+    if (level >= least_) service::write_log(level, message, to_journal_);
+  }
+  void set(LogLevel least) { least_ = least; }
+
+ private:
+  std::atomic<LogLevel> least_;
+  bool to_journal_;
+};
+
+const char* text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+
+/// The parts of a running service.
+class Service {
+ public:
+  Service(Settings settings, const ServeOptions& options)
+      : settings_(std::move(settings)),
+        options_(options),
+        log_(settings_.log_level),
+        manager_(text_or_empty(std::getenv("NOTIFY_SOCKET"))) {}
+
+  /// Runs until a signal ends it.
+  Result<ExitStatus> run();
+
+ private:
+  [[nodiscard]] Result<agent::NodeAgent> open();
+  [[nodiscard]] service::WorkerOptions worker_options();
+  void wait_for_end();
+  void wait_for_reload();
+  void reload();
+
+  Settings settings_;
+  const ServeOptions& options_;
+  Log log_;
+  service::Notifier manager_;
+  asio::io_context io_;
+  asio::signal_set end_{io_, SIGTERM, SIGINT};
+  asio::signal_set hangup_{io_, SIGHUP};
+  std::optional<service::Hello> hello_;
+  std::optional<service::Server> server_;
+  service::Worker* worker_ = nullptr;
+};
+
+Result<agent::NodeAgent> Service::open() {
+  const auto options =
+      agent_options(settings_, options_.insecure_state_dir,
+                    [this](LogLevel level, std::string_view message) { log_(level, message); });
+  PINFOLD_LET(auto node, read_config(options));
+  PINFOLD_LET(auto machine, read_machine(options));
+  PINFOLD_LET(auto agent, agent::open_agent(machine, std::move(node.config),
+                                            agent_options_of(options, node.profile_source)));
+  std::error_code failed;
+  const auto directory = std::filesystem::canonical(settings_.state_dir, failed);
+  hello_.emplace(service::Hello{PINFOLD_VERSION, directory.string(), agent.node().config(),
+                                agent.profile_source(), std::move(machine),
+                                agent.enforces() ? agent.enforced()->root() : ""});
+  return agent;
+}
+
+service::WorkerOptions Service::worker_options() {
+  service::WorkerOptions options;
+  options.reconcile = watch_times(settings_);
+  options.pages = page_moves(settings_);
+  options.log = [this](LogLevel level, std::string_view message) { log_(level, message); };
+  const auto watchdog =
+      service::watchdog_time(std::getenv("WATCHDOG_USEC"), std::getenv("WATCHDOG_PID"));
+  if (watchdog) {
+    constexpr int kTimes = 3;
+    options.alive_every = std::chrono::ceil<std::chrono::milliseconds>(*watchdog / kTimes);
+    // By the thread of the connections: both must make progress.
+    options.alive = [this] { asio::post(io_, [this] { manager_.send("WATCHDOG=1"); }); };
+  }
+  return options;
+}
+
+Result<ExitStatus> Service::run() {
+  PINFOLD_LET(auto agent, open());
+  PINFOLD_LET(const auto listener, service::Listener::open(settings_.socket));
+  service::Worker worker(std::move(agent), worker_options());
+  worker_ = &worker;
+  server_.emplace(
+      io_, listener, *hello_,
+      [&worker](service::Request request) { return worker.submit(std::move(request)); },
+      service::ServerOptions{});
+  wait_for_end();
+  wait_for_reload();
+  std::thread thread([&worker] { worker.run(); });
+  log_(LogLevel::kInfo, fmt::format("serves state directory '{}' at socket '{}', {}",
+                                    hello_->state_dir, listener.path(),
+                                    hello_->cgroup_root.empty()
+                                        ? "without cgroups"
+                                        : fmt::format("cgroups below '{}'", hello_->cgroup_root)));
+  manager_.send(fmt::format("READY=1\nSTATUS=Serves {}", hello_->state_dir));
+  io_.run();
+  manager_.send("STOPPING=1");
+  worker.stop();
+  thread.join();
+  io_.restart();
+  constexpr std::chrono::seconds kLastAnswers(2);
+  io_.run_for(kLastAnswers);
+  server_.reset();
+  log_(LogLevel::kInfo, "has stopped");
+  return kYes;
+}
+
+void Service::wait_for_end() {
+  end_.async_wait([this](boost::system::error_code cancelled, int signal) {
+    if (cancelled) return;
+    log_(LogLevel::kInfo, fmt::format("stops: signal {}", signal));
+    hangup_.cancel();
+    server_->stop();
+    io_.stop();
+  });
+}
+
+void Service::wait_for_reload() {
+  hangup_.async_wait([this](boost::system::error_code cancelled, int /*signal*/) {
+    if (cancelled) return;
+    manager_.send(service::reloading_message());
+    reload();
+    manager_.send("READY=1");
+    wait_for_reload();
+  });
+}
+
+void Service::reload() {
+  const auto settings = read_settings(options_);
+  if (!settings) {
+    log_(LogLevel::kError, "not reloaded: " + settings.error().message);
+    return;
+  }
+  for (const std::string& name : service::needs_restart(settings_, *settings)) {
+    log_(LogLevel::kWarning, fmt::format("reload: '{}' has changed: that needs a restart", name));
+  }
+  settings_.reconcile_interval = settings->reconcile_interval;
+  settings_.move_pages = settings->move_pages;
+  settings_.log_level = settings->log_level;
+  worker_->set_reconcile(watch_times(settings_), page_moves(settings_));
+  log_(LogLevel::kInfo, "reloaded");
+  log_.set(settings_.log_level);
+}
+
+}  // namespace
+
+Result<ExitStatus> serve(const ServeOptions& options) {
+  PINFOLD_LET(auto settings, read_settings(options));
+  Service service(std::move(settings), options);
+  return service.run();
+}
+
+}  // namespace pinfold::tools

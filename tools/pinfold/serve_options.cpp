@@ -1,0 +1,56 @@
+#include "serve_options.hpp"
+
+#include <fmt/format.h>
+
+#include "agent_options.hpp"
+
+namespace pinfold::tools {
+
+cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options) {
+  cli::Command command{
+      "serve",
+      "Run the service: one process that owns the state directory, answers the commands on a "
+      "socket, and reconciles"};
+  command.add({
+      {"--settings", &options->settings_file,
+       "Configuration file of the service [/etc/pinfold/agent.yaml if it exists]", "FILE"},
+      {"--state-dir", &options->state_dir, "State directory of the node [/var/lib/pinfold]", "DIR"},
+      insecure_state_dir_option(options->insecure_state_dir),
+      {"--config", &options->config,
+       "KubeletConfiguration [config.yaml in the state directory if it exists, else the kubelet's "
+       "defaults]",
+       "FILE"},
+      {"--machine", &options->machine, "The machine as JSON [discovered]", "FILE"},
+      {.name = "--profile",
+       .target = &options->profile,
+       .help = "fixed or kubelet-1.36: without or with the kubelet's known bugs",
+       .value = "NAME",
+       .suggestions = {"fixed", "kubelet-1.36"}},
+      {"--cgroup-root", &options->cgroup_root, "Cgroup below which Pinfold keeps all groups",
+       "DIR"},
+      {.name = "--no-enforce",
+       .target = &options->no_enforce,
+       .help = "Decide and store, but change no cgroup",
+       .excludes = {"--cgroup-root"}},
+      {"--socket", &options->socket, "Socket of the service [/run/pinfold/agent.sock]", "FILE"},
+      {.name = "--interval",
+       .target = cli::Integer{&options->interval_s, 1, 3600},
+       .help = "Seconds between two reconciliations, 1 to 3600; doubles up to 300 while drift "
+               "remains [10]",
+       .value = "SECONDS"},
+      {"--move-pages", &options->move_pages,
+       "Reconciliations also move pages to the desired NUMA nodes"},
+      {.name = "--log-level",
+       .target = &options->log_level,
+       .help = "The least level that is logged: debug, info, warning or error [info]",
+       .value = "LEVEL",
+       .suggestions = {"debug", "info", "warning", "error"}},
+  });
+  command.sections = {
+      {"Signals",
+       {{"TERM, INT", "Finish the requests that are being done, settle the state, and exit"},
+        {"HUP", "Read the configuration file again; what needs a restart is logged"}}}};
+  return command;
+}
+
+}  // namespace pinfold::tools

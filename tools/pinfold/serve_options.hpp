@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pinfold/cli/command.hpp"
+
+namespace pinfold::tools {
+
+/// The command line of the service; what is not given is as the configuration file says.
+struct ServeOptions {
+  std::optional<std::string> settings_file;
+  std::optional<std::string> state_dir;
+  std::optional<std::string> config;
+  std::optional<std::string> machine;
+  std::optional<std::string> profile;
+  std::optional<std::string> cgroup_root;
+  std::optional<std::string> socket;
+  std::optional<std::string> log_level;
+  bool no_enforce = false;
+  bool move_pages = false;
+  int interval_s = 0;  ///< 0: not given
+  bool insecure_state_dir = false;
+};
+/// `serve` without a function: the program `pinfold-serve`, and the command that runs it.
+[[nodiscard]] cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options);
+
+/// The program of the service, installed beside `pinfold` or where programs for programs are.
+inline constexpr const char* kServeProgram = "pinfold-serve";
+
+}  // namespace pinfold::tools
