@@ -1,0 +1,355 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "pinfold/base/unique_fd.hpp"
+#include "pinfold/socket/client.hpp"
+#include "pinfold/socket/unix_socket.hpp"
+#include "run_program.hpp"
+#include "temp_dir.hpp"
+
+/// `pinfold serve`, and the commands that use it, as an operator runs them.
+namespace pinfold {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// A service manager as sd_notify(3) describes it: gets the messages of the service.
+class Manager {
+ public:
+  explicit Manager(const std::string& path)
+      : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    const auto address = service::socket_address(path).value();
+    if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+      throw std::runtime_error("bind " + path);
+    }
+    timeval limit{60, 0};
+    (void)::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  }
+  /// Waits for the next message that begins so; what comes before it is skipped. "" if none comes.
+  [[nodiscard]] std::string wait_for(const std::string& begin) const {
+    std::array<char, 4096> buffer{};
+    while (true) {
+      const ssize_t size = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
+      if (size <= 0) return "";
+      std::string text(buffer.data(), static_cast<std::size_t>(size));
+      if (text.starts_with(begin)) return text;
+    }
+  }
+
+ private:
+  UniqueFd socket_;
+};
+
+std::string read_all(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+constexpr const char* kOptions =
+    "--state-dir state --machine node.json --config config.yaml --no-enforce --socket s.sock";
+
+/// A directory with the files of a node, and perhaps a service.
+class Node {
+ public:
+  Node() {
+    dir_.write("node.json", R"({"name":"n","cpus":[
+      {"id":0,"core":0,"socket":0,"numa":0,"l3":0},{"id":1,"core":1,"socket":0,"numa":0,"l3":0},
+      {"id":2,"core":2,"socket":0,"numa":0,"l3":0},{"id":3,"core":3,"socket":0,"numa":0,"l3":0}],
+      "numaNodes":[{"id":0,"memory":4294967296,"hugepages":{}}],"devices":[]})");
+    dir_.write("config.yaml",
+               "kind: KubeletConfiguration\ncpuManagerPolicy: static\nreservedSystemCPUs: '0'\n");
+    dir_.write("agent.yaml", "logLevel: info\n");
+    dir_.write("web.yaml", pod("web", 2));
+    dir_.write("db.yaml", pod("db", 1));
+    dir_.write("big.yaml", pod("big", 9));
+    dir_.write("init.yaml",
+               "apiVersion: v1\nkind: Pod\nmetadata: {name: init}\nspec:\n  initContainers:\n"
+               "  - name: first\n    resources: {limits: {cpu: 1, memory: 64Mi}}\n  containers:\n"
+               "  - name: main\n    resources: {limits: {cpu: 1, memory: 64Mi}}\n");
+  }
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  ~Node() {
+    if (service_ > 0) (void)end(SIGKILL);
+  }
+
+  static std::string pod(const std::string& name, int cpus) {
+    return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec:\n  containers:\n" +
+           "  - name: main\n    resources: {limits: {cpu: " + std::to_string(cpus) +
+           ", memory: 64Mi}}\n";
+  }
+  [[nodiscard]] test::Outcome pinfold(const std::string& arguments) const {
+    return test::run_shell("cd " + dir_.path() + " && " + PINFOLD_COMMAND + " " + arguments);
+  }
+  /// Runs `pinfold serve` until it is ready.
+  void serve(const std::string& options = "--settings agent.yaml") {
+    const std::string line = "cd " + dir_.path() + " && exec " + PINFOLD_COMMAND + " serve " +
+                             kOptions + " " + options + " 2>>log";
+    service_ = ::fork();
+    if (service_ == 0) {
+      (void)::setenv("NOTIFY_SOCKET", (dir_ / "notify").c_str(), 1);
+      ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
+      ::_exit(127);
+    }
+    ASSERT_THAT(manager_.wait_for("READY=1"), HasSubstr("STATUS=")) << log();
+  }
+  /// The exit status of the service, 128 + N after signal N.
+  [[nodiscard]] int end(int signal) {
+    (void)::kill(service_, signal);
+    int status = 0;
+    (void)::waitpid(service_, &status, 0);
+    service_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  void signal(int number) const { (void)::kill(service_, number); }
+  [[nodiscard]] std::string log() const { return read_all(dir_ / "log"); }
+  [[nodiscard]] std::string state(const std::string& file) const {
+    return read_all(dir_ / ("state/" + file));
+  }
+  [[nodiscard]] const Manager& manager() const { return manager_; }
+  [[nodiscard]] const test::TempDir& dir() const { return dir_; }
+
+ private:
+  test::TempDir dir_;
+  Manager manager_{dir_ / "notify"};
+  pid_t service_ = -1;
+};
+
+std::string with_options(const std::string& command) {
+  const std::size_t space = command.find(' ');
+  return command.substr(0, space) + " " + kOptions +
+         (space == std::string::npos ? "" : command.substr(space));
+}
+
+TEST(ServeCli, CommandsDoTheSameWithAndWithoutAService) {
+  const Node direct;
+  Node served;
+  served.serve();
+  const std::string hook = R"({"id":"c","bundle":"/b","pid":0,"status":"stopped")";
+  const std::vector<std::string> commands = {
+      "admit --explain web.yaml",
+      "admit -o json --explain db.yaml",
+      "admit big.yaml",
+      "admit -o json big.yaml",
+      "admit web.yaml",  // again
+      "admit none.yaml",
+      "start --pod web --container main",
+      "start -o json --pod default/db --container main",
+      "start --pod web --container other",
+      "start -o json --pod other --container main",
+      "remove --pod web --container main",
+      "remove -o json --pod db --container main",
+      "remove --pod other",
+      "remove --pod web --dry-run",
+      "remove --pod web",
+      "remove -o json --pod db --kill",
+      "admit --start init.yaml",
+      "admit --dry-run -o json web.yaml",
+      "admit -o json web.yaml big.yaml",
+      "reconcile",
+      "reconcile -o json --move-pages",
+      "reconcile --release-unknown",
+      "remove --pod init",
+      "hook < empty.json",
+      "hook < other.json",
+      "hook < created.json",
+      "status",
+      "status -o json",
+      "checkpoint verify state",
+  };
+  for (const Node* const node : {&direct, static_cast<const Node*>(&served)}) {
+    node->dir().write("empty.json", hook + "}");
+    node->dir().write("other.json", hook + R"(,"annotations":{"io.pinfold.cpu":"1"}})");
+    node->dir().write("created.json", R"({"id":"c","bundle":"/b","pid":2,"status":"created",)"
+                                      R"("annotations":{"io.pinfold.cpu":"1"}})");
+  }
+  for (const std::string& command : commands) {
+    const bool has_options = !command.starts_with("checkpoint");
+    std::string line = has_options ? with_options(command) : command;
+    if (command.starts_with("status")) {  // a query needs no service
+      line.erase(line.find(" --socket s.sock"), std::string(" --socket s.sock").size());
+    }
+    const auto expected = direct.pinfold(line);
+    const auto actual = served.pinfold(line);
+    EXPECT_EQ(actual.status, expected.status) << command << ": " << actual.err;
+    EXPECT_EQ(actual.out, expected.out) << command;
+    EXPECT_EQ(actual.err, expected.err) << command;
+    for (const char* const file : {"cpu_manager_state", "memory_manager_state", ".pinfold_pods",
+                                   ".pinfold_machine", ".pinfold_journal"}) {
+      EXPECT_EQ(served.state(file), direct.state(file)) << command << ": " << file;
+    }
+  }
+  EXPECT_EQ(served.end(SIGTERM), 0);
+}
+
+TEST(ServeCli, ReleasesUnknownPodsThroughTheService) {
+  Node node;
+  ASSERT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
+  node.dir().remove("state/.pinfold_pods");
+  node.serve();
+  EXPECT_THAT(node.pinfold(with_options("admit db.yaml")).err, HasSubstr("held for pods"));
+  const auto admitted = node.pinfold(with_options("admit --release-unknown web.yaml"));
+  EXPECT_EQ(admitted.status, 0) << admitted.err;
+  EXPECT_THAT(admitted.err, Not(HasSubstr("held")));
+}
+
+TEST(ServeCli, CommandsNameAnOptionThatContradictsTheService) {
+  Node node;
+  node.serve();
+  node.dir().write("other.yaml", "kind: KubeletConfiguration\ncpuManagerPolicy: none\n");
+  node.dir().write("small.json", R"({"name":"n","cpus":[
+      {"id":0,"core":0,"socket":0,"numa":0,"l3":0}],
+      "numaNodes":[{"id":0,"memory":4294967296,"hugepages":{}}],"devices":[]})");
+  const std::array<std::pair<const char*, const char*>, 4> cases = {{
+      {"--profile kubelet-1.36",
+       "profile 'kubelet-1.36': the service at 's.sock' has the state "
+       "directory 'state', and runs with 'fixed'"},
+      {"--config other.yaml",
+       "--config 'other.yaml': the service at 's.sock' has the state "
+       "directory 'state', and runs with another configuration"},
+      {"--machine small.json",
+       "--machine 'small.json': the service at 's.sock' has the state "
+       "directory 'state', and runs with another machine"},
+      {"--cgroup-root /x",
+       "--cgroup-root '/x': the service at 's.sock' has the state directory "
+       "'state', and enforces nothing"},
+  }};
+  for (const auto& [option, message] : cases) {
+    const auto refused = node.pinfold("admit --state-dir state --socket s.sock " +
+                                      std::string(option) + " web.yaml");
+    EXPECT_EQ(refused.status, 2) << option;
+    EXPECT_EQ(refused.err, "pinfold: " + std::string(message) + "\n");
+  }
+  EXPECT_EQ(node.pinfold("admit --state-dir state --socket s.sock web.yaml").status, 0)
+      << "without options it is as the service runs";
+}
+
+TEST(ServeCli, AnotherStateDirectoryIsNoneOfItsBusiness) {
+  Node node;
+  node.serve();
+  const auto admitted = node.pinfold(
+      "admit --state-dir other --machine node.json --config config.yaml --no-enforce --socket "
+      "s.sock web.yaml");
+  EXPECT_EQ(admitted.status, 0) << admitted.err;
+  EXPECT_THAT(read_all(node.dir() / "other/cpu_manager_state"), HasSubstr("default_web"));
+  EXPECT_THAT(node.state("cpu_manager_state"), Not(HasSubstr("default_web")));
+}
+
+TEST(ServeCli, EndsWithItsStateSettledAndItsSocketRemoved) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    Node node;
+    node.serve();
+    ASSERT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
+    EXPECT_EQ(node.end(signal), 0) << node.log();
+    EXPECT_NE(node.manager().wait_for("STOPPING=1"), "");
+    EXPECT_NE(::access((node.dir() / "s.sock").c_str(), F_OK), 0);
+    EXPECT_EQ(node.state(".pinfold_journal"), "");
+    EXPECT_EQ(node.pinfold(with_options("remove --pod web")).status, 0);
+  }
+}
+
+TEST(ServeCli, StartsAgainAfterItWasKilled) {
+  Node node;
+  node.serve();
+  ASSERT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
+  const std::string before = node.state("cpu_manager_state");
+  EXPECT_EQ(node.end(SIGKILL), 128 + SIGKILL);
+  node.serve();
+  const auto again = node.pinfold(with_options("start --pod web --container main"));
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(node.state("cpu_manager_state"), before);
+}
+
+TEST(ServeCli, ASecondOneOfADirectoryNamesTheFirst) {
+  Node node;
+  node.serve();
+  const auto second = node.pinfold(
+      "serve --state-dir state --socket other.sock --machine node.json "
+      "--config config.yaml --no-enforce --settings agent.yaml");
+  EXPECT_EQ(second.status, 2);
+  EXPECT_THAT(second.err, HasSubstr("(pinfold-serve) holds it"));
+  const auto same_socket = node.pinfold(
+      "serve --state-dir other --socket s.sock --machine node.json --config config.yaml "
+      "--no-enforce --settings agent.yaml");
+  EXPECT_EQ(same_socket.status, 2);
+  EXPECT_THAT(same_socket.err, HasSubstr("socket 's.sock': another process listens there"));
+  EXPECT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
+}
+
+TEST(ServeCli, ReloadsWhatNeedsNoRestart) {
+  Node node;
+  node.dir().write("agent.yaml", "logLevel: error\n");
+  node.serve();
+  node.dir().write("agent.yaml",
+                   "logLevel: info\nreconcileIntervalSeconds: 60\nprofile: kubelet-1.36\n");
+  node.signal(SIGHUP);
+  EXPECT_THAT(node.manager().wait_for("RELOADING=1"), HasSubstr("\nMONOTONIC_USEC="));
+  EXPECT_EQ(node.manager().wait_for("READY=1"), "READY=1");
+  EXPECT_EQ(node.log(), "") << "the level of before";
+  ASSERT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
+  EXPECT_THAT(node.log(), HasSubstr("level=info msg=\"pod 'default_web': admitted\""));
+  node.signal(SIGHUP);
+  EXPECT_EQ(node.manager().wait_for("READY=1"), "READY=1");
+  EXPECT_THAT(node.log(), HasSubstr("reload: 'profile' has changed: that needs a restart"));
+  node.dir().write("agent.yaml", "logLevl: info\n");
+  node.signal(SIGHUP);
+  EXPECT_EQ(node.manager().wait_for("READY=1"), "READY=1");
+  EXPECT_THAT(node.log(), HasSubstr("not reloaded: agent.yaml: unknown field 'logLevl', did you "
+                                    "mean 'logLevel'?"));
+  EXPECT_EQ(node.pinfold(with_options("admit db.yaml")).status, 0);
+}
+
+TEST(ServeCli, OptionsCountMoreThanTheFile) {
+  Node node;
+  node.dir().write("agent.yaml", "logLevel: debug\nsocket: /nonexistent/s.sock\n");
+  node.serve("--settings agent.yaml --log-level error");
+  ASSERT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
+  EXPECT_EQ(node.log(), "");
+}
+
+TEST(ServeCli, RefusesABadConfigurationFile) {
+  const Node node;
+  node.dir().write("agent.yaml", "sockt: /x\n");
+  const auto unknown = node.pinfold("serve --settings agent.yaml");
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_EQ(unknown.err,
+            "pinfold: agent.yaml: unknown field 'sockt', did you mean "
+            "'socket'?\n");
+  EXPECT_EQ(node.pinfold("serve --settings none.yaml").status, 2);
+}
+
+TEST(ServeCli, FeedsTheWatchdog) {
+  Node node;
+  ASSERT_EQ(::setenv("WATCHDOG_USEC", "30000", 1), 0);
+  node.serve();
+  ASSERT_EQ(::unsetenv("WATCHDOG_USEC"), 0);
+  EXPECT_NE(node.manager().wait_for("WATCHDOG=1"), "");
+  EXPECT_NE(node.manager().wait_for("WATCHDOG=1"), "");
+}
+
+TEST(ServeCli, AClientThatHangsDelaysNoCommand) {
+  Node node;
+  node.serve();
+  std::vector<service::Client> hanging;
+  for (int i = 0; i < 8; ++i) {
+    hanging.push_back(*service::Client::connect(node.dir() / "s.sock").value());
+  }
+  EXPECT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
+}
+
+}  // namespace
+}  // namespace pinfold
