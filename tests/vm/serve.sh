@@ -1,0 +1,32 @@
+# serve.sh start PROGRAM ROOT | wait TEXT | kill | reload | stop: the service in a guest.
+log=/run/pinfold/log
+
+# Waits for a line of the log, and prints it.
+wait_for() {
+  until grep -m1 "$1" "$log"; do sleep 0.1; done
+}
+
+case $1 in
+  start)
+    mkdir -p /run/pinfold
+    : >"$log"
+    setsid "$2" --config /etc/pinfold/config.yaml --cgroup-root "$3" --log-level debug </dev/null >>"$log" 2>&1 &
+    echo $! >/run/pinfold/pid
+    wait_for "serves state directory" && echo ready
+    ;;
+  wait) wait_for "$2" ;;
+  kill)
+    kill -9 "$(cat /run/pinfold/pid)"
+    # Its parent need not notice.
+    while grep '^State:' "/proc/$(cat /run/pinfold/pid)/status" | grep -qv zombie; do sleep 0.1; done
+    ;;
+  reload)
+    kill -HUP "$(cat /run/pinfold/pid)"
+    wait_for reloaded
+    ;;
+  stop)
+    kill -TERM "$(cat /run/pinfold/pid)"
+    wait_for "has stopped"
+    while [ -e /run/pinfold/agent.sock ]; do sleep 0.1; done
+    ;;
+esac
