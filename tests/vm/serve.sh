@@ -1,4 +1,4 @@
-# serve.sh start PROGRAM ROOT | wait TEXT | kill | reload | stop: the service in a guest.
+# serve.sh start PROGRAM CONFIG ROOT | wait TEXT | kill | reload | stop: the service in a guest.
 log=/run/pinfold/log
 
 # Waits for a line of the log, and prints it.
@@ -10,7 +10,7 @@ case $1 in
   start)
     mkdir -p /run/pinfold
     : >"$log"
-    setsid "$2" --config /etc/pinfold/config.yaml --cgroup-root "$3" --log-level debug </dev/null >>"$log" 2>&1 &
+    setsid "$2" --config "$3" --cgroup-root "$4" --log-level debug </dev/null >>"$log" 2>&1 &
     echo $! >/run/pinfold/pid
     wait_for "serves state directory" && echo ready
     ;;
