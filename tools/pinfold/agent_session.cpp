@@ -84,8 +84,13 @@ Result<AgentSession> AgentSession::open(const AgentOptions& options) {
     PINFOLD_LET(session, open_remote(options));
   }
   if (!session) {
-    PINFOLD_LET(auto agent, open_agent(options));
-    session = AgentSession(std::move(agent), std::nullopt, {});
+    auto agent = open_agent(options);
+    if (agent) {
+      session = AgentSession(*std::move(agent), std::nullopt, {});
+    } else if (agent.error().code == ErrorCode::kBusy && !options.dry_run) {
+      PINFOLD_LET(session, open_remote(options));  // it has started meanwhile
+    }
+    if (!session) return fail(std::move(agent).error());
   }
   if (options.release_unknown) {
     PINFOLD_TRY(session->execute(service::ReleaseUnknown{}));

@@ -164,8 +164,9 @@ service::WorkerOptions Service::worker_options() {
 }
 
 Result<ExitStatus> Service::run() {
-  PINFOLD_LET(auto agent, open());
+  // First: a command that finds the directory locked finds the service, and waits for it.
   PINFOLD_LET(const auto listener, service::Listener::open(settings_.socket));
+  PINFOLD_LET(auto agent, open());
   service::Worker worker(std::move(agent), worker_options());
   worker_ = &worker;
   server_.emplace(

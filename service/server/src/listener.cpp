@@ -13,7 +13,7 @@
 namespace pinfold::service {
 namespace {
 
-constexpr int kBacklog = 128;
+constexpr int kBacklog = 4096;
 
 std::optional<gid_t> find_group(const std::string& name) {
   group entry{};
@@ -29,8 +29,8 @@ const sockaddr* generic(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
-/// Removes a socket that nobody listens at.
-Result<void> remove_stale(const std::string& path, const sockaddr_un& address) {
+/// Errors: if what has this name must not be replaced.
+Result<void> check_replaceable(const std::string& path, const sockaddr_un& address) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return {};
@@ -41,11 +41,10 @@ Result<void> remove_stale(const std::string& path, const sockaddr_un& address) {
   }
   const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe) return fail_errno(errno, "socket");
-  if (::connect(probe.get(), generic(address), sizeof address) == 0 || errno != ECONNREFUSED) {
-    return fail(ErrorCode::kBusy, "another process listens there");
+  if (::connect(probe.get(), generic(address), sizeof address) != 0 && errno == ECONNREFUSED) {
+    return {};  // left by a service that was killed
   }
-  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
-  return fail_errno(errno, "the one that a service left cannot be removed");
+  return fail(ErrorCode::kBusy, "another process listens there");
 }
 
 Result<UniqueFd> bind_to(const sockaddr_un& address) {
@@ -61,22 +60,28 @@ Result<UniqueFd> bind_to(const sockaddr_un& address) {
 
 }  // namespace
 
+/// Under another name until it listens: so whoever finds the socket can connect to it.
 Result<Listener> Listener::open(const std::string& path, const std::string& group) {
   const std::string name = fmt::format("socket '{}'", path);
+  const std::string unfinished = path + ".new";
   PINFOLD_LET(const sockaddr_un address, socket_address(path));
-  PINFOLD_TRY_WRAP(remove_stale(path, address), name);
-  PINFOLD_LET_WRAP(auto socket, bind_to(address), name);
-  Listener listener(std::move(socket), path);
+  PINFOLD_LET(const sockaddr_un first_address, socket_address(unfinished));
+  PINFOLD_TRY_WRAP(check_replaceable(path, address), name);
+  if (::unlink(unfinished.c_str()) != 0 && errno != ENOENT) return fail_errno(errno, name);
+  PINFOLD_LET_WRAP(auto socket, bind_to(first_address), name);
+  Listener listener(std::move(socket), unfinished);
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return fail_errno(errno, name);
+  if (::lstat(unfinished.c_str(), &status) != 0) return fail_errno(errno, name);
   listener.inode_ = status.st_ino;
   listener.group_ = find_group(group).value_or(::getegid());
   constexpr mode_t kMode = 0660;
-  if (::lchown(path.c_str(), static_cast<uid_t>(-1), listener.group_) != 0 ||
-      ::chmod(path.c_str(), kMode) != 0) {
+  if (::lchown(unfinished.c_str(), static_cast<uid_t>(-1), listener.group_) != 0 ||
+      ::chmod(unfinished.c_str(), kMode) != 0) {
     return fail_errno(errno, name + ": group and mode");
   }
   if (::listen(listener.fd(), kBacklog) != 0) return fail_errno(errno, name + ": listen");
+  if (::rename(unfinished.c_str(), path.c_str()) != 0) return fail_errno(errno, name);
+  listener.path_ = path;
   return listener;
 }
 

@@ -64,8 +64,10 @@ Result<std::optional<Client>> Client::connect(const std::string& socket, millise
   }
   PINFOLD_TRY_WRAP(check_server(connection.get()), name);
   Client client(std::move(connection), std::move(name), answer_time);
-  PINFOLD_LET(const auto line, client.exchange(encode_hello_request(), milliseconds::zero()));
-  PINFOLD_LET_WRAP(client.hello_, decode_hello(line), client.name_);
+  auto line = client.exchange(encode_hello_request(), milliseconds::zero());
+  if (!line && line.error().sys_errno == ECONNRESET) return std::nullopt;  // it ends
+  if (!line) return fail(std::move(line).error());
+  PINFOLD_LET_WRAP(client.hello_, decode_hello(*line), client.name_);
   return client;
 }
 
@@ -107,7 +109,7 @@ Result<std::string> Client::receive(Clock::time_point end) {
     }
     PINFOLD_TRY(wait_for(connection_.get(), POLLIN, end));
     const ssize_t got = ::recv(connection_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (got == 0) return fail(ErrorCode::kIo, "it closed the connection");
+    if (got == 0) return fail_errno(ECONNRESET, "it closed the connection");
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (got < 0) return fail_errno(errno, "receive");
     received_.append(buffer.data(), static_cast<std::size_t>(got));

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <optional>
 
 #include "temp_dir.hpp"
@@ -32,8 +33,17 @@ TEST_F(ListenerTest, OnlyItsUserAndGroupCanConnect) {
 }
 
 TEST_F(ListenerTest, RemovesItsSocket) {
-  { const auto listener = Listener::open(path_); }
-  EXPECT_FALSE(exists());
+  {
+    const auto listener = Listener::open(path_);
+    EXPECT_TRUE(exists());
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.path()));
+}
+
+TEST_F(ListenerTest, IsNotStoppedByWhatAStartLeft) {
+  dir_.write("agent.sock.new", "");
+  const auto listener = Listener::open(path_);
+  EXPECT_TRUE(listener.has_value()) << listener.error().message;
 }
 
 TEST_F(ListenerTest, LeavesTheSocketOfAnother) {

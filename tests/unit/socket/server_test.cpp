@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -10,6 +11,7 @@
 #include <boost/asio/post.hpp>
 #include <future>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "node_samples.hpp"
@@ -308,6 +310,20 @@ TEST(ClientTest, FindsNoService) {
   EXPECT_FALSE(Client::connect(dir / "none.sock").value());
   dir.write("file", "");
   EXPECT_FALSE(Client::connect(dir / "file").value());
+}
+
+TEST(ClientTest, OneThatEndsIsNoService) {
+  const test::TempDir dir;
+  std::optional<Listener> listener = Listener::open(dir / "agent.sock").value();
+  std::thread ends([&] {
+    pollfd entry{listener->fd(), POLLIN, 0};
+    (void)::poll(&entry, 1, -1);
+    const UniqueFd connection(::accept4(listener->fd(), nullptr, nullptr, SOCK_CLOEXEC));
+  });
+  const auto client = Client::connect(dir / "agent.sock");
+  ends.join();
+  ASSERT_TRUE(client.has_value()) << client.error().message;
+  EXPECT_FALSE(*client);
 }
 
 TEST(ClientTest, DoesNotWaitForEver) {

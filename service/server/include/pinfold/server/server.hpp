@@ -11,7 +11,7 @@
 namespace pinfold::service {
 
 struct ServerOptions {
-  std::size_t max_connections = 64;
+  std::size_t max_connections = 512;
   std::chrono::milliseconds request_time{60'000};  ///< from one answer to the next whole request
   std::chrono::milliseconds answer_time{30'000};   ///< for a client to read its answer
   /// Whether the process at the other end may use the service. Empty: check_client.

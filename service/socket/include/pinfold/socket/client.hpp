@@ -15,7 +15,8 @@ class Client {
   /// The most that the service may take for one message, besides the time that a call may wait.
   static constexpr std::chrono::milliseconds kAnswerTime{120'000};
 
-  /// nullopt if no service listens on the socket, or the user may not connect to it.
+  /// nullopt if no service listens on the socket or it ends just now, or the user may not connect.
+  /// Waits for one that starts.
   /// Errors: kInvalidArgument for a path that is too long and a service of another user;
   /// kUnsupported for one with another version of the protocol; kBusy if it takes no more
   /// connections; kIo.
