@@ -251,10 +251,8 @@ void Worker::log_report(const agent::ReconcileReport& report) {
 void Worker::settle() {
   const auto settled = agent_.checkpoint_journal();
   if (!settled && !state_.not_settled) {
-    log(LogLevel::kError,
-        fmt::format("stored in the journal, but the kubelet's files are older: {}; tried again "
-                    "after every round",
-                    settled.error().message));
+    log(LogLevel::kError, fmt::format("{}: {}; tried again after every round",
+                                      checkpoint::kNotSettled, settled.error().message));
   }
   set_settled(settled);
 }
