@@ -1,0 +1,25 @@
+#pragma once
+
+#include <chrono>
+
+namespace pinfold::podresources {
+
+/// Allows `burst` requests at once, and one more every `interval`.
+/// Thread-safety: none.
+class RateLimit {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Domain: burst at least 1.
+  RateLimit(Clock::duration interval, int burst) : interval_(interval), burst_(burst) {}
+
+  /// Whether a request may be answered now.
+  [[nodiscard]] bool take(Clock::time_point now);
+
+ private:
+  Clock::duration interval_;
+  int burst_;
+  Clock::time_point full_at_ = Clock::time_point::min();  ///< when a whole burst is allowed again
+};
+
+}  // namespace pinfold::podresources
