@@ -10,6 +10,7 @@
 #include "commands.hpp"
 #include "input.hpp"
 #include "pinfold/api/pod.hpp"
+#include "pinfold/api/pod_documents.hpp"
 #include "pinfold/text/message.hpp"
 #include "pod_validation.hpp"
 

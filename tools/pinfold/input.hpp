@@ -1,6 +1,5 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -13,9 +12,6 @@ namespace pinfold::tools {
 
 /// Reads a whole file of at most kMaxFileBytes, or standard input for "-". Errors name the file.
 [[nodiscard]] Result<std::string> read_input(const std::string& path);
-/// A Pod that a user wrote, checked as kubectl does, with the API server's defaults.
-/// Errors: kInvalidArgument, for an unknown field too (see check_pod_fields).
-[[nodiscard]] Result<PodSpec> read_pod(const nlohmann::json& document);
 /// The resources of a pod's containers that device plugins offer: "example.com/gpu".
 [[nodiscard]] std::set<std::string> device_resources(const PodSpec& pod);
 /// The pods of all files, with the API server's defaults: one or several documents, each a Pod or a

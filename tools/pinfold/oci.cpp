@@ -7,10 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "input.hpp"
+#include "pinfold/api/pod_documents.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
-#include "pod_validation.hpp"
 
 namespace pinfold::tools {
 namespace {

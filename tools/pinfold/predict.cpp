@@ -8,6 +8,7 @@
 #include "commands.hpp"
 #include "input.hpp"
 #include "output.hpp"
+#include "pinfold/api/pod_documents.hpp"
 #include "pinfold/predict/ledger.hpp"
 #include "pinfold/predict/pod_query.hpp"
 #include "pinfold/text/document.hpp"
