@@ -63,6 +63,9 @@ struct Execute {
     PINFOLD_TRY(agent.checkpoint_journal());
     return Done{};
   }
+  Result<Answer> operator()(const Adopt& request) const {
+    return changed(agent.adopt(request.pod, request.adoption));
+  }
 };
 
 /// Moves the next `count` elements out of a list, if there are any.

@@ -33,6 +33,8 @@ void add_changes(const Action& action, const Answer& answer, std::vector<Change>
     changes.push_back({ChangeKind::kReleased, {}, ""});
   } else if (std::holds_alternative<Reconcile>(action)) {
     changes.push_back({ChangeKind::kReconciled, {}, ""});
+  } else if (const auto* const adopt = std::get_if<Adopt>(&action)) {
+    changes.push_back({ChangeKind::kAdopted, adopt->pod, adopt->adoption.container});
   } else if (const auto* const admit = std::get_if<AdmitHooked>(&action)) {
     const bool is_refused = std::get<HookOutcome>(answer).has_value();
     changes.push_back({is_refused ? ChangeKind::kRejected : ChangeKind::kAdmitted, admit->pod.uid,
@@ -85,6 +87,11 @@ Result<void> Worker::submit(Request request) {
 std::shared_ptr<const Snapshot> Worker::snapshot() const {
   const std::lock_guard lock(mutex_);
   return snapshot_;
+}
+
+std::size_t Worker::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return queue_.size();
 }
 
 std::shared_ptr<Subscription> Worker::subscribe(std::size_t limit, std::function<void()> notify) {

@@ -140,6 +140,12 @@ struct ToMessage {
     return {{"reconcile", {{"movePages", request.pages == agent::PageMoves::kOn}}}};
   }
   json operator()(const Settle& /*request*/) const { return {{"settle", json::object()}}; }
+  json operator()(const Adopt& request) const {
+    return {{"adopt",
+             {{"pod", request.pod.value},
+              {"container", request.adoption.container},
+              {"directory", request.adoption.directory}}}};
+  }
 };
 
 Result<Action> read_admit(Members& members) {
@@ -189,13 +195,20 @@ Result<Action> read_admit_hooked(Members& members) {
   return request;
 }
 
+Result<Action> read_adopt(Members& members) {
+  Adopt request{PodUid(members.text("pod")),
+                {members.text("container"), members.text("directory")}};
+  PINFOLD_TRY(members.end());
+  return request;
+}
+
 Result<Action> read_reconcile(Members& members) {
   const bool moves = members.flag("movePages");
   PINFOLD_TRY(members.end());
   return Reconcile{moves ? agent::PageMoves::kOn : agent::PageMoves::kOff};
 }
 
-constexpr std::array<std::pair<const char*, Result<Action> (*)(Members&)>, 9> kReaders = {{
+constexpr std::array<std::pair<const char*, Result<Action> (*)(Members&)>, 10> kReaders = {{
     {"admit", read_admit},
     {"start", read_of_container<Start>},
     {"attach", read_attach},
@@ -205,6 +218,7 @@ constexpr std::array<std::pair<const char*, Result<Action> (*)(Members&)>, 9> kR
     {"removeHooked", read_of_container<RemoveHooked>},
     {"reconcile", read_reconcile},
     {"settle", read_empty<Settle>},
+    {"adopt", read_adopt},
 }};
 
 // --- answers ---

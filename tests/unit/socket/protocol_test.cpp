@@ -33,7 +33,8 @@ std::vector<NamedAction> all_actions() {
           {"admitHooked", AdmitHooked{spec, {"c", "/sys/fs/cgroup/x"}, {7, 8}}},
           {"removeHooked", RemoveHooked{kContainer}},
           {"reconcile", Reconcile{agent::PageMoves::kOn}},
-          {"settle", Settle{}}};
+          {"settle", Settle{}},
+          {"adopt", Adopt{PodUid("u"), {"c", "/sys/fs/cgroup/x"}}}};
 }
 
 TEST(Protocol, ReadsEveryRequestThatItWrites) {

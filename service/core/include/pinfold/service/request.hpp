@@ -51,9 +51,14 @@ struct Reconcile {
 };
 /// See NodeAgent::checkpoint_journal.
 struct Settle {};
+/// See NodeAgent::adopt.
+struct Adopt {
+  PodUid pod;
+  agent::Adoption adoption;
+};
 
 using Action = std::variant<Admit, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked,
-                            Reconcile, Settle>;
+                            Reconcile, Settle, Adopt>;
 
 /// The answers to the pods of Admit, and if it wants them the traces, one for each pod.
 struct Admissions {

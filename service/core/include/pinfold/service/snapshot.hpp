@@ -38,7 +38,7 @@ struct Snapshot {
   std::optional<Error> not_settled;
 };
 
-enum class ChangeKind { kAdmitted, kRejected, kStarted, kRemoved, kReleased, kReconciled };
+enum class ChangeKind { kAdmitted, kRejected, kStarted, kRemoved, kReleased, kReconciled, kAdopted };
 
 /// Something that happened to a node.
 struct Change {

@@ -43,6 +43,11 @@ class Worker {
   [[nodiscard]] Result<void> submit(Request request);
   /// The state after the last round; never null. Waits for no request.
   [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const;
+  /// What does not change while the worker lives.
+  [[nodiscard]] const Node& node() const { return agent_.node(); }
+  [[nodiscard]] const CpuSet& offline() const { return agent_.offline(); }
+  /// The requests that wait for their turn.
+  [[nodiscard]] std::size_t waiting() const;
   /// What happens from now on. It ends with the returned object.
   [[nodiscard]] std::shared_ptr<Subscription> subscribe(std::size_t limit,
                                                         std::function<void()> notify);

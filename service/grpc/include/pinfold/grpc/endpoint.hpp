@@ -1,0 +1,70 @@
+#pragma once
+
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "pinfold/agent/log.hpp"
+#include "pinfold/server/listener.hpp"
+
+namespace pinfold::service {
+
+struct EndpointOptions {
+  std::size_t max_connections = 64;
+  int max_streams = 100;               ///< calls at one time of one connection
+  int max_message = 4 << 20;           ///< bytes of a request
+  std::chrono::seconds keepalive{60};  ///< a client that answers no ping for so long is gone
+  /// Whether the process at the other end may use the socket. Empty: check_client with the group of
+  /// the listener.
+  std::function<Result<void>(int connection)> check;
+  agent::LogSink log;
+};
+
+/// A gRPC server on a Unix socket. It accepts connections itself, so that it can check who is at
+/// the other end before gRPC reads a byte: gRPC does not show peer credentials. Connections of
+/// strangers, and those above the limit, are closed with a line in the log.
+class Endpoint {
+ public:
+  /// Serves until the object is destroyed. `services` outlive it. Errors: kIo, kInternal.
+  [[nodiscard]] static Result<std::unique_ptr<Endpoint>> start(
+      Listener listener, const std::vector<::grpc::Service*>& services, EndpointOptions options);
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+  /// Takes no more calls, cancels those that have not ended, and waits until they have: whoever
+  /// finishes them must still run, or have finished them.
+  ~Endpoint();
+
+ private:
+  using Acceptor = ::grpc::experimental::ExternalConnectionAcceptor;
+  /// A connection that gRPC owns: it has ended when the number is no longer that of this socket.
+  struct Connection {
+    int fd;
+    ino_t inode;
+  };
+
+  Endpoint(Listener listener, EndpointOptions options)
+      : listener_(std::move(listener)), options_(std::move(options)) {}
+  void accept_all();
+  void accept_one();
+  void forget_ended();
+  void log(agent::LogLevel level, const std::string& message) const {
+    if (options_.log) options_.log(level, message);
+  }
+
+  Listener listener_;
+  EndpointOptions options_;
+  std::unique_ptr<Acceptor> acceptor_;
+  std::unique_ptr<::grpc::Server> server_;
+  UniqueFd stop_;  ///< eventfd
+  std::vector<Connection> connections_;
+  bool is_full_ = false;  ///< connections above the limit were closed
+  std::thread thread_;
+};
+
+}  // namespace pinfold::service

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <pinfold/v1/pinfold.pb.h>
+
+#include "pinfold/service/request.hpp"
+#include "pinfold/service/snapshot.hpp"
+
+/// The answers of pinfold.v1, from those of a worker. Pure.
+namespace pinfold::service {
+
+/// Of a pod that is admitted, what its containers have in `state`.
+void fill(const Node& node, const agent::AgentState& state, const PodSpec& pod,
+          const agent::AdmitOutcome& outcome, const Trace* trace, v1::Admission& out);
+void fill(const agent::ReconcileReport& report, v1::ReconcileResponse& out);
+void fill(const Node& node, const CpuSet& offline, const Snapshot& snapshot,
+          v1::StatusResponse& out);
+void fill(const Subscription::Taken& taken, v1::WatchResponse& out);
+void fill(const Error& error, v1::Error& out);
+
+/// `Response`: one with not_enforced and not_settled.
+template <class Response>
+void fill(const agent::ChangeOutcome& outcome, Response& out) {
+  if (outcome.not_enforced) fill(*outcome.not_enforced, *out.mutable_not_enforced());
+  if (outcome.not_settled) fill(*outcome.not_settled, *out.mutable_not_settled());
+}
+
+}  // namespace pinfold::service

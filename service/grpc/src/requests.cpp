@@ -1,0 +1,113 @@
+#include "pinfold/grpc/requests.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+#include "pinfold/api/pod_documents.hpp"
+
+namespace pinfold::service {
+namespace {
+
+Result<std::vector<PodSpec>> read_manifest(const std::string& manifest, bool skip_validation) {
+  PINFOLD_LET(auto pods, read_pods(manifest, "manifest"));
+  if (pods.empty()) {
+    return fail(ErrorCode::kInvalidArgument, "no pod in manifest: expected at least one");
+  }
+  if (!skip_validation) PINFOLD_TRY(validate_all(pods));
+  return pods;
+}
+
+Result<void> require(const std::string& value, const char* field) {
+  if (!value.empty()) return {};
+  return fail(ErrorCode::kInvalidArgument, fmt::format("{}: expected a value", field));
+}
+
+Result<ContainerId> read_container(const std::string& pod, const std::string& container) {
+  PINFOLD_TRY(require(pod, "pod_uid"));
+  PINFOLD_TRY(require(container, "container"));
+  return ContainerId{PodUid(pod), container};
+}
+
+}  // namespace
+
+::grpc::Status to_status(const Error& error) {
+  using enum ::grpc::StatusCode;
+  const auto code = [&] {
+    switch (error.code) {
+      case ErrorCode::kInvalidArgument:
+        return INVALID_ARGUMENT;
+      case ErrorCode::kNotFound:
+        return NOT_FOUND;
+      case ErrorCode::kCorrupt:
+        return DATA_LOSS;
+      case ErrorCode::kUnsupported:
+        return FAILED_PRECONDITION;
+      case ErrorCode::kBusy:
+        return UNAVAILABLE;
+      case ErrorCode::kIo:
+      case ErrorCode::kInternal:
+        break;
+    }
+    return INTERNAL;
+  };
+  return {code(), error.message};
+}
+
+Result<PodSpec> read_one_pod(const std::string& manifest, bool skip_validation) {
+  PINFOLD_LET(auto pods, read_manifest(manifest, skip_validation));
+  if (pods.size() == 1) return std::move(pods.front());
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("{} pods in manifest: expected one", pods.size()));
+}
+
+Result<Action> to_action(const v1::AdmitRequest& request) {
+  PINFOLD_LET(auto pod, read_one_pod(request.manifest(), request.skip_validation()));
+  return Admit{{std::move(pod)}, request.trace()};
+}
+
+Result<Action> to_action(const v1::AdmitTogetherRequest& request) {
+  PINFOLD_LET(auto pods, read_manifest(request.manifest(), request.skip_validation()));
+  return Admit{std::move(pods), request.trace()};
+}
+
+Result<Action> to_action(const v1::StartRequest& request) {
+  PINFOLD_LET(auto container, read_container(request.pod_uid(), request.container()));
+  return Start{std::move(container)};
+}
+
+Result<Action> to_action(const v1::RemoveRequest& request) {
+  PINFOLD_TRY(require(request.pod_uid(), "pod_uid"));
+  return Remove{PodUid(request.pod_uid()), request.container(),
+                request.kill() ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse};
+}
+
+Result<Action> to_action(const v1::AdoptRequest& request) {
+  PINFOLD_LET(auto container, read_container(request.pod_uid(), request.container()));
+  PINFOLD_TRY(require(request.directory(), "directory"));
+  return Adopt{std::move(container.pod), {std::move(container.name), request.directory()}};
+}
+
+Result<Action> to_action(const v1::AttachRequest& request) {
+  PINFOLD_LET(auto container, read_container(request.pod_uid(), request.container()));
+  if (request.pid() <= 0) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("pid: {}: expected the number of a process", request.pid()));
+  }
+  enforce::ProcessId process{request.pid(), request.start_time()};
+  if (process.start_time == 0) {
+    const auto found = enforce::identify(request.pid());
+    if (!found) {
+      return fail(ErrorCode::kNotFound, fmt::format("process {}: it has ended", request.pid()));
+    }
+    process = *found;
+  }
+  return Attach{std::move(container), process};
+}
+
+Result<Action> to_action(const v1::ReconcileRequest& request) {
+  return Reconcile{request.move_pages() ? agent::PageMoves::kOn : agent::PageMoves::kOff};
+}
+
+}  // namespace pinfold::service

@@ -1,0 +1,309 @@
+#include "pinfold/grpc/api.hpp"
+
+#include <gmock/gmock.h>
+#include <grpcpp/client_context.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "agent_world.hpp"
+#include "grpc_world.hpp"
+
+/// pinfold.v1 over a real socket, with a worker that owns a node agent on a model kernel.
+namespace pinfold::service {
+namespace {
+
+using ::grpc::ClientContext;
+using ::grpc::StatusCode;
+using std::chrono::hours;
+using test::guaranteed;
+using test::pod;
+using test::World;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string manifest(const PodSpec& spec) { return to_json(spec).dump(); }
+
+/// UIDs as long as Kubernetes accepts them.
+std::string many_pods(int count, std::int64_t cpus) {
+  auto list = nlohmann::json{{"kind", "List"}, {"items", nlohmann::json::array()}};
+  for (int i = 0; i < count; ++i) {
+    const std::string uid = std::string(200, 'u') + std::to_string(i);
+    list["items"].push_back(to_json(pod(uid, {guaranteed("c", cpus)})));
+  }
+  return list.dump();
+}
+
+class ApiTest : public testing::Test {
+ protected:
+  ~ApiTest() override { stop(); }
+  /// Without it, requests wait for run_round().
+  void run() {
+    thread_ = std::thread([this] { worker_.run(); });
+  }
+  void stop() {
+    if (!thread_.joinable()) return;
+    worker_.stop();
+    thread_.join();
+  }
+  /// Calls `method` with a request that `set` filled in; must succeed.
+  template <class Request, class Response>
+  Response must(::grpc::Status (v1::Pinfold::Stub::*method)(ClientContext*, const Request&,
+                                                            Response*),
+                const Request& request) {
+    Response response;
+    const auto status = call(method, request, response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+  template <class Request, class Response>
+  ::grpc::Status call(::grpc::Status (v1::Pinfold::Stub::*method)(ClientContext*, const Request&,
+                                                                  Response*),
+                      const Request& request, Response& response) {
+    ClientContext context;
+    return (stub_.get()->*method)(&context, request, &response);
+  }
+  v1::Admission admit(const PodSpec& spec, bool trace = false) {
+    v1::AdmitRequest request;
+    request.set_manifest(manifest(spec));
+    request.set_trace(trace);
+    return must(&v1::Pinfold::Stub::Admit, request).admission();
+  }
+  v1::StatusResponse status() { return must(&v1::Pinfold::Stub::Status, v1::StatusRequest()); }
+
+  World world_;
+  std::atomic<Clock::duration> later_{Clock::duration::zero()};
+  std::function<Clock::time_point()> now_ = [this] { return Clock::now() + later_.load(); };
+  Worker worker_{world_.open(), [this] {
+                   WorkerOptions options;
+                   options.now = now_;
+                   return options;
+                 }()};
+  Api api_{worker_, now_};
+  test::ServedSocket socket_{{&api_}};
+  std::unique_ptr<v1::Pinfold::Stub> stub_ = v1::Pinfold::NewStub(socket_.connect());
+  std::thread thread_;
+};
+
+TEST_F(ApiTest, AdmitsAPodAndSaysWhatItsContainersHave) {
+  run();
+  const auto admission = admit(pod("a", {guaranteed("c", 2), test::best_effort("d")}), true);
+  EXPECT_TRUE(admission.admitted());
+  EXPECT_EQ(admission.uid(), "a");
+  EXPECT_EQ(admission.reason(), "");
+  ASSERT_EQ(admission.containers_size(), 2);
+  EXPECT_EQ(admission.containers(1).isolation(), v1::ISOLATION_HOST);
+  EXPECT_GT(admission.trace_size(), 0);
+  EXPECT_FALSE(admission.has_not_enforced());
+  const auto exclusive = admit(pod("b", {guaranteed("c", 2)}));
+  ASSERT_EQ(exclusive.containers_size(), 1);
+  EXPECT_EQ(exclusive.containers(0).exclusive_cpus(), "1-2");
+  EXPECT_EQ(exclusive.containers(0).cpus(), "1-2");
+  EXPECT_EQ(exclusive.containers(0).isolation(), v1::ISOLATION_CONTAINER);
+  EXPECT_EQ(exclusive.trace_size(), 0);
+  EXPECT_EQ(world_.cpus("podb/c"), "1-2");
+}
+
+TEST_F(ApiTest, ARejectedPodIsAnAnswer) {
+  run();
+  const auto admission = admit(pod("a", {guaranteed("c", 9)}));
+  EXPECT_FALSE(admission.admitted());
+  EXPECT_EQ(admission.reason(), "UnexpectedAdmissionError");
+  EXPECT_THAT(admission.message(), HasSubstr("which is unexpected"));
+  EXPECT_THAT(admission.cause(), HasSubstr("not enough cpus available"));
+  EXPECT_EQ(admission.containers_size(), 0);
+}
+
+TEST_F(ApiTest, ABadManifestIsAnInvalidArgument) {
+  run();
+  v1::AdmitRequest request;
+  request.set_manifest("{kind: Pod}");
+  v1::AdmitResponse response;
+  const auto status = call(&v1::Pinfold::Stub::Admit, request, response);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(status.error_message(), HasSubstr("metadata"));
+}
+
+TEST_F(ApiTest, PodsTogetherAreOneTransaction) {
+  run();
+  v1::AdmitTogetherRequest request;
+  request.set_manifest(manifest(pod("a", {guaranteed("c", 5)})) + "\n---\n" +
+                       manifest(pod("b", {guaranteed("c", 5)})) + "\n---\n" +
+                       manifest(pod("d", {guaranteed("c", 1)})));
+  const auto response = must(&v1::Pinfold::Stub::AdmitTogether, request);
+  ASSERT_EQ(response.admissions_size(), 3);
+  EXPECT_TRUE(response.admissions(0).admitted());
+  EXPECT_FALSE(response.admissions(1).admitted());
+  EXPECT_EQ(response.admissions(2).uid(), "d");
+  EXPECT_TRUE(response.admissions(2).admitted());
+  EXPECT_EQ(worker_.snapshot()->counters.admit_rounds, 1U);
+}
+
+TEST_F(ApiTest, ExplainsAndChangesNothing) {
+  run();
+  v1::ExplainRequest request;
+  request.set_manifest(manifest(pod("a", {guaranteed("c", 2)})));
+  const auto explained = must(&v1::Pinfold::Stub::Explain, request).admission();
+  EXPECT_TRUE(explained.admitted());
+  EXPECT_EQ(explained.containers(0).exclusive_cpus(), "1-2");
+  EXPECT_GT(explained.trace_size(), 0);
+  request.set_manifest(manifest(pod("a", {guaranteed("c", 9)})));
+  EXPECT_EQ(must(&v1::Pinfold::Stub::Explain, request).admission().reason(),
+            "UnexpectedAdmissionError");
+  EXPECT_EQ(status().pods_size(), 0);
+}
+
+TEST_F(ApiTest, FollowsAPodFromItsStartToItsEnd) {
+  run();
+  (void)admit(pod("a", {guaranteed("c", 2)}));
+  v1::StartRequest start;
+  start.set_pod_uid("a");
+  start.set_container("c");
+  EXPECT_FALSE(must(&v1::Pinfold::Stub::Start, start).has_not_enforced());
+  const auto running = status();
+  ASSERT_EQ(running.pods_size(), 1);
+  EXPECT_EQ(running.pods(0).qos_class(), "Guaranteed");
+  EXPECT_TRUE(running.pods(0).containers(0).started());
+  EXPECT_EQ(running.shared_pool(), "0,3-7");
+  EXPECT_EQ(running.reserved(), "0");
+  v1::RemoveRequest remove;
+  remove.set_pod_uid("a");
+  (void)must(&v1::Pinfold::Stub::Remove, remove);
+  const auto after = status();
+  EXPECT_EQ(after.pods_size(), 0);
+  EXPECT_GT(after.round(), running.round());
+  v1::RemoveResponse response;
+  EXPECT_EQ(call(&v1::Pinfold::Stub::Remove, remove, response).error_code(), StatusCode::NOT_FOUND);
+}
+
+TEST_F(ApiTest, AdoptsAndAttaches) {
+  (void)world_.kernel.cgroups();  // enables the controllers
+  ASSERT_TRUE(world_.kernel.fs()->make_group("run-a").has_value());
+  run();
+  (void)admit(pod("a", {guaranteed("c", 2), guaranteed("d", 1)}));
+  v1::AdoptRequest adopt;
+  adopt.set_pod_uid("a");
+  adopt.set_container("c");
+  adopt.set_directory("/model/run-a");
+  EXPECT_FALSE(must(&v1::Pinfold::Stub::Adopt, adopt).has_not_enforced());
+  EXPECT_EQ(world_.cpus("run-a"), "1-2");
+  v1::AttachRequest attach;
+  attach.set_pod_uid("a");
+  attach.set_container("d");
+  attach.set_pid(::getpid());
+  (void)must(&v1::Pinfold::Stub::Attach, attach);
+  EXPECT_TRUE(world_.kernel.find("poda/d")->processes.contains(::getpid()));
+  attach.set_start_time(1);  // that of an earlier process
+  v1::AttachResponse response;
+  EXPECT_EQ(call(&v1::Pinfold::Stub::Attach, attach, response).error_code(), StatusCode::NOT_FOUND);
+}
+
+TEST_F(ApiTest, ReconcilesDrift) {
+  worker_.run_round();
+  std::promise<v1::ReconcileResponse> answered;
+  std::thread client(
+      [&] { answered.set_value(must(&v1::Pinfold::Stub::Reconcile, v1::ReconcileRequest())); });
+  while (worker_.waiting() == 0) std::this_thread::yield();
+  ASSERT_TRUE(world_.kernel.fs()->make_group("podgone").has_value());
+  worker_.run_round();
+  client.join();
+  const auto report = answered.get_future().get();
+  EXPECT_THAT(report.drift(), Contains(HasSubstr("podgone")));
+  EXPECT_THAT(report.steps(), Contains(HasSubstr("podgone")));
+  EXPECT_THAT(report.remaining(), IsEmpty());
+  EXPECT_EQ(status().report().drift_size(), report.drift_size());
+}
+
+TEST_F(ApiTest, ARequestWhoseDeadlinePassesIsNotDone) {
+  std::promise<::grpc::Status> answered;
+  std::thread client([&] {
+    ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + hours(1));
+    v1::AdmitRequest request;
+    request.set_manifest(manifest(pod("a", {guaranteed("c", 2)})));
+    v1::AdmitResponse response;
+    answered.set_value(stub_->Admit(&context, request, &response));
+  });
+  while (worker_.waiting() == 0) std::this_thread::yield();
+  later_ = hours(2);
+  worker_.run_round();
+  client.join();
+  const auto status = answered.get_future().get();
+  EXPECT_EQ(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_THAT(status.error_message(), HasSubstr("nothing was done"));
+  EXPECT_TRUE(worker_.snapshot()->state.node.pods.empty());
+}
+
+TEST_F(ApiTest, AWorkerThatStopsIsUnavailable) {
+  run();
+  stop();
+  v1::AdmitRequest request;
+  request.set_manifest(manifest(pod("a", {guaranteed("c", 2)})));
+  v1::AdmitResponse response;
+  const auto status = call(&v1::Pinfold::Stub::Admit, request, response);
+  EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status.error_message(), "the service stops");
+}
+
+TEST_F(ApiTest, AWatcherReceivesChanges) {
+  run();
+  ClientContext context;
+  const auto stream = stub_->Watch(&context, {});
+  v1::WatchResponse message;
+  ASSERT_TRUE(stream->Read(&message));
+  EXPECT_TRUE(message.lagged()) << "the first one: read Status";
+  EXPECT_EQ(message.changes_size(), 0);
+  (void)admit(pod("a", {guaranteed("c", 2)}));
+  ASSERT_TRUE(stream->Read(&message));
+  EXPECT_FALSE(message.lagged());
+  ASSERT_EQ(message.changes_size(), 1);
+  EXPECT_EQ(message.changes(0).kind(), v1::CHANGE_KIND_ADMITTED);
+  EXPECT_EQ(message.changes(0).pod_uid(), "a");
+  context.TryCancel();
+  EXPECT_FALSE(stream->Read(&message));
+  EXPECT_EQ(stream->Finish().error_code(), StatusCode::CANCELLED);
+  (void)admit(pod("b", {guaranteed("c", 2)}));
+}
+
+TEST_F(ApiTest, AWatcherThatDoesNotReadLagsAndDelaysNobody) {
+  run();
+  ClientContext context;
+  const auto slow = v1::Pinfold::NewStub(socket_.connect());
+  const auto stream = slow->Watch(&context, {});
+  v1::WatchResponse message;
+  ASSERT_TRUE(stream->Read(&message));
+  v1::AdmitTogetherRequest rejected;
+  rejected.set_manifest(many_pods(500, 9));
+  constexpr int kRounds = 6;  // more than the window of a connection and a subscription keep
+  for (int i = 0; i < kRounds; ++i) (void)must(&v1::Pinfold::Stub::AdmitTogether, rejected);
+  int changes = 0;
+  do {
+    ASSERT_TRUE(stream->Read(&message));
+    changes += message.changes_size();
+  } while (!message.lagged());
+  EXPECT_LT(changes, 500 * kRounds);
+  (void)admit(pod("a", {guaranteed("c", 2)}));
+  ASSERT_TRUE(stream->Read(&message));
+  EXPECT_EQ(message.changes(0).pod_uid(), "a");
+}
+
+TEST_F(ApiTest, EndsOpenCallsWhenItStops) {
+  run();
+  ClientContext context;
+  const auto stream = stub_->Watch(&context, {});
+  v1::WatchResponse message;
+  ASSERT_TRUE(stream->Read(&message));
+  stop();
+  socket_.stop();
+  EXPECT_FALSE(stream->Read(&message));
+  EXPECT_FALSE(stream->Finish().ok());
+}
+
+}  // namespace
+}  // namespace pinfold::service
