@@ -9,9 +9,11 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "agent_options.hpp"
 #include "pinfold/base/read_file.hpp"
@@ -20,6 +22,9 @@
 #include "pinfold/server/server.hpp"
 #include "pinfold/server/settings.hpp"
 #include "pinfold/service/worker.hpp"
+#ifdef PINFOLD_GRPC
+#include "pinfold/interfaces/interfaces.hpp"
+#endif
 
 namespace pinfold::tools {
 namespace {
@@ -48,6 +53,9 @@ Result<Settings> read_settings(const ServeOptions& options) {
   set(settings.profile, options.profile);
   set(settings.cgroup_root, options.cgroup_root);
   set(settings.socket, options.socket);
+  set(settings.grpc_socket, options.grpc_socket);
+  set(settings.pod_resources_socket, options.pod_resources_socket);
+  set(settings.metrics_address, options.metrics_address);
   if (options.no_enforce) settings.enforce = false;
   if (options.move_pages) settings.move_pages = true;
   if (options.interval_s > 0) {
@@ -100,6 +108,12 @@ class Log {
 
 const char* text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
+#ifdef PINFOLD_GRPC
+using Interfaces = std::unique_ptr<service::Interfaces>;
+#else
+using Interfaces = std::optional<std::monostate>;
+#endif
+
 /// The parts of a running service.
 class Service {
  public:
@@ -115,6 +129,7 @@ class Service {
  private:
   [[nodiscard]] Result<agent::NodeAgent> open();
   [[nodiscard]] service::WorkerOptions worker_options();
+  [[nodiscard]] Result<Interfaces> serve_interfaces(service::Worker& worker);
   void wait_for_end();
   void wait_for_reload();
   void reload();
@@ -163,6 +178,22 @@ service::WorkerOptions Service::worker_options() {
   return options;
 }
 
+Result<Interfaces> Service::serve_interfaces([[maybe_unused]] service::Worker& worker) {
+#ifdef PINFOLD_GRPC
+  return service::Interfaces::start(
+      {settings_.grpc_socket, settings_.pod_resources_socket, settings_.metrics_address}, worker,
+      [this](LogLevel level, std::string_view message) { log_(level, message); });
+#else
+  if (settings_.grpc_socket.empty() && settings_.pod_resources_socket.empty() &&
+      settings_.metrics_address.empty()) {
+    return Interfaces();
+  }
+  return fail(ErrorCode::kUnsupported,
+              "grpcSocket, podResourcesSocket, metricsAddress: this program was built without them "
+              "(PINFOLD_GRPC)");
+#endif
+}
+
 Result<ExitStatus> Service::run() {
   // First: a command that finds the directory locked finds the service, and waits for it.
   PINFOLD_LET(const auto listener, service::Listener::open(settings_.socket));
@@ -173,6 +204,7 @@ Result<ExitStatus> Service::run() {
       io_, listener, *hello_,
       [&worker](service::Request request) { return worker.submit(std::move(request)); },
       service::ServerOptions{});
+  PINFOLD_LET(auto interfaces, serve_interfaces(worker));
   wait_for_end();
   wait_for_reload();
   std::thread thread([&worker] { worker.run(); });
@@ -186,6 +218,7 @@ Result<ExitStatus> Service::run() {
   manager_.send("STOPPING=1");
   worker.stop();
   thread.join();
+  interfaces.reset();
   io_.restart();
   constexpr std::chrono::seconds kLastAnswers(2);
   io_.run_for(kLastAnswers);

@@ -33,6 +33,12 @@ cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options) {
        .help = "Decide and store, but change no cgroup",
        .excludes = {"--cgroup-root"}},
       {"--socket", &options->socket, "Socket of the service [/run/pinfold/agent.sock]", "FILE"},
+      {"--grpc-socket", &options->grpc_socket, "Also serve the gRPC API pinfold.v1 on this socket",
+       "FILE"},
+      {"--pod-resources-socket", &options->pod_resources_socket,
+       "Also serve the kubelet's PodResources API on this socket", "FILE"},
+      {"--metrics-address", &options->metrics_address,
+       "Also serve metrics over HTTP at this address, '127.0.0.1:9470'", "ADDRESS"},
       {.name = "--interval",
        .target = cli::Integer{&options->interval_s, 1, 3600},
        .help = "Seconds between two reconciliations, 1 to 3600; doubles up to 300 while drift "

@@ -18,6 +18,9 @@ struct ServeOptions {
   std::optional<std::string> profile;
   std::optional<std::string> cgroup_root;
   std::optional<std::string> socket;
+  std::optional<std::string> grpc_socket;
+  std::optional<std::string> pod_resources_socket;
+  std::optional<std::string> metrics_address;
   std::optional<std::string> log_level;
   bool no_enforce = false;
   bool move_pages = false;

@@ -194,7 +194,9 @@ void Worker::do_admissions(const std::vector<Request>& requests) {
   admits.reserve(requests.size());
   for (const Request& request : requests) admits.push_back(&std::get<Admit>(request.action));
   ++state_.counters.admit_rounds;
+  const auto begin = options_.now();
   auto answers = admit_together(agent_, admits);
+  state_.counters.admissions.observe(options_.now() - begin);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (answers[i]) add_changes(requests[i].action, *answers[i], happened_);
   }
@@ -230,7 +232,9 @@ void Worker::do_due() {
   }
   bool is_ok = true;
   if (agent_.enforces()) {
+    const auto begin = options_.now();
     auto report = agent_.reconcile(pages);
+    state_.counters.reconciling.observe(options_.now() - begin);
     is_ok = report && report->remaining.empty();
     ++state_.counters.reconciliations;
     if (!report) log(LogLevel::kError, "reconcile: " + report.error().message);
@@ -247,6 +251,7 @@ void Worker::do_due() {
 void Worker::log_report(const agent::ReconcileReport& report) {
   if (!report.drift.empty()) {
     ++state_.counters.drifts;
+    if (report.remaining.empty()) ++state_.counters.repaired;
     happened_.push_back({ChangeKind::kReconciled, {}, ""});
   }
   for (const std::string& line : report.drift) log(LogLevel::kWarning, "drift: " + line);

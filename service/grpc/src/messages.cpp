@@ -119,8 +119,7 @@ void fill(const Node& node, const CpuSet& offline, const Snapshot& snapshot,
     status.set_uid(pod.spec.uid.value);
     status.set_name(pod.spec.name);
     status.set_namespace_(pod.spec.namespace_name);
-    status.set_qos_class(
-        std::string(to_string(qos_class(pod.spec, node.gates().pod_level_resources))));
+    status.set_qos_class(std::string(to_string(qos_class(pod.spec, node.gates()))));
     add_containers(node, snapshot.state, pod, *status.mutable_containers());
   }
   for (const PodUid& uid : state.held) out.add_held_pod_uids(uid.value);

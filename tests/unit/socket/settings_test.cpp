@@ -30,11 +30,12 @@ TEST(Settings, AnEmptyFileSetsNothing) {
 TEST(Settings, ReadsEveryMember) {
   const auto settings = parse_settings(
       "stateDir: /s\nconfig: /c\nmachine: /m\nprofile: kubelet-1.36\ncgroupRoot: /g\n"
-      "enforce: false\nsocket: /k\nreconcileIntervalSeconds: 30\nmovePages: true\n"
+      "enforce: false\nsocket: /k\ngrpcSocket: /r\npodResourcesSocket: /p\n"
+      "metricsAddress: ':1'\nreconcileIntervalSeconds: 30\nmovePages: true\n"
       "logLevel: debug\n");
   ASSERT_TRUE(settings.has_value()) << settings.error().message;
-  EXPECT_EQ(*settings, (Settings{"/s", "/c", "/m", "kubelet-1.36", "/g", false, "/k",
-                                 std::chrono::seconds(30), true, agent::LogLevel::kDebug}));
+  EXPECT_EQ(*settings, (Settings{"/s", "/c", "/m", "kubelet-1.36", "/g", false, "/k", "/r", "/p",
+                                 ":1", std::chrono::seconds(30), true, agent::LogLevel::kDebug}));
 }
 
 TEST(Settings, NamesWhatIsWrong) {

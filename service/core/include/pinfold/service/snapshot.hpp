@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -13,6 +15,19 @@
 /// What readers see of a node agent that a worker owns.
 namespace pinfold::service {
 
+/// How long something took, each time.
+struct Durations {
+  /// Upper bounds of the buckets, in seconds; the last bucket has no bound.
+  static constexpr std::array<double, 10> kBounds = {0.001, 0.0025, 0.005, 0.01, 0.025,
+                                                     0.05,  0.1,    0.25,  1,    5};
+  std::array<std::uint64_t, kBounds.size() + 1> buckets{};  ///< not cumulative
+  double sum = 0;                                           ///< seconds
+
+  void observe(std::chrono::duration<double> duration);
+
+  friend bool operator==(const Durations&, const Durations&) = default;
+};
+
 /// What a worker has counted since it was made.
 struct WorkCounters {
   std::uint64_t requests = 0;         ///< that had their turn
@@ -21,6 +36,9 @@ struct WorkCounters {
   std::uint64_t admit_rounds = 0;     ///< transactions with admissions
   std::uint64_t reconciliations = 0;  ///< that were due, not those that were requested
   std::uint64_t drifts = 0;           ///< of these, that found drift
+  std::uint64_t repaired = 0;         ///< of these, after which nothing remained
+  Durations admissions;               ///< of the transactions: decided, committed and applied
+  Durations reconciling;              ///< of the reconciliations
 
   friend bool operator==(const WorkCounters&, const WorkCounters&) = default;
 };
@@ -38,7 +56,15 @@ struct Snapshot {
   std::optional<Error> not_settled;
 };
 
-enum class ChangeKind { kAdmitted, kRejected, kStarted, kRemoved, kReleased, kReconciled, kAdopted };
+enum class ChangeKind {
+  kAdmitted,
+  kRejected,
+  kStarted,
+  kRemoved,
+  kReleased,
+  kReconciled,
+  kAdopted
+};
 
 /// Something that happened to a node.
 struct Change {

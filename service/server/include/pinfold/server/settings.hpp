@@ -23,6 +23,9 @@ struct Settings {
   std::string cgroup_root;
   bool enforce = true;
   std::string socket = kDefaultSocket;
+  std::string grpc_socket;  ///< these three: "" is off
+  std::string pod_resources_socket;
+  std::string metrics_address;
   // These do not.
   std::chrono::seconds reconcile_interval{10};
   bool move_pages = false;

@@ -1,0 +1,13 @@
+#include <algorithm>
+
+#include "pinfold/service/snapshot.hpp"
+
+namespace pinfold::service {
+
+void Durations::observe(std::chrono::duration<double> duration) {
+  const auto bucket = std::lower_bound(kBounds.begin(), kBounds.end(), duration.count());
+  ++buckets[static_cast<std::size_t>(bucket - kBounds.begin())];
+  sum += duration.count();
+}
+
+}  // namespace pinfold::service

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "pinfold/agent/log.hpp"
+#include "pinfold/service/worker.hpp"
+
+namespace pinfold::service {
+
+/// Where the service can be reached besides the socket of the commands; "": not there.
+struct InterfaceSettings {
+  std::string grpc_socket;           ///< pinfold.v1
+  std::string pod_resources_socket;  ///< the kubelet's PodResources API
+  std::string metrics_address;       ///< "127.0.0.1:9470": HTTP, /metrics
+};
+
+/// The interfaces of a running service for other programs. docs/api.md describes them.
+class Interfaces {
+ public:
+  /// Serves until the object is destroyed; the worker outlives it. The destructor waits for the
+  /// calls that the worker has: it must still run, or have stopped.
+  /// Errors: those of Listener::open, among them kBusy if a process (a kubelet) listens there; kIo.
+  [[nodiscard]] static Result<std::unique_ptr<Interfaces>> start(const InterfaceSettings& settings,
+                                                                 Worker& worker,
+                                                                 const agent::LogSink& log);
+  Interfaces(const Interfaces&) = delete;
+  Interfaces& operator=(const Interfaces&) = delete;
+  ~Interfaces();
+
+ private:
+  struct Parts;
+  explicit Interfaces(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace pinfold::service

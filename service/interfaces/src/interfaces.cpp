@@ -1,0 +1,95 @@
+#include "pinfold/interfaces/interfaces.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "metrics_server.hpp"
+#include "pinfold/grpc/api.hpp"
+#include "pinfold/grpc/endpoint.hpp"
+#include "pinfold/grpc/pod_resources_api.hpp"
+#include "pinfold/metrics/families.hpp"
+#include "pod_resources_families.hpp"
+
+namespace pinfold::service {
+namespace {
+
+using prometheus::MetricFamily;
+
+void append(std::vector<MetricFamily>& families, std::vector<MetricFamily> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(families));
+}
+
+/// The directory of the socket, with the mode that a kubelet gives it.
+Result<void> make_directory_of(const std::string& socket) {
+  constexpr mode_t kMode = 0750;
+  const std::string directory = std::filesystem::path(socket).parent_path();
+  if (::mkdir(directory.c_str(), kMode) == 0 || errno == EEXIST) return {};
+  return fail_errno(errno, fmt::format("make directory '{}'", directory));
+}
+
+}  // namespace
+
+/// The servers end before what they serve.
+struct Interfaces::Parts {
+  explicit Parts(Worker& of_worker)
+      : worker(of_worker),
+        api(of_worker),
+        pod_resources(of_worker.node(), [&of_worker] { return of_worker.snapshot(); }) {}
+
+  [[nodiscard]] std::vector<MetricFamily> collect() const {
+    const auto snapshot = worker.snapshot();
+    auto families = metrics::node_families(worker.node(), snapshot->state.node, snapshot->metrics);
+    append(families, pod_resources_families(pod_resources.counts()));
+    append(families, metrics::service_families(worker.node(), *snapshot, worker.waiting()));
+    return families;
+  }
+
+  Worker& worker;
+  Api api;
+  PodResourcesApi pod_resources;
+  std::unique_ptr<Endpoint> api_endpoint;
+  std::unique_ptr<Endpoint> pod_resources_endpoint;
+  std::unique_ptr<MetricsServer> metrics_server;
+};
+
+Result<std::unique_ptr<Interfaces>> Interfaces::start(const InterfaceSettings& settings,
+                                                      Worker& worker, const agent::LogSink& log) {
+  auto parts = std::make_unique<Parts>(worker);
+  EndpointOptions options;
+  options.log = log;
+  if (!settings.grpc_socket.empty()) {
+    PINFOLD_LET(auto listener, Listener::open(settings.grpc_socket));
+    PINFOLD_LET(parts->api_endpoint, Endpoint::start(std::move(listener), {&parts->api}, options));
+  }
+  if (!settings.pod_resources_socket.empty()) {
+    PINFOLD_TRY(make_directory_of(settings.pod_resources_socket));
+    PINFOLD_LET(auto listener, Listener::open(settings.pod_resources_socket));
+    const auto services = parts->pod_resources.services();
+    PINFOLD_LET(parts->pod_resources_endpoint,
+                Endpoint::start(std::move(listener), {services.begin(), services.end()}, options));
+  }
+  if (!settings.metrics_address.empty()) {
+    PINFOLD_LET(parts->metrics_server,
+                MetricsServer::start(settings.metrics_address,
+                                     [parts = parts.get()] { return parts->collect(); }));
+    if (log) {
+      log(agent::LogLevel::kInfo,
+          fmt::format("serves metrics at '{}', port {}", settings.metrics_address,
+                      parts->metrics_server->port()));
+    }
+  }
+  return std::unique_ptr<Interfaces>(new Interfaces(std::move(parts)));
+}
+
+Interfaces::Interfaces(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Interfaces::~Interfaces() = default;
+
+}  // namespace pinfold::service

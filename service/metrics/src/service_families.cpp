@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "pinfold/metrics/families.hpp"
+
+namespace pinfold::metrics {
+namespace {
+
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+MetricFamily counter_family(std::string name, std::string help, std::uint64_t value) {
+  MetricFamily family{std::move(name), std::move(help), MetricType::Counter, {}};
+  family.metric.emplace_back().counter.value = static_cast<double>(value);
+  return family;
+}
+
+MetricFamily gauge_family(std::string name, std::string help, double value) {
+  MetricFamily family{std::move(name), std::move(help), MetricType::Gauge, {}};
+  family.metric.emplace_back().gauge.value = value;
+  return family;
+}
+
+MetricFamily histogram_family(std::string name, std::string help,
+                              const service::Durations& durations) {
+  MetricFamily family{std::move(name), std::move(help), MetricType::Histogram, {}};
+  auto& histogram = family.metric.emplace_back().histogram;
+  const auto& bounds = service::Durations::kBounds;
+  for (std::size_t i = 0; i < durations.buckets.size(); ++i) {
+    histogram.sample_count += durations.buckets[i];
+    histogram.bucket.push_back(
+        {histogram.sample_count,
+         i < bounds.size() ? bounds[i] : std::numeric_limits<double>::infinity()});
+  }
+  histogram.sample_sum = durations.sum;
+  return family;
+}
+
+/// What the last reconciliation left, or 1 if it failed.
+double remaining(const service::Snapshot& snapshot) {
+  if (!snapshot.reconciled) return 0;
+  return *snapshot.reconciled ? static_cast<double>((*snapshot.reconciled)->remaining.size()) : 1;
+}
+
+}  // namespace
+
+LargestFree largest_free(const Node& node, const NodeState& state) {
+  LargestFree largest;
+  if (node.cpu().is_static()) {
+    const CpuSet free = state.cpu.default_set - node.cpu().reserved();
+    for (int i = 0; i < node.machine().numa_count(); ++i) {
+      largest.cpus =
+          std::max<std::size_t>(largest.cpus, (free & node.machine().cpus_of_numa(i)).size());
+    }
+  }
+  if (!node.memory().is_static()) return largest;
+  for (const auto& [id, memory] : state.memory.machine_state) {
+    const auto table = memory.tables.find("memory");
+    const bool is_in_group = memory.cells.size() > 1;
+    if (table == memory.tables.end() || is_in_group) continue;
+    largest.memory = std::max(largest.memory, table->second.free);
+  }
+  return largest;
+}
+
+std::vector<MetricFamily> service_families(const Node& node, const service::Snapshot& snapshot,
+                                           std::size_t waiting) {
+  const auto& counted = snapshot.counters;
+  const LargestFree free = largest_free(node, snapshot.state.node);
+  std::vector<MetricFamily> families;
+  families.push_back(counter_family("pinfold_admission_transactions_total",
+                                    "Transactions with admissions.", counted.admit_rounds));
+  families.push_back(histogram_family(
+      "pinfold_admission_transaction_seconds",
+      "Duration of the transactions with admissions: decided, committed and applied to cgroups.",
+      counted.admissions));
+  families.push_back(counter_family("pinfold_drift_found_total",
+                                    "Due reconciliations that found drift.", counted.drifts));
+  families.push_back(gauge_family("pinfold_drift_remaining",
+                                  "Differences that the last reconciliation left; 1 if it failed.",
+                                  remaining(snapshot)));
+  families.push_back(counter_family("pinfold_drift_repaired_total",
+                                    "Due reconciliations that found drift and left none.",
+                                    counted.repaired));
+  families.push_back(gauge_family("pinfold_held_pods", "Pods that only the kubelet's files name.",
+                                  static_cast<double>(snapshot.state.node.held.size())));
+  if (node.cpu().is_static()) {
+    families.push_back(gauge_family("pinfold_largest_free_numa_cpus",
+                                    "CPUs of the NUMA node with the most free exclusive CPUs.",
+                                    static_cast<double>(free.cpus)));
+  }
+  if (node.memory().is_static()) {
+    families.push_back(gauge_family("pinfold_largest_free_numa_memory_bytes",
+                                    "Free memory of the NUMA node that has most of it.",
+                                    static_cast<double>(free.memory)));
+  }
+  families.push_back(gauge_family(
+      "pinfold_not_settled",
+      "1 if the kubelet's files are older than the journal, because they cannot be written.",
+      snapshot.not_settled ? 1 : 0));
+  families.push_back(gauge_family("pinfold_pods", "Active pods.",
+                                  static_cast<double>(snapshot.state.node.pods.size())));
+  families.push_back(histogram_family("pinfold_reconciliation_seconds",
+                                      "Duration of the due reconciliations.", counted.reconciling));
+  families.push_back(counter_family("pinfold_reconciliations_total", "Due reconciliations.",
+                                    counted.reconciliations));
+  families.push_back(counter_family("pinfold_requests_expired_total",
+                                    "Requests whose deadline passed before their turn.",
+                                    counted.expired));
+  families.push_back(counter_family("pinfold_requests_refused_total",
+                                    "Requests that the full queue did not take.", counted.busy));
+  families.push_back(
+      counter_family("pinfold_requests_total", "Requests that had their turn.", counted.requests));
+  families.push_back(gauge_family("pinfold_requests_waiting", "Requests that wait for their turn.",
+                                  static_cast<double>(waiting)));
+  return families;
+}
+
+}  // namespace pinfold::metrics
