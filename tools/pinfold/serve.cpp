@@ -51,6 +51,7 @@ Result<Settings> read_settings(const ServeOptions& options) {
   set(settings.config, options.config);
   set(settings.machine, options.machine);
   set(settings.profile, options.profile);
+  set(settings.kubelet_binary, options.kubelet_binary);
   set(settings.cgroup_root, options.cgroup_root);
   set(settings.socket, options.socket);
   set(settings.grpc_socket, options.grpc_socket);
@@ -74,6 +75,7 @@ AgentOptions agent_options(const Settings& settings, bool is_insecure, agent::Lo
   options.config = settings.config;
   options.machine = settings.machine;
   options.profile = settings.profile;
+  options.kubelet_binary = settings.kubelet_binary;
   options.cgroup_root = settings.cgroup_root;
   options.no_enforce = !settings.enforce;
   options.insecure_state_dir = is_insecure;

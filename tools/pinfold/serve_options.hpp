@@ -16,6 +16,7 @@ struct ServeOptions {
   std::optional<std::string> config;
   std::optional<std::string> machine;
   std::optional<std::string> profile;
+  std::optional<std::string> kubelet_binary;
   std::optional<std::string> cgroup_root;
   std::optional<std::string> socket;
   std::optional<std::string> grpc_socket;

@@ -32,6 +32,7 @@ constexpr std::array kFields = {
     NamedField{"config", &Settings::config},
     NamedField{"machine", &Settings::machine},
     NamedField{"profile", &Settings::profile},
+    NamedField{"kubeletBinary", &Settings::kubelet_binary},
     NamedField{"cgroupRoot", &Settings::cgroup_root},
     NamedField{"enforce", &Settings::enforce},
     NamedField{"socket", &Settings::socket},

@@ -17,9 +17,10 @@ inline constexpr const char* kDefaultSettingsFile = "/etc/pinfold/agent.yaml";
 struct Settings {
   // These need a restart.
   std::string state_dir = agent::kDefaultStateDir;
-  std::string config;   ///< as in `pinfold admit`
-  std::string machine;  ///< a file; "": discovered
-  std::string profile;  ///< "": from the configuration
+  std::string config;          ///< as in `pinfold admit`
+  std::string machine;         ///< a file; "": discovered
+  std::string profile;         ///< "": from the configuration
+  std::string kubelet_binary;  ///< as in `pinfold admit`
   std::string cgroup_root;
   bool enforce = true;
   std::string socket = kDefaultSocket;
