@@ -29,24 +29,10 @@ TEST(Settings, AnEmptyFileSetsNothing) {
 
 TEST(Settings, ReadsEveryMember) {
   const auto settings = parse_settings(
-      "stateDir: /s
-config: /c
-machine: /m
-profile: kubelet-1.36
-kubeletBinary: /b
-"
-      "cgroupRoot: /g
-enforce: false
-socket: /k
-grpcSocket: /r
-podResourcesSocket: /p
-"
-      "metricsAddress: ':1'
-reconcileIntervalSeconds: 30
-movePages: true
-"
-      "logLevel: debug
-");
+      "stateDir: /s\nconfig: /c\nmachine: /m\nprofile: kubelet-1.36\nkubeletBinary: /b\n"
+      "cgroupRoot: /g\nenforce: false\nsocket: /k\ngrpcSocket: /r\npodResourcesSocket: /p\n"
+      "metricsAddress: ':1'\nreconcileIntervalSeconds: 30\nmovePages: true\n"
+      "logLevel: debug\n");
   ASSERT_TRUE(settings.has_value()) << settings.error().message;
   EXPECT_EQ(*settings,
             (Settings{"/s", "/c", "/m", "kubelet-1.36", "/b", "/g", false, "/k", "/r", "/p", ":1",
