@@ -87,10 +87,13 @@ Result<AgentSession> AgentSession::open(const AgentOptions& options) {
     auto agent = open_agent(options);
     if (agent) {
       session = AgentSession(*std::move(agent), std::nullopt, {});
-    } else if (agent.error().code == ErrorCode::kBusy && !options.dry_run) {
-      PINFOLD_LET(session, open_remote(options));  // it has started meanwhile
+    } else {
+      const bool is_locked = agent.error().code == ErrorCode::kBusy && !options.dry_run;
+      if (is_locked) {
+        PINFOLD_LET(session, open_remote(options));  // it has started meanwhile
+      }
+      if (!session) return fail(std::move(agent).error());
     }
-    if (!session) return fail(std::move(agent).error());
   }
   if (options.release_unknown) {
     PINFOLD_TRY(session->execute(service::ReleaseUnknown{}));

@@ -33,6 +33,12 @@ namespace asio = boost::asio;
 using agent::LogLevel;
 using service::Settings;
 
+/// "" if it is not set. No thread changes the environment.
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
+  return value == nullptr ? "" : value;
+}
+
 /// The configuration file, with the options in place of what it says.
 Result<Settings> read_settings(const ServeOptions& options) {
   Settings settings;
@@ -97,7 +103,7 @@ agent::PageMoves page_moves(const Settings& settings) {
 class Log {
  public:
   explicit Log(LogLevel least)
-      : least_(least), to_journal_(service::is_journal(std::getenv("JOURNAL_STREAM"))) {}
+      : least_(least), to_journal_(service::is_journal(environment("JOURNAL_STREAM"))) {}
   void operator()(LogLevel level, std::string_view message) const {
     if (level >= least_) service::write_log(level, message, to_journal_);
   }
@@ -107,8 +113,6 @@ class Log {
   std::atomic<LogLevel> least_;
   bool to_journal_;
 };
-
-const char* text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
 #ifdef PINFOLD_GRPC
 using Interfaces = std::unique_ptr<service::Interfaces>;
@@ -123,7 +127,7 @@ class Service {
       : settings_(std::move(settings)),
         options_(options),
         log_(settings_.log_level),
-        manager_(text_or_empty(std::getenv("NOTIFY_SOCKET"))) {}
+        manager_(environment("NOTIFY_SOCKET")) {}
 
   /// Runs until a signal ends it.
   Result<ExitStatus> run();
@@ -170,7 +174,7 @@ service::WorkerOptions Service::worker_options() {
   options.pages = page_moves(settings_);
   options.log = [this](LogLevel level, std::string_view message) { log_(level, message); };
   const auto watchdog =
-      service::watchdog_time(std::getenv("WATCHDOG_USEC"), std::getenv("WATCHDOG_PID"));
+      service::watchdog_time(environment("WATCHDOG_USEC"), environment("WATCHDOG_PID"));
   if (watchdog) {
     constexpr int kTimes = 3;
     options.alive_every = std::chrono::ceil<std::chrono::milliseconds>(*watchdog / kTimes);

@@ -58,9 +58,9 @@ std::string log_line(agent::LogLevel level, std::string_view message, std::strin
   return fmt::format("{}level={} msg=\"{}\"\n", before, to_string(level), quoted);
 }
 
-bool is_journal(const char* journal_stream) {
+bool is_journal(const std::string& journal_stream) {
   struct stat status {};
-  if (journal_stream == nullptr || ::fstat(STDERR_FILENO, &status) != 0) return false;
+  if (::fstat(STDERR_FILENO, &status) != 0) return false;
   return fmt::format("{}:{}", status.st_dev, status.st_ino) == journal_stream;
 }
 

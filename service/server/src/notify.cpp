@@ -16,12 +16,10 @@ namespace pinfold::service {
 namespace {
 
 template <class Number>
-std::optional<Number> parse_number(const char* text) {
-  if (text == nullptr) return std::nullopt;
-  const std::string_view view(text);
+std::optional<Number> parse_number(std::string_view text) {
   Number number = 0;
-  const auto [end, failed] = std::from_chars(view.data(), view.data() + view.size(), number);
-  if (failed != std::errc() || end != view.data() + view.size()) return std::nullopt;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
 }
 
@@ -40,10 +38,11 @@ void Notifier::send(std::string_view message) const {
                  static_cast<socklen_t>(size));
 }
 
-std::optional<std::chrono::microseconds> watchdog_time(const char* usec, const char* pid) {
+std::optional<std::chrono::microseconds> watchdog_time(const std::string& usec,
+                                                       const std::string& pid) {
   const auto time = parse_number<std::int64_t>(usec);
   if (!time || *time <= 0) return std::nullopt;
-  if (pid != nullptr && parse_number<pid_t>(pid) != ::getpid()) return std::nullopt;
+  if (!pid.empty() && parse_number<pid_t>(pid) != ::getpid()) return std::nullopt;
   return std::chrono::microseconds(*time);
 }
 

@@ -9,7 +9,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
-#include <optional>
+#include <exception>
 #include <set>
 #include <string>
 #include <utility>
@@ -85,7 +85,7 @@ class Server::Session : public std::enable_shared_from_this<Session> {
   /// `searched`: so much of the input has no line break.
   void read_on(std::size_t searched) {
     const std::size_t end = input_.find('\n', searched);
-    if (end != std::string::npos && end <= kMaxMessage) {
+    if (end <= kMaxMessage) {  // npos is more
       timer_.expires_at(Clock::time_point::max());
       const std::string line = input_.substr(0, end);
       input_.erase(0, end + 1);
@@ -175,9 +175,14 @@ Server::Server(asio::io_context& io, const Listener& listener, const Hello& hell
 }
 
 Server::~Server() {
-  stop();
-  const auto sessions = shared_->sessions;
-  for (const auto& session : sessions) session->close();
+  try {
+    stop();
+    const auto sessions = shared_->sessions;
+    for (const auto& session : sessions) session->close();
+  } catch (const std::exception&) {
+    // Out of memory: connections stay open until their time limit.
+    return;
+  }
 }
 
 void Server::accept(const std::shared_ptr<Shared>& shared) {

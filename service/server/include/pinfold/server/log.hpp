@@ -15,8 +15,8 @@ namespace pinfold::service {
 [[nodiscard]] std::string log_line(agent::LogLevel level, std::string_view message,
                                    std::string_view time);
 
-/// True if standard error is the journal, which is what JOURNAL_STREAM names.
-[[nodiscard]] bool is_journal(const char* journal_stream);
+/// True if standard error is the journal, which is what JOURNAL_STREAM names; "": it is not set.
+[[nodiscard]] bool is_journal(const std::string& journal_stream);
 
 /// Writes one line to standard error, in one system call.
 void write_log(agent::LogLevel level, std::string_view message, bool to_journal);

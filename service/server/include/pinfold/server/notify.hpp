@@ -21,9 +21,9 @@ class Notifier {
 };
 
 /// The time in which the service manager expects a WATCHDOG=1, from the values of WATCHDOG_USEC and
-/// WATCHDOG_PID. nullopt: it expects none of this process.
-[[nodiscard]] std::optional<std::chrono::microseconds> watchdog_time(const char* usec,
-                                                                     const char* pid);
+/// WATCHDOG_PID ("": not set). nullopt: it expects none of this process.
+[[nodiscard]] std::optional<std::chrono::microseconds> watchdog_time(const std::string& usec,
+                                                                     const std::string& pid);
 
 /// "RELOADING=1" with the time that the service manager wants.
 [[nodiscard]] std::string reloading_message();
