@@ -36,8 +36,6 @@ Result<KeptState> KeptState::restore(const Node& node, checkpoint::Store store,
   // Counts that cannot be read start at zero, as those of a kubelet do at every start.
   kept.metrics_ = read_side_file(kept.store_, kMetricsFileName, decode_metrics, options.log)
                       .value_or(Metrics{});
-  // The bytes: one without a checksum is replaced too. known_machine() says what is wrong with it.
-  kept.machine_ = kept.store_.read_side_file(kMachineFileName).value_or(std::nullopt).value_or("");
   return kept;
 }
 
@@ -102,10 +100,12 @@ Result<checkpoint::Committed> KeptState::store_files(checkpoint::Files files) {
 /// Without the file an offline CPU makes the next start fail as the kubelet's does; no more than
 /// that.
 void KeptState::keep_machine(const Machine& machine) {
+  if (is_machine_kept_) return;
   const std::string json = machine.to_json().dump();
-  std::string bytes = seal_side_file(kMachineFileName, json);
-  if (bytes == machine_) return;
-  if (write_side_file(store_, kMachineFileName, json, log_)) machine_ = std::move(bytes);
+  // The bytes: one without a checksum is replaced too. known_machine() says what is wrong with it.
+  const auto kept = store_.read_side_file(kMachineFileName).value_or(std::nullopt);
+  is_machine_kept_ = kept == seal_side_file(kMachineFileName, json) ||
+                     write_side_file(store_, kMachineFileName, json, log_);
 }
 
 void KeptState::keep_metrics(const Metrics& metrics) {

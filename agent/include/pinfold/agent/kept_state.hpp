@@ -29,6 +29,7 @@ class KeptState {
   [[nodiscard]] const Metrics& metrics() const { return metrics_; }
 
   /// Makes `next` durable, then the state. In a dry run it becomes the state and is not stored.
+  /// `node` is that of `restore`.
   /// Errors: kIo; then nothing has changed.
   [[nodiscard]] Result<checkpoint::Committed> commit(const Node& node, AgentState next);
   /// See Store::checkpoint_journal.
@@ -55,7 +56,7 @@ class KeptState {
   checkpoint::Files base_;    ///< what the next commit starts from: stored_, and what a start adds
   bool has_damaged_pods_ = false;  ///< stored_.pods could not be decoded
   Metrics metrics_;
-  std::string machine_;  ///< the bytes of the side file
+  bool is_machine_kept_ = false;  ///< the side file has the machine of the node
 };
 
 }  // namespace pinfold::agent
