@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/crc.hpp>
+
 namespace pinfold::checkpoint {
 namespace {
 
@@ -82,7 +84,17 @@ TEST(Journal, ReadsVersion2WithItsChecksum) {
   EXPECT_EQ(decode_journal(mixed), kNone) << "a sum of the other version";
 }
 
-TEST(ContentSum, IsCrc64Xz) { EXPECT_EQ(content_sum("123456789"), 0x995dc9bbdf1939faU); }
+TEST(ContentSum, IsCrc64Xz) {
+  EXPECT_EQ(content_sum("123456789"), 0x995dc9bbdf1939faU);
+  std::string bytes;
+  for (int i = 0; i < 300; ++i) {
+    boost::crc_optimal<64, 0x42F0E1EBA9EA3693U, ~std::uint64_t{0}, ~std::uint64_t{0}, true, true>
+        expected;
+    expected.process_bytes(bytes.data(), bytes.size());
+    ASSERT_EQ(content_sum(bytes), expected.checksum()) << bytes.size() << " bytes";
+    bytes += static_cast<char>(i * 151 % 256);
+  }
+}
 
 }  // namespace
 }  // namespace pinfold::checkpoint
