@@ -85,6 +85,7 @@ class Counted final : public Fs {
     CountedFile(std::unique_ptr<File> file, std::size_t& syncs)
         : file_(std::move(file)), syncs_(syncs) {}
     Result<std::size_t> write(std::string_view bytes) override { return file_->write(bytes); }
+    Result<void> reserve(std::size_t size) override { return file_->reserve(size); }
     Result<void> sync() override {
       ++syncs_;
       return file_->sync();

@@ -36,11 +36,6 @@ tl::unexpected<Error> failed(std::string_view verb, std::string_view name) {
   return fail_errno(code, fmt::format("{} '{}'", verb, name));
 }
 
-Result<void> sync_fd(int fd, std::string_view name) {
-  if (retried([&] { return ::fsync(fd); }) != 0) return failed("fsync", name);
-  return {};
-}
-
 class PosixFile final : public File {
  public:
   PosixFile(UniqueFd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
@@ -49,14 +44,28 @@ class PosixFile final : public File {
     const ssize_t count = retried([&] { return ::write(fd_.get(), bytes.data(), bytes.size()); });
     if (count < 0) return failed("write", name_);
     if (count == 0 && !bytes.empty()) return fail_errno(ENOSPC, fmt::format("write '{}'", name_));
+    written_ += count;
     return static_cast<std::size_t>(count);
   }
 
-  Result<void> sync() override { return sync_fd(fd_.get(), name_); }
+  Result<void> reserve(std::size_t size) override {
+    const std::string zeros(size, '\0');
+    if (retried([&] { return ::pwrite(fd_.get(), zeros.data(), size, written_); }) < 0) {
+      return failed("reserve", name_);
+    }
+    return {};
+  }
+
+  /// The times of the file need not survive.
+  Result<void> sync() override {
+    if (retried([&] { return ::fdatasync(fd_.get()); }) != 0) return failed("fdatasync", name_);
+    return {};
+  }
 
  private:
   UniqueFd fd_;
   std::string name_;
+  off_t written_ = 0;
 };
 
 class PosixFs final : public Fs {
@@ -125,7 +134,10 @@ class PosixFs final : public Fs {
     return {};
   }
 
-  Result<void> sync_directory() override { return sync_fd(directory_.get(), path_); }
+  Result<void> sync_directory() override {
+    if (retried([&] { return ::fsync(directory_.get()); }) != 0) return failed("fsync", path_);
+    return {};
+  }
 
  private:
   UniqueFd directory_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -237,6 +238,8 @@ Result<void> Store::append_to_journal(const std::string& record) {
   const bool is_new = journal_ == nullptr;
   if (is_new) {
     PINFOLD_LET(journal_, fs_->create(std::string(kJournalFileName)));
+  } else {
+    reserve_in_journal(record.size());
   }
   PINFOLD_TRY(write_all(*journal_, record));
   PINFOLD_TRY(journal_->sync());
@@ -245,6 +248,17 @@ Result<void> Store::append_to_journal(const std::string& record) {
   }
   journal_size_ += record.size();
   return {};
+}
+
+/// Room for this record and some that follow, so that most syncs have only data to write. A process
+/// that commits once needs none; then the room doubles with the journal.
+void Store::reserve_in_journal(std::size_t record_size) {
+  constexpr std::size_t kMost = std::size_t{256} << 10U;
+  if (journal_size_ + record_size <= journal_room_) return;
+  const std::size_t wanted = record_size + std::min(journal_size_, kMost);
+  const std::size_t size = std::min(wanted, journal_limit_ - journal_size_);
+  // Without room the record is appended, if the disk has space for that.
+  if (journal_->reserve(size)) journal_room_ = journal_size_ + size;
 }
 
 /// After a failed append the record can be in the journal or not, and reading it back proves
@@ -297,6 +311,7 @@ void Store::forget_journal() {
   pods_only_in_journal_ = false;
   journal_.reset();
   journal_size_ = 0;
+  journal_room_ = 0;
 }
 
 Result<void> Store::recover() {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <numeric>
+#include <tuple>
 
 #include "pinfold/checkpoint/store.hpp"
 
@@ -17,20 +18,27 @@ constexpr std::array kContents = {Content::kApplied, Content::kDropped, Content:
 constexpr std::size_t kBlock = 4096;
 
 std::string after_cut(const Disk::Inode& inode, Content content) {
-  const bool appended = inode.now.starts_with(inode.durable);
-  const std::size_t sound = appended ? inode.durable.size() / kBlock * kBlock : 0;
-  const std::size_t rest = inode.now.size() - sound;
+  const auto& [durable, now] = std::tie(inode.durable, inode.now);
+  const auto differs = std::mismatch(durable.begin(), durable.end(), now.begin(), now.end()).first;
+  const auto first = static_cast<std::size_t>(differs - durable.begin());
+  const std::size_t sound = first / kBlock * kBlock;
+  // Where room was reserved the size stays, and so does what is behind the last block written.
+  const bool in_place = durable.size() == now.size();
+  std::size_t end = now.size();
+  while (in_place && end > sound && durable[end - 1] == now[end - 1]) --end;
+  end = std::min(now.size(), (end + kBlock - 1) / kBlock * kBlock);
+  const std::size_t half = (end - sound) / 2;
   switch (content) {
     case Content::kApplied:
-      return inode.now;
+      return now;
     case Content::kDropped:
-      return inode.durable;
+      return durable;
     case Content::kTorn:
-      return inode.now.substr(0, sound + rest / 2);
+      return now.substr(0, sound + half) + (in_place ? durable.substr(sound + half) : "");
     case Content::kZeros:
-      return inode.now.substr(0, sound) + std::string(rest, '\0');
+      return now.substr(0, sound) + std::string(end - sound, '\0') + now.substr(end);
     case Content::kGarbage:
-      return inode.now.substr(0, sound + rest / 2) + std::string(rest - rest / 2, '#');
+      return now.substr(0, sound + half) + std::string(end - sound - half, '#') + now.substr(end);
   }
   return {};
 }
@@ -61,7 +69,7 @@ std::string key_of(const Disk& disk, const Fates& fates) {
   for (const auto& [name, fate] : fates) {
     const Disk::Inode& inode = disk.inodes[fate.inode];
     for (const std::size_t part : {fate.inode, static_cast<std::size_t>(fate.content),
-                                   inode.now.size(), inode.durable.size()}) {
+                                   inode.changes, inode.durable_changes}) {
       key += std::to_string(part) + " ";
     }
     key += name + "\n";
@@ -100,14 +108,21 @@ class MemoryFile final : public File {
 
   Result<std::size_t> write(std::string_view bytes) override {
     const auto fault = ask(*hook_, "write " + name_);
-    Disk::Inode& inode = disk_->inodes[inode_];
     if (fault.short_write) bytes = bytes.substr(0, 1);
     // A write that fails for lack of space has often written part of its data.
     if (fault.sys_errno != 0) bytes = bytes.substr(0, bytes.size() / 3);
-    inode.now += bytes;
-    inode.dirty = true;
+    put(bytes);
+    written_ += bytes.size();
     if (fault.sys_errno != 0) return fail_errno(fault.sys_errno, "write '" + name_ + "'");
     return bytes.size();
+  }
+
+  Result<void> reserve(std::size_t size) override {
+    const auto fault = ask(*hook_, "reserve " + name_);
+    if (fault.sys_errno != 0 || fault.short_write) size /= 3;
+    put(std::string(size, '\0'));
+    if (fault.sys_errno != 0) return fail_errno(fault.sys_errno, "reserve '" + name_ + "'");
+    return {};
   }
 
   Result<void> sync() override {
@@ -119,15 +134,24 @@ class MemoryFile final : public File {
     }
     if (inode.sync_failed) return {};  // as the kernel: the pages count as clean
     inode.durable = inode.now;
+    inode.durable_changes = inode.changes;
     inode.dirty = false;
     return {};
   }
 
  private:
+  void put(std::string_view bytes) {
+    Disk::Inode& inode = disk_->inodes[inode_];
+    inode.now.replace(written_, std::min(bytes.size(), inode.now.size() - written_), bytes);
+    inode.dirty = true;
+    ++inode.changes;
+  }
+
   std::shared_ptr<Disk> disk_;
   std::shared_ptr<MemoryFs::Hook> hook_;
   std::size_t inode_;
   std::string name_;
+  std::size_t written_ = 0;
 };
 
 }  // namespace

@@ -17,8 +17,8 @@ using Image = std::map<std::string, std::string>;
 
 /// One directory that distinguishes synced from unsynced data. File contents become durable only by
 /// File::sync, names only by Fs::sync_directory; until then each unsynced content and each name
-/// change may or may not have reached the disk, in any order. Appending can tear the block in which
-/// it begins, including synced bytes.
+/// change may or may not have reached the disk, in any order. A write can tear the blocks in which
+/// it begins and ends, including synced bytes.
 class Disk {
  public:
   Disk() = default;
@@ -38,7 +38,9 @@ class Disk {
     std::string durable;
     std::string now;
     bool dirty = false;
-    bool sync_failed = false;  ///< further syncs succeed and make nothing durable
+    std::size_t changes = 0;          ///< of `now`
+    std::size_t durable_changes = 0;  ///< those of them that `durable` has
+    bool sync_failed = false;         ///< further syncs succeed and make nothing durable
   };
   /// Index into `inodes`; nullopt: no file.
   using Place = std::optional<std::size_t>;

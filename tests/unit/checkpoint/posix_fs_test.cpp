@@ -28,6 +28,20 @@ TEST(PosixFs, ReadsNoMoreThanTheLargestStateFile) {
   EXPECT_FALSE(fs->read("zero").has_value());
 }
 
+TEST(PosixFile, WritesOverTheRoomThatItReserved) {
+  const test::TempDir folder;
+  const auto fs = open_directory(folder.path()).value();
+  const auto file = fs->create("file").value();
+  EXPECT_EQ(file->write("one"), 3U);
+  ASSERT_TRUE(file->reserve(5));
+  EXPECT_EQ(fs->read("file").value(), "one" + std::string(5, '\0'));
+  EXPECT_EQ(file->write("two"), 3U);
+  ASSERT_TRUE(file->sync());
+  EXPECT_EQ(fs->read("file").value(), "onetwo" + std::string(2, '\0'));
+  EXPECT_EQ(file->write("three"), 5U);
+  EXPECT_EQ(fs->read("file").value(), "onetwothree");
+}
+
 TEST(Store, RefusesWhatItCouldNotReadBack) {
   const test::TempDir folder;
   auto store = Store::open(folder.path()).value();

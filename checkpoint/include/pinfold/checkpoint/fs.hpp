@@ -25,6 +25,10 @@ class File {
 
   /// Appends a part of the bytes, at least one, and returns how many.
   [[nodiscard]] virtual Result<std::size_t> write(std::string_view bytes) = 0;
+  /// Makes room for `size` more bytes: zeros after what was written, which the next writes replace.
+  /// A sync after such a write is cheaper, because the size of the file stays. Errors: some of the
+  /// room may have been made.
+  [[nodiscard]] virtual Result<void> reserve(std::size_t size) = 0;
   /// After success, what was written survives a power cut. After a failure the contents on disk are
   /// unknown, and another sync proves nothing: write a new file instead.
   [[nodiscard]] virtual Result<void> sync() = 0;

@@ -120,6 +120,7 @@ class Store {
   Result<Committed> try_commit(const Files& next);
   Result<OpenFiles> prepare(const Changes& changes);
   Result<void> append_to_journal(const std::string& record);
+  void reserve_in_journal(std::size_t record_size);
   Result<void> drop_record();
   Result<void> put_in_place(OpenFiles&& files);
 
@@ -132,8 +133,9 @@ class Store {
   std::unique_ptr<WriteLock> lock_;
   std::unique_ptr<SnapshotWriter> snapshot_;  ///< null over a file system of the caller's
   std::size_t journal_limit_ = kJournalLimit;
-  std::unique_ptr<File> journal_;  ///< null if there is none
-  std::size_t journal_size_ = 0;
+  std::unique_ptr<File> journal_;      ///< null if there is none
+  std::size_t journal_size_ = 0;       ///< of the committed records
+  std::size_t journal_room_ = 0;       ///< where the zeros that were reserved end
   OpenFiles unsynced_;                 ///< in place, but not synced yet
   bool pods_only_in_journal_ = false;  ///< the file of the pods is written by the next checkpoint
   Files current_;
