@@ -50,8 +50,11 @@ class PosixFile final : public File {
 
   Result<void> reserve(std::size_t size) override {
     const std::string zeros(size, '\0');
-    if (retried([&] { return ::pwrite(fd_.get(), zeros.data(), size, written_); }) < 0) {
-      return failed("reserve", name_);
+    const ssize_t count =
+        retried([&] { return ::pwrite(fd_.get(), zeros.data(), size, written_); });
+    if (count < 0) return failed("reserve", name_);
+    if (static_cast<std::size_t>(count) < size) {
+      return fail_errno(ENOSPC, fmt::format("reserve '{}'", name_));
     }
     return {};
   }
