@@ -70,12 +70,12 @@ std::vector<MetricFamily> service_families(const Node& node, const service::Snap
   const auto& counted = snapshot.counters;
   const LargestFree free = largest_free(node, snapshot.state.node);
   std::vector<MetricFamily> families;
-  families.push_back(counter_family("pinfold_admission_transactions_total",
-                                    "Transactions with admissions.", counted.admit_rounds));
   families.push_back(histogram_family(
       "pinfold_admission_transaction_seconds",
       "Duration of the transactions with admissions: decided, committed and applied to cgroups.",
       counted.admissions));
+  families.push_back(counter_family("pinfold_admission_transactions_total",
+                                    "Transactions with admissions.", counted.admit_rounds));
   families.push_back(counter_family("pinfold_drift_found_total",
                                     "Due reconciliations that found drift.", counted.drifts));
   families.push_back(gauge_family("pinfold_drift_remaining",

@@ -248,8 +248,25 @@ TEST_F(WorkerTest, ReconcilesWhenItIsDue) {
   ASSERT_TRUE(snapshot->reconciled);
   EXPECT_THAT(snapshot->reconciled->value().drift, ElementsAre(HasSubstr("poda/c")));
   EXPECT_EQ(snapshot->counters.drifts, 1U);
+  EXPECT_EQ(snapshot->counters.repaired, 1U);
   EXPECT_THAT(log_, ElementsAre(HasSubstr("drift: ")));
   EXPECT_EQ(subscription->take().changes.at(0).kind, ChangeKind::kReconciled);
+}
+
+TEST_F(WorkerTest, MeasuresTransactionsAndReconciliations) {
+  WorkerOptions slow = options();
+  // Every look at the clock takes a second, also the two around a transaction.
+  slow.now = [this] { return now_ += seconds(1); };
+  const auto worker = make(slow);
+  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  worker->run_round();
+  const auto& counters = worker->snapshot()->counters;
+  constexpr std::size_t kOneSecond = 8;
+  EXPECT_EQ(Durations::kBounds.at(kOneSecond), 1);
+  EXPECT_EQ(counters.admissions.buckets.at(kOneSecond), 1U);
+  EXPECT_EQ(counters.admissions.sum, 1);
+  EXPECT_EQ(counters.reconciling.buckets.at(kOneSecond), counters.reconciliations);
+  EXPECT_EQ(counters.reconciling.sum, static_cast<double>(counters.reconciliations));
 }
 
 TEST_F(WorkerTest, WaitsLongerWhileReconcilingFails) {

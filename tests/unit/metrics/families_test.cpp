@@ -1,0 +1,112 @@
+#include "pinfold/metrics/families.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+
+#include "node_fixture.hpp"
+
+namespace pinfold::metrics {
+namespace {
+
+using std::chrono::milliseconds;
+using test::aligning_config;
+using test::container;
+using test::NodeShape;
+using test::pod_of;
+using test::TestNode;
+using test::with_memory_manager;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::uint64_t kGib = std::uint64_t{1} << 30U;
+
+std::string text(const Node& node, const service::Snapshot& snapshot, std::size_t waiting = 0) {
+  return prometheus::TextSerializer().Serialize(service_families(node, snapshot, waiting));
+}
+
+TEST(LargestFree, IsThatOfTheFreestNumaNode) {
+  TestNode node({2, 4, 4}, with_memory_manager(aligning_config("single-numa-node")));
+  EXPECT_EQ(largest_free(node.node(), node.state()).cpus, 4U) << "CPU 0 is reserved";
+  EXPECT_EQ(largest_free(node.node(), node.state()).memory, 4 * kGib);
+  ASSERT_EQ(node.admit(pod_of("a", {container("c", {{"cpu", "3"}, {"memory", "2Gi"}})})), "");
+  ASSERT_EQ(node.cpu_nodes("a"), "0");
+  ASSERT_EQ(node.admit(pod_of("b", {container("c", {{"cpu", "1"}, {"memory", "3Gi"}})})), "");
+  EXPECT_EQ(largest_free(node.node(), node.state()).cpus, 3U);
+  EXPECT_EQ(largest_free(node.node(), node.state()).memory, kGib);
+  EXPECT_NE(node.admit(pod_of("d", {container("c", {{"cpu", "4"}, {"memory", "1Mi"}})})), "");
+}
+
+TEST(LargestFree, CountsNoMemoryOfGroups) {
+  TestNode node({3, 4, 4}, with_memory_manager(aligning_config("best-effort")));
+  ASSERT_EQ(node.admit(pod_of("a", {container("c", {{"cpu", "1"}, {"memory", "5Gi"}})})), "");
+  EXPECT_EQ(largest_free(node.node(), node.state()).memory, 4 * kGib) << "that of NUMA node 2";
+}
+
+TEST(ServiceFamilies, WithoutStaticManagersThereIsNoFragmentation) {
+  const auto node = Node::make(test::machine_of({}), Config{}).value();
+  service::Snapshot snapshot;
+  snapshot.state.node = empty_state(node);
+  EXPECT_THAT(text(node, snapshot), Not(HasSubstr("pinfold_largest_free")));
+  const LargestFree none = largest_free(node, snapshot.state.node);
+  EXPECT_EQ(none.cpus, 0U);
+  EXPECT_EQ(none.memory, 0U);
+}
+
+TEST(ServiceFamilies, HaveWhatWasCounted) {
+  const TestNode node({}, aligning_config("none"));
+  service::Snapshot snapshot;
+  snapshot.state.node = node.state();
+  snapshot.state.node.held.insert(PodUid("h"));
+  auto& counted = snapshot.counters;
+  counted.requests = 11;
+  counted.expired = 12;
+  counted.busy = 13;
+  counted.admit_rounds = 14;
+  counted.reconciliations = 15;
+  counted.drifts = 16;
+  counted.repaired = 17;
+  counted.admissions.observe(milliseconds(2));
+  counted.admissions.observe(milliseconds(7'000));
+  snapshot.not_settled.emplace();
+  agent::ReconcileReport report;
+  report.remaining = {"a", "b"};
+  snapshot.reconciled.emplace(report);
+  const std::string printed = text(node.node(), snapshot, 18);
+  for (const char* const line :
+       {"pinfold_requests_total 11", "pinfold_requests_expired_total 12",
+        "pinfold_requests_refused_total 13", "pinfold_admission_transactions_total 14",
+        "pinfold_reconciliations_total 15", "pinfold_drift_found_total 16",
+        "pinfold_drift_repaired_total 17", "pinfold_requests_waiting 18", "pinfold_held_pods 1",
+        "pinfold_pods 0", "pinfold_not_settled 1", "pinfold_drift_remaining 2",
+        "pinfold_admission_transaction_seconds_bucket{le=\"0.001\"} 0",
+        "pinfold_admission_transaction_seconds_bucket{le=\"0.0025\"} 1",
+        "pinfold_admission_transaction_seconds_bucket{le=\"5\"} 1",
+        "pinfold_admission_transaction_seconds_bucket{le=\"+Inf\"} 2",
+        "pinfold_admission_transaction_seconds_sum 7.002"}) {
+    EXPECT_THAT(printed, HasSubstr(std::string(line) + "\n")) << printed;
+  }
+}
+
+TEST(ServiceFamilies, AFailedReconciliationLeavesSomething) {
+  const TestNode node({}, aligning_config("none"));
+  service::Snapshot snapshot;
+  snapshot.state.node = node.state();
+  EXPECT_THAT(text(node.node(), snapshot), HasSubstr("pinfold_drift_remaining 0\n"));
+  snapshot.reconciled.emplace(fail(ErrorCode::kIo, "unreadable"));
+  EXPECT_THAT(text(node.node(), snapshot), HasSubstr("pinfold_drift_remaining 1\n"));
+}
+
+TEST(ServiceFamilies, AreInTheOrderOfTheirNames) {
+  const TestNode node({}, with_memory_manager(aligning_config("none")));
+  service::Snapshot snapshot;
+  snapshot.state.node = node.state();
+  const auto families = service_families(node.node(), snapshot, 0);
+  EXPECT_TRUE(std::is_sorted(families.begin(), families.end(),
+                             [](const auto& a, const auto& b) { return a.name < b.name; }));
+}
+
+}  // namespace
+}  // namespace pinfold::metrics
