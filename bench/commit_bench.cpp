@@ -1,0 +1,183 @@
+// What one admission costs on a disk: the node agent's (without enforcement), beside what a kubelet
+// does for one container (the CPU file written, synced and renamed twice, the memory file once),
+// and beside one append and one sync of as many bytes as a transaction with whole files has. The
+// three take turns, so that they meet the same load. Uses the directory for temporary files; set
+// TMPDIR to measure another disk. docs/performance.md has the results.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "pinfold/agent/node_agent.hpp"
+#include "pinfold/base/unique_fd.hpp"
+#include "pinfold/checkpoint/fs.hpp"
+#include "pinfold/checkpoint/journal.hpp"
+#include "pinfold/checkpoint/kubelet_files.hpp"
+#include "pinfold/checkpoint/store.hpp"
+#include "temp_dir.hpp"
+
+namespace pinfold {
+namespace {
+
+constexpr int kRounds = 200;
+
+[[noreturn]] void give_up(std::string_view what) {
+  fmt::print(stderr, "bench_commit: {}\n", what);
+  std::exit(EXIT_FAILURE);
+}
+
+template <class T>
+T must(Result<T> result) {
+  if (!result) give_up(result.error().message);
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+/// 512 CPUs and 1 TiB on two NUMA nodes.
+Node a_node() {
+  MachineDescription machine;
+  for (int id = 0; id < 512; ++id) {
+    const int half = id / 256;
+    machine.cpus.push_back(
+        {CpuId{id}, CoreId{id / 2}, SocketId{half}, NumaId{half}, CacheId{half}});
+  }
+  for (int id = 0; id < 2; ++id) {
+    machine.numa_nodes.push_back({NumaId{id}, std::uint64_t{1} << 39U, {}, {}});
+  }
+  Config config;
+  config.cpu_manager_policy = "static";
+  config.reserved_system_cpus = "0-1";
+  config.memory_manager_policy = "Static";
+  config.reserved_memory = {{0, {{"memory", "100Mi"}}}};
+  config.topology_manager_policy = "best-effort";
+  return Node::make(Machine::make(machine).value(), config).value();
+}
+
+/// One container with two CPUs and 1 GiB.
+PodSpec a_pod(int number) {
+  const std::string uid = fmt::format("7a90481b-0000-4000-8000-{:012}", number);
+  PodSpec pod{PodUid(uid), fmt::format("web-{}", number), "default", {}, {}};
+  Container container{"main", ContainerKind::kApp, {}};
+  container.resources.limits = {{"cpu", Quantity::parse("2").value()},
+                                {"memory", Quantity::parse("1Gi").value()}};
+  pod.containers.push_back(std::move(container));
+  apply_defaults(pod);
+  return pod;
+}
+
+class Timer {
+ public:
+  /// Microseconds of wall-clock time, and of CPU time of this thread, since the construction.
+  [[nodiscard]] std::pair<double, double> read() const {
+    const std::chrono::duration<double, std::micro> wall = Clock::now() - wall_;
+    return {wall.count(), cpu_now() - cpu_};
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static double cpu_now() {
+    timespec now = {};
+    if (::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) != 0) give_up("clock_gettime");
+    return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
+  }
+  Clock::time_point wall_ = Clock::now();
+  double cpu_ = cpu_now();
+};
+
+struct Samples {
+  void add(const Timer& timer) {
+    const auto [wall_us, cpu_us] = timer.read();
+    wall.push_back(wall_us);
+    cpu.push_back(cpu_us);
+  }
+  std::vector<double> wall;
+  std::vector<double> cpu;
+};
+
+double quantile(std::vector<double> values, double part) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(static_cast<double>(values.size() - 1) * part)];
+}
+
+void print(int pods, std::string_view what, const Samples& samples) {
+  fmt::print("{:>4} pods  {:<28} wall p10 {:7.0f} us  median {:7.0f} us  CPU median {:6.0f} us\n",
+             pods, what, quantile(samples.wall, 0.1), quantile(samples.wall, 0.5),
+             quantile(samples.cpu, 0.5));
+}
+
+void write_all(checkpoint::File& file, std::string_view bytes) {
+  while (!bytes.empty()) bytes.remove_prefix(must(file.write(bytes)));
+}
+
+void kubelet_write(checkpoint::Fs& fs, std::string_view name, const std::string& bytes) {
+  const std::string temp = "." + std::string(name);
+  const auto file = must(fs.create(temp));
+  write_all(*file, bytes);
+  must(file->sync());
+  must(fs.rename(temp, std::string(name)));
+}
+
+void append(const UniqueFd& fd, const std::string& bytes) {
+  if (::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) ||
+      ::fdatasync(fd.get()) != 0) {
+    give_up("append");
+  }
+}
+
+void measure(int pods) {
+  const std::filesystem::path disk = std::filesystem::temp_directory_path();
+  const test::TempDir ours(disk);
+  const test::TempDir theirs(disk);
+  const auto fs = must(checkpoint::open_directory(theirs.path()));
+  const UniqueFd bare(::open((theirs / "bare").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  auto agent =
+      must(agent::NodeAgent::open(a_node(),
+                                  must(checkpoint::Store::open(ours.path(), std::chrono::seconds(1),
+                                                               checkpoint::OwnerCheck::kOff)),
+                                  std::nullopt, {}));
+  for (int pod = 0; pod < pods; ++pod) must(agent.admit(a_pod(pod)));
+  must(agent.admit(a_pod(pods)));  // the first one of a journal syncs the directory too
+  const auto files = must(checkpoint::read_files(*must(checkpoint::open_directory(ours.path()))));
+  must(agent.remove_pod(a_pod(pods).uid, agent::RunningProcesses::kRefuse));
+  const std::string record = checkpoint::encode_record(
+      {{"cpu", {0, *files.cpu}}, {"memory", {0, *files.memory}}, {"pods", {0, *files.pods}}});
+  Samples admission;
+  Samples kubelet;
+  Samples bare_append;
+  for (int round = 0; round < kRounds; ++round) {
+    const PodSpec pod = a_pod(pods + round);
+    const Timer admission_timer;
+    const auto outcome = must(agent.admit(pod));
+    admission.add(admission_timer);
+    if (outcome.rejection) give_up("rejected");
+    must(agent.remove_pod(pod.uid, agent::RunningProcesses::kRefuse));
+    const Timer kubelet_timer;
+    kubelet_write(*fs, checkpoint::kCpuFileName, *files.cpu);
+    kubelet_write(*fs, checkpoint::kCpuFileName, *files.cpu);
+    kubelet_write(*fs, checkpoint::kMemoryFileName, *files.memory);
+    kubelet.add(kubelet_timer);
+    const Timer append_timer;
+    append(bare, record);
+    bare_append.add(append_timer);
+  }
+  print(pods, "one admission", admission);
+  print(pods, "kubelet, three writes", kubelet);
+  print(pods, fmt::format("append {} bytes, sync", record.size()), bare_append);
+}
+
+}  // namespace
+}  // namespace pinfold
+
+int main() {
+  for (const int pods : {0, 10, 50, 250}) pinfold::measure(pods);
+}
