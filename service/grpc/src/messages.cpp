@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "valid_text.hpp"
+
 namespace pinfold::service {
 namespace {
 
@@ -73,7 +75,7 @@ void fill(const Error& error, v1::Error& out) {
   static_assert(static_cast<int>(ErrorCode::kBusy) == static_cast<int>(v1::ERROR_CODE_BUSY));
   out.set_code(static_cast<v1::ErrorCode>(error.code));
   out.set_sys_errno(error.sys_errno);
-  out.set_message(error.message);
+  out.set_message(valid_text(error.message));
 }
 
 void fill(const Node& node, const agent::AgentState& state, const PodSpec& pod,
@@ -84,8 +86,8 @@ void fill(const Node& node, const agent::AgentState& state, const PodSpec& pod,
   out.set_admitted(!outcome.rejection);
   if (outcome.rejection) {
     out.set_reason(outcome.rejection->reason);
-    out.set_message(outcome.rejection->message);
-    out.set_cause(outcome.rejection->cause);
+    out.set_message(valid_text(outcome.rejection->message));
+    out.set_cause(valid_text(outcome.rejection->cause));
   } else if (const ActivePod* const active = state.node.find(pod.uid)) {
     add_containers(node, state, *active, *out.mutable_containers());
   }
@@ -95,16 +97,16 @@ void fill(const Node& node, const agent::AgentState& state, const PodSpec& pod,
   for (const TraceFact& fact : trace->facts) {
     v1::TraceFact& entry = *out.add_trace();
     entry.set_source(fact.source);
-    entry.set_object(fact.object);
-    entry.set_text(fact.text);
+    entry.set_object(valid_text(fact.object));
+    entry.set_text(valid_text(fact.text));
   }
 }
 
 void fill(const agent::ReconcileReport& report, v1::ReconcileResponse& out) {
-  for (const std::string& line : report.drift) out.add_drift(line);
-  for (const enforce::Step& step : report.done) out.add_steps(to_string(step));
-  for (const std::string& line : report.moved) out.add_steps(line);
-  for (const std::string& line : report.remaining) out.add_remaining(line);
+  for (const std::string& line : report.drift) out.add_drift(valid_text(line));
+  for (const enforce::Step& step : report.done) out.add_steps(valid_text(to_string(step)));
+  for (const std::string& line : report.moved) out.add_steps(valid_text(line));
+  for (const std::string& line : report.remaining) out.add_remaining(valid_text(line));
 }
 
 void fill(const Node& node, const CpuSet& offline, const Snapshot& snapshot,

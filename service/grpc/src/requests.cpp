@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pinfold/api/pod_documents.hpp"
+#include "valid_text.hpp"
 
 namespace pinfold::service {
 namespace {
@@ -52,7 +53,7 @@ Result<ContainerId> read_container(const std::string& pod, const std::string& co
     }
     return INTERNAL;
   };
-  return {code(), error.message};
+  return {code(), valid_text(error.message)};
 }
 
 Result<PodSpec> read_one_pod(const std::string& manifest, bool skip_validation) {

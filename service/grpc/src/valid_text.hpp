@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "pinfold/text/message.hpp"
+#include "pinfold/text/utf8.hpp"
+
+namespace pinfold::service {
+
+/// Text for a string of Protobuf, which must be UTF-8: names of control groups need not be.
+inline std::string valid_text(std::string_view text) {
+  return utf8::find_invalid(text) == std::string_view::npos ? std::string(text) : escaped(text);
+}
+
+}  // namespace pinfold::service
