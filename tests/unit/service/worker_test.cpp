@@ -130,12 +130,8 @@ TEST_F(WorkerTest, AnswersEachRequestWithItsOwnPodsAndTraces) {
 
 TEST_F(WorkerTest, OneThatCannotBeStoredDoesNotFailTheOthers) {
   const auto worker = make();
-  PodSpec huge = pod("huge", {});
-  const std::string long_name(200, 'x');
-  constexpr int kContainers = 100'000;  // more than a state file may have
-  for (int i = 0; i < kContainers; ++i) {
-    huge.containers.push_back(best_effort(long_name + std::to_string(i)));
-  }
+  const std::string long_name(checkpoint::kMaxStateFileBytes, 'x');
+  PodSpec huge = pod("huge", {best_effort(long_name)});
   must_submit(*worker, Admit{{pod("a", {guaranteed("c", 1)})}});
   must_submit(*worker, Admit{{std::move(huge)}});
   must_submit(*worker, Admit{{pod("b", {guaranteed("c", 1)})}});
@@ -329,6 +325,37 @@ TEST_F(WorkerTest, RunsUntilItIsStopped) {
   thread.join();
   EXPECT_EQ(worker.submit(request(Settle{})).error().code, ErrorCode::kBusy);
   EXPECT_EQ(world_.file(".pinfold_journal"), "");
+}
+
+TEST_F(WorkerTest, TakesRequestsOfManyThreads) {
+  WorkerOptions real = options();
+  real.now = Clock::now;
+  Worker worker(world_.open(), std::move(real));
+  std::thread rounds([&] { worker.run(); });
+  constexpr int kThreads = 4;
+  constexpr int kPods = 8;
+  std::vector<std::thread> clients;
+  for (int client = 0; client < kThreads; ++client) {
+    clients.emplace_back([&worker, client] {
+      const auto subscription = worker.subscribe(kPods, {});
+      for (int i = 0; i < kPods; ++i) {
+        const PodUid uid("p" + std::to_string(client) + "-" + std::to_string(i));
+        std::promise<bool> admitted;
+        ASSERT_TRUE(worker.submit(
+            {Admit{{pod(uid.value, {best_effort("c")})}},
+             [&](const Result<Answer>& answer) { admitted.set_value(answer.has_value()); }}));
+        EXPECT_TRUE(admitted.get_future().get());
+        EXPECT_NE(worker.snapshot()->state.node.find(uid), nullptr);
+        const auto taken = subscription->take();
+        EXPECT_TRUE(taken.has_lagged || !taken.changes.empty());
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  worker.stop();
+  rounds.join();
+  EXPECT_EQ(worker.snapshot()->state.node.pods.size(), std::size_t{kThreads * kPods});
+  EXPECT_EQ(worker.snapshot()->counters.requests, std::uint64_t{kThreads * kPods});
 }
 
 TEST_F(WorkerTest, AnswersWhatStillWaitsWhenItStops) {
