@@ -13,8 +13,8 @@ namespace pinfold {
 /// A Pod that a user wrote, checked as kubectl does, with the API server's defaults.
 /// Errors: kInvalidArgument, for an unknown field too (see check_pod_fields).
 [[nodiscard]] Result<PodSpec> read_pod(const nlohmann::json& document);
-/// The same for one or several documents, each a Pod or a list of Pods. `name`: what errors call the
-/// text. Errors: kInvalidArgument with the document's number.
+/// The same for one or several documents, each a Pod or a list of Pods. `name`: what errors call
+/// the text. Errors: kInvalidArgument with the document's number.
 [[nodiscard]] Result<std::vector<PodSpec>> read_pods(std::string_view yaml_or_json,
                                                      std::string_view name);
 /// Errors: kInvalidArgument with the violations of all pods (see pinfold/api/validation.hpp).
