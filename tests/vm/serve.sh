@@ -10,9 +10,16 @@ case $1 in
   start)
     mkdir -p /run/pinfold
     : >"$log"
-    setsid "$2" --config "$3" --cgroup-root "$4" --log-level debug </dev/null >>"$log" 2>&1 &
+    # With the capabilities of pinfold.service.
+    caps=-all,+dac_override,+kill,+sys_nice,+sys_ptrace
+    setsid /usr/bin/setpriv --bounding-set=$caps "$2" --config "$3" --cgroup-root "$4" \
+      --log-level debug </dev/null >>"$log" 2>&1 &
     echo $! >/run/pinfold/pid
-    wait_for "serves state directory" && echo ready
+    until grep -q "serves state directory" "$log"; do
+      kill -0 $! || { cat "$log"; exit 1; }
+      sleep 0.1
+    done
+    echo ready
     ;;
   wait) wait_for "$2" ;;
   kill)
