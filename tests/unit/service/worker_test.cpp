@@ -332,13 +332,13 @@ TEST_F(WorkerTest, TakesRequestsOfManyThreads) {
   real.now = Clock::now;
   Worker worker(world_.open(), std::move(real));
   std::thread rounds([&] { worker.run(); });
-  constexpr int kThreads = 4;
-  constexpr int kPods = 8;
+  constexpr std::size_t kThreads = 4;
+  constexpr std::size_t kPods = 8;
   std::vector<std::thread> clients;
-  for (int client = 0; client < kThreads; ++client) {
+  for (std::size_t client = 0; client < kThreads; ++client) {
     clients.emplace_back([&worker, client] {
       const auto subscription = worker.subscribe(kPods, {});
-      for (int i = 0; i < kPods; ++i) {
+      for (std::size_t i = 0; i < kPods; ++i) {
         const PodUid uid("p" + std::to_string(client) + "-" + std::to_string(i));
         std::promise<bool> admitted;
         ASSERT_TRUE(worker.submit(
@@ -354,8 +354,8 @@ TEST_F(WorkerTest, TakesRequestsOfManyThreads) {
   for (std::thread& client : clients) client.join();
   worker.stop();
   rounds.join();
-  EXPECT_EQ(worker.snapshot()->state.node.pods.size(), std::size_t{kThreads * kPods});
-  EXPECT_EQ(worker.snapshot()->counters.requests, std::uint64_t{kThreads * kPods});
+  EXPECT_EQ(worker.snapshot()->state.node.pods.size(), kThreads * kPods);
+  EXPECT_EQ(worker.snapshot()->counters.requests, kThreads * kPods);
 }
 
 TEST_F(WorkerTest, AnswersWhatStillWaitsWhenItStops) {

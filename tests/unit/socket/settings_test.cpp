@@ -7,6 +7,7 @@
 
 #include <array>
 
+#include "pinfold/base/unique_fd.hpp"
 #include "pinfold/server/log.hpp"
 #include "pinfold/server/notify.hpp"
 #include "temp_dir.hpp"
