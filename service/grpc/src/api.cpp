@@ -23,7 +23,7 @@ using ::grpc::ServerUnaryReactor;
 
 /// The time until the deadline of a call; nullopt if that is more than a year.
 std::optional<Clock::duration> time_left(const CallbackServerContext& context) {
-  constexpr std::int64_t kYear = 365 * 24 * 3600;
+  constexpr std::int64_t kYear = std::int64_t{365} * 24 * 3600;
   const gpr_timespec deadline =
       ::gpr_convert_clock_type(context.raw_deadline(), GPR_CLOCK_MONOTONIC);
   const gpr_timespec left = ::gpr_time_sub(deadline, ::gpr_now(GPR_CLOCK_MONOTONIC));
