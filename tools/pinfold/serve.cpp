@@ -224,10 +224,10 @@ Result<ExitStatus> Service::run() {
   manager_.send("STOPPING=1");
   worker.stop();
   thread.join();
-  interfaces.reset();
   io_.restart();
   constexpr std::chrono::seconds kLastAnswers(2);
   io_.run_for(kLastAnswers);
+  interfaces.reset();
   server_.reset();
   log_(LogLevel::kInfo, "has stopped");
   return kYes;
