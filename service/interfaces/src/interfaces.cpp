@@ -64,9 +64,13 @@ Result<std::unique_ptr<Interfaces>> Interfaces::start(const InterfaceSettings& s
   auto parts = std::make_unique<Parts>(worker);
   EndpointOptions options;
   options.log = log;
+  const auto say = [&](const std::string& message) {
+    if (log) log(agent::LogLevel::kInfo, message);
+  };
   if (!settings.grpc_socket.empty()) {
     PINFOLD_LET(auto listener, Listener::open(settings.grpc_socket));
     PINFOLD_LET(parts->api_endpoint, Endpoint::start(std::move(listener), {&parts->api}, options));
+    say(fmt::format("serves pinfold.v1 at socket '{}'", settings.grpc_socket));
   }
   if (!settings.pod_resources_socket.empty()) {
     PINFOLD_TRY(make_directory_of(settings.pod_resources_socket));
@@ -74,16 +78,14 @@ Result<std::unique_ptr<Interfaces>> Interfaces::start(const InterfaceSettings& s
     const auto services = parts->pod_resources.services();
     PINFOLD_LET(parts->pod_resources_endpoint,
                 Endpoint::start(std::move(listener), {services.begin(), services.end()}, options));
+    say(fmt::format("serves PodResources at socket '{}'", settings.pod_resources_socket));
   }
   if (!settings.metrics_address.empty()) {
     PINFOLD_LET(parts->metrics_server,
                 MetricsServer::start(settings.metrics_address,
                                      [parts = parts.get()] { return parts->collect(); }));
-    if (log) {
-      log(agent::LogLevel::kInfo,
-          fmt::format("serves metrics at '{}', port {}", settings.metrics_address,
-                      parts->metrics_server->port()));
-    }
+    say(fmt::format("serves metrics at '{}', port {}", settings.metrics_address,
+                    parts->metrics_server->port()));
   }
   return std::unique_ptr<Interfaces>(new Interfaces(std::move(parts)));
 }

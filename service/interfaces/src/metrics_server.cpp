@@ -29,7 +29,7 @@ Result<std::unique_ptr<MetricsServer>> MetricsServer::start(const std::string& a
   server->collectable_ = std::make_shared<Collector>(std::move(collect));
   try {
     server->exposer_ = std::make_unique<prometheus::Exposer>(std::vector<std::string>{
-        "listening_ports", address, "num_threads", "4", "request_timeout_ms", "5000"});
+        "listening_ports", address, "num_threads", "8", "request_timeout_ms", "2000"});
     server->exposer_->RegisterCollectable(server->collectable_);
   } catch (const std::exception& failed) {
     return fail(ErrorCode::kIo, fmt::format("metrics at '{}': {}", address, failed.what()));

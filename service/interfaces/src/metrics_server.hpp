@@ -16,8 +16,7 @@ class Exposer;
 
 namespace pinfold::service {
 
-/// Answers GET /metrics over HTTP. A client that hangs takes one of a few threads for at most some
-/// seconds.
+/// Answers GET /metrics over HTTP. A client that hangs takes one of 8 threads for 2 seconds.
 class MetricsServer {
  public:
   using Collect = std::function<std::vector<prometheus::MetricFamily>()>;
