@@ -14,7 +14,6 @@ namespace {
 using std::chrono::milliseconds;
 using test::aligning_config;
 using test::container;
-using test::NodeShape;
 using test::pod_of;
 using test::TestNode;
 using test::with_memory_manager;

@@ -13,7 +13,6 @@ namespace {
 
 using test::aligning_config;
 using test::container;
-using test::NodeShape;
 using test::pod_of;
 using test::TestNode;
 using test::with_memory_manager;
