@@ -249,12 +249,12 @@ CpuSet ModelKernel::effective(const Dir& dir, const std::string& file) const {
 std::unique_ptr<enforce::CgroupFs> ModelKernel::fs() { return std::make_unique<ModelFs>(*this); }
 
 enforce::Cgroups ModelKernel::cgroups() {
+  enforce::HierarchyRoot top;
+  top.version = version;
+  top.directory = "/model";
+  top.controllers.assign(std::begin(enforce::kAllControllers), std::end(enforce::kAllControllers));
   std::vector<enforce::Hierarchy> hierarchies;
-  hierarchies.push_back(
-      {{version,
-        "/model",
-        {std::begin(enforce::kAllControllers), std::end(enforce::kAllControllers)}},
-       fs()});
+  hierarchies.push_back({std::move(top), fs()});
   enforce::KernelFacts facts;
   facts.hugepage_sizes = {{"2MB", std::uint64_t{2} << 20}};
   auto cgroups = enforce::Cgroups::make(
