@@ -163,12 +163,6 @@ tl::expected<void, StartError> would_start_as(const Kubelet& kubelet, const Node
   return node.check_node_allocatable();
 }
 
-tl::expected<void, StartError> would_start(const Node& node, const Formats& formats,
-                                           const KubeletFiles& files, const ContainerIds& ids) {
-  const bool gate = node.gates().pod_level_resource_managers;
-  return would_start_as({formats.cpu < 4 ? 36 : 37, gate}, node, files, ids);
-}
-
 std::vector<Note> pods_without_room(const Node& node, const std::vector<PodSpec>& pods) {
   std::vector<Note> notes;
   std::vector<ActivePod> admitted;

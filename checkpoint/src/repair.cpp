@@ -155,7 +155,6 @@ Repaired repair(const Node& node, const KubeletFiles& files, const ContainerIds&
                 const OtherFiles& others) {
   Repaired out;
   out.files = files;
-  out.formats = node.gates().pod_level_resource_managers ? Formats{3, 2} : Formats{2, 1};
   std::optional<FileInRepair<CpuFileKind>> cpu;
   std::optional<FileInRepair<MemoryFileKind>> memory;
   // A file that does not exist is as good as empty if there are active pods.

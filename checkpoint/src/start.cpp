@@ -65,6 +65,12 @@ tl::expected<NodeState, StartError> start(const Node& node, KubeletFiles& files,
   return state;
 }
 
+tl::expected<void, StartError> would_start(const Node& node, KubeletFiles files,
+                                           const ContainerIds& ids) {
+  PINFOLD_TRY(start(node, files, ids));
+  return {};
+}
+
 void update(const Node& node, const NodeState& before, const NodeState& after,
             KubeletFiles& files) {
   if (before.cpu.checkpoint() != after.cpu.checkpoint()) files.cpu = encode(node, after.cpu);

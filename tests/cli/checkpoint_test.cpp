@@ -325,6 +325,18 @@ TEST_F(CheckpointOfANode, DiffListsDifferences) {
       "CPU:\n- format: V3\n+ format: V2\n- pod-a: 2-5\nmemory:\n- format: V2\n+ format: V1\n");
 }
 
+TEST_F(CheckpointOfANode, RepairIsForTheKubeletOfTheProfile) {
+  ASSERT_EQ(run("convert --to 1.37 --out " + out_.path() + node() + " " + folder_.path()).status,
+            0);
+  out_.write("config.yaml", kConfig);
+  const std::string command = "repair --dry-run" + node() + " " + out_.path() + " --profile ";
+  EXPECT_EQ(run(command + "kubelet-1.37").out, "nothing to repair\nstart-up validation: passes\n");
+  const Outcome older = run(command + "kubelet-1.36");
+  EXPECT_NE(older.out.find("is V4, and the kubelet would not read all of it: written as V3"),
+            std::string::npos)
+      << older.out;
+}
+
 TEST_F(CheckpointOfANode, RepairKeepsTheOldFileAndReportsItsChanges) {
   CpuCheckpoint state;
   state.default_set = CpuSet{0, 1, 4, 5, 6, 7, 8};

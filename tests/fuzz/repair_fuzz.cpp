@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const Node kNode = test::static_node();
   const std::string bytes(reinterpret_cast<const char*>(data), size);
   const auto repaired = checkpoint::repair(kNode, {bytes, bytes}, {}, {});
-  if (!checkpoint::would_start(kNode, repaired.formats, repaired.files, {})) std::abort();
+  if (!checkpoint::would_start(kNode, repaired.files, {})) std::abort();
   const auto again = checkpoint::repair(kNode, repaired.files, {}, {});
   if (again.changed() || again.files != repaired.files) std::abort();
   for (const checkpoint::Formats to : {checkpoint::Formats{2, 1}, checkpoint::Formats{4, 3}}) {

@@ -47,7 +47,7 @@ StateConfig any_config() {
 
 /// False for states that even the kubelet that wrote them refuses (docs/kubelet-compat.md).
 bool starts_as_it_is(const Node& node, const NodeState& state) {
-  return would_start(node, {3, 2}, files_of(state, {3, 2}), {}).has_value();
+  return would_start_as({36, true}, node, files_of(state, {3, 2}), {}).has_value();
 }
 
 RC_GTEST_PROP(Convert, AnOlderKubeletStartsAndNoContainerLosesACpu, ()) {
@@ -62,7 +62,7 @@ RC_GTEST_PROP(Convert, AnOlderKubeletStartsAndNoContainerLosesACpu, ()) {
   for (const int version : {1, 2}) {
     const auto done = convert(files_of(state, {3, 2}), {version, 1}, ids);
     RC_ASSERT(done.has_value());
-    const auto starts = would_start(older, {version, 1}, done->files, ids);
+    const auto starts = would_start_as({36, false}, older, done->files, ids);
     if (!starts) {
       RC_LOG() << starts.error().error << "\n"
                << *files_of(state, {3, 2}).memory << "\n"
@@ -126,14 +126,14 @@ RC_GTEST_PROP(Convert, UpAndDownAgainGivesTheSameBytes, ()) {
   const Node node = test::node_of(config);
   const NodeState state = test::any_state(node);
   const KubeletFiles oldest = files_of(state, {2, 1});
-  const bool starts = would_start(node, {2, 1}, oldest, {}).has_value();
+  const bool starts = would_start_as({36, false}, node, oldest, {}).has_value();
   for (const Formats& newer : {Formats{3, 2}, Formats{4, 3}}) {
     const auto up = convert(oldest, newer, {});
     RC_ASSERT(up.has_value());
     RC_ASSERT(up->lost.empty());
-    RC_ASSERT(would_start(test::node_of({.scope = config.scope, .strict = config.strict}), newer,
-                          up->files, {})
-                  .has_value() == starts);
+    const Node with_gate = test::node_of({.scope = config.scope, .strict = config.strict});
+    const Kubelet kubelet{newer.cpu == 3 ? 36 : 37, true};
+    RC_ASSERT(would_start_as(kubelet, with_gate, up->files, {}).has_value() == starts);
     RC_ASSERT(convert(up->files, {2, 1}, {})->files == oldest);
   }
 }

@@ -168,7 +168,7 @@ void expect_nodes_kept(const Node& node, const MemoryCheckpoint& before,
 
 Repaired expect_repaired(const Node& node, const KubeletFiles& files) {
   Repaired repaired = repair(node, files, {}, {});
-  const auto starts = would_start(node, repaired.formats, repaired.files, {});
+  const auto starts = would_start(node, repaired.files, {});
   if (!starts) RC_LOG() << starts.error().error << "\n" << *repaired.files.cpu << "\n";
   RC_ASSERT(starts.has_value());
   const Repaired again = repair(node, repaired.files, {}, {});
@@ -211,7 +211,7 @@ RC_GTEST_PROP(Repair, KeepsAValidStateUnchanged, ()) {
   RC_PRE(!newest || (state.cpu.pods.empty() && state.memory.pods.empty()));
   RC_PRE(!has_overlapping_groups(state.memory));
   const KubeletFiles files = files_of(state, newest, config.pod_level);
-  RC_PRE(would_start(node, Formats{2, 1}, files, {}).has_value());
+  RC_PRE(would_start(node, files, {}).has_value());
   const Repaired repaired = repair(node, files, {}, {});
   if (repaired.changed()) {
     RC_LOG() << *files.cpu << "\n" << *files.memory << "\n";
@@ -251,8 +251,7 @@ RC_GTEST_PROP(Repair, KeepsEveryContainerBeforeATear, ()) {
   const Node node = test::node_of(config);
   const NodeState state = test::any_state(node);
   KubeletFiles files = files_of(state, false, config.pod_level);
-  RC_PRE(
-      would_start(node, config.pod_level ? Formats{3, 2} : Formats{2, 1}, files, {}).has_value());
+  RC_PRE(would_start(node, files, {}).has_value());
   files.cpu->resize(*rc::gen::inRange<std::size_t>(0, files.cpu->size()));
   const Repaired repaired = expect_repaired(node, files);
   const CpuCheckpoint after = inspect_cpu(*repaired.files.cpu)->state;

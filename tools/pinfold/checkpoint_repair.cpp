@@ -181,7 +181,7 @@ Outcome evaluate(const RepairOptions& options, const Node& node, const cp::Conta
   for (cp::Note& note : cp::pods_without_room(node, others.pods)) {
     outcome.repaired.lost.push_back(std::move(note));
   }
-  const auto started = cp::would_start(node, outcome.repaired.formats, outcome.repaired.files, ids);
+  const auto started = cp::would_start(node, outcome.repaired.files, ids);
   outcome.starts = started.has_value();
   outcome.validation = started ? "passes"
                                : fmt::format("fails: {}: {}", to_string(started.error().stage),

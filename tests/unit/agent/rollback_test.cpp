@@ -40,7 +40,7 @@ class Rollback : public testing::Test {
     const auto done = checkpoint::convert({files.cpu, files.memory}, to, {});
     ASSERT_TRUE(done) << done.error().message;
     const Node kubelet = node_with_gate(to.cpu == 3);
-    const auto starts = checkpoint::would_start(kubelet, to, done->files, {});
+    const auto starts = checkpoint::would_start_as({36, to.cpu == 3}, kubelet, done->files, {});
     ASSERT_TRUE(starts) << starts.error().error;
     ASSERT_TRUE(store.commit({done->files.cpu, done->files.memory, {}}));
   }

@@ -82,7 +82,7 @@ TEST(Repair, ThePodWithTheFewestCpusLosesThemForASharedPool) {
             (std::vector<Note>{{"b",
                                 "CPUs 8-10: a kubelet does not start without a shared pool, "
                                 "and no pod has fewer CPUs"}}));
-  EXPECT_TRUE(would_start(strict, repaired.formats, repaired.files, {}));
+  EXPECT_TRUE(would_start(strict, repaired.files, {}));
 }
 
 TEST(Repair, APodWhoseContainersAreLostReturnsItsCpus) {
@@ -151,7 +151,7 @@ TEST(Repair, WhatWasCutOffIsLostAndNamedByTheOtherFiles) {
                          {"cpu_manager_state",
                           "CPUs 4-5: their assignments cannot be read: now in the shared pool"}}));
   EXPECT_FALSE(mentions(repaired.done, "shared pool", ""));
-  EXPECT_TRUE(would_start(node(), repaired.formats, repaired.files, {}));
+  EXPECT_TRUE(would_start(node(), repaired.files, {}));
   EXPECT_FALSE(repair(node(), repaired.files, {}, {}).changed());
 }
 
@@ -210,7 +210,7 @@ TEST(Repair, MemoryThatWasCutOffIsRestoredOrLost) {
                 {"memory_manager_state",
                  "1073741824 bytes of memory on NUMA node 1: their assignments cannot be read: "
                  "released"}}));
-  EXPECT_TRUE(would_start(node(), lost.formats, lost.files, {}));
+  EXPECT_TRUE(would_start(node(), lost.files, {}));
 }
 
 TEST(Repair, AnOlderCopyReplacesOnlyWhatItContains) {
@@ -269,7 +269,7 @@ TEST(Repair, ChangedMemorySizesAreCountedAgain) {
   EXPECT_FALSE(after.assignments.contains({PodUid("b"), "d"}));
   EXPECT_TRUE(mentions(repaired.done, "a/c", "overlaps another group of NUMA nodes: now on 0,1"));
   EXPECT_TRUE(mentions(repaired.lost, "b/d", "NUMA node 7: not on this machine"));
-  EXPECT_TRUE(would_start(node(), repaired.formats, repaired.files, {}));
+  EXPECT_TRUE(would_start(node(), repaired.files, {}));
 }
 
 TEST(Repair, WritesPodLevelMemoryInAVersionThatTheKubeletReads) {
@@ -286,12 +286,12 @@ TEST(Repair, WritesPodLevelMemoryInAVersionThatTheKubeletReads) {
   take_blocks(state.machine_state, blocks);
   const KubeletFiles files{{}, encode_memory(state, "Static", MemoryFormat::kV3)};
   // Kubelet 1.36 reads the containers, and counts their memory twice.
-  EXPECT_FALSE(would_start(pod_level, {3, 2}, files, {}));
+  EXPECT_FALSE(would_start(pod_level, files, {}));
   const auto repaired = repair(pod_level, files, {}, {});
   EXPECT_TRUE(mentions(repaired.done, "memory_manager_state", "is V3, "));
   EXPECT_TRUE(mentions(repaired.done, "memory_manager_state", "written as V2"));
   EXPECT_EQ(repaired.files.memory, encode_memory(state, "Static", MemoryFormat::kV2));
-  EXPECT_TRUE(would_start(pod_level, repaired.formats, repaired.files, {}));
+  EXPECT_TRUE(would_start(pod_level, repaired.files, {}));
 }
 
 TEST(Repair, AnotherPolicyKeepsTheAssignments) {

@@ -61,11 +61,6 @@ struct Conversion {
                                                             const Node& node,
                                                             const KubeletFiles& files,
                                                             const ContainerIds& ids);
-/// The same for the oldest kubelet that writes these formats. The gate of `node` should be off for
-/// CPU V1 and V2, and on for V3.
-[[nodiscard]] tl::expected<void, StartError> would_start(const Node& node, const Formats& formats,
-                                                         const KubeletFiles& files,
-                                                         const ContainerIds& ids);
 
 /// The pods that a kubelet with this configuration would reject when it starts and admits its pods
 /// again, because the requests of the earlier ones and their own are more than what is allocatable.

@@ -13,7 +13,6 @@ namespace pinfold::checkpoint {
 
 struct Repaired {
   KubeletFiles files;      ///< unchanged where there was nothing to repair
-  Formats formats;         ///< of `files`
   std::vector<Note> done;  ///< each problem and its repair
   std::vector<Note> lost;  ///< what could not be kept: an assignment, or a part of one
 
@@ -28,10 +27,10 @@ struct OtherFiles {
   std::set<ContainerId> removed = {};  ///< the containers of these that were removed
 };
 
-/// Repairs for kubelet 1.36 with the configuration and machine of `node`; the result has the
-/// versions that it writes, unless nothing was repaired. What cannot be read in a damaged file is
-/// taken from a copy of it that has everything that can be read, or from the other files if they
-/// leave one possibility. The rest is lost, with the files that still name it.
+/// Repairs for `node`: its configuration, machine, and the kubelet whose files it reads and writes
+/// (kubelet_of()). A file that needs no repair stays as it is, in its format. What cannot be read
+/// in a damaged file is taken from a copy of it that has everything that can be read, or from the
+/// other files if they leave one possibility. The rest is lost, with the files that still name it.
 [[nodiscard]] Repaired repair(const Node& node, const KubeletFiles& files, const ContainerIds& ids,
                               const OtherFiles& others);
 

@@ -26,6 +26,10 @@ struct KubeletFiles {
                                                         const ContainerIds& ids,
                                                         std::string_view state_dir = kKubeletDir);
 
+/// Checks whether start() would succeed.
+[[nodiscard]] tl::expected<void, StartError> would_start(const Node& node, KubeletFiles files,
+                                                         const ContainerIds& ids);
+
 /// Updates `files` after an event: encodes a file again if the state in it has changed.
 void update(const Node& node, const NodeState& before, const NodeState& after, KubeletFiles& files);
 
