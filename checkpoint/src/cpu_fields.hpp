@@ -15,6 +15,7 @@
 #include "pinfold/cpu/cpu_manager.hpp"
 #include "pinfold/types/container_id.hpp"
 #include "pinfold/types/cpuset.hpp"
+#include "restore.hpp"
 
 /// The fields of cpu_manager_state, and how to read and write them.
 namespace pinfold::checkpoint::cpu_file {
@@ -122,9 +123,6 @@ std::uint32_t fields_checksum(const Fields<Entries, Pods>& fields, std::string_v
 }
 
 inline constexpr std::string_view kEntriesType = "map[string]map[string]string";
-
-/// Which checksums are right: with the name of the Go type only, or also with its version.
-enum class Names { kPlain, kAlsoVersioned };
 
 /// Domain: `bytes` has no syntax error.
 [[nodiscard]] CpuFile read(std::string_view bytes, Version version, std::string_view go_type);

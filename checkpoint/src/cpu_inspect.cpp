@@ -1,31 +1,9 @@
-#include <fmt/format.h>
-
 #include "cpu_fields.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
 #include "restore.hpp"
 #include "salvage.hpp"
 
 namespace pinfold::checkpoint {
-namespace cpu_file {
-namespace {
-
-/// `data` of V4, or what is outside if that has the right checksum and `data` has not.
-CpuFile salvage_fields(std::string_view json) {
-  const CpuFile v4 = read(json, Version::kV4, "");
-  CpuFile outside = read(json, Version::kV3, "");
-  const std::string text = close_json(v4.data);
-  if (text.empty()) return outside;
-  CpuFile data = read(text, Version::kDataOfV4, "");
-  const bool is_damaged = text != v4.data || v4.data_checksum != string_checksum(v4.data);
-  const bool is_outside_right =
-      outside.checksum != 0 && outside.checksum == sum_of(outside, Version::kV2);
-  if (!is_damaged || (text == v4.data && !is_outside_right)) return data;
-  if (outside.pods && outside.pods->empty()) outside.pods = std::move(data.pods);
-  return outside;
-}
-
-}  // namespace
-}  // namespace cpu_file
 
 Result<Inspected<CpuCheckpoint>> inspect_cpu(std::string_view bytes) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
@@ -36,7 +14,7 @@ Result<Inspected<CpuCheckpoint>> inspect_cpu(std::string_view bytes) {
     if (file) break;
     --version;
     file = checked(cpu_file::read(bytes, older, cpu_file::versioned_go_type(older)), older,
-                   cpu_file::Names::kAlsoVersioned);
+                   Names::kAlsoVersioned);
   }
   PINFOLD_LET(cpu_file::CpuFile found, std::move(file));
   if (version == 1) (*found.entries)[""] = found.by_id;
@@ -58,7 +36,8 @@ std::vector<WrongSum> wrong_cpu_sums(std::string_view bytes) {
 Salvaged<CpuCheckpoint> salvage_cpu(std::string_view json, const ContainerIds& ids) {
   using namespace cpu_file;
   Salvaged<CpuCheckpoint> out;
-  CpuFile file = salvage_fields(json);
+  CpuFile file =
+      salvage_fields<Version>(json, {Version::kV4, Version::kDataOfV4, Version::kV3, Version::kV2});
   out.policy = file.policy;
   const auto parse = [&](const std::string& object, const std::string& list) {
     auto cpus = CpuSet::parse(list);

@@ -16,6 +16,7 @@
 #include "pinfold/base/result.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
 #include "pinfold/memory/memory_manager.hpp"
+#include "restore.hpp"
 
 /// The fields of memory_manager_state, and how to read and write them.
 namespace pinfold::checkpoint::memory_file {
@@ -200,9 +201,6 @@ std::string file_text(const State& state, std::string_view policy, MemoryFormat 
   json.close_struct();
   return std::move(json).take();
 }
-
-/// Which checksums are right: with the name of the Go type only, or also with its version.
-enum class Names { kPlain, kAlsoVersioned };
 
 /// Whether V1 may have the checksum 0, or none.
 enum class Zero { kIsWrong, kIsRightInV1 };

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "memory_fields.hpp"
 #include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/checkpoint/inspect.hpp"
@@ -7,26 +5,6 @@
 #include "salvage.hpp"
 
 namespace pinfold::checkpoint {
-namespace memory_file {
-namespace {
-
-/// `data` of V3, or what is outside if that has the right checksum and `data` has not.
-MemoryFile salvage_fields(std::string_view json) {
-  const MemoryFile v3 = read(json, Version::kV3, "");
-  MemoryFile outside = read(json, Version::kV2, "");
-  const std::string text = close_json(v3.data);
-  if (text.empty()) return outside;
-  MemoryFile data = read(text, Version::kDataOfV3, "");
-  const bool is_damaged = text != v3.data || v3.data_checksum != string_checksum(v3.data);
-  const bool is_outside_right =
-      outside.checksum != 0 && outside.checksum == sum_of(outside, Version::kV1);
-  if (!is_damaged || (text == v3.data && !is_outside_right)) return data;
-  if (outside.pods && outside.pods->empty()) outside.pods = std::move(data.pods);
-  return outside;
-}
-
-}  // namespace
-}  // namespace memory_file
 
 Result<Inspected<MemoryCheckpoint>> inspect_memory(std::string_view bytes) {
   if (auto error = json_syntax_error(bytes)) return corrupt(*std::move(error));
@@ -70,7 +48,8 @@ bool has_machine_state(std::string_view bytes) {
 Salvaged<MemoryCheckpoint> salvage_memory(std::string_view json) {
   using namespace memory_file;
   Salvaged<MemoryCheckpoint> out;
-  const MemoryFile whole = salvage_fields(json);
+  const MemoryFile whole =
+      salvage_fields<Version>(json, {Version::kV3, Version::kDataOfV3, Version::kV2, Version::kV1});
   out.policy = whole.policy;
   // One by one, so that a value out of range does not affect the others.
   for (const auto& [id, node] : whole.machine_state.value_or(Nodes())) {

@@ -43,6 +43,9 @@ inline tl::unexpected<Error> drain_and_delete(Error error, std::string_view mana
   return fail(std::move(error));
 }
 
+/// Which checksums are right: with the name of the Go type only, or also with its version.
+enum class Names { kPlain, kAlsoVersioned };
+
 /// Begins to read a nullable container. Like Go it keeps what the container has from an earlier
 /// occurrence of its key. Returns false for a null.
 template <class Container>

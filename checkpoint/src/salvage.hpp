@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "go_value.hpp"
 #include "pinfold/checkpoint/convert.hpp"
 
 /// Reads what is left of a damaged state file.
@@ -13,6 +14,32 @@ namespace pinfold::checkpoint {
 /// brackets: it ends after the last complete value or opening bracket. "" if there is no bracket.
 /// An object or array without a syntax error is returned unchanged.
 [[nodiscard]] std::string close_json(std::string_view text);
+
+/// How the fields of a file can be read.
+template <class Version>
+struct FieldVersions {
+  Version newest;
+  Version data;       ///< `data` of the newest
+  Version with_pods;  ///< what is outside of it, with pod entries if they are there
+  Version plain;      ///< the one whose sum the outside has
+};
+
+/// `data` of the newest version, or what is outside if that has the right checksum and `data` has
+/// not. Finds read() and sum_of() of the file by its Version.
+template <class Version>
+auto salvage_fields(std::string_view json, const FieldVersions<Version>& as) {
+  const auto whole = read(json, as.newest, "");
+  auto outside = read(json, as.with_pods, "");
+  const std::string text = close_json(whole.data);
+  if (text.empty()) return outside;
+  auto data = read(text, as.data, "");
+  const bool is_damaged = text != whole.data || whole.data_checksum != string_checksum(whole.data);
+  const bool is_outside_right =
+      outside.checksum != 0 && outside.checksum == sum_of(outside, as.plain);
+  if (!is_damaged || (text == whole.data && !is_outside_right)) return data;
+  if (outside.pods && outside.pods->empty()) outside.pods = std::move(data.pods);
+  return outside;
+}
 
 template <class State>
 struct Salvaged {
