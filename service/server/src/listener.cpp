@@ -24,11 +24,6 @@ std::optional<gid_t> find_group(const std::string& name) {
   return found->gr_gid;
 }
 
-const sockaddr* generic(const sockaddr_un& address) {
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): as the system calls want it
-  return reinterpret_cast<const sockaddr*>(&address);
-}
-
 /// Errors: if what has this name must not be replaced.
 Result<void> check_replaceable(const std::string& path, const sockaddr_un& address) {
   struct stat status {};

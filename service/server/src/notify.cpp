@@ -32,10 +32,8 @@ void Notifier::send(std::string_view message) const {
   if (socket_.front() == '@') address->sun_path[0] = '\0';  // abstract
   const UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket) return;
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): as the system call wants it
-  const auto* const generic = reinterpret_cast<const sockaddr*>(&*address);
-  (void)::sendto(socket.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT, generic,
-                 static_cast<socklen_t>(size));
+  (void)::sendto(socket.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+                 generic(*address), static_cast<socklen_t>(size));
 }
 
 std::optional<std::chrono::microseconds> watchdog_time(const std::string& usec,

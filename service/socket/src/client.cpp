@@ -52,9 +52,7 @@ Result<std::optional<Client>> Client::connect(const std::string& socket, millise
   UniqueFd connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!connection) return fail_errno(errno, "socket");
   std::string name = fmt::format("service at '{}'", socket);
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): as the system call wants it
-  if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
-      0) {
+  if (::connect(connection.get(), generic(address), sizeof address) != 0) {
     const int reason = errno;
     for (const int absent : {ENOENT, ENOTDIR, ECONNREFUSED, EACCES}) {
       if (reason == absent) return std::nullopt;

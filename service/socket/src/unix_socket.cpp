@@ -46,6 +46,11 @@ Result<sockaddr_un> socket_address(const std::string& path) {
   return address;
 }
 
+const sockaddr* generic(const sockaddr_un& address) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): as the system calls want it
+  return reinterpret_cast<const sockaddr*>(&address);
+}
+
 Result<void> check_client(int connection, gid_t group) {
   PINFOLD_LET(const ucred peer, peer_of(connection));
   if (peer.uid == 0 || peer.uid == ::geteuid() || peer.gid == group) return {};

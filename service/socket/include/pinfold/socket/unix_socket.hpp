@@ -1,5 +1,6 @@
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/un.h>
 
@@ -16,6 +17,8 @@ inline constexpr const char* kSocketGroup = "pinfold";
 
 /// Errors: kInvalidArgument for a path that is empty or longer than Linux allows.
 [[nodiscard]] Result<sockaddr_un> socket_address(const std::string& path);
+/// The address as the system calls want it.
+[[nodiscard]] const sockaddr* generic(const sockaddr_un& address);
 
 /// Checks that the process at the other end of a connection may use the service: that of root, of
 /// this process' user, or of a member of `group`. Errors: kInvalidArgument, kIo.
