@@ -5,11 +5,10 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "node_fixture.hpp"
+#include "pinfold/base/read_file.hpp"
 #include "pinfold/checkpoint/convert.hpp"
 
 namespace pinfold::checkpoint {
@@ -135,10 +134,7 @@ std::string table(bool is_converted) {
 
 /// The part of the page between two comments.
 std::string documented(const std::string& name) {
-  std::ifstream file(PINFOLD_DOCS "/rollback.md");
-  std::stringstream text;
-  text << file.rdbuf();
-  const std::string page = text.str();
+  const std::string page = pinfold::read_file(PINFOLD_DOCS "/rollback.md").value();
   const std::string begin = fmt::format("<!-- {} -->\n", name);
   const std::size_t start = page.find(begin);
   const std::size_t end = page.find("<!-- end -->", start);
