@@ -1,3 +1,5 @@
+#include <google/protobuf/stubs/logging.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -37,6 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       check<pinfold::v1::StartRequest>,    check<pinfold::v1::RemoveRequest>,
       check<pinfold::v1::AdoptRequest>,    check<pinfold::v1::AttachRequest>,
       check<pinfold::v1::ReconcileRequest>};
+  [[maybe_unused]] static const auto kSilent = google::protobuf::SetLogHandler(nullptr);
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   kChecks[data[0] % std::size(kChecks)](bytes.substr(1));

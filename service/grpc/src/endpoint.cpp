@@ -1,6 +1,7 @@
 #include "pinfold/grpc/endpoint.hpp"
 
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/grpc.h>
 #include <grpcpp/security/server_credentials.h>
 #include <poll.h>
@@ -45,6 +46,8 @@ Result<std::unique_ptr<Endpoint>> Endpoint::start(Listener listener,
   std::unique_ptr<Endpoint> endpoint(new Endpoint(std::move(listener), std::move(options)));
   endpoint->stop_ = UniqueFd(::eventfd(0, EFD_CLOEXEC));
   if (!endpoint->stop_) return fail_errno(errno, "eventfd");
+  // It would print a line on standard error for each malformed string of a client.
+  google::protobuf::SetLogHandler(nullptr);
   ::grpc::ServerBuilder builder;
   configure(builder, endpoint->options_);
   for (::grpc::Service* const service : services) builder.RegisterService(service);

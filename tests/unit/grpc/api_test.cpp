@@ -130,6 +130,16 @@ TEST_F(ApiTest, ABadManifestIsAnInvalidArgument) {
   EXPECT_THAT(status.error_message(), HasSubstr("metadata"));
 }
 
+TEST_F(ApiTest, TextThatIsNoUtf8IsRefusedAndNotLogged) {
+  v1::StartRequest request;
+  request.set_pod_uid("\xff");
+  v1::StartResponse response;
+  testing::internal::CaptureStderr();
+  const auto status = call(&v1::Pinfold::Stub::Start, request, response);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(status.error_code(), StatusCode::UNIMPLEMENTED);  // gRPC's own
+}
+
 TEST_F(ApiTest, PodsTogetherAreOneTransaction) {
   run();
   v1::AdmitTogetherRequest request;
