@@ -139,6 +139,26 @@ Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& d
   return observed;
 }
 
+/// The exclusive CPUs on which processes of others can run.
+CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observed) const {
+  const CpuSet exclusive = exclusive_cpus(desired.layout) | exclusive_cpus(desired.held);
+  CpuSet found;
+  for (const enforce::ForeignGroup& group : observed.foreign) {
+    if (group.processes > 0) found |= group.cpus & exclusive;
+  }
+  for (const auto& [name, settings] : observed.layout) {
+    if (name.is_pod()) continue;
+    const auto wanted = desired.layout.find(name);
+    const CpuSet own = wanted == desired.layout.end() ? CpuSet() : wanted->second.cpus;
+    CpuSet has = settings.cpus;
+    if (has.empty()) has = observed.layout.at(name.parent()).cpus;
+    if (has.empty()) has = cgroups_.machine_cpus().value_or(CpuSet());
+    const CpuSet others = (has - own) & exclusive;
+    if (!others.empty() && has_processes(name).value_or(false)) found |= others;
+  }
+  return found;
+}
+
 /// Before the plan: what follows must not meet anything else on exclusive CPUs. What cannot be
 /// confined shows as drift.
 void EnforcedLayout::confine_foreign(const Desired& desired, const Observation& observed) const {
@@ -234,7 +254,10 @@ Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, Proces
     auto drift = enforce::drift(observed.layout, desired.layout);
     add_foreign_drift(observed.foreign, desired, drift);
     for (const std::string& line : drift) log(LogLevel::kWarning, line);
-    if (attempt == 1) report.drift = drift;
+    if (attempt == 1) {
+      report.drift = drift;
+      report.overlap = overlap(desired, observed);
+    }
     const auto enforced = enforce(desired, observed, report.done);
     if (!enforced && attempt < kAttempts) continue;
     if (enforced) {

@@ -252,9 +252,14 @@ void Worker::log_report(const agent::ReconcileReport& report) {
   if (!report.drift.empty()) {
     ++state_.counters.drifts;
     if (report.remaining.empty()) ++state_.counters.repaired;
+    if (!report.overlap.empty()) ++state_.counters.overlaps;
     happened_.push_back({ChangeKind::kReconciled, {}, ""});
   }
   for (const std::string& line : report.drift) log(LogLevel::kWarning, "drift: " + line);
+  if (!report.overlap.empty()) {
+    log(LogLevel::kWarning, "overlap: processes of others could run on the exclusive CPUs " +
+                                report.overlap.to_string());
+  }
   for (const enforce::Step& step : report.done) log(LogLevel::kInfo, "applied: " + to_string(step));
   for (const std::string& line : report.moved) log(LogLevel::kInfo, "applied: " + line);
   for (const std::string& line : report.remaining) log(LogLevel::kError, "remaining: " + line);

@@ -100,6 +100,9 @@ std::vector<MetricFamily> service_families(const Node& node, const service::Snap
       "pinfold_not_settled",
       "1 if the kubelet's files are older than the journal, because they cannot be written.",
       snapshot.not_settled ? 1 : 0));
+  families.push_back(counter_family(
+      "pinfold_overlap_found_total",
+      "Due reconciliations that found processes of others on exclusive CPUs.", counted.overlaps));
   families.push_back(gauge_family("pinfold_pods", "Active pods.",
                                   static_cast<double>(snapshot.state.node.pods.size())));
   families.push_back(histogram_family("pinfold_reconciliation_seconds",

@@ -158,10 +158,28 @@ TEST_P(ReconcileTest, GroupsOfOthersLeaveExclusiveCpus) {
   const auto report = agent.reconcile();
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_THAT(report->drift, status->drift);
+  EXPECT_EQ(report->overlap.to_string(), "1-2");
   EXPECT_EQ(world_.cpus("batch"), "3-4");
   EXPECT_EQ(world_.cpus("batch/job"), "3-4");
   EXPECT_EQ(world_.cpus("pod..evil"), "3-4");
   EXPECT_EQ(world_.cpus("podx/a"), "1-2");
+}
+
+TEST_P(ReconcileTest, NamesExclusiveCpusOnWhichOthersCouldRun) {
+  NodeAgent agent = world_.open();
+  must_admit(agent, pod("s", {best_effort("c")}));
+  must_admit(agent, pod("x", {guaranteed("a", 2), guaranteed("b", 1)}));  // 1-2 and 3
+  EXPECT_TRUE(agent.reconcile()->overlap.empty());
+  const auto fs = world_.kernel.fs();
+  ASSERT_TRUE(fs->write("pods", "cpuset.cpus", "0-7").has_value());
+  ASSERT_TRUE(fs->write("pods/c", "cpuset.cpus", "0,2-7").has_value());
+  ASSERT_TRUE(fs->write("podx/a", "cpuset.cpus", "1").has_value());
+  EXPECT_TRUE(agent.reconcile()->overlap.empty()) << "nothing runs there";
+  world_.kernel.find("pods/c")->processes = {4711};
+  ASSERT_TRUE(fs->write("pods", "cpuset.cpus", "0-7").has_value());
+  ASSERT_TRUE(fs->write("pods/c", "cpuset.cpus", "0,2-7").has_value());
+  EXPECT_EQ(agent.reconcile()->overlap.to_string(), "2-3");
+  EXPECT_TRUE(agent.reconcile()->overlap.empty());
 }
 
 TEST_P(ReconcileTest, GroupsOfOthersLeaveCpusThatBecomeExclusive) {

@@ -67,6 +67,7 @@ TEST(ServiceFamilies, HaveWhatWasCounted) {
   counted.reconciliations = 15;
   counted.drifts = 16;
   counted.repaired = 17;
+  counted.overlaps = 19;
   counted.admissions.observe(milliseconds(2));
   counted.admissions.observe(milliseconds(7'000));
   snapshot.not_settled.emplace();
@@ -78,8 +79,9 @@ TEST(ServiceFamilies, HaveWhatWasCounted) {
        {"pinfold_requests_total 11", "pinfold_requests_expired_total 12",
         "pinfold_requests_refused_total 13", "pinfold_admission_transactions_total 14",
         "pinfold_reconciliations_total 15", "pinfold_drift_found_total 16",
-        "pinfold_drift_repaired_total 17", "pinfold_requests_waiting 18", "pinfold_held_pods 1",
-        "pinfold_pods 0", "pinfold_not_settled 1", "pinfold_drift_remaining 2",
+        "pinfold_drift_repaired_total 17", "pinfold_overlap_found_total 19",
+        "pinfold_requests_waiting 18", "pinfold_held_pods 1", "pinfold_pods 0",
+        "pinfold_not_settled 1", "pinfold_drift_remaining 2",
         "pinfold_admission_transaction_seconds_bucket{le=\"0.001\"} 0",
         "pinfold_admission_transaction_seconds_bucket{le=\"0.0025\"} 1",
         "pinfold_admission_transaction_seconds_bucket{le=\"5\"} 1",

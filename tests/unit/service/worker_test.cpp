@@ -226,6 +226,20 @@ TEST_F(WorkerTest, ASlowSubscriberLagsAndBlocksNobody) {
   EXPECT_EQ(taken.changes.size(), 1U);
 }
 
+TEST_F(WorkerTest, CountsOverlap) {
+  const auto worker = make();
+  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  must_submit(*worker, Admit{{pod("b", {guaranteed("c", 1)})}});
+  worker->run_round();
+  world_.kernel.find("podb")->files["cpuset.cpus"] = "1-3";
+  world_.kernel.find("podb/c")->files["cpuset.cpus"] = "1-3";
+  world_.kernel.find("podb/c")->processes = {4711};
+  now_ += seconds(10);
+  worker->run_round();
+  EXPECT_EQ(worker->snapshot()->counters.overlaps, 1U);
+  EXPECT_THAT(log_, Contains(HasSubstr("on the exclusive CPUs 1-2")));
+}
+
 TEST_F(WorkerTest, ReconcilesWhenItIsDue) {
   const auto worker = make();
   must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});

@@ -18,6 +18,7 @@ namespace pinfold::agent {
 /// What a reconciliation came to.
 struct ReconcileReport {
   std::vector<std::string> drift;      ///< what differed, as find_drift names it
+  CpuSet overlap;                      ///< exclusive CPUs on which processes of others could run
   enforce::Plan done;                  ///< the steps that were applied
   std::vector<std::string> moved;      ///< processes and pages that were moved back
   std::vector<std::string> remaining;  ///< what still differs, and why
@@ -119,6 +120,7 @@ class EnforcedLayout {
                                           const Observation& observed) const;
   [[nodiscard]] Result<void> enforce(const Desired& desired, const Observation& observed,
                                      enforce::Plan& done);
+  [[nodiscard]] CpuSet overlap(const Desired& desired, const Observation& observed) const;
   void confine_foreign(const Desired& desired, const Observation& observed) const;
   [[nodiscard]] Result<void> run(const enforce::Plan& steps, enforce::Plan& done);
 

@@ -37,6 +37,7 @@ struct WorkCounters {
   std::uint64_t reconciliations = 0;  ///< that were due, not those that were requested
   std::uint64_t drifts = 0;           ///< of these, that found drift
   std::uint64_t repaired = 0;         ///< of these, after which nothing remained
+  std::uint64_t overlaps = 0;         ///< of the drifts, with processes of others on exclusive CPUs
   Durations admissions;               ///< of the transactions: decided, committed and applied
   Durations reconciling;              ///< of the reconciliations
 
