@@ -29,7 +29,8 @@ int main(int argc, char** argv) {
   }
   auto outcome = agent->admit(*pod);
   if (!outcome || outcome->rejection) return 1;
-  for (const auto& container : agent::pod_status(*agent, PodUid("db-1"))->containers) {
+  const auto status = agent::pod_status(*agent, PodUid("db-1"));
+  for (const auto& container : status->containers) {
     std::cout << container.resources.name << ": cpus " << container.desired.cpus << ", shares "
               << container.resources.linux_resources.cpu_shares << '\n';
   }

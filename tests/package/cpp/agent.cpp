@@ -18,7 +18,8 @@ int main() {
   options.enforce = false;
   auto agent = agent::open_agent(*machine, config->config, options);
   if (!agent || !agent->admit(*pod)) return 2;
-  for (const auto& container : agent::pod_status(*agent, PodUid("db-1"))->containers) {
+  const auto status = agent::pod_status(*agent, PodUid("db-1"));
+  for (const auto& container : status->containers) {
     std::cout << container.resources.name << ": " << container.desired.cpus << '\n';
   }
 }
