@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -14,6 +15,9 @@ namespace pinfold::tools {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// So long a command follows services that stop one after the other.
+constexpr std::chrono::seconds kStopTime(30);
 
 bool is_same_directory(const std::string& a, const std::string& b) {
   std::error_code failed;
@@ -79,6 +83,15 @@ cli::Option socket_option(AgentOptions& options) {
 }
 
 Result<AgentSession> AgentSession::open(const AgentOptions& options) {
+  PINFOLD_LET(auto session, open_any(options));
+  if (options.release_unknown) {
+    PINFOLD_TRY(session.execute(service::ReleaseUnknown{}));
+    PINFOLD_TRY(session.settle());  // the command itself can fail
+  }
+  return session;
+}
+
+Result<AgentSession> AgentSession::open_any(const AgentOptions& options) {
   std::optional<AgentSession> session;
   if (!options.dry_run) {
     PINFOLD_LET(session, open_remote(options));
@@ -86,7 +99,7 @@ Result<AgentSession> AgentSession::open(const AgentOptions& options) {
   if (!session) {
     auto agent = open_agent(options);
     if (agent) {
-      session = AgentSession(*std::move(agent), std::nullopt, {});
+      session = AgentSession(options, *std::move(agent), std::nullopt, {});
     } else {
       const bool is_locked = agent.error().code == ErrorCode::kBusy && !options.dry_run;
       if (is_locked) {
@@ -94,10 +107,6 @@ Result<AgentSession> AgentSession::open(const AgentOptions& options) {
       }
       if (!session) return fail(std::move(agent).error());
     }
-  }
-  if (options.release_unknown) {
-    PINFOLD_TRY(session->execute(service::ReleaseUnknown{}));
-    PINFOLD_TRY(session->settle());  // the command itself can fail
   }
   return *std::move(session);
 }
@@ -115,11 +124,19 @@ Result<std::optional<AgentSession>> AgentSession::open_remote(const AgentOptions
   reader.cgroup_root = hello.cgroup_root;
   PINFOLD_LET(auto view, agent::open_agent(hello.machine, hello.config, reader));
   reader.log = nullptr;  // each warning once
-  return AgentSession(std::move(view), std::move(client), std::move(reader));
+  return AgentSession(options, std::move(view), std::move(client), std::move(reader));
 }
 
 Result<service::Answer> AgentSession::execute(service::Action action) {
-  if (client_) return client_->call(std::move(action), checkpoint::Store::kLockTimeout);
+  const auto end = std::chrono::steady_clock::now() + kStopTime;
+  while (client_) {
+    auto answer = client_->call(action, checkpoint::Store::kLockTimeout);
+    const bool is_over = std::chrono::steady_clock::now() >= end;
+    if (answer || !service::is_stopping(answer.error()) || is_over) return answer;
+    AgentOptions options = options_;
+    options.hides_warnings = true;          // each once
+    PINFOLD_LET(*this, open_any(options));  // waits until the service has ended
+  }
   return service::execute(agent_, action);
 }
 

@@ -13,7 +13,8 @@ namespace pinfold::tools {
 [[nodiscard]] cli::Option socket_option(AgentOptions& options);
 
 /// A node agent that a command changes: the service's, if one runs for the state directory, else
-/// one that the command opens itself.
+/// one that the command opens itself. If the service stops before it has done a request, the
+/// session goes on without it: with the next service, or with an agent of its own.
 class AgentSession {
  public:
   /// Prints warnings to standard error. Errors: those of open_agent; kInvalidArgument if an option
@@ -24,7 +25,7 @@ class AgentSession {
   [[nodiscard]] const agent::NodeAgent& view() const { return agent_; }
   [[nodiscard]] bool uses_service() const { return client_.has_value(); }
 
-  /// Errors: those of service::execute; kBusy if the service has no time.
+  /// Errors: those of service::execute; kBusy if the service has no time; those of open.
   [[nodiscard]] Result<service::Answer> execute(service::Action action);
   /// The same for an action with this kind of answer.
   template <class Expected>
@@ -38,11 +39,16 @@ class AgentSession {
   [[nodiscard]] Result<std::optional<std::string>> settle();
 
  private:
-  AgentSession(agent::NodeAgent agent, std::optional<service::Client> client,
-               agent::AgentOptions reader)
-      : agent_(std::move(agent)), client_(std::move(client)), reader_(std::move(reader)) {}
+  AgentSession(const AgentOptions& options, agent::NodeAgent agent,
+               std::optional<service::Client> client, agent::AgentOptions reader)
+      : options_(options),
+        agent_(std::move(agent)),
+        client_(std::move(client)),
+        reader_(std::move(reader)) {}
+  [[nodiscard]] static Result<AgentSession> open_any(const AgentOptions& options);
   [[nodiscard]] static Result<std::optional<AgentSession>> open_remote(const AgentOptions& options);
 
+  AgentOptions options_;
   agent::NodeAgent agent_;  ///< with a client: only reads
   std::optional<service::Client> client_;
   agent::AgentOptions reader_;  ///< how the state of the service is read

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <iterator>
 #include <utility>
 
@@ -78,6 +79,12 @@ std::vector<T> take(std::vector<T>& list, std::size_t& position, std::size_t cou
 }
 
 }  // namespace
+
+Error stopping_error() { return {ErrorCode::kBusy, ESHUTDOWN, "the service stops"}; }
+
+bool is_stopping(const Error& error) {
+  return error.code == ErrorCode::kBusy && error.sys_errno == ESHUTDOWN;
+}
 
 Result<Answer> execute(NodeAgent& agent, const Action& action) {
   return std::visit(Execute{agent}, action);

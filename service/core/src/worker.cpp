@@ -46,8 +46,6 @@ void add_changes(const Action& action, const Answer& answer, std::vector<Change>
   }
 }
 
-Error stops() { return {ErrorCode::kBusy, 0, "the service stops"}; }
-
 bool is_readable(const UniqueFd& fd) {
   pollfd entry{fd.get(), POLLIN, 0};
   return ::poll(&entry, 1, 0) > 0 && (entry.revents & POLLIN) != 0;
@@ -72,7 +70,7 @@ Worker::~Worker() = default;
 Result<void> Worker::submit(Request request) {
   {
     const std::lock_guard lock(mutex_);
-    if (is_stopping_) return fail(stops());
+    if (is_stopping_) return fail(stopping_error());
     if (queue_.size() >= options_.queue_limit) {
       ++busy_;
       return fail(ErrorCode::kBusy,
@@ -136,7 +134,7 @@ void Worker::run() {
   }
   settle();
   publish();
-  for (const Request& request : left) request.done(fail(stops()));
+  for (const Request& request : left) request.done(fail(stopping_error()));
 }
 
 void Worker::run_round() {

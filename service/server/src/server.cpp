@@ -53,10 +53,10 @@ class Server::Session : public std::enable_shared_from_this<Session> {
     }
     next_line();
   }
-  /// Ends now, or after the answer that is due.
+  /// Ends after the answer that is due, and says that nothing else is done.
   void finish() {
-    is_last_ = true;
-    if (state_ == State::kReading) close();
+    is_stopping_ = true;
+    if (state_ == State::kReading) end_with(stopping_error());
   }
 
   void close() {
@@ -98,6 +98,7 @@ class Server::Session : public std::enable_shared_from_this<Session> {
     socket_.async_read_some(asio::buffer(chunk_),
                             [self = shared_from_this()](error_code failed, std::size_t size) {
                               if (failed) return self->close();
+                              if (self->state_ != State::kReading) return;  // it stops
                               const std::size_t before = self->input_.size();
                               self->input_.append(self->chunk_.data(), size);
                               self->read_on(before);
@@ -136,6 +137,7 @@ class Server::Session : public std::enable_shared_from_this<Session> {
     asio::async_write(socket_, asio::buffer(output_),
                       [self = shared_from_this()](error_code failed, std::size_t /*size*/) {
                         if (failed || self->is_last_) return self->close();
+                        if (self->is_stopping_) return self->end_with(stopping_error());
                         self->next_line();
                       });
   }
@@ -150,6 +152,7 @@ class Server::Session : public std::enable_shared_from_this<Session> {
   State state_ = State::kReading;
   bool is_greeted_ = false;
   bool is_last_ = false;  ///< ends after the next answer
+  bool is_stopping_ = false;
   std::string input_;
   std::string output_;
   std::array<char, 65536> chunk_{};

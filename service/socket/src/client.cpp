@@ -65,7 +65,9 @@ Result<std::optional<Client>> Client::connect(const std::string& socket, millise
   auto line = client.exchange(encode_hello_request(), milliseconds::zero());
   if (!line && line.error().sys_errno == ECONNRESET) return std::nullopt;  // it ends
   if (!line) return fail(std::move(line).error());
-  PINFOLD_LET_WRAP(client.hello_, decode_hello(*line), client.name_);
+  auto hello = decode_hello(*line);
+  if (!hello && is_stopping(hello.error())) return std::nullopt;
+  PINFOLD_LET_WRAP(client.hello_, std::move(hello), client.name_);
   return client;
 }
 

@@ -7,14 +7,22 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <variant>
 #include <vector>
 
+#include "pinfold/agent/open_agent.hpp"
 #include "pinfold/base/unique_fd.hpp"
+#include "pinfold/server/server.hpp"
 #include "pinfold/socket/client.hpp"
 #include "pinfold/socket/unix_socket.hpp"
 #include "run_program.hpp"
@@ -135,65 +143,160 @@ std::string with_options(const std::string& command) {
          (space == std::string::npos ? "" : command.substr(space));
 }
 
+/// Run one after the other, each way to be served must give the same.
+const std::vector<std::string> kCommands = {
+    "admit --explain web.yaml",
+    "admit -o json --explain db.yaml",
+    "admit big.yaml",
+    "admit -o json big.yaml",
+    "admit web.yaml",  // again
+    "admit none.yaml",
+    "start --pod web --container main",
+    "start -o json --pod default/db --container main",
+    "start --pod web --container other",
+    "start -o json --pod other --container main",
+    "remove --pod web --container main",
+    "remove -o json --pod db --container main",
+    "remove --pod other",
+    "remove --pod web --dry-run",
+    "remove --pod web",
+    "remove -o json --pod db --kill",
+    "admit --start init.yaml",
+    "admit --dry-run -o json web.yaml",
+    "admit -o json web.yaml big.yaml",
+    "reconcile",
+    "reconcile -o json --move-pages",
+    "reconcile --release-unknown",
+    "remove --pod init",
+    "hook < empty.json",
+    "hook < other.json",
+    "hook < created.json",
+    "status",
+    "status -o json",
+    "checkpoint verify state",
+};
+
+void write_hook_states(const Node& node) {
+  const std::string hook = R"({"id":"c","bundle":"/b","pid":0,"status":"stopped")";
+  node.dir().write("empty.json", hook + "}");
+  node.dir().write("other.json", hook + R"(,"annotations":{"io.pinfold.cpu":"1"}})");
+  node.dir().write("created.json", R"({"id":"c","bundle":"/b","pid":2,"status":"created",)"
+                                   R"("annotations":{"io.pinfold.cpu":"1"}})");
+}
+
+/// Runs one of kCommands on both nodes.
+void expect_same(const std::string& command, const Node& actual_node, const Node& expected_node) {
+  std::string line = command.starts_with("checkpoint") ? command : with_options(command);
+  if (command.starts_with("status")) {  // a query needs no service
+    line.erase(line.find(" --socket s.sock"), std::string(" --socket s.sock").size());
+  }
+  const auto expected = expected_node.pinfold(line);
+  const auto actual = actual_node.pinfold(line);
+  EXPECT_EQ(actual.status, expected.status) << command << ": " << actual.err;
+  EXPECT_EQ(actual.out, expected.out) << command;
+  EXPECT_EQ(actual.err, expected.err) << command;
+  for (const char* const file : {"cpu_manager_state", "memory_manager_state", ".pinfold_pods",
+                                 ".pinfold_machine", ".pinfold_journal"}) {
+    EXPECT_EQ(actual_node.state(file), expected_node.state(file)) << command << ": " << file;
+  }
+}
+
 TEST(ServeCli, CommandsDoTheSameWithAndWithoutAService) {
   const Node direct;
   Node served;
   served.serve();
-  const std::string hook = R"({"id":"c","bundle":"/b","pid":0,"status":"stopped")";
-  const std::vector<std::string> commands = {
-      "admit --explain web.yaml",
-      "admit -o json --explain db.yaml",
-      "admit big.yaml",
-      "admit -o json big.yaml",
-      "admit web.yaml",  // again
-      "admit none.yaml",
-      "start --pod web --container main",
-      "start -o json --pod default/db --container main",
-      "start --pod web --container other",
-      "start -o json --pod other --container main",
-      "remove --pod web --container main",
-      "remove -o json --pod db --container main",
-      "remove --pod other",
-      "remove --pod web --dry-run",
-      "remove --pod web",
-      "remove -o json --pod db --kill",
-      "admit --start init.yaml",
-      "admit --dry-run -o json web.yaml",
-      "admit -o json web.yaml big.yaml",
-      "reconcile",
-      "reconcile -o json --move-pages",
-      "reconcile --release-unknown",
-      "remove --pod init",
-      "hook < empty.json",
-      "hook < other.json",
-      "hook < created.json",
-      "status",
-      "status -o json",
-      "checkpoint verify state",
-  };
-  for (const Node* const node : {&direct, static_cast<const Node*>(&served)}) {
-    node->dir().write("empty.json", hook + "}");
-    node->dir().write("other.json", hook + R"(,"annotations":{"io.pinfold.cpu":"1"}})");
-    node->dir().write("created.json", R"({"id":"c","bundle":"/b","pid":2,"status":"created",)"
-                                      R"("annotations":{"io.pinfold.cpu":"1"}})");
-  }
-  for (const std::string& command : commands) {
-    const bool has_options = !command.starts_with("checkpoint");
-    std::string line = has_options ? with_options(command) : command;
-    if (command.starts_with("status")) {  // a query needs no service
-      line.erase(line.find(" --socket s.sock"), std::string(" --socket s.sock").size());
-    }
-    const auto expected = direct.pinfold(line);
-    const auto actual = served.pinfold(line);
-    EXPECT_EQ(actual.status, expected.status) << command << ": " << actual.err;
-    EXPECT_EQ(actual.out, expected.out) << command;
-    EXPECT_EQ(actual.err, expected.err) << command;
-    for (const char* const file : {"cpu_manager_state", "memory_manager_state", ".pinfold_pods",
-                                   ".pinfold_machine", ".pinfold_journal"}) {
-      EXPECT_EQ(served.state(file), direct.state(file)) << command << ": " << file;
-    }
-  }
+  write_hook_states(direct);
+  write_hook_states(served);
+  for (const std::string& command : kCommands) expect_same(command, served, direct);
   EXPECT_EQ(served.end(SIGTERM), 0);
+}
+
+/// A service of a node that does some requests, then stops; it takes its time to end.
+class StoppingService {
+ public:
+  StoppingService(const Node& node, int requests) : requests_(requests), agent_(open(node)) {
+    const service::Hello hello{"0",
+                               node.dir() / "state",
+                               agent_->node().config(),
+                               agent_->profile_source(),
+                               agent_->node().machine(),
+                               ""};
+    listener_.emplace(service::Listener::open(node.dir() / "s.sock").value());
+    server_.emplace(
+        io_, *listener_, hello, [this](const service::Request& request) { return answer(request); },
+        service::ServerOptions{});
+    thread_ = std::thread([this] { run(); });
+  }
+  StoppingService(const StoppingService&) = delete;
+  StoppingService& operator=(const StoppingService&) = delete;
+  ~StoppingService() { (void)end(); }
+  /// Whether it stopped because of a request.
+  bool end() {
+    if (thread_.joinable()) {
+      io_.stop();
+      thread_.join();
+    }
+    return has_refused_;
+  }
+
+ private:
+  static agent::NodeAgent open(const Node& node) {
+    const auto config = agent::read_config(node.dir() / "state", node.dir() / "config.yaml");
+    agent::AgentOptions options;
+    options.state_dir = node.dir() / "state";
+    options.enforce = false;
+    return agent::open_agent(parse_machine(read_all(node.dir() / "node.json")).value(),
+                             config.value().config, options)
+        .value();
+  }
+  Result<void> answer(const service::Request& request) {
+    if (requests_-- > 0) {
+      const auto* const admit = std::get_if<service::Admit>(&request.action);
+      request.done(admit != nullptr ? service::admit_together(*agent_, {admit}).front()
+                                    : service::execute(*agent_, request.action));
+      return {};
+    }
+    has_refused_ = true;
+    io_.stop();
+    return fail(service::stopping_error());
+  }
+  void run() {
+    (void)io_.run();
+    server_->stop();
+    io_.restart();
+    (void)io_.run_for(std::chrono::seconds(2));
+    constexpr std::chrono::milliseconds kPause(20);  // a command must wait for the lock
+    std::this_thread::sleep_for(kPause);
+    EXPECT_TRUE(agent_->checkpoint_journal().has_value());
+    server_.reset();
+    listener_.reset();
+    agent_.reset();
+  }
+
+  int requests_;
+  std::atomic<bool> has_refused_ = false;
+  std::optional<agent::NodeAgent> agent_;
+  boost::asio::io_context io_;
+  std::optional<service::Listener> listener_;
+  std::optional<service::Server> server_;
+  std::thread thread_;
+};
+
+TEST(ServeCli, CommandsDoTheSameWhileAServiceStops) {
+  for (const int requests : {0, 1, 2}) {  // that it does before
+    const Node direct;
+    const Node served;
+    write_hook_states(direct);
+    write_hook_states(served);
+    int refused = 0;
+    for (const std::string& command : kCommands) {
+      SCOPED_TRACE(requests);
+      StoppingService service(served, requests);
+      expect_same(command, served, direct);
+      if (service.end()) ++refused;
+    }
+    EXPECT_GT(refused, 0) << requests;
+  }
 }
 
 TEST(ServeCli, ReleasesUnknownPodsThroughTheService) {

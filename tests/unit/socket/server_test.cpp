@@ -280,12 +280,28 @@ TEST_F(ServerTest, StopsAfterTheAnswersThatAreDue) {
   waits.send(encode_hello_request() + "\n{\"settle\":{}}\n");
   const Request request = got.get_future().get();
   boost::asio::post(io_, [&] { server_->stop(); });
+  EXPECT_THAT(idle.line(), HasSubstr("the service stops"));
   EXPECT_EQ(idle.line(), "");
   request.done(Answer(Done{}));
   EXPECT_THAT(waits.line(), HasSubstr("hello"));
   EXPECT_THAT(waits.line(), HasSubstr("done"));
+  EXPECT_THAT(waits.line(), HasSubstr("the service stops"));
   EXPECT_EQ(waits.line(), "");
   wait_for_connections(0);
+}
+
+TEST_F(ServerTest, AClientThatSendsToAStoppingServiceHearsThatNothingWasDone) {
+  start();
+  auto client = connect();
+  const RawClient silent(listener_.path());
+  wait_for_connections(2);
+  boost::asio::post(io_, [&] { server_->stop(); });
+  wait_for_connections(0);
+  const auto answer = client.call(Settle{}, milliseconds(0));
+  ASSERT_FALSE(answer.has_value());
+  EXPECT_EQ(answer.error(), stopping_error());
+  EXPECT_TRUE(is_stopping(answer.error()));
+  EXPECT_THAT(silent.line(), HasSubstr("the service stops"));
 }
 
 TEST_F(ServerTest, AClientThatLeavesCostsNothing) {
@@ -322,6 +338,22 @@ TEST(ClientTest, OneThatEndsIsNoService) {
   });
   const auto client = Client::connect(dir / "agent.sock");
   ends.join();
+  ASSERT_TRUE(client.has_value()) << client.error().message;
+  EXPECT_FALSE(*client);
+}
+
+TEST(ClientTest, OneThatStopsIsNoService) {
+  const test::TempDir dir;
+  const Listener listener = Listener::open(dir / "agent.sock").value();
+  std::thread stops([&] {
+    pollfd entry{listener.fd(), POLLIN, 0};
+    (void)::poll(&entry, 1, -1);
+    const UniqueFd connection(::accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC));
+    const std::string line = encode(Result<Answer>(fail(stopping_error()))) + "\n";
+    (void)::send(connection.get(), line.data(), line.size(), MSG_NOSIGNAL);
+  });
+  const auto client = Client::connect(dir / "agent.sock");
+  stops.join();
   ASSERT_TRUE(client.has_value()) << client.error().message;
   EXPECT_FALSE(*client);
 }

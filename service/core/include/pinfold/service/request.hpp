@@ -81,6 +81,10 @@ struct Request {
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
+/// The error of a request that was not done because the service stops: kBusy with ESHUTDOWN.
+[[nodiscard]] Error stopping_error();
+[[nodiscard]] bool is_stopping(const Error& error);
+
 /// Does anything but Admit: several of those are done together, see admit_together.
 [[nodiscard]] Result<Answer> execute(agent::NodeAgent& agent, const Action& action);
 

@@ -39,7 +39,7 @@ class Worker {
   ~Worker();
 
   /// Puts a request into the queue; its completion is called by run(), exactly once.
-  /// Errors: kBusy if the queue is full or the worker stops; then the completion is not called.
+  /// Errors: kBusy if the queue is full, stopping_error(); then the completion is not called.
   [[nodiscard]] Result<void> submit(Request request);
   /// The state after the last round; never null. Waits for no request.
   [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const;

@@ -34,6 +34,7 @@ class Server {
   ~Server();
 
   /// Takes no more connections and requests; those that wait for an answer still get it.
+  /// Every connection ends with the line of stopping_error().
   void stop();
   [[nodiscard]] std::size_t connections() const;
 

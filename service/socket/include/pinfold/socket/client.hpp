@@ -25,8 +25,8 @@ class Client {
 
   [[nodiscard]] const Hello& hello() const { return *hello_; }
   /// Waits for the answer. `timeout`: until the request's turn comes.
-  /// Errors: those of the request; kBusy if its turn did not come in time; kIo if the connection
-  /// breaks or the time for an answer ends: then it may be done or not.
+  /// Errors: those of the request; kBusy if its turn did not come in time; stopping_error(); kIo if
+  /// the connection breaks or the time for an answer ends: then it may be done or not.
   [[nodiscard]] Result<Answer> call(Action action, std::chrono::milliseconds timeout);
 
  private:
