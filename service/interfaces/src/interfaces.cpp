@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -26,12 +27,37 @@ void append(std::vector<MetricFamily>& families, std::vector<MetricFamily> more)
   std::move(more.begin(), more.end(), std::back_inserter(families));
 }
 
-/// The directory of the socket, with the mode that a kubelet gives it.
+/// The directory of the socket, with the mode that a kubelet gives it, if only that is missing and
+/// nobody but root and this process' user can have a say in what it is.
 Result<void> make_directory_of(const std::string& socket) {
   constexpr mode_t kMode = 0750;
-  const std::string directory = std::filesystem::path(socket).parent_path();
+  const std::string directory = std::filesystem::absolute(socket).parent_path();
+  struct stat status {};
+  if (::lstat(directory.c_str(), &status) == 0) return {};
+  const std::string name = fmt::format("make directory '{}'", directory);
+  const std::string parent = std::filesystem::path(directory).parent_path();
+  if (::stat(parent.c_str(), &status) != 0) return fail_errno(errno, name);
+  const bool is_owned = status.st_uid == 0 || status.st_uid == ::geteuid();
+  if (!is_owned || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: other users can change '{}'", name, parent));
+  }
   if (::mkdir(directory.c_str(), kMode) == 0 || errno == EEXIST) return {};
-  return fail_errno(errno, fmt::format("make directory '{}'", directory));
+  return fail_errno(errno, name);
+}
+
+/// Nothing: a kubelet serves it.
+Result<std::optional<Listener>> listen_for_pod_resources(const std::string& socket,
+                                                         const agent::LogSink& log) {
+  PINFOLD_TRY(make_directory_of(socket));
+  auto listener = Listener::open(socket);
+  if (listener) return *std::move(listener);
+  if (listener.error().code != ErrorCode::kBusy) return fail(std::move(listener).error());
+  if (log) {
+    log(agent::LogLevel::kInfo,
+        fmt::format("does not serve PodResources: {}", listener.error().message));
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -73,12 +99,14 @@ Result<std::unique_ptr<Interfaces>> Interfaces::start(const InterfaceSettings& s
     say(fmt::format("serves pinfold.v1 at socket '{}'", settings.grpc_socket));
   }
   if (!settings.pod_resources_socket.empty()) {
-    PINFOLD_TRY(make_directory_of(settings.pod_resources_socket));
-    PINFOLD_LET(auto listener, Listener::open(settings.pod_resources_socket));
-    const auto services = parts->pod_resources.services();
-    PINFOLD_LET(parts->pod_resources_endpoint,
-                Endpoint::start(std::move(listener), {services.begin(), services.end()}, options));
-    say(fmt::format("serves PodResources at socket '{}'", settings.pod_resources_socket));
+    PINFOLD_LET(auto listener, listen_for_pod_resources(settings.pod_resources_socket, log));
+    if (listener) {
+      const auto services = parts->pod_resources.services();
+      PINFOLD_LET(
+          parts->pod_resources_endpoint,
+          Endpoint::start(*std::move(listener), {services.begin(), services.end()}, options));
+      say(fmt::format("serves PodResources at socket '{}'", settings.pod_resources_socket));
+    }
   }
   if (!settings.metrics_address.empty()) {
     PINFOLD_LET(parts->metrics_server,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -85,6 +86,24 @@ Result<const NamedField*> find_field(std::string_view name) {
               fmt::format("unknown field '{}'{}", printable(name), did_you_mean(name, names)));
 }
 
+/// "line 3: ", or "" if the document is not in block style.
+std::string line_of(std::string_view name, std::string_view yaml) {
+  for (int number = 1; !yaml.empty(); ++number) {
+    const std::string_view line = yaml.substr(0, yaml.find('\n'));
+    if (line.starts_with(name) &&
+        line.substr(name.size()).find_first_not_of(' ') == line.substr(name.size()).find(':')) {
+      return fmt::format("line {}: ", number);
+    }
+    yaml.remove_prefix(std::min(yaml.size(), line.size() + 1));
+  }
+  return "";
+}
+
+Result<void> set_field(Settings& settings, std::string_view name, const json& value) {
+  PINFOLD_LET(const NamedField* const field, find_field(name));
+  return std::visit(Set{settings, name, value}, field->field);
+}
+
 }  // namespace
 
 Result<Settings> parse_settings(std::string_view yaml) {
@@ -98,8 +117,9 @@ Result<Settings> parse_settings(std::string_view yaml) {
   const json& document = documents.front();
   if (!document.is_object()) return fail_field("document", document, "expected a mapping");
   for (const auto& [name, value] : document.items()) {
-    PINFOLD_LET(const NamedField* const field, find_field(name));
-    PINFOLD_TRY(std::visit(Set{settings, name, value}, field->field));
+    if (auto set = set_field(settings, name, value); !set) {
+      return fail(set.error().code, line_of(name, yaml) + set.error().message);
+    }
   }
   return settings;
 }

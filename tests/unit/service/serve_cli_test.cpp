@@ -411,8 +411,8 @@ TEST(ServeCli, ReloadsWhatNeedsNoRestart) {
   node.dir().write("agent.yaml", "logLevl: info\n");
   node.signal(SIGHUP);
   EXPECT_EQ(node.manager().wait_for("READY=1"), "READY=1");
-  EXPECT_THAT(node.log(), HasSubstr("not reloaded: agent.yaml: unknown field 'logLevl', did you "
-                                    "mean 'logLevel'?"));
+  EXPECT_THAT(node.log(), HasSubstr("not reloaded: agent.yaml: line 1: unknown field 'logLevl', "
+                                    "did you mean 'logLevel'?"));
   EXPECT_EQ(node.pinfold(with_options("admit db.yaml")).status, 0);
 }
 
@@ -430,7 +430,7 @@ TEST(ServeCli, RefusesABadConfigurationFile) {
   const auto unknown = node.pinfold("serve --settings agent.yaml");
   EXPECT_EQ(unknown.status, 2);
   EXPECT_EQ(unknown.err,
-            "pinfold: agent.yaml: unknown field 'sockt', did you mean "
+            "pinfold: agent.yaml: line 1: unknown field 'sockt', did you mean "
             "'socket'?\n");
   EXPECT_EQ(node.pinfold("serve --settings none.yaml").status, 2);
 }

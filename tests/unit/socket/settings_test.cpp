@@ -41,8 +41,11 @@ TEST(Settings, ReadsEveryMember) {
 }
 
 TEST(Settings, NamesWhatIsWrong) {
-  const std::array<std::pair<const char*, const char*>, 9> cases = {{
-      {"sockt: /k", "unknown field 'sockt', did you mean 'socket'?"},
+  const std::array<std::pair<const char*, const char*>, 12> cases = {{
+      {"# text\nenforce: true\n\nsockt : /k\n", "line 4: unknown field 'sockt', did you"},
+      {"socket: /k\nenforce: 3\n", "line 2: enforce: 3: expected true or false"},
+      {"{sockt: /k}", "unknown field 'sockt', did you mean 'socket'?"},
+      {"sockt: /k", "line 1: unknown field 'sockt', did you mean 'socket'?"},
       {"- a", "document: a list: expected a mapping"},
       {"stateDir: 3", "stateDir: 3: expected a string"},
       {"enforce: 'yes'", "enforce: 'yes': expected true or false"},

@@ -11,7 +11,7 @@ namespace pinfold::service {
 /// Where the service can be reached besides the socket of the commands; "": not there.
 struct InterfaceSettings {
   std::string grpc_socket;           ///< pinfold.v1
-  std::string pod_resources_socket;  ///< the kubelet's PodResources API
+  std::string pod_resources_socket;  ///< the kubelet's PodResources API, unless a kubelet serves it
   std::string metrics_address;       ///< "127.0.0.1:9470": HTTP, /metrics
 };
 
@@ -20,7 +20,8 @@ class Interfaces {
  public:
   /// Serves until the object is destroyed; the worker outlives it. The destructor waits for the
   /// calls that the worker has: it must still run, or have stopped.
-  /// Errors: those of Listener::open, among them kBusy if a process (a kubelet) listens there; kIo.
+  /// A socket for PodResources that a process (a kubelet) listens at is left to it, with a line in
+  /// the log. Errors: those of Listener::open; kIo.
   [[nodiscard]] static Result<std::unique_ptr<Interfaces>> start(const InterfaceSettings& settings,
                                                                  Worker& worker,
                                                                  const agent::LogSink& log);

@@ -36,8 +36,8 @@ struct Settings {
 };
 
 /// Reads a configuration file. Domain: an empty one sets nothing.
-/// Errors: kInvalidArgument, also for an unknown member: "unknown field 'sockt', did you mean
-/// 'socket'?".
+/// Errors: kInvalidArgument, also for an unknown member: "line 2: unknown field 'sockt', did you
+/// mean 'socket'?".
 [[nodiscard]] Result<Settings> parse_settings(std::string_view yaml);
 
 /// Errors: kInvalidArgument.

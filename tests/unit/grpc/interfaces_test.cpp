@@ -1,0 +1,126 @@
+#include "pinfold/interfaces/interfaces.hpp"
+
+#include <gmock/gmock.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <gtest/gtest.h>
+#include <podresources/v1/podresources.grpc.pb.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent_world.hpp"
+#include "pinfold/server/listener.hpp"
+#include "pinfold/server/log.hpp"
+#include "temp_dir.hpp"
+
+/// The socket at which clients expect a kubelet.
+namespace pinfold::service {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// The file of a path; 0 without one.
+ino_t inode(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+class InterfacesTest : public testing::Test {
+ protected:
+  [[nodiscard]] Result<std::unique_ptr<Interfaces>> start() {
+    return Interfaces::start(
+        {"", socket_, ""}, worker_, [this](agent::LogLevel level, std::string_view message) {
+          log_.push_back(std::string(to_string(level)) + ": " + std::string(message));
+        });
+  }
+  /// Whether pods can be listed there.
+  [[nodiscard]] bool is_served() const {
+    ::grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    const auto stub = ::v1::PodResourcesLister::NewStub(::grpc::CreateCustomChannel(
+        "unix:" + socket_, ::grpc::InsecureChannelCredentials(), arguments));
+    ::grpc::ClientContext context;
+    ::v1::ListPodResourcesResponse response;
+    return stub->List(&context, {}, &response).ok();
+  }
+
+  test::TempDir dir_;
+  std::string directory_ = dir_ / "pod-resources";
+  std::string socket_ = directory_ + "/kubelet.sock";
+  test::World world_;
+  Worker worker_{world_.open(), WorkerOptions{}};
+  std::vector<std::string> log_;
+};
+
+TEST_F(InterfacesTest, MakesTheDirectoryAndRemovesItsSocket) {
+  auto served = start();
+  ASSERT_TRUE(served.has_value()) << served.error().message;
+  EXPECT_TRUE(is_served());
+  struct stat status {};
+  ASSERT_EQ(::stat(directory_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0750U);
+  EXPECT_THAT(log_, ElementsAre("info: serves PodResources at socket '" + socket_ + "'"));
+  served->reset();
+  EXPECT_EQ(inode(socket_), 0U);
+}
+
+TEST_F(InterfacesTest, LeavesTheSocketToAKubeletThatServesIt) {
+  ASSERT_EQ(::mkdir(directory_.c_str(), 0750), 0);
+  const auto kubelet = Listener::open(socket_).value();
+  const ino_t before = inode(socket_);
+  auto served = start();
+  ASSERT_TRUE(served.has_value()) << served.error().message;
+  EXPECT_THAT(log_, ElementsAre("info: does not serve PodResources: socket '" + socket_ +
+                                "': another process listens there"));
+  served->reset();
+  EXPECT_EQ(inode(socket_), before);
+}
+
+TEST_F(InterfacesTest, ReplacesASocketThatNobodyListensAt) {
+  ASSERT_EQ(::mkdir(directory_.c_str(), 0750), 0);
+  {
+    const auto kubelet = Listener::open(socket_).value();
+    ASSERT_EQ(::link(socket_.c_str(), (dir_ / "kept").c_str()), 0);
+  }
+  ASSERT_EQ(::rename((dir_ / "kept").c_str(), socket_.c_str()), 0);
+  const auto served = start();
+  ASSERT_TRUE(served.has_value()) << served.error().message;
+  EXPECT_TRUE(is_served());
+}
+
+TEST_F(InterfacesTest, AKubeletThatStartsLaterKeepsTheSocket) {
+  auto served = start();
+  ASSERT_TRUE(served.has_value()) << served.error().message;
+  ASSERT_EQ(::unlink(socket_.c_str()), 0);  // as a kubelet does
+  const auto kubelet = Listener::open(socket_).value();
+  const ino_t of_kubelet = inode(socket_);
+  worker_.stop();
+  worker_.run();
+  served->reset();
+  EXPECT_EQ(inode(socket_), of_kubelet);
+}
+
+TEST_F(InterfacesTest, MakesNoDirectoryWhereOthersCan) {
+  ASSERT_EQ(::chmod(dir_.path().c_str(), 0777), 0);
+  const auto served = start();
+  ASSERT_FALSE(served.has_value());
+  EXPECT_THAT(served.error().message, HasSubstr("other users can change '" + dir_.path() + "'"));
+  EXPECT_EQ(inode(directory_), 0U);
+}
+
+TEST_F(InterfacesTest, NamesTheDirectoryThatItCannotMake) {
+  socket_ = dir_ / "none/pod-resources/kubelet.sock";
+  const auto served = start();
+  ASSERT_FALSE(served.has_value());
+  EXPECT_EQ(served.error().code, ErrorCode::kNotFound);
+  EXPECT_THAT(served.error().message, HasSubstr("make directory '" + (dir_ / "none")));
+}
+
+}  // namespace
+}  // namespace pinfold::service
