@@ -1,39 +1,137 @@
-# serve.sh start PROGRAM CONFIG ROOT | wait TEXT | kill | reload | stop: the service in a guest.
-log=/run/pinfold/log
+# The service in a guest: serve.sh VERB ARGUMENT...
+#   start PROGRAM CONFIG ROOT [OPTION...]   until it is ready
+#   run PROGRAM CONFIG ROOT [OPTION...]     until it ends
+#   admit-later CONFIG ROOT FILE            a command in the background, as soon as a service is there
+#   later                                   what that has led to
+#   hang CLIENT                             clients in the background
+#   gentle|rough CONFIG ROOT FILE PROGRAM   commands while the service is stopped, or killed
+#   wait TEXT | kill | reload | stop
+dir=/run/pinfold
+log=$dir/log
 
 # Waits for a line of the log, and prints it.
 wait_for() {
   until grep -m1 "$1" "$log"; do sleep 0.1; done
 }
 
-case $1 in
-  start)
-    mkdir -p /run/pinfold
-    : >"$log"
-    # With the capabilities of pinfold.service.
-    caps=-all,+dac_override,+kill,+sys_nice,+sys_ptrace
-    setsid /usr/bin/setpriv --bounding-set=$caps "$2" --config "$3" --cgroup-root "$4" \
-      --log-level debug </dev/null >>"$log" 2>&1 &
-    echo $! >/run/pinfold/pid
-    until grep -q "serves state directory" "$log"; do
-      kill -0 $! || { cat "$log"; exit 1; }
+# start PROGRAM CONFIG ROOT [OPTION...]
+start() {
+  local program=$1 config=$2 root=$3
+  shift 3
+  mkdir -p $dir
+  : >"$log"
+  # With the capabilities of pinfold.service.
+  local caps=-all,+dac_override,+kill,+sys_nice,+sys_ptrace
+  setsid /usr/bin/setpriv --bounding-set=$caps "$program" --config "$config" --cgroup-root "$root" \
+    --log-level debug "$@" </dev/null >>"$log" 2>&1 &
+  echo $! >$dir/pid
+  until grep -q "serves state directory" "$log"; do
+    kill -0 $! || { cat "$log"; exit 1; }
+    sleep 0.1
+  done
+  echo ready
+}
+
+kill_service() {
+  kill -9 "$(cat $dir/pid)"
+  # Its parent need not notice.
+  while grep '^State:' "/proc/$(cat $dir/pid)/status" 2>/dev/null | grep -qv zombie; do sleep 0.1; done
+}
+
+stop() {
+  kill -TERM "$(cat $dir/pid)"
+  wait_for "has stopped"
+  while [ -e $dir/agent.sock ]; do sleep 0.1; done
+}
+
+reload() {
+  kill -HUP "$(cat $dir/pid)"
+  wait_for reloaded
+}
+
+# Runs a command; every end but success is written down with what it said.
+command_of() {
+  "$@" >"$dir/out.$client" 2>"$dir/err.$client" && return
+  local status=$?
+  { echo "$status: $*"; cat "$dir/err.$client"; } >>"$dir/failures"
+  return $status
+}
+
+is_listed() { pinfold status -o name --config "$config" --cgroup-root "$root" | grep -qx "default/$1"; }
+
+# Admits and removes pods; what was answered must be so. After an error the command is repeated.
+run_client() {
+  local number=0 uid
+  while [ ! -e $dir/end ]; do
+    number=$((number + 1))
+    uid=load-$client-$number
+    sed "s/NAME/$uid/g" "$file" >"$dir/pod.$client"
+    until command_of pinfold admit -o json --config "$config" --cgroup-root "$root" "$dir/pod.$client"; do :; done
+    sed -n "s|.*\"cpus\": \"\(.*\)\".*|pod$uid/main \1|p" "$dir/out.$client" >>$dir/exclusive
+    is_listed $uid || echo "$uid: its admission is lost" >>$dir/lost
+    until command_of pinfold remove --pod $uid --config "$config" --cgroup-root "$root"; do
+      is_listed $uid || break
+    done
+    is_listed $uid && echo "$uid: its removal is lost" >>$dir/lost
+  done
+  echo "$number" >>$dir/cycles
+}
+
+# load gentle|rough CONFIG ROOT FILE PROGRAM
+load() {
+  local how=$1 client round
+  config=$2 root=$3 file=$4
+  rm -f $dir/end $dir/cycles
+  : >$dir/lost
+  : >$dir/failures
+  for client in 1 2 3; do run_client & done
+  for round in 1 2 3 4; do
+    sleep 2
+    if [ "$how" = gentle ]; then stop; else kill_service; fi
+    start "$5" "$config" "$root" || break
+    reload
+  done
+  touch $dir/end
+  wait $(jobs -p | grep -vx "$(cat $dir/pid)")
+  cat $dir/lost
+  [ "$how" = rough ] || cat $dir/failures
+  grep -v "may be done or not\|^2: \|not found\|no pod" $dir/failures
+  [ $(($(tr '\n' '+' <$dir/cycles)0)) -ge 6 ] || { echo "too few: $(cat $dir/cycles)"; exit 1; }
+  [ ! -s $dir/lost ] && { [ "$how" = rough ] || [ ! -s $dir/failures ]; } && echo "nothing is lost"
+}
+
+verb=$1
+shift
+case $verb in
+  start) start "$@" ;;
+  run)
+    program=$1 config=$2 root=$3
+    shift 3
+    exec "$program" --config "$config" --cgroup-root "$root" "$@" 2>>"$log"
+    ;;
+  admit-later)
+    rm -f $dir/agent.sock
+    (
+      until [ -S $dir/agent.sock ]; do sleep 0.1; done
+      pinfold admit --config "$1" --cgroup-root "$2" "$3"
+      echo "exit status $?"
+    ) </dev/null >$dir/later 2>&1 &
+    ;;
+  later)
+    until grep -q "^exit status" $dir/later; do sleep 0.1; done
+    echo "admitted: $(grep -c ": admitted" $log), $(tail -n 1 $dir/later)"
+    ;;
+  hang)
+    setsid "$1" hang $dir/agent.sock $dir/api.sock </dev/null >$dir/hang 2>&1 &
+    until grep -q hangs $dir/hang; do
+      kill -0 $! || { cat $dir/hang; exit 1; }
       sleep 0.1
     done
-    echo ready
+    echo hangs
     ;;
-  wait) wait_for "$2" ;;
-  kill)
-    kill -9 "$(cat /run/pinfold/pid)"
-    # Its parent need not notice.
-    while grep '^State:' "/proc/$(cat /run/pinfold/pid)/status" | grep -qv zombie; do sleep 0.1; done
-    ;;
-  reload)
-    kill -HUP "$(cat /run/pinfold/pid)"
-    wait_for reloaded
-    ;;
-  stop)
-    kill -TERM "$(cat /run/pinfold/pid)"
-    wait_for "has stopped"
-    while [ -e /run/pinfold/agent.sock ]; do sleep 0.1; done
-    ;;
+  gentle | rough) load $verb "$@" ;;
+  wait) wait_for "$1" ;;
+  kill) kill_service ;;
+  reload) reload ;;
+  stop) stop ;;
 esac

@@ -27,15 +27,15 @@ void append(std::vector<MetricFamily>& families, std::vector<MetricFamily> more)
   std::move(more.begin(), more.end(), std::back_inserter(families));
 }
 
-/// The directory of the socket, with the mode that a kubelet gives it, if only that is missing and
-/// nobody but root and this process' user can have a say in what it is.
-Result<void> make_directory_of(const std::string& socket) {
+/// Makes what is missing of a directory, with the mode that a kubelet gives it, where nobody but
+/// root and this process' user can have a say in what it is.
+Result<void> make_directory(const std::string& directory) {
   constexpr mode_t kMode = 0750;
-  const std::string directory = std::filesystem::absolute(socket).parent_path();
   struct stat status {};
   if (::lstat(directory.c_str(), &status) == 0) return {};
-  const std::string name = fmt::format("make directory '{}'", directory);
   const std::string parent = std::filesystem::path(directory).parent_path();
+  PINFOLD_TRY(make_directory(parent));
+  const std::string name = fmt::format("make directory '{}'", directory);
   if (::stat(parent.c_str(), &status) != 0) return fail_errno(errno, name);
   const bool is_owned = status.st_uid == 0 || status.st_uid == ::geteuid();
   if (!is_owned || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
@@ -49,7 +49,7 @@ Result<void> make_directory_of(const std::string& socket) {
 /// Nothing: a kubelet serves it.
 Result<std::optional<Listener>> listen_for_pod_resources(const std::string& socket,
                                                          const agent::LogSink& log) {
-  PINFOLD_TRY(make_directory_of(socket));
+  PINFOLD_TRY(make_directory(std::filesystem::absolute(socket).parent_path()));
   auto listener = Listener::open(socket);
   if (listener) return *std::move(listener);
   if (listener.error().code != ErrorCode::kBusy) return fail(std::move(listener).error());
