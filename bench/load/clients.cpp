@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client.hpp"
+#include "load.hpp"
+#include "must.hpp"
+
+namespace pinfold::load {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+constexpr int kAdmissions = 240;  ///< of a round
+
+using MakeClient = std::unique_ptr<Client> (*)(const LoadedNode&);
+
+/// Some clients that admit pods at the same time.
+struct Crowd {
+  std::string name;
+  std::vector<std::unique_ptr<Client>> clients;
+  double seconds = 0;
+  double transactions = 0;
+  std::vector<double> ms = {};
+};
+
+Crowd make_crowd(const LoadedNode& node, int clients, const std::string& name, MakeClient make) {
+  Crowd crowd{fmt::format("{} client{}, {}", clients, clients == 1 ? "" : "s", name), {}};
+  for (int i = 0; i < clients; ++i) crowd.clients.push_back(make(node));
+  return crowd;
+}
+
+/// Every `clients`-th pod from the first one on. Returns: how long each took.
+std::vector<double> admit_some(Client& client, const std::vector<LoadPod>& pods, std::size_t first,
+                               std::size_t clients, Tally& tally) {
+  std::vector<double> ms;
+  for (std::size_t i = first; i < pods.size(); i += clients) {
+    const auto begin = SteadyClock::now();
+    const bool is_admitted = client.admit(pods[i]);
+    ms.push_back(std::chrono::duration<double, std::milli>(SteadyClock::now() - begin).count());
+    tally.count_admission(is_admitted);
+    require(is_admitted, "a pod is rejected that has room");
+  }
+  return ms;
+}
+
+/// All pods are admitted by all clients together, then removed.
+void do_round(Crowd& crowd, const std::vector<LoadPod>& pods, const ServiceProcess& service,
+              Tally& tally) {
+  const double before = service.metrics().at(kTransactions);
+  std::vector<std::future<std::vector<double>>> running;
+  const auto begin = SteadyClock::now();
+  for (std::size_t i = 0; i < crowd.clients.size(); ++i) {
+    running.push_back(std::async(std::launch::async, [&, i] {
+      return admit_some(*crowd.clients[i], pods, i, crowd.clients.size(), tally);
+    }));
+  }
+  for (auto& each : running) {
+    const auto ms = each.get();
+    crowd.ms.insert(crowd.ms.end(), ms.begin(), ms.end());
+  }
+  crowd.seconds += std::chrono::duration<double>(SteadyClock::now() - begin).count();
+  crowd.transactions += service.metrics().at(kTransactions) - before;
+  for (const LoadPod& pod : pods) {
+    crowd.clients.front()->remove(pod);
+    tally.count_removal();
+  }
+}
+
+}  // namespace
+
+void measure_clients(const LoadOptions& options) {
+  constexpr double kP99 = 0.99;
+  constexpr int kManyClients = 8;
+  constexpr int kRoundsForOne = 20;  // a round here has many admissions
+  const int rounds = std::max(1, options.rounds / kRoundsForOne);
+  const LoadedNode node = options.node("clients", options.enforces);
+  const GroupsOf groups(node);
+  ServiceProcess service(node, options.metrics_address, options.interval_s);
+  Tally tally(service);
+  std::vector<LoadPod> pods;
+  for (int i = 0; i < kAdmissions; ++i) {
+    pods.push_back(make_pod(static_cast<std::uint64_t>(i), i < exclusive_cpus(node) ? 1 : 0));
+  }
+  std::vector<Crowd> crowds;
+  for (const int clients : {1, kManyClients}) {
+    crowds.push_back(make_crowd(node, clients, "socket of the commands", make_socket_client));
+    crowds.push_back(make_crowd(node, clients, "gRPC", make_grpc_client));
+  }
+  for (int round = 0; round < rounds; ++round) {
+    for (Crowd& crowd : crowds) do_round(crowd, pods, service, tally);
+  }
+  fmt::print("\nclients at once: {} admissions from the empty node, {} times in turns\n",
+             kAdmissions, rounds);
+  for (const Crowd& crowd : crowds) {
+    const auto admissions = static_cast<double>(crowd.ms.size());
+    fmt::print(
+        "{:<36} {:6.0f} admissions/s  {:4.2f} commits per admission  p50 {:6.2f} ms  p99 {:6.2f} "
+        "ms\n",
+        crowd.name, admissions / crowd.seconds, crowd.transactions / admissions,
+        quantile(crowd.ms, 0.5), quantile(crowd.ms, kP99));
+  }
+  tally.check();
+  crowds.clear();
+  service.stop();
+}
+
+}  // namespace pinfold::load

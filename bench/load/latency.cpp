@@ -1,0 +1,141 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client.hpp"
+#include "load.hpp"
+#include "must.hpp"
+
+namespace pinfold::load {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+/// A way to ask for an admission, and how long each took.
+struct Way {
+  std::string name;
+  std::unique_ptr<Client> client;
+  Tally* tally = nullptr;  ///< of its service, if it has one
+  std::vector<double> ms;
+};
+
+/// A pod of the node, the last of which stay in the shared pool if it has too few CPUs. One CPU
+/// is left for the pod that is measured.
+LoadPod active_pod(const LoadedNode& node, int number) {
+  return make_pod(static_cast<std::uint64_t>(number), number < exclusive_cpus(node) - 1 ? 1 : 0);
+}
+
+/// A node with active pods and a service, and one without a service, and the ways to use them.
+class Pair {
+ public:
+  Pair(const LoadOptions& options, int active, bool is_enforced)
+      : is_enforced_(is_enforced),
+        active_(active),
+        served_(options.node(fmt::format("{}-{}", prefix(), active), is_enforced)),
+        alone_(options.node(fmt::format("{}-{}-alone", prefix(), active), is_enforced)) {
+    {
+      ServiceProcess first(alone_, options.metrics_address, options.interval_s);
+      fill(alone_, nullptr);
+      first.stop();
+    }
+    service_ =
+        std::make_unique<ServiceProcess>(served_, options.metrics_address, options.interval_s);
+    tally_ = std::make_unique<Tally>(*service_);
+    fill(served_, tally_.get());
+  }
+
+  void add_ways(std::vector<Way>& ways) {
+    const std::string suffix = is_enforced_ ? ", with cgroups" : "";
+    ways.push_back(
+        {"socket of the commands" + suffix, make_socket_client(served_), tally_.get(), {}});
+    ways.push_back({"gRPC" + suffix, make_grpc_client(served_), tally_.get(), {}});
+    ways.push_back(
+        {"a command, with the service" + suffix, make_command_client(served_), tally_.get(), {}});
+    ways.push_back(
+        {"a command, without a service" + suffix, make_command_client(alone_), nullptr, {}});
+  }
+
+  /// Removes the active pods of the service, and ends it.
+  void finish() {
+    const auto client = make_socket_client(served_);
+    for (int i = 0; i < active_; ++i) {
+      client->remove(active_pod(served_, i));
+      tally_->count_removal();
+    }
+    tally_->check();
+    service_->stop();
+  }
+
+ private:
+  [[nodiscard]] std::string prefix() const { return is_enforced_ ? "enforced" : "latency"; }
+  void fill(const LoadedNode& node, Tally* tally) const {
+    const auto client = make_socket_client(node);
+    for (int i = 0; i < active_; ++i) {
+      const bool is_admitted = client->admit(active_pod(node, i));
+      if (tally != nullptr) tally->count_admission(is_admitted);
+    }
+  }
+
+  bool is_enforced_;
+  int active_;
+  LoadedNode served_;
+  LoadedNode alone_;
+  GroupsOf served_groups_{served_};
+  GroupsOf alone_groups_{alone_};
+  std::unique_ptr<ServiceProcess> service_;
+  std::unique_ptr<Tally> tally_;
+};
+
+void measure_once(Way& way, std::uint64_t number) {
+  const LoadPod pod = make_pod(number, 1);
+  const auto begin = SteadyClock::now();
+  const bool is_admitted = way.client->admit(pod);
+  way.ms.push_back(std::chrono::duration<double, std::milli>(SteadyClock::now() - begin).count());
+  require(is_admitted, "a pod is rejected that has room");
+  if (way.tally != nullptr) way.tally->count_admission(is_admitted);
+  way.client->remove(pod);
+  if (way.tally != nullptr) way.tally->count_removal();
+}
+
+}  // namespace
+
+void measure_latency(const LoadOptions& options) {
+  constexpr double kP99 = 0.99;
+  fmt::print("\nlatency of an admission, {} of each in turns, ms\n", options.rounds);
+  std::mt19937 random(static_cast<unsigned>(options.seed));
+  for (const int active : {0, 60, 250}) {
+    std::vector<std::unique_ptr<Pair>> pairs;
+    std::vector<Way> ways;
+    for (const bool is_enforced : {true, false}) {
+      if (is_enforced && !options.enforces) continue;
+      pairs.push_back(std::make_unique<Pair>(options, active, is_enforced));
+      pairs.back()->add_ways(ways);
+    }
+    std::vector<Way*> order;
+    for (Way& way : ways) order.push_back(&way);
+    std::uint64_t number = 1'000'000;
+    for (int round = 0; round < options.rounds; ++round) {
+      std::shuffle(order.begin(), order.end(), random);
+      for (Way* const way : order) measure_once(*way, number++);
+    }
+    for (const Way& way : ways) {
+      fmt::print("{:>4} active pods  {:<44} p50 {:7.2f}  p99 {:7.2f}\n", active, way.name,
+                 quantile(way.ms, 0.5), quantile(way.ms, kP99));
+    }
+    for (std::size_t i = 0; options.enforces && i < ways.size() / 2; ++i) {
+      const Way& without = ways[ways.size() / 2 + i];
+      fmt::print("{:>4} active pods  {:<44} p50 x {:5.2f}\n", active, "cgroups: " + without.name,
+                 quantile(ways[i].ms, 0.5) / quantile(without.ms, 0.5));
+    }
+    ways.clear();
+    for (const auto& pair : pairs) pair->finish();
+  }
+}
+
+}  // namespace pinfold::load
