@@ -435,6 +435,14 @@ TEST(ServeCli, RefusesABadConfigurationFile) {
   EXPECT_EQ(node.pinfold("serve --settings none.yaml").status, 2);
 }
 
+#ifdef PINFOLD_GRPC
+TEST(ServeCli, ASocketInTheWorkingDirectoryNeedsNoDirectory) {
+  Node node;
+  node.serve("--settings agent.yaml --pod-resources-socket kubelet.sock");
+  EXPECT_EQ(::access((node.dir() / "kubelet.sock").c_str(), F_OK), 0);
+}
+#endif
+
 TEST(ServeCli, FeedsTheWatchdog) {
   Node node;
   ASSERT_EQ(::setenv("WATCHDOG_USEC", "30000", 1), 0);
