@@ -52,9 +52,14 @@ class SocketClient final : public Client {
 
 class GrpcClient final : public Client {
  public:
-  explicit GrpcClient(const LoadedNode& node)
-      : stub_(v1::Pinfold::NewStub(grpc::CreateCustomChannel(
-            "unix:" + node / "pinfold.sock", grpc::InsecureChannelCredentials(), arguments()))) {}
+  explicit GrpcClient(const LoadedNode& node) {
+    const auto channel = grpc::CreateCustomChannel("unix:" + node / "pinfold.sock",
+                                                   grpc::InsecureChannelCredentials(), arguments());
+    constexpr std::chrono::seconds kMost(60);
+    require(channel->WaitForConnected(std::chrono::system_clock::now() + kMost),
+            "no connection to the gRPC socket");
+    stub_ = v1::Pinfold::NewStub(channel);
+  }
 
   bool admit(const LoadPod& pod) override {
     v1::AdmitRequest request;

@@ -23,16 +23,15 @@ using MakeClient = std::unique_ptr<Client> (*)(const LoadedNode&);
 /// Some clients that admit pods at the same time.
 struct Crowd {
   std::string name;
-  std::vector<std::unique_ptr<Client>> clients;
+  std::size_t size;
+  MakeClient make;
   double seconds = 0;
   double transactions = 0;
   std::vector<double> ms = {};
 };
 
-Crowd make_crowd(const LoadedNode& node, int clients, const std::string& name, MakeClient make) {
-  Crowd crowd{fmt::format("{} client{}, {}", clients, clients == 1 ? "" : "s", name), {}};
-  for (int i = 0; i < clients; ++i) crowd.clients.push_back(make(node));
-  return crowd;
+Crowd make_crowd(std::size_t size, const std::string& name, MakeClient make) {
+  return {fmt::format("{} client{}, {}", size, size == 1 ? "" : "s", name), size, make};
 }
 
 /// Every `clients`-th pod from the first one on. Returns: how long each took.
@@ -49,15 +48,18 @@ std::vector<double> admit_some(Client& client, const std::vector<LoadPod>& pods,
   return ms;
 }
 
-/// All pods are admitted by all clients together, then removed.
-void do_round(Crowd& crowd, const std::vector<LoadPod>& pods, const ServiceProcess& service,
-              Tally& tally) {
+/// All pods are admitted by all clients together, then removed. The clients connect for each round:
+/// the service closes idle connections.
+void do_round(Crowd& crowd, const LoadedNode& node, const std::vector<LoadPod>& pods,
+              const ServiceProcess& service, Tally& tally) {
+  std::vector<std::unique_ptr<Client>> clients;
+  for (std::size_t i = 0; i < crowd.size; ++i) clients.push_back(crowd.make(node));
   const double before = service.metrics().at(kTransactions);
   std::vector<std::future<std::vector<double>>> running;
   const auto begin = SteadyClock::now();
-  for (std::size_t i = 0; i < crowd.clients.size(); ++i) {
+  for (std::size_t i = 0; i < clients.size(); ++i) {
     running.push_back(std::async(std::launch::async, [&, i] {
-      return admit_some(*crowd.clients[i], pods, i, crowd.clients.size(), tally);
+      return admit_some(*clients[i], pods, i, clients.size(), tally);
     }));
   }
   for (auto& each : running) {
@@ -67,7 +69,7 @@ void do_round(Crowd& crowd, const std::vector<LoadPod>& pods, const ServiceProce
   crowd.seconds += std::chrono::duration<double>(SteadyClock::now() - begin).count();
   crowd.transactions += service.metrics().at(kTransactions) - before;
   for (const LoadPod& pod : pods) {
-    crowd.clients.front()->remove(pod);
+    clients.front()->remove(pod);
     tally.count_removal();
   }
 }
@@ -76,7 +78,7 @@ void do_round(Crowd& crowd, const std::vector<LoadPod>& pods, const ServiceProce
 
 void measure_clients(const LoadOptions& options) {
   constexpr double kP99 = 0.99;
-  constexpr int kManyClients = 8;
+  constexpr std::size_t kManyClients = 8;
   constexpr int kRoundsForOne = 20;  // a round here has many admissions
   const int rounds = std::max(1, options.rounds / kRoundsForOne);
   const LoadedNode node = options.node("clients", options.enforces);
@@ -88,12 +90,12 @@ void measure_clients(const LoadOptions& options) {
     pods.push_back(make_pod(static_cast<std::uint64_t>(i), i < exclusive_cpus(node) ? 1 : 0));
   }
   std::vector<Crowd> crowds;
-  for (const int clients : {1, kManyClients}) {
-    crowds.push_back(make_crowd(node, clients, "socket of the commands", make_socket_client));
-    crowds.push_back(make_crowd(node, clients, "gRPC", make_grpc_client));
+  for (const std::size_t size : {std::size_t{1}, kManyClients}) {
+    crowds.push_back(make_crowd(size, "socket of the commands", make_socket_client));
+    crowds.push_back(make_crowd(size, "gRPC", make_grpc_client));
   }
   for (int round = 0; round < rounds; ++round) {
-    for (Crowd& crowd : crowds) do_round(crowd, pods, service, tally);
+    for (Crowd& crowd : crowds) do_round(crowd, node, pods, service, tally);
   }
   fmt::print("\nclients at once: {} admissions from the empty node, {} times in turns\n",
              kAdmissions, rounds);
@@ -106,7 +108,6 @@ void measure_clients(const LoadOptions& options) {
         quantile(crowd.ms, 0.5), quantile(crowd.ms, kP99));
   }
   tally.check();
-  crowds.clear();
   service.stop();
 }
 

@@ -110,13 +110,14 @@ void measure_latency(const LoadOptions& options) {
   fmt::print("\nlatency of an admission, {} of each in turns, ms\n", options.rounds);
   std::mt19937 random(static_cast<unsigned>(options.seed));
   for (const int active : {0, 60, 250}) {
+    if (active > options.active) break;
     std::vector<std::unique_ptr<Pair>> pairs;
     std::vector<Way> ways;
     for (const bool is_enforced : {true, false}) {
       if (is_enforced && !options.enforces) continue;
       pairs.push_back(std::make_unique<Pair>(options, active, is_enforced));
-      pairs.back()->add_ways(ways);
     }
+    for (const auto& pair : pairs) pair->add_ways(ways);  // now: idle connections are closed
     std::vector<Way*> order;
     for (Way& way : ways) order.push_back(&way);
     std::uint64_t number = 1'000'000;

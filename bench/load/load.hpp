@@ -19,6 +19,7 @@ struct LoadOptions {
   std::string metrics_address = "127.0.0.1:0";
   int interval_s = 10;
   int rounds = 100;     ///< of latency and clients
+  int active = 250;     ///< of latency, the most pods that are active
   int pods = 1000;      ///< of churn
   int at_once = 60;     ///< the most pods of churn and memory that are active
   int rate = 0;         ///< pods per second of churn and memory; 0: as many as possible
@@ -62,7 +63,7 @@ inline constexpr const char* kTransactions = "pinfold_admission_transactions_tot
 /// The value below which this share of the values is. Domain: there are values.
 [[nodiscard]] double quantile(std::vector<double> values, double share);
 
-/// One admission with 0, 60 and 250 active pods, by the way to ask for it.
+/// One admission with 0, 60 and 250 active pods (up to `active`), by the way to ask for it.
 void measure_latency(const LoadOptions& options);
 /// Admissions of 8 clients at once, and of one.
 void measure_clients(const LoadOptions& options);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -42,6 +43,9 @@ cli::Command declaration(const std::shared_ptr<Arguments>& arguments) {
       {.name = "--rounds",
        .target = cli::Integer{&load.rounds, 1, kMost},
        .help = "Latency: admissions of each kind; clients: a 20th of it"},
+      {.name = "--active",
+       .target = cli::Integer{&load.active, 0, 250},
+       .help = "Latency: the most pods that are active; 0, 60 and 250 are measured, up to this"},
       {.name = "--pods", .target = cli::Integer{&load.pods, 1, kMost}, .help = "Churn: pods"},
       {.name = "--at-once",
        .target = cli::Integer{&load.at_once, 4, 1000},
@@ -127,6 +131,7 @@ int main(int argc, char** argv) {
     const auto arguments = std::make_shared<load::Arguments>();
     arguments->load.programs = PINFOLD_PROGRAMS;
     cli::Command program = load::declaration(arguments);
+    (void)std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a run may take an hour
     program.run = [arguments] {
       load::run(*arguments);
       return EXIT_SUCCESS;

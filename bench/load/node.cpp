@@ -8,7 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -17,6 +21,8 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -67,6 +73,19 @@ systemReserved: {memory: 64Mi}
 evictionHard: {memory.available: 64Mi}
 reservedMemory: [{numaNode: 0, limits: {memory: 128Mi}}]
 )";
+
+/// The answer, with its headers.
+std::string get_metrics(const std::string& host, const std::string& port) {
+  namespace asio = boost::asio;
+  asio::io_context io;
+  asio::ip::tcp::socket socket(io);
+  asio::connect(socket, asio::ip::tcp::resolver(io).resolve(host, port));
+  asio::write(socket, asio::buffer(std::string_view("GET /metrics HTTP/1.0\r\n\r\n")));
+  std::string answer;
+  boost::system::error_code end;  // the server closes the connection
+  asio::read(socket, asio::dynamic_buffer(answer), end);
+  return answer;
+}
 
 /// Removes a group and those below it; a group has files that cannot be removed.
 void remove_group(const fs::path& group) {
@@ -185,8 +204,7 @@ std::map<std::string, double> ServiceProcess::metrics() const {
   const std::size_t found = text.find(begin, text.find("serves metrics at"));
   require(found != std::string::npos, "the service has no metrics: " + text);
   const int port = std::atoi(text.c_str() + found + begin.size());
-  boost::asio::ip::tcp::iostream http(metrics_host_, std::to_string(port));
-  http << "GET /metrics HTTP/1.0\r\n\r\n" << std::flush;
+  std::istringstream http(get_metrics(metrics_host_, std::to_string(port)));
   std::map<std::string, double> samples;
   for (std::string line; std::getline(http, line);) {
     const std::size_t space = line.rfind(' ');
