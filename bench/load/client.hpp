@@ -32,6 +32,7 @@ class Client {
   virtual void remove(const LoadPod& pod) = 0;
 };
 
+using MakeClient = std::unique_ptr<Client> (*)(const LoadedNode&);
 /// Through the socket of the commands, over one connection.
 [[nodiscard]] std::unique_ptr<Client> make_socket_client(const LoadedNode& node);
 /// Through pinfold.v1, over one connection.

@@ -18,8 +18,6 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 constexpr int kAdmissions = 240;  ///< of a round
 
-using MakeClient = std::unique_ptr<Client> (*)(const LoadedNode&);
-
 /// Some clients that admit pods at the same time.
 struct Crowd {
   std::string name;

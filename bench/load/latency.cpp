@@ -20,7 +20,8 @@ using SteadyClock = std::chrono::steady_clock;
 /// A way to ask for an admission, and how long each took.
 struct Way {
   std::string name;
-  std::unique_ptr<Client> client;
+  MakeClient make;
+  const LoadedNode* node;
   Tally* tally = nullptr;  ///< of its service, if it has one
   std::vector<double> ms;
 };
@@ -53,12 +54,12 @@ class Pair {
   void add_ways(std::vector<Way>& ways) {
     const std::string suffix = is_enforced_ ? ", with cgroups" : "";
     ways.push_back(
-        {"socket of the commands" + suffix, make_socket_client(served_), tally_.get(), {}});
-    ways.push_back({"gRPC" + suffix, make_grpc_client(served_), tally_.get(), {}});
+        {"socket of the commands" + suffix, make_socket_client, &served_, tally_.get(), {}});
+    ways.push_back({"gRPC" + suffix, make_grpc_client, &served_, tally_.get(), {}});
     ways.push_back(
-        {"a command, with the service" + suffix, make_command_client(served_), tally_.get(), {}});
+        {"a command, with the service" + suffix, make_command_client, &served_, tally_.get(), {}});
     ways.push_back(
-        {"a command, without a service" + suffix, make_command_client(alone_), nullptr, {}});
+        {"a command, without a service" + suffix, make_command_client, &alone_, nullptr, {}});
   }
 
   /// Removes the active pods of the service, and ends it.
@@ -92,14 +93,16 @@ class Pair {
   std::unique_ptr<Tally> tally_;
 };
 
+/// Over a new connection: the service closes idle ones.
 void measure_once(Way& way, std::uint64_t number) {
+  const auto client = way.make(*way.node);
   const LoadPod pod = make_pod(number, 1);
   const auto begin = SteadyClock::now();
-  const bool is_admitted = way.client->admit(pod);
+  const bool is_admitted = client->admit(pod);
   way.ms.push_back(std::chrono::duration<double, std::milli>(SteadyClock::now() - begin).count());
   require(is_admitted, "a pod is rejected that has room");
   if (way.tally != nullptr) way.tally->count_admission(is_admitted);
-  way.client->remove(pod);
+  client->remove(pod);
   if (way.tally != nullptr) way.tally->count_removal();
 }
 
@@ -116,8 +119,8 @@ void measure_latency(const LoadOptions& options) {
     for (const bool is_enforced : {true, false}) {
       if (is_enforced && !options.enforces) continue;
       pairs.push_back(std::make_unique<Pair>(options, active, is_enforced));
+      pairs.back()->add_ways(ways);
     }
-    for (const auto& pair : pairs) pair->add_ways(ways);  // now: idle connections are closed
     std::vector<Way*> order;
     for (Way& way : ways) order.push_back(&way);
     std::uint64_t number = 1'000'000;
@@ -134,7 +137,6 @@ void measure_latency(const LoadOptions& options) {
       fmt::print("{:>4} active pods  {:<44} p50 x {:5.2f}\n", active, "cgroups: " + without.name,
                  quantile(ways[i].ms, 0.5) / quantile(without.ms, 0.5));
     }
-    ways.clear();
     for (const auto& pair : pairs) pair->finish();
   }
 }
