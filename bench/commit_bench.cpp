@@ -2,7 +2,8 @@
 // does for one container (the CPU file written, synced and renamed twice, the memory file once),
 // and beside one append and one sync of as many bytes as a transaction with whole files has. The
 // three take turns, so that they meet the same load. Uses the directory for temporary files; set
-// TMPDIR to measure another disk. docs/performance.md has the results.
+// TMPDIR to measure another disk. Arguments: the numbers of pods. docs/performance.md has the
+// results.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -179,6 +181,11 @@ void measure(int pods) {
 }  // namespace pinfold
 
 // NOLINTNEXTLINE(bugprone-exception-escape): what cannot be measured ends the program
-int main() {
-  for (const int pods : {0, 10, 50, 250}) pinfold::measure(pods);
+int main(int argc, char** argv) {
+  std::vector<int> numbers;
+  for (const char* const argument : std::span(argv, argc).subspan(1)) {
+    numbers.push_back(std::atoi(argument));
+  }
+  if (numbers.empty()) numbers = {0, 10, 50, 250};
+  for (const int pods : numbers) pinfold::measure(pods);
 }

@@ -76,7 +76,8 @@ Result<checkpoint::Committed> KeptState::commit(const Node& node, AgentState nex
     checkpoint::KubeletFiles files{base_.cpu, base_.memory};
     checkpoint::update(node, state_.node, next.node, files);
     PINFOLD_LET_WRAP(
-        committed, store_files({std::move(files.cpu), std::move(files.memory), encode_pods(next)}),
+        committed,
+        store_files({std::move(files.cpu), std::move(files.memory), pods_encoder_.encode(next)}),
         "persist");
     keep_machine(node.machine());
   }

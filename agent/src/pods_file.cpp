@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -28,6 +30,11 @@ const json& member(const json& object, const char* name) {
   static const json kNull;
   const auto it = object.find(name);
   return it == object.end() ? kNull : *it;
+}
+
+/// The state of a provider should be UTF-8; if it is not, the admission succeeds all the same.
+std::string dumped(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 /// A list of names of containers that the pod has.
@@ -145,11 +152,19 @@ std::set<PodUid> pods_with_entries(const NodeState& state) {
 
 /// The pods whose entries the next admission releases: known, but neither active nor held.
 std::vector<std::string> stale_pods(const NodeState& state) {
-  std::vector<std::string> stale;
-  for (const PodUid& uid : pods_with_entries(state)) {
-    if (state.find(uid) == nullptr && !state.held.contains(uid)) stale.push_back(uid.value);
-  }
-  return stale;
+  std::set<std::string_view> active;
+  for (const ActivePod& pod : state.pods) active.insert(pod.spec.uid.value);
+  std::set<std::string_view> stale;
+  const auto add = [&](const auto& by_pod) {
+    for (const auto& [uid, entries] : by_pod) {
+      if (!active.contains(uid.value) && !state.held.contains(uid)) stale.insert(uid.value);
+    }
+  };
+  add(state.cpu.assignments.by_pod());
+  add(state.cpu.pods);
+  add(state.memory.assignments.by_pod());
+  add(state.memory.pods);
+  return {stale.begin(), stale.end()};
 }
 
 /// Holds every pod with entries that is neither active nor stale.
@@ -167,27 +182,57 @@ Result<void> hold_unknown(const json& stale, NodeState& state) {
 
 }  // namespace
 
-std::string encode_pods(const AgentState& state) {
-  json pods = json::array();
-  for (const ActivePod& pod : state.node.pods) {
-    json entry = {{"pod", to_json(pod.spec)}, {"started", pod.started}};
-    const PodUid& uid = pod.spec.uid;
-    for (auto one = state.removed.lower_bound({uid, ""});
-         one != state.removed.end() && one->pod == uid; ++one) {
-      entry["removed"].push_back(one->name);
-    }
-    if (const auto* const adopted = state.adopted.find(uid)) entry["adopted"] = *adopted;
-    if (state.ending.contains(uid)) entry["ending"] = true;
-    if (const auto* const held = state.node.devices.assignments.find(uid)) entry["devices"] = *held;
-    pods.push_back(std::move(entry));
+PodsEncoder::Rest PodsEncoder::rest_of(const AgentState& state, const PodUid& uid) {
+  Rest rest;
+  for (auto one = state.removed.lower_bound({uid, ""});
+       one != state.removed.end() && one->pod == uid; ++one) {
+    rest.removed.push_back(one->name);
   }
-  json document = {{"version", kPodsVersion}, {"pods", std::move(pods)}};
+  if (const auto* const adopted = state.adopted.find(uid)) rest.adopted = *adopted;
+  rest.is_ending = state.ending.contains(uid);
+  if (const auto* const held = state.node.devices.assignments.find(uid)) rest.devices = *held;
+  return rest;
+}
+
+PodsEncoder::Entry PodsEncoder::make_entry(const ActivePod& pod, Rest rest) {
+  json entry = {{"pod", to_json(pod.spec)}, {"started", pod.started}};
+  if (!rest.removed.empty()) entry["removed"] = rest.removed;
+  if (rest.adopted) entry["adopted"] = *rest.adopted;
+  if (rest.is_ending) entry["ending"] = true;
+  if (rest.devices) entry["devices"] = *rest.devices;
+  return {pod, std::move(rest), dumped(entry)};
+}
+
+std::string PodsEncoder::encode(const AgentState& state) {
+  std::vector<Entry> entries;
+  entries.reserve(state.node.pods.size());
+  auto last = entries_.begin();  // pods keep their order
+  std::string pods;
+  for (const ActivePod& pod : state.node.pods) {
+    const auto found = std::find_if(last, entries_.end(), [&](const Entry& entry) {
+      return entry.pod.spec.uid == pod.spec.uid;
+    });
+    Rest rest = rest_of(state, pod.spec.uid);
+    const bool is_same = found != entries_.end() && found->pod == pod && found->rest == rest;
+    entries.push_back(is_same ? std::move(*found) : make_entry(pod, std::move(rest)));
+    if (found != entries_.end()) last = std::next(found);
+    if (!pods.empty()) pods += ',';
+    pods += entries.back().text;
+  }
+  entries_ = std::move(entries);
+
+  json document = {{"version", kPodsVersion}, {"pods", json::array()}};
   if (auto stale = stale_pods(state.node); !stale.empty()) document["stale"] = std::move(stale);
   if (state.kubelet_profile) document["kubeletProfile"] = to_string(*state.kubelet_profile);
   if (!state.node.providers.empty()) document["providers"] = state.node.providers;
-  // The state of a provider should be UTF-8; if it is not, the admission succeeds all the same.
-  return checkpoint::seal(kPodsKind, document.dump(-1, ' ', false, json::error_handler_t::replace));
+  std::string text = dumped(document);
+  // The first of these: before it is only the name of a profile.
+  constexpr std::string_view kNoPods = "\"pods\":[]";
+  text.insert(text.find(kNoPods) + kNoPods.size() - 1, pods);
+  return checkpoint::seal(kPodsKind, text);
 }
+
+std::string encode_pods(const AgentState& state) { return PodsEncoder().encode(state); }
 
 Result<void> decode_pods(std::optional<std::string_view> text, AgentState& state) {
   if (!text) return hold_unknown(nullptr, state.node);

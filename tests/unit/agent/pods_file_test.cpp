@@ -25,6 +25,46 @@ TEST(PodsFile, RoundTrips) {
   EXPECT_TRUE(read == state) << encode_pods(read);
 }
 
+/// Whatever changes from one state to the next, the bytes are those of an encoder that starts anew.
+TEST(PodsEncoder, WritesWhatOneWithoutAPastWrites) {
+  PodsEncoder encoder;
+  AgentState state;
+  const auto expect_same = [&](const char* what) {
+    EXPECT_EQ(encoder.encode(state), encode_pods(state)) << what;
+  };
+  expect_same("no pod");
+  const auto a_pod = [](const char* uid) {
+    return ActivePod{test::pod(uid, {test::guaranteed("c1", 2), test::best_effort("c2")}), {}};
+  };
+  for (const char* const uid : {"d", "b", "a", "c"}) {
+    state.node.pods.push_back(a_pod(uid));
+    expect_same(uid);
+  }
+  const ContainerId container{PodUid("b"), "c1"};
+  state.removed.insert(container);
+  expect_same("removed");
+  state.adopted[container] = "/kubepods/b";
+  expect_same("adopted");
+  state.adopted[container] = "/kubepods/other";
+  expect_same("adopted elsewhere");
+  state.ending.insert(container.pod);
+  expect_same("ending");
+  state.node.devices.assignments[container] = {{"example.com/gpu", {"gpu0"}}};
+  expect_same("devices");
+  state.node.cpu.assignments[{PodUid("gone"), "c"}] = CpuSet{1};
+  state.node.providers["pods"] = "\"pods\":[]";
+  state.kubelet_profile = Profile::kKubelet137;
+  expect_same("what is beside the pods");
+  state.node.pods.erase(state.node.pods.begin() + 1);
+  expect_same("a pod gone");
+  state.node.pods.erase(state.node.pods.begin());
+  state.node.pods.push_back(a_pod("d"));
+  expect_same("a pod that comes back");
+  state.removed.clear();
+  state.adopted.clear();
+  expect_same("nothing beside the pod");
+}
+
 /// One changed byte never changes the meaning.
 TEST(PodsFile, DetectsEveryDamagedByte) {
   AgentState state;

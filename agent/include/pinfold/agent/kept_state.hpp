@@ -5,6 +5,7 @@
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/agent/metrics.hpp"
 #include "pinfold/agent/options.hpp"
+#include "pinfold/agent/pods_file.hpp"
 #include "pinfold/agent/process_list.hpp"
 #include "pinfold/checkpoint/store.hpp"
 
@@ -54,6 +55,7 @@ class KeptState {
   AgentState state_;
   checkpoint::Files stored_;  ///< the bytes on disk
   checkpoint::Files base_;    ///< what the next commit starts from: stored_, and what a start adds
+  PodsEncoder pods_encoder_;
   bool has_damaged_pods_ = false;  ///< stored_.pods could not be decoded
   Metrics metrics_;
   bool is_machine_kept_ = false;  ///< the side file has the machine of the node
