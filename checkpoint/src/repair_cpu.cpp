@@ -51,13 +51,14 @@ void fit_all(const Node& node, CpuCheckpoint& state, Notes& notes) {
   CpuSet taken;
   for (const auto& [pod, ignored] : held_by_pods(state)) {
     CpuSet held;
-    if (auto* const containers = state.assignments.find(pod)) {
-      for (auto it = containers->begin(); it != containers->end();) {
+    if (state.assignments.contains(pod)) {
+      auto& containers = state.assignments[pod];
+      for (auto it = containers.begin(); it != containers.end();) {
         const bool fits = claims.fit(to_string(ContainerId{pod, it->first}), it->second, taken);
         held |= it->second;
-        it = fits ? std::next(it) : containers->erase(it);
+        it = fits ? std::next(it) : containers.erase(it);
       }
-      if (containers->empty()) state.assignments.erase(pod);
+      if (containers.empty()) state.assignments.erase(pod);
     }
     if (const auto whole = state.pods.find(pod); whole != state.pods.end()) {
       if (!state.assignments.contains(pod)) {

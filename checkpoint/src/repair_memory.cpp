@@ -36,11 +36,13 @@ void fit(const std::string& object, Blocks& blocks, const Machine& machine, Note
 }
 
 void fit_all(MemoryCheckpoint& state, const Machine& machine, Notes& notes) {
-  state.assignments.erase_if([&](const auto& entry) {
-    const bool had_any = !entry.value.empty();
-    fit(to_string(entry.id()), entry.value, machine, notes);
-    return had_any && entry.value.empty();
+  std::set<ContainerId> emptied;
+  state.assignments.change_all([&](const ContainerId& id, Blocks& blocks) {
+    const bool had_any = !blocks.empty();
+    fit(to_string(id), blocks, machine, notes);
+    if (had_any && blocks.empty()) emptied.insert(id);
   });
+  state.assignments.erase_if([&](const auto& entry) { return emptied.contains(entry.id()); });
   for (auto pod = state.pods.begin(); pod != state.pods.end();) {
     fit(pod->first.value, pod->second, machine, notes);
     pod = pod->second.empty() ? state.pods.erase(pod) : std::next(pod);
@@ -49,9 +51,9 @@ void fit_all(MemoryCheckpoint& state, const Machine& machine, Notes& notes) {
 
 template <class Visit>
 void for_each_block(MemoryCheckpoint& state, const Visit& visit) {
-  for (const auto& entry : state.assignments) {
-    for (MemoryBlock& block : entry.value) visit(to_string(entry.id()), block);
-  }
+  state.assignments.change_all([&](const ContainerId& id, std::vector<MemoryBlock>& blocks) {
+    for (MemoryBlock& block : blocks) visit(to_string(id), block);
+  });
   for (auto& [pod, blocks] : state.pods) {
     for (MemoryBlock& block : blocks) visit(pod.value, block);
   }

@@ -128,8 +128,8 @@ ContainersOnly<MemoryCheckpoint> without_pod_entries(MemoryCheckpoint state) {
   if (state.pods.empty()) return {std::move(state), std::move(lost)};
   for (const auto& [pod, reserved] : state.pods) {
     std::map<std::string, std::vector<MemoryBlock>> none;
-    auto* const containers = state.assignments.find(pod);
-    spread(pod, reserved, containers == nullptr ? none : *containers, lost);
+    const bool has_containers = state.assignments.contains(pod);
+    spread(pod, reserved, has_containers ? state.assignments[pod] : none, lost);
   }
   state.pods.clear();
   return {count_again(std::move(state), false), std::move(lost)};

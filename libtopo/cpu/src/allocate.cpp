@@ -166,9 +166,9 @@ Admission CpuManager::allocate(CpuState& state, const PodView& pod, const Contai
 
 void CpuManager::remove_container(CpuState& state, const ContainerId& container) const {
   if (!is_static_) return;
-  CpuSet* const assigned = state.assignments.find(container);
+  const CpuSet* const assigned = state.assignments.find(container);
   if (assigned == nullptr) return;
-  CpuSet released = std::move(*assigned);
+  CpuSet released = *assigned;
   state.assignments.erase(container);
   const auto* const siblings = state.assignments.find(container.pod);
   const bool was_last = siblings == nullptr;

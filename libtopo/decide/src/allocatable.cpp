@@ -67,7 +67,7 @@ ResourceList total_requests(const FeatureGates& gates, const PodSpec& pod) {
   return total;
 }
 
-std::optional<Rejection> find_shortage(const Node& node, std::span<const ActivePod> pods,
+std::optional<Rejection> find_shortage(const Node& node, const SharedVector<ActivePod>& pods,
                                        const PodSpec& pod) {
   const ResourceList requests = total_requests(node.gates(), pod);
   const ResourceList capacities = allocatable(node);

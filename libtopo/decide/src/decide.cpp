@@ -11,7 +11,7 @@
 namespace pinfold {
 namespace {
 
-auto find_pod(std::vector<ActivePod>& pods, const PodUid& uid) {
+auto find_pod(const SharedVector<ActivePod>& pods, const PodUid& uid) {
   return std::find_if(pods.begin(), pods.end(),
                       [&](const ActivePod& pod) { return pod.spec.uid == uid; });
 }
@@ -53,7 +53,7 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
         release_in_providers(node, state, {pod.uid, container.name});
       }
     }
-    known->spec = pod;
+    state.pods.edit(known).spec = pod;
   } else {
     state.pods.push_back({pod, {}});
   }
@@ -102,7 +102,7 @@ Result<void> start_in_place(const Node& node, NodeState& state, const ContainerI
                   fmt::format("container {}: {}", container.name, taken.error().cause));
     }
   }
-  pod->started.insert(container.name);
+  state.pods.edit(pod).started.insert(container.name);
   node.memory().container_started(state.memory, pod->spec, container.name);
   return {};
 }
@@ -120,7 +120,7 @@ NodeState remove_container(const Node& node, NodeState state, const ContainerId&
     node.devices().remove_container(state.devices, container);
   }
   if (const auto pod = find_pod(state.pods, container.pod); pod != state.pods.end()) {
-    pod->started.erase(container.name);
+    state.pods.edit(pod).started.erase(container.name);
   }
   return state;
 }

@@ -7,7 +7,7 @@ namespace pinfold {
 void MemoryManager::remove_container(MemoryState& state, const ContainerId& container) const {
   if (!is_static_) return;
   std::vector<MemoryBlock> blocks;
-  if (auto* const assigned = state.assignments.find(container)) blocks = std::move(*assigned);
+  if (const auto* const assigned = state.assignments.find(container)) blocks = *assigned;
   state.assignments.erase(container);
   const bool is_last = !state.assignments.contains(container.pod);
   const auto of_pod = state.pods.find(container.pod);

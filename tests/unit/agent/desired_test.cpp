@@ -70,9 +70,9 @@ TEST(DesiredLayout, DropsAnInitContainerOnceALaterContainerHasStarted) {
   AgentState state = admitted(
       node, {pod("x", {guaranteed("init", 2, ContainerKind::kInit), guaranteed("main", 2)})});
   EXPECT_TRUE(desired_layout(node, state, {}).contains({PodUid("x"), "init"}));
-  state.node.pods.front().started = {"init"};
+  state.node.pods.edit(state.node.pods.begin()).started = {"init"};
   EXPECT_TRUE(desired_layout(node, state, {}).contains({PodUid("x"), "init"}));
-  state.node.pods.front().started = {"init", "main"};
+  state.node.pods.edit(state.node.pods.begin()).started = {"init", "main"};
   EXPECT_FALSE(desired_layout(node, state, {}).contains({PodUid("x"), "init"}));
 }
 

@@ -19,7 +19,7 @@ PodSpec burstable(const std::string& uid, const test::Amounts& requests) {
   return made;
 }
 
-std::string shortage(const Node& node, const std::vector<ActivePod>& pods, const PodSpec& spec) {
+std::string shortage(const Node& node, const SharedVector<ActivePod>& pods, const PodSpec& spec) {
   const auto rejection = find_shortage(node, pods, spec);
   return rejection ? rejection->reason + ": " + rejection->message : "";
 }
@@ -48,7 +48,7 @@ TEST(Allocatable, HugePagesAreNotMemory) {
 
 TEST(Allocatable, CountsTheRequestsOfAllOtherPods) {
   const Node node = small_node();
-  const std::vector<ActivePod> pods = {{burstable("a", {{"cpu", "14500m"}}), {}},
+  const SharedVector<ActivePod> pods = {{burstable("a", {{"cpu", "14500m"}}), {}},
                                        {burstable("b", {{"memory", "30Gi"}}), {}}};
   EXPECT_EQ(shortage(node, pods, burstable("c", {{"cpu", "500m"}, {"memory", "1Gi"}})), "");
   EXPECT_EQ(shortage(node, pods, burstable("c", {{"cpu", "501m"}})),

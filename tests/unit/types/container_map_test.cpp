@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,12 +45,51 @@ TEST(ContainerMap, FindsContainersAndPods) {
   EXPECT_TRUE(map.contains(kB));
 }
 
-TEST(ContainerMap, ModifiesFoundValues) {
+TEST(ContainerMap, ChangesValues) {
   Map map = sample();
-  *map.find({kA, "x"}) = 10;
-  map.find(kB)->at("x") = 30;
-  for (const auto& entry : map) ++entry.value;
-  EXPECT_EQ(text_of(map), "a/x=11 a/y=3 b/x=31 ");
+  map[{kA, "x"}] = 10;
+  map[kB].at("x") = 30;
+  map.change_all([](const ContainerId& id, int& value) { value += id.name == "x" ? 1 : 2; });
+  EXPECT_EQ(text_of(map), "a/x=11 a/y=4 b/x=31 ");
+}
+
+/// Whatever is done to one of two maps that share their pods, the other keeps what it has.
+TEST(ContainerMap, ChangesNoCopy) {
+  const Map before = sample();
+  const std::vector<std::function<void(Map&)>> changes = {
+      [](Map& map) {
+        map[{kA, "x"}] = 10;
+      },
+      [](Map& map) { map[kA].clear(); },
+      [](Map& map) {
+        map[{kEmpty, "x"}] = 1;
+      },
+      [](Map& map) {
+        map.erase({kA, "x"});
+      },
+      [](Map& map) { map.erase(kA); },
+      [](Map& map) { map.erase_if([](const auto& entry) { return entry.name == "x"; }); },
+      [](Map& map) { map.change_all([](const ContainerId&, int& value) { ++value; }); },
+      [](Map& map) { map.clear(); },
+  };
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    Map map = before;
+    EXPECT_EQ(map.find(kA), before.find(kA)) << "not shared";
+    changes[i](map);
+    EXPECT_NE(map, before) << i;
+    EXPECT_EQ(before, sample()) << i;
+  }
+}
+
+TEST(ContainerMap, CopiesAPodOnlyIfItIsShared) {
+  Map map = sample();
+  const Map::OfPod* const place = map.find(kA);
+  map[{kA, "x"}] = 10;
+  EXPECT_EQ(map.find(kA), place);
+  const Map copy = map;
+  map[{kA, "x"}] = 11;
+  EXPECT_NE(map.find(kA), place);
+  EXPECT_EQ(map.find(kB), copy.find(kB));
 }
 
 TEST(ContainerMap, IteratesByPodThenName) {

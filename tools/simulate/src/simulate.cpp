@@ -127,8 +127,8 @@ class Simulation {
         if (!*field) return fail(Error(field->error()).wrap("initialContainers"));
       }
       ids_[*id] = {PodUid(*uid), *name};
-      for (ActivePod& pod : pods_) {
-        if (pod.spec.uid.value == *uid) pod.started.insert(*name);
+      for (auto pod = pods_.begin(); pod != pods_.end(); ++pod) {
+        if (pod->spec.uid.value == *uid) pods_.edit(pod).started.insert(*name);
       }
     }
     return {};
@@ -263,7 +263,7 @@ class Simulation {
   // A restart also keeps the active pods, and the devices, which the kubelet's device manager
   // stores in a separate file: not those that a container took in this step before its start
   // failed.
-  std::vector<ActivePod> pods_;
+  SharedVector<ActivePod> pods_;
   DeviceState devices_;
   std::optional<ContainerId> failed_start_;
   ContainerIds ids_;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 
 #include "pinfold/api/pod.hpp"
 #include "pinfold/decide/node.hpp"
@@ -26,7 +25,7 @@ struct ActivePod;
 /// not count. Source: kubelet v1.36 pkg/kubelet/lifecycle/predicate.go, scheduler
 /// noderesources.Fits.
 [[nodiscard]] std::optional<Rejection> find_shortage(const Node& node,
-                                                     std::span<const ActivePod> pods,
+                                                     const SharedVector<ActivePod>& pods,
                                                      const PodSpec& pod);
 
 }  // namespace pinfold

@@ -17,6 +17,7 @@
 #include "pinfold/types/container_map.hpp"
 #include "pinfold/types/hint.hpp"
 #include "pinfold/types/rejection.hpp"
+#include "pinfold/types/shared_vector.hpp"
 #include "pinfold/types/trace.hpp"
 
 namespace pinfold {
@@ -38,7 +39,7 @@ struct NodeState {
   /// State of each HintProvider by name; no entry for an empty string.
   std::map<std::string, std::string> providers;
   /// Active pods in the order of their admission.
-  std::vector<ActivePod> pods;
+  SharedVector<ActivePod> pods;
   /// Pods that have assignments and are not active, but may run: nothing of theirs is stale. One of
   /// them becomes active when it is admitted, and keeps what it has.
   std::set<PodUid> held;

@@ -1,16 +1,20 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <map>
 #include <string>
-#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "pinfold/types/container_id.hpp"
+#include "pinfold/types/shared_vector.hpp"
 
 namespace pinfold {
 
-/// Values by container, ordered by pod and then by name.
+/// Values by container, ordered by pod and then by name. Copies share the pods that neither of them
+/// has changed since.
 /// A pod can be listed without containers: state files may contain that, and the kubelet then
 /// writes it back.
 template <class T>
@@ -18,89 +22,117 @@ class ContainerMap {
  public:
   /// The containers of one pod by name.
   using OfPod = std::map<std::string, T>;
-  using ByPod = std::map<PodUid, OfPod>;
+  /// In the order of the pods.
+  using ByPod = SharedVector<std::pair<PodUid, OfPod>>;
 
-  /// The element of an iteration, for [pod, name, value]. `Value` is T or const T.
-  template <class Value>
+  /// The element of an iteration, for [pod, name, value].
   struct Entry {
     const PodUid& pod;
     const std::string& name;
-    Value& value;
+    const T& value;
 
     [[nodiscard]] ContainerId id() const { return {pod, name}; }
   };
 
-  template <bool kIsConst>
   class Iterator;
-  using iterator = Iterator<false>;
-  using const_iterator = Iterator<true>;
+  using iterator = Iterator;
+  using const_iterator = Iterator;
 
   /// True if no pod is listed, not even one without containers.
   [[nodiscard]] bool empty() const { return pods_.empty(); }
 
-  /// The value of a container, or nullptr.
-  [[nodiscard]] const T* find(const ContainerId& id) const { return find_in(*this, id); }
-  [[nodiscard]] T* find(const ContainerId& id) { return find_in(*this, id); }
+  /// The value of a container, or nullptr. It is valid until its pod is edited or erased.
+  [[nodiscard]] const T* find(const ContainerId& id) const {
+    const OfPod* const containers = find(id.pod);
+    if (containers == nullptr) return nullptr;
+    const auto found = containers->find(id.name);
+    return found == containers->end() ? nullptr : &found->second;
+  }
   [[nodiscard]] bool contains(const ContainerId& id) const { return find(id) != nullptr; }
 
   /// The containers of a pod, or nullptr if it is not listed.
-  [[nodiscard]] const OfPod* find(const PodUid& pod) const { return find_pod_in(*this, pod); }
-  [[nodiscard]] OfPod* find(const PodUid& pod) { return find_pod_in(*this, pod); }
-  [[nodiscard]] bool contains(const PodUid& pod) const { return pods_.contains(pod); }
+  [[nodiscard]] const OfPod* find(const PodUid& pod) const {
+    const auto found = place_of(pod);
+    return is_at(found, pod) ? &found->second : nullptr;
+  }
+  [[nodiscard]] bool contains(const PodUid& pod) const { return find(pod) != nullptr; }
 
-  /// Creates a value if the container has none.
-  T& operator[](const ContainerId& id) { return pods_[id.pod][id.name]; }
-  /// Lists the pod if it is not.
-  OfPod& operator[](const PodUid& pod) { return pods_[pod]; }
+  /// The value, to be changed. Creates one if the container has none.
+  T& operator[](const ContainerId& id) { return (*this)[id.pod][id.name]; }
+  /// The containers, to be changed. Lists the pod if it is not.
+  OfPod& operator[](const PodUid& pod) {
+    const auto found = place_of(pod);
+    return pods_.edit(is_at(found, pod) ? found : pods_.insert(found, {pod, {}})).second;
+  }
 
   /// Erases a container, and its pod if no container is left. False if the container is unknown.
   bool erase(const ContainerId& id) {
-    const auto pod = pods_.find(id.pod);
-    if (pod == pods_.end()) return false;
-    const bool is_erased = pod->second.erase(id.name) > 0;
-    if (pod->second.empty()) pods_.erase(pod);
-    return is_erased;
+    const auto found = place_of(id.pod);
+    if (!is_at(found, id.pod)) return false;
+    const bool is_known = found->second.contains(id.name);
+    if (found->second.size() <= (is_known ? 1U : 0U)) {
+      pods_.erase(found);
+    } else if (is_known) {
+      pods_.edit(found).second.erase(id.name);
+    }
+    return is_known;
   }
   /// Erases a pod with all its containers. False if it was not listed.
-  bool erase(const PodUid& pod) { return pods_.erase(pod) > 0; }
+  bool erase(const PodUid& pod) {
+    const auto found = place_of(pod);
+    if (!is_at(found, pod)) return false;
+    pods_.erase(found);
+    return true;
+  }
   void clear() { pods_.clear(); }
 
   /// Erases the containers for which `matches(entry)` is true, then all pods without containers.
   template <class Predicate>
   void erase_if(const Predicate& matches) {
     for (auto pod = pods_.begin(); pod != pods_.end();) {
-      OfPod& containers = pod->second;
-      for (auto one = containers.begin(); one != containers.end();) {
-        const bool is_match = matches(Entry<T>{pod->first, one->first, one->second});
-        one = is_match ? containers.erase(one) : std::next(one);
+      std::vector<std::string> names;
+      for (const auto& [name, value] : pod->second) {
+        if (matches(Entry{pod->first, name, value})) names.push_back(name);
       }
-      pod = containers.empty() ? pods_.erase(pod) : std::next(pod);
+      if (names.size() == pod->second.size()) {
+        pod = pods_.erase(pod);
+        continue;
+      }
+      if (!names.empty()) {
+        OfPod& containers = pods_.edit(pod).second;
+        for (const std::string& name : names) containers.erase(name);
+      }
+      ++pod;
+    }
+  }
+
+  /// Calls `change(id, value)` for every container.
+  template <class Change>
+  void change_all(const Change& change) {
+    for (auto pod = pods_.begin(); pod != pods_.end(); ++pod) {
+      auto& [uid, containers] = pods_.edit(pod);
+      for (auto& [name, value] : containers) change(ContainerId{uid, name}, value);
     }
   }
 
   /// The same values nested by pod, as in state files.
   [[nodiscard]] const ByPod& by_pod() const { return pods_; }
 
-  [[nodiscard]] const_iterator begin() const { return {pods_.begin(), pods_.end()}; }
-  [[nodiscard]] const_iterator end() const { return {pods_.end(), pods_.end()}; }
-  [[nodiscard]] iterator begin() { return {pods_.begin(), pods_.end()}; }
-  [[nodiscard]] iterator end() { return {pods_.end(), pods_.end()}; }
+  [[nodiscard]] Iterator begin() const { return {pods_.begin(), pods_.end()}; }
+  [[nodiscard]] Iterator end() const { return {pods_.end(), pods_.end()}; }
 
   friend bool operator==(const ContainerMap&, const ContainerMap&) = default;
 
  private:
-  template <class Self>
-  static auto find_pod_in(Self& self, const PodUid& pod) -> decltype(&self.pods_.begin()->second) {
-    const auto found = self.pods_.find(pod);
-    return found == self.pods_.end() ? nullptr : &found->second;
+  using Place = typename ByPod::const_iterator;
+
+  /// Where the pod is, or belongs.
+  [[nodiscard]] Place place_of(const PodUid& pod) const {
+    return std::lower_bound(pods_.begin(), pods_.end(), pod,
+                            [](const auto& entry, const PodUid& uid) { return entry.first < uid; });
   }
-  template <class Self>
-  static auto find_in(Self& self, const ContainerId& id)
-      -> decltype(&self.pods_.begin()->second.begin()->second) {
-    const auto containers = find_pod_in(self, id.pod);
-    if (containers == nullptr) return nullptr;
-    const auto found = containers->find(id.name);
-    return found == containers->end() ? nullptr : &found->second;
+  [[nodiscard]] bool is_at(const Place& place, const PodUid& pod) const {
+    return place != pods_.end() && place->first == pod;
   }
 
   ByPod pods_;
@@ -108,11 +140,10 @@ class ContainerMap {
 
 /// Visits the containers pod by pod; skips pods without containers.
 template <class T>
-template <bool kIsConst>
 class ContainerMap<T>::Iterator {
  public:
   using iterator_category = std::input_iterator_tag;
-  using value_type = Entry<std::conditional_t<kIsConst, const T, T>>;
+  using value_type = Entry;
   using difference_type = std::ptrdiff_t;
   using pointer = void;
   using reference = value_type;
@@ -129,12 +160,8 @@ class ContainerMap<T>::Iterator {
 
  private:
   friend class ContainerMap;
-  using Pod =
-      std::conditional_t<kIsConst, typename ByPod::const_iterator, typename ByPod::iterator>;
-  using Container =
-      std::conditional_t<kIsConst, typename OfPod::const_iterator, typename OfPod::iterator>;
 
-  Iterator(Pod pod, Pod end) : pod_(pod), end_(end) {
+  Iterator(Place pod, Place end) : pod_(pod), end_(end) {
     if (pod_ == end_) return;
     container_ = pod_->second.begin();
     skip_empty();
@@ -146,9 +173,9 @@ class ContainerMap<T>::Iterator {
     }
   }
 
-  Pod pod_;
-  Pod end_;
-  Container container_;
+  Place pod_;
+  Place end_;
+  typename OfPod::const_iterator container_;
 };
 
 }  // namespace pinfold

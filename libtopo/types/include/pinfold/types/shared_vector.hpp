@@ -1,0 +1,106 @@
+#pragma once
+
+#include <algorithm>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+#include <compare>
+#include <cstddef>
+#include <initializer_list>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+namespace pinfold {
+
+/// A vector whose copies share the elements that neither of them has changed since: a copy costs
+/// one pointer for each element. An element has its place in memory until it is edited or erased.
+/// Copies can be used by different threads.
+template <class T>
+class SharedVector {
+  struct Element : boost::intrusive_ref_counter<Element, boost::thread_safe_counter> {
+    explicit Element(T&& from) : value(std::move(from)) {}
+    T value;
+  };
+  using Pointers = std::vector<boost::intrusive_ptr<Element>>;
+
+ public:
+  using value_type = T;
+
+  /// Elements can be read; edit() changes one.
+  class Iterator {
+   public:
+    using iterator_category = std::random_access_iterator_tag;
+    using value_type = T;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const T*;
+    using reference = const T&;
+
+    Iterator() = default;
+    reference operator*() const { return (*at_)->value; }
+    pointer operator->() const { return &(*at_)->value; }
+    reference operator[](difference_type n) const { return *(*this + n); }
+    Iterator& operator++() { return *this += 1; }
+    Iterator& operator--() { return *this -= 1; }
+    Iterator operator++(int) { return std::exchange(*this, *this + 1); }
+    Iterator operator--(int) { return std::exchange(*this, *this - 1); }
+    Iterator& operator+=(difference_type n) {
+      at_ += n;
+      return *this;
+    }
+    Iterator& operator-=(difference_type n) { return *this += -n; }
+    friend Iterator operator+(Iterator at, difference_type n) { return at += n; }
+    friend Iterator operator+(difference_type n, Iterator at) { return at += n; }
+    friend Iterator operator-(Iterator at, difference_type n) { return at -= n; }
+    friend difference_type operator-(const Iterator& a, const Iterator& b) { return a.at_ - b.at_; }
+    friend auto operator<=>(const Iterator&, const Iterator&) = default;
+
+   private:
+    friend class SharedVector;
+    explicit Iterator(typename Pointers::const_iterator at) : at_(at) {}
+    typename Pointers::const_iterator at_;
+  };
+  using iterator = Iterator;
+  using const_iterator = Iterator;
+
+  SharedVector() = default;
+  SharedVector(std::initializer_list<T> values) {
+    for (const T& value : values) push_back(value);
+  }
+
+  [[nodiscard]] bool empty() const { return elements_.empty(); }
+  [[nodiscard]] std::size_t size() const { return elements_.size(); }
+  [[nodiscard]] Iterator begin() const { return Iterator(elements_.begin()); }
+  [[nodiscard]] Iterator end() const { return Iterator(elements_.end()); }
+  [[nodiscard]] const T& operator[](std::size_t index) const { return elements_[index]->value; }
+  [[nodiscard]] const T& front() const { return elements_.front()->value; }
+  [[nodiscard]] const T& back() const { return elements_.back()->value; }
+
+  /// The element, which no copy of this vector has. Iterators stay valid.
+  [[nodiscard]] T& edit(Iterator at) {
+    auto& element = elements_[static_cast<std::size_t>(at - begin())];
+    // The count is read with acquire: another thread that has dropped its copy has read it.
+    if (element->use_count() > 1) element = make(T(element->value));
+    return element->value;
+  }
+
+  void push_back(T value) { elements_.push_back(make(std::move(value))); }
+  Iterator insert(Iterator at, T value) {
+    return Iterator(elements_.insert(at.at_, make(std::move(value))));
+  }
+  Iterator erase(Iterator at) { return Iterator(elements_.erase(at.at_)); }
+  void clear() { elements_.clear(); }
+
+  friend bool operator==(const SharedVector& a, const SharedVector& b) {
+    return std::equal(a.elements_.begin(), a.elements_.end(), b.elements_.begin(),
+                      b.elements_.end(), [](const auto& one, const auto& other) {
+                        return one == other || one->value == other->value;
+                      });
+  }
+
+ private:
+  static boost::intrusive_ptr<Element> make(T&& value) { return new Element(std::move(value)); }
+
+  Pointers elements_;
+};
+
+}  // namespace pinfold
