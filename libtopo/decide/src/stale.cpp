@@ -1,17 +1,33 @@
 #include "stale.hpp"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
+#include <vector>
 
 namespace pinfold {
 namespace {
+
+/// The active pods in the order of their UIDs.
+std::vector<const ActivePod*> pods_by_uid(const NodeState& state) {
+  std::vector<const ActivePod*> pods;
+  pods.reserve(state.pods.size());
+  for (const ActivePod& pod : state.pods) pods.push_back(&pod);
+  std::sort(pods.begin(), pods.end(), [](const ActivePod* one, const ActivePod* other) {
+    return one->spec.uid < other->spec.uid;
+  });
+  return pods;
+}
 
 /// The containers with assignments that are neither active nor held.
 template <class T>
 std::vector<ContainerId> find_stale(const ContainerMap<T>& assignments, const NodeState& state) {
   std::vector<ContainerId> stale;
+  const auto pods = pods_by_uid(state);
+  auto next = pods.begin();  // assignments have the same order
   for (const auto& [uid, containers] : assignments.by_pod()) {
-    const ActivePod* const pod = state.find(uid);
+    while (next != pods.end() && (*next)->spec.uid < uid) ++next;
+    const ActivePod* const pod = next != pods.end() && (*next)->spec.uid == uid ? *next : nullptr;
     if (pod == nullptr && state.held.contains(uid)) continue;
     const auto active = pod == nullptr ? std::set<std::string_view>() : container_names(pod->spec);
     for (const auto& [name, value] : containers) {
