@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kMagic = "pinfold-journal";
 constexpr int kOldestVersion = 2;
+constexpr int kFirstWithEdits = 4;
 constexpr std::string_view kNoFile = "-";
 
 /// Removes the text up to the first `end` and `end` itself; returns the text.
@@ -39,19 +40,60 @@ std::optional<Number> number(std::string_view text, int base) {
   return value;
 }
 
-/// Removes "NAME BEFORE LENGTH\nBYTES" from the front of `rest`; false if it is malformed.
-bool take_entry(std::string_view& rest, Changes& changes) {
+/// Removes "LENGTH\nBYTES" from the front of `rest`.
+std::optional<std::string> take_bytes(std::string_view& rest) {
+  const auto size_text = take_until(rest, '\n');
+  const auto size = size_text ? number<std::uint64_t>(*size_text, 10) : std::nullopt;
+  const auto bytes = size ? take(rest, *size) : std::nullopt;
+  return bytes ? std::optional<std::string>(*bytes) : std::nullopt;
+}
+
+/// Removes "KEEP DROP LENGTH\nBYTES" from the front of `rest`.
+std::optional<Edit> take_edit(std::string_view& rest) {
+  const auto keep_text = take_until(rest, ' ');
+  const auto drop_text = take_until(rest, ' ');
+  auto insert = take_bytes(rest);
+  if (!keep_text || !drop_text || !insert) return std::nullopt;
+  const auto keep = number<std::uint64_t>(*keep_text, 10);
+  const auto drop = number<std::uint64_t>(*drop_text, 10);
+  if (!keep || !drop) return std::nullopt;
+  return Edit{*keep, *drop, *std::move(insert)};
+}
+
+/// Removes "+COUNT\n" and the edits after it from the front of `rest`.
+std::optional<Edits> take_edits(std::string_view& rest) {
+  rest.remove_prefix(1);
+  const auto count_text = take_until(rest, '\n');
+  const auto count = count_text ? number<std::uint64_t>(*count_text, 10) : std::nullopt;
+  if (!count) return std::nullopt;
+  Edits edits;
+  for (std::uint64_t i = 0; i < *count; ++i) {
+    auto edit = take_edit(rest);
+    if (!edit) return std::nullopt;
+    edits.push_back(*std::move(edit));
+  }
+  return edits;
+}
+
+/// Removes one entry of a body from the front of `rest`; false if it is malformed.
+bool take_entry(std::string_view& rest, int version, Changes& changes) {
   const auto name = take_until(rest, ' ');
   const auto before_text = take_until(rest, ' ');
-  const auto size_text = take_until(rest, '\n');
-  if (!name || !before_text || !size_text) return false;
+  if (!name || !before_text) return false;
   const auto before =
       before_text->size() == 16 ? number<std::uint64_t>(*before_text, 16) : std::nullopt;
-  const auto size = number<std::uint64_t>(*size_text, 10);
-  if ((!before && *before_text != kNoFile) || !size) return false;
-  const auto bytes = take(rest, *size);
-  if (!bytes) return false;
-  changes[std::string(*name)] = {before, std::string(*bytes)};
+  if (!before && *before_text != kNoFile) return false;
+  Change& change = changes[std::string(*name)];
+  change.before = before;
+  if (version >= kFirstWithEdits && rest.starts_with('+')) {
+    auto edits = take_edits(rest);
+    if (!edits) return false;
+    change.after = *std::move(edits);
+  } else {
+    auto bytes = take_bytes(rest);
+    if (!bytes) return false;
+    change.after = *std::move(bytes);
+  }
   return true;
 }
 
@@ -77,7 +119,7 @@ Result<std::optional<Record>> take_record(std::string_view& rest) {
   if (*sum != fmt::format("{:016x}", content_sum(*body, *version))) return std::nullopt;
   Record record{*version, {}};
   while (!body->empty()) {
-    if (!take_entry(*body, record.changes)) return std::nullopt;
+    if (!take_entry(*body, *version, record.changes)) return std::nullopt;
   }
   const std::size_t over = (begin - rest.size()) % kJournalBlock;
   if (over > 0) rest.remove_prefix(std::min(rest.size(), kJournalBlock - over));
@@ -112,8 +154,18 @@ std::string encode_record(const Changes& changes) {
   for (const auto& [name, change] : changes) {
     const auto before =
         change.before ? fmt::format("{:016x}", *change.before) : std::string(kNoFile);
-    body += fmt::format("{} {} {}\n", name, before, change.after.size());
-    body += change.after;
+    body += fmt::format("{} {} ", name, before);
+    if (const auto* const whole = std::get_if<std::string>(&change.after)) {
+      body += fmt::format("{}\n", whole->size());
+      body += *whole;
+      continue;
+    }
+    const Edits& edits = std::get<Edits>(change.after);
+    body += fmt::format("+{}\n", edits.size());
+    for (const Edit& edit : edits) {
+      body += fmt::format("{} {} {}\n", edit.keep, edit.drop, edit.insert.size());
+      body += edit.insert;
+    }
   }
   std::string record =
       fmt::format("{} {} {:016x} {}\n", kMagic, kJournalVersion, content_sum(body), body.size());

@@ -1,7 +1,9 @@
 #include "roll_forward.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <string>
 
 #include "pinfold/checkpoint/go_json.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
@@ -44,11 +46,11 @@ Result<Found> inspect(Fs& fs, const std::string& name, const std::vector<Known>&
 Result<RollForward> roll_forward(Fs& fs, const std::vector<Record>& journal) {
   std::map<std::string, std::vector<Known>> histories;
   RollForward out;
-  for (const auto& [version, changes] : journal) {
-    for (const auto& [name, change] : changes) {
-      histories[name].push_back({version, change.before});
-      histories[name].push_back({version, content_sum(change.after, version)});
-      out.contents[name] = change.after;
+  for (const Record& record : journal) {
+    PINFOLD_TRY(apply_record(record, out.contents));
+    for (const auto& [name, change] : record.changes) {
+      histories[name].push_back({record.version, change.before});
+      histories[name].push_back({record.version, content_sum(out.contents[name], record.version)});
     }
   }
   std::map<std::string, Found> found;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <vector>
 
 #include "pinfold/checkpoint/kubelet_files.hpp"
@@ -12,12 +13,14 @@
 #include "write_lock.hpp"
 
 namespace pinfold::checkpoint {
-namespace {
 
 struct StateFile {
   std::string_view name;
   std::optional<std::string> Files::*bytes;
 };
+
+namespace {
+
 constexpr std::array<StateFile, 3> kStateFiles = {{{kCpuFileName, &Files::cpu},
                                                    {kMemoryFileName, &Files::memory},
                                                    {kPodsFileName, &Files::pods}}};
@@ -67,14 +70,42 @@ Result<void> remove_temporary_files(Fs& fs) {
   return {};
 }
 
-Changes changes_between(const Files& before, const Files& next) {
-  Changes changes;
-  for (const auto& [name, bytes] : kStateFiles) {
-    if (!(next.*bytes) || next.*bytes == before.*bytes) continue;
-    const auto sum = before.*bytes ? std::optional(content_sum(*(before.*bytes))) : std::nullopt;
-    changes[std::string(name)] = {sum, *(next.*bytes)};
+/// Whole contents must fit into one record, and that must be read back.
+Result<void> check_size(const std::vector<StateFile>& changed, const Files& next) {
+  constexpr std::size_t kMost = kMaxStateFileBytes - kJournalBlock;
+  std::size_t size = 0;
+  for (const StateFile& file : changed) size += (next.*file.bytes)->size();
+  if (size <= kMost) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("a transaction of {} bytes, expected at most {}", size, kMost));
+}
+
+/// The files that a commit of `next` replaces.
+std::vector<StateFile> changed_files(const Files& before, const Files& next) {
+  std::vector<StateFile> changed;
+  for (const StateFile& file : kStateFiles) {
+    const auto& bytes = next.*file.bytes;
+    if (bytes && bytes != before.*file.bytes) changed.push_back(file);
   }
-  return changes;
+  return changed;
+}
+
+/// The record of a commit. `edited`: the files whose contents the journal has already; of these it
+/// has what changes, of the others everything.
+std::string record_of(const std::vector<StateFile>& changed, const Files& before, const Files& next,
+                      const std::set<std::string_view>& edited) {
+  Changes changes;
+  for (const auto& [name, bytes] : changed) {
+    const auto& old = before.*bytes;
+    Change& change = changes[std::string(name)];
+    if (old) change.before = content_sum(*old);
+    if (old && edited.contains(name)) {
+      change.after = difference(*old, *(next.*bytes));
+    } else {
+      change.after = *(next.*bytes);
+    }
+  }
+  return encode_record(changes);
 }
 
 /// `before` with every file that `next` has.
@@ -184,18 +215,15 @@ Result<Committed> Store::try_commit(const Files& next) {
   if (needs_recovery_) {
     PINFOLD_TRY(recover());
   }
-  const Changes changes = changes_between(current_, next);
-  if (changes.empty()) return Committed{};
-  const std::string record = encode_record(changes);
-  if (record.size() > kMaxStateFileBytes) {
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("a transaction of {} bytes, expected at most {}", record.size(),
-                            kMaxStateFileBytes));
-  }
-  if (journal_size_ + record.size() > journal_limit_) {
+  const auto changed = changed_files(current_, next);
+  if (changed.empty()) return Committed{};
+  PINFOLD_TRY(check_size(changed, next));
+  std::string record = record_of(changed, current_, next, in_journal_);
+  if (journal_size_ + record.size() > journal_limit_ && journal_ != nullptr) {
     PINFOLD_TRY(checkpoint_journal());
+    record = record_of(changed, current_, next, in_journal_);
   }
-  PINFOLD_LET(auto files, prepare(changes));  // changes nothing if it fails
+  PINFOLD_LET(auto files, prepare(changed, next));  // changes nothing if it fails
   needs_recovery_ = true;
   if (auto appended = append_to_journal(record); !appended) {
     if (const auto dropped = drop_record(); !dropped) {
@@ -206,7 +234,7 @@ Result<Committed> Store::try_commit(const Files& next) {
   }
   // The point of no return: the new state is durable, whatever fails from here on.
   current_ = merged(std::move(current_), next);
-  if (changes.contains(std::string(kPodsFileName))) pods_only_in_journal_ = true;
+  for (const StateFile& file : changed) in_journal_.insert(file.name);
   Committed committed;
   if (put_in_place(std::move(files))) {
     needs_recovery_ = false;
@@ -219,11 +247,12 @@ Result<Committed> Store::try_commit(const Files& next) {
 
 /// Writes the kubelet's files to temporary ones. The file of the pods, which only we read, waits
 /// for the checkpoint.
-Result<Store::OpenFiles> Store::prepare(const Changes& changes) {
+Result<Store::OpenFiles> Store::prepare(const std::vector<StateFile>& changed, const Files& next) {
   OpenFiles files;
-  for (const auto& [name, change] : changes) {
-    if (name == kPodsFileName) continue;
-    auto file = write_temp(*fs_, name, change.after);
+  for (const auto& [file_name, bytes] : changed) {
+    if (file_name == kPodsFileName) continue;
+    const std::string name(file_name);
+    auto file = write_temp(*fs_, name, *(next.*bytes));
     if (!file) {
       for (const auto& [written, ignored] : files) (void)fs_->remove(temp_name(written));
       return fail(std::move(file).error());
@@ -298,7 +327,7 @@ Result<void> Store::checkpoint_journal() {
     PINFOLD_TRY(file->sync());
   }
   Contents pods;
-  if (pods_only_in_journal_) pods[std::string(kPodsFileName)] = *current_.pods;
+  if (in_journal_.contains(kPodsFileName)) pods[std::string(kPodsFileName)] = *current_.pods;
   PINFOLD_TRY(replace_all(*fs_, pods));
   PINFOLD_TRY(fs_->remove(std::string(kJournalFileName)));
   forget_journal();
@@ -308,7 +337,7 @@ Result<void> Store::checkpoint_journal() {
 
 void Store::forget_journal() {
   unsynced_.clear();
-  pods_only_in_journal_ = false;
+  in_journal_.clear();
   journal_.reset();
   journal_size_ = 0;
   journal_room_ = 0;

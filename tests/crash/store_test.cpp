@@ -180,7 +180,7 @@ TEST_F(StoreInFolder, WritesNoFileWithAForeignName) {
 
 TEST_F(StoreInFolder, RefusesAJournalOfALaterVersionAndLeavesEverythingAlone) {
   std::string journal = kJournal;
-  journal.replace(journal.find(" 3 "), 3, " 4 ");
+  journal.replace(journal.find(" 4 "), 3, " 5 ");
   write(kJournalFileName, journal);
   write(kCpuFileName, "old");
   write(temp(kCpuFileName), "new");
@@ -189,11 +189,56 @@ TEST_F(StoreInFolder, RefusesAJournalOfALaterVersionAndLeavesEverythingAlone) {
   EXPECT_EQ(store.error().code, ErrorCode::kUnsupported);
   EXPECT_EQ(store.error().message,
             "open state directory '" + folder_.path() +
-                "': journal: version '4', expected 2 to 3: open the state directory with the "
+                "': journal: version '5', expected 2 to 4: open the state directory with the "
                 "Pinfold version that wrote it");
   EXPECT_EQ(read(kJournalFileName), journal);
   EXPECT_EQ(read(kCpuFileName), "old");
   EXPECT_EQ(read(temp(kCpuFileName)), "new");
+}
+
+/// Each record but the first has what changes. Whatever a power cut leaves of the files, the
+/// journal gives the state after the last complete record.
+TEST_F(StoreInFolder, RestoresEveryStateFromEdits) {
+  const std::string entries(20'000, 'e');
+  std::vector<Files> states;
+  std::string journal;
+  {
+    Store store = open();
+    for (int i = 0; i < 20; ++i) {
+      const std::string number = std::to_string(i);
+      states.push_back({number + entries + number, entries + number, number + entries});
+      ASSERT_TRUE(store.commit(states.back()));
+    }
+    journal = read(kJournalFileName);
+  }
+  std::size_t records = 0;
+  for (std::size_t at = 0; at < journal.size(); at += kJournalBlock) {
+    if (!std::string_view(journal).substr(at).starts_with("pinfold-journal ")) continue;
+    ++records;
+    if (records == 1) continue;
+    EXPECT_EQ(at, (15 + records - 2) * kJournalBlock) << "one block each, after whole files";
+    for (const std::size_t end : {at, at + 20, at + 100}) {  // a torn record is dropped
+      write(kJournalFileName, journal.substr(0, end));
+      for (const auto name : {kCpuFileName, kMemoryFileName, kPodsFileName}) write(name, "");
+      EXPECT_EQ(open().load(), states[records - 2]) << records << ", cut at " << end;
+    }
+  }
+  EXPECT_EQ(records, states.size());
+}
+
+/// The sums are right, but other contents were edited.
+TEST_F(StoreInFolder, RefusesAJournalThatEditsWhatItDoesNotHave) {
+  const std::string edits =
+      encode_record({{"cpu_manager_state", {content_sum("other"), Edits{{0, 1, "x"}}}}});
+  write(kCpuFileName, "new");
+  write(kJournalFileName, kJournal + edits);
+  const auto store = Store::open(folder_.path());
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error().code, ErrorCode::kCorrupt);
+  EXPECT_NE(store.error().message.find("edits other contents of 'cpu_manager_state'"),
+            std::string::npos)
+      << store.error().message;
+  EXPECT_EQ(read(kJournalFileName), kJournal + edits);
 }
 
 /// The golden file has two transactions, over a CPU file without pods.

@@ -1,8 +1,10 @@
 // What is written is read back, for any names and numbers.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "draw.hpp"
@@ -130,6 +132,44 @@ RC_GTEST_PROP(JsonWriter, WritesWhatAPlainParserReads, ()) {
   std::string again;
   JsonReader(json.text()).read(again);
   RC_ASSERT(again == text);
+}
+
+std::string any_text() {
+  std::string text;
+  for (int i = draw(0, 60); i > 0; --i) text += fmt::format("pod {}, ", draw(0, 9));
+  return text;
+}
+
+std::string edited_at_random(std::string text) {
+  for (int i = draw(0, 4); i > 0; --i) {
+    const auto at = static_cast<std::size_t>(draw(0, static_cast<int>(text.size())));
+    text.replace(at, static_cast<std::size_t>(draw(0, 30)), draw(0, 1) == 0 ? "" : any_text());
+  }
+  return text;
+}
+
+/// Any commits and a cut at any byte of the journal: the contents after the complete records.
+RC_GTEST_PROP(Journal, GivesTheContentsAfterTheCompleteRecords, ()) {
+  const std::string name = "cpu_manager_state";
+  std::vector<std::string> states = {any_text()};
+  std::string journal = encode_record({{name, {std::nullopt, states.front()}}});
+  std::vector<std::size_t> ends = {journal.find_last_not_of('\0') + 1};
+  for (int i = draw(0, 5); i > 0; --i) {
+    const std::string& before = states.back();
+    std::string after = edited_at_random(before);
+    journal += encode_record({{name, {content_sum(before), difference(before, after)}}});
+    ends.push_back(journal.find_last_not_of('\0') + 1);
+    states.push_back(std::move(after));
+  }
+  const auto size = static_cast<std::size_t>(draw(0, static_cast<int>(journal.size())));
+  const auto complete =
+      static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), size) - ends.begin());
+  const auto records = decode_journal(std::string_view(journal).substr(0, size));
+  RC_ASSERT(records.has_value());
+  RC_ASSERT(records->size() == complete);
+  Contents contents;
+  for (const Record& record : *records) RC_ASSERT(apply_record(record, contents).has_value());
+  RC_ASSERT(contents == (complete == 0 ? Contents() : Contents{{name, states[complete - 1]}}));
 }
 
 RC_GTEST_PROP(Journal, ReadsTheCompleteRecords,

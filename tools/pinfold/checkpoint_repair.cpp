@@ -36,10 +36,12 @@ void add_stale_journal(cp::Fs& fs, cp::OtherFiles& others) {
   if (!bytes || !*bytes) return;
   const auto records = cp::decode_journal(**bytes);
   if (!records) return;
+  cp::Contents contents;
   for (const cp::Record& record : *records) {
-    for (const auto& [name, change] : record.changes) {
-      others.copies[fmt::format("{} in {}", name, cp::kStaleJournalFileName)] = change.after;
-    }
+    if (!cp::apply_record(record, contents)) break;
+  }
+  for (auto& [name, text] : contents) {
+    others.copies[fmt::format("{} in {}", name, cp::kStaleJournalFileName)] = std::move(text);
   }
 }
 

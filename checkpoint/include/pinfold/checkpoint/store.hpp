@@ -4,8 +4,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/checkpoint/fs.hpp"
@@ -50,6 +52,7 @@ struct Committed {
 
 class SnapshotWriter;
 class WriteLock;
+struct StateFile;
 
 /// The state directory. A commit changes all its files or none, whenever the process or the machine
 /// stops: docs/checkpoint-format.md has the crash model and the promises. One writer at a time
@@ -118,7 +121,7 @@ class Store {
   Store(std::unique_ptr<Fs> fs, std::unique_ptr<WriteLock> lock);
 
   Result<Committed> try_commit(const Files& next);
-  Result<OpenFiles> prepare(const Changes& changes);
+  Result<OpenFiles> prepare(const std::vector<StateFile>& changed, const Files& next);
   Result<void> append_to_journal(const std::string& record);
   void reserve_in_journal(std::size_t record_size);
   Result<void> drop_record();
@@ -133,11 +136,12 @@ class Store {
   std::unique_ptr<WriteLock> lock_;
   std::unique_ptr<SnapshotWriter> snapshot_;  ///< null over a file system of the caller's
   std::size_t journal_limit_ = kJournalLimit;
-  std::unique_ptr<File> journal_;      ///< null if there is none
-  std::size_t journal_size_ = 0;       ///< of the committed records
-  std::size_t journal_room_ = 0;       ///< where the zeros that were reserved end
-  OpenFiles unsynced_;                 ///< in place, but not synced yet
-  bool pods_only_in_journal_ = false;  ///< the file of the pods is written by the next checkpoint
+  std::unique_ptr<File> journal_;  ///< null if there is none
+  std::size_t journal_size_ = 0;   ///< of the committed records
+  std::size_t journal_room_ = 0;   ///< where the zeros that were reserved end
+  OpenFiles unsynced_;             ///< in place, but not synced yet
+  /// The files whose contents the journal has; of these, that of the pods has only the journal.
+  std::set<std::string_view> in_journal_;
   Files current_;
   bool is_read_only_ = false;
   bool needs_recovery_ = true;  ///< the disk may differ from `current_` and the members above
