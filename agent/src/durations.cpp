@@ -1,8 +1,8 @@
+#include "pinfold/agent/durations.hpp"
+
 #include <algorithm>
 
-#include "pinfold/service/snapshot.hpp"
-
-namespace pinfold::service {
+namespace pinfold::agent {
 
 void Durations::observe(std::chrono::duration<double> duration) {
   const auto bucket = std::lower_bound(kBounds.begin(), kBounds.end(), duration.count());
@@ -10,4 +10,4 @@ void Durations::observe(std::chrono::duration<double> duration) {
   sum += duration.count();
 }
 
-}  // namespace pinfold::service
+}  // namespace pinfold::agent

@@ -13,7 +13,7 @@ struct NodeAgent::Decided {
   AgentState next;
   Counts counts;
   std::vector<AdmitOutcome> outcomes;
-  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+  Clock::time_point begin;
 };
 
 namespace {
@@ -98,7 +98,7 @@ Result<NodeAgent::Decided> NodeAgent::decide_all(const std::vector<PodSpec>& pod
                             "are back",
                             intent_to_admit(pods), offline_.to_string()));
   }
-  Decided decided{state(), metrics().counts, {}};
+  Decided decided{state(), metrics().counts, {}, now()};
   for (const PodSpec& pod : pods) {
     Trace* const trace = traces != nullptr ? &traces->emplace_back() : nullptr;
     decided.outcomes.push_back(decide_into(node_, decided.next, pod, trace, decided.counts));
@@ -109,9 +109,8 @@ Result<NodeAgent::Decided> NodeAgent::decide_all(const std::vector<PodSpec>& pod
 /// Counts only what was committed.
 Result<checkpoint::Committed> NodeAgent::commit(const std::vector<PodSpec>& pods,
                                                 Decided& decided) {
-  PINFOLD_LET_WRAP(auto committed, kept_.commit(node_, std::move(decided.next)),
-                   intent_to_admit(pods));
-  const auto took = std::chrono::steady_clock::now() - decided.begin;
+  PINFOLD_LET_WRAP(auto committed, store(std::move(decided.next)), intent_to_admit(pods));
+  const auto took = now() - decided.begin;
   Metrics metrics = kept_.metrics();
   metrics.counts = decided.counts;
   for (std::size_t i = 0; i < pods.size(); ++i) {
@@ -124,14 +123,23 @@ Result<checkpoint::Committed> NodeAgent::commit(const std::vector<PodSpec>& pods
   return committed;
 }
 
+Result<checkpoint::Committed> NodeAgent::store(AgentState next) {
+  const auto begin = now();
+  PINFOLD_LET(auto committed, kept_.commit(node_, std::move(next)));
+  timings_.commits.observe(now() - begin);
+  return committed;
+}
+
 Result<ChangeOutcome> NodeAgent::change(AgentState next, std::string_view intent) {
-  PINFOLD_LET_WRAP(auto committed, kept_.commit(node_, std::move(next)), intent);
+  PINFOLD_LET_WRAP(auto committed, store(std::move(next)), intent);
   return ChangeOutcome{apply(), std::move(committed.not_settled)};
 }
 
 std::optional<Error> NodeAgent::apply() {
   if (!enforced_) return std::nullopt;
+  const auto begin = now();
   auto applied = enforced_->apply(desired());
+  timings_.enforcements.observe(now() - begin);
   if (applied) return std::nullopt;
   log(LogLevel::kError, "not enforced: " + applied.error().message);
   return std::move(applied).error();
@@ -196,7 +204,7 @@ Result<ChangeOutcome> NodeAgent::adopt(const PodUid& uid, const Adoption& adopti
   PINFOLD_TRY(enforced_->check_adoptable(container, adoption.directory));
   AgentState next = state();
   next.adopted[container] = adoption.directory;
-  PINFOLD_LET_WRAP(auto committed, kept_.commit(node_, std::move(next)),
+  PINFOLD_LET_WRAP(auto committed, store(std::move(next)),
                    fmt::format("adopt the group '{}'", adoption.directory));
   return ChangeOutcome{adopt_and_apply(container), std::move(committed.not_settled)};
 }

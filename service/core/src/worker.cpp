@@ -277,6 +277,7 @@ void Worker::publish() {
   snapshot->round = ++state_.round;
   snapshot->state = agent_.state();
   snapshot->metrics = agent_.metrics();
+  snapshot->timings = agent_.timings();
   std::vector<std::shared_ptr<Subscription>> subscriptions;
   {
     const std::lock_guard lock(mutex_);

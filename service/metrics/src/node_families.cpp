@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <utility>
 
+#include "family.hpp"
 #include "pinfold/metrics/families.hpp"
 
 namespace pinfold::metrics {
@@ -30,7 +30,7 @@ std::vector<MetricFamily> counters(const Node& node, const agent::Metrics& metri
     if (count == 0 && !(name.starts_at_zero && is_in_use(name, node))) continue;
     if (families.empty() || families.back().name != name.family) {
       families.push_back(
-          {std::string(name.family), std::string(name.help), MetricType::Counter, {}});
+          family(std::string(name.family), std::string(name.help), MetricType::Counter));
     }
     ClientMetric metric;
     for (const auto& [label, value] : name.labels) {
@@ -42,48 +42,31 @@ std::vector<MetricFamily> counters(const Node& node, const agent::Metrics& metri
   return families;
 }
 
-MetricFamily gauge(std::string name, std::string help) {
-  return {std::move(name), std::move(help), MetricType::Gauge, {}};
-}
-
 void add_gauges(const Node& node, const NodeState& state, std::vector<MetricFamily>& families) {
   const auto gauges = agent::cpu_gauges(node, state);
-  const auto single = [&](std::string name, std::string help, std::uint64_t value) {
-    MetricFamily family = gauge(std::move(name), std::move(help));
-    family.metric.emplace_back().gauge.value = static_cast<double>(value);
-    families.push_back(std::move(family));
-  };
-  MetricFamily by_node =
-      gauge("kubelet_cpu_manager_allocation_per_numa", "Number of CPUs allocated per NUMA node");
+  MetricFamily by_node = family("kubelet_cpu_manager_allocation_per_numa",
+                                "Number of CPUs allocated per NUMA node", MetricType::Gauge);
   for (const auto& [id, count] : gauges.cpus_by_node) {
     ClientMetric& metric = by_node.metric.emplace_back();
     metric.label.push_back({"numa_node", std::to_string(id)});
     metric.gauge.value = static_cast<double>(count);
   }
   if (!by_node.metric.empty()) families.push_back(std::move(by_node));
-  single("kubelet_cpu_manager_exclusive_cpu_allocation_count",
-         "The total number of CPUs exclusively allocated to containers running on this node",
-         gauges.exclusive_cpus);
-  single("kubelet_cpu_manager_shared_pool_size_millicores",
-         "The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.",
-         gauges.shared_pool_millicores);
+  families.push_back(gauge_family(
+      "kubelet_cpu_manager_exclusive_cpu_allocation_count",
+      "The total number of CPUs exclusively allocated to containers running on this node",
+      static_cast<double>(gauges.exclusive_cpus)));
+  families.push_back(
+      gauge_family("kubelet_cpu_manager_shared_pool_size_millicores",
+                   "The size of the shared CPU pool for non-guaranteed QoS pods, in millicores.",
+                   static_cast<double>(gauges.shared_pool_millicores)));
 }
 
 MetricFamily admission_duration(const agent::Metrics& metrics) {
-  MetricFamily family{"kubelet_topology_manager_admission_duration_ms",
-                      "Duration in milliseconds to serve a pod admission request.",
-                      MetricType::Histogram,
-                      {}};
-  auto& histogram = family.metric.emplace_back().histogram;
-  const auto bounds = agent::admission_duration_bounds();
-  for (std::size_t i = 0; i < metrics.durations.size(); ++i) {
-    histogram.sample_count += metrics.durations[i];
-    histogram.bucket.push_back(
-        {histogram.sample_count,
-         i < bounds.size() ? bounds[i] : std::numeric_limits<double>::infinity()});
-  }
-  histogram.sample_sum = static_cast<double>(metrics.duration_sum_ms);
-  return family;
+  return histogram_family("kubelet_topology_manager_admission_duration_ms",
+                          "Duration in milliseconds to serve a pod admission request.",
+                          agent::admission_duration_bounds(), metrics.durations,
+                          static_cast<double>(metrics.duration_sum_ms));
 }
 
 }  // namespace

@@ -1,41 +1,19 @@
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <utility>
 
+#include "family.hpp"
 #include "pinfold/metrics/families.hpp"
 
 namespace pinfold::metrics {
 namespace {
 
 using prometheus::MetricFamily;
-using prometheus::MetricType;
 
-MetricFamily counter_family(std::string name, std::string help, std::uint64_t value) {
-  MetricFamily family{std::move(name), std::move(help), MetricType::Counter, {}};
-  family.metric.emplace_back().counter.value = static_cast<double>(value);
-  return family;
-}
-
-MetricFamily gauge_family(std::string name, std::string help, double value) {
-  MetricFamily family{std::move(name), std::move(help), MetricType::Gauge, {}};
-  family.metric.emplace_back().gauge.value = value;
-  return family;
-}
-
-MetricFamily histogram_family(std::string name, std::string help,
+MetricFamily durations_family(std::string name, std::string help,
                               const service::Durations& durations) {
-  MetricFamily family{std::move(name), std::move(help), MetricType::Histogram, {}};
-  auto& histogram = family.metric.emplace_back().histogram;
-  const auto& bounds = service::Durations::kBounds;
-  for (std::size_t i = 0; i < durations.buckets.size(); ++i) {
-    histogram.sample_count += durations.buckets[i];
-    histogram.bucket.push_back(
-        {histogram.sample_count,
-         i < bounds.size() ? bounds[i] : std::numeric_limits<double>::infinity()});
-  }
-  histogram.sample_sum = durations.sum;
-  return family;
+  return histogram_family(std::move(name), std::move(help), service::Durations::kBounds,
+                          durations.buckets, durations.sum);
 }
 
 /// What the last reconciliation left, or 1 if it failed.
@@ -70,12 +48,15 @@ std::vector<MetricFamily> service_families(const Node& node, const service::Snap
   const auto& counted = snapshot.counters;
   const LargestFree free = largest_free(node, snapshot.state.node);
   std::vector<MetricFamily> families;
-  families.push_back(histogram_family(
+  families.push_back(durations_family(
       "pinfold_admission_transaction_seconds",
       "Duration of the transactions with admissions: decided, committed and applied to cgroups.",
       counted.admissions));
   families.push_back(counter_family("pinfold_admission_transactions_total",
                                     "Transactions with admissions.", counted.admit_rounds));
+  families.push_back(durations_family("pinfold_commit_seconds",
+                                      "Duration of the commits: until the state was durable.",
+                                      snapshot.timings.commits));
   families.push_back(counter_family("pinfold_drift_found_total",
                                     "Due reconciliations that found drift.", counted.drifts));
   families.push_back(gauge_family("pinfold_drift_remaining",
@@ -84,6 +65,9 @@ std::vector<MetricFamily> service_families(const Node& node, const service::Snap
   families.push_back(counter_family("pinfold_drift_repaired_total",
                                     "Due reconciliations that found drift and left none.",
                                     counted.repaired));
+  families.push_back(durations_family("pinfold_enforcement_seconds",
+                                      "Duration of applying what was committed to cgroups.",
+                                      snapshot.timings.enforcements));
   families.push_back(gauge_family("pinfold_held_pods", "Pods that only the kubelet's files name.",
                                   static_cast<double>(snapshot.state.node.held.size())));
   if (node.cpu().is_static()) {
@@ -105,7 +89,7 @@ std::vector<MetricFamily> service_families(const Node& node, const service::Snap
       "Due reconciliations that found processes of others on exclusive CPUs.", counted.overlaps));
   families.push_back(gauge_family("pinfold_pods", "Active pods.",
                                   static_cast<double>(snapshot.state.node.pods.size())));
-  families.push_back(histogram_family("pinfold_reconciliation_seconds",
+  families.push_back(durations_family("pinfold_reconciliation_seconds",
                                       "Duration of the due reconciliations.", counted.reconciling));
   families.push_back(counter_family("pinfold_reconciliations_total", "Due reconciliations.",
                                     counted.reconciliations));

@@ -70,23 +70,37 @@ TEST(ServiceFamilies, HaveWhatWasCounted) {
   counted.overlaps = 19;
   counted.admissions.observe(milliseconds(2));
   counted.admissions.observe(milliseconds(7'000));
+  snapshot.timings.commits.observe(milliseconds(4));
+  snapshot.timings.enforcements.observe(milliseconds(40));
   snapshot.not_settled.emplace();
   agent::ReconcileReport report;
   report.remaining = {"a", "b"};
   snapshot.reconciled.emplace(report);
   const std::string printed = text(node.node(), snapshot, 18);
-  for (const char* const line :
-       {"pinfold_requests_total 11", "pinfold_requests_expired_total 12",
-        "pinfold_requests_refused_total 13", "pinfold_admission_transactions_total 14",
-        "pinfold_reconciliations_total 15", "pinfold_drift_found_total 16",
-        "pinfold_drift_repaired_total 17", "pinfold_overlap_found_total 19",
-        "pinfold_requests_waiting 18", "pinfold_held_pods 1", "pinfold_pods 0",
-        "pinfold_not_settled 1", "pinfold_drift_remaining 2",
-        "pinfold_admission_transaction_seconds_bucket{le=\"0.001\"} 0",
-        "pinfold_admission_transaction_seconds_bucket{le=\"0.0025\"} 1",
-        "pinfold_admission_transaction_seconds_bucket{le=\"5\"} 1",
-        "pinfold_admission_transaction_seconds_bucket{le=\"+Inf\"} 2",
-        "pinfold_admission_transaction_seconds_sum 7.002"}) {
+  for (const char* const line : {"pinfold_requests_total 11",
+                                 "pinfold_requests_expired_total 12",
+                                 "pinfold_requests_refused_total 13",
+                                 "pinfold_admission_transactions_total 14",
+                                 "pinfold_reconciliations_total 15",
+                                 "pinfold_drift_found_total 16",
+                                 "pinfold_drift_repaired_total 17",
+                                 "pinfold_overlap_found_total 19",
+                                 "pinfold_requests_waiting 18",
+                                 "pinfold_held_pods 1",
+                                 "pinfold_pods 0",
+                                 "pinfold_not_settled 1",
+                                 "pinfold_drift_remaining 2",
+                                 "pinfold_admission_transaction_seconds_bucket{le=\"0.001\"} 0",
+                                 "pinfold_admission_transaction_seconds_bucket{le=\"0.0025\"} 1",
+                                 "pinfold_admission_transaction_seconds_bucket{le=\"5\"} 1",
+                                 "pinfold_admission_transaction_seconds_bucket{le=\"+Inf\"} 2",
+                                 "pinfold_admission_transaction_seconds_sum 7.002",
+                                 "pinfold_commit_seconds_bucket{le=\"0.0025\"} 0",
+                                 "pinfold_commit_seconds_bucket{le=\"0.005\"} 1",
+                                 "pinfold_commit_seconds_count 1",
+                                 "pinfold_enforcement_seconds_bucket{le=\"0.025\"} 0",
+                                 "pinfold_enforcement_seconds_bucket{le=\"0.05\"} 1",
+                                 "pinfold_enforcement_seconds_sum 0.04"}) {
     EXPECT_THAT(printed, HasSubstr(std::string(line) + "\n")) << printed;
   }
 }

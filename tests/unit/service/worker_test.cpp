@@ -279,6 +279,24 @@ TEST_F(WorkerTest, MeasuresTransactionsAndReconciliations) {
   EXPECT_EQ(counters.reconciling.sum, static_cast<double>(counters.reconciliations));
 }
 
+TEST_F(WorkerTest, HasTheTimesOfCommitsAndOfTheirEnforcement) {
+  agent::AgentOptions slow;
+  slow.now = [this] { return now_ += seconds(1); };
+  Worker worker(world_.try_open({}, slow).value(), options());
+  worker.run_round();  // reconciles, which is neither
+  EXPECT_EQ(worker.snapshot()->timings, agent::Timings());
+  must_submit(worker, Admit{{pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 1)})}});
+  must_submit(worker, Start{{PodUid("a"), "c"}});
+  must_submit(worker, Remove{PodUid("none"), "", agent::RunningProcesses::kRefuse});
+  worker.run_round();
+  agent::Timings expected;
+  for (int i = 0; i < 2; ++i) {
+    expected.commits.observe(seconds(1));
+    expected.enforcements.observe(seconds(1));
+  }
+  EXPECT_EQ(worker.snapshot()->timings, expected);
+}
+
 TEST_F(WorkerTest, WaitsLongerWhileReconcilingFails) {
   const auto worker = make();
   must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/agent/durations.hpp"
 #include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/kept_state.hpp"
 #include "pinfold/agent/options.hpp"
@@ -44,7 +45,7 @@ class NodeAgent {
  public:
   /// Starts as the kubelet restarts: restores and checks the state. Changes nothing on disk or in
   /// the kernel. Without `cgroups` it decides and stores, and enforces nothing. Of `options`:
-  /// state_dir (what messages call the directory of `store`), dry_run, move_pages, log.
+  /// state_dir (what messages call the directory of `store`), dry_run, move_pages, log, now.
   /// `offline`: CPUs of the node that are offline (see known_machine).
   /// Errors: those of KeptState::restore.
   [[nodiscard]] static Result<NodeAgent> open(Node node, checkpoint::Store store,
@@ -54,6 +55,7 @@ class NodeAgent {
   [[nodiscard]] const Node& node() const { return node_; }
   [[nodiscard]] const AgentState& state() const { return kept_.state(); }
   [[nodiscard]] const Metrics& metrics() const { return kept_.metrics(); }
+  [[nodiscard]] const Timings& timings() const { return timings_; }
   /// CPUs of the node that are offline. No pod is admitted until they are back.
   [[nodiscard]] const CpuSet& offline() const { return offline_; }
   /// Why the node has its profile.
@@ -128,6 +130,7 @@ class NodeAgent {
 
  private:
   struct Decided;
+  using Clock = std::chrono::steady_clock;
   NodeAgent(Node node, KeptState kept, std::optional<EnforcedLayout> enforced, AgentOptions options,
             CpuSet offline)
       : node_(std::move(node)),
@@ -138,10 +141,15 @@ class NodeAgent {
   void log(LogLevel level, const std::string& message) const {
     if (options_.log) options_.log(level, message);
   }
+  [[nodiscard]] Clock::time_point now() const {
+    return options_.now ? options_.now() : Clock::now();
+  }
   [[nodiscard]] Result<Decided> decide_all(const std::vector<PodSpec>& pods,
                                            std::vector<Trace>* traces) const;
   [[nodiscard]] Result<checkpoint::Committed> commit(const std::vector<PodSpec>& pods,
                                                      Decided& decided);
+  /// Commits, and measures that.
+  [[nodiscard]] Result<checkpoint::Committed> store(AgentState next);
   /// Commits, then applies.
   [[nodiscard]] Result<ChangeOutcome> change(AgentState next, std::string_view intent);
   [[nodiscard]] std::optional<Error> apply();
@@ -152,6 +160,7 @@ class NodeAgent {
   std::optional<EnforcedLayout> enforced_;
   AgentOptions options_;
   CpuSet offline_;
+  Timings timings_;
 };
 
 }  // namespace pinfold::agent

@@ -35,6 +35,8 @@ struct AgentOptions {
   std::chrono::milliseconds lock_timeout = checkpoint::Store::kLockTimeout;
   CgroupsOpener open_cgroups;  ///< empty: enforce::open_cgroups
   LogSink log;                 ///< empty: no log
+  /// The clock by which it measures; empty: the steady clock.
+  std::function<std::chrono::steady_clock::time_point()> now;
 };
 
 }  // namespace pinfold::agent

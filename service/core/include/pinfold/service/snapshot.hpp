@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -10,23 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/agent/durations.hpp"
 #include "pinfold/agent/node_agent.hpp"
 
 /// What readers see of a node agent that a worker owns.
 namespace pinfold::service {
 
-/// How long something took, each time.
-struct Durations {
-  /// Upper bounds of the buckets, in seconds; the last bucket has no bound.
-  static constexpr std::array<double, 10> kBounds = {0.001, 0.0025, 0.005, 0.01, 0.025,
-                                                     0.05,  0.1,    0.25,  1,    5};
-  std::array<std::uint64_t, kBounds.size() + 1> buckets{};  ///< not cumulative
-  double sum = 0;                                           ///< seconds
-
-  void observe(std::chrono::duration<double> duration);
-
-  friend bool operator==(const Durations&, const Durations&) = default;
-};
+using agent::Durations;
 
 /// What a worker has counted since it was made.
 struct WorkCounters {
@@ -50,6 +38,7 @@ struct Snapshot {
   std::uint64_t round = 0;  ///< ascending
   agent::AgentState state;
   agent::Metrics metrics;
+  agent::Timings timings;
   WorkCounters counters;
   /// The last reconciliation: its report, or why there is none. nullopt before the first one.
   std::optional<Result<agent::ReconcileReport>> reconciled;

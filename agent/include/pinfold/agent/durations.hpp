@@ -1,0 +1,31 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace pinfold::agent {
+
+/// How long something took, each time.
+struct Durations {
+  /// Upper bounds of the buckets, in seconds; the last bucket has no bound.
+  static constexpr std::array<double, 10> kBounds = {0.001, 0.0025, 0.005, 0.01, 0.025,
+                                                     0.05,  0.1,    0.25,  1,    5};
+  std::array<std::uint64_t, kBounds.size() + 1> buckets{};  ///< not cumulative
+  double sum = 0;                                           ///< seconds
+
+  void observe(std::chrono::duration<double> duration);
+
+  friend bool operator==(const Durations&, const Durations&) = default;
+};
+
+/// What an agent has measured since it was opened.
+struct Timings {
+  Durations commits;       ///< until the state was durable
+  Durations enforcements;  ///< until what was committed was applied to cgroups, or could not be
+
+  friend bool operator==(const Timings&, const Timings&) = default;
+};
+
+}  // namespace pinfold::agent
