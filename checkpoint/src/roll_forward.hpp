@@ -14,7 +14,8 @@ struct RollForward {
                       ///< journal names a file that is not ours. Set the journal aside.
 };
 
-/// Compares the journal with the state files. Reads only. Errors: kIo; kCorrupt, see apply_record().
+/// Compares the journal with the state files. Reads only. Errors: kIo; kCorrupt, see
+/// apply_record().
 [[nodiscard]] Result<RollForward> roll_forward(Fs& fs, const std::vector<Record>& journal);
 
 }  // namespace pinfold::checkpoint
