@@ -117,6 +117,7 @@ class Observer {
     const auto set_of = [&](const char* file, CpuSet GroupSettings::*member,
                             auto root) -> Result<CpuSet> {
       auto set = read_set(group, file);
+      if (!set && is_gone(set.error())) settings.is_complete = false;  // it was removed just now
       if (!set && !settings.is_complete) return CpuSet{};  // without a cpuset: the parent's
       const bool is_own = group.is_v2() || (desired != nullptr && !(desired->*member).empty());
       if (!set || set->empty() || is_own) return set;
@@ -152,8 +153,10 @@ Result<Layout> Cgroups::observe(const Layout& desired) const {
     const auto pod = pod_of_group(directory);
     if (!pod) continue;  // not made by Pinfold
     PINFOLD_TRY(observer.add(GroupName(*pod)));
-    PINFOLD_LET(const auto containers, fs.children(directory));
-    for (const std::string& container : containers) {
+    const auto containers = fs.children(directory);
+    if (!containers && is_gone(containers.error())) continue;  // another process removes it
+    if (!containers) return fail(containers.error());
+    for (const std::string& container : *containers) {
       const GroupName name(*pod, container);
       if (is_safe_name(container) && !is_adopted(name)) {
         PINFOLD_TRY(observer.add(name));

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "model_kernel.hpp"
 #include "pinfold/enforce/processes.hpp"
 
@@ -49,6 +54,58 @@ TEST_P(CgroupsTest, ObservesWhatItApplied) {
   const Layout desired = {{{PodUid("p"), ""}, {{0, 1, 2, 3}, {}, {}, Isolation::kHost}},
                           {{PodUid("p"), "c"}, {{2, 3}, {1}, {}, Isolation::kContainer}}};
   EXPECT_EQ(cgroups_.observe(desired).value(), desired);
+}
+
+/// Calls a function before the n-th time that something is read.
+class BeforeReadFs final : public CgroupFs {
+ public:
+  BeforeReadFs(std::unique_ptr<CgroupFs> fs, int& reads_left, std::function<void()> act)
+      : fs_(std::move(fs)), reads_left_(reads_left), act_(std::move(act)) {}
+  Result<void> make_group(const std::string& group) override { return fs_->make_group(group); }
+  Result<void> remove_group(const std::string& group) override { return fs_->remove_group(group); }
+  Result<std::vector<std::string>> children(const std::string& group) override {
+    count();
+    return fs_->children(group);
+  }
+  Result<std::string> read(const std::string& group, const std::string& file) override {
+    count();
+    return fs_->read(group, file);
+  }
+  Result<void> write(const std::string& group, const std::string& file,
+                     std::string_view value) override {
+    return fs_->write(group, file, value);
+  }
+
+ private:
+  void count() {
+    if (reads_left_-- == 0) act_();
+  }
+  std::unique_ptr<CgroupFs> fs_;
+  int& reads_left_;
+  std::function<void()> act_;
+};
+
+TEST_P(CgroupsTest, ObservesWhileAnotherProcessRemovesGroups) {
+  make_groups();
+  int reads_left = -1;
+  bool is_removed = false;
+  std::vector<Hierarchy> hierarchies;
+  hierarchies.push_back({{GetParam(), "/model", {Controller::kCpuset}},
+                         std::make_unique<BeforeReadFs>(kernel_.fs(), reads_left, [&] {
+                           kernel_.root.children.erase("podp");
+                           is_removed = true;
+                         })});
+  const Cgroups cgroups = Cgroups::make(std::move(hierarchies), KernelFacts{}).value();
+  const Layout desired = cgroups_.observe({}).value();
+  for (int at = 0; at == 0 || is_removed; ++at) {
+    kernel_.root.children.clear();
+    make_groups();
+    reads_left = at;
+    is_removed = false;
+    const auto observed = cgroups.observe(desired);
+    EXPECT_TRUE(observed.has_value()) << at << ": " << observed.error().message;
+    reads_left = -1;
+  }
 }
 
 TEST_P(CgroupsTest, TreatsAGroupWithDriftAsShared) {
