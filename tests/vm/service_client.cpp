@@ -137,7 +137,7 @@ void fill(int fd, std::string_view text) {
 }
 
 [[noreturn]] void hang(const std::string& socket, const std::string& grpc_socket) {
-  constexpr int kEach = 20;
+  constexpr int kEach = 4;
   const std::string_view hello = "{\"hello\":{\"version\":1}}\n";
   for (int i = 0; i < kEach; ++i) {
     (void)connect_to(socket);  // silent
