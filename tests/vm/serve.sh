@@ -4,6 +4,7 @@
 #   admit-later CONFIG ROOT FILE            a command in the background, as soon as a service is there
 #   later                                   what that has led to
 #   hang CLIENT                             clients in the background
+#   gentle|rough CONFIG ROOT FILE PROGRAM   commands while the service is stopped, or killed
 #   wait TEXT | kill | reload | stop
 dir=/run/pinfold
 log=$dir/log
@@ -48,6 +49,69 @@ reload() {
   wait_for reloaded
 }
 
+# Repeats a command of run_client until it succeeds, at most 20 times.
+repeat() {
+  local try
+  for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    command_of "$@" && return
+  done
+  echo "never done: $*" >>$dir/lost
+  return 1
+}
+
+# Runs a command; every end but success is written down with what it said.
+command_of() {
+  "$@" >"$dir/out.$client" 2>"$dir/err.$client" && return
+  local status=$?
+  { echo "$status: $*"; cat "$dir/err.$client"; } >>"$dir/failures"
+  return $status
+}
+
+is_listed() { pinfold status -o name --config "$config" --cgroup-root "$root" | grep -qx "default/$1"; }
+
+# Admits and removes pods; what was answered must be so. After an error the command is repeated.
+run_client() {
+  local number=0 uid
+  while [ ! -e $dir/end ]; do
+    number=$((number + 1))
+    uid=load-$client-$number
+    sed "s/NAME/$uid/g" "$file" >"$dir/pod.$client"
+    repeat pinfold admit -o json --config "$config" --cgroup-root "$root" "$dir/pod.$client" || return
+    sed -n "s|.*\"cpus\": \"\(.*\)\".*|pod$uid/main \1|p" "$dir/out.$client" >>$dir/exclusive
+    is_listed $uid || echo "$uid: its admission is lost" >>$dir/lost
+    while ! command_of pinfold remove --pod $uid --config "$config" --cgroup-root "$root" && is_listed $uid; do :; done
+    is_listed $uid && echo "$uid: its removal is lost" >>$dir/lost
+  done
+  echo "$number" >>$dir/cycles
+}
+
+# load gentle|rough CONFIG ROOT FILE PROGRAM
+load() {
+  local how=$1 client round
+  config=$2 root=$3 file=$4
+  rm -f $dir/end $dir/cycles
+  : >$dir/lost
+  : >$dir/failures
+  local clients=
+  for client in 1 2 3; do
+    run_client &
+    clients="$clients $!"
+  done
+  for round in 1 2; do
+    sleep 2
+    if [ "$how" = gentle ]; then stop; else kill_service; fi
+    start "$5" "$config" "$root" || break
+    reload
+  done
+  touch $dir/end
+  wait $clients
+  cat $dir/lost
+  [ "$how" = rough ] || cat $dir/failures
+  # Each client admits and removes at least one pod.
+  [ $(($(tr '\n' '+' <$dir/cycles)0)) -ge 3 ] || { echo "too few: $(cat $dir/cycles)"; exit 1; }
+  [ ! -s $dir/lost ] && { [ "$how" = rough ] || [ ! -s $dir/failures ]; } && echo "nothing is lost"
+}
+
 verb=$1
 shift
 case $verb in
@@ -55,7 +119,7 @@ case $verb in
   run)
     program=$1 config=$2 root=$3
     shift 3
-    exec "$program" --config "$config" --cgroup-root "$root" "$@" 2>>"$log"
+    exec "$program" --config "$config" --cgroup-root "$root" "$@" 2>"$log"
     ;;
   admit-later)
     rm -f $dir/agent.sock
@@ -77,6 +141,7 @@ case $verb in
     done
     echo hangs
     ;;
+  gentle | rough) load $verb "$@" ;;
   wait) wait_for "$1" ;;
   kill) kill_service ;;
   reload) reload ;;
