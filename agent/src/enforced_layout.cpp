@@ -151,7 +151,8 @@ CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observ
     const auto wanted = desired.layout.find(name);
     const CpuSet own = wanted == desired.layout.end() ? CpuSet() : wanted->second.cpus;
     CpuSet has = settings.cpus;
-    if (has.empty()) has = observed.layout.at(name.parent()).cpus;
+    const auto pod = observed.layout.find(name.parent());
+    if (has.empty() && pod != observed.layout.end()) has = pod->second.cpus;
     if (has.empty()) has = cgroups_.machine_cpus().value_or(CpuSet());
     const CpuSet others = (has - own) & exclusive;
     if (!others.empty() && has_processes(name).value_or(false)) found |= others;

@@ -213,6 +213,19 @@ TEST(ReconcileV1, NamesARootWithoutCpus) {
   EXPECT_THAT(agent.find_drift().value(), ElementsAre("'/model': its cpuset.cpus is empty"));
 }
 
+/// A group that was made and never filled, as a crash can leave it.
+TEST(ReconcileV1, FillsAPodsGroupWithAnUnknownContainer) {
+  World world(enforce::CgroupVersion::kV1);
+  NodeAgent agent = world.open();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));  // 1-2
+  ASSERT_TRUE(world.kernel.fs()->make_group("podx/old").has_value());
+  world.kernel.find("podx")->files["cpuset.cpus"] = "";
+  const auto report = agent.reconcile();
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_TRUE(report->overlap.empty());
+  EXPECT_EQ(world.cpus("podx/a"), "1-2");
+}
+
 TEST_P(ReconcileTest, AProcessThatWasMovedOutIsMovedBack) {
   Sleeper process;
   NodeAgent agent = world_.open();
