@@ -127,7 +127,7 @@ Result<std::optional<AgentSession>> AgentSession::open_remote(const AgentOptions
   return AgentSession(options, std::move(view), std::move(client), std::move(reader));
 }
 
-Result<service::Answer> AgentSession::execute(service::Action action) {
+Result<service::Answer> AgentSession::execute(const service::Action& action) {
   const auto end = std::chrono::steady_clock::now() + kStopTime;
   while (client_) {
     auto answer = client_->call(action, checkpoint::Store::kLockTimeout);

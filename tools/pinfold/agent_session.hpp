@@ -26,11 +26,11 @@ class AgentSession {
   [[nodiscard]] bool uses_service() const { return client_.has_value(); }
 
   /// Errors: those of service::execute; kBusy if the service has no time; those of open.
-  [[nodiscard]] Result<service::Answer> execute(service::Action action);
+  [[nodiscard]] Result<service::Answer> execute(const service::Action& action);
   /// The same for an action with this kind of answer.
   template <class Expected>
-  [[nodiscard]] Result<Expected> execute(service::Action action) {
-    PINFOLD_LET(auto answer, execute(std::move(action)));
+  [[nodiscard]] Result<Expected> execute(const service::Action& action) {
+    PINFOLD_LET(auto answer, execute(action));
     if (auto* const expected = std::get_if<Expected>(&answer)) return std::move(*expected);
     return fail(ErrorCode::kInternal, "the service gave another kind of answer");
   }
