@@ -183,7 +183,7 @@ void measure(int pods) {
 // NOLINTNEXTLINE(bugprone-exception-escape): what cannot be measured ends the program
 int main(int argc, char** argv) {
   std::vector<int> numbers;
-  for (const char* const argument : std::span(argv, argc).subspan(1)) {
+  for (const char* const argument : std::span(argv, static_cast<std::size_t>(argc)).subspan(1)) {
     numbers.push_back(std::atoi(argument));
   }
   if (numbers.empty()) numbers = {0, 10, 50, 250};
