@@ -46,8 +46,9 @@ Result<std::string> group_of(const NodeAgent& agent, const enforce::LiveProcess&
   return directory;
 }
 
-Result<void> answer(AgentSession& session, const HookRequest& request, service::Action action) {
-  auto outcome = session.execute<service::HookOutcome>(std::move(action));
+Result<void> answer(AgentSession& session, const HookRequest& request,
+                    const service::Action& action) {
+  auto outcome = session.execute<service::HookOutcome>(action);
   (void)session.settle();  // also what was stored before a failure
   if (outcome) return answer_of(request, *std::move(outcome));
   return answer_of(request,
