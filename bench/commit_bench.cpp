@@ -27,6 +27,7 @@
 #include "pinfold/checkpoint/journal.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
 #include "pinfold/checkpoint/store.hpp"
+#include "quantile.hpp"
 #include "temp_dir.hpp"
 
 namespace pinfold {
@@ -105,11 +106,6 @@ struct Samples {
   std::vector<double> wall;
   std::vector<double> cpu;
 };
-
-double quantile(std::vector<double> values, double part) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(static_cast<double>(values.size() - 1) * part)];
-}
 
 void print(int pods, std::string_view what, const Samples& samples) {
   fmt::print("{:>4} pods  {:<28} wall p10 {:7.0f} us  median {:7.0f} us  CPU median {:6.0f} us\n",

@@ -17,6 +17,7 @@
 #include "load.hpp"
 #include "memory_curve.hpp"
 #include "must.hpp"
+#include "quantile.hpp"
 
 namespace pinfold::load {
 namespace {

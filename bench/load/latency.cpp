@@ -11,6 +11,7 @@
 #include "client.hpp"
 #include "load.hpp"
 #include "must.hpp"
+#include "quantile.hpp"
 
 namespace pinfold::load {
 namespace {

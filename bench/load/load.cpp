@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "must.hpp"
 
 namespace pinfold::load {
@@ -46,11 +44,6 @@ void Tally::check() const {
   require(counted("pinfold_requests_refused_total") == 0 &&
               counted("pinfold_requests_expired_total") == 0,
           "the service has refused requests");
-}
-
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
 }
 
 }  // namespace pinfold::load

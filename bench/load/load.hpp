@@ -60,9 +60,6 @@ class Tally {
 
 inline constexpr const char* kTransactions = "pinfold_admission_transactions_total";
 
-/// The value below which this share of the values is. Domain: there are values.
-[[nodiscard]] double quantile(std::vector<double> values, double share);
-
 /// One admission with 0, 60 and 250 active pods (up to `active`), by the way to ask for it.
 void measure_latency(const LoadOptions& options);
 /// Admissions of 8 clients at once, and of one.
