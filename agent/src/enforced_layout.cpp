@@ -43,10 +43,14 @@ CpuSet exclusive_cpus(const Layout& layout) {
   return cpus;
 }
 
+CpuSet exclusive_cpus(const Desired& desired) {
+  return exclusive_cpus(desired.layout) | exclusive_cpus(desired.held);
+}
+
 /// Adds what is not Pinfold's and runs on exclusive CPUs.
 void add_foreign_drift(const std::vector<enforce::ForeignGroup>& foreign, const Desired& desired,
                        std::vector<std::string>& lines) {
-  const CpuSet exclusive = exclusive_cpus(desired.layout) | exclusive_cpus(desired.held);
+  const CpuSet exclusive = exclusive_cpus(desired);
   for (const enforce::ForeignGroup& group : foreign) {
     const CpuSet overlap = group.cpus & exclusive;
     if (overlap.empty()) continue;
@@ -141,7 +145,7 @@ Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& d
 
 /// The exclusive CPUs on which processes of others can run.
 CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observed) const {
-  const CpuSet exclusive = exclusive_cpus(desired.layout) | exclusive_cpus(desired.held);
+  const CpuSet exclusive = exclusive_cpus(desired);
   CpuSet found;
   for (const enforce::ForeignGroup& group : observed.foreign) {
     if (group.processes > 0) found |= group.cpus & exclusive;
@@ -164,8 +168,7 @@ CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observ
 /// confined shows as drift.
 void EnforcedLayout::confine_foreign(const Desired& desired, const Observation& observed) const {
   if (observed.foreign.empty()) return;
-  const CpuSet exclusive = exclusive_cpus(observed.layout) | exclusive_cpus(desired.layout) |
-                           exclusive_cpus(desired.held);
+  const CpuSet exclusive = exclusive_cpus(observed.layout) | exclusive_cpus(desired);
   CpuSet allowed = cgroups_.machine_cpus().value_or(CpuSet()) - exclusive;
   if (allowed.empty()) allowed = desired.pool;
   for (const enforce::ForeignGroup& group : observed.foreign) {

@@ -152,19 +152,12 @@ std::set<PodUid> pods_with_entries(const NodeState& state) {
 
 /// The pods whose entries the next admission releases: known, but neither active nor held.
 std::vector<std::string> stale_pods(const NodeState& state) {
-  std::set<std::string_view> active;
-  for (const ActivePod& pod : state.pods) active.insert(pod.spec.uid.value);
-  std::set<std::string_view> stale;
-  const auto add = [&](const auto& by_pod) {
-    for (const auto& [uid, entries] : by_pod) {
-      if (!active.contains(uid.value) && !state.held.contains(uid)) stale.insert(uid.value);
-    }
-  };
-  add(state.cpu.assignments.by_pod());
-  add(state.cpu.pods);
-  add(state.memory.assignments.by_pod());
-  add(state.memory.pods);
-  return {stale.begin(), stale.end()};
+  std::set<PodUid> uids = pods_with_entries(state);
+  for (const ActivePod& pod : state.pods) uids.erase(pod.spec.uid);
+  for (const PodUid& held : state.held) uids.erase(held);
+  std::vector<std::string> stale;
+  for (const PodUid& uid : uids) stale.push_back(uid.value);
+  return stale;
 }
 
 /// Holds every pod with entries that is neither active nor stale.
