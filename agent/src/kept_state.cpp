@@ -70,32 +70,30 @@ Result<void> KeptState::restore_pods(const Node& node, const std::string& direct
   return {};
 }
 
-Result<checkpoint::Committed> KeptState::commit(const Node& node, AgentState next) {
-  checkpoint::Committed committed;
+Result<void> KeptState::commit(const Node& node, AgentState next) {
   if (!is_dry_run_) {
     checkpoint::KubeletFiles files{base_.cpu, base_.memory};
     checkpoint::update(node, state_.node, next.node, files);
-    PINFOLD_LET_WRAP(
-        committed,
+    PINFOLD_TRY_WRAP(
         store_files({std::move(files.cpu), std::move(files.memory), pods_encoder_.encode(next)}),
         "persist");
     keep_machine(node.machine());
   }
   state_ = std::move(next);
-  return committed;
+  return {};
 }
 
-Result<checkpoint::Committed> KeptState::store_files(checkpoint::Files files) {
-  if (files == stored_) return checkpoint::Committed{};
+Result<void> KeptState::store_files(checkpoint::Files files) {
+  if (files == stored_) return {};
   if (has_damaged_pods_) {
     const auto kept = store_.write_side_file(kDamagedPodsFileName, *stored_.pods);  // as it is
     if (!kept) warn_of_side_file(log_, kDamagedPodsFileName, kept.error());
     has_damaged_pods_ = !kept;
   }
-  PINFOLD_LET(auto committed, store_.commit(files));
+  PINFOLD_TRY(store_.commit(files));
   stored_ = files;
   base_ = std::move(files);
-  return committed;
+  return {};
 }
 
 /// Without the file an offline CPU makes the next start fail as the kubelet's does; no more than
@@ -109,10 +107,17 @@ void KeptState::keep_machine(const Machine& machine) {
                      write_side_file(store_, kMachineFileName, json, log_);
 }
 
-void KeptState::keep_metrics(const Metrics& metrics) {
+Result<void> KeptState::settle() {
+  if (has_new_metrics_) {
+    has_new_metrics_ = !write_side_file(store_, kMetricsFileName, encode_metrics(metrics_), log_);
+  }
+  return store_.settle();
+}
+
+void KeptState::set_metrics(const Metrics& metrics) {
   if (is_dry_run_) return;
   metrics_ = metrics;
-  (void)write_side_file(store_, kMetricsFileName, encode_metrics(metrics_), log_);
+  has_new_metrics_ = true;
 }
 
 ProcessList KeptState::processes() {

@@ -107,9 +107,8 @@ Result<NodeAgent::Decided> NodeAgent::decide_all(const std::vector<PodSpec>& pod
 }
 
 /// Counts only what was committed.
-Result<checkpoint::Committed> NodeAgent::commit(const std::vector<PodSpec>& pods,
-                                                Decided& decided) {
-  PINFOLD_LET_WRAP(auto committed, store(std::move(decided.next)), intent_to_admit(pods));
+Result<void> NodeAgent::commit(const std::vector<PodSpec>& pods, Decided& decided) {
+  PINFOLD_TRY_WRAP(store(std::move(decided.next)), intent_to_admit(pods));
   const auto took = now() - decided.begin;
   Metrics metrics = kept_.metrics();
   metrics.counts = decided.counts;
@@ -119,20 +118,20 @@ Result<checkpoint::Committed> NodeAgent::commit(const std::vector<PodSpec>& pods
                                      rejection ? "rejected, " + rejection->message : "admitted"));
     metrics.observe(took);
   }
-  kept_.keep_metrics(metrics);
-  return committed;
+  kept_.set_metrics(metrics);
+  return {};
 }
 
-Result<checkpoint::Committed> NodeAgent::store(AgentState next) {
+Result<void> NodeAgent::store(AgentState next) {
   const auto begin = now();
-  PINFOLD_LET(auto committed, kept_.commit(node_, std::move(next)));
+  PINFOLD_TRY(kept_.commit(node_, std::move(next)));
   timings_.commits.observe(now() - begin);
-  return committed;
+  return {};
 }
 
 Result<ChangeOutcome> NodeAgent::change(AgentState next, std::string_view intent) {
-  PINFOLD_LET_WRAP(auto committed, store(std::move(next)), intent);
-  return ChangeOutcome{apply(), std::move(committed.not_settled)};
+  PINFOLD_TRY_WRAP(store(std::move(next)), intent);
+  return ChangeOutcome{apply()};
 }
 
 std::optional<Error> NodeAgent::apply() {
@@ -163,12 +162,9 @@ Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
 Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& pods,
                                                    std::vector<Trace>* traces) {
   PINFOLD_LET(Decided decided, decide_all(pods, traces));
-  PINFOLD_LET(const auto committed, commit(pods, decided));
+  PINFOLD_TRY(commit(pods, decided));
   const auto not_enforced = apply();
-  for (AdmitOutcome& outcome : decided.outcomes) {
-    outcome.not_enforced = not_enforced;
-    outcome.not_settled = committed.not_settled;
-  }
+  for (AdmitOutcome& outcome : decided.outcomes) outcome.not_enforced = not_enforced;
   return std::move(decided.outcomes);
 }
 
@@ -176,8 +172,7 @@ Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption
   PINFOLD_TRY(check_container(pod, adoption.container));
   if (state().node.find(pod.uid) != nullptr) {
     PINFOLD_LET(auto adopted, adopt(pod.uid, adoption));
-    return AdmitOutcome{std::nullopt, std::move(adopted.not_enforced),
-                        std::move(adopted.not_settled)};
+    return AdmitOutcome{std::nullopt, std::move(adopted.not_enforced)};
   }
   const ContainerId container{pod.uid, adoption.container};
   if (enforced_) {
@@ -190,8 +185,7 @@ Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption
     decided.next.ending.insert(pod.uid);
   }
   decided.outcomes.front() = outcome;
-  PINFOLD_LET(auto committed, commit({pod}, decided));
-  outcome.not_settled = std::move(committed.not_settled);
+  PINFOLD_TRY(commit({pod}, decided));
   outcome.not_enforced = outcome.rejection ? apply() : adopt_and_apply(container);
   return outcome;
 }
@@ -204,9 +198,8 @@ Result<ChangeOutcome> NodeAgent::adopt(const PodUid& uid, const Adoption& adopti
   PINFOLD_TRY(enforced_->check_adoptable(container, adoption.directory));
   AgentState next = state();
   next.adopted[container] = adoption.directory;
-  PINFOLD_LET_WRAP(auto committed, store(std::move(next)),
-                   fmt::format("adopt the group '{}'", adoption.directory));
-  return ChangeOutcome{adopt_and_apply(container), std::move(committed.not_settled)};
+  PINFOLD_TRY_WRAP(store(std::move(next)), fmt::format("adopt the group '{}'", adoption.directory));
+  return ChangeOutcome{adopt_and_apply(container)};
 }
 
 Result<ChangeOutcome> NodeAgent::start(const ContainerId& container) {

@@ -205,74 +205,59 @@ Result<Files> Store::load() {
   return current_;
 }
 
-Result<Committed> Store::commit(const Files& next) {
-  PINFOLD_LET_WRAP(auto committed, try_commit(next), "commit");
-  return committed;
+Result<void> Store::commit(const Files& next) {
+  PINFOLD_TRY_WRAP(try_commit(next), "commit");
+  return {};
 }
 
-Result<Committed> Store::try_commit(const Files& next) {
+Result<void> Store::try_commit(const Files& next) {
   if (is_read_only_) return fail(opened_to_read());
   if (needs_recovery_) {
     PINFOLD_TRY(recover());
   }
   const auto changed = changed_files(current_, next);
-  if (changed.empty()) return Committed{};
+  if (changed.empty()) return {};
   PINFOLD_TRY(check_size(changed, next));
   std::string record = record_of(changed, current_, next, in_journal_);
   if (journal_size_ + record.size() > journal_limit_ && journal_ != nullptr) {
     PINFOLD_TRY(checkpoint_journal());
     record = record_of(changed, current_, next, in_journal_);
   }
-  PINFOLD_LET(auto files, prepare(changed, next));  // changes nothing if it fails
+  const bool is_new = journal_ == nullptr;
+  PINFOLD_TRY(open_journal(record.size()));  // changes nothing if it fails
   needs_recovery_ = true;
-  if (auto appended = append_to_journal(record); !appended) {
+  if (auto appended = append_to_journal(record, is_new); !appended) {
     if (const auto dropped = drop_record(); !dropped) {
       appended.error().message += fmt::format("; recovery failed too, so the next one decides: {}",
                                               dropped.error().message);
     }
     return fail(std::move(appended).error());
   }
-  // The point of no return: the new state is durable, whatever fails from here on.
+  needs_recovery_ = false;
   current_ = merged(std::move(current_), next);
-  for (const StateFile& file : changed) in_journal_.insert(file.name);
-  Committed committed;
-  if (put_in_place(std::move(files))) {
-    needs_recovery_ = false;
-  } else if (auto recovered = recover(); !recovered) {
-    committed.not_settled = std::move(recovered).error();
+  for (const StateFile& file : changed) {
+    in_journal_.insert(file.name);
+    behind_.insert(file.name);
   }
   publish();
-  return committed;
+  return {};
 }
 
-/// Writes the kubelet's files to temporary ones. The file of the pods, which only we read, waits
-/// for the checkpoint.
-Result<Store::OpenFiles> Store::prepare(const std::vector<StateFile>& changed, const Files& next) {
-  OpenFiles files;
-  for (const auto& [file_name, bytes] : changed) {
-    if (file_name == kPodsFileName) continue;
-    const std::string name(file_name);
-    auto file = write_temp(*fs_, name, *(next.*bytes));
-    if (!file) {
-      for (const auto& [written, ignored] : files) (void)fs_->remove(temp_name(written));
-      return fail(std::move(file).error());
-    }
-    files[name] = *std::move(file);
+/// A journal, with room for the record if it is not the first one.
+Result<void> Store::open_journal(std::size_t record_size) {
+  if (journal_ != nullptr) {
+    reserve_in_journal(record_size);
+    return {};
   }
-  return files;
+  PINFOLD_LET(journal_, fs_->create(std::string(kJournalFileName)));
+  return {};
 }
 
 /// Success: the record is durable.
-Result<void> Store::append_to_journal(const std::string& record) {
-  const bool is_new = journal_ == nullptr;
-  if (is_new) {
-    PINFOLD_LET(journal_, fs_->create(std::string(kJournalFileName)));
-  } else {
-    reserve_in_journal(record.size());
-  }
+Result<void> Store::append_to_journal(const std::string& record, bool is_first) {
   PINFOLD_TRY(write_all(*journal_, record));
   PINFOLD_TRY(journal_->sync());
-  if (is_new) {
+  if (is_first) {
     PINFOLD_TRY(fs_->sync_directory());
   }
   journal_size_ += record.size();
@@ -311,24 +296,29 @@ Result<void> Store::drop_record() {
   return recover();
 }
 
-Result<void> Store::put_in_place(OpenFiles&& files) {
-  for (auto& [name, file] : files) {
-    PINFOLD_TRY(fs_->rename(temp_name(name), name));
-    unsynced_[name] = std::move(file);
+Result<void> Store::settle() {
+  if (journal_size_ > kKeptJournal) return checkpoint_journal();
+  return update_files();
+}
+
+Result<void> Store::update_files() {
+  if (needs_recovery_) return recover();
+  if (behind_.empty()) return {};
+  needs_recovery_ = true;
+  Contents newest;
+  for (const auto& [name, bytes] : kStateFiles) {
+    if (behind_.contains(name)) newest[std::string(name)] = *(current_.*bytes);
   }
+  PINFOLD_TRY(replace_all(*fs_, newest));
+  behind_.clear();
+  needs_recovery_ = false;
   return {};
 }
 
 Result<void> Store::checkpoint_journal() {
-  if (needs_recovery_) return recover();
+  PINFOLD_TRY(update_files());
   if (journal_ == nullptr) return {};
   needs_recovery_ = true;
-  for (const auto& [name, file] : unsynced_) {
-    PINFOLD_TRY(file->sync());
-  }
-  Contents pods;
-  if (in_journal_.contains(kPodsFileName)) pods[std::string(kPodsFileName)] = *current_.pods;
-  PINFOLD_TRY(replace_all(*fs_, pods));
   PINFOLD_TRY(fs_->remove(std::string(kJournalFileName)));
   forget_journal();
   needs_recovery_ = false;
@@ -336,8 +326,8 @@ Result<void> Store::checkpoint_journal() {
 }
 
 void Store::forget_journal() {
-  unsynced_.clear();
   in_journal_.clear();
+  behind_.clear();
   journal_.reset();
   journal_size_ = 0;
   journal_room_ = 0;

@@ -67,6 +67,7 @@ TEST_F(StoreInFolder, KeepsFilesAcrossProcesses) {
 TEST_F(StoreInFolder, DoesNotWriteFilesThatDoNotChange) {
   Store store = open();
   ASSERT_TRUE(store.commit({"c", "m", "p"}));
+  ASSERT_TRUE(store.checkpoint_journal());
   const auto inode = [&](std::string_view name) {
     struct stat status = {};
     EXPECT_EQ(::stat(file(name).c_str(), &status), 0) << name;
@@ -75,6 +76,7 @@ TEST_F(StoreInFolder, DoesNotWriteFilesThatDoNotChange) {
   const auto cpu = inode(kCpuFileName);
   const auto memory = inode(kMemoryFileName);
   ASSERT_TRUE(store.commit({"c", std::nullopt, "p2"}));
+  ASSERT_TRUE(store.checkpoint_journal());
   EXPECT_EQ(inode(kCpuFileName), cpu);
   EXPECT_EQ(inode(kMemoryFileName), memory);
   EXPECT_EQ(store.load(), (Files{"c", "m", "p2"}));
@@ -161,14 +163,55 @@ TEST_F(StoreInFolder, CheckpointsTheJournalOnRequest) {
   Store store = open();
   ASSERT_TRUE(store.commit({"c", "m", "p"}));
   EXPECT_TRUE(fs::exists(file(kJournalFileName)));
-  EXPECT_EQ(read(kCpuFileName), "c");  // replaced immediately
-  EXPECT_FALSE(fs::exists(file(kPodsFileName)));
+  for (const auto name : {kCpuFileName, kMemoryFileName, kPodsFileName}) {
+    EXPECT_FALSE(fs::exists(file(name))) << name;
+  }
   const auto directory = open_directory(folder_.path()).value();
   EXPECT_EQ(read_files(*directory), (Files{"c", "m", "p"}));
   ASSERT_TRUE(store.checkpoint_journal());
   EXPECT_FALSE(fs::exists(file(kJournalFileName)));
+  EXPECT_EQ(read(kCpuFileName), "c");
   EXPECT_EQ(read(kPodsFileName), "p");
   ASSERT_TRUE(store.checkpoint_journal());
+}
+
+TEST_F(StoreInFolder, KeepsAJournalThatIsNotLargeWhenItSettles) {
+  Store store = open();
+  ASSERT_TRUE(store.commit({"c", "m", "p"}));
+  ASSERT_TRUE(store.settle());
+  const auto journal = fs::file_size(file(kJournalFileName));
+  EXPECT_EQ(read(kCpuFileName), "c");
+  EXPECT_EQ(read(kMemoryFileName), "m");
+  EXPECT_EQ(read(kPodsFileName), "p");
+  ASSERT_TRUE(store.commit({"c2", std::nullopt, "p"}));
+  EXPECT_GT(fs::file_size(file(kJournalFileName)), journal);
+  EXPECT_EQ(read(kCpuFileName), "c");
+  ASSERT_TRUE(store.settle());
+  EXPECT_EQ(read(kCpuFileName), "c2");
+  const auto directory = open_directory(folder_.path()).value();
+  EXPECT_EQ(read_files(*directory), (Files{"c2", "m", "p"}));
+  ASSERT_TRUE(store.commit({"c3", "m3", std::string(Store::kKeptJournal, 'p')}));
+  ASSERT_TRUE(store.settle());
+  EXPECT_FALSE(fs::exists(file(kJournalFileName)));
+  EXPECT_EQ(read(kCpuFileName), "c3");
+}
+
+/// Another program has written since: its file counts, as with a journal that is not settled.
+TEST_F(StoreInFolder, SetsAKeptJournalAsideIfAnotherProgramHasWritten) {
+  const test::TempDir copy;
+  {
+    Store store = open();
+    ASSERT_TRUE(store.commit({"[1]", "[2]", "p"}));
+    ASSERT_TRUE(store.settle());
+    fs::copy(folder_.path(), copy.path(), fs::copy_options::recursive);
+  }
+  copy.write(std::string(kCpuFileName), "{}");
+  const auto store = Store::open(copy.path());
+  ASSERT_TRUE(store) << store.error().message;
+  EXPECT_TRUE(fs::exists(copy / std::string(kStaleJournalFileName)));
+  const auto directory = open_directory(copy.path()).value();
+  EXPECT_EQ(directory->read(std::string(kCpuFileName)), "{}");
+  EXPECT_EQ(directory->read(std::string(kMemoryFileName)), "[2]");
 }
 
 TEST_F(StoreInFolder, WritesNoFileWithAForeignName) {

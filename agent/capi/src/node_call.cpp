@@ -54,7 +54,7 @@ Result<void> check_access(const pinfold_node& node, Access access) {
 std::string online_cpus() { return read_file("/sys/devices/system/cpu/online").value_or(""); }
 
 std::optional<std::string> settle(agent::NodeAgent& agent, const agent::LogSink& log) {
-  const auto settled = agent.checkpoint_journal();
+  const auto settled = agent.settle();
   if (settled) return std::nullopt;
   auto message = fmt::format("{}: {}; the next call tries again", checkpoint::kNotSettled,
                              settled.error().message);

@@ -61,7 +61,7 @@ struct Execute {
     return report;
   }
   Result<Answer> operator()(const Settle& /*request*/) const {
-    PINFOLD_TRY(agent.checkpoint_journal());
+    PINFOLD_TRY(agent.settle());
     return Done{};
   }
   Result<Answer> operator()(const Adopt& request) const {

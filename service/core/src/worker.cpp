@@ -149,10 +149,11 @@ void Worker::run_round() {
   }
   has_changed_ = has_changed_ || is_readable(changes_);
   const bool is_due = has_changed_ || options_.now() >= reconcile_at_;
-  if (requests.empty() && !is_due) return;
+  if (requests.empty() && !is_due) return settle_if_due();
   changes_.reset();  // what this round does itself does not count
   do_requests(std::move(requests));
   if (is_due) do_due();
+  settle_if_due();
   watch_from_ = options_.now() + agent::kLeastPause;
 }
 
@@ -176,15 +177,6 @@ void Worker::do_requests(std::deque<Request> requests) {
     }
   }
   admit();
-  bool is_idle = false;
-  {
-    const std::lock_guard lock(mutex_);
-    is_idle = queue_.empty();
-  }
-  if (!is_idle) return;
-  const bool was_settled = !state_.not_settled;
-  settle();
-  if (was_settled == state_.not_settled.has_value()) publish();
 }
 
 void Worker::do_admissions(const std::vector<Request>& requests) {
@@ -200,12 +192,17 @@ void Worker::do_admissions(const std::vector<Request>& requests) {
   }
   publish();  // before the answers: who has one finds it in the snapshot
   for (std::size_t i = 0; i < requests.size(); ++i) requests[i].done(std::move(answers[i]));
+  settle_later();
 }
 
 void Worker::do_one(const Request& request) {
   auto answer = execute(agent_, request.action);
   if (answer) add_changes(request.action, *answer, happened_);
-  if (std::holds_alternative<Settle>(request.action)) set_settled(answer);
+  if (std::holds_alternative<Settle>(request.action)) {
+    set_settled(answer);
+  } else {
+    settle_later();
+  }
   if (std::holds_alternative<Reconcile>(request.action)) {
     state_.reconciled.reset();
     if (answer) {
@@ -263,10 +260,21 @@ void Worker::log_report(const agent::ReconcileReport& report) {
   for (const std::string& line : report.remaining) log(LogLevel::kError, "remaining: " + line);
 }
 
+void Worker::settle_later() {
+  if (!settle_at_) settle_at_ = options_.now() + options_.settle_after;
+}
+
+void Worker::settle_if_due() {
+  if (!settle_at_ || options_.now() < *settle_at_) return;
+  const bool was_settled = !state_.not_settled;
+  settle();
+  if (was_settled == state_.not_settled.has_value()) publish();
+}
+
 void Worker::settle() {
-  const auto settled = agent_.checkpoint_journal();
+  const auto settled = agent_.settle();
   if (!settled && !state_.not_settled) {
-    log(LogLevel::kError, fmt::format("{}: {}; tried again after every round",
+    log(LogLevel::kError, fmt::format("{}: {}; tried again with every reconciliation",
                                       checkpoint::kNotSettled, settled.error().message));
   }
   set_settled(settled);
@@ -296,7 +304,8 @@ void Worker::publish() {
 
 void Worker::wait() {
   const auto now = options_.now();
-  auto until = std::min(reconcile_at_, now + options_.alive_every);
+  auto until =
+      std::min({reconcile_at_, now + options_.alive_every, settle_at_.value_or(reconcile_at_)});
   if (agent_.enforces() && !changes_) {
     if (now >= watch_from_) {
       changes_ = agent::watch_tree(agent_.enforced()->root());

@@ -92,7 +92,6 @@ void fill(const Node& node, const agent::AgentState& state, const PodSpec& pod,
     add_containers(node, state, *active, *out.mutable_containers());
   }
   if (outcome.not_enforced) fill(*outcome.not_enforced, *out.mutable_not_enforced());
-  if (outcome.not_settled) fill(*outcome.not_settled, *out.mutable_not_settled());
   if (trace == nullptr) return;
   for (const TraceFact& fact : trace->facts) {
     v1::TraceFact& entry = *out.add_trace();

@@ -231,7 +231,6 @@ json to_json(const agent::AdmitOutcome& outcome) {
                         {"cause", outcome.rejection->cause}};
   }
   if (outcome.not_enforced) out["notEnforced"] = to_json(*outcome.not_enforced);
-  if (outcome.not_settled) out["notSettled"] = to_json(*outcome.not_settled);
   return out;
 }
 
@@ -250,7 +249,6 @@ struct ToAnswer {
   json operator()(const agent::ChangeOutcome& outcome) const {
     json out = json::object();
     if (outcome.not_enforced) out["notEnforced"] = to_json(*outcome.not_enforced);
-    if (outcome.not_settled) out["notSettled"] = to_json(*outcome.not_settled);
     return {{"change", std::move(out)}};
   }
   json operator()(const HookOutcome& outcome) const {
@@ -293,7 +291,6 @@ Result<Answer> read_admissions(const json& list) {
       PINFOLD_TRY(rejection.end());
     }
     outcome.not_enforced = read_optional_error(members, "notEnforced");
-    outcome.not_settled = read_optional_error(members, "notSettled");
     if (const json* const value = members.find("trace")) {
       PINFOLD_LET(admissions.traces.emplace_back(), read_trace(*value, members.path("trace")));
     }
@@ -307,7 +304,6 @@ Result<Answer> read_change(const json& body) {
   Members members(body, "change");
   agent::ChangeOutcome outcome;
   outcome.not_enforced = read_optional_error(members, "notEnforced");
-  outcome.not_settled = read_optional_error(members, "notSettled");
   PINFOLD_TRY(members.end());
   return outcome;
 }

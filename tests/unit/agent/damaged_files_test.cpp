@@ -85,7 +85,8 @@ class DamagedFiles : public testing::Test {
       EXPECT_TRUE(kept.commit(node_, std::move(next)));
       Metrics metrics;
       metrics.observe(std::chrono::milliseconds(3));
-      kept.keep_metrics(metrics);
+      kept.set_metrics(metrics);
+      EXPECT_TRUE(kept.settle());
       kept.keep_processes({{"podx/a", {{4711, 12345}, {4712, 67890}}}});
     }
     for (const auto& [name, inode] : disk->names) sound_[name] = disk->inodes[inode].now;
@@ -221,7 +222,8 @@ TEST_F(DamagedFiles, OlderFilesAreReadOnceAndReplaced) {
                     node_, checkpoint::Store::open(std::make_unique<MemoryFs>(disk)).value(), {})
                     .value();
     EXPECT_TRUE(kept.commit(node_, kept.state()));
-    kept.keep_metrics(kept.metrics());
+    kept.set_metrics(kept.metrics());
+    EXPECT_TRUE(kept.settle());
     kept.keep_processes(kept.processes());
   }
   for (const std::string& name : kEveryFile) {

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "agent_world.hpp"
+#include "pinfold/checkpoint/journal.hpp"
 #include "pinfold/checkpoint/kubelet_files.hpp"
 
 namespace pinfold::agent {
@@ -195,6 +196,7 @@ TEST_P(NodeAgentTest, ReconcilesAfterAFailedWrite) {
     if (!outcome->not_enforced) break;  // no write is left to fail
     ++failures;
     EXPECT_TRUE(agent.enforced()->is_dirty()) << fail_at;
+    EXPECT_TRUE(agent.settle());
     EXPECT_THAT(world.file("cpu_manager_state"), HasSubstr(R"("x":{"a":"1-2"})")) << fail_at;
     if (world.cpus("podx/a") == "1-2") {
       EXPECT_EQ(world.cpus("pods/c"), "0,3-7") << fail_at;
@@ -313,7 +315,6 @@ TEST(NodeAgent, MissesAFileOfTheKubeletsThatItsPodsNeed) {
 TEST(NodeAgent, ChangesNothingWhenTheStateCannotBeStored) {
   World world;
   NodeAgent agent = world.open();
-  must_admit(agent, pod("s", {best_effort("c")}));
   const auto log = world.kernel.log;
   std::filesystem::remove_all(world.state.path());
   const auto outcome = agent.admit(pod("x", {guaranteed("a", 2)}));
@@ -345,48 +346,20 @@ TEST(NodeAgent, DecidesAndStoresWithoutCgroups) {
   EXPECT_TRUE(agent->find_drift().value().empty());
 }
 
-/// Forwards to a directory, and counts how often the CPU file is replaced.
-class CountingFs final : public checkpoint::Fs {
- public:
-  CountingFs(std::unique_ptr<Fs> fs, int& commits) : fs_(std::move(fs)), commits_(commits) {}
-  Result<std::optional<std::string>> read(const std::string& name) override {
-    return fs_->read(name);
-  }
-  Result<std::vector<std::string>> list() override { return fs_->list(); }
-  Result<std::unique_ptr<checkpoint::File>> create(const std::string& name) override {
-    return fs_->create(name);
-  }
-  Result<void> rename(const std::string& from, const std::string& to) override {
-    if (to == checkpoint::kCpuFileName) ++commits_;
-    return fs_->rename(from, to);
-  }
-  Result<void> remove(const std::string& name) override { return fs_->remove(name); }
-  Result<void> sync_directory() override { return fs_->sync_directory(); }
-
- private:
-  std::unique_ptr<Fs> fs_;
-  int& commits_;
-};
-
 TEST(AdmitTogether, IsOneCommitWithAnAnswerForEachPod) {
   World world;
-  int commits = 0;
-  auto fs =
-      std::make_unique<CountingFs>(checkpoint::open_directory(world.state.path()).value(), commits);
-  auto agent = NodeAgent::open(test::static_node(), checkpoint::Store::open(std::move(fs)).value(),
-                               world.kernel.cgroups(), {});
-  ASSERT_TRUE(agent) << agent.error().message;
+  NodeAgent agent = world.open();
   std::vector<Trace> traces;
   const auto outcomes =
-      agent->admit({pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 9)}),
-                    pod("d", {guaranteed("c", 3)})},
-                   &traces);
+      agent.admit({pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 9)}),
+                   pod("d", {guaranteed("c", 3)})},
+                  &traces);
   ASSERT_TRUE(outcomes) << outcomes.error().message;
   EXPECT_FALSE((*outcomes)[0].rejection);
   EXPECT_TRUE((*outcomes)[1].rejection);
   EXPECT_FALSE((*outcomes)[2].rejection);
   EXPECT_EQ(traces.size(), 3U);
-  EXPECT_EQ(commits, 1);
+  EXPECT_EQ(checkpoint::decode_journal(world.file(".pinfold_journal"))->size(), 1U);
   EXPECT_EQ(world.cpus("poda/c"), "1-2");
   EXPECT_EQ(world.cpus("podd/c").size(), std::string("3-5").size());
   EXPECT_EQ(world.cpus("podb/c"), "gone");

@@ -60,6 +60,7 @@ TEST(SideFiles, WriteFailureKeepsTheDecision) {
     NodeAgent agent = full.open();
     must_admit(agent, pod("x", {guaranteed("a", 2)}));
     EXPECT_EQ(agent.metrics().counts[Counter::kTopologyRequests], 1U);
+    EXPECT_TRUE(agent.settle());
   }
   EXPECT_THAT(full.warnings, Contains(HasSubstr("side file '.pinfold_machine': ")));
   EXPECT_THAT(full.warnings, Contains(HasSubstr("side file '.pinfold_metrics': ")));
@@ -73,8 +74,10 @@ TEST(SideFiles, AreWrittenOnceTheDiskHasSpace) {
   {
     NodeAgent agent = full.open();
     must_admit(agent, pod("x", {guaranteed("a", 2)}));
+    EXPECT_TRUE(agent.settle());
     full.fails = is_of_side_file;
     must_admit(agent, pod("y", {guaranteed("a", 1)}));
+    EXPECT_TRUE(agent.settle());
   }
   {
     NodeAgent agent = full.open();
@@ -82,6 +85,7 @@ TEST(SideFiles, AreWrittenOnceTheDiskHasSpace) {
         << "a file that cannot be replaced stays as it was";
     full.fails = [](const std::string&) { return false; };
     must_admit(agent, pod("z", {guaranteed("a", 1)}));
+    EXPECT_TRUE(agent.settle());
   }
   EXPECT_EQ(full.open().metrics().counts[Counter::kTopologyRequests], 2U);
 }
@@ -91,6 +95,7 @@ TEST(NodeAgentOnAFullDisk, SaysWhatIsNotSettledAndSettlesLater) {
   FullDisk full;
   NodeAgent agent = full.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  ASSERT_TRUE(agent.settle());
   const auto cpu_file = [&] {
     return full.disk->inodes[full.disk->names.at("cpu_manager_state")].now;
   };
@@ -99,18 +104,19 @@ TEST(NodeAgentOnAFullDisk, SaysWhatIsNotSettledAndSettlesLater) {
   const auto admitted = agent.admit(pod("y", {guaranteed("a", 2)}));
   ASSERT_TRUE(admitted) << admitted.error().message;
   EXPECT_FALSE(admitted->rejection);
-  ASSERT_TRUE(admitted->not_settled);
-  EXPECT_EQ(admitted->not_settled->sys_errno, ENOSPC);
+  const auto settled = agent.settle();
+  ASSERT_FALSE(settled);
+  EXPECT_EQ(settled.error().sys_errno, ENOSPC);
   EXPECT_EQ(cpu_file(), before);
-  EXPECT_FALSE(agent.checkpoint_journal());
   EXPECT_FALSE(agent.remove_pod(PodUid("y"), RunningProcesses::kRefuse)) << "still full";
   EXPECT_NE(agent.state().node.find(PodUid("y")), nullptr);
   full.fails = [](const std::string&) { return false; };
-  EXPECT_TRUE(agent.checkpoint_journal());
+  EXPECT_TRUE(agent.settle());
   EXPECT_NE(cpu_file(), before);
   const auto removed = agent.remove_pod(PodUid("y"), RunningProcesses::kRefuse);
   ASSERT_TRUE(removed) << removed.error().message;
-  EXPECT_FALSE(removed->not_settled);
+  EXPECT_TRUE(agent.settle());
+  EXPECT_EQ(cpu_file(), before);
 }
 
 TEST(Metrics, CountNothingThatWasNotCommitted) {
@@ -153,6 +159,7 @@ TEST(SideFiles, AreReportedAndReplacedIfUnreadable) {
     NodeAgent agent = world.try_open({}, options).value();
     must_admit(agent, pod("x", {guaranteed("a", 2)}));
     EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
+    EXPECT_TRUE(agent.settle());
   }
   // The machine is reported by known_machine(), which uses it.
   for (const std::string_view name : {kMetricsFileName, kProcessesFileName}) {

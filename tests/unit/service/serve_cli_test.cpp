@@ -195,8 +195,8 @@ void expect_same(const std::string& command, const Node& actual_node, const Node
   EXPECT_EQ(actual.status, expected.status) << command << ": " << actual.err;
   EXPECT_EQ(actual.out, expected.out) << command;
   EXPECT_EQ(actual.err, expected.err) << command;
-  for (const char* const file : {"cpu_manager_state", "memory_manager_state", ".pinfold_pods",
-                                 ".pinfold_machine", ".pinfold_journal"}) {
+  for (const char* const file :
+       {"cpu_manager_state", "memory_manager_state", ".pinfold_pods", ".pinfold_machine"}) {
     EXPECT_EQ(actual_node.state(file), expected_node.state(file)) << command << ": " << file;
   }
 }
@@ -267,7 +267,7 @@ class StoppingService {
     (void)io_.run_for(std::chrono::seconds(2));
     constexpr std::chrono::milliseconds kPause(20);  // a command must wait for the lock
     std::this_thread::sleep_for(kPause);
-    EXPECT_TRUE(agent_->checkpoint_journal().has_value());
+    EXPECT_TRUE(agent_->settle().has_value());
     server_.reset();
     listener_.reset();
     agent_.reset();

@@ -1,5 +1,6 @@
 #include "pinfold/service/worker.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -321,12 +322,26 @@ TEST_F(WorkerTest, TakesNewTimesAtOnce) {
   EXPECT_EQ(worker->snapshot()->counters.reconciliations, begin + 1);
 }
 
-TEST_F(WorkerTest, SettlesWhenNothingWaits) {
+TEST_F(WorkerTest, SettlesSoonAfterTheFirstChange) {
   const auto worker = make();
-  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  const auto has = [&](std::string_view name) {
+    return world_.file("cpu_manager_state").find(fmt::format(R"("{}":{{)", name)) !=
+           std::string::npos;
+  };
+  for (const char* const name : {"a", "b", "c"}) {  // at 0, 60 and 120 ms
+    must_submit(*worker, Admit{{pod(name, {guaranteed("c", 1)})}});
+    worker->run_round();
+    EXPECT_EQ(has("a"), name == std::string_view("c")) << name;
+    now_ += std::chrono::milliseconds(60);
+  }
+  EXPECT_TRUE(has("b") && has("c"));
+  must_submit(*worker, Remove{PodUid("a"), "", {}});
   worker->run_round();
+  EXPECT_TRUE(has("a"));
+  now_ += std::chrono::milliseconds(100);
+  worker->run_round();
+  EXPECT_FALSE(has("a")) << "also without a request";
   EXPECT_FALSE(worker->snapshot()->not_settled);
-  EXPECT_EQ(world_.file(".pinfold_journal"), "");
 }
 
 TEST_F(WorkerTest, AttachesOnlyTheProcessThatIsMeant) {
@@ -356,7 +371,7 @@ TEST_F(WorkerTest, RunsUntilItIsStopped) {
   worker.stop();
   thread.join();
   EXPECT_EQ(worker.submit(request(Settle{})).error().code, ErrorCode::kBusy);
-  EXPECT_EQ(world_.file(".pinfold_journal"), "");
+  EXPECT_THAT(world_.file("cpu_manager_state"), HasSubstr(R"("a":{"c":)"));
 }
 
 TEST_F(WorkerTest, TakesRequestsOfManyThreads) {

@@ -63,13 +63,12 @@ std::vector<NamedAnswer> all_answers() {
   const Error error{ErrorCode::kBusy, 11, "message with \"quotes\"\n"};
   agent::AdmitOutcome rejected;
   rejected.rejection = Rejection{"reason", "message", "cause"};
-  rejected.not_settled = error;
   agent::ReconcileReport report;
   report.drift = {"a", "b"};
   report.moved = {"step"};
   return {{"done", Done{}},
           {"admissions", Admissions{{{}, rejected}, {Trace{{{"cpu", "c", "text"}}}, Trace{}}}},
-          {"change", agent::ChangeOutcome{error, std::nullopt}},
+          {"change", agent::ChangeOutcome{error}},
           {"hook", HookOutcome{}},
           {"refusal", HookOutcome{agent::Refusal{"summary", error}}},
           {"report", report}};

@@ -26,17 +26,18 @@ class KeptState {
                                                  const AgentOptions& options);
 
   [[nodiscard]] const AgentState& state() const { return state_; }
-  /// What was counted since the state directory was made; a crash may lose the last counts.
+  /// What was counted since the state directory was made. A crash loses what was counted since the
+  /// last settle().
   [[nodiscard]] const Metrics& metrics() const { return metrics_; }
 
   /// Makes `next` durable, then the state. In a dry run it becomes the state and is not stored.
   /// `node` is that of `restore`.
   /// Errors: kIo; then nothing has changed.
-  [[nodiscard]] Result<checkpoint::Committed> commit(const Node& node, AgentState next);
-  /// See Store::checkpoint_journal.
-  [[nodiscard]] Result<void> checkpoint_journal() { return store_.checkpoint_journal(); }
+  [[nodiscard]] Result<void> commit(const Node& node, AgentState next);
+  /// See Store::settle; also writes the counts, if they have changed.
+  [[nodiscard]] Result<void> settle();
   /// Counts what was committed; nothing in a dry run.
-  void keep_metrics(const Metrics& metrics);
+  void set_metrics(const Metrics& metrics);
 
   /// Where processes ran at the last reconciliation.
   [[nodiscard]] ProcessList processes();
@@ -45,7 +46,7 @@ class KeptState {
  private:
   KeptState(checkpoint::Store store, const AgentOptions& options)
       : store_(std::move(store)), log_(options.log), is_dry_run_(options.dry_run) {}
-  [[nodiscard]] Result<checkpoint::Committed> store_files(checkpoint::Files files);
+  [[nodiscard]] Result<void> store_files(checkpoint::Files files);
   [[nodiscard]] Result<void> restore_pods(const Node& node, const std::string& directory);
   void keep_machine(const Machine& machine);
 
@@ -58,6 +59,7 @@ class KeptState {
   PodsEncoder pods_encoder_;
   bool has_damaged_pods_ = false;  ///< stored_.pods could not be decoded
   Metrics metrics_;
+  bool has_new_metrics_ = false;  ///< the side file is older
   bool is_machine_kept_ = false;  ///< the side file has the machine of the node
 };
 

@@ -18,13 +18,11 @@ struct AdmitOutcome {
   std::optional<Rejection> rejection;
   /// Admitted and durable, but the kernel does not have it yet; reconcile() tries again.
   std::optional<Error> not_enforced;
-  std::optional<Error> not_settled;  ///< see checkpoint::Committed
 };
 
 /// What a removal or start came to; it is durable.
 struct ChangeOutcome {
   std::optional<Error> not_enforced;
-  std::optional<Error> not_settled;  ///< see checkpoint::Committed
 };
 
 /// The group that a container runtime made for a container.
@@ -122,11 +120,11 @@ class NodeAgent {
   /// The same; `pages`: instead of AgentOptions::move_pages.
   [[nodiscard]] Result<ReconcileReport> reconcile(PageMoves pages);
 
-  /// Makes what was committed durable in the state files themselves; until then it is durable in
-  /// the journal, and after a power cut the files can be older. The destructor does it too, but
-  /// cannot report a failure. Errors: kIo; nothing is lost, and the next call, commit or opening
-  /// tries again.
-  [[nodiscard]] Result<void> checkpoint_journal() { return kept_.checkpoint_journal(); }
+  /// Brings the state files up to date and makes them durable; until then what was committed is
+  /// durable in the journal, and the files are older. Also keeps the counts of metrics(). The
+  /// destructor does the first, but cannot report a failure. Errors: kIo; nothing is lost, and the
+  /// next call or opening tries again.
+  [[nodiscard]] Result<void> settle() { return kept_.settle(); }
 
  private:
   struct Decided;
@@ -146,10 +144,9 @@ class NodeAgent {
   }
   [[nodiscard]] Result<Decided> decide_all(const std::vector<PodSpec>& pods,
                                            std::vector<Trace>* traces) const;
-  [[nodiscard]] Result<checkpoint::Committed> commit(const std::vector<PodSpec>& pods,
-                                                     Decided& decided);
+  [[nodiscard]] Result<void> commit(const std::vector<PodSpec>& pods, Decided& decided);
   /// Commits, and measures that.
-  [[nodiscard]] Result<checkpoint::Committed> store(AgentState next);
+  [[nodiscard]] Result<void> store(AgentState next);
   /// Commits, then applies.
   [[nodiscard]] Result<ChangeOutcome> change(AgentState next, std::string_view intent);
   [[nodiscard]] std::optional<Error> apply();

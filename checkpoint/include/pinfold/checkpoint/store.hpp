@@ -1,13 +1,11 @@
 #pragma once
 
 #include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/checkpoint/fs.hpp"
@@ -34,16 +32,9 @@ struct Files {
   friend bool operator==(const Files&, const Files&) = default;
 };
 
-/// What Committed::not_settled, and a checkpoint of the journal that fails, mean for a reader.
+/// What a checkpoint of the journal that fails means for a reader of the state directory.
 inline constexpr std::string_view kNotSettled =
     "stored in the journal, but the kubelet's files are older";
-
-/// What a successful commit came to; it is durable.
-struct Committed {
-  /// Why the kubelet's files are older than the state, which is in the journal only. The next
-  /// commit, checkpoint of the journal or opening tries again.
-  std::optional<Error> not_settled;
-};
 
 /// Reads the state of a directory without a lock, as the next opening would have it: what the
 /// journal holds counts. While a writer commits, the files may be those of two transactions.
@@ -63,6 +54,8 @@ class Store {
   static constexpr std::chrono::milliseconds kLockTimeout{5000};
   /// A commit that would make the journal larger checkpoints it first, in bytes.
   static constexpr std::size_t kJournalLimit = std::size_t{4} << 20U;
+  /// settle() removes a larger journal, in bytes: whoever opens or reads the directory replays it.
+  static constexpr std::size_t kKeptJournal = std::size_t{256} << 10U;
 
   /// Takes the lock and completes or drops what an interrupted commit left behind.
   /// Errors: kNotFound for a directory that does not exist; kInvalidArgument for one that others
@@ -85,7 +78,7 @@ class Store {
 
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
-  /// Checkpoints the journal, and cannot report a failure: call checkpoint_journal() before. The
+  /// Checkpoints the journal, and cannot report a failure: call settle() before. The
   /// next opening repeats what fails here.
   ~Store();
 
@@ -93,18 +86,20 @@ class Store {
   /// first, otherwise it reads nothing. Errors: kIo if the recovery fails.
   [[nodiscard]] Result<Files> load();
 
-  /// Stores all files that have a value, in one step. A nullopt leaves its file alone; a file whose
-  /// bytes do not change is not written. Success means that the new state is durable. A disk
-  /// failure after the point of no return is therefore no error: the store recovers from it now, or
-  /// reports it in the result. Errors: kInvalidArgument for more than kMaxStateFileBytes; kIo: the
-  /// old state remains. If the disk does not even allow to determine that, the message says so, and
-  /// the next load(), commit() or opening decides: the old or the new state, never a mixture.
-  [[nodiscard]] Result<Committed> commit(const Files& next);
+  /// Stores all files that have a value, in one step, with one write and one sync of what changes.
+  /// A nullopt leaves its file alone. Success means that the new state is durable in the journal;
+  /// the files themselves are older until settle(). Errors: kInvalidArgument for more
+  /// than kMaxStateFileBytes; kIo: the old state remains. If the disk does not even allow to
+  /// determine that, the message says so, and the next load(), commit() or opening decides: the old
+  /// or the new state, never a mixture.
+  [[nodiscard]] Result<void> commit(const Files& next);
 
-  /// Makes the committed state durable in the state files themselves and removes the journal.
-  /// Before that a power cut can leave older state files, which opening the store repairs. Errors:
-  /// kIo: the committed state stays durable in the journal, and the next call or opening tries
-  /// again.
+  /// Brings the state files up to date and makes them durable. Before that they are older than the
+  /// state, and opening the store replaces them. A journal that is not large stays, so that the
+  /// next commit needs no new one. Errors: kIo: the committed state stays durable in the journal,
+  /// and the next call or opening tries again.
+  [[nodiscard]] Result<void> settle();
+  /// The same; the journal is always removed.
   [[nodiscard]] Result<void> checkpoint_journal();
 
   /// Replaces a side file: a file with a name of ours that is no part of any commit. It is replaced
@@ -115,17 +110,14 @@ class Store {
   [[nodiscard]] Result<std::optional<std::string>> read_side_file(std::string_view name);
 
  private:
-  /// Files that are being replaced, by name.
-  using OpenFiles = std::map<std::string, std::unique_ptr<File>>;
-
   Store(std::unique_ptr<Fs> fs, std::unique_ptr<WriteLock> lock);
 
-  Result<Committed> try_commit(const Files& next);
-  Result<OpenFiles> prepare(const std::vector<StateFile>& changed, const Files& next);
-  Result<void> append_to_journal(const std::string& record);
+  Result<void> try_commit(const Files& next);
+  Result<void> open_journal(std::size_t record_size);
+  Result<void> append_to_journal(const std::string& record, bool is_first);
   void reserve_in_journal(std::size_t record_size);
   Result<void> drop_record();
-  Result<void> put_in_place(OpenFiles&& files);
+  Result<void> update_files();
 
   Result<void> recover();
   Result<void> finish_journal();
@@ -139,9 +131,8 @@ class Store {
   std::unique_ptr<File> journal_;  ///< null if there is none
   std::size_t journal_size_ = 0;   ///< of the committed records
   std::size_t journal_room_ = 0;   ///< where the zeros that were reserved end
-  OpenFiles unsynced_;             ///< in place, but not synced yet
-  /// The files whose contents the journal has; of these, that of the pods has only the journal.
-  std::set<std::string_view> in_journal_;
+  std::set<std::string_view> in_journal_;  ///< the state files whose contents the journal has
+  std::set<std::string_view> behind_;      ///< of these, the files that are older
   Files current_;
   bool is_read_only_ = false;
   bool needs_recovery_ = true;  ///< the disk may differ from `current_` and the members above

@@ -49,7 +49,7 @@ struct RemoveHooked {
 struct Reconcile {
   agent::PageMoves pages = agent::PageMoves::kOff;
 };
-/// See NodeAgent::checkpoint_journal.
+/// See NodeAgent::settle.
 struct Settle {};
 /// See NodeAgent::adopt.
 struct Adopt {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "pinfold/agent/watch.hpp"
@@ -17,7 +18,10 @@ using Clock = std::chrono::steady_clock;
 
 struct WorkerOptions {
   std::size_t queue_limit = 1024;  ///< requests
-  agent::WatchTimes reconcile;     ///< also the time between two attempts to settle
+  agent::WatchTimes reconcile;     ///< also the time between two attempts to settle that fail
+  /// The kubelet's files are brought up to date this long after the first change that they lack, so
+  /// that changes which follow each other cost one write and one sync each.
+  std::chrono::milliseconds settle_after{100};
   agent::PageMoves pages = agent::PageMoves::kOff;  ///< of reconciliations that are due
   agent::LogSink log;
   /// Called by run() whenever it has finished a round, and at least every `alive_every`: while it
@@ -70,8 +74,11 @@ class Worker {
   void do_due();
   void log_report(const agent::ReconcileReport& report);
   void settle();
+  void settle_later();
+  void settle_if_due();
   template <class T>
   void set_settled(const Result<T>& outcome) {
+    settle_at_.reset();
     state_.not_settled.reset();
     if (!outcome) state_.not_settled = outcome.error();
   }
@@ -86,6 +93,7 @@ class Worker {
   UniqueFd changes_;  ///< below the root of the groups; none until kLeastPause after a round
   Clock::time_point watch_from_;
   Clock::time_point reconcile_at_;
+  std::optional<Clock::time_point> settle_at_;  ///< none: nothing has changed since
   std::chrono::milliseconds pause_;
   bool has_changed_ = false;      ///< below the root of the groups
   Snapshot state_;                ///< without what publish() adds

@@ -17,11 +17,10 @@ void fill(const Node& node, const CpuSet& offline, const Snapshot& snapshot,
 void fill(const Subscription::Taken& taken, v1::WatchResponse& out);
 void fill(const Error& error, v1::Error& out);
 
-/// `Response`: one with not_enforced and not_settled.
+/// `Response`: one with not_enforced.
 template <class Response>
 void fill(const agent::ChangeOutcome& outcome, Response& out) {
   if (outcome.not_enforced) fill(*outcome.not_enforced, *out.mutable_not_enforced());
-  if (outcome.not_settled) fill(*outcome.not_settled, *out.mutable_not_settled());
 }
 
 }  // namespace pinfold::service
