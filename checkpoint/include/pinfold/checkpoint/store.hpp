@@ -128,9 +128,9 @@ class Store {
   std::unique_ptr<WriteLock> lock_;
   std::unique_ptr<SnapshotWriter> snapshot_;  ///< null over a file system of the caller's
   std::size_t journal_limit_ = kJournalLimit;
-  std::unique_ptr<File> journal_;  ///< null if there is none
-  std::size_t journal_size_ = 0;   ///< of the committed records
-  std::size_t journal_room_ = 0;   ///< where the zeros that were reserved end
+  std::unique_ptr<File> journal_;          ///< null if there is none
+  std::size_t journal_size_ = 0;           ///< of the committed records
+  std::size_t journal_room_ = 0;           ///< where the zeros that were reserved end
   std::set<std::string_view> in_journal_;  ///< the state files whose contents the journal has
   std::set<std::string_view> behind_;      ///< of these, the files that are older
   Files current_;
