@@ -16,22 +16,6 @@ constexpr std::int64_t kMinQuotaUs = 1000;
 constexpr int kGuaranteedOomScoreAdj = -997;
 constexpr int kBestEffortOomScoreAdj = 1000;
 
-std::uint64_t shares_of(std::int64_t milli_cpu) {
-  if (milli_cpu <= 0) return kMinShares;
-  // Checked before the multiplication, which could overflow.
-  if (milli_cpu > static_cast<std::int64_t>(kMaxShares)) return kMaxShares;
-  return std::clamp(static_cast<std::uint64_t>(milli_cpu) * 1024 / 1000, kMinShares, kMaxShares);
-}
-
-std::int64_t quota_of(std::int64_t milli_cpu, std::uint64_t period_us) {
-  if (milli_cpu == 0) return 0;
-  const auto period = static_cast<std::int64_t>(period_us);
-  if (milli_cpu > std::numeric_limits<std::int64_t>::max() / period) {
-    return std::numeric_limits<std::int64_t>::max() / 1000;
-  }
-  return std::max(milli_cpu * period / 1000, kMinQuotaUs);
-}
-
 bool uses_pod_level(const Node& node, const PodSpec& pod) {
   return uses_pod_level_resources(node.gates(), pod);
 }
@@ -121,6 +105,22 @@ int oom_score_adj(const Node& node, const PodTotals& totals, const Container& co
 
 }  // namespace
 
+std::uint64_t cpu_shares(std::int64_t milli_cpu) {
+  if (milli_cpu <= 0) return kMinShares;
+  // Checked before the multiplication, which could overflow.
+  if (milli_cpu > static_cast<std::int64_t>(kMaxShares)) return kMaxShares;
+  return std::clamp(static_cast<std::uint64_t>(milli_cpu) * 1024 / 1000, kMinShares, kMaxShares);
+}
+
+std::int64_t cpu_quota(std::int64_t milli_cpu, std::uint64_t period_us) {
+  if (milli_cpu == 0) return 0;
+  const auto period = static_cast<std::int64_t>(period_us);
+  if (milli_cpu > std::numeric_limits<std::int64_t>::max() / period) {
+    return std::numeric_limits<std::int64_t>::max() / 1000;
+  }
+  return std::max(milli_cpu * period / 1000, kMinQuotaUs);
+}
+
 std::uint64_t cpu_weight(std::uint64_t shares) {
   if (shares >= kMaxShares) return 10000;
   return 1 + (std::max(shares, kMinShares) - 2) * 9999 / 262142;
@@ -156,13 +156,13 @@ LinuxResources container_linux_resources(const Node& node, const PodTotals& tota
   const Quantity cpu_limit = effective_limit(node, pod, container, "cpu");
   const auto request = container.resources.requests.find("cpu");
   out.cpu_shares =
-      shares_of(request == container.resources.requests.end() ? cpu_limit.milli_value()
-                                                              : request->second.milli_value());
+      cpu_shares(request == container.resources.requests.end() ? cpu_limit.milli_value()
+                                                               : request->second.milli_value());
   if (node.config().cpu_cfs_quota) {
     out.cpu_period = node.cfs_period_us();
     out.cpu_quota = quota == CpuQuota::kOffForExclusiveCpus
                         ? -1
-                        : quota_of(cpu_limit.milli_value(), node.cfs_period_us());
+                        : cpu_quota(cpu_limit.milli_value(), node.cfs_period_us());
   }
   const auto memory = effective_limit(node, pod, container, "memory").value();
   if (memory != 0) out.memory_limit = memory;
@@ -187,7 +187,7 @@ LinuxResources pod_linux_resources(const Node& node, const PodSpec& pod, CpuQuot
     out.cpu_shares = kMinShares;
     return out;
   }
-  out.cpu_shares = shares_of(amount_of(requests, "cpu").milli_value());
+  out.cpu_shares = cpu_shares(amount_of(requests, "cpu").milli_value());
   const auto is_bounded = [&](std::string_view name) {
     if (qos == QosClass::kGuaranteed) return true;
     if (uses_pod_level(node, pod) && !amount_of(pod.resources->limits, name).is_zero()) return true;
@@ -196,7 +196,7 @@ LinuxResources pod_linux_resources(const Node& node, const PodSpec& pod, CpuQuot
   if (is_bounded("cpu")) {
     const bool off = quota == CpuQuota::kOffForExclusiveCpus || !node.config().cpu_cfs_quota;
     out.cpu_quota =
-        off ? -1 : quota_of(amount_of(limits, "cpu").milli_value(), node.cfs_period_us());
+        off ? -1 : cpu_quota(amount_of(limits, "cpu").milli_value(), node.cfs_period_us());
     out.cpu_period = node.cfs_period_us();
   }
   if (is_bounded("memory")) out.memory_limit = amount_of(limits, "memory").value();

@@ -20,6 +20,10 @@ struct LinuxResources {
   friend bool operator==(const LinuxResources&, const LinuxResources&) = default;
 };
 
+/// The CPU shares that the kubelet asks a runtime for: 2 to 262144.
+[[nodiscard]] std::uint64_t cpu_shares(std::int64_t milli_cpu);
+/// The CFS quota in microseconds, at least 1000; 0, no limit, for no CPU. Domain: period_us > 0.
+[[nodiscard]] std::int64_t cpu_quota(std::int64_t milli_cpu, std::uint64_t period_us);
 /// cpu.weight as the kubelet computes it for pod groups on cgroup v2: linear in the shares.
 [[nodiscard]] std::uint64_t cpu_weight(std::uint64_t shares);
 /// cpu.weight as newer container runtimes compute it: quadratic in log2(shares), 100 for 1024.
