@@ -146,6 +146,9 @@ void reap(Agent& agent);
 /// disks, runs "commands" on them and reads "files"; "losses": of enum Loss.
 [[nodiscard]] Json cut_power(Agent& agent, const Json& request);
 
+/// Sends "text" to a Unix socket and reports all that is answered.
+[[nodiscard]] Json talk(const Json& request);
+
 /// `pinfold-guest payload BYTES PAGE_SIZE`: touches that much memory, prints its address, and waits
 /// to be killed. PAGE_SIZE is that of huge pages, or 0.
 int payload_main(int argc, char** argv);
@@ -153,6 +156,9 @@ int payload_main(int argc, char** argv);
 /// `pinfold-guest hog`: keeps every CPU busy at the highest real-time priority, so that nothing
 /// else runs: a guest that hangs, for tests of the host.
 int hog_main();
+
+/// `pinfold-guest pause`: waits, and ends on SIGTERM or SIGINT: the container that holds a pod.
+int pause_main();
 
 /// Shuts the machine down; QEMU's exit status becomes (code << 1) | 1.
 [[noreturn]] void end_machine(int code);

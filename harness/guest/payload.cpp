@@ -7,6 +7,7 @@
 #include <bit>
 #include <cerrno>
 #include <cinttypes>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -40,6 +41,17 @@ int payload_main(int argc, char** argv) {
                     page);
   (void)std::fflush(stdout);
   while (true) (void)pause();
+}
+
+int pause_main() {
+  // The first process of a PID namespace ignores signals that it does not handle or wait for.
+  sigset_t ends;
+  (void)sigemptyset(&ends);
+  (void)sigaddset(&ends, SIGTERM);
+  (void)sigaddset(&ends, SIGINT);
+  (void)sigprocmask(SIG_BLOCK, &ends, nullptr);  // NOLINT(concurrency-mt-unsafe): one thread
+  int signal = 0;
+  return sigwait(&ends, &signal);
 }
 
 int hog_main() {

@@ -147,6 +147,7 @@ Json handle(Agent& agent, const Json& request) {
     if (op == "disk") return make_disk(agent, request);
     if (op == "mark") return mark_disk(agent);
     if (op == "cut-power") return cut_power(agent, request);
+    if (op == "talk") return talk(request);
     if (op == "stop") return stop_program(agent, request.at("name"));
     if (op == "dump-coverage") return dump_coverage();
     if (op == "quit") return {{"ok", true}};

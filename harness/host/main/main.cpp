@@ -46,6 +46,9 @@ Result<RunOptions> make_run_options(const CommonOptions& options, int interrupt_
   } else if (!options.product.empty()) {
     return fail(ErrorCode::kNotFound, fmt::format("'{}' does not exist", product.string()));
   }
+  const fs::path client =
+      part("", "PINFOLD_CRI_CLIENT", PINFOLD_BUILD_FOLDER "/harness/guest/pinfold-cri");
+  if (fs::exists(client)) run.cri_client = client;
   run.accelerator = options.accelerator == "auto"  ? choose_accelerator(cache_folder())
                     : options.accelerator == "kvm" ? Accelerator::kKvm
                                                    : Accelerator::kTcg;

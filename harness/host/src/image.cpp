@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <set>
 #include <sstream>
 
-#include "pinfold/harness/cpio.hpp"
 #include "pinfold/harness/fingerprint.hpp"
 #include "pinfold/harness/process.hpp"
 #include "pinfold/harness/verdict.hpp"
@@ -42,29 +42,6 @@ Result<std::vector<std::string>> libraries_of(const fs::path& program) {
   return paths;  // none: for a static program ldd exits with 1
 }
 
-/// A program without its debug information, which would slow down every boot. Unchanged if strip
-/// is not installed.
-Result<std::string> read_stripped(const fs::path& program) {
-  std::error_code failed;
-  const auto size = fs::file_size(program, failed);
-  const auto time = fs::last_write_time(program, failed).time_since_epoch().count();
-  if (failed) return fail_errno(failed.value(), fmt::format("read '{}'", program.string()));
-  const fs::path folder = cache_folder() / "stripped";
-  const fs::path kept =
-      folder / Fingerprint().add(fmt::format("{} {} {}", program.string(), size, time)).to_string();
-  if (!fs::exists(kept, failed)) {
-    fs::create_directories(folder, failed);
-    const fs::path draft =
-        fmt::format("{}.{}.tmp", kept.string(), Clock::now().time_since_epoch().count());
-    const auto stripped =
-        run_program({"strip", "-o", draft.string(), program.string()}, Milliseconds(30000));
-    if (!stripped || stripped->exit_status != 0) return read_file(program, kMaxProgram);
-    fs::rename(draft, kept, failed);
-    prune_cache(folder, 16);
-  }
-  return read_file(kept, kMaxProgram);
-}
-
 std::vector<CpioEntry> skeleton() {
   std::vector<CpioEntry> entries;
   for (const char* folder : {"dev", "proc", "sys", "run", "tmp", "root", "etc", "mnt", "var/lib"}) {
@@ -79,19 +56,15 @@ std::vector<CpioEntry> skeleton() {
 
 Result<void> add_busybox(std::vector<CpioEntry>& entries, const fs::path& busybox) {
   PINFOLD_LET(auto bytes, read_file(busybox, kMaxProgram));
-  PINFOLD_LET(const auto applets,
-              run_program({busybox.string(), "--list-full"}, Milliseconds(10000)));
+  PINFOLD_LET(auto links, busybox_links(busybox));
   entries.push_back(CpioEntry::file("bin/busybox", std::move(bytes), true));
-  std::istringstream lines(applets.output);
-  for (std::string line; std::getline(lines, line);) {
-    if (line != "bin/busybox") entries.push_back(CpioEntry::link(line, "/bin/busybox"));
-  }
+  std::move(links.begin(), links.end(), std::back_inserter(entries));
   return {};
 }
 
 Result<void> add_program(std::vector<CpioEntry>& entries, std::set<std::string>& libraries,
                          const GuestProgram& program) {
-  PINFOLD_LET(auto bytes, read_stripped(program.host_path));
+  PINFOLD_LET(auto bytes, read_program(program.host_path));
   PINFOLD_LET(auto needed, libraries_of(program.host_path));
   entries.push_back(CpioEntry::file(program.guest_path.substr(1), std::move(bytes), true));
   for (const std::string& library : needed) {
@@ -152,9 +125,46 @@ Result<fs::path> prepare_qemu(const fs::path& script) {
   return folder / "qemu-system-x86_64";
 }
 
+Result<fs::path> prepare_runtime_image(const fs::path& script, const std::string& runtime) {
+  return prepare({script.string(), "--runtime", runtime});
+}
+
+Result<std::string> read_program(const fs::path& program) {
+  std::error_code failed;
+  const auto size = fs::file_size(program, failed);
+  const auto time = fs::last_write_time(program, failed).time_since_epoch().count();
+  if (failed) return fail_errno(failed.value(), fmt::format("read '{}'", program.string()));
+  const fs::path folder = cache_folder() / "stripped";
+  const fs::path kept =
+      folder / Fingerprint().add(fmt::format("{} {} {}", program.string(), size, time)).to_string();
+  if (!fs::exists(kept, failed)) {
+    fs::create_directories(folder, failed);
+    const fs::path draft =
+        fmt::format("{}.{}.tmp", kept.string(), Clock::now().time_since_epoch().count());
+    const auto stripped =
+        run_program({"strip", "-o", draft.string(), program.string()}, Milliseconds(30000));
+    if (!stripped || stripped->exit_status != 0) return read_file(program, kMaxProgram);
+    fs::rename(draft, kept, failed);
+    prune_cache(folder, 16);
+  }
+  return read_file(kept, kMaxProgram);
+}
+
+Result<std::vector<CpioEntry>> busybox_links(const fs::path& busybox) {
+  PINFOLD_LET(const auto applets,
+              run_program({busybox.string(), "--list-full"}, Milliseconds(10000)));
+  std::vector<CpioEntry> links;
+  std::istringstream lines(applets.output);
+  for (std::string line; std::getline(lines, line);) {
+    if (line != "bin/busybox") links.push_back(CpioEntry::link(line, "/bin/busybox"));
+  }
+  return links;
+}
+
 Result<fs::path> build_initramfs(const Image& image, const fs::path& agent,
                                  const std::vector<GuestProgram>& programs,
-                                 const std::vector<std::string>& modules) {
+                                 const std::vector<std::string>& modules,
+                                 const std::vector<CpioEntry>& files) {
   std::vector<CpioEntry> entries = skeleton();
   std::set<std::string> libraries;
   PINFOLD_TRY(add_busybox(entries, image.busybox));
@@ -165,6 +175,7 @@ Result<fs::path> build_initramfs(const Image& image, const fs::path& agent,
   for (const std::string& module : modules) {
     PINFOLD_TRY_WRAP(add_modules(entries, image.modules, module), "build the initramfs");
   }
+  entries.insert(entries.end(), files.begin(), files.end());
   const std::string archive = write_cpio(entries);
   const fs::path folder = cache_folder() / "initramfs";
   const fs::path file = folder / (Fingerprint().add(archive).to_string() + ".cpio");

@@ -74,6 +74,10 @@ ScenarioResult run_scenario(const Scenario& scenario, const RunOptions& options)
     result.message = "the scenario needs the pinfold command, which was not given";
     return result;
   }
+  if (!scenario.runtime.empty() && options.cri_client.empty()) {
+    result.message = "the scenario needs the program pinfold-cri, which was not built";
+    return result;
+  }
   if (auto session = open_session(scenario, options, result)) {
     run_steps(scenario, options, *session, result);
   }

@@ -128,6 +128,7 @@ Scenario read_scenario(const Json& document, const PlatformScope& scope,
   } else {
     scenario.machine = read_machine(*machine, {"machine"}, scope.current, complaint);
   }
+  scenario.runtime = read_runtime(fields, scenario.machine);
   scenario.boot_limit_s = fields.integer("bootLimit", boot_limit_s(scenario.machine), 1, 3600);
   add_steps(fields.find("steps"), scope, scenario, complaint);
   fields.finish();
@@ -141,11 +142,26 @@ Result<void> load_kubelet(KubeletSource& source, const std::filesystem::path& fo
   return {};
 }
 
+/// Reads the manifest of a step with a pod, whose verb is in its default title.
+Result<void> load_manifest(Step& step, const std::filesystem::path& file, std::string& manifest,
+                           const std::filesystem::path& folder) {
+  if (file.empty()) return {};
+  PINFOLD_LET(manifest, read_file(folder / file));
+  const std::string& verb = step.path.back();
+  if (step.title.starts_with(verb + " ")) step.title = verb + " " + file.filename().string();
+  return {};
+}
+
+Result<void> load_pod(Step& step, RunPodStep& run, const std::filesystem::path& folder) {
+  PINFOLD_TRY(load_manifest(step, run.file, run.manifest, folder));
+  PINFOLD_LET(const auto pod, parse_pod(run.manifest));
+  run.pod = pod.name;
+  for (const Container& container : pod.containers) run.containers.push_back(container.name);
+  return {};
+}
+
 Result<void> load_pod(Step& step, AdmitStep& admit, const std::filesystem::path& folder) {
-  if (!admit.file.empty()) {
-    PINFOLD_LET(admit.manifest, read_file(folder / admit.file));
-    if (step.title.starts_with("admit ")) step.title = "admit " + admit.file.filename().string();
-  }
+  PINFOLD_TRY(load_manifest(step, admit.file, admit.manifest, folder));
   const auto pod = parse_pod(admit.manifest);
   if (pod) {
     admit.pod = pod->name;
@@ -167,6 +183,7 @@ Result<void> load_files(Scenario& scenario, const std::filesystem::path& folder)
     Step& step = scenario.steps[i];
     Result<void> loaded;
     if (auto* admit = std::get_if<AdmitStep>(&step.action)) loaded = load_pod(step, *admit, folder);
+    if (auto* run = std::get_if<RunPodStep>(&step.action)) loaded = load_pod(step, *run, folder);
     auto* restart = std::get_if<RestartStep>(&step.action);
     if (restart != nullptr && restart->kubelet) loaded = load_kubelet(*restart->kubelet, folder);
     PINFOLD_TRY_WRAP(std::move(loaded), fmt::format("steps[{}].{}", i, step.title));
@@ -228,6 +245,9 @@ Result<std::vector<Scenario>> load_scenarios(const std::filesystem::path& file) 
   PINFOLD_LET_WRAP(auto scenarios, std::move(parsed), intent);
   for (Scenario& scenario : scenarios) {
     PINFOLD_TRY_WRAP(load_files(scenario, file.parent_path()), intent);
+    if (const auto complaint = check_runtime_steps(scenario)) {
+      return fail(error_of(text, *complaint).wrap(intent));
+    }
   }
   return scenarios;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "pinfold/harness/json.hpp"
+#include "pinfold/harness/runtime.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -84,15 +85,10 @@ Action read_online(FieldReader& fields) { return read_cpus(fields, true); }
 
 Action read_exec(FieldReader& fields) {
   ExecStep step;
-  step.command = fields.texts("command");
+  step.command = read_command(fields);
   step.cgroup = fields.text("cgroup", "");
   step.output = fields.text("output", "");
-  if (fields.text("status", "0") == "any") {
-    step.status = std::nullopt;
-  } else {
-    step.status = fields.integer("status", 0, 0, 255);
-  }
-  if (step.command.empty()) fields.complain("command", "expected a program and its arguments");
+  step.status = read_status(fields);
   return step;
 }
 
@@ -175,7 +171,17 @@ constexpr Verb kVerbs[] = {{"admit", read_admit},
                            {"verify", read_verify},
                            {"startSampling", read_start_sampling},
                            {"stopSampling", read_stop_sampling},
-                           {"powerCuts", read_power_cuts}};
+                           {"powerCuts", read_power_cuts},
+                           {"runPod", read_run_pod},
+                           {"stopPod", read_stop_pod},
+                           {"removePod", read_remove_pod},
+                           {"createContainer", read_create_container},
+                           {"startContainer", read_start_container},
+                           {"execContainer", read_exec_container},
+                           {"stopContainer", read_stop_container},
+                           {"removeContainer", read_remove_container},
+                           {"killRuntime", read_kill_runtime},
+                           {"restartRuntime", read_restart_runtime}};
 
 std::optional<KillPoint> read_kill_point(FieldReader& fields, std::optional<Complaint>& complaint) {
   const Json* value = fields.find("killAt");
@@ -269,14 +275,14 @@ void StepReader::read_group(const PlatformScope& scope, std::vector<PlacedStep>&
 
 Step StepReader::read_step(const PlatformScope& scope) {
   Step step;
-  step.time_limit_s = fields_.integer("timeLimit", step.time_limit_s, 1, 3600);
   int verbs = 0;
   const auto read_with = [&](const char* name, const auto& reader) {
     const Json* content = fields_.find(name);
     if (content == nullptr) return;
     ++verbs;
     step.title = title_of(name, *content);
-    reader(*content, fields_.path_of(name));
+    step.path = fields_.path_of(name);
+    reader(*content, step.path);
   };
   for (const Verb& verb : kVerbs) {
     read_with(verb.name, [&](const Json& content, FieldPath where) {
@@ -288,6 +294,8 @@ Step StepReader::read_step(const PlatformScope& scope) {
   read_with("expect", [&](const Json& content, const FieldPath& where) {
     step.action = read_expect(content, where, scope, complaint_);
   });
+  if (needs_runtime(step.action)) step.time_limit_s = kRuntimeLimitS;
+  step.time_limit_s = fields_.integer("timeLimit", step.time_limit_s, 1, 3600);
   step.title = fields_.text("title", step.title);
   step.kill_at = read_kill_point(fields_, complaint_);
   if (step.kill_at && !runs_command(step.action)) {
@@ -315,6 +323,17 @@ std::vector<PlacedStep> read_steps(const Json* list, const PlatformScope& scope,
         path, fmt::format("{} for {}: {}", steps.size(), to_string(scope.current), kStepsExpected)};
   }
   return steps;
+}
+
+std::vector<std::string> read_command(FieldReader& fields) {
+  std::vector<std::string> command = fields.texts("command");
+  if (command.empty()) fields.complain("command", "expected a program and its arguments");
+  return command;
+}
+
+std::optional<int> read_status(FieldReader& fields) {
+  if (fields.text("status", "0") == "any") return std::nullopt;
+  return fields.integer("status", 0, 0, 255);
 }
 
 KubeletSource read_kubelet(FieldReader& fields, const char* key) {

@@ -26,6 +26,32 @@ struct PlacedStep {
                                      const PlatformScope& scope,
                                      std::optional<Complaint>& complaint);
 
+/// Read the steps with a container runtime.
+[[nodiscard]] Action read_run_pod(FieldReader& fields);
+[[nodiscard]] Action read_stop_pod(FieldReader& fields);
+[[nodiscard]] Action read_remove_pod(FieldReader& fields);
+[[nodiscard]] Action read_create_container(FieldReader& fields);
+[[nodiscard]] Action read_start_container(FieldReader& fields);
+[[nodiscard]] Action read_stop_container(FieldReader& fields);
+[[nodiscard]] Action read_remove_container(FieldReader& fields);
+[[nodiscard]] Action read_exec_container(FieldReader& fields);
+[[nodiscard]] Action read_kill_runtime(FieldReader& fields);
+[[nodiscard]] Action read_restart_runtime(FieldReader& fields);
+
+/// Reads what a command must have ended with: `status` and `command`.
+[[nodiscard]] std::optional<int> read_status(FieldReader& fields);
+[[nodiscard]] std::vector<std::string> read_command(FieldReader& fields);
+
+/// Reads the name of a runtime, and checks that the machine can have it.
+[[nodiscard]] std::string read_runtime(FieldReader& fields, const VmMachine& machine);
+
+/// True if the step needs a container runtime.
+[[nodiscard]] bool needs_runtime(const Action& action);
+
+/// Checks that the steps with the runtime can follow each other: a container is created before it
+/// is started, for example. Pods that are read from files must have been loaded.
+[[nodiscard]] std::optional<Complaint> check_runtime_steps(const Scenario& scenario);
+
 /// Reads a KubeletConfiguration: an object or the name of a file.
 [[nodiscard]] KubeletSource read_kubelet(FieldReader& fields, const char* key);
 

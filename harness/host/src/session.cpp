@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include "pinfold/harness/qemu_command.hpp"
+#include "pinfold/harness/runtime.hpp"
 #include "pinfold/harness/snapshot.hpp"
 
 namespace pinfold::harness {
@@ -14,6 +15,9 @@ namespace {
 Milliseconds ready_limit(const VmMachine& machine) {
   return Milliseconds(20000 + 500 * machine.cpu_count());
 }
+
+/// Limit to start a container runtime and to import its images.
+constexpr Milliseconds kRuntimeBootLimit = std::chrono::minutes(5);
 
 /// What a machine needs once image and initramfs exist.
 struct Ready {
@@ -45,7 +49,15 @@ Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, Scena
     programs.push_back({maker, maker});
     modules = {"nbd", std::string(to_string(disk->filesystem))};
   }
-  PINFOLD_LET(const auto initramfs, build_initramfs(image, options.agent, programs, modules));
+  std::vector<CpioEntry> files;
+  if (!scenario.runtime.empty()) {
+    PINFOLD_LET(auto parts, prepare_runtime(options.image_script, scenario.runtime, image,
+                                            options.agent, options.cri_client));
+    programs.insert(programs.end(), parts.programs.begin(), parts.programs.end());
+    files = std::move(parts.files);
+  }
+  PINFOLD_LET(const auto initramfs,
+              build_initramfs(image, options.agent, programs, modules, files));
   PINFOLD_LET(const auto qemu, choose_qemu(scenario.machine, options));
   PINFOLD_LET(const auto version, run_program({qemu, "--version"}, Milliseconds(10000)));
   Ready ready;
@@ -84,6 +96,19 @@ VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options, 
     return false;
   }
   return true;
+}
+
+/// Starts the scenario's container runtime, if any. False if that fails; `result` has the reason.
+bool boot_runtime(const Scenario& scenario, const RunOptions& options, Session& session,
+                  ScenarioResult& result) {
+  if (scenario.runtime.empty()) return true;
+  options.on_progress("starting " + scenario.runtime);
+  const auto limit = scaled(options, kRuntimeBootLimit);
+  const auto booted = control_runtime(session.vm, RuntimeVerb::kBoot, limit);
+  if (booted && booted->error.empty()) return true;
+  conclude(result, booted ? VmFailure{Trouble::kHost, booted->error} : booted.error(),
+           session.vm.console(), "starting " + scenario.runtime);
+  return false;
 }
 
 VmResult<Session> launch(const Ready& ready, const RunOptions& options,
@@ -141,7 +166,7 @@ std::optional<Session> boot(const Scenario& scenario, const RunOptions& options,
   auto same = check_guest(scenario, options, *session, result);
   if (!same)
     conclude(result, same.error(), session->vm.console(), "asking the guest for its machine");
-  if (!same || !*same) return std::nullopt;
+  if (!same || !*same || !boot_runtime(scenario, options, *session, result)) return std::nullopt;
   return std::optional<Session>(std::move(*session));
 }
 

@@ -17,6 +17,7 @@ VmResult<void> StepRunner::note_groups(const Action& action, StepResult& result)
   const auto* expect = std::get_if<ExpectStep>(&action);
   if (expect == nullptr && !std::holds_alternative<VerifyStep>(action)) return {};
   std::map<std::string, std::string> folders = running_;
+  folders.merge(runtime_cgroups());
   if (desired_) {
     for (const DesiredContainer& one : *desired_) folders[one.name] = one.cgroup;
   }

@@ -203,6 +203,14 @@ VmResult<StepResult> StepRunner::act(const RestartStep& step) {
 }
 
 VmResult<std::string> StepRunner::cgroup_of(const std::string& container, StepResult& result) {
+  const auto of_runtime = runtime_cgroups();
+  if (const auto group = of_runtime.find(container); group != of_runtime.end()) {
+    return group->second;
+  }
+  if (!scenario_.runtime.empty() && !needs_product(scenario_)) {
+    result.message = fmt::format("there is no container '{}'", container);
+    return std::string{};
+  }
   PINFOLD_LET(const auto containers, desired(result.message));
   const auto found = std::find_if(containers.begin(), containers.end(),
                                   [&](const auto& one) { return one.name == container; });

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "kubelet_requests.hpp"
 #include "pinfold/harness/run.hpp"
+#include "pinfold/harness/runtime.hpp"
 #include "pinfold/harness/session.hpp"
 
 namespace pinfold::harness {
@@ -37,6 +39,11 @@ class StepRunner {
   [[nodiscard]] VmResult<StepResult> act(const StartSamplingStep& step);
   [[nodiscard]] VmResult<StepResult> act(const StopSamplingStep& step);
   [[nodiscard]] VmResult<StepResult> act(const PowerCutsStep& step);
+  [[nodiscard]] VmResult<StepResult> act(const RunPodStep& step);
+  [[nodiscard]] VmResult<StepResult> act(const PodStep& step);
+  [[nodiscard]] VmResult<StepResult> act(const ContainerStep& step);
+  [[nodiscard]] VmResult<StepResult> act(const ExecContainerStep& step);
+  [[nodiscard]] VmResult<StepResult> act(const RuntimeStep& step);
 
   /// A pod that the product has admitted.
   struct Pod {
@@ -45,7 +52,18 @@ class StepRunner {
     bool counts_as_started = true;
   };
 
+  /// A pod that the container runtime runs.
+  struct RuntimePod {
+    PodRequests requests;
+    std::string id;
+    std::map<std::string, std::string> containers;  ///< created: name to id
+  };
+
   [[nodiscard]] VmResult<Json> ask(Json request);
+  /// Calls the container runtime, within the step's limit.
+  [[nodiscard]] VmResult<CriAnswer> call(const std::string& method, const Json& request);
+  /// The cgroups of the runtime's containers, by pod and name.
+  [[nodiscard]] std::map<std::string, std::string> runtime_cgroups() const;
   /// The step's limit from its file, and the scale: "3 s", "3 s (x 4)".
   [[nodiscard]] std::string limit_text() const;
   [[nodiscard]] VmResult<void> make_disk();
@@ -104,6 +122,7 @@ class StepRunner {
   std::optional<std::vector<DesiredContainer>> desired_;
   std::map<std::string, Pod> pods_;             ///< admitted, by name
   std::map<std::string, std::string> running_;  ///< program to cgroup
+  std::map<std::string, RuntimePod> runtime_pods_;
 };
 
 }  // namespace pinfold::harness

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/harness/cpio.hpp"
 
 namespace pinfold::harness {
 
@@ -28,17 +29,27 @@ struct Image {
 /// Prepares the newer QEMU in the same way. Returns the path of its program.
 [[nodiscard]] Result<std::filesystem::path> prepare_qemu(const std::filesystem::path& script);
 
+/// Prepares a container runtime in the same way. Returns its directory.
+[[nodiscard]] Result<std::filesystem::path> prepare_runtime_image(
+    const std::filesystem::path& script, const std::string& runtime);
+
+/// A program without its debug information. Unchanged if strip is not installed.
+[[nodiscard]] Result<std::string> read_program(const std::filesystem::path& program);
+/// The names of busybox's applets, as symbolic links to /bin/busybox.
+[[nodiscard]] Result<std::vector<CpioEntry>> busybox_links(const std::filesystem::path& busybox);
+
 /// A program of the host that is copied into the guest with its libraries.
 struct GuestProgram {
   std::filesystem::path host_path;
   std::string guest_path;  ///< "/usr/bin/pinfold"
 };
 
-/// Builds the initramfs: busybox, the agent as /init, the programs, and the named kernel modules.
-/// Returns a file in the cache that is named after its content.
+/// Builds the initramfs: busybox, the agent as /init, the programs, the named kernel modules and
+/// the files. Returns a file in the cache that is named after its content.
 [[nodiscard]] Result<std::filesystem::path> build_initramfs(
     const Image& image, const std::filesystem::path& agent,
-    const std::vector<GuestProgram>& programs, const std::vector<std::string>& modules);
+    const std::vector<GuestProgram>& programs, const std::vector<std::string>& modules,
+    const std::vector<CpioEntry>& files);
 
 /// Removes entries of a cache directory that were not used recently, except the `keep` newest.
 void prune_cache(const std::filesystem::path& folder, std::size_t keep);

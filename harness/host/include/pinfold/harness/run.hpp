@@ -69,6 +69,7 @@ struct RunOptions {
   std::filesystem::path image_script;  ///< vm-images/build
   std::filesystem::path agent;         ///< the guest agent's program
   std::filesystem::path product;       ///< the pinfold command; "": none
+  std::filesystem::path cri_client;    ///< pinfold-cri; "": no scenario has a container runtime
   Accelerator accelerator = Accelerator::kTcg;
   std::string qemu;  ///< "": the host's QEMU, or the newer one for machines that need it
   bool use_snapshots = true;

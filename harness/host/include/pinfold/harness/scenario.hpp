@@ -132,15 +132,53 @@ struct PowerCutsStep {
 /// Compares all desired values of the product with the kernel, as a table.
 struct VerifyStep {};
 
-using Action = std::variant<AdmitStep, StartStep, StopStep, RemoveStep, RestartStep, CpusStep,
-                            PlugStep, ExecStep, WriteStep, ExpectStep, VerifyStep,
-                            StartSamplingStep, StopSamplingStep, PowerCutsStep>;
+/// Asks the container runtime for a pod, as a kubelet does.
+struct RunPodStep {
+  std::filesystem::path file;           ///< relative to the scenario; "": inline
+  std::string manifest;                 ///< YAML or JSON; load_scenario reads it from `file`
+  std::string pod;                      ///< its metadata.name
+  std::vector<std::string> containers;  ///< by name
+  std::string error;                    ///< must be part of the runtime's error; "": none
+};
+/// Stops or removes a pod of the runtime.
+struct PodStep {
+  enum class Do { kStop, kRemove };
+  Do what = Do::kStop;
+  std::string pod;
+  std::string error;  ///< as in RunPodStep
+};
+/// Changes a container of the runtime.
+struct ContainerStep {
+  enum class Do { kCreate, kStart, kStop, kRemove };
+  Do what = Do::kCreate;
+  std::string container;  ///< "pod/container"
+  int grace_s = 0;        ///< how long a container may take to end before it is killed
+  std::string error;      ///< as in RunPodStep
+};
+/// Runs a command in a container of the runtime to its end.
+struct ExecContainerStep {
+  std::string container;  ///< "pod/container"
+  std::vector<std::string> command;
+  std::optional<int> status = 0;  ///< nullopt: any
+  std::string output;             ///< must be part of stdout; "": not checked
+};
+/// Kills the runtime or starts it again.
+struct RuntimeStep {
+  enum class Do { kKill, kRestart };
+  Do what = Do::kKill;
+};
+
+using Action =
+    std::variant<AdmitStep, StartStep, StopStep, RemoveStep, RestartStep, CpusStep, PlugStep,
+                 ExecStep, WriteStep, ExpectStep, VerifyStep, StartSamplingStep, StopSamplingStep,
+                 PowerCutsStep, RunPodStep, PodStep, ContainerStep, ExecContainerStep, RuntimeStep>;
 
 struct Step {
   Action action;
   std::string title;  ///< a short description
   int time_limit_s = 30;
   std::optional<KillPoint> kill_at;  ///< where to kill the first command of the step
+  std::vector<std::string> path;     ///< of its verb in the document: steps, 2, exec
 };
 
 /// A scenario on one platform; docs/scenario-format.md describes the file.
@@ -149,6 +187,7 @@ struct Scenario {
   std::string description;
   VmMachine machine;  ///< including the platform
   int boot_limit_s = 0;
+  std::string runtime;                ///< "containerd-2.1"; "": none
   KubeletSource kubelet;              ///< for the product
   std::vector<std::string> programs;  ///< host programs to copy into the guest at the same path
   std::vector<GuestFile> files;

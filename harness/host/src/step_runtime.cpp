@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include "cgroup_paths.hpp"
+#include "step_result.hpp"
+#include "step_runner.hpp"
+
+/// Steps that ask the container runtime in the guest.
+namespace pinfold::harness {
+namespace {
+
+/// Judges an answer: success, or the error that the step expects.
+StepResult judge_answer(const CriAnswer& answer, const std::string& expected_error) {
+  if (answer.error.empty()) {
+    if (expected_error.empty()) return success();
+    return failure(fmt::format("expected the error '{}', the runtime succeeded", expected_error));
+  }
+  if (!expected_error.empty() && answer.error.find(expected_error) != std::string::npos) {
+    return success();
+  }
+  return failure(expected_error.empty() ? answer.error
+                                        : fmt::format("expected the error '{}', the runtime's is: {}",
+                                                      expected_error, answer.error));
+}
+
+/// The bytes of a text in base64; ends at the first other character.
+std::string from_base64(const std::string& text) {
+  static const std::string kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes;
+  unsigned bits = 0;
+  int count = 0;
+  for (const char c : text) {
+    const std::size_t digit = kDigits.find(c);
+    if (digit == std::string::npos) break;
+    bits = (bits << 6U) | static_cast<unsigned>(digit);
+    count += 6;
+    if (count < 8) continue;
+    count -= 8;
+    bytes += static_cast<char>((bits >> static_cast<unsigned>(count)) & 0xffU);
+  }
+  return bytes;
+}
+
+std::string pod_of(const std::string& container) { return container.substr(0, container.find('/')); }
+
+}  // namespace
+
+VmResult<CriAnswer> StepRunner::call(const std::string& method, const Json& request) {
+  return call_runtime(session_.vm, method, request, time_limit_);
+}
+
+VmResult<StepResult> StepRunner::act(const RunPodStep& step) {
+  auto requests = kubelet_requests(scenario_.machine, step.manifest);
+  if (!requests) return failure(requests.error().message);
+  PINFOLD_LET(const auto answer, call("RunPodSandbox", {{"config", requests->sandbox}}));
+  if (answer.error.empty()) {
+    runtime_pods_[step.pod] = {std::move(*requests), answer.reply.value("pod_sandbox_id", ""), {}};
+  }
+  return judge_answer(answer, step.error);
+}
+
+VmResult<StepResult> StepRunner::act(const PodStep& step) {
+  const bool stops = step.what == PodStep::Do::kStop;
+  PINFOLD_LET(const auto answer, call(stops ? "StopPodSandbox" : "RemovePodSandbox",
+                                      {{"pod_sandbox_id", runtime_pods_[step.pod].id}}));
+  if (!stops && answer.error.empty()) runtime_pods_.erase(step.pod);
+  return judge_answer(answer, step.error);
+}
+
+VmResult<StepResult> StepRunner::act(const ContainerStep& step) {
+  RuntimePod& pod = runtime_pods_[pod_of(step.container)];
+  const std::string name = step.container.substr(step.container.find('/') + 1);
+  if (step.what == ContainerStep::Do::kCreate) {
+    PINFOLD_LET(const auto answer, call("CreateContainer", {{"pod_sandbox_id", pod.id},
+                                                            {"config", pod.requests.containers[name]},
+                                                            {"sandbox_config", pod.requests.sandbox}}));
+    if (answer.error.empty()) pod.containers[name] = answer.reply.value("container_id", "");
+    return judge_answer(answer, step.error);
+  }
+  Json request = {{"container_id", pod.containers[name]}};
+  const char* method = "StartContainer";
+  if (step.what == ContainerStep::Do::kStop) {
+    method = "StopContainer";
+    request["timeout"] = step.grace_s;
+  } else if (step.what == ContainerStep::Do::kRemove) {
+    method = "RemoveContainer";
+  }
+  PINFOLD_LET(const auto answer, call(method, request));
+  if (step.what == ContainerStep::Do::kRemove && answer.error.empty()) pod.containers.erase(name);
+  return judge_answer(answer, step.error);
+}
+
+VmResult<StepResult> StepRunner::act(const ExecContainerStep& step) {
+  const RuntimePod& pod = runtime_pods_[pod_of(step.container)];
+  const auto id = pod.containers.find(step.container.substr(step.container.find('/') + 1));
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time_limit_);
+  PINFOLD_LET(const auto answer,
+              call("ExecSync", {{"container_id", id == pod.containers.end() ? "" : id->second},
+                                {"cmd", step.command},
+                                {"timeout", seconds.count()}}));
+  if (!answer.error.empty()) return failure(answer.error);
+  const std::string out = from_base64(answer.reply.value("stdout", ""));
+  const std::string said = excerpt(out + from_base64(answer.reply.value("stderr", "")));
+  const int status = answer.reply.value("exit_code", -1);
+  if (step.status && status != *step.status) {
+    return failure(
+        fmt::format("expected status {}, it ended with {}: {}", *step.status, status, said));
+  }
+  if (out.find(step.output) == std::string::npos) {
+    return failure(fmt::format("expected '{}' in: {}", step.output, said));
+  }
+  return success();
+}
+
+VmResult<StepResult> StepRunner::act(const RuntimeStep& step) {
+  const auto verb =
+      step.what == RuntimeStep::Do::kKill ? RuntimeVerb::kKill : RuntimeVerb::kRestart;
+  PINFOLD_LET(const auto answer, control_runtime(session_.vm, verb, time_limit_));
+  return judge_answer(answer, "");
+}
+
+std::map<std::string, std::string> StepRunner::runtime_cgroups() const {
+  std::map<std::string, std::string> groups;
+  for (const auto& [name, pod] : runtime_pods_) {
+    const std::string parent = cpuset_mount(cgroup_mode()) + pod.requests.cgroup_parent;
+    for (const auto& [container, id] : pod.containers) {
+      groups[name + "/" + container] = parent + "/" + id;
+    }
+  }
+  return groups;
+}
+
+}  // namespace pinfold::harness
