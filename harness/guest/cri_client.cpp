@@ -1,9 +1,11 @@
 // Calls the Container Runtime Interface of the guest, with the definition that a package publishes
 // instead of generated code: nothing here depends on a version of it.
-//   pinfold-cri serve DESCRIPTORS RUNTIME SOCKET    answers requests on the Unix socket SOCKET, one for
+//   pinfold-cri serve DESCRIPTORS RUNTIME SOCKET    answers requests on the Unix socket SOCKET, one
+//   for
 //                                             each connection, until it is killed
 //   pinfold-cri call DESCRIPTORS RUNTIME METHOD REQUEST TIME_LIMIT_MS    one call
-// DESCRIPTORS is CRI's definition as protoc writes it, RUNTIME the Unix socket of the runtime. A request to SOCKET is
+// DESCRIPTORS is CRI's definition as protoc writes it, RUNTIME the Unix socket of the runtime. A
+// request to SOCKET is
 // {"method": "RunPodSandbox", "request": {...}, "timeLimitMs": 30000}, the answer {"reply": {...}}
 // or {"error": "what the runtime answered"}. Fields have the names of the definition.
 
@@ -205,8 +207,10 @@ int run(const std::vector<std::string>& arguments) {
   const bool serves = arguments.size() == 4 && arguments[0] == "serve";
   const bool calls = arguments.size() == 6 && arguments[0] == "call";
   if (!serves && !calls) {
-    (void)std::fprintf(stderr, "usage: pinfold-cri serve DESCRIPTORS RUNTIME SOCKET\n"
-                               "       pinfold-cri call DESCRIPTORS RUNTIME METHOD REQUEST TIME_LIMIT_MS\n");
+    (void)std::fprintf(
+        stderr,
+        "usage: pinfold-cri serve DESCRIPTORS RUNTIME SOCKET\n"
+        "       pinfold-cri call DESCRIPTORS RUNTIME METHOD REQUEST TIME_LIMIT_MS\n");
     return 2;
   }
   Definition definition(arguments[1]);

@@ -31,9 +31,10 @@ Result<std::string> container_images(const Image& image, const fs::path& agent) 
   PINFOLD_LET(auto busybox, read_file(image.busybox, kMaxBytes));
   PINFOLD_LET(auto links, busybox_links(image.busybox));
   links.insert(links.begin(), CpioEntry::file("bin/busybox", std::move(busybox), true));
-  return write_images(
-      {{"localhost/pause:1", {CpioEntry::file("pause", std::move(pause), true)}, {"/pause", "pause"}},
-       {"localhost/busybox:1", std::move(links), {"sh", "-c", kWait}}});
+  return write_images({{"localhost/pause:1",
+                        {CpioEntry::file("pause", std::move(pause), true)},
+                        {"/pause", "pause"}},
+                       {"localhost/busybox:1", std::move(links), {"sh", "-c", kWait}}});
 }
 
 /// What is left of `limit` at this time.
@@ -46,7 +47,8 @@ VmResult<CriAnswer> wait_until_ready(Vm& vm, Milliseconds limit) {
   const Clock::time_point begin = Clock::now();
   while (true) {
     PINFOLD_LET(auto answer, call_runtime(vm, "Status", Json::object(), limit));
-    const Json conditions = answer.reply.value(Json::json_pointer("/status/conditions"), Json::array());
+    const Json conditions =
+        answer.reply.value(Json::json_pointer("/status/conditions"), Json::array());
     const bool ready = std::any_of(conditions.begin(), conditions.end(), [](const Json& one) {
       return one.value("type", "") == "RuntimeReady" && one.value("status", false);
     });
@@ -112,10 +114,10 @@ VmResult<CriAnswer> control_runtime(Vm& vm, RuntimeVerb verb, Milliseconds limit
                   {"timeLimitMs", limit.count()}},
                  limit + std::chrono::seconds(10)));
   if (reply.value("status", -1) != 0) {
-    return CriAnswer{.error = fmt::format(
-                         "it ended with {}: {}", describe_end(reply),
-                         excerpt(reply.value("error", "") + reply.value("stdout", "") +
-                                 reply.value("stderr", "")))};
+    return CriAnswer{.error =
+                         fmt::format("it ended with {}: {}", describe_end(reply),
+                                     excerpt(reply.value("error", "") + reply.value("stdout", "") +
+                                             reply.value("stderr", "")))};
   }
   if (verb == RuntimeVerb::kKill) return CriAnswer{};
   return wait_until_ready(vm, std::max(left_of(limit, begin), Milliseconds(1000)));

@@ -17,9 +17,10 @@ StepResult judge_answer(const CriAnswer& answer, const std::string& expected_err
   if (!expected_error.empty() && answer.error.find(expected_error) != std::string::npos) {
     return success();
   }
-  return failure(expected_error.empty() ? answer.error
-                                        : fmt::format("expected the error '{}', the runtime's is: {}",
-                                                      expected_error, answer.error));
+  return failure(expected_error.empty()
+                     ? answer.error
+                     : fmt::format("expected the error '{}', the runtime's is: {}", expected_error,
+                                   answer.error));
 }
 
 /// The bytes of a text in base64; ends at the first other character.
@@ -41,7 +42,9 @@ std::string from_base64(const std::string& text) {
   return bytes;
 }
 
-std::string pod_of(const std::string& container) { return container.substr(0, container.find('/')); }
+std::string pod_of(const std::string& container) {
+  return container.substr(0, container.find('/'));
+}
 
 }  // namespace
 
@@ -71,9 +74,10 @@ VmResult<StepResult> StepRunner::act(const ContainerStep& step) {
   RuntimePod& pod = runtime_pods_[pod_of(step.container)];
   const std::string name = step.container.substr(step.container.find('/') + 1);
   if (step.what == ContainerStep::Do::kCreate) {
-    PINFOLD_LET(const auto answer, call("CreateContainer", {{"pod_sandbox_id", pod.id},
-                                                            {"config", pod.requests.containers[name]},
-                                                            {"sandbox_config", pod.requests.sandbox}}));
+    PINFOLD_LET(const auto answer,
+                call("CreateContainer", {{"pod_sandbox_id", pod.id},
+                                         {"config", pod.requests.containers[name]},
+                                         {"sandbox_config", pod.requests.sandbox}}));
     if (answer.error.empty()) pod.containers[name] = answer.reply.value("container_id", "");
     return judge_answer(answer, step.error);
   }
