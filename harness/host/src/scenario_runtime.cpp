@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kLeastMemory = 1024 * kMiB;
 
 std::string read_container_name(FieldReader& fields) {
-  const std::string name = fields.required_text("container");
+  std::string name = fields.required_text("container");
   const std::size_t slash = name.find('/');
   if (!fields.failed() && (slash == 0 || slash == std::string::npos || slash + 1 == name.size())) {
     fields.complain("container", fmt::format("'{}': expected POD/CONTAINER", name));

@@ -128,7 +128,7 @@ std::map<std::string, std::string> StepRunner::runtime_cgroups() const {
   for (const auto& [name, pod] : runtime_pods_) {
     const std::string parent = cpuset_mount(cgroup_mode()) + pod.requests.cgroup_parent;
     for (const auto& [container, id] : pod.containers) {
-      groups[name + "/" + container] = parent + "/" + id;
+      groups[fmt::format("{}/{}", name, container)] = fmt::format("{}/{}", parent, id);
     }
   }
   return groups;
