@@ -58,14 +58,19 @@ class Definition {
     }
     for (const protobuf::FileDescriptorProto& one : set.file()) {
       const protobuf::FileDescriptor* built = pool_.BuildFile(one);
-      if (built != nullptr) service_ = built->FindServiceByName("RuntimeService");
+      for (int i = 0; built != nullptr && i < built->service_count(); ++i) {
+        services_.push_back(built->service(i));
+      }
     }
-    if (service_ == nullptr) throw std::runtime_error("'" + file + "' does not define CRI");
+    if (services_.empty()) throw std::runtime_error("'" + file + "' does not define CRI");
   }
 
-  /// nullptr if there is no such method.
+  /// nullptr if no service has such a method. No two services have methods of the same name.
   [[nodiscard]] const protobuf::MethodDescriptor* method(const std::string& name) const {
-    return service_->FindMethodByName(name);
+    for (const protobuf::ServiceDescriptor* service : services_) {
+      if (const auto* found = service->FindMethodByName(name)) return found;
+    }
+    return nullptr;
   }
   [[nodiscard]] std::unique_ptr<protobuf::Message> message(const protobuf::Descriptor* type) {
     return std::unique_ptr<protobuf::Message>(factory_.GetPrototype(type)->New());
@@ -74,7 +79,7 @@ class Definition {
  private:
   protobuf::DescriptorPool pool_;
   protobuf::DynamicMessageFactory factory_;
-  const protobuf::ServiceDescriptor* service_ = nullptr;
+  std::vector<const protobuf::ServiceDescriptor*> services_;
 };
 
 grpc::ByteBuffer buffer_of(const std::string& bytes) {

@@ -42,23 +42,36 @@ Milliseconds left_of(Milliseconds limit, Clock::time_point begin) {
   return limit - std::chrono::duration_cast<Milliseconds>(Clock::now() - begin);
 }
 
-/// Waits until the runtime says that it can run pods.
-VmResult<CriAnswer> wait_until_ready(Vm& vm, Milliseconds limit) {
+/// Repeats a call until its answer is as expected.
+VmResult<CriAnswer> call_until(Vm& vm, const char* method, bool (*expected)(const Json&),
+                               Milliseconds limit) {
   const Clock::time_point begin = Clock::now();
   while (true) {
-    PINFOLD_LET(auto answer, call_runtime(vm, "Status", Json::object(), limit));
-    const Json conditions =
-        answer.reply.value(Json::json_pointer("/status/conditions"), Json::array());
-    const bool ready = std::any_of(conditions.begin(), conditions.end(), [](const Json& one) {
-      return one.value("type", "") == "RuntimeReady" && one.value("status", false);
-    });
-    if (ready) return CriAnswer{};
+    PINFOLD_LET(auto answer, call_runtime(vm, method, Json::object(), limit));
+    if (expected(answer.reply)) return answer;
     if (left_of(limit, begin) <= Milliseconds(0)) {
       if (answer.error.empty()) answer.error = "it is not ready: " + answer.reply.dump();
       return answer;
     }
     std::this_thread::sleep_for(kPause);
   }
+}
+
+bool says_that_it_is_ready(const Json& status) {
+  const Json conditions = status.value(Json::json_pointer("/status/conditions"), Json::array());
+  return std::any_of(conditions.begin(), conditions.end(), [](const Json& one) {
+    return one.value("type", "") == "RuntimeReady" && one.value("status", false);
+  });
+}
+
+/// The runtime learns of imported images a little later.
+bool has_all_images(const Json& list) { return list.value("images", Json::array()).size() == 2; }
+
+/// Waits until the runtime can run pods.
+VmResult<CriAnswer> wait_until_ready(Vm& vm, Milliseconds limit) {
+  PINFOLD_LET(auto status, call_until(vm, "Status", says_that_it_is_ready, limit));
+  if (!status.error.empty()) return status;
+  return call_until(vm, "ListImages", has_all_images, limit);
 }
 
 }  // namespace
