@@ -1,13 +1,13 @@
 // Calls the Container Runtime Interface of the guest, with the definition that a package publishes
 // instead of generated code: nothing here depends on a version of it.
-//   pinfold-cri serve DESCRIPTORS RUNTIME SOCKET    answers requests on the Unix socket SOCKET, one
-//   for
-//                                             each connection, until it is killed
-//   pinfold-cri call DESCRIPTORS RUNTIME METHOD REQUEST TIME_LIMIT_MS    one call
+//   pinfold-cri serve DESCRIPTORS RUNTIME SOCKET
+//       answers requests on the Unix socket SOCKET, one for each connection, until it is killed
+//   pinfold-cri call DESCRIPTORS RUNTIME METHOD REQUEST TIME_LIMIT_MS
+//       makes one call
 // DESCRIPTORS is CRI's definition as protoc writes it, RUNTIME the Unix socket of the runtime. A
-// request to SOCKET is
-// {"method": "RunPodSandbox", "request": {...}, "timeLimitMs": 30000}, the answer {"reply": {...}}
-// or {"error": "what the runtime answered"}. Fields have the names of the definition.
+// request to SOCKET is {"method": "RunPodSandbox", "request": {...}, "timeLimitMs": 30000}, the
+// answer {"reply": {...}} or {"error": "what the runtime answered"}. Fields have the names of the
+// definition.
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
