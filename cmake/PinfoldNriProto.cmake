@@ -1,0 +1,92 @@
+# NRI's messages, from the definition that a Debian package publishes; it is not copied into this
+# repository. The package is downloaded once, into the cache that vm-images/build also uses. Sets
+# PINFOLD_NRI to OFF, with a reason, if there is no definition.
+set(PINFOLD_NRI_PROTO "" CACHE FILEPATH "NRI's api.proto (0.8 or newer); empty: downloaded")
+
+# Nothing in it depends on the machine, so the package of a later Debian serves any.
+set(PINFOLD_NRI_PACKAGE golang-github-containerd-nri-dev_0.8.0-1_all.deb)
+set(PINFOLD_NRI_SHA256 8081f1a966e3670dcfed1202bf533902a3f3fead6c29c00a6091a7de2409bcf7)
+
+# Sets `deb` to the package in the cache, or to "".
+function(pinfold_fetch_nri_package deb)
+  set(cache "$ENV{PINFOLD_CACHE}")
+  if(NOT cache)
+    set(cache "$ENV{XDG_CACHE_HOME}")
+    if(NOT cache)
+      set(cache "$ENV{HOME}/.cache")
+    endif()
+    string(APPEND cache /pinfold)
+  endif()
+  set(mirror "$ENV{PINFOLD_DEBIAN_MIRROR}")
+  if(NOT mirror)
+    set(mirror http://deb.debian.org)
+  endif()
+  set(file ${cache}/debs/${PINFOLD_NRI_SHA256}.deb)
+  set(pool pool/main/g/golang-github-containerd-nri/${PINFOLD_NRI_PACKAGE})
+  # The archive of old packages, for the day when the mirror has a newer one only.
+  foreach(url ${mirror}/debian/${pool} http://snapshot.debian.org/archive/debian/20261101T000000Z/${pool})
+    if(EXISTS ${file})
+      file(SHA256 ${file} sum)
+      if(sum STREQUAL PINFOLD_NRI_SHA256)
+        set(${deb} ${file} PARENT_SCOPE)
+        return()
+      endif()
+    endif()
+    string(RANDOM LENGTH 8 suffix)
+    file(DOWNLOAD ${url} ${file}.${suffix} TIMEOUT 60 INACTIVITY_TIMEOUT 10 STATUS status)
+    list(GET status 0 failed)
+    if(failed)
+      list(GET status 1 reason)
+      message(STATUS "NRI: ${url}: ${reason}")
+      file(REMOVE ${file}.${suffix})
+    else()
+      file(RENAME ${file}.${suffix} ${file})
+    endif()
+  endforeach()
+  set(${deb} "" PARENT_SCOPE)
+endfunction()
+
+# Declares pinfold_nri_proto, the generated messages. They are compiled without warnings, each in
+# a unit of its own, and their header is a system header.
+function(pinfold_add_nri_proto proto)
+  find_package(Protobuf REQUIRED)
+  get_filename_component(directory ${proto} DIRECTORY)
+  get_filename_component(file ${proto} NAME)
+  get_filename_component(name ${proto} NAME_WLE)
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/generated)
+  file(MAKE_DIRECTORY ${out}/nri)
+  add_custom_command(
+    OUTPUT ${out}/nri/${name}.pb.cc ${out}/nri/${name}.pb.h
+    COMMAND protobuf::protoc --proto_path=${directory} --cpp_out=lite:${out}/nri ${file}
+    DEPENDS ${proto}
+    VERBATIM)
+  add_library(pinfold_nri_proto STATIC ${out}/nri/${name}.pb.cc ${out}/nri/${name}.pb.h)
+  # The full library contains the lite one; a program must not have both.
+  target_link_libraries(pinfold_nri_proto
+    PUBLIC $<IF:$<BOOL:${PINFOLD_GRPC}>,protobuf::libprotobuf,protobuf::libprotobuf-lite>)
+  target_include_directories(pinfold_nri_proto SYSTEM PUBLIC ${out})
+  target_compile_features(pinfold_nri_proto PUBLIC cxx_std_20)
+  target_compile_options(pinfold_nri_proto PRIVATE -w)
+  # Extensions would define the macro `linux`, which is the name of a field.
+  set_target_properties(pinfold_nri_proto PROPERTIES
+    CXX_EXTENSIONS OFF UNITY_BUILD OFF POSITION_INDEPENDENT_CODE ON)
+endfunction()
+
+if(PINFOLD_NRI AND PINFOLD_TOOLS AND NOT PINFOLD_NRI_PROTO)
+  pinfold_fetch_nri_package(package)
+  set(unpacked ${PROJECT_BINARY_DIR}/nri-definition)
+  set(proto ${unpacked}/usr/share/gocode/src/github.com/containerd/nri/pkg/api/api.proto)
+  if(package AND NOT EXISTS ${proto})
+    execute_process(COMMAND dpkg-deb --extract ${package} ${unpacked} RESULT_VARIABLE failed)
+    if(failed)
+      message(STATUS "NRI: '${package}' cannot be unpacked (dpkg-deb: ${failed})")
+    endif()
+  endif()
+  if(EXISTS ${proto})
+    set(PINFOLD_NRI_PROTO ${proto})
+  else()
+    message(WARNING "NRI is left out: its definition is neither in the cache nor can it be "
+      "downloaded; -DPINFOLD_NRI_PROTO=FILE names it")
+    set(PINFOLD_NRI OFF)
+  endif()
+endif()

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "pinfold/nri/ttrpc.hpp"
+
+namespace pinfold::nri::ttrpc {
+
+/// Unanswered calls of one direction. The runtime makes one at a time.
+inline constexpr std::size_t kMaxOpenCalls = 64;
+
+struct Call {
+  std::uint32_t stream = 0;  ///< names the call until it is answered
+  Request request;
+};
+
+/// The end that is called.
+class Server {
+ public:
+  /// Takes one call from the front of `input`. What cannot become a call is answered with a status:
+  /// an oversized or malformed request, a stream that was used before, too many open calls.
+  /// nullopt: the input is used up. Errors: kInvalidArgument for a frame that is no request;
+  /// nothing can be read after it.
+  [[nodiscard]] Result<std::optional<Call>> next(std::string_view& input, std::string& output);
+  /// Each call is answered once. A response above the size limit becomes a status.
+  /// Errors: kNotFound for a call that is not open.
+  [[nodiscard]] Result<void> answer(std::uint32_t stream, const Response& response,
+                                    std::string& output);
+
+ private:
+  FrameReader frames_;
+  std::uint32_t last_stream_ = 0;
+  std::set<std::uint32_t> open_;
+};
+
+struct Reply {
+  std::uint32_t stream = 0;
+  /// The payload. Errors: what the other end says: kUnsupported for what it does not implement,
+  /// kNotFound, kBusy after its time limit, otherwise kInvalidArgument, also for a response that
+  /// cannot be read.
+  Result<std::string> payload;
+};
+
+/// The end that calls.
+class Client {
+ public:
+  /// Returns the stream, which names the call. Errors: kInvalidArgument for a request above the
+  /// size limit; kBusy for one above kMaxOpenCalls; kUnsupported after 2^31 calls.
+  [[nodiscard]] Result<std::uint32_t> call(const Request& request, std::string& output);
+  /// Takes the reply to an open call from the front of `input`; a reply to any other call is
+  /// ignored. nullopt: the input is used up. Errors: kInvalidArgument for a frame that is no
+  /// response; nothing can be read after it.
+  [[nodiscard]] Result<std::optional<Reply>> next(std::string_view& input);
+  /// Ignores the reply to a call.
+  void forget(std::uint32_t stream) { open_.erase(stream); }
+
+ private:
+  FrameReader frames_;
+  std::uint64_t next_stream_ = 1;  ///< odd; 2^32 + 1 after the last one
+  std::set<std::uint32_t> open_;
+};
+
+}  // namespace pinfold::nri::ttrpc

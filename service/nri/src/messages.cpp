@@ -1,0 +1,60 @@
+#include "pinfold/nri/messages.hpp"
+
+#include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
+
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace pinfold::nri {
+namespace {
+
+template <class Message>
+Result<Message> parse(std::string_view payload, std::string_view name) {
+  const google::protobuf::LogSilencer no_output;
+  Message message;
+  if (payload.size() > std::numeric_limits<int>::max() ||
+      !message.ParseFromArray(payload.data(), static_cast<int>(payload.size()))) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("the payload of '{}' is no {}", name, message.GetTypeName()));
+  }
+  return message;
+}
+
+template <class Message>
+Result<Request> parse_request(std::string_view payload, std::string_view method) {
+  return parse<Message>(payload, method).map([](Message message) {
+    return Request(std::move(message));
+  });
+}
+
+}  // namespace
+
+Result<Request> decode_request(const std::string& method, std::string_view payload) {
+  using Parse = Result<Request> (*)(std::string_view, std::string_view);
+  static const std::map<std::string, Parse> kMethods{
+      {"Configure", parse_request<api::ConfigureRequest>},
+      {"Synchronize", parse_request<api::SynchronizeRequest>},
+      {"CreateContainer", parse_request<api::CreateContainerRequest>},
+      {"UpdateContainer", parse_request<api::UpdateContainerRequest>},
+      {"StopContainer", parse_request<api::StopContainerRequest>},
+      {"StateChange", parse_request<api::StateChangeEvent>},
+  };
+  const auto found = kMethods.find(method);
+  if (found == kMethods.end()) {
+    return fail(ErrorCode::kUnsupported, fmt::format("unknown method '{}'", method));
+  }
+  return found->second(payload, method);
+}
+
+std::string encode(const Answer& answer) {
+  const google::protobuf::LogSilencer no_output;
+  return std::visit([](const auto& message) { return message.SerializeAsString(); }, answer);
+}
+
+Result<api::UpdateContainersResponse> decode_updated(std::string_view payload) {
+  return parse<api::UpdateContainersResponse>(payload, "UpdateContainers");
+}
+
+}  // namespace pinfold::nri

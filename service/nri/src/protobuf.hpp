@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "pinfold/base/result.hpp"
+
+/// As much of protobuf's wire format as the messages of ttRPC need.
+namespace pinfold::nri::protobuf {
+
+enum class WireType : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+
+struct Field {
+  std::uint64_t number = 0;
+  WireType type = WireType::kVarint;
+  std::uint64_t value = 0;  ///< of a varint
+  std::string_view bytes;   ///< of any other
+
+  [[nodiscard]] bool is(std::uint64_t expected, WireType expected_type) const {
+    return number == expected && type == expected_type;
+  }
+};
+
+/// Takes one field from the front of `input`; nullopt at its end. Errors: kInvalidArgument.
+[[nodiscard]] Result<std::optional<Field>> next_field(std::string_view& input);
+
+/// Appends a field even if it has its default value.
+void append_varint(std::uint64_t number, std::uint64_t value, std::string& output);
+void append_bytes(std::uint64_t number, std::string_view bytes, std::string& output);
+
+}  // namespace pinfold::nri::protobuf

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pinfold::nri::test {
+
+/// One line of a recording: a whole frame with all headers, as it went over the socket.
+struct Recorded {
+  bool is_from_plugin = false;
+  std::string name;
+  std::string bytes;
+};
+
+inline constexpr const char* kContainerd17 = "containerd-1.7.24.txt";
+inline constexpr const char* kContainerd21 = "containerd-2.1.9.txt";
+
+/// The frames of a file in data/. Throws if it cannot be read.
+[[nodiscard]] std::vector<Recorded> read_recording(const std::string& file);
+/// One of them. Throws if there is none.
+[[nodiscard]] std::string recorded(const std::string& file, std::string_view name);
+
+/// Bytes as text for messages.
+[[nodiscard]] std::string hex(std::string_view bytes);
+
+}  // namespace pinfold::nri::test
