@@ -1,0 +1,106 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "pinfold/nri/messages.hpp"
+#include "pinfold/nri/mux.hpp"
+#include "pinfold/nri/ttrpc_calls.hpp"
+
+namespace pinfold::nri {
+
+/// How a plugin introduces itself.
+struct Identity {
+  std::string name;
+  std::string index;  ///< two digits; plugins are called in ascending order
+};
+
+/// Errors: kInvalidArgument for what a runtime would refuse.
+[[nodiscard]] Result<void> check(const Identity& identity);
+
+/// All chunks of one SynchronizeRequest.
+inline constexpr std::size_t kMaxSynchronize = 64U << 20U;
+
+using TimePoint = std::chrono::steady_clock::time_point;
+
+/// The runtime accepted the plugin. Its first requests can come before.
+struct Registered {};
+/// The runtime waits for an answer.
+struct Asked {
+  std::uint32_t call = 0;                  ///< names the call until it is answered
+  std::chrono::nanoseconds time_limit{0};  ///< from its arrival on, at most a day; 0: unknown
+  Request request;
+};
+/// An update that the plugin asked for is done. Errors: what the runtime says: which one failed it
+/// does not say. kBusy after the time limit.
+struct Updated {
+  std::uint32_t call = 0;
+  Result<api::UpdateContainersResponse> outcome;
+};
+/// The runtime is going down.
+struct ShutDown {};
+
+using Event = std::variant<Registered, Asked, Updated, ShutDown>;
+
+/// One connection of a plugin with a runtime, without the socket and without a clock. Registers,
+/// joins the chunks of a SynchronizeRequest to one, and matches answers with calls. Holds at most
+/// ttrpc::kMaxOpenCalls in each direction, and kMaxSynchronize.
+/// After an error of receive() or expire() the connection must end.
+class Session {
+ public:
+  /// `deadline`: of the registration. Domain: check(identity).
+  Session(const Identity& identity, TimePoint now, TimePoint deadline);
+
+  /// What arrived. Errors: kInvalidArgument for bytes that are not the protocol, and for a
+  /// registration that is refused.
+  [[nodiscard]] Result<std::vector<Event>> receive(std::string_view bytes);
+  /// Each call is answered once; an error is answered with its message, which lets the runtime's
+  /// operation fail. Errors: kNotFound for a call that is not open; kInvalidArgument for an answer
+  /// of another type.
+  [[nodiscard]] Result<void> answer(std::uint32_t call, const Result<Answer>& answer);
+  /// Asks the runtime to update containers. The runtime does so only when no request of its own is
+  /// unanswered: so no answer may wait for it. Returns the name of the call, see Updated.
+  /// Errors: kBusy above ttrpc::kMaxOpenCalls; kInvalidArgument for a request that is too large.
+  [[nodiscard]] Result<std::uint32_t> update_containers(const api::UpdateContainersRequest& request,
+                                                        TimePoint now, TimePoint deadline);
+
+  /// Gives up the calls whose deadline is over. Errors: kBusy if the runtime did not answer the
+  /// registration.
+  [[nodiscard]] Result<std::vector<Event>> expire(TimePoint now);
+  [[nodiscard]] std::optional<TimePoint> next_deadline() const;
+
+  /// The bytes to send. Empty: none.
+  [[nodiscard]] std::string take_output() { return std::exchange(output_, {}); }
+  /// For each request, as ConfigureRequest says it; 0: unknown, as with NRI 0.6.
+  [[nodiscard]] std::chrono::milliseconds request_timeout() const { return request_timeout_; }
+
+ private:
+  [[nodiscard]] Result<std::uint32_t> call_runtime(std::string method, std::string payload,
+                                                   TimePoint now, TimePoint deadline);
+  [[nodiscard]] Result<void> receive_calls(std::string_view bytes, std::vector<Event>& events);
+  [[nodiscard]] Result<void> receive_replies(std::string_view bytes, std::vector<Event>& events);
+  void handle(ttrpc::Call call, std::vector<Event>& events);
+  [[nodiscard]] bool join(const ttrpc::Call& call, api::SynchronizeRequest& request);
+  void respond(std::uint32_t call, const ttrpc::Response& response);
+
+  Demultiplexer demultiplexer_;
+  ttrpc::Server server_;
+  ttrpc::Client client_;
+  std::string output_;
+  std::uint32_t registration_ = 0;
+  std::map<std::uint32_t, TimePoint> deadlines_;   ///< of the plugin's own calls
+  std::map<std::uint32_t, std::size_t> requests_;  ///< open calls: the index in Request
+  api::SynchronizeRequest synchronize_;            ///< the chunks until now
+  std::size_t synchronize_bytes_ = 0;
+  std::chrono::milliseconds request_timeout_{0};
+};
+
+}  // namespace pinfold::nri
