@@ -1,0 +1,106 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "pinfold/nri/session.hpp"
+
+namespace pinfold::nri {
+
+/// Where the answer to one request goes. Thread-safe; it can be kept and used later, as long as the
+/// io_context of the plugin lives. Only the first answer counts, and none after the connection has
+/// ended. Without an answer the runtime closes the connection at the deadline, and goes on as if
+/// the plugin agreed.
+template <class T>
+class Reply {
+ public:
+  using Send = std::function<void(Result<Answer>)>;
+
+  Reply(Send send, std::optional<TimePoint> deadline)
+      : send_(std::move(send)), deadline_(deadline) {}
+
+  /// An error lets the runtime's operation fail, with its message.
+  void operator()(Result<T> answer) const {
+    send_(std::move(answer).map([](T message) { return Answer(std::move(message)); }));
+  }
+  /// When the runtime stops waiting; none if it does not say so.
+  [[nodiscard]] const std::optional<TimePoint>& deadline() const { return deadline_; }
+
+ private:
+  Send send_;
+  std::optional<TimePoint> deadline_;
+};
+
+/// What a plugin does. Called by the thread that runs the io_context, so none of it may wait.
+/// A runtime makes one request at a time, for all pods.
+class Handler {
+ public:
+  virtual ~Handler() = default;
+
+  /// The runtime accepted the plugin. Configure can come before.
+  virtual void registered() = 0;
+  /// Answers with the events that it wants, see kAllEvents; 0 is all.
+  virtual void handle(api::ConfigureRequest request, Reply<api::ConfigureResponse> reply) = 0;
+  /// All pods, and the containers that are created or running.
+  virtual void handle(api::SynchronizeRequest request, Reply<api::SynchronizeResponse> reply) = 0;
+  virtual void handle(api::CreateContainerRequest request,
+                      Reply<api::CreateContainerResponse> reply) = 0;
+  virtual void handle(api::UpdateContainerRequest request,
+                      Reply<api::UpdateContainerResponse> reply) = 0;
+  virtual void handle(api::StopContainerRequest request,
+                      Reply<api::StopContainerResponse> reply) = 0;
+  /// Any other event. An error at START_CONTAINER keeps the container from running.
+  virtual void handle(api::StateChangeEvent request, Reply<api::Empty> reply) = 0;
+  /// The runtime is going down.
+  virtual void shut_down() = 0;
+  /// An attempt to connect failed, or a connection ended; the next attempt is after `pause`.
+  virtual void disconnected(const Error& error, std::chrono::milliseconds pause) = 0;
+};
+
+struct PluginOptions {
+  Identity identity;
+  std::string socket = "/var/run/nri/nri.sock";
+  std::chrono::milliseconds registration_timeout{5'000};
+  /// Between attempts to connect; each one doubles it, until the runtime has synchronized.
+  std::chrono::milliseconds least_pause{100};
+  std::chrono::milliseconds greatest_pause{10'000};
+};
+
+/// Keeps a plugin connected: connects, registers, calls the handler, and starts again when the
+/// connection ends. All of it runs in the thread of `io`: one.
+class Plugin {
+ public:
+  using Done = std::function<void(Result<api::UpdateContainersResponse>)>;
+
+  /// `io` and `handler` outlive the plugin. Errors: kInvalidArgument for an identity or a path that
+  /// cannot be.
+  [[nodiscard]] static Result<Plugin> start(boost::asio::io_context& io, Handler& handler,
+                                            PluginOptions options);
+  Plugin(Plugin&&) noexcept = default;
+  Plugin& operator=(Plugin&&) = delete;
+  /// Ends the connection. The handler is not called any more. Also the handler may do this.
+  ~Plugin();
+
+  /// Asks the runtime to update containers, outside of its own requests: it does nothing until all
+  /// of those are answered. Any thread may call it; `done` is called once, by the thread of `io`.
+  /// Errors of `done`: those of Session::update_containers and Updated; kNotFound while there is no
+  /// connection; kIo if it ends.
+  void update_containers(api::UpdateContainersRequest request, std::chrono::milliseconds time_limit,
+                         Done done);
+
+ private:
+  class Connection;
+  struct Shared;
+  explicit Plugin(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+  static void connect(const std::shared_ptr<Shared>& shared);
+  static void retry(const std::shared_ptr<Shared>& shared, const Error& error);
+
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace pinfold::nri
