@@ -10,6 +10,7 @@
 namespace pinfold::nri {
 namespace {
 
+using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
 using Streams = std::map<std::uint32_t, std::string>;
 
 /// Adds what arrives on each connection. Returns the error, or "".
@@ -61,7 +62,6 @@ TEST(NriMux, ReadsTheSameWhereverTheInputIsSplit) {
 }
 
 TEST(NriMux, SkipsEmptyFrames) {
-  using std::string_literals::operator""s;
   Demultiplexer demultiplexer;
   Streams streams;
   EXPECT_EQ(demultiplex(demultiplexer, "\0\0\0\1\0\0\0\0\0\0\0\2\0\0\0\1x"s, streams), "");
@@ -72,7 +72,7 @@ TEST(NriMux, SplitsWhatIsAboveTheLimit) {
   const std::string message(2 * kMaxMuxPayload + 1, 'x');
   std::string bytes;
   multiplex(ConnectionId::kRuntime, message, bytes);
-  EXPECT_EQ(bytes.size(), message.size() + 3 * 8);
+  EXPECT_EQ(bytes.size(), message.size() + std::size_t{3} * 8);
   Demultiplexer demultiplexer;
   Streams streams;
   EXPECT_EQ(demultiplex(demultiplexer, bytes, streams), "");
@@ -80,7 +80,6 @@ TEST(NriMux, SplitsWhatIsAboveTheLimit) {
 }
 
 TEST(NriMux, RefusesAFrameAboveTheLimit) {
-  using std::string_literals::operator""s;
   Demultiplexer demultiplexer;
   Streams streams;
   EXPECT_EQ(demultiplex(demultiplexer, "\0\0\0\7\0\x40\0\x0b"s, streams),

@@ -17,7 +17,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using std::string_literals::operator""s;
 using test::hex;
 using test::kContainerd17;
 using test::kContainerd21;

@@ -12,7 +12,7 @@
 namespace pinfold::nri::ttrpc {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
 
 constexpr std::size_t kMuxHeader = 8;
 
