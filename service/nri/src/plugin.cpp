@@ -13,6 +13,7 @@
 #include <exception>
 #include <map>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -25,6 +26,11 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 using Protocol = asio::local::stream_protocol;
 
+/// Of answers. A runtime that does not read is not read from either.
+constexpr std::size_t kMaxUnsent = 1U << 20U;
+/// Of a time limit: with it a time point does not overflow.
+constexpr milliseconds kLongestTime = std::chrono::hours(24);
+
 Error io_error(const error_code& code, const std::string& what) {
   return fail_errno(code.value(), what).value();
 }
@@ -36,6 +42,13 @@ Result<void> check_options(const PluginOptions& options) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("NRI: socket '{}': expected a path of 1 to {} bytes", options.socket,
                             kMaxPath));
+  }
+  for (const milliseconds time :
+       {options.registration_timeout, options.least_pause, options.greatest_pause}) {
+    if (time < milliseconds(1) || time > kLongestTime) {
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("NRI: a time of {} ms: expected 1 ms to a day", time.count()));
+    }
   }
   return {};
 }
@@ -76,7 +89,8 @@ class Plugin::Connection : public std::enable_shared_from_this<Connection> {
   void update(const api::UpdateContainersRequest& request, milliseconds time_limit, Done done) {
     if (!session_) return done(fail(ErrorCode::kNotFound, "NRI: no runtime is connected"));
     const auto now = Clock::now();
-    const auto call = session_->update_containers(request, now, now + time_limit);
+    const auto call = session_->update_containers(
+        request, now, now + std::clamp(time_limit, milliseconds(0), kLongestTime));
     if (!call) return done(fail(call.error()));
     updates_.emplace(*call, std::move(done));
     go_on();
@@ -106,7 +120,9 @@ class Plugin::Connection : public std::enable_shared_from_this<Connection> {
           }
           if (failed) return self->end(io_error(failed, "NRI: read"));
           self->handle(self->session_->receive({self->input_.data(), size}));
-          if (!self->is_over_) self->read();
+          if (self->is_over_) return;
+          self->is_reading_ = self->session_->unsent() <= kMaxUnsent;
+          if (self->is_reading_) self->read();
         });
   }
 
@@ -174,6 +190,7 @@ class Plugin::Connection : public std::enable_shared_from_this<Connection> {
                         if (failed) return self->end(io_error(failed, "NRI: write"));
                         self->is_writing_ = false;
                         self->write();
+                        if (!std::exchange(self->is_reading_, true)) self->read();
                       });
   }
 
@@ -184,6 +201,7 @@ class Plugin::Connection : public std::enable_shared_from_this<Connection> {
   std::map<std::uint32_t, Done> updates_;
   std::string output_;
   bool is_writing_ = false;
+  bool is_reading_ = true;
   bool is_over_ = false;
   std::array<char, 65536> input_{};
 };

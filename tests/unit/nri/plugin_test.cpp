@@ -58,6 +58,12 @@ class FakeRuntime {
     ASSERT_EQ(::send(connection_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   }
+  /// False if the plugin does not read. Domain: a message that is small enough to be sent as a
+  /// whole.
+  bool try_send(std::string_view bytes) {
+    return ::send(connection_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(bytes.size());
+  }
   /// All bytes of this connection.
   const std::string& input() {
     std::array<char, 65536> buffer{};
@@ -272,6 +278,36 @@ TEST_F(NriPlugin, GarbageEndsTheConnection) {
   expect_from_plugin(recorded(kContainerd17, "register"));
 }
 
+TEST_F(NriPlugin, DoesNotReadFromARuntimeThatDoesNotRead) {
+  listen();
+  const Plugin plugin = start();
+  connect();
+  // Each one is refused with more bytes than it has.
+  std::size_t sent = 0;
+  for (std::uint32_t stream = 101; sent < 64U << 20U; stream += 2) {
+    const ttrpc::Frame frame{stream, ttrpc::FrameType::kRequest, 0,
+                             ttrpc::encode(ttrpc::Request{"x", "", "", 0, {}})};
+    std::string bytes;
+    multiplex(ConnectionId::kPlugin, ttrpc::encode(frame), bytes);
+    bool is_taken = runtime_->try_send(bytes);
+    for (int i = 0; !is_taken && i < 20; ++i) {
+      io_.restart();
+      io_.run_for(milliseconds(1));
+      is_taken = runtime_->try_send(bytes);
+    }
+    if (!is_taken) break;
+    sent += bytes.size();
+  }
+  EXPECT_LT(sent, 8U << 20U);
+  // When it reads, it gets all answers.
+  const std::size_t requests = sent / 21;
+  const std::string status = ttrpc::encode(ttrpc::Response{
+      ttrpc::Status{ttrpc::StatusCode::kUnimplemented, "unknown service 'x'"}, std::nullopt});
+  run_until([&] { return runtime_->input().size() >= requests * (18 + status.size()); });
+  EXPECT_EQ(runtime_->input().size(), requests * (18 + status.size()));
+  EXPECT_TRUE(handler_.errors.empty());
+}
+
 TEST_F(NriPlugin, TriesAgainWithoutAnAnswerToTheRegistration) {
   listen();
   PluginOptions impatient = options();
@@ -330,7 +366,7 @@ TEST_F(NriPlugin, AnUpdateEndsWithItsTimeLimitOrTheConnection) {
   EXPECT_EQ(slow->error().message, "NRI: update: the runtime did not answer in time");
 
   std::optional<Result<api::UpdateContainersResponse>> lost;
-  update(plugin, milliseconds(60'000), lost);
+  update(plugin, milliseconds::max(), lost);
   run_until([&] { return runtime_->input().size() > 200; });
   runtime_->close();
   run_until([&] { return lost.has_value(); });
@@ -378,6 +414,10 @@ TEST_F(NriPlugin, ChecksItsOptions) {
   wrong.socket.clear();
   EXPECT_EQ(Plugin::start(io_, handler_, wrong).error().message,
             "NRI: socket '': expected a path of 1 to 107 bytes");
+  wrong = options();
+  wrong.least_pause = milliseconds(0);
+  EXPECT_EQ(Plugin::start(io_, handler_, wrong).error().message,
+            "NRI: a time of 0 ms: expected 1 ms to a day");
 }
 
 }  // namespace

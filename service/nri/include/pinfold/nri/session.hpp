@@ -52,7 +52,7 @@ using Event = std::variant<Registered, Asked, Updated, ShutDown>;
 
 /// One connection of a plugin with a runtime, without the socket and without a clock. Registers,
 /// joins the chunks of a SynchronizeRequest to one, and matches answers with calls. Holds at most
-/// ttrpc::kMaxOpenCalls in each direction, and kMaxSynchronize.
+/// ttrpc::kMaxOpenCalls in each direction, kMaxSynchronize, and the output that is not taken.
 /// After an error of receive() or expire() the connection must end.
 class Session {
  public:
@@ -79,6 +79,7 @@ class Session {
 
   /// The bytes to send. Empty: none.
   [[nodiscard]] std::string take_output() { return std::exchange(output_, {}); }
+  [[nodiscard]] std::size_t unsent() const { return output_.size(); }
   /// For each request, as ConfigureRequest says it; 0: unknown, as with NRI 0.6.
   [[nodiscard]] std::chrono::milliseconds request_timeout() const { return request_timeout_; }
 
