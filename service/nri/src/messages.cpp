@@ -10,9 +10,17 @@
 namespace pinfold::nri {
 namespace {
 
+/// Protobuf prints text that is no UTF-8 to standard error.
+using Quiet = google::protobuf::LogSilencer;
+
+std::string serialize(const google::protobuf::MessageLite& message) {
+  const Quiet quiet;
+  return message.SerializeAsString();
+}
+
 template <class Message>
 Result<Message> parse(std::string_view payload, std::string_view name) {
-  const google::protobuf::LogSilencer no_output;
+  const Quiet quiet;
   Message message;
   if (payload.size() > std::numeric_limits<int>::max() ||
       !message.ParseFromArray(payload.data(), static_cast<int>(payload.size()))) {
@@ -49,9 +57,10 @@ Result<Request> decode_request(const std::string& method, std::string_view paylo
 }
 
 std::string encode(const Answer& answer) {
-  const google::protobuf::LogSilencer no_output;
-  return std::visit([](const auto& message) { return message.SerializeAsString(); }, answer);
+  return std::visit([](const auto& message) { return serialize(message); }, answer);
 }
+
+std::string encode(const api::UpdateContainersRequest& request) { return serialize(request); }
 
 Result<api::UpdateContainersResponse> decode_updated(std::string_view payload) {
   return parse<api::UpdateContainersResponse>(payload, "UpdateContainers");

@@ -177,7 +177,7 @@ Result<std::uint32_t> Session::call_runtime(std::string method, std::string payl
 
 Result<std::uint32_t> Session::update_containers(const api::UpdateContainersRequest& request,
                                                  TimePoint now, TimePoint deadline) {
-  return call_runtime("UpdateContainers", request.SerializeAsString(), now, deadline);
+  return call_runtime("UpdateContainers", encode(request), now, deadline);
 }
 
 Result<void> Session::receive_replies(std::string_view bytes, std::vector<Event>& events) {

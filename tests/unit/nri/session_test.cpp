@@ -434,12 +434,15 @@ TEST(NriSession, GarbageIsNamed) {
   }
 }
 
-TEST(NriSession, InvalidTextIsRefused) {
+TEST(NriSession, InvalidTextIsRefusedSilently) {
   Session session = new_session();
   (void)session.take_output();
   testing::internal::CaptureStderr();
   // Field 2, the name of the runtime, is no UTF-8.
   EXPECT_TRUE(receive(session, runtime_request(1, "Configure", "\x12\1\xff")).empty());
+  api::UpdateContainersRequest update;
+  update.add_update()->set_container_id("\xff");
+  EXPECT_FALSE(encode(update).empty());
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(answered_status(session).code, ttrpc::StatusCode::kInvalidArgument);
 }

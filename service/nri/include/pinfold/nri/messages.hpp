@@ -47,6 +47,7 @@ inline constexpr std::int32_t kAllEvents = event_bit(api::Event::LAST) - 1;
 [[nodiscard]] Result<Request> decode_request(const std::string& method, std::string_view payload);
 [[nodiscard]] std::string encode(const Answer& answer);
 
+[[nodiscard]] std::string encode(const api::UpdateContainersRequest& request);
 /// Errors: kInvalidArgument.
 [[nodiscard]] Result<api::UpdateContainersResponse> decode_updated(std::string_view payload);
 
