@@ -1,0 +1,111 @@
+#include "announced.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "pinfold/api/pod_documents.hpp"
+#include "pinfold/api/validation.hpp"
+#include "pinfold/nri_pods/recover.hpp"
+#include "pinfold/text/document.hpp"
+#include "pinfold/text/field.hpp"
+
+namespace pinfold::nri {
+namespace {
+
+using nlohmann::json;
+
+/// The API server's limit for all annotations of an object.
+constexpr std::size_t kMaxAnnotation = 256U << 10U;
+
+json pod_document(const api::PodSandbox& sandbox, json spec) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata",
+           {{"name", sandbox.name()}, {"namespace", sandbox.namespace_()}, {"uid", sandbox.uid()}}},
+          {"spec", std::move(spec)}};
+}
+
+/// The value of an annotation; null if the pod does not have it.
+Result<json> read_annotation(const api::PodSandbox& sandbox, std::string_view name) {
+  const auto found = sandbox.annotations().find(std::string(name));
+  if (found == sandbox.annotations().end()) return json();
+  if (found->second.size() > kMaxAnnotation) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} bytes: expected at most {}", found->second.size(), kMaxAnnotation));
+  }
+  PINFOLD_LET(auto value, parse_document(found->second));
+  if (!value.is_object()) return fail_field("value", value, "expected an object");
+  return value;
+}
+
+Result<PodSpec> read_spec(const api::PodSandbox& sandbox, json spec) {
+  PINFOLD_LET(auto pod, read_pod(pod_document(sandbox, std::move(spec))));
+  PINFOLD_TRY(validate(pod));
+  return pod;
+}
+
+/// Adds the containers of one member of kAnnotatorAnnotation.
+Result<void> add_annotated(const api::PodSandbox& sandbox, const json& value, std::string_view key,
+                           AnnotatedContainers& all) {
+  const json* const list = member(value, key);
+  if (list == nullptr) return {};
+  if (!list->is_object()) return fail_field(key, *list, "expected an object");
+  for (const auto& [name, resources] : list->items()) {
+    const std::string path = join(key, printable(name));
+    PINFOLD_LET_WRAP(
+        auto pod,
+        read_spec(sandbox,
+                  {{"containers", json::array({{{"name", name}, {"resources", resources}}})}}),
+        path);
+    pod.containers.front().kind = key == "containers" ? ContainerKind::kApp : ContainerKind::kInit;
+    if (!all.emplace(name, std::move(pod.containers.front())).second) {
+      return fail_field(path, name, "expected a unique name");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+PodUid unannounced_uid(const PodUid& pod, std::string_view container) {
+  return PodUid(fmt::format("{}.{}", pod, container));
+}
+
+Result<PodSpec> pod_of(const api::PodSandbox& sandbox, std::span<const api::Container> containers) {
+  json names = json::array();
+  for (const api::Container& container : containers) names.push_back({{"name", container.name()}});
+  const bool is_empty = names.empty();
+  if (is_empty) names.push_back({{"name", "none"}});  // a Pod has containers
+  PINFOLD_LET(auto pod, pod_from_json(pod_document(sandbox, {{"containers", std::move(names)}})));
+  if (is_empty) pod.containers.clear();
+  for (const Container& container : pod.containers) {
+    if (is_safe_name(unannounced_uid(pod.uid, container.name).value)) continue;
+    return fail_field("metadata.uid", pod.uid.value, "expected a shorter UID");
+  }
+  return pod;
+}
+
+Result<std::optional<PodSpec>> announced_pod(const api::PodSandbox& sandbox) {
+  PINFOLD_LET(auto spec, read_annotation(sandbox, kResourcesAnnotation));
+  if (spec.is_null()) return std::nullopt;
+  PINFOLD_LET(auto pod, read_spec(sandbox, std::move(spec)));
+  return pod;
+}
+
+Result<AnnotatedContainers> annotated_containers(const api::PodSandbox& sandbox) {
+  AnnotatedContainers all;
+  PINFOLD_LET(const auto value, read_annotation(sandbox, kAnnotatorAnnotation));
+  if (value.is_null()) return all;
+  for (const auto& [key, list] : value.items()) {
+    if (key == "containers" || key == "initContainers") continue;
+    return fail_field(key, list, "expected 'containers' or 'initContainers'");
+  }
+  PINFOLD_TRY(add_annotated(sandbox, value, "containers", all));
+  PINFOLD_TRY(add_annotated(sandbox, value, "initContainers", all));
+  return all;
+}
+
+}  // namespace pinfold::nri

@@ -1,0 +1,259 @@
+#include "pinfold/nri_pods/recover.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "announced.hpp"
+#include "inverse.hpp"
+#include "pinfold/api/pod_level.hpp"
+#include "verify.hpp"
+
+namespace pinfold::nri {
+namespace {
+
+constexpr int kBestEffortOomScoreAdj = 1000;
+
+/// What all containers of a pod without kResourcesAnnotation have in common.
+struct OfPod {
+  std::optional<QosClass> qos;
+  /// Containers can show their pod's amounts instead of their own.
+  bool may_inherit = true;
+  const Premises& premises;
+};
+
+Amount no_amount(Origin origin, bool is_exact) { return {{}, origin, is_exact}; }
+
+Amount request_of_shares(const api::LinuxCPU& cpu) {
+  const MilliCpu milli = milli_cpu_of_shares(cpu.shares().value());
+  return {Quantity::milli(milli.value), Origin::kShares, milli.is_only};
+}
+
+Amount limit_of_quota(const api::LinuxCPU& cpu) {
+  const std::int64_t quota = cpu.quota().value();
+  // Without a period the kubelet enforces no limits; a negative quota is none for exclusive CPUs.
+  if (cpu.period().value() == 0 || quota < 0) return no_amount(Origin::kQuota, false);
+  if (quota == 0) return no_amount(Origin::kQuota, true);
+  const MilliCpu milli = milli_cpu_of_quota(quota, cpu.period().value());
+  return {Quantity::milli(milli.value), Origin::kQuota, milli.is_only};
+}
+
+Amount limit_of_memory(const api::LinuxMemory& memory) {
+  const std::int64_t bytes = memory.limit().value();
+  if (bytes < 0) return no_amount(Origin::kMemoryLimit, false);
+  return {Quantity::bytes(bytes), Origin::kMemoryLimit, true};
+}
+
+/// The kubelet scores a Burstable container by the share of memory that it requests.
+Amount request_of_oom_score(const api::LinuxContainer& shown, std::uint64_t memory) {
+  const auto adj = shown.oom_score_adj().value();
+  if (!shown.has_oom_score_adj() || adj <= 0 || adj >= kBestEffortOomScoreAdj) {
+    return no_amount(Origin::kOomScoreAdj, false);
+  }
+  const auto thousandth = static_cast<std::int64_t>(memory / kBestEffortOomScoreAdj);
+  return {Quantity::bytes((kBestEffortOomScoreAdj - adj) * thousandth), Origin::kOomScoreAdj,
+          false};
+}
+
+/// In a Guaranteed pod each request is its limit: the one that is exact stands for both.
+void equalize(Amount& request, Amount& limit) {
+  if (!request.is_exact && limit.is_exact && !limit.value.is_zero()) {
+    request = {limit.value, Origin::kQosClass, true};
+  } else if (!limit.is_exact) {
+    limit = {request.value, Origin::kQosClass, request.is_exact};
+  }
+}
+
+void recover_huge_pages(const api::LinuxResources& shown, const OfPod& pod,
+                        RecoveredContainer& container) {
+  // Runtimes can leave out all limits; the kubelet sends one for each size of the machine.
+  container.has_all_huge_pages = !pod.premises.huge_pages || !shown.hugepage_limits().empty();
+  for (const api::HugepageLimit& page : shown.hugepage_limits()) {
+    if (page.limit() == 0) continue;
+    const auto name = huge_page_resource(page.page_size());
+    if (!name || page.limit() > std::numeric_limits<std::int64_t>::max()) {
+      container.has_all_huge_pages = false;
+      continue;
+    }
+    const Amount amount{Quantity::bytes(static_cast<std::int64_t>(page.limit())),
+                        Origin::kHugePageLimits, true};
+    container.limits[*name] = amount;
+    container.requests[*name] = amount;
+  }
+}
+
+void mark_estimated(RecoveredContainer& container) {
+  for (auto& [name, amount] : container.requests) amount.is_exact = false;
+  for (auto& [name, amount] : container.limits) amount.is_exact = false;
+  container.has_all_huge_pages = false;
+}
+
+RecoveredContainer recover_container(const api::Container& shown, const OfPod& pod) {
+  RecoveredContainer container;
+  container.name = shown.name();
+  const api::LinuxResources& resources = shown.linux().resources();
+  Amount request = request_of_shares(resources.cpu());
+  Amount limit = limit_of_quota(resources.cpu());
+  Amount memory_limit = limit_of_memory(resources.memory());
+  Amount memory_request = request_of_oom_score(shown.linux(), pod.premises.memory);
+  if (pod.qos == QosClass::kGuaranteed) {
+    equalize(request, limit);
+    memory_request = {memory_limit.value, Origin::kQosClass, memory_limit.is_exact};
+  } else if (pod.qos == QosClass::kBestEffort) {
+    request = limit = memory_request = memory_limit = {{}, Origin::kQosClass, true};
+  }
+  container.requests = {{"cpu", request}, {"memory", memory_request}};
+  container.limits = {{"cpu", limit}, {"memory", memory_limit}};
+  recover_huge_pages(resources, pod, container);
+  if (pod.may_inherit) mark_estimated(container);
+  return container;
+}
+
+Amounts announced_amounts(const ResourceList& list) {
+  Amounts amounts;
+  for (const char* const name : {"cpu", "memory"}) {
+    amounts[name] = no_amount(Origin::kAnnotation, true);
+  }
+  for (const auto& [name, quantity] : list) amounts[name] = {quantity, Origin::kAnnotation, true};
+  return amounts;
+}
+
+RecoveredContainer announced_container(const Container& container) {
+  return {container.name,
+          container.kind,
+          true,
+          announced_amounts(container.resources.requests),
+          announced_amounts(container.resources.limits),
+          true};
+}
+
+/// Takes all of a pod from its annotation. Errors: kInvalidArgument if NRI shows something else.
+Result<void> take_announced(const PodSpec& announced, const api::PodSandbox& sandbox,
+                            std::span<const api::Container> containers, const Premises& premises,
+                            RecoveredPod& pod) {
+  PINFOLD_TRY(verify_pod(announced, sandbox, premises));
+  const bool inherits = uses_pod_level_resources(premises.gates, announced);
+  for (const api::Container& shown : containers) {
+    const Container* const container = announced.find(shown.name());
+    if (container == nullptr) {
+      pod.unannounced.push_back(shown.name());
+      continue;
+    }
+    PINFOLD_TRY(verify_container(*container, inherits ? &*announced.resources : nullptr, shown,
+                                 fmt::format("container '{}'", container->name)));
+  }
+  for (const Container& container : announced.containers) {
+    pod.containers.push_back(announced_container(container));
+  }
+  pod.is_announced = true;
+  pod.has_all_containers = true;
+  pod.resources = announced.resources;
+  pod.resources_are_exact = true;
+  return {};
+}
+
+/// Whether the containers have all memory that the pod has: then no other one runs, as each
+/// container of a Guaranteed pod has some.
+bool have_all_memory(const RecoveredPod& pod, const api::PodSandbox& sandbox) {
+  if (pod.qos != QosClass::kGuaranteed || pod.containers.empty()) return false;
+  Quantity total;
+  for (const RecoveredContainer& container : pod.containers) {
+    const Amount& memory = container.limits.at("memory");
+    if (!memory.is_exact) return false;
+    total += memory.value;
+  }
+  return total == Quantity::bytes(sandbox.linux().pod_resources().memory().limit().value());
+}
+
+Result<void> take_shown(const AnnotatedContainers& annotated, const api::PodSandbox& sandbox,
+                        std::span<const api::Container> containers, const OfPod& of_pod,
+                        RecoveredPod& pod) {
+  for (const api::Container& shown : containers) {
+    const auto found = annotated.find(shown.name());
+    if (found != annotated.end()) {
+      PINFOLD_TRY(verify_container(found->second, nullptr, shown,
+                                   fmt::format("container '{}'", shown.name())));
+      pod.containers.push_back(announced_container(found->second));
+      pod.containers.back().kind_is_exact = found->second.kind == ContainerKind::kApp;
+      pod.containers.back().kind = ContainerKind::kApp;
+      continue;
+    }
+    auto container = recover_container(shown, of_pod);
+    const Amount& memory = container.limits.at("memory");
+    if (of_pod.qos == QosClass::kGuaranteed && memory.is_exact && memory.value.is_zero()) {
+      pod.unannounced.push_back(shown.name());
+    } else {
+      pod.containers.push_back(std::move(container));
+    }
+  }
+  pod.resources_are_exact = !of_pod.may_inherit;
+  pod.has_all_containers = have_all_memory(pod, sandbox);
+  return {};
+}
+
+RecoveredPod without_containers(const PodSpec& pod, const api::PodSandbox& sandbox) {
+  RecoveredPod recovered;
+  recovered.uid = pod.uid;
+  recovered.name = pod.name;
+  recovered.namespace_name = pod.namespace_name;
+  recovered.qos = qos_of_cgroup(sandbox.linux().cgroup_parent(), pod.uid);
+  return recovered;
+}
+
+std::string intent(std::string_view annotation) { return fmt::format("annotation {}", annotation); }
+
+/// Errors: kInvalidArgument for an annotation that is wrong.
+Result<RecoveredPod> by_annotations(const RecoveredPod& empty, const api::PodSandbox& sandbox,
+                                    std::span<const api::Container> containers,
+                                    const Premises& premises) {
+  RecoveredPod pod = empty;
+  PINFOLD_LET_WRAP(const auto announced, announced_pod(sandbox), intent(kResourcesAnnotation));
+  if (announced) {
+    PINFOLD_TRY_WRAP(take_announced(*announced, sandbox, containers, premises, pod),
+                     intent(kResourcesAnnotation));
+    return pod;
+  }
+  PINFOLD_LET_WRAP(const auto annotated, annotated_containers(sandbox),
+                   intent(kAnnotatorAnnotation));
+  const bool may_inherit =
+      premises.gates.pod_level_resources && premises.pod_level == PodLevelUse::kAnyPod;
+  PINFOLD_TRY_WRAP(
+      take_shown(annotated, sandbox, containers, {pod.qos, may_inherit, premises}, pod),
+      intent(kAnnotatorAnnotation));
+  return pod;
+}
+
+}  // namespace
+
+Premises make_premises(const Node& node, PodLevelUse pod_level) {
+  const bool has_huge_pages =
+      std::any_of(node.machine().numa_nodes().begin(), node.machine().numa_nodes().end(),
+                  [](const NumaNode& numa) { return !numa.hugepages.empty(); });
+  Premises premises;
+  premises.gates = node.gates();
+  premises.pod_level = pod_level;
+  premises.pod_scope = node.topology().policy() != TopologyPolicy::kNone &&
+                       node.topology().scope() == TopologyScope::kPod;
+  premises.huge_pages = has_huge_pages && node.memory().is_static();
+  premises.memory = node.machine().memory();
+  return premises;
+}
+
+Result<RecoveredPod> recover(const api::PodSandbox& sandbox,
+                             std::span<const api::Container> containers, const Premises& premises) {
+  PINFOLD_LET(const auto named, pod_of(sandbox, containers));
+  const RecoveredPod empty = without_containers(named, sandbox);
+  auto pod = by_annotations(empty, sandbox, containers, premises);
+  if (pod) return *std::move(pod);
+  RecoveredPod shown = empty;
+  // It may have pod-level resources: that is what the annotation would have said.
+  const OfPod of_pod{shown.qos, premises.gates.pod_level_resources, premises};
+  PINFOLD_TRY(take_shown({}, sandbox, containers, of_pod, shown));
+  shown.refused_annotation =
+      std::move(pod).error().wrap(fmt::format("pod '{}/{}'", named.namespace_name, named.name));
+  return shown;
+}
+
+}  // namespace pinfold::nri
