@@ -1,0 +1,65 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/nri/messages.hpp"
+
+/// What a runtime has reported of its pods.
+namespace pinfold::nri {
+
+enum class Phase {
+  kCreating,  ///< until POST_CREATE_CONTAINER; an update of it would be lost
+  kCreated,
+  kStarted,
+  kStopped,  ///< it can be made again
+};
+
+struct KnownContainer {
+  api::Container shown;  ///< with the cpuset that the runtime has for it
+  Phase phase = Phase::kCreating;
+};
+
+struct KnownPod {
+  api::PodSandbox sandbox;
+  /// One of each name, the latest, in the order in which the names came.
+  std::vector<KnownContainer> containers;
+  /// Synchronize brought it: after a restart of the runtime no event of its sandbox comes.
+  bool is_from_synchronize = false;
+
+  [[nodiscard]] const KnownContainer* find(std::string_view container_name) const;
+};
+
+/// The pods of a runtime by the id of their sandbox. A pod can have several sandboxes, of which all
+/// but one have stopped. Thread-safety: const is safe.
+class KnownPods {
+ public:
+  using Map = std::map<std::string, KnownPod, std::less<>>;
+
+  KnownPods() = default;
+  /// All that the runtime has, without pods that have ended (no container, no process) and
+  /// containers without a sandbox.
+  explicit KnownPods(const api::SynchronizeRequest& request);
+
+  /// A container is being created, possibly in the place of one with its name.
+  void create(const api::PodSandbox& sandbox, const api::Container& container);
+  /// RUN_POD_SANDBOX to REMOVE_CONTAINER, and StopContainer as STOP_CONTAINER.
+  void change(const api::StateChangeEvent& event);
+  /// The runtime was asked for an update, of which no event comes.
+  void update(const api::ContainerUpdate& update);
+
+  [[nodiscard]] const Map& all() const { return pods_; }
+  [[nodiscard]] const KnownPod* find(std::string_view sandbox_id) const;
+  /// Whether a sandbox of this pod is known.
+  [[nodiscard]] bool has_pod(std::string_view uid) const;
+
+ private:
+  void change_container(const api::StateChangeEvent& event);
+
+  Map pods_;
+};
+
+}  // namespace pinfold::nri

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pinfold/decide/decide.hpp"
+#include "pinfold/nri_pods/known_pods.hpp"
+#include "pinfold/nri_pods/recover.hpp"
+
+/// What a plugin asks of the node agent and answers to the runtime, as values.
+namespace pinfold::nri {
+
+/// What the node agent is asked to do, in this order.
+struct AgentRequests {
+  std::vector<PodUid> remove_pods;
+  std::vector<ContainerId> remove_containers;
+  std::vector<PodSpec> admit;
+  /// For the log: why a pod that is admitted has nothing exclusive, wrong annotations.
+  std::vector<std::string> notes;
+
+  friend bool operator==(const AgentRequests&, const AgentRequests&) = default;
+};
+
+/// The pods of the agent, active and held, that the runtime does not have (any more), and
+/// unannounced containers that have ended. The runtime has to have synchronized.
+[[nodiscard]] AgentRequests plan_removal(const KnownPods& known, const NodeState& state);
+
+/// For RUN_POD_SANDBOX: an announced pod is admitted before its first container.
+/// Errors: those of recover.
+[[nodiscard]] Result<AgentRequests> plan_sandbox(const api::PodSandbox& sandbox,
+                                                 const Premises& premises, const NodeState& state);
+
+struct CreatePlan {
+  AgentRequests requests;
+  ContainerId container;  ///< what the agent calls it once it has done them
+};
+/// For CreateContainer, before KnownPods::create.
+/// Errors: those of recover; kUnsupported if the container has a cpuset: the kubelet's CPU manager
+/// or another plugin has set it.
+[[nodiscard]] Result<CreatePlan> plan_create(const KnownPods& known,
+                                             const api::CreateContainerRequest& request,
+                                             const Premises& premises, const NodeState& state);
+
+/// For Synchronize: removes what the runtime does not have and admits what the agent does not have.
+/// What the agent has is not decided again. Pods with an error of recover are notes.
+[[nodiscard]] AgentRequests plan_synchronize(const KnownPods& known, const Premises& premises,
+                                             const NodeState& state);
+
+/// The containers whose cpuset the runtime has otherwise than the state asks for: not those that
+/// are being created, of which the runtime would lose the update, nor stopped ones.
+[[nodiscard]] std::vector<api::ContainerUpdate> plan_updates(const KnownPods& known,
+                                                             const Node& node,
+                                                             const NodeState& state);
+
+/// The answer to CreateContainer: the cpuset of the container, no CFS quota if its CPUs are
+/// exclusive, and updates of containers that are created and not started. (Those change only what
+/// the runtime starts them with; started ones have their new cpuset by the agent already.)
+/// Errors: kNotFound if the container is of no active pod.
+[[nodiscard]] Result<api::CreateContainerResponse> answer_create(const KnownPods& known,
+                                                                 const Node& node,
+                                                                 const NodeState& state,
+                                                                 const ContainerId& container);
+
+}  // namespace pinfold::nri

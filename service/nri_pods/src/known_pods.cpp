@@ -1,0 +1,145 @@
+#include "pinfold/nri_pods/known_pods.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace pinfold::nri {
+namespace {
+
+auto find_name(std::vector<KnownContainer>& containers, std::string_view name) {
+  return std::find_if(containers.begin(), containers.end(),
+                      [&](const KnownContainer& known) { return known.shown.name() == name; });
+}
+
+/// Adds a container, in the place of one with its name.
+void put(KnownContainer container, std::vector<KnownContainer>& containers) {
+  const auto same = find_name(containers, container.shown.name());
+  if (same == containers.end()) {
+    containers.push_back(std::move(container));
+  } else {
+    *same = std::move(container);
+  }
+}
+
+/// Empty strings: no change.
+void take_cpuset(const std::string& cpus, const std::string& mems, KnownContainer& known) {
+  api::LinuxCPU& shown = *known.shown.mutable_linux()->mutable_resources()->mutable_cpu();
+  if (!cpus.empty()) shown.set_cpus(cpus);
+  if (!mems.empty()) shown.set_mems(mems);
+}
+
+Phase phase_of(api::ContainerState state) {
+  switch (state) {
+    case api::ContainerState::CONTAINER_CREATED:
+      return Phase::kCreated;
+    case api::ContainerState::CONTAINER_PAUSED:
+    case api::ContainerState::CONTAINER_RUNNING:
+      return Phase::kStarted;
+    case api::ContainerState::CONTAINER_STOPPED:
+      return Phase::kStopped;
+    default:
+      return Phase::kCreating;
+  }
+}
+
+std::optional<Phase> phase_after(api::Event event) {
+  switch (event) {
+    case api::Event::POST_CREATE_CONTAINER:
+      return Phase::kCreated;
+    case api::Event::START_CONTAINER:
+    case api::Event::POST_START_CONTAINER:
+      return Phase::kStarted;
+    case api::Event::STOP_CONTAINER:
+      return Phase::kStopped;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+const KnownContainer* KnownPod::find(std::string_view container_name) const {
+  const auto found = std::find_if(
+      containers.begin(), containers.end(),
+      [&](const KnownContainer& known) { return known.shown.name() == container_name; });
+  return found == containers.end() ? nullptr : &*found;
+}
+
+KnownPods::KnownPods(const api::SynchronizeRequest& request) {
+  for (const api::PodSandbox& sandbox : request.pods()) {
+    pods_[sandbox.id()] = {sandbox, {}, true};
+  }
+  for (const api::Container& container : request.containers()) {
+    const auto pod = pods_.find(container.pod_sandbox_id());
+    if (pod == pods_.end()) continue;
+    put({container, phase_of(container.state())}, pod->second.containers);
+  }
+  // A pod that has ended keeps its sandbox, without a process, until it is deleted.
+  std::erase_if(pods_, [](const auto& entry) {
+    return entry.second.containers.empty() && entry.second.sandbox.pid() == 0;
+  });
+}
+
+void KnownPods::create(const api::PodSandbox& sandbox, const api::Container& container) {
+  KnownPod& pod = pods_[sandbox.id()];
+  pod.sandbox = sandbox;
+  put({container, Phase::kCreating}, pod.containers);
+}
+
+void KnownPods::change(const api::StateChangeEvent& event) {
+  switch (event.event()) {
+    case api::Event::RUN_POD_SANDBOX:
+      pods_[event.pod().id()].sandbox = event.pod();
+      return;
+    case api::Event::STOP_POD_SANDBOX:
+    case api::Event::REMOVE_POD_SANDBOX:
+      pods_.erase(event.pod().id());
+      return;
+    default:
+      change_container(event);
+  }
+}
+
+void KnownPods::change_container(const api::StateChangeEvent& event) {
+  const auto pod = pods_.find(event.container().pod_sandbox_id());
+  if (pod == pods_.end()) return;
+  auto& containers = pod->second.containers;
+  const auto known = find_name(containers, event.container().name());
+  // Events of an earlier container of the same name come late.
+  if (known == containers.end() || known->shown.id() != event.container().id()) return;
+  if (const auto phase = phase_after(event.event())) known->phase = *phase;
+  const bool has_adjustment = known->phase != Phase::kCreating && known->phase != Phase::kStopped;
+  if (has_adjustment && event.container().has_linux()) {
+    const api::LinuxCPU& cpu = event.container().linux().resources().cpu();
+    take_cpuset(cpu.cpus(), cpu.mems(), *known);
+  }
+  if (event.event() != api::Event::REMOVE_CONTAINER) return;
+  known->phase = Phase::kStopped;
+  const bool all_stopped = std::all_of(
+      containers.begin(), containers.end(),
+      [](const KnownContainer& container) { return container.phase == Phase::kStopped; });
+  if (pod->second.is_from_synchronize && all_stopped) pods_.erase(pod);
+}
+
+void KnownPods::update(const api::ContainerUpdate& update) {
+  for (auto& [id, pod] : pods_) {
+    for (KnownContainer& known : pod.containers) {
+      if (known.shown.id() != update.container_id()) continue;
+      const api::LinuxCPU& cpu = update.linux().resources().cpu();
+      take_cpuset(cpu.cpus(), cpu.mems(), known);
+    }
+  }
+}
+
+const KnownPod* KnownPods::find(std::string_view sandbox_id) const {
+  const auto found = pods_.find(sandbox_id);
+  return found == pods_.end() ? nullptr : &found->second;
+}
+
+bool KnownPods::has_pod(std::string_view uid) const {
+  return std::any_of(pods_.begin(), pods_.end(),
+                     [&](const auto& entry) { return entry.second.sandbox.uid() == uid; });
+}
+
+}  // namespace pinfold::nri

@@ -1,0 +1,240 @@
+#include "pinfold/nri_pods/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace pinfold::nri {
+namespace {
+
+/// What the agent calls a container of a pod; nullopt if it does not have it.
+std::optional<ContainerId> find_id(const NodeState& state, const PodUid& uid,
+                                   const std::string& name) {
+  for (const PodUid& candidate : {uid, unannounced_uid(uid, name)}) {
+    const ActivePod* const pod = state.find(candidate);
+    if (pod != nullptr && pod->spec.find(name) != nullptr) return ContainerId{candidate, name};
+  }
+  return std::nullopt;
+}
+
+/// All UIDs under which the agent may have a pod of the runtime.
+std::set<PodUid> living_uids(const KnownPods& known) {
+  std::set<PodUid> uids;
+  for (const auto& [id, pod] : known.all()) {
+    const PodUid uid(pod.sandbox.uid());
+    uids.insert(uid);
+    for (const KnownContainer& container : pod.containers) {
+      if (container.phase == Phase::kStopped) continue;
+      uids.insert(unannounced_uid(uid, container.shown.name()));
+    }
+  }
+  return uids;
+}
+
+/// A pod that its annotation decides once, at its sandbox.
+bool is_decided(const RecoveredPod& pod, const NodeState& state) {
+  const bool has_annotation = pod.is_announced || pod.refused_annotation;
+  return has_annotation && state.find(pod.uid) != nullptr;
+}
+
+void add_note(const RecoveredPod& pod, const Demand& wanted, AgentRequests& requests) {
+  if (pod.refused_annotation) {
+    requests.notes.push_back(pod.refused_annotation->message);
+  } else if (pod.qos == QosClass::kGuaranteed && wanted.exclusive.empty()) {
+    requests.notes.push_back(fmt::format("pod '{}/{}' has no exclusive CPUs: {}",
+                                         pod.namespace_name, pod.name, wanted.why_shared));
+  }
+}
+
+void add_pod(PodSpec pod, const NodeState& state, AgentRequests& requests) {
+  const ActivePod* const active = state.find(pod.uid);
+  const bool is_asked = std::any_of(requests.admit.begin(), requests.admit.end(),
+                                    [&](const PodSpec& other) { return other.uid == pod.uid; });
+  if (is_asked || pod.containers.empty() || (active != nullptr && active->spec == pod)) return;
+  requests.admit.push_back(std::move(pod));
+}
+
+void admit(const RecoveredPod& pod, const Premises& premises, const NodeState& state,
+           AgentRequests& requests) {
+  Demand wanted = demand(pod, premises);
+  for (PodSpec& other : wanted.unannounced) add_pod(std::move(other), state, requests);
+  if (is_decided(pod, state)) return;
+  add_note(pod, wanted, requests);
+  add_pod(std::move(wanted.pod), state, requests);
+}
+
+std::vector<api::Container> shown_of(const KnownPod& pod) {
+  std::vector<api::Container> shown;
+  for (const KnownContainer& container : pod.containers) shown.push_back(container.shown);
+  return shown;
+}
+
+/// Removes the containers of a pod that have stopped: when another one is created they count as
+/// init containers that have ended.
+void remove_ended(const KnownPod& pod, const PodUid& uid, const NodeState& state,
+                  AgentRequests& requests) {
+  const ActivePod* const active = state.find(uid);
+  if (active == nullptr) return;
+  for (const KnownContainer& container : pod.containers) {
+    const std::string& name = container.shown.name();
+    if (container.phase != Phase::kStopped || active->spec.find(name) == nullptr) continue;
+    requests.remove_containers.push_back({uid, name});
+  }
+}
+
+/// The containers that live together with the new one, and it.
+std::vector<api::Container> living_with(const KnownPod* pod, const api::Container& container) {
+  std::vector<api::Container> shown;
+  if (pod != nullptr) {
+    for (const KnownContainer& other : pod->containers) {
+      const bool is_same = other.shown.name() == container.name();
+      if (!is_same && other.phase != Phase::kStopped) shown.push_back(other.shown);
+    }
+  }
+  shown.push_back(container);
+  return shown;
+}
+
+/// The containers of a pod that the agent does not have.
+std::vector<std::string> new_containers(const KnownPod& pod, const PodUid& uid,
+                                        const NodeState& state) {
+  std::vector<std::string> names;
+  for (const KnownContainer& container : pod.containers) {
+    if (!find_id(state, uid, container.shown.name())) names.push_back(container.shown.name());
+  }
+  return names;
+}
+
+/// The cpuset that the state asks for. Empty strings: no change.
+void set_cpuset(const Node& node, const ContainerResources& resources, api::LinuxCPU& cpu) {
+  const bool has_none = resources.cpuset_cpus.empty() && node.cpu().is_static();
+  cpu.set_cpus((has_none ? node.cpu().reserved() : resources.cpuset_cpus).to_string());
+  cpu.set_mems(resources.cpuset_mems);
+}
+
+bool needs_change(const std::string& desired, const std::string& shown) {
+  return !desired.empty() && desired != shown;
+}
+
+/// The update that a container needs.
+std::optional<api::ContainerUpdate> find_update(const Node& node, const NodeState& state,
+                                                const PodUid& uid, const KnownContainer& known) {
+  if (known.phase == Phase::kCreating || known.phase == Phase::kStopped) return std::nullopt;
+  const auto id = find_id(state, uid, known.shown.name());
+  if (!id) return std::nullopt;
+  const auto resources = container_resources(node, state, *id);
+  if (!resources) return std::nullopt;
+  api::ContainerUpdate update;
+  update.set_container_id(known.shown.id());
+  api::LinuxCPU& cpu = *update.mutable_linux()->mutable_resources()->mutable_cpu();
+  set_cpuset(node, *resources, cpu);
+  const api::LinuxCPU& shown = known.shown.linux().resources().cpu();
+  if (!needs_change(cpu.cpus(), shown.cpus()) && !needs_change(cpu.mems(), shown.mems()))
+    return std::nullopt;
+  return update;
+}
+
+}  // namespace
+
+AgentRequests plan_removal(const KnownPods& known, const NodeState& state) {
+  const std::set<PodUid> living = living_uids(known);
+  AgentRequests requests;
+  for (const ActivePod& pod : state.pods) {
+    if (!living.contains(pod.spec.uid)) requests.remove_pods.push_back(pod.spec.uid);
+  }
+  for (const PodUid& uid : state.held) {
+    if (!living.contains(uid)) requests.remove_pods.push_back(uid);
+  }
+  return requests;
+}
+
+Result<AgentRequests> plan_sandbox(const api::PodSandbox& sandbox, const Premises& premises,
+                                   const NodeState& state) {
+  AgentRequests requests;
+  PINFOLD_LET(const auto pod, recover(sandbox, {}, premises));
+  if (pod.refused_annotation) requests.notes.push_back(pod.refused_annotation->message);
+  const bool is_active = state.find(pod.uid) != nullptr;
+  if (pod.is_announced && !is_active) admit(pod, premises, state, requests);
+  return requests;
+}
+
+Result<CreatePlan> plan_create(const KnownPods& known, const api::CreateContainerRequest& request,
+                               const Premises& premises, const NodeState& state) {
+  const api::Container& container = request.container();
+  const std::string& cpus = container.linux().resources().cpu().cpus();
+  if (!cpus.empty()) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("container '{}' has the cpuset '{}' already: the kubelet needs "
+                            "cpuManagerPolicy none, and no other plugin may set cpusets",
+                            container.name(), cpus));
+  }
+  const KnownPod* const pod = known.find(request.pod().id());
+  const auto shown = living_with(pod, container);
+  PINFOLD_LET(auto recovered, recover(request.pod(), shown, premises));
+  if (const auto id = find_id(state, recovered.uid, container.name())) return CreatePlan{{}, *id};
+  CreatePlan plan;
+  if (is_decided(recovered, state)) {
+    recovered.unannounced = {container.name()};
+  } else if (pod != nullptr && !recovered.is_announced) {
+    remove_ended(*pod, recovered.uid, state, plan.requests);
+  }
+  admit(recovered, premises, state, plan.requests);
+  const auto& others = recovered.unannounced;
+  const bool is_other = std::find(others.begin(), others.end(), container.name()) != others.end();
+  plan.container = {is_other ? unannounced_uid(recovered.uid, container.name()) : recovered.uid,
+                    container.name()};
+  return plan;
+}
+
+AgentRequests plan_synchronize(const KnownPods& known, const Premises& premises,
+                               const NodeState& state) {
+  AgentRequests requests = plan_removal(known, state);
+  for (const auto& [id, pod] : known.all()) {
+    auto recovered = recover(pod.sandbox, shown_of(pod), premises);
+    if (!recovered) {
+      requests.notes.push_back(recovered.error().message);
+      continue;
+    }
+    const std::vector<std::string> added = new_containers(pod, recovered->uid, state);
+    if (is_decided(*recovered, state)) recovered->unannounced = added;
+    const bool is_new = state.find(recovered->uid) == nullptr;
+    if (is_new || !added.empty()) admit(*recovered, premises, state, requests);
+  }
+  return requests;
+}
+
+std::vector<api::ContainerUpdate> plan_updates(const KnownPods& known, const Node& node,
+                                               const NodeState& state) {
+  std::vector<api::ContainerUpdate> updates;
+  for (const auto& [id, pod] : known.all()) {
+    const PodUid uid(pod.sandbox.uid());
+    for (const KnownContainer& container : pod.containers) {
+      if (auto update = find_update(node, state, uid, container)) updates.push_back(*update);
+    }
+  }
+  return updates;
+}
+
+Result<api::CreateContainerResponse> answer_create(const KnownPods& known, const Node& node,
+                                                   const NodeState& state,
+                                                   const ContainerId& container) {
+  PINFOLD_LET(const auto resources, container_resources(node, state, container));
+  api::CreateContainerResponse answer;
+  api::LinuxCPU& cpu =
+      *answer.mutable_adjust()->mutable_linux()->mutable_resources()->mutable_cpu();
+  set_cpuset(node, resources, cpu);
+  if (resources.linux_resources.cpu_quota == -1) cpu.mutable_quota()->set_value(-1);
+  for (const auto& [id, pod] : known.all()) {
+    const PodUid uid(pod.sandbox.uid());
+    for (const KnownContainer& other : pod.containers) {
+      if (other.phase != Phase::kCreated) continue;
+      if (auto update = find_update(node, state, uid, other)) *answer.add_update() = *update;
+    }
+  }
+  return answer;
+}
+
+}  // namespace pinfold::nri
