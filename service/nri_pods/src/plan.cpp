@@ -139,6 +139,14 @@ std::optional<api::ContainerUpdate> find_update(const Node& node, const NodeStat
 
 }  // namespace
 
+Result<void> check_node(const Node& node) {
+  if (!node.quirks().rejected_pod_keeps_resources) return {};
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("profile '{}': a rejection would end the pod while its containers run: "
+                          "expected the profile '{}'",
+                          to_string(node.config().profile), to_string(Profile::kFixed)));
+}
+
 AgentRequests plan_removal(const KnownPods& known, const NodeState& state) {
   const std::set<PodUid> living = living_uids(known);
   AgentRequests requests;

@@ -7,6 +7,7 @@
 
 #include "fixture.hpp"
 #include "node_fixture.hpp"
+#include "pinfold/nri_pods/plan.hpp"
 
 /// Pods that are admitted container by container, on a node.
 namespace pinfold::nri {
@@ -88,6 +89,37 @@ TEST(NriPodGrowth, APodThatDoesNotFitKeepsWhatItHas) {
   const auto decision = decide(node, one, steps[2].pod);
   ASSERT_TRUE(std::holds_alternative<Rejected>(decision));
   EXPECT_EQ(std::get<Rejected>(decision).next.cpu, one.cpu);
+}
+
+/// With the static memory manager.
+TEST(NriPodGrowth, MemoryIsTheKubeletsDecisionToo) {
+  const Node node =
+      Node::make(pinfold::test::machine_of({}),
+                 pinfold::test::with_memory_manager(pinfold::test::aligning_config("restricted")))
+          .value();
+  const PodSpec spec =
+      pod_with({limited("a", "2", "3Gi"), limited("b", "500m", "2Gi"), limited("c", "6", "9Gi")});
+  NodeState grown = empty_state(node);
+  for (const Demand& step : grow(node, spec)) grown = admit(node, std::move(grown), step.pod);
+  const NodeState whole = admit(node, empty_state(node), spec);
+  EXPECT_EQ(containers_with_assignments(grown, spec.uid).size(), 3U);
+  EXPECT_EQ(grown.memory.assignments, whole.memory.assignments);
+  EXPECT_EQ(grown.memory.machine_state, whole.memory.machine_state);
+  EXPECT_EQ(grown.cpu.assignments, whole.cpu.assignments);
+}
+
+/// Why such a node is refused.
+TEST(NriPodGrowth, ARejectionInAKubeletsProfileEndsThePod) {
+  Config config = pinfold::test::aligning_config("restricted");
+  EXPECT_TRUE(check_node(Node::make(pinfold::test::machine_of({}), config).value()));
+  config.profile = Profile::kKubelet136;
+  const Node node = Node::make(pinfold::test::machine_of({}), config).value();
+  const auto steps = grow(node, pod_with({limited("a", "2", "1Gi"), limited("b", "20", "1Gi")}));
+  const auto decision = decide(node, admit(node, empty_state(node), steps[0].pod), steps[1].pod);
+  EXPECT_THAT(std::get<Rejected>(decision).next.pods, IsEmpty());
+  EXPECT_EQ(check_node(node).error().message,
+            "profile 'kubelet-1.36': a rejection would end the pod while its containers run: "
+            "expected the profile 'fixed'");
 }
 
 TEST(NriPremises, ComeFromTheNode) {

@@ -68,7 +68,8 @@ class World {
   /// Creates a container of a pod; returns its cpuset.
   std::string create(const PodSpec& spec, const std::string& name) {
     const auto answer = create(running(spec), test::container_of(spec, *spec.find(name)), name);
-    return answer ? answer->adjust().linux().resources().cpu().cpus() : answer.error().message;
+    return answer ? answer.value().adjust().linux().resources().cpu().cpus()
+                  : answer.error().message;
   }
 
   void change(api::Event event, const api::PodSandbox& sandbox, const std::string& name = "") {
@@ -145,10 +146,10 @@ TEST(NriPlan, AnAnnouncedPodIsAdmittedAtItsSandbox) {
   const auto a = world.create(annotated(spec), test::container_of(spec, spec.containers[0]), "1");
   const auto b = world.create(annotated(spec), test::container_of(spec, spec.containers[1]), "2");
   EXPECT_EQ(world.state_, before);
-  EXPECT_EQ(a->adjust().linux().resources().cpu().cpus(), "1-2");
-  EXPECT_EQ(a->adjust().linux().resources().cpu().quota().value(), -1);
-  EXPECT_EQ(b->adjust().linux().resources().cpu().cpus(), "0,3-15");
-  EXPECT_FALSE(b->adjust().linux().resources().cpu().has_quota());
+  EXPECT_EQ(a.value().adjust().linux().resources().cpu().cpus(), "1-2");
+  EXPECT_EQ(a.value().adjust().linux().resources().cpu().quota().value(), -1);
+  EXPECT_EQ(b.value().adjust().linux().resources().cpu().cpus(), "0,3-15");
+  EXPECT_FALSE(b.value().adjust().linux().resources().cpu().has_quota());
 }
 
 TEST(NriPlan, ARejectedPodIsAskedForAgainWithItsContainer) {
@@ -203,7 +204,7 @@ TEST(NriPlan, AnUnannouncedContainerLivesAsAPod) {
   world.run_sandbox(annotated(spec));
   const auto debug = world.create(
       annotated(spec), test::container_of(spec, {"debug", ContainerKind::kApp, {}}), "9");
-  EXPECT_EQ(debug->adjust().linux().resources().cpu().cpus(), "0,3-15");
+  EXPECT_EQ(debug.value().adjust().linux().resources().cpu().cpus(), "0,3-15");
   EXPECT_THAT(world.uids(), ElementsAre("u", "u.debug"));
   EXPECT_EQ(world.state_.pods[0].spec, spec);
   world.change(api::Event::STOP_CONTAINER, annotated(spec), "debug");
@@ -277,9 +278,9 @@ TEST(NriPlan, OnlyCreatedContainersAreUpdatedWithTheAnswer) {
   const PodSpec spec = named("u", {limited("a", "2", "1Gi")});
   const auto answer =
       world.create(running(spec), test::container_of(spec, spec.containers[0]), "a");
-  ASSERT_EQ(answer->update_size(), 1);
-  EXPECT_EQ(answer->update(0).container_id(), "created");
-  EXPECT_EQ(answer->update(0).linux().resources().cpu().cpus(), "0,3-15");
+  ASSERT_EQ(answer.value().update_size(), 1);
+  EXPECT_EQ(answer.value().update(0).container_id(), "created");
+  EXPECT_EQ(answer.value().update(0).linux().resources().cpu().cpus(), "0,3-15");
   EXPECT_THAT(world.updated(), ElementsAre("created:0,3-15", "started:0,3-15"));
   for (const auto& update : plan_updates(world.known_, world.node_, world.state_)) {
     world.known_.update(update);

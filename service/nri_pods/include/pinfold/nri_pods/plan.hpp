@@ -10,6 +10,11 @@
 /// What a plugin asks of the node agent and answers to the runtime, as values.
 namespace pinfold::nri {
 
+/// Whether pods may be admitted container by container. Errors: kUnsupported with the quirk
+/// rejected_pod_keeps_resources: there a rejection ends the pod, as the kubelet then ends its
+/// containers. Here they run.
+[[nodiscard]] Result<void> check_node(const Node& node);
+
 /// What the node agent is asked to do, in this order.
 struct AgentRequests {
   std::vector<PodUid> remove_pods;
