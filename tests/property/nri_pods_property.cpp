@@ -3,13 +3,17 @@
 #include <rapidcheck/gtest.h>
 
 #include <array>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "draw.hpp"
 #include "kubelet_messages.hpp"
+#include "node_fixture.hpp"
 #include "pinfold/api/pod_level.hpp"
 #include "pinfold/api/validation.hpp"
 #include "pinfold/nri_pods/recover.hpp"
@@ -267,6 +271,68 @@ RC_GTEST_PROP(NriPodsProperty, AnAnnotationNeverGivesMoreThanTheKubeletCounted, 
   if (milli == 0) return;
   const auto limit = sandbox.linux().pod_resources().cpu().quota().value();
   RC_ASSERT(milli * drawn.kubelet.period_us / 1000 <= limit);
+}
+
+Node draw_node() {
+  static constexpr std::array<const char*, 4> kPolicies = {"none", "best-effort", "restricted",
+                                                           "single-numa-node"};
+  Config config = pinfold::test::aligning_config(kPolicies.at(static_cast<std::size_t>(draw(0, 3))),
+                                                 draw(0, 3) > 0 ? "container" : "pod");
+  if (draw(0, 1) > 0) config = pinfold::test::with_memory_manager(std::move(config));
+  if (draw(0, 3) == 0) config.cpu_manager_policy_options["distribute-cpus-across-numa"] = "true";
+  return Node::make(pinfold::test::machine_of({.numa = draw(1, 3)}), std::move(config)).value();
+}
+
+/// A Guaranteed pod that only NRI shows.
+PodSpec draw_guaranteed(const std::string& uid) {
+  PodSpec pod;
+  pod.uid = PodUid(uid);
+  pod.name = uid;
+  pod.namespace_name = "space";
+  const int count = draw(1, 4);
+  for (int i = 0; i < count; ++i) {
+    Container container{fmt::format("c{}", i), ContainerKind::kApp, {}};
+    container.resources.limits["cpu"] = Quantity::milli(500 * draw(1, 16));
+    container.resources.limits["memory"] = Quantity::bytes(draw(1, 24) * 512 * kMi);
+    pod.containers.push_back(std::move(container));
+  }
+  apply_defaults(pod);
+  return pod;
+}
+
+/// The state after a pod, or nullopt if it is rejected.
+std::optional<NodeState> admitted(const Node& node, const NodeState& state, const PodSpec& pod) {
+  Decision decision = decide(node, state, pod);
+  auto* const yes = std::get_if<Admitted>(&decision);
+  return yes == nullptr ? std::nullopt : std::optional(std::move(yes->next));
+}
+
+std::optional<NodeState> grown(const Node& node, NodeState state, const PodSpec& pod) {
+  const Premises premises = make_premises(node, PodLevelUse::kAnnotatedPods);
+  std::vector<api::Container> shown;
+  for (const Container& container : pod.containers) {
+    shown.push_back(test::container_of(pod, container));
+    const auto seen = recover(test::sandbox_of(pod), shown, premises);
+    auto next = admitted(node, state, demand(seen.value(), premises).pod);
+    if (!next) return std::nullopt;
+    state = *std::move(next);
+  }
+  return state;
+}
+
+RC_GTEST_PROP(NriPodsProperty, APodThatGrowsIsDecidedAsAWhole, ()) {
+  const Node node = draw_node();
+  NodeState before = empty_state(node);
+  if (const auto other = admitted(node, before, draw_guaranteed("other"))) before = *other;
+  const PodSpec pod = draw_guaranteed("pod");
+  const auto whole = admitted(node, before, pod);
+  const auto by_container = grown(node, before, pod);
+  RC_CLASSIFY(whole.has_value());
+  RC_ASSERT(whole.has_value() == by_container.has_value());
+  if (!whole) return;
+  RC_ASSERT(whole->cpu == by_container->cpu);
+  RC_ASSERT(whole->memory == by_container->memory);
+  RC_ASSERT(whole->pods == by_container->pods);
 }
 
 }  // namespace
