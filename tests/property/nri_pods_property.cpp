@@ -3,6 +3,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -247,7 +248,8 @@ RC_GTEST_PROP(NriPodsProperty, AnAnnotationNeverGivesMoreThanTheKubeletCounted, 
   PodSpec other = drawn.pod;
   Container& changed = other.containers[static_cast<std::size_t>(
       draw(0, static_cast<int>(other.containers.size()) - 1))];
-  if (draw(0, 1) > 0) changed.resources.limits["cpu"] = Quantity::milli(1000 * draw(1, 64));
+  if (draw(0, 1) > 0)
+    changed.resources.limits["cpu"] = Quantity::milli(std::int64_t{1000} * draw(1, 64));
   if (draw(0, 1) > 0) changed.resources.requests = changed.resources.limits;
   if (draw(0, 2) == 0 && changed.kind != ContainerKind::kApp) {
     changed.kind =
@@ -292,8 +294,8 @@ PodSpec draw_guaranteed(const std::string& uid) {
   const int count = draw(1, 4);
   for (int i = 0; i < count; ++i) {
     Container container{fmt::format("c{}", i), ContainerKind::kApp, {}};
-    container.resources.limits["cpu"] = Quantity::milli(500 * draw(1, 16));
-    container.resources.limits["memory"] = Quantity::bytes(draw(1, 24) * 512 * kMi);
+    container.resources.limits["cpu"] = Quantity::milli(std::int64_t{500} * draw(1, 16));
+    container.resources.limits["memory"] = Quantity::bytes(512 * kMi * draw(1, 24));
     pod.containers.push_back(std::move(container));
   }
   apply_defaults(pod);

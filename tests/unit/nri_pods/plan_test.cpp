@@ -227,7 +227,7 @@ TEST(NriPlan, AnAnnouncedPodIsDecidedOnce) {
   EXPECT_THAT(world.uids(), ElementsAre("u", "u.debug"));
 }
 
-TEST(NriPlan, RefusesACpusetThatSomebodyElseHasSet) {
+TEST(NriPlan, RefusesAContainerThatHasACpuset) {
   World world;
   const PodSpec spec = named("u", {limited("a", "2", "1Gi")});
   api::Container container = test::container_of(spec, spec.containers[0]);

@@ -9,7 +9,6 @@ namespace pinfold::nri {
 namespace {
 
 using test::annotated_only;
-using test::Kubelet;
 using test::limited;
 using test::pod_with;
 

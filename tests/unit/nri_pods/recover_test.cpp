@@ -167,7 +167,7 @@ TEST(NriPods, PodLevelResourcesThatAnyPodCanHaveMakeAmountsEstimates) {
   EXPECT_THAT(demand(recovered(own, {.gates = off.gates}, off), off).exclusive, ElementsAre("a"));
 }
 
-TEST(NriPods, InitContainersAndSidecarsAreNotToldFromAppContainers) {
+TEST(NriPods, InitContainersAndSidecarsLookLikeAppContainers) {
   const PodSpec spec = pod(fmt::format("{{initContainers: [{}], containers: [{}]}}",
                                        limited("i", "2", "1Gi"), limited("a", "2", "1Gi")));
   const auto i = recovered(spec).containers.at(0);
