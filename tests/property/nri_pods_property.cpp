@@ -275,6 +275,24 @@ RC_GTEST_PROP(NriPodsProperty, AnAnnotationNeverGivesMoreThanTheKubeletCounted, 
   RC_ASSERT(milli * drawn.kubelet.period_us / 1000 <= limit);
 }
 
+/// libtopo's values are those of a kubelet: the conformance vectors have them.
+RC_GTEST_PROP(NriPodsProperty, TheMessagesOfTheseTestsHaveTheValuesOfLibtopo, ()) {
+  const Node node = Node::make(pinfold::test::machine_of({}), Config{}).value();
+  const Kubelet kubelet{.gates = node.gates()};
+  const PodSpec pod = draw_pod(kubelet.gates, draw(0, 1) > 0);
+  const auto state = std::get<Admitted>(decide(node, empty_state(node), pod)).next;
+  for (const Container& container : pod.containers) {
+    const auto expected =
+        container_resources(node, state, {pod.uid, container.name}).value().linux_resources;
+    const api::Container message = test::container_of(pod, container, kubelet);
+    const api::LinuxResources& shown = message.linux().resources();
+    RC_ASSERT(shown.cpu().shares().value() == expected.cpu_shares);
+    RC_ASSERT(shown.cpu().quota().value() == expected.cpu_quota.value_or(0));
+    RC_ASSERT(shown.cpu().period().value() == expected.cpu_period.value_or(0));
+    RC_ASSERT(shown.memory().limit().value() == expected.memory_limit.value_or(0));
+  }
+}
+
 Node draw_node() {
   static constexpr std::array<const char*, 4> kPolicies = {"none", "best-effort", "restricted",
                                                            "single-numa-node"};
