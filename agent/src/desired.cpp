@@ -73,6 +73,18 @@ CpuSet shared_pool(const Node& node, const NodeState& state) {
   return node.cpu().reserved();
 }
 
+CpuSet exclusive_cpus(const enforce::Layout& layout) {
+  CpuSet cpus;
+  for (const auto& [name, settings] : layout) {
+    if (settings.isolation != Isolation::kHost) cpus |= settings.cpus;
+  }
+  return cpus;
+}
+
+CpuSet exclusive_cpus(const Desired& desired) {
+  return exclusive_cpus(desired.layout) | exclusive_cpus(desired.held);
+}
+
 void add_pod_layout(const Node& node, const AgentState& state, const ActivePod& pod,
                     const std::vector<ContainerResources>& containers,
                     const enforce::KernelFacts& facts, enforce::Layout& layout) {

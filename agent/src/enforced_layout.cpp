@@ -35,18 +35,6 @@ void report_missing(const enforce::Cgroups& cgroups, const Layout& desired,
   }
 }
 
-CpuSet exclusive_cpus(const Layout& layout) {
-  CpuSet cpus;
-  for (const auto& [name, settings] : layout) {
-    if (settings.isolation != Isolation::kHost) cpus |= settings.cpus;
-  }
-  return cpus;
-}
-
-CpuSet exclusive_cpus(const Desired& desired) {
-  return exclusive_cpus(desired.layout) | exclusive_cpus(desired.held);
-}
-
 /// Adds what is not Pinfold's and runs on exclusive CPUs.
 void add_foreign_drift(const std::vector<enforce::ForeignGroup>& foreign, const Desired& desired,
                        std::vector<std::string>& lines) {
@@ -129,6 +117,42 @@ Result<std::vector<std::string>> EnforcedLayout::find_drift(
   if (!cpus) lines.push_back(fmt::format("'{}' does not exist", root()));
   if (cpus && cpus->empty()) lines.push_back(fmt::format("'{}': its cpuset.cpus is empty", root()));
   return lines;
+}
+
+Result<void> EnforcedLayout::verify(const Desired& desired, const ContainerId& container) const {
+  const auto own = desired.layout.find(container);
+  if (own == desired.layout.end()) {
+    return fail(ErrorCode::kNotFound, fmt::format("container '{}' of pod '{}' has no group",
+                                                  container.name, container.pod));
+  }
+  const CpuSet cpus = own->second.cpus;
+  PINFOLD_LET(const auto group, cgroups_.group(container));
+  PINFOLD_LET(const CpuSet has, effective_cpus(group));
+  if (!cpus.empty() && has != cpus) {
+    return fail(ErrorCode::kBusy, fmt::format("'{}' runs on CPUs {}, expected {}", group.directory,
+                                              has.to_string(), cpus.to_string()));
+  }
+  if (own->second.isolation == Isolation::kHost) return {};
+  const auto check = [&](const std::string& directory, const CpuSet& others) -> Result<void> {
+    if (!others.intersects(cpus)) return {};
+    return fail(ErrorCode::kBusy,
+                fmt::format("'{}' can run on CPUs {}, which are exclusive to '{}'", directory,
+                            (others & cpus).to_string(), to_string(GroupName(container))));
+  };
+  for (const auto& [name, settings] : desired.layout) {
+    if (name.is_pod() || name == own->first) continue;
+    const auto other = cgroups_.group(name);
+    if (!other) continue;  // it does not exist
+    const auto others = effective_cpus(*other);
+    if (!others && enforce::is_gone(others.error())) continue;
+    if (!others) return fail(others.error());
+    PINFOLD_TRY(check(other->directory, *others - settings.cpus));
+  }
+  PINFOLD_LET(const auto foreign, find_foreign());
+  for (const enforce::ForeignGroup& other : foreign) {
+    if (other.processes > 0) PINFOLD_TRY(check(other.directory, other.cpus));
+  }
+  return {};
 }
 
 Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& desired) const {

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
 
 #include "pinfold/agent/offline.hpp"
 
@@ -61,6 +64,13 @@ Result<void> check_container(const PodSpec& pod, const std::string& name) {
 Result<const ActivePod*> find_active(const AgentState& state, const PodUid& uid) {
   if (const ActivePod* const pod = state.node.find(uid)) return pod;
   return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", uid));
+}
+
+Result<void> check_adoption(const AgentState& state, const EnforcedLayout& enforced,
+                            const ContainerId& container, const std::string& directory) {
+  PINFOLD_LET(const ActivePod* const pod, find_active(state, container.pod));
+  PINFOLD_TRY(check_container(pod->spec, container.name));
+  return enforced.check_adoptable(container, directory);
 }
 
 tl::unexpected<Error> enforces_nothing() {
@@ -192,14 +202,64 @@ Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption
 
 Result<ChangeOutcome> NodeAgent::adopt(const PodUid& uid, const Adoption& adoption) {
   if (!enforced_) return enforces_nothing();
-  PINFOLD_LET(const ActivePod* const pod, find_active(state(), uid));
-  PINFOLD_TRY(check_container(pod->spec, adoption.container));
   const ContainerId container{uid, adoption.container};
-  PINFOLD_TRY(enforced_->check_adoptable(container, adoption.directory));
+  PINFOLD_TRY(check_adoption(state(), *enforced_, container, adoption.directory));
   AgentState next = state();
   next.adopted[container] = adoption.directory;
   PINFOLD_TRY_WRAP(store(std::move(next)), fmt::format("adopt the group '{}'", adoption.directory));
   return ChangeOutcome{adopt_and_apply(container)};
+}
+
+Result<GroupsAdopted> NodeAgent::adopt(const std::vector<AdoptedGroup>& groups) {
+  if (!enforced_) return enforces_nothing();
+  GroupsAdopted outcome;
+  AgentState next = state();
+  std::vector<ContainerId> added;
+  std::map<std::string, ContainerId> taken;  // "DIRECTORY/": one in another one is right after it
+  for (const auto& [container, directory] : groups) {
+    auto checked = check_adoption(state(), *enforced_, container, directory);
+    const auto [place, is_new] = taken.try_emplace(directory + "/", container);
+    const bool is_in = place != taken.begin() && place->first.starts_with(std::prev(place)->first);
+    const bool has =
+        std::next(place) != taken.end() && std::next(place)->first.starts_with(place->first);
+    if (checked && (!is_new || is_in || has)) {
+      checked = fail(ErrorCode::kInvalidArgument,
+                     fmt::format("'{}': another container has this group", directory));
+    }
+    if (!checked) {
+      if (is_new) taken.erase(place);
+      outcome.refused.emplace_back(container, std::move(checked).error());
+      continue;
+    }
+    next.adopted[container] = directory;
+    added.push_back(container);
+  }
+  if (added.empty()) return outcome;
+  PINFOLD_TRY_WRAP(store(std::move(next)), fmt::format("adopt {} groups", added.size()));
+  for (const ContainerId& container : added) {
+    auto adopted = enforced_->adopt(desired(), container);
+    if (!adopted) outcome.refused.emplace_back(container, std::move(adopted).error());
+  }
+  outcome.change.not_enforced = apply();
+  return outcome;
+}
+
+Result<ChangeOutcome> NodeAgent::disown(const ContainerId& container) {
+  if (!state().adopted.contains(container)) {
+    return fail(ErrorCode::kNotFound, fmt::format("container '{}' of pod '{}' has no adopted group",
+                                                  container.name, container.pod));
+  }
+  if (enforced_) {
+    PINFOLD_TRY(enforced_->make_empty({container}, RunningProcesses::kRefuse));
+  }
+  AgentState next = state();
+  next.adopted.erase(container);
+  return change(std::move(next), fmt::format("disown the group of container '{}'", container.name));
+}
+
+Result<void> NodeAgent::verify(const ContainerId& container) const {
+  if (!enforced_) return enforces_nothing();
+  return enforced_->verify(desired(), container);
 }
 
 Result<ChangeOutcome> NodeAgent::start(const ContainerId& container) {
@@ -287,6 +347,10 @@ std::vector<ContainerId> NodeAgent::remove_abandoned() {
   for (const auto& entry : adopted) {
     const ContainerId container = entry.id();
     if (enforced_->has_processes(container).value_or(true)) continue;
+    if (options_.abandoned == Abandoned::kDisown && !state().ending.contains(container.pod)) {
+      (void)disown(container);
+      continue;
+    }
     if (!remove_adopted(container, RunningProcesses::kRefuse)) continue;
     log(LogLevel::kWarning,
         fmt::format("{}: its container in '{}' has ended, and its runtime did not remove it: "

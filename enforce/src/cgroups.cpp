@@ -113,6 +113,12 @@ Group Cgroups::root_group() const {
   return group;
 }
 
+Result<Group> Cgroups::open_elsewhere(const std::string& directory) const {
+  PINFOLD_LET(std::shared_ptr<CgroupFs> fs, open_elsewhere_(directory));
+  Group::Part part{fs.get(), &hierarchies_.front().root, ""};
+  return Group{directory, directory, {std::move(part)}, std::move(fs)};
+}
+
 Result<Group> Cgroups::own_group(const GroupName& name) const {
   PINFOLD_LET(const auto path, relative_path(name));
   Group group{path, root() + "/" + path, {}, nullptr};

@@ -21,8 +21,9 @@ using testing::IsEmpty;
 
 class AdoptionTest : public testing::TestWithParam<enforce::CgroupVersion> {
  protected:
-  [[nodiscard]] NodeAgent open() {
+  [[nodiscard]] NodeAgent open(Abandoned abandoned = Abandoned::kRemove) {
     AgentOptions options;
+    options.abandoned = abandoned;
     options.state_dir = state_.path();
     return NodeAgent::open(test::static_node(), checkpoint::Store::open(state_.path()).value(),
                            kernel_.cgroups(), std::move(options))
@@ -189,6 +190,100 @@ TEST_P(AdoptionTest, KeepsNothingOfARejectedPod) {
   EXPECT_TRUE(agent.state().adopted.empty());
   EXPECT_THAT(agent.state().ending, IsEmpty());
   EXPECT_EQ(cpus("run-a"), "0-7");
+}
+
+TEST_P(AdoptionTest, DisownForgetsTheGroupAndKeepsTheCpus) {
+  make_group("run-a", 100);
+  make_group("run-b", 200);
+  {
+    NodeAgent agent = open();
+    must(agent.admit(pod("a", {guaranteed("c", 2)})));
+    ASSERT_TRUE(agent.adopt(PodUid("a"), {"c", "/model/run-a"}).has_value());
+    const ContainerId container{PodUid("a"), "c"};
+    EXPECT_EQ(agent.disown(container).error().code, ErrorCode::kBusy) << "it runs";
+    EXPECT_TRUE(agent.state().adopted.contains(container));
+    kernel_.find("run-a")->processes.clear();
+    const auto disowned = agent.disown(container);
+    ASSERT_TRUE(disowned.has_value()) << disowned.error().message;
+    EXPECT_FALSE(disowned->not_enforced);
+    EXPECT_EQ(agent.disown(container).error().code, ErrorCode::kNotFound) << "once";
+    EXPECT_TRUE(agent.state().removed.empty());
+  }
+  NodeAgent agent = open();  // it is durable
+  EXPECT_TRUE(agent.state().adopted.empty());
+  EXPECT_EQ(agent.state().node.cpu.default_set, CpuSet::parse("0,3-7").value());
+  const auto adopted = agent.adopt(PodUid("a"), {"c", "/model/run-b"});  // it was made again
+  ASSERT_TRUE(adopted.has_value()) << adopted.error().message;
+  EXPECT_EQ(cpus("run-b"), "1-2");
+}
+
+TEST_P(AdoptionTest, AContainerThatMayComeBackIsDisownedByAReconciliation) {
+  make_group("run-a", 100);
+  make_group("run-b", 200);
+  NodeAgent agent = open(Abandoned::kDisown);
+  must(agent.admit(pod("a", {guaranteed("c", 2)})));
+  ASSERT_TRUE(agent.adopt(PodUid("a"), {"c", "/model/run-a"}).has_value());
+  must(agent.admit_adopted(pod("b", {guaranteed("c", 1)}), {"c", "/model/run-b"}));
+  kernel_.find("run-a")->processes.clear();
+  kernel_.find("run-b")->processes.clear();
+  ASSERT_TRUE(agent.reconcile().has_value());
+  EXPECT_TRUE(agent.state().adopted.empty());
+  EXPECT_NE(agent.state().node.find(PodUid("a")), nullptr);
+  EXPECT_TRUE(agent.state().removed.empty());
+  EXPECT_EQ(agent.state().node.find(PodUid("b")), nullptr) << "the hook's pods end";
+  EXPECT_EQ(agent.state().node.cpu.default_set, CpuSet::parse("0,3-7").value());
+}
+
+TEST_P(AdoptionTest, OfSeveralGroupsAdoptsThoseThatItCan) {
+  for (const char* name : {"run-a", "run-b", "run-d"}) make_group(name, 100);
+  ASSERT_TRUE(kernel_.fs()->make_group("run-d/below").has_value());
+  NodeAgent agent = open();
+  must(agent.admit(pod("a", {guaranteed("c", 2), guaranteed("d", 1), guaranteed("e", 1)})));
+  must(agent.admit(pod("b", {best_effort("c"), best_effort("d")})));
+  const ContainerId gone{PodUid("a"), "d"};
+  const ContainerId below{PodUid("b"), "d"};
+  const auto outcome = agent.adopt({{{PodUid("a"), "c"}, "/model/run-a"},
+                                    {gone, "/model/nowhere"},
+                                    {{PodUid("a"), "e"}, "/model/run-d"},
+                                    {below, "/model/run-d/below"},
+                                    {{PodUid("b"), "c"}, "/model/run-b"}});
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  EXPECT_FALSE(outcome->change.not_enforced);
+  ASSERT_EQ(outcome->refused.size(), 2U);
+  EXPECT_EQ(outcome->refused[0].first, gone);
+  EXPECT_EQ(outcome->refused[1].first, below);
+  EXPECT_EQ(cpus("run-a"), "1-2");
+  EXPECT_EQ(cpus("run-d"), "4");
+  EXPECT_EQ(cpus("run-b"), "0,5-7");
+  EXPECT_FALSE(agent.state().adopted.contains(gone));
+  EXPECT_FALSE(agent.state().adopted.contains(below));
+}
+
+TEST_P(AdoptionTest, VerifyReadsBackTheContainerAndAllOthers) {
+  make_group("run-a", 100);
+  make_group("run-s", 200);
+  NodeAgent agent = open();
+  must(agent.admit(pod("s", {best_effort("c")})));
+  must(agent.admit(pod("a", {guaranteed("c", 2)})));
+  const ContainerId container{PodUid("a"), "c"};
+  ASSERT_TRUE(agent.adopt(PodUid("a"), {"c", "/model/run-a"}).has_value());
+  ASSERT_TRUE(agent.adopt(PodUid("s"), {"c", "/model/run-s"}).has_value());
+  const auto verified = agent.verify(container);
+  EXPECT_TRUE(verified.has_value()) << verified.error().message;
+  EXPECT_EQ(agent.verify({PodUid("x"), "c"}).error().code, ErrorCode::kNotFound);
+
+  kernel_.find("run-s")->files["cpuset.cpus"] = "0-3";
+  EXPECT_THAT(agent.verify(container).error().message,
+              HasSubstr("'/model/run-s' can run on CPUs 1-2, which are exclusive to 'poda/c'"));
+  kernel_.find("run-s")->files["cpuset.cpus"] = "0";
+  EXPECT_TRUE(agent.verify(container).has_value()) << "less than it should have";
+  EXPECT_THAT(agent.verify({PodUid("s"), "c"}).error().message, HasSubstr("runs on CPUs 0"));
+  kernel_.find("run-a")->files["cpuset.cpus"] = "1";
+  EXPECT_THAT(agent.verify(container).error().message, HasSubstr("expected 1-2"));
+  kernel_.find("run-a")->files["cpuset.cpus"] = "1-2";
+  make_group("other", 300);
+  kernel_.find("other")->files["cpuset.cpus"] = "2-3";
+  EXPECT_THAT(agent.verify(container).error().message, HasSubstr("'/model/other' can run on"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, AdoptionTest,

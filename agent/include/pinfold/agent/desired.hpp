@@ -55,6 +55,11 @@ struct Desired {
 [[nodiscard]] Desired make_desired(const Node& node, const AgentState& state,
                                    const enforce::KernelFacts& facts, const CpuSet& offline);
 
+/// The CPUs that are exclusive to containers.
+[[nodiscard]] CpuSet exclusive_cpus(const enforce::Layout& layout);
+/// The same with those of held pods.
+[[nodiscard]] CpuSet exclusive_cpus(const Desired& desired);
+
 /// The desired layout, plus the groups of `strays` (they have processes, but belong to no active
 /// pod), confined to the shared pool so that they overlap no exclusive CPUs; a container of a held
 /// pod keeps its own CPUs. Memory nodes stay as `observed`: the kernel does not let a group with

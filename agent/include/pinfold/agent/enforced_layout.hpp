@@ -64,6 +64,10 @@ class EnforcedLayout {
                                              const std::string& directory) const;
   /// What the kernel has for a container. Errors: kNotFound, kIo.
   [[nodiscard]] Result<ObservedContainer> observe(const ContainerId& container) const;
+  /// See Cgroups.
+  [[nodiscard]] Result<enforce::Group> open_elsewhere(const std::string& directory) const {
+    return cgroups_.open_elsewhere(directory);
+  }
   /// What is below the root and not Pinfold's. Errors: kIo.
   [[nodiscard]] Result<std::vector<enforce::ForeignGroup>> find_foreign() const {
     return enforce::find_foreign(cgroups_);
@@ -72,6 +76,10 @@ class EnforcedLayout {
   /// Errors: kIo.
   [[nodiscard]] Result<std::vector<std::string>> find_drift(
       const Desired& desired, const std::vector<enforce::ForeignGroup>& foreign) const;
+  /// Reads back that a container has the desired CPUs, and that no other container and no foreign
+  /// group can run on those that are exclusive to it. Errors: kNotFound; kBusy if it is not so;
+  /// kIo.
+  [[nodiscard]] Result<void> verify(const Desired& desired, const ContainerId& container) const;
   /// True if the kernel is known to differ from what is desired.
   [[nodiscard]] bool is_dirty() const { return std::holds_alternative<Dirty>(kernel_); }
   /// The kernel's reason for each container that should be a partition and is none.

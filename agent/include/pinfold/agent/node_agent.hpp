@@ -3,6 +3,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pinfold/agent/durations.hpp"
@@ -29,6 +30,18 @@ struct ChangeOutcome {
 struct Adoption {
   std::string container;
   std::string directory;  ///< absolute, in the hierarchy with the cpusets
+};
+
+/// The same of several pods.
+struct AdoptedGroup {
+  ContainerId container;
+  std::string directory;
+};
+/// What the adoption of several groups came to.
+struct GroupsAdopted {
+  ChangeOutcome change;
+  /// The containers whose group was not adopted, and why.
+  std::vector<std::pair<ContainerId, Error>> refused;
 };
 
 /// Whether a reconciliation also moves pages to the desired NUMA nodes.
@@ -83,6 +96,18 @@ class NodeAgent {
   /// Errors: kNotFound; kUnsupported if it enforces nothing; those of
   /// EnforcedLayout::check_adoptable and of the store. Then nothing has changed.
   [[nodiscard]] Result<ChangeOutcome> adopt(const PodUid& uid, const Adoption& adoption);
+  /// Several in one transaction; one that cannot be adopted does not keep the others from it.
+  /// Errors: kUnsupported if it enforces nothing; those of the store. Then nothing has changed.
+  [[nodiscard]] Result<GroupsAdopted> adopt(const std::vector<AdoptedGroup>& groups);
+  /// Forgets the adopted group of a container that has ended and may come back: what is allocated
+  /// to the container stays allocated.
+  /// Errors: kNotFound if it has none; kBusy if processes run there; those of the store. Then
+  /// nothing has changed.
+  [[nodiscard]] Result<ChangeOutcome> disown(const ContainerId& container);
+  /// Reads back from the kernel that a container has the desired CPUs, and that no other container
+  /// and nothing else below the root can run on those that are exclusive to it.
+  /// Errors: kUnsupported if it enforces nothing; kNotFound; kBusy if it is not so; kIo.
+  [[nodiscard]] Result<void> verify(const ContainerId& container) const;
   /// A container is about to start: its predecessors release what they no longer need, and its
   /// group exists when this returns.
   /// Errors: kNotFound; those of the store.
@@ -109,7 +134,8 @@ class NodeAgent {
   [[nodiscard]] Result<ChangeOutcome> remove_adopted(const ContainerId& container,
                                                      RunningProcesses running);
   /// The same for every adopted container without a process: its runtime died without removing
-  /// it. Returns the removed ones; a failure of one does not stop the others.
+  /// it. With Abandoned::kDisown those of pods that do not end with them are disowned.
+  /// Returns the removed ones; a failure of one does not stop the others.
   [[nodiscard]] std::vector<ContainerId> remove_abandoned();
 
   /// Makes the kernel have what the state asks for, and removes abandoned containers; idempotent.

@@ -15,6 +15,12 @@ namespace pinfold::agent {
 /// (enforce::Cgroups::make over its own CgroupFs).
 using CgroupsOpener = std::function<Result<enforce::Cgroups>(const std::string& root)>;
 
+/// What becomes of an adopted container without a process, of a pod that does not end with it.
+enum class Abandoned {
+  kRemove,
+  kDisown,  ///< its runtime may make it again, and says when it does not
+};
+
 inline constexpr const char* kDefaultStateDir = "/var/lib/pinfold";
 
 /// Where an agent keeps its state and its control groups, and what it does with them.
@@ -32,6 +38,7 @@ struct AgentOptions {
   /// they tell the kubelet's version.
   ProfileSource profile_source = ProfileSource::kDefault;
   bool move_pages = false;  ///< reconcile() also moves pages to the desired NUMA nodes
+  Abandoned abandoned = Abandoned::kRemove;
   std::chrono::milliseconds lock_timeout = checkpoint::Store::kLockTimeout;
   CgroupsOpener open_cgroups;  ///< empty: enforce::open_cgroups
   LogSink log;                 ///< empty: no log

@@ -84,6 +84,9 @@ class Cgroups {
   /// exist, or is no group with a cpuset.
   [[nodiscard]] Result<Group> group(const GroupName& name) const;
   [[nodiscard]] Group root_group() const;
+  /// The handle of a group of another, in the hierarchy with the cpusets; it may be without a
+  /// cpuset. Errors: kNotFound if it does not exist; kInvalidArgument for no group.
+  [[nodiscard]] Result<Group> open_elsewhere(const std::string& directory) const;
   /// The groups of a pod that exist: its own first, then its containers', adopted ones included.
   [[nodiscard]] std::vector<GroupName> groups_of_pod(const PodUid& pod) const;
   /// Removes the group below the root of a container that has an adopted one, if it is empty.
