@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 namespace pinfold::service {
@@ -46,6 +47,14 @@ void add_changes(const Action& action, const Answer& answer, std::vector<Change>
   }
 }
 
+void give_up(const std::variant<Request, Task>& entry, const Error& error) {
+  if (const auto* const request = std::get_if<Request>(&entry)) {
+    request->done(fail(error));
+  } else {
+    (void)std::get<Task>(entry).run(fail(error));
+  }
+}
+
 bool is_readable(const UniqueFd& fd) {
   pollfd entry{fd.get(), POLLIN, 0};
   return ::poll(&entry, 1, 0) > 0 && (entry.revents & POLLIN) != 0;
@@ -67,7 +76,11 @@ Worker::Worker(agent::NodeAgent agent, WorkerOptions options)
 
 Worker::~Worker() = default;
 
-Result<void> Worker::submit(Request request) {
+Result<void> Worker::submit(Request request) { return put(std::move(request)); }
+
+Result<void> Worker::submit(Task task) { return put(std::move(task)); }
+
+Result<void> Worker::put(Entry entry) {
   {
     const std::lock_guard lock(mutex_);
     if (is_stopping_) return fail(stopping_error());
@@ -76,7 +89,7 @@ Result<void> Worker::submit(Request request) {
       return fail(ErrorCode::kBusy,
                   fmt::format("{} requests wait already: try again later", queue_.size()));
     }
-    queue_.push_back(std::move(request));
+    queue_.push_back(std::move(entry));
   }
   (void)::eventfd_write(wake_.get(), 1);
   return {};
@@ -127,21 +140,21 @@ void Worker::run() {
     if (options_.alive) options_.alive();
     wait();
   }
-  std::deque<Request> left;
+  std::deque<Entry> left;
   {
     const std::lock_guard lock(mutex_);
     left.swap(queue_);
   }
   settle();
   publish();
-  for (const Request& request : left) request.done(fail(stopping_error()));
+  for (const Entry& entry : left) give_up(entry, stopping_error());
 }
 
 void Worker::run_round() {
-  std::deque<Request> requests;
+  std::deque<Entry> entries;
   {
     const std::lock_guard lock(mutex_);
-    requests.swap(queue_);
+    entries.swap(queue_);
     if (std::exchange(has_new_times_, false)) {
       pause_ = times_.interval;
       reconcile_at_ = std::min(reconcile_at_, options_.now() + pause_);
@@ -149,31 +162,32 @@ void Worker::run_round() {
   }
   has_changed_ = has_changed_ || is_readable(changes_);
   const bool is_due = has_changed_ || options_.now() >= reconcile_at_;
-  if (requests.empty() && !is_due) return settle_if_due();
+  if (entries.empty() && !is_due) return settle_if_due();
   changes_.reset();  // what this round does itself does not count
-  do_requests(std::move(requests));
+  do_entries(std::move(entries));
   if (is_due) do_due();
   settle_if_due();
   watch_from_ = options_.now() + agent::kLeastPause;
 }
 
-void Worker::do_requests(std::deque<Request> requests) {
+void Worker::do_entries(std::deque<Entry> entries) {
   std::vector<Request> batch;
   const auto admit = [&] {
     if (!batch.empty()) do_admissions(batch);
     batch.clear();
   };
-  for (Request& request : requests) {
+  for (Entry& entry : entries) {
     ++state_.counters.requests;
-    if (options_.now() >= request.deadline) {
+    auto* const request = std::get_if<Request>(&entry);
+    if (options_.now() >= std::visit([](const auto& one) { return one.deadline; }, entry)) {
       ++state_.counters.expired;
-      request.done(fail(ErrorCode::kBusy,
-                        "other requests took longer than the time limit: nothing was done"));
-    } else if (std::holds_alternative<Admit>(request.action)) {
-      batch.push_back(std::move(request));
+      give_up(entry, {ErrorCode::kBusy, 0,
+                      "other requests took longer than the time limit: nothing was done"});
+    } else if (request != nullptr && std::holds_alternative<Admit>(request->action)) {
+      batch.push_back(std::move(*request));
     } else {
       admit();
-      do_one(request);
+      std::visit([this](const auto& one) { do_one(one); }, entry);
     }
   }
   admit();
@@ -213,6 +227,12 @@ void Worker::do_one(const Request& request) {
   }
   publish();
   request.done(std::move(answer));
+}
+
+void Worker::do_one(const Task& task) {
+  auto changes = task.run(&agent_);
+  std::move(changes.begin(), changes.end(), std::back_inserter(happened_));
+  publish();
 }
 
 /// What is due after a change below the root of the groups, or when the time has come.

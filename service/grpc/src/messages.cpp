@@ -35,9 +35,11 @@ v1::ChangeKind to_message(ChangeKind kind) {
     case ChangeKind::kReconciled:
       return v1::CHANGE_KIND_RECONCILED;
     case ChangeKind::kAdopted:
+      return v1::CHANGE_KIND_ADOPTED;
+    case ChangeKind::kFoundUnpinned:
       break;
   }
-  return v1::CHANGE_KIND_ADOPTED;
+  return v1::CHANGE_KIND_FOUND_UNPINNED;
 }
 
 void fill_container(const ContainerResources& resources, bool is_started, v1::Container& out) {

@@ -42,13 +42,14 @@ TEST(Messages, ChangesHaveTheirKind) {
                                    {ChangeKind::kRemoved, PodUid("a"), "c"},
                                    {ChangeKind::kReleased, {}, ""},
                                    {ChangeKind::kReconciled, {}, ""},
-                                   {ChangeKind::kAdopted, PodUid("a"), "d"}},
+                                   {ChangeKind::kAdopted, PodUid("a"), "d"},
+                                   {ChangeKind::kFoundUnpinned, PodUid("a"), "e"}},
                                   false};
   v1::WatchResponse response;
   fill(taken, response);
   std::vector<int> kinds;
   for (const auto& change : response.changes()) kinds.push_back(change.kind());
-  EXPECT_THAT(kinds, ElementsAre(1, 2, 3, 4, 5, 6, 7));
+  EXPECT_THAT(kinds, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
   EXPECT_EQ(response.changes(2).container(), "c");
   EXPECT_EQ(response.changes(6).pod_uid(), "a");
   EXPECT_FALSE(response.lagged());

@@ -114,6 +114,40 @@ TEST_F(WorkerTest, KeepsTheOrderOfRequests) {
   EXPECT_EQ(world_.cpus("podb/c"), "1-7");
 }
 
+TEST_F(WorkerTest, DoesATaskInItsTurn) {
+  const auto worker = make();
+  std::vector<std::string> notified;
+  const auto subscription = worker->subscribe(10, [&] { notified.emplace_back("changes"); });
+  std::vector<std::string> seen;
+  const auto task = [&](const std::string& name) {
+    return Task{
+        [&seen, name](Result<agent::NodeAgent*> agent) -> std::vector<Change> {
+          seen.push_back(agent ? name + " " + std::to_string((*agent)->state().node.pods.size())
+                               : name + " " + agent.error().message);
+          return {{ChangeKind::kFoundUnpinned, PodUid("a"), "c"}};
+        },
+        Clock::time_point::max()};
+  };
+  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  ASSERT_TRUE(worker->submit(task("first")).has_value());
+  must_submit(*worker, Admit{{pod("b", {guaranteed("c", 2)})}});
+  Task late = task("late");
+  late.deadline = now_;
+  ASSERT_TRUE(worker->submit(std::move(late)).has_value());
+  worker->run_round();
+  EXPECT_THAT(seen, ElementsAre("first 1", HasSubstr("late other requests took longer")));
+  EXPECT_EQ(worker->snapshot()->counters.expired, 1U);
+  const Change found{ChangeKind::kFoundUnpinned, PodUid("a"), "c"};
+  EXPECT_THAT(subscription->take().changes,
+              ElementsAre(Change{ChangeKind::kAdmitted, PodUid("a"), ""}, found,
+                          Change{ChangeKind::kAdmitted, PodUid("b"), ""}));
+  ASSERT_TRUE(worker->submit(task("left")).has_value());
+  worker->stop();
+  worker->run();
+  EXPECT_THAT(seen.back(), HasSubstr("left the service stops"));
+  EXPECT_FALSE(worker->submit(task("refused")).has_value());
+}
+
 TEST_F(WorkerTest, AnswersEachRequestWithItsOwnPodsAndTraces) {
   const auto worker = make();
   must_submit(*worker,

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "pinfold/agent/watch.hpp"
@@ -31,6 +32,15 @@ struct WorkerOptions {
   std::function<Clock::time_point()> now = Clock::now;
 };
 
+/// What other parts of the service do with the node agent, in one turn of its worker.
+struct Task {
+  /// Returns what it has changed. Gets the agent; or, if it is too late, kBusy or stopping_error():
+  /// then nothing that it returns counts. Must not throw.
+  std::function<std::vector<Change>(Result<agent::NodeAgent*>)> run;
+  /// As that of a request.
+  Clock::time_point deadline = Clock::time_point::max();
+};
+
 /// Owns a node agent, and is the only one that uses it: requests from any thread, and
 /// reconciliations that are due, are done one after the other by the thread that calls run().
 /// Admissions that wait together are committed in one transaction. Thread-safe, except that only
@@ -45,6 +55,8 @@ class Worker {
   /// Puts a request into the queue; its completion is called by run(), exactly once.
   /// Errors: kBusy if the queue is full, stopping_error(); then the completion is not called.
   [[nodiscard]] Result<void> submit(Request request);
+  /// The same for a task.
+  [[nodiscard]] Result<void> submit(Task task);
   /// The state after the last round; never null. Waits for no request.
   [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const;
   /// What does not change while the worker lives.
@@ -68,9 +80,12 @@ class Worker {
 
  private:
   void wait();
-  void do_requests(std::deque<Request> requests);
+  using Entry = std::variant<Request, Task>;
+  [[nodiscard]] Result<void> put(Entry entry);
+  void do_entries(std::deque<Entry> entries);
   void do_admissions(const std::vector<Request>& requests);
   void do_one(const Request& request);
+  void do_one(const Task& task);
   void do_due();
   void log_report(const agent::ReconcileReport& report);
   void settle();
@@ -100,7 +115,7 @@ class Worker {
   std::vector<Change> happened_;  ///< in this round
 
   mutable std::mutex mutex_;  ///< protects what follows
-  std::deque<Request> queue_;
+  std::deque<Entry> queue_;
   bool is_stopping_ = false;
   std::uint64_t busy_ = 0;
   agent::WatchTimes times_;
