@@ -21,8 +21,9 @@ using nlohmann::json;
 
 constexpr std::int64_t kMaxInterval = 3600;
 
-using Field = std::variant<std::string Settings::*, bool Settings::*,
-                           std::chrono::seconds Settings::*, agent::LogLevel Settings::*>;
+using Field =
+    std::variant<std::string Settings::*, bool Settings::*, std::chrono::seconds Settings::*,
+                 agent::LogLevel Settings::*, std::optional<NriSettings> Settings::*>;
 struct NamedField {
   std::string_view name;
   Field field;
@@ -40,6 +41,7 @@ constexpr std::array kFields = {
     NamedField{"grpcSocket", &Settings::grpc_socket},
     NamedField{"podResourcesSocket", &Settings::pod_resources_socket},
     NamedField{"metricsAddress", &Settings::metrics_address},
+    NamedField{"nri", &Settings::nri},
     NamedField{"reconcileIntervalSeconds", &Settings::reconcile_interval, false},
     NamedField{"movePages", &Settings::move_pages, false},
     NamedField{"logLevel", &Settings::log_level, false},
@@ -66,6 +68,10 @@ struct Set {
       return fail_field(name, value, fmt::format("expected 1 to {} seconds", kMaxInterval));
     }
     settings.*field = std::chrono::seconds(value.get<std::int64_t>());
+    return {};
+  }
+  Result<void> operator()(std::optional<NriSettings> Settings::*field) const {
+    PINFOLD_LET(settings.*field, parse_nri_settings(value));
     return {};
   }
   Result<void> operator()(agent::LogLevel Settings::*field) const {

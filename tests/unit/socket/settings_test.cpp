@@ -33,15 +33,19 @@ TEST(Settings, ReadsEveryMember) {
       "stateDir: /s\nconfig: /c\nmachine: /m\nprofile: kubelet-1.36\nkubeletBinary: /b\n"
       "cgroupRoot: /g\nenforce: false\nsocket: /k\ngrpcSocket: /r\npodResourcesSocket: /p\n"
       "metricsAddress: ':1'\nreconcileIntervalSeconds: 30\nmovePages: true\n"
+      "nri: {socket: /n, index: '07', mode: observe, podLevelResources: none, kubeletRoot: /l,\n"
+      "  unhealthyAfterSeconds: 5}\n"
       "logLevel: debug\n");
   ASSERT_TRUE(settings.has_value()) << settings.error().message;
   EXPECT_EQ(*settings,
             (Settings{"/s", "/c", "/m", "kubelet-1.36", "/b", "/g", false, "/k", "/r", "/p", ":1",
+                      NriSettings{"/n", "07", NriMode::kObserve, PodLevelResources::kNone, "/l",
+                                  std::chrono::seconds(5)},
                       std::chrono::seconds(30), true, agent::LogLevel::kDebug}));
 }
 
 TEST(Settings, NamesWhatIsWrong) {
-  const std::array<std::pair<const char*, const char*>, 12> cases = {{
+  const std::array<std::pair<const char*, const char*>, 20> cases = {{
       {"# text\nenforce: true\n\nsockt : /k\n", "line 4: unknown field 'sockt', did you"},
       {"socket: /k\nenforce: 3\n", "line 2: enforce: 3: expected true or false"},
       {"{sockt: /k}", "unknown field 'sockt', did you mean 'socket'?"},
@@ -54,6 +58,14 @@ TEST(Settings, NamesWhatIsWrong) {
       {"logLevel: loud", "logLevel: 'loud': expected debug, info, warning or error"},
       {"socket: [", "column 1"},
       {"---\n{}\n---\n{}\n", "2 documents: expected one"},
+      {"nri: yes please", "line 1: nri: 'yes please': expected a mapping"},
+      {"enforce: true\nnri: {index: '10'}", "line 2: nri.podLevelResources is missing"},
+      {"nri: {}", "\n  any: any pod may have them; only pods with the annotation get exclusive"},
+      {"nri: {podLevelResources: some}", "nri.podLevelResources: 'some': expected which pods"},
+      {"nri: {podLevelResources: none, index: 10}", "nri.index: 10: expected a string"},
+      {"nri: {podLevelResources: none, index: '1'}", "nri.index: '1': expected two digits"},
+      {"nri: {podLevelResources: none, mode: watch}", "nri.mode: 'watch': expected 'enforce'"},
+      {"nri: {podLevelResource: none}", "unknown field 'nri.podLevelResource', did you mean"},
   }};
   for (const auto& [text, message] : cases) {
     const auto settings = parse_settings(text);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pinfold/agent/options.hpp"
+#include "pinfold/server/nri_settings.hpp"
 #include "pinfold/socket/unix_socket.hpp"
 
 namespace pinfold::service {
@@ -27,6 +28,7 @@ struct Settings {
   std::string grpc_socket;  ///< these three: "" is off
   std::string pod_resources_socket;
   std::string metrics_address;
+  std::optional<NriSettings> nri;  ///< none: no runtime is followed
   // These do not.
   std::chrono::seconds reconcile_interval{10};
   bool move_pages = false;

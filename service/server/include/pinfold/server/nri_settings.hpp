@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "pinfold/base/result.hpp"
+
+namespace pinfold::service {
+
+/// What the service does with a container runtime's pods.
+enum class NriMode {
+  kEnforce,
+  kObserve,  ///< decides, and changes nothing
+};
+
+/// Which pods of the cluster can have pod-level resources (pod.spec.resources).
+enum class PodLevelResources { kNone, kAnnotated, kAny };
+
+/// The section `nri` of the configuration file.
+struct NriSettings {
+  std::string socket = "/var/run/nri/nri.sock";
+  std::string index = "10";  ///< two digits
+  NriMode mode = NriMode::kEnforce;
+  PodLevelResources pod_level = PodLevelResources::kAny;
+  std::string kubelet_root = "/var/lib/kubelet";
+  std::chrono::seconds unhealthy_after{60};  ///< without a connection
+
+  friend bool operator==(const NriSettings&, const NriSettings&) = default;
+};
+
+/// Reads the section. Errors: kInvalidArgument, also without podLevelResources.
+[[nodiscard]] Result<NriSettings> parse_nri_settings(const nlohmann::json& section);
+
+}  // namespace pinfold::service
