@@ -105,6 +105,33 @@ TEST(ServiceFamilies, HaveWhatWasCounted) {
   }
 }
 
+TEST(RuntimeFamilies, PrintWhatWasCounted) {
+  service::RuntimeCounters counted;
+  counted.is_connected = true;
+  counted.is_healthy = false;
+  counted.connections = 2;
+  counted.found_unpinned = 3;
+  counted.unpinned_seconds = 4.5;
+  counted.stopped = 5;
+  counted.start_refusals = 6;
+  counted.create_refusals = 7;
+  counted.updates_refused = 8;
+  counted.reverted = 9;
+  counted.differences = 10;
+  counted.answers.observe(milliseconds(20));
+  const std::string printed = prometheus::TextSerializer().Serialize(runtime_families(counted));
+  for (const char* const line :
+       {"pinfold_nri_connected 1", "pinfold_nri_healthy 0", "pinfold_nri_connections_total 2",
+        "pinfold_nri_unpinned_containers_total 3", "pinfold_nri_unpinned_seconds_total 4.5",
+        "pinfold_nri_stopped_total 5", "pinfold_nri_starts_refused_total 6",
+        "pinfold_nri_creations_refused_total 7", "pinfold_nri_updates_refused_total 8",
+        "pinfold_nri_reverted_total 9", "pinfold_nri_differences 10",
+        "pinfold_nri_answer_seconds_bucket{le=\"0.01\"} 0",
+        "pinfold_nri_answer_seconds_bucket{le=\"0.025\"} 1"}) {
+    EXPECT_THAT(printed, HasSubstr(std::string(line) + "\n")) << printed;
+  }
+}
+
 TEST(ServiceFamilies, AFailedReconciliationLeavesSomething) {
   const TestNode node({}, aligning_config("none"));
   service::Snapshot snapshot;

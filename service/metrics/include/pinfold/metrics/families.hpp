@@ -19,6 +19,10 @@ namespace pinfold::metrics {
 [[nodiscard]] std::vector<prometheus::MetricFamily> service_families(
     const Node& node, const service::Snapshot& snapshot, std::size_t waiting);
 
+/// What the connection with a container runtime has counted, pinfold_nri_*.
+[[nodiscard]] std::vector<prometheus::MetricFamily> runtime_families(
+    const service::RuntimeCounters& counted);
+
 /// The most that one container can still get on a single NUMA node.
 struct LargestFree {
   std::size_t cpus = 0;      ///< exclusive CPUs; 0 without the static CPU manager
