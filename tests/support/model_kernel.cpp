@@ -248,13 +248,33 @@ CpuSet ModelKernel::effective(const Dir& dir, const std::string& file) const {
 
 std::unique_ptr<enforce::CgroupFs> ModelKernel::fs() { return std::make_unique<ModelFs>(*this); }
 
-enforce::Cgroups ModelKernel::cgroups() {
+void ModelKernel::make_path(const std::string& group) {
+  for (std::size_t end = 0; end < group.size();) {
+    const std::string above = group.substr(0, end);
+    if (version == CgroupVersion::kV2) {
+      find(above)->files["cgroup.subtree_control"] = "cpuset cpu memory hugetlb ";
+    }
+    end = std::min(group.find('/', end == 0 ? 0 : end + 1), group.size());
+    const std::string path = group.substr(0, end);
+    if (find(path) != nullptr) continue;
+    if (!fs()->make_group(path)) throw std::runtime_error("make " + path);
+    if (version == CgroupVersion::kV2) continue;
+    for (const char* const file : {"cpuset.cpus", "cpuset.mems"}) {
+      find(path)->files[file] = find(above)->files[file];
+    }
+  }
+}
+
+enforce::Cgroups ModelKernel::cgroups(const std::string& below) {
+  if (!below.empty()) make_path(below);
   enforce::HierarchyRoot top;
   top.version = version;
-  top.directory = "/model";
+  top.directory = below.empty() ? "/model" : "/model/" + below;
   top.controllers.assign(std::begin(enforce::kAllControllers), std::end(enforce::kAllControllers));
   std::vector<enforce::Hierarchy> hierarchies;
-  hierarchies.push_back({std::move(top), fs()});
+  std::unique_ptr<enforce::CgroupFs> at_root = fs();
+  if (!below.empty()) at_root = std::make_unique<GroupFs>(std::move(at_root), below);
+  hierarchies.push_back({std::move(top), std::move(at_root)});
   enforce::KernelFacts facts;
   facts.hugepage_sizes = {{"2MB", std::uint64_t{2} << 20}};
   auto cgroups = enforce::Cgroups::make(

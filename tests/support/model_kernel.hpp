@@ -29,7 +29,10 @@ class ModelKernel {
   /// A CgroupFs on this kernel, which must outlive it.
   [[nodiscard]] std::unique_ptr<enforce::CgroupFs> fs();
   /// Cgroups on one hierarchy of this kernel with every controller; its directory is "/model".
-  [[nodiscard]] enforce::Cgroups cgroups();
+  /// `below`: a group that is made, and is the root of the cgroups instead, "/model/BELOW".
+  [[nodiscard]] enforce::Cgroups cgroups(const std::string& below = "");
+  /// Makes a group, and those above it that do not exist, as a runtime does.
+  void make_path(const std::string& group);
 
   enforce::CgroupVersion version;
   CpuSet cpus;

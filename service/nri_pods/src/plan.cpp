@@ -10,16 +10,6 @@
 namespace pinfold::nri {
 namespace {
 
-/// What the agent calls a container of a pod; nullopt if it does not have it.
-std::optional<ContainerId> find_id(const NodeState& state, const PodUid& uid,
-                                   const std::string& name) {
-  for (const PodUid& candidate : {uid, unannounced_uid(uid, name)}) {
-    const ActivePod* const pod = state.find(candidate);
-    if (pod != nullptr && pod->spec.find(name) != nullptr) return ContainerId{candidate, name};
-  }
-  return std::nullopt;
-}
-
 /// All UIDs under which the agent may have a pod of the runtime.
 std::set<PodUid> living_uids(const KnownPods& known) {
   std::set<PodUid> uids;
@@ -103,7 +93,8 @@ std::vector<std::string> new_containers(const KnownPod& pod, const PodUid& uid,
                                         const NodeState& state) {
   std::vector<std::string> names;
   for (const KnownContainer& container : pod.containers) {
-    if (!find_id(state, uid, container.shown.name())) names.push_back(container.shown.name());
+    if (!find_container(state, uid, container.shown.name()))
+      names.push_back(container.shown.name());
   }
   return names;
 }
@@ -123,7 +114,7 @@ bool needs_change(const std::string& desired, const std::string& shown) {
 std::optional<api::ContainerUpdate> find_update(const Node& node, const NodeState& state,
                                                 const PodUid& uid, const KnownContainer& known) {
   if (known.phase == Phase::kCreating || known.phase == Phase::kStopped) return std::nullopt;
-  const auto id = find_id(state, uid, known.shown.name());
+  const auto id = find_container(state, uid, known.shown.name());
   if (!id) return std::nullopt;
   const auto resources = container_resources(node, state, *id);
   if (!resources) return std::nullopt;
@@ -145,6 +136,15 @@ Result<void> check_node(const Node& node) {
               fmt::format("profile '{}': a rejection would end the pod while its containers run: "
                           "expected the profile '{}'",
                           to_string(node.config().profile), to_string(Profile::kFixed)));
+}
+
+std::optional<ContainerId> find_container(const NodeState& state, const PodUid& uid,
+                                          const std::string& name) {
+  for (const PodUid& candidate : {uid, unannounced_uid(uid, name)}) {
+    const ActivePod* const pod = state.find(candidate);
+    if (pod != nullptr && pod->spec.find(name) != nullptr) return ContainerId{candidate, name};
+  }
+  return std::nullopt;
 }
 
 AgentRequests plan_removal(const KnownPods& known, const NodeState& state) {
@@ -182,7 +182,8 @@ Result<CreatePlan> plan_create(const KnownPods& known, const api::CreateContaine
   const KnownPod* const pod = known.find(request.pod().id());
   const auto shown = living_with(pod, container);
   PINFOLD_LET(auto recovered, recover(request.pod(), shown, premises));
-  if (const auto id = find_id(state, recovered.uid, container.name())) return CreatePlan{{}, *id};
+  if (const auto id = find_container(state, recovered.uid, container.name()))
+    return CreatePlan{{}, *id};
   CreatePlan plan;
   if (is_decided(recovered, state)) {
     recovered.unannounced = {container.name()};
@@ -224,6 +225,20 @@ std::vector<api::ContainerUpdate> plan_updates(const KnownPods& known, const Nod
     }
   }
   return updates;
+}
+
+api::UpdateContainerResponse answer_update(const api::UpdateContainerRequest& request,
+                                           const Node& node, const NodeState& state) {
+  api::UpdateContainerResponse answer;
+  const auto id = find_container(state, PodUid(request.pod().uid()), request.container().name());
+  if (!id) return answer;
+  const auto resources = container_resources(node, state, *id);
+  if (!resources) return answer;
+  api::ContainerUpdate update;
+  update.set_container_id(request.container().id());
+  set_cpuset(node, *resources, *update.mutable_linux()->mutable_resources()->mutable_cpu());
+  *answer.add_update() = std::move(update);
+  return answer;
 }
 
 Result<api::CreateContainerResponse> answer_create(const KnownPods& known, const Node& node,

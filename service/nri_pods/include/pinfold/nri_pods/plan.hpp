@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,10 @@ namespace pinfold::nri {
 /// rejected_pod_keeps_resources: there a rejection ends the pod, as the kubelet then ends its
 /// containers. Here they run.
 [[nodiscard]] Result<void> check_node(const Node& node);
+
+/// What the agent calls a container of a pod; nullopt if it does not have it.
+[[nodiscard]] std::optional<ContainerId> find_container(const NodeState& state, const PodUid& uid,
+                                                        const std::string& name);
 
 /// What the node agent is asked to do, in this order.
 struct AgentRequests {
@@ -56,6 +61,11 @@ struct CreatePlan {
 [[nodiscard]] std::vector<api::ContainerUpdate> plan_updates(const KnownPods& known,
                                                              const Node& node,
                                                              const NodeState& state);
+
+/// The answer to UpdateContainer: the cpuset that the state asks for, in place of any other that
+/// the container would get: the runtime also writes the one that it has on record.
+[[nodiscard]] api::UpdateContainerResponse answer_update(const api::UpdateContainerRequest& request,
+                                                         const Node& node, const NodeState& state);
 
 /// The answer to CreateContainer: the cpuset of the container, no CFS quota if its CPUs are
 /// exclusive, and updates of containers that are created and not started. (Those change only what

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "pinfold/nri_plugin/follower.hpp"
+#include "pinfold/server/nri_settings.hpp"
+#include "pinfold/service/worker.hpp"
+
+namespace pinfold::nri {
+
+struct ConnectionOptions {
+  service::NriSettings settings;
+  agent::LogSink log;
+  /// Gets a line for the service manager whenever it changes. Empty: none.
+  std::function<void(const std::string&)> status;
+  std::chrono::milliseconds look_every{10'000};
+  /// After the last request, until the runtime's record is corrected.
+  std::chrono::milliseconds quiet{1'000};
+  /// Between two attempts to connect.
+  std::chrono::milliseconds least_pause{100};
+  std::chrono::milliseconds greatest_pause{10'000};
+};
+
+/// Connects a follower with a runtime: its requests become tasks of the worker, and their answers
+/// go back. All else runs in the thread of `io`: one.
+class RuntimeConnection {
+ public:
+  /// `io` and `worker` outlive it. It must be destroyed after run() of the worker has returned.
+  /// Errors: those of Plugin::start.
+  [[nodiscard]] static Result<std::unique_ptr<RuntimeConnection>> start(
+      boost::asio::io_context& io, service::Worker& worker, std::unique_ptr<Follower> follower,
+      ConnectionOptions options);
+  RuntimeConnection(const RuntimeConnection&) = delete;
+  RuntimeConnection& operator=(const RuntimeConnection&) = delete;
+  ~RuntimeConnection();
+
+  /// Any thread may call it.
+  [[nodiscard]] service::RuntimeCounters counters() const;
+
+ private:
+  class Link;
+  explicit RuntimeConnection(std::unique_ptr<Link> link);
+
+  std::unique_ptr<Link> link_;
+};
+
+}  // namespace pinfold::nri

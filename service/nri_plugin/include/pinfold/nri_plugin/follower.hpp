@@ -1,0 +1,77 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pinfold/agent/node_agent.hpp"
+#include "pinfold/nri_pods/known_pods.hpp"
+#include "pinfold/nri_pods/recover.hpp"
+#include "pinfold/server/nri_settings.hpp"
+#include "pinfold/service/snapshot.hpp"
+
+namespace pinfold::nri {
+
+struct FollowerOptions {
+  service::PodLevelResources pod_level = service::PodLevelResources::kAny;
+  std::string mount;  ///< of the hierarchy with the cpusets
+  agent::LogSink log;
+};
+
+/// Follows the requests of a runtime: plans, lets the agent do it, and answers. All of it runs in
+/// the turns of a worker; one caller at a time.
+class Follower {
+ public:
+  using Agent = agent::NodeAgent;
+
+  virtual ~Follower() = default;
+
+  /// All pods of the runtime.
+  virtual void synchronize(Agent& agent, const api::SynchronizeRequest& request) = 0;
+  /// Errors: why the container cannot be created.
+  [[nodiscard]] virtual Result<api::CreateContainerResponse> create(
+      Agent& agent, const api::CreateContainerRequest& request) = 0;
+  [[nodiscard]] virtual api::UpdateContainerResponse update(
+      Agent& agent, const api::UpdateContainerRequest& request) = 0;
+  /// Any other event. Errors: only of START_CONTAINER: why the container cannot start.
+  [[nodiscard]] virtual Result<void> change(Agent& agent, const api::StateChangeEvent& event) = 0;
+  /// Due now and then: finds what no event tells of.
+  virtual void look(Agent& agent) = 0;
+  /// What the runtime should have on record and does not, at most `limit`.
+  [[nodiscard]] virtual std::vector<api::ContainerUpdate> updates(Agent& agent,
+                                                                  std::size_t limit) = 0;
+  /// The runtime has these on record, and has written them to the kernel.
+  virtual void updated(Agent& agent, const std::vector<api::ContainerUpdate>& updates) = 0;
+
+  /// Those that it counts; the connection's are zero.
+  [[nodiscard]] const service::RuntimeCounters& counters() const { return counters_; }
+  /// What has changed since the last call.
+  [[nodiscard]] std::vector<service::Change> take_changes() { return std::exchange(changes_, {}); }
+
+ protected:
+  explicit Follower(const Node& node, FollowerOptions options);
+
+  void log(agent::LogLevel level, const std::string& message) const {
+    if (options_.log) options_.log(level, message);
+  }
+  void add_change(service::ChangeKind kind, const PodUid& pod, const std::string& container = "") {
+    changes_.push_back({kind, pod, container});
+  }
+
+  FollowerOptions options_;
+  Premises premises_;
+  KnownPods known_;
+  service::RuntimeCounters counters_;
+
+ private:
+  std::vector<service::Change> changes_;
+};
+
+/// Errors: those of check_node; kUnsupported if the agent enforces nothing.
+[[nodiscard]] Result<std::unique_ptr<Follower>> make_follower(service::NriMode mode,
+                                                              const agent::NodeAgent& agent,
+                                                              FollowerOptions options);
+
+}  // namespace pinfold::nri

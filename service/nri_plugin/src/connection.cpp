@@ -1,0 +1,306 @@
+#include "pinfold/nri_plugin/connection.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "pinfold/nri/plugin.hpp"
+
+namespace pinfold::nri {
+namespace {
+
+namespace asio = boost::asio;
+using agent::LogLevel;
+using agent::NodeAgent;
+using boost::system::error_code;
+using service::RuntimeCounters;
+using service::Task;
+
+/// A runtime does each update by a command, and answers nothing else meanwhile.
+constexpr std::size_t kUpdatesAtOnce = 4;
+constexpr std::chrono::seconds kUpdateTime(30);
+
+}  // namespace
+
+/// The functions of Handler run in the thread of `io`, those that `ask` and `submit` get in that of
+/// the worker.
+class RuntimeConnection::Link final : public Handler {
+ public:
+  Link(asio::io_context& io, service::Worker& worker, std::unique_ptr<Follower> follower,
+       ConnectionOptions options)
+      : io_(io),
+        worker_(worker),
+        follower_(std::move(follower)),
+        options_(std::move(options)),
+        look_(io),
+        quiet_(io),
+        unhealthy_(io) {}
+
+  Result<void> start() {
+    PINFOLD_TRY(connect());
+    await_connection();
+    await_look();
+    return {};
+  }
+
+  [[nodiscard]] RuntimeCounters counters() const {
+    const std::lock_guard lock(mutex_);
+    return counters_;
+  }
+
+  void registered() override {}
+  void handle(api::ConfigureRequest request, Reply<api::ConfigureResponse> reply) override {
+    runtime_ = fmt::format("{} {}", request.runtime_name(), request.runtime_version());
+    api::ConfigureResponse answer;
+    answer.set_events(kAllEvents);
+    reply(std::move(answer));
+  }
+  void handle(api::SynchronizeRequest request, Reply<api::SynchronizeResponse> reply) override {
+    ask<api::SynchronizeResponse>(
+        std::move(reply), TimePoint::max(), [this, request = std::move(request)](NodeAgent& agent) {
+          follower_->synchronize(agent, request);
+          asio::post(io_,
+                     [this, pods = request.pods_size(), containers = request.containers_size()] {
+                       synchronized(pods, containers);
+                     });
+          return Result<api::SynchronizeResponse>(api::SynchronizeResponse());
+        });
+  }
+  void handle(api::CreateContainerRequest request,
+              Reply<api::CreateContainerResponse> reply) override {
+    const auto deadline = reply.deadline().value_or(TimePoint::max());
+    ask<api::CreateContainerResponse>(std::move(reply), deadline,
+                                      [this, request = std::move(request)](NodeAgent& agent) {
+                                        return follower_->create(agent, request);
+                                      });
+  }
+  void handle(api::UpdateContainerRequest request,
+              Reply<api::UpdateContainerResponse> reply) override {
+    ask<api::UpdateContainerResponse>(
+        std::move(reply), TimePoint::max(), [this, request = std::move(request)](NodeAgent& agent) {
+          return Result<api::UpdateContainerResponse>(follower_->update(agent, request));
+        });
+  }
+  void handle(api::StopContainerRequest request, Reply<api::StopContainerResponse> reply) override {
+    api::StateChangeEvent event;
+    event.set_event(api::Event::STOP_CONTAINER);
+    *event.mutable_pod() = std::move(*request.mutable_pod());
+    *event.mutable_container() = std::move(*request.mutable_container());
+    ask<api::StopContainerResponse>(
+        std::move(reply), TimePoint::max(), [this, event = std::move(event)](NodeAgent& agent) {
+          return follower_->change(agent, event).map([] { return api::StopContainerResponse(); });
+        });
+  }
+  void handle(api::StateChangeEvent request, Reply<api::Empty> reply) override {
+    // What is only to be noted is never too late.
+    const bool is_gate = request.event() == api::Event::START_CONTAINER;
+    const auto deadline = is_gate ? reply.deadline().value_or(TimePoint::max()) : TimePoint::max();
+    ask<api::Empty>(std::move(reply), deadline,
+                    [this, request = std::move(request)](NodeAgent& agent) {
+                      return follower_->change(agent, request).map([] { return api::Empty(); });
+                    });
+  }
+  void shut_down() override { log(LogLevel::kInfo, "NRI: the runtime is going down"); }
+  void disconnected(const Error& error, std::chrono::milliseconds pause) override {
+    if (is_connected_) await_connection();
+    const bool is_news = std::exchange(is_connected_, false) || last_error_ != error.message;
+    last_error_ = error.message;
+    is_updating_ = false;
+    quiet_.cancel();
+    if (is_news) {
+      log(LogLevel::kWarning,
+          fmt::format("{}; tries again in {} ms", error.message, pause.count()));
+      status("NRI: not connected: " + error.message);
+    }
+    publish();
+  }
+
+ private:
+  void log(LogLevel level, const std::string& message) const {
+    if (options_.log) options_.log(level, message);
+  }
+  void status(const std::string& line) const {
+    if (options_.status) options_.status(line);
+  }
+
+  Result<void> connect() {
+    PluginOptions options;
+    options.identity = {"pinfold", options_.settings.index};
+    options.socket = options_.settings.socket;
+    options.least_pause = options_.least_pause;
+    options.greatest_pause = options_.greatest_pause;
+    PINFOLD_LET(auto plugin, Plugin::start(io_, *this, std::move(options)));
+    plugin_.emplace(std::move(plugin));
+    return {};
+  }
+  /// A request was not done, so what is known of the runtime is no longer true.
+  void start_anew() {
+    plugin_.reset();
+    disconnected({ErrorCode::kBusy, 0, "NRI: too much work waits: synchronizes anew"},
+                 std::chrono::milliseconds(0));
+    if (const auto connected = connect(); !connected) {
+      log(LogLevel::kError, connected.error().message);
+    }
+  }
+  void await_connection() {
+    unhealthy_.expires_after(options_.settings.unhealthy_after);
+    unhealthy_.async_wait([this](error_code cancelled) {
+      if (cancelled || is_connected_) return;
+      is_healthy_ = false;
+      const std::string line =
+          fmt::format("NRI: no runtime for {} s: new containers are not pinned",
+                      options_.settings.unhealthy_after.count());
+      log(LogLevel::kError, line);
+      status(line);
+      publish();
+    });
+  }
+  void synchronized(int pods, int containers) {
+    is_connected_ = true;
+    is_healthy_ = true;
+    ++connections_;
+    unhealthy_.cancel();
+    last_error_.clear();
+    const std::string line = fmt::format("NRI: connected to {}", runtime_);
+    log(LogLevel::kInfo, fmt::format("{}: {} pods, {} containers", line, pods, containers));
+    status(line);
+    publish();
+    await_quiet(options_.quiet);
+  }
+
+  /// What this thread counts.
+  void publish() {
+    const std::lock_guard lock(mutex_);
+    counters_.is_connected = is_connected_;
+    counters_.is_healthy = is_healthy_;
+    counters_.connections = connections_;
+    counters_.updates_refused = updates_refused_;
+  }
+  /// What the follower counts.
+  void publish_follower() {
+    const RuntimeCounters& counted = follower_->counters();
+    const std::lock_guard lock(mutex_);
+    counters_.found_unpinned = counted.found_unpinned;
+    counters_.unpinned_seconds = counted.unpinned_seconds;
+    counters_.stopped = counted.stopped;
+    counters_.start_refusals = counted.start_refusals;
+    counters_.create_refusals = counted.create_refusals;
+    counters_.reverted = counted.reverted;
+    counters_.differences = counted.differences;
+  }
+
+  template <class T>
+  void ask(Reply<T> reply, TimePoint deadline, std::function<Result<T>(NodeAgent&)> work) {
+    const auto begin = service::Clock::now();
+    Task task{[this, reply, begin, work = std::move(work)](Result<NodeAgent*> agent) {
+                std::vector<service::Change> changes;
+                Result<T> answer = agent ? work(**agent) : Result<T>(fail(agent.error()));
+                if (agent) changes = follower_->take_changes();
+                publish_follower();
+                {
+                  const std::lock_guard lock(mutex_);
+                  counters_.answers.observe(service::Clock::now() - begin);
+                }
+                reply(std::move(answer));
+                return changes;
+              },
+              deadline};
+    if (auto taken = worker_.submit(std::move(task)); !taken) {
+      reply(fail(taken.error()));
+      // Not from here: it ends the connection that has called.
+      if (!service::is_stopping(taken.error())) asio::post(io_, [this] { start_anew(); });
+    }
+    if (is_connected_) await_quiet(options_.quiet);
+  }
+  void submit(std::function<void(NodeAgent&)> work) {
+    (void)worker_.submit(Task{[this, work = std::move(work)](Result<NodeAgent*> agent) {
+                                std::vector<service::Change> changes;
+                                if (!agent) return changes;
+                                work(**agent);
+                                publish_follower();
+                                return follower_->take_changes();
+                              },
+                              TimePoint::max()});
+  }
+
+  void await_look() {
+    look_.expires_after(options_.look_every);
+    look_.async_wait([this](error_code cancelled) {
+      if (cancelled) return;
+      submit([this](NodeAgent& agent) { follower_->look(agent); });
+      await_look();
+    });
+  }
+
+  /// Corrects the runtime's record when it asks nothing for a while.
+  void await_quiet(std::chrono::milliseconds time) {
+    quiet_.expires_after(time);
+    quiet_.async_wait([this](error_code cancelled) {
+      if (cancelled || is_updating_ || !is_connected_) return;
+      is_updating_ = true;
+      submit([this](NodeAgent& agent) {
+        asio::post(io_,
+                   [this, updates = follower_->updates(agent, kUpdatesAtOnce)] { send(updates); });
+      });
+    });
+  }
+  void send(const std::vector<api::ContainerUpdate>& updates) {
+    if (updates.empty() || !plugin_) {
+      is_updating_ = false;
+      return;
+    }
+    api::UpdateContainersRequest request;
+    for (const api::ContainerUpdate& update : updates) *request.add_update() = update;
+    plugin_->update_containers(
+        std::move(request), kUpdateTime,
+        [this, updates](const Result<api::UpdateContainersResponse>& outcome) {
+          is_updating_ = false;
+          if (!outcome) {  // the kernel has the right values; the next request tries again
+            ++updates_refused_;
+            log(LogLevel::kWarning, "NRI: the runtime's record: " + outcome.error().message);
+            return publish();
+          }
+          submit([this, updates](NodeAgent& agent) { follower_->updated(agent, updates); });
+          await_quiet(std::chrono::milliseconds(0));
+        });
+  }
+
+  asio::io_context& io_;
+  service::Worker& worker_;
+  std::unique_ptr<Follower> follower_;  ///< used by the worker
+  ConnectionOptions options_;
+  asio::steady_timer look_;
+  asio::steady_timer quiet_;
+  asio::steady_timer unhealthy_;
+  std::string runtime_;
+  std::string last_error_;
+  bool is_connected_ = false;
+  bool is_healthy_ = true;
+  bool is_updating_ = false;
+  std::uint64_t connections_ = 0;
+  std::uint64_t updates_refused_ = 0;
+  mutable std::mutex mutex_;
+  RuntimeCounters counters_;      ///< protected by mutex_
+  std::optional<Plugin> plugin_;  ///< the last: it calls this
+};
+
+Result<std::unique_ptr<RuntimeConnection>> RuntimeConnection::start(
+    asio::io_context& io, service::Worker& worker, std::unique_ptr<Follower> follower,
+    ConnectionOptions options) {
+  auto link = std::make_unique<Link>(io, worker, std::move(follower), std::move(options));
+  PINFOLD_TRY(link->start());
+  return std::unique_ptr<RuntimeConnection>(new RuntimeConnection(std::move(link)));
+}
+
+RuntimeConnection::RuntimeConnection(std::unique_ptr<Link> link) : link_(std::move(link)) {}
+
+RuntimeConnection::~RuntimeConnection() = default;
+
+service::RuntimeCounters RuntimeConnection::counters() const { return link_->counters(); }
+
+}  // namespace pinfold::nri

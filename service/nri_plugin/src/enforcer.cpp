@@ -1,0 +1,412 @@
+#include "enforcer.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <utility>
+
+#include "pinfold/enforce/processes.hpp"
+#include "pinfold/nri_plugin/group_path.hpp"
+
+namespace pinfold::nri {
+namespace {
+
+using agent::LogLevel;
+using agent::NodeAgent;
+using agent::RunningProcesses;
+using service::ChangeKind;
+
+PodUid uid_of(const api::PodSandbox& sandbox) { return PodUid(sandbox.uid()); }
+
+std::string title_of(const ContainerId& id) {
+  return fmt::format("container '{}' of pod '{}'", id.name, id.pod);
+}
+
+/// Reads back, and tries once more: a container may have ended while it was written.
+Result<void> ensure(NodeAgent& agent, const ContainerId& id) {
+  if (agent.verify(id)) return {};
+  PINFOLD_TRY(agent.reconcile(agent::PageMoves::kOff));
+  return agent.verify(id);
+}
+
+/// The CPUs that the kernel has for a group; empty if it cannot be read.
+CpuSet cpus_of(const NodeAgent& agent, const std::string& directory) {
+  const auto group = agent.enforced()->open_elsewhere(directory);
+  return group ? effective_cpus(*group).value_or(CpuSet()) : CpuSet();
+}
+
+/// The desired CPUs of a container; empty: any.
+CpuSet desired_cpus(const agent::Desired& desired, const ContainerId& id) {
+  const auto found = desired.layout.find(id);
+  return found == desired.layout.end() ? CpuSet() : found->second.cpus;
+}
+
+/// For how long a process has run; 0 if it is not known.
+double age_of(std::uint32_t pid) {
+  const auto process = pid == 0 ? std::nullopt : enforce::identify(static_cast<pid_t>(pid));
+  timespec now{};
+  if (!process || ::clock_gettime(CLOCK_BOOTTIME, &now) != 0) return 0;
+  const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return std::max(
+      0.0, static_cast<double>(now.tv_sec) - static_cast<double>(process->start_time) / ticks);
+}
+
+/// False if the group was removed; without a cpuset it exists all the same.
+bool exists(const enforce::Group& group) {
+  const auto& part = group.cpuset();
+  const auto listed = part.fs->children(part.path);
+  return listed || !enforce::is_gone(listed.error());
+}
+
+/// True if the group is that of this sandbox or container.
+bool is_group_of(const std::string& directory, const std::string& id) {
+  const std::string name = directory.substr(directory.rfind('/') + 1);
+  return !id.empty() && (name == id || name.ends_with("-" + id + ".scope"));
+}
+
+}  // namespace
+
+/// Takes part of the decisions that end something. What fails is tried again with the next event.
+void Enforcer::remove(Agent& agent, const AgentRequests& requests) {
+  for (const PodUid& uid : requests.remove_pods) {
+    const auto removed = agent.remove_pod(uid, RunningProcesses::kRefuse);
+    if (removed) {
+      add_change(ChangeKind::kRemoved, uid);
+    } else {
+      log(LogLevel::kWarning,
+          fmt::format("NRI: remove pod '{}': {}", uid, removed.error().message));
+    }
+  }
+  for (const ContainerId& id : requests.remove_containers) {
+    const auto removed = agent.remove_container(id, RunningProcesses::kRefuse);
+    if (removed) {
+      add_change(ChangeKind::kRemoved, id.pod, id.name);
+    } else {
+      log(LogLevel::kWarning,
+          fmt::format("NRI: remove {}: {}", title_of(id), removed.error().message));
+    }
+  }
+}
+
+/// Returns the error of the first pod that is rejected; the others are decided all the same.
+Result<void> Enforcer::execute(Agent& agent, const AgentRequests& requests) {
+  for (const std::string& note : requests.notes) log(LogLevel::kInfo, "NRI: " + note);
+  remove(agent, requests);
+  if (requests.admit.empty()) return {};
+  PINFOLD_LET(const auto outcomes, agent.admit(requests.admit));
+  Result<void> result;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const PodSpec& pod = requests.admit[i];
+    const auto& rejection = outcomes[i].rejection;
+    add_change(rejection ? ChangeKind::kRejected : ChangeKind::kAdmitted, pod.uid);
+    if (!rejection) continue;
+    Error error{ErrorCode::kUnsupported, 0,
+                fmt::format("pod '{}/{}' is rejected, {}: {}", pod.namespace_name, pod.name,
+                            rejection->reason, rejection->message)};
+    log(LogLevel::kWarning, "NRI: " + error.message);
+    if (result) result = fail(std::move(error));
+  }
+  return result;
+}
+
+void Enforcer::synchronize(Agent& agent, const api::SynchronizeRequest& request) {
+  known_ = KnownPods(request);
+  is_synchronized_ = true;
+  const auto done = execute(agent, plan_synchronize(known_, premises_, agent.state().node));
+  if (!done) log(LogLevel::kWarning, "NRI: synchronize: " + done.error().message);
+  adopt_running(agent);
+  revert(agent);
+  (void)confine_others(agent);
+}
+
+/// Adopts the groups of all started containers. What cannot be adopted is another's group, and
+/// confined.
+void Enforcer::adopt_running(Agent& agent) {
+  std::vector<agent::AdoptedGroup> groups;
+  for (const auto& [sandbox, pod] : known_.all()) {
+    for (const KnownContainer& container : pod.containers) {
+      if (container.phase != Phase::kStarted) continue;
+      const auto id =
+          find_container(agent.state().node, uid_of(pod.sandbox), container.shown.name());
+      const auto directory =
+          group_directory(options_.mount, container.shown.linux().cgroups_path());
+      if (!directory) log(LogLevel::kError, "NRI: " + directory.error().message);
+      if (!id || !directory) continue;
+      const std::string* const has = agent.state().adopted.find(*id);
+      if (has != nullptr && *has == *directory) continue;
+      note_unpinned(agent, *id, container.shown, *directory);
+      groups.push_back({*id, *directory});
+    }
+  }
+  if (groups.empty()) return;
+  const auto adopted = agent.adopt(groups);
+  if (!adopted) return log(LogLevel::kError, "NRI: " + adopted.error().message);
+  for (const auto& [id, error] : adopted->refused) {
+    log(LogLevel::kError, fmt::format("NRI: {}: {}", title_of(id), error.message));
+  }
+}
+
+/// Counts a running container of which the agent did not know, if it has other CPUs than it should.
+void Enforcer::note_unpinned(const Agent& agent, const ContainerId& id,
+                             const api::Container& container, const std::string& directory) {
+  const CpuSet desired = desired_cpus(agent.desired(), id);
+  const CpuSet has = cpus_of(agent, directory);
+  if (desired.empty() || desired.contains_all(has)) return;
+  const double seconds = age_of(container.pid());
+  ++counters_.found_unpinned;
+  counters_.unpinned_seconds += seconds;
+  add_change(ChangeKind::kFoundUnpinned, id.pod, id.name);
+  log(LogLevel::kWarning, fmt::format("NRI: {}: ran on CPUs {}, expected {}, for {:.0f} s at most",
+                                      title_of(id), has.to_string(), desired.to_string(), seconds));
+}
+
+Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
+                                                      const api::CreateContainerRequest& request) {
+  const auto answer = [&]() -> Result<api::CreateContainerResponse> {
+    PINFOLD_LET(const auto plan, plan_create(known_, request, premises_, agent.state().node));
+    PINFOLD_TRY(execute(agent, plan.requests));
+    known_.create(request.pod(), request.container());
+    PINFOLD_TRY(ensure(agent, plan.container));
+    return answer_create(known_, agent.node(), agent.state().node, plan.container);
+  }();
+  if (!answer) {
+    ++counters_.create_refusals;
+    log(LogLevel::kError,
+        fmt::format("NRI: container '{}' of pod '{}' is not created: {}",
+                    request.container().name(), request.pod().uid(), answer.error().message));
+  }
+  return answer;
+}
+
+api::UpdateContainerResponse Enforcer::update(Agent& agent,
+                                              const api::UpdateContainerRequest& request) {
+  auto answer = answer_update(request, agent.node(), agent.state().node);
+  const std::string& cpus = request.linux_resources().cpu().cpus();
+  if (!cpus.empty() && answer.update_size() > 0) {
+    const std::string& own = answer.update(0).linux().resources().cpu().cpus();
+    if (cpus != own && !own.empty()) {
+      ++counters_.reverted;
+      log(LogLevel::kWarning,
+          fmt::format("NRI: container '{}' of pod '{}': an update to CPUs {} became {}",
+                      request.container().name(), request.pod().uid(), cpus, own));
+    }
+  }
+  return answer;
+}
+
+Result<void> Enforcer::change(Agent& agent, const api::StateChangeEvent& event) {
+  switch (event.event()) {
+    case api::Event::RUN_POD_SANDBOX:
+      known_.change(event);
+      run_sandbox(agent, event.pod());
+      return {};
+    case api::Event::START_CONTAINER: {
+      auto started = start(agent, event);
+      if (started) return {};
+      ++counters_.start_refusals;
+      log(LogLevel::kError,
+          fmt::format("NRI: container '{}' of pod '{}' does not start: {}",
+                      event.container().name(), event.pod().uid(), started.error().message));
+      return started;
+    }
+    case api::Event::POST_UPDATE_CONTAINER:
+      known_.change(event);
+      revert(agent);
+      return {};
+    case api::Event::STOP_CONTAINER:
+    case api::Event::REMOVE_CONTAINER:
+      stop(agent, event.container());
+      break;
+    default:
+      break;
+  }
+  known_.change(event);
+  if (is_synchronized_) remove(agent, plan_removal(known_, agent.state().node));
+  return {};
+}
+
+/// An answer with an error would be ignored, or leave a sandbox behind: a pod that is rejected here
+/// is refused with its first container.
+void Enforcer::run_sandbox(Agent& agent, const api::PodSandbox& sandbox) {
+  const PodUid uid = uid_of(sandbox);
+  const ActivePod* const active = agent.state().node.find(uid);
+  // Its init containers run again: they have no group any more once a later container has started.
+  const bool has_init = active != nullptr &&
+                        std::any_of(active->spec.containers.begin(), active->spec.containers.end(),
+                                    [](const Container& container) {
+                                      return container.kind == ContainerKind::kInit;
+                                    });
+  if (has_init) remove(agent, {{uid}, {}, {}, {}});
+  const auto plan = plan_sandbox(sandbox, premises_, agent.state().node);
+  if (!plan) return log(LogLevel::kError, "NRI: " + plan.error().message);
+  (void)execute(agent, *plan);  // a rejection is in the log
+}
+
+/// The gate: the group exists, and the container's program does not run yet.
+Result<void> Enforcer::start(Agent& agent, const api::StateChangeEvent& event) {
+  const api::Container& container = event.container();
+  PINFOLD_LET(const std::string directory,
+              group_directory(options_.mount, container.linux().cgroups_path()));
+  auto id = find_container(agent.state().node, uid_of(event.pod()), container.name());
+  if (!id) {
+    PINFOLD_LET(id, admit_unknown(agent, event));
+  }
+  known_.change(event);
+  PINFOLD_TRY(agent.start(*id));
+  PINFOLD_TRY(agent.adopt(id->pod, {id->name, directory}));
+  add_change(ChangeKind::kStarted, id->pod, id->name);
+  PINFOLD_TRY(ensure(agent, *id));
+  const CpuSet left = confine_others(agent);
+  const agent::Desired desired = agent.desired();
+  const auto own = desired.layout.find(*id);
+  const bool is_exclusive =
+      own != desired.layout.end() && own->second.isolation != Isolation::kHost;
+  if (!is_exclusive || !left.intersects(own->second.cpus)) return {};
+  return fail(ErrorCode::kBusy, fmt::format("other groups can run on its exclusive CPUs {}",
+                                            (left & own->second.cpus).to_string()));
+}
+
+/// A container that was created while no plugin was connected.
+Result<ContainerId> Enforcer::admit_unknown(Agent& agent, const api::StateChangeEvent& event) {
+  api::CreateContainerRequest request;
+  *request.mutable_pod() = event.pod();
+  *request.mutable_container() = event.container();
+  PINFOLD_LET(const auto plan, plan_create(known_, request, premises_, agent.state().node));
+  PINFOLD_TRY(execute(agent, plan.requests));
+  known_.create(event.pod(), event.container());
+  ++counters_.found_unpinned;
+  add_change(ChangeKind::kFoundUnpinned, plan.container.pod, plan.container.name);
+  log(LogLevel::kWarning, fmt::format("NRI: {}: created without Pinfold, pinned at its start",
+                                      title_of(plan.container)));
+  return plan.container;
+}
+
+void Enforcer::stop(Agent& agent, const api::Container& container) {
+  const KnownPod* const pod = known_.find(container.pod_sandbox_id());
+  const KnownContainer* const known = pod == nullptr ? nullptr : pod->find(container.name());
+  // Events of an earlier container of the same name come late.
+  if (known == nullptr || known->shown.id() != container.id()) return;
+  const auto id = find_container(agent.state().node, uid_of(pod->sandbox), container.name());
+  if (!id || !agent.state().adopted.contains(*id)) return;
+  const auto disowned = agent.disown(*id);
+  if (!disowned) {
+    log(LogLevel::kWarning,
+        fmt::format("NRI: {} has stopped: {}", title_of(*id), disowned.error().message));
+  }
+}
+
+/// Makes the kernel what is desired, after another one may have changed it.
+void Enforcer::revert(Agent& agent) {
+  const auto report = agent.reconcile(agent::PageMoves::kOff);
+  if (!report) return log(LogLevel::kError, "NRI: " + report.error().message);
+  counters_.reverted += report->drift.size();
+  for (const std::string& line : report->drift) log(LogLevel::kWarning, "drift: " + line);
+  for (const std::string& line : report->remaining) log(LogLevel::kError, "remaining: " + line);
+}
+
+void Enforcer::look(Agent& agent) {
+  if (is_synchronized_) remove_ended_pods(agent);
+  if (is_synchronized_ || agent.state().node.held.empty()) (void)confine_others(agent);
+}
+
+/// After a restart of the runtime no event tells that a sandbox has ended. The kubelet removes the
+/// group of a pod that has ended.
+void Enforcer::remove_ended_pods(Agent& agent) {
+  std::vector<api::StateChangeEvent> ends;
+  for (const auto& [id, pod] : known_.all()) {
+    const auto directory = pod_directory(options_.mount, pod.sandbox.linux().cgroup_parent());
+    if (!directory) continue;
+    const auto group = agent.enforced()->open_elsewhere(*directory);
+    if (group || !enforce::is_gone(group.error())) continue;
+    log(LogLevel::kInfo,
+        fmt::format("NRI: pod '{}' has ended: '{}' is gone", pod.sandbox.uid(), *directory));
+    api::StateChangeEvent& end = ends.emplace_back();
+    end.set_event(api::Event::REMOVE_POD_SANDBOX);
+    *end.mutable_pod() = pod.sandbox;
+  }
+  for (const api::StateChangeEvent& end : ends) known_.change(end);
+  remove(agent, plan_removal(known_, agent.state().node));
+}
+
+/// Confines the groups of sandboxes and of unknown containers to the shared pool. Returns the
+/// exclusive CPUs on which they can still run.
+CpuSet Enforcer::confine_others(Agent& agent) {
+  const agent::Desired desired = agent.desired();
+  std::set<std::string> roots = {options_.mount + "/kubepods", options_.mount + "/kubepods.slice"};
+  std::set<std::string> adopted;
+  for (const auto& entry : agent.state().adopted) adopted.insert(entry.value);
+  for (const auto& [id, pod] : known_.all()) {
+    const auto directory = pod_directory(options_.mount, pod.sandbox.linux().cgroup_parent());
+    if (!directory) continue;
+    const std::string kubepods = kubepods_of(*directory);
+    roots.insert(kubepods.empty() ? *directory : kubepods);
+  }
+  const auto others = find_others(*agent.enforced(), roots, adopted, exclusive_cpus(desired));
+  if (!others) {
+    log(LogLevel::kError, "NRI: " + others.error().message);
+    return exclusive_cpus(desired);
+  }
+  CpuSet left;
+  // The deepest first: on cgroup v1 a group must contain those below it.
+  for (auto other = others->rbegin(); other != others->rend(); ++other) {
+    confine_other(*other, desired.pool, left);
+  }
+  return left & exclusive_cpus(desired);
+}
+
+void Enforcer::confine_other(const OtherGroup& other, const CpuSet& allowed, CpuSet& left) {
+  constexpr std::chrono::milliseconds kKillTime(2000);
+  const std::string& directory = other.group.directory;
+  service::Change change{ChangeKind::kFoundUnpinned, {}, ""};
+  bool is_sandbox = false;
+  for (const auto& [id, pod] : known_.all()) {
+    is_sandbox = is_sandbox || is_group_of(directory, id);
+    for (const KnownContainer& container : pod.containers) {
+      if (!is_group_of(directory, container.shown.id())) continue;
+      change = {ChangeKind::kFoundUnpinned, uid_of(pod.sandbox), container.shown.name()};
+    }
+  }
+  if (!is_sandbox && noted_.insert(directory).second) {
+    ++counters_.found_unpinned;
+    add_change(change.kind, change.pod, change.container);
+    log(LogLevel::kWarning, fmt::format("NRI: '{}': unknown, and could run on CPUs {}: confined to "
+                                        "the shared pool {}",
+                                        directory, other.cpus.to_string(), allowed.to_string()));
+  }
+  const auto confined = confine(other, allowed);
+  if (confined || !exists(other.group)) return;
+  log(LogLevel::kError,
+      fmt::format("NRI: '{}' is not confined: {}", directory, confined.error().message));
+  if (!is_sandbox) {
+    ++counters_.stopped;
+    const auto killed = kill_processes(other.group, kKillTime);
+    log(LogLevel::kError,
+        fmt::format("NRI: '{}': {}", directory,
+                    killed ? "its processes were killed" : killed.error().message));
+    if (killed) return;
+  }
+  left |= other.cpus;
+}
+
+std::vector<api::ContainerUpdate> Enforcer::updates(Agent& agent, std::size_t limit) {
+  auto all = plan_updates(known_, agent.node(), agent.state().node);
+  if (all.size() > limit) all.resize(limit);
+  return all;
+}
+
+/// A decision may have come between the request and what the runtime wrote: then that is undone.
+void Enforcer::updated(Agent& agent, const std::vector<api::ContainerUpdate>& updates) {
+  for (const api::ContainerUpdate& update : updates) known_.update(update);
+  const auto due = plan_updates(known_, agent.node(), agent.state().node);
+  const bool is_old = std::any_of(updates.begin(), updates.end(), [&](const auto& update) {
+    return std::any_of(due.begin(), due.end(), [&](const auto& other) {
+      return other.container_id() == update.container_id();
+    });
+  });
+  if (is_old) revert(agent);
+}
+
+}  // namespace pinfold::nri

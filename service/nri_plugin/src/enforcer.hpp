@@ -1,0 +1,47 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "other_groups.hpp"
+#include "pinfold/nri_plugin/follower.hpp"
+#include "pinfold/nri_pods/plan.hpp"
+
+namespace pinfold::nri {
+
+/// Follows a runtime and lets the agent decide and apply.
+class Enforcer final : public Follower {
+ public:
+  Enforcer(const Node& node, FollowerOptions options) : Follower(node, std::move(options)) {}
+
+  void synchronize(Agent& agent, const api::SynchronizeRequest& request) override;
+  [[nodiscard]] Result<api::CreateContainerResponse> create(
+      Agent& agent, const api::CreateContainerRequest& request) override;
+  [[nodiscard]] api::UpdateContainerResponse update(
+      Agent& agent, const api::UpdateContainerRequest& request) override;
+  [[nodiscard]] Result<void> change(Agent& agent, const api::StateChangeEvent& event) override;
+  void look(Agent& agent) override;
+  [[nodiscard]] std::vector<api::ContainerUpdate> updates(Agent& agent, std::size_t limit) override;
+  void updated(Agent& agent, const std::vector<api::ContainerUpdate>& updates) override;
+
+ private:
+  Result<void> execute(Agent& agent, const AgentRequests& requests);
+  void remove(Agent& agent, const AgentRequests& requests);
+  void run_sandbox(Agent& agent, const api::PodSandbox& sandbox);
+  [[nodiscard]] Result<void> start(Agent& agent, const api::StateChangeEvent& event);
+  [[nodiscard]] Result<ContainerId> admit_unknown(Agent& agent, const api::StateChangeEvent& event);
+  void stop(Agent& agent, const api::Container& container);
+  void adopt_running(Agent& agent);
+  void note_unpinned(const Agent& agent, const ContainerId& id, const api::Container& container,
+                     const std::string& directory);
+  void remove_ended_pods(Agent& agent);
+  CpuSet confine_others(Agent& agent);
+  void confine_other(const OtherGroup& other, const CpuSet& allowed, CpuSet& left);
+  void revert(Agent& agent);
+
+  bool is_synchronized_ = false;
+  std::set<std::string> noted_;  ///< groups of unknown containers that were counted
+};
+
+}  // namespace pinfold::nri

@@ -1,0 +1,399 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime_world.hpp"
+
+/// What is done for a runtime's requests: on the model of both cgroup versions.
+namespace pinfold::nri {
+namespace {
+
+using service::ChangeKind;
+using test::exclusive;
+using test::limited;
+using test::named;
+using test::RuntimeWorld;
+using test::shared;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class NriEnforcer : public testing::TestWithParam<enforce::CgroupVersion> {
+ protected:
+  RuntimeWorld world_{GetParam()};
+  [[nodiscard]] const service::RuntimeCounters& counters() { return world_.follower->counters(); }
+  static std::string cpus_of(const Result<api::CreateContainerResponse>& answer) {
+    return answer ? answer->adjust().linux().resources().cpu().cpus() : answer.error().message;
+  }
+};
+
+TEST_P(NriEnforcer, PinsAContainerAndShrinksTheOthersBeforeTheAnswer) {
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  world_.run(a);
+  EXPECT_EQ(world_.cpus(a), "0-7");
+  world_.run_sandbox(b);
+  EXPECT_EQ(cpus_of(world_.create(b)), "1-2");
+  EXPECT_EQ(world_.cpus(a), "0,3-7") << "before the new container has a group";
+  ASSERT_TRUE(world_.start(b).has_value());
+  EXPECT_EQ(world_.cpus(b), "1-2");
+  EXPECT_EQ(world_.cpus(world_.pause_group(a)), "0,3-7");
+  EXPECT_EQ(world_.cpus(world_.pause_group(b)), "0,3-7");
+  EXPECT_TRUE(world_.agent->verify({b.uid, "c"}).has_value());
+  EXPECT_EQ(counters().found_unpinned, 0U);
+  EXPECT_EQ(counters().reverted, 0U);
+}
+
+TEST_P(NriEnforcer, AFailedShrinkRefusesTheContainer) {
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  world_.run(a);
+  world_.run_sandbox(b);
+  world_.kernel.distort = [](const std::string& file, const std::string& value) {
+    return file == "cpuset.cpus" && value == "0,3-7" ? "0-7" : value;
+  };
+  const auto refused = world_.create(b);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message, HasSubstr("exclusive to 'podb/c'"));
+  EXPECT_EQ(counters().create_refusals, 1U);
+  world_.kernel.distort = {};
+  EXPECT_EQ(cpus_of(world_.create(b)), "1-2") << "the kubelet tries again";
+  EXPECT_EQ(world_.cpus(a), "0,3-7");
+}
+
+TEST_P(NriEnforcer, ARejectedContainerIsNotCreated) {
+  const PodSpec big = exclusive("big", 9);
+  world_.run_sandbox(big);
+  EXPECT_THAT(cpus_of(world_.create(big)), HasSubstr("pod 'default/big' is rejected"));
+  EXPECT_THAT(world_.follower->take_changes(),
+              Contains(service::Change{ChangeKind::kRejected, big.uid, ""}));
+}
+
+TEST_P(NriEnforcer, AnAnnouncedPodThatIsRejectedIsRefusedAtItsContainer) {
+  const PodSpec big = exclusive("big", 9);
+  world_.announce(big);
+  world_.run_sandbox(big);  // without an error
+  EXPECT_THAT(world_.log, Contains(HasSubstr("pod 'default/big' is rejected")));
+  EXPECT_THAT(cpus_of(world_.create(big)), HasSubstr("is rejected"));
+}
+
+TEST_P(NriEnforcer, TheGateSetsRightWhatTheRuntimeHasLost) {
+  const PodSpec b = exclusive("b", 2);
+  world_.run_sandbox(b);
+  ASSERT_TRUE(world_.create(b).has_value());
+  world_.record[RuntimeWorld::id_of(b)] = "0-7";  // another plugin, or an update that was lost
+  ASSERT_TRUE(world_.start(b).has_value());
+  EXPECT_EQ(world_.cpus(b), "1-2");
+}
+
+TEST_P(NriEnforcer, TheGateRefusesWhatCannotBePinned) {
+  const PodSpec b = exclusive("b", 2);
+  world_.run_sandbox(b);
+  ASSERT_TRUE(world_.create(b).has_value());
+  world_.record[RuntimeWorld::id_of(b)] = "0-7";
+  world_.kernel.distort = [](const std::string& file, const std::string& value) {
+    return file == "cpuset.cpus" && value == "1-2" ? "0-7" : value;
+  };
+  EXPECT_THAT(world_.start(b).error().message, HasSubstr("expected 1-2"));
+  EXPECT_EQ(counters().start_refusals, 1U);
+  EXPECT_FALSE(world_.agent->state().adopted.contains({b.uid, "c"})) << "it was ended";
+}
+
+TEST_P(NriEnforcer, TheGateRefusesWhileAnotherGroupHasItsCpus) {
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  world_.run(a);
+  world_.run_sandbox(b);
+  ASSERT_TRUE(world_.create(b).has_value());
+  world_.kernel.find(world_.group(a))->files["cpuset.cpus"] = "0-7";  // another plugin
+  world_.kernel.distort = [](const std::string& file, const std::string& value) {
+    return file == "cpuset.cpus" && value == "0,3-7" ? "0-7" : value;
+  };
+  EXPECT_THAT(world_.start(b).error().message, HasSubstr("exclusive to 'podb/c'"));
+  world_.kernel.distort = {};
+  ASSERT_TRUE(world_.start(b).has_value());
+  EXPECT_EQ(world_.cpus(a), "0,3-7") << "set right at the gate";
+}
+
+TEST_P(NriEnforcer, AContainerWithoutAPathDoesNotStart) {
+  const PodSpec b = exclusive("b", 2);
+  world_.run_sandbox(b);
+  ASSERT_TRUE(world_.create(b).has_value());
+  api::StateChangeEvent event;
+  event.set_event(api::Event::START_CONTAINER);
+  *event.mutable_pod() = world_.sandbox(b);
+  *event.mutable_container() = world_.container(b);
+  event.mutable_container()->mutable_linux()->clear_cgroups_path();
+  EXPECT_FALSE(world_.follower->change(*world_.agent, event).has_value());
+  event.mutable_container()->mutable_linux()->set_cgroups_path("/kubepods/nowhere");
+  EXPECT_EQ(world_.follower->change(*world_.agent, event).error().code, ErrorCode::kNotFound);
+}
+
+TEST_P(NriEnforcer, ThePoolGrowsWithTheEndOfAPod) {
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  world_.run(a);
+  world_.run(b);
+  EXPECT_EQ(world_.cpus(a), "0,3-7");
+  world_.stop(b);
+  EXPECT_EQ(world_.cpus(a), "0,3-7") << "it may start again";
+  world_.remove_sandbox(b);
+  EXPECT_EQ(world_.cpus(a), "0-7");
+  EXPECT_EQ(world_.agent->state().node.pods.size(), 1U);
+}
+
+TEST_P(NriEnforcer, AContainerThatStartsAgainKeepsItsCpus) {
+  const PodSpec b = exclusive("b", 2);
+  world_.run(b);
+  world_.end(b);
+  ASSERT_TRUE(world_.agent->reconcile().has_value()) << "before the runtime has noticed";
+  ASSERT_TRUE(world_.send(api::Event::STOP_CONTAINER, b, "c").has_value());
+  world_.run(exclusive("other", 1));
+  world_.suffix = "-again";
+  EXPECT_EQ(cpus_of(world_.create(b)), "1-2");
+  ASSERT_TRUE(world_.start(b).has_value());
+  EXPECT_EQ(world_.cpus(b), "1-2");
+  // The removal of the first one comes late.
+  world_.suffix = "";
+  ASSERT_TRUE(world_.send(api::Event::REMOVE_CONTAINER, b, "c").has_value());
+  EXPECT_TRUE(world_.agent->state().adopted.contains({b.uid, "c"}));
+}
+
+/// The plugin was dead between CreateContainer and START_CONTAINER, or while all of it happened.
+TEST_P(NriEnforcer, AContainerThatWasCreatedWithoutItIsPinnedAtTheGate) {
+  const PodSpec b = exclusive("b", 2);
+  ASSERT_TRUE(world_.start(b).has_value());
+  EXPECT_EQ(world_.cpus(b), "1-2");
+  EXPECT_EQ(counters().found_unpinned, 1U);
+  const PodSpec big = exclusive("big", 9);
+  EXPECT_THAT(world_.start(big).error().message, HasSubstr("is rejected"));
+}
+
+TEST_P(NriEnforcer, SynchronizePinsWhatRuns) {
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  world_.run(a);
+  world_.follower.reset();
+  world_.run_unseen(b);
+  world_.restart();
+  world_.synchronize({a, b});
+  EXPECT_EQ(world_.cpus(b), "1-2");
+  EXPECT_EQ(world_.cpus(a), "0,3-7");
+  EXPECT_EQ(world_.cpus(world_.pause_group(b)), "0,3-7");
+  EXPECT_EQ(counters().found_unpinned, 1U);
+  EXPECT_THAT(world_.follower->take_changes(),
+              Contains(service::Change{ChangeKind::kFoundUnpinned, b.uid, "c"}));
+  EXPECT_THAT(world_.log, Contains(HasSubstr("ran on CPUs 0-7, expected 1-2")));
+}
+
+TEST_P(NriEnforcer, ARestartOfTheServiceChangesNothing) {
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  world_.run(a);
+  world_.run(b);
+  const NodeState before = world_.agent->state().node;
+  world_.restart();
+  world_.kernel.log.clear();
+  world_.synchronize({a, b});
+  EXPECT_EQ(world_.agent->state().node.cpu.assignments, before.cpu.assignments);
+  EXPECT_EQ(world_.agent->state().node.pods.size(), 2U);
+  EXPECT_TRUE(world_.agent->state().adopted.contains({b.uid, "c"}));
+  EXPECT_THAT(world_.kernel.log, IsEmpty());
+  EXPECT_EQ(counters().found_unpinned, 0U);
+  EXPECT_EQ(counters().reverted, 0U);
+}
+
+TEST_P(NriEnforcer, WhatIsRejectedAtSynchronizeIsConfined) {
+  const PodSpec b = exclusive("b", 2);
+  const PodSpec big = exclusive("big", 6);
+  world_.run(b);
+  world_.run_unseen(big);
+  world_.synchronize({b, big});
+  EXPECT_EQ(world_.cpus(big), "0,3-7");
+  EXPECT_EQ(counters().found_unpinned, 1U);
+  EXPECT_EQ(world_.cpus(b), "1-2");
+}
+
+/// No plugin was called for it at all.
+TEST_P(NriEnforcer, LookingConfinesUnknownContainers) {
+  const PodSpec b = exclusive("b", 2);
+  world_.run(b);
+  const PodSpec unseen = shared("unseen");
+  world_.run_unseen(unseen);
+  world_.follower->look(*world_.agent);
+  EXPECT_EQ(world_.cpus(unseen), "0,3-7");
+  EXPECT_EQ(world_.cpus(world_.pause_group(unseen)), "0,3-7");
+  EXPECT_EQ(counters().found_unpinned, 2U) << "its sandbox is unknown too";
+  world_.follower->look(*world_.agent);
+  EXPECT_EQ(counters().found_unpinned, 2U) << "counted once";
+  EXPECT_EQ(world_.cpus(b), "1-2");
+}
+
+TEST_P(NriEnforcer, AnUpdateByOthersIsSetBack) {
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  world_.run(a);
+  world_.run(b);
+  api::UpdateContainerRequest request;
+  *request.mutable_pod() = world_.sandbox(a);
+  *request.mutable_container() = world_.container(a);
+  request.mutable_linux_resources()->mutable_cpu()->set_cpus("0-7");
+  const auto answer = world_.follower->update(*world_.agent, request);
+  ASSERT_EQ(answer.update_size(), 1);
+  EXPECT_EQ(answer.update(0).container_id(), RuntimeWorld::id_of(a));
+  EXPECT_EQ(answer.update(0).linux().resources().cpu().cpus(), "0,3-7");
+  EXPECT_EQ(counters().reverted, 1U);
+  // One that comes without a request.
+  world_.kernel.find(world_.group(a))->files["cpuset.cpus"] = "0-7";
+  ASSERT_TRUE(world_.send(api::Event::POST_UPDATE_CONTAINER, a, "c").has_value());
+  EXPECT_EQ(world_.cpus(a), "0,3-7");
+  EXPECT_EQ(counters().reverted, 2U);
+  EXPECT_THAT(world_.log, Contains(HasSubstr("drift: poda/c")));
+}
+
+TEST_P(NriEnforcer, TheRecordOfTheRuntimeFollows) {
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  world_.run(a);
+  EXPECT_THAT(world_.follower->updates(*world_.agent, 4), IsEmpty());
+  world_.run(b);
+  const auto updates = world_.follower->updates(*world_.agent, 4);
+  ASSERT_EQ(updates.size(), 1U);
+  EXPECT_EQ(updates[0].container_id(), RuntimeWorld::id_of(a));
+  EXPECT_EQ(updates[0].linux().resources().cpu().cpus(), "0,3-7");
+  EXPECT_THAT(world_.follower->updates(*world_.agent, 0), IsEmpty());
+  world_.follower->updated(*world_.agent, updates);
+  EXPECT_THAT(world_.follower->updates(*world_.agent, 4), IsEmpty());
+}
+
+/// A decision comes between an update and the runtime's write of it.
+TEST_P(NriEnforcer, AnUpdateThatIsOldWhenItIsDoneIsUndone) {
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  const PodSpec d = exclusive("d", 1);
+  world_.run(a);
+  world_.run(b);
+  const auto updates = world_.follower->updates(*world_.agent, 4);
+  world_.run(d);
+  EXPECT_EQ(world_.cpus(a), "0,4-7");
+  world_.kernel.find(world_.group(a))->files["cpuset.cpus"] = "0,3-7";  // the runtime does it
+  world_.follower->updated(*world_.agent, updates);
+  EXPECT_EQ(world_.cpus(a), "0,4-7");
+}
+
+/// After a restart of containerd no event tells of the end of earlier sandboxes.
+TEST_P(NriEnforcer, APodWhoseGroupIsGoneHasEnded) {
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  world_.run(a);
+  world_.run(b);
+  world_.restart();
+  world_.synchronize({a, b});
+  world_.end(b);
+  world_.follower->look(*world_.agent);
+  EXPECT_EQ(world_.agent->state().node.pods.size(), 2U) << "its sandbox lives";
+  world_.remove_groups(b);
+  world_.follower->look(*world_.agent);
+  EXPECT_EQ(world_.agent->state().node.pods.size(), 1U);
+  EXPECT_EQ(world_.cpus(a), "0-7");
+}
+
+TEST_P(NriEnforcer, ASandboxThatRunsAgainStartsWithItsInitContainer) {
+  const PodSpec spec = test::pod("{initContainers: [" + limited("i", "2", "64Mi") +
+                                 "], containers: [" + limited("c", "1", "64Mi") + "]}");
+  world_.announce(spec);
+  const auto run_announced = [&] {
+    world_.run_sandbox(spec);
+    for (const char* const name : {"i", "c"}) {
+      const auto created = world_.create(spec, name);
+      ASSERT_TRUE(created.has_value()) << created.error().message;
+      const auto started = world_.start(spec, name);
+      ASSERT_TRUE(started.has_value()) << started.error().message;
+      if (*name == 'i') world_.stop(spec, name);
+    }
+  };
+  run_announced();
+  EXPECT_EQ(world_.cpus(spec, "c"), "1");
+  world_.stop(spec, "c");
+  run_announced();
+  EXPECT_EQ(world_.cpus(spec, "c"), "1");
+}
+
+TEST_P(NriEnforcer, RefusesAContainerThatTheKubeletHasPinned) {
+  const PodSpec b = exclusive("b", 2);
+  world_.run_sandbox(b);
+  world_.kubelet_cpus = "3-4";
+  EXPECT_THAT(cpus_of(world_.create(b)), HasSubstr("cpuManagerPolicy none"));
+}
+
+TEST_P(NriEnforcer, SynchronizesFiveHundredContainers) {
+  std::vector<PodSpec> pods = {exclusive("x", 2)};
+  for (int i = 0; i < 499; ++i) pods.push_back(shared("s" + std::to_string(i)));
+  for (const PodSpec& spec : pods) world_.run_unseen(spec);
+  world_.synchronize(pods);
+  for (const PodSpec& spec : pods) {
+    ASSERT_EQ(world_.cpus(spec), spec.uid == PodUid("x") ? "1-2" : "0,3-7") << spec.uid.value;
+    ASSERT_EQ(world_.cpus(world_.pause_group(spec)), "0,3-7") << spec.uid.value;
+  }
+  EXPECT_EQ(counters().found_unpinned, 500U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, NriEnforcer,
+                         testing::Values(enforce::CgroupVersion::kV1, enforce::CgroupVersion::kV2),
+                         [](const auto& version) {
+                           return version.param == enforce::CgroupVersion::kV1 ? "V1" : "V2";
+                         });
+
+TEST(NriConfine, ASandboxThatCannotBeConfinedKeepsOthersFromItsCpus) {
+  RuntimeWorld world(enforce::CgroupVersion::kV2);
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  world.run(a);
+  world.run_sandbox(b);
+  ASSERT_TRUE(world.create(b).has_value());
+  auto* const pause = world.kernel.find(world.pause_group(a));
+  pause->files.erase("cpuset.cpus");  // its hierarchy does not allow it
+  EXPECT_THAT(world.start(b).error().message, HasSubstr("other groups can run on its exclusive"));
+  EXPECT_EQ(world.follower->counters().stopped, 0U) << "a sandbox is not killed";
+  EXPECT_THAT(world.log, Contains(HasSubstr("is not confined")));
+}
+
+TEST(NriConfine, AnUnknownContainerThatCannotBeConfinedIsStopped) {
+  RuntimeWorld world(enforce::CgroupVersion::kV2);
+  const PodSpec b = exclusive("b", 2);
+  world.run(b);
+  const PodSpec unseen = shared("unseen");
+  world.run_unseen(unseen);
+  world.kernel.find(world.group(unseen))->files.erase("cpuset.cpus");
+  world.follower->look(*world.agent);
+  EXPECT_EQ(world.follower->counters().stopped, 1U);
+  EXPECT_THAT(world.log, Contains(HasSubstr("is not confined")));
+}
+
+TEST(NriFollower, NeedsTheFixedProfileAndCgroups) {
+  const auto make = [&](Profile profile, bool has_cgroups) {
+    pinfold::test::TempDir state;
+    test::RuntimeWorld other;
+    Config config;
+    config.profile = profile;
+    agent::AgentOptions options;
+    options.state_dir = state.path();
+    std::optional<enforce::Cgroups> cgroups;
+    if (has_cgroups) cgroups = other.kernel.cgroups("pinfold");
+    const auto agent = agent::NodeAgent::open(pinfold::test::static_node(config),
+                                              checkpoint::Store::open(state.path()).value(),
+                                              std::move(cgroups), std::move(options));
+    return make_follower(service::NriMode::kEnforce, agent.value(), other.follower_options());
+  };
+  EXPECT_TRUE(make(Profile::kFixed, true).has_value());
+  EXPECT_EQ(make(Profile::kFixed, false).error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(make(Profile::kKubelet136, true).error().message, HasSubstr("expected the profile"));
+}
+
+}  // namespace
+}  // namespace pinfold::nri

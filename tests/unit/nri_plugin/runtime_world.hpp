@@ -1,0 +1,220 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fixture.hpp"
+#include "model_kernel.hpp"
+#include "node_samples.hpp"
+#include "pinfold/agent/node_agent.hpp"
+#include "pinfold/nri_plugin/follower.hpp"
+#include "temp_dir.hpp"
+
+namespace pinfold::nri::test {
+
+/// A pod with an UID of its own.
+inline PodSpec named(const std::string& uid, const std::vector<std::string>& containers) {
+  PodSpec spec = pod_with(containers);
+  spec.uid = PodUid(uid);
+  spec.name = uid;
+  return spec;
+}
+/// A pod with one container 'c' with so many exclusive CPUs, and one with none.
+inline PodSpec exclusive(const std::string& uid, int cpus) {
+  return named(uid, {limited("c", std::to_string(cpus), "64Mi")});
+}
+inline PodSpec shared(const std::string& uid) { return named(uid, {"{name: c}"}); }
+
+/// A model kernel, the agent of two_sockets() with CPU 0 reserved, and a runtime as values: it
+/// makes groups below "/model/kubepods" and keeps a record of each container, as containerd does.
+class RuntimeWorld {
+ public:
+  explicit RuntimeWorld(enforce::CgroupVersion version = enforce::CgroupVersion::kV2,
+                        service::NriMode mode = service::NriMode::kEnforce)
+      : kernel(version, CpuSet::range(0, 7), CpuSet{0, 1}), mode_(mode) {
+    restart();
+    synchronize({});
+  }
+
+  /// A new agent and a new plugin on the same state and kernel.
+  void restart() {
+    follower.reset();
+    agent.reset();
+    agent::AgentOptions options;
+    options.state_dir = state.path();
+    options.abandoned = agent::Abandoned::kDisown;
+    auto opened = agent::NodeAgent::open(pinfold::test::static_node(),
+                                         checkpoint::Store::open(state.path()).value(),
+                                         kernel.cgroups("pinfold"), std::move(options));
+    if (!opened) throw std::runtime_error(opened.error().message);
+    agent = std::make_unique<agent::NodeAgent>(*std::move(opened));
+    follower = make_follower(mode_, *agent, follower_options()).value();
+  }
+  /// The sandboxes of this pod have the annotation.
+  void announce(const PodSpec& spec) { announced_.insert(spec.uid); }
+  [[nodiscard]] FollowerOptions follower_options() {
+    FollowerOptions options;
+    options.pod_level = service::PodLevelResources::kAnnotated;
+    options.mount = "/model";
+    options.log = [this](agent::LogLevel level, std::string_view message) {
+      if (level >= agent::LogLevel::kWarning) log.emplace_back(message);
+    };
+    return options;
+  }
+
+  [[nodiscard]] api::PodSandbox sandbox(const PodSpec& spec) const {
+    api::PodSandbox sandbox = sandbox_of(spec);
+    sandbox.set_pid(1);
+    if (announced_.contains(spec.uid)) {
+      (*sandbox.mutable_annotations())[std::string(kResourcesAnnotation)] = annotation_of(spec);
+    }
+    return sandbox;
+  }
+  [[nodiscard]] static std::string id_of(const PodSpec& spec, const std::string& name = "c") {
+    return spec.uid.value + "-" + name;
+  }
+  /// As the runtime shows it, with the cpuset on record.
+  [[nodiscard]] api::Container container(const PodSpec& spec, const std::string& name = "c") {
+    api::Container shown = container_of(spec, *spec.find(name));
+    const std::string id = id_of(spec, name) + suffix;
+    shown.set_id(id);
+    shown.set_pod_sandbox_id(sandbox(spec).id());
+    shown.mutable_linux()->set_cgroups_path(sandbox(spec).linux().cgroup_parent() + "/" + id);
+    if (record.contains(id)) {
+      shown.mutable_linux()->mutable_resources()->mutable_cpu()->set_cpus(record[id]);
+    }
+    return shown;
+  }
+  [[nodiscard]] std::string group(const PodSpec& spec, const std::string& name = "c") {
+    return container(spec, name).linux().cgroups_path().substr(1);
+  }
+  [[nodiscard]] std::string pause_group(const PodSpec& spec) {
+    return sandbox(spec).linux().cgroup_parent().substr(1) + "/" + sandbox(spec).id();
+  }
+
+  Result<void> send(api::Event event, const PodSpec& spec, const std::string& name = "") {
+    api::StateChangeEvent message;
+    message.set_event(event);
+    *message.mutable_pod() = sandbox(spec);
+    if (!name.empty()) *message.mutable_container() = container(spec, name);
+    return follower->change(*agent, message);
+  }
+  /// Makes the sandbox' group with its process, and reports it.
+  void run_sandbox(const PodSpec& spec) {
+    kernel.make_path(pause_group(spec));
+    kernel.find(pause_group(spec))->processes = {next_process_++};
+    ASSERT_TRUE(send(api::Event::RUN_POD_SANDBOX, spec).has_value());
+  }
+  /// Creates a container; what the plugin answers goes on record.
+  Result<api::CreateContainerResponse> create(const PodSpec& spec, const std::string& name = "c") {
+    api::CreateContainerRequest request;
+    *request.mutable_pod() = sandbox(spec);
+    record.erase(id_of(spec, name) + suffix);
+    *request.mutable_container() = container(spec, name);
+    request.mutable_container()->mutable_linux()->mutable_resources()->mutable_cpu()->set_cpus(
+        kubelet_cpus);
+    auto answer = follower->create(*agent, request);
+    if (!answer) return answer;
+    const api::LinuxCPU& cpu = answer->adjust().linux().resources().cpu();
+    if (!cpu.cpus().empty()) record[id_of(spec, name) + suffix] = cpu.cpus();
+    for (const api::ContainerUpdate& update : answer->update()) put(update);
+    EXPECT_TRUE(send(api::Event::POST_CREATE_CONTAINER, spec, name).has_value());
+    return answer;
+  }
+  void put(const api::ContainerUpdate& update) {
+    record[update.container_id()] = update.linux().resources().cpu().cpus();
+  }
+  /// What `runc create` does.
+  void make_group(const PodSpec& spec, const std::string& name = "c") {
+    kernel.make_path(group(spec, name));
+    auto* const dir = kernel.find(group(spec, name));
+    dir->processes = {next_process_++};
+    const auto on_record = record.find(id_of(spec, name) + suffix);
+    if (on_record != record.end()) dir->files["cpuset.cpus"] = on_record->second;
+  }
+  /// Starts a container; if the plugin refuses, it is ended as containerd does.
+  Result<void> start(const PodSpec& spec, const std::string& name = "c") {
+    make_group(spec, name);
+    auto started = send(api::Event::START_CONTAINER, spec, name);
+    if (started) return send(api::Event::POST_START_CONTAINER, spec, name);
+    stop(spec, name);
+    return started;
+  }
+  /// The process ends, and its group is removed.
+  void end(const PodSpec& spec, const std::string& name = "c") {
+    kernel.find(group(spec, name))->processes.clear();
+    ASSERT_TRUE(kernel.fs()->remove_group(group(spec, name)).has_value());
+  }
+  void stop(const PodSpec& spec, const std::string& name = "c") {
+    end(spec, name);
+    ASSERT_TRUE(send(api::Event::STOP_CONTAINER, spec, name).has_value());
+  }
+  /// The sandbox with all its containers, which have stopped.
+  void remove_sandbox(const PodSpec& spec) {
+    remove_groups(spec);
+    ASSERT_TRUE(send(api::Event::STOP_POD_SANDBOX, spec).has_value());
+    ASSERT_TRUE(send(api::Event::REMOVE_POD_SANDBOX, spec).has_value());
+  }
+  void remove_groups(const PodSpec& spec) {
+    kernel.find(pause_group(spec))->processes.clear();
+    ASSERT_TRUE(kernel.fs()->remove_group(pause_group(spec)).has_value());
+    const std::string pod = sandbox(spec).linux().cgroup_parent().substr(1);
+    ASSERT_TRUE(kernel.fs()->remove_group(pod).has_value());
+  }
+  /// A pod with its container, started.
+  void run(const PodSpec& spec) {
+    run_sandbox(spec);
+    const auto created = create(spec);
+    ASSERT_TRUE(created.has_value()) << created.error().message;
+    const auto started = start(spec);
+    ASSERT_TRUE(started.has_value()) << started.error().message;
+  }
+  /// The same while no plugin is connected.
+  void run_unseen(const PodSpec& spec) {
+    kernel.make_path(pause_group(spec));
+    kernel.find(pause_group(spec))->processes = {next_process_++};
+    make_group(spec);
+  }
+  void synchronize(const std::vector<PodSpec>& running) {
+    api::SynchronizeRequest request;
+    for (const PodSpec& spec : running) {
+      *request.add_pods() = sandbox(spec);
+      api::Container shown = container(spec);
+      shown.set_state(api::ContainerState::CONTAINER_RUNNING);
+      *request.add_containers() = std::move(shown);
+    }
+    follower->synchronize(*agent, request);
+  }
+
+  /// The CPUs that processes of a group can use.
+  [[nodiscard]] std::string cpus(const std::string& of_group) {
+    auto* const dir = kernel.find(of_group);
+    return dir == nullptr ? "gone" : kernel.effective(*dir, "cpuset.cpus").to_string();
+  }
+  [[nodiscard]] std::string cpus(const PodSpec& spec, const std::string& name = "c") {
+    return cpus(group(spec, name));
+  }
+
+  pinfold::test::TempDir state;
+  pinfold::test::ModelKernel kernel;
+  std::vector<std::string> log;
+  std::map<std::string, std::string> record;  ///< container id to cpuset
+  std::string kubelet_cpus;                   ///< that containers come with
+  std::string suffix;                         ///< of container ids: another run
+  std::unique_ptr<agent::NodeAgent> agent;
+  std::unique_ptr<Follower> follower;
+
+ private:
+  service::NriMode mode_;
+  std::set<PodUid> announced_;
+  int next_process_ = 1'000'000'000;  ///< no process of this machine
+};
+
+}  // namespace pinfold::nri::test
