@@ -126,21 +126,30 @@ Result<void> EnforcedLayout::verify(const Desired& desired, const ContainerId& c
                                                   container.name, container.pod));
   }
   const CpuSet cpus = own->second.cpus;
+  if (own->second.isolation != Isolation::kHost) {
+    PINFOLD_TRY(check_exclusive(desired, *own));
+  }
   PINFOLD_LET(const auto group, cgroups_.group(container));
   PINFOLD_LET(const CpuSet has, effective_cpus(group));
   if (!cpus.empty() && has != cpus) {
     return fail(ErrorCode::kBusy, fmt::format("'{}' runs on CPUs {}, expected {}", group.directory,
                                               has.to_string(), cpus.to_string()));
   }
-  if (own->second.isolation == Isolation::kHost) return {};
+  return {};
+}
+
+/// No group but this one, and those that may share its CPUs, can run on them.
+Result<void> EnforcedLayout::check_exclusive(const Desired& desired,
+                                             const Layout::value_type& own) const {
+  const CpuSet& cpus = own.second.cpus;
   const auto check = [&](const std::string& directory, const CpuSet& others) -> Result<void> {
     if (!others.intersects(cpus)) return {};
     return fail(ErrorCode::kBusy,
                 fmt::format("'{}' can run on CPUs {}, which are exclusive to '{}'", directory,
-                            (others & cpus).to_string(), to_string(GroupName(container))));
+                            (others & cpus).to_string(), to_string(own.first)));
   };
   for (const auto& [name, settings] : desired.layout) {
-    if (name.is_pod() || name == own->first) continue;
+    if (name.is_pod() || name == own.first) continue;
     const auto other = cgroups_.group(name);
     if (!other) continue;  // it does not exist
     const auto others = effective_cpus(*other);

@@ -25,6 +25,10 @@
 #ifdef PINFOLD_GRPC
 #include "pinfold/interfaces/interfaces.hpp"
 #endif
+#ifdef PINFOLD_NRI
+#include "pinfold/nri_plugin/connection.hpp"
+#include "pinfold/nri_plugin/premises.hpp"
+#endif
 
 namespace pinfold::tools {
 namespace {
@@ -120,6 +124,14 @@ using Interfaces = std::unique_ptr<service::Interfaces>;
 using Interfaces = std::optional<std::monostate>;
 #endif
 
+#ifdef PINFOLD_NRI
+using Runtime = std::unique_ptr<nri::RuntimeConnection>;
+using Follower = std::unique_ptr<nri::Follower>;
+#else
+using Runtime = std::optional<std::monostate>;
+using Follower = std::optional<std::monostate>;
+#endif
+
 /// The parts of a running service.
 class Service {
  public:
@@ -135,7 +147,11 @@ class Service {
  private:
   [[nodiscard]] Result<agent::NodeAgent> open();
   [[nodiscard]] service::WorkerOptions worker_options();
-  [[nodiscard]] Result<Interfaces> serve_interfaces(service::Worker& worker);
+  /// What follows a container runtime; nothing without the section `nri`.
+  [[nodiscard]] Result<Follower> make_follower(const agent::NodeAgent& agent);
+  [[nodiscard]] Result<Runtime> follow(service::Worker& worker, Follower follower);
+  [[nodiscard]] Result<Interfaces> serve_interfaces(service::Worker& worker,
+                                                    const Runtime& runtime);
   void wait_for_end();
   void wait_for_reload();
   void reload();
@@ -158,8 +174,10 @@ Result<agent::NodeAgent> Service::open() {
                     [this](LogLevel level, std::string_view message) { log_(level, message); });
   PINFOLD_LET(auto node, read_config(options));
   PINFOLD_LET(auto machine, read_machine(options));
-  PINFOLD_LET(auto agent, agent::open_agent(machine, std::move(node.config),
-                                            agent_options_of(options, node.profile_source)));
+  agent::AgentOptions opened = agent_options_of(options, node.profile_source);
+  // A runtime says when a container ends for good.
+  if (settings_.nri) opened.abandoned = agent::Abandoned::kDisown;
+  PINFOLD_LET(auto agent, agent::open_agent(machine, std::move(node.config), std::move(opened)));
   std::error_code failed;
   const auto directory = std::filesystem::canonical(settings_.state_dir, failed);
   hello_.emplace(service::Hello{PINFOLD_VERSION, directory.string(), agent.node().config(),
@@ -184,10 +202,57 @@ service::WorkerOptions Service::worker_options() {
   return options;
 }
 
-Result<Interfaces> Service::serve_interfaces([[maybe_unused]] service::Worker& worker) {
+Result<Follower> Service::make_follower([[maybe_unused]] const agent::NodeAgent& agent) {
+  if (!settings_.nri) return Follower();
+#ifdef PINFOLD_NRI
+  if (!environment("NRI_PLUGIN_SOCKET").empty()) {
+    return fail(ErrorCode::kUnsupported,
+                "NRI_PLUGIN_SOCKET is set: a plugin that the runtime starts is not told of running "
+                "pods by containerd 1.7, and never started again: run this as a service");
+  }
+  if (settings_.nri->mode == service::NriMode::kEnforce) {
+    PINFOLD_TRY(nri::check_kubelet(settings_.nri->kubelet_root));
+  }
+  nri::FollowerOptions options;
+  options.pod_level = settings_.nri->pod_level;
+  if (agent.enforces()) {
+    PINFOLD_LET(options.mount, nri::cgroup_mount_of(agent.enforced()->root()));
+  }
+  options.log = [this](LogLevel level, std::string_view message) { log_(level, message); };
+  return nri::make_follower(settings_.nri->mode, agent, std::move(options));
+#else
+  return fail(ErrorCode::kUnsupported, "nri: this program was built without it (PINFOLD_NRI)");
+#endif
+}
+
+Result<Runtime> Service::follow([[maybe_unused]] service::Worker& worker,
+                                [[maybe_unused]] Follower follower) {
+#ifdef PINFOLD_NRI
+  if (follower == nullptr) return Runtime();
+  nri::ConnectionOptions options;
+  options.settings = *settings_.nri;
+  options.log = [this](LogLevel level, std::string_view message) { log_(level, message); };
+  options.status = [this](const std::string& line) {
+    manager_.send(fmt::format("STATUS=Serves {}; {}", hello_->state_dir, line));
+  };
+  return nri::RuntimeConnection::start(io_, worker, std::move(follower), std::move(options));
+#else
+  return Runtime();
+#endif
+}
+
+Result<Interfaces> Service::serve_interfaces([[maybe_unused]] service::Worker& worker,
+                                             [[maybe_unused]] const Runtime& runtime) {
 #ifdef PINFOLD_GRPC
+  service::InterfaceSettings interfaces{settings_.grpc_socket, settings_.pod_resources_socket,
+                                        settings_.metrics_address};
+#ifdef PINFOLD_NRI
+  if (runtime != nullptr) {
+    interfaces.runtime = [connection = runtime.get()] { return connection->counters(); };
+  }
+#endif
   return service::Interfaces::start(
-      {settings_.grpc_socket, settings_.pod_resources_socket, settings_.metrics_address}, worker,
+      interfaces, worker,
       [this](LogLevel level, std::string_view message) { log_(level, message); });
 #else
   if (settings_.grpc_socket.empty() && settings_.pod_resources_socket.empty() &&
@@ -204,13 +269,15 @@ Result<ExitStatus> Service::run() {
   // First: a command that finds the directory locked finds the service, and waits for it.
   PINFOLD_LET(const auto listener, service::Listener::open(settings_.socket));
   PINFOLD_LET(auto agent, open());
+  PINFOLD_LET(auto follower, make_follower(agent));
   service::Worker worker(std::move(agent), worker_options());
   worker_ = &worker;
   server_.emplace(
       io_, listener, *hello_,
       [&worker](service::Request request) { return worker.submit(std::move(request)); },
       service::ServerOptions{});
-  PINFOLD_LET(auto interfaces, serve_interfaces(worker));
+  PINFOLD_LET(auto runtime, follow(worker, std::move(follower)));
+  PINFOLD_LET(auto interfaces, serve_interfaces(worker, runtime));
   wait_for_end();
   wait_for_reload();
   std::thread thread([&worker] { worker.run(); });
@@ -228,6 +295,7 @@ Result<ExitStatus> Service::run() {
   constexpr std::chrono::seconds kLastAnswers(2);
   io_.run_for(kLastAnswers);
   interfaces.reset();
+  runtime.reset();
   server_.reset();
   log_(LogLevel::kInfo, "has stopped");
   return kYes;

@@ -73,11 +73,13 @@ struct Interfaces::Parts {
     const auto snapshot = worker.snapshot();
     auto families = metrics::node_families(worker.node(), snapshot->state.node, snapshot->metrics);
     append(families, pod_resources_families(pod_resources.counts()));
+    if (runtime) append(families, metrics::runtime_families(runtime()));
     append(families, metrics::service_families(worker.node(), *snapshot, worker.waiting()));
     return families;
   }
 
   Worker& worker;
+  std::function<RuntimeCounters()> runtime;
   Api api;
   PodResourcesApi pod_resources;
   std::unique_ptr<Endpoint> api_endpoint;
@@ -88,6 +90,7 @@ struct Interfaces::Parts {
 Result<std::unique_ptr<Interfaces>> Interfaces::start(const InterfaceSettings& settings,
                                                       Worker& worker, const agent::LogSink& log) {
   auto parts = std::make_unique<Parts>(worker);
+  parts->runtime = settings.runtime;
   EndpointOptions options;
   options.log = log;
   const auto say = [&](const std::string& message) {

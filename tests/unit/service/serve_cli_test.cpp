@@ -435,6 +435,31 @@ TEST(ServeCli, RefusesABadConfigurationFile) {
   EXPECT_EQ(node.pinfold("serve --settings none.yaml").status, 2);
 }
 
+/// The reason why a service with this section 'nri' does not start.
+std::string refusal_of_nri(const Node& node, const std::string& section) {
+  node.dir().write("agent.yaml", "nri: {podLevelResources: none" + section + "}\n");
+  const auto outcome = node.pinfold("serve " + std::string(kOptions) + " --settings agent.yaml");
+  EXPECT_EQ(outcome.status, 2);
+  return outcome.err;
+}
+
+TEST(ServeCli, RefusesToFollowARuntimeWithAReason) {
+  const Node node;
+#ifdef PINFOLD_NRI
+  const std::string root = ", kubeletRoot: " + node.dir().path();
+  EXPECT_THAT(refusal_of_nri(node, root), HasSubstr("expected 'enforce: true'"));
+  node.dir().write("cpu_manager_state", R"({"policyName":"static"})");
+  EXPECT_THAT(refusal_of_nri(node, root), HasSubstr("CPU manager has the policy static"));
+  EXPECT_THAT(refusal_of_nri(node, root + ", mode: observe"),
+              HasSubstr("expected 'enforce: true'"));
+  ASSERT_EQ(::setenv("NRI_PLUGIN_SOCKET", "3", 1), 0);
+  EXPECT_THAT(refusal_of_nri(node, root), HasSubstr("NRI_PLUGIN_SOCKET is set"));
+  ASSERT_EQ(::unsetenv("NRI_PLUGIN_SOCKET"), 0);
+#else
+  EXPECT_THAT(refusal_of_nri(node, ""), HasSubstr("built without it (PINFOLD_NRI)"));
+#endif
+}
+
 #ifdef PINFOLD_GRPC
 TEST(ServeCli, ASocketInTheWorkingDirectoryNeedsNoDirectory) {
   Node node;

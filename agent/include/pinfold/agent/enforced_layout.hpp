@@ -128,6 +128,8 @@ class EnforcedLayout {
                                           const Observation& observed) const;
   [[nodiscard]] Result<void> enforce(const Desired& desired, const Observation& observed,
                                      enforce::Plan& done);
+  [[nodiscard]] Result<void> check_exclusive(const Desired& desired,
+                                             const enforce::Layout::value_type& own) const;
   [[nodiscard]] CpuSet overlap(const Desired& desired, const Observation& observed) const;
   void confine_foreign(const Desired& desired, const Observation& observed) const;
   [[nodiscard]] Result<void> run(const enforce::Plan& steps, enforce::Plan& done);

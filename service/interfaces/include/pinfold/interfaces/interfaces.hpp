@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,6 +14,8 @@ struct InterfaceSettings {
   std::string grpc_socket;           ///< pinfold.v1
   std::string pod_resources_socket;  ///< the kubelet's PodResources API, unless a kubelet serves it
   std::string metrics_address;       ///< "127.0.0.1:9470": HTTP, /metrics
+  /// What the connection with a container runtime has counted. Empty: there is none.
+  std::function<RuntimeCounters()> runtime = {};
 };
 
 /// The interfaces of a running service for other programs. docs/api.md describes them.
