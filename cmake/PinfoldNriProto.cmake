@@ -1,6 +1,8 @@
 # NRI's messages, from the definition that a Debian package publishes; it is not copied into this
-# repository. The package is downloaded once, into the cache that vm-images/build also uses. Sets
-# PINFOLD_NRI to OFF, with a reason, if there is no definition.
+# repository. It is that of the installed package, if that is new enough; else the package is
+# downloaded once, into the cache that vm-images/build also uses: from the mirror, then from the
+# archive of all packages that Debian ever had. Sets PINFOLD_NRI to OFF, with a reason, if there is
+# no definition: all else is built.
 set(PINFOLD_NRI_PROTO "" CACHE FILEPATH "NRI's api.proto (0.8 or newer); empty: downloaded")
 
 # Nothing in it depends on the machine, so the package of a later Debian serves any.
@@ -72,6 +74,25 @@ function(pinfold_add_nri_proto proto)
     CXX_EXTENSIONS OFF UNITY_BUILD OFF POSITION_INDEPENDENT_CODE ON)
 endfunction()
 
+# NRI 0.6 (Debian 13) lacks the parts of Synchronize and the time limits of requests.
+function(pinfold_check_nri_proto proto is_new_enough)
+  set(${is_new_enough} OFF PARENT_SCOPE)
+  if(EXISTS ${proto})
+    file(STRINGS ${proto} fields REGEX "(bool more|int64 request_timeout) *=")
+    list(LENGTH fields count)
+    if(count GREATER_EQUAL 3)
+      set(${is_new_enough} ON PARENT_SCOPE)
+    endif()
+  endif()
+endfunction()
+
+if(PINFOLD_NRI AND PINFOLD_TOOLS AND NOT PINFOLD_NRI_PROTO)
+  set(installed /usr/share/gocode/src/github.com/containerd/nri/pkg/api/api.proto)
+  pinfold_check_nri_proto(${installed} is_new_enough)
+  if(is_new_enough)
+    set(PINFOLD_NRI_PROTO ${installed})
+  endif()
+endif()
 if(PINFOLD_NRI AND PINFOLD_TOOLS AND NOT PINFOLD_NRI_PROTO)
   set(unpacked ${PROJECT_BINARY_DIR}/nri-definition/${PINFOLD_NRI_SHA256})
   set(proto ${unpacked}/usr/share/gocode/src/github.com/containerd/nri/pkg/api/api.proto)
@@ -89,8 +110,16 @@ if(PINFOLD_NRI AND PINFOLD_TOOLS AND NOT PINFOLD_NRI_PROTO)
   if(EXISTS ${proto})
     set(PINFOLD_NRI_PROTO ${proto})
   else()
-    message(WARNING "NRI is left out: its definition is neither in the cache nor can it be "
-      "downloaded; -DPINFOLD_NRI_PROTO=FILE names it")
+    message(WARNING "NRI is left out, and pinfold-serve refuses the section 'nri': its definition is "
+      "neither in the cache nor can it be downloaded (${PINFOLD_NRI_PACKAGE}, SHA-256 "
+      "${PINFOLD_NRI_SHA256}); -DPINFOLD_NRI_PROTO=FILE names an api.proto of NRI 0.8 or newer")
+    set(PINFOLD_NRI OFF)
+  endif()
+elseif(PINFOLD_NRI AND PINFOLD_TOOLS)
+  pinfold_check_nri_proto(${PINFOLD_NRI_PROTO} is_new_enough)
+  if(NOT is_new_enough)
+    message(WARNING "NRI is left out, and pinfold-serve refuses the section 'nri': "
+      "'${PINFOLD_NRI_PROTO}' is not the api.proto of NRI 0.8 or newer")
     set(PINFOLD_NRI OFF)
   endif()
 endif()

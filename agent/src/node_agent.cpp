@@ -236,8 +236,9 @@ Result<GroupsAdopted> NodeAgent::adopt(const std::vector<AdoptedGroup>& groups) 
   }
   if (added.empty()) return outcome;
   PINFOLD_TRY_WRAP(store(std::move(next)), fmt::format("adopt {} groups", added.size()));
+  const Desired target = desired();
   for (const ContainerId& container : added) {
-    auto adopted = enforced_->adopt(desired(), container);
+    auto adopted = enforced_->adopt(target, container);
     if (!adopted) outcome.refused.emplace_back(container, std::move(adopted).error());
   }
   outcome.change.not_enforced = apply();

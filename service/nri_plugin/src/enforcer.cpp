@@ -126,6 +126,7 @@ void Enforcer::synchronize(Agent& agent, const api::SynchronizeRequest& request)
 /// confined.
 void Enforcer::adopt_running(Agent& agent) {
   std::vector<agent::AdoptedGroup> groups;
+  const agent::Desired desired = agent.desired();
   for (const auto& [sandbox, pod] : known_.all()) {
     for (const KnownContainer& container : pod.containers) {
       if (container.phase != Phase::kStarted) continue;
@@ -137,7 +138,7 @@ void Enforcer::adopt_running(Agent& agent) {
       if (!id || !directory) continue;
       const std::string* const has = agent.state().adopted.find(*id);
       if (has != nullptr && *has == *directory) continue;
-      note_unpinned(agent, *id, container.shown, *directory);
+      note_unpinned(*id, container.shown, desired_cpus(desired, *id), cpus_of(agent, *directory));
       groups.push_back({*id, *directory});
     }
   }
@@ -150,10 +151,8 @@ void Enforcer::adopt_running(Agent& agent) {
 }
 
 /// Counts a running container of which the agent did not know, if it has other CPUs than it should.
-void Enforcer::note_unpinned(const Agent& agent, const ContainerId& id,
-                             const api::Container& container, const std::string& directory) {
-  const CpuSet desired = desired_cpus(agent.desired(), id);
-  const CpuSet has = cpus_of(agent, directory);
+void Enforcer::note_unpinned(const ContainerId& id, const api::Container& container,
+                             const CpuSet& desired, const CpuSet& has) {
   if (desired.empty() || desired.contains_all(has)) return;
   const double seconds = age_of(container.pid());
   ++counters_.found_unpinned;

@@ -33,8 +33,8 @@ class Enforcer final : public Follower {
   [[nodiscard]] Result<ContainerId> admit_unknown(Agent& agent, const api::StateChangeEvent& event);
   void stop(Agent& agent, const api::Container& container);
   void adopt_running(Agent& agent);
-  void note_unpinned(const Agent& agent, const ContainerId& id, const api::Container& container,
-                     const std::string& directory);
+  void note_unpinned(const ContainerId& id, const api::Container& container, const CpuSet& desired,
+                     const CpuSet& has);
   void remove_ended_pods(Agent& agent);
   CpuSet confine_others(Agent& agent);
   void confine_other(const OtherGroup& other, const CpuSet& allowed, CpuSet& left);
