@@ -313,6 +313,7 @@ TEST_F(NriConnection, WhatWasTooSlowIsFoundAfterwards) {
   worker_->run_round();
   EXPECT_THAT(worker_->snapshot()->state.node.pods, IsEmpty()) << "too late: not done";
   run_until([&] { return runtime_->answers.contains(stream); });
+  ASSERT_FALSE(runtime_->answers.at(stream).has_value());
   EXPECT_THAT(runtime_->answers.at(stream).error().message, HasSubstr("time limit"));
   runtime_->close();
   world_.run_unseen(b);

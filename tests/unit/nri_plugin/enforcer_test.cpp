@@ -22,6 +22,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 class NriEnforcer : public testing::TestWithParam<enforce::CgroupVersion> {
  protected:
@@ -162,6 +163,7 @@ TEST_P(NriEnforcer, AContainerThatStartsAgainKeepsItsCpus) {
   world_.suffix = "";
   ASSERT_TRUE(world_.send(api::Event::REMOVE_CONTAINER, b, "c").has_value());
   EXPECT_TRUE(world_.agent->state().adopted.contains({b.uid, "c"}));
+  EXPECT_THAT(world_.log, Not(Contains(HasSubstr("has stopped")))) << "it runs, and is left alone";
 }
 
 /// The plugin was dead between CreateContainer and START_CONTAINER, or while all of it happened.
@@ -229,7 +231,8 @@ TEST_P(NriEnforcer, LookingConfinesUnknownContainers) {
   EXPECT_EQ(world_.cpus(unseen), "0,3-7");
   EXPECT_EQ(world_.cpus(world_.pause_group(unseen)), "0,3-7");
   EXPECT_EQ(counters().found_unpinned, 2U) << "its sandbox is unknown too";
-  world_.follower->look(*world_.agent);
+  world_.run(exclusive("d", 1));  // the pool shrinks
+  EXPECT_EQ(world_.cpus(unseen), "0,4-7");
   EXPECT_EQ(counters().found_unpinned, 2U) << "counted once";
   EXPECT_EQ(world_.cpus(b), "1-2");
 }
