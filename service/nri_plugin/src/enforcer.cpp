@@ -164,7 +164,7 @@ void Enforcer::note_unpinned(const ContainerId& id, const api::Container& contai
 
 Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
                                                       const api::CreateContainerRequest& request) {
-  const auto answer = [&]() -> Result<api::CreateContainerResponse> {
+  auto answer = [&]() -> Result<api::CreateContainerResponse> {
     PINFOLD_LET(const auto plan, plan_create(known_, request, premises_, agent.state().node));
     PINFOLD_TRY(execute(agent, plan.requests));
     known_.create(request.pod(), request.container());

@@ -35,7 +35,8 @@ struct Search {
   std::vector<OtherGroup>& found;
 
   /// `above`: the CPUs of the group that it is in.
-  Result<void> look(const enforce::Group& group, const CpuSet& above, int depth) const {
+  [[nodiscard]] Result<void> look(const enforce::Group& group, const CpuSet& above,
+                                  int depth) const {
     if (adopted.contains(group.directory) || depth > kMaxDepth) return {};
     const CpuSet cpus = effective_cpus(group).value_or(above);  // without a cpuset: as above
     if (cpus.intersects(exclusive)) {

@@ -15,11 +15,9 @@ namespace {
 using service::ChangeKind;
 using test::exclusive;
 using test::limited;
-using test::named;
 using test::RuntimeWorld;
 using test::shared;
 using testing::Contains;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
