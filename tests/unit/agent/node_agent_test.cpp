@@ -350,10 +350,9 @@ TEST(AdmitTogether, IsOneCommitWithAnAnswerForEachPod) {
   World world;
   NodeAgent agent = world.open();
   std::vector<Trace> traces;
-  const auto outcomes =
-      agent.admit({pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 9)}),
-                   pod("d", {guaranteed("c", 3)})},
-                  &traces);
+  const auto outcomes = agent.admit({pod("a", {guaranteed("c", 2)}), pod("b", {guaranteed("c", 9)}),
+                                     pod("d", {guaranteed("c", 3)})},
+                                    &traces);
   ASSERT_TRUE(outcomes) << outcomes.error().message;
   EXPECT_FALSE((*outcomes)[0].rejection);
   EXPECT_TRUE((*outcomes)[1].rejection);
