@@ -12,7 +12,7 @@
 namespace pinfold::checkpoint {
 namespace {
 
-/// The contents that a file had before or after one transaction.
+/// The contents that a file had before a transaction, or after the last one.
 struct Known {
   int version;                       ///< of the journal: which sum it is
   std::optional<std::uint64_t> sum;  ///< nullopt: no file
@@ -50,11 +50,12 @@ Result<RollForward> roll_forward(Fs& fs, const std::vector<Record>& journal) {
     PINFOLD_TRY(apply_record(record, out.contents));
     for (const auto& [name, change] : record.changes) {
       histories[name].push_back({record.version, change.before});
-      histories[name].push_back({record.version, content_sum(out.contents[name], record.version)});
     }
   }
   std::map<std::string, Found> found;
-  for (const auto& [name, history] : histories) {
+  for (auto& [name, history] : histories) {
+    const int version = history.back().version;
+    history.push_back({version, content_sum(out.contents[name], version)});
     PINFOLD_LET(found[name], inspect(fs, name, history));
     out.fits = out.fits && found[name] != Found::kForeign;
   }

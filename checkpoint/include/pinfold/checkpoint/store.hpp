@@ -55,7 +55,7 @@ class Store {
   /// A commit that would make the journal larger checkpoints it first, in bytes.
   static constexpr std::size_t kJournalLimit = std::size_t{4} << 20U;
   /// settle() removes a larger journal, in bytes: whoever opens or reads the directory replays it.
-  static constexpr std::size_t kKeptJournal = std::size_t{256} << 10U;
+  static constexpr std::size_t kKeptJournal = std::size_t{128} << 10U;
 
   /// Takes the lock and completes or drops what an interrupted commit left behind.
   /// Errors: kNotFound for a directory that does not exist; kInvalidArgument for one that others
