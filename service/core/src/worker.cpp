@@ -233,6 +233,7 @@ void Worker::do_one(const Task& task) {
   auto changes = task.run(&agent_);
   std::move(changes.begin(), changes.end(), std::back_inserter(happened_));
   publish();
+  settle_later();
 }
 
 /// What is due after a change below the root of the groups, or when the time has come.

@@ -378,6 +378,19 @@ TEST_F(WorkerTest, SettlesSoonAfterTheFirstChange) {
   EXPECT_FALSE(worker->snapshot()->not_settled);
 }
 
+TEST_F(WorkerTest, SettlesWhatATaskHasChanged) {
+  const auto worker = make();
+  ASSERT_TRUE(worker->submit(Task{[](Result<agent::NodeAgent*> agent) -> std::vector<Change> {
+                                    test::must_admit(**agent, pod("a", {guaranteed("c", 2)}));
+                                    return {};
+                                  },
+                                  Clock::time_point::max()}));
+  worker->run_round();
+  now_ += std::chrono::milliseconds(100);
+  worker->run_round();
+  EXPECT_THAT(world_.file("cpu_manager_state"), HasSubstr(R"("a":{"c":)"));
+}
+
 TEST_F(WorkerTest, AttachesOnlyTheProcessThatIsMeant) {
   const auto worker = make();
   must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
