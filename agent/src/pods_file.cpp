@@ -156,6 +156,7 @@ std::vector<std::string> stale_pods(const NodeState& state) {
   for (const ActivePod& pod : state.pods) uids.erase(pod.spec.uid);
   for (const PodUid& held : state.held) uids.erase(held);
   std::vector<std::string> stale;
+  stale.reserve(uids.size());
   for (const PodUid& uid : uids) stale.push_back(uid.value);
   return stale;
 }

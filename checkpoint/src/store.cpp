@@ -14,12 +14,12 @@
 
 namespace pinfold::checkpoint {
 
+namespace {
+
 struct StateFile {
   std::string_view name;
   std::optional<std::string> Files::*bytes;
 };
-
-namespace {
 
 constexpr std::array<StateFile, 3> kStateFiles = {{{kCpuFileName, &Files::cpu},
                                                    {kMemoryFileName, &Files::memory},

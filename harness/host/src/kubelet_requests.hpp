@@ -12,6 +12,7 @@
 namespace pinfold::harness {
 
 /// What a kubelet asks a container runtime for to run a pod, by the names of CRI's definition.
+// NOLINTNEXTLINE(bugprone-exception-escape): about json, whose moving asserts
 struct PodRequests {
   std::string cgroup_parent;               ///< "/kubepods/burstable/podUID"
   Json sandbox;                            ///< PodSandboxConfig

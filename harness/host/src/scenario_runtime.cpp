@@ -36,7 +36,7 @@ class RuntimeOrder {
  public:
   /// What is wrong about a step at its place; "" if nothing is.
   [[nodiscard]] std::string follow(const Action& action) {
-    return std::visit([this](const auto& step) { return check(step); }, action);
+    return std::visit([this](const auto& step) { return this->check(step); }, action);
   }
 
  private:

@@ -53,6 +53,7 @@ class StepRunner {
   };
 
   /// A pod that the container runtime runs.
+  // NOLINTNEXTLINE(bugprone-exception-escape): about json, whose moving asserts
   struct RuntimePod {
     PodRequests requests;
     std::string id;

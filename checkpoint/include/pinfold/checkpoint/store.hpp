@@ -43,7 +43,6 @@ inline constexpr std::string_view kNotSettled =
 
 class SnapshotWriter;
 class WriteLock;
-struct StateFile;
 
 /// The state directory. A commit changes all its files or none, whenever the process or the machine
 /// stops: docs/checkpoint-format.md has the crash model and the promises. One writer at a time
