@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "pinfold/enforce/processes.hpp"
@@ -201,6 +203,7 @@ Result<void> Enforcer::change(Agent& agent, const api::StateChangeEvent& event) 
     case api::Event::RUN_POD_SANDBOX:
       known_.change(event);
       run_sandbox(agent, event.pod());
+      (void)confine_others(agent);
       return {};
     case api::Event::START_CONTAINER: {
       auto started = start(agent, event);
@@ -308,6 +311,7 @@ void Enforcer::revert(Agent& agent) {
 
 void Enforcer::look(Agent& agent) {
   if (is_synchronized_) remove_ended_pods(agent);
+  note_unexplained(agent);
   if (is_synchronized_ || agent.state().node.held.empty()) (void)confine_others(agent);
 }
 
@@ -351,35 +355,59 @@ CpuSet Enforcer::confine_others(Agent& agent) {
   CpuSet left;
   // The deepest first: on cgroup v1 a group must contain those below it.
   for (auto other = others->rbegin(); other != others->rend(); ++other) {
-    confine_other(*other, desired.pool, left);
+    confine_other(agent, *other, desired.pool, left);
   }
   return left & exclusive_cpus(desired);
 }
 
-void Enforcer::confine_other(const OtherGroup& other, const CpuSet& allowed, CpuSet& left) {
-  constexpr std::chrono::milliseconds kKillTime(2000);
-  const std::string& directory = other.group.directory;
-  service::Change change{ChangeKind::kFoundUnpinned, {}, ""};
+/// To whom a group belongs, as far as the runtime has reported it.
+struct Enforcer::Owner {
   bool is_sandbox = false;
+  bool is_started = false;
+  std::optional<ContainerId> container;
+};
+
+Enforcer::Owner Enforcer::owner_of(const Agent& agent, const std::string& directory) const {
+  Owner owner;
   for (const auto& [id, pod] : known_.all()) {
-    is_sandbox = is_sandbox || is_group_of(directory, id);
+    owner.is_sandbox = owner.is_sandbox || is_group_of(directory, id);
     for (const KnownContainer& container : pod.containers) {
       if (!is_group_of(directory, container.shown.id())) continue;
-      change = {ChangeKind::kFoundUnpinned, uid_of(pod.sandbox), container.shown.name()};
+      const PodUid uid = uid_of(pod.sandbox);
+      owner.is_started = container.phase == Phase::kStarted;
+      owner.container = find_container(agent.state().node, uid, container.shown.name())
+                            .value_or(ContainerId{uid, container.shown.name()});
     }
   }
-  if (!is_sandbox && noted_.insert(directory).second) {
-    ++counters_.found_unpinned;
-    add_change(change.kind, change.pod, change.container);
-    log(LogLevel::kWarning, fmt::format("NRI: '{}': unknown, and could run on CPUs {}: confined to "
-                                        "the shared pool {}",
-                                        directory, other.cpus.to_string(), allowed.to_string()));
+  return owner;
+}
+
+void Enforcer::confine_other(const Agent& agent, const OtherGroup& other, const CpuSet& allowed,
+                             CpuSet& left) {
+  constexpr std::chrono::milliseconds kKillTime(2000);
+  const std::string& directory = other.group.directory;
+  const Owner owner = owner_of(agent, directory);
+  if (owner.container && !owner.is_started) {
+    // The runtime is about to report its start: its CPUs are its own.
+    const CpuSet desired = desired_cpus(agent.desired(), *owner.container);
+    if (!desired.empty() && desired.contains_all(other.cpus)) return;
+  }
+  if (!owner.is_sandbox && !noted_.contains(directory)) {
+    log(LogLevel::kInfo,
+        fmt::format("NRI: '{}' could run on CPUs {}: confined to the shared pool {}", directory,
+                    other.cpus.to_string(), allowed.to_string()));
+    if (owner.is_started) {
+      note_unknown(agent, directory);
+    } else {
+      unexplained_.try_emplace(directory, 0);
+    }
   }
   const auto confined = confine(other, allowed);
   if (confined || !exists(other.group)) return;
   log(LogLevel::kError,
       fmt::format("NRI: '{}' is not confined: {}", directory, confined.error().message));
-  if (!is_sandbox) {
+  if (!owner.is_sandbox) {
+    note_unknown(agent, directory);
     ++counters_.stopped;
     const auto killed = kill_processes(other.group, kKillTime);
     log(LogLevel::kError,
@@ -388,6 +416,30 @@ void Enforcer::confine_other(const OtherGroup& other, const CpuSet& allowed, Cpu
     if (killed) return;
   }
   left |= other.cpus;
+}
+
+/// Counts the groups that were confined and that no event has explained for a whole interval: the
+/// runtime makes a group before it reports the sandbox or the start of the container.
+void Enforcer::note_unexplained(const Agent& agent) {
+  constexpr int kLooks = 2;
+  for (auto it = unexplained_.begin(); it != unexplained_.end();) {
+    const std::string directory = it->first;
+    const Owner owner = owner_of(agent, directory);
+    const bool is_adopted = owner.container && agent.state().adopted.contains(*owner.container);
+    const bool is_gone = !agent.enforced()->open_elsewhere(directory);
+    const bool is_due = !owner.is_sandbox && !is_adopted && !is_gone && ++it->second == kLooks;
+    if (is_due) note_unknown(agent, directory);
+    it = is_due || owner.is_sandbox || is_adopted || is_gone ? unexplained_.erase(it)
+                                                             : std::next(it);
+  }
+}
+
+void Enforcer::note_unknown(const Agent& agent, const std::string& directory) {
+  if (!noted_.insert(directory).second) return;
+  const auto container = owner_of(agent, directory).container.value_or(ContainerId{});
+  ++counters_.found_unpinned;
+  add_change(ChangeKind::kFoundUnpinned, container.pod, container.name);
+  log(LogLevel::kWarning, fmt::format("NRI: '{}': unknown, runs in the shared pool", directory));
 }
 
 std::vector<api::ContainerUpdate> Enforcer::updates(Agent& agent, std::size_t limit) {

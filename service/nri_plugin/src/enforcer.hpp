@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -37,11 +38,18 @@ class Enforcer final : public Follower {
                      const CpuSet& has);
   void remove_ended_pods(Agent& agent);
   CpuSet confine_others(Agent& agent);
-  void confine_other(const OtherGroup& other, const CpuSet& allowed, CpuSet& left);
+  struct Owner;
+  [[nodiscard]] Owner owner_of(const Agent& agent, const std::string& directory) const;
+  void confine_other(const Agent& agent, const OtherGroup& other, const CpuSet& allowed,
+                     CpuSet& left);
+  void note_unexplained(const Agent& agent);
+  void note_unknown(const Agent& agent, const std::string& directory);
   void revert(Agent& agent);
 
   bool is_synchronized_ = false;
   std::set<std::string> noted_;  ///< groups of unknown containers that were counted
+  /// Groups that were confined, and in how many looks since then no event had explained them.
+  std::map<std::string, int> unexplained_;
 };
 
 }  // namespace pinfold::nri

@@ -48,6 +48,15 @@ TEST_P(NriEnforcer, PinsAContainerAndShrinksTheOthersBeforeTheAnswer) {
   EXPECT_EQ(counters().reverted, 0U);
 }
 
+TEST_P(NriEnforcer, ASandboxIsConfinedWhenItRuns) {
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  world_.run(b);
+  world_.run_sandbox(a);
+  EXPECT_EQ(world_.cpus(world_.pause_group(a)), "0,3-7") << "before it has a container";
+  EXPECT_EQ(counters().found_unpinned, 0U);
+}
+
 TEST_P(NriEnforcer, AFailedShrinkRefusesTheContainer) {
   const PodSpec a = shared("a");
   const PodSpec b = exclusive("b", 2);
@@ -228,11 +237,51 @@ TEST_P(NriEnforcer, LookingConfinesUnknownContainers) {
   world_.follower->look(*world_.agent);
   EXPECT_EQ(world_.cpus(unseen), "0,3-7");
   EXPECT_EQ(world_.cpus(world_.pause_group(unseen)), "0,3-7");
+  EXPECT_EQ(counters().found_unpinned, 0U) << "the runtime may be about to report it";
+  world_.follower->look(*world_.agent);
+  EXPECT_EQ(counters().found_unpinned, 0U) << "it may have appeared just before the first look";
+  world_.follower->look(*world_.agent);
   EXPECT_EQ(counters().found_unpinned, 2U) << "its sandbox is unknown too";
+  EXPECT_THAT(world_.follower->take_changes(),
+              Contains(service::Change{ChangeKind::kFoundUnpinned, {}, ""}));
   world_.run(exclusive("d", 1));  // the pool shrinks
   EXPECT_EQ(world_.cpus(unseen), "0,4-7");
   EXPECT_EQ(counters().found_unpinned, 2U) << "counted once";
   EXPECT_EQ(world_.cpus(b), "1-2");
+}
+
+/// Its group exists before the runtime reports it.
+TEST_P(NriEnforcer, ASandboxThatIsFoundBeforeItsReportIsNoUnknownContainer) {
+  const PodSpec a = shared("a");
+  world_.run(exclusive("b", 2));
+  world_.kernel.make_path(world_.pause_group(a));
+  world_.kernel.find(world_.pause_group(a))->processes = {1'500'000'000};
+  world_.follower->look(*world_.agent);
+  EXPECT_EQ(world_.cpus(world_.pause_group(a)), "0,3-7");
+  ASSERT_TRUE(world_.send(api::Event::RUN_POD_SANDBOX, a).has_value());
+  world_.follower->look(*world_.agent);
+  world_.follower->look(*world_.agent);
+  EXPECT_EQ(counters().found_unpinned, 0U);
+  EXPECT_THAT(world_.log, IsEmpty());
+}
+
+/// What the runtime makes before it reports the start.
+TEST_P(NriEnforcer, ContainersThatStartAtTheSameTimeKeepTheirCpus) {
+  const PodSpec b = exclusive("b", 2);
+  const PodSpec d = exclusive("d", 1);
+  for (const PodSpec& pod : {b, d}) {
+    world_.run_sandbox(pod);
+    ASSERT_TRUE(world_.create(pod).has_value());
+    world_.make_group(pod);
+  }
+  const std::string others = world_.cpus(d);
+  ASSERT_TRUE(world_.send(api::Event::START_CONTAINER, b, "c").has_value());
+  EXPECT_EQ(world_.cpus(b), "1-2");
+  EXPECT_EQ(world_.cpus(d), others) << "it has its own already";
+  world_.follower->look(*world_.agent);
+  EXPECT_EQ(world_.cpus(d), others);
+  EXPECT_EQ(counters().found_unpinned, 0U);
+  EXPECT_THAT(world_.log, IsEmpty());
 }
 
 TEST_P(NriEnforcer, AnUpdateByOthersIsSetBack) {
