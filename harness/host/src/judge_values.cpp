@@ -101,7 +101,44 @@ void find_overlaps(const Sets& seen, const std::string& owner, const CpuSet& own
   }
 }
 
+/// Below "kubepods": the groups of QoS classes and pods have the CPUs of all that is in them.
+bool is_of_container(const std::string& group) {
+  const std::string name = group.substr(group.rfind('/') + 1);
+  return group.find('/') != std::string::npos && !name.starts_with("pod");
+}
+
 }  // namespace
+
+std::string changes_of_runtime(const std::string& changes) {
+  std::map<std::string, std::string> seen;  // all groups
+  std::set<std::string> counted;
+  std::string text;
+  std::istringstream lines(changes);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t blank = line.find(' ');
+    const std::string name = line.substr(0, blank);
+    if (blank != std::string::npos && blank + 1 < line.size()) {
+      seen[name] = line.substr(blank + 1);
+      continue;
+    }
+    if (!line.empty()) {
+      seen.erase(name);
+      if (counted.erase(name) != 0) text += name + '\n';
+      continue;
+    }
+    for (const auto& [group, cpus] : seen) {
+      if (!is_of_container(group)) continue;
+      const auto pod = seen.find(group.substr(0, group.rfind('/')));
+      if (pod == seen.end() || pod->second != cpus) counted.insert(group);
+      if (counted.contains(group)) text += fmt::format("{} {}\n", group, cpus);
+    }
+    text += '\n';
+  }
+  for (const auto& [group, cpus] : seen) {
+    if (is_of_container(group)) text += fmt::format("{} {}\n", group, cpus);
+  }
+  return text + '\n';
+}
 
 std::vector<std::string> overlaps_seen(const std::string& changes, const ExclusiveCpus& exclusive) {
   std::set<std::string> overlaps;

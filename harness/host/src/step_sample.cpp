@@ -6,12 +6,22 @@
 
 /// The sampler: checks that no exclusive CPU is ever in another container, even briefly.
 namespace pinfold::harness {
+namespace {
+
+/// The group above those that the sampler reads: a container runtime makes its own.
+std::string sampled_root(const Scenario& scenario, CgroupMode mode) {
+  return scenario.runtime.empty() ? product_root(mode) : cpuset_mount(mode) + "/kubepods";
+}
+
+}  // namespace
 
 VmResult<StepResult> StepRunner::act(const StartSamplingStep&) {
   exclusive_.clear();
-  PINFOLD_LET(const auto reply, ask({{"op", "sample"},
-                                     {"root", product_root(cgroup_mode())},
-                                     {"file", effective_file(cgroup_mode(), "cpus")}}));
+  const std::string root = sampled_root(scenario_, cgroup_mode());
+  PINFOLD_TRY(ask({{"op", "mkdir"}, {"path", root}}));
+  PINFOLD_LET(
+      const auto reply,
+      ask({{"op", "sample"}, {"root", root}, {"file", effective_file(cgroup_mode(), "cpus")}}));
   sampling_ = reply.value("ok", false);
   return as_result(reply);
 }
@@ -20,7 +30,7 @@ VmResult<void> StepRunner::note_exclusive(StepResult& result) {
   std::string problem;
   PINFOLD_LET(const auto containers, desired(problem));
   if (!problem.empty() && result.ok) result = failure(problem);
-  const std::string root = product_root(cgroup_mode()) + "/";
+  const std::string root = sampled_root(scenario_, cgroup_mode()) + "/";
   for (const DesiredContainer& container : containers) {
     const auto cpus = CpuSet::parse(container.cpus);
     if (!cpus || !container.cgroup.starts_with(root)) continue;
@@ -48,7 +58,9 @@ VmResult<StepResult> StepRunner::act(const StopSamplingStep& step) {
     if (!named) return failure(std::move(named).error().wrap(step.exclusive).message);
     for (const auto& [group, cpus] : *named) exclusive_[group] |= cpus;
   }
-  const auto overlaps = overlaps_seen(reply.value("changes", ""), exclusive_);
+  const std::string changes = reply.value("changes", "");
+  const auto overlaps =
+      overlaps_seen(scenario_.runtime.empty() ? changes : changes_of_runtime(changes), exclusive_);
   std::string first = overlaps.empty() ? "" : overlaps.front();
   if (overlaps.size() > 1) first += fmt::format(", and {} more", overlaps.size() - 1);
   result.checks.push_back({fmt::format("exclusive CPUs of {} groups seen in others, in {} states",

@@ -159,6 +159,35 @@ TEST(OverlapsSeen, CpusThatAPodSharesBelongToItsContainers) {
               testing::ElementsAre("podA/c had CPUs 1 of podA/x"));
 }
 
+TEST(ChangesOfRuntime, CountsAGroupFromWhenItHasACpuset) {
+  // The sandbox s is on all CPUs until the container c of another pod starts.
+  EXPECT_EQ(changes_of_runtime("podA 0-7\npodA/s 0-7\n\n"
+                               "podB 0-7\npodB/c 0-7\n\n"
+                               "podB/c 2-3\n\n"
+                               "podA/s 0-1\n\n"),
+            "\n\npodB/c 2-3\n\npodA/s 0-1\npodB/c 2-3\n\npodA/s 0-1\npodB/c 2-3\n\n");
+}
+
+TEST(ChangesOfRuntime, KeepsCountingAGroupThatLosesItsCpuset) {
+  const ExclusiveCpus exclusive = {{"podB/c", CpuSet{2, 3}}};
+  const std::string before = "podB 0-7\npodB/c 2-3\nburstable 0-7\nburstable/podA 0-7\n";
+  EXPECT_TRUE(
+      overlaps_seen(changes_of_runtime(before + "burstable/podA/d 0-1\n\n"), exclusive).empty());
+  EXPECT_THAT(overlaps_seen(changes_of_runtime(before + "burstable/podA/d 0-1\n\n"
+                                                        "burstable/podA/d 0-7\n\n"
+                                                        "burstable/podA/d\n\n"),
+                            exclusive),
+              testing::ElementsAre("burstable/podA/d had CPUs 2-3 of podB/c"));
+}
+
+TEST(ChangesOfRuntime, CountsEveryGroupOfTheLastState) {
+  const ExclusiveCpus exclusive = {{"podB/c", CpuSet{2, 3}}};
+  const std::string changes = "podA 0-7\npodA/d 0-7\npodB 0-7\npodB/c 2-3\n\n";
+  EXPECT_THAT(overlaps_seen(changes_of_runtime(changes), exclusive),
+              testing::ElementsAre("podA/d had CPUs 2-3 of podB/c"));
+  EXPECT_TRUE(overlaps_seen(changes_of_runtime(changes + "podA/d\n\n"), exclusive).empty());
+}
+
 TEST(ParseExclusive, ReadsGroupsAndLists) {
   const auto read = parse_exclusive("podA/c 2-3\npodB 4\npodA/c 5\n");
   ASSERT_TRUE(read.has_value());

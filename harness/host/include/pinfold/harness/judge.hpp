@@ -54,6 +54,12 @@ using ExclusiveCpus = std::map<std::string, CpuSet>;
 /// Reads lines of a cgroup path and a CPU list. Errors: kInvalidArgument for any other line.
 [[nodiscard]] Result<ExclusiveCpus> parse_exclusive(const std::string& text);
 
+/// The sampler's `changes` below "kubepods", as overlaps_seen reads them: of the groups of
+/// containers and sandboxes only ("podA/id", "burstable/podB/id"), each from the first state in
+/// which it has other CPUs than the group of its pod, at the latest in the last state. Before, runc
+/// has made it and its program does not run yet, or it is a sandbox that no exclusive CPUs concern.
+[[nodiscard]] std::string changes_of_runtime(const std::string& changes);
+
 /// Reads the guest sampler's `changes`: for each state the lines that differ from the previous
 /// state ("podA/c 2-3", or "podA/c" for a removed group), then an empty line. Returns which groups
 /// ever had an exclusive CPU of another group, once for each pair.
