@@ -4,10 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
-#include <iterator>
-#include <optional>
 #include <utility>
 
 #include "pinfold/enforce/processes.hpp"
@@ -40,12 +37,6 @@ CpuSet cpus_of(const NodeAgent& agent, const std::string& directory) {
   return group ? effective_cpus(*group).value_or(CpuSet()) : CpuSet();
 }
 
-/// The desired CPUs of a container; empty: any.
-CpuSet desired_cpus(const agent::Desired& desired, const ContainerId& id) {
-  const auto found = desired.layout.find(id);
-  return found == desired.layout.end() ? CpuSet() : found->second.cpus;
-}
-
 /// For how long a process has run; 0 if it is not known.
 double age_of(std::uint32_t pid) {
   const auto process = pid == 0 ? std::nullopt : enforce::identify(static_cast<pid_t>(pid));
@@ -56,20 +47,12 @@ double age_of(std::uint32_t pid) {
       0.0, static_cast<double>(now.tv_sec) - static_cast<double>(process->start_time) / ticks);
 }
 
-/// False if the group was removed; without a cpuset it exists all the same.
-bool exists(const enforce::Group& group) {
-  const auto& part = group.cpuset();
-  const auto listed = part.fs->children(part.path);
-  return listed || !enforce::is_gone(listed.error());
-}
-
-/// True if the group is that of this sandbox or container.
-bool is_group_of(const std::string& directory, const std::string& id) {
-  const std::string name = directory.substr(directory.rfind('/') + 1);
-  return !id.empty() && (name == id || name.ends_with("-" + id + ".scope"));
-}
-
 }  // namespace
+
+CpuSet Enforcer::desired_cpus(const agent::Desired& desired, const ContainerId& id) {
+  const auto found = desired.layout.find(id);
+  return found == desired.layout.end() ? CpuSet() : found->second.cpus;
+}
 
 /// Takes part of the decisions that end something. What fails is tried again with the next event.
 void Enforcer::remove(Agent& agent, const AgentRequests& requests) {
@@ -307,139 +290,6 @@ void Enforcer::revert(Agent& agent) {
   counters_.reverted += report->drift.size();
   for (const std::string& line : report->drift) log(LogLevel::kWarning, "drift: " + line);
   for (const std::string& line : report->remaining) log(LogLevel::kError, "remaining: " + line);
-}
-
-void Enforcer::look(Agent& agent) {
-  if (is_synchronized_) remove_ended_pods(agent);
-  note_unexplained(agent);
-  if (is_synchronized_ || agent.state().node.held.empty()) (void)confine_others(agent);
-}
-
-/// After a restart of the runtime no event tells that a sandbox has ended. The kubelet removes the
-/// group of a pod that has ended.
-void Enforcer::remove_ended_pods(Agent& agent) {
-  std::vector<api::StateChangeEvent> ends;
-  for (const auto& [id, pod] : known_.all()) {
-    const auto directory = pod_directory(options_.mount, pod.sandbox.linux().cgroup_parent());
-    if (!directory) continue;
-    const auto group = agent.enforced()->open_elsewhere(*directory);
-    if (group || !enforce::is_gone(group.error())) continue;
-    log(LogLevel::kInfo,
-        fmt::format("NRI: pod '{}' has ended: '{}' is gone", pod.sandbox.uid(), *directory));
-    api::StateChangeEvent& end = ends.emplace_back();
-    end.set_event(api::Event::REMOVE_POD_SANDBOX);
-    *end.mutable_pod() = pod.sandbox;
-  }
-  for (const api::StateChangeEvent& end : ends) known_.change(end);
-  remove(agent, plan_removal(known_, agent.state().node));
-}
-
-/// Confines the groups of sandboxes and of unknown containers to the shared pool. Returns the
-/// exclusive CPUs on which they can still run.
-CpuSet Enforcer::confine_others(Agent& agent) {
-  const agent::Desired desired = agent.desired();
-  std::set<std::string> roots = {options_.mount + "/kubepods", options_.mount + "/kubepods.slice"};
-  std::set<std::string> adopted;
-  for (const auto& entry : agent.state().adopted) adopted.insert(entry.value);
-  for (const auto& [id, pod] : known_.all()) {
-    const auto directory = pod_directory(options_.mount, pod.sandbox.linux().cgroup_parent());
-    if (!directory) continue;
-    const std::string kubepods = kubepods_of(*directory);
-    roots.insert(kubepods.empty() ? *directory : kubepods);
-  }
-  const auto others = find_others(*agent.enforced(), roots, adopted, exclusive_cpus(desired));
-  if (!others) {
-    log(LogLevel::kError, "NRI: " + others.error().message);
-    return exclusive_cpus(desired);
-  }
-  CpuSet left;
-  // The deepest first: on cgroup v1 a group must contain those below it.
-  for (auto other = others->rbegin(); other != others->rend(); ++other) {
-    confine_other(agent, *other, desired.pool, left);
-  }
-  return left & exclusive_cpus(desired);
-}
-
-/// To whom a group belongs, as far as the runtime has reported it.
-struct Enforcer::Owner {
-  bool is_sandbox = false;
-  bool is_started = false;
-  std::optional<ContainerId> container;
-};
-
-Enforcer::Owner Enforcer::owner_of(const Agent& agent, const std::string& directory) const {
-  Owner owner;
-  for (const auto& [id, pod] : known_.all()) {
-    owner.is_sandbox = owner.is_sandbox || is_group_of(directory, id);
-    for (const KnownContainer& container : pod.containers) {
-      if (!is_group_of(directory, container.shown.id())) continue;
-      const PodUid uid = uid_of(pod.sandbox);
-      owner.is_started = container.phase == Phase::kStarted;
-      owner.container = find_container(agent.state().node, uid, container.shown.name())
-                            .value_or(ContainerId{uid, container.shown.name()});
-    }
-  }
-  return owner;
-}
-
-void Enforcer::confine_other(const Agent& agent, const OtherGroup& other, const CpuSet& allowed,
-                             CpuSet& left) {
-  constexpr std::chrono::milliseconds kKillTime(2000);
-  const std::string& directory = other.group.directory;
-  const Owner owner = owner_of(agent, directory);
-  if (owner.container && !owner.is_started) {
-    // The runtime is about to report its start: its CPUs are its own.
-    const CpuSet desired = desired_cpus(agent.desired(), *owner.container);
-    if (!desired.empty() && desired.contains_all(other.cpus)) return;
-  }
-  if (!owner.is_sandbox && !noted_.contains(directory)) {
-    log(LogLevel::kInfo,
-        fmt::format("NRI: '{}' could run on CPUs {}: confined to the shared pool {}", directory,
-                    other.cpus.to_string(), allowed.to_string()));
-    if (owner.is_started) {
-      note_unknown(agent, directory);
-    } else {
-      unexplained_.try_emplace(directory, 0);
-    }
-  }
-  const auto confined = confine(other, allowed);
-  if (confined || !exists(other.group)) return;
-  log(LogLevel::kError,
-      fmt::format("NRI: '{}' is not confined: {}", directory, confined.error().message));
-  if (!owner.is_sandbox) {
-    note_unknown(agent, directory);
-    ++counters_.stopped;
-    const auto killed = kill_processes(other.group, kKillTime);
-    log(LogLevel::kError,
-        fmt::format("NRI: '{}': {}", directory,
-                    killed ? "its processes were killed" : killed.error().message));
-    if (killed) return;
-  }
-  left |= other.cpus;
-}
-
-/// Counts the groups that were confined and that no event has explained for a whole interval: the
-/// runtime makes a group before it reports the sandbox or the start of the container.
-void Enforcer::note_unexplained(const Agent& agent) {
-  constexpr int kLooks = 2;
-  for (auto it = unexplained_.begin(); it != unexplained_.end();) {
-    const std::string directory = it->first;
-    const Owner owner = owner_of(agent, directory);
-    const bool is_adopted = owner.container && agent.state().adopted.contains(*owner.container);
-    const bool is_gone = !agent.enforced()->open_elsewhere(directory);
-    const bool is_due = !owner.is_sandbox && !is_adopted && !is_gone && ++it->second == kLooks;
-    if (is_due) note_unknown(agent, directory);
-    it = is_due || owner.is_sandbox || is_adopted || is_gone ? unexplained_.erase(it)
-                                                             : std::next(it);
-  }
-}
-
-void Enforcer::note_unknown(const Agent& agent, const std::string& directory) {
-  if (!noted_.insert(directory).second) return;
-  const auto container = owner_of(agent, directory).container.value_or(ContainerId{});
-  ++counters_.found_unpinned;
-  add_change(ChangeKind::kFoundUnpinned, container.pod, container.name);
-  log(LogLevel::kWarning, fmt::format("NRI: '{}': unknown, runs in the shared pool", directory));
 }
 
 std::vector<api::ContainerUpdate> Enforcer::updates(Agent& agent, std::size_t limit) {

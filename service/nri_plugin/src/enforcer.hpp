@@ -37,6 +37,8 @@ class Enforcer final : public Follower {
   void note_unpinned(const ContainerId& id, const api::Container& container, const CpuSet& desired,
                      const CpuSet& has);
   void remove_ended_pods(Agent& agent);
+  /// The desired CPUs of a container; empty: any.
+  [[nodiscard]] static CpuSet desired_cpus(const agent::Desired& desired, const ContainerId& id);
   CpuSet confine_others(Agent& agent);
   struct Owner;
   [[nodiscard]] Owner owner_of(const Agent& agent, const std::string& directory) const;
