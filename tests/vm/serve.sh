@@ -5,13 +5,17 @@
 #   later                                   what that has led to
 #   hang CLIENT                             clients in the background
 #   gentle|rough CONFIG ROOT FILE PROGRAM   commands while the service is stopped, or killed
-#   wait TEXT | kill | reload | stop
+#   wait TEXT [TIMES] | kill | kill-in SECONDS | reload | stop
+#   rest SECONDS                            what the service takes while it has nothing to do
+#   metric NAME                             its value
+#   pauses                                  how many processes of sandboxes can run on which CPUs
 dir=/run/pinfold
 log=$dir/log
 
-# Waits for a line of the log, and prints it.
+# Waits until so many lines of the log match (one if none is given), and prints the last of them.
 wait_for() {
-  until grep -m1 "$1" "$log"; do sleep 0.1; done
+  until [ "$(grep -c "$1" "$log")" -ge "${2:-1}" ]; do sleep 0.1; done
+  grep "$1" "$log" | tail -n 1
 }
 
 # start PROGRAM CONFIG ROOT [OPTION...]
@@ -36,6 +40,31 @@ kill_service() {
   kill -9 "$(cat $dir/pid)"
   # Its parent need not notice.
   while grep '^State:' "/proc/$(cat $dir/pid)/status" 2>/dev/null | grep -qv zombie; do sleep 0.1; done
+}
+
+# Stops the process at once, so that it answers nothing, and kills it later.
+kill_in() {
+  kill -STOP "$(cat $dir/pid)"
+  (sleep "$1"; kill -9 "$(cat $dir/pid)") </dev/null >/dev/null 2>&1 &
+}
+
+# How many of the sandboxes' processes can run on which CPUs.
+pauses() {
+  local file
+  echo "pauses on:" $(for file in $(grep -lx pause /proc/[0-9]*/comm); do
+    sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "${file%comm}status"
+  done | sort | uniq -c) .
+}
+
+# Appends the service's memory, and its CPU time in so many seconds, to the figures.
+rest() {
+  local pid ticks
+  pid=$(cat $dir/pid)
+  ticks=$(awk '{print $14 + $15}' "/proc/$pid/stat")
+  sleep "$1"
+  ticks=$(($(awk '{print $14 + $15}' "/proc/$pid/stat") - ticks))
+  echo "at rest: RSS $(awk '/VmRSS/ {print $2}' "/proc/$pid/status") kB, $((ticks * 10)) ms of CPU in $1 s" |
+    tee -a /tmp/figures
 }
 
 stop() {
@@ -142,8 +171,12 @@ case $verb in
     echo hangs
     ;;
   gentle | rough) load $verb "$@" ;;
-  wait) wait_for "$1" ;;
+  wait) wait_for "$@" ;;
+  rest) rest "$1" ;;
+  metric) wget -q -O - http://127.0.0.1:9470/metrics | sed -n "s/^$1 //p" ;;
+  pauses) pauses ;;
   kill) kill_service ;;
+  kill-in) kill_in "$1" ;;
   reload) reload ;;
   stop) stop ;;
 esac
