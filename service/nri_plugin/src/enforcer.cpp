@@ -154,6 +154,7 @@ Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
     PINFOLD_TRY(execute(agent, plan.requests));
     known_.create(request.pod(), request.container());
     PINFOLD_TRY(ensure(agent, plan.container));
+    (void)confine_others(agent);  // what is left is looked for again at the start
     return answer_create(known_, agent.node(), agent.state().node, plan.container);
   }();
   if (!answer) {

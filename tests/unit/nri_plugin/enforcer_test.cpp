@@ -39,6 +39,7 @@ TEST_P(NriEnforcer, PinsAContainerAndShrinksTheOthersBeforeTheAnswer) {
   world_.run_sandbox(b);
   EXPECT_EQ(cpus_of(world_.create(b)), "1-2");
   EXPECT_EQ(world_.cpus(a), "0,3-7") << "before the new container has a group";
+  EXPECT_EQ(world_.cpus(world_.pause_group(a)), "0,3-7") << "its sandbox too";
   ASSERT_TRUE(world_.start(b).has_value());
   EXPECT_EQ(world_.cpus(b), "1-2");
   EXPECT_EQ(world_.cpus(world_.pause_group(a)), "0,3-7");
