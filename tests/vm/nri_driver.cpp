@@ -294,8 +294,8 @@ class Driver {
     for (const Json& one : sandboxes()) remove(one);
   }
 
-  int made = 0;
-  int removed = 0;
+  std::atomic<int> made = 0;
+  std::atomic<int> removed = 0;
 
  private:
   static void remove(const Json& sandbox) {
@@ -326,7 +326,18 @@ void churn(int seconds, unsigned seed, const char* file) {
   expect_right_state("at the end");
   driver.remove_all();
   expect_right_state("after all");
-  fmt::print("{} made, {} removed\n", driver.made, driver.removed);
+  fmt::print("{} made, {} removed\n", driver.made.load(), driver.removed.load());
+}
+
+/// Until the driver has done two more steps: the first may have begun before the kill.
+void wait_for_steps(const Driver& driver) {
+  constexpr double kMost = 300;
+  const auto begin = Clock::now();
+  const int before = driver.made + driver.removed;
+  while (driver.made + driver.removed < before + 2) {
+    if (seconds_since(begin) > kMost) complain("no pod is made or removed any more");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
 }
 
 /// One round of the storm: kills while pods are made and removed, and starts again.
@@ -358,7 +369,7 @@ void strike(Driver& driver, std::mt19937& random, const std::string& start) {
     if (kills_service) run(start);
     run(fmt::format("sh /test/serve.sh wait 'NRI: connected' {} >/dev/null",
                     kills_service ? 1 : connected + 1));
-    wait(2000);
+    wait_for_steps(driver);
   } catch (const std::exception& error) {
     failed = error.what();
   }
@@ -378,7 +389,7 @@ void storm(int seconds, unsigned seed, const std::string& start) {
   }
   driver.remove_all();
   expect_right_state("after all");
-  fmt::print("{} rounds, {} made, {} removed\n", rounds, driver.made, driver.removed);
+  fmt::print("{} rounds, {} made, {} removed\n", rounds, driver.made.load(), driver.removed.load());
 }
 
 void starts(int count) {
