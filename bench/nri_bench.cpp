@@ -61,6 +61,7 @@ void run(int containers) {
 }  // namespace
 }  // namespace pinfold::nri
 
+// NOLINTNEXTLINE(bugprone-exception-escape): what cannot be measured ends the program
 int main(int argc, char** argv) {
   pinfold::nri::run(argc > 1 ? std::stoi(argv[1]) : 250);
   return testing::Test::HasFailure() ? 1 : 0;

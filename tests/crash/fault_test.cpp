@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <span>
 
 #include "memory_fs.hpp"
 #include "pinfold/checkpoint/store.hpp"

@@ -73,7 +73,10 @@ class SocketRuntime {
     }
     if (size == 0) close();
   }
-  void close() { connection_.reset(); }
+  void close() {
+    connection_.reset();
+    is_registered = false;
+  }
   [[nodiscard]] bool is_open() const { return static_cast<bool>(connection_); }
 
   /// Calls the plugin; the answer comes to `answers` under the returned number.
