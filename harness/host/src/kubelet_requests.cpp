@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "pinfold/api/pod.hpp"
+#include "pinfold/decide/allocatable.hpp"
 #include "pinfold/decide/decide.hpp"
 #include "pinfold/text/document.hpp"
 
@@ -46,21 +47,16 @@ Json resources_of(const LinuxResources& values) {
 
 /// The totals of all containers, without the rules for the pod's own cgroup.
 Json total_resources(const Node& node, const PodSpec& pod) {
-  const auto total = [&pod](ResourceList Resources::*which) {
-    ResourceList list = container_total(pod, which);
-    if (!pod.has_pod_level_resources()) return list;
-    for (const auto& [name, amount] : (*pod.resources).*which) list[name] = amount;
-    return list;
-  };
-  const ResourceList requests = total(&Resources::requests);
-  const Quantity cpu_limit = amount_of(total(&Resources::limits), "cpu");
+  const ResourceList requests = total_requests(node.gates(), pod);
+  const ResourceList limits = total_limits(node.gates(), pod);
+  const Quantity cpu_limit = amount_of(limits, "cpu");
   const auto request = requests.find("cpu");
   LinuxResources values;
   values.cpu_shares =
       cpu_shares((request == requests.end() ? cpu_limit : request->second).milli_value());
   values.cpu_period = node.cfs_period_us();
   values.cpu_quota = cpu_quota(cpu_limit.milli_value(), node.cfs_period_us());
-  const auto memory = amount_of(total(&Resources::limits), "memory").value();
+  const auto memory = amount_of(limits, "memory").value();
   if (memory != 0) values.memory_limit = memory;
   return resources_of(values);
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cgroup_paths.hpp"
+#include "pinfold/text/base64.hpp"
 #include "step_result.hpp"
 #include "step_runner.hpp"
 
@@ -21,25 +22,6 @@ StepResult judge_answer(const CriAnswer& answer, const std::string& expected_err
                      ? answer.error
                      : fmt::format("expected the error '{}', the runtime's is: {}", expected_error,
                                    answer.error));
-}
-
-/// The bytes of a text in base64; ends at the first other character.
-std::string from_base64(const std::string& text) {
-  static const std::string kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string bytes;
-  unsigned bits = 0;
-  int count = 0;
-  for (const char c : text) {
-    const std::size_t digit = kDigits.find(c);
-    if (digit == std::string::npos) break;
-    bits = (bits << 6U) | static_cast<unsigned>(digit);
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    bytes += static_cast<char>((bits >> static_cast<unsigned>(count)) & 0xffU);
-  }
-  return bytes;
 }
 
 std::string pod_of(const std::string& container) {
@@ -103,8 +85,8 @@ VmResult<StepResult> StepRunner::act(const ExecContainerStep& step) {
                                 {"cmd", step.command},
                                 {"timeout", seconds.count()}}));
   if (!answer.error.empty()) return failure(answer.error);
-  const std::string out = from_base64(answer.reply.value("stdout", ""));
-  const std::string said = excerpt(out + from_base64(answer.reply.value("stderr", "")));
+  const std::string out = decode_base64(answer.reply.value("stdout", ""));
+  const std::string said = excerpt(out + decode_base64(answer.reply.value("stderr", "")));
   const int status = answer.reply.value("exit_code", -1);
   if (step.status && status != *step.status) {
     return failure(

@@ -18,7 +18,9 @@ std::string sampled_root(const Scenario& scenario, CgroupMode mode) {
 VmResult<StepResult> StepRunner::act(const StartSamplingStep&) {
   exclusive_.clear();
   const std::string root = sampled_root(scenario_, cgroup_mode());
-  PINFOLD_TRY(ask({{"op", "mkdir"}, {"path", root}}));
+  if (!scenario_.runtime.empty()) {  // it makes the group with its first pod
+    PINFOLD_TRY(ask({{"op", "mkdir"}, {"path", root}}));
+  }
   PINFOLD_LET(
       const auto reply,
       ask({{"op", "sample"}, {"root", root}, {"file", effective_file(cgroup_mode(), "cpus")}}));

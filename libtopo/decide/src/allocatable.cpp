@@ -34,6 +34,17 @@ std::vector<std::string> compared_resources(const ResourceList& requests) {
   return names;
 }
 
+/// Of requests or limits.
+ResourceList total_of(const FeatureGates& gates, const PodSpec& pod,
+                      ResourceList Resources::*which) {
+  ResourceList total = container_total(pod, which);
+  if (!uses_pod_level_resources(gates, pod)) return total;
+  for (const auto& [name, amount] : (*pod.resources).*which) {
+    if (is_native_resource(name)) total[name] = amount;
+  }
+  return total;
+}
+
 }  // namespace
 
 ResourceList allocatable(const Node& node) {
@@ -59,12 +70,11 @@ ResourceList allocatable(const Node& node) {
 }
 
 ResourceList total_requests(const FeatureGates& gates, const PodSpec& pod) {
-  ResourceList total = container_total(pod, &Resources::requests);
-  if (!uses_pod_level_resources(gates, pod)) return total;
-  for (const auto& [name, amount] : pod.resources->requests) {
-    if (is_native_resource(name)) total[name] = amount;
-  }
-  return total;
+  return total_of(gates, pod, &Resources::requests);
+}
+
+ResourceList total_limits(const FeatureGates& gates, const PodSpec& pod) {
+  return total_of(gates, pod, &Resources::limits);
 }
 
 std::optional<Rejection> find_shortage(const Node& node, const SharedVector<ActivePod>& pods,

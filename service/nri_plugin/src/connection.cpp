@@ -183,15 +183,8 @@ class RuntimeConnection::Link final : public Handler {
   }
   /// What the follower counts.
   void publish_follower() {
-    const RuntimeCounters& counted = follower_->counters();
     const std::lock_guard lock(mutex_);
-    counters_.found_unpinned = counted.found_unpinned;
-    counters_.unpinned_seconds = counted.unpinned_seconds;
-    counters_.stopped = counted.stopped;
-    counters_.start_refusals = counted.start_refusals;
-    counters_.create_refusals = counted.create_refusals;
-    counters_.reverted = counted.reverted;
-    counters_.differences = counted.differences;
+    static_cast<service::FollowerCounters&>(counters_) = follower_->counters();
   }
 
   template <class T>

@@ -18,8 +18,6 @@ using agent::NodeAgent;
 using agent::RunningProcesses;
 using service::ChangeKind;
 
-PodUid uid_of(const api::PodSandbox& sandbox) { return PodUid(sandbox.uid()); }
-
 std::string title_of(const ContainerId& id) {
   return fmt::format("container '{}' of pod '{}'", id.name, id.pod);
 }
@@ -104,7 +102,7 @@ void Enforcer::synchronize(Agent& agent, const api::SynchronizeRequest& request)
   if (!done) log(LogLevel::kWarning, "NRI: synchronize: " + done.error().message);
   adopt_running(agent);
   revert(agent);
-  (void)confine_others(agent);
+  (void)confine_others(agent, agent.desired());
 }
 
 /// Adopts the groups of all started containers. What cannot be adopted is another's group, and
@@ -115,8 +113,7 @@ void Enforcer::adopt_running(Agent& agent) {
   for (const auto& [sandbox, pod] : known_.all()) {
     for (const KnownContainer& container : pod.containers) {
       if (container.phase != Phase::kStarted) continue;
-      const auto id =
-          find_container(agent.state().node, uid_of(pod.sandbox), container.shown.name());
+      const auto id = find_container(agent.state().node, pod.uid(), container.shown.name());
       const auto directory =
           group_directory(options_.mount, container.shown.linux().cgroups_path());
       if (!directory) log(LogLevel::kError, "NRI: " + directory.error().message);
@@ -154,7 +151,7 @@ Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
     PINFOLD_TRY(execute(agent, plan.requests));
     known_.create(request.pod(), request.container());
     PINFOLD_TRY(ensure(agent, plan.container));
-    (void)confine_others(agent);  // what is left is looked for again at the start
+    (void)confine_others(agent, agent.desired());  // what is left is looked for again at the start
     return answer_create(known_, agent.node(), agent.state().node, plan.container);
   }();
   if (!answer) {
@@ -187,7 +184,7 @@ Result<void> Enforcer::change(Agent& agent, const api::StateChangeEvent& event) 
     case api::Event::RUN_POD_SANDBOX:
       known_.change(event);
       run_sandbox(agent, event.pod());
-      (void)confine_others(agent);
+      (void)confine_others(agent, agent.desired());
       return {};
     case api::Event::START_CONTAINER: {
       auto started = start(agent, event);
@@ -217,7 +214,7 @@ Result<void> Enforcer::change(Agent& agent, const api::StateChangeEvent& event) 
 /// An answer with an error would be ignored, or leave a sandbox behind: a pod that is rejected here
 /// is refused with its first container.
 void Enforcer::run_sandbox(Agent& agent, const api::PodSandbox& sandbox) {
-  const PodUid uid = uid_of(sandbox);
+  const PodUid uid(sandbox.uid());
   const ActivePod* const active = agent.state().node.find(uid);
   // Its init containers run again: they have no group any more once a later container has started.
   const bool has_init = active != nullptr &&
@@ -236,7 +233,7 @@ Result<void> Enforcer::start(Agent& agent, const api::StateChangeEvent& event) {
   const api::Container& container = event.container();
   PINFOLD_LET(const std::string directory,
               group_directory(options_.mount, container.linux().cgroups_path()));
-  auto id = find_container(agent.state().node, uid_of(event.pod()), container.name());
+  auto id = find_container(agent.state().node, PodUid(event.pod().uid()), container.name());
   if (!id) {
     PINFOLD_LET(id, admit_unknown(agent, event));
   }
@@ -245,8 +242,8 @@ Result<void> Enforcer::start(Agent& agent, const api::StateChangeEvent& event) {
   PINFOLD_TRY(agent.adopt(id->pod, {id->name, directory}));
   add_change(ChangeKind::kStarted, id->pod, id->name);
   PINFOLD_TRY(ensure(agent, *id));
-  const CpuSet left = confine_others(agent);
   const agent::Desired desired = agent.desired();
+  const CpuSet left = confine_others(agent, desired);
   const auto own = desired.layout.find(*id);
   const bool is_exclusive =
       own != desired.layout.end() && own->second.isolation != Isolation::kHost;
@@ -275,7 +272,7 @@ void Enforcer::stop(Agent& agent, const api::Container& container) {
   const KnownContainer* const known = pod == nullptr ? nullptr : pod->find(container.name());
   // Events of an earlier container of the same name come late.
   if (known == nullptr || known->shown.id() != container.id()) return;
-  const auto id = find_container(agent.state().node, uid_of(pod->sandbox), container.name());
+  const auto id = find_container(agent.state().node, pod->uid(), container.name());
   if (!id || !agent.state().adopted.contains(*id)) return;
   const auto disowned = agent.disown(*id);
   if (!disowned) {

@@ -39,10 +39,10 @@ class Enforcer final : public Follower {
   void remove_ended_pods(Agent& agent);
   /// The desired CPUs of a container; empty: any.
   [[nodiscard]] static CpuSet desired_cpus(const agent::Desired& desired, const ContainerId& id);
-  CpuSet confine_others(Agent& agent);
+  CpuSet confine_others(const Agent& agent, const agent::Desired& desired);
   struct Owner;
   [[nodiscard]] Owner owner_of(const Agent& agent, const std::string& directory) const;
-  void confine_other(const Agent& agent, const OtherGroup& other, const CpuSet& allowed,
+  void confine_other(const Agent& agent, const agent::Desired& desired, const OtherGroup& other,
                      CpuSet& left);
   void note_unexplained(const Agent& agent);
   void note_unknown(const Agent& agent, const std::string& directory);

@@ -33,7 +33,8 @@ bool is_group_of(const std::string& directory, const std::string& id) {
 void Enforcer::look(Agent& agent) {
   if (is_synchronized_) remove_ended_pods(agent);
   note_unexplained(agent);
-  if (is_synchronized_ || agent.state().node.held.empty()) (void)confine_others(agent);
+  if (!is_synchronized_ && !agent.state().node.held.empty()) return;
+  (void)confine_others(agent, agent.desired());
 }
 
 /// After a restart of the runtime no event tells that a sandbox has ended. The kubelet removes the
@@ -57,8 +58,7 @@ void Enforcer::remove_ended_pods(Agent& agent) {
 
 /// Confines the groups of sandboxes and of unknown containers to the shared pool. Returns the
 /// exclusive CPUs on which they can still run.
-CpuSet Enforcer::confine_others(Agent& agent) {
-  const agent::Desired desired = agent.desired();
+CpuSet Enforcer::confine_others(const Agent& agent, const agent::Desired& desired) {
   std::set<std::string> roots = {options_.mount + "/kubepods", options_.mount + "/kubepods.slice"};
   std::set<std::string> adopted;
   for (const auto& entry : agent.state().adopted) adopted.insert(entry.value);
@@ -76,7 +76,7 @@ CpuSet Enforcer::confine_others(Agent& agent) {
   CpuSet left;
   // The deepest first: on cgroup v1 a group must contain those below it.
   for (auto other = others->rbegin(); other != others->rend(); ++other) {
-    confine_other(agent, *other, desired.pool, left);
+    confine_other(agent, desired, *other, left);
   }
   return left & exclusive_cpus(desired);
 }
@@ -94,7 +94,7 @@ Enforcer::Owner Enforcer::owner_of(const Agent& agent, const std::string& direct
     owner.is_sandbox = owner.is_sandbox || is_group_of(directory, id);
     for (const KnownContainer& container : pod.containers) {
       if (!is_group_of(directory, container.shown.id())) continue;
-      const PodUid uid = PodUid(pod.sandbox.uid());
+      const PodUid uid = pod.uid();
       owner.is_started = container.phase == Phase::kStarted;
       owner.container = find_container(agent.state().node, uid, container.shown.name())
                             .value_or(ContainerId{uid, container.shown.name()});
@@ -103,27 +103,27 @@ Enforcer::Owner Enforcer::owner_of(const Agent& agent, const std::string& direct
   return owner;
 }
 
-void Enforcer::confine_other(const Agent& agent, const OtherGroup& other, const CpuSet& allowed,
-                             CpuSet& left) {
+void Enforcer::confine_other(const Agent& agent, const agent::Desired& desired,
+                             const OtherGroup& other, CpuSet& left) {
   constexpr std::chrono::milliseconds kKillTime(2000);
   const std::string& directory = other.group.directory;
   const Owner owner = owner_of(agent, directory);
   if (owner.container && !owner.is_started) {
     // The runtime is about to report its start: its CPUs are its own.
-    const CpuSet desired = desired_cpus(agent.desired(), *owner.container);
-    if (!desired.empty() && desired.contains_all(other.cpus)) return;
+    const CpuSet own = desired_cpus(desired, *owner.container);
+    if (!own.empty() && own.contains_all(other.cpus)) return;
   }
   if (!owner.is_sandbox && !noted_.contains(directory)) {
     log(LogLevel::kInfo,
         fmt::format("NRI: '{}' could run on CPUs {}: confined to the shared pool {}", directory,
-                    other.cpus.to_string(), allowed.to_string()));
+                    other.cpus.to_string(), desired.pool.to_string()));
     if (owner.is_started) {
       note_unknown(agent, directory);
     } else {
       unexplained_.try_emplace(directory, 0);
     }
   }
-  const auto confined = confine(other, allowed);
+  const auto confined = confine(other, desired.pool);
   if (confined || !exists(other.group)) return;
   log(LogLevel::kError,
       fmt::format("NRI: '{}' is not confined: {}", directory, confined.error().message));

@@ -76,7 +76,7 @@ void Observer::look(Agent& agent) {
   for (const auto& [sandbox, pod] : known_.all()) {
     for (const KnownContainer& container : pod.containers) {
       if (container.phase != Phase::kStarted) continue;
-      const PodUid uid(pod.sandbox.uid());
+      const PodUid uid = pod.uid();
       const auto id = find_container(state_, uid, container.shown.name());
       const auto resources =
           id ? container_resources(agent.node(), state_, *id) : fail(ErrorCode::kNotFound, "");

@@ -7,7 +7,8 @@
 namespace pinfold::nri {
 namespace {
 
-auto find_name(std::vector<KnownContainer>& containers, std::string_view name) {
+template <class Containers>
+auto find_name(Containers& containers, std::string_view name) {
   return std::find_if(containers.begin(), containers.end(),
                       [&](const KnownContainer& known) { return known.shown.name() == name; });
 }
@@ -60,9 +61,7 @@ std::optional<Phase> phase_after(api::Event event) {
 }  // namespace
 
 const KnownContainer* KnownPod::find(std::string_view container_name) const {
-  const auto found = std::find_if(
-      containers.begin(), containers.end(),
-      [&](const KnownContainer& known) { return known.shown.name() == container_name; });
+  const auto found = find_name(containers, container_name);
   return found == containers.end() ? nullptr : &*found;
 }
 
@@ -135,11 +134,6 @@ void KnownPods::update(const api::ContainerUpdate& update) {
 const KnownPod* KnownPods::find(std::string_view sandbox_id) const {
   const auto found = pods_.find(sandbox_id);
   return found == pods_.end() ? nullptr : &found->second;
-}
-
-bool KnownPods::has_pod(std::string_view uid) const {
-  return std::any_of(pods_.begin(), pods_.end(),
-                     [&](const auto& entry) { return entry.second.sandbox.uid() == uid; });
 }
 
 }  // namespace pinfold::nri

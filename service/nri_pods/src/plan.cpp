@@ -14,7 +14,7 @@ namespace {
 std::set<PodUid> living_uids(const KnownPods& known) {
   std::set<PodUid> uids;
   for (const auto& [id, pod] : known.all()) {
-    const PodUid uid(pod.sandbox.uid());
+    const PodUid uid = pod.uid();
     uids.insert(uid);
     for (const KnownContainer& container : pod.containers) {
       if (container.phase == Phase::kStopped) continue;
@@ -219,7 +219,7 @@ std::vector<api::ContainerUpdate> plan_updates(const KnownPods& known, const Nod
                                                const NodeState& state) {
   std::vector<api::ContainerUpdate> updates;
   for (const auto& [id, pod] : known.all()) {
-    const PodUid uid(pod.sandbox.uid());
+    const PodUid uid = pod.uid();
     for (const KnownContainer& container : pod.containers) {
       if (auto update = find_update(node, state, uid, container)) updates.push_back(*update);
     }
@@ -251,7 +251,7 @@ Result<api::CreateContainerResponse> answer_create(const KnownPods& known, const
   set_cpuset(node, resources, cpu);
   if (resources.linux_resources.cpu_quota == -1) cpu.mutable_quota()->set_value(-1);
   for (const auto& [id, pod] : known.all()) {
-    const PodUid uid(pod.sandbox.uid());
+    const PodUid uid = pod.uid();
     for (const KnownContainer& other : pod.containers) {
       if (other.phase != Phase::kCreated) continue;
       if (auto update = find_update(node, state, uid, other)) *answer.add_update() = *update;

@@ -79,15 +79,6 @@ Result<void> verify_huge_pages(const Announced& announced, const api::LinuxResou
   return {};
 }
 
-ResourceList total_limits(const FeatureGates& gates, const PodSpec& pod) {
-  ResourceList total = container_total(pod, &Resources::limits);
-  if (!uses_pod_level_resources(gates, pod)) return total;
-  for (const auto& [name, quantity] : pod.resources->limits) {
-    if (is_native_resource(name)) total[name] = quantity;
-  }
-  return total;
-}
-
 }  // namespace
 
 Result<void> verify_pod(const PodSpec& announced, const api::PodSandbox& sandbox,

@@ -46,6 +46,17 @@ TEST(Allocatable, HugePagesAreNotMemory) {
             "1073741824, used: 0, capacity: 0");
 }
 
+TEST(Allocatable, PodLevelAmountsReplaceTheTotals) {
+  PodSpec pod = test::pod("a", {{"cpu", "2"}, {"memory", "1Gi"}});
+  pod.resources = Resources{};
+  pod.resources->requests = {{"cpu", Quantity::parse("3").value()}};
+  pod.resources->limits = {{"cpu", Quantity::parse("4").value()}};
+  const FeatureGates gates = small_node().gates();
+  EXPECT_EQ(total_requests(gates, pod).at("cpu").milli_value(), 3'000);
+  EXPECT_EQ(total_limits(gates, pod).at("cpu").milli_value(), 4'000);
+  EXPECT_EQ(total_limits(gates, pod).at("memory").value(), std::int64_t{1} << 30U);
+}
+
 TEST(Allocatable, CountsTheRequestsOfAllOtherPods) {
   const Node node = small_node();
   const SharedVector<ActivePod> pods = {{burstable("a", {{"cpu", "14500m"}}), {}},

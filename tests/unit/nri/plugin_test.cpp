@@ -3,16 +3,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <functional>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -21,6 +18,7 @@
 #include "pinfold/base/unique_fd.hpp"
 #include "recorded.hpp"
 #include "temp_dir.hpp"
+#include "unix_listener.hpp"
 
 namespace pinfold::nri {
 namespace {
@@ -32,21 +30,11 @@ using test::recorded;
 /// The runtime's end of the socket: sends and receives bytes, and never waits.
 class FakeRuntime {
  public:
-  explicit FakeRuntime(const std::string& path)
-      : listener_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::copy(path.begin(), path.end(), std::begin(address.sun_path));
-    const auto* generic = reinterpret_cast<const sockaddr*>(&address);
-    if (::bind(listener_.get(), generic, sizeof address) != 0 ||
-        ::listen(listener_.get(), 8) != 0) {
-      throw std::runtime_error("listen on " + path);
-    }
-  }
+  explicit FakeRuntime(const std::string& path) : listener_(path) {}
 
   /// True once a plugin has connected. The connection before is closed.
   bool accept() {
-    UniqueFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    UniqueFd connection = listener_.accept();
     if (!connection) return false;
     connection_ = std::move(connection);
     input_.clear();
@@ -82,7 +70,7 @@ class FakeRuntime {
   }
 
  private:
-  UniqueFd listener_;
+  pinfold::test::UnixListener listener_;
   UniqueFd connection_;
   std::string input_;
 };

@@ -4,10 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
@@ -15,7 +13,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +22,7 @@
 #include "pinfold/nri/mux.hpp"
 #include "pinfold/nri/ttrpc_calls.hpp"
 #include "runtime_world.hpp"
+#include "unix_listener.hpp"
 
 /// The plugin over its socket: a runtime in this process, and the worker's rounds one by one.
 namespace pinfold::nri {
@@ -41,22 +39,11 @@ using testing::IsEmpty;
 /// A runtime's end of the socket. Never waits.
 class SocketRuntime {
  public:
-  explicit SocketRuntime(const std::string& path)
-      : listener_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::copy(path.begin(), path.end(), std::begin(address.sun_path));
-    const auto* generic = reinterpret_cast<const sockaddr*>(&address);
-    if (::bind(listener_.get(), generic, sizeof address) != 0 ||
-        ::listen(listener_.get(), 8) != 0) {
-      throw std::runtime_error("listen on " + path);
-    }
-  }
+  explicit SocketRuntime(const std::string& path) : listener_(path) {}
 
   /// Reads what has come, and answers RegisterPlugin. Other calls of the plugin wait in `asked`.
   void poll() {
-    if (UniqueFd next(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        next) {
+    if (UniqueFd next = listener_.accept()) {
       connection_ = std::move(next);
       demultiplexer_ = {};
       server_ = {};
@@ -131,7 +118,7 @@ class SocketRuntime {
     }
   }
 
-  UniqueFd listener_;
+  pinfold::test::UnixListener listener_;
   UniqueFd connection_;
   Demultiplexer demultiplexer_;
   ttrpc::Server server_;

@@ -25,7 +25,7 @@ using testing::Not;
 class NriEnforcer : public testing::TestWithParam<enforce::CgroupVersion> {
  protected:
   RuntimeWorld world_{GetParam()};
-  [[nodiscard]] const service::RuntimeCounters& counters() { return world_.follower->counters(); }
+  [[nodiscard]] const service::FollowerCounters& counters() { return world_.follower->counters(); }
   static std::string cpus_of(const Result<api::CreateContainerResponse>& answer) {
     return answer ? answer->adjust().linux().resources().cpu().cpus() : answer.error().message;
   }

@@ -19,6 +19,8 @@ struct ActivePod;
 /// What a pod requests as a whole: container_total, or its pod-level requests where it has them.
 /// Source: kubelet v1.36 component-helpers/resource PodRequests. DEVIATION: without pod overhead.
 [[nodiscard]] ResourceList total_requests(const FeatureGates& gates, const PodSpec& pod);
+/// The same for limits: PodLimits.
+[[nodiscard]] ResourceList total_limits(const FeatureGates& gates, const PodSpec& pod);
 
 /// The first of cpu, memory and huge pages of which the pod requests more than the other pods leave
 /// ("OutOfcpu", with milli-CPUs; else bytes); nullopt if it fits. Of `pods`, the pod itself does

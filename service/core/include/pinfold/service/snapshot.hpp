@@ -66,22 +66,24 @@ struct Change {
   friend bool operator==(const Change&, const Change&) = default;
 };
 
-/// What a container runtime's connection has counted since the service started.
-struct RuntimeCounters {
-  bool is_connected = false;
-  bool is_healthy = true;             ///< connected, or not for long disconnected
-  std::uint64_t connections = 0;      ///< that got as far as a synchronization
+/// What was counted of a runtime's containers since the service started.
+struct FollowerCounters {
   std::uint64_t found_unpinned = 0;   ///< containers that ran unknown or without their cpuset
   double unpinned_seconds = 0;        ///< that these ran so, at most
   std::uint64_t stopped = 0;          ///< containers that could not be confined
   std::uint64_t start_refusals = 0;   ///< containers that did not start
   std::uint64_t create_refusals = 0;  ///< containers that were not created
-  std::uint64_t updates_refused = 0;  ///< requests to the runtime for updates that failed
   std::uint64_t reverted = 0;         ///< cpusets that another one had changed
   std::uint64_t differences = 0;      ///< mode observe: containers that have another cpuset now
-  Durations answers;                  ///< of the runtime's requests: from arrival to answer
+};
 
-  friend bool operator==(const RuntimeCounters&, const RuntimeCounters&) = default;
+/// The same with what was counted of the connection.
+struct RuntimeCounters : FollowerCounters {
+  bool is_connected = false;
+  bool is_healthy = true;             ///< connected, or not for long disconnected
+  std::uint64_t connections = 0;      ///< that got as far as a synchronization
+  std::uint64_t updates_refused = 0;  ///< requests to the runtime for updates that failed
+  Durations answers;                  ///< of the runtime's requests: from arrival to answer
 };
 
 /// Receives changes until it is destroyed. Thread-safe.

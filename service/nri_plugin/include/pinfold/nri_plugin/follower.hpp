@@ -45,8 +45,7 @@ class Follower {
   /// The runtime has these on record, and has written them to the kernel.
   virtual void updated(Agent& agent, const std::vector<api::ContainerUpdate>& updates) = 0;
 
-  /// Those that it counts; the connection's are zero.
-  [[nodiscard]] const service::RuntimeCounters& counters() const { return counters_; }
+  [[nodiscard]] const service::FollowerCounters& counters() const { return counters_; }
   /// What has changed since the last call.
   [[nodiscard]] std::vector<service::Change> take_changes() { return std::exchange(changes_, {}); }
 
@@ -63,7 +62,7 @@ class Follower {
   FollowerOptions options_;
   Premises premises_;
   KnownPods known_;
-  service::RuntimeCounters counters_;
+  service::FollowerCounters counters_;
 
  private:
   std::vector<service::Change> changes_;

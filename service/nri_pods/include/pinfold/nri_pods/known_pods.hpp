@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pinfold/nri/messages.hpp"
+#include "pinfold/types/container_id.hpp"
 
 /// What a runtime has reported of its pods.
 namespace pinfold::nri {
@@ -30,6 +31,7 @@ struct KnownPod {
   /// Synchronize brought it: after a restart of the runtime no event of its sandbox comes.
   bool is_from_synchronize = false;
 
+  [[nodiscard]] PodUid uid() const { return PodUid(sandbox.uid()); }
   [[nodiscard]] const KnownContainer* find(std::string_view container_name) const;
 };
 
@@ -53,8 +55,6 @@ class KnownPods {
 
   [[nodiscard]] const Map& all() const { return pods_; }
   [[nodiscard]] const KnownPod* find(std::string_view sandbox_id) const;
-  /// Whether a sandbox of this pod is known.
-  [[nodiscard]] bool has_pod(std::string_view uid) const;
 
  private:
   void change_container(const api::StateChangeEvent& event);

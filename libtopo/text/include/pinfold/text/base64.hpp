@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace pinfold {
+
+/// The bytes of a text in base64 (RFC 4648); ends at the first other character, such as padding.
+[[nodiscard]] std::string decode_base64(std::string_view text);
+
+}  // namespace pinfold
