@@ -1,0 +1,75 @@
+// examples/kubernetes: what the API server does not check until it is too late.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "pinfold/api/config.hpp"
+#include "pinfold/api/pod_documents.hpp"
+#include "pinfold/base/read_file.hpp"
+#include "pinfold/server/settings.hpp"
+#include "pinfold/text/document.hpp"
+
+namespace pinfold::service {
+namespace {
+
+using Json = nlohmann::json;
+
+/// The objects of the manifest by kind.
+std::map<std::string, Json> objects() {
+  std::map<std::string, Json> found;
+  const auto documents =
+      parse_documents(read_file(PINFOLD_EXAMPLES "/kubernetes/pinfold.yaml").value()).value();
+  for (const Json& object : documents) found[object.at("kind").get<std::string>()] = object;
+  return found;
+}
+
+TEST(KubernetesExample, TheServiceAcceptsItsConfiguration) {
+  const Json data = objects().at("ConfigMap").at("data");
+  const auto settings = parse_settings(data.at("agent.yaml").get<std::string>());
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->nri->mode, NriMode::kObserve);
+  const auto parsed = parse_config(data.at("config.yaml").get<std::string>());
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->config.cpu_manager_policy, "static");
+  EXPECT_TRUE(parsed->warnings.empty());
+}
+
+TEST(KubernetesExample, ThePodHasNoUnknownFieldAndAsksForNoExclusiveCpus) {
+  Json pod = objects().at("DaemonSet").at("spec").at("template");
+  pod["kind"] = "Pod";
+  pod["apiVersion"] = "v1";
+  pod["metadata"]["name"] = "pinfold";
+  const auto spec = read_pod(pod);
+  ASSERT_TRUE(spec) << spec.error().message;
+  ASSERT_TRUE(validate_all({*spec}));
+  EXPECT_EQ(spec->containers.front().resources.requests.at("cpu").milli_value(), 50);
+}
+
+/// What the service opens must be what the host has.
+TEST(KubernetesExample, MountsWhatTheServiceNeeds) {
+  const Json spec = objects().at("DaemonSet").at("spec").at("template").at("spec");
+  std::map<std::string, std::string> sources;
+  for (const Json& volume : spec.at("volumes")) {
+    sources[volume.at("name").get<std::string>()] =
+        volume.contains("hostPath") ? volume.at("hostPath").at("path").get<std::string>() : "";
+  }
+  std::map<std::string, std::string> mounts;
+  for (const Json& mount : spec.at("containers").at(0).at("volumeMounts")) {
+    mounts[mount.at("mountPath").get<std::string>()] =
+        sources.at(mount.at("name").get<std::string>());
+  }
+  const Settings defaults;
+  const std::string nri = NriSettings{}.socket;
+  for (const std::string& path :
+       {defaults.state_dir, defaults.socket.substr(0, defaults.socket.rfind('/')),
+        nri.substr(0, nri.rfind('/')), NriSettings{}.kubelet_root, std::string("/sys/fs/cgroup")}) {
+    EXPECT_EQ(mounts[path], path);
+  }
+  EXPECT_TRUE(mounts.contains("/etc/pinfold"));
+  EXPECT_EQ(spec.at("hostPID"), true);
+}
+
+}  // namespace
+}  // namespace pinfold::service
