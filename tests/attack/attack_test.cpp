@@ -154,8 +154,8 @@ class AttackTest : public testing::TestWithParam<Attack> {
     const Outcome seen = run_line(dir, GetParam().observe);
     EXPECT_THAT(seen.status, AnyOf(0, 1)) << seen.err;
     // A few pages of a process that were put before it got its memory nodes are the kernel's doing.
-    static const std::regex most_pages(R"("pagePlacement": (0\.99[0-9]*|1\.0))");
-    return std::regex_replace(seen.out, most_pages, R"("pagePlacement": "most")");
+    static const std::regex kMostPages(R"("pagePlacement": (0\.99[0-9]*|1\.0))");
+    return std::regex_replace(seen.out, kMostPages, R"("pagePlacement": "most")");
   }
   /// Brings files and kernel to what they were before the command.
   void restore(const TempDir& dir) const {

@@ -69,13 +69,13 @@ Json call(const std::string& method, const Json& request) {
   address.sun_family = AF_UNIX;
   (void)std::strncpy(address.sun_path, kSocket, sizeof address.sun_path - 1);
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    complain(fmt::format("{}: {}", kSocket, std::strerror(errno)));
+    complain(fmt::format("{}: {}", kSocket, strerrordesc_np(errno)));
   }
   const std::string text =
       Json({{"method", method}, {"request", request}, {"timeLimitMs", 120000}}).dump();
   if (send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()) ||
       shutdown(fd.get(), SHUT_WR) != 0) {
-    complain(fmt::format("{}: {}", method, std::strerror(errno)));
+    complain(fmt::format("{}: {}", method, strerrordesc_np(errno)));
   }
   std::string answer;
   char chunk[4096];
@@ -168,7 +168,8 @@ std::string output_of(const char* command) {
 }
 
 void run(const std::string& command) {
-  if (const int status = std::system(command.c_str()); status != 0) {
+  const int status = std::system(command.c_str());  // NOLINT(concurrency-mt-unsafe): glibc's is
+  if (status != 0) {
     complain(fmt::format("'{}': status {}", command, status));
   }
 }
@@ -314,7 +315,7 @@ void expect_right_state(const std::string& when) {
   if (const std::string wrong = wrong_containers(); !wrong.empty()) complain(when + ": " + wrong);
   const auto begin = Clock::now();
   for (std::string left; !(left = left_pod()).empty();) {
-    if (seconds_since(begin) > kLook) complain(when + ": " + left);
+    if (seconds_since(begin) > kLook) complain(fmt::format("{}: {}", when, left));
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
   }
 }
