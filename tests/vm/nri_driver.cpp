@@ -282,7 +282,8 @@ class Driver {
       return;
     }
     const int most = std::min(2, kMostExclusive - used);
-    const Pod pod{++number_, most <= 0 ? 0 : static_cast<int>(random_() % (most + 1U))};
+    const Pod pod{++number_,
+                  most <= 0 ? 0 : static_cast<int>(random_() % (static_cast<unsigned>(most) + 1U))};
     const Started started = run_pod(pod);
     ++made;
     if (pod.exclusive == 0) return;
