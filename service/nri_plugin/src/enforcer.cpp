@@ -97,7 +97,10 @@ Result<void> Enforcer::execute(Agent& agent, const AgentRequests& requests) {
 
 void Enforcer::synchronize(Agent& agent, const api::SynchronizeRequest& request) {
   known_ = KnownPods(request);
-  is_synchronized_ = true;
+  if (!std::exchange(is_synchronized_, true)) {
+    const auto recognized = confined_.recognize(*agent.enforced(), others_of(agent));
+    if (!recognized) log(LogLevel::kError, "NRI: " + recognized.error().message);
+  }
   const auto done = execute(agent, plan_synchronize(known_, premises_, agent.state().node));
   if (!done) log(LogLevel::kWarning, "NRI: synchronize: " + done.error().message);
   adopt_running(agent);
@@ -207,7 +210,7 @@ Result<void> Enforcer::change(Agent& agent, const api::StateChangeEvent& event) 
       break;
   }
   known_.change(event);
-  if (is_synchronized_) remove(agent, plan_removal(known_, agent.state().node));
+  if (is_synchronized_) remove_ended(agent);
   return {};
 }
 
