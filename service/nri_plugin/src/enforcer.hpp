@@ -37,7 +37,7 @@ class Enforcer final : public Follower {
   void stop(Agent& agent, const api::Container& container);
   void adopt_running(Agent& agent);
   void note_unpinned(const ContainerId& id, const api::Container& container, const CpuSet& desired,
-                     const CpuSet& has);
+                     const std::string& directory, const CpuSet& has);
   void remove_ended_pods(Agent& agent);
   void remove_ended(Agent& agent);
   /// The desired CPUs of a container; empty: any.

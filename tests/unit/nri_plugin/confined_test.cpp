@@ -164,6 +164,23 @@ TEST_P(NriConfined, WhatHasBeenAdoptedSinceHasWhatIsDecided) {
   EXPECT_EQ(world_.cpus(world_.pause_group(d)), "0-2,4-7");
 }
 
+/// It ran unknown, also if it has the right CPUs when the runtime reports it.
+TEST_P(NriConfined, AContainerThatWasConfinedBeforeItWasKnownIsCounted) {
+  const PodSpec unseen = shared("unseen");
+  world_.run(b_);
+  world_.run_unseen(unseen);
+  look();
+  EXPECT_EQ(world_.cpus(unseen), "0,3-7");
+  EXPECT_EQ(world_.follower->counters().found_unpinned, 0U);
+  world_.synchronize({b_, unseen});
+  EXPECT_EQ(world_.follower->counters().found_unpinned, 1U);
+  EXPECT_THAT(
+      world_.follower->take_changes(),
+      testing::Contains(service::Change{service::ChangeKind::kFoundUnpinned, unseen.uid, "c"}));
+  for (int i = 0; i < 3; ++i) look();
+  EXPECT_EQ(world_.follower->counters().found_unpinned, 1U) << "once";
+}
+
 TEST_P(NriConfined, AfterARestartThatOfTheStateIsItsOwn) {
   world_.run(a_);
   world_.run(b_);
