@@ -90,7 +90,7 @@ CpuSet Enforcer::confine_others(const Agent& agent, const agent::Desired& desire
     const auto others = find_others(*agent.enforced(), search);
     if (!others) {
       log(LogLevel::kError, "NRI: " + others.error().message);
-      return exclusive;
+      return exclusive_cpus(desired);
     }
     // The deepest first: on cgroup v1 a group must contain those below it.
     for (auto other = others->rbegin(); other != others->rend(); ++other) {
