@@ -4,6 +4,8 @@
 #   admit-later CONFIG ROOT FILE            a command in the background, as soon as a service is there
 #   later                                   what that has led to
 #   hang CLIENT                             clients in the background
+#   watch CLIENT                            changes of the API, in the background
+#   changed TEXT                            waits for such a change and prints it
 #   gentle|rough CONFIG ROOT FILE PROGRAM   commands while the service is stopped, or killed
 #   wait TEXT [TIMES] | kill | kill-in SECONDS | reload | stop
 #   rest SECONDS                            what the service takes while it has nothing to do
@@ -169,6 +171,17 @@ case $verb in
       sleep 0.1
     done
     echo hangs
+    ;;
+  watch)
+    setsid "$1" watch $dir/api.sock </dev/null >$dir/changes 2>&1 &
+    until grep -q watches $dir/changes; do
+      kill -0 $! || { cat $dir/changes; exit 1; }
+      sleep 0.1
+    done
+    echo watches
+    ;;
+  changed)
+    until grep "$1" $dir/changes; do sleep 0.1; done
     ;;
   gentle | rough) load $verb "$@" ;;
   wait) wait_for "$@" ;;

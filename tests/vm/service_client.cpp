@@ -17,8 +17,10 @@
 #include <vector>
 
 /// A client of the service that knows only what is published: the numbers of the fields of the
-/// kubelet's PodResources API, the lines of docs/service.md, and names of calls.
+/// kubelet's PodResources API and of pinfold.v1, the lines of docs/service.md, and names of calls.
 ///   service-client pods SOCKET    prints what List answers, one line for each container
+///   service-client watch GRPC_SOCKET   prints "watches", then a line for each change: the number
+///                                      of its kind, pod, container
 ///   service-client hang SOCKET GRPC_SOCKET   clients that hang in each way, until it is killed
 namespace {
 
@@ -80,6 +82,14 @@ grpc::ByteBuffer empty_message() {
   return {&nothing, 1};
 }
 
+std::string bytes_of(const grpc::ByteBuffer& message) {
+  std::vector<grpc::Slice> slices;
+  (void)message.Dump(&slices);
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) bytes.append(slice.begin(), slice.end());
+  return bytes;
+}
+
 void print_pods(const std::string& socket) {
   const auto channel = grpc::CreateChannel("unix:" + socket, grpc::InsecureChannelCredentials());
   grpc::GenericStub stub(channel);
@@ -95,12 +105,7 @@ void print_pods(const std::string& socket) {
   bool is_ok = false;
   (void)queue.Next(&tag, &is_ok);
   if (!status.ok()) throw std::runtime_error(status.error_message());
-  std::vector<grpc::Slice> slices;
-  (void)answer.Dump(&slices);
-  std::string bytes;
-  for (const grpc::Slice& slice : slices) {
-    bytes.append(slice.begin(), slice.end());
-  }
+  const std::string bytes = bytes_of(answer);
   const Message list = parse(bytes);
   for (auto [found, end] = list.parts.equal_range(1); found != end; ++found) {
     const Message pod = parse(found->second);
@@ -117,6 +122,50 @@ void print_pods(const std::string& socket) {
     }
   }
   std::puts("that is all");
+}
+
+/// A call of Watch that has sent its request.
+struct Watch {
+  grpc::ClientContext context;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream;
+
+  Watch(grpc::GenericStub& stub, grpc::CompletionQueue& queue)
+      : stream(stub.PrepareCall(&context, "/pinfold.v1.Pinfold/Watch", &queue)) {
+    stream->StartCall(nullptr);
+    (void)wait(queue);
+    stream->WriteLast(empty_message(), grpc::WriteOptions(), nullptr);
+    if (!wait(queue)) throw std::runtime_error("Watch: the stream has ended");
+  }
+  /// Waits for the next thing to be done; false if it failed.
+  static bool wait(grpc::CompletionQueue& queue) {
+    void* tag = nullptr;
+    bool is_ok = false;
+    return queue.Next(&tag, &is_ok) && is_ok;
+  }
+};
+
+/// Until the stream ends. The service answers first that changes before are missing.
+void print_changes(const std::string& socket) {
+  grpc::GenericStub stub(grpc::CreateChannel("unix:" + socket, grpc::InsecureChannelCredentials()));
+  grpc::CompletionQueue queue;
+  Watch watch(stub, queue);
+  grpc::ByteBuffer message;
+  const auto read = [&] {
+    watch.stream->Read(&message, nullptr);
+    return Watch::wait(queue);
+  };
+  while (read()) {
+    const std::string bytes = bytes_of(message);
+    const Message response = parse(bytes);
+    if (response.numbers.contains(2)) std::puts("watches");
+    for (auto [found, end] = response.parts.equal_range(1); found != end; ++found) {
+      const Message change = parse(found->second);
+      const auto kind = change.numbers.find(1);
+      std::printf("%d %s %s\n", kind == change.numbers.end() ? 0 : static_cast<int>(kind->second),
+                  std::string(part(change, 2)).c_str(), std::string(part(change, 3)).c_str());
+    }
+    (void)std::fflush(stdout);
+  }
 }
 
 int connect_to(const std::string& path) {
@@ -152,19 +201,8 @@ void fill(int fd, std::string_view text) {
       grpc::CreateChannel("unix:" + grpc_socket, grpc::InsecureChannelCredentials());
   grpc::GenericStub stub(channel);
   grpc::CompletionQueue queue;
-  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
-  std::vector<std::unique_ptr<grpc::GenericClientAsyncReaderWriter>> streams;
-  for (int i = 0; i < kEach; ++i) {
-    void* tag = nullptr;
-    bool is_ok = false;
-    contexts.push_back(std::make_unique<grpc::ClientContext>());
-    streams.push_back(stub.PrepareCall(contexts.back().get(), "/pinfold.v1.Pinfold/Watch", &queue));
-    streams.back()->StartCall(nullptr);
-    (void)queue.Next(&tag, &is_ok);
-    streams.back()->WriteLast(empty_message(), grpc::WriteOptions(), nullptr);
-    (void)queue.Next(&tag, &is_ok);
-    if (!is_ok) throw std::runtime_error("Watch: the stream has ended");
-  }
+  std::vector<std::unique_ptr<Watch>> watches;
+  for (int i = 0; i < kEach; ++i) watches.push_back(std::make_unique<Watch>(stub, queue));
   std::puts("hangs");
   (void)std::fflush(stdout);
   while (true) ::pause();
@@ -179,8 +217,13 @@ int main(int argc, char** argv) {
       print_pods(arguments[1]);
       return 0;
     }
+    if (arguments.size() == 2 && arguments[0] == "watch") {
+      print_changes(arguments[1]);
+      return 0;
+    }
     if (arguments.size() == 3 && arguments[0] == "hang") hang(arguments[1], arguments[2]);
-    throw std::runtime_error("usage: service-client pods SOCKET | hang SOCKET GRPC_SOCKET");
+    throw std::runtime_error(
+        "usage: service-client pods SOCKET | watch GRPC_SOCKET | hang SOCKET GRPC_SOCKET");
   } catch (const std::exception& error) {
     (void)std::fprintf(stderr, "service-client: %s\n", error.what());
     return 1;

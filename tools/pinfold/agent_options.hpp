@@ -7,6 +7,7 @@
 #include "output.hpp"
 #include "pinfold/agent/open_agent.hpp"
 #include "pinfold/agent/status.hpp"
+#include "pinfold/service/snapshot.hpp"
 #include "pinfold/socket/unix_socket.hpp"
 
 namespace pinfold::tools {
@@ -69,6 +70,9 @@ void print_dry_run(const AgentOptions& options);
 
 /// The table of containers, one line each.
 [[nodiscard]] std::string container_table(const std::vector<agent::PodStatus>& pods, bool enforced);
+
+/// What a service with mode observe has compared, as text.
+[[nodiscard]] std::string comparison_text(const service::Comparison& comparison);
 
 /// The picture of the node with the containers and pools that its CPUs belong to.
 [[nodiscard]] std::string node_picture(const agent::NodeAgent& agent,

@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// So long a command that only reads waits for each answer of a service.
+constexpr std::chrono::milliseconds kReadTime(2000);
 /// So long a command follows services that stop one after the other.
 constexpr std::chrono::seconds kStopTime(30);
 
@@ -79,7 +81,31 @@ Result<void> check_options(const AgentOptions& options, const service::Hello& he
 
 cli::Option socket_option(AgentOptions& options) {
   return {"--socket", &options.socket,
-          "Socket of the service: if one runs for the state directory, it does the work", "FILE"};
+          options.is_query
+              ? "Socket of the service: if one runs for the state directory, what it has compared "
+                "in mode observe is shown"
+              : "Socket of the service: if one runs for the state directory, it does the work",
+          "FILE"};
+}
+
+std::optional<service::Comparison> read_comparison(const AgentOptions& options) {
+  const auto read = [&]() -> Result<std::optional<service::Comparison>> {
+    PINFOLD_LET(auto client, service::Client::connect(options.socket, kReadTime));
+    if (!client || !is_same_directory(client->hello().state_dir, options.state_dir)) {
+      return std::nullopt;
+    }
+    PINFOLD_LET(auto answer,
+                client->call(service::ReadComparison{}, std::chrono::milliseconds::zero()));
+    auto* const comparison = std::get_if<service::Comparison>(&answer);
+    if (comparison == nullptr) return std::nullopt;
+    return std::move(*comparison);
+  };
+  auto comparison = read();
+  if (comparison) return *std::move(comparison);
+  if (!service::is_stopping(comparison.error())) {
+    warn("what mode observe has found is not shown: " + comparison.error().message);
+  }
+  return std::nullopt;
 }
 
 Result<AgentSession> AgentSession::open(const AgentOptions& options) {

@@ -9,8 +9,12 @@
 
 namespace pinfold::tools {
 
-/// --socket, for a command that changes the state.
+/// --socket, for a command that changes the state, or for one that only reads.
 [[nodiscard]] cli::Option socket_option(AgentOptions& options);
+
+/// The comparison of the service, if one runs for the state directory and compares: nothing waits
+/// for it long. A failure is a warning on standard error.
+[[nodiscard]] std::optional<service::Comparison> read_comparison(const AgentOptions& options);
 
 /// A node agent that a command changes: the service's, if one runs for the state directory, else
 /// one that the command opens itself. If the service stops before it has done a request, the

@@ -40,6 +40,30 @@ std::string container_table(const std::vector<PodStatus>& pods, bool enforced) {
   return table.render(style);
 }
 
+std::string comparison_text(const service::Comparison& comparison) {
+  if (comparison.differences.empty()) {
+    return fmt::format("Mode observe: {} compared, none would have other CPUs or memory nodes.\n",
+                       counted(comparison.compared, "running container"));
+  }
+  TextTable table(
+      {{"POD"}, {"CONTAINER"}, {"RUNS ON"}, {"WOULD HAVE"}, {"MEMORY ON"}, {"WOULD HAVE"}});
+  for (const service::Difference& difference : comparison.differences) {
+    std::vector<std::string> row = {
+        difference.namespace_name + "/" + difference.pod_name, difference.container.name,
+        difference.observed_cpus.to_string(),
+        difference.desired_cpus.empty() ? "any" : difference.desired_cpus.to_string()};
+    const enforce::NodeSet& mems = difference.desired_mems;
+    if (!mems.empty() && mems != difference.observed_mems) {
+      row.insert(row.end(), {difference.observed_mems.to_string(), mems.to_string()});
+    }
+    table.add(std::move(row));
+  }
+  return fmt::format("Mode observe: {} of {} would have other CPUs or memory nodes:\n{}",
+                     comparison.differences.size(),
+                     counted(comparison.compared, "running container"),
+                     table.render(terminal_style()));
+}
+
 std::string node_picture(const agent::NodeAgent& agent, const agent::NodeStatus& status) {
   Picture picture;
   picture.style = terminal_style();

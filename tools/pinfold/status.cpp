@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "agent_options.hpp"
+#include "agent_session.hpp"
 #include "commands.hpp"
+#include "pinfold/socket/comparison.hpp"
 #include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
@@ -14,7 +16,10 @@ Result<ExitStatus> print_status(const AgentOptions& options) {
   PINFOLD_LET(auto agent, open_agent(options));
   PINFOLD_LET(const auto view, agent::node_status(agent));
   if (options.output == OutputFormat::kJson) {
-    fmt::print("{}\n", to_json(view, agent).dump(2));
+    nlohmann::json out = to_json(view, agent);
+    const auto comparison = read_comparison(options);
+    out["comparison"] = comparison ? service::to_json(*comparison) : nlohmann::json();
+    fmt::print("{}\n", out.dump(2));
     return view.ok ? kYes : kNo;
   }
   const auto& pods = view.pods;
@@ -35,6 +40,9 @@ Result<ExitStatus> print_status(const AgentOptions& options) {
   fmt::print("{}\n",
              agent::describe_profile(agent.node().config().profile, agent.profile_source()));
   if (!pods.empty()) fmt::print("\n{}", container_table(pods, agent.enforces()));
+  if (const auto comparison = read_comparison(options)) {
+    fmt::print("\n{}", comparison_text(*comparison));
+  }
   if (!view.held.empty()) {
     fmt::print(
         "\nHeld for pods that only the kubelet's files name. 'pinfold admit' takes such a pod\n"
@@ -72,7 +80,8 @@ cli::Command status_command() {
   cli::Command command{"status",
                        "Show the desired and observed CPUs and NUMA nodes of every container"};
   command.add(agent_options(*options));
-  command.add({{"-o,--output",
+  command.add({socket_option(*options),
+               {"-o,--output",
                 cli::one_of<OutputFormat>(options->output, {{"text", OutputFormat::kText},
                                                             {"json", OutputFormat::kJson},
                                                             {"name", OutputFormat::kName}}),

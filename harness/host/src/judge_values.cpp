@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "pinfold/harness/json.hpp"
 #include "pinfold/harness/judge.hpp"
@@ -107,37 +109,78 @@ bool is_of_container(const std::string& group) {
   return group.find('/') != std::string::npos && !name.starts_with("pod");
 }
 
+/// A group from its first state to its removal: its name, and how many of this name ended before.
+using Life = std::pair<std::string, int>;
+
+/// The sampler's states, one after the other.
+class States {
+ public:
+  explicit States(const std::string& changes) : lines_(changes) {}
+  /// False if there is no further whole state.
+  bool next() {
+    removed_.clear();
+    for (std::string line; std::getline(lines_, line);) {
+      if (line.empty()) return true;
+      const std::size_t blank = line.find(' ');
+      const std::string name = line.substr(0, blank);
+      if (blank != std::string::npos && blank + 1 < line.size()) {
+        groups_[name] = line.substr(blank + 1);
+      } else if (groups_.erase(name) != 0) {
+        removed_.push_back(name);
+        ++ended_[name];
+      }
+    }
+    return false;
+  }
+
+  [[nodiscard]] const std::map<std::string, std::string>& groups() const { return groups_; }
+  [[nodiscard]] const std::vector<std::string>& removed() const { return removed_; }
+  [[nodiscard]] Life life_of(const std::string& group) const {
+    const auto ended = ended_.find(group);
+    return {group, ended == ended_.end() ? 0 : ended->second};
+  }
+  /// Whether it has other CPUs than the group that it is in.
+  [[nodiscard]] bool is_pinned(const std::string& group, const std::string& cpus) const {
+    const auto above = groups_.find(group.substr(0, group.rfind('/')));
+    return above == groups_.end() || above->second != cpus;
+  }
+
+ private:
+  std::istringstream lines_;
+  std::map<std::string, std::string> groups_;
+  std::map<std::string, int> ended_;
+  std::vector<std::string> removed_;
+};
+
 }  // namespace
 
-std::string changes_of_runtime(const std::string& changes) {
-  std::map<std::string, std::string> seen;  // all groups
-  std::set<std::string> counted;
+std::string changes_of_runtime(const std::string& changes, NeverPinned never_pinned) {
+  std::set<Life> pinned;
+  States all(changes);
+  while (all.next()) {
+    for (const auto& [group, cpus] : all.groups()) {
+      if (all.is_pinned(group, cpus)) pinned.insert(all.life_of(group));
+    }
+  }
+  const auto is_skipped = [&](const Life& life) {
+    const bool has_ended = !all.groups().contains(life.first) || all.life_of(life.first) != life;
+    return never_pinned == NeverPinned::kSkipEnded && has_ended;
+  };
   std::string text;
-  std::istringstream lines(changes);
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t blank = line.find(' ');
-    const std::string name = line.substr(0, blank);
-    if (blank != std::string::npos && blank + 1 < line.size()) {
-      seen[name] = line.substr(blank + 1);
-      continue;
+  std::set<std::string> counted;
+  for (States states(changes); states.next(); text += '\n') {
+    for (const std::string& group : states.removed()) {
+      if (counted.erase(group) != 0) text += group + '\n';
     }
-    if (!line.empty()) {
-      seen.erase(name);
-      if (counted.erase(name) != 0) text += name + '\n';
-      continue;
-    }
-    for (const auto& [group, cpus] : seen) {
+    for (const auto& [group, cpus] : states.groups()) {
       if (!is_of_container(group)) continue;
-      const auto pod = seen.find(group.substr(0, group.rfind('/')));
-      if (pod == seen.end() || pod->second != cpus) counted.insert(group);
+      const Life life = states.life_of(group);
+      const bool counts = pinned.contains(life) ? states.is_pinned(group, cpus) : !is_skipped(life);
+      if (counts) counted.insert(group);
       if (counted.contains(group)) text += fmt::format("{} {}\n", group, cpus);
     }
-    text += '\n';
   }
-  for (const auto& [group, cpus] : seen) {
-    if (is_of_container(group)) text += fmt::format("{} {}\n", group, cpus);
-  }
-  return text + '\n';
+  return text;
 }
 
 std::vector<std::string> overlaps_seen(const std::string& changes, const ExclusiveCpus& exclusive) {

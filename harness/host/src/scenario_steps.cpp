@@ -110,8 +110,10 @@ Action read_write(FieldReader& fields) {
 Action read_start_sampling(FieldReader&) { return StartSamplingStep{}; }
 
 Action read_stop_sampling(FieldReader& fields) {
-  return StopSamplingStep{static_cast<std::uint64_t>(fields.integer("atLeast", 1, 1, 1000000000)),
-                          fields.text("exclusive", "")};
+  return StopSamplingStep{
+      static_cast<std::uint64_t>(fields.integer("atLeast", 1, 1, 1000000000)),
+      fields.text("exclusive", ""),
+      fields.boolean("allowUnpinned", false) ? NeverPinned::kSkipEnded : NeverPinned::kCount};
 }
 
 /// Reads a list of commands, each a list of texts.

@@ -80,7 +80,8 @@ VmResult<StepResult> StepRunner::act(const AdmitStep& step) {
 
 VmResult<std::vector<DesiredContainer>> StepRunner::desired(std::string& problem) {
   if (desired_) return *desired_;
-  PINFOLD_LET(const auto reply, run_product({"status"}));
+  // Without the service: it does not know more, and a scenario may have stopped its process.
+  PINFOLD_LET(const auto reply, run_product({"status", "--socket", "/dev/null"}));
   const std::string out = reply.value("stdout", "");
   const Json status = Json::parse(out, nullptr, false);
   // Status 1 means that the product itself found drift. The judge decides.

@@ -61,8 +61,9 @@ VmResult<StepResult> StepRunner::act(const StopSamplingStep& step) {
     for (const auto& [group, cpus] : *named) exclusive_[group] |= cpus;
   }
   const std::string changes = reply.value("changes", "");
-  const auto overlaps =
-      overlaps_seen(scenario_.runtime.empty() ? changes : changes_of_runtime(changes), exclusive_);
+  const auto overlaps = overlaps_seen(
+      scenario_.runtime.empty() ? changes : changes_of_runtime(changes, step.never_pinned),
+      exclusive_);
   std::string first = overlaps.empty() ? "" : overlaps.front();
   if (overlaps.size() > 1) first += fmt::format(", and {} more", overlaps.size() - 1);
   result.checks.push_back({fmt::format("exclusive CPUs of {} groups seen in others, in {} states",

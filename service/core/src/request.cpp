@@ -67,6 +67,7 @@ struct Execute {
   Result<Answer> operator()(const Adopt& request) const {
     return changed(agent.adopt(request.pod, request.adoption));
   }
+  Result<Answer> operator()(const ReadComparison& /*request*/) const { return Done{}; }
 };
 
 /// Moves the next `count` elements out of a list, if there are any.

@@ -76,7 +76,12 @@ Worker::Worker(agent::NodeAgent agent, WorkerOptions options)
 
 Worker::~Worker() = default;
 
-Result<void> Worker::submit(Request request) { return put(std::move(request)); }
+Result<void> Worker::submit(Request request) {
+  if (!std::holds_alternative<ReadComparison>(request.action)) return put(std::move(request));
+  const auto comparison = snapshot()->comparison;
+  request.done(comparison == nullptr ? Answer(Done{}) : Answer(*comparison));
+  return {};
+}
 
 Result<void> Worker::submit(Task task) { return put(std::move(task)); }
 
@@ -110,6 +115,12 @@ std::shared_ptr<Subscription> Worker::subscribe(std::size_t limit, std::function
   const std::lock_guard lock(mutex_);
   subscriptions_.push_back(subscription);
   return subscription;
+}
+
+void Worker::set_comparison(Comparison comparison) {
+  auto shared = std::make_shared<const Comparison>(std::move(comparison));
+  const std::lock_guard lock(mutex_);
+  comparison_ = std::move(shared);
 }
 
 void Worker::set_reconcile(const agent::WatchTimes& times, agent::PageMoves pages) {
@@ -311,6 +322,7 @@ void Worker::publish() {
   {
     const std::lock_guard lock(mutex_);
     snapshot->counters.busy = busy_;
+    snapshot->comparison = comparison_;
     snapshot_ = std::move(snapshot);
     std::erase_if(subscriptions_, [](const auto& subscription) { return subscription.expired(); });
     if (!happened_.empty()) {

@@ -62,6 +62,21 @@ void fill_container(const ContainerResources& resources, bool is_started, v1::Co
   out.set_started(is_started);
 }
 
+void fill_comparison(const Comparison& comparison, v1::Comparison& out) {
+  out.set_compared(comparison.compared);
+  for (const Difference& difference : comparison.differences) {
+    v1::Difference& entry = *out.add_differences();
+    entry.set_pod_uid(valid_text(difference.container.pod.value));
+    entry.set_pod_name(valid_text(difference.pod_name));
+    entry.set_pod_namespace(valid_text(difference.namespace_name));
+    entry.set_container(valid_text(difference.container.name));
+    entry.set_observed_cpus(difference.observed_cpus.to_string());
+    entry.set_desired_cpus(difference.desired_cpus.to_string());
+    entry.set_observed_mems(difference.observed_mems.to_string());
+    entry.set_desired_mems(difference.desired_mems.to_string());
+  }
+}
+
 /// All but the containers that were removed.
 void add_containers(const Node& node, const agent::AgentState& state, const ActivePod& pod,
                     google::protobuf::RepeatedPtrField<v1::Container>& out) {
@@ -127,6 +142,9 @@ void fill(const Node& node, const CpuSet& offline, const Snapshot& snapshot,
   }
   for (const PodUid& uid : state.held) out.add_held_pod_uids(uid.value);
   if (snapshot.not_settled) fill(*snapshot.not_settled, *out.mutable_not_settled());
+  if (snapshot.comparison != nullptr) {
+    fill_comparison(*snapshot.comparison, *out.mutable_comparison());
+  }
   if (!snapshot.reconciled) return;
   if (*snapshot.reconciled) {
     fill(**snapshot.reconciled, *out.mutable_report());

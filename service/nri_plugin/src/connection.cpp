@@ -181,10 +181,14 @@ class RuntimeConnection::Link final : public Handler {
     counters_.connections = connections_;
     counters_.updates_refused = updates_refused_;
   }
-  /// What the follower counts.
-  void publish_follower() {
+  /// What the follower has counted, compared and changed. In the thread of the worker.
+  [[nodiscard]] std::vector<service::Change> publish_follower() {
+    if (auto comparison = follower_->take_comparison()) {
+      worker_.set_comparison(*std::move(comparison));
+    }
     const std::lock_guard lock(mutex_);
     static_cast<service::FollowerCounters&>(counters_) = follower_->counters();
+    return follower_->take_changes();
   }
 
   template <class T>
@@ -193,8 +197,7 @@ class RuntimeConnection::Link final : public Handler {
     Task task{[this, reply, begin, work = std::move(work)](Result<NodeAgent*> agent) {
                 std::vector<service::Change> changes;
                 Result<T> answer = agent ? work(**agent) : Result<T>(fail(agent.error()));
-                if (agent) changes = follower_->take_changes();
-                publish_follower();
+                if (agent) changes = publish_follower();
                 {
                   const std::lock_guard lock(mutex_);
                   counters_.answers.observe(service::Clock::now() - begin);
@@ -212,11 +215,9 @@ class RuntimeConnection::Link final : public Handler {
   }
   void submit(std::function<void(NodeAgent&)> work) {
     (void)worker_.submit(Task{[this, work = std::move(work)](Result<NodeAgent*> agent) {
-                                std::vector<service::Change> changes;
-                                if (!agent) return changes;
+                                if (!agent) return std::vector<service::Change>();
                                 work(**agent);
-                                publish_follower();
-                                return follower_->take_changes();
+                                return publish_follower();
                               },
                               TimePoint::max()});
   }

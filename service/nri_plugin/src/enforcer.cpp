@@ -97,7 +97,10 @@ Result<void> Enforcer::execute(Agent& agent, const AgentRequests& requests) {
 
 void Enforcer::synchronize(Agent& agent, const api::SynchronizeRequest& request) {
   known_ = KnownPods(request);
-  is_synchronized_ = true;
+  if (!std::exchange(is_synchronized_, true)) {
+    const auto recognized = confined_.recognize(*agent.enforced(), others_of(agent));
+    if (!recognized) log(LogLevel::kError, "NRI: " + recognized.error().message);
+  }
   const auto done = execute(agent, plan_synchronize(known_, premises_, agent.state().node));
   if (!done) log(LogLevel::kWarning, "NRI: synchronize: " + done.error().message);
   adopt_running(agent);
@@ -120,7 +123,8 @@ void Enforcer::adopt_running(Agent& agent) {
       if (!id || !directory) continue;
       const std::string* const has = agent.state().adopted.find(*id);
       if (has != nullptr && *has == *directory) continue;
-      note_unpinned(*id, container.shown, desired_cpus(desired, *id), cpus_of(agent, *directory));
+      note_unpinned(*id, container.shown, desired_cpus(desired, *id), *directory,
+                    cpus_of(agent, *directory));
       groups.push_back({*id, *directory});
     }
   }
@@ -132,16 +136,21 @@ void Enforcer::adopt_running(Agent& agent) {
   }
 }
 
-/// Counts a running container of which the agent did not know, if it has other CPUs than it should.
+/// Counts a running container of which the agent did not know, if it has other CPUs than it should
+/// or had them until it was confined.
 void Enforcer::note_unpinned(const ContainerId& id, const api::Container& container,
-                             const CpuSet& desired, const CpuSet& has) {
-  if (desired.empty() || desired.contains_all(has)) return;
+                             const CpuSet& desired, const std::string& directory,
+                             const CpuSet& has) {
+  const bool was_confined = unexplained_.erase(directory) != 0;
+  if (!was_confined && (desired.empty() || desired.contains_all(has))) return;
   const double seconds = age_of(container.pid());
   ++counters_.found_unpinned;
   counters_.unpinned_seconds += seconds;
   add_change(ChangeKind::kFoundUnpinned, id.pod, id.name);
-  log(LogLevel::kWarning, fmt::format("NRI: {}: ran on CPUs {}, expected {}, for {:.0f} s at most",
-                                      title_of(id), has.to_string(), desired.to_string(), seconds));
+  log(LogLevel::kWarning,
+      fmt::format("NRI: {}: {} CPUs {}, expected {}, for {:.0f} s at most", title_of(id),
+                  was_confined ? "unknown, was confined to" : "ran on", has.to_string(),
+                  desired.to_string(), seconds));
 }
 
 Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
@@ -207,7 +216,7 @@ Result<void> Enforcer::change(Agent& agent, const api::StateChangeEvent& event) 
       break;
   }
   known_.change(event);
-  if (is_synchronized_) remove(agent, plan_removal(known_, agent.state().node));
+  if (is_synchronized_) remove_ended(agent);
   return {};
 }
 

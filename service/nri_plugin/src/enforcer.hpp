@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "other_groups.hpp"
+#include "confined_groups.hpp"
 #include "pinfold/nri_plugin/follower.hpp"
 #include "pinfold/nri_pods/plan.hpp"
 
@@ -14,7 +14,9 @@ namespace pinfold::nri {
 /// Follows a runtime and lets the agent decide and apply.
 class Enforcer final : public Follower {
  public:
-  Enforcer(const Node& node, FollowerOptions options) : Follower(node, std::move(options)) {}
+  /// `former_pool`: the shared pool of the state that an earlier service has left.
+  Enforcer(const Node& node, CpuSet former_pool, FollowerOptions options)
+      : Follower(node, std::move(options)), confined_(std::move(former_pool)) {}
 
   void synchronize(Agent& agent, const api::SynchronizeRequest& request) override;
   [[nodiscard]] Result<api::CreateContainerResponse> create(
@@ -35,20 +37,24 @@ class Enforcer final : public Follower {
   void stop(Agent& agent, const api::Container& container);
   void adopt_running(Agent& agent);
   void note_unpinned(const ContainerId& id, const api::Container& container, const CpuSet& desired,
-                     const CpuSet& has);
+                     const std::string& directory, const CpuSet& has);
   void remove_ended_pods(Agent& agent);
+  void remove_ended(Agent& agent);
   /// The desired CPUs of a container; empty: any.
   [[nodiscard]] static CpuSet desired_cpus(const agent::Desired& desired, const ContainerId& id);
+  [[nodiscard]] OtherSearch others_of(const Agent& agent) const;
   CpuSet confine_others(const Agent& agent, const agent::Desired& desired);
   struct Owner;
   [[nodiscard]] Owner owner_of(const Agent& agent, const std::string& directory) const;
   void confine_other(const Agent& agent, const agent::Desired& desired, const OtherGroup& other,
                      CpuSet& left);
+  void follow_pool(const Agent& agent, const agent::Desired& desired);
   void note_unexplained(const Agent& agent);
   void note_unknown(const Agent& agent, const std::string& directory);
   void revert(Agent& agent);
 
   bool is_synchronized_ = false;
+  ConfinedGroups confined_;
   std::set<std::string> noted_;  ///< groups of unknown containers that were counted
   /// Groups that were confined, and in how many looks since then no event had explained them.
   std::map<std::string, int> unexplained_;

@@ -33,6 +33,7 @@ bool is_group_of(const std::string& directory, const std::string& id) {
 void Enforcer::look(Agent& agent) {
   if (is_synchronized_) remove_ended_pods(agent);
   note_unexplained(agent);
+  confined_.forget_gone(*agent.enforced());
   if (!is_synchronized_ && !agent.state().node.held.empty()) return;
   (void)confine_others(agent, agent.desired());
 }
@@ -53,32 +54,62 @@ void Enforcer::remove_ended_pods(Agent& agent) {
     *end.mutable_pod() = pod.sandbox;
   }
   for (const api::StateChangeEvent& end : ends) known_.change(end);
-  remove(agent, plan_removal(known_, agent.state().node));
+  remove_ended(agent);
 }
 
-/// Confines the groups of sandboxes and of unknown containers to the shared pool. Returns the
-/// exclusive CPUs on which they can still run.
-CpuSet Enforcer::confine_others(const Agent& agent, const agent::Desired& desired) {
-  std::set<std::string> roots = {options_.mount + "/kubepods", options_.mount + "/kubepods.slice"};
-  std::set<std::string> adopted;
-  for (const auto& entry : agent.state().adopted) adopted.insert(entry.value);
+/// What has ended releases its CPUs at once.
+void Enforcer::remove_ended(Agent& agent) {
+  const AgentRequests ended = plan_removal(known_, agent.state().node);
+  if (ended.remove_pods.empty() && ended.remove_containers.empty()) return;
+  remove(agent, ended);
+  follow_pool(agent, agent.desired());
+}
+
+OtherSearch Enforcer::others_of(const Agent& agent) const {
+  OtherSearch search;
+  search.roots = {options_.mount + "/kubepods", options_.mount + "/kubepods.slice"};
+  for (const auto& entry : agent.state().adopted) search.adopted.insert(entry.value);
   for (const auto& [id, pod] : known_.all()) {
     const auto directory = pod_directory(options_.mount, pod.sandbox.linux().cgroup_parent());
     if (!directory) continue;
     const std::string kubepods = kubepods_of(*directory);
-    roots.insert(kubepods.empty() ? *directory : kubepods);
+    search.roots.insert(kubepods.empty() ? *directory : kubepods);
   }
-  const auto others = find_others(*agent.enforced(), roots, adopted, exclusive_cpus(desired));
-  if (!others) {
-    log(LogLevel::kError, "NRI: " + others.error().message);
-    return exclusive_cpus(desired);
-  }
+  return search;
+}
+
+/// Confines the groups of sandboxes and of unknown containers to the shared pool, and lets those
+/// that were confined before follow it. Returns the exclusive CPUs on which they can still run.
+CpuSet Enforcer::confine_others(const Agent& agent, const agent::Desired& desired) {
+  const CpuSet exclusive = exclusive_cpus(desired);
   CpuSet left;
-  // The deepest first: on cgroup v1 a group must contain those below it.
-  for (auto other = others->rbegin(); other != others->rend(); ++other) {
-    confine_other(agent, desired, *other, left);
+  if (!exclusive.empty()) {
+    OtherSearch search = others_of(agent);
+    search.without = exclusive;
+    search.wanted = [&](const OtherGroup& other) { return other.cpus.intersects(exclusive); };
+    const auto others = find_others(*agent.enforced(), search);
+    if (!others) {
+      log(LogLevel::kError, "NRI: " + others.error().message);
+      return exclusive_cpus(desired);
+    }
+    // The deepest first: on cgroup v1 a group must contain those below it.
+    for (auto other = others->rbegin(); other != others->rend(); ++other) {
+      confine_other(agent, desired, *other, left);
+    }
   }
-  return left & exclusive_cpus(desired);
+  follow_pool(agent, desired);
+  return left & exclusive;
+}
+
+/// The groups that were confined get what the pool has gained. That was given up: what still ran
+/// there would not have been removed, and what could not be applied leaves the layout dirty.
+void Enforcer::follow_pool(const Agent& agent, const agent::Desired& desired) {
+  if (agent.enforced()->is_dirty()) return;
+  std::set<std::string> adopted;
+  for (const auto& entry : agent.state().adopted) adopted.insert(entry.value);
+  for (const Error& error : confined_.follow(*agent.enforced(), adopted, desired.pool)) {
+    log(LogLevel::kWarning, "NRI: " + error.message);
+  }
 }
 
 /// To whom a group belongs, as far as the runtime has reported it.
@@ -123,7 +154,7 @@ void Enforcer::confine_other(const Agent& agent, const agent::Desired& desired,
       unexplained_.try_emplace(directory, 0);
     }
   }
-  const auto confined = confine(other, desired.pool);
+  const auto confined = confined_.confine(other, desired.pool);
   if (confined || !exists(other.group)) return;
   log(LogLevel::kError,
       fmt::format("NRI: '{}' is not confined: {}", directory, confined.error().message));

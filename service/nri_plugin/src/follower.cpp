@@ -26,7 +26,7 @@ Result<std::unique_ptr<Follower>> make_follower(NriMode mode, const agent::NodeA
   if (mode == NriMode::kObserve) {
     return std::make_unique<Observer>(agent.node(), std::move(options));
   }
-  return std::make_unique<Enforcer>(agent.node(), std::move(options));
+  return std::make_unique<Enforcer>(agent.node(), agent.desired().pool, std::move(options));
 }
 
 }  // namespace pinfold::nri

@@ -11,6 +11,24 @@ namespace pinfold::nri {
 
 using agent::LogLevel;
 
+namespace {
+
+std::string describe(const service::Difference& difference) {
+  std::string text =
+      fmt::format("NRI: container '{}' of pod '{}/{}' runs on CPUs {}, would have {}",
+                  difference.container.name, difference.namespace_name, difference.pod_name,
+                  difference.observed_cpus.to_string(),
+                  difference.desired_cpus.empty() ? "any" : difference.desired_cpus.to_string());
+  const enforce::NodeSet& mems = difference.desired_mems;
+  if (!mems.empty() && mems != difference.observed_mems) {
+    text += fmt::format("; on memory nodes {}, would have {}", difference.observed_mems.to_string(),
+                        mems.to_string());
+  }
+  return text;
+}
+
+}  // namespace
+
 Observer::Observer(const Node& node, FollowerOptions options)
     : Follower(node, std::move(options)), state_(empty_state(node)) {}
 
@@ -37,6 +55,7 @@ void Observer::execute(const Node& node, const AgentRequests& requests) {
 
 void Observer::synchronize(Agent& agent, const api::SynchronizeRequest& request) {
   known_ = KnownPods(request);
+  is_synchronized_ = true;
   execute(agent.node(), plan_synchronize(known_, premises_, state_));
   look(agent);
 }
@@ -70,34 +89,52 @@ Result<void> Observer::change(Agent& agent, const api::StateChangeEvent& event) 
   return {};
 }
 
+/// Containers of which nothing is decided, or whose group cannot be read, are not compared.
+void Observer::compare(const Agent& agent, const KnownPod& pod, const KnownContainer& container,
+                       service::Comparison& comparison) const {
+  const auto id = find_container(state_, pod.uid(), container.shown.name());
+  const auto directory = group_directory(options_.mount, container.shown.linux().cgroups_path());
+  if (!id || !directory) return;
+  const auto resources = container_resources(agent.node(), state_, *id);
+  const auto group = agent.enforced()->open_elsewhere(*directory);
+  if (!resources || !group) return;
+  auto cpus = effective_cpus(*group);
+  auto mems = effective_mems(*group);
+  auto desired_mems = enforce::NodeSet::parse(resources->cpuset_mems);
+  if (!cpus || !mems || !desired_mems) return;
+  ++comparison.compared;
+  CpuSet desired_cpus = resources->cpuset_cpus - agent.offline();
+  const bool has_cpus = desired_cpus.empty() || *cpus == desired_cpus;
+  const bool has_mems = desired_mems->empty() || *mems == *desired_mems;
+  if (has_cpus && has_mems) return;
+  comparison.differences.push_back({{pod.uid(), container.shown.name()},
+                                    pod.sandbox.namespace_(),
+                                    pod.sandbox.name(),
+                                    *std::move(cpus),
+                                    std::move(desired_cpus),
+                                    *std::move(mems),
+                                    *std::move(desired_mems)});
+}
+
 void Observer::look(Agent& agent) {
-  counters_.differences = 0;
-  std::map<std::string, std::string> lines;
+  if (!is_synchronized_) return;
+  service::Comparison comparison;
   for (const auto& [sandbox, pod] : known_.all()) {
     for (const KnownContainer& container : pod.containers) {
-      if (container.phase != Phase::kStarted) continue;
-      const PodUid uid = pod.uid();
-      const auto id = find_container(state_, uid, container.shown.name());
-      const auto resources =
-          id ? container_resources(agent.node(), state_, *id) : fail(ErrorCode::kNotFound, "");
-      const auto directory =
-          group_directory(options_.mount, container.shown.linux().cgroups_path());
-      if (!resources || !directory || resources->cpuset_cpus.empty()) continue;
-      const auto group = agent.enforced()->open_elsewhere(*directory);
-      const auto has = group ? effective_cpus(*group) : fail(group.error());
-      if (!has || *has == resources->cpuset_cpus) continue;
-      ++counters_.differences;
-      lines[container.shown.id()] = fmt::format(
-          "NRI: container '{}' of pod '{}' runs on CPUs {}, would have {}", container.shown.name(),
-          uid, has->to_string(), resources->cpuset_cpus.to_string());
+      if (container.phase == Phase::kStarted) compare(agent, pod, container, comparison);
     }
   }
-  for (const auto& [id, line] : lines) {
-    if (const auto before = logged_.find(id); before == logged_.end() || before->second != line) {
-      log(LogLevel::kInfo, line);
-    }
+  std::map<ContainerId, std::string> lines;
+  for (const service::Difference& difference : comparison.differences) {
+    const ContainerId& id = difference.container;
+    std::string& line = lines[id];
+    line = describe(difference);
+    const auto before = logged_.find(id);
+    if (before == logged_.end() || before->second != line) log(LogLevel::kInfo, line);
   }
   logged_ = std::move(lines);
+  counters_.differences = comparison.differences.size();
+  comparison_ = std::move(comparison);
 }
 
 std::vector<api::ContainerUpdate> Observer::updates(Agent& /*agent*/, std::size_t /*limit*/) {

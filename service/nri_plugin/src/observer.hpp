@@ -26,9 +26,12 @@ class Observer final : public Follower {
 
  private:
   void execute(const Node& node, const AgentRequests& requests);
+  void compare(const Agent& agent, const KnownPod& pod, const KnownContainer& container,
+               service::Comparison& comparison) const;
 
+  bool is_synchronized_ = false;
   NodeState state_;                            ///< as if the plans had been done
-  std::map<std::string, std::string> logged_;  ///< container id to what was logged of it
+  std::map<ContainerId, std::string> logged_;  ///< what was logged of each container
 };
 
 }  // namespace pinfold::nri

@@ -29,26 +29,26 @@ Result<bool> has_processes(const enforce::Group& group) {
   return fail(text.error());
 }
 
-struct Search {
-  const std::set<std::string>& adopted;
-  const CpuSet& exclusive;
+struct Walk {
+  const OtherSearch& search;
   std::vector<OtherGroup>& found;
 
   /// `above`: the CPUs of the group that it is in.
   [[nodiscard]] Result<void> look(const enforce::Group& group, const CpuSet& above,
                                   int depth) const {
-    if (adopted.contains(group.directory) || depth > kMaxDepth) return {};
-    const CpuSet cpus = effective_cpus(group).value_or(above);  // without a cpuset: as above
-    if (cpus.intersects(exclusive)) {
+    if (search.adopted.contains(group.directory) || depth > kMaxDepth) return {};
+    // Without a cpuset: as above.
+    const OtherGroup other{group, effective_cpus(group).value_or(above)};
+    if (search.wanted(other)) {
       PINFOLD_LET(const bool is_used, has_processes(group));
-      if (is_used) found.push_back({group, cpus});
+      if (is_used) found.push_back(other);
     }
     const auto& part = group.cpuset();
     const auto children = part.fs->children(part.path);
     if (!children && enforce::is_gone(children.error())) return {};
     if (!children) return fail(children.error());
     for (const std::string& child : *children) {
-      PINFOLD_TRY(look(child_of(group, child), cpus, depth + 1));
+      PINFOLD_TRY(look(child_of(group, child), other.cpus, depth + 1));
     }
     return {};
   }
@@ -57,31 +57,16 @@ struct Search {
 }  // namespace
 
 Result<std::vector<OtherGroup>> find_others(const agent::EnforcedLayout& enforced,
-                                            const std::set<std::string>& roots,
-                                            const std::set<std::string>& adopted,
-                                            const CpuSet& exclusive) {
+                                            const OtherSearch& search) {
   std::vector<OtherGroup> found;
-  if (exclusive.empty()) return found;
-  const Search search{adopted, exclusive, found};
-  for (const std::string& root : roots) {
+  const Walk walk{search, found};
+  for (const std::string& root : search.roots) {
     auto group = enforced.open_elsewhere(root);
     if (!group && enforce::is_gone(group.error())) continue;
     if (!group) return fail(std::move(group).error());
-    PINFOLD_TRY(search.look(*group, exclusive, 0));
+    PINFOLD_TRY(walk.look(*group, search.without, 0));
   }
   return found;
-}
-
-Result<void> confine(const OtherGroup& other, const CpuSet& allowed) {
-  const auto& part = other.group.cpuset();
-  const CpuSet left = other.cpus & allowed;
-  const CpuSet& target = left.empty() ? allowed : left;
-  PINFOLD_TRY(part.fs->write(part.path, enforce::kCpusFile, target.to_string()));
-  PINFOLD_LET(const CpuSet has, effective_cpus(other.group));
-  if (allowed.contains_all(has)) return {};
-  return fail(ErrorCode::kUnsupported,
-              fmt::format("'{}' has CPUs {}, expected {}", other.group.directory, has.to_string(),
-                          target.to_string()));
 }
 
 }  // namespace pinfold::nri

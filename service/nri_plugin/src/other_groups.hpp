@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,21 +11,21 @@
 /// that it does not know.
 namespace pinfold::nri {
 
-/// A group with processes that can run on `exclusive`.
+/// A group with processes, and the CPUs on which they can run.
 struct OtherGroup {
   enforce::Group group;
   CpuSet cpus;
 };
 
-/// All below `roots` that are neither in `adopted` nor below one of it. A root that does not exist
-/// has none. Errors: kIo.
-[[nodiscard]] Result<std::vector<OtherGroup>> find_others(const agent::EnforcedLayout& enforced,
-                                                          const std::set<std::string>& roots,
-                                                          const std::set<std::string>& adopted,
-                                                          const CpuSet& exclusive);
+struct OtherSearch {
+  std::set<std::string> roots;    ///< one that does not exist has no groups
+  std::set<std::string> adopted;  ///< these, and those below them, are not looked at
+  CpuSet without;                 ///< that a root has if it has no cpuset
+  std::function<bool(const OtherGroup&)> wanted;
+};
 
-/// Takes all CPUs but `allowed` from a group, and reads that back.
-/// Errors: kIo; kUnsupported if it still has others.
-[[nodiscard]] Result<void> confine(const OtherGroup& other, const CpuSet& allowed);
+/// All groups with processes that are wanted. Errors: kIo.
+[[nodiscard]] Result<std::vector<OtherGroup>> find_others(const agent::EnforcedLayout& enforced,
+                                                          const OtherSearch& search);
 
 }  // namespace pinfold::nri

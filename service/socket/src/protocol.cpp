@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "members.hpp"
+#include "pinfold/socket/comparison.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
 
@@ -140,6 +141,9 @@ struct ToMessage {
     return {{"reconcile", {{"movePages", request.pages == agent::PageMoves::kOn}}}};
   }
   json operator()(const Settle& /*request*/) const { return {{"settle", json::object()}}; }
+  json operator()(const ReadComparison& /*request*/) const {
+    return {{"comparison", json::object()}};
+  }
   json operator()(const Adopt& request) const {
     return {{"adopt",
              {{"pod", request.pod.value},
@@ -208,7 +212,7 @@ Result<Action> read_reconcile(Members& members) {
   return Reconcile{moves ? agent::PageMoves::kOn : agent::PageMoves::kOff};
 }
 
-constexpr std::array<std::pair<const char*, Result<Action> (*)(Members&)>, 10> kReaders = {{
+constexpr std::array<std::pair<const char*, Result<Action> (*)(Members&)>, 11> kReaders = {{
     {"admit", read_admit},
     {"start", read_of_container<Start>},
     {"attach", read_attach},
@@ -219,6 +223,7 @@ constexpr std::array<std::pair<const char*, Result<Action> (*)(Members&)>, 10> k
     {"reconcile", read_reconcile},
     {"settle", read_empty<Settle>},
     {"adopt", read_adopt},
+    {"comparison", read_empty<ReadComparison>},
 }};
 
 // --- answers ---
@@ -264,6 +269,9 @@ struct ToAnswer {
     steps.insert(steps.end(), report.moved.begin(), report.moved.end());
     return {
         {"report", {{"drift", report.drift}, {"steps", steps}, {"remaining", report.remaining}}}};
+  }
+  json operator()(const Comparison& comparison) const {
+    return {{"comparison", service::to_json(comparison)}};
   }
 };
 
@@ -332,18 +340,24 @@ Result<Answer> read_report(const json& body) {
   return report;
 }
 
+Result<Answer> read_comparison(const json& body) {
+  PINFOLD_LET(auto comparison, comparison_from_json(body));
+  return comparison;
+}
+
 Result<Answer> read_done(const json& body) {
   Members members(body, "done");
   PINFOLD_TRY(members.end());
   return Done{};
 }
 
-constexpr std::array<std::pair<const char*, Result<Answer> (*)(const json&)>, 5> kAnswers = {{
+constexpr std::array<std::pair<const char*, Result<Answer> (*)(const json&)>, 6> kAnswers = {{
     {"done", read_done},
     {"admissions", read_admissions},
     {"change", read_change},
     {"hook", read_hook},
     {"report", read_report},
+    {"comparison", read_comparison},
 }};
 
 agent::ProfileSource read_profile_source(Members& members) {

@@ -91,6 +91,31 @@ class ApiTest : public testing::Test {
   std::thread thread_;
 };
 
+TEST_F(ApiTest, StatusHasWhatModeObserveHasCompared) {
+  EXPECT_FALSE(status().has_comparison());
+  worker_.set_comparison({3,
+                          {{{PodUid("u"), "c"},
+                            "default",
+                            "web\xff",
+                            CpuSet::range(0, 7),
+                            CpuSet{1, 2},
+                            {0, 1},
+                            {}}}});
+  worker_.run_round();
+  const auto comparison = status().comparison();
+  EXPECT_EQ(comparison.compared(), 3U);
+  ASSERT_EQ(comparison.differences_size(), 1);
+  const v1::Difference& difference = comparison.differences(0);
+  EXPECT_EQ(difference.pod_uid(), "u");
+  EXPECT_EQ(difference.pod_name(), "web\\xff");
+  EXPECT_EQ(difference.pod_namespace(), "default");
+  EXPECT_EQ(difference.container(), "c");
+  EXPECT_EQ(difference.observed_cpus(), "0-7");
+  EXPECT_EQ(difference.desired_cpus(), "1-2");
+  EXPECT_EQ(difference.observed_mems(), "0-1");
+  EXPECT_EQ(difference.desired_mems(), "");
+}
+
 TEST_F(ApiTest, AdmitsAPodAndSaysWhatItsContainersHave) {
   run();
   const auto admission = admit(pod("a", {guaranteed("c", 2), test::best_effort("d")}), true);

@@ -159,33 +159,61 @@ TEST(OverlapsSeen, CpusThatAPodSharesBelongToItsContainers) {
               testing::ElementsAre("podA/c had CPUs 1 of podA/x"));
 }
 
+/// The overlaps with the container c of pod B, which has CPUs 2-3.
+std::vector<std::string> overlaps_of_runtime(const std::string& changes,
+                                             NeverPinned never_pinned = NeverPinned::kCount) {
+  const ExclusiveCpus exclusive = {{"podB/c", CpuSet{2, 3}}};
+  return overlaps_seen(changes_of_runtime(changes, never_pinned), exclusive);
+}
+
 TEST(ChangesOfRuntime, CountsAGroupFromWhenItHasACpuset) {
   // The sandbox s is on all CPUs until the container c of another pod starts.
   EXPECT_EQ(changes_of_runtime("podA 0-7\npodA/s 0-7\n\n"
                                "podB 0-7\npodB/c 0-7\n\n"
                                "podB/c 2-3\n\n"
-                               "podA/s 0-1\n\n"),
-            "\n\npodB/c 2-3\n\npodA/s 0-1\npodB/c 2-3\n\npodA/s 0-1\npodB/c 2-3\n\n");
+                               "podA/s 0-1\n\n",
+                               NeverPinned::kCount),
+            "\n\npodB/c 2-3\n\npodA/s 0-1\npodB/c 2-3\n\n");
 }
 
 TEST(ChangesOfRuntime, KeepsCountingAGroupThatLosesItsCpuset) {
-  const ExclusiveCpus exclusive = {{"podB/c", CpuSet{2, 3}}};
   const std::string before = "podB 0-7\npodB/c 2-3\nburstable 0-7\nburstable/podA 0-7\n";
-  EXPECT_TRUE(
-      overlaps_seen(changes_of_runtime(before + "burstable/podA/d 0-1\n\n"), exclusive).empty());
-  EXPECT_THAT(overlaps_seen(changes_of_runtime(before + "burstable/podA/d 0-1\n\n"
-                                                        "burstable/podA/d 0-7\n\n"
-                                                        "burstable/podA/d\n\n"),
-                            exclusive),
+  EXPECT_TRUE(overlaps_of_runtime(before + "burstable/podA/d 0-1\n\n").empty());
+  EXPECT_THAT(overlaps_of_runtime(before + "burstable/podA/d 0-1\n\n"
+                                           "burstable/podA/d 0-7\n\n"
+                                           "burstable/podA/d\n\n"),
               testing::ElementsAre("burstable/podA/d had CPUs 2-3 of podB/c"));
 }
 
-TEST(ChangesOfRuntime, CountsEveryGroupOfTheLastState) {
-  const ExclusiveCpus exclusive = {{"podB/c", CpuSet{2, 3}}};
+/// A program that nothing has pinned, because the plugin was dead or did not see it.
+TEST(ChangesOfRuntime, CountsAGroupThatNeverHasACpuset) {
   const std::string changes = "podA 0-7\npodA/d 0-7\npodB 0-7\npodB/c 2-3\n\n";
-  EXPECT_THAT(overlaps_seen(changes_of_runtime(changes), exclusive),
-              testing::ElementsAre("podA/d had CPUs 2-3 of podB/c"));
-  EXPECT_TRUE(overlaps_seen(changes_of_runtime(changes + "podA/d\n\n"), exclusive).empty());
+  const auto found = testing::ElementsAre("podA/d had CPUs 2-3 of podB/c");
+  EXPECT_THAT(overlaps_of_runtime(changes), found) << "it runs";
+  EXPECT_THAT(overlaps_of_runtime(changes + "podA/d\n\n"), found) << "it has ended";
+  EXPECT_THAT(overlaps_of_runtime(changes + "podB/c\n\n"), found) << "the other one has ended";
+  EXPECT_THAT(overlaps_of_runtime(changes + "podA\npodA/d\n\npodA 0-7\npodA/d 0-1\n\n"), found)
+      << "a later one of its name is pinned";
+  EXPECT_TRUE(overlaps_of_runtime(changes + "podA/d 0-1\n\n").empty()) << "runc has just made it";
+}
+
+TEST(ChangesOfRuntime, WithoutExclusiveCpusAGroupNeedsNoCpuset) {
+  EXPECT_TRUE(overlaps_of_runtime("podA 0-7\npodA/d 0-7\n\n"
+                                  "podA/d\n\n"
+                                  "podB 0-7\npodB/c 2-3\n\n")
+                  .empty());
+}
+
+TEST(ChangesOfRuntime, SkipsOnlyWhatHasEndedUnpinned) {
+  const std::string changes = "podA 0-7\npodA/d 0-7\npodB 0-7\npodB/c 2-3\n\n";
+  const auto skipping = [](const std::string& all) {
+    return overlaps_of_runtime(all, NeverPinned::kSkipEnded);
+  };
+  EXPECT_TRUE(skipping(changes + "podA/d\n\n").empty());
+  EXPECT_THAT(skipping(changes), testing::SizeIs(1)) << "it still runs";
+  EXPECT_THAT(skipping(changes + "podA/d\n\npodA/d 0-7\n\n"), testing::SizeIs(1)) << "again";
+  EXPECT_THAT(skipping(changes + "podA/d 0-1\n\npodA/d 0-7\n\npodA/d\n\n"), testing::SizeIs(1))
+      << "it has had a cpuset";
 }
 
 TEST(ParseExclusive, ReadsGroupsAndLists) {

@@ -56,7 +56,7 @@ steps:
   - online: {cpus: 1}
   - plug: {memory: 128Mi, node: 1}
   - startSampling: {}
-  - stopSampling: {atLeast: 10}
+  - stopSampling: {atLeast: 10, allowUnpinned: true}
   - powerCuts: {files: [a, b], commands: [[ls], [cat, /disk/a]], losses: [torn, all], atLeast: 5}
   - exec: {command: [ls]}
     killAt: {call: rename, file: x/y, number: 3}
@@ -105,7 +105,9 @@ TEST(ParseScenario, ReadsEveryVerb) {
   EXPECT_EQ(restart.kubelet->file, "other.yaml");
   EXPECT_EQ(restart.answer, RestartStep::Answer::kError);
   EXPECT_EQ(std::get<PlugStep>(scenario->steps[13].action).memory, 128U << 20);
-  EXPECT_EQ(std::get<StopSamplingStep>(scenario->steps[15].action).at_least, 10U);
+  const auto& sampling = std::get<StopSamplingStep>(scenario->steps[15].action);
+  EXPECT_EQ(sampling.at_least, 10U);
+  EXPECT_EQ(sampling.never_pinned, NeverPinned::kSkipEnded);
   const auto& cuts = std::get<PowerCutsStep>(scenario->steps[16].action);
   EXPECT_EQ(cuts.files, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(cuts.commands, (std::vector<std::vector<std::string>>{{"ls"}, {"cat", "/disk/a"}}));

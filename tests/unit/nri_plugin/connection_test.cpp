@@ -127,6 +127,8 @@ class SocketRuntime {
 
 class NriConnection : public testing::Test {
  protected:
+  explicit NriConnection(service::NriMode mode = service::NriMode::kEnforce)
+      : world_(enforce::CgroupVersion::kV2, mode) {}
   void SetUp() override {
     runtime_.emplace(path_);
     service::WorkerOptions worker_options;
@@ -250,6 +252,29 @@ TEST_F(NriConnection, PinsAContainer) {
   EXPECT_TRUE(worker_->snapshot()->state.adopted.empty());
   ASSERT_TRUE(send(api::Event::STOP_POD_SANDBOX, b).has_value());
   EXPECT_THAT(worker_->snapshot()->state.node.pods, IsEmpty());
+}
+
+class NriObservedConnection : public NriConnection {
+ protected:
+  NriObservedConnection() : NriConnection(service::NriMode::kObserve) {}
+};
+
+TEST_F(NriObservedConnection, TheSnapshotHasTheDifferences) {
+  start();
+  EXPECT_EQ(worker_->snapshot()->comparison, nullptr);
+  connect();
+  ASSERT_NE(worker_->snapshot()->comparison, nullptr);
+  EXPECT_EQ(*worker_->snapshot()->comparison, service::Comparison());
+  const PodSpec b = exclusive("b", 2);
+  run(b);
+  ASSERT_TRUE(send(api::Event::POST_START_CONTAINER, b, "c").has_value());
+  auto comparison = worker_->snapshot()->comparison;
+  EXPECT_EQ(comparison->compared, 1U);
+  ASSERT_EQ(comparison->differences.size(), 1U);
+  EXPECT_EQ(comparison->differences[0].desired_cpus, (CpuSet{1, 2}));
+  world_.kernel.find(world_.group(b))->files["cpuset.cpus"] = "1-2";
+  run_until([&] { return worker_->snapshot()->comparison->differences.empty(); });
+  EXPECT_EQ(worker_->snapshot()->comparison->compared, 1U) << "found by a look";
 }
 
 TEST_F(NriConnection, AnErrorIsAnswered) {

@@ -42,6 +42,65 @@ TEST(NriObserver, DecidesAndChangesNothing) {
   EXPECT_EQ(world.follower->counters().differences, 0U) << "the whole machine is the pool again";
 }
 
+TEST(NriObserver, ComparesEachRunningContainer) {
+  RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  for (const PodSpec& spec : {a, b}) {
+    world.run_sandbox(spec);
+    ASSERT_TRUE(world.create(spec).has_value());
+    ASSERT_TRUE(world.start(spec).has_value());
+  }
+  const PodSpec big = exclusive("big", 9);  // would be rejected
+  world.run_sandbox(big);
+  ASSERT_TRUE(world.create(big).has_value());
+  ASSERT_TRUE(world.start(big).has_value());
+  world.kernel.find(world.group(a))->files["cpuset.cpus"] = "0,3-7";
+  world.follower->look(*world.agent);
+  const auto comparison = world.follower->take_comparison();
+  ASSERT_TRUE(comparison.has_value());
+  EXPECT_EQ(comparison->compared, 2U) << "of the third nothing is decided";
+  const service::Difference of_b{{b.uid, "c"}, b.namespace_name, "b", CpuSet::range(0, 7),
+                                 CpuSet{1, 2}, {0, 1},           {}};
+  EXPECT_THAT(comparison->differences, testing::ElementsAre(of_b));
+  EXPECT_FALSE(world.follower->take_comparison().has_value()) << "it is news once";
+  EXPECT_THAT(world.log, testing::Not(testing::Contains(HasSubstr("runs on CPUs"))))
+      << "a difference is no warning";
+}
+
+TEST(NriObserver, ComparesMemoryNodes) {
+  Config config;
+  config.memory_manager_policy = "Static";
+  config.system_reserved = {{"memory", "64Mi"}};
+  config.eviction_hard.emplace()["memory.available"] = "64Mi";
+  config.reserved_memory = {{0, {{"memory", "128Mi"}}}};
+  RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve, config);
+  const PodSpec b = exclusive("b", 2);
+  world.run_sandbox(b);
+  ASSERT_TRUE(world.create(b).has_value());
+  ASSERT_TRUE(world.start(b).has_value());
+  world.kernel.find(world.group(b))->files["cpuset.cpus"] = "1-2";
+  world.follower->look(*world.agent);
+  auto comparison = world.follower->take_comparison();
+  ASSERT_TRUE(comparison.has_value());
+  ASSERT_EQ(comparison->differences.size(), 1U);
+  EXPECT_EQ(comparison->differences[0].observed_mems.to_string(), "0-1");
+  EXPECT_EQ(comparison->differences[0].desired_mems.to_string(), "0");
+  world.kernel.find(world.group(b))->files["cpuset.mems"] = "0";
+  world.follower->look(*world.agent);
+  comparison = world.follower->take_comparison();
+  ASSERT_TRUE(comparison.has_value());
+  EXPECT_THAT(comparison->differences, IsEmpty());
+}
+
+TEST(NriObserver, NothingIsComparedBeforeARuntimeHasConnected) {
+  RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
+  (void)world.follower->take_comparison();
+  world.restart();
+  world.follower->look(*world.agent);
+  EXPECT_FALSE(world.follower->take_comparison().has_value());
+}
+
 TEST(NriObserver, CreatesWhatItWouldReject) {
   RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
   const PodSpec big = exclusive("big", 9);

@@ -37,8 +37,10 @@ inline PodSpec shared(const std::string& uid) { return named(uid, {"{name: c}"})
 class RuntimeWorld {
  public:
   explicit RuntimeWorld(enforce::CgroupVersion version = enforce::CgroupVersion::kV2,
-                        service::NriMode mode = service::NriMode::kEnforce)
-      : kernel(version, CpuSet::range(0, 7), CpuSet{0, 1}), mode_(mode) {
+                        service::NriMode mode = service::NriMode::kEnforce, Config config = {})
+      : kernel(version, CpuSet::range(0, 7), CpuSet{0, 1}),
+        mode_(mode),
+        config_(std::move(config)) {
     restart();
     synchronize({});
   }
@@ -50,7 +52,7 @@ class RuntimeWorld {
     agent::AgentOptions options;
     options.state_dir = state.path();
     options.abandoned = agent::Abandoned::kDisown;
-    auto opened = agent::NodeAgent::open(pinfold::test::static_node(),
+    auto opened = agent::NodeAgent::open(pinfold::test::static_node(config_),
                                          checkpoint::Store::open(state.path()).value(),
                                          kernel.cgroups("pinfold"), std::move(options));
     if (!opened) throw std::runtime_error(opened.error().message);
@@ -213,6 +215,7 @@ class RuntimeWorld {
 
  private:
   service::NriMode mode_;
+  Config config_;
   std::set<PodUid> announced_;
   int next_process_ = 1'000'000'000;  ///< no process of this machine
 };

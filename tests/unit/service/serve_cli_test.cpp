@@ -186,10 +186,7 @@ void write_hook_states(const Node& node) {
 
 /// Runs one of kCommands on both nodes.
 void expect_same(const std::string& command, const Node& actual_node, const Node& expected_node) {
-  std::string line = command.starts_with("checkpoint") ? command : with_options(command);
-  if (command.starts_with("status")) {  // a query needs no service
-    line.erase(line.find(" --socket s.sock"), std::string(" --socket s.sock").size());
-  }
+  const std::string line = command.starts_with("checkpoint") ? command : with_options(command);
   const auto expected = expected_node.pinfold(line);
   const auto actual = actual_node.pinfold(line);
   EXPECT_EQ(actual.status, expected.status) << command << ": " << actual.err;
@@ -214,7 +211,9 @@ TEST(ServeCli, CommandsDoTheSameWithAndWithoutAService) {
 /// A service of a node that does some requests, then stops; it takes its time to end.
 class StoppingService {
  public:
-  StoppingService(const Node& node, int requests) : requests_(requests), agent_(open(node)) {
+  StoppingService(const Node& node, int requests,
+                  std::optional<service::Comparison> comparison = std::nullopt)
+      : requests_(requests), comparison_(std::move(comparison)), agent_(open(node)) {
     const service::Hello hello{"0",
                                node.dir() / "state",
                                agent_->node().config(),
@@ -251,6 +250,10 @@ class StoppingService {
   }
   Result<void> answer(const service::Request& request) {
     if (requests_-- > 0) {
+      if (comparison_ && std::holds_alternative<service::ReadComparison>(request.action)) {
+        request.done(*comparison_);
+        return {};
+      }
       const auto* const admit = std::get_if<service::Admit>(&request.action);
       request.done(admit != nullptr ? service::admit_together(*agent_, {admit}).front()
                                     : service::execute(*agent_, request.action));
@@ -274,6 +277,7 @@ class StoppingService {
   }
 
   int requests_;
+  std::optional<service::Comparison> comparison_;
   std::atomic<bool> has_refused_ = false;
   std::optional<agent::NodeAgent> agent_;
   boost::asio::io_context io_;
@@ -297,6 +301,57 @@ TEST(ServeCli, CommandsDoTheSameWhileAServiceStops) {
     }
     EXPECT_GT(refused, 0) << requests;
   }
+}
+
+/// Two containers, of which one would have other memory nodes too.
+service::Comparison two_of_three() {
+  service::Comparison comparison;
+  comparison.compared = 3;
+  comparison.differences = {
+      {{PodUid("u1"), "main"}, "default", "web", CpuSet{0, 1, 2, 3}, CpuSet{1, 2}, {0}, {}},
+      {{PodUid("u2"), "c\n"}, "shop", "db", CpuSet{0, 1}, {}, CpuSet{0, 1}, CpuSet{1}}};
+  return comparison;
+}
+
+TEST(ServeCli, StatusShowsWhatModeObserveHasCompared) {
+  const Node node;
+  constexpr int kMany = 100;
+  {
+    StoppingService service(node, kMany, two_of_three());
+    const auto text = node.pinfold(with_options("status"));
+    EXPECT_EQ(text.status, 0) << text.err;
+    EXPECT_THAT(text.out, HasSubstr(R"(
+Mode observe: 2 of 3 running containers would have other CPUs or memory nodes:
+POD          CONTAINER  RUNS ON  WOULD HAVE  MEMORY ON  WOULD HAVE
+default/web  main       0-3      1-2
+shop/db      c\n        0-1      any         0-1        1
+)"));
+    const auto json = node.pinfold(with_options("status -o json"));
+    EXPECT_EQ(json.status, 0) << json.err;
+    EXPECT_THAT(json.out, HasSubstr(R"("compared": 3)"));
+    EXPECT_THAT(json.out, HasSubstr(R"("cpusetCpusEffective": "0-3")"));
+  }
+  {
+    service::Comparison equal;
+    equal.compared = 1;
+    StoppingService service(node, kMany, equal);
+    EXPECT_THAT(
+        node.pinfold(with_options("status")).out,
+        HasSubstr("Mode observe: 1 running container compared, none would have other CPUs"));
+  }
+  EXPECT_THAT(node.pinfold(with_options("status -o json")).out, HasSubstr(R"("comparison": null)"));
+  EXPECT_THAT(node.pinfold(with_options("status")).out, Not(HasSubstr("observe")));
+}
+
+TEST(ServeCli, StatusDoesNotDependOnTheService) {
+  const Node node;
+  ASSERT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
+  const auto listener = service::Listener::open(node.dir() / "s.sock").value();  // it hangs
+  const auto status = node.pinfold(with_options("status"));
+  EXPECT_EQ(status.status, 0) << status.err;
+  EXPECT_THAT(status.out, HasSubstr("shared pool: 0,3"));
+  EXPECT_THAT(status.err,
+              HasSubstr("what mode observe has found is not shown: service at 's.sock'"));
 }
 
 TEST(ServeCli, ReleasesUnknownPodsThroughTheService) {

@@ -148,6 +148,26 @@ TEST_F(WorkerTest, DoesATaskInItsTurn) {
   EXPECT_FALSE(worker->submit(task("refused")).has_value());
 }
 
+TEST_F(WorkerTest, TheComparisonIsInTheNextSnapshotAndAnsweredAtOnce) {
+  const auto worker = make();
+  must_submit(*worker, ReadComparison{});
+  EXPECT_TRUE(std::holds_alternative<Done>(**answers_.at(0))) << "without a round";
+  Comparison comparison;
+  comparison.compared = 7;
+  ASSERT_TRUE(worker->submit(Task{[&](const Result<agent::NodeAgent*>& /*agent*/) {
+                                    worker->set_comparison(comparison);
+                                    return std::vector<Change>();
+                                  },
+                                  Clock::time_point::max()}));
+  worker->run_round();
+  ASSERT_NE(worker->snapshot()->comparison, nullptr);
+  EXPECT_EQ(*worker->snapshot()->comparison, comparison);
+  must_submit(*worker, Admit{{pod("a", {guaranteed("c", 2)})}});
+  worker->run_round();
+  must_submit(*worker, ReadComparison{});
+  EXPECT_EQ(std::get<Comparison>(**answers_.at(2)), comparison) << "it stays";
+}
+
 TEST_F(WorkerTest, AnswersEachRequestWithItsOwnPodsAndTraces) {
   const auto worker = make();
   must_submit(*worker,

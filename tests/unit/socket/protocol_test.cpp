@@ -34,7 +34,8 @@ std::vector<NamedAction> all_actions() {
           {"removeHooked", RemoveHooked{kContainer}},
           {"reconcile", Reconcile{agent::PageMoves::kOn}},
           {"settle", Settle{}},
-          {"adopt", Adopt{PodUid("u"), {"c", "/sys/fs/cgroup/x"}}}};
+          {"adopt", Adopt{PodUid("u"), {"c", "/sys/fs/cgroup/x"}}},
+          {"comparison", ReadComparison{}}};
 }
 
 TEST(Protocol, ReadsEveryRequestThatItWrites) {
@@ -55,6 +56,17 @@ TEST(Protocol, KeepsPodsAsTheyAre) {
   EXPECT_EQ(std::get<Admit>(call.value().action).pods.at(0), spec);
 }
 
+Comparison some_comparison() {
+  Difference difference;
+  difference.container = kContainer;
+  difference.namespace_name = "default";
+  difference.pod_name = "web";
+  difference.observed_cpus = CpuSet::range(0, 7);
+  difference.desired_cpus = CpuSet{1, 2};
+  difference.observed_mems = {0, 1};
+  return {14, {difference}};
+}
+
 struct NamedAnswer {
   const char* name;
   Result<Answer> answer;
@@ -71,7 +83,9 @@ std::vector<NamedAnswer> all_answers() {
           {"change", agent::ChangeOutcome{error}},
           {"hook", HookOutcome{}},
           {"refusal", HookOutcome{agent::Refusal{"summary", error}}},
-          {"report", report}};
+          {"report", report},
+          {"empty comparison", Comparison{}},
+          {"comparison", some_comparison()}};
 }
 
 TEST(Protocol, ReadsEveryAnswerThatItWrites) {
@@ -83,6 +97,16 @@ TEST(Protocol, ReadsEveryAnswerThatItWrites) {
     EXPECT_EQ(read->index(), answer->index()) << name;
     EXPECT_EQ(encode(read), line) << name;
   }
+}
+
+TEST(Protocol, KeepsAComparison) {
+  const auto read = decode_answer(encode(Result<Answer>(some_comparison())));
+  EXPECT_EQ(std::get<Comparison>(read.value()), some_comparison());
+  const auto wrong = decode_answer(
+      R"({"comparison":{"compared":1,"differences":[{"uid":"u","container":"c","namespace":"n",)"
+      R"("name":"p","cpus":"2-1","mems":"","cpusetCpusEffective":"","cpusetMemsEffective":""}]}})");
+  ASSERT_FALSE(wrong.has_value());
+  EXPECT_THAT(wrong.error().message, HasSubstr("comparison.differences[0].cpus: '2-1'"));
 }
 
 TEST(Protocol, AnErrorKeepsItsCodeErrnoAndMessage) {

@@ -54,11 +54,19 @@ using ExclusiveCpus = std::map<std::string, CpuSet>;
 /// Reads lines of a cgroup path and a CPU list. Errors: kInvalidArgument for any other line.
 [[nodiscard]] Result<ExclusiveCpus> parse_exclusive(const std::string& text);
 
+/// What counts of the groups that never had other CPUs than the group of their pod.
+enum class NeverPinned {
+  kCount,
+  kSkipEnded,  ///< only those that exist in the last state: the service was not always there
+};
+
 /// The sampler's `changes` below "kubepods", as overlaps_seen reads them: of the groups of
 /// containers and sandboxes only ("podA/id", "burstable/podB/id"), each from the first state in
-/// which it has other CPUs than the group of its pod, at the latest in the last state. Before, runc
-/// has made it and its program does not run yet, or it is a sandbox that no exclusive CPUs concern.
-[[nodiscard]] std::string changes_of_runtime(const std::string& changes);
+/// which it has other CPUs than the group of its pod. Before, runc has made it, and its program
+/// does not run yet. One that never has other CPUs counts in all its states: nothing has pinned
+/// it. So what is not found is a container that runs unpinned for a while and is pinned later; the
+/// service counts those.
+[[nodiscard]] std::string changes_of_runtime(const std::string& changes, NeverPinned never_pinned);
 
 /// Reads the guest sampler's `changes`: for each state the lines that differ from the previous
 /// state ("podA/c 2-3", or "podA/c" for a removed group), then an empty line. Returns which groups

@@ -121,6 +121,7 @@ struct StartSamplingStep {};
 struct StopSamplingStep {
   std::uint64_t at_least = 1;  ///< samples
   std::string exclusive;       ///< a file of the guest, see parse_exclusive; "": none
+  NeverPinned never_pinned = NeverPinned::kCount;  ///< with a runtime
 };
 /// Examines the disk after a power cut at every point of what the steps so far wrote.
 struct PowerCutsStep {

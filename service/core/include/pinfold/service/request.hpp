@@ -9,6 +9,7 @@
 
 #include "pinfold/agent/hooked.hpp"
 #include "pinfold/enforce/processes.hpp"
+#include "pinfold/service/snapshot.hpp"
 
 /// What a node agent can be asked to do, and its answers, as values.
 namespace pinfold::service {
@@ -56,9 +57,11 @@ struct Adopt {
   PodUid pod;
   agent::Adoption adoption;
 };
+/// Reads the comparison of the snapshot: Done if there is none. Waits for no other request.
+struct ReadComparison {};
 
 using Action = std::variant<Admit, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked,
-                            Reconcile, Settle, Adopt>;
+                            Reconcile, Settle, Adopt, ReadComparison>;
 
 /// The answers to the pods of Admit, and if it wants them the traces, one for each pod.
 struct Admissions {
@@ -69,8 +72,8 @@ struct Done {};  ///< without more to say
 /// Nothing: the hook's request is done.
 using HookOutcome = std::optional<agent::Refusal>;
 
-using Answer =
-    std::variant<Done, Admissions, agent::ChangeOutcome, HookOutcome, agent::ReconcileReport>;
+using Answer = std::variant<Done, Admissions, agent::ChangeOutcome, HookOutcome,
+                            agent::ReconcileReport, Comparison>;
 /// Receives the answer; must neither block nor throw.
 using Completion = std::function<void(Result<Answer>)>;
 

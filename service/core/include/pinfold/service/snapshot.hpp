@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -32,6 +33,27 @@ struct WorkCounters {
   friend bool operator==(const WorkCounters&, const WorkCounters&) = default;
 };
 
+/// A running container that has other CPUs or memory nodes than Pinfold would give it.
+struct Difference {
+  ContainerId container;
+  std::string namespace_name;  ///< of the pod
+  std::string pod_name;
+  CpuSet observed_cpus;
+  CpuSet desired_cpus;  ///< empty: any
+  enforce::NodeSet observed_mems;
+  enforce::NodeSet desired_mems;  ///< empty: any
+
+  friend bool operator==(const Difference&, const Difference&) = default;
+};
+
+/// What a runtime's containers have, against what Pinfold would give them.
+struct Comparison {
+  std::uint64_t compared = 0;  ///< running containers
+  std::vector<Difference> differences;
+
+  friend bool operator==(const Comparison&, const Comparison&) = default;
+};
+
 /// A node agent after a round of its worker. Without what the kernel has: that costs system calls
 /// for every container, so it is read when it is asked for.
 struct Snapshot {
@@ -44,6 +66,8 @@ struct Snapshot {
   std::optional<Result<agent::ReconcileReport>> reconciled;
   /// Why the kubelet's files are older than the state. nullopt: they are not.
   std::optional<Error> not_settled;
+  /// Mode observe: the last comparison. Null before the first one, and in any other mode.
+  std::shared_ptr<const Comparison> comparison;
 };
 
 enum class ChangeKind {

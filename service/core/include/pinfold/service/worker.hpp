@@ -52,7 +52,8 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
   ~Worker();
 
-  /// Puts a request into the queue; its completion is called by run(), exactly once.
+  /// Puts a request into the queue; its completion is called by run(), exactly once. That of
+  /// ReadComparison is called before this returns.
   /// Errors: kBusy if the queue is full, stopping_error(); then the completion is not called.
   [[nodiscard]] Result<void> submit(Request request);
   /// The same for a task.
@@ -67,6 +68,8 @@ class Worker {
   /// What happens from now on. It ends with the returned object.
   [[nodiscard]] std::shared_ptr<Subscription> subscribe(std::size_t limit,
                                                         std::function<void()> notify);
+  /// In the snapshot from the next round on.
+  void set_comparison(Comparison comparison);
   /// Other times between reconciliations, from the next one on.
   void set_reconcile(const agent::WatchTimes& times, agent::PageMoves pages);
 
@@ -118,6 +121,7 @@ class Worker {
   std::deque<Entry> queue_;
   bool is_stopping_ = false;
   std::uint64_t busy_ = 0;
+  std::shared_ptr<const Comparison> comparison_;
   agent::WatchTimes times_;
   agent::PageMoves pages_;
   bool has_new_times_ = false;

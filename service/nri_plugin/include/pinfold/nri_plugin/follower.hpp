@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,10 @@ class Follower {
   [[nodiscard]] const service::FollowerCounters& counters() const { return counters_; }
   /// What has changed since the last call.
   [[nodiscard]] std::vector<service::Change> take_changes() { return std::exchange(changes_, {}); }
+  /// The comparison that was made since the last call, if one was.
+  [[nodiscard]] std::optional<service::Comparison> take_comparison() {
+    return std::exchange(comparison_, std::nullopt);
+  }
 
  protected:
   explicit Follower(const Node& node, FollowerOptions options);
@@ -63,6 +68,7 @@ class Follower {
   Premises premises_;
   KnownPods known_;
   service::FollowerCounters counters_;
+  std::optional<service::Comparison> comparison_;
 
  private:
   std::vector<service::Change> changes_;

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "other_groups.hpp"
+#include "pinfold/agent/enforced_layout.hpp"
+
+namespace pinfold::nri {
+
+/// The groups that were confined to the shared pool. They follow it, within the CPUs that they had
+/// before, until another one changes their cpuset.
+class ConfinedGroups {
+ public:
+  /// `former_pool`: a group with exactly these CPUs was confined by an earlier service.
+  explicit ConfinedGroups(CpuSet former_pool) : former_pool_(std::move(former_pool)) {}
+
+  /// Takes all CPUs but those of the pool from a group, and reads that back.
+  /// Errors: kIo; kUnsupported if it still has others.
+  [[nodiscard]] Result<void> confine(const OtherGroup& other, const CpuSet& pool);
+  /// Finds what an earlier service has confined. Later, the former pool means nothing any more.
+  /// Errors: kIo.
+  [[nodiscard]] Result<void> recognize(const agent::EnforcedLayout& enforced, OtherSearch search);
+  /// Gives all of them what the pool has gained. Forgets those that are adopted, or that another
+  /// one has changed. Returns what has failed: it is tried again when the pool changes.
+  [[nodiscard]] std::vector<Error> follow(const agent::EnforcedLayout& enforced,
+                                          const std::set<std::string>& adopted, const CpuSet& pool);
+  /// Forgets those that do not exist any more.
+  void forget_gone(const agent::EnforcedLayout& enforced);
+
+ private:
+  struct Confined {
+    CpuSet before;   ///< the cpuset that another one chose for it; empty: none
+    CpuSet written;  ///< it is ours as long as it has this
+    CpuSet due;      ///< that it should have, whether that could be written or not
+
+    [[nodiscard]] Result<bool> follow(const agent::EnforcedLayout& enforced,
+                                      const std::string& directory, const CpuSet& pool);
+  };
+
+  std::map<std::string, Confined> groups_;  ///< by directory: a group comes before those in it
+  CpuSet former_pool_;
+};
+
+}  // namespace pinfold::nri
