@@ -140,7 +140,8 @@ std::string containers_text(const std::vector<ContainerExplanation>& containers)
 std::string as_text(const Explanation& explanation, const ExplainOptions& options) {
   std::string text = escaped(explanation.summary) + ".\n";
   if (!explanation.rejection) {
-    text += containers_text(explanation.containers) + "\n" + trace_text(explanation.trace);
+    text += containers_text(explanation.containers) + "\nHow it was decided:\n" +
+            trace_text(explanation.trace);
     return text;
   }
   text += fmt::format("Rejected, {}: {}\n", explanation.rejection->reason,

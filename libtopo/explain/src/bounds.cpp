@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "pinfold/api/pod_level.hpp"
 #include "pinfold/decide/allocatable.hpp"
 
 namespace pinfold::explain_detail {
@@ -112,7 +113,11 @@ void Bounds::add_requests(const Failure& failure) {
 void Bounds::add(const Failure& failure, const PodView& pod, const Container* container,
                  bool is_single) {
   const Node& node = failure.node;
-  std::vector<Amounts> all = node.devices().amounts(failure.state.devices, pod, container);
+  std::vector<Amounts> all;
+  // A pod that is managed as a whole takes its devices later, when its containers start.
+  const bool takes_devices = container != nullptr || !is_managed_as_pod(node.gates(), pod) ||
+                             node.topology().policy() != TopologyPolicy::kBestEffort;
+  if (takes_devices) all = node.devices().amounts(failure.state.devices, pod, container);
   for (const auto& more : {node.cpu().amounts(failure.state.cpu, pod, container),
                            node.memory().amounts(failure.state.memory, pod, container)}) {
     all.insert(all.end(), more.begin(), more.end());

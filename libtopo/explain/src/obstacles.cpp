@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "bounds.hpp"
 #include "table.hpp"
@@ -16,6 +17,8 @@ constexpr std::size_t kMostExact = 3;        ///< pods in a set that is proven t
 constexpr std::size_t kMostInTriples = 300;  ///< candidates; of more only pairs are looked at
 
 constexpr std::size_t kMostPlaces = 4;  ///< for which a larger set is looked for
+
+constexpr std::size_t kMostPodsNamed = 4;
 
 /// A pod that may go.
 struct Obstacle {
@@ -143,9 +146,9 @@ class ObstacleSearch {
   std::vector<Obstacle> obstacles_;
 };
 
-/// "2 CPUs on NUMA node 1, 4Gi of memory on NUMA node 1".
+/// What a pod has of what is missing: "2 CPUs, 4Gi of memory on NUMA node 1".
 std::string holdings(const Failure& failure, const PodUid& uid) {
-  std::vector<std::string> parts;
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_place;
   for (const Amounts& amounts : failure.amounts) {
     for (const PlaceAmounts& place : amounts.places) {
       Quantity sum;
@@ -155,12 +158,21 @@ std::string holdings(const Failure& failure, const PodUid& uid) {
         if (!holder.spread_over.empty()) ids = holder.spread_over;
       }
       if (sum.is_zero()) continue;
+      const std::string name = ids.empty() ? "" : " on " + numa_nodes(ids);
+      auto of_place = std::find_if(by_place.begin(), by_place.end(),
+                                   [&](const auto& entry) { return entry.first == name; });
+      if (of_place == by_place.end()) of_place = by_place.insert(by_place.end(), {name, {}});
       std::string part = of_resource(sum, amounts.resource, Rounding::kDown);
-      if (!ids.empty()) part += " on " + numa_nodes(ids);
-      if (std::find(parts.begin(), parts.end(), part) == parts.end()) parts.push_back(part);
+      auto& parts = of_place->second;
+      // Memory on several NUMA nodes is met at each of them.
+      if (std::find(parts.begin(), parts.end(), part) == parts.end()) {
+        parts.push_back(std::move(part));
+      }
     }
   }
-  return fmt::format("{}", fmt::join(parts, ", "));
+  std::vector<std::string> all;
+  for (const auto& [name, parts] : by_place) all.push_back(listed(parts) + name);
+  return fmt::format("{}", fmt::join(all, ", "));
 }
 
 }  // namespace
@@ -173,7 +185,11 @@ std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials) {
     const std::string held = holdings(failure, uid);
     names.push_back(name_of(failure.state, uid) + (held.empty() ? "" : " (" + held + ")"));
   }
-  std::string text = listed(names) + (names.size() == 1 ? " goes" : " go");
+  if (names.size() > kMostPodsNamed) {
+    names.resize(kMostPodsNamed - 1);
+    names.push_back(fmt::format("{} more pods", uids.size() - names.size()));
+  }
+  std::string text = listed(names) + (uids.size() == 1 ? " goes" : " go");
   return {
       Remedy{Remedy::Kind::kPods, std::move(text), std::nullopt, std::move(uids), std::nullopt}};
 }

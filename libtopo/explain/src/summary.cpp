@@ -178,6 +178,8 @@ std::vector<std::string> starved_containers(const Failure& failure, const std::s
   return !whole.is_zero() && taken >= whole ? shared : std::vector<std::string>{};
 }
 
+namespace {
+
 std::string need(const Failure& failure) {
   if (failure.step.source == kRequests) return over_requested(failure);
   if (auto text = starved(failure); !text.empty()) return text;
@@ -192,10 +194,17 @@ std::string need(const Failure& failure) {
          "': " + (failure.why.cause.empty() ? failure.why.message : failure.why.cause);
 }
 
+}  // namespace
+
 std::string summarize(const Failure& failure) {
   const std::string pod = name_of(failure.pod);
   if (failure.is_whole_pod()) return pod + " " + need(failure);
-  return fmt::format("container {} of {} {}", failure.step.object, pod, need(failure));
+  return fmt::format("Container {} of {} {}", failure.step.object, pod, need(failure));
+}
+
+std::string summarize_limit(const Failure& alone) {
+  if (alone.is_whole_pod()) return "it " + need(alone);
+  return fmt::format("container {} {}", alone.step.object, need(alone));
 }
 
 }  // namespace pinfold::explain_detail

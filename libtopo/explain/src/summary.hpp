@@ -9,8 +9,8 @@ namespace pinfold::explain_detail {
 /// What the pod needs, what is missing, and where: one sentence.
 [[nodiscard]] std::string summarize(const Failure& failure);
 
-/// The same without the pod's name at the front, for a second sentence about it.
-[[nodiscard]] std::string need(const Failure& failure);
+/// The same about a pod that was named before: "it needs ...". `alone`: on the node without others.
+[[nodiscard]] std::string summarize_limit(const Failure& alone);
 
 /// The containers that share what the exclusive ones of their pod leave, if nothing is left; else
 /// empty. Only of a pod with pod-level resources.
