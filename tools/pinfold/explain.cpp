@@ -121,8 +121,7 @@ std::string remedies_text(const Explanation& explanation, const ExplainOptions& 
     }
   }
   if (!explanation.limit.empty()) {
-    text += fmt::format("Removing pods does not help. Alone on this node it is rejected, too: {}\n",
-                        escaped(explanation.limit));
+    text += fmt::format("Removing pods does not help: {}\n", escaped(explanation.limit));
   }
   return text + fmt::format("Other nodes: pinfold predict --nodes NODES.yaml --pod {}\n",
                             options.files.empty() ? "POD.yaml" : escaped(options.files.front()));

@@ -22,21 +22,28 @@ std::vector<Setting> looser(const Config& config) {
   for (const auto& [name, value] : config.cpu_manager_policy_options) {
     // The CPUs that the shared pool has depend on strict-cpu-reservation: not while pods run.
     if (value != "true" || name == "strict-cpu-reservation") continue;
-    add("cpuManagerPolicyOptions: " + name + " true -> false").cpu_manager_policy_options[name] =
-        "false";
+    const std::string effect =
+        name == "full-pcpus-only" ? " (containers may then share cores)" : "";
+    add("cpuManagerPolicyOptions: " + name + " true -> false" + effect)
+        .cpu_manager_policy_options[name] = "false";
   }
   const bool is_container_scope =
       config.topology_manager_scope == to_string(TopologyScope::kContainer);
   const auto other =
       to_string(is_container_scope ? TopologyScope::kPod : TopologyScope::kContainer);
-  add("topologyManagerScope: " + config.topology_manager_scope + " -> " + std::string(other))
+  add("topologyManagerScope: " + config.topology_manager_scope + " -> " + std::string(other) +
+      (is_container_scope ? " (the containers are then aligned together)"
+                          : " (each container is then aligned by itself)"))
       .topology_manager_scope = other;
   for (const TopologyPolicy policy :
        {TopologyPolicy::kRestricted, TopologyPolicy::kBestEffort, TopologyPolicy::kNone}) {
     const auto now = parse_topology_policy(config.topology_manager_policy);
     if (!now || *now <= policy) continue;  // the enumerators go from loose to strict
+    const std::string_view effect = policy == TopologyPolicy::kRestricted
+                                        ? " (it may then be on several NUMA nodes if it needs them)"
+                                        : " (it may then be on several NUMA nodes)";
     Config& with = add("topologyManagerPolicy: " + config.topology_manager_policy + " -> " +
-                       std::string(to_string(policy)));
+                       std::string(to_string(policy)) + std::string(effect));
     with.topology_manager_policy = to_string(policy);
     // An option of the policy before is no option of this one.
     with.topology_manager_policy_options.erase("prefer-most-allocated-numa-node");

@@ -21,21 +21,27 @@ std::string needs(const std::vector<Amounts>& amounts) {
   return listed(parts);
 }
 
-/// "needs 6 CPUs on one NUMA node: NUMA node 1 lacks 2 CPUs, NUMA node 0 lacks 3 CPUs".
+std::string policy_of(const Failure& failure) {
+  return fmt::format("topology policy {}", to_string(failure.node.topology().policy()));
+}
+
+/// "needs 6 CPUs on one NUMA node (...): NUMA node 1 lacks 2 CPUs, NUMA node 0 lacks 3 CPUs".
 std::string lacking(const Failure& failure, const std::vector<Missing>& places) {
   const std::string needed = needs(failure.amounts);
   const std::size_t width = places.front().numa_nodes.size();
   if (width > 1) {
-    return fmt::format("needs {} on {} NUMA nodes, the fewest that can have it: {} lack {}", needed,
-                       width, numa_nodes(places.front().numa_nodes), needs(places.front().amounts));
+    return fmt::format("needs {} on {} NUMA nodes, the fewest that can have it ({}): {} lack {}",
+                       needed, width, policy_of(failure), numa_nodes(places.front().numa_nodes),
+                       needs(places.front().amounts));
   }
   std::vector<std::string> parts;
   for (const Missing& place : places) {
     if (parts.size() == kMostNamed) break;
     parts.push_back(fmt::format("{} lacks {}", numa_nodes(place.numa_nodes), needs(place.amounts)));
   }
-  std::string text = fmt::format("needs {} on one NUMA node: {}", needed, fmt::join(parts, ", "));
-  if (places.size() > kMostNamed) text += ", each other one at least as much";
+  std::string text = fmt::format("needs {} on one NUMA node ({}): {}", needed, policy_of(failure),
+                                 fmt::join(parts, ", "));
+  if (places.size() > kMostNamed) text += ", and no other one lacks less";
   return text;
 }
 
@@ -48,10 +54,11 @@ std::string conflict(const Failure& failure) {
   for (std::string& text : sentences(manager, explain_merge(manager, providers, merged))) {
     if (!text.starts_with(kPrefix)) continue;
     text.erase(0, kPrefix.size());
-    return fmt::format("needs {}, aligned: {}", needs(failure.amounts), text);
+    return fmt::format("needs {}, aligned ({}): {}", needs(failure.amounts), policy_of(failure),
+                       text);
   }
-  return fmt::format("needs {}, aligned, and no NUMA nodes suit every resource",
-                     needs(failure.amounts));
+  return fmt::format("needs {}, aligned ({}), and no NUMA nodes suit every resource",
+                     needs(failure.amounts), policy_of(failure));
 }
 
 /// A NUMA node with enough that may not be used alone: memory of a container spans it and others.
@@ -64,9 +71,9 @@ std::string grouped(const Failure& failure, std::int32_t numa_node) {
   const std::vector<std::int32_t>& cells = found->second.cells;
   if (cells.size() < 2) return "";
   return fmt::format(
-      "needs {} on one NUMA node: {} has enough, but memory of a container spans {}, so they are "
-      "used together only",
-      needs(failure.amounts), numa_nodes({numa_node}), numa_nodes(cells));
+      "needs {} on one NUMA node ({}): {} has enough, but memory of a container spans {}, so they "
+      "are used together only",
+      needs(failure.amounts), policy_of(failure), numa_nodes({numa_node}), numa_nodes(cells));
 }
 
 std::string misaligned(const Failure& failure) {
@@ -85,10 +92,11 @@ std::string short_on_node(const Failure& failure, const Missing& missing) {
   for (const Amounts& lack : missing.amounts) {
     for (const Amounts& amounts : failure.amounts) {
       if (amounts.resource != lack.resource) continue;
-      const std::string kind = lack.resource == "cpu" ? " that can be exclusive" : "";
-      parts.push_back(fmt::format("needs {}{}, and the node has {} free: {} missing",
-                                  of_resource(amounts.needed, amounts.resource, Rounding::kUp),
-                                  kind, readable(free_in_all(amounts), Rounding::kDown),
+      const char* const why =
+          lack.resource == "cpu" ? ", exclusive because it is Guaranteed with whole CPUs" : "";
+      parts.push_back(fmt::format("needs {}{}; the node has {} free: {} missing",
+                                  of_resource(amounts.needed, amounts.resource, Rounding::kUp), why,
+                                  readable(free_in_all(amounts), Rounding::kDown),
                                   readable(lack.needed, Rounding::kUp)));
     }
   }
@@ -194,6 +202,22 @@ std::string need(const Failure& failure) {
          "': " + (failure.why.cause.empty() ? failure.why.message : failure.why.cause);
 }
 
+/// "this machine has at most 16Gi of memory on one NUMA node".
+std::string most(const Failure& alone, const Missing& missing) {
+  std::vector<std::string> parts;
+  for (const Amounts& amounts : alone.amounts) {
+    for (const Amounts& lack : missing.amounts) {
+      if (lack.resource != amounts.resource) continue;
+      parts.push_back(of_resource(amounts.needed - lack.needed, amounts.resource, Rounding::kDown));
+    }
+  }
+  const std::size_t width = missing.numa_nodes.size();
+  const std::string where = width == 0   ? " for pods"
+                            : width == 1 ? " for pods on one NUMA node"
+                                         : fmt::format(" for pods on {} NUMA nodes", width);
+  return fmt::format("this machine has at most {}{}", listed(parts), where);
+}
+
 }  // namespace
 
 std::string summarize(const Failure& failure) {
@@ -203,6 +227,8 @@ std::string summarize(const Failure& failure) {
 }
 
 std::string summarize_limit(const Failure& alone) {
+  const std::vector<Missing> places = find_missing(alone);
+  if (!places.empty() && !places.front().amounts.empty()) return most(alone, places.front());
   if (alone.is_whole_pod()) return "it " + need(alone);
   return fmt::format("container {} {}", alone.step.object, need(alone));
 }

@@ -9,7 +9,8 @@ namespace pinfold::explain_detail {
 /// What the pod needs, what is missing, and where: one sentence.
 [[nodiscard]] std::string summarize(const Failure& failure);
 
-/// The same about a pod that was named before: "it needs ...". `alone`: on the node without others.
+/// The limit of the machine or configuration that a pod exceeds. `alone`: on the node without other
+/// pods.
 [[nodiscard]] std::string summarize_limit(const Failure& alone);
 
 /// The containers that share what the exclusive ones of their pod leave, if nothing is left; else
