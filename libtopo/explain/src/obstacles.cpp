@@ -147,9 +147,11 @@ class ObstacleSearch {
 };
 
 /// What a pod has of what is missing: "2 CPUs, 4Gi of memory on NUMA node 1".
-std::string holdings(const Failure& failure, const PodUid& uid) {
+std::string holdings(const Failure& failure, const std::set<std::string>& missing,
+                     const PodUid& uid) {
   std::vector<std::pair<std::string, std::vector<std::string>>> by_place;
   for (const Amounts& amounts : failure.amounts) {
+    if (!missing.empty() && !missing.contains(amounts.resource)) continue;
     for (const PlaceAmounts& place : amounts.places) {
       Quantity sum;
       std::vector<std::int32_t> ids = place.numa_nodes;
@@ -180,9 +182,13 @@ std::string holdings(const Failure& failure, const PodUid& uid) {
 std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials) {
   std::vector<PodUid> uids = ObstacleSearch(failure, trials).run();
   if (uids.empty()) return {};
+  std::set<std::string> missing;
+  for (const Missing& place : find_missing(failure)) {
+    for (const Amounts& amounts : place.amounts) missing.insert(amounts.resource);
+  }
   std::vector<std::string> names;
   for (const PodUid& uid : uids) {
-    const std::string held = holdings(failure, uid);
+    const std::string held = holdings(failure, missing, uid);
     names.push_back(name_of(failure.state, uid) + (held.empty() ? "" : " (" + held + ")"));
   }
   if (names.size() > kMostPodsNamed) {

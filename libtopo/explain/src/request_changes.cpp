@@ -112,7 +112,10 @@ class RequestSearch {
     std::set<std::string> names;
     for (const Amounts& amounts : failure_.amounts) names.insert(amounts.resource);
     for (const char* const name : {"cpu", "memory"}) {
-      if (!starved_containers(failure_, name).empty()) names.insert(name);
+      if (is_starved(name)) names.insert(name);
+    }
+    for (const auto& [name, amount] : resources_of(failure_.pod, target).requests) {
+      if (is_memory_resource(name) && !amount.is_whole()) names.insert(name);
     }
     std::erase_if(names, [&](const std::string& name) {
       return amount_of(resources_of(failure_.pod, target).requests, name).is_zero();
@@ -137,12 +140,21 @@ class RequestSearch {
         if (amounts.resource == resource) all.insert(amounts.needed);
       }
     }
-    if (!starved_containers(failure_, resource).empty()) all.insert(starved_request(resource));
+    if (is_starved(resource)) all.insert(starved_request(resource));
     return all;
+  }
+
+  /// The pod has too little of a resource for its own containers.
+  [[nodiscard]] bool is_starved(const std::string& resource) const {
+    return !starved_containers(failure_, resource).empty() ||
+           find_init_shortage(failure_, resource).has_value();
   }
 
   /// What the containers request that nothing is left for; the least there is if they do not.
   [[nodiscard]] Quantity starved_request(const std::string& resource) const {
+    if (const auto shortage = find_init_shortage(failure_, resource)) {
+      return shortage->needed - shortage->left;
+    }
     Quantity sum;
     for (const std::string& name : starved_containers(failure_, resource)) {
       sum += amount_of(failure_.pod.find(name)->resources.requests, resource);
@@ -163,14 +175,16 @@ class RequestSearch {
     };
     if (raises) {
       const bool needs_whole_cores = failure_.why.reason == "SMTAlignmentError";
-      const bool is_starved = !starved_containers(failure_, resource).empty();
-      if (resource == "cpu" && (needs_whole_cores || (is_starved && !target))) {
-        const std::int64_t first = is_starved ? starved_request(resource).value() : 1;
+      const bool starves = is_starved(resource) && !target;
+      if (resource == "cpu" && (needs_whole_cores || starves)) {
+        const std::int64_t first = starves ? starved_request(resource).value() : 1;
         for (int i = 0; i < std::max(failure_.node.machine().cpus_per_core(), 1); ++i) {
           all.push_back(whole(from.value() + first + i));
         }
-      } else if (is_starved && !target) {
+      } else if (starves) {
         all.push_back(from + starved_request(resource));
+      } else if (is_memory_resource(resource) && !from.is_whole()) {
+        all.push_back(Quantity::bytes(from.value()));
       }
       return all;
     }

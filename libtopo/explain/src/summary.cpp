@@ -117,6 +117,13 @@ std::string over_requested(const Failure& failure) {
   return listed(parts);
 }
 
+/// True if a container has its part of the pod's resources for itself.
+bool is_exclusive_in(const Failure& failure, const PodView& pod, const Container& container,
+                     const std::string& resource) {
+  return resource == "cpu" ? failure.node.cpu().guaranteed_cpus(pod, container) > 0
+                           : is_guaranteed(container);
+}
+
 std::string starved(const Failure& failure) {
   for (const char* const resource : {"cpu", "memory"}) {
     const std::vector<std::string> containers = starved_containers(failure, resource);
@@ -127,6 +134,31 @@ std::string starved(const Failure& failure) {
         "container{} {}, which would share the rest",
         of_resource(whole, resource, Rounding::kUp), containers.size() == 1 ? "" : "s",
         listed(containers));
+  }
+  for (const char* const resource : {"cpu", "memory"}) {
+    const auto shortage = find_init_shortage(failure, resource);
+    if (!shortage) continue;
+    return fmt::format(
+        "has too little for its init container {}, which needs {}: the sidecars before it leave {} "
+        "of what the pod has as a whole",
+        shortage->container, of_resource(shortage->needed, resource, Rounding::kUp),
+        readable(shortage->left, Rounding::kDown));
+  }
+  return "";
+}
+
+/// A container that has devices and asks for another number of them.
+std::string changed_devices(const Failure& failure) {
+  const auto* const held =
+      failure.state.devices.assignments.find({failure.pod.uid, failure.step.object});
+  if (held == nullptr || failure.step.source != "devices") return "";
+  for (const Amounts& amounts : failure.amounts) {
+    const auto ids = held->find(amounts.resource);
+    if (ids == held->end()) continue;
+    const auto count = static_cast<std::int64_t>(ids->second.size());
+    if (count == amounts.needed.value()) continue;
+    return fmt::format("has {} {} and asks for {}: the devices of an active pod do not change",
+                       count, amounts.resource, amounts.needed.value());
   }
   return "";
 }
@@ -165,6 +197,24 @@ std::string of_memory(const Failure& failure) {
 
 }  // namespace
 
+std::optional<InitShortage> find_init_shortage(const Failure& failure,
+                                               const std::string& resource) {
+  const PodView pod(failure.pod);
+  if (!is_managed_as_pod(failure.node.gates(), pod)) return std::nullopt;
+  Quantity left = amount_of(pod.resources->requests, resource);
+  if (left.is_zero()) return std::nullopt;
+  for (const Container& container : pod.containers) {
+    if (!is_exclusive_in(failure, pod, container, resource)) continue;
+    const Quantity request = amount_of(container.resources.requests, resource);
+    if (container.kind != ContainerKind::kInit) {
+      left -= request;
+    } else if (request > left) {
+      return InitShortage{container.name, request, left};
+    }
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> starved_containers(const Failure& failure, const std::string& resource) {
   const PodView pod(failure.pod);
   if (!is_managed_as_pod(failure.node.gates(), pod)) return {};
@@ -172,9 +222,7 @@ std::vector<std::string> starved_containers(const Failure& failure, const std::s
   Quantity taken;
   std::vector<std::string> shared;
   for (const Container& container : pod.containers) {
-    const bool is_exclusive = resource == "cpu"
-                                  ? failure.node.cpu().guaranteed_cpus(pod, container) > 0
-                                  : is_guaranteed(container);
+    const bool is_exclusive = is_exclusive_in(failure, pod, container, resource);
     if (container.kind == ContainerKind::kInit) {
       if (!is_exclusive && taken >= whole) shared.push_back(container.name);
     } else if (is_exclusive) {
@@ -192,14 +240,18 @@ std::string need(const Failure& failure) {
   if (failure.step.source == kRequests) return over_requested(failure);
   if (auto text = starved(failure); !text.empty()) return text;
   if (failure.step.source == kTopology) return misaligned(failure);
+  if (auto text = changed_devices(failure); !text.empty()) return text;
   if (failure.why.reason == "SMTAlignmentError") return too_few_whole_cores(failure);
   const std::vector<Missing> missing = find_missing(failure);
   if (!missing.empty() && !missing.front().amounts.empty()) {
     return short_on_node(failure, missing.front());
   }
   if (failure.step.source == "memory") return of_memory(failure);
-  return "is rejected by '" + failure.step.source +
-         "': " + (failure.why.cause.empty() ? failure.why.message : failure.why.cause);
+  const std::string& cause = failure.why.cause.empty() ? failure.why.message : failure.why.cause;
+  if (failure.amounts.empty())
+    return fmt::format("gets nothing from {}: {}", failure.step.source, cause);
+  return fmt::format("needs {}, which the node has free, but cannot get it: {}",
+                     needs(failure.amounts), cause);
 }
 
 /// "this machine has at most 16Gi of memory on one NUMA node".

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "outcome.hpp"
 
@@ -17,5 +19,15 @@ namespace pinfold::explain_detail {
 /// empty. Only of a pod with pod-level resources.
 [[nodiscard]] std::vector<std::string> starved_containers(const Failure& failure,
                                                           const std::string& resource);
+
+/// An exclusive init container that needs more of its pod's resources than the sidecars before it
+/// leave. Only of a pod with pod-level resources.
+struct InitShortage {
+  std::string container;
+  Quantity needed;
+  Quantity left;
+};
+[[nodiscard]] std::optional<InitShortage> find_init_shortage(const Failure& failure,
+                                                             const std::string& resource);
 
 }  // namespace pinfold::explain_detail
