@@ -141,17 +141,19 @@ std::string runner_up(const Node& node, const TopologyHint& winner, const Resour
 /// Adds the runner-up of each merge after the sentences about it.
 void add_runners_up(const Node& node, const PodSpec& pod, const Admitted& admitted, Trace& trace) {
   if (node.topology().policy() == TopologyPolicy::kNone) return;
-  for (const auto& [object, hints] : admitted.hints) {
+  for (const auto& merge : admitted.hints) {
+    const std::string& object = merge.first;
     const auto amounts = admitted.amounts.find(object);
     if (amounts == admitted.amounts.end()) continue;
     const std::string& container = object == kWholePod ? pod.containers.front().name : object;
     const TopologyHint* const winner = admitted.next.affinity.find({pod.uid, container});
     if (winner == nullptr) continue;
-    std::string text = runner_up(node, *winner, hints, amounts->second);
+    std::string text = runner_up(node, *winner, merge.second, amounts->second);
     if (text.empty()) continue;
-    const auto last = std::find_if(
-        trace.facts.rbegin(), trace.facts.rend(),
-        [&](const TraceFact& fact) { return fact.source == kTopology && fact.object == object; });
+    const auto last =
+        std::find_if(trace.facts.rbegin(), trace.facts.rend(), [&object](const TraceFact& fact) {
+          return fact.source == kTopology && fact.object == object;
+        });
     trace.facts.insert(last.base(), TraceFact{kTopology, object, std::move(text)});
   }
 }

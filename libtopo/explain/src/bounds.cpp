@@ -115,8 +115,7 @@ void Bounds::add(const Failure& failure, const PodView& pod, const Container* co
   const Node& node = failure.node;
   std::vector<Amounts> all;
   // A pod that is managed as a whole takes its devices later, when its containers start.
-  const bool takes_devices = container != nullptr || !is_managed_as_pod(node.gates(), pod) ||
-                             node.topology().policy() != TopologyPolicy::kBestEffort;
+  const bool takes_devices = container != nullptr || !is_managed_as_pod(node.gates(), pod);
   if (takes_devices) all = node.devices().amounts(failure.state.devices, pod, container);
   for (const auto& more : {node.cpu().amounts(failure.state.cpu, pod, container),
                            node.memory().amounts(failure.state.memory, pod, container)}) {
