@@ -57,6 +57,7 @@ TEST_F(Output, ThatCannotBeWrittenIsAnError) {
       on_node("status") + "-o json",
       on_node("metrics"),
       on_node("admit") + "--dry-run " + (dir_ / "pod.yaml"),
+      "explain --state-dir " + state + " --machine " + (dir_ / "machine.json") + " --pod web",
       on_node("oci-resources") + "--pod web --container main",
       "checkpoint show " + state,
       "checkpoint verify " + state,

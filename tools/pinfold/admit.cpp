@@ -8,6 +8,7 @@
 #include "agent_options.hpp"
 #include "agent_session.hpp"
 #include "commands.hpp"
+#include "explain.hpp"
 #include "input.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/pod_documents.hpp"
@@ -26,19 +27,6 @@ struct AdmitOptions {
   bool start = false;
   bool no_validation = false;
 };
-
-void print_trace(const Trace& trace) {
-  std::size_t source = 0;
-  std::size_t object = 0;
-  for (const TraceFact& fact : trace.facts) {
-    source = std::max(source, fact.source.size());
-    object = std::max(object, fact.object.size());
-  }
-  for (const TraceFact& fact : trace.facts) {
-    fmt::print("  {:<{}}  {:<{}}  {}\n", fact.source, source, escaped(fact.object), object,
-               escaped(fact.text));
-  }
-}
 
 /// One pod and the result of its admission.
 struct Admission {
@@ -85,7 +73,7 @@ void print_text(const agent::NodeAgent& agent, const std::vector<Admission>& adm
       fmt::print("{}: admitted\n", name);
       if (auto view = agent::pod_status(agent, pod.uid)) admitted.push_back(*std::move(view));
     }
-    if (explain) print_trace(trace);
+    if (explain) fmt::print("{}", trace_text(trace));
   }
   if (!admitted.empty()) fmt::print("\n{}", container_table(admitted, agent.enforces()));
 }
@@ -144,6 +132,23 @@ Result<std::vector<Admission>> admit_all(AgentSession& session, const std::vecto
   return admissions;
 }
 
+/// The command that explains the rejections, with the options of this one.
+void print_explaining_command(const AdmitOptions& options,
+                              const std::vector<Admission>& admissions) {
+  std::vector<const PodSpec*> rejected;
+  for (const Admission& admission : admissions) {
+    if (admission.outcome.rejection) rejected.push_back(&admission.pod);
+  }
+  if (rejected.empty()) return;
+  std::string pod;  // "": all
+  if (rejected.size() == 1 && admissions.size() > 1) {
+    pod = rejected.front()->namespace_name + "/" + rejected.front()->name;
+  }
+  fmt::print(
+      "What is missing, who has it and what would help:\n  {}\n",
+      escaped(explain_command_line(options.agent, options.files, pod, options.no_validation)));
+}
+
 /// Names a profile that the operator did not.
 void print_found_profile(const agent::NodeAgent& agent) {
   const agent::ProfileSource source = agent.profile_source();
@@ -185,6 +190,7 @@ Result<ExitStatus> run(const AdmitOptions& options) {
     print_found_profile(agent);
     print_text(agent, admissions, options.explain);
     print_dry_run(options.agent);
+    print_explaining_command(options, admissions);
   }
   for (const Admission& admission : admissions) {
     if (admission.outcome.not_enforced)

@@ -91,7 +91,7 @@ std::vector<cli::Option> node_options(NodeOptions& options) {
 
 std::vector<cli::Option> agent_options(AgentOptions& options) {
   std::vector<cli::Option> all = {
-      {"--state-dir", &options.state_dir, "State directory of the node", "DIR"},
+      state_dir_option(options.state_dir),
       insecure_state_dir_option(options.insecure_state_dir),
       {"--cgroup-root", &options.cgroup_root,
        "Cgroup below which Pinfold keeps all groups [pinfold, at the mount of the cpuset "
@@ -104,6 +104,10 @@ std::vector<cli::Option> agent_options(AgentOptions& options) {
   const auto node = node_options(options);
   all.insert(all.end(), node.begin(), node.end());
   return all;
+}
+
+cli::Option state_dir_option(std::string& state_dir) {
+  return {"--state-dir", &state_dir, "State directory of the node", "DIR"};
 }
 
 cli::Option insecure_state_dir_option(bool& is_insecure) {

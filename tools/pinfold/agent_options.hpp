@@ -51,6 +51,8 @@ struct AgentOptions : NodeOptions {
 };
 [[nodiscard]] std::vector<cli::Option> agent_options(AgentOptions& options);
 
+/// --state-dir.
+[[nodiscard]] cli::Option state_dir_option(std::string& state_dir);
 /// --insecure-state-dir, for a command that opens a state directory.
 [[nodiscard]] cli::Option insecure_state_dir_option(bool& is_insecure);
 /// --pod, for a command about one pod: see agent::find_pod_uid.
@@ -73,6 +75,8 @@ void print_dry_run(const AgentOptions& options);
 
 /// What a service with mode observe has compared, as text.
 [[nodiscard]] std::string comparison_text(const service::Comparison& comparison);
+/// The facts of a trace, one line each.
+[[nodiscard]] std::string trace_text(const Trace& trace);
 
 /// The picture of the node with the containers and pools that its CPUs belong to.
 [[nodiscard]] std::string node_picture(const agent::NodeAgent& agent,

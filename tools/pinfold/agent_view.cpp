@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "agent_options.hpp"
+#include "pinfold/text/message.hpp"
 #include "topology_picture.hpp"
 
 /// Pods and containers of an agent as text.
@@ -62,6 +65,21 @@ std::string comparison_text(const service::Comparison& comparison) {
                      comparison.differences.size(),
                      counted(comparison.compared, "running container"),
                      table.render(terminal_style()));
+}
+
+std::string trace_text(const Trace& trace) {
+  std::size_t source = 0;
+  std::size_t object = 0;
+  for (const TraceFact& fact : trace.facts) {
+    source = std::max(source, fact.source.size());
+    object = std::max(object, fact.object.size());
+  }
+  std::string text;
+  for (const TraceFact& fact : trace.facts) {
+    text += fmt::format("  {:<{}}  {:<{}}  {}\n", fact.source, source, escaped(fact.object), object,
+                        escaped(fact.text));
+  }
+  return text;
 }
 
 std::string node_picture(const agent::NodeAgent& agent, const agent::NodeStatus& status) {

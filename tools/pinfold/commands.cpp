@@ -8,10 +8,11 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
       .help =
           "Assigns CPUs and NUMA nodes to containers by the kubelet's rules and enforces them with "
           "cgroups.",
-      .commands = {checkpoint_command(), admit_command(), start_command(), remove_command(),
-                   status_command(), reconcile_command(), metrics_command(), simulate_command(),
-                   hook_command(), serve_command(arguments), oci_resources_command(),
-                   topology_command(), predict_command(), cli::help_command()},
+      .commands = {checkpoint_command(), admit_command(), explain_command(), start_command(),
+                   remove_command(), status_command(), reconcile_command(), metrics_command(),
+                   simulate_command(), hook_command(), serve_command(arguments),
+                   oci_resources_command(), topology_command(), predict_command(),
+                   cli::help_command()},
       .version = PINFOLD_VERSION,
       .sections = {
           {"Exit status",
@@ -24,6 +25,9 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
             {"pinfold admit --dry-run --explain pod.yaml",
              "Print which CPUs and memory a pod would get, and why"},
             {"pinfold admit pod.yaml", "Admit the pod, and pin its containers when they start"},
+            {"pinfold explain pod.yaml",
+             "Print what a rejected pod lacks, who has it and what would make it fit"},
+            {"pinfold explain --pod default/web", "Explain why an active pod has what it has"},
             {"pinfold status", "Compare what containers should have with what they have"},
             {"pinfold remove --pod default/web", "Remove the pod and release its resources"},
             {"kubectl get pod web -o yaml | pinfold predict --nodes nodes.yaml --pod -",

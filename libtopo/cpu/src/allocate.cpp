@@ -47,6 +47,7 @@ int CpuManager::guaranteed_cpus(const PodView& pod, const Container& container) 
 }
 
 std::string CpuManager::why_shared(const PodView& pod, const Container& container) const {
+  if (!is_static_) return "the CPU manager policy is none";
   const QosClass qos = qos_class(pod, gates_);
   if (qos != QosClass::kGuaranteed) {
     return fmt::format("its pod is {}, not Guaranteed", to_string(qos));
@@ -54,7 +55,9 @@ std::string CpuManager::why_shared(const PodView& pod, const Container& containe
   if (!manages(pod)) return "its pod has pod-level resources, and PodLevelResourceManagers is off";
   const Quantity request = amount_of(container.resources.requests, "cpu");
   if (cpu::whole_cpus(request) == 0) {
-    return fmt::format("it requests {} CPUs, not a whole number", request.to_string());
+    return request.is_zero()
+               ? "it requests no CPUs"
+               : fmt::format("its limit of {} is not a whole number of CPUs", request.to_string());
   }
   return "its requests for CPU and memory do not equal its limits";
 }

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "hints.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
@@ -52,22 +55,28 @@ std::string CpuManager::why_no_pod_hints(const CpuState& state, const PodView& p
   return had == count ? "" : fmt::format("the pod has {} CPUs already and needs {}", had, count);
 }
 
-std::string CpuManager::describe_amounts(const CpuState& state, const PodView& pod,
+std::vector<Amounts> CpuManager::amounts(const CpuState& state, const PodView& pod,
                                          const Container* container) const {
-  if (!is_static_ || !manages(pod)) return "";
+  if (!is_static_ || !manages(pod)) return {};
   const int count =
       container == nullptr ? pod_guaranteed_cpus(pod) : guaranteed_cpus(pod, *container);
-  if (count == 0) return "";
-  std::string text = fmt::format("needs {} CPUs", count);
+  if (count == 0) return {};
+  const auto cpus = [](std::size_t number) {
+    return Quantity::of(static_cast<std::int64_t>(number), Quantity::Format::kDecimalSi);
+  };
+  Amounts amounts{kResource, cpus(static_cast<std::size_t>(count)), {}};
   const CpuSet free = available(state);
   const CpuSet shared = state.default_set | reserved_;
   for (const Machine::Group& node : machine_->numa_groups()) {
     if (node.cpus.empty()) continue;
-    text += fmt::format("; NUMA {}: {} free, {} held, {} reserved", node.id,
-                        free.count_common(node.cpus), (node.cpus - shared).size(),
-                        reserved_.count_common(node.cpus));
+    const std::size_t free_here = free.count_common(node.cpus);
+    const std::size_t held_here = (node.cpus - shared).size();
+    amounts.places.push_back({{node.id},
+                              cpus(free_here),
+                              cpus(held_here),
+                              cpus(node.cpus.size() - free_here - held_here)});
   }
-  return text;
+  return {std::move(amounts)};
 }
 
 ResourceHints CpuManager::pod_hints(const CpuState& state, const PodView& pod) const {

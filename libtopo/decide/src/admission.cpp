@@ -9,6 +9,11 @@ namespace {
 /// The place of the memory manager's hints: see pod_hints().
 constexpr std::size_t kMemoryHints = 2;
 
+// Sources of facts.
+constexpr const char* kCpu = "cpu";
+constexpr const char* kMemory = "memory";
+constexpr const char* kDevices = "devices";
+
 Rejection affinity_error(const Node& node, const PodSpec& pod) {
   static constexpr const char* kReason = "TopologyAffinityError";
   if (!is_managed_as_pod(node.gates(), pod)) {
@@ -91,18 +96,31 @@ std::vector<ResourceHints> AdmissionInProgress::pod_hints() {
   return hints;
 }
 
-void AdmissionInProgress::explain_amounts(const Container* container, const std::string& object) {
-  const auto add = [&](const char* source, std::string text) {
-    if (!text.empty()) trace_->add(source, object, std::move(text));
+void AdmissionInProgress::note_amounts(const Container* container, const std::string& object) {
+  if (trace_ == nullptr || amounts_.contains(object)) return;
+  std::vector<Amounts>& all = amounts_[object];
+  const auto add = [&](const std::vector<Amounts>& some) {
+    all.insert(all.end(), some.begin(), some.end());
   };
-  add("devices", node_.devices().describe_amounts(state_.devices, pod_, container));
-  add("cpu", node_.cpu().describe_amounts(state_.cpu, pod_, container));
-  add("memory", node_.memory().describe_amounts(state_.memory, pod_, container));
+  add(node_.devices().amounts(state_.devices, pod_, container));
+  add(node_.cpu().amounts(state_.cpu, pod_, container));
+  add(node_.memory().amounts(state_.memory, pod_, container));
 }
 
-Admission AdmissionInProgress::reject_unmerged(const Container& container, Admission rejection) {
+void AdmissionInProgress::explain_amounts(const std::string& object) {
+  for (const Amounts& amounts : amounts_[object]) {
+    const char* const source = amounts.resource == "cpu"              ? kCpu
+                               : is_memory_resource(amounts.resource) ? kMemory
+                                                                      : kDevices;
+    trace_->add(source, object, describe(amounts));
+  }
+}
+
+Admission AdmissionInProgress::reject_unmerged(const Container& container, const char* source,
+                                               Admission rejection) {
+  failed_ = {source, container.name};
   const bool is_none = node_.topology().policy() == TopologyPolicy::kNone;
-  if (trace_ != nullptr && is_none) explain_amounts(&container, container.name);
+  if (trace_ != nullptr && is_none) explain_amounts(container.name);
   return rejection;
 }
 
@@ -124,7 +142,8 @@ MergedHint AdmissionInProgress::merge(const Container* container,
     }
   }
   const MergedHint merged = node_.topology().merge(hints, scores, trace_, object, causes);
-  if (trace_ != nullptr && !merged.best.preferred) explain_amounts(container, object);
+  note_amounts(container, object);
+  if (trace_ != nullptr && !merged.best.preferred) explain_amounts(object);
   ResourceHints& all = hints_[object];
   for (ResourceHints& of_provider : hints) all.merge(of_provider);
   return merged;
@@ -132,6 +151,7 @@ MergedHint AdmissionInProgress::merge(const Container* container,
 
 Admission AdmissionInProgress::reject(const Container* container) {
   tally_.no_affinity(container);
+  failed_ = {"topology", container == nullptr ? "pod" : container->name};
   return tl::unexpected(affinity_error(node_, pod_));
 }
 
@@ -140,21 +160,22 @@ void AdmissionInProgress::store(const Container& container, const TopologyHint& 
 }
 
 Admission AdmissionInProgress::allocate(const Container& container, const TopologyHint& affinity) {
+  note_amounts(&container, container.name);
   const bool releases_stale = releases_stale_late_ && &container == &pod_.containers.front();
   if (releases_stale) release_stale_devices(node_, state_);
   auto devices = node_.devices().allocate(state_.devices, pod_, container, affinity, trace_);
-  if (!devices) return reject_unmerged(container, std::move(devices));
+  if (!devices) return reject_unmerged(container, kDevices, std::move(devices));
 
   if (releases_stale) release_stale_cpus(node_, state_);
   tally_.begin(&container);
   auto cpus = node_.cpu().allocate(state_.cpu, pod_, container, affinity, trace_);
   tally_.cpu_done(&container, cpus);
-  if (!cpus) return reject_unmerged(container, std::move(cpus));
+  if (!cpus) return reject_unmerged(container, kCpu, std::move(cpus));
 
   if (releases_stale) release_stale_memory(node_, state_);
   auto memory = node_.memory().allocate(state_.memory, pod_, container, affinity, trace_);
   tally_.memory_done(&container, memory);
-  if (!memory) return reject_unmerged(container, std::move(memory));
+  if (!memory) return reject_unmerged(container, kMemory, std::move(memory));
   return allocate_in_providers(container, affinity);
 }
 
@@ -163,9 +184,11 @@ Admission AdmissionInProgress::allocate_pod(const TopologyHint& affinity) {
   tally_.begin(nullptr);
   auto cpus = node_.cpu().allocate_pod(state_.cpu, pod_, affinity, trace_);
   tally_.cpu_done(nullptr, cpus);
+  failed_ = {kCpu, "pod"};
   if (!cpus) return cpus;
   auto memory = node_.memory().allocate_pod(state_.memory, pod_, affinity, trace_);
   tally_.memory_done(nullptr, memory);
+  failed_ = {kMemory, "pod"};
   if (!memory) return memory;
   for (const Container& container : pod_.containers) {
     PINFOLD_TRY(allocate_in_providers(container, affinity));
@@ -182,7 +205,9 @@ Admission AdmissionInProgress::allocate_in_providers(const Container& container,
     if (trace_ != nullptr && !done) {
       trace_->add(provider->name(), container.name, done.error().message);
     }
-    if (!done) return done;
+    if (done) continue;
+    failed_ = {provider->name(), container.name};
+    return done;
   }
   return {};
 }

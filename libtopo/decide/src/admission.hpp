@@ -16,6 +16,9 @@ class AdmissionInProgress {
   Admission run();
   /// The hints of all providers so far.
   HintsByObject take_hints() { return std::move(hints_); }
+  AmountsByObject take_amounts() { return std::move(amounts_); }
+  /// After a rejection: the step that failed.
+  FailedStep take_failed_step() { return std::move(failed_); }
 
  private:
   Admission in_scope();
@@ -29,11 +32,13 @@ class AdmissionInProgress {
   std::vector<ResourceHints> pod_hints();
   /// Merges the hints for a container, or (nullptr) for the pod.
   MergedHint merge(const Container* container, std::vector<ResourceHints> hints);
-  /// Adds what is needed, free and held on each NUMA node to the trace.
-  void explain_amounts(const Container* container, const std::string& object);
+  /// With a trace: notes what is needed, free, held and reserved for an object, once.
+  void note_amounts(const Container* container, const std::string& object);
+  /// Adds what was noted for an object to the trace.
+  void explain_amounts(const std::string& object);
   /// A rejection by a manager. Without a merge, which explains the amounts, they are explained
   /// here.
-  Admission reject_unmerged(const Container& container, Admission rejection);
+  Admission reject_unmerged(const Container& container, const char* source, Admission rejection);
 
   /// Rejects because no affinity was found, for a container or (nullptr) for the pod.
   Admission reject(const Container* container);
@@ -50,6 +55,8 @@ class AdmissionInProgress {
   Tally tally_;
   bool releases_stale_late_ = false;
   HintsByObject hints_;
+  AmountsByObject amounts_;
+  FailedStep failed_;
 };
 
 }  // namespace pinfold

@@ -60,14 +60,16 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
 
   AdmissionInProgress admission(node, state, pod, trace, counts);
   auto done = admission.run();
+  FailedStep step = admission.take_failed_step();
   if (done && checks == AdmissionChecks::kManagersAndRequests) {
     if (auto shortage = find_shortage(node, state.pods, pod)) {
       done = tl::unexpected(*std::move(shortage));
+      step = FailedStep{"requests", "pod"};
     }
   }
   if (done) {
     state.held.erase(pod.uid);
-    return Admitted{std::move(state), admission.take_hints()};
+    return Admitted{std::move(state), admission.take_hints(), admission.take_amounts()};
   }
   Rejection rejection = std::move(done).error();
   if (trace != nullptr) {
@@ -75,13 +77,15 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
                fmt::format("rejected, {}: {}", rejection.reason, rejection.message));
   }
   if (before) {
-    return Rejected{std::move(rejection), std::move(*before), admission.take_hints()};
+    return Rejected{std::move(rejection), std::move(*before), admission.take_hints(),
+                    admission.take_amounts(), std::move(step)};
   }
   for (const Container& container : pod.containers) {
     release_in_providers(node, state, {pod.uid, container.name});
   }
   state.pods.erase(find_pod(state.pods, pod.uid));
-  return Rejected{std::move(rejection), std::move(state), admission.take_hints()};
+  return Rejected{std::move(rejection), std::move(state), admission.take_hints(),
+                  admission.take_amounts(), std::move(step)};
 }
 
 Result<void> start_in_place(const Node& node, NodeState& state, const ContainerId& container) {

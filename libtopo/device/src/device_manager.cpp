@@ -166,7 +166,7 @@ DeviceManager::DeviceManager(const Machine& machine) : machine_(&machine) {
   }
 }
 
-std::string DeviceManager::describe_amounts(const DeviceState& state, const PodSpec& pod,
+std::vector<Amounts> DeviceManager::amounts(const DeviceState& state, const PodSpec& pod,
                                             const Container* container) const {
   std::map<std::string, std::int64_t> needed;
   if (container == nullptr) {
@@ -174,29 +174,25 @@ std::string DeviceManager::describe_amounts(const DeviceState& state, const PodS
   } else {
     for (const auto& [name, amount] : container->resources.limits) needed[name] = amount.value();
   }
-  struct Amount {
-    int free = 0;
-    int held = 0;
+  const auto devices = [](std::int64_t count) {
+    return Quantity::of(count, Quantity::Format::kDecimalSi);
   };
-  std::vector<std::string> texts;
+  std::vector<Amounts> all;
   for (const auto& [resource, count] : needed) {
     const auto inventory = resources_.find(resource);
     if (inventory == resources_.end() || count == 0) continue;
     const Ids used = in_use(state, resource);
-    std::map<std::string, Amount> places;
+    std::map<std::vector<std::int32_t>, PlaceAmounts> places;
     for (const KnownDevice& device : inventory->second) {
-      const std::string place =
-          device.nodes.empty() ? "no NUMA node" : "NUMA " + machine_->numa_list(device.nodes);
-      Amount& amount = places[place];
-      ++(contains(used, device.id) ? amount.held : amount.free);
+      const std::vector<std::int32_t> ids = machine_->numa_ids(device.nodes);
+      PlaceAmounts& place = places[ids];
+      place.numa_nodes = ids;
+      (contains(used, device.id) ? place.held : place.free) += devices(1);
     }
-    std::string text = fmt::format("needs {} {}", count, resource);
-    for (const auto& [place, amount] : places) {
-      text += fmt::format("; {}: {} free, {} held", place, amount.free, amount.held);
-    }
-    texts.push_back(std::move(text));
+    Amounts& amounts = all.emplace_back(Amounts{resource, devices(count), {}});
+    for (auto& [ids, place] : places) amounts.places.push_back(std::move(place));
   }
-  return fmt::format("{}", fmt::join(texts, "; "));
+  return all;
 }
 
 HintList DeviceManager::hints(const Inventory& inventory, const Ids& in_use_ids, const Ids& held,

@@ -67,29 +67,29 @@ std::string MemoryManager::why_no_pod_hints(const PodView& pod) const {
   return fmt::format("the pod has {}: {}", memory_detail::describe(*requests), why);
 }
 
-std::string MemoryManager::describe_amounts(const MemoryState& state, const PodView& pod,
+std::vector<Amounts> MemoryManager::amounts(const MemoryState& state, const PodView& pod,
                                             const Container* container) const {
-  if (!is_static_ || !is_managed(gates_, pod)) return "";
+  if (!is_static_ || !is_managed(gates_, pod)) return {};
   const auto requests = container == nullptr ? pod_requests(gates_, pod)
                                              : container_requests(gates_, pod, *container);
-  if (!requests || requests->empty()) return "";
-  std::string text = "needs " + memory_detail::describe(*requests);
-  for (const auto& [id, node] : state.machine_state) {
-    text += fmt::format("; NUMA {}:", id);
-    const char* separator = "";
-    for (const auto& [name, bytes] : *requests) {
+  if (!requests) return {};
+  const auto amount = [](std::uint64_t bytes) {
+    return Quantity::bytes(static_cast<std::int64_t>(bytes));
+  };
+  std::vector<Amounts> all;
+  for (const auto& [name, bytes] : *requests) {
+    if (bytes == 0) continue;
+    Amounts& amounts = all.emplace_back(Amounts{name, amount(bytes), {}});
+    for (const auto& [id, node] : state.machine_state) {
       const auto table = node.tables.find(name);
       if (table == node.tables.end()) continue;
-      const auto amount = [](std::uint64_t value) {
-        return Quantity::bytes(static_cast<std::int64_t>(value)).to_string();
-      };
-      text += fmt::format("{} {} of {} free, {} held, {} reserved", separator,
-                          amount(table->second.free), name, amount(table->second.reserved),
-                          amount(table->second.system_reserved));
-      separator = ",";
+      amounts.places.push_back({{id},
+                                amount(table->second.free),
+                                amount(table->second.reserved),
+                                amount(table->second.system_reserved)});
     }
   }
-  return text;
+  return all;
 }
 
 Admission MemoryManager::allocate_pod(MemoryState& state, const PodView& pod,

@@ -105,7 +105,7 @@ TEST(CpuAllocate, ExplainsWhyAContainerShares) {
     return r.trace.facts.back().text;
   };
   EXPECT_EQ(told(pod_of("a", {exclusive("c", 1500)})),
-            "runs in the shared pool, CPUs 0-15: it requests 1500m CPUs, not a whole number");
+            "runs in the shared pool, CPUs 0-15: its limit of 1500m is not a whole number of CPUs");
   PodSpec pod = pod_with("b", 2);
   pod.containers[0].resources.limits.clear();
   EXPECT_EQ(told(pod), "runs in the shared pool, CPUs 0-15: its pod is Burstable, not Guaranteed");

@@ -92,9 +92,9 @@ TEST(Decide, ExplainsWhatIsNeededFreeAndHeld) {
   const auto facts = facts_of_rejection(node, state, pod_of("c", {{"2", "1Gi"}}));
   EXPECT_THAT(facts, testing::Contains("cpu: needs 2 CPUs; NUMA 0: 1 free, 2 held, 1 reserved; "
                                        "NUMA 1: 1 free, 3 held, 0 reserved"));
-  EXPECT_THAT(facts, testing::Contains("memory: needs 1Gi of memory; NUMA 0: 7068Mi of memory "
-                                       "free, 1Gi held, 100Mi reserved; NUMA 1: 6Gi of memory "
-                                       "free, 2Gi held, 0 reserved"));
+  EXPECT_THAT(facts, testing::Contains("memory: needs 1Gi of memory; NUMA 0: 7068Mi free, "
+                                       "1Gi held, 100Mi reserved; NUMA 1: 6Gi free, 2Gi held, 0 "
+                                       "reserved"));
   const Node none = node_of(kStatic + memory);
   EXPECT_THAT(facts_of_rejection(none, empty_state(none), pod_of("c", {{"8", "1Gi"}})),
               testing::Contains("cpu: needs 8 CPUs; NUMA 0: 3 free, 0 held, 1 reserved; NUMA 1: 4 "

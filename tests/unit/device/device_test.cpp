@@ -135,11 +135,13 @@ TEST_F(DeviceTest, OtherNodesThenNoNodeFollowTheAffinity) {
 TEST_F(DeviceTest, DescribesWhatIsNeededFreeAndHeld) {
   ASSERT_EQ(admit(pod_of("a", {container_of("c", 2)}), kNode2), "");
   const PodSpec pod = pod_of("b", {container_of("c", 4), container_of("d", 1)});
-  EXPECT_EQ(manager.describe_amounts(state, pod, &pod.containers[0]),
-            "needs 4 example.com/gpu; NUMA 0,1: 0 free, 1 held; NUMA 1: 3 free, 0 held; NUMA 2: 0 "
-            "free, 1 held; no NUMA node: 1 free, 0 held");
-  EXPECT_TRUE(manager.describe_amounts(state, pod, nullptr).starts_with("needs 5 example.com/gpu"));
-  EXPECT_EQ(manager.describe_amounts(state, pod_of("n", {container_of("c", 0)}), nullptr), "");
+  const auto amounts = manager.amounts(state, pod, &pod.containers[0]);
+  ASSERT_EQ(amounts.size(), 1U);
+  EXPECT_EQ(describe(amounts[0]),
+            "needs 4 example.com/gpu; no NUMA node: 1 free, 0 held; NUMA 0,1: 0 free, 1 held; NUMA "
+            "1: 3 free, 0 held; NUMA 2: 0 free, 1 held");
+  EXPECT_EQ(manager.amounts(state, pod, nullptr).at(0).needed.value(), 5);
+  EXPECT_TRUE(manager.amounts(state, pod_of("n", {container_of("c", 0)}), nullptr).empty());
 }
 
 /// The kubelet compares such a device with every mask: none has it.

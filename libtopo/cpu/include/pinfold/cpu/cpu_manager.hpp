@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/api/amounts.hpp"
 #include "pinfold/api/config.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/pod_level.hpp"
@@ -65,6 +66,8 @@ class CpuManager {
   [[nodiscard]] bool is_static() const { return is_static_; }
   [[nodiscard]] const CpuPolicyOptions& options() const { return options_; }
   [[nodiscard]] const CpuSet& reserved() const { return reserved_; }
+  /// The reserved CPUs and all their SMT siblings.
+  [[nodiscard]] const CpuSet& reserved_cores() const { return reserved_cores_; }
   /// The CPUs that can be exclusive: all but the reserved ones.
   [[nodiscard]] CpuSet allocatable() const { return machine_->all_cpus() - reserved_; }
 
@@ -89,9 +92,13 @@ class CpuManager {
   /// CPUs; "" otherwise.
   [[nodiscard]] std::string why_no_pod_hints(const CpuState& state, const PodView& pod) const;
   /// For explanations: the CPUs that a container, or (nullptr) the pod, needs, and for each NUMA
-  /// node how many are free and how many are held by exclusive containers. "" if it needs none.
-  [[nodiscard]] std::string describe_amounts(const CpuState& state, const PodView& pod,
+  /// node how many are free, and held by exclusive containers. Free are those that can become
+  /// exclusive. Nothing if it needs none.
+  [[nodiscard]] std::vector<Amounts> amounts(const CpuState& state, const PodView& pod,
                                              const Container* container) const;
+  /// For explanations: why a container runs in a shared pool. Domain: guaranteed_cpus() is 0, or
+  /// the policy is not static, or the pod has pod-level resources that are not managed.
+  [[nodiscard]] std::string why_shared(const PodView& pod, const Container& container) const;
 
   /// Allocates a container's CPUs: those that it has already, else free ones, first within the
   /// affinity. A rejection may change the state, as in the kubelet.
@@ -123,7 +130,6 @@ class CpuManager {
   [[nodiscard]] cpu::TakeRules rules() const;
   [[nodiscard]] CpuSet available(const CpuState& state) const;
   [[nodiscard]] bool manages(const PodSpec& pod) const { return is_manageable(gates_, pod); }
-  [[nodiscard]] std::string why_shared(const PodView& pod, const Container& container) const;
   [[nodiscard]] int pod_guaranteed_cpus(const PodView& pod) const;
   [[nodiscard]] Admission check_shared_pool(const PodView& pod) const;
   [[nodiscard]] Admission check_smt_alignment(const CpuState& state, int count) const;

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "pinfold/api/amounts.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/cpu/cpu_manager.hpp"
 #include "pinfold/decide/counts.hpp"
@@ -78,9 +79,24 @@ struct ContainerResources {
 /// The hints that were merged, of all providers: by "pod" (pod scope) or container name.
 using HintsByObject = std::map<std::string, ResourceHints>;
 
+/// For explanations: what each object ("pod" or a container's name) needed, and what was free, held
+/// and reserved when its resources were chosen: devices, CPUs, memory. Only with a trace.
+using AmountsByObject = std::map<std::string, std::vector<Amounts>>;
+
 struct Admitted {
   NodeState next;
   HintsByObject hints;
+  AmountsByObject amounts;
+};
+
+/// The step of an admission that failed.
+struct FailedStep {
+  /// As in a TraceFact: "devices", "cpu", "memory", "topology" or the name of a HintProvider; and
+  /// "requests", find_shortage().
+  std::string source;
+  std::string object;  ///< "pod" or the container's name
+
+  friend bool operator==(const FailedStep&, const FailedStep&) = default;
 };
 
 /// A result, not an error. With the quirk rejected_pod_keeps_resources, `next` differs from the
@@ -90,6 +106,8 @@ struct Rejected {
   Rejection why;
   NodeState next;
   HintsByObject hints;
+  AmountsByObject amounts;
+  FailedStep step;
 };
 
 using Decision = std::variant<Admitted, Rejected>;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/api/amounts.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/machine/machine.hpp"
 #include "pinfold/types/container_map.hpp"
@@ -43,9 +44,10 @@ class DeviceManager {
   /// The same for what the pod's containers need at one time.
   [[nodiscard]] ResourceHints pod_hints(const DeviceState& state, const PodSpec& pod) const;
 
-  /// For explanations: the devices that a container, or (nullptr) the pod, needs, and for each set
-  /// of NUMA nodes that has some how many are free and how many are held. "" if it needs none.
-  [[nodiscard]] std::string describe_amounts(const DeviceState& state, const PodSpec& pod,
+  /// For explanations: the devices that a container, or (nullptr) the pod, needs, each resource,
+  /// and for each set of NUMA nodes that has some how many are free, and held. Nothing if it needs
+  /// none.
+  [[nodiscard]] std::vector<Amounts> amounts(const DeviceState& state, const PodSpec& pod,
                                              const Container* container) const;
 
   /// Allocates the devices of one container: first those that init containers left, then within the

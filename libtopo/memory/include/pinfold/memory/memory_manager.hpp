@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/api/amounts.hpp"
 #include "pinfold/api/config.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/api/reservation.hpp"
@@ -108,9 +109,9 @@ class MemoryManager {
   /// For explanations: why pod_hints() offers nothing, if it is not that NUMA nodes have too little
   /// memory; "" otherwise.
   [[nodiscard]] std::string why_no_pod_hints(const PodView& pod) const;
-  /// For explanations: the memory that a container, or (nullptr) the pod, needs, and for each NUMA
-  /// node how much is free and how much containers hold. "" if it needs none.
-  [[nodiscard]] std::string describe_amounts(const MemoryState& state, const PodView& pod,
+  /// For explanations: the memory that a container, or (nullptr) the pod, needs, each kind, and for
+  /// each NUMA node how much is free, and held by containers. Nothing if it needs none.
+  [[nodiscard]] std::vector<Amounts> amounts(const MemoryState& state, const PodView& pod,
                                              const Container* container) const;
 
   /// Allocates a container's memory. A rejection may change the state, as in the kubelet.

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "pinfold/types/quantity.hpp"
+
+namespace pinfold {
+
+enum class Rounding { kDown, kUp };
+
+/// An amount for people: bytes from 1Mi on in whole Mi, rounded down (what is free or held) or up
+/// (what is needed or missing).
+[[nodiscard]] std::string readable(const Quantity& amount, Rounding rounding);
+
+}  // namespace pinfold

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pinfold/decide/decide.hpp"
+
+namespace pinfold {
+
+/// A change with which a rejected pod is admitted: decide() said so. One of the members after
+/// `text` says what changes.
+struct Remedy {
+  enum class Kind {
+    kRequest,  ///< of the pod: `pod`
+    kPods,     ///< other pods go: `pods`
+    kSetting,  ///< of the node's configuration: `config`
+  };
+  Kind kind = Kind::kRequest;
+  std::string text;  ///< "container main: cpu 6 -> 4 (requests and limits)"
+
+  std::optional<PodSpec> pod;
+  std::vector<PodUid> pods;
+  std::optional<Config> config;
+};
+/// "request", "pods", "setting".
+[[nodiscard]] std::string_view to_string(Remedy::Kind kind);
+
+/// Finds what makes a rejected pod fit, the cheapest for an operator first: the smallest changes of
+/// its requests, the fewest pods in its way, the settings of the node. At most five. Deterministic.
+///
+/// The pods in the way are a smallest set if three or fewer suffice and the search ends within its
+/// bound, which it does unless very many sets look sufficient by their amounts and are not. A
+/// larger set has no pod that could stay.
+/// Settings are not tried on a node with further HintProviders.
+[[nodiscard]] std::vector<Remedy> find_remedies(const Node& node, const NodeState& state,
+                                                const PodSpec& pod);
+
+}  // namespace pinfold

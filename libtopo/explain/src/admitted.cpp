@@ -1,0 +1,217 @@
+#include "admitted.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "outcome.hpp"
+#include "words.hpp"
+
+namespace pinfold::explain_detail {
+namespace {
+
+std::string quota_of(const Node& node, const ContainerResources& container) {
+  const LinuxResources& linux_resources = container.linux_resources;
+  if (!linux_resources.cpu_quota) return "no CPU quota: cpuCFSQuota is off";
+  if (*linux_resources.cpu_quota < 0) return "no CPU quota: its CPUs are exclusive";
+  if (*linux_resources.cpu_quota == 0) return "no CPU quota: it has no CPU limit";
+  const auto milli = *linux_resources.cpu_quota * 1000 /
+                     static_cast<std::int64_t>(linux_resources.cpu_period.value_or(1));
+  std::string text =
+      fmt::format("CPU quota {} of {} microseconds: its limit is {}", *linux_resources.cpu_quota,
+                  linux_resources.cpu_period.value_or(0), Quantity::milli(milli).to_string());
+  if (container.isolation == Isolation::kContainer &&
+      !node.gates().disable_cpu_quota_with_exclusive_cpus) {
+    text += ", also of exclusive CPUs without DisableCPUQuotaWithExclusiveCPUs";
+  }
+  return text;
+}
+
+std::string cpus_of(const Node& node, const PodView& pod, const Container& spec,
+                    const ContainerResources& container) {
+  const std::string cpus = container.cpuset_cpus.to_string();
+  switch (container.isolation) {
+    case Isolation::kContainer:
+      return fmt::format("exclusive CPUs {}", cpus);
+    case Isolation::kPod:
+      return fmt::format("pod shared pool, CPUs {}: {}", cpus, node.cpu().why_shared(pod, spec));
+    case Isolation::kHost:
+      break;
+  }
+  return fmt::format("shared pool, {}: {}", cpus.empty() ? "any CPU" : "CPUs " + cpus,
+                     node.cpu().why_shared(pod, spec));
+}
+
+std::vector<ContainerExplanation> containers_of(const Node& node, const NodeState& state,
+                                                const ActivePod& pod) {
+  const PodView view(pod.spec);
+  std::vector<ContainerExplanation> all;
+  for (ContainerResources& resources : all_container_resources(node, state, pod)) {
+    const Container& spec = *pod.spec.find(resources.name);
+    ContainerExplanation& container = all.emplace_back();
+    container.cpus = cpus_of(node, view, spec, resources);
+    container.quota = quota_of(node, resources);
+    container.resources = std::move(resources);
+  }
+  return all;
+}
+
+std::string summary_of(const PodSpec& pod, std::string_view verb,
+                       const std::vector<ContainerExplanation>& containers) {
+  std::vector<std::string> parts;
+  std::vector<std::string> shared;
+  for (const ContainerExplanation& container : containers) {
+    const ContainerResources& has = container.resources;
+    std::string what;
+    if (has.isolation == Isolation::kContainer) {
+      what = fmt::format("exclusive CPUs {}", has.cpuset_cpus.to_string());
+    } else if (has.isolation == Isolation::kPod) {
+      what = fmt::format("CPUs {}, shared within the pod", has.cpuset_cpus.to_string());
+    } else if (has.cpuset_mems.empty() && has.devices.empty()) {
+      shared.push_back(has.name);
+      continue;
+    } else {
+      what = "the shared pool";
+    }
+    if (!has.cpuset_mems.empty()) what += " and memory of NUMA " + has.cpuset_mems;
+    for (const auto& [resource, ids] : has.devices) {
+      what += fmt::format(" and {} {}", resource, fmt::join(ids, ","));
+    }
+    parts.push_back(fmt::format("container {} has {}", has.name, what));
+  }
+  if (!shared.empty()) {
+    parts.push_back(fmt::format("{} {} in the shared pool", listed(shared),
+                                shared.size() == 1 ? "runs" : "run"));
+  }
+  return fmt::format("{} {}: {}", name_of(pod), verb, fmt::join(parts, "; "));
+}
+
+/// The sum of a resource at NUMA nodes.
+Quantity free_on(const Amounts& amounts, const std::vector<std::int32_t>& ids) {
+  Quantity free;
+  for (const PlaceAmounts& place : amounts.places) {
+    const bool is_here = std::any_of(ids.begin(), ids.end(), [&](std::int32_t id) {
+      const auto& here = place.numa_nodes;
+      return here.empty() || std::find(here.begin(), here.end(), id) != here.end();
+    });
+    if (is_here) free += place.free;
+  }
+  return free;
+}
+
+/// Which NUMA nodes come next after those that a merge chose, and what each resource would have
+/// needed there; "" if the merge had no choice to make.
+std::string runner_up(const Node& node, const TopologyHint& winner, const ResourceHints& hints,
+                      const std::vector<Amounts>& amounts) {
+  const TopologyManager& manager = node.topology();
+  if (!winner.numa || amounts.empty()) return "";
+  ResourceHints others = hints;
+  for (auto& [resource, list] : others) {
+    if (!list) continue;
+    std::erase_if(*list, [&](const TopologyHint& hint) { return hint.numa == winner.numa; });
+  }
+  const MergedHint next = manager.merge(std::vector<ResourceHints>{others}, {}, nullptr);
+  const bool is_other = next.best.numa && *next.best.numa != *winner.numa;
+  if (is_other && next.best.preferred) {
+    return fmt::format("runner-up: {}, which has enough of everything, too",
+                       numa_nodes(node.machine().numa_ids(*next.best.numa)));
+  }
+  std::vector<std::string> parts;
+  for (const std::int32_t id : numa_ids(amounts)) {
+    const auto position = node.machine().numa_position(NumaId{id});
+    if (!position || winner.numa->contains(*position)) continue;
+    std::vector<std::string> lacks;
+    for (const Amounts& resource : amounts) {
+      const Quantity free = free_on(resource, {id});
+      if (free >= resource.needed) continue;
+      lacks.push_back(of_resource(resource.needed - free, resource.resource, Rounding::kUp) +
+                      " more");
+    }
+    if (!lacks.empty()) {
+      parts.push_back(fmt::format("{} would have needed {}", numa_nodes({id}), listed(lacks)));
+    }
+  }
+  constexpr std::size_t kMost = 3;
+  parts.resize(std::min(parts.size(), kMost));
+  return parts.empty() ? "" : "runner-up: none; " + fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// Adds the runner-up of each merge after the sentences about it.
+void add_runners_up(const Node& node, const PodSpec& pod, const Admitted& admitted, Trace& trace) {
+  if (node.topology().policy() == TopologyPolicy::kNone) return;
+  for (const auto& merge : admitted.hints) {
+    const std::string& object = merge.first;
+    const auto amounts = admitted.amounts.find(object);
+    if (amounts == admitted.amounts.end()) continue;
+    const std::string& container = object == kWholePod ? pod.containers.front().name : object;
+    const TopologyHint* const winner = admitted.next.affinity.find({pod.uid, container});
+    if (winner == nullptr) continue;
+    std::string text = runner_up(node, *winner, merge.second, amounts->second);
+    if (text.empty()) continue;
+    const auto last =
+        std::find_if(trace.facts.rbegin(), trace.facts.rend(), [&object](const TraceFact& fact) {
+          return fact.source == kTopology && fact.object == object;
+        });
+    trace.facts.insert(last.base(), TraceFact{kTopology, object, std::move(text)});
+  }
+}
+
+/// Admits the pod and keeps the reasons.
+Admitted admit(const Node& node, const NodeState& state, const PodSpec& pod, Trace& trace) {
+  Decision decision =
+      decide(node, state, pod, &trace, nullptr, AdmissionChecks::kManagersAndRequests);
+  auto admitted = std::get<Admitted>(std::move(decision));
+  add_runners_up(node, pod, admitted, trace);
+  return admitted;
+}
+
+bool have_same_resources(const std::vector<ContainerExplanation>& a,
+                         const std::vector<ContainerExplanation>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const ContainerExplanation& one, const ContainerExplanation& other) {
+                      return one.resources.cpus == other.resources.cpus &&
+                             one.resources.memory == other.resources.memory &&
+                             one.resources.devices == other.resources.devices;
+                    });
+}
+
+}  // namespace
+
+Explanation of_admission(const Node& node, const NodeState& state, const PodSpec& pod) {
+  Explanation out;
+  out.pod = pod;
+  const Admitted admitted = admit(node, state, pod, out.trace);
+  out.containers = containers_of(node, admitted.next, *admitted.next.find(pod.uid));
+  out.summary = summary_of(pod, "is admitted", out.containers);
+  return out;
+}
+
+Explanation of_active_pod(const Node& node, const NodeState& state, const ActivePod& pod) {
+  Explanation out;
+  out.pod = pod.spec;
+  out.containers = containers_of(node, state, pod);
+  out.summary = summary_of(pod.spec, "is active", out.containers);
+  const NodeState without = release_stale(node, remove_pod(node, state, pod.spec.uid));
+  Trace trace;
+  if (const auto failure = find_failure(node, without, pod.spec, &trace)) {
+    out.trace.add("state", kWholePod,
+                  "it was admitted when other pods ran; now it would be rejected, " +
+                      failure->why.reason + ", and keeps what it has");
+    out.trace.facts.insert(out.trace.facts.end(), trace.facts.begin(), trace.facts.end());
+    return out;
+  }
+  trace = {};
+  const Admitted again = admit(node, without, pod.spec, trace);
+  const auto now = containers_of(node, again.next, *again.next.find(pod.spec.uid));
+  if (!have_same_resources(out.containers, now)) {
+    out.trace.add("state", kWholePod,
+                  "it was admitted when other pods ran, and keeps what it has; admitted now, it "
+                  "would get what follows");
+  }
+  out.trace.facts.insert(out.trace.facts.end(), trace.facts.begin(), trace.facts.end());
+  return out;
+}
+
+}  // namespace pinfold::explain_detail

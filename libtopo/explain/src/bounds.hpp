@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "outcome.hpp"
+
+namespace pinfold::explain_detail {
+
+/// The OS id of a NUMA node, or one of these.
+using PlaceId = std::int32_t;
+inline constexpr PlaceId kWholeNode = -1;
+inline constexpr PlaceId kByRequests = -2;  ///< what the requests of pods leave
+
+/// A resource at a place.
+using Slot = std::pair<std::string, PlaceId>;
+/// Milli-units, of memory bytes.
+using SlotAmounts = std::map<Slot, std::int64_t>;
+
+/// What is free without a pod and not with it, at most: memory on several NUMA nodes counts at each
+/// of them, a device without a NUMA node at each.
+[[nodiscard]] SlotAmounts freed_by(const Failure& failure, const PodUid& uid);
+
+/// Conditions without which decide() never admits a pod, so that most sets of other pods need no
+/// decision: each object of the pod has a place with enough of each resource.
+class Bounds {
+ public:
+  explicit Bounds(const Failure& failure);
+
+  /// The amounts that one pod frees, by the number of the slot.
+  using Freed = std::vector<std::int64_t>;
+  [[nodiscard]] Freed project(const SlotAmounts& amounts) const;
+
+  /// True if decide() may admit the pod without these others.
+  [[nodiscard]] bool may_fit(const std::vector<const Freed*>& gone) const;
+
+  /// The places that are looked at, those that lack least first.
+  [[nodiscard]] std::vector<PlaceId> places() const;
+  /// The part of what is needed that is freed, summed over all resources: at one place, or at all.
+  [[nodiscard]] double share_at(const Freed& freed, PlaceId place) const;
+  [[nodiscard]] double share(const Freed& freed) const;
+
+ private:
+  struct Need {
+    std::size_t slot = 0;
+    std::int64_t amount = 0;
+  };
+  struct Place {
+    PlaceId id = kWholeNode;
+    std::vector<Need> needs;
+  };
+  /// The places of one object.
+  using Demand = std::vector<Place>;
+
+  void add_requests(const Failure& failure);
+  void add(const Failure& failure, const PodView& pod, const Container* container, bool is_single);
+  void add_need(Place& place, const std::string& resource, const Quantity& needed,
+                const Quantity& free);
+
+  std::map<Slot, std::size_t> slots_;
+  std::vector<std::int64_t> free_;  // by slot
+  std::vector<Demand> demands_;
+};
+
+}  // namespace pinfold::explain_detail

@@ -1,0 +1,203 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "bounds.hpp"
+#include "table.hpp"
+#include "trials.hpp"
+#include "words.hpp"
+
+namespace pinfold::explain_detail {
+namespace {
+
+constexpr std::size_t kMostExact = 3;        ///< pods in a set that is proven to be a smallest one
+constexpr std::size_t kMostInTriples = 300;  ///< candidates; of more only pairs are looked at
+
+constexpr std::size_t kMostPlaces = 4;  ///< for which a larger set is looked for
+
+constexpr std::size_t kMostPodsNamed = 4;
+
+/// A pod that may go.
+struct Obstacle {
+  PodUid uid;
+  Bounds::Freed frees;
+  double weight = 0;  ///< small pods are the cheaper ones to remove
+};
+
+/// The search for the fewest pods in the way.
+class ObstacleSearch {
+ public:
+  ObstacleSearch(const Failure& failure, Trials& trials)
+      : failure_(failure),
+        trials_(trials),
+        bounds_(failure),
+        own_(bounds_.project(freed_by(failure, failure.pod.uid))) {
+    std::set<PodUid> uids;
+    for (const ActivePod& pod : failure.state.pods) uids.insert(pod.spec.uid);
+    uids.insert(failure.state.held.begin(), failure.state.held.end());
+    uids.erase(failure.pod.uid);
+    for (const PodUid& uid : uids) {
+      Obstacle obstacle{uid, bounds_.project(freed_by(failure, uid))};
+      obstacle.weight = bounds_.share(obstacle.frees);
+      if (obstacle.weight > 0) obstacles_.push_back(std::move(obstacle));
+    }
+    std::stable_sort(obstacles_.begin(), obstacles_.end(),
+                     [](const Obstacle& a, const Obstacle& b) { return a.weight < b.weight; });
+  }
+
+  [[nodiscard]] std::vector<PodUid> run() {
+    if (obstacles_.empty() || !admits_without(all())) return {};
+    for (std::size_t size = 1; size <= std::min(kMostExact, obstacles_.size()); ++size) {
+      if (size == 3 && obstacles_.size() > kMostInTriples) break;
+      Set chosen;
+      if (choose(chosen, 0, size)) return uids(chosen);
+      if (trials_.exhausted()) break;
+    }
+    return reduced();
+  }
+
+ private:
+  using Set = std::vector<const Obstacle*>;
+
+  [[nodiscard]] Set all() const {
+    Set pods;
+    for (const Obstacle& obstacle : obstacles_) pods.push_back(&obstacle);
+    return pods;
+  }
+
+  [[nodiscard]] static std::vector<PodUid> uids(const Set& pods) {
+    std::vector<PodUid> out;
+    for (const Obstacle* const pod : pods) out.push_back(pod->uid);
+    return out;
+  }
+
+  [[nodiscard]] bool may_fit_without(const Set& gone) const {
+    std::vector<const Bounds::Freed*> freed = {&own_};
+    for (const Obstacle* const pod : gone) freed.push_back(&pod->frees);
+    return bounds_.may_fit(freed);
+  }
+
+  [[nodiscard]] NodeState state_without(const Set& gone) const {
+    NodeState state = failure_.state;
+    for (const Obstacle* const pod : gone) {
+      state = remove_pod(failure_.node, std::move(state), pod->uid);
+    }
+    return state;
+  }
+
+  [[nodiscard]] bool admits_without(const Set& gone) {
+    return trials_.admits(failure_.node, state_without(gone), failure_.pod);
+  }
+
+  /// Every set of this size, small pods first, until one suffices.
+  bool choose(Set& chosen, std::size_t first, std::size_t size) {
+    if (chosen.size() == size) return may_fit_without(chosen) && admits_without(chosen);
+    for (std::size_t i = first; i < obstacles_.size() && !trials_.exhausted(); ++i) {
+      chosen.push_back(&obstacles_[i]);
+      if (choose(chosen, i + 1, size)) return true;
+      chosen.pop_back();
+    }
+    return false;
+  }
+
+  /// A set in which no pod could stay: all of them, without those that can. Tried for the
+  /// places that lack least; the smallest set wins.
+  [[nodiscard]] std::vector<PodUid> reduced() const {
+    Set best = all();
+    std::vector<PlaceId> places = bounds_.places();
+    places.resize(std::min(places.size(), kMostPlaces));
+    for (const PlaceId place : places) {
+      Set gone = all();
+      std::stable_sort(gone.begin(), gone.end(), [&](const Obstacle* a, const Obstacle* b) {
+        return bounds_.share_at(a->frees, place) < bounds_.share_at(b->frees, place);
+      });
+      remove_needless(gone);
+      if (gone.size() < best.size()) best = std::move(gone);
+    }
+    return uids(best);
+  }
+
+  /// Ends: each round takes a pod out of the set.
+  void remove_needless(Set& gone) const {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t i = 0; i < gone.size();) {
+        Set fewer = gone;
+        fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+        Trials one(1);
+        if (may_fit_without(fewer) &&
+            one.admits(failure_.node, state_without(fewer), failure_.pod)) {
+          gone = std::move(fewer);
+          changed = true;
+        } else {
+          ++i;
+        }
+      }
+    }
+  }
+
+  const Failure& failure_;
+  Trials& trials_;
+  Bounds bounds_;
+  Bounds::Freed own_;  ///< of the pod itself, if it is admitted again
+  std::vector<Obstacle> obstacles_;
+};
+
+/// What a pod has of what is missing: "2 CPUs, 4Gi of memory on NUMA node 1".
+std::string holdings(const Failure& failure, const std::set<std::string>& missing,
+                     const PodUid& uid) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_place;
+  for (const Amounts& amounts : failure.amounts) {
+    if (!missing.empty() && !missing.contains(amounts.resource)) continue;
+    for (const PlaceAmounts& place : amounts.places) {
+      Quantity sum;
+      std::vector<std::int32_t> ids = place.numa_nodes;
+      for (const Holder& holder : holders_of(failure, amounts.resource, place, uid)) {
+        sum += holder.amount;
+        if (!holder.spread_over.empty()) ids = holder.spread_over;
+      }
+      if (sum.is_zero()) continue;
+      const std::string name = ids.empty() ? "" : " on " + numa_nodes(ids);
+      auto of_place = std::find_if(by_place.begin(), by_place.end(),
+                                   [&](const auto& entry) { return entry.first == name; });
+      if (of_place == by_place.end()) of_place = by_place.insert(by_place.end(), {name, {}});
+      std::string part = of_resource(sum, amounts.resource, Rounding::kDown);
+      auto& parts = of_place->second;
+      // Memory on several NUMA nodes is met at each of them.
+      if (std::find(parts.begin(), parts.end(), part) == parts.end()) {
+        parts.push_back(std::move(part));
+      }
+    }
+  }
+  std::vector<std::string> all;
+  for (const auto& [name, parts] : by_place) all.push_back(listed(parts) + name);
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+}  // namespace
+
+std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials) {
+  std::vector<PodUid> uids = ObstacleSearch(failure, trials).run();
+  if (uids.empty()) return {};
+  std::set<std::string> missing;
+  for (const Missing& place : find_missing(failure)) {
+    for (const Amounts& amounts : place.amounts) missing.insert(amounts.resource);
+  }
+  std::vector<std::string> names;
+  for (const PodUid& uid : uids) {
+    const std::string held = holdings(failure, missing, uid);
+    names.push_back(name_of(failure.state, uid) + (held.empty() ? "" : " (" + held + ")"));
+  }
+  if (names.size() > kMostPodsNamed) {
+    names.resize(kMostPodsNamed - 1);
+    names.push_back(fmt::format("{} more pods", uids.size() - names.size()));
+  }
+  std::string text = listed(names) + (uids.size() == 1 ? " goes" : " go");
+  return {
+      Remedy{Remedy::Kind::kPods, std::move(text), std::nullopt, std::move(uids), std::nullopt}};
+}
+
+}  // namespace pinfold::explain_detail

@@ -1,0 +1,189 @@
+#include "outcome.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "pinfold/decide/allocatable.hpp"
+
+namespace pinfold::explain_detail {
+namespace {
+
+/// The source of the step that allocates a resource.
+std::string_view source_of(const std::string& resource) {
+  if (resource == "cpu") return "cpu";
+  return is_memory_resource(resource) ? "memory" : "devices";
+}
+
+Quantity capacity_of(const PlaceAmounts& place, const std::string& resource) {
+  const Quantity usable = place.free + place.held;
+  // As in the hints: of CPUs also the reserved ones make a NUMA node wide enough.
+  return resource == "cpu" ? usable + place.reserved : usable;
+}
+
+/// The least number of NUMA nodes that can have the amount on an empty machine; 1 if that is
+/// unknown.
+int least_nodes(const Amounts& amounts) {
+  std::vector<Quantity> capacities;
+  for (const PlaceAmounts& place : amounts.places) {
+    capacities.push_back(capacity_of(place, amounts.resource));
+  }
+  std::sort(capacities.begin(), capacities.end(), std::greater<>());
+  Quantity sum;
+  for (std::size_t i = 0; i < capacities.size(); ++i) {
+    sum += capacities[i];
+    if (sum >= amounts.needed) return static_cast<int>(i) + 1;
+  }
+  return 1;
+}
+
+void add_missing(Missing& missing, const Amounts& amounts, const Quantity& free) {
+  if (free < amounts.needed) {
+    missing.amounts.push_back({amounts.resource, amounts.needed - free, {}});
+  }
+}
+
+/// The missing part of what is needed, the largest of all resources.
+double worst_share(const Failure& failure, const Missing& missing) {
+  double worst = 0;
+  for (const Amounts& lack : missing.amounts) {
+    for (const Amounts& amounts : failure.amounts) {
+      if (amounts.resource != lack.resource) continue;
+      worst = std::max(worst, static_cast<double>(lack.needed.nano()) /
+                                  static_cast<double>(amounts.needed.nano()));
+    }
+  }
+  return worst;
+}
+
+std::vector<Missing> missing_by_numa_node(const Failure& failure) {
+  std::vector<Missing> all;
+  for (const std::int32_t id : numa_ids(failure.amounts)) {
+    Missing& missing = all.emplace_back(Missing{{id}, {}});
+    for (const Amounts& amounts : failure.amounts) {
+      add_missing(missing, amounts, free_at(amounts, id));
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [&](const Missing& a, const Missing& b) {
+    if (a.amounts.size() != b.amounts.size()) return a.amounts.size() < b.amounts.size();
+    return worst_share(failure, a) < worst_share(failure, b);
+  });
+  return all;
+}
+
+/// On the `width` NUMA nodes that have most of the resource that the fewest of them can have.
+Missing missing_on_several(const Failure& failure, int width) {
+  const auto widest = std::max_element(
+      failure.amounts.begin(), failure.amounts.end(),
+      [](const Amounts& a, const Amounts& b) { return least_nodes(a) < least_nodes(b); });
+  std::vector<std::int32_t> ids = numa_ids(failure.amounts);
+  std::stable_sort(ids.begin(), ids.end(), [&](std::int32_t a, std::int32_t b) {
+    return free_at(*widest, a) > free_at(*widest, b);
+  });
+  ids.resize(std::min(ids.size(), static_cast<std::size_t>(width)));
+  std::sort(ids.begin(), ids.end());
+  Missing missing{ids, {}};
+  for (const Amounts& amounts : failure.amounts) {
+    Quantity free;
+    for (const std::int32_t id : ids) free += free_at(amounts, id);
+    add_missing(missing, amounts, free);
+  }
+  return missing;
+}
+
+}  // namespace
+
+const Container* Failure::container() const {
+  return is_whole_pod() ? nullptr : pod.find(step.object);
+}
+
+std::optional<Failure> find_failure(const Node& node, const NodeState& state, const PodSpec& pod,
+                                    Trace* trace) {
+  Trace unused;  // amounts are noted only with a trace
+  Decision decision = decide(node, state, pod, trace == nullptr ? &unused : trace, nullptr,
+                             AdmissionChecks::kManagersAndRequests);
+  auto* const rejected = std::get_if<Rejected>(&decision);
+  if (rejected == nullptr) return std::nullopt;
+  Failure failure{node, state, pod, std::move(rejected->why), std::move(rejected->step), {}, {}};
+  const std::string& object = failure.step.object;
+  if (failure.step.source == kRequests) {
+    failure.amounts = request_amounts(node, state, pod);
+    std::erase_if(failure.amounts, [](const Amounts& amounts) {
+      return amounts.places.front().free >= amounts.needed;
+    });
+    return failure;
+  }
+  failure.hints = std::move(rejected->hints[object]);
+  failure.amounts = std::move(rejected->amounts[object]);
+  return failure;
+}
+
+std::vector<std::int32_t> numa_ids(const std::vector<Amounts>& amounts) {
+  std::set<std::int32_t> ids;
+  for (const Amounts& resource : amounts) {
+    for (const PlaceAmounts& place : resource.places) {
+      ids.insert(place.numa_nodes.begin(), place.numa_nodes.end());
+    }
+  }
+  return {ids.begin(), ids.end()};
+}
+
+Quantity free_at(const Amounts& amounts, std::int32_t numa_node) {
+  Quantity free;
+  for (const PlaceAmounts& place : amounts.places) {
+    const auto& ids = place.numa_nodes;
+    const bool is_here = ids.empty() || std::find(ids.begin(), ids.end(), numa_node) != ids.end();
+    if (is_here) free += place.free;
+  }
+  return free;
+}
+
+Quantity free_in_all(const Amounts& amounts) {
+  Quantity free;
+  for (const PlaceAmounts& place : amounts.places) free += place.free;
+  return free;
+}
+
+std::vector<Missing> find_missing(const Failure& failure) {
+  if (failure.amounts.empty()) return {};
+  if (failure.step.source == kTopology) {
+    int width = 1;
+    for (const Amounts& amounts : failure.amounts) width = std::max(width, least_nodes(amounts));
+    if (failure.node.topology().policy() == TopologyPolicy::kSingleNumaNode) width = 1;
+    if (width > 1) return {missing_on_several(failure, width)};
+    return missing_by_numa_node(failure);
+  }
+  Missing missing;
+  for (const Amounts& amounts : failure.amounts) {
+    const bool is_of_step =
+        failure.step.source == kRequests || failure.step.source == source_of(amounts.resource);
+    if (is_of_step) add_missing(missing, amounts, free_in_all(amounts));
+  }
+  return {missing};
+}
+
+std::vector<Amounts> request_amounts(const Node& node, const NodeState& state, const PodSpec& pod) {
+  const ResourceList capacities = allocatable(node);
+  ResourceList totals;
+  totals["cpu"] = Quantity::of(static_cast<std::int64_t>(node.machine().cpus().size()),
+                               Quantity::Format::kDecimalSi);
+  totals["memory"] = Quantity::bytes(static_cast<std::int64_t>(node.machine().memory()));
+  std::vector<Amounts> all;
+  for (const auto& [name, needed] : total_requests(node.gates(), pod)) {
+    if (!is_native_resource(name) || needed.is_zero()) continue;
+    Quantity used;
+    for (const ActivePod& other : state.pods) {
+      if (other.spec.uid != pod.uid)
+        used += amount_of(total_requests(node.gates(), other.spec), name);
+    }
+    const Quantity capacity = amount_of(capacities, name);
+    const Quantity total = totals.contains(name) ? totals[name] : capacity;
+    all.push_back(
+        {name, needed, {{{}, std::max(capacity - used, Quantity{}), used, total - capacity}}});
+  }
+  return all;
+}
+
+}  // namespace pinfold::explain_detail

@@ -1,0 +1,35 @@
+#include "pinfold/explain/remedies.hpp"
+
+#include <utility>
+
+#include "trials.hpp"
+
+namespace pinfold {
+
+std::string_view to_string(Remedy::Kind kind) {
+  switch (kind) {
+    case Remedy::Kind::kRequest:
+      return "request";
+    case Remedy::Kind::kPods:
+      return "pods";
+    case Remedy::Kind::kSetting:
+      return "setting";
+  }
+  return "unknown";
+}
+
+std::vector<Remedy> find_remedies(const Node& node, const NodeState& state, const PodSpec& pod) {
+  using namespace explain_detail;
+  constexpr int kMostTrials = 2000;  // of each kind
+  const NodeState settled = release_stale(node, state);
+  const auto failure = find_failure(node, settled, pod, nullptr);
+  std::vector<Remedy> all;
+  if (!failure) return all;
+  for (auto* const find : {request_changes, pods_in_the_way, setting_changes}) {
+    Trials trials(kMostTrials);
+    for (Remedy& remedy : find(*failure, trials)) all.push_back(std::move(remedy));
+  }
+  return all;
+}
+
+}  // namespace pinfold

@@ -1,0 +1,288 @@
+#include "summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "pinfold/align/explanation.hpp"
+#include "words.hpp"
+
+namespace pinfold::explain_detail {
+namespace {
+
+constexpr std::size_t kMostNamed = 2;
+
+std::string needs(const std::vector<Amounts>& amounts) {
+  std::vector<std::string> parts;
+  for (const Amounts& resource : amounts) {
+    parts.push_back(of_resource(resource.needed, resource.resource, Rounding::kUp));
+  }
+  return listed(parts);
+}
+
+std::string policy_of(const Failure& failure) {
+  return fmt::format("topology policy {}", to_string(failure.node.topology().policy()));
+}
+
+/// "needs 6 CPUs on one NUMA node (...): NUMA node 1 lacks 2 CPUs, NUMA node 0 lacks 3 CPUs".
+std::string lacking(const Failure& failure, const std::vector<Missing>& places) {
+  const std::string needed = needs(failure.amounts);
+  const std::size_t width = places.front().numa_nodes.size();
+  if (width > 1) {
+    return fmt::format("needs {} on {} NUMA nodes, the fewest that can have it ({}): {} lack {}",
+                       needed, width, policy_of(failure), numa_nodes(places.front().numa_nodes),
+                       needs(places.front().amounts));
+  }
+  std::vector<std::string> parts;
+  for (const Missing& place : places) {
+    if (parts.size() == kMostNamed) break;
+    parts.push_back(fmt::format("{} lacks {}", numa_nodes(place.numa_nodes), needs(place.amounts)));
+  }
+  std::string text = fmt::format("needs {} on one NUMA node ({}): {}", needed, policy_of(failure),
+                                 fmt::join(parts, ", "));
+  if (places.size() > kMostNamed) text += ", and no other one lacks less";
+  return text;
+}
+
+/// Nothing is missing by the amounts: the sentence about the merge.
+std::string conflict(const Failure& failure) {
+  constexpr std::string_view kPrefix = "not aligned: ";
+  const TopologyManager& manager = failure.node.topology();
+  const std::vector<ResourceHints> providers = {failure.hints};
+  const MergedHint merged = manager.merge(providers, {}, nullptr);
+  for (std::string& text : sentences(manager, explain_merge(manager, providers, merged))) {
+    if (!text.starts_with(kPrefix)) continue;
+    text.erase(0, kPrefix.size());
+    return fmt::format("needs {}, aligned ({}): {}", needs(failure.amounts), policy_of(failure),
+                       text);
+  }
+  return fmt::format("needs {}, aligned ({}), and no NUMA nodes suit every resource",
+                     needs(failure.amounts), policy_of(failure));
+}
+
+/// A NUMA node with enough that may not be used alone: memory of a container spans it and others.
+std::string grouped(const Failure& failure, std::int32_t numa_node) {
+  const bool needs_memory =
+      std::any_of(failure.amounts.begin(), failure.amounts.end(),
+                  [](const Amounts& amounts) { return is_memory_resource(amounts.resource); });
+  const auto found = failure.state.memory.machine_state.find(numa_node);
+  if (!needs_memory || found == failure.state.memory.machine_state.end()) return "";
+  const std::vector<std::int32_t>& cells = found->second.cells;
+  if (cells.size() < 2) return "";
+  return fmt::format(
+      "needs {} on one NUMA node ({}): {} has enough, but memory of a container spans {}, so they "
+      "are used together only",
+      needs(failure.amounts), policy_of(failure), numa_nodes({numa_node}), numa_nodes(cells));
+}
+
+std::string misaligned(const Failure& failure) {
+  const std::vector<Missing> places = find_missing(failure);
+  if (places.empty()) return conflict(failure);
+  if (!places.front().amounts.empty()) return lacking(failure, places);
+  if (places.front().numa_nodes.size() == 1) {
+    if (auto text = grouped(failure, places.front().numa_nodes.front()); !text.empty()) return text;
+  }
+  return conflict(failure);
+}
+
+/// An amount that the node has too little of, in all its NUMA nodes together.
+std::string short_on_node(const Failure& failure, const Missing& missing) {
+  std::vector<std::string> parts;
+  for (const Amounts& lack : missing.amounts) {
+    for (const Amounts& amounts : failure.amounts) {
+      if (amounts.resource != lack.resource) continue;
+      const char* const why =
+          lack.resource == "cpu" ? ", exclusive because it is Guaranteed with whole CPUs" : "";
+      parts.push_back(fmt::format("needs {}{}; the node has {} free: {} missing",
+                                  of_resource(amounts.needed, amounts.resource, Rounding::kUp), why,
+                                  readable(free_in_all(amounts), Rounding::kDown),
+                                  readable(lack.needed, Rounding::kUp)));
+    }
+  }
+  return listed(parts);
+}
+
+std::string over_requested(const Failure& failure) {
+  std::vector<std::string> parts;
+  for (const Amounts& amounts : failure.amounts) {
+    const PlaceAmounts& all = amounts.places.front();
+    parts.push_back(fmt::format(
+        "requests {}, and the requests of other pods leave {} of the {} that pods may request: {} "
+        "missing",
+        of_resource(amounts.needed, amounts.resource, Rounding::kUp),
+        readable(all.free, Rounding::kDown), readable(all.free + all.held, Rounding::kDown),
+        readable(amounts.needed - all.free, Rounding::kUp)));
+  }
+  return listed(parts);
+}
+
+/// True if a container has its part of the pod's resources for itself.
+bool is_exclusive_in(const Failure& failure, const PodView& pod, const Container& container,
+                     const std::string& resource) {
+  return resource == "cpu" ? failure.node.cpu().guaranteed_cpus(pod, container) > 0
+                           : is_guaranteed(container);
+}
+
+std::string starved(const Failure& failure) {
+  for (const char* const resource : {"cpu", "memory"}) {
+    const std::vector<std::string> containers = starved_containers(failure, resource);
+    if (containers.empty()) continue;
+    const Quantity whole = amount_of(failure.pod.resources->requests, resource);
+    return fmt::format(
+        "has {} as a pod, and its exclusive containers take all of it: nothing is left for "
+        "container{} {}, which would share the rest",
+        of_resource(whole, resource, Rounding::kUp), containers.size() == 1 ? "" : "s",
+        listed(containers));
+  }
+  for (const char* const resource : {"cpu", "memory"}) {
+    const auto shortage = find_init_shortage(failure, resource);
+    if (!shortage) continue;
+    return fmt::format(
+        "has too little for its init container {}, which needs {}: the sidecars before it leave {} "
+        "of what the pod has as a whole",
+        shortage->container, of_resource(shortage->needed, resource, Rounding::kUp),
+        readable(shortage->left, Rounding::kDown));
+  }
+  return "";
+}
+
+/// A container that has devices and asks for another number of them.
+std::string changed_devices(const Failure& failure) {
+  const auto* const held =
+      failure.state.devices.assignments.find({failure.pod.uid, failure.step.object});
+  if (held == nullptr || failure.step.source != "devices") return "";
+  for (const Amounts& amounts : failure.amounts) {
+    const auto ids = held->find(amounts.resource);
+    if (ids == held->end()) continue;
+    const auto count = static_cast<std::int64_t>(ids->second.size());
+    if (count == amounts.needed.value()) continue;
+    return fmt::format("has {} {} and asks for {}: the devices of an active pod do not change",
+                       count, amounts.resource, amounts.needed.value());
+  }
+  return "";
+}
+
+std::string too_few_whole_cores(const Failure& failure) {
+  const int per_core = failure.node.machine().cpus_per_core();
+  for (const Amounts& amounts : failure.amounts) {
+    if (amounts.resource != "cpu") continue;
+    const std::int64_t count = amounts.needed.value();
+    if (count % per_core != 0) {
+      return fmt::format(
+          "needs {}, and full-pcpus-only gives whole cores only: multiples of {} CPUs here",
+          of_resource(amounts.needed, "cpu", Rounding::kUp), per_core);
+    }
+    const auto free = static_cast<std::int64_t>(
+        (failure.state.cpu.default_set - failure.node.cpu().reserved_cores()).size());
+    return fmt::format(
+        "needs {} in whole cores (full-pcpus-only), and the node has {} free in whole cores: {} "
+        "missing",
+        of_resource(amounts.needed, "cpu", Rounding::kUp), free, count - free);
+  }
+  return needs(failure.amounts);
+}
+
+std::string of_memory(const Failure& failure) {
+  std::vector<Amounts> memory;
+  for (const Amounts& amounts : failure.amounts) {
+    if (is_memory_resource(amounts.resource)) memory.push_back(amounts);
+  }
+  if (memory.empty()) return "requests an amount of memory that is not a whole number of bytes";
+  return fmt::format(
+      "needs {}, which the node has free, but not on NUMA nodes that may serve it together: memory "
+      "of other containers ties NUMA nodes into groups, or the affinity excludes them",
+      needs(memory));
+}
+
+}  // namespace
+
+std::optional<InitShortage> find_init_shortage(const Failure& failure,
+                                               const std::string& resource) {
+  const PodView pod(failure.pod);
+  if (!is_managed_as_pod(failure.node.gates(), pod)) return std::nullopt;
+  Quantity left = amount_of(pod.resources->requests, resource);
+  if (left.is_zero()) return std::nullopt;
+  for (const Container& container : pod.containers) {
+    if (!is_exclusive_in(failure, pod, container, resource)) continue;
+    const Quantity request = amount_of(container.resources.requests, resource);
+    if (container.kind != ContainerKind::kInit) {
+      left -= request;
+    } else if (request > left) {
+      return InitShortage{container.name, request, left};
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> starved_containers(const Failure& failure, const std::string& resource) {
+  const PodView pod(failure.pod);
+  if (!is_managed_as_pod(failure.node.gates(), pod)) return {};
+  const Quantity whole = amount_of(pod.resources->requests, resource);
+  Quantity taken;
+  std::vector<std::string> shared;
+  for (const Container& container : pod.containers) {
+    const bool is_exclusive = is_exclusive_in(failure, pod, container, resource);
+    if (container.kind == ContainerKind::kInit) {
+      if (!is_exclusive && taken >= whole) shared.push_back(container.name);
+    } else if (is_exclusive) {
+      taken += amount_of(container.resources.requests, resource);
+    } else {
+      shared.push_back(container.name);
+    }
+  }
+  return !whole.is_zero() && taken >= whole ? shared : std::vector<std::string>{};
+}
+
+namespace {
+
+std::string need(const Failure& failure) {
+  if (failure.step.source == kRequests) return over_requested(failure);
+  if (auto text = starved(failure); !text.empty()) return text;
+  if (failure.step.source == kTopology) return misaligned(failure);
+  if (auto text = changed_devices(failure); !text.empty()) return text;
+  if (failure.why.reason == "SMTAlignmentError") return too_few_whole_cores(failure);
+  const std::vector<Missing> missing = find_missing(failure);
+  if (!missing.empty() && !missing.front().amounts.empty()) {
+    return short_on_node(failure, missing.front());
+  }
+  if (failure.step.source == "memory") return of_memory(failure);
+  const std::string& cause = failure.why.cause.empty() ? failure.why.message : failure.why.cause;
+  if (failure.amounts.empty())
+    return fmt::format("gets nothing from {}: {}", failure.step.source, cause);
+  return fmt::format("needs {}, which the node has free, but cannot get it: {}",
+                     needs(failure.amounts), cause);
+}
+
+/// "this machine has at most 16Gi of memory on one NUMA node".
+std::string most(const Failure& alone, const Missing& missing) {
+  std::vector<std::string> parts;
+  for (const Amounts& amounts : alone.amounts) {
+    for (const Amounts& lack : missing.amounts) {
+      if (lack.resource != amounts.resource) continue;
+      parts.push_back(of_resource(amounts.needed - lack.needed, amounts.resource, Rounding::kDown));
+    }
+  }
+  const std::size_t width = missing.numa_nodes.size();
+  const std::string where = width == 0   ? " for pods"
+                            : width == 1 ? " for pods on one NUMA node"
+                                         : fmt::format(" for pods on {} NUMA nodes", width);
+  return fmt::format("this machine has at most {}{}", listed(parts), where);
+}
+
+}  // namespace
+
+std::string summarize(const Failure& failure) {
+  const std::string pod = name_of(failure.pod);
+  if (failure.is_whole_pod()) return pod + " " + need(failure);
+  return fmt::format("Container {} of {} {}", failure.step.object, pod, need(failure));
+}
+
+std::string summarize_limit(const Failure& alone) {
+  const std::vector<Missing> places = find_missing(alone);
+  if (!places.empty() && !places.front().amounts.empty()) return most(alone, places.front());
+  if (alone.is_whole_pod()) return "it " + need(alone);
+  return fmt::format("container {} {}", alone.step.object, need(alone));
+}
+
+}  // namespace pinfold::explain_detail

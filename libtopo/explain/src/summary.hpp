@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "outcome.hpp"
+
+namespace pinfold::explain_detail {
+
+/// What the pod needs, what is missing, and where: one sentence.
+[[nodiscard]] std::string summarize(const Failure& failure);
+
+/// The limit of the machine or configuration that a pod exceeds. `alone`: on the node without other
+/// pods.
+[[nodiscard]] std::string summarize_limit(const Failure& alone);
+
+/// The containers that share what the exclusive ones of their pod leave, if nothing is left; else
+/// empty. Only of a pod with pod-level resources.
+[[nodiscard]] std::vector<std::string> starved_containers(const Failure& failure,
+                                                          const std::string& resource);
+
+/// An exclusive init container that needs more of its pod's resources than the sidecars before it
+/// leave. Only of a pod with pod-level resources.
+struct InitShortage {
+  std::string container;
+  Quantity needed;
+  Quantity left;
+};
+[[nodiscard]] std::optional<InitShortage> find_init_shortage(const Failure& failure,
+                                                             const std::string& resource);
+
+}  // namespace pinfold::explain_detail

@@ -1,0 +1,184 @@
+#include "table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "pinfold/decide/allocatable.hpp"
+#include "words.hpp"
+
+namespace pinfold::explain_detail {
+namespace {
+
+Quantity count(std::size_t number) {
+  return Quantity::of(static_cast<std::int64_t>(number), Quantity::Format::kDecimalSi);
+}
+
+/// What one pod holds.
+class OfPod {
+ public:
+  OfPod(const Failure& failure, const PodUid& uid)
+      : failure_(failure), uid_(uid), name_(name_of(failure.state, uid)) {}
+
+  [[nodiscard]] std::vector<Holder> of(const std::string& resource, const PlaceAmounts& place) {
+    if (failure_.step.source == kRequests) {
+      requested(resource);
+    } else if (resource == "cpu") {
+      cpus(place);
+    } else if (is_memory_resource(resource)) {
+      memory(resource, place);
+    } else {
+      devices(resource, place);
+    }
+    return std::move(holders_);
+  }
+
+ private:
+  void add(const std::string& container, const Quantity& amount,
+           std::vector<std::int32_t> spread_over = {}) {
+    if (amount.is_zero()) return;
+    holders_.push_back(
+        {container.empty() ? name_ : name_ + "/" + container, amount, std::move(spread_over)});
+  }
+
+  void requested(const std::string& resource) {
+    const ActivePod* const pod = failure_.state.find(uid_);
+    if (pod == nullptr) return;
+    add("", amount_of(total_requests(failure_.node.gates(), pod->spec), resource));
+  }
+
+  void cpus(const PlaceAmounts& place) {
+    const Machine& machine = failure_.node.machine();
+    const auto position = machine.numa_position(NumaId{place.numa_nodes.front()});
+    if (!position) return;
+    const CpuSet& here = machine.cpus_of_numa(*position);
+    const CpuState& state = failure_.state.cpu;
+    if (const auto whole = state.pods.find(uid_); whole != state.pods.end()) {
+      add("", count(whole->second.count_common(here)));
+      return;
+    }
+    const auto* const containers = state.assignments.find(uid_);
+    if (containers == nullptr) return;
+    CpuSet counted;  // a later container can have the CPUs of an init container
+    for (const auto& [name, cpus] : *containers) {
+      add(name, count((cpus - counted).count_common(here)));
+      counted |= cpus;
+    }
+  }
+
+  void memory(const std::string& resource, const PlaceAmounts& place) {
+    const auto add_blocks = [&](const std::string& container,
+                                const std::vector<MemoryBlock>& blocks) {
+      for (const MemoryBlock& block : blocks) {
+        const auto& ids = block.numa_affinity;
+        const bool is_here =
+            std::find(ids.begin(), ids.end(), place.numa_nodes.front()) != ids.end();
+        if (block.type != resource || !is_here) continue;
+        add(container, Quantity::bytes(static_cast<std::int64_t>(block.size)),
+            ids.size() > 1 ? ids : std::vector<std::int32_t>{});
+      }
+    };
+    const MemoryState& state = failure_.state.memory;
+    if (const auto whole = state.pods.find(uid_); whole != state.pods.end()) {
+      add_blocks("", whole->second);
+      return;
+    }
+    const auto* const containers = state.assignments.find(uid_);
+    if (containers == nullptr) return;
+    for (const auto& [name, blocks] : *containers) add_blocks(name, blocks);
+  }
+
+  void devices(const std::string& resource, const PlaceAmounts& place) {
+    const auto* const containers = failure_.state.devices.assignments.find(uid_);
+    if (containers == nullptr) return;
+    const std::set<std::string> here = devices_at(resource, place);
+    std::set<std::string> counted;
+    for (const auto& [name, resources] : *containers) {
+      const auto held = resources.find(resource);
+      if (held == resources.end()) continue;
+      std::size_t number = 0;
+      for (const std::string& id : held->second) {
+        if (here.contains(id) && counted.insert(id).second) ++number;
+      }
+      add(name, count(number));
+    }
+  }
+
+  [[nodiscard]] std::set<std::string> devices_at(const std::string& resource,
+                                                 const PlaceAmounts& place) const {
+    const Machine& machine = failure_.node.machine();
+    std::set<std::string> ids;
+    for (const Device& device : machine.devices()) {
+      NumaMask mask;
+      for (const NumaId id : device.numa_nodes) {
+        if (const auto position = machine.numa_position(id)) mask = mask | NumaMask::of(*position);
+      }
+      const bool is_here =
+          device.resource == resource && machine.numa_ids(mask) == place.numa_nodes;
+      if (is_here) ids.insert(device.id);
+    }
+    return ids;
+  }
+
+  const Failure& failure_;
+  const PodUid& uid_;
+  std::string name_;
+  std::vector<Holder> holders_;
+};
+
+std::set<PodUid> all_pods(const NodeState& state) {
+  std::set<PodUid> uids;
+  for (const ActivePod& pod : state.pods) uids.insert(pod.spec.uid);
+  for (const auto& [uid, containers] : state.cpu.assignments.by_pod()) uids.insert(uid);
+  for (const auto& [uid, containers] : state.memory.assignments.by_pod()) uids.insert(uid);
+  for (const auto& [uid, containers] : state.devices.assignments.by_pod()) uids.insert(uid);
+  return uids;
+}
+
+/// What the amounts count as held, and the state before the admission does not: containers of the
+/// same pod that were served before the one that failed.
+void add_own_containers(const Failure& failure, OccupiedPlace& place) {
+  if (failure.step.source == kRequests) return;
+  Quantity others;
+  for (const Holder& holder : place.holders) {
+    if (!holder.spread_over.empty()) return;  // how much of it is here is not known
+    others += holder.amount;
+  }
+  if (others >= place.held) return;
+  place.holders.push_back(
+      {name_of(failure.pod) + ", containers before this one", place.held - others, {}});
+}
+
+}  // namespace
+
+std::vector<Holder> holders_of(const Failure& failure, const std::string& resource,
+                               const PlaceAmounts& place, const PodUid& uid) {
+  return OfPod(failure, uid).of(resource, place);
+}
+
+std::vector<OccupiedResource> occupied(const Failure& failure) {
+  const std::set<PodUid> uids = all_pods(failure.state);
+  std::vector<OccupiedResource> table;
+  for (const Amounts& amounts : failure.amounts) {
+    OccupiedResource& resource =
+        table.emplace_back(OccupiedResource{amounts.resource, amounts.needed, {}});
+    for (const PlaceAmounts& amounts_here : amounts.places) {
+      OccupiedPlace& place = resource.places.emplace_back(OccupiedPlace{amounts_here, {}});
+      for (const PodUid& uid : uids) {
+        if (failure.step.source == kRequests && uid == failure.pod.uid) continue;
+        for (Holder& holder : holders_of(failure, amounts.resource, amounts_here, uid)) {
+          place.holders.push_back(std::move(holder));
+        }
+      }
+      std::stable_sort(place.holders.begin(), place.holders.end(),
+                       [](const Holder& a, const Holder& b) {
+                         return a.amount != b.amount ? a.amount > b.amount : a.name < b.name;
+                       });
+      add_own_containers(failure, place);
+    }
+  }
+  return table;
+}
+
+}  // namespace pinfold::explain_detail

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include "outcome.hpp"
+#include "pinfold/explain/remedies.hpp"
+
+namespace pinfold::explain_detail {
+
+/// Asks decide() what would be, a bounded number of times.
+class Trials {
+ public:
+  explicit Trials(int most) : left_(most) {}
+  [[nodiscard]] bool exhausted() const { return left_ <= 0; }
+  /// False also when the bound is reached.
+  [[nodiscard]] bool admits(const Node& node, NodeState state, const PodSpec& pod) {
+    if (exhausted()) return false;
+    --left_;
+    return std::holds_alternative<Admitted>(decide(node, std::move(state), pod, nullptr, nullptr,
+                                                   AdmissionChecks::kManagersAndRequests));
+  }
+
+ private:
+  int left_;
+};
+
+/// The smallest changes of the pod's requests with which it fits: at most two.
+[[nodiscard]] std::vector<Remedy> request_changes(const Failure& failure, Trials& trials);
+
+/// The fewest other pods without which it fits.
+[[nodiscard]] std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials);
+
+/// Single settings of the node with which it fits: at most two.
+[[nodiscard]] std::vector<Remedy> setting_changes(const Failure& failure, Trials& trials);
+
+}  // namespace pinfold::explain_detail

@@ -1,0 +1,47 @@
+#include "words.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace pinfold {
+
+std::string readable(const Quantity& amount, Rounding rounding) {
+  constexpr std::int64_t kMi = std::int64_t{1} << 20U;
+  if (amount.format() != Quantity::Format::kBinarySi) return amount.to_string();
+  const std::int64_t bytes = amount.value();
+  if (bytes < kMi || bytes % kMi == 0) return amount.to_string();
+  const std::int64_t mebibytes = bytes / kMi + (rounding == Rounding::kUp ? 1 : 0);
+  return Quantity::bytes(mebibytes * kMi).to_string();
+}
+
+}  // namespace pinfold
+
+namespace pinfold::explain_detail {
+
+std::string name_of(const PodSpec& pod) { return pod.namespace_name + "/" + pod.name; }
+
+std::string name_of(const NodeState& state, const PodUid& uid) {
+  const ActivePod* const pod = state.find(uid);
+  return pod == nullptr ? uid.value : name_of(pod->spec);
+}
+
+std::string of_resource(const Quantity& amount, const std::string& resource, Rounding rounding) {
+  const std::string text = readable(amount, rounding);
+  if (resource == "cpu") return text + (text == "1" ? " CPU" : " CPUs");
+  return text + (is_memory_resource(resource) ? " of " : " ") + resource;
+}
+
+std::string numa_nodes(const std::vector<std::int32_t>& ids) {
+  if (ids.empty()) return "the node";
+  std::vector<std::string> names;
+  names.reserve(ids.size());
+  for (const std::int32_t id : ids) names.push_back(std::to_string(id));
+  return fmt::format("NUMA node{} {}", ids.size() == 1 ? "" : "s", listed(names));
+}
+
+std::string listed(const std::vector<std::string>& parts) {
+  if (parts.size() < 2) return fmt::format("{}", fmt::join(parts, ""));
+  return fmt::format("{} and {}", fmt::join(parts.begin(), parts.end() - 1, ", "), parts.back());
+}
+
+}  // namespace pinfold::explain_detail

@@ -1,0 +1,160 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "run_program.hpp"
+#include "temp_dir.hpp"
+
+namespace pinfold {
+namespace {
+
+using nlohmann::json;
+using test::Outcome;
+using test::run_shell;
+using testing::HasSubstr;
+using testing::Not;
+
+/// A pod whose container has exclusive CPUs.
+std::string pod(const std::string& name, int cpus) {
+  return "kind: Pod\nmetadata: {name: " + name + ", namespace: shop}\n" +
+         "spec: {containers: [{name: main, resources: {limits: {cpu: " + std::to_string(cpus) +
+         ", memory: 1Gi}}}]}\n";
+}
+
+/// A node with two NUMA nodes of 8 CPUs, on which shop/db has 6.
+class Explain : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Outcome machine = run_shell(
+        PINFOLD_COMMAND " topology --synthetic 'pack:2 [numa(memory=16GiB)] core:4 pu:2' -o json");
+    ASSERT_EQ(machine.status, 0) << machine.err;
+    dir_.write("machine.json", machine.out);
+    dir_.write("config.yaml",
+               "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\n"
+               "topologyManagerPolicy: single-numa-node\nevictionHard: {}\n");
+    std::filesystem::create_directory(dir_ / "state");
+    dir_.write("db.yaml", pod("db", 6));
+    dir_.write("web.yaml", pod("web", 12));
+    dir_.write("both.yaml", pod("web", 12) + "---\n" + pod("small", 2));
+    const Outcome db = on_node("admit --no-enforce", "db.yaml");
+    ASSERT_EQ(db.status, 0) << db.err;
+  }
+
+  [[nodiscard]] std::string options() const {
+    return " --state-dir " + (dir_ / "state") + " --config " + (dir_ / "config.yaml") +
+           " --machine " + (dir_ / "machine.json") + " ";
+  }
+  [[nodiscard]] Outcome on_node(const std::string& command, const std::string& file) const {
+    return run_shell("cd " + dir_.path() + " && " PINFOLD_COMMAND " " + command + options() + file);
+  }
+
+  test::TempDir dir_;
+};
+
+TEST_F(Explain, ARejectionHasStatus1AndChangesNothing) {
+  const Outcome before = run_shell("cd " + (dir_ / "state") + " && cat cpu_manager_state; ls -lA");
+  const Outcome rejected = on_node("explain", "web.yaml");
+  EXPECT_EQ(rejected.status, 1) << rejected.err;
+  EXPECT_EQ(rejected.err, "");
+  EXPECT_THAT(rejected.out, HasSubstr("shop/db/main 6"));
+  const Outcome after = run_shell("cd " + (dir_ / "state") + " && cat cpu_manager_state; ls -lA");
+  EXPECT_EQ(after.out, before.out);
+}
+
+TEST_F(Explain, AnAdmissionHasStatus0) {
+  dir_.write("small.yaml", pod("small", 2));
+  const Outcome admitted = on_node("explain", "small.yaml");
+  EXPECT_EQ(admitted.status, 0) << admitted.err;
+  EXPECT_THAT(admitted.out,
+              HasSubstr("shop/small is admitted: container main has exclusive CPUs "));
+  EXPECT_THAT(admitted.out, HasSubstr("no CPU quota: its CPUs are exclusive"));
+  EXPECT_THAT(admitted.out, HasSubstr("runner-up: "));
+  EXPECT_THAT(admitted.out, HasSubstr("took CPUs "));
+}
+
+TEST_F(Explain, AnActivePodByName) {
+  const Outcome active = on_node("explain --pod shop/db", "");
+  EXPECT_EQ(active.status, 0) << active.err;
+  EXPECT_THAT(active.out, HasSubstr("shop/db is active: container main has exclusive CPUs 2-7"));
+  const Outcome unknown = on_node("explain --pod shop/nope", "");
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("pod 'shop/nope'"));
+}
+
+TEST_F(Explain, OnlyOnePodOfTheFiles) {
+  const Outcome both = on_node("explain", "both.yaml");
+  EXPECT_EQ(both.status, 1);
+  EXPECT_THAT(both.out, HasSubstr("shop/web"));
+  EXPECT_THAT(both.out, HasSubstr("shop/small is admitted"));
+  const Outcome one = on_node("explain --pod shop/small", "both.yaml");
+  EXPECT_EQ(one.status, 0) << one.err;
+  EXPECT_THAT(one.out, Not(HasSubstr("shop/web")));
+  EXPECT_EQ(on_node("explain --pod nope", "both.yaml").status, 2);
+}
+
+TEST_F(Explain, NeedsAPod) {
+  const Outcome none = on_node("explain", "");
+  EXPECT_EQ(none.status, 2);
+  EXPECT_THAT(none.err, HasSubstr("expected a pod manifest, or --pod"));
+}
+
+TEST_F(Explain, InvalidPodsAreRefusedWithTheMessageOfTheApiServer) {
+  dir_.write("invalid.yaml",
+             "kind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: main, resources: "
+             "{requests: {cpu: 2}, limits: {cpu: 1}}}]}\n");
+  const Outcome invalid = on_node("explain", "invalid.yaml");
+  EXPECT_EQ(invalid.status, 2);
+  EXPECT_THAT(invalid.err, HasSubstr("must be less than or equal to cpu limit of 1"));
+  EXPECT_EQ(on_node("explain --no-validation", "invalid.yaml").status, 0);
+}
+
+TEST_F(Explain, Json) {
+  const Outcome outcome = on_node("explain -o json", "web.yaml");
+  EXPECT_EQ(outcome.status, 1);
+  const json answer = json::parse(outcome.out);
+  EXPECT_EQ(answer.at("profile"), "fixed");
+  const json& explained = answer.at("pods").at(0);
+  EXPECT_EQ(explained.at("admitted"), false);
+  EXPECT_EQ(explained.at("reason"), "TopologyAffinityError");
+  EXPECT_EQ(explained.at("resources").at(0).at("resource"), "cpu");
+  EXPECT_EQ(explained.at("resources").at(0).at("needed"), "12");
+  EXPECT_EQ(explained.at("resources").at(0).at("places").at(0).at("holders").at(0),
+            (json{{"name", "shop/db/main"}, {"amount", "6"}}));
+  EXPECT_THAT(explained.at("limit").get<std::string>(), HasSubstr("8 CPUs for pods on one NUMA"));
+  EXPECT_EQ(explained.at("remedies").at(0).at("kind"), "request");
+  EXPECT_EQ(explained.at("remedies")
+                .at(0)
+                .at("pod")
+                .at("spec")
+                .at("containers")
+                .at(0)
+                .at("resources")
+                .at("limits")
+                .at("cpu"),
+            "8");
+  dir_.write("small.yaml", pod("small", 2));
+  const json admitted = json::parse(on_node("explain -o json", "small.yaml").out).at("pods").at(0);
+  EXPECT_EQ(admitted.at("containers").at(0).at("isolation"), "container");
+  EXPECT_FALSE(admitted.at("trace").empty());
+}
+
+TEST_F(Explain, ARejectionByAdmitNamesTheCommand) {
+  for (const char* const admit : {"admit --no-enforce", "admit --no-enforce --dry-run"}) {
+    const Outcome outcome = on_node(admit, "both.yaml");
+    EXPECT_EQ(outcome.status, 1) << outcome.err;
+    const std::string marker = "What is missing, who has it and what would help:\n  pinfold ";
+    const auto begin = outcome.out.find(marker);
+    ASSERT_NE(begin, std::string::npos) << outcome.out;
+    const std::string command = outcome.out.substr(begin + marker.size());
+    EXPECT_EQ(command, "explain" + options() + "--pod shop/web both.yaml\n");
+    const Outcome explained = run_shell("cd " + dir_.path() + " && " PINFOLD_COMMAND " " + command);
+    EXPECT_EQ(explained.status, 1) << explained.err;
+    EXPECT_THAT(explained.out, HasSubstr("Container main of shop/web needs 12 CPUs"));
+  }
+  EXPECT_THAT(on_node("admit --no-enforce -o json", "both.yaml").out, Not(HasSubstr("What is")));
+}
+
+}  // namespace
+}  // namespace pinfold

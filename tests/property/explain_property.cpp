@@ -1,0 +1,199 @@
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "draw.hpp"
+#include "pinfold/explain/explanation.hpp"
+#include "random_state.hpp"
+
+/// What an explanation promises: each remedy, applied, admits the pod.
+namespace pinfold::test {
+namespace {
+
+constexpr const char* kGpu = "example.com/gpu";
+
+bool admits(const Node& node, const NodeState& state, const PodSpec& pod) {
+  return std::holds_alternative<Admitted>(
+      decide(node, state, pod, nullptr, nullptr, AdmissionChecks::kManagersAndRequests));
+}
+
+/// One to three NUMA nodes of one socket each, with one or two threads a core.
+Machine any_machine() {
+  const int numa_nodes = draw(1, 3);
+  const int cores = draw(2, 5);
+  const int threads = draw(1, 2);
+  MachineDescription description;
+  int id = 0;
+  for (int numa = 0; numa < numa_nodes; ++numa) {
+    for (int core = 0; core < cores; ++core) {
+      const int first = id;
+      for (int thread = 0; thread < threads; ++thread, ++id) {
+        description.cpus.push_back(
+            {CpuId{id}, CoreId{first}, SocketId{numa}, NumaId{numa}, CacheId{numa}});
+      }
+    }
+    NumaNode node;
+    node.id = NumaId{numa};
+    node.memory = static_cast<std::uint64_t>(draw(4, 12)) << 30U;
+    description.numa_nodes.push_back(node);
+    for (int gpu = draw(0, 2); gpu > 0; --gpu) {
+      const bool has_topology = draw(0, 3) != 0;
+      description.devices.push_back(
+          {kGpu, "gpu-" + std::to_string(description.devices.size()),
+           has_topology ? std::vector<NumaId>{NumaId{numa}} : std::vector<NumaId>{}});
+    }
+  }
+  return Machine::make(std::move(description)).value();
+}
+
+Config any_config(const Machine& machine) {
+  Config config =
+      aligning_config(std::string(kTopologyPolicyNames[static_cast<std::size_t>(draw(0, 3))]),
+                      std::string(kTopologyScopeNames[static_cast<std::size_t>(draw(0, 1))]));
+  config.profile = kProfiles[static_cast<std::size_t>(draw(0, 3))];
+  config.feature_gates["PodLevelResourceManagers"] = draw(0, 1) == 1;
+  if (draw(0, 2) != 0) config = with_memory_manager(std::move(config));
+  if (draw(0, 4) == 0) {
+    config.cpu_manager_policy = "none";
+  } else if (machine.cpus_per_core() > 1 && draw(0, 1) == 1) {
+    config.cpu_manager_policy_options["full-pcpus-only"] = "true";
+  }
+  return config;
+}
+
+Node any_node() {
+  Machine machine = any_machine();
+  const Config config = any_config(machine);
+  auto node = Node::make(std::move(machine), config);
+  if (!node) throw std::logic_error(node.error().error);
+  return *std::move(node);
+}
+
+/// With devices in some containers.
+PodSpec any_wanted_pod() {
+  PodSpec pod = any_pod("wanted");
+  for (Container& container : pod.containers) {
+    if (draw(0, 2) != 0) continue;
+    const Quantity count = Quantity::of(draw(1, 2), Quantity::Format::kDecimalSi);
+    container.resources.limits[kGpu] = count;
+    container.resources.requests[kGpu] = count;
+  }
+  return pod;
+}
+
+void log(const Node& node, const NodeState& state, const PodSpec& pod) {
+  RC_LOG() << to_json(node.config()).dump() << "\n";
+  for (const ActivePod& active : state.pods) RC_LOG() << to_json(active.spec).dump() << "\n";
+  RC_LOG() << to_json(pod).dump() << "\n";
+}
+
+NodeState without(const Node& node, NodeState state, const std::vector<PodUid>& gone) {
+  for (const PodUid& uid : gone) state = remove_pod(node, std::move(state), uid);
+  return state;
+}
+
+void check_pods(const Node& node, const NodeState& state, const PodSpec& pod,
+                const std::vector<PodUid>& gone) {
+  RC_ASSERT(!gone.empty());
+  RC_ASSERT(admits(node, without(node, state, gone), pod));
+  for (const PodUid& stays : gone) {
+    std::vector<PodUid> fewer = gone;
+    std::erase(fewer, stays);
+    RC_ASSERT(!admits(node, without(node, state, fewer), pod));
+  }
+  if (gone.size() < 2) return;
+  for (const ActivePod& one : state.pods) {
+    RC_ASSERT(!admits(node, without(node, state, {one.spec.uid}), pod));
+    if (gone.size() < 3) continue;
+    for (const ActivePod& other : state.pods) {
+      RC_ASSERT(!admits(node, without(node, state, {one.spec.uid, other.spec.uid}), pod));
+    }
+  }
+}
+
+void check_remedy(const Node& node, const NodeState& state, const PodSpec& pod,
+                  const Remedy& remedy) {
+  RC_LOG() << remedy.text << "\n";
+  switch (remedy.kind) {
+    case Remedy::Kind::kRequest:
+      RC_ASSERT(admits(node, state, remedy.pod.value()));
+      RC_ASSERT(remedy.pod->uid == pod.uid);
+      break;
+    case Remedy::Kind::kPods:
+      check_pods(node, state, pod, remedy.pods);
+      break;
+    case Remedy::Kind::kSetting:
+      RC_ASSERT(admits(Node::make(node.machine(), remedy.config.value()).value(), state, pod));
+      break;
+  }
+}
+
+RC_GTEST_PROP(Explain, EachRemedyOfARejectionAdmitsThePod, ()) {
+  const Node node = any_node();
+  const NodeState state = any_state(node);
+  const PodSpec pod = any_wanted_pod();
+  const Explanation explained = explain(node, state, pod);
+  RC_ASSERT(explained.rejection.has_value() != admits(node, state, pod));
+  RC_ASSERT(!explained.summary.empty());
+  if (!explained.rejection) {
+    RC_ASSERT(explained.containers.size() == pod.containers.size());
+    return;
+  }
+  log(node, state, pod);
+  RC_LOG() << explained.summary << "\n";
+  RC_ASSERT(explained.remedies.size() <= 5U);
+  bool has_pods = false;
+  for (const Remedy& remedy : explained.remedies) {
+    check_remedy(node, state, pod, remedy);
+    has_pods = has_pods || remedy.kind == Remedy::Kind::kPods;
+  }
+  RC_ASSERT(explained.limit.empty() == admits(node, empty_state(node), pod));
+  if (has_pods) return;
+  std::vector<PodUid> all;
+  for (const ActivePod& other : state.pods) all.push_back(other.spec.uid);
+  RC_ASSERT(!admits(node, without(node, state, all), pod));
+}
+
+/// What is free, held and reserved adds up to what a place has, and the holders to what is held.
+RC_GTEST_PROP(Explain, TheTableAddsUp, ()) {
+  const Node node = any_node();
+  const NodeState state = any_state(node);
+  const Explanation explained = explain(node, state, any_wanted_pod());
+  log(node, state, explained.pod);
+  for (const OccupiedResource& resource : explained.table) {
+    for (const OccupiedPlace& place : resource.places) {
+      if (resource.resource == "cpu" && !place.numa_nodes.empty()) {
+        const auto position = node.machine().numa_position(NumaId{place.numa_nodes.front()});
+        RC_ASSERT((place.free + place.held + place.reserved).value() ==
+                  static_cast<std::int64_t>(node.machine().cpus_of_numa(*position).size()));
+      }
+      Quantity held;
+      const bool is_exact = std::all_of(place.holders.begin(), place.holders.end(),
+                                        [](const Holder& h) { return h.spread_over.empty(); });
+      for (const Holder& holder : place.holders) held += holder.amount;
+      RC_LOG() << resource.resource << " " << place.held << " held, by holders " << held << "\n";
+      // What memory init containers leave counts for several containers.
+      if (is_exact && !is_memory_resource(resource.resource)) RC_ASSERT(held == place.held);
+    }
+  }
+}
+
+RC_GTEST_PROP(Explain, AnActivePodHasWhatTheExplanationSays, ()) {
+  const Node node = any_node();
+  const NodeState state = any_state(node);
+  for (const ActivePod& pod : state.pods) {
+    const Explanation explained = explain_active(node, state, pod.spec.uid).value();
+    RC_ASSERT(!explained.rejection.has_value());
+    const auto resources = all_container_resources(node, state, pod);
+    RC_ASSERT(explained.containers.size() == resources.size());
+    for (std::size_t i = 0; i < resources.size(); ++i) {
+      RC_ASSERT(explained.containers[i].resources == resources[i]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pinfold::test

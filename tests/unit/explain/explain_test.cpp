@@ -1,0 +1,181 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "node_fixture.hpp"
+#include "pinfold/explain/explanation.hpp"
+
+namespace pinfold::test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> texts(const Trace& trace) {
+  std::vector<std::string> all;
+  for (const TraceFact& fact : trace.facts) all.push_back(fact.source + ": " + fact.text);
+  return all;
+}
+
+std::vector<std::string> texts(const std::vector<Remedy>& remedies) {
+  std::vector<std::string> all;
+  for (const Remedy& remedy : remedies) all.push_back(remedy.text);
+  return all;
+}
+
+TEST(Explain, AnAdmissionNamesTheWinnerAndTheRunnerUp) {
+  TestNode node({}, with_memory_manager(aligning_config("single-numa-node")));
+  const PodSpec web = pod("web", {{"cpu", "4"}, {"memory", "2Gi"}});
+  const Explanation both = explain(node.node(), node.state(), web);
+  EXPECT_FALSE(both.rejection);
+  EXPECT_EQ(both.summary,
+            "default/web is admitted: container c has exclusive CPUs 1-4 and memory of NUMA 0");
+  EXPECT_THAT(
+      texts(both.trace),
+      ElementsAre("topology: cpu fits on NUMA 0 or 1", "topology: memory fits on NUMA 0 or 1",
+                  "topology: aligned on NUMA 0, the best of 2 choices that suit every "
+                  "resource",
+                  "topology: runner-up: NUMA node 1, which has enough of everything, too",
+                  HasSubstr("cpu: took CPUs 1-4 of 15 free"),
+                  HasSubstr("memory: takes 2Gi of memory")));
+  ASSERT_EQ(node.admit(web), "");
+  const PodSpec db = pod("db", {{"cpu", "6"}, {"memory", "15Gi"}});
+  EXPECT_THAT(texts(explain(node.node(), node.state(), db).trace),
+              Contains("topology: runner-up: none; NUMA node 0 would have needed 3 CPUs more and "
+                       "2Gi of memory more"));
+}
+
+TEST(Explain, ContainersHaveTheReasonOfTheirIsolationAndQuota) {
+  TestNode node({}, aligning_config("none"));
+  const PodSpec web = pod_of("web", {container("main", {{"cpu", "2"}, {"memory", "1Gi"}}),
+                                     container("log", {{"cpu", "1500m"}, {"memory", "1Gi"}})});
+  const Explanation explained = explain(node.node(), node.state(), web);
+  ASSERT_EQ(explained.containers.size(), 2U);
+  EXPECT_EQ(explained.containers[0].cpus, "exclusive CPUs 1-2");
+  EXPECT_EQ(explained.containers[0].quota, "no CPU quota: its CPUs are exclusive");
+  EXPECT_EQ(explained.containers[1].cpus,
+            "shared pool, CPUs 0,3-15: its limit of 1500m is not a whole number of CPUs");
+  EXPECT_EQ(explained.containers[1].quota,
+            "CPU quota 150000 of 100000 microseconds: its limit is 1500m");
+  EXPECT_EQ(
+      explained.summary,
+      "default/web is admitted: container main has exclusive CPUs 1-2; log runs in the shared "
+      "pool");
+}
+
+TEST(Explain, ContainersOfAPolicyThatGivesNoExclusiveCpus) {
+  Config config = aligning_config("none");
+  config.cpu_manager_policy = "none";
+  config.cpu_cfs_quota = false;
+  const TestNode node({}, config);
+  const Explanation explained =
+      explain(node.node(), node.state(), pod("web", {{"cpu", "2"}, {"memory", "1Gi"}}));
+  EXPECT_EQ(explained.containers.at(0).cpus,
+            "shared pool, any CPU: the CPU manager policy is none");
+  EXPECT_EQ(explained.containers.at(0).quota, "no CPU quota: cpuCFSQuota is off");
+}
+
+TEST(Explain, AnActivePodIsExplainedByItsAdmission) {
+  TestNode node({}, aligning_config("single-numa-node"));
+  ASSERT_EQ(node.admit(pod("a", {{"cpu", "4"}, {"memory", "1Gi"}})), "");
+  ASSERT_EQ(node.admit(pod("b", {{"cpu", "4"}, {"memory", "1Gi"}})), "");
+  const Explanation now = explain_active(node.node(), node.state(), PodUid("b")).value();
+  EXPECT_EQ(now.summary, "default/b is active: container c has exclusive CPUs 8-11");
+  EXPECT_THAT(texts(now.trace), Contains("topology: cpu fits on NUMA 1"));
+  node.remove("a");
+  const Explanation later = explain_active(node.node(), node.state(), PodUid("b")).value();
+  EXPECT_EQ(later.summary, now.summary);
+  EXPECT_EQ(
+      later.trace.facts.at(0).text,
+      "it was admitted when other pods ran, and keeps what it has; admitted now, it would get "
+      "what follows");
+  EXPECT_EQ(explain_active(node.node(), node.state(), PodUid("a")).error().code,
+            ErrorCode::kNotFound);
+}
+
+TEST(Explain, ThePodsInTheWayAreTheFewest) {
+  TestNode node({}, aligning_config("single-numa-node"));
+  for (const char* const name : {"a", "b", "c", "d"}) {
+    ASSERT_EQ(node.admit(pod(name, {{"cpu", "3"}, {"memory", "1Gi"}})), "");
+  }
+  // NUMA node 0: a and b, one CPU is free; NUMA node 1: c and d, two are free.
+  const auto remedies =
+      find_remedies(node.node(), node.state(), pod("web", {{"cpu", "5"}, {"memory", "1Gi"}}));
+  EXPECT_THAT(texts(remedies), Contains("default/c (3 CPUs on NUMA node 1) goes"));
+  const auto more =
+      find_remedies(node.node(), node.state(), pod("web", {{"cpu", "8"}, {"memory", "1Gi"}}));
+  EXPECT_THAT(texts(more), Contains("default/c (3 CPUs on NUMA node 1) and default/d (3 CPUs on "
+                                    "NUMA node 1) go"));
+}
+
+TEST(Explain, MoreThanThreePodsInTheWay) {
+  TestNode node({}, aligning_config("none"));
+  for (int i = 0; i < 7; ++i) {
+    ASSERT_EQ(node.admit(pod("p" + std::to_string(i), {{"cpu", "2"}, {"memory", "1Gi"}})), "");
+  }
+  const auto remedies =
+      find_remedies(node.node(), node.state(), pod("web", {{"cpu", "11"}, {"memory", "1Gi"}}));
+  const auto found = std::find_if(remedies.begin(), remedies.end(), [](const Remedy& remedy) {
+    return remedy.kind == Remedy::Kind::kPods;
+  });
+  ASSERT_NE(found, remedies.end());
+  EXPECT_EQ(found->pods.size(), 5U);
+  EXPECT_THAT(found->text, HasSubstr(" and 2 more pods go"));
+}
+
+TEST(Explain, AHeldPodIsInTheWayUnderItsUid) {
+  TestNode node({}, aligning_config("single-numa-node"));
+  ASSERT_EQ(node.admit(pod("held-uid", {{"cpu", "7"}, {"memory", "1Gi"}})), "");
+  NodeState state = node.state();
+  state.pods.erase(state.pods.begin());
+  state.held.insert(PodUid("held-uid"));
+  const Explanation explained =
+      explain(node.node(), state, pod("web", {{"cpu", "14"}, {"memory", "1Gi"}}));
+  EXPECT_EQ(explained.table.at(0).places.at(0).holders.at(0).name, "held-uid/c");
+}
+
+TEST(Explain, ContainersOfThePodThatWereServedBeforeAreHolders) {
+  TestNode node({}, aligning_config("single-numa-node"));
+  const PodSpec web = pod_of("web", {container("one", {{"cpu", "7"}, {"memory", "1Gi"}}),
+                                     container("two", {{"cpu", "8"}, {"memory", "1Gi"}}),
+                                     container("three", {{"cpu", "4"}, {"memory", "1Gi"}})});
+  const Explanation explained = explain(node.node(), node.state(), web);
+  ASSERT_TRUE(explained.rejection);
+  EXPECT_THAT(explained.summary, HasSubstr("Container three of default/web needs 4 CPUs"));
+  const OccupiedPlace& place = explained.table.at(0).places.at(0);
+  EXPECT_EQ(place.holders,
+            (std::vector<Holder>{{"default/web, containers before this one", place.held, {}}}));
+}
+
+TEST(Explain, BothResourcesAreLoweredIfNoneAloneSuffices) {
+  TestNode node({}, with_memory_manager(aligning_config("single-numa-node")));
+  const auto remedies =
+      find_remedies(node.node(), node.state(), pod("web", {{"cpu", "9"}, {"memory", "20Gi"}}));
+  EXPECT_THAT(texts(remedies),
+              Contains("container c: cpu 9 -> 8 (requests and limits) and container c: memory 20Gi "
+                       "-> 16Gi (requests and limits)"));
+}
+
+TEST(Explain, AnotherScopeIsFound) {
+  TestNode node({}, aligning_config("single-numa-node", "pod"));
+  const PodSpec web = pod_of("web", {container("one", {{"cpu", "6"}, {"memory", "1Gi"}}),
+                                     container("two", {{"cpu", "6"}, {"memory", "1Gi"}})});
+  EXPECT_THAT(texts(find_remedies(node.node(), node.state(), web)),
+              Contains("topologyManagerScope: pod -> container (each container is then aligned by "
+                       "itself)"));
+}
+
+TEST(Explain, TheSameArgumentsGiveTheSameExplanation) {
+  TestNode node({}, aligning_config("single-numa-node"));
+  for (const char* const name : {"a", "b", "c", "d"}) {
+    ASSERT_EQ(node.admit(pod(name, {{"cpu", "3"}, {"memory", "1Gi"}})), "");
+  }
+  const PodSpec web = pod("web", {{"cpu", "5"}, {"memory", "1Gi"}});
+  EXPECT_EQ(to_json(explain(node.node(), node.state(), web)),
+            to_json(explain(node.node(), node.state(), web)));
+}
+
+}  // namespace
+}  // namespace pinfold::test

@@ -1,0 +1,249 @@
+#include "explain.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "commands.hpp"
+#include "input.hpp"
+#include "pinfold/api/pod_documents.hpp"
+#include "pinfold/explain/amount_text.hpp"
+#include "pinfold/explain/explanation.hpp"
+#include "pinfold/text/message.hpp"
+#include "pod_validation.hpp"
+#include "text.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+using nlohmann::json;
+
+struct ExplainOptions {
+  AgentOptions agent;
+  std::vector<std::string> files;
+  std::string pod;
+  bool no_validation = false;
+};
+
+bool is_called(const PodSpec& pod, const std::string& name) {
+  return pod.uid.value == name || pod.name == name || pod.namespace_name + "/" + pod.name == name;
+}
+
+/// The pods of the files, decided one after the other, as by admit. A pod that is active with the
+/// same spec stays as it is.
+Result<std::vector<Explanation>> explain_files(const ExplainOptions& options,
+                                               const agent::NodeAgent& agent) {
+  PINFOLD_LET(const auto pods, read_pods(options.files));
+  if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
+  std::vector<Explanation> all;
+  NodeState state = agent.state().node;
+  for (const PodSpec& pod : pods) {
+    const bool is_wanted = options.pod.empty() || is_called(pod, options.pod);
+    const ActivePod* const active = state.find(pod.uid);
+    if (active != nullptr && active->spec == pod) {
+      if (!is_wanted) continue;
+      PINFOLD_LET(auto explained, explain_active(agent.node(), state, pod.uid));
+      all.push_back(std::move(explained));
+      continue;
+    }
+    if (is_wanted) all.push_back(explain(agent.node(), state, pod));
+    Decision decision = decide(agent.node(), std::move(state), pod, nullptr, nullptr,
+                               AdmissionChecks::kManagersAndRequests);
+    state = std::visit([](auto& decided) { return std::move(decided.next); }, decision);
+  }
+  if (all.empty()) {
+    return fail(ErrorCode::kNotFound, fmt::format("pod '{}': the files have no such pod: {}",
+                                                  options.pod, fmt::join(options.files, ", ")));
+  }
+  return all;
+}
+
+Result<std::vector<Explanation>> explain_all(const ExplainOptions& options,
+                                             const agent::NodeAgent& agent) {
+  if (!options.files.empty()) return explain_files(options, agent);
+  PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, options.pod));
+  PINFOLD_LET(auto explained, explain_active(agent.node(), agent.state().node, uid));
+  return std::vector<Explanation>{std::move(explained)};
+}
+
+std::string holders_text(const OccupiedPlace& place) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> parts;
+  for (const Holder& holder : place.holders) {
+    if (parts.size() == kMost) break;
+    std::string part = holder.name + " " + readable(holder.amount, Rounding::kDown);
+    if (!holder.spread_over.empty()) {
+      part += fmt::format(" on NUMA {}", fmt::join(holder.spread_over, ","));
+    }
+    parts.push_back(std::move(part));
+  }
+  std::string text = fmt::format("{}", fmt::join(parts, ", "));
+  if (place.holders.size() > kMost) {
+    text += fmt::format(" and {} more", place.holders.size() - kMost);
+  }
+  return text;
+}
+
+std::string resource_table(const std::vector<OccupiedResource>& resources) {
+  using Align = TextTable::Align;
+  TextTable table({{"RESOURCE", Align::kLeft},
+                   {"NUMA", Align::kLeft},
+                   {"NEEDED", Align::kRight},
+                   {"FREE", Align::kRight},
+                   {"RESERVED", Align::kRight},
+                   {"HELD", Align::kRight},
+                   {"BY", Align::kLeft}});
+  for (const OccupiedResource& resource : resources) {
+    for (const OccupiedPlace& place : resource.places) {
+      table.add(
+          {resource.resource,
+           place.numa_nodes.empty() ? "any" : fmt::format("{}", fmt::join(place.numa_nodes, ",")),
+           readable(resource.needed, Rounding::kUp), readable(place.free, Rounding::kDown),
+           readable(place.reserved, Rounding::kUp), readable(place.held, Rounding::kDown),
+           holders_text(place)});
+    }
+  }
+  return table.empty() ? "" : "\n" + table.render(terminal_style(), 2);
+}
+
+std::string remedies_text(const Explanation& explanation, const ExplainOptions& options) {
+  std::string text = "\n";
+  if (explanation.remedies.empty()) {
+    text += "No single change of its requests, of the pods here or of a setting makes it fit.\n";
+  } else {
+    text += "It fits\n";
+    for (const Remedy& remedy : explanation.remedies) {
+      text += fmt::format("  {} {}\n", remedy.kind == Remedy::Kind::kPods ? "if" : "with",
+                          escaped(remedy.text));
+    }
+  }
+  if (!explanation.limit.empty()) {
+    text += fmt::format("Removing pods does not help: {}\n", escaped(explanation.limit));
+  }
+  return text + fmt::format("Other nodes: pinfold predict --nodes NODES.yaml --pod {}\n",
+                            options.files.empty() ? "POD.yaml" : escaped(options.files.front()));
+}
+
+std::string containers_text(const std::vector<ContainerExplanation>& containers) {
+  TextTable table({{"CONTAINER"}, {"ISOLATION"}, {"CPUS, AND WHY"}, {"QUOTA, AND WHY"}});
+  for (const ContainerExplanation& container : containers) {
+    table.add({container.resources.name, std::string(to_string(container.resources.isolation)),
+               container.cpus, container.quota});
+  }
+  return "\n" + table.render(terminal_style(), 2);
+}
+
+std::string as_text(const Explanation& explanation, const ExplainOptions& options) {
+  std::string text = escaped(explanation.summary) + ".\n";
+  if (!explanation.rejection) {
+    text += containers_text(explanation.containers) + "\nHow it was decided:\n" +
+            trace_text(explanation.trace);
+    return text;
+  }
+  text += fmt::format("Rejected, {}: {}\n", explanation.rejection->reason,
+                      escaped(explanation.rejection->message));
+  return text + resource_table(explanation.table) + remedies_text(explanation, options);
+}
+
+Result<ExitStatus> run(const ExplainOptions& options) {
+  if (options.files.empty() && options.pod.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "expected a pod manifest, or --pod with the name of an active pod");
+  }
+  PINFOLD_LET(const auto agent, open_agent(options.agent));
+  if (!agent.offline().empty()) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("CPUs {} of this node are offline: nothing is admitted until they are "
+                            "back",
+                            agent.offline().to_string()));
+  }
+  PINFOLD_LET(const auto all, explain_all(options, agent));
+  json pods = json::array();
+  for (const Explanation& explanation : all) {
+    if (options.agent.output == OutputFormat::kJson) {
+      pods.push_back(to_json(explanation));
+    } else {
+      fmt::print("{}{}", &explanation == &all.front() ? "" : "\n", as_text(explanation, options));
+    }
+  }
+  if (options.agent.output == OutputFormat::kJson) {
+    const json out = {{"profile", to_string(agent.node().config().profile)},
+                      {"pods", std::move(pods)}};
+    fmt::print("{}\n", out.dump(2));
+  }
+  const bool rejected = std::any_of(all.begin(), all.end(), [](const Explanation& explanation) {
+    return explanation.rejection.has_value();
+  });
+  return rejected ? kNo : kYes;
+}
+
+/// A word of a command line, quoted for a shell if it has to be.
+std::string quoted(const std::string& word) {
+  const bool is_plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("_./:=@%+,-").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (is_plain) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+}  // namespace
+
+std::string explain_command_line(const AgentOptions& options, const std::vector<std::string>& files,
+                                 const std::string& pod, bool no_validation) {
+  const AgentOptions defaults;
+  std::string line = "pinfold explain";
+  const auto add = [&](const char* name, const std::string& value, const std::string& initial) {
+    if (value != initial) line += fmt::format(" {} {}", name, quoted(value));
+  };
+  add("--state-dir", options.state_dir, defaults.state_dir);
+  if (options.insecure_state_dir) line += " --insecure-state-dir";
+  add("--config", options.config, defaults.config);
+  add("--machine", options.machine, defaults.machine);
+  add("--sysfs", options.sysfs, defaults.sysfs);
+  add("--profile", options.profile, defaults.profile);
+  add("--kubelet-binary", options.kubelet_binary, defaults.kubelet_binary);
+  if (no_validation) line += " --no-validation";
+  add("--pod", pod, "");
+  for (const std::string& file : files) line += " " + quoted(file);
+  return line;
+}
+
+cli::Command explain_command() {
+  auto options = std::make_shared<ExplainOptions>();
+  options->agent.is_query = true;
+  options->agent.no_enforce = true;  // it asks the state, not the kernel
+  cli::Command command{
+      "explain",
+      "Explain why a pod is admitted or rejected: what is missing, who has it, what would help"};
+  cli::Option pod = pod_option(options->pod);
+  pod.required = false;
+  pod.help =
+      "Only the pod with this UID, name or NAMESPACE/NAME; without files an active pod: why "
+      "it has what it has";
+  command.add({state_dir_option(options->agent.state_dir),
+               insecure_state_dir_option(options->agent.insecure_state_dir)});
+  command.add(node_options(options->agent));
+  command.add({output_option(options->agent.output),
+               std::move(pod),
+               no_validation_option(options->no_validation),
+               {.name = "POD",
+                .target = &options->files,
+                .help = "Pod manifests, YAML or JSON; - for standard input"}});
+  command.sections = {
+      {"Examples",
+       {{"pinfold explain pod.yaml", "Explain what this node would answer to a pod"},
+        {"pinfold explain --pod default/web", "Explain why an active pod has what it has"},
+        {"pinfold explain --state-dir /var/lib/kubelet --config /var/lib/kubelet/config.yaml "
+         "pod.yaml",
+         "The same on a node that a kubelet runs"}}}};
+  command.run = [options] { return exit_status(run(*options)); };
+  return command;
+}
+
+}  // namespace pinfold::tools
