@@ -196,7 +196,7 @@ void expect_same(const std::string& command, const Node& actual_node, const Node
   EXPECT_EQ(actual.out, expected.out) << command;
   EXPECT_EQ(actual.err, expected.err) << command;
   for (const char* const file :
-       {"cpu_manager_state", "memory_manager_state", ".pinfold_pods", ".pinfold_machine"}) {
+       {"cpu_manager_state", "memory_manager_state", ".pinfold_pods", ".pinfold_node"}) {
     EXPECT_EQ(actual_node.state(file), expected_node.state(file)) << command << ": " << file;
   }
 }
