@@ -4,13 +4,22 @@
 
 #include <nlohmann/json.hpp>
 
-#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/checkpoint/start.hpp"
 #include "side_file.hpp"
 
 namespace pinfold::agent {
 namespace {
+
+/// The earlier node, unless `node` has another configuration since.
+std::optional<EarlierNode> read_before(const checkpoint::Files& files, const Node& node) {
+  if (!files.node) return std::nullopt;
+  auto stored = decode_node(*files.node);  // known_machine() says what is wrong with it
+  if (!stored || stored->config != node.config() || stored->machine != node.machine()) {
+    return std::nullopt;
+  }
+  return std::move(stored->before);
+}
 
 /// What .pinfold_pods was when it could not be read, for inspection.
 constexpr std::string_view kDamagedPodsFileName = ".pinfold_pods.damaged";
@@ -28,7 +37,10 @@ Result<KeptState> KeptState::restore(const Node& node, checkpoint::Store store,
                                                  started.error().error));
   }
   kept.state_.node = *std::move(started);
-  kept.base_ = {std::move(files.cpu), std::move(files.memory), kept.stored_.pods};
+  kept.base_ = {std::move(files.cpu), std::move(files.memory), kept.stored_.pods,
+                kept.stored_.node};
+  kept.before_ = read_before(kept.stored_, node);
+  kept.node_text_ = encode_node(node.machine(), node.config(), kept.before_);
   PINFOLD_TRY(kept.restore_pods(node, options.state_dir));
   if (options.profile_source == ProfileSource::kStateFiles) {
     kept.state_.kubelet_profile = node.config().profile;
@@ -74,11 +86,30 @@ Result<void> KeptState::commit(const Node& node, AgentState next) {
   if (!is_dry_run_) {
     checkpoint::KubeletFiles files{base_.cpu, base_.memory};
     checkpoint::update(node, state_.node, next.node, files);
-    PINFOLD_TRY_WRAP(
-        store_files({std::move(files.cpu), std::move(files.memory), pods_encoder_.encode(next)}),
-        "persist");
-    keep_machine(node.machine());
+    PINFOLD_TRY_WRAP(store_files({std::move(files.cpu), std::move(files.memory),
+                                  pods_encoder_.encode(next), node_text_}),
+                     "persist");
   }
+  state_ = std::move(next);
+  return {};
+}
+
+Result<void> KeptState::replace_node(const Node& from, const Node& to, AgentState next) {
+  checkpoint::KubeletFiles files = checkpoint::encode_files(to, next.node);
+  if (const auto started = checkpoint::start(to, files, {}); !started) {
+    return fail(ErrorCode::kCorrupt, fmt::format("start: {}: {}", to_string(started.error().stage),
+                                                 started.error().error));
+  }
+  EarlierNode before{from.machine(), from.config(), {base_.cpu, base_.memory}, {}};
+  for (const ActivePod& pod : state_.node.pods) before.pods.insert(pod.spec.uid);
+  std::string text = encode_node(to.machine(), to.config(), before);
+  if (!is_dry_run_) {
+    PINFOLD_TRY_WRAP(store_files({std::move(files.cpu), std::move(files.memory),
+                                  pods_encoder_.encode(next), text}),
+                     "persist");
+  }
+  before_ = std::move(before);
+  node_text_ = std::move(text);
   state_ = std::move(next);
   return {};
 }
@@ -94,17 +125,6 @@ Result<void> KeptState::store_files(checkpoint::Files files) {
   stored_ = files;
   base_ = std::move(files);
   return {};
-}
-
-/// Without the file an offline CPU makes the next start fail as the kubelet's does; no more than
-/// that.
-void KeptState::keep_machine(const Machine& machine) {
-  if (is_machine_kept_) return;
-  const std::string json = machine.to_json().dump();
-  // The bytes: one without a checksum is replaced too. known_machine() says what is wrong with it.
-  const auto kept = store_.read_side_file(kMachineFileName).value_or(std::nullopt);
-  is_machine_kept_ = kept == seal_side_file(kMachineFileName, json) ||
-                     write_side_file(store_, kMachineFileName, json, log_);
 }
 
 Result<void> KeptState::settle() {

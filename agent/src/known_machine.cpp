@@ -1,9 +1,11 @@
 #include "pinfold/agent/known_machine.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
-#include "side_file.hpp"
+#include "pinfold/agent/node_file.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -11,8 +13,16 @@ namespace {
 /// nullopt for a directory without a state: any machine is accepted then.
 std::optional<Machine> read_known(checkpoint::Store& store, const LogSink& log) {
   const auto files = store.load();
-  if (!files || !files->cpu) return std::nullopt;
-  return read_side_file(store, kMachineFileName, parse_machine, log);
+  if (!files || !files->cpu || !files->node) return std::nullopt;
+  auto node = decode_node(*files->node);
+  if (node) return std::move(node->machine);
+  if (log) {
+    log(LogLevel::kWarning,
+        fmt::format("'{}' is damaged: {}; which machine the state is for is not "
+                    "known",
+                    checkpoint::kNodeFileName, node.error().message));
+  }
+  return std::nullopt;
 }
 
 bool is_same_with_more(const Machine& more, const Machine& less) {

@@ -323,6 +323,24 @@ Result<ChangeOutcome> NodeAgent::remove_pod(const PodUid& uid, RunningProcesses 
   return outcome;
 }
 
+Result<ChangeOutcome> NodeAgent::reconfigure(Node to, NodeState next, RunningProcesses running) {
+  AgentState after = state();
+  after.node = std::move(next);
+  remove_inactive(after);
+  if (enforced_) {
+    for (const ActivePod& pod : state().node.pods) {
+      const PodUid& uid = pod.spec.uid;
+      if (after.node.find(uid) != nullptr) continue;
+      PINFOLD_TRY(enforced_->make_empty(enforced_->groups_of_pod(uid), running));
+    }
+  }
+  PINFOLD_TRY_WRAP(kept_.replace_node(node_, to, std::move(after)), "reconfigure");
+  node_ = std::move(to);
+  offline_ = {};
+  log(LogLevel::kInfo, "reconfigured");
+  return ChangeOutcome{apply()};
+}
+
 Result<ChangeOutcome> NodeAgent::release_unknown() {
   const std::set<PodUid> held = state().node.held;
   if (held.empty()) return ChangeOutcome{};

@@ -34,8 +34,8 @@ Found compare(const std::optional<std::string>& bytes, const std::vector<Known>&
 }
 
 Result<Found> inspect(Fs& fs, const std::string& name, const std::vector<Known>& history) {
-  // Only the store writes it, and it can be behind: it is replaced in any case.
-  if (name == kPodsFileName) return Found::kNewest;
+  // Only the store writes these, and they can be behind: they are replaced in any case.
+  if (name == kPodsFileName || name == kNodeFileName) return Found::kNewest;
   if (name != kCpuFileName && name != kMemoryFileName) return Found::kForeign;
   PINFOLD_LET(const auto bytes, fs.read(name));
   return compare(bytes, history);

@@ -12,7 +12,7 @@ namespace pinfold::checkpoint::snapshot {
 using Word = std::uint64_t;
 
 inline constexpr Word kMagic = 0x70616e736e667031;  // "1pfnsnap" in memory order of x86
-inline constexpr Word kVersion = 2;
+inline constexpr Word kVersion = 3;
 inline constexpr std::size_t kBootIdSize = 36;
 
 struct Slot {

@@ -63,7 +63,7 @@ std::optional<Word> take_word(std::string_view& payload) {
 /// Each file: its size plus one and its bytes; 0 for one that does not exist.
 Result<Files> parse_payload(std::string_view payload) {
   Files files;
-  for (auto* const file : {&files.cpu, &files.memory, &files.pods}) {
+  for (auto* const file : {&files.cpu, &files.memory, &files.pods, &files.node}) {
     const auto size = take_word(payload);
     if (!size || (*size > 0 && *size - 1 > payload.size()))
       return bad_snapshot("is truncated inside a file");

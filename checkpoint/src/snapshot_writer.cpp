@@ -30,7 +30,7 @@ void append_word(std::string& out, Word word) {
 
 std::string payload_of(const Files& files) {
   std::string out;
-  for (const auto* const file : {&files.cpu, &files.memory, &files.pods}) {
+  for (const auto* const file : {&files.cpu, &files.memory, &files.pods, &files.node}) {
     append_word(out, *file ? (*file)->size() + 1 : 0);
     if (*file) out += **file;
   }

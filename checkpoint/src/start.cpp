@@ -71,6 +71,10 @@ tl::expected<void, StartError> would_start(const Node& node, KubeletFiles files,
   return {};
 }
 
+KubeletFiles encode_files(const Node& node, const NodeState& state) {
+  return {encode(node, state.cpu), encode(node, state.memory)};
+}
+
 void update(const Node& node, const NodeState& before, const NodeState& after,
             KubeletFiles& files) {
   if (before.cpu.checkpoint() != after.cpu.checkpoint()) files.cpu = encode(node, after.cpu);

@@ -21,9 +21,10 @@ struct StateFile {
   std::optional<std::string> Files::*bytes;
 };
 
-constexpr std::array<StateFile, 3> kStateFiles = {{{kCpuFileName, &Files::cpu},
+constexpr std::array<StateFile, 4> kStateFiles = {{{kCpuFileName, &Files::cpu},
                                                    {kMemoryFileName, &Files::memory},
-                                                   {kPodsFileName, &Files::pods}}};
+                                                   {kPodsFileName, &Files::pods},
+                                                   {kNodeFileName, &Files::node}}};
 
 std::string temp_name(const std::string& name) { return std::string(kTempPrefix) + name; }
 

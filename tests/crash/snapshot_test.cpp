@@ -23,13 +23,13 @@ constexpr std::size_t kReaders = 8;
 constexpr std::size_t kWriters = 4;
 constexpr int kKills = 60;
 
-/// All three files contain the number; their lengths depend on it and exceed the initial capacity.
+/// All four files contain the number; their lengths depend on it and exceed the initial capacity.
 Files numbered(std::uint64_t number) {
   const std::string text = std::to_string(number) + " ";
   const std::size_t size = 2000 + number % 97 * 1000;
   std::string cpu;
   while (cpu.size() < size) cpu += text;
-  return {cpu, text, number % 3 == 0 ? std::nullopt : std::optional(text + text)};
+  return {cpu, text, number % 3 == 0 ? std::nullopt : std::optional(text + text), text};
 }
 
 std::optional<std::uint64_t> number_of(const Files& files) {
@@ -163,9 +163,9 @@ TEST_F(SnapshotFile, RejectsAnotherBootOrVersion) {
   };
   patch(16, 'X');  // the boot id
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kNotFound);
-  patch(8, 1);  // the previous version: the reader uses read_files(), as after a boot
+  patch(8, 2);  // the previous version: the reader uses read_files(), as after a boot
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kNotFound);
-  patch(8, 3);  // a later version
+  patch(8, 4);  // a later version
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kUnsupported);
   patch(0, 'X');
   EXPECT_EQ(read_snapshot(folder_.path()).error().code, ErrorCode::kCorrupt);

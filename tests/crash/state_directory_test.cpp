@@ -27,13 +27,14 @@ constexpr uid_t kOtherUser = 54321;
 const std::string kNames[] = {std::string(kCpuFileName),
                               std::string(kMemoryFileName),
                               std::string(kPodsFileName),
+                              std::string(kNodeFileName),
                               std::string(kJournalFileName),
                               std::string(kLockFileName),
                               std::string(kQueueFileName),
                               std::string(kSnapshotFileName),
                               std::string(kStaleJournalFileName),
                               std::string(kTempPrefix) + "cpu_manager_state",
-                              ".pinfold_machine",
+                              ".pinfold_processes",
                               ".pinfold_metrics"};
 
 void make_socket(const std::string& path) {
@@ -202,7 +203,7 @@ TEST(StateDirectory, WritesThroughNoHardLink) {
     auto store = Store::open(folder.path()).value();
     for (const char* const round : {"1", "2"}) {
       ASSERT_TRUE(store.commit({std::string("c") + round, "m", std::string("p") + round}));
-      ASSERT_TRUE(store.write_side_file(".pinfold_machine", round));
+      ASSERT_TRUE(store.write_side_file(".pinfold_processes", round));
       ASSERT_TRUE(store.write_side_file(".pinfold_metrics", round));
     }
   }
@@ -218,11 +219,11 @@ TEST(StateDirectory, TemporaryFilesThatRemainDoNotBlock) {
   const test::TempDir folder;
   auto store = Store::open(folder.path()).value();
   for (const char* const name : {"cpu_manager_state", "memory_manager_state", ".pinfold_pods",
-                                 ".pinfold_machine", "snapshot"}) {
+                                 ".pinfold_processes", "snapshot"}) {
     folder.write(std::string(kTempPrefix) + name, "half");
   }
   ASSERT_TRUE(store.commit({"c", "m", "p"}));
-  ASSERT_TRUE(store.write_side_file(".pinfold_machine", "x"));
+  ASSERT_TRUE(store.write_side_file(".pinfold_processes", "x"));
   ASSERT_TRUE(store.checkpoint_journal());
   ASSERT_TRUE(store.commit({std::string(200'000, 'c'), "m", "p"}));  // a new snapshot
   for (const auto& entry : fs::directory_iterator(folder.path())) {

@@ -9,8 +9,8 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
           "Assigns CPUs and NUMA nodes to containers by the kubelet's rules and enforces them with "
           "cgroups.",
       .commands = {checkpoint_command(), admit_command(), explain_command(), start_command(),
-                   remove_command(), status_command(), reconcile_command(), metrics_command(),
-                   simulate_command(), hook_command(), serve_command(arguments),
+                   remove_command(), status_command(), reconcile_command(), reconfigure_command(),
+                   metrics_command(), simulate_command(), hook_command(), serve_command(arguments),
                    oci_resources_command(), topology_command(), predict_command(),
                    cli::help_command()},
       .version = PINFOLD_VERSION,

@@ -16,6 +16,7 @@ namespace pinfold::tools {
 [[nodiscard]] cli::Command oci_resources_command();
 [[nodiscard]] cli::Command predict_command();
 [[nodiscard]] cli::Command reconcile_command();
+[[nodiscard]] cli::Command reconfigure_command();
 [[nodiscard]] cli::Command remove_command();
 /// `arguments`: what follows "serve" on the command line.
 [[nodiscard]] cli::Command serve_command(const std::vector<std::string>& arguments);

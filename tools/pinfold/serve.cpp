@@ -16,6 +16,7 @@
 #include <variant>
 
 #include "agent_options.hpp"
+#include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/server/log.hpp"
 #include "pinfold/server/notify.hpp"
@@ -145,7 +146,13 @@ class Service {
   Result<ExitStatus> run();
 
  private:
+  [[nodiscard]] AgentOptions node_options();
   [[nodiscard]] Result<agent::NodeAgent> open();
+  /// Serves until a signal ends it, or the configuration of the node has changed.
+  Result<void> serve_node(const service::Listener& listener);
+  void finish_connections();
+  /// Whether the node has another configuration now, and its pods can stay.
+  [[nodiscard]] Result<bool> must_reconfigure();
   [[nodiscard]] service::WorkerOptions worker_options();
   /// What follows a container runtime; nothing without the section `nri`.
   [[nodiscard]] Result<Follower> make_follower(const agent::NodeAgent& agent);
@@ -166,18 +173,23 @@ class Service {
   std::optional<service::Hello> hello_;
   std::optional<service::Server> server_;
   service::Worker* worker_ = nullptr;
+  bool goes_on_ = false;  ///< with another configuration
 };
 
+AgentOptions Service::node_options() {
+  return agent_options(settings_, options_.insecure_state_dir,
+                       [this](LogLevel level, std::string_view message) { log_(level, message); });
+}
+
 Result<agent::NodeAgent> Service::open() {
-  const auto options =
-      agent_options(settings_, options_.insecure_state_dir,
-                    [this](LogLevel level, std::string_view message) { log_(level, message); });
+  const AgentOptions options = node_options();
   PINFOLD_LET(auto node, read_config(options));
   PINFOLD_LET(auto machine, read_machine(options));
   agent::AgentOptions opened = agent_options_of(options, node.profile_source);
   // A runtime says when a container ends for good.
   if (settings_.nri) opened.abandoned = agent::Abandoned::kDisown;
-  PINFOLD_LET(auto agent, agent::open_agent(machine, std::move(node.config), std::move(opened)));
+  PINFOLD_LET(auto agent,
+              agent::open_and_reconfigure(machine, std::move(node.config), std::move(opened)));
   std::error_code failed;
   const auto directory = std::filesystem::canonical(settings_.state_dir, failed);
   hello_.emplace(service::Hello{PINFOLD_VERSION, directory.string(), agent.node().config(),
@@ -268,6 +280,17 @@ Result<Interfaces> Service::serve_interfaces([[maybe_unused]] service::Worker& w
 Result<ExitStatus> Service::run() {
   // First: a command that finds the directory locked finds the service, and waits for it.
   PINFOLD_LET(const auto listener, service::Listener::open(settings_.socket));
+  wait_for_end();
+  wait_for_reload();
+  do {
+    goes_on_ = false;
+    PINFOLD_TRY(serve_node(listener));
+  } while (goes_on_);
+  log_(LogLevel::kInfo, "has stopped");
+  return kYes;
+}
+
+Result<void> Service::serve_node(const service::Listener& listener) {
   PINFOLD_LET(auto agent, open());
   PINFOLD_LET(auto follower, make_follower(agent));
   service::Worker worker(std::move(agent), worker_options());
@@ -278,8 +301,6 @@ Result<ExitStatus> Service::run() {
       service::ServerOptions{});
   PINFOLD_LET(auto runtime, follow(worker, std::move(follower)));
   PINFOLD_LET(auto interfaces, serve_interfaces(worker, runtime));
-  wait_for_end();
-  wait_for_reload();
   std::thread thread([&worker] { worker.run(); });
   log_(LogLevel::kInfo, fmt::format("serves state directory '{}' at socket '{}', {}",
                                     hello_->state_dir, listener.path(),
@@ -287,24 +308,33 @@ Result<ExitStatus> Service::run() {
                                         ? "without cgroups"
                                         : fmt::format("cgroups below '{}'", hello_->cgroup_root)));
   manager_.send(fmt::format("READY=1\nSTATUS=Serves {}", hello_->state_dir));
+  io_.restart();
   io_.run();
-  manager_.send("STOPPING=1");
+  if (!goes_on_) manager_.send("STOPPING=1");
   worker.stop();
   thread.join();
-  io_.restart();
-  constexpr std::chrono::seconds kLastAnswers(2);
-  io_.run_for(kLastAnswers);
+  finish_connections();
   interfaces.reset();
   runtime.reset();
   server_.reset();
-  log_(LogLevel::kInfo, "has stopped");
-  return kYes;
+  worker_ = nullptr;
+  return {};
+}
+
+/// Gives the last answers some time.
+void Service::finish_connections() {
+  constexpr std::chrono::seconds kLastAnswers(2);
+  io_.restart();
+  const auto end = std::chrono::steady_clock::now() + kLastAnswers;
+  while (server_->connections() > 0 && io_.run_one_until(end) > 0) {
+  }
 }
 
 void Service::wait_for_end() {
   end_.async_wait([this](boost::system::error_code cancelled, int signal) {
     if (cancelled) return;
     log_(LogLevel::kInfo, fmt::format("stops: signal {}", signal));
+    goes_on_ = false;
     hangup_.cancel();
     server_->stop();
     io_.stop();
@@ -315,9 +345,9 @@ void Service::wait_for_reload() {
   hangup_.async_wait([this](boost::system::error_code cancelled, int /*signal*/) {
     if (cancelled) return;
     manager_.send(service::reloading_message());
-    reload();
-    manager_.send("READY=1");
     wait_for_reload();
+    reload();
+    if (!goes_on_) manager_.send("READY=1");
   });
 }
 
@@ -334,8 +364,34 @@ void Service::reload() {
   settings_.move_pages = settings->move_pages;
   settings_.log_level = settings->log_level;
   worker_->set_reconcile(watch_times(settings_), page_moves(settings_));
+  const auto other_node = must_reconfigure();
+  if (!other_node) {
+    log_(LogLevel::kError, "not reconfigured: " + other_node.error().message);
+  } else if (*other_node) {
+    log_(LogLevel::kInfo, "goes on with another configuration of the node");
+    goes_on_ = true;
+    server_->stop();
+    io_.stop();
+  }
   log_(LogLevel::kInfo, "reloaded");
   log_.set(settings_.log_level);
+}
+
+Result<bool> Service::must_reconfigure() {
+  const AgentOptions options = node_options();
+  PINFOLD_LET(auto node, read_config(options));
+  if (node.profile_source == agent::ProfileSource::kDefault) {
+    node.config.profile = hello_->config.profile;
+  }
+  if (node.config == hello_->config) return false;
+  agent::AgentOptions reader = agent_options_of(options, agent::ProfileSource::kConfiguration);
+  reader.is_query = true;
+  reader.enforce = false;
+  PINFOLD_LET(const auto view, agent::open_agent(hello_->machine, hello_->config, reader));
+  PINFOLD_LET(const auto to, agent::make_node(view.node().machine(), std::move(node.config)));
+  PINFOLD_LET(const auto planned, agent::plan_reconfiguration(view, to, PlanOptions{}));
+  PINFOLD_TRY(agent::check_all_stay(planned));
+  return true;
 }
 
 }  // namespace

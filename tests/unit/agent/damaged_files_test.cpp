@@ -120,14 +120,14 @@ class DamagedFiles : public testing::Test {
   }
 
   const Node node_ = node_with_memory();
-  const Machine observed_ = machine_without_a_cpu();  ///< only .pinfold_machine knows the whole one
+  const Machine observed_ = machine_without_a_cpu();  ///< only .pinfold_node knows the whole one
   Image sound_;
   Opened expected_;
 };
 
 const std::string kEveryFile[] = {
     std::string(checkpoint::kCpuFileName),  std::string(checkpoint::kMemoryFileName),
-    std::string(checkpoint::kPodsFileName), std::string(kMachineFileName),
+    std::string(checkpoint::kPodsFileName), std::string(checkpoint::kNodeFileName),
     std::string(kMetricsFileName),          std::string(kProcessesFileName)};
 
 TEST_F(DamagedFiles, AreSoundBefore) {

@@ -8,6 +8,7 @@
 
 #include "agent_world.hpp"
 #include "pinfold/agent/known_machine.hpp"
+#include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/agent/process_list.hpp"
 #include "pinfold/agent/status.hpp"
@@ -347,7 +348,8 @@ TEST(KnownMachine, IsTheOneOfTheStateWhileCpusAreMissing) {
     return known_machine(observed, store, {});
   };
   EXPECT_TRUE(known_to_be(part).offline.empty()) << "nothing is known";
-  put(std::string(kMachineFileName), whole.to_json().dump());
+  put(std::string(checkpoint::kNodeFileName),
+      encode_node(whole, test::static_node().config(), std::nullopt));
   EXPECT_TRUE(known_to_be(part).offline.empty()) << "there is no state";
   put("cpu_manager_state", "{}");
   const KnownMachine known = known_to_be(part);
@@ -356,7 +358,7 @@ TEST(KnownMachine, IsTheOneOfTheStateWhileCpusAreMissing) {
   EXPECT_TRUE(known_to_be(whole).offline.empty());
   description.cpus.front().numa = NumaId{1};
   EXPECT_TRUE(known_to_be(Machine::make(description).value()).offline.empty()) << "another machine";
-  put(std::string(kMachineFileName), "{");
+  put(std::string(checkpoint::kNodeFileName), "{");
   EXPECT_TRUE(known_to_be(part).offline.empty());
 }
 

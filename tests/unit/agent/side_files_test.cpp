@@ -6,7 +6,6 @@
 
 #include "../../crash/memory_fs.hpp"
 #include "agent_world.hpp"
-#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/process_list.hpp"
 #include "pinfold/base/read_file.hpp"
 
@@ -23,7 +22,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr std::string_view kSideFiles[] = {kMachineFileName, kMetricsFileName, kProcessesFileName};
+constexpr std::string_view kSideFiles[] = {kMetricsFileName, kProcessesFileName};
 
 bool is_of_side_file(const std::string& operation) {
   return std::any_of(std::begin(kSideFiles), std::end(kSideFiles), [&](std::string_view name) {
@@ -62,7 +61,6 @@ TEST(SideFiles, WriteFailureKeepsTheDecision) {
     EXPECT_EQ(agent.metrics().counts[Counter::kTopologyRequests], 1U);
     EXPECT_TRUE(agent.settle());
   }
-  EXPECT_THAT(full.warnings, Contains(HasSubstr("side file '.pinfold_machine': ")));
   EXPECT_THAT(full.warnings, Contains(HasSubstr("side file '.pinfold_metrics': ")));
   NodeAgent agent = full.open();
   EXPECT_NE(agent.state().node.find(PodUid("x")), nullptr);
@@ -161,11 +159,9 @@ TEST(SideFiles, AreReportedAndReplacedIfUnreadable) {
     EXPECT_THAT(agent.reconcile().value().drift, IsEmpty());
     EXPECT_TRUE(agent.settle());
   }
-  // The machine is reported by known_machine(), which uses it.
-  for (const std::string_view name : {kMetricsFileName, kProcessesFileName}) {
+  for (const std::string_view name : kSideFiles) {
     EXPECT_THAT(warnings, Contains(HasSubstr("side file '" + std::string(name) + "': ")));
   }
-  EXPECT_NE(read_file(world.state / std::string(kMachineFileName)).value(), "#");
   warnings.clear();
   NodeAgent agent = world.try_open({}, options).value();
   EXPECT_EQ(agent.metrics().counts[Counter::kTopologyRequests], 1U);

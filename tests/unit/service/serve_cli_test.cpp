@@ -193,7 +193,7 @@ void expect_same(const std::string& command, const Node& actual_node, const Node
   EXPECT_EQ(actual.out, expected.out) << command;
   EXPECT_EQ(actual.err, expected.err) << command;
   for (const char* const file :
-       {"cpu_manager_state", "memory_manager_state", ".pinfold_pods", ".pinfold_machine"}) {
+       {"cpu_manager_state", "memory_manager_state", ".pinfold_pods", ".pinfold_node"}) {
     EXPECT_EQ(actual_node.state(file), expected_node.state(file)) << command << ": " << file;
   }
 }
@@ -469,6 +469,68 @@ TEST(ServeCli, ReloadsWhatNeedsNoRestart) {
   EXPECT_THAT(node.log(), HasSubstr("not reloaded: agent.yaml: line 1: unknown field 'logLevl', "
                                     "did you mean 'logLevel'?"));
   EXPECT_EQ(node.pinfold(with_options("admit db.yaml")).status, 0);
+}
+
+constexpr const char* kReservesOne =
+    "kind: KubeletConfiguration\ncpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
+constexpr const char* kReservesTwo =
+    "kind: KubeletConfiguration\ncpuManagerPolicy: static\nreservedSystemCPUs: '0-1'\n";
+constexpr const char* kReservesThree =
+    "kind: KubeletConfiguration\ncpuManagerPolicy: static\nreservedSystemCPUs: '0-2'\n";
+
+TEST(ServeCli, AReloadReconfiguresTheNode) {
+  Node node;
+  node.serve();
+  ASSERT_THAT(node.pinfold(with_options("admit web.yaml")).out, HasSubstr("1-2"));
+  node.dir().write("config.yaml", kReservesTwo);
+  node.signal(SIGHUP);
+  EXPECT_NE(node.manager().wait_for("RELOADING=1"), "");
+  EXPECT_THAT(node.manager().wait_for("READY=1"), HasSubstr("STATUS=")) << node.log();
+  EXPECT_THAT(node.log(), HasSubstr("reservedSystemCPUs: '0' becomes '0-1'"));
+  EXPECT_THAT(node.log(), HasSubstr("moved: CPUs 1 are reserved now"));
+  EXPECT_THAT(node.pinfold(with_options("admit web.yaml")).out, HasSubstr("2-3"))
+      << "the same process answers";
+  node.dir().write("config.yaml", kReservesThree);
+  node.signal(SIGHUP);
+  EXPECT_NE(node.manager().wait_for("RELOADING=1"), "");
+  EXPECT_NE(node.manager().wait_for("READY=1"), "");
+  EXPECT_THAT(node.log(), HasSubstr("not reconfigured: the configuration has changed, and pods "
+                                    "cannot stay: default_web"));
+  node.dir().write("config.yaml", kReservesTwo);
+  EXPECT_EQ(node.pinfold(with_options("remove --pod web")).status, 0);
+  EXPECT_EQ(node.end(SIGTERM), 0) << node.log();
+}
+
+TEST(ServeCli, AStartWithAnotherConfigurationReconfiguresTheNode) {
+  Node node;
+  node.serve();
+  ASSERT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
+  ASSERT_EQ(node.end(SIGTERM), 0);
+  node.dir().write("config.yaml", kReservesTwo);
+  node.serve();
+  EXPECT_THAT(node.pinfold(with_options("admit web.yaml")).out, HasSubstr("2-3"));
+  EXPECT_EQ(node.end(SIGTERM), 0);
+  const auto undone =
+      node.pinfold("reconfigure --state-dir state --no-enforce --socket s.sock --undo -o json");
+  EXPECT_EQ(undone.status, 0) << undone.err;
+  node.dir().write("config.yaml", kReservesOne);
+  EXPECT_THAT(node.pinfold(with_options("admit web.yaml")).out, HasSubstr("1-2"));
+}
+
+TEST(ServeCli, ReconfigureLeavesTheNodeToItsService) {
+  Node node;
+  node.serve();
+  ASSERT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
+  node.dir().write("new.yaml", kReservesTwo);
+  const std::string command =
+      "reconfigure --state-dir state --machine node.json --no-enforce --socket s.sock --config "
+      "new.yaml";
+  const auto refused = node.pinfold(command);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("reload it ('systemctl reload pinfold')"));
+  const auto planned = node.pinfold(command + " --dry-run");
+  EXPECT_EQ(planned.status, 0) << planned.err;
+  EXPECT_THAT(planned.out, HasSubstr("1-2 -> 2-3"));
 }
 
 TEST(ServeCli, OptionsCountMoreThanTheFile) {

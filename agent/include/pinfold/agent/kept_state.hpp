@@ -4,6 +4,7 @@
 
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/agent/metrics.hpp"
+#include "pinfold/agent/node_file.hpp"
 #include "pinfold/agent/options.hpp"
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/agent/process_list.hpp"
@@ -13,7 +14,7 @@ namespace pinfold::agent {
 
 /// What an agent keeps in its state directory, and the copy of it in memory: the only part of an
 /// agent that touches the disk. The state is durable before it is the state; the side files (what
-/// was counted, the machine, where processes ran) may be lost, which costs no decision.
+/// was counted, where processes ran) may be lost, which costs no decision.
 class KeptState {
  public:
   /// Restores the state and checks it against the node, as a kubelet does when it starts. Writes
@@ -34,6 +35,12 @@ class KeptState {
   /// `node` is that of `restore`.
   /// Errors: kIo; then nothing has changed.
   [[nodiscard]] Result<void> commit(const Node& node, AgentState next);
+  /// The same for a state of another node, which is `to` from now on: also keeps what there was on
+  /// `from`, the node until now. Errors: kCorrupt if a kubelet of `to` would not start from the
+  /// files, with its text; kIo. Then nothing has changed.
+  [[nodiscard]] Result<void> replace_node(const Node& from, const Node& to, AgentState next);
+  /// The node before the last replacement.
+  [[nodiscard]] const std::optional<EarlierNode>& before() const { return before_; }
   /// See Store::settle; also writes the counts, if they have changed.
   [[nodiscard]] Result<void> settle();
   /// Counts what was committed; nothing in a dry run.
@@ -48,7 +55,6 @@ class KeptState {
       : store_(std::move(store)), log_(options.log), is_dry_run_(options.dry_run) {}
   [[nodiscard]] Result<void> store_files(checkpoint::Files files);
   [[nodiscard]] Result<void> restore_pods(const Node& node, const std::string& directory);
-  void keep_machine(const Machine& machine);
 
   checkpoint::Store store_;
   LogSink log_;
@@ -60,7 +66,8 @@ class KeptState {
   bool has_damaged_pods_ = false;  ///< stored_.pods could not be decoded
   Metrics metrics_;
   bool has_new_metrics_ = false;  ///< the side file is older
-  bool is_machine_kept_ = false;  ///< the side file has the machine of the node
+  std::optional<EarlierNode> before_;
+  std::string node_text_;  ///< the node, as its file has it
 };
 
 }  // namespace pinfold::agent

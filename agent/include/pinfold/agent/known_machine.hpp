@@ -1,15 +1,10 @@
 #pragma once
 
-#include <string_view>
-
 #include "pinfold/agent/log.hpp"
 #include "pinfold/checkpoint/store.hpp"
 #include "pinfold/machine/machine.hpp"
 
 namespace pinfold::agent {
-
-/// The side file with the machine that the state was written on: JSON as Machine::to_json gives it.
-inline constexpr std::string_view kMachineFileName = ".pinfold_machine";
 
 /// A machine, and which of its CPUs are offline.
 struct KnownMachine {
@@ -20,7 +15,7 @@ struct KnownMachine {
 /// `observed`, unless the state was written on the same machine with more CPUs: then that machine,
 /// so that a CPU that is taken offline does not make the state unreadable. The same machine: every
 /// CPU of `observed` is on the same socket and NUMA node, and the NUMA nodes are the same. A state
-/// directory without a state, or with a side file that cannot be read, knows no machine.
+/// directory without a state, or with a .pinfold_node that cannot be read, knows no machine.
 /// DEVIATION: a kubelet does not start on such a node.
 [[nodiscard]] KnownMachine known_machine(Machine observed, checkpoint::Store& store,
                                          const LogSink& log);

@@ -126,6 +126,15 @@ class NodeAgent {
   [[nodiscard]] Result<ChangeOutcome> remove_container(const ContainerId& container,
                                                        RunningProcesses running);
   [[nodiscard]] Result<ChangeOutcome> remove_pod(const PodUid& uid, RunningProcesses running);
+  /// Goes on with another configuration or machine: commits the state that its pods have there,
+  /// then applies it, without a moment of overlap. `next`: as plan_reconfiguration() gives it. Pods
+  /// that it lacks leave. Errors: kBusy if processes of these still run (and are not to be killed,
+  /// or survive it); kCorrupt if a kubelet of `to` would not start from that state, with its text;
+  /// those of the store. Then nothing has changed.
+  [[nodiscard]] Result<ChangeOutcome> reconfigure(Node to, NodeState next,
+                                                  RunningProcesses running);
+  /// The node before the last reconfiguration of this state directory.
+  [[nodiscard]] const std::optional<EarlierNode>& before() const { return kept_.before(); }
   /// Releases what held pods have: pods that only the kubelet's files name, of which the caller
   /// says that they no longer run. Errors: those of the store.
   [[nodiscard]] Result<ChangeOutcome> release_unknown();

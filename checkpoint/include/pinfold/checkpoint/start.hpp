@@ -30,6 +30,9 @@ struct KubeletFiles {
 [[nodiscard]] tl::expected<void, StartError> would_start(const Node& node, KubeletFiles files,
                                                          const ContainerIds& ids);
 
+/// Both files as the kubelet of `node` writes a state, whatever they were before.
+[[nodiscard]] KubeletFiles encode_files(const Node& node, const NodeState& state);
+
 /// Updates `files` after an event: encodes a file again if the state in it has changed.
 void update(const Node& node, const NodeState& before, const NodeState& after, KubeletFiles& files);
 

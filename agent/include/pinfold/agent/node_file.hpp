@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "pinfold/api/config.hpp"
+#include "pinfold/base/result.hpp"
+#include "pinfold/checkpoint/start.hpp"
+#include "pinfold/decide/node.hpp"
+#include "pinfold/machine/machine.hpp"
+
+/// .pinfold_node: JSON with a checksum; docs/operations.md.
+namespace pinfold::agent {
+
+/// The node before the last reconfiguration, and what its pods had there.
+struct EarlierNode {
+  Machine machine;
+  Config config;
+  checkpoint::KubeletFiles files;
+  std::set<PodUid> pods;  ///< the active ones
+};
+
+/// The node that a state is for.
+struct StoredNode {
+  Machine machine;
+  Config config;
+  std::optional<EarlierNode> before;
+};
+
+[[nodiscard]] std::string encode_node(const Machine& machine, const Config& config,
+                                      const std::optional<EarlierNode>& before);
+/// Errors: kCorrupt.
+[[nodiscard]] Result<StoredNode> decode_node(std::string_view text);
+
+}  // namespace pinfold::agent

@@ -1,0 +1,87 @@
+#include "pinfold/agent/node_file.hpp"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "pinfold/checkpoint/sealed.hpp"
+#include "pinfold/checkpoint/store.hpp"
+
+namespace pinfold::agent {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string_view kind() { return checkpoint::kNodeFileName.substr(1); }
+
+Json node_json(const Machine& machine, const Config& config) {
+  return {{"config", to_json(config)}, {"machine", machine.to_json()}};
+}
+
+Json before_json(const EarlierNode& before) {
+  Json object = node_json(before.machine, before.config);
+  if (before.files.cpu) object[checkpoint::kCpuFileName] = *before.files.cpu;
+  if (before.files.memory) object[checkpoint::kMemoryFileName] = *before.files.memory;
+  Json& pods = object["pods"] = Json::array();
+  for (const PodUid& uid : before.pods) pods.push_back(uid.value);
+  return object;
+}
+
+/// Domain: `object` has what node_json() writes; throws Json::exception otherwise.
+Result<Machine> read_machine(const Json& object) {
+  PINFOLD_LET_WRAP(auto machine, parse_machine(object.at("machine").dump()), "machine");
+  return machine;
+}
+Result<Config> read_config(const Json& object) {
+  PINFOLD_LET_WRAP(auto parsed, config_from_json(object.at("config")), "config");
+  return std::move(parsed.config);
+}
+
+std::optional<std::string> read_state_file(const Json& object, std::string_view name) {
+  const auto found = object.find(name);
+  return found == object.end() ? std::nullopt : std::optional(found->get<std::string>());
+}
+
+Result<EarlierNode> read_before(const Json& object) {
+  PINFOLD_LET(auto machine, read_machine(object));
+  PINFOLD_LET(auto config, read_config(object));
+  EarlierNode before{std::move(machine),
+                     std::move(config),
+                     {read_state_file(object, checkpoint::kCpuFileName),
+                      read_state_file(object, checkpoint::kMemoryFileName)},
+                     {}};
+  for (const Json& uid : object.at("pods")) before.pods.emplace(uid.get<std::string>());
+  return before;
+}
+
+Result<StoredNode> read_node(const Json& object) {
+  PINFOLD_LET(auto machine, read_machine(object));
+  PINFOLD_LET(auto config, read_config(object));
+  StoredNode node{std::move(machine), std::move(config), std::nullopt};
+  if (object.contains("before")) {
+    PINFOLD_LET_WRAP(node.before, read_before(object.at("before")), "before");
+  }
+  return node;
+}
+
+}  // namespace
+
+std::string encode_node(const Machine& machine, const Config& config,
+                        const std::optional<EarlierNode>& before) {
+  Json object = node_json(machine, config);
+  if (before) object["before"] = before_json(*before);
+  return checkpoint::seal(kind(), object.dump());
+}
+
+Result<StoredNode> decode_node(std::string_view text) {
+  PINFOLD_LET(const auto body, checkpoint::unseal(kind(), text));
+  const Json object = Json::parse(body, nullptr, false);
+  try {
+    auto node = read_node(object);
+    if (node) return node;
+    return fail(ErrorCode::kCorrupt, node.error().message);
+  } catch (const Json::exception& wrong) {
+    return fail(ErrorCode::kCorrupt, wrong.what());
+  }
+}
+
+}  // namespace pinfold::agent

@@ -1,0 +1,258 @@
+#include "candidates.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "pinfold/types/numa_mask.hpp"
+
+namespace pinfold::planning {
+namespace {
+
+/// More NUMA nodes at one time are tried only up to this number of them.
+constexpr int kMaxNodesForGoodChoices = 8;
+
+constexpr int kOwn = -2;  // kinds of CPUs; others are the owner
+constexpr int kNobodys = -1;
+
+int kind_of(const CpuChoice& choice, CpuId cpu) {
+  if (choice.own.contains(cpu)) return kOwn;
+  return choice.owner[static_cast<std::size_t>(cpu.value)];
+}
+
+/// The available CPUs of one core.
+struct CoreCpus {
+  CpuSet own;
+  CpuSet nobodys;
+  CpuSet others;
+  bool is_whole = false;  ///< all CPUs of the core are available
+
+  [[nodiscard]] CpuSet all() const { return own | nobodys | others; }
+};
+
+std::vector<CoreCpus> cores_within(const CpuChoice& choice, const CpuSet& within) {
+  std::vector<CoreCpus> cores;
+  for (const Machine::Group& group : choice.machine->cores()) {
+    const CpuSet available = group.cpus & within;
+    if (available.empty()) continue;
+    CoreCpus core;
+    core.is_whole = available == group.cpus;
+    for (const CpuId cpu : available) {
+      const int kind = kind_of(choice, cpu);
+      (kind == kOwn ? core.own : kind == kNobodys ? core.nobodys : core.others).insert(cpu);
+    }
+    cores.push_back(std::move(core));
+  }
+  return cores;
+}
+
+void take_from(const CpuSet& cpus, std::size_t count, CpuSet& taken) {
+  for (const CpuId cpu : cpus) {
+    if (taken.size() >= count) return;
+    taken.insert(cpu);
+  }
+}
+
+/// Own CPUs before others', core by core.
+CpuSet pick_by_core(std::vector<CoreCpus> cores, std::size_t count) {
+  std::stable_sort(cores.begin(), cores.end(), [](const CoreCpus& a, const CoreCpus& b) {
+    const auto key = [](const CoreCpus& core) {
+      return std::tuple(!core.others.empty(), !core.is_whole, core.own.empty());
+    };
+    return key(a) < key(b);
+  });
+  CpuSet taken;
+  for (const CoreCpus& core : cores) {
+    if (core.all().size() > count - taken.size()) continue;
+    taken |= core.all();
+  }
+  for (const CoreCpus& core : cores) {
+    take_from(core.own, count, taken);
+    take_from(core.all(), count, taken);
+  }
+  return taken;
+}
+
+/// As many own CPUs as there are, then those of nobody, whole cores first.
+CpuSet pick_own_first(const CpuChoice& choice, std::vector<CoreCpus> cores) {
+  CpuSet taken;
+  for (const CoreCpus& core : cores) take_from(core.own, choice.count, taken);
+  std::stable_sort(cores.begin(), cores.end(), [](const CoreCpus& a, const CoreCpus& b) {
+    const auto is_split = [](const CoreCpus& core) {
+      return !core.is_whole || !core.others.empty();
+    };
+    return is_split(a) < is_split(b);
+  });
+  for (const CoreCpus& core : cores) take_from(core.nobodys, choice.count, taken);
+  if (taken.size() == choice.count) return taken;
+  // Those of few others, so that few have to move.
+  std::map<int, CpuSet> by_owner;
+  for (const CoreCpus& core : cores) {
+    for (const CpuId cpu : core.others) by_owner[kind_of(choice, cpu)].insert(cpu);
+  }
+  std::vector<CpuSet> others;
+  others.reserve(by_owner.size());
+  for (const auto& [owner, cpus] : by_owner) others.push_back(cpus);
+  std::stable_sort(others.begin(), others.end(),
+                   [](const CpuSet& a, const CpuSet& b) { return a.size() > b.size(); });
+  for (const CpuSet& cpus : others) take_from(cpus, choice.count, taken);
+  return taken;
+}
+
+/// How many others lose a CPU, and how many CPUs are new.
+std::pair<std::size_t, std::size_t> badness(const CpuChoice& choice, const CpuSet& cpus) {
+  std::set<int> others;
+  for (const CpuId cpu : cpus) {
+    const int kind = kind_of(choice, cpu);
+    if (kind >= 0) others.insert(kind);
+  }
+  return {others.size(), (cpus - choice.own).size()};
+}
+
+/// What makes cores equal, and their available CPUs by kind.
+struct CoreKind {
+  std::int32_t numa = -1;
+  std::int32_t socket = -1;
+  std::int32_t cache = -1;
+  std::size_t size = 0;
+  std::map<int, std::size_t> cpus;  ///< number by kind
+
+  friend auto operator<=>(const CoreKind&, const CoreKind&) = default;
+};
+
+using CpusByKind = std::map<int, CpuSet>;
+
+/// Equal cores, and the numbers by kind that can be taken of one of them.
+struct EqualCores {
+  std::vector<CpusByKind> cores;
+  std::vector<std::map<int, std::size_t>> patterns;
+  std::size_t per_core = 0;
+};
+
+/// All numbers by kind up to those of the core, most CPUs first.
+std::vector<std::map<int, std::size_t>> patterns_of(const std::map<int, std::size_t>& cpus) {
+  std::vector<std::map<int, std::size_t>> patterns = {{}};
+  for (const auto& [kind, count] : cpus) {
+    std::vector<std::map<int, std::size_t>> longer;
+    for (std::size_t taken = count + 1; taken-- > 0;) {
+      for (const auto& pattern : patterns) {
+        auto next = pattern;
+        next[kind] = taken;
+        longer.push_back(std::move(next));
+      }
+    }
+    patterns = std::move(longer);
+  }
+  const auto total = [](const std::map<int, std::size_t>& pattern) {
+    std::size_t sum = 0;
+    for (const auto& [kind, count] : pattern) sum += count;
+    return sum;
+  };
+  std::stable_sort(patterns.begin(), patterns.end(),
+                   [&](const auto& a, const auto& b) { return total(a) > total(b); });
+  return patterns;
+}
+
+std::vector<EqualCores> equal_cores(const CpuChoice& choice) {
+  std::map<CoreKind, std::vector<CpusByKind>> by_kind;
+  for (const Machine::Group& group : choice.machine->cores()) {
+    const CpuSet available = group.cpus & choice.available;
+    if (available.empty()) continue;
+    const Machine::CpuGroups& groups = choice.machine->groups_of(available.first());
+    CoreKind kind{groups.numa, groups.socket, groups.cache, group.cpus.size(), {}};
+    CpusByKind cpus;
+    for (const CpuId cpu : available) {
+      const int of_cpu = kind_of(choice, cpu);
+      ++kind.cpus[of_cpu];
+      cpus[of_cpu].insert(cpu);
+    }
+    by_kind[kind].push_back(std::move(cpus));
+  }
+  std::vector<EqualCores> all;
+  for (auto& [kind, cores] : by_kind) {
+    EqualCores equal{std::move(cores), patterns_of(kind.cpus), 0};
+    for (const auto& [of_cpu, count] : kind.cpus) equal.per_core += count;
+    all.push_back(std::move(equal));
+  }
+  return all;
+}
+
+/// Chooses core by core; of equal cores the patterns are in the order of the list.
+class ChoicesOfCpus {
+ public:
+  ChoicesOfCpus(const CpuChoice& choice, const VisitCpus& visit)
+      : groups_(equal_cores(choice)), visit_(visit), count_(choice.count) {
+    rest_.assign(groups_.size() + 1, 0);
+    for (std::size_t i = groups_.size(); i-- > 0;) {
+      rest_[i] = rest_[i + 1] + groups_[i].per_core * groups_[i].cores.size();
+    }
+  }
+
+  Enumeration run() { return from(0, 0, 0); }
+
+ private:
+  Enumeration from(std::size_t group, std::size_t core, std::size_t first_pattern) {
+    if (taken_.size() == count_) return visit_(taken_);
+    if (group == groups_.size()) return Enumeration::kContinue;
+    const EqualCores& equal = groups_[group];
+    if (core == equal.cores.size()) return from(group + 1, 0, 0);
+    const std::size_t left = rest_[group] - core * equal.per_core;
+    if (taken_.size() + left < count_) return Enumeration::kContinue;
+    const CpuSet before = taken_;
+    for (std::size_t i = first_pattern; i < equal.patterns.size(); ++i) {
+      for (const auto& [kind, number] : equal.patterns[i]) {
+        take_from(equal.cores[core].at(kind), taken_.size() + number, taken_);
+      }
+      const bool fits = taken_.size() <= count_;
+      if (fits && from(group, core + 1, i) == Enumeration::kStop) return Enumeration::kStop;
+      taken_ = before;
+    }
+    return Enumeration::kContinue;
+  }
+
+  std::vector<EqualCores> groups_;
+  std::vector<std::size_t> rest_;  ///< CPUs of this group and the later ones
+  const VisitCpus& visit_;
+  std::size_t count_;
+  CpuSet taken_;
+};
+
+}  // namespace
+
+Enumeration for_each_good_choice(const CpuChoice& choice, const VisitCpus& visit) {
+  const Machine& machine = *choice.machine;
+  const int nodes = machine.numa_count();
+  const int widest = nodes <= kMaxNodesForGoodChoices ? nodes : 1;
+  const auto visit_within = [&](const std::vector<CpuSet>& places) {
+    std::vector<CpuSet> found;
+    for (const CpuSet& place : places) {
+      const CpuSet within = choice.available & place;
+      if (within.size() < choice.count) continue;
+      const auto cores = cores_within(choice, within);
+      found.push_back(pick_own_first(choice, cores));
+      found.push_back(pick_by_core(cores, choice.count));
+    }
+    std::stable_sort(found.begin(), found.end(), [&](const CpuSet& a, const CpuSet& b) {
+      return badness(choice, a) < badness(choice, b);
+    });
+    for (const CpuSet& cpus : found) {
+      if (visit(cpus) == Enumeration::kStop) return Enumeration::kStop;
+    }
+    return Enumeration::kContinue;
+  };
+  for (int width = 1; width <= widest; ++width) {
+    std::vector<CpuSet> places;
+    for_each_mask_of_width(nodes, width,
+                           [&](NumaMask mask) { places.push_back(machine.cpus_of_numa(mask)); });
+    if (visit_within(places) == Enumeration::kStop) return Enumeration::kStop;
+  }
+  return widest < nodes ? visit_within({machine.all_cpus()}) : Enumeration::kContinue;
+}
+
+Enumeration for_each_choice_of_cpus(const CpuChoice& choice, const VisitCpus& visit) {
+  return ChoicesOfCpus(choice, visit).run();
+}
+
+}  // namespace pinfold::planning

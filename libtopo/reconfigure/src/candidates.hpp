@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "pinfold/machine/machine.hpp"
+#include "pinfold/types/choices.hpp"
+#include "pinfold/types/cpuset.hpp"
+
+/// Sets of CPUs that a unit could get.
+namespace pinfold::planning {
+
+/// The CPUs to choose from.
+struct CpuChoice {
+  const Machine* machine = nullptr;
+  CpuSet available;
+  CpuSet own;  ///< CPUs that the unit had
+  /// By CPU id: who would like to keep the CPU; -1: nobody.
+  std::vector<int> owner;
+  std::size_t count = 0;  ///< how many to choose; more than 0
+};
+
+using VisitCpus = std::function<Enumeration(const CpuSet&)>;
+
+/// A few good choices: for each set of NUMA nodes, fewest nodes first, some that keep as many of
+/// the own CPUs as possible and leave those of others alone where possible.
+Enumeration for_each_good_choice(const CpuChoice& choice, const VisitCpus& visit);
+
+/// Every choice, but of choices that differ only in equal CPUs a single one. CPUs of a core are
+/// equal if they have the same owner; cores are equal if they are in the same cache, socket and
+/// NUMA node and have the same CPUs available, by number and owner.
+Enumeration for_each_choice_of_cpus(const CpuChoice& choice, const VisitCpus& visit);
+
+}  // namespace pinfold::planning

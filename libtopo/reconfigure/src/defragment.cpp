@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include <utility>
+#include <variant>
+
+#include "judge.hpp"
+#include "pinfold/reconfigure/reconfigure.hpp"
+#include "report.hpp"
+#include "search.hpp"
+#include "survey.hpp"
+
+namespace pinfold {
+namespace {
+
+/// The state after the moves; the node goes on running, so affinities stay.
+NodeState moved_state(const planning::Problem& problem, std::vector<planning::Choice> choices) {
+  choices.pop_back();  // of the pod that is to be admitted
+  NodeState next = planning::assemble(problem, choices);
+  next.affinity = problem.state->affinity;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const planning::PodCase& pod = problem.pods[i];
+    for (const auto& [name, part] : choices[i].after) {
+      const auto before = planning::part_of(pod.before, name);
+      if (planning::is_moved(before, part)) next.affinity.erase({pod.spec().uid, name});
+    }
+  }
+  return next;
+}
+
+bool admits(const Node& node, NodeState state, const PodSpec& pod) {
+  return std::holds_alternative<Admitted>(decide(node, std::move(state), pod));
+}
+
+}  // namespace
+
+Result<DefragmentationPlan> plan_defragmentation(const Node& node, const NodeState& state,
+                                                 const PodSpec& pod, const PlanOptions& options) {
+  if (state.find(pod.uid) != nullptr || state.held.contains(pod.uid)) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("pod '{}': expected one that has nothing on this node", pod.uid));
+  }
+  DefragmentationPlan plan;
+  plan.next = state;
+  Decision decision = decide(node, state, pod);
+  auto* const rejected = std::get_if<Rejected>(&decision);
+  plan.possible = rejected == nullptr;
+  plan.optimal = plan.possible;
+  if (plan.possible) return plan;
+  plan.rejection = std::move(rejected->why);
+
+  const NodeState current = release_stale(node, state);
+  planning::Judge judge(node, current);
+  planning::Problem problem = planning::survey(node, current, judge);
+  const ActivePod target{pod, {}};
+  problem.pods.push_back(planning::survey(node, current, target, judge));
+  if (problem.pods.back().rejection) {
+    plan.optimal = true;
+    plan.rejection = problem.pods.back().rejection;
+    return plan;
+  }
+  planning::SearchRules rules;
+  rules.may_lose = false;
+  rules.steps = options.steps;
+  rules.accepts = [&](const std::vector<planning::Choice>& choices) {
+    return admits(node, moved_state(problem, choices), pod);
+  };
+  planning::Search search(problem, judge, std::move(rules), problem.pods.size() - 1);
+  search.run();
+  plan.optimal = search.is_exhausted();
+  const auto& best = search.best();
+  if (!best) return plan;
+  plan.possible = true;
+  plan.cost = best->cost;
+  plan.next = moved_state(problem, best->choices);
+  auto choices = best->choices;
+  choices.pop_back();
+  for (PlannedContainer& container : planning::report(problem, judge, choices, plan.next)) {
+    if (container.change == Change::kMoved) plan.moves.push_back(std::move(container));
+  }
+  return plan;
+}
+
+}  // namespace pinfold

@@ -1,0 +1,243 @@
+#include "judge.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace pinfold::planning {
+namespace {
+
+/// A unit's CPUs after a decision.
+CpuSet cpus_of(const NodeState& state, const PodUid& uid, const Unit& unit) {
+  if (unit.container == nullptr) {
+    const auto found = state.cpu.pods.find(uid);
+    return found == state.cpu.pods.end() ? CpuSet{} : found->second;
+  }
+  const CpuSet* const found = state.cpu.assignments.find({uid, unit.container->name});
+  return found == nullptr ? CpuSet{} : *found;
+}
+
+}  // namespace
+
+Judge::Judge(const Node& node, const NodeState& state)
+    : node_(node), state_(state), empty_(empty_state(node)) {
+  if (node_.cpu().is_static()) {
+    not_allocatable_ = empty_.cpu.default_set - node_.cpu().allocatable();
+  }
+}
+
+PodSpec Judge::only(const PodSpec& pod, const Container& container) {
+  PodSpec part = pod;
+  part.containers = {container};
+  return part;
+}
+
+/// A state in which only `free` and what `memory` has are free. All devices are where they are;
+/// those of the pod's containers that are not asked about are someone else's.
+NodeState Judge::state_for(const PodSpec& pod, const CpuSet& free,
+                           std::map<std::int32_t, NodeMemory> memory) const {
+  NodeState state = empty_;
+  if (node_.cpu().is_static()) state.cpu.default_set = not_allocatable_ | free;
+  state.memory.machine_state = std::move(memory);
+  state.devices = state_.devices;
+  state.providers = state_.providers;
+  for (const auto& [uid, containers] : state_.devices.assignments.by_pod()) {
+    if (uid != pod.uid) state.held.insert(uid);
+  }
+  const auto* const devices = state_.devices.assignments.find(pod.uid);
+  if (devices == nullptr) return state;
+  const PodUid others(pod.uid.value + " (others)");
+  for (const auto& [name, held] : *devices) {
+    if (pod.find(name) != nullptr) continue;
+    state.devices.assignments.erase(ContainerId{pod.uid, name});
+    state.devices.assignments[{others, name}] = held;
+  }
+  state.held.insert(others);
+  return state;
+}
+
+std::map<std::int32_t, NodeMemory> Judge::no_memory() const {
+  auto memory = empty_.memory.machine_state;
+  for (auto& [id, node] : memory) {
+    for (auto& [type, table] : node.tables) table.free = 0;
+  }
+  return memory;
+}
+
+/// Frees the amounts such that no fewer NUMA nodes than these have enough: one byte on each but the
+/// first.
+void Judge::free_exactly(std::map<std::int32_t, NodeMemory>& memory, NumaMask nodes,
+                         const Amounts& amounts) const {
+  for (const auto& [type, bytes] : amounts) {
+    std::uint64_t rest = bytes;
+    MemoryTable* first = nullptr;
+    for (const std::int32_t id : node_.machine().numa_ids(nodes)) {
+      auto& tables = memory.at(id).tables;
+      const auto table = tables.find(type);
+      if (table == tables.end()) continue;
+      if (first == nullptr) {
+        first = &table->second;
+      } else if (rest > 1) {
+        ++table->second.free;
+        --rest;
+      }
+    }
+    if (first != nullptr) first->free += rest;
+  }
+}
+
+/// With full-pcpus-only every container has whole cores, so no core is free in part: the CPUs and
+/// the rest of their cores.
+CpuSet Judge::with_cores(const CpuSet& cpus) const {
+  if (!node_.cpu().options().full_pcpus_only) return cpus;
+  const Machine& machine = node_.machine();
+  CpuSet cores;
+  for (const CpuId cpu : cpus) {
+    cores |= machine.cores()[static_cast<std::size_t>(machine.groups_of(cpu).core)].cpus;
+  }
+  return cores & node_.cpu().allocatable();
+}
+
+Decision Judge::on_empty_node(const PodSpec& pod) const {
+  const CpuSet free = node_.cpu().is_static() ? node_.cpu().allocatable() : CpuSet{};
+  return decide(node_, state_for(pod, free, empty_.memory.machine_state), pod);
+}
+
+Decision Judge::about_unit(const PodCase& pod, const Unit& unit, const Spot& spot) const {
+  auto memory = no_memory();
+  free_exactly(memory, spot.memory, unit.memory);
+  const bool is_all = unit.container == nullptr || pod.spec().containers.size() == 1;
+  const PodSpec spec = is_all ? pod.spec() : only(pod.spec(), *unit.container);
+  return decide(node_, state_for(spec, with_cores(spot.cpus), std::move(memory)), spec);
+}
+
+bool Judge::admits(const PodCase& pod, const Unit& unit, const Spot& spot) const {
+  const Decision decision = about_unit(pod, unit, spot);
+  const auto* const admitted = std::get_if<Admitted>(&decision);
+  if (admitted == nullptr) return false;
+  const CpuSet given = cpus_of(admitted->next, pod.spec().uid, unit);
+  return given.size() == unit.cpus && spot.cpus.contains_all(given);
+}
+
+bool Judge::allows(const PodCase& pod, const Unit& unit, const Spot& spot) {
+  if (spot.cpus.size() != unit.cpus || spot.memory.empty() != unit.memory.empty()) return false;
+  const std::string name = unit.container == nullptr ? "" : unit.container->name;
+  auto& verdicts = verdicts_[fmt::format("{}/{}", pod.spec().uid, name)];
+  const auto [found, is_new] =
+      verdicts.try_emplace(fmt::format("{}/{}", spot.cpus.to_string(), spot.memory.bits()), false);
+  if (is_new) found->second = admits(pod, unit, spot);
+  return found->second;
+}
+
+Decision Judge::about(const PodCase& pod, const std::vector<Spot>& spots) const {
+  if (!pod.is_joint) {
+    for (std::size_t i = 0; i < spots.size(); ++i) {
+      Decision decision = about_unit(pod, pod.units[i], spots[i]);
+      if (std::holds_alternative<Rejected>(decision) || i + 1 == spots.size()) return decision;
+    }
+    return on_empty_node(pod.spec());
+  }
+  CpuSet all;
+  auto memory = no_memory();
+  Amounts rest = pod.memory_at_once;
+  NumaMask somewhere;
+  for (std::size_t i = 0; i < spots.size(); ++i) {
+    const Unit& unit = pod.units[i];
+    all |= spots[i].cpus;
+    if (unit.memory.empty()) continue;
+    free_exactly(memory, spots[i].memory, unit.memory);
+    if (somewhere.empty()) somewhere = spots[i].memory;
+    for (const auto& [type, bytes] : unit.memory) rest[type] -= std::min(rest[type], bytes);
+  }
+  free_exactly(memory, somewhere, rest);
+  return decide(node_, state_for(pod.spec(), with_cores(all), std::move(memory)), pod.spec());
+}
+
+bool Judge::allows_together(const PodCase& pod, const std::vector<Spot>& spots) const {
+  for (std::size_t i = 0; i < spots.size(); ++i) {
+    const Unit& unit = pod.units[i];
+    if (spots[i].cpus.size() != unit.cpus || spots[i].memory.empty() != unit.memory.empty()) {
+      return false;
+    }
+  }
+  const Decision decision = about(pod, spots);
+  const auto* const admitted = std::get_if<Admitted>(&decision);
+  if (admitted == nullptr) return false;
+  for (std::size_t i = 0; i < spots.size(); ++i) {
+    const Unit& unit = pod.units[i];
+    if (cpus_of(admitted->next, pod.spec().uid, unit).size() != unit.cpus) return false;
+    if (unit.cpus == 0 || !node_.cpu().options().full_pcpus_only) continue;
+    // The decision is about the CPUs of all units; the cores of each are the CPU manager's rule.
+    CpuState alone;
+    alone.default_set = not_allocatable_ | with_cores(spots[i].cpus);
+    if (!node_.cpu().allocate(alone, pod.spec(), *unit.container, TopologyHint{}, nullptr)) {
+      return false;
+    }
+    const CpuSet* const given = alone.assignments.find({pod.spec().uid, unit.container->name});
+    if (given == nullptr || *given != spots[i].cpus) return false;
+  }
+  return true;
+}
+
+std::map<std::string, Part> Judge::divide(const PodCase& pod, const Spot& spot) const {
+  const auto ids = node_.machine().numa_ids(spot.memory);
+  const Decision decision = about_unit(pod, pod.units.front(), spot);
+  const auto* const admitted = std::get_if<Admitted>(&decision);
+  std::map<std::string, Part> parts;
+  if (admitted == nullptr) return parts;
+  bool is_as_before = pod.whole_before.cpus && pod.whole_before.cpus->size() == spot.cpus.size();
+  for (const Container& container : pod.spec().containers) {
+    const ContainerId id{pod.spec().uid, container.name};
+    const CpuSet* const cpus = admitted->next.cpu.assignments.find(id);
+    const auto* const blocks = admitted->next.memory.assignments.find(id);
+    if (cpus == nullptr && blocks == nullptr) continue;
+    Part& part = parts[container.name];
+    if (cpus != nullptr) part.cpus = *cpus;
+    if (blocks != nullptr && !has_ended(*pod.pod, container)) part.memory = *blocks;
+    for (MemoryBlock& block : part.memory) block.numa_affinity = ids;
+    const Part before = part_of(pod.before, container.name);
+    is_as_before = is_as_before && before.cpus.has_value() == part.cpus.has_value() &&
+                   (!part.cpus || before.cpus->size() == part.cpus->size());
+  }
+  if (!is_as_before) return parts;
+  const CpuSet lost = *pod.whole_before.cpus - spot.cpus;
+  const CpuSet gained = spot.cpus - *pod.whole_before.cpus;
+  for (auto& [name, part] : parts) {
+    if (!part.cpus) continue;
+    part.cpus = part_of(pod.before, name).cpus;
+    auto next = gained.begin();
+    for (const CpuId cpu : lost) {
+      const CpuId replacement = *next;
+      ++next;
+      if (!part.cpus->contains(cpu)) continue;
+      part.cpus->erase(cpu);
+      part.cpus->insert(replacement);
+    }
+  }
+  return parts;
+}
+
+std::optional<Spot> Judge::natural(const PodCase& pod, const Unit& unit, const Board& board) const {
+  const bool is_all = unit.container == nullptr || pod.spec().containers.size() == 1;
+  const PodSpec spec = is_all ? pod.spec() : only(pod.spec(), *unit.container);
+  const Decision decision =
+      decide(node_, state_for(spec, board.free, board.memory.machine_state), spec);
+  const auto* const admitted = std::get_if<Admitted>(&decision);
+  if (admitted == nullptr) return std::nullopt;
+  Spot spot{cpus_of(admitted->next, spec.uid, unit), {}};
+  if (unit.memory.empty()) return spot;
+  const std::vector<MemoryBlock>* blocks = nullptr;
+  if (unit.container == nullptr) {
+    const auto found = admitted->next.memory.pods.find(spec.uid);
+    if (found != admitted->next.memory.pods.end()) blocks = &found->second;
+  } else {
+    blocks = admitted->next.memory.assignments.find({spec.uid, unit.container->name});
+  }
+  const auto nodes = blocks == nullptr ? std::nullopt : nodes_of(node_.machine(), *blocks);
+  if (!nodes) return std::nullopt;
+  spot.memory = *nodes;
+  return spot;
+}
+
+}  // namespace pinfold::planning

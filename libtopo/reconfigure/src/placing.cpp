@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <utility>
+
+#include "search.hpp"
+
+// The spots of one pod's units.
+
+namespace pinfold::planning {
+namespace {
+
+/// On larger machines not every set of NUMA nodes is tried for memory.
+constexpr int kMaxNodesForEveryMemoryMask = 8;
+
+/// Whether an init container may have CPUs of another unit: both never run at the same time.
+bool may_share(const PodCase& pod, const Unit& init, const Unit& other) {
+  if (other.is_init()) return true;
+  const Container* const first = pod.spec().containers.data();
+  return other.container - first > init.container - first;
+}
+
+}  // namespace
+
+Enumeration Search::units_from(Placing& placing, const PlanCost& cost) {
+  if (placing.spots.size() == placing.pod->units.size()) return placed(placing);
+  const Unit& unit = placing.pod->units[placing.spots.size()];
+  if (unit.had && available(placing, unit).contains_all(unit.had->cpus)) {
+    if (try_spot(placing, cost, *unit.had) == Enumeration::kStop) return Enumeration::kStop;
+  }
+  if (unit.cpus == 0) return try_cpus(placing, cost, {});
+  const CpuChoice choice = cpu_choice(placing, unit);
+  if (choice.available.size() < unit.cpus) return Enumeration::kContinue;
+  if (unit.had_cpus.empty()) {
+    // Any CPUs cost the same, so the first to try are those that the policy options prefer.
+    const auto natural = natural_spot(placing, unit, choice);
+    if (natural && try_spot(placing, cost, *natural) == Enumeration::kStop) {
+      return Enumeration::kStop;
+    }
+  }
+  const VisitCpus visit = [&](const CpuSet& cpus) { return try_cpus(placing, cost, cpus); };
+  if (for_each_good_choice(choice, visit) == Enumeration::kStop) return Enumeration::kStop;
+  return is_greedy_ ? Enumeration::kContinue : for_each_choice_of_cpus(choice, visit);
+}
+
+CpuSet Search::available(const Placing& placing, const Unit& unit) const {
+  CpuSet cpus = placing.before.free - placing.taken;
+  if (!unit.is_init()) return cpus;
+  for (std::size_t i = 0; i < placing.spots.size(); ++i) {
+    if (may_share(*placing.pod, unit, placing.pod->units[i])) cpus |= placing.spots[i].cpus;
+  }
+  return cpus;
+}
+
+CpuChoice Search::cpu_choice(const Placing& placing, const Unit& unit) const {
+  CpuChoice choice;
+  choice.machine = &node_.machine();
+  choice.available = available(placing, unit);
+  choice.own = unit.had_cpus;
+  choice.count = unit.cpus;
+  choice.owner.assign(static_cast<std::size_t>(choice.machine->all_cpus().last().value) + 1, -1);
+  int number = 0;
+  const auto add = [&](const Unit& other) {
+    for (const CpuId cpu : other.had_cpus& choice.available) {
+      choice.owner[static_cast<std::size_t>(cpu.value)] = number;
+    }
+    ++number;
+  };
+  const auto& units = placing.pod->units;
+  for (std::size_t i = placing.spots.size() + 1; i < units.size(); ++i) {
+    if (!units[i].is_init()) add(units[i]);
+  }
+  for (std::size_t i = placing.index + 1; i < order_.size(); ++i) {
+    for (const Unit& other : problem_.pods[order_[i]].units) add(other);
+  }
+  return choice;
+}
+
+std::optional<Spot> Search::natural_spot(const Placing& placing, const Unit& unit,
+                                         const CpuChoice& choice) const {
+  Board board = placing.before;
+  for (const CpuId cpu : choice.available) {
+    if (choice.owner[static_cast<std::size_t>(cpu.value)] >= 0) board.free.erase(cpu);
+  }
+  board.free &= choice.available;
+  if (auto spot = judge_.natural(*placing.pod, unit, board)) return spot;
+  board.free = choice.available;
+  return judge_.natural(*placing.pod, unit, board);
+}
+
+/// What it has, where its CPUs are, one NUMA node, all of them; then all others.
+std::vector<NumaMask> Search::memory_masks(const Unit& unit, const CpuSet& cpus) {
+  const Machine& machine = node_.machine();
+  std::vector<NumaMask> masks;
+  const auto add = [&](NumaMask mask) {
+    const bool is_new = std::find(masks.begin(), masks.end(), mask) == masks.end();
+    if (is_new && !mask.empty()) masks.push_back(mask);
+  };
+  if (unit.had) add(unit.had->memory);
+  NumaMask near;
+  for (const CpuId cpu : cpus) near = near | NumaMask::of(machine.groups_of(cpu).numa);
+  add(near);
+  for (const int position : machine.all_numa().positions()) add(NumaMask::of(position));
+  add(machine.all_numa());
+  if (is_greedy_) return masks;
+  if (machine.numa_count() > kMaxNodesForEveryMemoryMask) {
+    is_complete_ = false;
+    return masks;
+  }
+  for_each_mask(machine.numa_count(), add);
+  return masks;
+}
+
+Enumeration Search::try_cpus(Placing& placing, const PlanCost& cost, const CpuSet& cpus) {
+  const Unit& unit = placing.pod->units[placing.spots.size()];
+  if (unit.memory.empty()) return try_spot(placing, cost, {cpus, {}});
+  for (const NumaMask mask : memory_masks(unit, cpus)) {
+    if (try_spot(placing, cost, {cpus, mask}) == Enumeration::kStop) return Enumeration::kStop;
+  }
+  return Enumeration::kContinue;
+}
+
+Enumeration Search::try_spot(Placing& placing, const PlanCost& cost, const Spot& spot) {
+  const PodCase& pod = *placing.pod;
+  const Unit& unit = pod.units[placing.spots.size()];
+  if (!step()) return Enumeration::kStop;
+  PlanCost next = cost;
+  if (unit.container != nullptr) {
+    // Without the bytes: they are known when the memory is allocated.
+    const Part before = part_of(pod.before, unit.container->name);
+    Part after = before;
+    if (unit.cpus > 0) after.cpus = spot.cpus;
+    if (is_moved(before, after)) {
+      next = next + PlanCost{0, 0, 1, moved_cpus(before, after), 0};
+    }
+  }
+  const CpuSet free = placing.before.free - placing.taken - spot.cpus;
+  if (!can_improve(next, placing.index + 1, free)) return Enumeration::kContinue;
+  if (!pod.is_joint && !judge_.allows(pod, unit, spot)) return Enumeration::kContinue;
+  const CpuSet taken = placing.taken;
+  const bool all_kept = placing.all_kept;
+  placing.taken |= spot.cpus;
+  placing.spots.push_back(spot);
+  placing.all_kept = all_kept && unit.had == spot;
+  const Enumeration result = units_from(placing, next);
+  placing.spots.pop_back();
+  placing.taken = taken;
+  placing.all_kept = all_kept;
+  return result;
+}
+
+Enumeration Search::placed(const Placing& placing) {
+  const PodCase& pod = *placing.pod;
+  const bool is_target = order_[placing.index] == target_;
+  if (placing.all_kept && !is_target) return Enumeration::kContinue;  // see keep_all()
+  if (pod.is_joint && !judge_.allows_together(pod, placing.spots)) return Enumeration::kContinue;
+  Board next = placing.before;
+  next.free -= placing.taken;
+  if (!allocate_memory(pod, placing.spots, next)) return Enumeration::kContinue;
+  Choice choice = choice_of(pod, placing.spots, next);
+  const PlanCost cost = placing.cost + cost_of_moves(pod, choice.after);
+  choices_[order_[placing.index]] = std::move(choice);
+  return from(placing.index + 1, next, cost);
+}
+
+/// The memory manager allocates on exactly the NUMA nodes of the spots; false if it cannot, because
+/// too little is free there, or because other memory has made groups of NUMA nodes.
+bool Search::allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
+                             Board& board) const {
+  const PodUid& uid = pod.spec().uid;
+  const PodView view(pod.spec());
+  const auto is_at = [&](const std::vector<MemoryBlock>& blocks, NumaMask mask) {
+    return nodes_of(node_.machine(), blocks) == mask;
+  };
+  if (pod.is_whole && !pod.units.empty()) {
+    if (pod.units.front().memory.empty()) return true;
+    const NumaMask mask = spots.front().memory;
+    return node_.memory().allocate_pod(board.memory, view, {mask, false}, nullptr) &&
+           is_at(board.memory.pods[uid], mask);
+  }
+  for (const Container& container : pod.spec().containers) {
+    for (std::size_t i = 0; i < spots.size(); ++i) {
+      const Unit& unit = pod.units[i];
+      if (unit.container != &container || unit.memory.empty()) continue;
+      const NumaMask mask = spots[i].memory;
+      if (!node_.memory().allocate(board.memory, view, container, {mask, false}, nullptr)) {
+        return false;
+      }
+      const auto* const blocks = board.memory.assignments.find({uid, container.name});
+      if (blocks == nullptr || !is_at(*blocks, mask)) return false;
+    }
+  }
+  return true;
+}
+
+Choice Search::choice_of(const PodCase& pod, const std::vector<Spot>& spots,
+                         const Board& board) const {
+  const PodUid& uid = pod.spec().uid;
+  Choice choice;
+  choice.spots = spots;
+  if (pod.is_whole) {
+    if (spots.empty()) return choice;
+    choice.after = judge_.divide(pod, spots.front());
+    if (pod.units.front().cpus > 0) choice.whole_after.cpus = spots.front().cpus;
+    const auto memory = board.memory.pods.find(uid);
+    if (memory != board.memory.pods.end()) choice.whole_after.memory = memory->second;
+    return choice;
+  }
+  for (std::size_t i = 0; i < spots.size(); ++i) {
+    const Unit& unit = pod.units[i];
+    Part& part = choice.after[unit.container->name];
+    if (unit.cpus > 0) part.cpus = spots[i].cpus;
+    const auto* const blocks = board.memory.assignments.find({uid, unit.container->name});
+    if (!unit.memory.empty() && blocks != nullptr) part.memory = *blocks;
+  }
+  return choice;
+}
+
+}  // namespace pinfold::planning

@@ -1,0 +1,45 @@
+#include <utility>
+
+#include "judge.hpp"
+#include "pinfold/reconfigure/reconfigure.hpp"
+#include "report.hpp"
+#include "search.hpp"
+#include "survey.hpp"
+
+namespace pinfold {
+
+Result<ReconfigurationPlan> plan_reconfiguration(const Node& from, const NodeState& state,
+                                                 const Node& to, const PlanOptions& options) {
+  if (const auto starts = to.check_node_allocatable(); !starts) {
+    return fail(ErrorCode::kInvalidArgument, starts.error().error);
+  }
+  const NodeState current = release_stale(from, state);
+  planning::Judge judge(to, current);
+  const planning::Problem problem = planning::survey(to, current, judge);
+  planning::SearchRules rules;
+  rules.evict = options.evict;
+  rules.steps = options.steps;
+  rules.accepts = [&](const std::vector<planning::Choice>& choices) {
+    return planning::starts(to, planning::assemble(problem, choices));
+  };
+  planning::Search search(problem, judge, std::move(rules));
+  search.run();
+  const auto& best = search.best();
+  if (!best)
+    return fail(ErrorCode::kInternal, "plan: expected a state from which a kubelet starts");
+
+  ReconfigurationPlan plan;
+  plan.cost = best->cost;
+  plan.optimal = search.is_exhausted();
+  plan.next = planning::assemble(problem, best->choices);
+  plan.containers = planning::report(problem, judge, best->choices, plan.next);
+  for (std::size_t i = 0; i < best->choices.size(); ++i) {
+    if (best->choices[i].outcome == planning::Outcome::kEvicted) {
+      plan.evicted.push_back(problem.pods[i].spec().uid);
+    }
+  }
+  plan.evicted.insert(plan.evicted.end(), problem.held_evicted.begin(), problem.held_evicted.end());
+  return plan;
+}
+
+}  // namespace pinfold

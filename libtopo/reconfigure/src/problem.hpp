@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pinfold/reconfigure/reconfigure.hpp"
+#include "pinfold/types/numa_mask.hpp"
+
+/// What the planner decides about: the pods of a node, and what each of them needs.
+namespace pinfold::planning {
+
+[[nodiscard]] inline PlanCost operator+(const PlanCost& a, const PlanCost& b) {
+  return {a.pods_evicted + b.pods_evicted, a.pods_against_rules + b.pods_against_rules,
+          a.containers_moved + b.containers_moved, a.cpus_moved + b.cpus_moved,
+          a.bytes_moved + b.bytes_moved};
+}
+
+/// Bytes by resource name.
+using Amounts = std::map<std::string, std::uint64_t>;
+
+/// What a container has, or a pod as a whole.
+struct Part {
+  std::optional<CpuSet> cpus;
+  std::vector<MemoryBlock> memory;
+
+  friend bool operator==(const Part&, const Part&) = default;
+};
+
+/// CPUs and NUMA nodes for a unit.
+struct Spot {
+  CpuSet cpus;
+  NumaMask memory;  ///< empty: it gets no memory
+
+  friend bool operator==(const Spot&, const Spot&) = default;
+};
+
+/// What gets CPUs and memory in one allocation: a container, or a pod that is managed as a whole.
+struct Unit {
+  const Container* container = nullptr;  ///< nullptr: the pod as a whole
+  std::size_t cpus = 0;                  ///< exclusive CPUs under the new rules
+  Amounts memory;                        ///< bytes under the new rules
+  CpuSet had_cpus;
+  bool had_memory = false;
+  /// The spot that it has, if it can be one of the new node.
+  std::optional<Spot> had;
+  bool keep_allowed = false;  ///< `had`, by the new rules
+
+  [[nodiscard]] bool is_init() const {
+    return container != nullptr && container->kind == ContainerKind::kInit;
+  }
+};
+
+/// A pod to plan for.
+struct PodCase {
+  const ActivePod* pod = nullptr;
+  /// What each container had, by name; only containers that had something.
+  std::map<std::string, Part> before;
+  Part whole_before;  ///< of a pod with pod-level resources
+  /// Those that get something under the new rules: init containers last.
+  std::vector<Unit> units;
+  /// Memory that the containers need at one time, finished init containers included.
+  Amounts memory_at_once;
+  bool is_whole = false;  ///< managed as a whole: one unit
+  bool is_joint = false;  ///< the rules are about all units together: scope pod
+  /// All units may keep what they have.
+  bool keep_allowed = false;
+  /// By an otherwise empty node.
+  std::optional<Rejection> rejection;
+
+  [[nodiscard]] const PodSpec& spec() const { return pod->spec; }
+};
+
+/// A standard init container of which a later container was started: it has ended.
+[[nodiscard]] bool has_ended(const ActivePod& pod, const Container& container);
+
+/// The OS ids of the NUMA nodes of blocks, if all have the same ones and the machine has them.
+[[nodiscard]] std::optional<NumaMask> nodes_of(const Machine& machine,
+                                               const std::vector<MemoryBlock>& blocks);
+
+enum class Outcome {
+  kPlaced,    ///< every unit has a spot
+  kVerbatim,  ///< everything stays as it is, whatever the rules say
+  kEvicted,
+};
+
+/// What was decided about one pod.
+struct Choice {
+  Outcome outcome = Outcome::kPlaced;
+  std::vector<Spot> spots;  ///< of the units
+  /// What each container has then, by name; of the pod as a whole.
+  std::map<std::string, Part> after;
+  Part whole_after;
+};
+
+/// What a container or pod has in a state.
+[[nodiscard]] Part part_in(const NodeState& state, const ContainerId& id);
+[[nodiscard]] Part whole_part_in(const NodeState& state, const PodUid& uid);
+/// A part for each container that has something, by name.
+[[nodiscard]] std::map<std::string, Part> parts_in(const NodeState& state, const PodUid& uid);
+/// What a container had: nothing if it is not listed.
+[[nodiscard]] Part part_of(const std::map<std::string, Part>& parts, const std::string& name);
+
+/// The CPUs of `after` that were not there before, if there were any.
+[[nodiscard]] std::size_t moved_cpus(const Part& before, const Part& after);
+/// The bytes of blocks that lose a NUMA node.
+[[nodiscard]] std::uint64_t moved_bytes(const Part& before, const Part& after);
+/// Whether CPUs or NUMA nodes are replaced.
+[[nodiscard]] bool is_moved(const Part& before, const Part& after);
+/// What the moves of a pod's containers cost.
+[[nodiscard]] PlanCost cost_of_moves(const PodCase& pod, const std::map<std::string, Part>& after);
+
+/// What is left of a node: CPUs, and memory with the assignments so far.
+struct Board {
+  CpuSet free;
+  MemoryState memory;
+};
+
+/// Everything that a search needs to know.
+struct Problem {
+  const Node* node = nullptr;
+  const NodeState* state = nullptr;  ///< without stale assignments
+  std::vector<PodCase> pods;         ///< in the order of their admission
+  std::set<PodUid> held_evicted;     ///< held pods that cannot keep what they have
+  Board board;                       ///< before any active pod is placed
+};
+
+/// What a pod that stays as it is has on `node`: nothing of a manager without a static policy.
+[[nodiscard]] Part verbatim(const Node& node, const Part& before);
+/// Takes a pod's CPUs and memory, as they are, from the board. False if some are not free; then the
+/// board has changed.
+[[nodiscard]] bool take_verbatim(const Node& node, const PodUid& uid,
+                                 const std::map<std::string, Part>& parts, const Part& whole,
+                                 Board& board);
+
+/// The next state, from one choice for each pod.
+[[nodiscard]] NodeState assemble(const Problem& problem, const std::vector<Choice>& choices);
+/// Whether a kubelet starts from the state.
+[[nodiscard]] bool starts(const Node& node, const NodeState& state);
+
+}  // namespace pinfold::planning

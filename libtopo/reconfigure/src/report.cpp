@@ -1,0 +1,190 @@
+#include "report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace pinfold::planning {
+namespace {
+
+PlannedContainer planned(const ContainerId& id, const Part& before, const Part& after) {
+  PlannedContainer container;
+  container.id = id;
+  container.cpus_before = before.cpus;
+  container.cpus_after = after.cpus;
+  container.memory_before = before.memory;
+  container.memory_after = after.memory;
+  container.cpus_moved = moved_cpus(before, after);
+  container.bytes_moved = moved_bytes(before, after);
+  return container;
+}
+
+Change change_of(const Part& before, const Part& after) {
+  const auto has_more = [](const Part& one, const Part& other) {
+    return (one.cpus && !other.cpus) || (!one.memory.empty() && other.memory.empty());
+  };
+  if (is_moved(before, after)) return Change::kMoved;
+  if (has_more(after, before)) return Change::kBecomesExclusive;
+  if (has_more(before, after)) return Change::kBecomesShared;
+  return Change::kKept;
+}
+
+/// What a container had that the new node cannot give it: "CPUs 0-1 are reserved now"; "" if
+/// nothing.
+std::string what_is_gone(const Node& node, const Part& had) {
+  const Part before = verbatim(node, had);
+  if (before.cpus) {
+    const CpuSet gone = *before.cpus - node.machine().all_cpus();
+    if (!gone.empty()) return fmt::format("CPUs {} do not exist any more", gone.to_string());
+    const CpuSet reserved = *before.cpus & node.cpu().reserved();
+    if (!reserved.empty()) return fmt::format("CPUs {} are reserved now", reserved.to_string());
+  }
+  for (const MemoryBlock& block : before.memory) {
+    for (const std::int32_t id : block.numa_affinity) {
+      if (node.machine().numa_position(NumaId{id})) continue;
+      return fmt::format("NUMA node {} does not exist any more", id);
+    }
+  }
+  return "";
+}
+
+/// Why the kubelet would reject the pod: on any node; on the planned one; on what it has.
+std::optional<Rejection> reason(const Problem& problem, const Judge& judge, const PodCase& pod,
+                                const NodeState& next) {
+  if (pod.rejection) return pod.rejection;
+  NodeState without = next;
+  without.cpu.assignments.erase(pod.spec().uid);
+  without.cpu.pods.erase(pod.spec().uid);
+  without.memory.assignments.erase(pod.spec().uid);
+  without.memory.pods.erase(pod.spec().uid);
+  const Node& node = *problem.node;
+  without.cpu.default_set = empty_state(node).cpu.default_set;
+  for (const auto& entry : without.cpu.assignments) without.cpu.default_set -= entry.value;
+  for (const auto& [uid, cpus] : without.cpu.pods) without.cpu.default_set -= cpus;
+  static_cast<MemoryCheckpoint&>(without.memory) =
+      count_again(without.memory.checkpoint(), node.gates().pod_level_resource_managers);
+  const Decision decision = decide(node, std::move(without), pod.spec());
+  if (const auto* const rejected = std::get_if<Rejected>(&decision)) return rejected->why;
+  std::vector<Spot> spots;
+  for (const Unit& unit : pod.units) {
+    if (!unit.had) return std::nullopt;
+    spots.push_back(*unit.had);
+  }
+  const Decision as_it_is = judge.about(pod, spots);
+  if (const auto* const rejected = std::get_if<Rejected>(&as_it_is)) return rejected->why;
+  return std::nullopt;
+}
+
+std::string why_moved(const Problem& problem, const PodCase& pod, const PlannedContainer& moved) {
+  if (auto gone = what_is_gone(*problem.node, {moved.cpus_before, moved.memory_before});
+      !gone.empty()) {
+    return gone;
+  }
+  for (const Unit& unit : pod.units) {
+    if (unit.container != nullptr && unit.container->name != moved.id.name) continue;
+    if (!unit.keep_allowed) return "the rules would not admit it on what it has";
+  }
+  if (!pod.keep_allowed) return "the rules would not admit its pod on what it has";
+  return "other containers need what it has";
+}
+
+std::string why(const Problem& problem, const PodCase& pod, const PlannedContainer& container) {
+  switch (container.change) {
+    case Change::kKept:
+      return container.cpus_after || !container.memory_after.empty()
+                 ? "the rules allow what it has"
+                 : "it has no exclusive CPUs and no NUMA nodes, before and after";
+    case Change::kMoved:
+      return why_moved(problem, pod, container);
+    case Change::kBecomesExclusive:
+      return "the rules give it exclusive resources, which it did not have";
+    case Change::kBecomesShared:
+      return "the rules no longer give it exclusive resources";
+    case Change::kKeptAgainstRules:
+      return "the rules would reject its pod, and what it has is still free";
+    case Change::kEvicted:
+      break;
+  }
+  const auto gone = what_is_gone(*problem.node, {container.cpus_before, container.memory_before});
+  return gone.empty() ? "the rules would reject its pod" : gone + ", and nothing else fits";
+}
+
+void report_pod(const Problem& problem, const Judge& judge, const PodCase& pod,
+                const Choice& choice, const NodeState& next,
+                std::vector<PlannedContainer>& containers) {
+  const bool is_lost = choice.outcome != Outcome::kPlaced;
+  const auto rejection = is_lost ? reason(problem, judge, pod, next) : std::nullopt;
+  for (const Container& spec : pod.spec().containers) {
+    PlannedContainer container =
+        planned({pod.spec().uid, spec.name}, part_of(pod.before, spec.name),
+                part_of(choice.after, spec.name));
+    container.change =
+        choice.outcome == Outcome::kVerbatim ? Change::kKeptAgainstRules
+        : choice.outcome == Outcome::kEvicted
+            ? Change::kEvicted
+            : change_of(part_of(pod.before, spec.name), part_of(choice.after, spec.name));
+    container.why = why(problem, pod, container);
+    container.rejection = rejection;
+    containers.push_back(std::move(container));
+  }
+}
+
+void report_held(const Problem& problem, const PodUid& uid,
+                 std::vector<PlannedContainer>& containers) {
+  const Node& node = *problem.node;
+  for (const auto& [name, before] : parts_in(*problem.state, uid)) {
+    if (!problem.held_evicted.contains(uid)) {
+      const Part after = verbatim(node, before);
+      PlannedContainer kept = planned({uid, name}, before, after);
+      kept.change = change_of(before, after);
+      kept.why = "its pod is not active, and what it has is still free";
+      containers.push_back(std::move(kept));
+      continue;
+    }
+    PlannedContainer evicted = planned({uid, name}, before, {});
+    evicted.change = Change::kEvicted;
+    const std::string gone = what_is_gone(node, before);
+    evicted.why = fmt::format("its pod is not active, so it cannot move; {}",
+                              gone.empty() ? "not all of what the pod has is free" : gone);
+    containers.push_back(std::move(evicted));
+  }
+}
+
+}  // namespace
+
+std::vector<PlannedContainer> report(const Problem& problem, const Judge& judge,
+                                     const std::vector<Choice>& choices, const NodeState& next) {
+  std::vector<PlannedContainer> containers;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    report_pod(problem, judge, problem.pods[i], choices[i], next, containers);
+  }
+  for (const PodUid& uid : problem.state->held) report_held(problem, uid, containers);
+  return containers;
+}
+
+}  // namespace pinfold::planning
+
+namespace pinfold {
+
+std::string_view to_string(Change change) {
+  switch (change) {
+    case Change::kKept:
+      return "kept";
+    case Change::kMoved:
+      return "moved";
+    case Change::kBecomesExclusive:
+      return "becomes-exclusive";
+    case Change::kBecomesShared:
+      return "becomes-shared";
+    case Change::kKeptAgainstRules:
+      return "kept-against-rules";
+    case Change::kEvicted:
+      return "evicted";
+  }
+  return "unknown";
+}
+
+}  // namespace pinfold

@@ -1,0 +1,170 @@
+#include "search.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace pinfold::planning {
+
+Search::Search(const Problem& problem, Judge& judge, SearchRules rules,
+               std::optional<std::size_t> target)
+    : problem_(problem),
+      node_(*problem.node),
+      judge_(judge),
+      rules_(std::move(rules)),
+      choices_(problem.pods.size()),
+      target_(target) {
+  order_pods();
+}
+
+/// The target; those without units; then those that cannot stay, many CPUs first; then all others.
+void Search::order_pods() {
+  order_.resize(problem_.pods.size());
+  std::iota(order_.begin(), order_.end(), std::size_t{0});
+  const auto key = [&](std::size_t index) {
+    const PodCase& pod = problem_.pods[index];
+    std::size_t cpus = 0;
+    for (const Unit& unit : pod.units) cpus += unit.cpus;
+    const bool must_move = least(pod, problem_.board.free) > PlanCost{} || !pod.keep_allowed;
+    return std::tuple(index != target_, !pod.units.empty(), !must_move, must_move ? ~cpus : 0);
+  };
+  std::stable_sort(order_.begin(), order_.end(),
+                   [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+}
+
+/// Costs compare lexicographically, and sums of them keep that order: the sum of what each pod
+/// costs at least is what all of them cost at least.
+PlanCost Search::least(const PodCase& pod, const CpuSet& free) const {
+  if (!rules_.may_lose || !pod.rejection) {
+    PlanCost cost;
+    for (const Unit& unit : pod.units) cost = cost + least_of_unit(unit, free);
+    const bool must_move = rules_.may_lose && pod.is_joint && !pod.keep_allowed;
+    const bool had_all = std::all_of(pod.units.begin(), pod.units.end(),
+                                     [](const Unit& unit) { return unit.had.has_value(); });
+    if (must_move && had_all && cost == PlanCost{}) cost.containers_moved = 1;
+    return cost;
+  }
+  const bool has_cpus = std::all_of(pod.before.begin(), pod.before.end(), [&](const auto& entry) {
+    const Part part = verbatim(node_, entry.second);
+    return !part.cpus || free.contains_all(*part.cpus);
+  });
+  return !rules_.evict && has_cpus ? PlanCost{0, 1, 0, 0, 0} : PlanCost{1, 0, 0, 0, 0};
+}
+
+PlanCost Search::least_of_unit(const Unit& unit, const CpuSet& free) const {
+  // Without what it had it does not move; the containers of a whole pod may all be unaffected.
+  if (!unit.had || unit.container == nullptr) return {};
+  const std::size_t left = free.count_common(unit.had_cpus);
+  const bool has_all = unit.cpus == 0 || left == unit.had_cpus.size();
+  const bool may_stay = unit.keep_allowed || !rules_.may_lose;
+  if (has_all && may_stay) return {};
+  const std::size_t moved = !has_all && unit.cpus > left ? unit.cpus - left : 0;
+  return {0, 0, 1, moved, 0};
+}
+
+PlanCost Search::least_after(std::size_t index, const CpuSet& free) const {
+  PlanCost cost;
+  for (std::size_t i = index; i < order_.size(); ++i) {
+    cost = cost + least(problem_.pods[order_[i]], free);
+  }
+  return cost;
+}
+
+bool Search::can_improve(const PlanCost& cost, std::size_t index, const CpuSet& free) const {
+  return !best_ || cost + least_after(index, free) < best_->cost;
+}
+
+/// Counts a placement that is tried; false when there have been enough of them.
+bool Search::step() {
+  ++steps_;
+  return (is_greedy_ && rules_.may_lose) || steps_ <= rules_.steps;
+}
+
+void Search::run() {
+  least_cost_ = least_after(0, problem_.board.free);
+  least_cost_.pods_evicted += problem_.held_evicted.size();
+  const PlanCost start{problem_.held_evicted.size(), 0, 0, 0, 0};
+  is_greedy_ = true;  // a pod that may be lost never makes it go back
+  (void)from(0, problem_.board, start);
+  is_greedy_ = false;
+  is_exhausted_ = best_ && best_->cost == least_cost_;
+  if (is_exhausted_) return;
+  steps_ = 0;
+  const bool is_stopped = from(0, problem_.board, start) == Enumeration::kStop;
+  is_exhausted_ = (!is_stopped && is_complete_) || (best_ && best_->cost == least_cost_);
+}
+
+Enumeration Search::solved(const PlanCost& cost) {
+  if (best_ && !(cost < best_->cost)) return Enumeration::kContinue;
+  if (rules_.accepts && !rules_.accepts(choices_)) return Enumeration::kContinue;
+  best_ = Solution{choices_, cost};
+  return is_greedy_ || cost == least_cost_ ? Enumeration::kStop : Enumeration::kContinue;
+}
+
+Enumeration Search::from(std::size_t index, const Board& board, const PlanCost& cost) {
+  if (index == order_.size()) return solved(cost);
+  if (!can_improve(cost, index, board.free)) return Enumeration::kContinue;
+  const PodCase& pod = problem_.pods[order_[index]];
+  const bool is_target = order_[index] == target_;
+  if (rules_.may_lose && pod.rejection) return stay(index, board, cost);
+  if (!is_target && keep_all(index, board, cost) == Enumeration::kStop) return Enumeration::kStop;
+  if (!pod.rejection && (is_target || !pod.units.empty())) {
+    Placing placing;
+    placing.index = index;
+    placing.pod = &pod;
+    placing.before = board;
+    placing.cost = cost;
+    if (units_from(placing, cost) == Enumeration::kStop) return Enumeration::kStop;
+  }
+  const bool may_stay = rules_.may_lose && !pod.units.empty();
+  return may_stay ? stay(index, board, cost) : Enumeration::kContinue;
+}
+
+Enumeration Search::keep_all(std::size_t index, const Board& board, const PlanCost& cost) {
+  const PodCase& pod = problem_.pods[order_[index]];
+  Board next = board;
+  Choice& choice = choices_[order_[index]];
+  if (!rules_.may_lose) {
+    // As it is, whether or not the rules allow it.
+    if (!take_verbatim(node_, pod.spec().uid, pod.before, pod.whole_before, next)) {
+      return Enumeration::kContinue;
+    }
+    choice = {Outcome::kVerbatim, {}, pod.before, pod.whole_before};
+    return from(index + 1, next, cost);
+  }
+  if (!pod.keep_allowed) return Enumeration::kContinue;
+  std::vector<Spot> spots;
+  CpuSet cpus;
+  for (const Unit& unit : pod.units) {
+    spots.push_back(*unit.had);
+    cpus |= unit.had->cpus;
+  }
+  if (!board.free.contains_all(cpus) || !allocate_memory(pod, spots, next)) {
+    return Enumeration::kContinue;
+  }
+  next.free -= cpus;
+  choice = choice_of(pod, spots, next);
+  return from(index + 1, next, cost + cost_of_moves(pod, choice.after));
+}
+
+/// The pod keeps what it has against the rules, or goes.
+Enumeration Search::stay(std::size_t index, const Board& board, const PlanCost& cost) {
+  const PodCase& pod = problem_.pods[order_[index]];
+  Choice& choice = choices_[order_[index]];
+  Board next = board;
+  if (!rules_.evict && take_verbatim(node_, pod.spec().uid, pod.before, pod.whole_before, next)) {
+    choice = {Outcome::kVerbatim, {}, {}, {}};
+    for (const auto& [name, before] : pod.before) choice.after[name] = verbatim(node_, before);
+    if (node_.gates().pod_level_resource_managers) {
+      choice.whole_after = verbatim(node_, pod.whole_before);
+    }
+    if (from(index + 1, next, cost + PlanCost{0, 1, 0, 0, 0}) == Enumeration::kStop) {
+      return Enumeration::kStop;
+    }
+  }
+  choice = {Outcome::kEvicted, {}, {}, {}};
+  return from(index + 1, board, cost + PlanCost{1, 0, 0, 0, 0});
+}
+
+}  // namespace pinfold::planning

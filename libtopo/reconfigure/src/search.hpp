@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "candidates.hpp"
+#include "judge.hpp"
+#include "problem.hpp"
+
+namespace pinfold::planning {
+
+/// What is searched for, besides low cost.
+struct SearchRules {
+  /// Pods may be evicted, and may stay against the rules; else a pod stays as it is at no cost.
+  bool may_lose = true;
+  bool evict = false;  ///< see PlanOptions
+  std::size_t steps = 0;
+  /// Whether a choice for every pod is a solution.
+  std::function<bool(const std::vector<Choice>&)> accepts;
+};
+
+struct Solution {
+  std::vector<Choice> choices;  ///< by the index of the pod in the problem
+  PlanCost cost;
+};
+
+/// A search over what each pod gets, pod by pod: branch and bound. The first solution is greedy:
+/// it tries only good choices.
+class Search {
+ public:
+  /// Borrows the first two. `target`: a pod that has nothing yet and must be placed.
+  Search(const Problem& problem, Judge& judge, SearchRules rules,
+         std::optional<std::size_t> target = std::nullopt);
+
+  void run();
+  [[nodiscard]] const std::optional<Solution>& best() const { return best_; }
+  /// No solution costs less than the best one; without one, there is none.
+  [[nodiscard]] bool is_exhausted() const { return is_exhausted_; }
+
+ private:
+  /// A pod whose units get their spots one after the other.
+  struct Placing {
+    std::size_t index = 0;  ///< in order_
+    const PodCase* pod = nullptr;
+    Board before;
+    PlanCost cost;  ///< of the pods before it
+    CpuSet taken;   ///< by the units so far
+    std::vector<Spot> spots;
+    bool all_kept = true;
+  };
+
+  void order_pods();
+  [[nodiscard]] PlanCost least(const PodCase& pod, const CpuSet& free) const;
+  [[nodiscard]] PlanCost least_of_unit(const Unit& unit, const CpuSet& free) const;
+  [[nodiscard]] PlanCost least_after(std::size_t index, const CpuSet& free) const;
+  [[nodiscard]] bool can_improve(const PlanCost& cost, std::size_t index, const CpuSet& free) const;
+  [[nodiscard]] bool step();
+
+  Enumeration from(std::size_t index, const Board& board, const PlanCost& cost);
+  Enumeration solved(const PlanCost& cost);
+  Enumeration keep_all(std::size_t index, const Board& board, const PlanCost& cost);
+  Enumeration stay(std::size_t index, const Board& board, const PlanCost& cost);
+  Enumeration units_from(Placing& placing, const PlanCost& cost);
+  Enumeration try_spot(Placing& placing, const PlanCost& cost, const Spot& spot);
+  Enumeration try_cpus(Placing& placing, const PlanCost& cost, const CpuSet& cpus);
+  Enumeration placed(const Placing& placing);
+  [[nodiscard]] bool allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
+                                     Board& board) const;
+  [[nodiscard]] Choice choice_of(const PodCase& pod, const std::vector<Spot>& spots,
+                                 const Board& board) const;
+  [[nodiscard]] CpuSet available(const Placing& placing, const Unit& unit) const;
+  [[nodiscard]] CpuChoice cpu_choice(const Placing& placing, const Unit& unit) const;
+  [[nodiscard]] std::optional<Spot> natural_spot(const Placing& placing, const Unit& unit,
+                                                 const CpuChoice& choice) const;
+  [[nodiscard]] std::vector<NumaMask> memory_masks(const Unit& unit, const CpuSet& cpus);
+
+  const Problem& problem_;
+  const Node& node_;
+  Judge& judge_;
+  SearchRules rules_;
+  std::vector<std::size_t> order_;
+  std::vector<Choice> choices_;
+  std::optional<Solution> best_;
+  PlanCost least_cost_;
+  std::size_t steps_ = 0;
+  std::optional<std::size_t> target_;
+  bool is_greedy_ = false;
+  bool is_complete_ = true;  ///< nothing was left out
+  bool is_exhausted_ = false;
+};
+
+}  // namespace pinfold::planning

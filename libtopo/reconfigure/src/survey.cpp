@@ -1,0 +1,141 @@
+#include "survey.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "pinfold/api/pod_level.hpp"
+
+namespace pinfold::planning {
+namespace {
+
+Amounts sizes_of(const std::vector<MemoryBlock>& blocks) {
+  Amounts sizes;
+  for (const MemoryBlock& block : blocks) {
+    if (block.size > 0) sizes[block.type] += block.size;
+  }
+  return sizes;
+}
+
+/// What a unit has; nothing if it has not all that it would get, or the node could not have it.
+std::optional<Spot> spot_of(const Node& node, const Unit& unit, const Part& before) {
+  Spot spot;
+  if (unit.cpus > 0) {
+    if (!before.cpus) return std::nullopt;
+    spot.cpus = *before.cpus;
+  }
+  if (!unit.memory.empty()) {
+    const auto nodes = nodes_of(node.machine(), before.memory);
+    if (!nodes) return std::nullopt;
+    spot.memory = *nodes;
+  }
+  return spot;
+}
+
+Unit unit_of(const Node& node, const Container* container, const Part& before, const Part& gets) {
+  Unit unit;
+  unit.container = container;
+  unit.cpus = gets.cpus ? gets.cpus->size() : 0;
+  unit.memory = sizes_of(gets.memory);
+  if (before.cpus) unit.had_cpus = *before.cpus;
+  unit.had_memory = !before.memory.empty();
+  unit.had = spot_of(node, unit, before);
+  return unit;
+}
+
+/// The units of a pod whose containers are allocated for one by one.
+void add_containers(const Node& node, const NodeState& admitted, const Judge& judge, PodCase& pod) {
+  for (const Container& container : pod.spec().containers) {
+    const ContainerId id{pod.spec().uid, container.name};
+    Part gets = part_in(admitted, id);
+    if (!gets.cpus && gets.memory.empty()) continue;
+    for (const auto& [type, bytes] : sizes_of(gets.memory)) pod.memory_at_once[type] += bytes;
+    if (!pod.is_joint && pod.spec().containers.size() > 1) {
+      const Decision alone = judge.on_empty_node(Judge::only(pod.spec(), container));
+      if (const auto* const rejected = std::get_if<Rejected>(&alone)) {
+        pod.rejection = rejected->why;
+        return;
+      }
+      gets = part_in(std::get<Admitted>(alone).next, id);
+    }
+    if (has_ended(*pod.pod, container)) gets.memory.clear();
+    Unit unit = unit_of(node, &container, part_of(pod.before, container.name), gets);
+    if (unit.cpus > 0 || !unit.memory.empty()) pod.units.push_back(std::move(unit));
+  }
+  std::stable_partition(pod.units.begin(), pod.units.end(),
+                        [](const Unit& unit) { return !unit.is_init(); });
+}
+
+void judge_what_it_has(PodCase& pod, Judge& judge) {
+  std::vector<Spot> spots;
+  bool all = true;
+  for (Unit& unit : pod.units) {
+    if (!unit.had) {
+      all = false;
+      continue;
+    }
+    spots.push_back(*unit.had);
+    unit.keep_allowed = pod.is_joint || judge.allows(pod, unit, *unit.had);
+    all = all && unit.keep_allowed;
+  }
+  pod.keep_allowed = all && (!pod.is_joint || judge.allows_together(pod, spots));
+}
+
+}  // namespace
+
+PodCase survey(const Node& node, const NodeState& state, const ActivePod& pod, Judge& judge) {
+  const PodUid& uid = pod.spec.uid;
+  PodCase result;
+  result.pod = &pod;
+  result.before = parts_in(state, uid);
+  result.whole_before = whole_part_in(state, uid);
+  result.is_whole = is_managed_as_pod(node.gates(), pod.spec) &&
+                    node.topology().policy() != TopologyPolicy::kNone &&
+                    node.topology().scope() == TopologyScope::kPod;
+  result.is_joint = node.topology().policy() != TopologyPolicy::kNone &&
+                    node.topology().scope() == TopologyScope::kPod && !result.is_whole &&
+                    pod.spec.containers.size() > 1;
+  const Decision decision = judge.on_empty_node(pod.spec);
+  if (const auto* const rejected = std::get_if<Rejected>(&decision)) {
+    result.rejection = rejected->why;
+    return result;
+  }
+  const NodeState& admitted = std::get<Admitted>(decision).next;
+  if (!result.is_whole) {
+    add_containers(node, admitted, judge, result);
+  } else {
+    const Part gets = whole_part_in(admitted, uid);
+    Unit unit = unit_of(node, nullptr, result.whole_before, gets);
+    // Of a pod that was not managed as a whole: what its containers had.
+    for (const auto& [name, part] : result.before) {
+      if (part.cpus) unit.had_cpus |= *part.cpus;
+    }
+    if (unit.cpus > 0 || !unit.memory.empty()) result.units.push_back(std::move(unit));
+  }
+  if (!result.rejection) judge_what_it_has(result, judge);
+  return result;
+}
+
+Problem survey(const Node& node, const NodeState& state, Judge& judge) {
+  Problem problem;
+  problem.node = &node;
+  problem.state = &state;
+  const NodeState empty = empty_state(node);
+  if (node.cpu().is_static()) problem.board.free = node.cpu().allocatable();
+  problem.board.memory = empty.memory;
+  for (const PodUid& uid : state.held) {
+    Board with_pod = problem.board;
+    if (take_verbatim(node, uid, parts_in(state, uid), whole_part_in(state, uid), with_pod)) {
+      problem.board = std::move(with_pod);
+    } else {
+      problem.held_evicted.insert(uid);
+    }
+  }
+  problem.pods.reserve(state.pods.size());
+  for (const ActivePod& pod : state.pods) {
+    problem.pods.push_back(survey(node, state, pod, judge));
+  }
+  return problem;
+}
+
+}  // namespace pinfold::planning

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "judge.hpp"
+#include "problem.hpp"
+
+namespace pinfold::planning {
+
+/// What a pod has and what it would get by `judge`, whose node is `node`.
+[[nodiscard]] PodCase survey(const Node& node, const NodeState& state, const ActivePod& pod,
+                             Judge& judge);
+
+/// The problem of bringing the pods of `state` to `node`. Borrows everything.
+[[nodiscard]] Problem survey(const Node& node, const NodeState& state, Judge& judge);
+
+}  // namespace pinfold::planning

@@ -1,0 +1,156 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "../../support/run_program.hpp"
+#include "../../support/temp_dir.hpp"
+
+/// `pinfold reconfigure`, as an operator runs it without a service.
+namespace pinfold {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class ReconfigureCli : public testing::Test {
+ protected:
+  ReconfigureCli() {
+    std::string cpus;
+    for (int id = 0; id < 8; ++id) {
+      cpus += (id == 0 ? "" : ",") + ("{\"id\":" + std::to_string(id)) +
+              ",\"core\":" + std::to_string(id / 2) + ",\"socket\":0,\"numa\":0,\"l3\":0}";
+    }
+    put("node.json", "{\"name\":\"n\",\"cpus\":[" + cpus +
+                         "],\"numaNodes\":[{\"id\":0,\"memory\":4294967296,\"hugepages\":{}}],"
+                         "\"devices\":[]}");
+    std::filesystem::create_directory(dir_ / "state");
+    std::filesystem::permissions(dir_ / "state", std::filesystem::perms::owner_all);
+    put("state/config.yaml", kOld);
+    put("new.yaml", kNew);
+    put("three.yaml", "cpuManagerPolicy: static\nreservedSystemCPUs: '0-6'\n");
+    put("web.yaml", pod("web", 2));
+    put("db.yaml", pod("db", 1));
+    EXPECT_EQ(run("admit db.yaml web.yaml " + machine_).status, 0);
+  }
+  static std::string pod(const std::string& name, int cpus) {
+    return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name +
+           "}\nspec: {containers: [{name: main, resources: {limits: {cpu: " + std::to_string(cpus) +
+           ", memory: 64Mi}}}]}\n";
+  }
+  void put(const std::string& name, const std::string& text) const {
+    std::ofstream(dir_ / name) << text;
+  }
+  [[nodiscard]] std::string get(const std::string& name) const {
+    std::ifstream in(dir_ / name);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  [[nodiscard]] test::Outcome run(const std::string& arguments) const {
+    return test::run_shell("cd " + dir_.path() + " && " + PINFOLD_COMMAND + " " + arguments +
+                           " --state-dir state --no-enforce");
+  }
+  /// The CPUs of a pod's container, as `status` prints them.
+  [[nodiscard]] std::string cpus(const std::string& pod) const {
+    const auto status = nlohmann::json::parse(run("status -o json " + machine_).out);
+    for (const auto& one : status.at("pods")) {
+      if (one.at("name") == pod) return one.at("containers").at(0).at("cpus").get<std::string>();
+    }
+    return "none";
+  }
+
+  static constexpr const char* kOld =
+      "# by hand\ncpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
+  static constexpr const char* kNew = "cpuManagerPolicy: static\nreservedSystemCPUs: '0-1'\n";
+  const std::string machine_ = "--machine node.json";
+  const test::TempDir dir_;
+};
+
+TEST_F(ReconfigureCli, ADryRunPrintsThePlanAndStoresNothing) {
+  const auto planned = run("reconfigure --config new.yaml --dry-run --picture " + machine_);
+  EXPECT_EQ(planned.status, 0) << planned.err;
+  EXPECT_THAT(planned.out, HasSubstr("reservedSystemCPUs: '0' becomes '0-1'"));
+  EXPECT_THAT(planned.out, HasSubstr("default/db  main       moved   1 -> "));
+  EXPECT_THAT(planned.out, Not(HasSubstr("default/web  main")));
+  EXPECT_THAT(planned.out, HasSubstr("1 of 2 containers keep what they have; 1 move, 1 CPU; no "
+                                     "plan costs less"));
+  EXPECT_THAT(planned.out, HasSubstr("default/db/main runs on CPUs that are exclusive to no"));
+  EXPECT_THAT(planned.out, HasSubstr("before\n"));
+  EXPECT_EQ(cpus("db"), "1");
+  EXPECT_EQ(get("state/config.yaml"), kOld);
+}
+
+TEST_F(ReconfigureCli, AppliesAndGoesBack) {
+  const auto done = run("reconfigure --config new.yaml -o json " + machine_);
+  ASSERT_EQ(done.status, 0) << done.err;
+  const auto json = nlohmann::json::parse(done.out);
+  EXPECT_EQ(json.at("applied"), true);
+  EXPECT_EQ(json.at("cost").at("containersMoved"), 1);
+  EXPECT_EQ(json.at("containers").at(0).at("cpusBefore"), "1");
+  EXPECT_EQ(json.at("containers").at(0).at("parked"), true);
+  EXPECT_EQ(cpus("db"), json.at("containers").at(0).at("cpusAfter"));
+  EXPECT_EQ(cpus("web"), "2-3");
+  EXPECT_EQ(get("state/config.yaml"), kNew);
+  EXPECT_EQ(get("state/config.yaml.before"), kOld);
+  const auto same = run("reconfigure --dry-run " + machine_);
+  EXPECT_THAT(same.out, HasSubstr("the node is the same"));
+
+  const auto undone = run("reconfigure --undo");
+  ASSERT_EQ(undone.status, 0) << undone.err;
+  EXPECT_EQ(cpus("db"), "1");
+  EXPECT_EQ(get("state/config.yaml"), kOld);
+}
+
+TEST_F(ReconfigureCli, AfterAnAdmissionThereIsNoWayBack) {
+  ASSERT_EQ(run("reconfigure --config new.yaml " + machine_).status, 0);
+  put("late.yaml", pod("late", 1));
+  ASSERT_EQ(run("admit late.yaml " + machine_).status, 0);
+  const auto undone = run("reconfigure --undo");
+  EXPECT_EQ(undone.status, 2);
+  EXPECT_THAT(undone.err, HasSubstr("pod 'default/late' was admitted after the reconfiguration"));
+}
+
+TEST_F(ReconfigureCli, PodsThatCannotStayNeedConsent) {
+  const auto refused = run("reconfigure --config three.yaml " + machine_);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("pods that cannot stay: default_web; nothing has changed"));
+  EXPECT_EQ(cpus("web"), "2-3");
+  EXPECT_EQ(get("state/config.yaml"), kOld);
+  ASSERT_EQ(run("reconfigure --config three.yaml --evict lost " + machine_).status, 0);
+  EXPECT_EQ(cpus("web"), "none");
+  EXPECT_EQ(cpus("db"), "7");
+}
+
+TEST_F(ReconfigureCli, AConfigurationThatNoKubeletStartsWithChangesNothing) {
+  put("bad.yaml", "cpuManagerPolicy: static\nreservedSystemCPUs: ''\n");
+  const auto refused = run("reconfigure --config bad.yaml " + machine_);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("start: cpumanager"));
+  EXPECT_EQ(get("state/config.yaml"), kOld);
+}
+
+/// A directory that only a kubelet has written.
+TEST_F(ReconfigureCli, NeedsTheConfigurationOfAKubeletsDirectory) {
+  std::filesystem::remove(dir_ / "state/.pinfold_node");
+  const auto unknown = run("reconfigure --config new.yaml " + machine_);
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("name that configuration with --from"));
+  put("old.yaml", kOld);
+  const auto done = run("reconfigure --from old.yaml --config new.yaml " + machine_);
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(cpus("web"), "2-3");
+}
+
+/// A process that is killed between the new configuration and the commit leaves this.
+TEST_F(ReconfigureCli, GoesOnAfterAnInterruption) {
+  put("state/config.yaml", kNew);
+  const auto done = run("reconfigure " + machine_);
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("reservedSystemCPUs: '0' becomes '0-1'"));
+  EXPECT_NE(cpus("db"), "1");
+}
+
+}  // namespace
+}  // namespace pinfold
