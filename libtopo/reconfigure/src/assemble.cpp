@@ -26,12 +26,19 @@ std::uint64_t free_bytes(const MemoryState& memory, const MemoryBlock& block) {
   return sum;
 }
 
-bool take_all(MemoryState& memory, const std::vector<MemoryBlock>& blocks) {
+/// Whether the NUMA nodes of a block exist and other blocks have made no other group of them.
+bool can_group(const Node& node, const MemoryState& memory, const MemoryBlock& block) {
+  return std::all_of(block.numa_affinity.begin(), block.numa_affinity.end(), [&](std::int32_t id) {
+    const auto found = memory.machine_state.find(id);
+    if (found == memory.machine_state.end()) return false;
+    return found->second.number_of_assignments == 0 || found->second.cells == block.numa_affinity ||
+           node.quirks().single_node_overwrites_group;
+  });
+}
+
+bool take_all(const Node& node, MemoryState& memory, const std::vector<MemoryBlock>& blocks) {
   return std::all_of(blocks.begin(), blocks.end(), [&](const MemoryBlock& block) {
-    const bool exists =
-        std::all_of(block.numa_affinity.begin(), block.numa_affinity.end(),
-                    [&](std::int32_t id) { return memory.machine_state.contains(id); });
-    if (!exists || free_bytes(memory, block) < block.size) return false;
+    if (!can_group(node, memory, block) || free_bytes(memory, block) < block.size) return false;
     take_blocks(memory.machine_state, {block});
     return true;
   });
@@ -174,7 +181,7 @@ bool take_verbatim(const Node& node, const PodUid& uid, const std::map<std::stri
     blocks = of_pod.memory;
     board.memory.pods[uid] = of_pod.memory;
   }
-  if (!board.free.contains_all(cpus) || !take_all(board.memory, blocks)) return false;
+  if (!board.free.contains_all(cpus) || !take_all(node, board.memory, blocks)) return false;
   board.free -= cpus;
   return true;
 }

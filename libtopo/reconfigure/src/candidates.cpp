@@ -1,5 +1,7 @@
 #include "candidates.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -155,7 +157,7 @@ std::vector<std::map<int, std::size_t>> patterns_of(const std::map<int, std::siz
   return patterns;
 }
 
-std::vector<EqualCores> equal_cores(const CpuChoice& choice) {
+std::map<CoreKind, std::vector<CpusByKind>> cores_by_kind(const CpuChoice& choice) {
   std::map<CoreKind, std::vector<CpusByKind>> by_kind;
   for (const Machine::Group& group : choice.machine->cores()) {
     const CpuSet available = group.cpus & choice.available;
@@ -170,6 +172,11 @@ std::vector<EqualCores> equal_cores(const CpuChoice& choice) {
     }
     by_kind[kind].push_back(std::move(cpus));
   }
+  return by_kind;
+}
+
+std::vector<EqualCores> equal_cores(const CpuChoice& choice) {
+  auto by_kind = cores_by_kind(choice);
   std::vector<EqualCores> all;
   for (auto& [kind, cores] : by_kind) {
     EqualCores equal{std::move(cores), patterns_of(kind.cpus), 0};
@@ -249,6 +256,14 @@ Enumeration for_each_good_choice(const CpuChoice& choice, const VisitCpus& visit
     if (visit_within(places) == Enumeration::kStop) return Enumeration::kStop;
   }
   return widest < nodes ? visit_within({machine.all_cpus()}) : Enumeration::kContinue;
+}
+
+void add_to_key(const CpuChoice& choice, std::string& key) {
+  for (const auto& [kind, cores] : cores_by_kind(choice)) {
+    key +=
+        fmt::format("/{},{},{},{}x{}", kind.numa, kind.socket, kind.cache, kind.size, cores.size());
+    for (const auto& [owner, count] : kind.cpus) key += fmt::format(":{},{}", owner, count);
+  }
 }
 
 Enumeration for_each_choice_of_cpus(const CpuChoice& choice, const VisitCpus& visit) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "pinfold/machine/machine.hpp"
@@ -30,5 +31,8 @@ Enumeration for_each_good_choice(const CpuChoice& choice, const VisitCpus& visit
 /// equal if they have the same owner; cores are equal if they are in the same cache, socket and
 /// NUMA node and have the same CPUs available, by number and owner.
 Enumeration for_each_choice_of_cpus(const CpuChoice& choice, const VisitCpus& visit);
+
+/// Appends a text that is the same for the same CPUs to choose from, up to equal CPUs.
+void add_to_key(const CpuChoice& choice, std::string& key);
 
 }  // namespace pinfold::planning

@@ -93,7 +93,7 @@ CpuSet Judge::with_cores(const CpuSet& cpus) const {
   if (!node_.cpu().options().full_pcpus_only) return cpus;
   const Machine& machine = node_.machine();
   CpuSet cores;
-  for (const CpuId cpu : cpus) {
+  for (const CpuId cpu : cpus& machine.all_cpus()) {
     cores |= machine.cores()[static_cast<std::size_t>(machine.groups_of(cpu).core)].cpus;
   }
   return cores & node_.cpu().allocatable();
@@ -120,8 +120,14 @@ bool Judge::admits(const PodCase& pod, const Unit& unit, const Spot& spot) const
   return given.size() == unit.cpus && spot.cpus.contains_all(given);
 }
 
+/// Whether a spot has as much as the unit gets, of CPUs that can be exclusive.
+bool Judge::is_complete(const Unit& unit, const Spot& spot) const {
+  return spot.cpus.size() == unit.cpus && spot.memory.empty() == unit.memory.empty() &&
+         (unit.cpus == 0 || node_.cpu().allocatable().contains_all(spot.cpus));
+}
+
 bool Judge::allows(const PodCase& pod, const Unit& unit, const Spot& spot) {
-  if (spot.cpus.size() != unit.cpus || spot.memory.empty() != unit.memory.empty()) return false;
+  if (!is_complete(unit, spot)) return false;
   const std::string name = unit.container == nullptr ? "" : unit.container->name;
   auto& verdicts = verdicts_[fmt::format("{}/{}", pod.spec().uid, name)];
   const auto [found, is_new] =
@@ -156,10 +162,7 @@ Decision Judge::about(const PodCase& pod, const std::vector<Spot>& spots) const 
 
 bool Judge::allows_together(const PodCase& pod, const std::vector<Spot>& spots) const {
   for (std::size_t i = 0; i < spots.size(); ++i) {
-    const Unit& unit = pod.units[i];
-    if (spots[i].cpus.size() != unit.cpus || spots[i].memory.empty() != unit.memory.empty()) {
-      return false;
-    }
+    if (!is_complete(pod.units[i], spots[i])) return false;
   }
   const Decision decision = about(pod, spots);
   const auto* const admitted = std::get_if<Admitted>(&decision);

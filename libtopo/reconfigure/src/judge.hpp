@@ -46,6 +46,7 @@ class Judge {
                     const Amounts& amounts) const;
   [[nodiscard]] CpuSet with_cores(const CpuSet& cpus) const;
   [[nodiscard]] Decision about_unit(const PodCase& pod, const Unit& unit, const Spot& spot) const;
+  [[nodiscard]] bool is_complete(const Unit& unit, const Spot& spot) const;
   [[nodiscard]] bool admits(const PodCase& pod, const Unit& unit, const Spot& spot) const;
 
   const Node& node_;

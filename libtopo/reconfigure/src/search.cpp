@@ -1,5 +1,8 @@
 #include "search.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -78,33 +81,69 @@ bool Search::can_improve(const PlanCost& cost, std::size_t index, const CpuSet& 
 /// Counts a placement that is tried; false when there have been enough of them.
 bool Search::step() {
   ++steps_;
-  return (is_greedy_ && rules_.may_lose) || steps_ <= rules_.steps;
+  // A pod that may be lost never makes the first pass go back.
+  return (pass_ == Pass::kFirst && rules_.may_lose) || steps_ <= rules_.steps;
 }
 
 void Search::run() {
   least_cost_ = least_after(0, problem_.board.free);
   least_cost_.pods_evicted += problem_.held_evicted.size();
   const PlanCost start{problem_.held_evicted.size(), 0, 0, 0, 0};
-  is_greedy_ = true;  // a pod that may be lost never makes it go back
-  (void)from(0, problem_.board, start);
-  is_greedy_ = false;
-  is_exhausted_ = best_ && best_->cost == least_cost_;
-  if (is_exhausted_) return;
-  steps_ = 0;
-  const bool is_stopped = from(0, problem_.board, start) == Enumeration::kStop;
-  is_exhausted_ = (!is_stopped && is_complete_) || (best_ && best_->cost == least_cost_);
+  for (const Pass pass : {Pass::kFirst, Pass::kGood, Pass::kAll}) {
+    pass_ = pass;
+    steps_ = 0;
+    tried_.clear();
+    const bool is_stopped = from(0, problem_.board, start) == Enumeration::kStop;
+    const bool is_all = pass == Pass::kAll && !is_stopped && is_complete_;
+    is_exhausted_ = is_all || (best_ && best_->cost == least_cost_);
+    if (is_exhausted_) return;
+  }
+}
+
+/// Whether pods from `index` on were tried before at no higher cost with as much left, up to equal
+/// CPUs.
+bool Search::was_tried(std::size_t index, const Board& board, const PlanCost& cost) {
+  if (pass_ == Pass::kFirst) return false;
+  std::string key = std::to_string(index);
+  add_to_key({&node_.machine(), board.free, {}, owners(index), 0}, key);
+  for (const auto& [id, memory] : board.memory.machine_state) {
+    key += fmt::format("|{}", fmt::join(memory.cells, ","));
+    if (memory.number_of_assignments == 0) key += "-";
+    for (const auto& [type, table] : memory.tables) key += fmt::format(" {}", table.free);
+  }
+  const auto [found, is_new] = tried_.try_emplace(std::move(key), cost);
+  if (is_new) return false;
+  if (!(cost < found->second)) return true;
+  found->second = cost;
+  return false;
+}
+
+/// By CPU id: a number for each unit from a pod on that had the CPU; -1 for a CPU that none had.
+std::vector<int> Search::owners(std::size_t index) const {
+  std::vector<int> owner(static_cast<std::size_t>(node_.machine().all_cpus().last().value) + 1, -1);
+  int number = 0;
+  for (std::size_t i = index; i < order_.size(); ++i) {
+    for (const Unit& unit : problem_.pods[order_[i]].units) {
+      for (const CpuId cpu : unit.had_cpus& node_.machine().all_cpus()) {
+        owner[static_cast<std::size_t>(cpu.value)] = number;
+      }
+      ++number;
+    }
+  }
+  return owner;
 }
 
 Enumeration Search::solved(const PlanCost& cost) {
   if (best_ && !(cost < best_->cost)) return Enumeration::kContinue;
   if (rules_.accepts && !rules_.accepts(choices_)) return Enumeration::kContinue;
   best_ = Solution{choices_, cost};
-  return is_greedy_ || cost == least_cost_ ? Enumeration::kStop : Enumeration::kContinue;
+  return pass_ == Pass::kFirst || cost == least_cost_ ? Enumeration::kStop : Enumeration::kContinue;
 }
 
 Enumeration Search::from(std::size_t index, const Board& board, const PlanCost& cost) {
   if (index == order_.size()) return solved(cost);
   if (!can_improve(cost, index, board.free)) return Enumeration::kContinue;
+  if (was_tried(index, board, cost)) return Enumeration::kContinue;
   const PodCase& pod = problem_.pods[order_[index]];
   const bool is_target = order_[index] == target_;
   if (rules_.may_lose && pod.rejection) return stay(index, board, cost);

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "candidates.hpp"
@@ -26,8 +28,8 @@ struct Solution {
   PlanCost cost;
 };
 
-/// A search over what each pod gets, pod by pod: branch and bound. The first solution is greedy:
-/// it tries only good choices.
+/// A search over what each pod gets, pod by pod: branch and bound. It has three passes: the first
+/// stops at its first solution, the second tries all good choices, the third everything.
 class Search {
  public:
   /// Borrows the first two. `target`: a pod that has nothing yet and must be placed.
@@ -57,6 +59,8 @@ class Search {
   [[nodiscard]] PlanCost least_after(std::size_t index, const CpuSet& free) const;
   [[nodiscard]] bool can_improve(const PlanCost& cost, std::size_t index, const CpuSet& free) const;
   [[nodiscard]] bool step();
+  [[nodiscard]] bool was_tried(std::size_t index, const Board& board, const PlanCost& cost);
+  [[nodiscard]] std::vector<int> owners(std::size_t index) const;
 
   Enumeration from(std::size_t index, const Board& board, const PlanCost& cost);
   Enumeration solved(const PlanCost& cost);
@@ -86,7 +90,10 @@ class Search {
   PlanCost least_cost_;
   std::size_t steps_ = 0;
   std::optional<std::size_t> target_;
-  bool is_greedy_ = false;
+  enum class Pass { kFirst, kGood, kAll };
+  Pass pass_ = Pass::kFirst;
+  /// The least cost at which the rest of the pods was tried, by what was left for them.
+  std::unordered_map<std::string, PlanCost> tried_;
   bool is_complete_ = true;  ///< nothing was left out
   bool is_exhausted_ = false;
 };
