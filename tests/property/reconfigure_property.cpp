@@ -223,12 +223,24 @@ class BruteForce {
     return sum;
   }
 
+  /// The state in which the pod has an empty node, or one NUMA node of it.
+  std::optional<NodeState> admitted_somewhere(const PodSpec& pod) const {
+    for (const int only : {-1, 0, 1}) {
+      NodeState state = empty_;
+      for (int numa = 0; numa < 2; ++numa) {
+        if (only == -1 || only == numa) continue;
+        state.cpu.default_set -= to_.machine().cpus_of_numa(numa) - to_.cpu().reserved();
+        if (to_.memory().is_static()) state.memory.machine_state[numa].tables["memory"].free = 0;
+      }
+      Decision decision = decide(to_, std::move(state), pod);
+      if (auto* const admitted = std::get_if<Admitted>(&decision)) return std::move(admitted->next);
+    }
+    return std::nullopt;
+  }
+
   std::vector<Way> ways_of(const PodSpec& pod) {
     std::vector<Way> ways;
-    const Decision decision = decide(to_, empty_, pod);
-    if (const auto* const admitted = std::get_if<Admitted>(&decision)) {
-      add_places(pod, admitted->next, ways);
-    }
+    if (const auto admitted = admitted_somewhere(pod)) add_places(pod, *admitted, ways);
     Way stays;
     stays.cost.pods_against_rules = 1;
     bool can_stay = !evict_;
@@ -359,10 +371,40 @@ std::string text_of(const Config& config) {
   return text;
 }
 
-void log(const Node& from, const Node& to, const ReconfigurationPlan& plan) {
+std::string text_of(const NodeState& state) {
+  std::string text;
+  for (const ActivePod& pod : state.pods) {
+    text += pod.spec.uid.value + ":";
+    if (pod.spec.resources) {
+      for (const auto& [name, amount] : pod.spec.resources->requests) {
+        text += " " + name + " " + amount.to_string();
+      }
+    }
+    for (const Container& container : pod.spec.containers) {
+      text += "; " + container.name;
+      if (container.kind == ContainerKind::kInit) text += " (init)";
+      if (container.kind == ContainerKind::kSidecar) text += " (sidecar)";
+      for (const auto& [name, amount] : container.resources.requests) {
+        text += " " + name + " " + amount.to_string();
+      }
+      if (pod.started.contains(container.name)) text += " started";
+    }
+    text += "\n";
+  }
+  for (const auto& [uid, name, blocks] : state.memory.assignments) {
+    for (const MemoryBlock& block : blocks) {
+      text += uid.value + "/" + name + " has " + std::to_string(block.size >> 20U) + " Mi\n";
+    }
+  }
+  return text;
+}
+
+void log(const Node& from, const NodeState& state, const Node& to,
+         const ReconfigurationPlan& plan) {
   RC_LOG() << "from " << from.machine().cpus().size() << " CPUs, " << text_of(from.config())
-           << "\nto " << to.machine().cpus().size() << " CPUs, " << text_of(to.config()) << "\n"
-           << describe(plan);
+           << "\nto " << to.machine().cpus().size() << " CPUs, " << text_of(to.config())
+           << ", profile " << to_string(to.config().profile) << "\n"
+           << text_of(state) << describe(plan);
 }
 
 RC_GTEST_PROP(ReconfigureProperty, CostsAsLittleAsTheBestOfAllPlacements, ()) {
@@ -372,7 +414,7 @@ RC_GTEST_PROP(ReconfigureProperty, CostsAsLittleAsTheBestOfAllPlacements, ()) {
   const bool evict = draw(0, 3) == 0;
   const auto plan = plan_reconfiguration(from, state, to, {evict, kManySteps});
   RC_ASSERT(plan.has_value());
-  log(from, to, *plan);
+  log(from, state, to, *plan);
   RC_ASSERT(plan->optimal);
   BruteForce all(from, state, to, evict);
   const PlanCost best = all.best();
@@ -465,13 +507,14 @@ RC_GTEST_PROP(ReconfigureProperty, StartsWithoutOverlapAndPlansNothingMoreAfterw
   const NodeState state = with_starts(from, any_state(from, 3, any_kind_of_pod));
   const auto plan = plan_reconfiguration(from, state, to);
   RC_ASSERT(plan.has_value());
-  log(from, to, *plan);
+  log(from, state, to, *plan);
   check_plan(to, *plan);
   RC_CLASSIFY(plan->optimal, "optimal");
   RC_CLASSIFY(plan->cost.containers_moved > 0, "moves");
   if (!plan->optimal) return;
 
-  const auto again = plan_reconfiguration(to, plan->next, to);
+  // Not from `to`: then nothing would be judged.
+  const auto again = plan_reconfiguration(from, plan->next, to);
   RC_ASSERT(again.has_value());
   RC_LOG() << "again\n" << describe(*again);
   RC_ASSERT(again->cost.containers_moved == 0U);
@@ -484,9 +527,11 @@ RC_GTEST_PROP(ReconfigureProperty, StartsWithoutOverlapAndPlansNothingMoreAfterw
 RC_GTEST_PROP(ReconfigureProperty, MovesNothingForTheSameConfiguration, ()) {
   const Node node = any_node(any_profile(), any_config_with_pod_level);
   const NodeState state = with_starts(node, any_state(node, 4, any_kind_of_pod));
+  // A kubelet can admit pods until it does not start any more: empty_shared_pool_prevents_start.
+  RC_PRE(start_error(node, state) == "");
   const auto plan = plan_reconfiguration(node, state, node);
   RC_ASSERT(plan.has_value());
-  log(node, node, *plan);
+  log(node, state, node, *plan);
   RC_ASSERT(plan->optimal);
   RC_ASSERT(plan->cost == PlanCost{});
   RC_ASSERT(plan->next.cpu.checkpoint() == state.cpu.checkpoint());

@@ -118,7 +118,9 @@ inline std::string describe(const ReconfigurationPlan& plan) {
         for (const auto id : block.numa_affinity) text += " " + std::to_string(id);
       }
     }
-    text += ": " + container.why + "\n";
+    text += ": " + container.why;
+    if (container.rejection) text += " (" + container.rejection->message + ")";
+    text += "\n";
   }
   return text + "evicted " + std::to_string(plan.cost.pods_evicted) + ", against " +
          std::to_string(plan.cost.pods_against_rules) + ", moved " +

@@ -26,19 +26,19 @@ std::uint64_t free_bytes(const MemoryState& memory, const MemoryBlock& block) {
   return sum;
 }
 
-/// Whether the NUMA nodes of a block exist and other blocks have made no other group of them.
-bool can_group(const Node& node, const MemoryState& memory, const MemoryBlock& block) {
-  return std::all_of(block.numa_affinity.begin(), block.numa_affinity.end(), [&](std::int32_t id) {
-    const auto found = memory.machine_state.find(id);
-    if (found == memory.machine_state.end()) return false;
-    return found->second.number_of_assignments == 0 || found->second.cells == block.numa_affinity ||
-           node.quirks().single_node_overwrites_group;
-  });
+bool has_nodes(const MemoryState& memory, const std::vector<std::int32_t>& ids) {
+  return std::all_of(ids.begin(), ids.end(),
+                     [&](std::int32_t id) { return memory.machine_state.contains(id); });
 }
 
 bool take_all(const Node& node, MemoryState& memory, const std::vector<MemoryBlock>& blocks) {
   return std::all_of(blocks.begin(), blocks.end(), [&](const MemoryBlock& block) {
-    if (!can_group(node, memory, block) || free_bytes(memory, block) < block.size) return false;
+    // DEVIATION (quirk): the kubelet can have made groups that overlap.
+    const bool can_group =
+        can_be_group(memory, block.numa_affinity) || node.quirks().single_node_overwrites_group;
+    if (!has_nodes(memory, block.numa_affinity) || !can_group ||
+        free_bytes(memory, block) < block.size)
+      return false;
     take_blocks(memory.machine_state, {block});
     return true;
   });
@@ -70,6 +70,14 @@ void add_assignments(const PodUid& uid, const std::map<std::string, Part>& parts
 }
 
 }  // namespace
+
+bool can_be_group(const MemoryState& memory, const std::vector<std::int32_t>& ids) {
+  return std::all_of(ids.begin(), ids.end(), [&](std::int32_t id) {
+    const auto found = memory.machine_state.find(id);
+    return found == memory.machine_state.end() || found->second.number_of_assignments == 0 ||
+           found->second.cells == ids;
+  });
+}
 
 bool has_ended(const ActivePod& pod, const Container& container) {
   if (container.kind != ContainerKind::kInit) return false;

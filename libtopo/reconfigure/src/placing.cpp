@@ -164,10 +164,15 @@ bool Search::allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
   const auto is_at = [&](const std::vector<MemoryBlock>& blocks, NumaMask mask) {
     return nodes_of(node_.machine(), blocks) == mask;
   };
+  // DEVIATION (quirk): kubelets make groups that overlap; a plan does not.
+  const auto can_be_at = [&](NumaMask mask) {
+    return can_be_group(board.memory, node_.machine().numa_ids(mask));
+  };
   if (pod.is_whole && !pod.units.empty()) {
     if (pod.units.front().memory.empty()) return true;
     const NumaMask mask = spots.front().memory;
-    return node_.memory().allocate_pod(board.memory, view, {mask, false}, nullptr) &&
+    return can_be_at(mask) &&
+           node_.memory().allocate_pod(board.memory, view, {mask, false}, nullptr) &&
            is_at(board.memory.pods[uid], mask);
   }
   for (const Container& container : pod.spec().containers) {
@@ -175,7 +180,8 @@ bool Search::allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
       const Unit& unit = pod.units[i];
       if (unit.container != &container || unit.memory.empty()) continue;
       const NumaMask mask = spots[i].memory;
-      if (!node_.memory().allocate(board.memory, view, container, {mask, false}, nullptr)) {
+      if (!can_be_at(mask) ||
+          !node_.memory().allocate(board.memory, view, container, {mask, false}, nullptr)) {
         return false;
       }
       const auto* const blocks = board.memory.assignments.find({uid, container.name});

@@ -15,8 +15,9 @@ namespace pinfold::planning {
 
 /// What is searched for, besides low cost.
 struct SearchRules {
-  /// Pods may be evicted, and may stay against the rules; else a pod stays as it is at no cost.
-  bool may_lose = true;
+  bool may_lose = true;  ///< pods may be evicted, and may stay against the rules
+  /// What the pods have was given by these rules: where it is complete, it is not judged again.
+  bool same_rules = false;
   bool evict = false;  ///< see PlanOptions
   std::size_t steps = 0;
   /// Whether a choice for every pod is a solution.
@@ -28,8 +29,9 @@ struct Solution {
   PlanCost cost;
 };
 
-/// A search over what each pod gets, pod by pod: branch and bound. It has three passes: the first
-/// stops at its first solution, the second tries all good choices, the third everything.
+/// A search over what each pod gets, pod by pod: branch and bound. In the first pass every pod that
+/// cannot keep what it has stays against the rules or goes; the second stops at its first solution;
+/// the third tries all good choices, the last one everything.
 class Search {
  public:
   /// Borrows the first two. `target`: a pod that has nothing yet and must be placed.
@@ -90,8 +92,8 @@ class Search {
   PlanCost least_cost_;
   std::size_t steps_ = 0;
   std::optional<std::size_t> target_;
-  enum class Pass { kFirst, kGood, kAll };
-  Pass pass_ = Pass::kFirst;
+  enum class Pass { kStay, kFirst, kGood, kAll };
+  Pass pass_ = Pass::kStay;
   /// The least cost at which the rest of the pods was tried, by what was left for them.
   std::unordered_map<std::string, PlanCost> tried_;
   bool is_complete_ = true;  ///< nothing was left out
