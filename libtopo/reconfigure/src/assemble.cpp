@@ -15,17 +15,6 @@ std::set<std::int32_t> nodes_in(const Part& part) {
   return nodes;
 }
 
-std::uint64_t free_bytes(const MemoryState& memory, const MemoryBlock& block) {
-  std::uint64_t sum = 0;
-  for (const std::int32_t id : block.numa_affinity) {
-    const auto node = memory.machine_state.find(id);
-    if (node == memory.machine_state.end()) return 0;
-    const auto table = node->second.tables.find(block.type);
-    if (table != node->second.tables.end()) sum += table->second.free;
-  }
-  return sum;
-}
-
 bool has_nodes(const MemoryState& memory, const std::vector<std::int32_t>& ids) {
   return std::all_of(ids.begin(), ids.end(),
                      [&](std::int32_t id) { return memory.machine_state.contains(id); });
@@ -70,6 +59,17 @@ void add_assignments(const PodUid& uid, const std::map<std::string, Part>& parts
 }
 
 }  // namespace
+
+std::uint64_t free_bytes(const MemoryState& memory, const MemoryBlock& block) {
+  std::uint64_t sum = 0;
+  for (const std::int32_t id : block.numa_affinity) {
+    const auto node = memory.machine_state.find(id);
+    if (node == memory.machine_state.end()) return 0;
+    const auto table = node->second.tables.find(block.type);
+    if (table != node->second.tables.end()) sum += table->second.free;
+  }
+  return sum;
+}
 
 bool can_be_group(const MemoryState& memory, const std::vector<std::int32_t>& ids) {
   return std::all_of(ids.begin(), ids.end(), [&](std::int32_t id) {

@@ -23,8 +23,8 @@ struct CpuChoice {
 
 using VisitCpus = std::function<Enumeration(const CpuSet&)>;
 
-/// A few good choices: for each set of NUMA nodes, fewest nodes first, some that keep as many of
-/// the own CPUs as possible and leave those of others alone where possible.
+/// A few good choices on one NUMA node, on all and on two: some that keep as many of the own CPUs
+/// as possible, some of whole cores. They leave those of others alone where possible.
 Enumeration for_each_good_choice(const CpuChoice& choice, const VisitCpus& visit);
 
 /// Every choice, but of choices that differ only in equal CPUs a single one. CPUs of a core are

@@ -103,10 +103,25 @@ std::vector<NumaMask> Search::memory_masks(const Unit& unit, const CpuSet& cpus)
   return masks;
 }
 
+/// Whether NUMA nodes have enough free memory for a unit, as far as that is known without the
+/// memory manager: with init containers less can do.
+bool Search::has_memory(const Placing& placing, const Unit& unit, NumaMask mask) const {
+  const auto& units = placing.pod->units;
+  if (std::any_of(units.begin(), units.end(), [](const Unit& other) { return other.is_init(); })) {
+    return true;
+  }
+  const auto ids = node_.machine().numa_ids(mask);
+  return std::all_of(unit.memory.begin(), unit.memory.end(), [&](const auto& amount) {
+    const auto& [type, bytes] = amount;
+    return free_bytes(placing.before.memory, {ids, type, bytes}) >= bytes;
+  });
+}
+
 Enumeration Search::try_cpus(Placing& placing, const PlanCost& cost, const CpuSet& cpus) {
   const Unit& unit = placing.pod->units[placing.spots.size()];
   if (unit.memory.empty()) return try_spot(placing, cost, {cpus, {}});
   for (const NumaMask mask : memory_masks(unit, cpus)) {
+    if (!has_memory(placing, unit, mask)) continue;
     if (try_spot(placing, cost, {cpus, mask}) == Enumeration::kStop) return Enumeration::kStop;
   }
   return Enumeration::kContinue;

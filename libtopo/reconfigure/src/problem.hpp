@@ -86,6 +86,8 @@ struct PodCase {
 [[nodiscard]] std::optional<NumaMask> nodes_of(const Machine& machine,
                                                const std::vector<MemoryBlock>& blocks);
 
+/// What is free on the NUMA nodes of a block; 0 if one of them does not exist.
+[[nodiscard]] std::uint64_t free_bytes(const MemoryState& memory, const MemoryBlock& block);
 /// Whether other memory has made no other group of any of these NUMA nodes.
 [[nodiscard]] bool can_be_group(const MemoryState& memory, const std::vector<std::int32_t>& ids);
 

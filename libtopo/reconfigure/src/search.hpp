@@ -71,6 +71,7 @@ class Search {
   Enumeration units_from(Placing& placing, const PlanCost& cost);
   Enumeration try_spot(Placing& placing, const PlanCost& cost, const Spot& spot);
   Enumeration try_cpus(Placing& placing, const PlanCost& cost, const CpuSet& cpus);
+  [[nodiscard]] bool has_memory(const Placing& placing, const Unit& unit, NumaMask mask) const;
   Enumeration placed(const Placing& placing);
   [[nodiscard]] bool allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
                                      Board& board) const;
