@@ -15,23 +15,19 @@ std::set<std::int32_t> nodes_in(const Part& part) {
   return nodes;
 }
 
-std::uint64_t free_bytes(const MemoryState& memory, const MemoryBlock& block) {
-  std::uint64_t sum = 0;
-  for (const std::int32_t id : block.numa_affinity) {
-    const auto node = memory.machine_state.find(id);
-    if (node == memory.machine_state.end()) return 0;
-    const auto table = node->second.tables.find(block.type);
-    if (table != node->second.tables.end()) sum += table->second.free;
-  }
-  return sum;
+bool has_nodes(const MemoryState& memory, const std::vector<std::int32_t>& ids) {
+  return std::all_of(ids.begin(), ids.end(),
+                     [&](std::int32_t id) { return memory.machine_state.contains(id); });
 }
 
-bool take_all(MemoryState& memory, const std::vector<MemoryBlock>& blocks) {
+bool take_all(const Node& node, MemoryState& memory, const std::vector<MemoryBlock>& blocks) {
   return std::all_of(blocks.begin(), blocks.end(), [&](const MemoryBlock& block) {
-    const bool exists =
-        std::all_of(block.numa_affinity.begin(), block.numa_affinity.end(),
-                    [&](std::int32_t id) { return memory.machine_state.contains(id); });
-    if (!exists || free_bytes(memory, block) < block.size) return false;
+    // DEVIATION (quirk): the kubelet can have made groups that overlap.
+    const bool can_group =
+        can_be_group(memory, block.numa_affinity) || node.quirks().single_node_overwrites_group;
+    if (!has_nodes(memory, block.numa_affinity) || !can_group ||
+        free_bytes(memory, block) < block.size)
+      return false;
     take_blocks(memory.machine_state, {block});
     return true;
   });
@@ -63,6 +59,25 @@ void add_assignments(const PodUid& uid, const std::map<std::string, Part>& parts
 }
 
 }  // namespace
+
+std::uint64_t free_bytes(const MemoryState& memory, const MemoryBlock& block) {
+  std::uint64_t sum = 0;
+  for (const std::int32_t id : block.numa_affinity) {
+    const auto node = memory.machine_state.find(id);
+    if (node == memory.machine_state.end()) return 0;
+    const auto table = node->second.tables.find(block.type);
+    if (table != node->second.tables.end()) sum += table->second.free;
+  }
+  return sum;
+}
+
+bool can_be_group(const MemoryState& memory, const std::vector<std::int32_t>& ids) {
+  return std::all_of(ids.begin(), ids.end(), [&](std::int32_t id) {
+    const auto found = memory.machine_state.find(id);
+    return found == memory.machine_state.end() || found->second.number_of_assignments == 0 ||
+           found->second.cells == ids;
+  });
+}
 
 bool has_ended(const ActivePod& pod, const Container& container) {
   if (container.kind != ContainerKind::kInit) return false;
@@ -174,7 +189,7 @@ bool take_verbatim(const Node& node, const PodUid& uid, const std::map<std::stri
     blocks = of_pod.memory;
     board.memory.pods[uid] = of_pod.memory;
   }
-  if (!board.free.contains_all(cpus) || !take_all(board.memory, blocks)) return false;
+  if (!board.free.contains_all(cpus) || !take_all(node, board.memory, blocks)) return false;
   board.free -= cpus;
   return true;
 }

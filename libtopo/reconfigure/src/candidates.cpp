@@ -1,5 +1,7 @@
 #include "candidates.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -11,8 +13,8 @@
 namespace pinfold::planning {
 namespace {
 
-/// More NUMA nodes at one time are tried only up to this number of them.
-constexpr int kMaxNodesForGoodChoices = 8;
+/// On larger machines no pairs of NUMA nodes are tried.
+constexpr int kMaxNodesForPairs = 8;
 
 constexpr int kOwn = -2;  // kinds of CPUs; others are the owner
 constexpr int kNobodys = -1;
@@ -28,6 +30,7 @@ struct CoreCpus {
   CpuSet nobodys;
   CpuSet others;
   bool is_whole = false;  ///< all CPUs of the core are available
+  bool is_near = false;   ///< on a NUMA node with own CPUs
 
   [[nodiscard]] CpuSet all() const { return own | nobodys | others; }
 };
@@ -39,6 +42,7 @@ std::vector<CoreCpus> cores_within(const CpuChoice& choice, const CpuSet& within
     if (available.empty()) continue;
     CoreCpus core;
     core.is_whole = available == group.cpus;
+    core.is_near = choice.own.intersects(choice.machine->cpus_of_numa(group.numa));
     for (const CpuId cpu : available) {
       const int kind = kind_of(choice, cpu);
       (kind == kOwn ? core.own : kind == kNobodys ? core.nobodys : core.others).insert(cpu);
@@ -80,10 +84,10 @@ CpuSet pick_own_first(const CpuChoice& choice, std::vector<CoreCpus> cores) {
   CpuSet taken;
   for (const CoreCpus& core : cores) take_from(core.own, choice.count, taken);
   std::stable_sort(cores.begin(), cores.end(), [](const CoreCpus& a, const CoreCpus& b) {
-    const auto is_split = [](const CoreCpus& core) {
-      return !core.is_whole || !core.others.empty();
+    const auto key = [](const CoreCpus& core) {
+      return std::tuple(!core.is_near, !core.is_whole || !core.others.empty());
     };
-    return is_split(a) < is_split(b);
+    return key(a) < key(b);
   });
   for (const CoreCpus& core : cores) take_from(core.nobodys, choice.count, taken);
   if (taken.size() == choice.count) return taken;
@@ -155,7 +159,7 @@ std::vector<std::map<int, std::size_t>> patterns_of(const std::map<int, std::siz
   return patterns;
 }
 
-std::vector<EqualCores> equal_cores(const CpuChoice& choice) {
+std::map<CoreKind, std::vector<CpusByKind>> cores_by_kind(const CpuChoice& choice) {
   std::map<CoreKind, std::vector<CpusByKind>> by_kind;
   for (const Machine::Group& group : choice.machine->cores()) {
     const CpuSet available = group.cpus & choice.available;
@@ -170,6 +174,11 @@ std::vector<EqualCores> equal_cores(const CpuChoice& choice) {
     }
     by_kind[kind].push_back(std::move(cpus));
   }
+  return by_kind;
+}
+
+std::vector<EqualCores> equal_cores(const CpuChoice& choice) {
+  auto by_kind = cores_by_kind(choice);
   std::vector<EqualCores> all;
   for (auto& [kind, cores] : by_kind) {
     EqualCores equal{std::move(cores), patterns_of(kind.cpus), 0};
@@ -223,8 +232,6 @@ class ChoicesOfCpus {
 
 Enumeration for_each_good_choice(const CpuChoice& choice, const VisitCpus& visit) {
   const Machine& machine = *choice.machine;
-  const int nodes = machine.numa_count();
-  const int widest = nodes <= kMaxNodesForGoodChoices ? nodes : 1;
   const auto visit_within = [&](const std::vector<CpuSet>& places) {
     std::vector<CpuSet> found;
     for (const CpuSet& place : places) {
@@ -233,6 +240,7 @@ Enumeration for_each_good_choice(const CpuChoice& choice, const VisitCpus& visit
       const auto cores = cores_within(choice, within);
       found.push_back(pick_own_first(choice, cores));
       found.push_back(pick_by_core(cores, choice.count));
+      if (found.back() == found[found.size() - 2]) found.pop_back();
     }
     std::stable_sort(found.begin(), found.end(), [&](const CpuSet& a, const CpuSet& b) {
       return badness(choice, a) < badness(choice, b);
@@ -242,13 +250,23 @@ Enumeration for_each_good_choice(const CpuChoice& choice, const VisitCpus& visit
     }
     return Enumeration::kContinue;
   };
-  for (int width = 1; width <= widest; ++width) {
-    std::vector<CpuSet> places;
-    for_each_mask_of_width(nodes, width,
-                           [&](NumaMask mask) { places.push_back(machine.cpus_of_numa(mask)); });
-    if (visit_within(places) == Enumeration::kStop) return Enumeration::kStop;
+  std::vector<CpuSet> places;
+  const auto add = [&](NumaMask mask) { places.push_back(machine.cpus_of_numa(mask)); };
+  for_each_mask_of_width(machine.numa_count(), 1, add);
+  if (machine.numa_count() > 1) places.push_back(machine.all_cpus());
+  if (visit_within(places) == Enumeration::kStop) return Enumeration::kStop;
+  places.clear();
+  if (machine.numa_count() > kMaxNodesForPairs) return Enumeration::kContinue;
+  for_each_mask_of_width(machine.numa_count(), 2, add);
+  return visit_within(places);
+}
+
+void add_to_key(const CpuChoice& choice, std::string& key) {
+  for (const auto& [kind, cores] : cores_by_kind(choice)) {
+    key +=
+        fmt::format("/{},{},{},{}x{}", kind.numa, kind.socket, kind.cache, kind.size, cores.size());
+    for (const auto& [owner, count] : kind.cpus) key += fmt::format(":{},{}", owner, count);
   }
-  return widest < nodes ? visit_within({machine.all_cpus()}) : Enumeration::kContinue;
 }
 
 Enumeration for_each_choice_of_cpus(const CpuChoice& choice, const VisitCpus& visit) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "pinfold/machine/machine.hpp"
@@ -22,13 +23,16 @@ struct CpuChoice {
 
 using VisitCpus = std::function<Enumeration(const CpuSet&)>;
 
-/// A few good choices: for each set of NUMA nodes, fewest nodes first, some that keep as many of
-/// the own CPUs as possible and leave those of others alone where possible.
+/// A few good choices on one NUMA node, on all and on two: some that keep as many of the own CPUs
+/// as possible, some of whole cores. They leave those of others alone where possible.
 Enumeration for_each_good_choice(const CpuChoice& choice, const VisitCpus& visit);
 
 /// Every choice, but of choices that differ only in equal CPUs a single one. CPUs of a core are
 /// equal if they have the same owner; cores are equal if they are in the same cache, socket and
 /// NUMA node and have the same CPUs available, by number and owner.
 Enumeration for_each_choice_of_cpus(const CpuChoice& choice, const VisitCpus& visit);
+
+/// Appends a text that is the same for the same CPUs to choose from, up to equal CPUs.
+void add_to_key(const CpuChoice& choice, std::string& key);
 
 }  // namespace pinfold::planning

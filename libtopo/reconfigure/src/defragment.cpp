@@ -60,6 +60,7 @@ Result<DefragmentationPlan> plan_defragmentation(const Node& node, const NodeSta
   }
   planning::SearchRules rules;
   rules.may_lose = false;
+  rules.same_rules = true;
   rules.steps = options.steps;
   rules.accepts = [&](const std::vector<planning::Choice>& choices) {
     return admits(node, moved_state(problem, choices), pod);

@@ -8,6 +8,9 @@
 namespace pinfold::planning {
 namespace {
 
+/// On larger machines only single NUMA nodes are tried as a part of the empty node.
+constexpr int kMaxNodesForEveryPart = 8;
+
 /// A unit's CPUs after a decision.
 CpuSet cpus_of(const NodeState& state, const PodUid& uid, const Unit& unit) {
   if (unit.container == nullptr) {
@@ -16,6 +19,24 @@ CpuSet cpus_of(const NodeState& state, const PodUid& uid, const Unit& unit) {
   }
   const CpuSet* const found = state.cpu.assignments.find({uid, unit.container->name});
   return found == nullptr ? CpuSet{} : *found;
+}
+
+/// Gives each container what it had, with other CPUs of the spot for those that the pod loses.
+void replace_lost_cpus(const PodCase& pod, const Spot& spot, std::map<std::string, Part>& parts) {
+  const CpuSet lost = *pod.whole_before.cpus - spot.cpus;
+  const CpuSet gained = spot.cpus - *pod.whole_before.cpus;
+  for (auto& [name, part] : parts) {
+    if (!part.cpus) continue;
+    part.cpus = part_of(pod.before, name).cpus;
+    auto next = gained.begin();
+    for (const CpuId cpu : lost) {
+      const CpuId replacement = *next;
+      ++next;
+      if (!part.cpus->contains(cpu)) continue;
+      part.cpus->erase(cpu);
+      part.cpus->insert(replacement);
+    }
+  }
 }
 
 }  // namespace
@@ -93,15 +114,34 @@ CpuSet Judge::with_cores(const CpuSet& cpus) const {
   if (!node_.cpu().options().full_pcpus_only) return cpus;
   const Machine& machine = node_.machine();
   CpuSet cores;
-  for (const CpuId cpu : cpus) {
+  for (const CpuId cpu : cpus& machine.all_cpus()) {
     cores |= machine.cores()[static_cast<std::size_t>(machine.groups_of(cpu).core)].cpus;
   }
   return cores & node_.cpu().allocatable();
 }
 
 Decision Judge::on_empty_node(const PodSpec& pod) const {
-  const CpuSet free = node_.cpu().is_static() ? node_.cpu().allocatable() : CpuSet{};
-  return decide(node_, state_for(pod, free, empty_.memory.machine_state), pod);
+  const Machine& machine = node_.machine();
+  const CpuSet allocatable = node_.cpu().is_static() ? node_.cpu().allocatable() : CpuSet{};
+  Decision decision = decide(node_, state_for(pod, allocatable, empty_.memory.machine_state), pod);
+  if (std::holds_alternative<Admitted>(decision)) return decision;
+  const int widest = machine.numa_count() <= kMaxNodesForEveryPart ? machine.numa_count() - 1 : 1;
+  for (int width = 1; width <= widest; ++width) {
+    std::optional<Decision> admitted;
+    for_each_mask_of_width(machine.numa_count(), width, [&](NumaMask part) {
+      if (admitted) return;
+      auto memory = empty_.memory.machine_state;
+      for (auto& [id, of_node] : memory) {
+        if (part.contains(*machine.numa_position(NumaId{id}))) continue;
+        for (auto& [type, table] : of_node.tables) table.free = 0;
+      }
+      const CpuSet free = allocatable & machine.cpus_of_numa(part);
+      Decision of_part = decide(node_, state_for(pod, free, std::move(memory)), pod);
+      if (std::holds_alternative<Admitted>(of_part)) admitted = std::move(of_part);
+    });
+    if (admitted) return *std::move(admitted);
+  }
+  return decision;
 }
 
 Decision Judge::about_unit(const PodCase& pod, const Unit& unit, const Spot& spot) const {
@@ -120,8 +160,14 @@ bool Judge::admits(const PodCase& pod, const Unit& unit, const Spot& spot) const
   return given.size() == unit.cpus && spot.cpus.contains_all(given);
 }
 
+/// Whether a spot has as much as the unit gets, of CPUs that can be exclusive.
+bool Judge::is_complete(const Unit& unit, const Spot& spot) const {
+  return spot.cpus.size() == unit.cpus && spot.memory.empty() == unit.memory.empty() &&
+         (unit.cpus == 0 || node_.cpu().allocatable().contains_all(spot.cpus));
+}
+
 bool Judge::allows(const PodCase& pod, const Unit& unit, const Spot& spot) {
-  if (spot.cpus.size() != unit.cpus || spot.memory.empty() != unit.memory.empty()) return false;
+  if (!is_complete(unit, spot)) return false;
   const std::string name = unit.container == nullptr ? "" : unit.container->name;
   auto& verdicts = verdicts_[fmt::format("{}/{}", pod.spec().uid, name)];
   const auto [found, is_new] =
@@ -156,10 +202,7 @@ Decision Judge::about(const PodCase& pod, const std::vector<Spot>& spots) const 
 
 bool Judge::allows_together(const PodCase& pod, const std::vector<Spot>& spots) const {
   for (std::size_t i = 0; i < spots.size(); ++i) {
-    const Unit& unit = pod.units[i];
-    if (spots[i].cpus.size() != unit.cpus || spots[i].memory.empty() != unit.memory.empty()) {
-      return false;
-    }
+    if (!is_complete(pod.units[i], spots[i])) return false;
   }
   const Decision decision = about(pod, spots);
   const auto* const admitted = std::get_if<Admitted>(&decision);
@@ -181,39 +224,20 @@ bool Judge::allows_together(const PodCase& pod, const std::vector<Spot>& spots) 
 }
 
 std::map<std::string, Part> Judge::divide(const PodCase& pod, const Spot& spot) const {
+  std::map<std::string, Part> parts = pod.divided;
   const auto ids = node_.machine().numa_ids(spot.memory);
+  for (auto& [name, part] : parts) {
+    for (MemoryBlock& block : part.memory) block.numa_affinity = ids;
+  }
+  if (pod.is_divided_as_before) {
+    replace_lost_cpus(pod, spot, parts);
+    return parts;
+  }
   const Decision decision = about_unit(pod, pod.units.front(), spot);
   const auto* const admitted = std::get_if<Admitted>(&decision);
-  std::map<std::string, Part> parts;
-  if (admitted == nullptr) return parts;
-  bool is_as_before = pod.whole_before.cpus && pod.whole_before.cpus->size() == spot.cpus.size();
-  for (const Container& container : pod.spec().containers) {
-    const ContainerId id{pod.spec().uid, container.name};
-    const CpuSet* const cpus = admitted->next.cpu.assignments.find(id);
-    const auto* const blocks = admitted->next.memory.assignments.find(id);
-    if (cpus == nullptr && blocks == nullptr) continue;
-    Part& part = parts[container.name];
-    if (cpus != nullptr) part.cpus = *cpus;
-    if (blocks != nullptr && !has_ended(*pod.pod, container)) part.memory = *blocks;
-    for (MemoryBlock& block : part.memory) block.numa_affinity = ids;
-    const Part before = part_of(pod.before, container.name);
-    is_as_before = is_as_before && before.cpus.has_value() == part.cpus.has_value() &&
-                   (!part.cpus || before.cpus->size() == part.cpus->size());
-  }
-  if (!is_as_before) return parts;
-  const CpuSet lost = *pod.whole_before.cpus - spot.cpus;
-  const CpuSet gained = spot.cpus - *pod.whole_before.cpus;
   for (auto& [name, part] : parts) {
-    if (!part.cpus) continue;
-    part.cpus = part_of(pod.before, name).cpus;
-    auto next = gained.begin();
-    for (const CpuId cpu : lost) {
-      const CpuId replacement = *next;
-      ++next;
-      if (!part.cpus->contains(cpu)) continue;
-      part.cpus->erase(cpu);
-      part.cpus->insert(replacement);
-    }
+    if (!part.cpus || admitted == nullptr) continue;
+    part.cpus = part_in(admitted->next, {pod.spec().uid, name}).cpus;
   }
   return parts;
 }

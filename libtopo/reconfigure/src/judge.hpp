@@ -18,7 +18,9 @@ class Judge {
   /// Borrows both. `state` has the devices and the states of hint providers.
   Judge(const Node& node, const NodeState& state);
 
-  /// Whether a node without other pods admits the pod, and what it gets.
+  /// Whether a node without other pods admits the pod, and what it gets. Where it rejects the pod,
+  /// the same with only some NUMA nodes free: what decide() chooses for the first container can
+  /// leave too little for the next.
   [[nodiscard]] Decision on_empty_node(const PodSpec& pod) const;
   /// The pod with only one of its containers. Domain: a Guaranteed pod, so that this is one too.
   [[nodiscard]] static PodSpec only(const PodSpec& pod, const Container& container);
@@ -46,6 +48,7 @@ class Judge {
                     const Amounts& amounts) const;
   [[nodiscard]] CpuSet with_cores(const CpuSet& cpus) const;
   [[nodiscard]] Decision about_unit(const PodCase& pod, const Unit& unit, const Spot& spot) const;
+  [[nodiscard]] bool is_complete(const Unit& unit, const Spot& spot) const;
   [[nodiscard]] bool admits(const PodCase& pod, const Unit& unit, const Spot& spot) const;
 
   const Node& node_;

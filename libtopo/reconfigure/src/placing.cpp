@@ -29,6 +29,8 @@ Enumeration Search::units_from(Placing& placing, const PlanCost& cost) {
   if (unit.cpus == 0) return try_cpus(placing, cost, {});
   const CpuChoice choice = cpu_choice(placing, unit);
   if (choice.available.size() < unit.cpus) return Enumeration::kContinue;
+  const VisitCpus visit = [&](const CpuSet& cpus) { return try_cpus(placing, cost, cpus); };
+  if (pass_ == Pass::kAll) return for_each_choice_of_cpus(choice, visit);
   if (unit.had_cpus.empty()) {
     // Any CPUs cost the same, so the first to try are those that the policy options prefer.
     const auto natural = natural_spot(placing, unit, choice);
@@ -36,9 +38,7 @@ Enumeration Search::units_from(Placing& placing, const PlanCost& cost) {
       return Enumeration::kStop;
     }
   }
-  const VisitCpus visit = [&](const CpuSet& cpus) { return try_cpus(placing, cost, cpus); };
-  if (for_each_good_choice(choice, visit) == Enumeration::kStop) return Enumeration::kStop;
-  return is_greedy_ ? Enumeration::kContinue : for_each_choice_of_cpus(choice, visit);
+  return for_each_good_choice(choice, visit);
 }
 
 CpuSet Search::available(const Placing& placing, const Unit& unit) const {
@@ -56,20 +56,14 @@ CpuChoice Search::cpu_choice(const Placing& placing, const Unit& unit) const {
   choice.available = available(placing, unit);
   choice.own = unit.had_cpus;
   choice.count = unit.cpus;
-  choice.owner.assign(static_cast<std::size_t>(choice.machine->all_cpus().last().value) + 1, -1);
-  int number = 0;
-  const auto add = [&](const Unit& other) {
-    for (const CpuId cpu : other.had_cpus& choice.available) {
+  choice.owner = owners(placing.index + 1);
+  int number = static_cast<int>(choice.owner.size());  // more than there are
+  const auto& units = placing.pod->units;
+  for (std::size_t i = placing.spots.size() + 1; i < units.size(); ++i, ++number) {
+    if (units[i].is_init()) continue;
+    for (const CpuId cpu : units[i].had_cpus& choice.available) {
       choice.owner[static_cast<std::size_t>(cpu.value)] = number;
     }
-    ++number;
-  };
-  const auto& units = placing.pod->units;
-  for (std::size_t i = placing.spots.size() + 1; i < units.size(); ++i) {
-    if (!units[i].is_init()) add(units[i]);
-  }
-  for (std::size_t i = placing.index + 1; i < order_.size(); ++i) {
-    for (const Unit& other : problem_.pods[order_[i]].units) add(other);
   }
   return choice;
 }
@@ -100,7 +94,7 @@ std::vector<NumaMask> Search::memory_masks(const Unit& unit, const CpuSet& cpus)
   add(near);
   for (const int position : machine.all_numa().positions()) add(NumaMask::of(position));
   add(machine.all_numa());
-  if (is_greedy_) return masks;
+  if (pass_ != Pass::kAll) return masks;
   if (machine.numa_count() > kMaxNodesForEveryMemoryMask) {
     is_complete_ = false;
     return masks;
@@ -109,10 +103,25 @@ std::vector<NumaMask> Search::memory_masks(const Unit& unit, const CpuSet& cpus)
   return masks;
 }
 
+/// Whether NUMA nodes have enough free memory for a unit, as far as that is known without the
+/// memory manager: with init containers less can do.
+bool Search::has_memory(const Placing& placing, const Unit& unit, NumaMask mask) const {
+  const auto& units = placing.pod->units;
+  if (std::any_of(units.begin(), units.end(), [](const Unit& other) { return other.is_init(); })) {
+    return true;
+  }
+  const auto ids = node_.machine().numa_ids(mask);
+  return std::all_of(unit.memory.begin(), unit.memory.end(), [&](const auto& amount) {
+    const auto& [type, bytes] = amount;
+    return free_bytes(placing.before.memory, {ids, type, bytes}) >= bytes;
+  });
+}
+
 Enumeration Search::try_cpus(Placing& placing, const PlanCost& cost, const CpuSet& cpus) {
   const Unit& unit = placing.pod->units[placing.spots.size()];
   if (unit.memory.empty()) return try_spot(placing, cost, {cpus, {}});
   for (const NumaMask mask : memory_masks(unit, cpus)) {
+    if (!has_memory(placing, unit, mask)) continue;
     if (try_spot(placing, cost, {cpus, mask}) == Enumeration::kStop) return Enumeration::kStop;
   }
   return Enumeration::kContinue;
@@ -170,10 +179,15 @@ bool Search::allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
   const auto is_at = [&](const std::vector<MemoryBlock>& blocks, NumaMask mask) {
     return nodes_of(node_.machine(), blocks) == mask;
   };
+  // DEVIATION (quirk): kubelets make groups that overlap; a plan does not.
+  const auto can_be_at = [&](NumaMask mask) {
+    return can_be_group(board.memory, node_.machine().numa_ids(mask));
+  };
   if (pod.is_whole && !pod.units.empty()) {
     if (pod.units.front().memory.empty()) return true;
     const NumaMask mask = spots.front().memory;
-    return node_.memory().allocate_pod(board.memory, view, {mask, false}, nullptr) &&
+    return can_be_at(mask) &&
+           node_.memory().allocate_pod(board.memory, view, {mask, false}, nullptr) &&
            is_at(board.memory.pods[uid], mask);
   }
   for (const Container& container : pod.spec().containers) {
@@ -181,7 +195,8 @@ bool Search::allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
       const Unit& unit = pod.units[i];
       if (unit.container != &container || unit.memory.empty()) continue;
       const NumaMask mask = spots[i].memory;
-      if (!node_.memory().allocate(board.memory, view, container, {mask, false}, nullptr)) {
+      if (!can_be_at(mask) ||
+          !node_.memory().allocate(board.memory, view, container, {mask, false}, nullptr)) {
         return false;
       }
       const auto* const blocks = board.memory.assignments.find({uid, container.name});

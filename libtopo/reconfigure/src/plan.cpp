@@ -19,6 +19,7 @@ Result<ReconfigurationPlan> plan_reconfiguration(const Node& from, const NodeSta
   planning::SearchRules rules;
   rules.evict = options.evict;
   rules.steps = options.steps;
+  rules.same_rules = from.machine() == to.machine() && from.config() == to.config();
   rules.accepts = [&](const std::vector<planning::Choice>& choices) {
     return planning::starts(to, planning::assemble(problem, choices));
   };

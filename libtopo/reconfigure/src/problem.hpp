@@ -65,6 +65,10 @@ struct PodCase {
   std::vector<Unit> units;
   /// Memory that the containers need at one time, finished init containers included.
   Amounts memory_at_once;
+  /// Of a pod that is managed as a whole: what its containers get on an empty node, and whether
+  /// each of them had as many CPUs.
+  std::map<std::string, Part> divided;
+  bool is_divided_as_before = false;
   bool is_whole = false;  ///< managed as a whole: one unit
   bool is_joint = false;  ///< the rules are about all units together: scope pod
   /// All units may keep what they have.
@@ -81,6 +85,11 @@ struct PodCase {
 /// The OS ids of the NUMA nodes of blocks, if all have the same ones and the machine has them.
 [[nodiscard]] std::optional<NumaMask> nodes_of(const Machine& machine,
                                                const std::vector<MemoryBlock>& blocks);
+
+/// What is free on the NUMA nodes of a block; 0 if one of them does not exist.
+[[nodiscard]] std::uint64_t free_bytes(const MemoryState& memory, const MemoryBlock& block);
+/// Whether other memory has made no other group of any of these NUMA nodes.
+[[nodiscard]] bool can_be_group(const MemoryState& memory, const std::vector<std::int32_t>& ids);
 
 enum class Outcome {
   kPlaced,    ///< every unit has a spot

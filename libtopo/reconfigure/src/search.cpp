@@ -1,5 +1,8 @@
 #include "search.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -36,10 +39,10 @@ void Search::order_pods() {
 /// Costs compare lexicographically, and sums of them keep that order: the sum of what each pod
 /// costs at least is what all of them cost at least.
 PlanCost Search::least(const PodCase& pod, const CpuSet& free) const {
-  if (!rules_.may_lose || !pod.rejection) {
+  if (rules_.same_rules || !pod.rejection) {
     PlanCost cost;
     for (const Unit& unit : pod.units) cost = cost + least_of_unit(unit, free);
-    const bool must_move = rules_.may_lose && pod.is_joint && !pod.keep_allowed;
+    const bool must_move = !rules_.same_rules && pod.is_joint && !pod.keep_allowed;
     const bool had_all = std::all_of(pod.units.begin(), pod.units.end(),
                                      [](const Unit& unit) { return unit.had.has_value(); });
     if (must_move && had_all && cost == PlanCost{}) cost.containers_moved = 1;
@@ -57,7 +60,7 @@ PlanCost Search::least_of_unit(const Unit& unit, const CpuSet& free) const {
   if (!unit.had || unit.container == nullptr) return {};
   const std::size_t left = free.count_common(unit.had_cpus);
   const bool has_all = unit.cpus == 0 || left == unit.had_cpus.size();
-  const bool may_stay = unit.keep_allowed || !rules_.may_lose;
+  const bool may_stay = unit.keep_allowed || rules_.same_rules;
   if (has_all && may_stay) return {};
   const std::size_t moved = !has_all && unit.cpus > left ? unit.cpus - left : 0;
   return {0, 0, 1, moved, 0};
@@ -78,38 +81,78 @@ bool Search::can_improve(const PlanCost& cost, std::size_t index, const CpuSet& 
 /// Counts a placement that is tried; false when there have been enough of them.
 bool Search::step() {
   ++steps_;
-  return (is_greedy_ && rules_.may_lose) || steps_ <= rules_.steps;
+  // A pod that may be lost never makes the first pass go back.
+  return (pass_ < Pass::kGood && rules_.may_lose) || steps_ <= rules_.steps;
 }
 
 void Search::run() {
   least_cost_ = least_after(0, problem_.board.free);
   least_cost_.pods_evicted += problem_.held_evicted.size();
   const PlanCost start{problem_.held_evicted.size(), 0, 0, 0, 0};
-  is_greedy_ = true;  // a pod that may be lost never makes it go back
-  (void)from(0, problem_.board, start);
-  is_greedy_ = false;
-  is_exhausted_ = best_ && best_->cost == least_cost_;
-  if (is_exhausted_) return;
-  steps_ = 0;
-  const bool is_stopped = from(0, problem_.board, start) == Enumeration::kStop;
-  is_exhausted_ = (!is_stopped && is_complete_) || (best_ && best_->cost == least_cost_);
+  for (const Pass pass : {Pass::kStay, Pass::kFirst, Pass::kGood, Pass::kAll}) {
+    // The first two do not depend on each other: no bound makes them go back.
+    const auto before = pass == Pass::kFirst ? std::exchange(best_, std::nullopt) : std::nullopt;
+    pass_ = pass;
+    steps_ = 0;
+    tried_.clear();
+    const bool is_stopped = from(0, problem_.board, start) == Enumeration::kStop;
+    if (before && (!best_ || before->cost <= best_->cost)) best_ = before;
+    const bool is_all = pass == Pass::kAll && !is_stopped && is_complete_;
+    is_exhausted_ = is_all || (best_ && best_->cost == least_cost_);
+    if (is_exhausted_) return;
+  }
+}
+
+/// Whether pods from `index` on were tried before at no higher cost with as much left, up to equal
+/// CPUs.
+bool Search::was_tried(std::size_t index, const Board& board, const PlanCost& cost) {
+  if (pass_ < Pass::kGood) return false;
+  std::string key = std::to_string(index);
+  add_to_key({&node_.machine(), board.free, {}, owners(index), 0}, key);
+  for (const auto& [id, memory] : board.memory.machine_state) {
+    key += fmt::format("|{}", fmt::join(memory.cells, ","));
+    if (memory.number_of_assignments == 0) key += "-";
+    for (const auto& [type, table] : memory.tables) key += fmt::format(" {}", table.free);
+  }
+  const auto [found, is_new] = tried_.try_emplace(std::move(key), cost);
+  if (is_new) return false;
+  if (!(cost < found->second)) return true;
+  found->second = cost;
+  return false;
+}
+
+/// By CPU id: a number for each unit from a pod on that had the CPU; -1 for a CPU that none had.
+std::vector<int> Search::owners(std::size_t index) const {
+  std::vector<int> owner(static_cast<std::size_t>(node_.machine().all_cpus().last().value) + 1, -1);
+  int number = 0;
+  for (std::size_t i = index; i < order_.size(); ++i) {
+    for (const Unit& unit : problem_.pods[order_[i]].units) {
+      for (const CpuId cpu : unit.had_cpus& node_.machine().all_cpus()) {
+        owner[static_cast<std::size_t>(cpu.value)] = number;
+      }
+      ++number;
+    }
+  }
+  return owner;
 }
 
 Enumeration Search::solved(const PlanCost& cost) {
   if (best_ && !(cost < best_->cost)) return Enumeration::kContinue;
   if (rules_.accepts && !rules_.accepts(choices_)) return Enumeration::kContinue;
   best_ = Solution{choices_, cost};
-  return is_greedy_ || cost == least_cost_ ? Enumeration::kStop : Enumeration::kContinue;
+  return pass_ < Pass::kGood || cost == least_cost_ ? Enumeration::kStop : Enumeration::kContinue;
 }
 
 Enumeration Search::from(std::size_t index, const Board& board, const PlanCost& cost) {
   if (index == order_.size()) return solved(cost);
   if (!can_improve(cost, index, board.free)) return Enumeration::kContinue;
+  if (was_tried(index, board, cost)) return Enumeration::kContinue;
   const PodCase& pod = problem_.pods[order_[index]];
   const bool is_target = order_[index] == target_;
-  if (rules_.may_lose && pod.rejection) return stay(index, board, cost);
+  if (!rules_.same_rules && pod.rejection) return stay(index, board, cost);
   if (!is_target && keep_all(index, board, cost) == Enumeration::kStop) return Enumeration::kStop;
-  if (!pod.rejection && (is_target || !pod.units.empty())) {
+  const bool may_move = pass_ != Pass::kStay && !pod.rejection && !pod.units.empty();
+  if (is_target || may_move) {
     Placing placing;
     placing.index = index;
     placing.pod = &pod;
@@ -117,7 +160,7 @@ Enumeration Search::from(std::size_t index, const Board& board, const PlanCost& 
     placing.cost = cost;
     if (units_from(placing, cost) == Enumeration::kStop) return Enumeration::kStop;
   }
-  const bool may_stay = rules_.may_lose && !pod.units.empty();
+  const bool may_stay = rules_.may_lose && (pod.rejection || !pod.units.empty());
   return may_stay ? stay(index, board, cost) : Enumeration::kContinue;
 }
 
@@ -125,26 +168,31 @@ Enumeration Search::keep_all(std::size_t index, const Board& board, const PlanCo
   const PodCase& pod = problem_.pods[order_[index]];
   Board next = board;
   Choice& choice = choices_[order_[index]];
-  if (!rules_.may_lose) {
-    // As it is, whether or not the rules allow it.
+  const bool is_complete = std::all_of(pod.units.begin(), pod.units.end(),
+                                       [](const Unit& unit) { return unit.had.has_value(); });
+  if (!rules_.may_lose || (rules_.same_rules && is_complete)) {
     if (!take_verbatim(node_, pod.spec().uid, pod.before, pod.whole_before, next)) {
       return Enumeration::kContinue;
     }
-    choice = {Outcome::kVerbatim, {}, pod.before, pod.whole_before};
+    choice = {Outcome::kPlaced, {}, pod.before, pod.whole_before};
     return from(index + 1, next, cost);
   }
   if (!pod.keep_allowed) return Enumeration::kContinue;
+  // The blocks are taken as they are: their order decides nothing.
+  std::map<std::string, Part> parts;
+  Part whole;
   std::vector<Spot> spots;
-  CpuSet cpus;
   for (const Unit& unit : pod.units) {
+    const Part& had =
+        unit.container == nullptr ? pod.whole_before : pod.before.at(unit.container->name);
+    Part& part = unit.container == nullptr ? whole : parts[unit.container->name];
+    if (unit.cpus > 0) part.cpus = had.cpus;
+    if (!unit.memory.empty()) part.memory = had.memory;
     spots.push_back(*unit.had);
-    cpus |= unit.had->cpus;
   }
-  if (!board.free.contains_all(cpus) || !allocate_memory(pod, spots, next)) {
-    return Enumeration::kContinue;
-  }
-  next.free -= cpus;
-  choice = choice_of(pod, spots, next);
+  if (!take_verbatim(node_, pod.spec().uid, parts, whole, next)) return Enumeration::kContinue;
+  choice = pod.is_whole ? choice_of(pod, spots, next)
+                        : Choice{Outcome::kPlaced, std::move(spots), std::move(parts), {}};
   return from(index + 1, next, cost + cost_of_moves(pod, choice.after));
 }
 

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "candidates.hpp"
@@ -13,8 +15,9 @@ namespace pinfold::planning {
 
 /// What is searched for, besides low cost.
 struct SearchRules {
-  /// Pods may be evicted, and may stay against the rules; else a pod stays as it is at no cost.
-  bool may_lose = true;
+  bool may_lose = true;  ///< pods may be evicted, and may stay against the rules
+  /// What the pods have was given by these rules: where it is complete, it is not judged again.
+  bool same_rules = false;
   bool evict = false;  ///< see PlanOptions
   std::size_t steps = 0;
   /// Whether a choice for every pod is a solution.
@@ -26,8 +29,9 @@ struct Solution {
   PlanCost cost;
 };
 
-/// A search over what each pod gets, pod by pod: branch and bound. The first solution is greedy:
-/// it tries only good choices.
+/// A search over what each pod gets, pod by pod: branch and bound. In the first pass every pod that
+/// cannot keep what it has stays against the rules or goes; the second stops at its first solution;
+/// the third tries all good choices, the last one everything.
 class Search {
  public:
   /// Borrows the first two. `target`: a pod that has nothing yet and must be placed.
@@ -57,6 +61,8 @@ class Search {
   [[nodiscard]] PlanCost least_after(std::size_t index, const CpuSet& free) const;
   [[nodiscard]] bool can_improve(const PlanCost& cost, std::size_t index, const CpuSet& free) const;
   [[nodiscard]] bool step();
+  [[nodiscard]] bool was_tried(std::size_t index, const Board& board, const PlanCost& cost);
+  [[nodiscard]] std::vector<int> owners(std::size_t index) const;
 
   Enumeration from(std::size_t index, const Board& board, const PlanCost& cost);
   Enumeration solved(const PlanCost& cost);
@@ -65,6 +71,7 @@ class Search {
   Enumeration units_from(Placing& placing, const PlanCost& cost);
   Enumeration try_spot(Placing& placing, const PlanCost& cost, const Spot& spot);
   Enumeration try_cpus(Placing& placing, const PlanCost& cost, const CpuSet& cpus);
+  [[nodiscard]] bool has_memory(const Placing& placing, const Unit& unit, NumaMask mask) const;
   Enumeration placed(const Placing& placing);
   [[nodiscard]] bool allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
                                      Board& board) const;
@@ -86,7 +93,10 @@ class Search {
   PlanCost least_cost_;
   std::size_t steps_ = 0;
   std::optional<std::size_t> target_;
-  bool is_greedy_ = false;
+  enum class Pass { kStay, kFirst, kGood, kAll };
+  Pass pass_ = Pass::kStay;
+  /// The least cost at which the rest of the pods was tried, by what was left for them.
+  std::unordered_map<std::string, PlanCost> tried_;
   bool is_complete_ = true;  ///< nothing was left out
   bool is_exhausted_ = false;
 };

@@ -11,9 +11,7 @@ namespace {
 
 Amounts sizes_of(const std::vector<MemoryBlock>& blocks) {
   Amounts sizes;
-  for (const MemoryBlock& block : blocks) {
-    if (block.size > 0) sizes[block.type] += block.size;
-  }
+  for (const MemoryBlock& block : blocks) sizes[block.type] += block.size;
   return sizes;
 }
 
@@ -43,27 +41,64 @@ Unit unit_of(const Node& node, const Container* container, const Part& before, c
   return unit;
 }
 
+/// How a pod that is managed as a whole is divided among its containers.
+void note_division(const NodeState& admitted, PodCase& pod) {
+  pod.divided = parts_in(admitted, pod.spec().uid);
+  pod.is_divided_as_before =
+      pod.whole_before.cpus && pod.whole_before.cpus->size() == pod.units.front().cpus;
+  for (auto& [name, part] : pod.divided) {
+    if (has_ended(*pod.pod, *pod.spec().find(name))) part.memory.clear();
+    const Part before = part_of(pod.before, name);
+    const bool is_same = before.cpus.has_value() == part.cpus.has_value() &&
+                         (!part.cpus || before.cpus->size() == part.cpus->size());
+    pod.is_divided_as_before = pod.is_divided_as_before && is_same;
+  }
+}
+
 /// The units of a pod whose containers are allocated for one by one.
-void add_containers(const Node& node, const NodeState& admitted, const Judge& judge, PodCase& pod) {
+/// What the rules say of each container alone counts where they are about single containers: what
+/// decide() does for a container depends on which CPUs it chose for init containers before.
+void add_containers(const Node& node, const Judge& judge, PodCase& pod) {
+  const bool is_alone = !pod.is_joint && pod.spec().containers.size() > 1 &&
+                        qos_class(pod.spec(), node.gates()) == QosClass::kGuaranteed;
+  const Decision together = judge.on_empty_node(pod.spec());
+  if (const auto* const rejected = std::get_if<Rejected>(&together); rejected && !is_alone) {
+    pod.rejection = rejected->why;
+    return;
+  }
   for (const Container& container : pod.spec().containers) {
-    const ContainerId id{pod.spec().uid, container.name};
-    Part gets = part_in(admitted, id);
-    if (!gets.cpus && gets.memory.empty()) continue;
-    for (const auto& [type, bytes] : sizes_of(gets.memory)) pod.memory_at_once[type] += bytes;
-    if (!pod.is_joint && pod.spec().containers.size() > 1) {
-      const Decision alone = judge.on_empty_node(Judge::only(pod.spec(), container));
-      if (const auto* const rejected = std::get_if<Rejected>(&alone)) {
-        pod.rejection = rejected->why;
-        return;
-      }
-      gets = part_in(std::get<Admitted>(alone).next, id);
+    const Decision alone =
+        is_alone ? judge.on_empty_node(Judge::only(pod.spec(), container)) : together;
+    if (const auto* const rejected = std::get_if<Rejected>(&alone)) {
+      pod.rejection = rejected->why;
+      return;
     }
+    Part gets = part_in(std::get<Admitted>(alone).next, {pod.spec().uid, container.name});
+    for (const auto& [type, bytes] : sizes_of(gets.memory)) pod.memory_at_once[type] += bytes;
     if (has_ended(*pod.pod, container)) gets.memory.clear();
     Unit unit = unit_of(node, &container, part_of(pod.before, container.name), gets);
     if (unit.cpus > 0 || !unit.memory.empty()) pod.units.push_back(std::move(unit));
   }
   std::stable_partition(pod.units.begin(), pod.units.end(),
                         [](const Unit& unit) { return !unit.is_init(); });
+}
+
+/// The unit of a pod that is managed as a whole.
+void add_whole(const Node& node, const Judge& judge, PodCase& pod) {
+  const Decision decision = judge.on_empty_node(pod.spec());
+  if (const auto* const rejected = std::get_if<Rejected>(&decision)) {
+    pod.rejection = rejected->why;
+    return;
+  }
+  const NodeState& admitted = std::get<Admitted>(decision).next;
+  Unit unit = unit_of(node, nullptr, pod.whole_before, whole_part_in(admitted, pod.spec().uid));
+  // Of a pod that was not managed as a whole: what its containers had.
+  for (const auto& [name, part] : pod.before) {
+    if (part.cpus) unit.had_cpus |= *part.cpus;
+  }
+  if (unit.cpus == 0 && unit.memory.empty()) return;
+  pod.units.push_back(std::move(unit));
+  note_division(admitted, pod);
 }
 
 void judge_what_it_has(PodCase& pod, Judge& judge) {
@@ -95,22 +130,10 @@ PodCase survey(const Node& node, const NodeState& state, const ActivePod& pod, J
   result.is_joint = node.topology().policy() != TopologyPolicy::kNone &&
                     node.topology().scope() == TopologyScope::kPod && !result.is_whole &&
                     pod.spec.containers.size() > 1;
-  const Decision decision = judge.on_empty_node(pod.spec);
-  if (const auto* const rejected = std::get_if<Rejected>(&decision)) {
-    result.rejection = rejected->why;
-    return result;
-  }
-  const NodeState& admitted = std::get<Admitted>(decision).next;
-  if (!result.is_whole) {
-    add_containers(node, admitted, judge, result);
+  if (result.is_whole) {
+    add_whole(node, judge, result);
   } else {
-    const Part gets = whole_part_in(admitted, uid);
-    Unit unit = unit_of(node, nullptr, result.whole_before, gets);
-    // Of a pod that was not managed as a whole: what its containers had.
-    for (const auto& [name, part] : result.before) {
-      if (part.cpus) unit.had_cpus |= *part.cpus;
-    }
-    if (unit.cpus > 0 || !unit.memory.empty()) result.units.push_back(std::move(unit));
+    add_containers(node, judge, result);
   }
   if (!result.rejection) judge_what_it_has(result, judge);
   return result;
