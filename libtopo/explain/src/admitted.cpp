@@ -88,19 +88,6 @@ std::string summary_of(const PodSpec& pod, std::string_view verb,
   return fmt::format("{} {}: {}", name_of(pod), verb, fmt::join(parts, "; "));
 }
 
-/// The sum of a resource at NUMA nodes.
-Quantity free_on(const Amounts& amounts, const std::vector<std::int32_t>& ids) {
-  Quantity free;
-  for (const PlaceAmounts& place : amounts.places) {
-    const bool is_here = std::any_of(ids.begin(), ids.end(), [&](std::int32_t id) {
-      const auto& here = place.numa_nodes;
-      return here.empty() || std::find(here.begin(), here.end(), id) != here.end();
-    });
-    if (is_here) free += place.free;
-  }
-  return free;
-}
-
 /// Which NUMA nodes come next after those that a merge chose, and what each resource would have
 /// needed there; "" if the merge had no choice to make.
 std::string runner_up(const Node& node, const TopologyHint& winner, const ResourceHints& hints,
@@ -124,7 +111,7 @@ std::string runner_up(const Node& node, const TopologyHint& winner, const Resour
     if (!position || winner.numa->contains(*position)) continue;
     std::vector<std::string> lacks;
     for (const Amounts& resource : amounts) {
-      const Quantity free = free_on(resource, {id});
+      const Quantity free = free_at(resource, id);
       if (free >= resource.needed) continue;
       lacks.push_back(of_resource(resource.needed - free, resource.resource, Rounding::kUp) +
                       " more");

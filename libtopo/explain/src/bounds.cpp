@@ -8,8 +8,14 @@
 namespace pinfold::explain_detail {
 namespace {
 
+/// Sums of a thousand such amounts do not overflow. What is cut is more than any machine has.
+std::int64_t bounded(std::int64_t amount) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 52U;
+  return std::clamp(amount, -kMost, kMost);
+}
+
 std::int64_t in_units(const std::string& resource, const Quantity& amount) {
-  return is_memory_resource(resource) ? amount.value() : amount.milli_value();
+  return bounded(is_memory_resource(resource) ? amount.value() : amount.milli_value());
 }
 
 void add_cpus_of(const Failure& failure, const PodUid& uid, SlotAmounts& out) {
@@ -29,7 +35,7 @@ void add_cpus_of(const Failure& failure, const PodUid& uid, SlotAmounts& out) {
 void add_memory_of(const Failure& failure, const PodUid& uid, SlotAmounts& out) {
   const auto add = [&](const std::vector<MemoryBlock>& blocks) {
     for (const MemoryBlock& block : blocks) {
-      const auto size = static_cast<std::int64_t>(block.size);
+      const std::int64_t size = bounded(static_cast<std::int64_t>(block.size));
       for (const std::int32_t id : block.numa_affinity) out[{block.type, id}] += size;
       out[{block.type, kWholeNode}] += size;
     }
@@ -169,6 +175,7 @@ std::vector<PlaceId> Bounds::places() const {
     }
   }
   std::vector<PlaceId> ids;
+  ids.reserve(lacks.size());
   for (const auto& [id, lack] : lacks) ids.push_back(id);
   std::stable_sort(ids.begin(), ids.end(),
                    [&](PlaceId a, PlaceId b) { return lacks[a] < lacks[b]; });

@@ -14,7 +14,7 @@ namespace pinfold::explain_detail {
 namespace {
 
 constexpr std::size_t kMostExact = 3;        ///< pods in a set that is proven to be a smallest one
-constexpr std::size_t kMostInTriples = 300;  ///< candidates; of more only pairs are looked at
+constexpr std::size_t kMostInTriples = 150;  ///< candidates; of more only pairs are looked at
 
 constexpr std::size_t kMostPlaces = 4;  ///< for which a larger set is looked for
 
@@ -173,6 +173,7 @@ std::string holdings(const Failure& failure, const std::set<std::string>& missin
     }
   }
   std::vector<std::string> all;
+  all.reserve(by_place.size());
   for (const auto& [name, parts] : by_place) all.push_back(listed(parts) + name);
   return fmt::format("{}", fmt::join(all, ", "));
 }
@@ -187,6 +188,7 @@ std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials) {
     for (const Amounts& amounts : place.amounts) missing.insert(amounts.resource);
   }
   std::vector<std::string> names;
+  names.reserve(uids.size());
   for (const PodUid& uid : uids) {
     const std::string held = holdings(failure, missing, uid);
     names.push_back(name_of(failure.state, uid) + (held.empty() ? "" : " (" + held + ")"));

@@ -15,6 +15,8 @@ namespace pinfold::explain_detail {
 namespace {
 
 constexpr std::size_t kMostRequestChanges = 2;
+constexpr std::size_t kMostPlacesTried = 4;  ///< to lower several amounts
+constexpr int kMostSteps = 10;
 
 /// Where an amount is written: a container of the pod, or (nullopt) its pod-level resources.
 using Target = std::optional<std::size_t>;
@@ -75,11 +77,12 @@ class RequestSearch {
                      [](const auto& a, const auto& b) { return a.size() < b.size(); });
     found.resize(std::min(found.size(), kMostRequestChanges));
     std::vector<Remedy> remedies;
+    remedies.reserve(found.size());
     for (const RequestChange& change : found) remedies.push_back(remedy({change}));
     if (!remedies.empty()) return remedies;
-    for (const Missing& missing : missing_) {
-      const auto changes = fitting_into(missing);
-      if (changes.size() < 2 || !is_admitted(changes)) continue;
+    for (std::size_t i = 0; i < std::min(missing_.size(), kMostPlacesTried); ++i) {
+      const auto changes = step_by_step(fitting_into(missing_[i]));
+      if (changes.empty() || !is_admitted(changes)) continue;
       remedies.push_back(remedy(changes));
       break;
     }
@@ -159,9 +162,39 @@ class RequestSearch {
     for (const std::string& name : starved_containers(failure_, resource)) {
       sum += amount_of(failure_.pod.find(name)->resources.requests, resource);
     }
-    if (resource == "cpu")
-      return Quantity::of(std::max<std::int64_t>(sum.value(), 1), Quantity::Format::kDecimalSi);
+    if (resource == "cpu") return whole(std::max<std::int64_t>(sum.value(), 1));
     return std::max(sum, Quantity::bytes(std::int64_t{1} << 20U));
+  }
+
+  /// More of anything counted never fits.
+  [[nodiscard]] std::int64_t most_there_is() const {
+    const Machine& machine = failure_.node.machine();
+    return static_cast<std::int64_t>(std::max(machine.cpus().size(), machine.devices().size()));
+  }
+
+  [[nodiscard]] static Quantity whole(std::int64_t count) {
+    return Quantity::of(count, Quantity::Format::kDecimalSi);
+  }
+
+  /// Larger amounts that may fit where the present one does not: whole cores, more for the pod as a
+  /// whole, whole bytes.
+  [[nodiscard]] std::vector<Quantity> raised(const Target& target, const std::string& resource,
+                                             const Quantity& from) const {
+    const bool starves = is_starved(resource) && !target;
+    if (is_memory_resource(resource)) {
+      if (starves) return {from + starved_request(resource)};
+      if (!from.is_whole()) return {Quantity::bytes(from.value())};
+    }
+    const bool needs_whole_cores = failure_.why.reason == "SMTAlignmentError";
+    std::vector<Quantity> all;
+    if (resource != "cpu" || from.value() > most_there_is()) return all;
+    if (!starves && !needs_whole_cores) return all;
+    const std::int64_t first = starves ? starved_request(resource).value() : 1;
+    if (first > most_there_is()) return all;
+    for (int i = 0; i < failure_.node.machine().cpus_per_core(); ++i) {
+      all.push_back(whole(from.value() + first + i));
+    }
+    return all;
   }
 
   /// The amounts to try, the nearest first.
@@ -170,27 +203,11 @@ class RequestSearch {
     const Quantity from = amount_of(resources_of(failure_.pod, target).requests, resource);
     const std::set<Quantity> by = shortages(resource);
     std::vector<Quantity> all;
-    const auto whole = [](std::int64_t count) {
-      return Quantity::of(count, Quantity::Format::kDecimalSi);
-    };
-    if (raises) {
-      const bool needs_whole_cores = failure_.why.reason == "SMTAlignmentError";
-      const bool starves = is_starved(resource) && !target;
-      if (resource == "cpu" && (needs_whole_cores || starves)) {
-        const std::int64_t first = starves ? starved_request(resource).value() : 1;
-        for (int i = 0; i < std::max(failure_.node.machine().cpus_per_core(), 1); ++i) {
-          all.push_back(whole(from.value() + first + i));
-        }
-      } else if (starves) {
-        all.push_back(from + starved_request(resource));
-      } else if (is_memory_resource(resource) && !from.is_whole()) {
-        all.push_back(Quantity::bytes(from.value()));
-      }
-      return all;
-    }
+    if (raises) return raised(target, resource, from);
     if (counts_whole(target, resource)) {
       const std::int64_t least = by.empty() ? 1 : std::max<std::int64_t>(by.begin()->value(), 1);
-      for (std::int64_t count = from.value() - least; count > 0; --count) {
+      for (std::int64_t count = std::min(from.value() - least, most_there_is()); count > 0;
+           --count) {
         all.push_back(whole(count));
       }
       return all;
@@ -219,6 +236,31 @@ class RequestSearch {
     return std::nullopt;
   }
 
+  /// Lowers also what the next step of the admission lacks, another container for instance, until
+  /// the pod fits. Empty if it does not.
+  [[nodiscard]] std::vector<RequestChange> step_by_step(std::vector<RequestChange> changes) const {
+    for (int step = 0; !changes.empty() && step < kMostSteps; ++step) {
+      const PodSpec pod = changed(failure_.pod, changes);
+      const auto next = find_failure(failure_.node, failure_.state, pod, nullptr);
+      if (!next) return changes;
+      const RequestSearch there(*next, trials_);
+      if (there.missing_.empty()) return {};
+      const auto more = there.fitting_into(there.missing_.front());
+      if (more.empty()) return {};
+      for (const RequestChange& change : more) merge_into(changes, change);
+    }
+    return {};
+  }
+
+  static void merge_into(std::vector<RequestChange>& changes, const RequestChange& more) {
+    for (RequestChange& change : changes) {
+      if (change.target != more.target || change.resource != more.resource) continue;
+      change.to = more.to;
+      return;
+    }
+    changes.push_back(more);
+  }
+
   /// Lowers everything that a place lacks, each amount where most of it is requested.
   [[nodiscard]] std::vector<RequestChange> fitting_into(const Missing& missing) const {
     std::vector<RequestChange> changes;
@@ -241,7 +283,7 @@ class RequestSearch {
 
   [[nodiscard]] Quantity whole_cores(const std::string& resource, const Quantity& amount) const {
     const bool in_cores = resource == "cpu" && failure_.node.cpu().options().full_pcpus_only;
-    const std::int64_t group = in_cores ? failure_.node.machine().cpus_per_core() : 1;
+    const std::int64_t group = in_cores ? std::max(failure_.node.machine().cpus_per_core(), 1) : 1;
     return Quantity::of(amount.value() / group * group, Quantity::Format::kDecimalSi);
   }
 
@@ -259,6 +301,7 @@ class RequestSearch {
   [[nodiscard]] Remedy remedy(const std::vector<RequestChange>& changes) const {
     Remedy found{Remedy::Kind::kRequest, "", changed(failure_.pod, changes), {}, std::nullopt};
     std::vector<std::string> parts;
+    parts.reserve(changes.size());
     for (const RequestChange& change : changes) parts.push_back(text(change));
     found.text = listed(parts);
     if (failure_.why.reason == "SMTAlignmentError") {

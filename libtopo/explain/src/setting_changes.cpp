@@ -1,5 +1,4 @@
-#include <algorithm>
-#include <string_view>
+#include <fmt/format.h>
 
 #include "trials.hpp"
 
@@ -13,44 +12,55 @@ struct Setting {
   Config config;
 };
 
-/// The settings that make a node stricter, each without its effect, the least one first.
-std::vector<Setting> looser(const Config& config) {
-  std::vector<Setting> all;
-  const auto add = [&](std::string text) -> Config& {
-    return all.emplace_back(Setting{std::move(text), config}).config;
-  };
+void add_without_options(const Config& config, std::vector<Setting>& all) {
   for (const auto& [name, value] : config.cpu_manager_policy_options) {
     // The CPUs that the shared pool has depend on strict-cpu-reservation: not while pods run.
     if (value != "true" || name == "strict-cpu-reservation") continue;
-    const std::string effect =
-        name == "full-pcpus-only" ? " (containers may then share cores)" : "";
-    add("cpuManagerPolicyOptions: " + name + " true -> false" + effect)
-        .cpu_manager_policy_options[name] = "false";
+    Setting& setting = all.emplace_back(
+        Setting{fmt::format("cpuManagerPolicyOptions: {} true -> false{}", name,
+                            name == "full-pcpus-only" ? " (containers may then share cores)" : ""),
+                config});
+    setting.config.cpu_manager_policy_options[name] = "false";
   }
-  const bool is_container_scope =
-      config.topology_manager_scope == to_string(TopologyScope::kContainer);
-  const auto other =
-      to_string(is_container_scope ? TopologyScope::kPod : TopologyScope::kContainer);
-  add("topologyManagerScope: " + config.topology_manager_scope + " -> " + std::string(other) +
-      (is_container_scope ? " (the containers are then aligned together)"
-                          : " (each container is then aligned by itself)"))
-      .topology_manager_scope = other;
+}
+
+void add_other_scope(const Config& config, std::vector<Setting>& all) {
+  const bool is_container = config.topology_manager_scope == to_string(TopologyScope::kContainer);
+  const auto other = to_string(is_container ? TopologyScope::kPod : TopologyScope::kContainer);
+  Setting& setting = all.emplace_back(Setting{
+      fmt::format("topologyManagerScope: {} -> {} ({})", config.topology_manager_scope, other,
+                  is_container ? "the containers are then aligned together"
+                               : "each container is then aligned by itself"),
+      config});
+  setting.config.topology_manager_scope = other;
+}
+
+void add_looser_policies(const Config& config, std::vector<Setting>& all) {
+  const auto now = parse_topology_policy(config.topology_manager_policy);
   for (const TopologyPolicy policy :
        {TopologyPolicy::kRestricted, TopologyPolicy::kBestEffort, TopologyPolicy::kNone}) {
-    const auto now = parse_topology_policy(config.topology_manager_policy);
     if (!now || *now <= policy) continue;  // the enumerators go from loose to strict
-    const std::string_view effect = policy == TopologyPolicy::kRestricted
-                                        ? " (it may then be on several NUMA nodes if it needs them)"
-                                        : " (it may then be on several NUMA nodes)";
-    Config& with = add("topologyManagerPolicy: " + config.topology_manager_policy + " -> " +
-                       std::string(to_string(policy)) + std::string(effect));
-    with.topology_manager_policy = to_string(policy);
+    Setting& setting = all.emplace_back(Setting{
+        fmt::format("topologyManagerPolicy: {} -> {} (it may then be on several NUMA nodes{})",
+                    config.topology_manager_policy, to_string(policy),
+                    policy == TopologyPolicy::kRestricted ? " if it needs them" : ""),
+        config});
+    setting.config.topology_manager_policy = to_string(policy);
     // An option of the policy before is no option of this one.
-    with.topology_manager_policy_options.erase("prefer-most-allocated-numa-node");
+    setting.config.topology_manager_policy_options.erase("prefer-most-allocated-numa-node");
   }
+}
+
+/// The settings that make a node stricter, each without its effect, the least one first.
+std::vector<Setting> looser(const Config& config) {
+  std::vector<Setting> all;
+  add_without_options(config, all);
+  add_other_scope(config, all);
+  add_looser_policies(config, all);
   if (config.gates().pod_level_resource_managers) {
-    add("featureGates: PodLevelResourceManagers true -> false")
-        .feature_gates["PodLevelResourceManagers"] = false;
+    Setting& setting =
+        all.emplace_back(Setting{"featureGates: PodLevelResourceManagers true -> false", config});
+    setting.config.feature_gates["PodLevelResourceManagers"] = false;
   }
   return all;
 }

@@ -15,6 +15,7 @@ constexpr std::size_t kMostNamed = 2;
 
 std::string needs(const std::vector<Amounts>& amounts) {
   std::vector<std::string> parts;
+  parts.reserve(amounts.size());
   for (const Amounts& resource : amounts) {
     parts.push_back(of_resource(resource.needed, resource.resource, Rounding::kUp));
   }

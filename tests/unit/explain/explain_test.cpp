@@ -128,12 +128,14 @@ TEST(Explain, MoreThanThreePodsInTheWay) {
 TEST(Explain, AHeldPodIsInTheWayUnderItsUid) {
   TestNode node({}, aligning_config("single-numa-node"));
   ASSERT_EQ(node.admit(pod("held-uid", {{"cpu", "7"}, {"memory", "1Gi"}})), "");
+  ASSERT_EQ(node.admit(pod("other", {{"cpu", "8"}, {"memory", "1Gi"}})), "");
   NodeState state = node.state();
   state.pods.erase(state.pods.begin());
   state.held.insert(PodUid("held-uid"));
   const Explanation explained =
-      explain(node.node(), state, pod("web", {{"cpu", "14"}, {"memory", "1Gi"}}));
+      explain(node.node(), state, pod("web", {{"cpu", "7"}, {"memory", "1Gi"}}));
   EXPECT_EQ(explained.table.at(0).places.at(0).holders.at(0).name, "held-uid/c");
+  EXPECT_THAT(texts(explained.remedies), Contains("held-uid (7 CPUs on NUMA node 0) goes"));
 }
 
 TEST(Explain, ContainersOfThePodThatWereServedBeforeAreHolders) {
@@ -156,6 +158,27 @@ TEST(Explain, BothResourcesAreLoweredIfNoneAloneSuffices) {
   EXPECT_THAT(texts(remedies),
               Contains("container c: cpu 9 -> 8 (requests and limits) and container c: memory 20Gi "
                        "-> 16Gi (requests and limits)"));
+}
+
+TEST(Explain, SeveralContainersAreLoweredIfTheyAllLackSomething) {
+  TestNode node({}, aligning_config("single-numa-node"));
+  const PodSpec web = pod_of("web", {container("one", {{"cpu", "10"}, {"memory", "1Gi"}}),
+                                     container("two", {{"cpu", "12"}, {"memory", "1Gi"}})});
+  EXPECT_THAT(texts(find_remedies(node.node(), node.state(), web)),
+              Contains("container one: cpu 10 -> 8 (requests and limits) and container two: cpu 12 "
+                       "-> 7 (requests and limits)"));
+}
+
+TEST(Explain, AmountsThatNoMachineHas) {
+  Config config = aligning_config("single-numa-node");
+  config.cpu_manager_policy_options["full-pcpus-only"] = "true";
+  const TestNode node({}, config);
+  for (const char* const cpus : {"9223372036854775807", "2000000001", "1e27"}) {
+    const Explanation explained =
+        explain(node.node(), node.state(), pod("web", {{"cpu", cpus}, {"memory", "8Ei"}}));
+    EXPECT_TRUE(explained.rejection) << cpus;
+    EXPECT_FALSE(explained.limit.empty()) << cpus;
+  }
 }
 
 TEST(Explain, AnotherScopeIsFound) {

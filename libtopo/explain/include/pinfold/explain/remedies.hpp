@@ -29,9 +29,9 @@ struct Remedy {
 /// Finds what makes a rejected pod fit, the cheapest for an operator first: the smallest changes of
 /// its requests, the fewest pods in its way, the settings of the node. At most five. Deterministic.
 ///
-/// The pods in the way are a smallest set if three or fewer suffice and the search ends within its
-/// bound, which it does unless very many sets look sufficient by their amounts and are not. A
-/// larger set has no pod that could stay.
+/// The pods in the way are a smallest set if two or fewer suffice, or three of at most 150 that
+/// have something of what is needed, and the search ends within its bound: it does unless very many
+/// sets look sufficient by their amounts and are not. A larger set has no pod that could stay.
 /// Settings are not tried on a node with further HintProviders.
 [[nodiscard]] std::vector<Remedy> find_remedies(const Node& node, const NodeState& state,
                                                 const PodSpec& pod);
