@@ -101,6 +101,22 @@ TEST(Decide, ExplainsWhatIsNeededFreeAndHeld) {
                                 "free, 0 held, 0 reserved"));
 }
 
+TEST(Decide, NamesTheStepThatFailed) {
+  const auto step = [](const std::string& config, const PodSpec& pod) {
+    const Node node = node_of(kStatic + config);
+    const Decision decision = decide(node, empty_state(node), pod, nullptr, nullptr,
+                                     AdmissionChecks::kManagersAndRequests);
+    return std::get<Rejected>(decision).step;
+  };
+  EXPECT_EQ(step("", pod_of("a", {{"2", "1Gi"}, {"8", "1Gi"}})), (FailedStep{"cpu", "c2"}));
+  EXPECT_EQ(step("\ntopologyManagerPolicy: single-numa-node", pod_of("a", {{"6", "1Gi"}})),
+            (FailedStep{"topology", "c1"}));
+  EXPECT_EQ(step("\ntopologyManagerPolicy: single-numa-node\ntopologyManagerScope: pod",
+                 pod_of("a", {{"3", "1Gi"}, {"3", "1Gi"}})),
+            (FailedStep{"topology", "pod"}));
+  EXPECT_EQ(step("", pod_of("a", {{"1", "17Gi"}})), (FailedStep{"requests", "pod"}));
+}
+
 TEST(Decide, ExplainsThatAPodsBudgetIsUsedUp) {
   const Node node = node_of(
       kStatic + std::string("\ntopologyManagerPolicy: restricted\ntopologyManagerScope: pod\n"
