@@ -56,8 +56,8 @@ void explains_a_rejection(benchmark::State& state, const char* policy, std::int6
 }
 #define PINFOLD_EXPLAINS(name, ...) \
   BENCHMARK_CAPTURE(explains_a_rejection, name, __VA_ARGS__)->Unit(benchmark::kMillisecond)
-PINFOLD_EXPLAINS(one_pod_in_the_way, "single-numa-node", 8, "8Gi");
-PINFOLD_EXPLAINS(three_pods_in_the_way, "single-numa-node", 14, "8Gi");
+PINFOLD_EXPLAINS(two_pods_in_the_way, "single-numa-node", 8, "8Gi");
+PINFOLD_EXPLAINS(four_pods_in_the_way, "single-numa-node", 14, "8Gi");
 PINFOLD_EXPLAINS(many_pods_in_the_way, "single-numa-node", 30, "8Gi");
 PINFOLD_EXPLAINS(restricted, "restricted", 30, "100Gi");
 PINFOLD_EXPLAINS(half_of_the_node, "best-effort", 128, "500Gi");
