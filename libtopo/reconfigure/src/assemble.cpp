@@ -33,19 +33,29 @@ bool take_all(const Node& node, MemoryState& memory, const std::vector<MemoryBlo
   });
 }
 
-/// Releases what the evicted pods hold of devices and of hint providers.
-void drop_evicted(const Problem& problem, const ActivePod& pod, NodeState& next) {
-  const PodUid& uid = pod.spec.uid;
-  for (const Container& container : pod.spec.containers) {
-    const ContainerId id{uid, container.name};
-    problem.node->devices().remove_container(next.devices, id);
-    for (const auto& provider : problem.node->providers()) {
+/// Releases what an evicted pod holds of devices and of hint providers.
+void drop_evicted(const Node& node, const PodUid& uid, const std::set<std::string>& names,
+                  NodeState& next) {
+  for (const std::string& name : names) {
+    const ContainerId id{uid, name};
+    node.devices().remove_container(next.devices, id);
+    for (const auto& provider : node.providers()) {
       const auto value = next.providers.find(provider->name());
       if (value == next.providers.end()) continue;
       provider->release(value->second, id);
       if (value->second.empty()) next.providers.erase(value);
     }
   }
+}
+
+/// The containers of a pod that have an assignment of any manager.
+std::set<std::string> names_in(const NodeState& state, const PodUid& uid) {
+  std::set<std::string> names;
+  for (const ContainerId& id : containers_with_assignments(state, uid)) names.insert(id.name);
+  if (const auto* const devices = state.devices.assignments.find(uid)) {
+    for (const auto& [name, held] : *devices) names.insert(name);
+  }
+  return names;
 }
 
 void add_assignments(const PodUid& uid, const std::map<std::string, Part>& parts, const Part& whole,
@@ -206,7 +216,9 @@ NodeState assemble(const Problem& problem, const std::vector<Choice>& choices) {
   for (std::size_t i = 0; i < choices.size(); ++i) {
     const PodCase& pod = problem.pods[i];
     if (choices[i].outcome == Outcome::kEvicted) {
-      drop_evicted(problem, *pod.pod, next);
+      std::set<std::string> names;
+      for (const Container& container : pod.spec().containers) names.insert(container.name);
+      drop_evicted(node, pod.spec().uid, names, next);
       continue;
     }
     next.pods.push_back(*pod.pod);
@@ -215,7 +227,7 @@ NodeState assemble(const Problem& problem, const std::vector<Choice>& choices) {
   const bool counts_whole = node.gates().pod_level_resource_managers;
   for (const PodUid& uid : state.held) {
     if (problem.held_evicted.contains(uid)) {
-      next.devices.assignments.erase(uid);
+      drop_evicted(node, uid, names_in(state, uid), next);
       continue;
     }
     next.held.insert(uid);

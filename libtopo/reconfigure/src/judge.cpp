@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace pinfold::planning {
 namespace {
 
 /// On larger machines only single NUMA nodes are tried as a part of the empty node.
-constexpr int kMaxNodesForEveryPart = 8;
+constexpr int kMaxNodesForEveryPart = 4;
 
 /// A unit's CPUs after a decision.
 CpuSet cpus_of(const NodeState& state, const PodUid& uid, const Unit& unit) {
@@ -19,6 +20,10 @@ CpuSet cpus_of(const NodeState& state, const PodUid& uid, const Unit& unit) {
   }
   const CpuSet* const found = state.cpu.assignments.find({uid, unit.container->name});
   return found == nullptr ? CpuSet{} : *found;
+}
+
+std::string text_of(const Spot& spot) {
+  return fmt::format("{}/{}", spot.cpus.to_string(), spot.memory.bits());
 }
 
 /// Gives each container what it had, with other CPUs of the spot for those that the pod loses.
@@ -114,7 +119,8 @@ CpuSet Judge::with_cores(const CpuSet& cpus) const {
   if (!node_.cpu().options().full_pcpus_only) return cpus;
   const Machine& machine = node_.machine();
   CpuSet cores;
-  for (const CpuId cpu : cpus& machine.all_cpus()) {
+  const CpuSet known = cpus & machine.all_cpus();
+  for (const CpuId cpu : known) {
     cores |= machine.cores()[static_cast<std::size_t>(machine.groups_of(cpu).core)].cpus;
   }
   return cores & node_.cpu().allocatable();
@@ -124,7 +130,7 @@ Decision Judge::on_empty_node(const PodSpec& pod) const {
   const Machine& machine = node_.machine();
   const CpuSet allocatable = node_.cpu().is_static() ? node_.cpu().allocatable() : CpuSet{};
   Decision decision = decide(node_, state_for(pod, allocatable, empty_.memory.machine_state), pod);
-  if (std::holds_alternative<Admitted>(decision)) return decision;
+  if (std::holds_alternative<Admitted>(decision) || pod.containers.size() == 1) return decision;
   const int widest = machine.numa_count() <= kMaxNodesForEveryPart ? machine.numa_count() - 1 : 1;
   for (int width = 1; width <= widest; ++width) {
     std::optional<Decision> admitted;
@@ -145,8 +151,9 @@ Decision Judge::on_empty_node(const PodSpec& pod) const {
 }
 
 Decision Judge::about_unit(const PodCase& pod, const Unit& unit, const Spot& spot) const {
-  auto memory = no_memory();
-  free_exactly(memory, spot.memory, unit.memory);
+  // The memory of an init container that has ended no longer matters: there is enough.
+  auto memory = unit.has_ended ? empty_.memory.machine_state : no_memory();
+  if (!unit.has_ended) free_exactly(memory, spot.memory, unit.memory);
   const bool is_all = unit.container == nullptr || pod.spec().containers.size() == 1;
   const PodSpec spec = is_all ? pod.spec() : only(pod.spec(), *unit.container);
   return decide(node_, state_for(spec, with_cores(spot.cpus), std::move(memory)), spec);
@@ -170,9 +177,20 @@ bool Judge::allows(const PodCase& pod, const Unit& unit, const Spot& spot) {
   if (!is_complete(unit, spot)) return false;
   const std::string name = unit.container == nullptr ? "" : unit.container->name;
   auto& verdicts = verdicts_[fmt::format("{}/{}", pod.spec().uid, name)];
-  const auto [found, is_new] =
-      verdicts.try_emplace(fmt::format("{}/{}", spot.cpus.to_string(), spot.memory.bits()), false);
+  const auto [found, is_new] = verdicts.try_emplace(text_of(spot), false);
   if (is_new) found->second = admits(pod, unit, spot);
+  return found->second;
+}
+
+bool Judge::allows_together(const PodCase& pod, const std::vector<Spot>& spots) {
+  std::string key;
+  for (std::size_t i = 0; i < spots.size(); ++i) {
+    if (!is_complete(pod.units[i], spots[i])) return false;
+    key += text_of(spots[i]) + ";";
+  }
+  auto& verdicts = verdicts_[fmt::format("{}", pod.spec().uid)];
+  const auto [found, is_new] = verdicts.try_emplace(std::move(key), false);
+  if (is_new) found->second = admits_together(pod, spots);
   return found->second;
 }
 
@@ -200,10 +218,7 @@ Decision Judge::about(const PodCase& pod, const std::vector<Spot>& spots) const 
   return decide(node_, state_for(pod.spec(), with_cores(all), std::move(memory)), pod.spec());
 }
 
-bool Judge::allows_together(const PodCase& pod, const std::vector<Spot>& spots) const {
-  for (std::size_t i = 0; i < spots.size(); ++i) {
-    if (!is_complete(pod.units[i], spots[i])) return false;
-  }
+bool Judge::admits_together(const PodCase& pod, const std::vector<Spot>& spots) const {
   const Decision decision = about(pod, spots);
   const auto* const admitted = std::get_if<Admitted>(&decision);
   if (admitted == nullptr) return false;
@@ -235,8 +250,9 @@ std::map<std::string, Part> Judge::divide(const PodCase& pod, const Spot& spot) 
   }
   const Decision decision = about_unit(pod, pod.units.front(), spot);
   const auto* const admitted = std::get_if<Admitted>(&decision);
+  assert(admitted != nullptr);  // the spot is allowed
   for (auto& [name, part] : parts) {
-    if (!part.cpus || admitted == nullptr) continue;
+    if (!part.cpus) continue;
     part.cpus = part_in(admitted->next, {pod.spec().uid, name}).cpus;
   }
   return parts;

@@ -30,7 +30,7 @@ class Judge {
   /// Whether a unit may have a spot, whatever the other units have. Domain: pod.is_joint is false.
   [[nodiscard]] bool allows(const PodCase& pod, const Unit& unit, const Spot& spot);
   /// Whether the units of a pod may have these spots together. Domain: pod.is_joint.
-  [[nodiscard]] bool allows_together(const PodCase& pod, const std::vector<Spot>& spots) const;
+  [[nodiscard]] bool allows_together(const PodCase& pod, const std::vector<Spot>& spots);
 
   /// The parts of the containers of a pod that is managed as a whole: its old ones with lost CPUs
   /// replaced where the pod's division is as before, else those that decide() gives it.
@@ -51,11 +51,14 @@ class Judge {
   [[nodiscard]] bool is_complete(const Unit& unit, const Spot& spot) const;
   [[nodiscard]] bool admits(const PodCase& pod, const Unit& unit, const Spot& spot) const;
 
+  [[nodiscard]] bool admits_together(const PodCase& pod, const std::vector<Spot>& spots) const;
+
   const Node& node_;
   const NodeState& state_;
   NodeState empty_;
   CpuSet not_allocatable_;  ///< the part of the shared pool that is reserved
-  std::map<std::string, std::map<std::string, bool>> verdicts_;
+  /// By container, or pod; then by spots.
+  std::unordered_map<std::string, std::unordered_map<std::string, bool>> verdicts_;
 };
 
 }  // namespace pinfold::planning

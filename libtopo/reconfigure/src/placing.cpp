@@ -61,7 +61,8 @@ CpuChoice Search::cpu_choice(const Placing& placing, const Unit& unit) const {
   const auto& units = placing.pod->units;
   for (std::size_t i = placing.spots.size() + 1; i < units.size(); ++i, ++number) {
     if (units[i].is_init()) continue;
-    for (const CpuId cpu : units[i].had_cpus& choice.available) {
+    const CpuSet had = units[i].had_cpus & choice.available;
+    for (const CpuId cpu : had) {
       choice.owner[static_cast<std::size_t>(cpu.value)] = number;
     }
   }
@@ -160,10 +161,10 @@ Enumeration Search::placed(const Placing& placing) {
   const PodCase& pod = *placing.pod;
   const bool is_target = order_[placing.index] == target_;
   if (placing.all_kept && !is_target) return Enumeration::kContinue;  // see keep_all()
-  if (pod.is_joint && !judge_.allows_together(pod, placing.spots)) return Enumeration::kContinue;
   Board next = placing.before;
   next.free -= placing.taken;
   if (!allocate_memory(pod, placing.spots, next)) return Enumeration::kContinue;
+  if (pod.is_joint && !judge_.allows_together(pod, placing.spots)) return Enumeration::kContinue;
   Choice choice = choice_of(pod, placing.spots, next);
   const PlanCost cost = placing.cost + cost_of_moves(pod, choice.after);
   choices_[order_[placing.index]] = std::move(choice);

@@ -26,8 +26,9 @@ Result<ReconfigurationPlan> plan_reconfiguration(const Node& from, const NodeSta
   planning::Search search(problem, judge, std::move(rules));
   search.run();
   const auto& best = search.best();
-  if (!best)
-    return fail(ErrorCode::kInternal, "plan: expected a state from which a kubelet starts");
+  if (!best) {
+    return fail(ErrorCode::kUnsupported, "no state was found from which a kubelet would start");
+  }
 
   ReconfigurationPlan plan;
   plan.cost = best->cost;

@@ -44,8 +44,8 @@ struct Unit {
   const Container* container = nullptr;  ///< nullptr: the pod as a whole
   std::size_t cpus = 0;                  ///< exclusive CPUs under the new rules
   Amounts memory;                        ///< bytes under the new rules
+  bool has_ended = false;                ///< an init container: it gets no memory any more
   CpuSet had_cpus;
-  bool had_memory = false;
   /// The spot that it has, if it can be one of the new node.
   std::optional<Spot> had;
   bool keep_allowed = false;  ///< `had`, by the new rules

@@ -22,6 +22,8 @@ Search::Search(const Problem& problem, Judge& judge, SearchRules rules,
 }
 
 /// The target; those without units; then those that cannot stay, many CPUs first; then all others.
+/// Those that need only memory are never last: if a solution is not accepted for lack of CPUs in
+/// the shared pool, the last pod can free some.
 void Search::order_pods() {
   order_.resize(problem_.pods.size());
   std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -30,7 +32,8 @@ void Search::order_pods() {
     std::size_t cpus = 0;
     for (const Unit& unit : pod.units) cpus += unit.cpus;
     const bool must_move = least(pod, problem_.board.free) > PlanCost{} || !pod.keep_allowed;
-    return std::tuple(index != target_, !pod.units.empty(), !must_move, must_move ? ~cpus : 0);
+    const std::size_t by_size = must_move && cpus > 0 ? ~cpus : cpus;
+    return std::tuple(index != target_, !pod.units.empty(), !must_move, by_size);
   };
   std::stable_sort(order_.begin(), order_.end(),
                    [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
@@ -94,6 +97,7 @@ void Search::run() {
     const auto before = pass == Pass::kFirst ? std::exchange(best_, std::nullopt) : std::nullopt;
     pass_ = pass;
     steps_ = 0;
+    not_accepted_ = 0;
     tried_.clear();
     const bool is_stopped = from(0, problem_.board, start) == Enumeration::kStop;
     if (before && (!best_ || before->cost <= best_->cost)) best_ = before;
@@ -127,7 +131,8 @@ std::vector<int> Search::owners(std::size_t index) const {
   int number = 0;
   for (std::size_t i = index; i < order_.size(); ++i) {
     for (const Unit& unit : problem_.pods[order_[i]].units) {
-      for (const CpuId cpu : unit.had_cpus& node_.machine().all_cpus()) {
+      const CpuSet had = unit.had_cpus & node_.machine().all_cpus();
+      for (const CpuId cpu : had) {
         owner[static_cast<std::size_t>(cpu.value)] = number;
       }
       ++number;
@@ -138,7 +143,9 @@ std::vector<int> Search::owners(std::size_t index) const {
 
 Enumeration Search::solved(const PlanCost& cost) {
   if (best_ && !(cost < best_->cost)) return Enumeration::kContinue;
-  if (rules_.accepts && !rules_.accepts(choices_)) return Enumeration::kContinue;
+  if (rules_.accepts && !rules_.accepts(choices_)) {
+    return ++not_accepted_ < rules_.steps ? Enumeration::kContinue : Enumeration::kStop;
+  }
   best_ = Solution{choices_, cost};
   return pass_ < Pass::kGood || cost == least_cost_ ? Enumeration::kStop : Enumeration::kContinue;
 }

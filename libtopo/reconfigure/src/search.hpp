@@ -92,6 +92,7 @@ class Search {
   std::optional<Solution> best_;
   PlanCost least_cost_;
   std::size_t steps_ = 0;
+  std::size_t not_accepted_ = 0;  ///< solutions
   std::optional<std::size_t> target_;
   enum class Pass { kStay, kFirst, kGood, kAll };
   Pass pass_ = Pass::kStay;

@@ -36,7 +36,6 @@ Unit unit_of(const Node& node, const Container* container, const Part& before, c
   unit.cpus = gets.cpus ? gets.cpus->size() : 0;
   unit.memory = sizes_of(gets.memory);
   if (before.cpus) unit.had_cpus = *before.cpus;
-  unit.had_memory = !before.memory.empty();
   unit.had = spot_of(node, unit, before);
   return unit;
 }
@@ -71,12 +70,15 @@ void add_containers(const Node& node, const Judge& judge, PodCase& pod) {
         is_alone ? judge.on_empty_node(Judge::only(pod.spec(), container)) : together;
     if (const auto* const rejected = std::get_if<Rejected>(&alone)) {
       pod.rejection = rejected->why;
+      pod.units.clear();
       return;
     }
     Part gets = part_in(std::get<Admitted>(alone).next, {pod.spec().uid, container.name});
     for (const auto& [type, bytes] : sizes_of(gets.memory)) pod.memory_at_once[type] += bytes;
-    if (has_ended(*pod.pod, container)) gets.memory.clear();
+    const bool ended = has_ended(*pod.pod, container);
+    if (ended) gets.memory.clear();
     Unit unit = unit_of(node, &container, part_of(pod.before, container.name), gets);
+    unit.has_ended = ended;
     if (unit.cpus > 0 || !unit.memory.empty()) pod.units.push_back(std::move(unit));
   }
   std::stable_partition(pod.units.begin(), pod.units.end(),

@@ -82,7 +82,7 @@ struct ReconfigurationPlan {
 /// Plans how the pods of a node go on with another configuration or machine. Devices do not move.
 /// Pure and deterministic. Of equal plans it returns the one that it finds first.
 /// Errors: kInvalidArgument with the kubelet's text if a kubelet of `to` would not start on any
-/// state.
+/// state; kUnsupported if no state was found from which it starts.
 [[nodiscard]] Result<ReconfigurationPlan> plan_reconfiguration(const Node& from,
                                                                const NodeState& state,
                                                                const Node& to,

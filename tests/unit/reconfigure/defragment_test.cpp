@@ -1,0 +1,73 @@
+// The moves after which a node admits a pod.
+
+#include "plan_fixture.hpp"
+
+namespace pinfold::test {
+namespace {
+
+PodSpec wanted(const std::string& uid, int cpus) {
+  return pod(uid, {{"cpu", std::to_string(cpus)}, {"memory", "1Gi"}});
+}
+
+/// Two NUMA nodes with 8 CPUs, of which 3 are free on each.
+NodeState fragmented(const Node& node) {
+  NodeState state =
+      state_with(node, {wanted("a", 2), wanted("b", 2), wanted("c", 5), wanted("d", 3)});
+  state = remove_pod(node, std::move(state), PodUid("d"));
+  return state;
+}
+
+TEST(Defragment, MovesTheFewestContainersToMakeRoom) {
+  const Node node = node_of(machine_of({}), aligning_config("single-numa-node"));
+  const NodeState state = fragmented(node);
+  const PodSpec pod = wanted("new", 5);
+  ASSERT_TRUE(std::holds_alternative<Rejected>(decide(node, state, pod)));
+  const auto plan = plan_defragmentation(node, state, pod);
+  ASSERT_TRUE(plan) << plan.error().message;
+  ASSERT_TRUE(plan->possible);
+  EXPECT_TRUE(plan->optimal);
+  EXPECT_EQ(plan->cost, (PlanCost{0, 0, 1, 2, 0}));
+  ASSERT_EQ(plan->moves.size(), 1U);
+  EXPECT_EQ(plan->moves.front().why, "other containers need what it has");
+  EXPECT_EQ(plan->rejection->reason, kAffinityError);
+  EXPECT_TRUE(std::holds_alternative<Admitted>(decide(node, plan->next, pod)));
+  EXPECT_EQ(start_error(node, plan->next), "");
+  EXPECT_FALSE(plan->next.affinity.contains(plan->moves.front().id));
+  EXPECT_TRUE(plan->next.affinity.contains(ContainerId{PodUid("c"), "c"}));
+}
+
+TEST(Defragment, MovesNothingForAPodThatFits) {
+  const Node node = node_of(machine_of({}), aligning_config("single-numa-node"));
+  const NodeState state = fragmented(node);
+  const auto plan = plan_defragmentation(node, state, wanted("new", 3));
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_TRUE(plan->possible);
+  EXPECT_TRUE(plan->moves.empty());
+  EXPECT_EQ(plan->next, state);
+}
+
+TEST(Defragment, SaysWhatIsImpossible) {
+  const Node node = node_of(machine_of({}), aligning_config("single-numa-node"));
+  const NodeState state = fragmented(node);
+  const auto too_wide = plan_defragmentation(node, state, wanted("new", 9));
+  ASSERT_TRUE(too_wide) << too_wide.error().message;
+  EXPECT_FALSE(too_wide->possible);
+  EXPECT_TRUE(too_wide->optimal);
+  EXPECT_EQ(too_wide->rejection->reason, kAffinityError);
+  const auto too_many = plan_defragmentation(node, state, wanted("new", 7));
+  ASSERT_TRUE(too_many) << too_many.error().message;
+  EXPECT_FALSE(too_many->possible);
+  EXPECT_TRUE(too_many->optimal);
+  EXPECT_EQ(too_many->next, state);
+}
+
+TEST(Defragment, RefusesAPodThatTheNodeRuns) {
+  const Node node = node_of(machine_of({}), aligning_config("none"));
+  const NodeState state = state_with(node, {wanted("a", 2)});
+  const auto plan = plan_defragmentation(node, state, wanted("a", 2));
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace pinfold::test

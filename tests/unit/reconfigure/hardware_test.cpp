@@ -1,0 +1,206 @@
+// Changes of what is reserved and of the hardware, with containers running; held pods, devices.
+
+#include "plan_fixture.hpp"
+
+namespace pinfold::test {
+namespace {
+
+constexpr const char* kNic = "example.com/nic";
+constexpr std::uint64_t kGi = std::uint64_t{1} << 30U;
+
+PodSpec sized(const std::string& uid, int cpus, int gib = 1) {
+  return pod(uid, {{"cpu", std::to_string(cpus)}, {"memory", std::to_string(gib) + "Gi"}});
+}
+
+ReconfigurationPlan checked_plan(const Node& from, const NodeState& state, const Node& to) {
+  auto planned = plan_reconfiguration(from, state, to);
+  EXPECT_TRUE(planned) << planned.error().message;
+  if (!planned) return {};
+  EXPECT_EQ(start_error(to, planned->next), "") << describe(*planned);
+  EXPECT_EQ(overlap(to, planned->next), "") << describe(*planned);
+  return *std::move(planned);
+}
+
+Config reserving(const std::string& cpus, Profile profile = Profile::kFixed) {
+  Config config = with_memory_manager(aligning_config("restricted"));
+  config.reserved_system_cpus = cpus;
+  config.profile = profile;
+  return config;
+}
+
+const auto kBothProfiles = {Profile::kKubelet136, Profile::kFixed};
+
+TEST(ReconfigureReserved, GrownMovesOnlyWhoLosesCpus) {
+  for (const Profile profile : kBothProfiles) {
+    const Node from = node_of(machine_of({}), reserving("0", profile));
+    const Node to = node_of(machine_of({}), reserving("0-1", profile));
+    const NodeState state = state_with(from, {sized("a", 2), sized("b", 2)});
+    const auto result = checked_plan(from, state, to);
+    const auto a = planned(result, "a");
+    EXPECT_EQ(a.change, Change::kMoved);
+    EXPECT_EQ(a.cpus_moved, 1U);
+    EXPECT_EQ(a.why, "CPUs 1 are reserved now");
+    EXPECT_EQ(planned(result, "b").change, Change::kKept);
+    EXPECT_TRUE(result.optimal);
+  }
+}
+
+TEST(ReconfigureReserved, ShrunkMovesNothing) {
+  const Node from = node_of(machine_of({}), reserving("0-3"));
+  const Node to = node_of(machine_of({}), reserving("0"));
+  const auto result = checked_plan(from, state_with(from, {sized("a", 4), sized("b", 3)}), to);
+  EXPECT_EQ(result.cost, PlanCost{});
+  EXPECT_EQ(result.next.cpu.default_set, CpuSet::parse("0-3,11-15").value());
+}
+
+TEST(ReconfigureReserved, MovedToUsedCpus) {
+  const Node from = node_of(machine_of({}), reserving("0"));
+  const NodeState state = state_with(from, {sized("a", 4)});
+  const auto result = checked_plan(from, state, node_of(machine_of({}), reserving("2")));
+  EXPECT_EQ(result.cost, (PlanCost{0, 0, 1, 1, 0})) << describe(result);
+}
+
+TEST(ReconfigureReserved, WithoutRoomTheFewestPodsGo) {
+  // 15 CPUs are in use and 12 are left: without the pod that loses some, no other has to move.
+  const Node from = node_of(machine_of({}), reserving("0"));
+  Config config = reserving("0-3");
+  config.topology_manager_policy = "none";
+  const NodeState state =
+      state_with(from, {sized("a", 7), sized("b", 3), sized("c", 2), sized("d", 2), sized("e", 1)});
+  const auto result = checked_plan(from, state, node_of(machine_of({}), config));
+  EXPECT_EQ(result.cost, (PlanCost{1, 0, 0, 0, 0})) << describe(result);
+  EXPECT_EQ(result.evicted, std::vector{PodUid("a")});
+  EXPECT_EQ(result.next.pods.size(), 4U);
+  EXPECT_EQ(planned(result, "a").change, Change::kEvicted);
+  EXPECT_EQ(planned(result, "a").why, "CPUs 1-3 are reserved now, and nothing else fits");
+  EXPECT_TRUE(planned(result, "a").rejection);
+}
+
+TEST(ReconfigureReserved, MemoryGrownMovesTheMemoryThatDoesNotFitAnyMore) {
+  for (const Profile profile : kBothProfiles) {
+    Config config = reserving("0", profile);
+    config.topology_manager_policy = "none";
+    const Node from = node_of(machine_of({}), config);
+    const NodeState state = state_with(from, {sized("a", 1, 9), sized("b", 1, 3)});
+    config.kube_reserved["memory"] = "5Gi";
+    config.reserved_memory = {{0, {{"memory", "5Gi"}}}};
+    const auto result = checked_plan(from, state, node_of(machine_of({}), config));
+    EXPECT_EQ(result.cost, (PlanCost{0, 0, 1, 0, 3 * kGi})) << describe(result);
+    EXPECT_EQ(planned(result, "b").memory_after.front().numa_affinity,
+              std::vector<std::int32_t>{1});
+  }
+}
+
+TEST(ReconfigureHardware, RemovedCpusAreReplaced) {
+  for (const Profile profile : kBothProfiles) {
+    const Node from = node_of(machine_of({}), reserving("0", profile));
+    MachineDescription fewer = from.machine().description();
+    std::erase_if(fewer.cpus, [](const Cpu& cpu) { return cpu.id.value == 1; });
+    const Node to = node_of(Machine::make(std::move(fewer)).value(), reserving("0", profile));
+    const auto result = checked_plan(from, state_with(from, {sized("a", 2), sized("b", 2)}), to);
+    EXPECT_EQ(result.cost, (PlanCost{0, 0, 1, 1, 0})) << describe(result);
+    EXPECT_EQ(planned(result, "a").why, "CPUs 1 do not exist any more");
+  }
+}
+
+TEST(ReconfigureHardware, AddedCpusJoinTheSharedPool) {
+  const Node from = node_of(machine_of({.numa = 2, .cpus = 4}), reserving("0"));
+  MachineDescription more = from.machine().description();
+  more.cpus.push_back({CpuId{8}, CoreId{8}, SocketId{1}, NumaId{1}, CacheId{1}});
+  const Node to = node_of(Machine::make(std::move(more)).value(), reserving("0"));
+  const auto result = checked_plan(from, state_with(from, {sized("a", 3)}), to);
+  EXPECT_EQ(result.cost, PlanCost{});
+  EXPECT_TRUE(result.next.cpu.default_set.contains(CpuId{8}));
+}
+
+TEST(ReconfigureHardware, MemoryOfANumaNodeShrinks) {
+  Config config = reserving("0");
+  config.topology_manager_policy = "none";
+  const Node from = node_of(machine_of({}), config);
+  const NodeState state = state_with(from, {sized("a", 1, 9), sized("b", 1, 3)});
+  MachineDescription smaller = from.machine().description();
+  smaller.numa_nodes[0].memory = 11 * kGi;
+  const Node to = node_of(Machine::make(std::move(smaller)).value(), config);
+  const auto result = checked_plan(from, state, to);
+  EXPECT_EQ(result.cost, (PlanCost{0, 0, 1, 0, 3 * kGi})) << describe(result);
+  EXPECT_EQ(result.next.memory.machine_state.at(0).tables.at("memory").total, 11 * kGi);
+}
+
+TEST(ReconfigureHardware, ARemovedNumaNodeLosesItsContainers) {
+  const Node from = node_of(machine_of({.numa = 2, .cpus = 4}), reserving("0"));
+  const Node to = node_of(machine_of({.numa = 1, .cpus = 4}), reserving("0"));
+  const auto result =
+      checked_plan(from, state_with(from, {sized("a", 2), sized("b", 2), sized("d", 1)}), to);
+  EXPECT_EQ(result.cost.pods_evicted, 1U) << describe(result);
+  EXPECT_EQ(result.evicted, std::vector{PodUid("b")}) << describe(result);
+}
+
+TEST(ReconfigureHeld, KeepsWhatItHasOrSaysWhatIsInTheWay) {
+  const Node from = node_of(machine_of({}), reserving("0"));
+  NodeState state = state_with(from, {sized("a", 2), sized("b", 2)});
+  for (const char* const uid : {"a", "b"}) state.held.insert(PodUid(uid));
+  state.pods.clear();
+  const auto result = checked_plan(from, state, node_of(machine_of({}), reserving("0-1")));
+  EXPECT_EQ(planned(result, "a").change, Change::kEvicted);
+  EXPECT_EQ(planned(result, "a").why,
+            "its pod is not active, so it cannot move; CPUs 1 are reserved now");
+  EXPECT_EQ(planned(result, "b").change, Change::kKept);
+  EXPECT_EQ(result.evicted, std::vector{PodUid("a")});
+  EXPECT_EQ(result.next.held, std::set{PodUid("b")});
+}
+
+TEST(ReconfigureDevices, StayWhereTheyAreAndPullCpusToThem) {
+  for (const Profile profile : kBothProfiles) {
+    const Machine machine = machine_of({.devices = {{kNic, {0, 1}}}});
+    Config config = aligning_config("none");
+    config.profile = profile;
+    const Node from = node_of(machine, config);
+    const PodSpec spec = pod("a", {{"cpu", "2"}, {"memory", "1Gi"}, {kNic, "1"}});
+    const NodeState state = state_with(from, {spec});
+    ASSERT_TRUE(from.machine().cpus_of_numa(0).contains_all(
+        *state.cpu.assignments.find({PodUid("a"), "c"})));
+    config.topology_manager_policy = "single-numa-node";
+    const Node to = node_of(machine, config);
+    const auto result = checked_plan(from, state, to);
+    EXPECT_EQ(result.cost, (PlanCost{0, 0, 1, 2, 0})) << describe(result);
+    EXPECT_TRUE(to.machine().cpus_of_numa(1).contains_all(
+        planned(result, "a").cpus_after.value_or(CpuSet{})));
+    EXPECT_EQ(result.next.devices.assignments, state.devices.assignments);
+  }
+}
+
+TEST(ReconfigureInit, InitContainersStayWithinThePod) {
+  const Node from = node_of(machine_of({}), reserving("0"));
+  const Amounts two = {{"cpu", "2"}, {"memory", "1Gi"}};
+  const PodSpec spec =
+      pod_of("a", {container("init", two, ContainerKind::kInit), container("app", two)});
+  const NodeState state = state_with(from, {spec});
+  ASSERT_EQ(state.cpu.assignments.find({PodUid("a"), "init"})->to_string(), "1-2");
+  const auto result = checked_plan(from, state, node_of(machine_of({}), reserving("0-1")));
+  const auto app = planned(result, "a", "app");
+  EXPECT_EQ(app.cpus_moved, 1U) << describe(result);
+  EXPECT_EQ(planned(result, "a", "init").cpus_after, app.cpus_after) << describe(result);
+}
+
+TEST(ReconfigureErrors, ANodeThatNeverStartsHasNoPlan) {
+  const Node from = node_of(machine_of({}), aligning_config("none"));
+  Config config = aligning_config("none");
+  config.kube_reserved["memory"] = "100Gi";
+  const auto result =
+      plan_reconfiguration(from, empty_state(from), node_of(machine_of({}), config));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_NE(result.error().message.find("invalid Node Allocatable configuration"),
+            std::string::npos);
+}
+
+TEST(Reconfigure, AffinitiesAreLostAsByARestart) {
+  const Node from = node_of(machine_of({}), reserving("0"));
+  const NodeState state = state_with(from, {sized("a", 2)});
+  ASSERT_FALSE(state.affinity.empty());
+  EXPECT_TRUE(
+      checked_plan(from, state, node_of(machine_of({}), reserving("0-1"))).next.affinity.empty());
+}
+
+}  // namespace
+}  // namespace pinfold::test

@@ -1,0 +1,300 @@
+// Changes of policies, options, scope and profile, with containers running.
+
+#include <array>
+
+#include "plan_fixture.hpp"
+
+namespace pinfold::test {
+namespace {
+
+constexpr std::array kTestedProfiles = {Profile::kKubelet136, Profile::kFixed};
+
+PodSpec exclusive(const std::string& uid, int cpus, int gib = 1) {
+  return pod(uid, {{"cpu", std::to_string(cpus)}, {"memory", std::to_string(gib) + "Gi"}});
+}
+
+/// Plans a change, and checks what every plan must be.
+ReconfigurationPlan plan(const Node& from, const NodeState& state, const Node& to,
+                         const PlanOptions& options = {}) {
+  auto planned = plan_reconfiguration(from, state, to, options);
+  EXPECT_TRUE(planned) << planned.error().message;
+  if (!planned) return {};
+  EXPECT_EQ(start_error(to, planned->next), "") << describe(*planned);
+  EXPECT_EQ(overlap(to, planned->next), "") << describe(*planned);
+  return *std::move(planned);
+}
+
+Config with(Config config, Profile profile) {
+  config.profile = profile;
+  return config;
+}
+
+Config with_option(Config config, const std::string& option) {
+  config.cpu_manager_policy_options[option] = "true";
+  return config;
+}
+
+Config without_cpu_manager(Config config) {
+  config.cpu_manager_policy = "none";
+  config.cpu_manager_policy_options.clear();
+  return config;
+}
+
+std::string cpus(const std::optional<CpuSet>& set) { return set ? set->to_string() : "shared"; }
+
+TEST(Reconfigure, CpuPolicyNoneToStaticGivesExclusiveCpus) {
+  for (const Profile profile : kTestedProfiles) {
+    const Config on = with(aligning_config("single-numa-node"), profile);
+    const Node from = node_of(smt_machine(), without_cpu_manager(on));
+    const Node to = node_of(smt_machine(), on);
+    const auto result =
+        plan(from, state_with(from, {exclusive("a", 2), pod("b", {{"cpu", "500m"}})}), to);
+    EXPECT_EQ(planned(result, "a").change, Change::kBecomesExclusive);
+    EXPECT_EQ(planned(result, "a").cpus_after.value_or(CpuSet{}).size(), 2U);
+    EXPECT_EQ(planned(result, "b").change, Change::kKept);
+    EXPECT_EQ(result.cost, PlanCost{});
+  }
+}
+
+TEST(Reconfigure, CpuPolicyStaticToNoneSharesAllCpus) {
+  for (const Profile profile : kTestedProfiles) {
+    const Config on = with(aligning_config("none"), profile);
+    const Node from = node_of(smt_machine(), on);
+    const Node to = node_of(smt_machine(), without_cpu_manager(on));
+    const auto result = plan(from, state_with(from, {exclusive("a", 2)}), to);
+    EXPECT_EQ(planned(result, "a").change, Change::kBecomesShared);
+    EXPECT_EQ(planned(result, "a").cpus_after, std::nullopt);
+    EXPECT_TRUE(result.next.cpu.assignments.empty());
+  }
+}
+
+TEST(Reconfigure, MemoryPolicyNoneToStaticGivesTheNumaNodeOfTheCpus) {
+  for (const Profile profile : kTestedProfiles) {
+    const Config off = with(aligning_config("restricted"), profile);
+    const Node from = node_of(smt_machine(), off);
+    const Node to = node_of(smt_machine(), with_memory_manager(off));
+    const auto result = plan(from, state_with(from, {exclusive("a", 6), exclusive("b", 4)}), to);
+    const auto b = planned(result, "b");
+    EXPECT_EQ(b.change, Change::kBecomesExclusive);
+    EXPECT_EQ(b.cpus_after, b.cpus_before);
+    ASSERT_EQ(b.memory_after.size(), 1U);
+    EXPECT_EQ(b.memory_after.front().numa_affinity, std::vector<std::int32_t>{1});
+    EXPECT_EQ(b.memory_after.front().size, std::uint64_t{1} << 30U);
+    EXPECT_EQ(result.cost, PlanCost{});
+  }
+}
+
+TEST(Reconfigure, MemoryPolicyStaticToNoneFreesTheMemory) {
+  for (const Profile profile : kTestedProfiles) {
+    const Config off = with(aligning_config("restricted"), profile);
+    const Node from = node_of(smt_machine(), with_memory_manager(off));
+    const Node to = node_of(smt_machine(), off);
+    const auto result = plan(from, state_with(from, {exclusive("a", 2)}), to);
+    EXPECT_EQ(planned(result, "a").change, Change::kBecomesShared);
+    EXPECT_EQ(planned(result, "a").cpus_after, planned(result, "a").cpus_before);
+    EXPECT_TRUE(result.next.memory.assignments.empty());
+  }
+}
+
+TEST(Reconfigure, FullPcpusOnlyMovesContainersThatShareACore) {
+  for (const Profile profile : kTestedProfiles) {
+    const Config off = with(aligning_config("none"), profile);
+    const Node from = node_of(smt_machine(), off);
+    const Node to = node_of(smt_machine(), with_option(off, "full-pcpus-only"));
+    NodeState state = state_with(from, {exclusive("a", 2), exclusive("b", 2)});
+    // Each has a CPU of core 1 and one of core 2.
+    state.cpu.default_set |= CpuSet::range(1, 15);
+    state.cpu.assignments[{PodUid("a"), "c"}] = {1, 2};
+    state.cpu.assignments[{PodUid("b"), "c"}] = {9, 10};
+    state.cpu.default_set -= {1, 2, 9, 10};
+    const auto result = plan(from, state, to);
+    EXPECT_EQ(result.cost, (PlanCost{0, 0, 2, 2, 0})) << describe(result);
+    for (const char* const name : {"a", "b"}) {
+      const std::string after = cpus(planned(result, name).cpus_after);
+      EXPECT_TRUE(after == "1,9" || after == "2,10") << after;
+    }
+  }
+}
+
+TEST(Reconfigure, FullPcpusOnlyKeepsAnOddNumberOfCpusAgainstTheRules) {
+  for (const Profile profile : kTestedProfiles) {
+    const Config off = with(aligning_config("none"), profile);
+    const Node from = node_of(smt_machine(), off);
+    const Node to = node_of(smt_machine(), with_option(off, "full-pcpus-only"));
+    const NodeState state = state_with(from, {exclusive("a", 3)});
+    const auto result = plan(from, state, to);
+    const auto a = planned(result, "a");
+    EXPECT_EQ(a.change, Change::kKeptAgainstRules);
+    EXPECT_EQ(a.cpus_after, a.cpus_before);
+    ASSERT_TRUE(a.rejection);
+    EXPECT_EQ(a.rejection->message,
+              "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2");
+    EXPECT_EQ(result.cost, (PlanCost{0, 1, 0, 0, 0}));
+
+    const auto evicting = plan(from, state, to, {.evict = true});
+    EXPECT_EQ(planned(evicting, "a").change, Change::kEvicted);
+    EXPECT_EQ(evicting.evicted, std::vector{PodUid("a")});
+    EXPECT_EQ(evicting.next.pods.size(), 0U);
+  }
+}
+
+TEST(Reconfigure, PreferencesMoveNothing) {
+  // These options say which CPUs are taken first; any CPUs are allowed with and without them.
+  for (const char* const option :
+       {"distribute-cpus-across-numa", "align-by-socket", "distribute-cpus-across-cores",
+        "prefer-align-cpus-by-uncorecache", "full-pcpus-only"}) {
+    for (const Profile profile : kTestedProfiles) {
+      Config off = with(aligning_config("best-effort"), profile);
+      off.feature_gates["CPUManagerPolicyAlphaOptions"] = true;
+      const Node plain = node_of(smt_machine(), off);
+      const Node preferring = node_of(smt_machine(), with_option(off, option));
+      const bool is_rule = std::string(option) == "full-pcpus-only";
+      for (const bool on : {true, false}) {
+        if (on && is_rule) continue;
+        const Node& from = on ? plain : preferring;
+        const Node& to = on ? preferring : plain;
+        const auto result =
+            plan(from, state_with(from, {exclusive("a", 4), exclusive("b", 2)}), to);
+        EXPECT_EQ(result.cost, PlanCost{}) << option << " on " << on << "\n" << describe(result);
+      }
+    }
+  }
+}
+
+TEST(Reconfigure, StrictReservationTakesReservedCpusOutOfTheSharedPool) {
+  for (const Profile profile : kTestedProfiles) {
+    const Config off = with(aligning_config("none"), profile);
+    const Node lax = node_of(smt_machine(), off);
+    const Node strict = node_of(smt_machine(), with_option(off, "strict-cpu-reservation"));
+    const auto on = plan(lax, state_with(lax, {exclusive("a", 2)}), strict);
+    EXPECT_EQ(on.cost, PlanCost{});
+    EXPECT_FALSE(on.next.cpu.default_set.contains(CpuId{0}));
+    const auto back = plan(strict, on.next, lax);
+    EXPECT_EQ(back.cost, PlanCost{});
+    EXPECT_TRUE(back.next.cpu.default_set.contains(CpuId{0}));
+  }
+}
+
+TEST(Reconfigure, StrictReservationOfAKubeletNeedsASharedPool) {
+  const Config off = with(aligning_config("none"), Profile::kKubelet136);
+  const Node from = node_of(smt_machine(), off);
+  const NodeState state = state_with(from, {exclusive("a", 8), exclusive("b", 7)});
+  const Config strict = with_option(off, "strict-cpu-reservation");
+  const auto kubelet = plan(from, state, node_of(smt_machine(), strict));
+  EXPECT_EQ(kubelet.cost.pods_evicted, 1U) << describe(kubelet);
+  const auto fixed = plan(from, state, node_of(smt_machine(), with(strict, Profile::kFixed)));
+  EXPECT_EQ(fixed.cost, PlanCost{}) << describe(fixed);
+}
+
+/// A container on two NUMA nodes.
+NodeState spread(const Node& node) {
+  NodeState state = state_with(node, {exclusive("a", 2)});
+  state.cpu.default_set |= state.cpu.assignments[{PodUid("a"), "c"}];
+  state.cpu.assignments[{PodUid("a"), "c"}] = {1, 5};
+  state.cpu.default_set -= {1, 5};
+  return state;
+}
+
+TEST(Reconfigure, TopologyPolicyMovesWhatItWouldReject) {
+  for (const Profile profile : kTestedProfiles) {
+    const Node from = node_of(smt_machine(), with(aligning_config("none"), profile));
+    for (const char* const policy : {"restricted", "single-numa-node"}) {
+      const Node to = node_of(smt_machine(), with(aligning_config(policy), profile));
+      const auto result = plan(from, spread(from), to);
+      EXPECT_EQ(planned(result, "a").change, Change::kMoved);
+      EXPECT_EQ(result.cost, (PlanCost{0, 0, 1, 1, 0})) << describe(result);
+      EXPECT_EQ(planned(result, "a").why, "the rules would not admit it on what it has");
+    }
+    const Node to = node_of(smt_machine(), with(aligning_config("best-effort"), profile));
+    EXPECT_EQ(plan(from, spread(from), to).cost, PlanCost{});
+  }
+}
+
+TEST(Reconfigure, TopologyPolicyKeepsAgainstTheRulesWhatNoNumaNodeCanHave) {
+  for (const Profile profile : kTestedProfiles) {
+    const Node from = node_of(smt_machine(), with(aligning_config("none"), profile));
+    const Node to = node_of(smt_machine(), with(aligning_config("single-numa-node"), profile));
+    const auto result = plan(from, state_with(from, {exclusive("a", 10), exclusive("b", 2)}), to);
+    EXPECT_EQ(planned(result, "a").change, Change::kKeptAgainstRules);
+    ASSERT_TRUE(planned(result, "a").rejection);
+    EXPECT_EQ(planned(result, "a").rejection->reason, kAffinityError);
+    EXPECT_EQ(planned(result, "b").change, Change::kKept);
+  }
+}
+
+TEST(Reconfigure, ScopePodAlignsTheContainersOfAPod) {
+  for (const Profile profile : kTestedProfiles) {
+    const Node from = node_of(smt_machine(), with(aligning_config("single-numa-node"), profile));
+    const Node to =
+        node_of(smt_machine(), with(aligning_config("single-numa-node", "pod"), profile));
+    const Amounts six = {{"cpu", "6"}, {"memory", "1Gi"}};
+    const Amounts two = {{"cpu", "2"}, {"memory", "1Gi"}};
+    const PodSpec spec = pod_of("a", {container("big", six), container("small", two)});
+    // 7 CPUs are free on NUMA node 0: the pod fits on NUMA node 1 only.
+    const auto result = plan(from, state_with(from, {spec}), to);
+    EXPECT_EQ(result.cost.pods_against_rules, 0U) << describe(result);
+    const auto& node = to.machine().cpus_of_numa(1);
+    for (const char* const name : {"big", "small"}) {
+      EXPECT_TRUE(node.contains_all(planned(result, "a", name).cpus_after.value_or(CpuSet{})))
+          << describe(result);
+    }
+    const auto back = plan(to, result.next, from);
+    EXPECT_EQ(back.cost, PlanCost{}) << describe(back);
+  }
+}
+
+TEST(Reconfigure, PodLevelGateGivesAndTakesTheCpusOfThePod) {
+  for (const Profile profile : kTestedProfiles) {
+    Config off = with(with_memory_manager(aligning_config("restricted", "pod")), profile);
+    off.feature_gates["PodLevelResourceManagers"] = false;
+    Config on = off;
+    on.feature_gates["PodLevelResourceManagers"] = true;
+    const Node shares = node_of(smt_machine(), off);
+    const Node manages = node_of(smt_machine(), on);
+    PodSpec spec =
+        pod_of("a", {container("own", {{"cpu", "1"}, {"memory", "1Gi"}}), container("rest", {})});
+    spec.resources = container("", {{"cpu", "3"}, {"memory", "3Gi"}}).resources;
+    const auto given = plan(shares, state_with(shares, {spec}), manages);
+    EXPECT_EQ(planned(given, "a", "own").change, Change::kBecomesExclusive);
+    EXPECT_EQ(given.next.cpu.pods.at(PodUid("a")).size(), 3U);
+    EXPECT_EQ(given.next.memory.pods.at(PodUid("a")).front().size, std::uint64_t{3} << 30U);
+    const auto taken = plan(manages, given.next, shares);
+    EXPECT_EQ(planned(taken, "a", "own").change, Change::kBecomesShared);
+    EXPECT_TRUE(taken.next.cpu.pods.empty());
+    EXPECT_TRUE(taken.next.memory.pods.empty());
+  }
+}
+
+TEST(Reconfigure, OfAPodManagedAsAWholeOnlyTheContainerMovesThatLosesCpus) {
+  for (const Profile profile : kTestedProfiles) {
+    Config config = with(aligning_config("restricted", "pod"), profile);
+    config.feature_gates["PodLevelResourceManagers"] = true;
+    const Node from = node_of(smt_machine(), config);
+    PodSpec spec = pod_of("a", {container("one", {{"cpu", "1"}, {"memory", "1Gi"}}),
+                                container("two", {{"cpu", "1"}, {"memory", "1Gi"}})});
+    spec.resources = container("", {{"cpu", "2"}, {"memory", "2Gi"}}).resources;
+    const NodeState state = state_with(from, {spec});
+    const CpuSet lost = *state.cpu.assignments.find({PodUid("a"), "one"});
+    config.reserved_system_cpus = "0," + lost.to_string();
+    const auto result = plan(from, state, node_of(smt_machine(), config));
+    EXPECT_EQ(planned(result, "a", "one").change, Change::kMoved);
+    EXPECT_EQ(planned(result, "a", "two").change, Change::kKept);
+    EXPECT_EQ(result.cost, (PlanCost{0, 0, 1, 1, 0})) << describe(result);
+  }
+}
+
+TEST(Reconfigure, ProfileToProfileMovesNothing) {
+  for (const Profile one : kProfiles) {
+    for (const Profile other : kProfiles) {
+      const Config config = with_memory_manager(aligning_config("restricted"));
+      const Node from = node_of(smt_machine(), with(config, one));
+      const Node to = node_of(smt_machine(), with(config, other));
+      const auto result = plan(from, state_with(from, {exclusive("a", 4), exclusive("b", 3)}), to);
+      EXPECT_EQ(result.cost, PlanCost{}) << describe(result);
+      EXPECT_EQ(result.next.pods.size(), 2U);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pinfold::test
