@@ -40,8 +40,7 @@ std::vector<Section> read_page() {
     auto& items = sections.back().items;
     if (file) {
       if (line == "```") {
-        items.push_back(*std::move(file));
-        file.reset();
+        items.push_back(*std::exchange(file, std::nullopt));
       } else if (file->file.empty()) {
         file->file = line.substr(2);
       } else {

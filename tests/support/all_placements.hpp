@@ -71,7 +71,7 @@ class BruteForce {
   static constexpr PlanCost kNoPlan{99, 99, 99, 99, 99};
 
  private:
-  Had had(const PodSpec& pod, const Container& container) const {
+  [[nodiscard]] Had had(const PodSpec& pod, const Container& container) const {
     Had result;
     const ContainerId id{pod.uid, container.name};
     if (const auto* cpus = state_.cpu.assignments.find(id)) result.cpus = *cpus;
@@ -121,7 +121,7 @@ class BruteForce {
     return given == all;
   }
 
-  bool is_pod_scope() const {
+  [[nodiscard]] bool is_pod_scope() const {
     return to_.topology().policy() != TopologyPolicy::kNone &&
            to_.topology().scope() == TopologyScope::kPod;
   }
@@ -133,7 +133,7 @@ class BruteForce {
   }
 
   /// All places that have as many CPUs and memory as the container gets.
-  std::vector<Place> all_places(std::size_t cpus, bool memory) const {
+  [[nodiscard]] std::vector<Place> all_places(std::size_t cpus, bool memory) const {
     std::vector<Place> places;
     const CpuSet allocatable = to_.cpu().is_static() ? to_.cpu().allocatable() : CpuSet{};
     const std::vector<CpuId> ids(allocatable.begin(), allocatable.end());
@@ -151,7 +151,7 @@ class BruteForce {
     return places;
   }
 
-  PlanCost cost(const PodSpec& pod, const std::vector<Place>& places) const {
+  [[nodiscard]] PlanCost cost(const PodSpec& pod, const std::vector<Place>& places) const {
     PlanCost sum;
     for (std::size_t i = 0; i < places.size(); ++i) {
       const Had before = had(pod, pod.containers[i]);
@@ -168,7 +168,7 @@ class BruteForce {
   }
 
   /// The state in which the pod has an empty node, or one NUMA node of it.
-  std::optional<NodeState> admitted_somewhere(const PodSpec& pod) const {
+  [[nodiscard]] std::optional<NodeState> admitted_somewhere(const PodSpec& pod) const {
     for (const int only : {-1, 0, 1}) {
       NodeState state = empty_;
       for (int numa = 0; numa < 2; ++numa) {
@@ -256,7 +256,7 @@ class BruteForce {
   }
 
   /// NUMA nodes belong to one group, and a group has as much memory as its nodes.
-  bool fits(const std::vector<std::pair<NumaMask, std::uint64_t>>& memory) const {
+  [[nodiscard]] bool fits(const std::vector<std::pair<NumaMask, std::uint64_t>>& memory) const {
     std::map<NumaMask, std::uint64_t> used;
     for (const auto& [mask, size] : memory) used[mask] += size;
     for (const auto& [mask, size] : used) {
@@ -279,8 +279,8 @@ class BruteForce {
   }
 
   /// Whether the node admits the pod where these CPUs and this memory are taken.
-  bool admits_with(const CpuSet& taken,
-                   const std::vector<std::pair<NumaMask, std::uint64_t>>& memory) const {
+  [[nodiscard]] bool admits_with(
+      const CpuSet& taken, const std::vector<std::pair<NumaMask, std::uint64_t>>& memory) const {
     NodeState state = empty_;
     state.cpu.default_set -= taken;
     for (const auto& [mask, size] : memory) {
