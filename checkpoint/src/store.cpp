@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pinfold/checkpoint/kubelet_files.hpp"
+#include "pinfold/checkpoint/replace_all.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "roll_forward.hpp"
 #include "write_lock.hpp"
@@ -46,7 +47,8 @@ Result<std::unique_ptr<File>> write_temp(Fs& fs, const std::string& name, std::s
   return file;
 }
 
-/// Durable when it returns.
+}  // namespace
+
 Result<void> replace_all(Fs& fs, const Contents& contents) {
   std::vector<std::unique_ptr<File>> files;
   for (const auto& [name, bytes] : contents) {
@@ -61,6 +63,8 @@ Result<void> replace_all(Fs& fs, const Contents& contents) {
   }
   return fs.sync_directory();
 }
+
+namespace {
 
 Result<void> remove_temporary_files(Fs& fs) {
   PINFOLD_LET(const auto names, fs.list());

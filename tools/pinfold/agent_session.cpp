@@ -21,11 +21,6 @@ constexpr std::chrono::milliseconds kReadTime(2000);
 /// So long a command follows services that stop one after the other.
 constexpr std::chrono::seconds kStopTime(30);
 
-bool is_same_directory(const std::string& a, const std::string& b) {
-  std::error_code failed;
-  return a == b || fs::equivalent(a, b, failed);
-}
-
 tl::unexpected<Error> contradicts(const std::string& option, const AgentOptions& options,
                                   const std::string& service) {
   return fail(ErrorCode::kInvalidArgument,
@@ -78,6 +73,11 @@ Result<void> check_options(const AgentOptions& options, const service::Hello& he
 }
 
 }  // namespace
+
+bool is_same_directory(const std::string& a, const std::string& b) {
+  std::error_code failed;
+  return a == b || fs::equivalent(a, b, failed);
+}
 
 cli::Option socket_option(AgentOptions& options) {
   return {"--socket", &options.socket,

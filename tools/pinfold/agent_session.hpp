@@ -9,6 +9,9 @@
 
 namespace pinfold::tools {
 
+/// Also if links lead to it.
+[[nodiscard]] bool is_same_directory(const std::string& a, const std::string& b);
+
 /// --socket, for a command that changes the state, or for one that only reads.
 [[nodiscard]] cli::Option socket_option(AgentOptions& options);
 

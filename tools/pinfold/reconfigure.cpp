@@ -13,7 +13,7 @@
 #include "input.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/base/read_file.hpp"
-#include "pinfold/checkpoint/fs.hpp"
+#include "pinfold/checkpoint/replace_all.hpp"
 #include "pinfold/text/message.hpp"
 #include "reconfigure_text.hpp"
 
@@ -92,30 +92,15 @@ Result<void> install_config(const ReconfigureOptions& options, const Config& tar
     PINFOLD_LET(text, read_file(options.agent.config));
   }
   if (text == *current) return {};
-  const auto write = [&](const std::string& name, const std::string& contents) -> Result<void> {
-    const std::string temporary = fmt::format("{}{}", checkpoint::kTempPrefix, name);
-    PINFOLD_LET(const auto file, fs->create(temporary));
-    for (std::string_view rest = contents; !rest.empty();) {
-      PINFOLD_LET(const auto count, file->write(rest));
-      rest.remove_prefix(count);
-    }
-    PINFOLD_TRY(file->sync());
-    return fs->rename(temporary, name);
-  };
-  PINFOLD_TRY(write(kEarlierConfigName, *current));
-  PINFOLD_TRY(write(kConfigName, text));
-  return fs->sync_directory();
+  // The earlier one first: it is not lost if this ends in between.
+  PINFOLD_TRY(checkpoint::replace_all(*fs, {{kEarlierConfigName, *current}}));
+  return checkpoint::replace_all(*fs, {{kConfigName, text}});
 }
 
 /// Errors: kUnsupported if a service has the state directory.
 Result<void> check_no_service(const AgentOptions& options) {
   PINFOLD_LET(const auto client, service::Client::connect(options.socket));
-  if (!client) return {};
-  std::error_code failed;
-  if (client->hello().state_dir != options.state_dir &&
-      !std::filesystem::equivalent(client->hello().state_dir, options.state_dir, failed)) {
-    return {};
-  }
+  if (!client || !is_same_directory(client->hello().state_dir, options.state_dir)) return {};
   return fail(ErrorCode::kUnsupported,
               fmt::format("the service at '{}' has the state directory '{}': change its "
                           "configuration and reload it ('systemctl reload pinfold'); --dry-run "
