@@ -323,21 +323,32 @@ Result<ChangeOutcome> NodeAgent::remove_pod(const PodUid& uid, RunningProcesses 
   return outcome;
 }
 
-Result<ChangeOutcome> NodeAgent::reconfigure(Node to, NodeState next, RunningProcesses running) {
+/// Commits the state that the pods have on a node from now on.
+Result<void> NodeAgent::store_on(const Node& to, NodeState next) {
   AgentState after = state();
   after.node = std::move(next);
   remove_inactive(after);
+  PINFOLD_TRY_WRAP(kept_.replace_node(node_, to, std::move(after)), "reconfigure");
+  log(LogLevel::kInfo, "reconfigured");
+  return {};
+}
+
+Result<ChangeOutcome> NodeAgent::reconfigure(Node to, NodeState next, RunningProcesses running) {
   if (enforced_) {
     for (const ActivePod& pod : state().node.pods) {
       const PodUid& uid = pod.spec.uid;
-      if (after.node.find(uid) != nullptr) continue;
+      if (next.find(uid) != nullptr) continue;
       PINFOLD_TRY(enforced_->make_empty(enforced_->groups_of_pod(uid), running));
     }
   }
-  PINFOLD_TRY_WRAP(kept_.replace_node(node_, to, std::move(after)), "reconfigure");
+  PINFOLD_TRY(store_on(to, std::move(next)));
   node_ = std::move(to);
-  offline_ = {};
-  log(LogLevel::kInfo, "reconfigured");
+  offline_ &= node_.machine().all_cpus();  // the others are no longer CPUs of the node
+  return ChangeOutcome{apply()};
+}
+
+Result<ChangeOutcome> NodeAgent::reconfigure(NodeState next) {
+  PINFOLD_TRY(store_on(node_, std::move(next)));
   return ChangeOutcome{apply()};
 }
 

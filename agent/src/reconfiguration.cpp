@@ -60,31 +60,27 @@ void compare_machines(const Machine& before, const Machine& after, std::vector<s
   if (out.empty() && before != after) out.emplace_back("machine: another topology");
 }
 
-/// What a container has according to a state.
-PlannedContainer compare(const ContainerId& id, const NodeState& before, const NodeState& after) {
-  PlannedContainer out;
-  out.id = id;
-  const auto cpus_of = [&](const NodeState& state) {
-    const CpuSet* const cpus = state.cpu.assignments.find(id);
-    return cpus == nullptr ? std::nullopt : std::optional(*cpus);
-  };
-  const auto memory_of = [&](const NodeState& state) {
-    const auto* const blocks = state.memory.assignments.find(id);
-    return blocks == nullptr ? std::vector<MemoryBlock>() : *blocks;
-  };
-  out.cpus_before = cpus_of(before);
-  out.cpus_after = cpus_of(after);
-  out.memory_before = memory_of(before);
-  out.memory_after = memory_of(after);
-  if (out.cpus_before == out.cpus_after && out.memory_before == out.memory_after) return out;
-  out.change = Change::kMoved;
-  if (out.cpus_before && !out.cpus_after) out.change = Change::kBecomesShared;
-  if (!out.cpus_before && out.cpus_after) out.change = Change::kBecomesExclusive;
-  if (out.cpus_before && out.cpus_after) {
-    out.cpus_moved = (*out.cpus_after - *out.cpus_before).size();
+Reconfiguration reconfiguration_of(const NodeAgent& agent, const Node& to,
+                                   ReconfigurationPlan plan) {
+  const Node& from = agent.node();
+  Reconfiguration planned;
+  planned.differences = differences(from.machine(), from.config(), to.machine(), to.config());
+  planned.parked = find_parked(agent, to, plan);
+  planned.plan = std::move(plan);
+  return planned;
+}
+
+/// What every container has before and after, when only some have a reason to move.
+std::vector<PlannedContainer> all_containers(const NodeState& before, const NodeState& after,
+                                             const std::vector<PlannedContainer>& moves) {
+  auto containers = compare_states(before, after);
+  for (PlannedContainer& container : containers) {
+    const auto move = std::find_if(moves.begin(), moves.end(), [&](const PlannedContainer& one) {
+      return one.id == container.id;
+    });
+    container.why = move == moves.end() ? "nothing needs what it has" : move->why;
   }
-  out.why = "it had this before the last reconfiguration";
-  return out;
+  return containers;
 }
 
 /// The state before the last reconfiguration, with the pods of today.
@@ -148,11 +144,31 @@ Result<StoredNode> read_stored_node(const AgentOptions& options) {
 
 Result<Reconfiguration> plan_reconfiguration(const NodeAgent& agent, const Node& to,
                                              const PlanOptions& options) {
-  const Node& from = agent.node();
-  PINFOLD_LET(auto plan, pinfold::plan_reconfiguration(from, agent.state().node, to, options));
-  auto parked = find_parked(agent, to, plan);
-  return Reconfiguration{differences(from.machine(), from.config(), to.machine(), to.config()),
-                         std::move(plan), std::move(parked)};
+  PINFOLD_LET(auto plan,
+              pinfold::plan_reconfiguration(agent.node(), agent.state().node, to, options));
+  return reconfiguration_of(agent, to, std::move(plan));
+}
+
+Result<Reconfiguration> plan_defragmentation(const NodeAgent& agent, const PodSpec& pod,
+                                             PlanOptions options) {
+  const std::string name = pod.namespace_name + "/" + pod.name;
+  if (!agent.offline().empty()) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("pod '{}': CPUs {} of this node are offline: nothing is admitted until "
+                            "they are back",
+                            name, agent.offline().to_string()));
+  }
+  options.checks = AdmissionChecks::kManagersAndRequests;
+  const NodeState& now = agent.state().node;
+  PINFOLD_LET(auto found, pinfold::plan_defragmentation(agent.node(), now, pod, options));
+  ReconfigurationPlan plan;
+  plan.containers = all_containers(now, found.next, found.moves);
+  plan.cost = found.cost;
+  plan.optimal = found.optimal;
+  plan.next = std::move(found.next);
+  Reconfiguration planned = reconfiguration_of(agent, agent.node(), std::move(plan));
+  planned.room = Room{name, std::move(found.rejection), found.possible, std::move(found.limit)};
+  return planned;
 }
 
 Result<Reconfiguration> plan_undo(const NodeAgent& agent, const Node& to) {
@@ -167,18 +183,16 @@ Result<Reconfiguration> plan_undo(const NodeAgent& agent, const Node& to) {
   }
   ReconfigurationPlan plan;
   PINFOLD_LET(plan.next, earlier_state(agent, to));
-  for (const ActivePod& pod : now.pods) {
-    for (const Container& container : pod.spec.containers) {
-      plan.containers.push_back(compare({pod.spec.uid, container.name}, now, plan.next));
-      const PlannedContainer& planned = plan.containers.back();
-      plan.cost.containers_moved += planned.change == Change::kKept ? 0 : 1;
-      plan.cost.cpus_moved += planned.cpus_moved;
-    }
+  plan.containers = compare_states(now, plan.next);
+  for (PlannedContainer& container : plan.containers) {
+    container.why = container.change == Change::kKept
+                        ? "it had the same before the last reconfiguration"
+                        : "it had this before the last reconfiguration";
   }
-  auto parked = find_parked(agent, to, plan);
-  const Node& from = agent.node();
-  return Reconfiguration{differences(from.machine(), from.config(), to.machine(), to.config()),
-                         std::move(plan), std::move(parked), /*is_undo=*/true};
+  plan.cost = cost_of(plan.containers);
+  Reconfiguration planned = reconfiguration_of(agent, to, std::move(plan));
+  planned.is_undo = true;
+  return planned;
 }
 
 Result<void> check_all_stay(const Reconfiguration& planned) {

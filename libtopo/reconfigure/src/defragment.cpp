@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "judge.hpp"
+#include "pinfold/decide/allocatable.hpp"
 #include "pinfold/reconfigure/reconfigure.hpp"
 #include "report.hpp"
 #include "search.hpp"
@@ -27,8 +28,16 @@ NodeState moved_state(const planning::Problem& problem, std::vector<planning::Ch
   return next;
 }
 
-bool admits(const Node& node, NodeState state, const PodSpec& pod) {
-  return std::holds_alternative<Admitted>(decide(node, std::move(state), pod));
+/// What no move changes: the requests of all pods.
+std::optional<Rejection> shortage_of(const Node& node, const NodeState& state, const PodSpec& pod,
+                                     AdmissionChecks checks) {
+  if (checks == AdmissionChecks::kManagers) return std::nullopt;
+  return find_shortage(node, state.pods, pod);
+}
+
+bool admits(const Node& node, NodeState state, const PodSpec& pod, AdmissionChecks checks) {
+  return std::holds_alternative<Admitted>(
+      decide(node, std::move(state), pod, nullptr, nullptr, checks));
 }
 
 }  // namespace
@@ -41,12 +50,17 @@ Result<DefragmentationPlan> plan_defragmentation(const Node& node, const NodeSta
   }
   DefragmentationPlan plan;
   plan.next = state;
-  Decision decision = decide(node, state, pod);
+  Decision decision = decide(node, state, pod, nullptr, nullptr, options.checks);
   auto* const rejected = std::get_if<Rejected>(&decision);
   plan.possible = rejected == nullptr;
   plan.optimal = plan.possible;
   if (plan.possible) return plan;
   plan.rejection = std::move(rejected->why);
+  if (auto shortage = shortage_of(node, state, pod, options.checks)) {
+    plan.optimal = true;
+    plan.limit = std::move(shortage);
+    return plan;
+  }
 
   const NodeState current = release_stale(node, state);
   planning::Judge judge(node, current);
@@ -55,7 +69,7 @@ Result<DefragmentationPlan> plan_defragmentation(const Node& node, const NodeSta
   problem.pods.push_back(planning::survey(node, current, target, judge));
   if (problem.pods.back().rejection) {
     plan.optimal = true;
-    plan.rejection = problem.pods.back().rejection;
+    plan.limit = problem.pods.back().rejection;
     return plan;
   }
   planning::SearchRules rules;
@@ -63,7 +77,7 @@ Result<DefragmentationPlan> plan_defragmentation(const Node& node, const NodeSta
   rules.same_rules = true;
   rules.steps = options.steps;
   rules.accepts = [&](const std::vector<planning::Choice>& choices) {
-    return admits(node, moved_state(problem, choices), pod);
+    return admits(node, moved_state(problem, choices), pod, options.checks);
   };
   planning::Search search(problem, judge, std::move(rules), problem.pods.size() - 1);
   search.run();

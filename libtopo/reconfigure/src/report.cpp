@@ -6,30 +6,10 @@
 #include <utility>
 #include <variant>
 
+#include "compare.hpp"
+
 namespace pinfold::planning {
 namespace {
-
-PlannedContainer planned(const ContainerId& id, const Part& before, const Part& after) {
-  PlannedContainer container;
-  container.id = id;
-  container.cpus_before = before.cpus;
-  container.cpus_after = after.cpus;
-  container.memory_before = before.memory;
-  container.memory_after = after.memory;
-  container.cpus_moved = moved_cpus(before, after);
-  container.bytes_moved = moved_bytes(before, after);
-  return container;
-}
-
-Change change_of(const Part& before, const Part& after) {
-  const auto has_more = [](const Part& one, const Part& other) {
-    return (one.cpus && !other.cpus) || (!one.memory.empty() && other.memory.empty());
-  };
-  if (is_moved(before, after)) return Change::kMoved;
-  if (has_more(after, before)) return Change::kBecomesExclusive;
-  if (has_more(before, after)) return Change::kBecomesShared;
-  return Change::kKept;
-}
 
 /// What a container had that the new node cannot give it: "CPUs 0-1 are reserved now"; "" if
 /// nothing.
@@ -120,11 +100,8 @@ void report_pod(const Problem& problem, const Judge& judge, const PodCase& pod,
     PlannedContainer container =
         planned({pod.spec().uid, spec.name}, part_of(pod.before, spec.name),
                 part_of(choice.after, spec.name));
-    container.change =
-        choice.outcome == Outcome::kVerbatim ? Change::kKeptAgainstRules
-        : choice.outcome == Outcome::kEvicted
-            ? Change::kEvicted
-            : change_of(part_of(pod.before, spec.name), part_of(choice.after, spec.name));
+    if (choice.outcome == Outcome::kVerbatim) container.change = Change::kKeptAgainstRules;
+    if (choice.outcome == Outcome::kEvicted) container.change = Change::kEvicted;
     container.why = why(problem, pod, container);
     container.rejection = rejection;
     containers.push_back(std::move(container));
@@ -138,7 +115,6 @@ void report_held(const Problem& problem, const PodUid& uid,
     if (!problem.held_evicted.contains(uid)) {
       const Part after = verbatim(node, before);
       PlannedContainer kept = planned({uid, name}, before, after);
-      kept.change = change_of(before, after);
       kept.why = "its pod is not active, and what it has is still free";
       containers.push_back(std::move(kept));
       continue;

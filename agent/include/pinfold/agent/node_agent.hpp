@@ -133,6 +133,9 @@ class NodeAgent {
   /// those of the store. Then nothing has changed.
   [[nodiscard]] Result<ChangeOutcome> reconfigure(Node to, NodeState next,
                                                   RunningProcesses running);
+  /// The same on the same node, for a state as plan_defragmentation() gives it: every pod stays.
+  /// Errors: as above, but for kBusy.
+  [[nodiscard]] Result<ChangeOutcome> reconfigure(NodeState next);
   /// The node before the last reconfiguration of this state directory.
   [[nodiscard]] const std::optional<EarlierNode>& before() const { return kept_.before(); }
   /// Releases what held pods have: pods that only the kubelet's files name, of which the caller
@@ -185,6 +188,7 @@ class NodeAgent {
   /// Commits, then applies.
   [[nodiscard]] Result<ChangeOutcome> change(AgentState next, std::string_view intent);
   [[nodiscard]] std::optional<Error> apply();
+  [[nodiscard]] Result<void> store_on(const Node& to, NodeState next);
   [[nodiscard]] std::optional<Error> adopt_and_apply(const ContainerId& container);
 
   Node node_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,16 @@ namespace pinfold::agent {
 /// kCorrupt; those of Store::open_read_only.
 [[nodiscard]] Result<StoredNode> read_stored_node(const AgentOptions& options);
 
+/// The pod that a defragmentation makes room for.
+struct Room {
+  std::string pod;  ///< "default/web"
+  /// Why the node rejects it now; nullopt: the node admits it, and nothing moves.
+  std::optional<Rejection> rejection;
+  bool is_possible = false;  ///< the node admits the pod after the moves; if not, nothing moves
+  /// Why no move can help, if something is in the way that no move changes.
+  std::optional<Rejection> limit;
+};
+
 /// What a reconfiguration does, before it is applied.
 struct Reconfiguration {
   /// "reservedSystemCPUs: '0' becomes '0-1'", "machine: CPUs 6-7 are gone".
@@ -23,12 +34,19 @@ struct Reconfiguration {
   /// Containers that have no CPU both before and after: in between they run on CPUs that are
   /// exclusive to no container.
   std::vector<ContainerId> parked;
-  bool is_undo = false;  ///< the plan is what was there before: nothing was searched for
+  bool is_undo = false;      ///< the plan is what was there before: nothing was searched for
+  std::optional<Room> room;  ///< of a defragmentation, on the same node
 };
 
 /// Plans how the pods of an agent go on. Errors: those of plan_reconfiguration.
 [[nodiscard]] Result<Reconfiguration> plan_reconfiguration(const NodeAgent& agent, const Node& to,
                                                            const PlanOptions& options);
+
+/// Plans the fewest moves after which the agent admits a pod that it rejects now, with
+/// AdmissionChecks::kManagersAndRequests. NodeAgent::reconfigure(planned.plan.next) applies it.
+/// Errors: kUnsupported while CPUs are offline; those of pinfold::plan_defragmentation.
+[[nodiscard]] Result<Reconfiguration> plan_defragmentation(const NodeAgent& agent,
+                                                           const PodSpec& pod, PlanOptions options);
 
 /// Errors: kUnsupported if a plan lets pods go, with their names.
 [[nodiscard]] Result<void> check_all_stay(const Reconfiguration& planned);

@@ -65,6 +65,8 @@ struct PlanOptions {
   /// How long the search may last; a step is a placement that was tried. The first solution takes
   /// as many steps as it needs.
   std::size_t steps = 1000;
+  /// What the pod of a defragmentation has to pass.
+  AdmissionChecks checks = AdmissionChecks::kManagers;
 };
 
 struct ReconfigurationPlan {
@@ -88,6 +90,14 @@ struct ReconfigurationPlan {
                                                                const Node& to,
                                                                const PlanOptions& options = {});
 
+/// What each container of `before` has in two states of a node: active pods in the order of their
+/// admission and of their start, then held pods. A pod that is not in `after` is evicted. `why` is
+/// empty.
+[[nodiscard]] std::vector<PlannedContainer> compare_states(const NodeState& before,
+                                                           const NodeState& after);
+/// The sum over containers.
+[[nodiscard]] PlanCost cost_of(const std::vector<PlannedContainer>& containers);
+
 struct DefragmentationPlan {
   /// `next` admits the pod. If not, `next` is the state as it was.
   bool possible = false;
@@ -99,12 +109,15 @@ struct DefragmentationPlan {
   NodeState next;
   /// Why the node rejects the pod now; nullopt if it admits it.
   std::optional<Rejection> rejection;
+  /// Why no move can help: the rejection on a node without any other pod, or because of the
+  /// requests of all pods.
+  std::optional<Rejection> limit;
 };
 
-/// Plans the cheapest moves after which decide() admits a pod. No pod is evicted, and a container
-/// that does not move keeps what it has, whether or not the node would admit it again.
-/// `options.evict` has no effect.
-/// Errors: kInvalidArgument for a pod that is active.
+/// Plans the cheapest moves after which decide() admits a pod (`options.checks`). No pod is
+/// evicted, and a container that does not move keeps what it has, whether or not the node would
+/// admit it again. `options.evict` has no effect. Errors: kInvalidArgument for a pod that is
+/// active.
 [[nodiscard]] Result<DefragmentationPlan> plan_defragmentation(const Node& node,
                                                                const NodeState& state,
                                                                const PodSpec& pod,
