@@ -120,6 +120,13 @@ enforce::Layout desired_layout(const Node& node, const AgentState& state,
   return layout;
 }
 
+void remove_inactive(AgentState& state) {
+  const auto is_inactive = [&](const PodUid& uid) { return state.node.find(uid) == nullptr; };
+  std::erase_if(state.removed, [&](const ContainerId& id) { return is_inactive(id.pod); });
+  state.adopted.erase_if([&](const auto& entry) { return is_inactive(entry.pod); });
+  std::erase_if(state.ending, is_inactive);
+}
+
 Desired make_desired(const Node& node, const AgentState& state, const enforce::KernelFacts& facts,
                      const CpuSet& offline) {
   const CpuSet pool = shared_pool(node, state.node);

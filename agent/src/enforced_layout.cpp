@@ -54,6 +54,14 @@ void add_foreign_drift(const std::vector<enforce::ForeignGroup>& foreign, const 
   }
 }
 
+enforce::PagesByNode pages_of_all(const std::vector<pid_t>& pids) {
+  enforce::PagesByNode pages;
+  for (const pid_t pid : pids) {
+    for (const auto& [node, bytes] : enforce::pages_of(pid)) pages[node] += bytes;
+  }
+  return pages;
+}
+
 }  // namespace
 
 EnforcedLayout::EnforcedLayout(enforce::Cgroups cgroups, ContainerMap<std::string> adopted,
@@ -98,12 +106,15 @@ Result<ObservedContainer> EnforcedLayout::observe(const ContainerId& container) 
   PINFOLD_LET(const auto pids, processes(group));
   observed.processes = pids.size();
   if (!group.is_this_kernel()) return observed;
-  enforce::PagesByNode pages;
-  for (const pid_t pid : pids) {
-    for (const auto& [node, bytes] : enforce::pages_of(pid)) pages[node] += bytes;
-  }
-  observed.page_placement = enforce::share_on(pages, observed.effective_mems);
+  observed.page_placement = enforce::share_on(pages_of_all(pids), observed.effective_mems);
   return observed;
+}
+
+enforce::PagesByNode EnforcedLayout::pages_of(const ContainerId& container) const {
+  const auto group = cgroups_.group(container);
+  if (!group || !group->is_this_kernel()) return {};
+  const auto pids = processes(*group);
+  return pids ? pages_of_all(*pids) : enforce::PagesByNode();
 }
 
 Result<std::vector<std::string>> EnforcedLayout::find_drift(
@@ -233,7 +244,7 @@ Layout EnforcedLayout::reachable(const Desired& desired, const Observation& obse
 }
 
 Result<void> EnforcedLayout::enforce(const Desired& desired, const Observation& observed,
-                                     enforce::Plan& done) {
+                                     enforce::Plan& done, const StepWatcher& watcher) {
   const bool was_clean = std::holds_alternative<Clean>(kernel_);
   kernel_ = Dirty{};  // until every step has succeeded
   confine_foreign(desired, observed);
@@ -247,23 +258,26 @@ Result<void> EnforcedLayout::enforce(const Desired& desired, const Observation& 
   if (desired.partition != Partition::kNone || !was_clean) {
     PINFOLD_TRY(end_partitions(cgroups_, observed.layout, desired.layout, desired.partition));
   }
-  PINFOLD_TRY(run(steps, done));
+  PINFOLD_TRY(run(steps, done, watcher));
   PINFOLD_LET(partition_problems_, begin_partitions(cgroups_, desired.layout, desired.partition));
   if (observed.strays.empty()) kernel_ = Clean{std::move(target)};
   return {};
 }
 
 /// Stops at the first step that fails: what comes after it relies on it.
-Result<void> EnforcedLayout::run(const enforce::Plan& steps, enforce::Plan& done) {
+Result<void> EnforcedLayout::run(const enforce::Plan& steps, enforce::Plan& done,
+                                 const StepWatcher& watcher) {
   for (const enforce::Step& step : steps) {
+    if (watcher) watcher(step, StepMoment::kBefore);
     PINFOLD_TRY(cgroups_.apply(step));
+    if (watcher) watcher(step, StepMoment::kAfter);
     log(LogLevel::kDebug, to_string(step));
     if (step.kind != enforce::Step::Kind::kVerify) done.push_back(step);
   }
   return {};
 }
 
-Result<void> EnforcedLayout::apply(const Desired& desired) {
+Result<void> EnforcedLayout::apply(const Desired& desired, const StepWatcher& watcher) {
   set_adopted(desired.adopted);
   Observation observed;
   if (const auto* const clean = std::get_if<Clean>(&kernel_)) {
@@ -272,7 +286,7 @@ Result<void> EnforcedLayout::apply(const Desired& desired) {
     PINFOLD_LET(observed, observe_all(desired));
   }
   enforce::Plan done;
-  return enforce(desired, observed, done);
+  return enforce(desired, observed, done, watcher);
 }
 
 Result<void> EnforcedLayout::adopt(const Desired& desired, const ContainerId& container) {
@@ -295,7 +309,7 @@ Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, Proces
       report.drift = drift;
       report.overlap = overlap(desired, observed);
     }
-    const auto enforced = enforce(desired, observed, report.done);
+    const auto enforced = enforce(desired, observed, report.done, nullptr);
     if (!enforced && attempt < kAttempts) continue;
     if (enforced) {
       report_missing(cgroups_, desired.layout, report.remaining);

@@ -21,14 +21,6 @@ struct NodeAgent::Decided {
 
 namespace {
 
-/// Drops what the agent keeps of pods that are no longer active.
-void remove_inactive(AgentState& state) {
-  const auto is_inactive = [&](const PodUid& uid) { return state.node.find(uid) == nullptr; };
-  std::erase_if(state.removed, [&](const ContainerId& id) { return is_inactive(id.pod); });
-  state.adopted.erase_if([&](const auto& entry) { return is_inactive(entry.pod); });
-  std::erase_if(state.ending, is_inactive);
-}
-
 /// Decides one pod; `state` becomes the state after the decision.
 AdmitOutcome decide_into(const Node& node, AgentState& state, const PodSpec& pod, Trace* trace,
                          Counts& counts) {
@@ -144,10 +136,10 @@ Result<ChangeOutcome> NodeAgent::change(AgentState next, std::string_view intent
   return ChangeOutcome{apply()};
 }
 
-std::optional<Error> NodeAgent::apply() {
+std::optional<Error> NodeAgent::apply(const StepWatcher& watcher) {
   if (!enforced_) return std::nullopt;
   const auto begin = now();
-  auto applied = enforced_->apply(desired());
+  auto applied = enforced_->apply(desired(), watcher);
   timings_.enforcements.observe(now() - begin);
   if (applied) return std::nullopt;
   log(LogLevel::kError, "not enforced: " + applied.error().message);
@@ -321,35 +313,6 @@ Result<ChangeOutcome> NodeAgent::remove_pod(const PodUid& uid, RunningProcesses 
   PINFOLD_LET(auto outcome, change(std::move(next), fmt::format("remove pod '{}'", uid)));
   log(LogLevel::kInfo, fmt::format("pod '{}': removed", uid));
   return outcome;
-}
-
-/// Commits the state that the pods have on a node from now on.
-Result<void> NodeAgent::store_on(const Node& to, NodeState next) {
-  AgentState after = state();
-  after.node = std::move(next);
-  remove_inactive(after);
-  PINFOLD_TRY_WRAP(kept_.replace_node(node_, to, std::move(after)), "reconfigure");
-  log(LogLevel::kInfo, "reconfigured");
-  return {};
-}
-
-Result<ChangeOutcome> NodeAgent::reconfigure(Node to, NodeState next, RunningProcesses running) {
-  if (enforced_) {
-    for (const ActivePod& pod : state().node.pods) {
-      const PodUid& uid = pod.spec.uid;
-      if (next.find(uid) != nullptr) continue;
-      PINFOLD_TRY(enforced_->make_empty(enforced_->groups_of_pod(uid), running));
-    }
-  }
-  PINFOLD_TRY(store_on(to, std::move(next)));
-  node_ = std::move(to);
-  offline_ &= node_.machine().all_cpus();  // the others are no longer CPUs of the node
-  return ChangeOutcome{apply()};
-}
-
-Result<ChangeOutcome> NodeAgent::reconfigure(NodeState next) {
-  PINFOLD_TRY(store_on(node_, std::move(next)));
-  return ChangeOutcome{apply()};
 }
 
 Result<ChangeOutcome> NodeAgent::release_unknown() {

@@ -10,6 +10,7 @@
 
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/checkpoint/start.hpp"
+#include "pinfold/enforce/plan.hpp"
 
 namespace pinfold::agent {
 namespace {
@@ -25,11 +26,22 @@ AgentState with_node(AgentState state, NodeState node) {
   return state;
 }
 
-std::vector<ContainerId> find_parked(const NodeAgent& agent, const Node& to,
+/// The layouts of a plan, as far as the CPUs and NUMA nodes go.
+struct PlannedLayouts {
+  enforce::Layout before;
+  enforce::Layout after;
+  CpuSet cpus;  ///< of both machines
+};
+
+PlannedLayouts layouts_of(const NodeAgent& agent, const Node& to, const ReconfigurationPlan& plan) {
+  return {desired_layout(agent.node(), agent.state(), {}),
+          desired_layout(to, with_node(agent.state(), plan.next), {}),
+          agent.node().machine().all_cpus() & to.machine().all_cpus()};
+}
+
+std::vector<ContainerId> find_parked(const PlannedLayouts& layouts,
                                      const ReconfigurationPlan& plan) {
-  const auto before = desired_layout(agent.node(), agent.state(), {});
-  const auto after = desired_layout(to, with_node(agent.state(), plan.next), {});
-  const CpuSet all = agent.node().machine().all_cpus() & to.machine().all_cpus();
+  const auto& [before, after, all] = layouts;
   std::vector<ContainerId> parked;
   for (const PlannedContainer& container : plan.containers) {
     const enforce::GroupName name(container.id);
@@ -39,6 +51,21 @@ std::vector<ContainerId> find_parked(const NodeAgent& agent, const Node& to,
     }
   }
   return parked;
+}
+
+/// Empty if there is no way without an overlap: then applying the plan says so.
+ContainerMap<std::vector<std::string>> find_steps(const PlannedLayouts& layouts) {
+  ContainerMap<std::vector<std::string>> steps;
+  const auto plan = enforce::plan(layouts.before, layouts.after, layouts.cpus);
+  if (!plan) return steps;
+  for (const enforce::Step& step : *plan) {
+    const bool is_set =
+        step.kind == enforce::Step::Kind::kCpus || step.kind == enforce::Step::Kind::kMems;
+    if (!is_set || step.group.is_pod() || !layouts.before.contains(step.group)) continue;
+    const std::size_t prefix = to_string(step.group).size() + 2;  // "pod1/c1: "
+    steps[step.group.id()].push_back(to_string(step).substr(prefix));
+  }
+  return steps;
 }
 
 void compare_machines(const Machine& before, const Machine& after, std::vector<std::string>& out) {
@@ -65,7 +92,9 @@ Reconfiguration reconfiguration_of(const NodeAgent& agent, const Node& to,
   const Node& from = agent.node();
   Reconfiguration planned;
   planned.differences = differences(from.machine(), from.config(), to.machine(), to.config());
-  planned.parked = find_parked(agent, to, plan);
+  const PlannedLayouts layouts = layouts_of(agent, to, plan);
+  planned.parked = find_parked(layouts, plan);
+  planned.steps = find_steps(layouts);
   planned.plan = std::move(plan);
   return planned;
 }

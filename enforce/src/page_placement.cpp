@@ -64,6 +64,16 @@ double share_on(const PagesByNode& pages, const NodeSet& nodes) {
   return all == 0 ? 1 : on_nodes / all;
 }
 
+std::uint64_t moved_bytes(const PagesByNode& before, const PagesByNode& after) {
+  std::uint64_t bytes = 0;
+  for (const auto& [node, now] : after) {
+    const auto had = before.find(node);
+    const std::uint64_t then = had == before.end() ? 0 : had->second;
+    if (now > then) bytes += now - then;
+  }
+  return bytes;
+}
+
 Result<void> migrate_pages(pid_t pid, const NodeSet& nodes) {
   if (::numa_available() < 0) {
     return fail(ErrorCode::kUnsupported, "this kernel has no NUMA memory policy");

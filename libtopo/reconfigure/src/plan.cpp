@@ -1,12 +1,31 @@
 #include <utility>
 
 #include "judge.hpp"
+#include "pinfold/decide/allocatable.hpp"
 #include "pinfold/reconfigure/reconfigure.hpp"
 #include "report.hpp"
 #include "search.hpp"
 #include "survey.hpp"
 
 namespace pinfold {
+namespace {
+
+/// A kubelet that starts admits its pods one after the other; one that it rejects does not count.
+std::vector<ShortOfRequests> find_short(const Node& node, const NodeState& next) {
+  std::vector<ShortOfRequests> found;
+  if (node.config().profile == Profile::kFixed) return found;
+  SharedVector<ActivePod> admitted;
+  for (const ActivePod& pod : next.pods) {
+    if (auto why = find_shortage(node, admitted, pod.spec)) {
+      found.push_back({pod.spec.uid, *std::move(why)});
+    } else {
+      admitted.push_back(pod);
+    }
+  }
+  return found;
+}
+
+}  // namespace
 
 Result<ReconfigurationPlan> plan_reconfiguration(const Node& from, const NodeState& state,
                                                  const Node& to, const PlanOptions& options) {
@@ -41,6 +60,7 @@ Result<ReconfigurationPlan> plan_reconfiguration(const Node& from, const NodeSta
     }
   }
   plan.evicted.insert(plan.evicted.end(), problem.held_evicted.begin(), problem.held_evicted.end());
+  plan.short_of_requests = find_short(to, plan.next);
   return plan;
 }
 

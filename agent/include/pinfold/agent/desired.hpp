@@ -27,6 +27,9 @@ struct AgentState {
   friend bool operator==(const AgentState&, const AgentState&) = default;
 };
 
+/// Drops what an agent keeps of pods that are no longer active.
+void remove_inactive(AgentState& state);
+
 /// CPUs of containers without exclusive CPUs. If the shared pool is used up (possible with
 /// strict-cpu-reservation), the reserved CPUs: a shared container must run somewhere, and there it
 /// overlaps no exclusive CPUs (the kubelet leaves such a container where it was). Empty with the

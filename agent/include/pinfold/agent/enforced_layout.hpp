@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "pinfold/agent/process_list.hpp"
 #include "pinfold/enforce/cgroups.hpp"
 #include "pinfold/enforce/foreign.hpp"
+#include "pinfold/enforce/page_placement.hpp"
 
 namespace pinfold::agent {
 
@@ -34,6 +36,10 @@ struct ObservedContainer {
 };
 
 enum class RunningProcesses { kRefuse, kKill };
+
+/// Called before and after each step that is applied to the kernel.
+enum class StepMoment { kBefore, kAfter };
+using StepWatcher = std::function<void(const enforce::Step&, StepMoment)>;
 
 /// The control groups of a node as the kernel has them, and what an agent knows of them: the only
 /// part of an agent that touches the kernel. Const functions only read.
@@ -64,6 +70,8 @@ class EnforcedLayout {
                                              const std::string& directory) const;
   /// What the kernel has for a container. Errors: kNotFound, kIo.
   [[nodiscard]] Result<ObservedContainer> observe(const ContainerId& container) const;
+  /// Where the pages of a container's processes are; empty if it has none, or in a model.
+  [[nodiscard]] enforce::PagesByNode pages_of(const ContainerId& container) const;
   /// See Cgroups.
   [[nodiscard]] Result<enforce::Group> open_elsewhere(const std::string& directory) const {
     return cgroups_.open_elsewhere(directory);
@@ -90,7 +98,7 @@ class EnforcedLayout {
   /// Makes the kernel have what is desired, in the safe order: docs/cgroups.md.
   /// Errors: those of Cgroups::apply and plan; the layout is dirty then, and the next call starts
   /// from what the kernel has.
-  [[nodiscard]] Result<void> apply(const Desired& desired);
+  [[nodiscard]] Result<void> apply(const Desired& desired, const StepWatcher& watcher = nullptr);
   /// A container was adopted: checks its group, and removes the empty one that it replaces.
   /// Errors: kNotFound if it does not exist, or is no group with a cpuset.
   [[nodiscard]] Result<void> adopt(const Desired& desired, const ContainerId& container);
@@ -127,12 +135,13 @@ class EnforcedLayout {
   [[nodiscard]] enforce::Layout reachable(const Desired& desired,
                                           const Observation& observed) const;
   [[nodiscard]] Result<void> enforce(const Desired& desired, const Observation& observed,
-                                     enforce::Plan& done);
+                                     enforce::Plan& done, const StepWatcher& watcher);
   [[nodiscard]] Result<void> check_exclusive(const Desired& desired,
                                              const enforce::Layout::value_type& own) const;
   [[nodiscard]] CpuSet overlap(const Desired& desired, const Observation& observed) const;
   void confine_foreign(const Desired& desired, const Observation& observed) const;
-  [[nodiscard]] Result<void> run(const enforce::Plan& steps, enforce::Plan& done);
+  [[nodiscard]] Result<void> run(const enforce::Plan& steps, enforce::Plan& done,
+                                 const StepWatcher& watcher);
 
   enforce::Cgroups cgroups_;
   LogSink log_;

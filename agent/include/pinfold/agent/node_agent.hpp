@@ -9,6 +9,7 @@
 #include "pinfold/agent/durations.hpp"
 #include "pinfold/agent/enforced_layout.hpp"
 #include "pinfold/agent/kept_state.hpp"
+#include "pinfold/agent/measured_steps.hpp"
 #include "pinfold/agent/options.hpp"
 #include "pinfold/enforce/live_process.hpp"
 
@@ -24,6 +25,12 @@ struct AdmitOutcome {
 /// What a removal or start came to; it is durable.
 struct ChangeOutcome {
   std::optional<Error> not_enforced;
+};
+
+/// What a reconfiguration came to; it is durable.
+struct ReconfigureOutcome : ChangeOutcome {
+  /// The containers that were parked or got other NUMA nodes; none if the agent enforces nothing.
+  std::vector<MeasuredContainer> measured;
 };
 
 /// The group that a container runtime made for a container.
@@ -131,11 +138,11 @@ class NodeAgent {
   /// that it lacks leave. Errors: kBusy if processes of these still run (and are not to be killed,
   /// or survive it); kCorrupt if a kubelet of `to` would not start from that state, with its text;
   /// those of the store. Then nothing has changed.
-  [[nodiscard]] Result<ChangeOutcome> reconfigure(Node to, NodeState next,
-                                                  RunningProcesses running);
+  [[nodiscard]] Result<ReconfigureOutcome> reconfigure(Node to, NodeState next,
+                                                       RunningProcesses running);
   /// The same on the same node, for a state as plan_defragmentation() gives it: every pod stays.
   /// Errors: as above, but for kBusy.
-  [[nodiscard]] Result<ChangeOutcome> reconfigure(NodeState next);
+  [[nodiscard]] Result<ReconfigureOutcome> reconfigure(NodeState next);
   /// The node before the last reconfiguration of this state directory.
   [[nodiscard]] const std::optional<EarlierNode>& before() const { return kept_.before(); }
   /// Releases what held pods have: pods that only the kubelet's files name, of which the caller
@@ -187,7 +194,8 @@ class NodeAgent {
   [[nodiscard]] Result<void> store(AgentState next);
   /// Commits, then applies.
   [[nodiscard]] Result<ChangeOutcome> change(AgentState next, std::string_view intent);
-  [[nodiscard]] std::optional<Error> apply();
+  [[nodiscard]] std::optional<Error> apply(const StepWatcher& watcher = nullptr);
+  [[nodiscard]] ReconfigureOutcome apply_and_measure();
   [[nodiscard]] Result<void> store_on(const Node& to, NodeState next);
   [[nodiscard]] std::optional<Error> adopt_and_apply(const ContainerId& container);
 

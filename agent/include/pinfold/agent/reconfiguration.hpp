@@ -34,6 +34,9 @@ struct Reconfiguration {
   /// Containers that have no CPU both before and after: in between they run on CPUs that are
   /// exclusive to no container.
   std::vector<ContainerId> parked;
+  /// What is written to the cpusets of containers that stay, in order: "cpuset.cpus := 0-1". Of
+  /// containers without a step there is no entry.
+  ContainerMap<std::vector<std::string>> steps;
   bool is_undo = false;      ///< the plan is what was there before: nothing was searched for
   std::optional<Room> room;  ///< of a defragmentation, on the same node
 };

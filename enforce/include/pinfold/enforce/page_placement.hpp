@@ -24,6 +24,10 @@ using PagesByNode = std::map<std::int32_t, std::uint64_t>;
 /// Share of the bytes that are on `nodes`, 0 to 1; 1 if there are none.
 [[nodiscard]] double share_on(const PagesByNode& pages, const NodeSet& nodes);
 
+/// Bytes that are on another NUMA node than before: what the NUMA nodes have more, summed up.
+/// Memory that was allocated in between counts too.
+[[nodiscard]] std::uint64_t moved_bytes(const PagesByNode& before, const PagesByNode& after);
+
 /// Moves the pages of a process to `nodes`, as far as the kernel can (it leaves those that others
 /// use too).
 /// Errors: kIo (EPERM without CAP_SYS_NICE for processes of others, ESRCH).

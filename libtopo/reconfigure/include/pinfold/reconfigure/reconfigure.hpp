@@ -69,6 +69,15 @@ struct PlanOptions {
   AdmissionChecks checks = AdmissionChecks::kManagers;
 };
 
+/// A pod that a kubelet would reject when it starts: the pods before it leave too little of what is
+/// allocatable for its requests.
+struct ShortOfRequests {
+  PodUid pod;
+  Rejection why;
+
+  friend bool operator==(const ShortOfRequests&, const ShortOfRequests&) = default;
+};
+
 struct ReconfigurationPlan {
   /// Of active pods in the order of their admission and of their start; then those of held pods.
   std::vector<PlannedContainer> containers;
@@ -77,6 +86,10 @@ struct ReconfigurationPlan {
   PlanCost cost;
   /// The search was exhausted: no plan costs less.
   bool optimal = false;
+  /// The pods that stay, as far as their managers are concerned, and that a kubelet would reject
+  /// because of the requests of all pods, in the order of their admission. None with the profile
+  /// `fixed`, which admits no pod again.
+  std::vector<ShortOfRequests> short_of_requests;
   /// The state of the new node. As after a restart no affinity is stored.
   NodeState next;
 };
