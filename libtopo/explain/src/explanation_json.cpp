@@ -27,12 +27,27 @@ json to_json(const OccupiedResource& resource) {
           {"places", std::move(places)}};
 }
 
+json to_json(const PlannedContainer& move) {
+  const auto cpus_json = [](const std::optional<CpuSet>& cpus) {
+    return cpus ? json(cpus->to_string()) : json();
+  };
+  return {{"uid", move.id.pod.value},
+          {"container", move.id.name},
+          {"cpusBefore", cpus_json(move.cpus_before)},
+          {"cpusAfter", cpus_json(move.cpus_after)},
+          {"bytesMoved", move.bytes_moved}};
+}
+
 json to_json(const Remedy& remedy) {
   json out = {{"kind", to_string(remedy.kind)}, {"text", remedy.text}};
   if (remedy.pod) out["pod"] = to_json(*remedy.pod);
   if (remedy.kind == Remedy::Kind::kPods) {
     out["pods"] = json::array();
     for (const PodUid& uid : remedy.pods) out["pods"].push_back(uid.value);
+  }
+  if (remedy.kind == Remedy::Kind::kMoves) {
+    out["moves"] = json::array();
+    for (const PlannedContainer& move : remedy.moves) out["moves"].push_back(to_json(move));
   }
   if (remedy.config) out["config"] = to_json(*remedy.config);
   return out;

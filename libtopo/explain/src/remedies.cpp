@@ -10,6 +10,8 @@ std::string_view to_string(Remedy::Kind kind) {
   switch (kind) {
     case Remedy::Kind::kRequest:
       return "request";
+    case Remedy::Kind::kMoves:
+      return "moves";
     case Remedy::Kind::kPods:
       return "pods";
     case Remedy::Kind::kSetting:
@@ -25,7 +27,7 @@ std::vector<Remedy> find_remedies(const Node& node, const NodeState& state, cons
   const auto failure = find_failure(node, settled, pod, nullptr);
   std::vector<Remedy> all;
   if (!failure) return all;
-  for (auto* const find : {request_changes, pods_in_the_way, setting_changes}) {
+  for (auto* const find : {request_changes, container_moves, pods_in_the_way, setting_changes}) {
     Trials trials(kMostTrials);
     for (Remedy& remedy : find(*failure, trials)) all.push_back(std::move(remedy));
   }

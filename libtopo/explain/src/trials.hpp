@@ -27,6 +27,9 @@ class Trials {
 /// The smallest changes of the pod's requests with which it fits: at most two.
 [[nodiscard]] std::vector<Remedy> request_changes(const Failure& failure, Trials& trials);
 
+/// The containers of other pods that have to move so that it fits.
+[[nodiscard]] std::vector<Remedy> container_moves(const Failure& failure, Trials& trials);
+
 /// The fewest other pods without which it fits.
 [[nodiscard]] std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials);
 

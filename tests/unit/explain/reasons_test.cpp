@@ -234,7 +234,9 @@ std::vector<Explanation> all_rejections() {
 std::string first_remedy(const Explanation& explanation) {
   if (explanation.remedies.empty()) return "-";
   const Remedy& remedy = explanation.remedies.front();
-  return (remedy.kind == Remedy::Kind::kPods ? "if " : "with ") + remedy.text;
+  const bool is_about_pods =
+      remedy.kind == Remedy::Kind::kPods || remedy.kind == Remedy::Kind::kMoves;
+  return (is_about_pods ? "if " : "with ") + remedy.text;
 }
 
 TEST(Reasons, AreTheRowsOfThePage) {
