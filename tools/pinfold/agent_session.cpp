@@ -79,6 +79,15 @@ bool is_same_directory(const std::string& a, const std::string& b) {
   return a == b || fs::equivalent(a, b, failed);
 }
 
+Result<void> check_no_service(const AgentOptions& options, std::string_view instead) {
+  PINFOLD_LET(const auto client, service::Client::connect(options.socket));
+  if (!client || !is_same_directory(client->hello().state_dir, options.state_dir)) return {};
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("the service at '{}' has the state directory '{}': {}; --dry-run works "
+                          "here",
+                          options.socket, options.state_dir, instead));
+}
+
 cli::Option socket_option(AgentOptions& options) {
   return {"--socket", &options.socket,
           options.is_query

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "agent_options.hpp"
@@ -11,6 +12,10 @@ namespace pinfold::tools {
 
 /// Also if links lead to it.
 [[nodiscard]] bool is_same_directory(const std::string& a, const std::string& b);
+
+/// For a command that changes the state and that a service does not do. `instead`: what to do then.
+/// Errors: kUnsupported if a service has the state directory.
+[[nodiscard]] Result<void> check_no_service(const AgentOptions& options, std::string_view instead);
 
 /// --socket, for a command that changes the state, or for one that only reads.
 [[nodiscard]] cli::Option socket_option(AgentOptions& options);

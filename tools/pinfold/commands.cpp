@@ -10,9 +10,9 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
           "cgroups.",
       .commands = {checkpoint_command(), admit_command(), explain_command(), start_command(),
                    remove_command(), status_command(), reconcile_command(), reconfigure_command(),
-                   metrics_command(), simulate_command(), hook_command(), serve_command(arguments),
-                   oci_resources_command(), topology_command(), predict_command(),
-                   cli::help_command()},
+                   defragment_command(), metrics_command(), simulate_command(), hook_command(),
+                   serve_command(arguments), oci_resources_command(), topology_command(),
+                   predict_command(), cli::help_command()},
       .version = PINFOLD_VERSION,
       .sections = {
           {"Exit status",

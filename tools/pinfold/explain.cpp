@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "command_line.hpp"
 #include "commands.hpp"
 #include "input.hpp"
 #include "pinfold/api/pod_documents.hpp"
@@ -109,6 +109,17 @@ std::string resource_table(const std::vector<OccupiedResource>& resources) {
   return table.empty() ? "" : "\n" + table.render(terminal_style(), 2);
 }
 
+bool is_about_pods(const Remedy& remedy) {
+  return remedy.kind == Remedy::Kind::kPods || remedy.kind == Remedy::Kind::kMoves;
+}
+
+/// ": pinfold defragment --for web.yaml", for a remedy that this command applies.
+std::string defragment_text(const Remedy& remedy, const ExplainOptions& options) {
+  if (remedy.kind != Remedy::Kind::kMoves || options.files.size() != 1) return "";
+  return ": " + escaped(command_line("defragment --for " + shell_word(options.files.front()),
+                                     options.agent));
+}
+
 std::string remedies_text(const Explanation& explanation, const ExplainOptions& options) {
   std::string text = "\n";
   if (explanation.remedies.empty()) {
@@ -116,8 +127,8 @@ std::string remedies_text(const Explanation& explanation, const ExplainOptions& 
   } else {
     text += "It fits\n";
     for (const Remedy& remedy : explanation.remedies) {
-      text += fmt::format("  {} {}\n", remedy.kind == Remedy::Kind::kPods ? "if" : "with",
-                          escaped(remedy.text));
+      text += fmt::format("  {} {}{}\n", is_about_pods(remedy) ? "if" : "with",
+                          escaped(remedy.text), defragment_text(remedy, options));
     }
   }
   if (!explanation.limit.empty()) {
@@ -180,37 +191,14 @@ Result<ExitStatus> run(const ExplainOptions& options) {
   return rejected ? kNo : kYes;
 }
 
-/// A word of a command line, quoted for a shell if it has to be.
-std::string quoted(const std::string& word) {
-  const bool is_plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string_view("_./:=@%+,-").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (is_plain) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
 }  // namespace
 
 std::string explain_command_line(const AgentOptions& options, const std::vector<std::string>& files,
                                  const std::string& pod, bool no_validation) {
-  const AgentOptions defaults;
-  std::string line = "pinfold explain";
-  const auto add = [&](const char* name, const std::string& value, const std::string& initial) {
-    if (value != initial) line += fmt::format(" {} {}", name, quoted(value));
-  };
-  add("--state-dir", options.state_dir, defaults.state_dir);
-  if (options.insecure_state_dir) line += " --insecure-state-dir";
-  add("--config", options.config, defaults.config);
-  add("--machine", options.machine, defaults.machine);
-  add("--sysfs", options.sysfs, defaults.sysfs);
-  add("--profile", options.profile, defaults.profile);
-  add("--kubelet-binary", options.kubelet_binary, defaults.kubelet_binary);
+  std::string line = command_line("explain", options);
   if (no_validation) line += " --no-validation";
-  add("--pod", pod, "");
-  for (const std::string& file : files) line += " " + quoted(file);
+  if (!pod.empty()) line += " --pod " + shell_word(pod);
+  for (const std::string& file : files) line += " " + shell_word(file);
   return line;
 }
 

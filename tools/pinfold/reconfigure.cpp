@@ -84,6 +84,8 @@ Result<void> install_config(const ReconfigureOptions& options, const Config& tar
   if (!current || (options.agent.config.empty() && !options.undo)) return {};
   std::string text;
   if (options.undo) {
+    const auto now = parse_config(*current);
+    if (now && now->config == target) return {};  // only the containers were moved
     PINFOLD_LET(const auto earlier, fs->read(kEarlierConfigName));
     const auto parsed = parse_config(earlier.value_or(""));
     text =
@@ -97,17 +99,6 @@ Result<void> install_config(const ReconfigureOptions& options, const Config& tar
   return checkpoint::replace_all(*fs, {{kConfigName, text}});
 }
 
-/// Errors: kUnsupported if a service has the state directory.
-Result<void> check_no_service(const AgentOptions& options) {
-  PINFOLD_LET(const auto client, service::Client::connect(options.socket));
-  if (!client || !is_same_directory(client->hello().state_dir, options.state_dir)) return {};
-  return fail(ErrorCode::kUnsupported,
-              fmt::format("the service at '{}' has the state directory '{}': change its "
-                          "configuration and reload it ('systemctl reload pinfold'); --dry-run "
-                          "works here",
-                          options.socket, options.state_dir));
-}
-
 void print(const ReconfigureOptions& options, const agent::NodeAgent& agent, const Node& to,
            const agent::Reconfiguration& planned) {
   if (options.agent.output == OutputFormat::kJson) return;
@@ -115,16 +106,21 @@ void print(const ReconfigureOptions& options, const agent::NodeAgent& agent, con
   if (options.picture) fmt::print("\n{}", pictures(agent, to, planned));
 }
 
-ExitStatus finish(const ReconfigureOptions& options, nlohmann::json out, bool is_applied,
-                  const std::optional<Error>& not_enforced) {
+/// `done`: nullptr if nothing was applied.
+ExitStatus finish(const ReconfigureOptions& options, const agent::NodeAgent& agent,
+                  nlohmann::json out, const agent::ReconfigureOutcome* done) {
+  const bool is_applied = done != nullptr;
+  const auto not_enforced = is_applied ? done->not_enforced : std::nullopt;
   if (options.agent.output == OutputFormat::kJson) {
     out["applied"] = is_applied;
+    if (is_applied) out["measured"] = to_json(agent, done->measured);
     if (not_enforced) out["error"] = not_enforced->message;
     fmt::print("{}\n", out.dump(2));
   } else if (options.agent.dry_run) {
     print_dry_run(options.agent);
   } else if (is_applied) {
-    fmt::print("reconfigured; 'pinfold reconfigure --undo' goes back\n");
+    fmt::print("{}reconfigured; 'pinfold reconfigure --undo' goes back\n",
+               describe(agent, done->measured));
   }
   if (not_enforced) return report_not_enforced(*not_enforced);
   return is_applied || options.agent.dry_run ? kYes : kNo;
@@ -132,7 +128,8 @@ ExitStatus finish(const ReconfigureOptions& options, nlohmann::json out, bool is
 
 Result<ExitStatus> run(const ReconfigureOptions& options) {
   if (!options.agent.dry_run) {
-    PINFOLD_TRY(check_no_service(options.agent));
+    PINFOLD_TRY(check_no_service(
+        options.agent, "change its configuration and reload it ('systemctl reload pinfold')"));
   }
   PINFOLD_LET(auto agent, open_before(options));
   PINFOLD_LET(auto to, make_target(options, agent));
@@ -142,14 +139,14 @@ Result<ExitStatus> run(const ReconfigureOptions& options) {
               options.undo ? plan_undo(agent, to) : plan_reconfiguration(agent, to, rules));
   nlohmann::json out = to_json(agent, planned);
   print(options, agent, to, planned);
-  if (options.agent.dry_run) return finish(options, std::move(out), false, std::nullopt);
+  if (options.agent.dry_run) return finish(options, agent, std::move(out), nullptr);
   if (!planned.plan.evicted.empty() && options.evict == Evict::kNone) {
     (void)report(
         {ErrorCode::kUnsupported, 0,
          fmt::format("pods that cannot stay: {}; nothing has changed. --evict lost removes "
                      "them, or remove others",
                      fmt::join(planned.plan.evicted, ", "))});
-    return finish(options, std::move(out), false, std::nullopt);
+    return finish(options, agent, std::move(out), nullptr);
   }
   PINFOLD_TRY_WRAP(install_config(options, to.config()), "install the configuration");
   auto changed = agent.reconfigure(
@@ -159,7 +156,7 @@ Result<ExitStatus> run(const ReconfigureOptions& options) {
   if (const auto settled = agent.settle(); !settled) {
     warn(fmt::format("{}: {}", checkpoint::kNotSettled, settled.error().message), "not settled");
   }
-  return finish(options, std::move(out), true, changed->not_enforced);
+  return finish(options, agent, std::move(out), &*changed);
 }
 
 }  // namespace

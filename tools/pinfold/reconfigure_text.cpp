@@ -1,8 +1,10 @@
 #include "reconfigure_text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
@@ -95,6 +97,52 @@ std::string container_rows(const NodeAgent& agent, const Reconfiguration& planne
   return table.empty() ? "" : "\n" + table.render(style);
 }
 
+std::vector<std::string> steps_of(const Reconfiguration& planned, const ContainerId& id) {
+  const auto* const steps = planned.steps.find(id);
+  return steps == nullptr ? std::vector<std::string>() : *steps;
+}
+
+/// "2 CPUs, 64 MiB".
+std::string amount_text(const PlannedContainer& container) {
+  std::string text;
+  if (container.cpus_moved > 0) text = counted(container.cpus_moved, "CPU");
+  if (container.bytes_moved > 0) {
+    text += (text.empty() ? "" : ", ") + human_bytes(container.bytes_moved);
+  }
+  return text;
+}
+
+/// What is written to the cpusets of containers that change, and how much of them moves.
+std::string step_rows(const NodeAgent& agent, const Reconfiguration& planned) {
+  TextTable table({{"CONTAINER"}, {"MOVES"}, {"STEPS"}});
+  for (const PlannedContainer& container : planned.plan.containers) {
+    const auto steps = steps_of(planned, container.id);
+    if (container.change == Change::kKept || steps.empty()) continue;
+    table.add({pod_name(agent, container.id.pod) + "/" + container.id.name, amount_text(container),
+               fmt::format("{}", fmt::join(steps, ", then "))});
+  }
+  return table.empty() ? "" : "\n" + table.render(terminal_style());
+}
+
+/// One line, if a kubelet that starts would reject pods because of their requests.
+std::string short_text(const NodeAgent& agent, const Reconfiguration& planned) {
+  const auto& pods = planned.plan.short_of_requests;
+  if (pods.empty()) return "";
+  std::string name = pod_name(agent, pods.front().pod);
+  if (pods.size() > 1) name += " and " + counted(pods.size() - 1, "other pod");
+  return fmt::format(
+      "the pods request more than is allocatable: a kubelet that starts would reject {}: {}\n",
+      escaped(name), escaped(pods.front().why.message));
+}
+
+double seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+std::string time_text(std::chrono::nanoseconds duration) {
+  return fmt::format("{:.1f} ms", 1000 * seconds(duration));
+}
+
 Overlay overlay_of(const NodeAgent& agent, const Node& node, const NodeState& state,
                    const Reconfiguration& planned) {
   Overlay overlay;
@@ -142,6 +190,7 @@ json container_json(const NodeAgent& agent, const Reconfiguration& planned,
               {"bytesMoved", container.bytes_moved},
               {"parked", std::find(planned.parked.begin(), planned.parked.end(), container.id) !=
                              planned.parked.end()},
+              {"steps", steps_of(planned, container.id)},
               {"why", container.why}};
   if (container.rejection) {
     out["reason"] = container.rejection->reason;
@@ -155,13 +204,33 @@ json container_json(const NodeAgent& agent, const Reconfiguration& planned,
 std::string describe(const NodeAgent& agent, const Reconfiguration& planned) {
   std::string text;
   for (const std::string& line : planned.differences) text += "  " + escaped(line) + "\n";
-  if (text.empty()) text = "  the node is the same\n";
-  text += container_rows(agent, planned) + "\n" + summary(planned);
+  if (text.empty() && !planned.room) text = "  the node is the same\n";
+  text += container_rows(agent, planned) + step_rows(agent, planned) + "\n" + summary(planned) +
+          short_text(agent, planned);
   for (const ContainerId& id : planned.parked) {
     text += fmt::format(
         "{}/{} runs on CPUs that are exclusive to no container while its CPUs are "
         "exchanged\n",
         escaped(pod_name(agent, id.pod)), escaped(id.name));
+  }
+  return text;
+}
+
+std::string describe(const NodeAgent& agent,
+                     const std::vector<agent::MeasuredContainer>& measured) {
+  std::string text;
+  for (const agent::MeasuredContainer& container : measured) {
+    std::vector<std::string> parts;
+    if (container.parked) {
+      parts.push_back(time_text(*container.parked) + " on CPUs that are exclusive to no container");
+    }
+    if (container.moving_pages) {
+      parts.push_back(fmt::format("{} until its NUMA nodes had changed, {} of memory moved",
+                                  time_text(*container.moving_pages),
+                                  human_bytes(container.bytes_moved)));
+    }
+    text += fmt::format("{}/{}: {}\n", escaped(pod_name(agent, container.id.pod)),
+                        escaped(container.id.name), fmt::join(parts, "; "));
   }
   return text;
 }
@@ -183,9 +252,17 @@ json to_json(const NodeAgent& agent, const Reconfiguration& planned) {
   }
   json evicted = json::array();
   for (const PodUid& uid : planned.plan.evicted) evicted.push_back(uid.value);
+  json short_of_requests = json::array();
+  for (const ShortOfRequests& pod : planned.plan.short_of_requests) {
+    short_of_requests.push_back({{"uid", pod.pod.value},
+                                 {"pod", pod_name(agent, pod.pod)},
+                                 {"reason", pod.why.reason},
+                                 {"message", pod.why.message}});
+  }
   return {{"differences", planned.differences},
           {"containers", std::move(containers)},
           {"evicted", std::move(evicted)},
+          {"shortOfRequests", std::move(short_of_requests)},
           {"cost",
            {{"podsEvicted", cost.pods_evicted},
             {"podsAgainstRules", cost.pods_against_rules},
@@ -193,6 +270,22 @@ json to_json(const NodeAgent& agent, const Reconfiguration& planned) {
             {"cpusMoved", cost.cpus_moved},
             {"bytesMoved", cost.bytes_moved}}},
           {"optimal", planned.plan.optimal}};
+}
+
+json to_json(const NodeAgent& agent, const std::vector<agent::MeasuredContainer>& measured) {
+  const auto time_json = [](const std::optional<std::chrono::nanoseconds>& duration) {
+    return duration ? json(seconds(*duration)) : json();
+  };
+  json out = json::array();
+  for (const agent::MeasuredContainer& container : measured) {
+    out.push_back({{"uid", container.id.pod.value},
+                   {"pod", pod_name(agent, container.id.pod)},
+                   {"container", container.id.name},
+                   {"parkedSeconds", time_json(container.parked)},
+                   {"movingPagesSeconds", time_json(container.moving_pages)},
+                   {"bytesMoved", container.bytes_moved}});
+  }
+  return out;
 }
 
 }  // namespace pinfold::tools

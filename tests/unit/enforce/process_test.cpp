@@ -22,6 +22,12 @@ TEST(PagePlacement, AddsUpNodesByPageSize) {
   EXPECT_DOUBLE_EQ(share_on({}, CpuSet{1}), 1);
 }
 
+TEST(PagePlacement, CountsBytesThatAreOnAnotherNodeThanBefore) {
+  EXPECT_EQ(moved_bytes({{0, 100}, {1, 5}}, {{1, 80}, {2, 25}}), 100U);
+  EXPECT_EQ(moved_bytes({{0, 100}}, {{0, 100}}), 0U);
+  EXPECT_EQ(moved_bytes({{0, 100}}, {}), 0U);
+}
+
 TEST(MovePages, DoesNothingForAProcessWithoutPagesElsewhere) {
   NodeSet all;
   for (const auto& [node, bytes] : pages_of(::getpid())) all |= NodeSet::of(CpuId{node});

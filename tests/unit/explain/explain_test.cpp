@@ -110,6 +110,26 @@ TEST(Explain, ThePodsInTheWayAreTheFewest) {
                                     "NUMA node 1) go"));
 }
 
+TEST(Explain, TheContainersThatHaveToMove) {
+  TestNode node({}, aligning_config("single-numa-node"));
+  for (const auto& [name, cpus] : {std::pair{"a", "2"}, {"b", "2"}, {"c", "5"}}) {
+    ASSERT_EQ(node.admit(pod(name, {{"cpu", cpus}, {"memory", "1Gi"}})), "");
+  }
+  // 3 CPUs are free on each NUMA node.
+  const PodSpec wanted = pod("web", {{"cpu", "5"}, {"memory", "1Gi"}});
+  const auto remedies = find_remedies(node.node(), node.state(), wanted);
+  const auto moves = std::find_if(remedies.begin(), remedies.end(), [](const Remedy& remedy) {
+    return remedy.kind == Remedy::Kind::kMoves;
+  });
+  ASSERT_NE(moves, remedies.end());
+  EXPECT_EQ(moves->text, "default/a/c (CPUs 1-2 -> 13-14) moves");
+  ASSERT_EQ(moves->moves.size(), 1U);
+  const auto json = to_json(explain(node.node(), node.state(), wanted));
+  const auto& shown = json.at("remedies").at(1);
+  EXPECT_EQ(shown.at("kind"), "moves");
+  EXPECT_EQ(shown.at("moves").at(0).at("cpusAfter"), "13-14");
+}
+
 TEST(Explain, MoreThanThreePodsInTheWay) {
   TestNode node({}, aligning_config("none"));
   for (int i = 0; i < 7; ++i) {

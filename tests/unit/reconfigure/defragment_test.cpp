@@ -36,6 +36,45 @@ TEST(Defragment, MovesTheFewestContainersToMakeRoom) {
   EXPECT_TRUE(plan->next.affinity.contains(ContainerId{PodUid("c"), "c"}));
 }
 
+/// What a plan says of a container is the difference of the two states.
+TEST(Defragment, ComparedStatesSayTheSame) {
+  const Node node =
+      node_of(machine_of({}), with_memory_manager(aligning_config("single-numa-node")));
+  const NodeState state = fragmented(node);
+  const auto plan = plan_defragmentation(node, state, wanted("new", 5));
+  ASSERT_TRUE(plan && plan->possible);
+  EXPECT_EQ(plan->cost, (PlanCost{0, 0, 1, 2, std::uint64_t{1} << 30U}));
+  auto compared = compare_states(state, plan->next);
+  EXPECT_EQ(compared.size(), 3U);
+  EXPECT_EQ(cost_of(compared), plan->cost);
+  std::erase_if(compared, [](const auto& one) { return one.change == Change::kKept; });
+  ASSERT_EQ(compared.size(), 1U);
+  compared.front().why = plan->moves.front().why;
+  EXPECT_EQ(compared, plan->moves);
+
+  const auto back = compare_states(plan->next, state);
+  EXPECT_EQ(cost_of(back), plan->cost) << "the bytes go back too";
+  const auto gone = compare_states(state, remove_pod(node, state, PodUid("a")));
+  EXPECT_EQ(cost_of(gone), (PlanCost{1, 0, 0, 0, 0}));
+}
+
+TEST(Defragment, LooksAtTheRequestsOfAllPodsIfAsked) {
+  const Node node = node_of(machine_of({}), aligning_config("single-numa-node"));
+  NodeState state = fragmented(node);
+  PodSpec shared = wanted("shared", 3);
+  shared.containers.front().resources.limits.clear();
+  state = std::get<Admitted>(decide(node, std::move(state), shared)).next;
+  PlanOptions options;
+  EXPECT_TRUE(plan_defragmentation(node, state, wanted("new", 5), options)->possible);
+  options.checks = AdmissionChecks::kManagersAndRequests;
+  const auto plan = plan_defragmentation(node, state, wanted("new", 5), options);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_FALSE(plan->possible);
+  EXPECT_TRUE(plan->optimal);
+  EXPECT_EQ(plan->rejection->reason, kAffinityError);
+  EXPECT_EQ(plan->limit->reason, "OutOfcpu");
+}
+
 TEST(Defragment, MovesNothingForAPodThatFits) {
   const Node node = node_of(machine_of({}), aligning_config("single-numa-node"));
   const NodeState state = fragmented(node);
@@ -54,10 +93,12 @@ TEST(Defragment, SaysWhatIsImpossible) {
   EXPECT_FALSE(too_wide->possible);
   EXPECT_TRUE(too_wide->optimal);
   EXPECT_EQ(too_wide->rejection->reason, kAffinityError);
+  EXPECT_EQ(too_wide->limit->reason, kAffinityError) << "on an empty node too";
   const auto too_many = plan_defragmentation(node, state, wanted("new", 7));
   ASSERT_TRUE(too_many) << too_many.error().message;
   EXPECT_FALSE(too_many->possible);
   EXPECT_TRUE(too_many->optimal);
+  EXPECT_FALSE(too_many->limit);
   EXPECT_EQ(too_many->next, state);
 }
 

@@ -186,6 +186,28 @@ TEST(Reconfigure, StrictReservationOfAKubeletNeedsASharedPool) {
   EXPECT_EQ(fixed.cost, PlanCost{}) << describe(fixed);
 }
 
+/// 15 CPUs are allocatable, then 12: the shared pods are no concern of a manager.
+TEST(Reconfigure, NamesPodsThatExceedWhatIsAllocatable) {
+  const auto shared = [](const std::string& uid, const std::string& cpus) {
+    PodSpec spec = pod(uid, {{"cpu", cpus}, {"memory", "1Gi"}});
+    spec.containers.front().resources.limits.clear();
+    return spec;
+  };
+  Config config = with(aligning_config("none"), Profile::kKubelet136);
+  const Node from = node_of(smt_machine(), config);
+  const NodeState state =
+      state_with(from, {exclusive("a", 4), shared("b", "6"), shared("c", "4"), shared("d", "1")});
+  EXPECT_TRUE(plan(from, state, from).short_of_requests.empty());
+  config.reserved_system_cpus = "0-3";
+  const auto kubelet = plan(from, state, node_of(smt_machine(), config));
+  EXPECT_EQ(kubelet.cost.pods_evicted, 0U);
+  ASSERT_EQ(kubelet.short_of_requests.size(), 1U) << describe(kubelet);
+  EXPECT_EQ(kubelet.short_of_requests.front().pod, PodUid("c"));
+  EXPECT_EQ(kubelet.short_of_requests.front().why.reason, "OutOfcpu");
+  const auto fixed = plan(from, state, node_of(smt_machine(), with(config, Profile::kFixed)));
+  EXPECT_TRUE(fixed.short_of_requests.empty());
+}
+
 /// A container on two NUMA nodes.
 NodeState spread(const Node& node) {
   NodeState state = state_with(node, {exclusive("a", 2)});
