@@ -249,6 +249,10 @@ Result<NodeAgent> open_and_reconfigure(Machine machine, Config config, AgentOpti
   PINFOLD_TRY(agent.reconfigure(std::move(to), planned.plan.next, RunningProcesses::kRefuse));
   if (!log) return agent;
   for (const std::string& line : planned.differences) log(LogLevel::kInfo, line);
+  for (const auto& [pod, why] : planned.plan.short_of_requests) {
+    log(LogLevel::kWarning,
+        fmt::format("pod '{}': a kubelet that starts would reject it: {}", pod, why.message));
+  }
   for (const PlannedContainer& container : planned.plan.containers) {
     if (container.change == Change::kKept) continue;
     log(LogLevel::kInfo, fmt::format("container '{}' of pod '{}': {}: {}", container.id.name,

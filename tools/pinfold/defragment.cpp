@@ -54,7 +54,7 @@ std::string admit_command_line(const DefragmentOptions& options) {
 json room_json(const DefragmentOptions& options, const agent::NodeAgent& agent,
                const agent::Reconfiguration& planned) {
   const agent::Room& room = *planned.room;
-  json out = to_json(agent, planned);
+  json out = tools::to_json(agent, planned);
   out["pod"] = room.pod;
   out["active"] = false;
   out["admitted"] = !room.rejection;
@@ -106,7 +106,7 @@ ExitStatus finish_moves(const DefragmentOptions& options, const agent::NodeAgent
                         const agent::Room& room, json out, const agent::ReconfigureOutcome* done) {
   if (!options.is_text()) {
     out["applied"] = done != nullptr;
-    if (done != nullptr) out["measured"] = to_json(agent, done->measured);
+    if (done != nullptr) out["measured"] = tools::to_json(agent, done->measured);
     if (done != nullptr && done->not_enforced) out["error"] = done->not_enforced->message;
     fmt::print("{}\n", out.dump(2));
   } else if (room.is_possible) {

@@ -56,22 +56,18 @@ Result<DefragmentationPlan> plan_defragmentation(const Node& node, const NodeSta
   plan.optimal = plan.possible;
   if (plan.possible) return plan;
   plan.rejection = std::move(rejected->why);
-  if (auto shortage = shortage_of(node, state, pod, options.checks)) {
-    plan.optimal = true;
-    plan.limit = std::move(shortage);
-    return plan;
-  }
 
   const NodeState current = release_stale(node, state);
   planning::Judge judge(node, current);
-  planning::Problem problem = planning::survey(node, current, judge);
   const ActivePod target{pod, {}};
-  problem.pods.push_back(planning::survey(node, current, target, judge));
-  if (problem.pods.back().rejection) {
+  planning::PodCase wanted = planning::survey(node, current, target, judge);
+  plan.limit = wanted.rejection ? wanted.rejection : shortage_of(node, state, pod, options.checks);
+  if (plan.limit) {
     plan.optimal = true;
-    plan.limit = problem.pods.back().rejection;
     return plan;
   }
+  planning::Problem problem = planning::survey(node, current, judge);
+  problem.pods.push_back(std::move(wanted));
   planning::SearchRules rules;
   rules.may_lose = false;
   rules.same_rules = true;

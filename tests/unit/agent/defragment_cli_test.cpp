@@ -70,7 +70,8 @@ class DefragmentCli : public testing::Test {
   }
   /// The CPUs of a pod's container, as `status` prints them.
   [[nodiscard]] std::string cpus_of(const std::string& pod) const {
-    for (const auto& one : run_json("status").at("pods")) {
+    const auto status = run_json("status");
+    for (const auto& one : status.at("pods")) {
       if (one.at("name") == pod) return one.at("containers").at(0).at("cpus").get<std::string>();
     }
     return "none";
