@@ -46,9 +46,14 @@ bool is_same_with_more(const Machine& more, const Machine& less) {
 
 KnownMachine known_machine(Machine observed, checkpoint::Store& store, const LogSink& log) {
   auto known = read_known(store, log);
-  if (!known || !is_same_with_more(*known, observed)) return {std::move(observed), {}};
-  CpuSet offline = known->all_cpus() - observed.all_cpus();
-  return {*std::move(known), std::move(offline)};
+  if (!known) return {std::move(observed), {}};
+  return known_machine(std::move(observed), *std::move(known));
+}
+
+KnownMachine known_machine(Machine observed, Machine known) {
+  if (!is_same_with_more(known, observed)) return {std::move(observed), {}};
+  CpuSet offline = known.all_cpus() - observed.all_cpus();
+  return {std::move(known), std::move(offline)};
 }
 
 }  // namespace pinfold::agent

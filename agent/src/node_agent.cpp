@@ -83,7 +83,7 @@ Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store,
 
 Desired NodeAgent::desired() const {
   const enforce::KernelFacts facts = enforced_ ? enforced_->facts() : enforce::KernelFacts{};
-  return make_desired(node_, state(), facts, offline_);
+  return make_desired(*node_, state(), facts, offline_);
 }
 
 Result<std::vector<std::string>> NodeAgent::find_drift() const {
@@ -103,7 +103,7 @@ Result<NodeAgent::Decided> NodeAgent::decide_all(const std::vector<PodSpec>& pod
   Decided decided{state(), metrics().counts, {}, now()};
   for (const PodSpec& pod : pods) {
     Trace* const trace = traces != nullptr ? &traces->emplace_back() : nullptr;
-    decided.outcomes.push_back(decide_into(node_, decided.next, pod, trace, decided.counts));
+    decided.outcomes.push_back(decide_into(*node_, decided.next, pod, trace, decided.counts));
   }
   return decided;
 }
@@ -126,7 +126,7 @@ Result<void> NodeAgent::commit(const std::vector<PodSpec>& pods, Decided& decide
 
 Result<void> NodeAgent::store(AgentState next) {
   const auto begin = now();
-  PINFOLD_TRY(kept_.commit(node_, std::move(next)));
+  PINFOLD_TRY(kept_.commit(*node_, std::move(next)));
   timings_.commits.observe(now() - begin);
   return {};
 }
@@ -256,9 +256,9 @@ Result<void> NodeAgent::verify(const ContainerId& container) const {
 }
 
 Result<ChangeOutcome> NodeAgent::start(const ContainerId& container) {
-  PINFOLD_TRY(container_resources(node_, state().node, container));
+  PINFOLD_TRY(container_resources(*node_, state().node, container));
   AgentState next = state();
-  PINFOLD_LET(next.node, start_container(node_, std::move(next.node), container));
+  PINFOLD_LET(next.node, start_container(*node_, std::move(next.node), container));
   next.removed.erase(container);
   return change(std::move(next), fmt::format("start container '{}'", container.name));
 }
@@ -285,12 +285,12 @@ Result<void> NodeAgent::attach(const ContainerId& container, const enforce::Live
 
 Result<ChangeOutcome> NodeAgent::remove_container(const ContainerId& container,
                                                   RunningProcesses running) {
-  PINFOLD_TRY(container_resources(node_, state().node, container));
+  PINFOLD_TRY(container_resources(*node_, state().node, container));
   if (enforced_) {
     PINFOLD_TRY(enforced_->make_empty({container}, running));
   }
   AgentState next = state();
-  next.node = pinfold::remove_container(node_, std::move(next.node), container);
+  next.node = pinfold::remove_container(*node_, std::move(next.node), container);
   next.removed.insert(container);
   next.adopted.erase(container);
   PINFOLD_LET(auto outcome,
@@ -308,7 +308,7 @@ Result<ChangeOutcome> NodeAgent::remove_pod(const PodUid& uid, RunningProcesses 
     PINFOLD_TRY(enforced_->make_empty(enforced_->groups_of_pod(uid), running));
   }
   AgentState next = state();
-  next.node = pinfold::remove_pod(node_, std::move(next.node), uid);
+  next.node = pinfold::remove_pod(*node_, std::move(next.node), uid);
   remove_inactive(next);
   PINFOLD_LET(auto outcome, change(std::move(next), fmt::format("remove pod '{}'", uid)));
   log(LogLevel::kInfo, fmt::format("pod '{}': removed", uid));
@@ -319,7 +319,7 @@ Result<ChangeOutcome> NodeAgent::release_unknown() {
   const std::set<PodUid> held = state().node.held;
   if (held.empty()) return ChangeOutcome{};
   AgentState next = state();
-  for (const PodUid& uid : held) next.node = pinfold::remove_pod(node_, std::move(next.node), uid);
+  for (const PodUid& uid : held) next.node = pinfold::remove_pod(*node_, std::move(next.node), uid);
   PINFOLD_LET(auto outcome, change(std::move(next), "release unknown pods"));
   for (const PodUid& uid : held) log(LogLevel::kInfo, fmt::format("pod '{}': released", uid));
   return outcome;
@@ -370,7 +370,7 @@ Result<ReconcileReport> NodeAgent::reconcile(PageMoves pages) {
                     to_string(enforce::GroupName(container))));
   }
   report.drift.insert(report.drift.begin(), removed.begin(), removed.end());
-  for (std::string& line : lost_cpus(node_, state(), offline_)) {
+  for (std::string& line : lost_cpus(*node_, state(), offline_)) {
     report.remaining.push_back(std::move(line));
   }
   return report;

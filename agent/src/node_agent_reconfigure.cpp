@@ -1,5 +1,6 @@
 // NodeAgent: another node, or another state of the same pods.
 
+#include <memory>
 #include <utility>
 
 #include "pinfold/agent/desired.hpp"
@@ -13,7 +14,7 @@ Result<void> NodeAgent::store_on(const Node& to, NodeState next) {
   AgentState after = state();
   after.node = std::move(next);
   remove_inactive(after);
-  PINFOLD_TRY_WRAP(kept_.replace_node(node_, to, std::move(after)), "reconfigure");
+  PINFOLD_TRY_WRAP(kept_.replace_node(*node_, to, std::move(after)), "reconfigure");
   log(LogLevel::kInfo, "reconfigured");
   return {};
 }
@@ -41,13 +42,13 @@ Result<ReconfigureOutcome> NodeAgent::reconfigure(Node to, NodeState next,
     }
   }
   PINFOLD_TRY(store_on(to, std::move(next)));
-  node_ = std::move(to);
-  offline_ &= node_.machine().all_cpus();  // the others are no longer CPUs of the node
+  node_ = std::make_shared<const Node>(std::move(to));
+  offline_ &= node_->machine().all_cpus();  // the others are no longer CPUs of the node
   return apply_and_measure();
 }
 
 Result<ReconfigureOutcome> NodeAgent::reconfigure(NodeState next) {
-  PINFOLD_TRY(store_on(node_, std::move(next)));
+  PINFOLD_TRY(store_on(*node_, std::move(next)));
   return apply_and_measure();
 }
 

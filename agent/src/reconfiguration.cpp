@@ -21,6 +21,14 @@ CpuSet cpus_in(const enforce::Layout& layout, const ContainerId& id, const CpuSe
   return found == layout.end() || found->second.cpus.empty() ? all : found->second.cpus;
 }
 
+std::map<PodUid, std::string> names_of_pods(const NodeAgent& agent) {
+  std::map<PodUid, std::string> names;
+  for (const ActivePod& pod : agent.state().node.pods) {
+    names.emplace(pod.spec.uid, pod.spec.namespace_name + "/" + pod.spec.name);
+  }
+  return names;
+}
+
 AgentState with_node(AgentState state, NodeState node) {
   state.node = std::move(node);
   return state;
@@ -96,6 +104,7 @@ Reconfiguration reconfiguration_of(const NodeAgent& agent, const Node& to,
   planned.parked = find_parked(layouts, plan);
   planned.steps = find_steps(layouts);
   planned.plan = std::move(plan);
+  planned.pods = names_of_pods(agent);
   return planned;
 }
 
@@ -157,6 +166,11 @@ std::vector<std::string> differences(const Machine& machine_before, const Config
   return out;
 }
 
+const std::string& pod_name(const Reconfiguration& planned, const PodUid& uid) {
+  const auto found = planned.pods.find(uid);
+  return found == planned.pods.end() ? uid.value : found->second;
+}
+
 Result<StoredNode> read_stored_node(const AgentOptions& options) {
   PINFOLD_LET(auto store,
               checkpoint::Store::open_read_only(
@@ -196,7 +210,8 @@ Result<Reconfiguration> plan_defragmentation(const NodeAgent& agent, const PodSp
   plan.optimal = found.optimal;
   plan.next = std::move(found.next);
   Reconfiguration planned = reconfiguration_of(agent, agent.node(), std::move(plan));
-  planned.room = Room{name, std::move(found.rejection), found.possible, std::move(found.limit)};
+  planned.room = Room{name, std::move(found.rejection), found.possible, /*is_active=*/false,
+                      std::move(found.limit)};
   return planned;
 }
 

@@ -60,6 +60,8 @@ char* no_json = nullptr;              // NOLINT(cppcoreguidelines-avoid-non-cons
 pinfold_container container =         // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
     PINFOLD_CONTAINER_INIT;
 
+const pinfold_reconfiguration no_change = PINFOLD_RECONFIGURATION_INIT;
+
 std::vector<NullCase> null_cases() {
   using A = Arguments;
   return {
@@ -74,6 +76,22 @@ std::vector<NullCase> null_cases() {
        [](A&, char** e) { return pinfold_node_reconcile(nullptr, &no_json, e); }},
       {"node_reconcile json",
        [](A& a, char** e) { return pinfold_node_reconcile(a.node, nullptr, e); }},
+      {"node_reconfigure node",
+       [](A&, char** e) { return pinfold_node_reconfigure(nullptr, &no_change, &no_json, e); }},
+      {"node_reconfigure reconfiguration",
+       [](A& a, char** e) { return pinfold_node_reconfigure(a.node, nullptr, &no_json, e); }},
+      {"node_reconfigure plan",
+       [](A& a, char** e) { return pinfold_node_reconfigure(a.node, &no_change, nullptr, e); }},
+      {"node_defragment node",
+       [](A& a, char** e) {
+         return pinfold_node_defragment(nullptr, a.manifest.c_str(), 0, &no_json, e);
+       }},
+      {"node_defragment manifest",
+       [](A& a, char** e) { return pinfold_node_defragment(a.node, nullptr, 0, &no_json, e); }},
+      {"node_defragment plan",
+       [](A& a, char** e) {
+         return pinfold_node_defragment(a.node, a.manifest.c_str(), 0, nullptr, e);
+       }},
       {"node_list_pods node",
        [](A&, char** e) { return pinfold_node_list_pods(nullptr, &no_list, e); }},
       {"node_list_pods list",

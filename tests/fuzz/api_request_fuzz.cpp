@@ -35,10 +35,11 @@ void check(std::string_view bytes) {
 /// A request of pinfold.v1: the first byte says which, then its bytes.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr void (*kChecks[])(std::string_view) = {
-      check<pinfold::v1::AdmitRequest>,    check<pinfold::v1::AdmitTogetherRequest>,
-      check<pinfold::v1::StartRequest>,    check<pinfold::v1::RemoveRequest>,
-      check<pinfold::v1::AdoptRequest>,    check<pinfold::v1::AttachRequest>,
-      check<pinfold::v1::ReconcileRequest>};
+      check<pinfold::v1::AdmitRequest>,     check<pinfold::v1::AdmitTogetherRequest>,
+      check<pinfold::v1::StartRequest>,     check<pinfold::v1::RemoveRequest>,
+      check<pinfold::v1::AdoptRequest>,     check<pinfold::v1::AttachRequest>,
+      check<pinfold::v1::ReconcileRequest>, check<pinfold::v1::ReconfigureRequest>,
+      check<pinfold::v1::DefragmentRequest>};
   [[maybe_unused]] static const auto kSilent = google::protobuf::SetLogHandler(nullptr);
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -18,6 +18,11 @@ void print_warning(agent::LogLevel level, std::string_view message) {
   if (level == agent::LogLevel::kWarning) warn(std::string(message));
 }
 
+Result<ParsedConfig> parse_text(const std::string& text) {
+  PINFOLD_LET_WRAP(auto parsed, parse_config(text), "configuration");
+  return parsed;
+}
+
 }  // namespace
 
 Result<Machine> read_machine(const NodeOptions& options) {
@@ -32,9 +37,16 @@ Result<Machine> read_machine(const NodeOptions& options) {
 }
 
 Result<NodeConfig> read_config(const NodeOptions& options) {
+  return read_config(options, std::nullopt);
+}
+
+Result<NodeConfig> read_config(const NodeOptions& options, const std::optional<std::string>& text) {
   using agent::ProfileSource;
-  PINFOLD_LET(auto parsed, agent::read_config(options.state_dir, options.config));
-  for (const std::string& warning : parsed.warnings) warn("configuration: " + warning);
+  PINFOLD_LET(auto parsed,
+              text ? parse_text(*text) : agent::read_config(options.state_dir, options.config));
+  if (!text) {
+    for (const std::string& warning : parsed.warnings) warn("configuration: " + warning);
+  }
   if (!options.profile.empty()) {
     PINFOLD_LET_WRAP(auto profile, parse_profile(options.profile), "--profile");
     parsed.config.profile = profile;

@@ -6,6 +6,7 @@
 
 #include "output.hpp"
 #include "pinfold/agent/open_agent.hpp"
+#include "pinfold/agent/reconfigure.hpp"
 #include "pinfold/agent/status.hpp"
 #include "pinfold/service/snapshot.hpp"
 #include "pinfold/socket/unix_socket.hpp"
@@ -22,15 +23,14 @@ struct NodeOptions {
   std::string
       kubelet_binary;  ///< its version says the profile, if nothing else does; "": not asked
 };
-/// A configuration, and what said its profile.
-struct NodeConfig {
-  Config config;
-  agent::ProfileSource profile_source = agent::ProfileSource::kDefault;
-};
+using agent::NodeConfig;
 /// All of them except the state directory.
 [[nodiscard]] std::vector<cli::Option> node_options(NodeOptions& options);
 /// Prints warnings to standard error.
 [[nodiscard]] Result<NodeConfig> read_config(const NodeOptions& options);
+/// The same, as if the configuration had this text; no warnings then. nullopt: as it is.
+[[nodiscard]] Result<NodeConfig> read_config(const NodeOptions& options,
+                                             const std::optional<std::string>& text);
 /// Prints what discovery found odd to standard error.
 [[nodiscard]] Result<Machine> read_machine(const NodeOptions& options);
 [[nodiscard]] Result<Node> make_node(const NodeOptions& options, Config config);

@@ -46,7 +46,8 @@ Result<void> check_config(const AgentOptions& options, const service::Hello& hel
                      "runs with another configuration");
 }
 
-/// Errors: kInvalidArgument if an option contradicts what the service runs with.
+}  // namespace
+
 Result<void> check_options(const AgentOptions& options, const service::Hello& hello) {
   if (!options.config.empty() || !options.profile.empty() || !options.kubelet_binary.empty()) {
     PINFOLD_TRY(check_config(options, hello));
@@ -59,6 +60,10 @@ Result<void> check_options(const AgentOptions& options, const service::Hello& he
                          options, "runs with another machine");
     }
   }
+  return check_cgroup_options(options, hello);
+}
+
+Result<void> check_cgroup_options(const AgentOptions& options, const service::Hello& hello) {
   if (options.no_enforce && !hello.cgroup_root.empty()) {
     return contradicts("--no-enforce", options,
                        fmt::format("enforces below '{}'", hello.cgroup_root));
@@ -72,20 +77,9 @@ Result<void> check_options(const AgentOptions& options, const service::Hello& he
   return {};
 }
 
-}  // namespace
-
 bool is_same_directory(const std::string& a, const std::string& b) {
   std::error_code failed;
   return a == b || fs::equivalent(a, b, failed);
-}
-
-Result<void> check_no_service(const AgentOptions& options, std::string_view instead) {
-  PINFOLD_LET(const auto client, service::Client::connect(options.socket));
-  if (!client || !is_same_directory(client->hello().state_dir, options.state_dir)) return {};
-  return fail(ErrorCode::kUnsupported,
-              fmt::format("the service at '{}' has the state directory '{}': {}; --dry-run works "
-                          "here",
-                          options.socket, options.state_dir, instead));
 }
 
 cli::Option socket_option(AgentOptions& options) {

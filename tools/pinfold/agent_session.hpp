@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <variant>
 
 #include "agent_options.hpp"
@@ -13,9 +12,12 @@ namespace pinfold::tools {
 /// Also if links lead to it.
 [[nodiscard]] bool is_same_directory(const std::string& a, const std::string& b);
 
-/// For a command that changes the state and that a service does not do. `instead`: what to do then.
-/// Errors: kUnsupported if a service has the state directory.
-[[nodiscard]] Result<void> check_no_service(const AgentOptions& options, std::string_view instead);
+/// Errors: kInvalidArgument if an option contradicts what the service runs with.
+[[nodiscard]] Result<void> check_options(const AgentOptions& options, const service::Hello& hello);
+/// Errors: kInvalidArgument if --cgroup-root or --no-enforce contradicts what the service runs
+/// with.
+[[nodiscard]] Result<void> check_cgroup_options(const AgentOptions& options,
+                                                const service::Hello& hello);
 
 /// --socket, for a command that changes the state, or for one that only reads.
 [[nodiscard]] cli::Option socket_option(AgentOptions& options);

@@ -7,15 +7,14 @@
 #include <string>
 #include <utility>
 
-#include "agent_session.hpp"
 #include "command_line.hpp"
 #include "commands.hpp"
 #include "explain.hpp"
 #include "input.hpp"
-#include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/text/message.hpp"
 #include "pod_validation.hpp"
+#include "reconfigure_session.hpp"
 #include "reconfigure_text.hpp"
 #include "text.hpp"
 
@@ -51,21 +50,6 @@ std::string admit_command_line(const DefragmentOptions& options) {
          (options.no_validation ? " --no-validation " : " ") + shell_word(options.file);
 }
 
-json room_json(const DefragmentOptions& options, const agent::NodeAgent& agent,
-               const agent::Reconfiguration& planned) {
-  const agent::Room& room = *planned.room;
-  json out = tools::to_json(agent, planned);
-  out["pod"] = room.pod;
-  out["active"] = false;
-  out["admitted"] = !room.rejection;
-  out["possible"] = room.is_possible;
-  out["reason"] = room.rejection ? room.rejection->reason : "";
-  out["message"] = room.rejection ? room.rejection->message : "";
-  out["limit"] = room.limit ? room.limit->message : "";
-  if (room.is_possible) out["then"] = admit_command_line(options);
-  return out;
-}
-
 /// Why there is no plan.
 std::string impossible_text(const DefragmentOptions& options,
                             const agent::Reconfiguration& planned) {
@@ -80,13 +64,17 @@ std::string impossible_text(const DefragmentOptions& options,
                      counted(static_cast<std::size_t>(options.steps), "step"));
 }
 
-void print_plan(const DefragmentOptions& options, const agent::NodeAgent& agent,
-                const agent::Reconfiguration& planned) {
+Result<void> print_plan(const DefragmentOptions& options, const AnsweredReconfigure& done) {
+  const agent::Reconfiguration& planned = done.outcome.planned;
   const agent::Room& room = *planned.room;
   const std::string name = escaped(room.pod);
+  if (room.is_active) {
+    fmt::print("{}: is active on this node already, nothing has to move\n", name);
+    return {};
+  }
   if (!room.rejection) {
     fmt::print("{}: the node admits it as it is, nothing has to move\n", name);
-    return;
+    return {};
   }
   fmt::print("{}: rejected, {}: {}\n", name, room.rejection->reason,
              escaped(room.rejection->message));
@@ -95,65 +83,52 @@ void print_plan(const DefragmentOptions& options, const agent::NodeAgent& agent,
         "{}What is missing, who has it and what would help:\n  {}\n",
         impossible_text(options, planned),
         escaped(explain_command_line(options.agent, {options.file}, "", options.no_validation)));
-    return;
+    return {};
   }
-  fmt::print("{}", describe(agent, planned));
-  if (options.picture) fmt::print("\n{}", pictures(agent, agent.node(), planned));
+  fmt::print("{}", describe(planned));
+  if (!options.picture) return {};
+  PINFOLD_LET(const auto pictures, done.pictures());
+  fmt::print("\n{}", pictures);
+  return {};
 }
 
-/// `done`: nullptr if nothing was applied.
-ExitStatus finish_moves(const DefragmentOptions& options, const agent::NodeAgent& agent,
-                        const agent::Room& room, json out, const agent::ReconfigureOutcome* done) {
+void print_json(const DefragmentOptions& options, const agent::Reconfigured& done) {
+  const agent::Room& room = *done.planned.room;
+  json out = to_json(done);
+  if (room.is_possible && !room.is_active) out["then"] = admit_command_line(options);
+  fmt::print("{}\n", out.dump(2));
+}
+
+ExitStatus finish_moves(const DefragmentOptions& options, const agent::Reconfigured& done) {
+  const agent::Room& room = *done.planned.room;
   if (!options.is_text()) {
-    out["applied"] = done != nullptr;
-    if (done != nullptr) out["measured"] = tools::to_json(agent, done->measured);
-    if (done != nullptr && done->not_enforced) out["error"] = done->not_enforced->message;
-    fmt::print("{}\n", out.dump(2));
-  } else if (room.is_possible) {
-    if (done != nullptr) {
+    print_json(options, done);
+  } else if (room.is_possible && !room.is_active) {
+    if (done.is_applied) {
       fmt::print("{}moved; 'pinfold reconfigure --undo' goes back until a pod is admitted\n",
-                 describe(agent, done->measured));
+                 describe_measured(done));
     }
     print_dry_run(options.agent);
     fmt::print("To admit {}:\n  {}\n", escaped(room.pod), escaped(admit_command_line(options)));
   }
-  if (done != nullptr && done->not_enforced) return report_not_enforced(*done->not_enforced);
+  if (done.change.not_enforced) return report_not_enforced(*done.change.not_enforced);
   return room.is_possible ? kYes : kNo;
 }
 
-ExitStatus report_active(const DefragmentOptions& options, const PodSpec& pod) {
-  const std::string name = pod.namespace_name + "/" + pod.name;
-  if (options.is_text()) {
-    fmt::print("{}: is active on this node already, nothing has to move\n", escaped(name));
-  } else {
-    const json out = {{"pod", name}, {"active", true}, {"possible", true}, {"applied", false}};
-    fmt::print("{}\n", out.dump(2));
-  }
-  return kYes;
-}
-
 Result<ExitStatus> run(const DefragmentOptions& options) {
-  PINFOLD_LET(const PodSpec pod, read_pod(options));
-  if (!options.agent.dry_run) {
-    PINFOLD_TRY(check_no_service(options.agent, "stop it first"));
-  }
-  PINFOLD_LET(auto agent, open_agent(options.agent));
-  if (agent.state().node.find(pod.uid) != nullptr) return report_active(options, pod);
-  PlanOptions rules;
-  rules.steps = static_cast<std::size_t>(options.steps);
-  PINFOLD_LET(const auto planned, plan_defragmentation(agent, pod, rules));
-  const agent::Room& room = *planned.room;
-  json out = room_json(options, agent, planned);
-  if (options.is_text()) print_plan(options, agent, planned);
-  const bool has_moves = room.is_possible && room.rejection;
-  if (!has_moves || options.agent.dry_run) {
-    return finish_moves(options, agent, room, std::move(out), nullptr);
-  }
-  PINFOLD_LET(const auto done, agent.reconfigure(planned.plan.next));
-  if (const auto settled = agent.settle(); !settled) {
-    warn(fmt::format("{}: {}", checkpoint::kNotSettled, settled.error().message), "not settled");
-  }
-  return finish_moves(options, agent, room, std::move(out), &done);
+  PINFOLD_LET(PodSpec pod, read_pod(options));
+  const service::Defragment request{std::move(pod), options.agent.dry_run,
+                                    static_cast<std::size_t>(options.steps)};
+  const OwnAgent own{
+      [&] { return open_agent(options.agent); },
+      {},
+      options.agent.dry_run,
+      [&](const service::Hello& hello) { return check_options(options.agent, hello); }};
+  PINFOLD_LET(const auto answered, reconfigure_node(options.agent, request, own));
+  const agent::Reconfigured& done = answered.outcome;
+  if (!done.planned.room) return fail(ErrorCode::kInternal, "the answer names no pod");
+  if (options.is_text()) PINFOLD_TRY(print_plan(options, answered));
+  return finish_moves(options, done);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <memory>
@@ -8,19 +7,16 @@
 #include <string>
 #include <utility>
 
-#include "agent_session.hpp"
 #include "commands.hpp"
-#include "input.hpp"
-#include "pinfold/agent/reconfiguration.hpp"
+#include "node_source.hpp"
 #include "pinfold/base/read_file.hpp"
-#include "pinfold/checkpoint/replace_all.hpp"
-#include "pinfold/text/message.hpp"
+#include "reconfigure_session.hpp"
 #include "reconfigure_text.hpp"
 
 namespace pinfold::tools {
 namespace {
 
-enum class Evict { kNone, kLost, kRejected };
+using agent::Evict;
 
 struct ReconfigureOptions {
   AgentOptions agent;  ///< of the node to be
@@ -30,9 +26,6 @@ struct ReconfigureOptions {
   bool undo = false;
   bool picture = false;
 };
-
-const std::string kConfigName = "config.yaml";
-const std::string kEarlierConfigName = "config.yaml.before";
 
 /// The agent as it is until now.
 Result<agent::NodeAgent> open_before(const ReconfigureOptions& options) {
@@ -53,110 +46,82 @@ Result<agent::NodeAgent> open_before(const ReconfigureOptions& options) {
                            std::move(opened));
 }
 
-/// The node from now on.
-Result<Node> make_target(const ReconfigureOptions& options, const agent::NodeAgent& agent) {
-  if (options.undo) {
-    if (!agent.before()) {
-      return fail(ErrorCode::kNotFound,
-                  fmt::format("--undo: state directory '{}' was not "
-                              "reconfigured, or its configuration has changed "
-                              "since",
-                              options.agent.state_dir));
-    }
-    return agent::make_node(agent.before()->machine, agent.before()->config);
-  }
-  PINFOLD_LET(auto node, read_config(options.agent));
-  if (node.profile_source == agent::ProfileSource::kDefault) {
-    node.config.profile = agent.node().config().profile;
-  }
-  return make_node(options.agent, std::move(node.config));
+/// What only a command that does the work itself can be told; "": nothing is.
+std::string own_option(const ReconfigureOptions& options) {
+  if (!options.from.empty()) return fmt::format("--from '{}'", options.from);
+  if (!options.agent.profile.empty()) return fmt::format("--profile '{}'", options.agent.profile);
+  if (options.agent.kubelet_binary.empty()) return "";
+  return fmt::format("--kubelet-binary '{}'", options.agent.kubelet_binary);
 }
 
-/// Puts the new configuration where the commands look for it, if it is there until now, and keeps
-/// the old one. Before the commit: a reconfiguration that is interrupted goes on with the next
-/// `pinfold reconfigure`.
-Result<void> install_config(const ReconfigureOptions& options, const Config& target) {
-  const std::string& directory = options.agent.state_dir;
-  PINFOLD_LET(const auto fs,
-              checkpoint::open_state_directory(
-                  directory, checkpoint::owner_check(options.agent.insecure_state_dir)));
-  PINFOLD_LET(const auto current, fs->read(kConfigName));
-  if (!current || (options.agent.config.empty() && !options.undo)) return {};
-  std::string text;
-  if (options.undo) {
-    const auto now = parse_config(*current);
-    if (now && now->config == target) return {};  // only the containers were moved
-    PINFOLD_LET(const auto earlier, fs->read(kEarlierConfigName));
-    const auto parsed = parse_config(earlier.value_or(""));
-    text =
-        earlier && parsed && parsed->config == target ? *earlier : to_json(target).dump(2) + "\n";
-  } else {
-    PINFOLD_LET(text, read_file(options.agent.config));
+Result<service::Reconfigure> make_request(const ReconfigureOptions& options) {
+  service::Reconfigure request;
+  request.evict = options.evict;
+  request.running =
+      options.kill ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse;
+  request.undo = options.undo;
+  request.dry_run = options.agent.dry_run;
+  if (!options.agent.config.empty()) {
+    PINFOLD_LET(request.config, read_file(options.agent.config));
+    PINFOLD_LET_WRAP(const auto parsed, parse_config(*request.config), options.agent.config);
+    for (const std::string& warning : parsed.warnings) warn("configuration: " + warning);
   }
-  if (text == *current) return {};
-  // The earlier one first: it is not lost if this ends in between.
-  PINFOLD_TRY(checkpoint::replace_all(*fs, {{kEarlierConfigName, *current}}));
-  return checkpoint::replace_all(*fs, {{kConfigName, text}});
+  if (!options.agent.machine.empty() || options.agent.sysfs != NodeOptions{}.sysfs) {
+    PINFOLD_LET(request.machine, read_machine(options.agent));
+  }
+  return request;
 }
 
-void print(const ReconfigureOptions& options, const agent::NodeAgent& agent, const Node& to,
-           const agent::Reconfiguration& planned) {
-  if (options.agent.output == OutputFormat::kJson) return;
-  fmt::print("{}", describe(agent, planned));
-  if (options.picture) fmt::print("\n{}", pictures(agent, to, planned));
+/// A service reads its configuration again when it starts, without options of this command.
+Result<void> check_hello(const ReconfigureOptions& options, const service::Hello& hello) {
+  if (options.agent.dry_run) return {};
+  if (const std::string option = own_option(options); !option.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{}: the service at '{}' has the state directory '{}', and reads its "
+                            "own configuration: name the profile there",
+                            option, options.agent.socket, options.agent.state_dir));
+  }
+  return check_cgroup_options(options.agent, hello);
 }
 
-/// `done`: nullptr if nothing was applied.
-ExitStatus finish(const ReconfigureOptions& options, const agent::NodeAgent& agent,
-                  nlohmann::json out, const agent::ReconfigureOutcome* done) {
-  const bool is_applied = done != nullptr;
-  const auto not_enforced = is_applied ? done->not_enforced : std::nullopt;
+Result<void> print(const ReconfigureOptions& options, const AnsweredReconfigure& done) {
+  if (options.agent.output == OutputFormat::kJson) return {};
+  fmt::print("{}", describe(done.outcome.planned));
+  if (!options.picture) return {};
+  PINFOLD_LET(const auto pictures, done.pictures());
+  fmt::print("\n{}", pictures);
+  return {};
+}
+
+ExitStatus finish(const ReconfigureOptions& options, const service::Reconfigure& request,
+                  const agent::Reconfigured& outcome) {
   if (options.agent.output == OutputFormat::kJson) {
-    out["applied"] = is_applied;
-    if (is_applied) out["measured"] = to_json(agent, done->measured);
-    if (not_enforced) out["error"] = not_enforced->message;
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", to_json(outcome).dump(2));
   } else if (options.agent.dry_run) {
     print_dry_run(options.agent);
-  } else if (is_applied) {
+  } else if (outcome.is_applied) {
     fmt::print("{}reconfigured; 'pinfold reconfigure --undo' goes back\n",
-               describe(agent, done->measured));
+               describe_measured(outcome));
   }
-  if (not_enforced) return report_not_enforced(*not_enforced);
-  return is_applied || options.agent.dry_run ? kYes : kNo;
+  if (options.agent.dry_run) return kYes;
+  if (outcome.change.not_enforced) return report_not_enforced(*outcome.change.not_enforced);
+  if (outcome.is_applied) return kYes;
+  if (auto refused = agent::check_consent(request, outcome); !refused) {
+    refused.error().message += ". --evict lost removes them, or remove others";
+    (void)report(refused.error());
+  }
+  return kNo;
 }
 
 Result<ExitStatus> run(const ReconfigureOptions& options) {
-  if (!options.agent.dry_run) {
-    PINFOLD_TRY(check_no_service(
-        options.agent, "change its configuration and reload it ('systemctl reload pinfold')"));
-  }
-  PINFOLD_LET(auto agent, open_before(options));
-  PINFOLD_LET(auto to, make_target(options, agent));
-  PlanOptions rules;
-  rules.evict = options.evict == Evict::kRejected;
-  PINFOLD_LET(const auto planned,
-              options.undo ? plan_undo(agent, to) : plan_reconfiguration(agent, to, rules));
-  nlohmann::json out = to_json(agent, planned);
-  print(options, agent, to, planned);
-  if (options.agent.dry_run) return finish(options, agent, std::move(out), nullptr);
-  if (!planned.plan.evicted.empty() && options.evict == Evict::kNone) {
-    (void)report(
-        {ErrorCode::kUnsupported, 0,
-         fmt::format("pods that cannot stay: {}; nothing has changed. --evict lost removes "
-                     "them, or remove others",
-                     fmt::join(planned.plan.evicted, ", "))});
-    return finish(options, agent, std::move(out), nullptr);
-  }
-  PINFOLD_TRY_WRAP(install_config(options, to.config()), "install the configuration");
-  auto changed = agent.reconfigure(
-      std::move(to), planned.plan.next,
-      options.kill ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse);
-  if (!changed) return fail(std::move(changed).error());
-  if (const auto settled = agent.settle(); !settled) {
-    warn(fmt::format("{}: {}", checkpoint::kNotSettled, settled.error().message), "not settled");
-  }
-  return finish(options, agent, std::move(out), &*changed);
+  PINFOLD_LET(const auto request, make_request(options));
+  // A plan for what only the command knows is its own.
+  const bool is_own = options.agent.dry_run && !own_option(options).empty();
+  const OwnAgent own{[&] { return open_before(options); }, source_of_command(options.agent), is_own,
+                     [&](const service::Hello& hello) { return check_hello(options, hello); }};
+  PINFOLD_LET(const auto done, reconfigure_node(options.agent, request, own));
+  PINFOLD_TRY(print(options, done));
+  return finish(options, request, done.outcome);
 }
 
 }  // namespace

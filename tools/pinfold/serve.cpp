@@ -16,7 +16,8 @@
 #include <variant>
 
 #include "agent_options.hpp"
-#include "pinfold/agent/reconfiguration.hpp"
+#include "node_source.hpp"
+#include "pinfold/agent/reconfigure.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/server/log.hpp"
 #include "pinfold/server/notify.hpp"
@@ -162,6 +163,10 @@ class Service {
   void wait_for_end();
   void wait_for_reload();
   void reload();
+  /// Ends this round of serve_node(): the next one reads the configuration of the node again.
+  void start_again();
+  /// The same after a request has reconfigured the node.
+  void follow_reconfiguration();
 
   Settings settings_;
   const ServeOptions& options_;
@@ -173,7 +178,8 @@ class Service {
   std::optional<service::Hello> hello_;
   std::optional<service::Server> server_;
   service::Worker* worker_ = nullptr;
-  bool goes_on_ = false;  ///< with another configuration
+  bool goes_on_ = false;    ///< with another configuration
+  bool is_ending_ = false;  ///< by a signal
 };
 
 AgentOptions Service::node_options() {
@@ -203,6 +209,8 @@ service::WorkerOptions Service::worker_options() {
   options.reconcile = watch_times(settings_);
   options.pages = page_moves(settings_);
   options.log = [this](LogLevel level, std::string_view message) { log_(level, message); };
+  options.source = source_of_service(node_options());
+  options.replaced = [this] { asio::post(io_, [this] { follow_reconfiguration(); }); };
   const auto watchdog =
       service::watchdog_time(environment("WATCHDOG_USEC"), environment("WATCHDOG_PID"));
   if (watchdog) {
@@ -334,6 +342,7 @@ void Service::wait_for_end() {
   end_.async_wait([this](boost::system::error_code cancelled, int signal) {
     if (cancelled) return;
     log_(LogLevel::kInfo, fmt::format("stops: signal {}", signal));
+    is_ending_ = true;
     goes_on_ = false;
     hangup_.cancel();
     server_->stop();
@@ -368,13 +377,24 @@ void Service::reload() {
   if (!other_node) {
     log_(LogLevel::kError, "not reconfigured: " + other_node.error().message);
   } else if (*other_node) {
-    log_(LogLevel::kInfo, "goes on with another configuration of the node");
-    goes_on_ = true;
-    server_->stop();
-    io_.stop();
+    start_again();
   }
   log_(LogLevel::kInfo, "reloaded");
   log_.set(settings_.log_level);
+}
+
+void Service::start_again() {
+  log_(LogLevel::kInfo, "goes on with another configuration of the node");
+  goes_on_ = true;
+  server_->stop();
+  io_.stop();
+}
+
+void Service::follow_reconfiguration() {
+  // It may come late: after a signal has ended the service, or this round.
+  if (is_ending_ || worker_ == nullptr || !worker_->is_replaced()) return;
+  manager_.send(service::reloading_message());
+  start_again();
 }
 
 Result<bool> Service::must_reconfigure() {

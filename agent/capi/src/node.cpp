@@ -14,17 +14,6 @@ namespace {
 using agent::NodeAgent;
 using agent::RunningProcesses;
 
-pinfold_code code_of(const std::optional<Error>& not_enforced, char** error) {
-  if (!not_enforced) return PINFOLD_OK;
-  set_message(error, "decided and stored, but not applied to the kernel: " + not_enforced->message);
-  return PINFOLD_NOT_ENFORCED;
-}
-
-pinfold_code code_of(const Rejection& rejection, char** error) {
-  set_message(error, rejection.reason + ": " + rejection.message);
-  return PINFOLD_REJECTED;
-}
-
 Result<RunningProcesses> read_remove_flags(std::uint32_t flags) {
   if ((flags & ~std::uint32_t{PINFOLD_REMOVE_KILL}) != 0) {
     return fail(ErrorCode::kUnsupported, fmt::format("flags {:#x}: unknown", flags));

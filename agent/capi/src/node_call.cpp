@@ -46,6 +46,17 @@ Error about_node(Error error) {
   return error;
 }
 
+pinfold_code code_of(const std::optional<Error>& not_enforced, char** error) {
+  if (!not_enforced) return PINFOLD_OK;
+  set_message(error, "decided and stored, but not applied to the kernel: " + not_enforced->message);
+  return PINFOLD_NOT_ENFORCED;
+}
+
+pinfold_code code_of(const Rejection& rejection, char** error) {
+  set_message(error, rejection.reason + ": " + rejection.message);
+  return PINFOLD_REJECTED;
+}
+
 Result<void> check_access(const pinfold_node& node, Access access) {
   if (access == Access::kRead || !node.agent_options.is_query) return {};
   return fail(ErrorCode::kUnsupported, "the node is open read-only (PINFOLD_NODE_READ_ONLY)");
@@ -62,13 +73,24 @@ std::optional<std::string> settle(agent::NodeAgent& agent, const agent::LogSink&
   return message;
 }
 
-Result<agent::NodeAgent> open_agent(pinfold_node& node) {
-  PINFOLD_TRY(rediscover_if_cpus_changed(node));
+Node::Providers make_providers(const pinfold_node& node, const Machine& machine) {
   Node::Providers providers;
   for (const HintCallbacks& callbacks : node.hint_providers) {
-    providers.push_back(make_hint_provider(callbacks, node.machine.numa_count()));
+    providers.push_back(make_hint_provider(callbacks, machine.numa_count()));
   }
-  return agent::open_agent(node.machine, node.config, node.agent_options, std::move(providers));
+  return providers;
+}
+
+Result<Machine> current_machine(pinfold_node& node) {
+  PINFOLD_TRY(rediscover_if_cpus_changed(node));
+  return node.machine;
+}
+
+Result<agent::NodeAgent> open_agent(pinfold_node& node) {
+  PINFOLD_LET(auto machine, current_machine(node));
+  auto providers = make_providers(node, machine);
+  return agent::open_agent(std::move(machine), node.config, node.agent_options,
+                           std::move(providers));
 }
 
 }  // namespace pinfold::capi

@@ -17,6 +17,8 @@ struct pinfold_node {
   /// The kernel's list of online CPUs when `machine` was discovered; "" for the caller's machine.
   std::string online;
   pinfold::Config config;
+  /// The file that it was read from, "": that of the state directory; nullopt: the caller's text.
+  std::optional<std::string> config_file;
   pinfold::agent::AgentOptions agent_options;
   std::vector<pinfold::capi::HintCallbacks> hint_providers;
   /// The cgroups are not this kernel's: a process id does not name a process of this machine.
@@ -52,6 +54,11 @@ class NodesLock {
 /// came online since.
 [[nodiscard]] Result<agent::NodeAgent> open_agent(pinfold_node& node);
 
+/// The hint providers of a node for a machine.
+[[nodiscard]] Node::Providers make_providers(const pinfold_node& node, const Machine& machine);
+/// The machine of the options, or the discovered one as it is now.
+[[nodiscard]] Result<Machine> current_machine(pinfold_node& node);
+
 /// Makes what a call stored durable in the kubelet's files. If that fails, the log has a warning,
 /// which is also returned.
 [[nodiscard]] std::optional<std::string> settle(agent::NodeAgent& agent, const agent::LogSink& log);
@@ -61,6 +68,10 @@ class NodesLock {
 [[nodiscard]] Error about_system(Error error);
 /// The same for every error of opening an agent, in a call about something on the node.
 [[nodiscard]] Error about_node(Error error);
+
+/// The code of a decision, and its message if it is not PINFOLD_OK.
+[[nodiscard]] pinfold_code code_of(const std::optional<Error>& not_enforced, char** error);
+[[nodiscard]] pinfold_code code_of(const Rejection& rejection, char** error);
 
 /// What a call does with the state or the kernel.
 enum class Access { kRead, kChange };

@@ -132,7 +132,8 @@ Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* give
   std::string online = options.machine == nullptr ? online_cpus() : "";
   PINFOLD_LET(auto machine, read_machine(options.machine));
   auto node = std::make_unique<pinfold_node>(
-      pinfold_node{std::move(machine), std::move(online), {}, read_agent_options(options), {}});
+      pinfold_node{std::move(machine), std::move(online), {}, {}, read_agent_options(options), {}});
+  if (options.config == nullptr) node->config_file = text_or(options.config_file, "");
   PINFOLD_TRY(read_callbacks(options, *node));
   for (const std::string& warning : node->machine.description().warnings) {
     if (node->agent_options.log) node->agent_options.log(agent::LogLevel::kWarning, warning);

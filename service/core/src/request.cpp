@@ -28,6 +28,7 @@ Result<Answer> changed(Result<agent::ChangeOutcome> outcome) {
 
 struct Execute {
   NodeAgent& agent;
+  const agent::NodeSource& source;
 
   Result<Answer> operator()(const Admit& request) const {
     return std::move(admit_together(agent, {&request}).front());
@@ -68,6 +69,14 @@ struct Execute {
     return changed(agent.adopt(request.pod, request.adoption));
   }
   Result<Answer> operator()(const ReadComparison& /*request*/) const { return Done{}; }
+  Result<Answer> operator()(const Reconfigure& request) const {
+    PINFOLD_LET(auto outcome, agent::reconfigure(agent, request, source));
+    return outcome;
+  }
+  Result<Answer> operator()(const Defragment& request) const {
+    PINFOLD_LET(auto outcome, agent::defragment(agent, request));
+    return outcome;
+  }
 };
 
 /// Moves the next `count` elements out of a list, if there are any.
@@ -87,8 +96,8 @@ bool is_stopping(const Error& error) {
   return error.code == ErrorCode::kBusy && error.sys_errno == ESHUTDOWN;
 }
 
-Result<Answer> execute(NodeAgent& agent, const Action& action) {
-  return std::visit(Execute{agent}, action);
+Result<Answer> execute(NodeAgent& agent, const Action& action, const agent::NodeSource& source) {
+  return std::visit(Execute{agent, source}, action);
 }
 
 std::vector<Result<Answer>> admit_together(NodeAgent& agent,

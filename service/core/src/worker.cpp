@@ -17,6 +17,19 @@ namespace {
 using agent::LogLevel;
 using std::chrono::milliseconds;
 
+void add_moves(const agent::Reconfigured& outcome, std::vector<Change>& changes) {
+  if (!outcome.is_applied) return;
+  for (const PlannedContainer& container : outcome.planned.plan.containers) {
+    const bool has_same = container.cpus_before == container.cpus_after &&
+                          container.memory_before == container.memory_after;
+    if (has_same || container.change == pinfold::Change::kEvicted) continue;
+    changes.push_back({ChangeKind::kMoved, container.id.pod, container.id.name});
+  }
+  for (const PodUid& uid : outcome.planned.plan.evicted) {
+    changes.push_back({ChangeKind::kRemoved, uid, ""});
+  }
+}
+
 /// What a request that was done has changed.
 void add_changes(const Action& action, const Answer& answer, std::vector<Change>& changes) {
   if (const auto* const admissions = std::get_if<Admissions>(&answer)) {
@@ -34,6 +47,8 @@ void add_changes(const Action& action, const Answer& answer, std::vector<Change>
     changes.push_back({ChangeKind::kReleased, {}, ""});
   } else if (std::holds_alternative<Reconcile>(action)) {
     changes.push_back({ChangeKind::kReconciled, {}, ""});
+  } else if (const auto* const outcome = std::get_if<agent::Reconfigured>(&answer)) {
+    add_moves(*outcome, changes);
   } else if (const auto* const adopt = std::get_if<Adopt>(&action)) {
     changes.push_back({ChangeKind::kAdopted, adopt->pod, adopt->adoption.container});
   } else if (const auto* const admit = std::get_if<AdmitHooked>(&action)) {
@@ -65,6 +80,8 @@ bool is_readable(const UniqueFd& fd) {
 Worker::Worker(agent::NodeAgent agent, WorkerOptions options)
     : options_(std::move(options)),
       agent_(std::move(agent)),
+      node_(agent_.shared_node()),
+      offline_(agent_.offline()),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       watch_from_(options_.now()),
       reconcile_at_(watch_from_),
@@ -117,6 +134,11 @@ std::shared_ptr<Subscription> Worker::subscribe(std::size_t limit, std::function
   return subscription;
 }
 
+bool Worker::is_replaced() const {
+  const std::lock_guard lock(mutex_);
+  return is_replaced_;
+}
+
 void Worker::set_comparison(Comparison comparison) {
   auto shared = std::make_shared<const Comparison>(std::move(comparison));
   const std::lock_guard lock(mutex_);
@@ -156,8 +178,10 @@ void Worker::run() {
     const std::lock_guard lock(mutex_);
     left.swap(queue_);
   }
-  settle();
-  publish();
+  if (!is_replaced()) {
+    settle();
+    publish();
+  }
   for (const Entry& entry : left) give_up(entry, stopping_error());
 }
 
@@ -176,6 +200,7 @@ void Worker::run_round() {
   if (entries.empty() && !is_due) return settle_if_due();
   changes_.reset();  // what this round does itself does not count
   do_entries(std::move(entries));
+  if (is_replaced()) return;
   if (is_due) do_due();
   settle_if_due();
   watch_from_ = options_.now() + agent::kLeastPause;
@@ -190,7 +215,9 @@ void Worker::do_entries(std::deque<Entry> entries) {
   for (Entry& entry : entries) {
     ++state_.counters.requests;
     auto* const request = std::get_if<Request>(&entry);
-    if (options_.now() >= std::visit([](const auto& one) { return one.deadline; }, entry)) {
+    if (is_replaced()) {
+      give_up(entry, stopping_error());
+    } else if (options_.now() >= std::visit([](const auto& one) { return one.deadline; }, entry)) {
       ++state_.counters.expired;
       give_up(entry, {ErrorCode::kBusy, 0,
                       "other requests took longer than the time limit: nothing was done"});
@@ -221,8 +248,15 @@ void Worker::do_admissions(const std::vector<Request>& requests) {
 }
 
 void Worker::do_one(const Request& request) {
-  auto answer = execute(agent_, request.action);
+  auto answer = execute(agent_, request.action, options_.source);
   if (answer) add_changes(request.action, *answer, happened_);
+  const auto* const outcome = answer ? std::get_if<agent::Reconfigured>(&*answer) : nullptr;
+  if (outcome != nullptr && outcome->is_applied && outcome->other_node) {
+    finish_replaced();
+    request.done(std::move(answer));
+    if (options_.replaced) options_.replaced();
+    return;
+  }
   if (std::holds_alternative<Settle>(request.action)) {
     set_settled(answer);
   } else {
@@ -238,6 +272,14 @@ void Worker::do_one(const Request& request) {
   }
   publish();
   request.done(std::move(answer));
+}
+
+/// The state is for another node than the one that readers have: they keep the last snapshot.
+void Worker::finish_replaced() {
+  settle();
+  const std::lock_guard lock(mutex_);
+  is_stopping_ = true;
+  is_replaced_ = true;
 }
 
 void Worker::do_one(const Task& task) {

@@ -97,6 +97,14 @@ class Api::Call {
     });
   }
 
+  /// For a request that is answered with a Reconfigured.
+  template <class Request, class Response>
+  ServerUnaryReactor* reconfigure(const Request& request, Response& response) {
+    return submit(to_action(request), [&response](const Answer& answer) {
+      fill(std::get<agent::Reconfigured>(answer), response);
+    });
+  }
+
   /// For admissions. `add`: gives the message for the next pod.
   template <class Add>
   ServerUnaryReactor* admit(Result<Action> action, Add add) {
@@ -182,6 +190,18 @@ ServerUnaryReactor* Api::Reconcile(CallbackServerContext* context,
   return Call(*this, *context).submit(to_action(*request), [response](const Answer& answer) {
     fill(std::get<agent::ReconcileReport>(answer), *response);
   });
+}
+
+ServerUnaryReactor* Api::Reconfigure(CallbackServerContext* context,
+                                     const v1::ReconfigureRequest* request,
+                                     v1::ReconfigureResponse* response) {
+  return Call(*this, *context).reconfigure(*request, *response);
+}
+
+ServerUnaryReactor* Api::Defragment(CallbackServerContext* context,
+                                    const v1::DefragmentRequest* request,
+                                    v1::DefragmentResponse* response) {
+  return Call(*this, *context).reconfigure(*request, *response);
 }
 
 }  // namespace pinfold::service

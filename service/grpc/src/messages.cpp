@@ -36,6 +36,8 @@ v1::ChangeKind to_message(ChangeKind kind) {
       return v1::CHANGE_KIND_RECONCILED;
     case ChangeKind::kAdopted:
       return v1::CHANGE_KIND_ADOPTED;
+    case ChangeKind::kMoved:
+      return v1::CHANGE_KIND_MOVED;
     case ChangeKind::kFoundUnpinned:
       break;
   }
@@ -48,12 +50,7 @@ void fill_container(const ContainerResources& resources, bool is_started, v1::Co
   out.set_mems(resources.cpuset_mems);
   out.set_exclusive_cpus(resources.exclusive_cpus.to_string());
   out.set_isolation(to_message(resources.isolation));
-  for (const MemoryBlock& block : resources.memory) {
-    v1::MemoryBlock& memory = *out.add_memory();
-    memory.set_type(block.type);
-    memory.set_size(block.size);
-    for (const std::int32_t node : block.numa_affinity) memory.add_numa_nodes(node);
-  }
+  for (const MemoryBlock& block : resources.memory) fill(block, *out.add_memory());
   for (const auto& [resource, ids] : resources.devices) {
     v1::Devices& devices = *out.add_devices();
     devices.set_resource(resource);
@@ -116,6 +113,12 @@ void fill(const Node& node, const agent::AgentState& state, const PodSpec& pod,
     entry.set_object(valid_text(fact.object));
     entry.set_text(valid_text(fact.text));
   }
+}
+
+void fill(const MemoryBlock& block, v1::MemoryBlock& out) {
+  out.set_type(block.type);
+  out.set_size(block.size);
+  for (const std::int32_t node : block.numa_affinity) out.add_numa_nodes(node);
 }
 
 void fill(const agent::ReconcileReport& report, v1::ReconcileResponse& out) {

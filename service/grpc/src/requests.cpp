@@ -31,6 +31,22 @@ Result<ContainerId> read_container(const std::string& pod, const std::string& co
   return ContainerId{PodUid(pod), container};
 }
 
+Result<agent::Evict> read_evict(v1::Evict evict) {
+  switch (evict) {
+    case v1::EVICT_NONE:
+      return agent::Evict::kNone;
+    case v1::EVICT_LOST:
+      return agent::Evict::kLost;
+    case v1::EVICT_REJECTED:
+      return agent::Evict::kRejected;
+    default:
+      break;
+  }
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("evict: {}: expected EVICT_NONE, EVICT_LOST or EVICT_REJECTED",
+                          static_cast<int>(evict)));
+}
+
 }  // namespace
 
 ::grpc::Status to_status(const Error& error) {
@@ -109,6 +125,30 @@ Result<Action> to_action(const v1::AttachRequest& request) {
 
 Result<Action> to_action(const v1::ReconcileRequest& request) {
   return Reconcile{request.move_pages() ? agent::PageMoves::kOn : agent::PageMoves::kOff};
+}
+
+Result<Action> to_action(const v1::ReconfigureRequest& request) {
+  Reconfigure out;
+  if (!request.config().empty()) out.config = request.config();
+  if (!request.machine().empty()) {
+    PINFOLD_LET_WRAP(out.machine, parse_machine(request.machine()), "machine");
+  }
+  PINFOLD_LET(out.evict, read_evict(request.evict()));
+  if (request.kill()) out.running = agent::RunningProcesses::kKill;
+  out.undo = request.undo();
+  out.dry_run = request.dry_run();
+  return out;
+}
+
+Result<Action> to_action(const v1::DefragmentRequest& request) {
+  PINFOLD_LET(auto pod, read_one_pod(request.manifest(), request.skip_validation()));
+  Defragment out{std::move(pod), request.dry_run()};
+  if (request.steps() > kMostSteps) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("steps: {}: expected at most {}", request.steps(), kMostSteps));
+  }
+  if (request.steps() > 0) out.steps = request.steps();
+  return out;
 }
 
 }  // namespace pinfold::service

@@ -24,24 +24,16 @@ json to_json(const Difference& difference) {
           {"cpusetMemsEffective", difference.observed_mems.to_string()}};
 }
 
-CpuSet read_set(Members& members, const char* key) {
-  const std::string text = members.text(key);
-  auto set = CpuSet::parse(text);
-  if (set) return *std::move(set);
-  members.fail_at(key, text, "expected a list as \"0-3,8\"");
-  return {};
-}
-
 Result<Difference> read_difference(const json& value, const std::string& path) {
   Members members(value, path);
   Difference difference;
   difference.container = {PodUid(members.text("uid")), members.text("container")};
   difference.namespace_name = members.text("namespace");
   difference.pod_name = members.text("name");
-  difference.desired_cpus = read_set(members, "cpus");
-  difference.desired_mems = read_set(members, "mems");
-  difference.observed_cpus = read_set(members, "cpusetCpusEffective");
-  difference.observed_mems = read_set(members, "cpusetMemsEffective");
+  difference.desired_cpus = members.cpu_set("cpus");
+  difference.desired_mems = members.cpu_set("mems");
+  difference.observed_cpus = members.cpu_set("cpusetCpusEffective");
+  difference.observed_mems = members.cpu_set("cpusetMemsEffective");
   PINFOLD_TRY(members.end());
   return difference;
 }

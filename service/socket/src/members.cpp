@@ -58,6 +58,14 @@ std::uint64_t Members::number(const char* key, std::uint64_t max) {
   return 0;
 }
 
+CpuSet Members::cpu_set(const char* key) {
+  const std::string value = text(key);
+  auto set = CpuSet::parse(value);
+  if (set) return *std::move(set);
+  fail_at(key, value, "expected a list as \"0-3,8\"");
+  return {};
+}
+
 const json::array_t& Members::list(const char* key) {
   static const json::array_t kEmpty;
   const json& value = get(key);

@@ -5,8 +5,10 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/types/cpuset.hpp"
 
 namespace pinfold::service {
 
@@ -24,6 +26,7 @@ class Members {
   /// Absent: 0. Domain of the value: 0 to `max`.
   [[nodiscard]] std::uint64_t number(const char* key, std::uint64_t max);
   [[nodiscard]] std::vector<std::string> texts(const char* key);
+  [[nodiscard]] CpuSet cpu_set(const char* key);
   /// The elements; none after an error.
   [[nodiscard]] const nlohmann::json::array_t& list(const char* key);
   [[nodiscard]] std::string path(std::string_view key) const;

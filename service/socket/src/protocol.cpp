@@ -11,6 +11,7 @@
 #include "pinfold/socket/comparison.hpp"
 #include "pinfold/text/document.hpp"
 #include "pinfold/text/field.hpp"
+#include "reconfiguration.hpp"
 
 namespace pinfold::service {
 namespace {
@@ -144,6 +145,15 @@ struct ToMessage {
   json operator()(const ReadComparison& /*request*/) const {
     return {{"comparison", json::object()}};
   }
+  json operator()(const Reconfigure& request) const {
+    return {{"reconfigure", service::to_json(request)}};
+  }
+  json operator()(const Defragment& request) const {
+    return {{"defragment",
+             {{"pod", pinfold::to_json(request.pod)},
+              {"dryRun", request.dry_run},
+              {"steps", request.steps}}}};
+  }
   json operator()(const Adopt& request) const {
     return {{"adopt",
              {{"pod", request.pod.value},
@@ -212,7 +222,20 @@ Result<Action> read_reconcile(Members& members) {
   return Reconcile{moves ? agent::PageMoves::kOn : agent::PageMoves::kOff};
 }
 
-constexpr std::array<std::pair<const char*, Result<Action> (*)(Members&)>, 11> kReaders = {{
+Result<Action> read_reconfigure(Members& members) {
+  PINFOLD_LET(auto request, reconfigure_from(members));
+  return request;
+}
+
+Result<Action> read_defragment(Members& members) {
+  Defragment request{read_pod(members, members.get("pod"), members.path("pod")),
+                     members.flag("dryRun")};
+  if (members.find("steps") != nullptr) request.steps = members.number("steps", kMostSteps);
+  PINFOLD_TRY(members.end());
+  return request;
+}
+
+constexpr std::array<std::pair<const char*, Result<Action> (*)(Members&)>, 13> kReaders = {{
     {"admit", read_admit},
     {"start", read_of_container<Start>},
     {"attach", read_attach},
@@ -224,6 +247,8 @@ constexpr std::array<std::pair<const char*, Result<Action> (*)(Members&)>, 11> k
     {"settle", read_empty<Settle>},
     {"adopt", read_adopt},
     {"comparison", read_empty<ReadComparison>},
+    {"reconfigure", read_reconfigure},
+    {"defragment", read_defragment},
 }};
 
 // --- answers ---
@@ -272,6 +297,11 @@ struct ToAnswer {
   }
   json operator()(const Comparison& comparison) const {
     return {{"comparison", service::to_json(comparison)}};
+  }
+  json operator()(const agent::Reconfigured& outcome) const {
+    json body = service::to_json(outcome);
+    if (outcome.change.not_enforced) body["notEnforced"] = to_json(*outcome.change.not_enforced);
+    return {{"reconfiguration", std::move(body)}};
   }
 };
 
@@ -345,19 +375,28 @@ Result<Answer> read_comparison(const json& body) {
   return comparison;
 }
 
+Result<Answer> read_outcome(const json& body) {
+  Members members(body, "reconfiguration");
+  agent::Reconfigured outcome = reconfigured_from(members);
+  outcome.change.not_enforced = read_optional_error(members, "notEnforced");
+  PINFOLD_TRY(members.end());
+  return outcome;
+}
+
 Result<Answer> read_done(const json& body) {
   Members members(body, "done");
   PINFOLD_TRY(members.end());
   return Done{};
 }
 
-constexpr std::array<std::pair<const char*, Result<Answer> (*)(const json&)>, 6> kAnswers = {{
+constexpr std::array<std::pair<const char*, Result<Answer> (*)(const json&)>, 7> kAnswers = {{
     {"done", read_done},
     {"admissions", read_admissions},
     {"change", read_change},
     {"hook", read_hook},
     {"report", read_report},
     {"comparison", read_comparison},
+    {"reconfiguration", read_outcome},
 }};
 
 agent::ProfileSource read_profile_source(Members& members) {

@@ -239,6 +239,49 @@ TEST_F(ApiTest, AdoptsAndAttaches) {
   EXPECT_EQ(call(&v1::Pinfold::Stub::Attach, attach, response).error_code(), StatusCode::NOT_FOUND);
 }
 
+TEST_F(ApiTest, PlansAndAppliesAnotherConfiguration) {
+  run();
+  ASSERT_TRUE(admit(pod("x", {guaranteed("c", 2)})).admitted());
+  v1::ReconfigureRequest request;
+  request.set_config("cpuManagerPolicy: static\nreservedSystemCPUs: '0-1'\n");
+  request.set_dry_run(true);
+  const auto planned = must(&v1::Pinfold::Stub::Reconfigure, request);
+  EXPECT_FALSE(planned.applied());
+  EXPECT_TRUE(planned.other_node());
+  EXPECT_EQ(planned.plan().containers(0).cpus_before(), "1-2");
+  EXPECT_EQ(world_.cpus("podx/c"), "1-2");
+  request.set_dry_run(false);
+  request.set_config("cpuManagerPolicy: [");
+  v1::ReconfigureResponse none;
+  const auto bad = call(&v1::Pinfold::Stub::Reconfigure, request, none);
+  EXPECT_EQ(bad.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(bad.error_message(), HasSubstr("configuration: "));
+  request.set_config("cpuManagerPolicy: static\nreservedSystemCPUs: '0-6'\n");
+  const auto refused = must(&v1::Pinfold::Stub::Reconfigure, request);
+  EXPECT_FALSE(refused.applied());
+  EXPECT_EQ(refused.plan().evicted_pod_uids_size(), 1);
+  request.set_config("cpuManagerPolicy: static\nreservedSystemCPUs: '0-1'\n");
+  const auto done = must(&v1::Pinfold::Stub::Reconfigure, request);
+  EXPECT_TRUE(done.applied());
+  EXPECT_EQ(world_.cpus("podx/c"), done.plan().containers(0).cpus_after());
+  const auto late = call(&v1::Pinfold::Stub::Reconfigure, request, none);
+  EXPECT_EQ(late.error_code(), StatusCode::UNAVAILABLE) << "the service starts again";
+}
+
+TEST_F(ApiTest, MakesNoRoomThatThereIsNot) {
+  run();
+  v1::DefragmentRequest request;
+  request.set_manifest(manifest(pod("x", {guaranteed("c", 2)})));
+  const auto free = must(&v1::Pinfold::Stub::Defragment, request);
+  EXPECT_FALSE(free.applied());
+  EXPECT_FALSE(free.has_rejection()) << "the node admits it";
+  request.set_manifest(manifest(pod("y", {guaranteed("c", 9)})));
+  const auto full = must(&v1::Pinfold::Stub::Defragment, request);
+  EXPECT_FALSE(full.applied());
+  EXPECT_FALSE(full.possible());
+  EXPECT_NE(full.rejection().reason(), "");
+}
+
 TEST_F(ApiTest, ReconcilesDrift) {
   worker_.run_round();
   std::promise<v1::ReconcileResponse> answered;

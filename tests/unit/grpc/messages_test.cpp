@@ -35,6 +35,53 @@ TEST(Messages, TextThatIsNoUtf8IsEscaped) {
   EXPECT_EQ(error.sys_errno(), 5);
 }
 
+TEST(Messages, APlanHasEachContainer) {
+  agent::Reconfigured outcome;
+  PlannedContainer moved;
+  moved.id = {PodUid("u"), "c"};
+  moved.change = pinfold::Change::kMoved;
+  moved.cpus_before = CpuSet{1, 2};
+  moved.memory_after = {{"memory", {0, 1}, 5}};
+  moved.why = "CPUs 1 of '\xff'";
+  PlannedContainer evicted;
+  evicted.id = {PodUid("held"), "c"};
+  evicted.change = pinfold::Change::kEvicted;
+  evicted.rejection = Rejection{"reason", "message", ""};
+  outcome.planned.plan.containers = {moved, evicted};
+  outcome.planned.plan.evicted = {PodUid("held")};
+  outcome.planned.plan.cost = {1, 2, 3, 4, 5};
+  outcome.planned.plan.short_of_requests = {{PodUid("u"), {"OutOfcpu", "m", ""}}};
+  outcome.planned.parked = {moved.id};
+  outcome.planned.steps[moved.id] = {"cpuset.cpus := 0"};
+  outcome.planned.pods = {{PodUid("u"), "shop/web"}};
+  outcome.change.not_enforced = Error{ErrorCode::kIo, 28, "no space"};
+  outcome.change.measured = {{moved.id, std::chrono::nanoseconds(7), std::nullopt, 9}};
+  v1::ReconfigureResponse response;
+  fill(outcome, response);
+  const auto received = sent(response);
+  ASSERT_EQ(received.plan().containers_size(), 2);
+  const v1::PlannedContainer& first = received.plan().containers(0);
+  EXPECT_EQ(first.pod_namespace(), "shop");
+  EXPECT_EQ(first.pod_name(), "web");
+  EXPECT_EQ(first.change(), v1::PLANNED_CHANGE_MOVED);
+  EXPECT_EQ(first.cpus_before(), "1-2");
+  EXPECT_FALSE(first.has_cpus_after());
+  EXPECT_THAT(first.memory_after(0).numa_nodes(), ElementsAre(0, 1));
+  EXPECT_EQ(first.why(), "CPUs 1 of '\\xff'");
+  EXPECT_TRUE(first.parked());
+  EXPECT_THAT(first.steps(), ElementsAre("cpuset.cpus := 0"));
+  EXPECT_EQ(received.plan().containers(1).change(), v1::PLANNED_CHANGE_EVICTED);
+  EXPECT_EQ(received.plan().containers(1).pod_name(), "");
+  EXPECT_EQ(received.plan().containers(1).rejection().reason(), "reason");
+  EXPECT_THAT(received.plan().evicted_pod_uids(), ElementsAre("held"));
+  EXPECT_EQ(received.plan().cost().bytes_moved(), 5U);
+  EXPECT_EQ(received.plan().short_of_requests(0).rejection().reason(), "OutOfcpu");
+  EXPECT_EQ(received.measured(0).parked_ns(), 7U);
+  EXPECT_FALSE(received.measured(0).has_moving_pages_ns());
+  EXPECT_EQ(received.not_enforced().sys_errno(), 28);
+  EXPECT_FALSE(received.other_node());
+}
+
 TEST(Messages, ChangesHaveTheirKind) {
   const Subscription::Taken taken{{{ChangeKind::kAdmitted, PodUid("a"), ""},
                                    {ChangeKind::kRejected, PodUid("b"), ""},
@@ -43,13 +90,14 @@ TEST(Messages, ChangesHaveTheirKind) {
                                    {ChangeKind::kReleased, {}, ""},
                                    {ChangeKind::kReconciled, {}, ""},
                                    {ChangeKind::kAdopted, PodUid("a"), "d"},
-                                   {ChangeKind::kFoundUnpinned, PodUid("a"), "e"}},
+                                   {ChangeKind::kFoundUnpinned, PodUid("a"), "e"},
+                                   {ChangeKind::kMoved, PodUid("a"), "f"}},
                                   false};
   v1::WatchResponse response;
   fill(taken, response);
   std::vector<int> kinds;
   for (const auto& change : response.changes()) kinds.push_back(change.kind());
-  EXPECT_THAT(kinds, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(kinds, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9));
   EXPECT_EQ(response.changes(2).container(), "c");
   EXPECT_EQ(response.changes(6).pod_uid(), "a");
   EXPECT_FALSE(response.lagged());

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
 #include <variant>
+
+#include "node_samples.hpp"
 
 namespace pinfold::service {
 namespace {
@@ -94,6 +97,43 @@ TEST(Requests, EveryFieldReachesTheWorker) {
   v1::ReconcileRequest reconcile;
   reconcile.set_move_pages(true);
   EXPECT_EQ(std::get<Reconcile>(*to_action(reconcile)).pages, agent::PageMoves::kOn);
+}
+
+TEST(Requests, AReconfigurationReachesTheWorker) {
+  const auto empty = to_action(v1::ReconfigureRequest());
+  EXPECT_FALSE(std::get<Reconfigure>(*empty).config) << "what a start reads";
+  EXPECT_FALSE(std::get<Reconfigure>(*empty).machine);
+  v1::ReconfigureRequest request;
+  request.set_config("cpuManagerPolicy: none\n");
+  request.set_machine(test::two_sockets().to_json().dump());
+  request.set_evict(v1::EVICT_REJECTED);
+  request.set_kill(true);
+  request.set_undo(true);
+  request.set_dry_run(true);
+  const auto action = to_action(request);
+  ASSERT_TRUE(action.has_value()) << action.error().message;
+  const auto& read = std::get<Reconfigure>(*action);
+  EXPECT_EQ(read.config, "cpuManagerPolicy: none\n");
+  EXPECT_EQ(read.machine, test::two_sockets());
+  EXPECT_EQ(read.evict, agent::Evict::kRejected);
+  EXPECT_EQ(read.running, agent::RunningProcesses::kKill);
+  EXPECT_TRUE(read.undo);
+  EXPECT_TRUE(read.dry_run);
+  request.set_machine("{");
+  EXPECT_THAT(to_action(request).error().message, HasSubstr("machine: "));
+  request.clear_machine();
+  request.set_evict(static_cast<v1::Evict>(7));
+  EXPECT_EQ(to_action(request).error().message,
+            "evict: 7: expected EVICT_NONE, EVICT_LOST or EVICT_REJECTED");
+  v1::DefragmentRequest defragment;
+  EXPECT_THAT(to_action(defragment).error().message, HasSubstr("no pod in manifest"));
+  defragment.set_manifest(kPod);
+  defragment.set_dry_run(true);
+  EXPECT_EQ(std::get<Defragment>(*to_action(defragment)).pod.uid.value, "u1");
+  EXPECT_TRUE(std::get<Defragment>(*to_action(defragment)).dry_run);
+  EXPECT_EQ(std::get<Defragment>(*to_action(defragment)).steps, PlanOptions{}.steps);
+  defragment.set_steps(10'001);
+  EXPECT_EQ(to_action(defragment).error().message, "steps: 10001: expected at most 10000");
 }
 
 TEST(Requests, AProcessWithoutAStartTimeIsTheOneThatRunsNow) {

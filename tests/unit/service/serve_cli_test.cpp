@@ -25,123 +25,17 @@
 #include "pinfold/server/server.hpp"
 #include "pinfold/socket/client.hpp"
 #include "pinfold/socket/unix_socket.hpp"
-#include "run_program.hpp"
-#include "temp_dir.hpp"
+#include "serve_world.hpp"
 
 /// `pinfold serve`, and the commands that use it, as an operator runs them.
 namespace pinfold {
 namespace {
 
+using test::Node;
+using test::read_all;
+using test::with_options;
 using testing::HasSubstr;
 using testing::Not;
-
-/// A service manager as sd_notify(3) describes it: gets the messages of the service.
-class Manager {
- public:
-  explicit Manager(const std::string& path)
-      : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
-    const auto address = service::socket_address(path).value();
-    if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-      throw std::runtime_error("bind " + path);
-    }
-    timeval limit{60, 0};
-    (void)::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  }
-  /// Waits for the next message that begins so; what comes before it is skipped. "" if none comes.
-  [[nodiscard]] std::string wait_for(const std::string& begin) const {
-    std::array<char, 4096> buffer{};
-    while (true) {
-      const ssize_t size = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
-      if (size <= 0) return "";
-      std::string text(buffer.data(), static_cast<std::size_t>(size));
-      if (text.starts_with(begin)) return text;
-    }
-  }
-
- private:
-  UniqueFd socket_;
-};
-
-std::string read_all(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-constexpr const char* kOptions =
-    "--state-dir state --machine node.json --config config.yaml --no-enforce --socket s.sock";
-
-/// A directory with the files of a node, and perhaps a service.
-class Node {
- public:
-  Node() {
-    dir_.write("node.json", R"({"name":"n","cpus":[
-      {"id":0,"core":0,"socket":0,"numa":0,"l3":0},{"id":1,"core":1,"socket":0,"numa":0,"l3":0},
-      {"id":2,"core":2,"socket":0,"numa":0,"l3":0},{"id":3,"core":3,"socket":0,"numa":0,"l3":0}],
-      "numaNodes":[{"id":0,"memory":4294967296,"hugepages":{}}],"devices":[]})");
-    dir_.write("config.yaml",
-               "kind: KubeletConfiguration\ncpuManagerPolicy: static\nreservedSystemCPUs: '0'\n");
-    dir_.write("agent.yaml", "logLevel: info\n");
-    dir_.write("web.yaml", pod("web", 2));
-    dir_.write("db.yaml", pod("db", 1));
-    dir_.write("big.yaml", pod("big", 9));
-    dir_.write("init.yaml",
-               "apiVersion: v1\nkind: Pod\nmetadata: {name: init}\nspec:\n  initContainers:\n"
-               "  - name: first\n    resources: {limits: {cpu: 1, memory: 64Mi}}\n  containers:\n"
-               "  - name: main\n    resources: {limits: {cpu: 1, memory: 64Mi}}\n");
-  }
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
-  ~Node() {
-    if (service_ > 0) (void)end(SIGKILL);
-  }
-
-  static std::string pod(const std::string& name, int cpus) {
-    return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + "}\nspec:\n  containers:\n" +
-           "  - name: main\n    resources: {limits: {cpu: " + std::to_string(cpus) +
-           ", memory: 64Mi}}\n";
-  }
-  [[nodiscard]] test::Outcome pinfold(const std::string& arguments) const {
-    return test::run_shell("cd " + dir_.path() + " && " + PINFOLD_COMMAND + " " + arguments);
-  }
-  /// Runs `pinfold serve` until it is ready.
-  void serve(const std::string& options = "--settings agent.yaml") {
-    const std::string line = "cd " + dir_.path() + " && exec " + PINFOLD_COMMAND + " serve " +
-                             kOptions + " " + options + " 2>>log";
-    service_ = ::fork();
-    if (service_ == 0) {
-      (void)::setenv("NOTIFY_SOCKET", (dir_ / "notify").c_str(), 1);
-      ::execl("/bin/sh", "sh", "-c", line.c_str(), nullptr);
-      ::_exit(127);
-    }
-    ASSERT_THAT(manager_.wait_for("READY=1"), HasSubstr("STATUS=")) << log();
-  }
-  /// The exit status of the service, 128 + N after signal N.
-  [[nodiscard]] int end(int signal) {
-    (void)::kill(service_, signal);
-    int status = 0;
-    (void)::waitpid(service_, &status, 0);
-    service_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-  void signal(int number) const { (void)::kill(service_, number); }
-  [[nodiscard]] std::string log() const { return read_all(dir_ / "log"); }
-  [[nodiscard]] std::string state(const std::string& file) const {
-    return read_all(dir_ / ("state/" + file));
-  }
-  [[nodiscard]] const Manager& manager() const { return manager_; }
-  [[nodiscard]] const test::TempDir& dir() const { return dir_; }
-
- private:
-  test::TempDir dir_;
-  Manager manager_{dir_ / "notify"};
-  pid_t service_ = -1;
-};
-
-std::string with_options(const std::string& command) {
-  const std::size_t space = command.find(' ');
-  return command.substr(0, space) + " " + kOptions +
-         (space == std::string::npos ? "" : command.substr(space));
-}
 
 /// Run one after the other, each way to be served must give the same.
 const std::vector<std::string> kCommands = {
@@ -515,22 +409,6 @@ TEST(ServeCli, AStartWithAnotherConfigurationReconfiguresTheNode) {
   EXPECT_EQ(undone.status, 0) << undone.err;
   node.dir().write("config.yaml", kReservesOne);
   EXPECT_THAT(node.pinfold(with_options("admit web.yaml")).out, HasSubstr("1-2"));
-}
-
-TEST(ServeCli, ReconfigureLeavesTheNodeToItsService) {
-  Node node;
-  node.serve();
-  ASSERT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
-  node.dir().write("new.yaml", kReservesTwo);
-  const std::string command =
-      "reconfigure --state-dir state --machine node.json --no-enforce --socket s.sock --config "
-      "new.yaml";
-  const auto refused = node.pinfold(command);
-  EXPECT_EQ(refused.status, 2);
-  EXPECT_THAT(refused.err, HasSubstr("reload it ('systemctl reload pinfold')"));
-  const auto planned = node.pinfold(command + " --dry-run");
-  EXPECT_EQ(planned.status, 0) << planned.err;
-  EXPECT_THAT(planned.out, HasSubstr("1-2 -> 2-3"));
 }
 
 TEST(ServeCli, OptionsCountMoreThanTheFile) {

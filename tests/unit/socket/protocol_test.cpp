@@ -18,6 +18,17 @@ using testing::HasSubstr;
 
 const ContainerId kContainer{PodUid("u"), "c"};
 
+Reconfigure all_of_reconfigure() {
+  Reconfigure request;
+  request.config = "cpuManagerPolicy: none # text\n";
+  request.machine = test::two_sockets();
+  request.evict = agent::Evict::kRejected;
+  request.running = agent::RunningProcesses::kKill;
+  request.undo = true;
+  request.dry_run = true;
+  return request;
+}
+
 struct NamedAction {
   const char* name;
   Action action;
@@ -35,7 +46,10 @@ std::vector<NamedAction> all_actions() {
           {"reconcile", Reconcile{agent::PageMoves::kOn}},
           {"settle", Settle{}},
           {"adopt", Adopt{PodUid("u"), {"c", "/sys/fs/cgroup/x"}}},
-          {"comparison", ReadComparison{}}};
+          {"comparison", ReadComparison{}},
+          {"reconfigure", Reconfigure{}},
+          {"reconfigure with all", all_of_reconfigure()},
+          {"defragment", Defragment{spec, true}}};
 }
 
 TEST(Protocol, ReadsEveryRequestThatItWrites) {
@@ -67,6 +81,41 @@ Comparison some_comparison() {
   return {14, {difference}};
 }
 
+agent::Reconfigured some_plan() {
+  agent::Reconfigured outcome;
+  agent::Reconfiguration& planned = outcome.planned;
+  planned.differences = {"reservedSystemCPUs: '0' becomes '0-1'"};
+  PlannedContainer moved;
+  moved.id = kContainer;
+  moved.change = pinfold::Change::kMoved;
+  moved.cpus_before = CpuSet{1, 2};
+  moved.cpus_after = CpuSet{6, 7};
+  moved.memory_before = {{"memory", {0, 1}, 1ULL << 40U}};
+  moved.cpus_moved = 2;
+  moved.bytes_moved = 1ULL << 60U;
+  moved.why = "CPUs 1 are reserved now";
+  PlannedContainer evicted;
+  evicted.id = {PodUid("held"), "c"};
+  evicted.change = pinfold::Change::kEvicted;
+  evicted.rejection = Rejection{"reason", "message", ""};
+  planned.plan.containers = {moved, evicted};
+  planned.plan.evicted = {PodUid("held")};
+  planned.plan.cost = {1, 2, 3, 4, 5};
+  planned.plan.optimal = true;
+  planned.plan.short_of_requests = {{PodUid("u"), {"OutOfcpu", "message", ""}}};
+  planned.parked = {kContainer};
+  planned.steps[kContainer] = {"cpuset.cpus := 0", "cpuset.cpus := 6-7"};
+  planned.is_undo = true;
+  planned.pods = {{PodUid("u"), "default/web"}};
+  planned.room =
+      agent::Room{"default/big", Rejection{"r", "m", ""}, true, true, Rejection{"l", "n", ""}};
+  outcome.is_applied = true;
+  outcome.other_node = agent::NodeParts{test::two_sockets(), Config{}};
+  outcome.change.not_enforced = Error{ErrorCode::kIo, 28, "no space"};
+  outcome.change.measured = {{kContainer, std::chrono::nanoseconds(7), std::nullopt, 9}};
+  return outcome;
+}
+
 struct NamedAnswer {
   const char* name;
   Result<Answer> answer;
@@ -85,7 +134,9 @@ std::vector<NamedAnswer> all_answers() {
           {"refusal", HookOutcome{agent::Refusal{"summary", error}}},
           {"report", report},
           {"empty comparison", Comparison{}},
-          {"comparison", some_comparison()}};
+          {"comparison", some_comparison()},
+          {"plan", agent::Reconfigured{}},
+          {"reconfiguration", some_plan()}};
 }
 
 TEST(Protocol, ReadsEveryAnswerThatItWrites) {
@@ -107,6 +158,25 @@ TEST(Protocol, KeepsAComparison) {
       R"("name":"p","cpus":"2-1","mems":"","cpusetCpusEffective":"","cpusetMemsEffective":""}]}})");
   ASSERT_FALSE(wrong.has_value());
   EXPECT_THAT(wrong.error().message, HasSubstr("comparison.differences[0].cpus: '2-1'"));
+}
+
+TEST(Protocol, KeepsAPlan) {
+  const auto read = decode_answer(encode(Result<Answer>(some_plan())));
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  const auto& outcome = std::get<agent::Reconfigured>(*read);
+  const agent::Reconfigured expected = some_plan();
+  EXPECT_EQ(outcome.planned.plan.containers, expected.planned.plan.containers);
+  EXPECT_EQ(outcome.planned.plan.evicted, expected.planned.plan.evicted);
+  EXPECT_EQ(outcome.planned.plan.cost, expected.planned.plan.cost);
+  EXPECT_EQ(outcome.planned.plan.short_of_requests, expected.planned.plan.short_of_requests);
+  EXPECT_EQ(outcome.planned.parked, expected.planned.parked);
+  EXPECT_EQ(outcome.planned.pods, expected.planned.pods);
+  EXPECT_EQ(outcome.change.measured, expected.change.measured);
+  ASSERT_TRUE(outcome.other_node);
+  EXPECT_EQ(outcome.other_node->machine, expected.other_node->machine);
+  EXPECT_EQ(outcome.other_node->config, expected.other_node->config);
+  ASSERT_TRUE(outcome.planned.room);
+  EXPECT_EQ(outcome.planned.room->limit->reason, "l");
 }
 
 TEST(Protocol, AnErrorKeepsItsCodeErrnoAndMessage) {
@@ -182,6 +252,19 @@ TEST(Protocol, NamesWhatIsWrongInARequest) {
       {R"({"attach":{"pod":"u","container":"c","process":{"pid":4294967296}}})",
        "attach.process.pid: 4294967296: expected a number from 0 to 2147483647"},
       {R"({"remove":{"pod":"u","kill":"yes"}})", "remove.kill: 'yes': expected true or false"},
+      {R"({"reconfigure":{"evict":"all"}})",
+       "reconfigure.evict: 'all': expected 'none', 'lost' or 'rejected'"},
+      {R"({"reconfigure":{"config":{}}})", "reconfigure.config: an object: expected a string"},
+      {R"({"reconfigure":{"machine":{}}})", "reconfigure.machine"},
+      {R"({"reconfigure":{"machine":7}})", "reconfigure.machine"},
+      {R"({"reconfigure":{"undo":1}})", "reconfigure.undo: 1: expected true or false"},
+      {R"({"reconfigure":{"dryrun":true}})", "reconfigure.dryrun: true: expected no such member"},
+      {R"({"defragment":{}})", "defragment.pod"},
+      {R"({"defragment":{"pod":{"metadata":{"name":"x"},"spec":{"containers":[{"name":"c"}]}},)"
+       R"("steps":10001}})",
+       "defragment.steps: 10001: expected a number from 0 to 10000"},
+      {R"({"defragment":{"pod":{"metadata":{"name":"../x"},"spec":{"containers":[{"name":"c"}]}}}})",
+       "metadata.name"},
       {R"({"settle":{"now":true}})", "settle.now: true: expected no such member"},
       {R"({"settle":{},"timeoutMs":-1})", "timeoutMs: -1: expected a number from 0 to 3600000"},
   };
@@ -205,6 +288,9 @@ TEST(Protocol, NamesWhatIsWrongInAnAnswer) {
       {R"({"admissions":{}})", "admissions: an object: expected a list"},
       {R"({"admissions":[{"notEnforced":3}]})", "admissions[0].notEnforced: 3: expected an object"},
       {R"({"report":{"drift":[1],"steps":[],"remaining":[]}})", "report.drift[0]: 1: expected a"},
+      {R"({"reconfiguration":{}})", "reconfiguration.plan: missing"},
+      {R"({"reconfiguration":{"plan":{"differences":[],"containers":[{"change":"gone"}]}}})",
+       "reconfiguration.plan.containers[0]"},
       {R"({"change":{"odd":1}})", "change.odd: 1: expected no such member"},
   };
   for (const auto& [line, message] : cases) {

@@ -267,6 +267,48 @@ pinfold_code pinfold_node_get_status(pinfold_node* node, char** json, char** err
  * Returns PINFOLD_NOT_ENFORCED, with *json set, if drift remains. */
 pinfold_code pinfold_node_reconcile(pinfold_node* node, char** json, char** error);
 
+/* ---- Another configuration or machine, and room for a pod ---- */
+
+/** Flags of pinfold_reconfiguration and pinfold_node_defragment. */
+enum {
+  PINFOLD_RECONFIGURE_DRY_RUN = 1, /**< plan, and change nothing */
+  /** Kill processes of pods that are removed; without it they cause PINFOLD_BUSY. */
+  PINFOLD_RECONFIGURE_KILL = 2,
+  /** Go back to the node before the last reconfiguration, with what each container had then.
+   * `config` and `machine` must be NULL. PINFOLD_NOT_FOUND if there is none. */
+  PINFOLD_RECONFIGURE_UNDO = 4,
+  PINFOLD_RECONFIGURE_EVICT_LOST = 8,     /**< remove pods that cannot keep enough */
+  PINFOLD_RECONFIGURE_EVICT_REJECTED = 16 /**< also those that the new rules would reject */
+};
+
+typedef struct pinfold_reconfiguration {
+  size_t struct_size;
+  uint32_t flags;      /**< PINFOLD_RECONFIGURE_... */
+  const char* config;  /**< KubeletConfiguration, YAML or JSON; NULL: the file that the node was
+                          opened with, read again, or the configuration that it was opened with */
+  const char* machine; /**< JSON; NULL: that of the options of the node, or discovered again */
+} pinfold_reconfiguration;
+#define PINFOLD_RECONFIGURATION_INIT \
+  { sizeof(pinfold_reconfiguration), 0, NULL, NULL }
+
+/** Goes on with another configuration or machine while containers run: plans what each container
+ * keeps and where it moves, and applies the plan (docs/reconfigure.md). *plan is JSON, as
+ * `pinfold reconfigure -o json` prints it. `node` has the new configuration and machine afterwards;
+ * other nodes that are open on the state directory have the old ones and must be opened again. If
+ * the node was opened with the config.yaml of its state directory, that file is replaced.
+ * PINFOLD_UNSUPPORTED, with *plan set, if pods cannot stay and no flag allows to remove them: then
+ * nothing has changed. PINFOLD_NOT_ENFORCED sets *plan too. */
+pinfold_code pinfold_node_reconfigure(pinfold_node* node,
+                                      const pinfold_reconfiguration* reconfiguration, char** plan,
+                                      char** error);
+
+/** Plans the fewest moves after which the node admits a Pod (YAML or JSON) that it rejects now, and
+ * applies them. Does not admit the pod. Flags: PINFOLD_RECONFIGURE_DRY_RUN. *plan is JSON, as
+ * `pinfold defragment -o json` prints it. PINFOLD_REJECTED, with *plan set, if no moves were found
+ * that make room: then nothing has changed. PINFOLD_NOT_ENFORCED sets *plan too. */
+pinfold_code pinfold_node_defragment(pinfold_node* node, const char* manifest, uint32_t flags,
+                                     char** plan, char** error);
+
 /* ---- Pods ---- */
 
 /* Functions that read a Pod return PINFOLD_INVALID_ARGUMENT, with the API server's message, for one

@@ -19,5 +19,7 @@ struct KnownMachine {
 /// DEVIATION: a kubelet does not start on such a node.
 [[nodiscard]] KnownMachine known_machine(Machine observed, checkpoint::Store& store,
                                          const LogSink& log);
+/// The same for the machine that a state is for.
+[[nodiscard]] KnownMachine known_machine(Machine observed, Machine known);
 
 }  // namespace pinfold::agent

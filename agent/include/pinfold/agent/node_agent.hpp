@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -70,7 +71,10 @@ class NodeAgent {
                                               std::optional<enforce::Cgroups> cgroups,
                                               AgentOptions options, CpuSet offline = {});
 
-  [[nodiscard]] const Node& node() const { return node_; }
+  [[nodiscard]] const Node& node() const { return *node_; }
+  /// The same, for who reads it also after a reconfiguration has put another one in its place.
+  [[nodiscard]] const std::shared_ptr<const Node>& shared_node() const { return node_; }
+  [[nodiscard]] const AgentOptions& options() const { return options_; }
   [[nodiscard]] const AgentState& state() const { return kept_.state(); }
   [[nodiscard]] const Metrics& metrics() const { return kept_.metrics(); }
   [[nodiscard]] const Timings& timings() const { return timings_; }
@@ -176,7 +180,7 @@ class NodeAgent {
   using Clock = std::chrono::steady_clock;
   NodeAgent(Node node, KeptState kept, std::optional<EnforcedLayout> enforced, AgentOptions options,
             CpuSet offline)
-      : node_(std::move(node)),
+      : node_(std::make_shared<const Node>(std::move(node))),
         kept_(std::move(kept)),
         enforced_(std::move(enforced)),
         options_(std::move(options)),
@@ -199,7 +203,7 @@ class NodeAgent {
   [[nodiscard]] Result<void> store_on(const Node& to, NodeState next);
   [[nodiscard]] std::optional<Error> adopt_and_apply(const ContainerId& container);
 
-  Node node_;
+  std::shared_ptr<const Node> node_;
   KeptState kept_;
   std::optional<EnforcedLayout> enforced_;
   AgentOptions options_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct Room {
   /// Why the node rejects it now; nullopt: the node admits it, and nothing moves.
   std::optional<Rejection> rejection;
   bool is_possible = false;  ///< the node admits the pod after the moves; if not, nothing moves
+  bool is_active = false;    ///< the pod has what it needs already, and nothing moves
   /// Why no move can help, if something is in the way that no move changes.
   std::optional<Rejection> limit;
 };
@@ -39,7 +41,12 @@ struct Reconfiguration {
   ContainerMap<std::vector<std::string>> steps;
   bool is_undo = false;      ///< the plan is what was there before: nothing was searched for
   std::optional<Room> room;  ///< of a defragmentation, on the same node
+  /// "default/db", of active pods.
+  std::map<PodUid, std::string> pods = {};
 };
+
+/// The pod's entry in `pods`; the UID of one that has none, such as a held pod.
+[[nodiscard]] const std::string& pod_name(const Reconfiguration& planned, const PodUid& uid);
 
 /// Plans how the pods of an agent go on. Errors: those of plan_reconfiguration.
 [[nodiscard]] Result<Reconfiguration> plan_reconfiguration(const NodeAgent& agent, const Node& to,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "pinfold/agent/hooked.hpp"
+#include "pinfold/agent/reconfigure.hpp"
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/service/snapshot.hpp"
 
@@ -57,11 +59,17 @@ struct Adopt {
   PodUid pod;
   agent::Adoption adoption;
 };
+/// See agent::reconfigure.
+using Reconfigure = agent::ReconfigureRequest;
+/// See agent::defragment.
+using Defragment = agent::DefragmentRequest;
+/// The most steps of a search that a client can ask for: other requests wait meanwhile.
+inline constexpr std::uint32_t kMostSteps = 10'000;
 /// Reads the comparison of the snapshot: Done if there is none. Waits for no other request.
 struct ReadComparison {};
 
 using Action = std::variant<Admit, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked,
-                            Reconcile, Settle, Adopt, ReadComparison>;
+                            Reconcile, Settle, Adopt, ReadComparison, Reconfigure, Defragment>;
 
 /// The answers to the pods of Admit, and if it wants them the traces, one for each pod.
 struct Admissions {
@@ -73,7 +81,7 @@ struct Done {};  ///< without more to say
 using HookOutcome = std::optional<agent::Refusal>;
 
 using Answer = std::variant<Done, Admissions, agent::ChangeOutcome, HookOutcome,
-                            agent::ReconcileReport, Comparison>;
+                            agent::ReconcileReport, Comparison, agent::Reconfigured>;
 /// Receives the answer; must neither block nor throw.
 using Completion = std::function<void(Result<Answer>)>;
 
@@ -88,8 +96,10 @@ struct Request {
 [[nodiscard]] Error stopping_error();
 [[nodiscard]] bool is_stopping(const Error& error);
 
-/// Does anything but Admit: several of those are done together, see admit_together.
-[[nodiscard]] Result<Answer> execute(agent::NodeAgent& agent, const Action& action);
+/// Does anything but Admit: several of those are done together, see admit_together. `source`: for
+/// Reconfigure.
+[[nodiscard]] Result<Answer> execute(agent::NodeAgent& agent, const Action& action,
+                                     const agent::NodeSource& source = {});
 
 /// Does several Admit in one transaction, each with the answer that it would have after the ones
 /// before it; if the transaction fails, each in one of its own. Returns: one answer for each.

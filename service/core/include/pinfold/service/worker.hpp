@@ -25,6 +25,11 @@ struct WorkerOptions {
   std::chrono::milliseconds settle_after{100};
   agent::PageMoves pages = agent::PageMoves::kOff;  ///< of reconciliations that are due
   agent::LogSink log;
+  /// What the node is made of when the service starts again.
+  agent::NodeSource source;
+  /// Called by run() when a request has given the node another configuration or machine, after its
+  /// answer. The worker is over then: its owner makes another one. Empty: not called.
+  std::function<void()> replaced;
   /// Called by run() whenever it has finished a round, and at least every `alive_every`: while it
   /// is called, requests are answered. Empty: never.
   std::function<void()> alive;
@@ -58,11 +63,13 @@ class Worker {
   [[nodiscard]] Result<void> submit(Request request);
   /// The same for a task.
   [[nodiscard]] Result<void> submit(Task task);
-  /// The state after the last round; never null. Waits for no request.
+  /// The state after the last round, for node(); never null. Waits for no request.
   [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const;
   /// What does not change while the worker lives.
-  [[nodiscard]] const Node& node() const { return agent_.node(); }
-  [[nodiscard]] const CpuSet& offline() const { return agent_.offline(); }
+  [[nodiscard]] const Node& node() const { return *node_; }
+  [[nodiscard]] const CpuSet& offline() const { return offline_; }
+  /// Whether the agent has another node: every further request is answered with stopping_error().
+  [[nodiscard]] bool is_replaced() const;
   /// The requests that wait for their turn.
   [[nodiscard]] std::size_t waiting() const;
   /// What happens from now on. It ends with the returned object.
@@ -89,6 +96,7 @@ class Worker {
   void do_admissions(const std::vector<Request>& requests);
   void do_one(const Request& request);
   void do_one(const Task& task);
+  void finish_replaced();
   void do_due();
   void log_report(const agent::ReconcileReport& report);
   void settle();
@@ -107,6 +115,9 @@ class Worker {
 
   WorkerOptions options_;
   agent::NodeAgent agent_;
+  const std::shared_ptr<const Node>
+      node_;  ///< readers have it while a request replaces the agent's
+  const CpuSet offline_;
   UniqueFd wake_;     ///< eventfd: a request or the end
   UniqueFd changes_;  ///< below the root of the groups; none until kLeastPause after a round
   Clock::time_point watch_from_;
@@ -120,6 +131,7 @@ class Worker {
   mutable std::mutex mutex_;  ///< protects what follows
   std::deque<Entry> queue_;
   bool is_stopping_ = false;
+  bool is_replaced_ = false;
   std::uint64_t busy_ = 0;
   std::shared_ptr<const Comparison> comparison_;
   agent::WatchTimes times_;

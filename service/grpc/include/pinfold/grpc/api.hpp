@@ -48,6 +48,12 @@ class Api final : public v1::Pinfold::CallbackService {
   ::grpc::ServerUnaryReactor* Reconcile(::grpc::CallbackServerContext* context,
                                         const v1::ReconcileRequest* request,
                                         v1::ReconcileResponse* response) override;
+  ::grpc::ServerUnaryReactor* Reconfigure(::grpc::CallbackServerContext* context,
+                                          const v1::ReconfigureRequest* request,
+                                          v1::ReconfigureResponse* response) override;
+  ::grpc::ServerUnaryReactor* Defragment(::grpc::CallbackServerContext* context,
+                                         const v1::DefragmentRequest* request,
+                                         v1::DefragmentResponse* response) override;
 
  private:
   class Call;

@@ -12,10 +12,13 @@ namespace pinfold::service {
 void fill(const Node& node, const agent::AgentState& state, const PodSpec& pod,
           const agent::AdmitOutcome& outcome, const Trace* trace, v1::Admission& out);
 void fill(const agent::ReconcileReport& report, v1::ReconcileResponse& out);
+void fill(const agent::Reconfigured& outcome, v1::ReconfigureResponse& out);
+void fill(const agent::Reconfigured& outcome, v1::DefragmentResponse& out);
 void fill(const Node& node, const CpuSet& offline, const Snapshot& snapshot,
           v1::StatusResponse& out);
 void fill(const Subscription::Taken& taken, v1::WatchResponse& out);
 void fill(const Error& error, v1::Error& out);
+void fill(const MemoryBlock& block, v1::MemoryBlock& out);
 
 /// `Response`: one with not_enforced.
 template <class Response>

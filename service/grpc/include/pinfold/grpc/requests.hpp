@@ -23,5 +23,7 @@ namespace pinfold::service {
 [[nodiscard]] Result<Action> to_action(const v1::AdoptRequest& request);
 [[nodiscard]] Result<Action> to_action(const v1::AttachRequest& request);
 [[nodiscard]] Result<Action> to_action(const v1::ReconcileRequest& request);
+[[nodiscard]] Result<Action> to_action(const v1::ReconfigureRequest& request);
+[[nodiscard]] Result<Action> to_action(const v1::DefragmentRequest& request);
 
 }  // namespace pinfold::service

@@ -1,0 +1,142 @@
+#include "pinfold/agent/reconfigure.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "node_call.hpp"
+#include "sized_struct.hpp"
+
+/// A node that goes on with another configuration or machine, and room for a pod.
+namespace pinfold::capi {
+namespace {
+
+using agent::NodeAgent;
+using agent::ProfileSource;
+
+/// The size of the structure in version 0.2.0.
+constexpr std::size_t kSmallestReconfiguration = sizeof(pinfold_reconfiguration);
+constexpr std::uint32_t kKnownFlags = PINFOLD_RECONFIGURE_DRY_RUN | PINFOLD_RECONFIGURE_KILL |
+                                      PINFOLD_RECONFIGURE_UNDO | PINFOLD_RECONFIGURE_EVICT_LOST |
+                                      PINFOLD_RECONFIGURE_EVICT_REJECTED;
+
+Result<void> check_flags(std::uint32_t flags, std::uint32_t known) {
+  if ((flags & ~known) == 0) return {};
+  return fail(ErrorCode::kUnsupported, fmt::format("flags {:#x}: unknown", flags & ~known));
+}
+
+agent::Evict evict_of(std::uint32_t flags) {
+  if ((flags & PINFOLD_RECONFIGURE_EVICT_REJECTED) != 0) return agent::Evict::kRejected;
+  return (flags & PINFOLD_RECONFIGURE_EVICT_LOST) != 0 ? agent::Evict::kLost : agent::Evict::kNone;
+}
+
+Result<agent::ReconfigureRequest> read_request(const pinfold_reconfiguration* given) {
+  PINFOLD_LET(const auto values,
+              read_struct(given, kSmallestReconfiguration, "pinfold_reconfiguration"));
+  PINFOLD_TRY(check_flags(values.flags, kKnownFlags));
+  agent::ReconfigureRequest request;
+  if (values.config != nullptr) request.config = values.config;
+  if (values.machine != nullptr) {
+    PINFOLD_LET_WRAP(request.machine, parse_machine(values.machine), "machine");
+  }
+  request.evict = evict_of(values.flags);
+  if ((values.flags & PINFOLD_RECONFIGURE_KILL) != 0) {
+    request.running = agent::RunningProcesses::kKill;
+  }
+  request.undo = (values.flags & PINFOLD_RECONFIGURE_UNDO) != 0;
+  request.dry_run = (values.flags & PINFOLD_RECONFIGURE_DRY_RUN) != 0;
+  return request;
+}
+
+Result<agent::NodeConfig> read_config(const pinfold_node& node,
+                                      const std::optional<std::string>& text) {
+  if (!text && !node.config_file) {
+    return agent::NodeConfig{node.config, node.agent_options.profile_source};
+  }
+  PINFOLD_LET_WRAP(auto parsed,
+                   text ? parse_config(*text)
+                        : agent::read_config(node.agent_options.state_dir, *node.config_file),
+                   "configuration");
+  return agent::NodeConfig{std::move(parsed.config), parsed.names_profile
+                                                         ? ProfileSource::kConfiguration
+                                                         : ProfileSource::kDefault};
+}
+
+agent::NodeSource source_of(pinfold_node& node) {
+  agent::NodeSource source;
+  source.config = [&node](const std::optional<std::string>& text) {
+    return read_config(node, text);
+  };
+  source.machine = [&node] { return current_machine(node); };
+  source.providers = [&node](const Machine& machine) { return make_providers(node, machine); };
+  if (node.config_file && node.config_file->empty()) source.file = agent::ConfigFile::kReplace;
+  return source;
+}
+
+/// What the next call opens.
+void keep(pinfold_node& node, agent::NodeParts parts) {
+  if (parts.machine != node.machine) node.online.clear();  // it was not discovered
+  node.machine = std::move(parts.machine);
+  node.config = std::move(parts.config);
+  node.agent_options.profile_source = ProfileSource::kConfiguration;
+}
+
+Result<pinfold_code> reconfigure(pinfold_node& node, NodeAgent& agent,
+                                 const agent::ReconfigureRequest& request, char** plan,
+                                 char** error) {
+  PINFOLD_LET(auto outcome, agent::reconfigure(agent, request, source_of(node)));
+  const std::string json = to_json(outcome).dump();
+  if (outcome.is_applied && outcome.other_node) {
+    keep(node, *std::move(outcome.other_node));
+  }
+  if (request.dry_run) return set_text(plan, json);
+  if (const auto refused = agent::check_consent(request, outcome); !refused) {
+    set_message(error, refused.error().message);
+    return set_text(plan, json, PINFOLD_UNSUPPORTED);
+  }
+  return set_text(plan, json, code_of(outcome.change.not_enforced, error));
+}
+
+Result<pinfold_code> defragment(NodeAgent& agent, const agent::DefragmentRequest& request,
+                                char** plan, char** error) {
+  PINFOLD_LET(const auto outcome, agent::defragment(agent, request));
+  const agent::Room& room = *outcome.planned.room;
+  const std::string json = to_json(outcome).dump();
+  if (room.rejection && !room.is_possible) {
+    return set_text(plan, json, code_of(*room.rejection, error));
+  }
+  return set_text(plan, json, code_of(outcome.change.not_enforced, error));
+}
+
+}  // namespace
+}  // namespace pinfold::capi
+
+using namespace pinfold;  // NOLINT(google-build-using-namespace): C functions have no namespace
+using namespace pinfold::capi;  // NOLINT(google-build-using-namespace)
+
+pinfold_code pinfold_node_reconfigure(pinfold_node* node,
+                                      const pinfold_reconfiguration* reconfiguration, char** plan,
+                                      char** error) {
+  return guarded(error, [&]() -> Result<pinfold_code> {
+    PINFOLD_TRY_WRAP(require(reconfiguration, "reconfiguration"), "reconfigure");
+    PINFOLD_TRY_WRAP(require(plan, "plan"), "reconfigure");
+    PINFOLD_LET_WRAP(const auto request, read_request(reconfiguration), "reconfigure");
+    return with_agent(
+        node, request.dry_run ? Access::kRead : Access::kChange, "reconfigure", error,
+        [&](NodeAgent& agent) { return reconfigure(*node, agent, request, plan, error); });
+  });
+}
+
+pinfold_code pinfold_node_defragment(pinfold_node* node, const char* manifest, uint32_t flags,
+                                     char** plan, char** error) {
+  return guarded(error, [&]() -> Result<pinfold_code> {
+    PINFOLD_TRY_WRAP(check_flags(flags, PINFOLD_RECONFIGURE_DRY_RUN), "defragment");
+    return with_agent(node, flags == 0 ? Access::kChange : Access::kRead, "defragment", error,
+                      [&](NodeAgent& agent) -> Result<pinfold_code> {
+                        PINFOLD_TRY(require(plan, "plan"));
+                        PINFOLD_LET(auto pod, read_manifest(manifest));
+                        return defragment(agent, {std::move(pod), flags != 0}, plan, error);
+                      });
+  });
+}

@@ -1,0 +1,250 @@
+#include "pinfold/agent/reconfigure.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "pinfold/checkpoint/replace_all.hpp"
+
+namespace pinfold::agent {
+namespace {
+
+constexpr const char* kConfigName = "config.yaml";
+constexpr const char* kEarlierConfigName = "config.yaml.before";
+
+Result<NodeConfig> read_config(const NodeAgent& agent, const std::optional<std::string>& text,
+                               const NodeSource& source) {
+  if (source.config) return source.config(text);
+  if (!text) return NodeConfig{agent.node().config(), agent.profile_source()};
+  PINFOLD_LET_WRAP(auto parsed, parse_config(*text), "configuration");
+  return NodeConfig{std::move(parsed.config),
+                    parsed.names_profile ? ProfileSource::kConfiguration : ProfileSource::kDefault};
+}
+
+/// With the profile of the node if nothing says another one.
+Result<Config> read_target_config(const NodeAgent& agent, const std::optional<std::string>& text,
+                                  const NodeSource& source) {
+  PINFOLD_LET(auto read, read_config(agent, text, source));
+  if (read.profile_source == ProfileSource::kDefault) {
+    read.config.profile = agent.node().config().profile;
+  }
+  return std::move(read.config);
+}
+
+Result<void> check_request(const ReconfigureRequest& request) {
+  if (!request.undo) return {};
+  const char* const other = request.config                  ? "a configuration"
+                            : request.machine               ? "a machine"
+                            : request.evict != Evict::kNone ? "pods to evict"
+                                                            : nullptr;
+  if (other == nullptr) return {};
+  return fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format("undo: expected nothing else that says what to go on with, got {}", other));
+}
+
+Result<Node> make_node_of(const NodeSource& source, Machine machine, Config config) {
+  auto providers = source.providers ? source.providers(machine) : Node::Providers();
+  return make_node(std::move(machine), std::move(config), std::move(providers));
+}
+
+/// The node from now on.
+Result<Node> make_target(const NodeAgent& agent, const ReconfigureRequest& request,
+                         const NodeSource& source) {
+  if (request.undo) {
+    const auto& before = agent.before();
+    if (before) return make_node_of(source, before->machine, before->config);
+    return fail(ErrorCode::kNotFound,
+                fmt::format("undo: state directory '{}' was not reconfigured, or its configuration "
+                            "has changed since",
+                            agent.options().state_dir));
+  }
+  PINFOLD_LET(auto config, read_target_config(agent, request.config, source));
+  if (request.machine) return make_node_of(source, *request.machine, std::move(config));
+  if (!source.machine) return make_node_of(source, agent.node().machine(), std::move(config));
+  PINFOLD_LET(auto machine, source.machine());
+  return make_node_of(source, std::move(machine), std::move(config));
+}
+
+/// The configuration file of a state directory, and the one before it.
+class ConfigFiles {
+ public:
+  static Result<ConfigFiles> open(const AgentOptions& options) {
+    ConfigFiles files;
+    PINFOLD_LET(files.fs_,
+                checkpoint::open_state_directory(
+                    options.state_dir, checkpoint::owner_check(options.insecure_state_dir)));
+    PINFOLD_LET(files.current_, files.fs_->read(kConfigName));
+    PINFOLD_LET(files.earlier_, files.fs_->read(kEarlierConfigName));
+    return files;
+  }
+  [[nodiscard]] const std::optional<std::string>& current() const { return current_; }
+  [[nodiscard]] const std::optional<std::string>& earlier() const { return earlier_; }
+
+  /// The earlier one first: it is not lost if this ends in between.
+  Result<void> install(const std::string& text) {
+    has_changed_ = true;
+    if (current_) {
+      PINFOLD_TRY(checkpoint::replace_all(*fs_, {{kEarlierConfigName, *current_}}));
+    }
+    return checkpoint::replace_all(*fs_, {{kConfigName, text}});
+  }
+  /// Both files as they were when this was opened.
+  Result<void> restore() {
+    if (!has_changed_) return {};
+    PINFOLD_TRY(put(kConfigName, current_));
+    return put(kEarlierConfigName, earlier_);
+  }
+
+ private:
+  Result<void> put(const char* name, const std::optional<std::string>& text) {
+    if (text) return checkpoint::replace_all(*fs_, {{name, *text}});
+    PINFOLD_TRY(fs_->remove(name));
+    return fs_->sync_directory();
+  }
+
+  std::unique_ptr<checkpoint::Fs> fs_;
+  std::optional<std::string> current_;
+  std::optional<std::string> earlier_;
+  bool has_changed_ = false;
+};
+
+/// The text that a start must find; nullopt: it finds the target already.
+std::optional<std::string> text_to_install(const NodeAgent& agent,
+                                           const ReconfigureRequest& request,
+                                           const NodeSource& source, const Config& target,
+                                           const ConfigFiles& files) {
+  if (request.config) {
+    return request.config == files.current() ? std::nullopt : request.config;
+  }
+  const auto is_target = [&](const std::optional<std::string>& text) {
+    if (!text) return false;
+    const auto config = read_target_config(agent, text, source);
+    return config && *config == target;
+  };
+  if (!request.undo || is_target(files.current())) return std::nullopt;
+  return is_target(files.earlier()) ? *files.earlier() : to_json(target).dump(2) + "\n";
+}
+
+Result<void> install(const NodeAgent& agent, const ReconfigureRequest& request,
+                     const NodeSource& source, const Config& target, ConfigFiles& files) {
+  if (source.file == ConfigFile::kReplace && !files.current()) return {};
+  const auto text = text_to_install(agent, request, source, target, files);
+  if (!text) return {};
+  auto installed = files.install(*text);
+  if (!installed) (void)files.restore();
+  return installed;
+}
+
+bool changes_nothing(const Reconfigured& outcome) {
+  const auto& containers = outcome.planned.plan.containers;
+  return !outcome.other_node && outcome.planned.plan.evicted.empty() &&
+         std::all_of(containers.begin(), containers.end(), [](const PlannedContainer& container) {
+           return container.cpus_before == container.cpus_after &&
+                  container.memory_before == container.memory_after;
+         });
+}
+
+/// A repeated request keeps the way back.
+Result<void> apply(NodeAgent& agent, Node to, RunningProcesses running, Reconfigured& outcome) {
+  if (!agent.before() || !changes_nothing(outcome)) {
+    PINFOLD_LET(outcome.change,
+                agent.reconfigure(std::move(to), outcome.planned.plan.next, running));
+  }
+  outcome.is_applied = true;
+  return {};
+}
+
+/// Before the commit: a reconfiguration that is interrupted goes on with the next one, or with the
+/// next start of the service.
+Result<void> install_and_apply(NodeAgent& agent, const ReconfigureRequest& request,
+                               const NodeSource& source, Node to, Reconfigured& outcome) {
+  if (source.file == ConfigFile::kLeave) {
+    return apply(agent, std::move(to), request.running, outcome);
+  }
+  PINFOLD_LET_WRAP(auto files, ConfigFiles::open(agent.options()), "install the configuration");
+  PINFOLD_TRY_WRAP(install(agent, request, source, to.config(), files),
+                   "install the configuration");
+  auto applied = apply(agent, std::move(to), request.running, outcome);
+  if (applied) return {};
+  if (const auto restored = files.restore(); !restored) {
+    applied.error().message +=
+        fmt::format("; '{}/{}' has the new configuration: {}", agent.options().state_dir,
+                    kConfigName, restored.error().message);
+  }
+  return applied;
+}
+
+constexpr std::array kEvicts = {Evict::kNone, Evict::kLost, Evict::kRejected};
+
+}  // namespace
+
+std::string_view to_string(Evict evict) {
+  switch (evict) {
+    case Evict::kNone:
+      return "none";
+    case Evict::kLost:
+      return "lost";
+    case Evict::kRejected:
+      break;
+  }
+  return "rejected";
+}
+
+std::optional<Evict> parse_evict(std::string_view name) {
+  const auto* const found = std::find_if(kEvicts.begin(), kEvicts.end(),
+                                         [&](Evict evict) { return to_string(evict) == name; });
+  return found == kEvicts.end() ? std::nullopt : std::optional(*found);
+}
+
+Result<Reconfigured> reconfigure(NodeAgent& agent, const ReconfigureRequest& request,
+                                 const NodeSource& source) {
+  PINFOLD_TRY(check_request(request));
+  PINFOLD_LET(auto to, make_target(agent, request, source));
+  PlanOptions rules;
+  rules.evict = request.evict == Evict::kRejected;
+  Reconfigured outcome;
+  PINFOLD_LET(outcome.planned,
+              request.undo ? plan_undo(agent, to) : plan_reconfiguration(agent, to, rules));
+  const Node& from = agent.node();
+  if (to.config() != from.config() || to.machine() != from.machine()) {
+    outcome.other_node.emplace(NodeParts{to.machine(), to.config()});
+  }
+  if (request.dry_run || !check_consent(request, outcome)) return outcome;
+  if (source.check) PINFOLD_TRY(source.check(to));
+  PINFOLD_TRY(install_and_apply(agent, request, source, std::move(to), outcome));
+  return outcome;
+}
+
+Result<Reconfigured> defragment(NodeAgent& agent, const DefragmentRequest& request) {
+  Reconfigured outcome;
+  if (agent.state().node.find(request.pod.uid) != nullptr) {
+    outcome.planned.room.emplace();
+    outcome.planned.room->pod = request.pod.namespace_name + "/" + request.pod.name;
+    outcome.planned.room->is_active = true;
+    outcome.planned.room->is_possible = true;
+    return outcome;
+  }
+  PlanOptions rules;
+  rules.steps = request.steps;
+  PINFOLD_LET(outcome.planned, plan_defragmentation(agent, request.pod, rules));
+  const Room& room = *outcome.planned.room;
+  if (request.dry_run || !room.rejection || !room.is_possible) return outcome;
+  PINFOLD_LET(outcome.change, agent.reconfigure(outcome.planned.plan.next));
+  outcome.is_applied = true;
+  return outcome;
+}
+
+Result<void> check_consent(const ReconfigureRequest& request, const Reconfigured& outcome) {
+  const auto& evicted = outcome.planned.plan.evicted;
+  if (evicted.empty() || request.evict != Evict::kNone) return {};
+  return fail(ErrorCode::kUnsupported, fmt::format("pods that cannot stay: {}; nothing has changed",
+                                                   fmt::join(evicted, ", ")));
+}
+
+}  // namespace pinfold::agent

@@ -1,0 +1,203 @@
+// A reconfiguration as it is asked for: what it is made of, and what becomes of the file.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "agent_world.hpp"
+#include "pinfold/agent/reconfigure.hpp"
+
+namespace pinfold::agent {
+namespace {
+
+using test::guaranteed;
+using test::must_admit;
+using test::pod;
+using testing::HasSubstr;
+
+constexpr const char* kReservesOne = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
+constexpr const char* kReservesTwo = "cpuManagerPolicy: static\nreservedSystemCPUs: '0-1'\n";
+/// One CPU is left.
+constexpr const char* kReservesSeven = "cpuManagerPolicy: static\nreservedSystemCPUs: '0-6'\n";
+
+ReconfigureRequest with_config(const std::string& text) {
+  ReconfigureRequest request;
+  request.config = text;
+  return request;
+}
+ReconfigureRequest undo() {
+  ReconfigureRequest request;
+  request.undo = true;
+  return request;
+}
+NodeSource writing() {
+  NodeSource source;
+  source.file = ConfigFile::kWrite;
+  return source;
+}
+
+class ReconfigureRequests : public testing::Test {
+ protected:
+  ReconfigureRequests() {
+    must_admit(agent_, pod("x", {guaranteed("a", 2)}));
+    must_admit(agent_, pod("y", {guaranteed("a", 2)}));
+    EXPECT_EQ(world_.cpus("podx/a"), "1-2");
+  }
+  [[nodiscard]] std::string error_of(const ReconfigureRequest& request,
+                                     const NodeSource& source = {}) {
+    const auto done = reconfigure(agent_, request, source);
+    EXPECT_EQ(agent_.node().config().reserved_system_cpus, "0");
+    EXPECT_EQ(world_.cpus("podx/a"), "1-2");
+    return done ? "done" : done.error().message;
+  }
+
+  test::World world_;
+  NodeAgent agent_ = world_.open();
+};
+
+TEST_F(ReconfigureRequests, AppliesATextAndSaysWhatTheNodeIsMadeOf) {
+  ReconfigureRequest request = with_config(kReservesTwo);
+  request.dry_run = true;
+  const auto planned = reconfigure(agent_, request, {});
+  ASSERT_TRUE(planned) << planned.error().message;
+  EXPECT_FALSE(planned->is_applied);
+  EXPECT_EQ(world_.cpus("podx/a"), "1-2");
+  request.dry_run = false;
+  const auto done = reconfigure(agent_, request, {});
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_TRUE(done->is_applied);
+  EXPECT_EQ(done->planned.differences, planned->planned.differences);
+  ASSERT_TRUE(done->other_node);
+  EXPECT_EQ(done->other_node->config, agent_.node().config());
+  EXPECT_EQ(done->other_node->machine, test::two_sockets());
+  EXPECT_EQ(agent_.node().config().reserved_system_cpus, "0-1");
+  const auto json = to_json(*done);
+  EXPECT_EQ(json.at("applied"), true);
+  EXPECT_EQ(json.at("containers").at(0).at("pod"), "default/x");
+  EXPECT_EQ(json.at("containers").at(0).at("cpusAfter"), world_.cpus("podx/a"));
+  EXPECT_EQ(json.at("undo"), false);
+}
+
+TEST_F(ReconfigureRequests, InstallsTheConfigurationAndGoesBackToTheOneBefore) {
+  ASSERT_TRUE(reconfigure(agent_, with_config(kReservesTwo), writing()));
+  EXPECT_EQ(world_.file("config.yaml"), kReservesTwo);
+  EXPECT_EQ(world_.file("config.yaml.before"), "") << "there was none";
+  const std::string by_hand = std::string("# by hand\n") + kReservesOne;
+  ASSERT_TRUE(reconfigure(agent_, with_config(by_hand), writing()));
+  EXPECT_EQ(world_.file("config.yaml"), by_hand);
+  EXPECT_EQ(world_.file("config.yaml.before"), kReservesTwo);
+  const auto undone = reconfigure(agent_, undo(), writing());
+  ASSERT_TRUE(undone) << undone.error().message;
+  EXPECT_TRUE(undone->planned.is_undo);
+  EXPECT_EQ(world_.file("config.yaml"), kReservesTwo) << "its text, not its meaning";
+  EXPECT_EQ(agent_.node().config().reserved_system_cpus, "0-1");
+}
+
+TEST_F(ReconfigureRequests, ReplacesOnlyAFileThatExists) {
+  NodeSource source;
+  source.file = ConfigFile::kReplace;
+  ASSERT_TRUE(reconfigure(agent_, with_config(kReservesTwo), source));
+  EXPECT_EQ(world_.file("config.yaml"), "");
+}
+
+TEST_F(ReconfigureRequests, AnUndoWithoutAFileWritesWhatTheNodeHad) {
+  ASSERT_TRUE(reconfigure(agent_, with_config(kReservesTwo), {}));
+  ASSERT_TRUE(reconfigure(agent_, undo(), writing()));
+  const auto written = parse_config(world_.file("config.yaml"));
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_EQ(written->config, agent_.node().config());
+  EXPECT_EQ(written->config.reserved_system_cpus, "0");
+}
+
+TEST_F(ReconfigureRequests, AFailureLeavesTheFilesAsTheyWere) {
+  std::ofstream(world_.state / "config.yaml") << kReservesOne;
+  ASSERT_TRUE(agent_.attach({PodUid("x"), "a"}, 77));
+  ASSERT_TRUE(agent_.attach({PodUid("y"), "a"}, 78));
+  ReconfigureRequest request = with_config(kReservesSeven);
+  request.evict = Evict::kLost;
+  EXPECT_THAT(error_of(request, writing()), HasSubstr("process"));
+  EXPECT_EQ(world_.file("config.yaml"), kReservesOne);
+  EXPECT_EQ(world_.file("config.yaml.before"), "");
+}
+
+TEST_F(ReconfigureRequests, PodsThatCannotStayNeedConsent) {
+  const ReconfigureRequest request = with_config(kReservesSeven);
+  const auto refused = reconfigure(agent_, request, writing());
+  ASSERT_TRUE(refused) << refused.error().message;
+  EXPECT_FALSE(refused->is_applied);
+  EXPECT_EQ(check_consent(request, *refused).error().message,
+            "pods that cannot stay: x, y; nothing has changed");
+  EXPECT_EQ(world_.cpus("podx/a"), "1-2");
+  EXPECT_EQ(world_.file("config.yaml"), "");
+}
+
+/// As a client does that does not know whether its first request was done.
+TEST_F(ReconfigureRequests, ARepeatedRequestKeepsTheWayBack) {
+  ASSERT_TRUE(reconfigure(agent_, with_config(kReservesTwo), {}));
+  const auto again = reconfigure(agent_, with_config(kReservesTwo), {});
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(again->is_applied);
+  EXPECT_FALSE(again->other_node);
+  ASSERT_TRUE(agent_.before());
+  EXPECT_EQ(agent_.before()->config.reserved_system_cpus, "0");
+}
+
+TEST_F(ReconfigureRequests, TheSourceSaysWhatIsReadAndWhetherItWillBeFound) {
+  NodeSource source;
+  source.config = [](const std::optional<std::string>& text) -> Result<NodeConfig> {
+    PINFOLD_LET(auto parsed, parse_config(text.value_or(kReservesTwo)));
+    return NodeConfig{std::move(parsed.config), ProfileSource::kConfiguration};
+  };
+  source.check = [](const Node& to) -> Result<void> {
+    return fail(ErrorCode::kUnsupported, "reserved " + to.config().reserved_system_cpus);
+  };
+  EXPECT_EQ(error_of({}, source), "reserved 0-1");
+  ReconfigureRequest dry_run;
+  dry_run.dry_run = true;
+  EXPECT_EQ(error_of(dry_run, source), "done") << "nothing has to find it";
+}
+
+TEST_F(ReconfigureRequests, NamesWhatIsWrong) {
+  EXPECT_EQ(error_of(undo()), "undo: state directory '" + world_.state.path() +
+                                  "' was not reconfigured, or its configuration has changed since");
+  ReconfigureRequest both = with_config(kReservesTwo);
+  both.undo = true;
+  EXPECT_THAT(error_of(both), HasSubstr("undo: expected nothing else"));
+  EXPECT_THAT(error_of(both), HasSubstr("got a configuration"));
+  EXPECT_THAT(error_of(with_config("cpuManagerPolicy: [")), HasSubstr("configuration: "));
+  EXPECT_THAT(error_of(with_config("cpuManagerPolicy: dynamic")), HasSubstr("dynamic"));
+  EXPECT_THAT(error_of(with_config("cpuManagerPolicy: static")), HasSubstr("start: cpumanager"));
+}
+
+/// One CPU is free on NUMA node 0, two on NUMA node 1; the pod needs three on one.
+TEST(DefragmentRequests, MakesRoomAndDoesNotAdmit) {
+  test::World world;
+  Config config;
+  config.topology_manager_policy = "single-numa-node";
+  NodeAgent agent = world.try_open(config).value();
+  must_admit(agent, pod("x", {guaranteed("a", 2)}));
+  must_admit(agent, pod("y", {guaranteed("a", 2)}));
+  const PodSpec big = pod("big", {guaranteed("a", 3)});
+  const auto planned = defragment(agent, {big, true});
+  ASSERT_TRUE(planned) << planned.error().message;
+  EXPECT_FALSE(planned->is_applied);
+  ASSERT_TRUE(planned->planned.room && planned->planned.room->is_possible);
+  EXPECT_EQ(to_json(*planned).at("reason"), "TopologyAffinityError");
+  ASSERT_TRUE(agent.admit(big)->rejection);
+  const auto done = defragment(agent, {big, false});
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_TRUE(done->is_applied);
+  EXPECT_FALSE(done->other_node);
+  EXPECT_EQ(agent.state().node.find(PodUid("big")), nullptr);
+  must_admit(agent, big);
+  const auto again = defragment(agent, {big, false});
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(again->planned.room->is_active);
+  EXPECT_FALSE(again->is_applied);
+  EXPECT_FALSE(defragment(agent, {pod("huge", {guaranteed("a", 6)}), false})->is_applied);
+}
+
+}  // namespace
+}  // namespace pinfold::agent

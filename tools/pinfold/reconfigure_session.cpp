@@ -1,0 +1,86 @@
+#include "reconfigure_session.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "pinfold/agent/open_agent.hpp"
+#include "reconfigure_text.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+using agent::Reconfigured;
+
+/// So long a command follows services that stop one after the other.
+constexpr std::chrono::seconds kStopTime(30);
+
+Result<Reconfigured> outcome_of(Result<service::Answer> answer) {
+  PINFOLD_LET(auto done, std::move(answer));
+  if (auto* const outcome = std::get_if<Reconfigured>(&done)) return std::move(*outcome);
+  return fail(ErrorCode::kInternal, "the service gave another kind of answer");
+}
+
+Result<AnsweredReconfigure> ask(service::Client& client, const OwnAgent& own,
+                                const service::Action& action) {
+  const service::Hello& hello = client.hello();
+  PINFOLD_TRY(own.check(hello));
+  PINFOLD_LET(auto outcome, outcome_of(client.call(action, checkpoint::Store::kLockTimeout)));
+  return AnsweredReconfigure{{hello.machine, hello.config}, std::move(outcome)};
+}
+
+Result<AnsweredReconfigure> do_it(agent::NodeAgent agent, const service::Action& action,
+                                  const agent::NodeSource& source) {
+  agent::NodeParts from{agent.node().machine(), agent.node().config()};
+  PINFOLD_LET(auto outcome, outcome_of(service::execute(agent, action, source)));
+  if (outcome.is_applied) {
+    if (const auto settled = agent.settle(); !settled) {
+      warn(fmt::format("{}: {}", checkpoint::kNotSettled, settled.error().message), "not settled");
+    }
+  }
+  return AnsweredReconfigure{std::move(from), std::move(outcome)};
+}
+
+/// The service of the state directory; nullopt: none runs.
+Result<std::optional<service::Client>> find_service(const AgentOptions& options) {
+  PINFOLD_LET(auto client, service::Client::connect(options.socket));
+  if (client && !is_same_directory(client->hello().state_dir, options.state_dir)) client.reset();
+  return client;
+}
+
+}  // namespace
+
+Result<std::string> AnsweredReconfigure::pictures() const {
+  PINFOLD_LET(const auto before, agent::make_node(from.machine, from.config));
+  const agent::NodeParts& parts = outcome.other_node ? *outcome.other_node : from;
+  PINFOLD_LET(const auto after, agent::make_node(parts.machine, parts.config));
+  return tools::pictures(before, after, outcome.planned);
+}
+
+Result<AnsweredReconfigure> reconfigure_node(const AgentOptions& options,
+                                             const service::Action& action, const OwnAgent& own) {
+  const auto end = std::chrono::steady_clock::now() + kStopTime;
+  std::optional<Error> locked;
+  while (!own.is_required) {
+    PINFOLD_LET(auto client, find_service(options));
+    if (client) {
+      auto done = ask(*client, own, action);
+      const bool is_over = std::chrono::steady_clock::now() >= end;
+      if (done || !service::is_stopping(done.error()) || is_over) return done;
+      locked.reset();
+      continue;
+    }
+    if (locked) return fail(*std::move(locked));
+    auto agent = own.open();
+    if (agent) return do_it(*std::move(agent), action, own.source);
+    if (agent.error().code != ErrorCode::kBusy) return fail(std::move(agent).error());
+    locked = std::move(agent).error();  // a service may have started meanwhile
+  }
+  PINFOLD_LET(auto agent, own.open());
+  return do_it(std::move(agent), action, own.source);
+}
+
+}  // namespace pinfold::tools
