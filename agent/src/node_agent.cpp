@@ -336,7 +336,7 @@ Result<ChangeOutcome> NodeAgent::reconfigure(Node to, NodeState next, RunningPro
   }
   PINFOLD_TRY_WRAP(kept_.replace_node(node_, to, std::move(after)), "reconfigure");
   node_ = std::move(to);
-  offline_ = {};
+  offline_ = offline_ & node_.machine().all_cpus();
   log(LogLevel::kInfo, "reconfigured");
   return ChangeOutcome{apply()};
 }

@@ -87,6 +87,19 @@ PlannedContainer compare(const ContainerId& id, const NodeState& before, const N
   return out;
 }
 
+/// The containers of held pods, as far as a state has something for them.
+std::set<ContainerId> held_containers(const NodeState& state) {
+  std::set<ContainerId> found;
+  const auto add = [&](const auto& assignments) {
+    for (const auto& entry : assignments) {
+      if (state.held.contains(entry.pod)) found.insert(entry.id());
+    }
+  };
+  add(state.cpu.assignments);
+  add(state.memory.assignments);
+  return found;
+}
+
 /// The state before the last reconfiguration, with the pods of today.
 Result<NodeState> earlier_state(const NodeAgent& agent, const Node& to) {
   checkpoint::KubeletFiles files = agent.before()->files;
@@ -149,6 +162,13 @@ Result<StoredNode> read_stored_node(const AgentOptions& options) {
 Result<Reconfiguration> plan_reconfiguration(const NodeAgent& agent, const Node& to,
                                              const PlanOptions& options) {
   const Node& from = agent.node();
+  if (const CpuSet offline = agent.offline() & to.machine().all_cpus(); !offline.empty()) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("CPUs {} of this node are offline, and a plan could use them: bring "
+                            "them online; if they are gone for good, end the service and run "
+                            "'pinfold reconfigure'",
+                            offline.to_string()));
+  }
   PINFOLD_LET(auto plan, pinfold::plan_reconfiguration(from, agent.state().node, to, options));
   auto parked = find_parked(agent, to, plan);
   return Reconfiguration{differences(from.machine(), from.config(), to.machine(), to.config()),
@@ -175,6 +195,17 @@ Result<Reconfiguration> plan_undo(const NodeAgent& agent, const Node& to) {
       plan.cost.cpus_moved += planned.cpus_moved;
     }
   }
+  const auto earlier = held_containers(plan.next);
+  for (const ContainerId& id : held_containers(now)) {
+    if (!earlier.contains(id)) {
+      return fail(ErrorCode::kUnsupported,
+                  fmt::format("container '{}' of the held pod '{}' was admitted after the "
+                              "reconfiguration, so there is no way back: reconfigure to the "
+                              "earlier configuration instead",
+                              id.name, id.pod));
+    }
+    plan.containers.push_back(compare(id, now, plan.next));
+  }
   auto parked = find_parked(agent, to, plan);
   const Node& from = agent.node();
   return Reconfiguration{differences(from.machine(), from.config(), to.machine(), to.config()),
@@ -192,9 +223,7 @@ Result<void> check_all_stay(const Reconfiguration& planned) {
 
 Result<NodeAgent> open_and_reconfigure(Machine machine, Config config, AgentOptions options) {
   const auto stored = read_stored_node(options);
-  if (stored && options.profile_source == ProfileSource::kDefault) {
-    config.profile = stored->config.profile;
-  }
+  if (stored) config = with_profile_of(stored->config, std::move(config), options.profile_source);
   if (!stored || stored->config == config) {
     return open_agent(std::move(machine), std::move(config), std::move(options));
   }

@@ -66,10 +66,9 @@ Result<Node> make_target(const ReconfigureOptions& options, const agent::NodeAge
     return agent::make_node(agent.before()->machine, agent.before()->config);
   }
   PINFOLD_LET(auto node, read_config(options.agent));
-  if (node.profile_source == agent::ProfileSource::kDefault) {
-    node.config.profile = agent.node().config().profile;
-  }
-  return make_node(options.agent, std::move(node.config));
+  return make_node(
+      options.agent,
+      agent::with_profile_of(agent.node().config(), std::move(node.config), node.profile_source));
 }
 
 /// Puts the new configuration where the commands look for it, if it is there until now, and keeps

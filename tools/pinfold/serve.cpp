@@ -380,9 +380,7 @@ void Service::reload() {
 Result<bool> Service::must_reconfigure() {
   const AgentOptions options = node_options();
   PINFOLD_LET(auto node, read_config(options));
-  if (node.profile_source == agent::ProfileSource::kDefault) {
-    node.config.profile = hello_->config.profile;
-  }
+  node.config = agent::with_profile_of(hello_->config, std::move(node.config), node.profile_source);
   if (node.config == hello_->config) return false;
   agent::AgentOptions reader = agent_options_of(options, agent::ProfileSource::kConfiguration);
   reader.is_query = true;

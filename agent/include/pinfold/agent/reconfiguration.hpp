@@ -26,7 +26,8 @@ struct Reconfiguration {
   bool is_undo = false;  ///< the plan is what was there before: nothing was searched for
 };
 
-/// Plans how the pods of an agent go on. Errors: those of plan_reconfiguration.
+/// Plans how the pods of an agent go on. Errors: those of plan_reconfiguration; kUnsupported while
+/// CPUs of `to` are offline.
 [[nodiscard]] Result<Reconfiguration> plan_reconfiguration(const NodeAgent& agent, const Node& to,
                                                            const PlanOptions& options);
 
