@@ -1,10 +1,13 @@
 #include "pinfold/agent/kept_state.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "pinfold/agent/pods_file.hpp"
+#include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/checkpoint/start.hpp"
 #include "side_file.hpp"
 
@@ -21,6 +24,22 @@ std::optional<EarlierNode> read_before(const checkpoint::Files& files, const Nod
   return std::move(stored->before);
 }
 
+/// What to do about a state that is for another node than `node`; "" if it is not.
+std::string advice(const checkpoint::Files& files, const Node& node) {
+  constexpr std::size_t kShown = 3;
+  if (!files.node) return "";
+  const auto stored = decode_node(*files.node);
+  if (!stored) return "";
+  auto changes = differences(stored->machine, stored->config, node.machine(), node.config());
+  if (changes.empty()) return "";
+  const std::size_t more = changes.size() - std::min(changes.size(), kShown);
+  changes.resize(changes.size() - more);
+  return fmt::format(
+      "; the state is for another node ({}{}): 'pinfold reconfigure' makes it one "
+      "for this node while containers run",
+      fmt::join(changes, "; "), more > 0 ? fmt::format("; {} more", more) : "");
+}
+
 /// What .pinfold_pods was when it could not be read, for inspection.
 constexpr std::string_view kDamagedPodsFileName = ".pinfold_pods.damaged";
 
@@ -33,8 +52,9 @@ Result<KeptState> KeptState::restore(const Node& node, checkpoint::Store store,
   checkpoint::KubeletFiles files{kept.stored_.cpu, kept.stored_.memory};
   auto started = checkpoint::start(node, files, {}, options.state_dir);
   if (!started) {
-    return fail(ErrorCode::kCorrupt, fmt::format("start: {}: {}", to_string(started.error().stage),
-                                                 started.error().error));
+    return fail(ErrorCode::kCorrupt,
+                fmt::format("start: {}: {}{}", to_string(started.error().stage),
+                            started.error().error, advice(kept.stored_, node)));
   }
   kept.state_.node = *std::move(started);
   kept.base_ = {std::move(files.cpu), std::move(files.memory), kept.stored_.pods,

@@ -73,6 +73,11 @@ std::string describe_profile(Profile profile, ProfileSource source) {
   return fmt::format("profile {}: {}", to_string(profile), reason(source));
 }
 
+Config with_profile_of(const Config& until_now, Config config, ProfileSource source) {
+  if (source == ProfileSource::kDefault) config.profile = until_now.profile;
+  return config;
+}
+
 std::optional<Profile> profile_of_files(const checkpoint::Files& files) {
   if (files.pods) return remembered(*files.pods);
   const std::array outlines = {outline(files.cpu.value_or("")), outline(files.memory.value_or(""))};

@@ -187,6 +187,13 @@ Result<StoredNode> read_stored_node(const AgentOptions& options) {
 
 Result<Reconfiguration> plan_reconfiguration(const NodeAgent& agent, const Node& to,
                                              const PlanOptions& options) {
+  if (const CpuSet offline = agent.offline() & to.machine().all_cpus(); !offline.empty()) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("CPUs {} of this node are offline, and a plan could use them: bring "
+                            "them online; if they are gone for good, end the service and run "
+                            "'pinfold reconfigure'",
+                            offline.to_string()));
+  }
   PINFOLD_LET(auto plan,
               pinfold::plan_reconfiguration(agent.node(), agent.state().node, to, options));
   return reconfiguration_of(agent, to, std::move(plan));
@@ -233,6 +240,17 @@ Result<Reconfiguration> plan_undo(const NodeAgent& agent, const Node& to) {
                         ? "it had the same before the last reconfiguration"
                         : "it had this before the last reconfiguration";
   }
+  for (const PodUid& uid : now.held) {
+    const auto earlier = containers_with_assignments(plan.next, uid);
+    for (const ContainerId& id : containers_with_assignments(now, uid)) {
+      if (std::find(earlier.begin(), earlier.end(), id) != earlier.end()) continue;
+      return fail(ErrorCode::kUnsupported,
+                  fmt::format("container '{}' of the held pod '{}' was admitted after the "
+                              "reconfiguration, so there is no way back: reconfigure to the "
+                              "earlier configuration instead",
+                              id.name, id.pod));
+    }
+  }
   plan.cost = cost_of(plan.containers);
   Reconfiguration planned = reconfiguration_of(agent, to, std::move(plan));
   planned.is_undo = true;
@@ -250,9 +268,7 @@ Result<void> check_all_stay(const Reconfiguration& planned) {
 
 Result<NodeAgent> open_and_reconfigure(Machine machine, Config config, AgentOptions options) {
   const auto stored = read_stored_node(options);
-  if (stored && options.profile_source == ProfileSource::kDefault) {
-    config.profile = stored->config.profile;
-  }
+  if (stored) config = with_profile_of(stored->config, std::move(config), options.profile_source);
   if (!stored || stored->config == config) {
     return open_agent(std::move(machine), std::move(config), std::move(options));
   }

@@ -30,10 +30,7 @@ Result<NodeConfig> read_config(const NodeAgent& agent, const std::optional<std::
 Result<Config> read_target_config(const NodeAgent& agent, const std::optional<std::string>& text,
                                   const NodeSource& source) {
   PINFOLD_LET(auto read, read_config(agent, text, source));
-  if (read.profile_source == ProfileSource::kDefault) {
-    read.config.profile = agent.node().config().profile;
-  }
-  return std::move(read.config);
+  return with_profile_of(agent.node().config(), std::move(read.config), read.profile_source);
 }
 
 Result<void> check_request(const ReconfigureRequest& request) {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
+#include <utility>
 
 #include "all_placements.hpp"
 #include "draw.hpp"
@@ -297,6 +299,68 @@ RC_GTEST_PROP(ReconfigureProperty, MovesNothingForTheSameConfiguration, ()) {
   RC_ASSERT(plan->cost == PlanCost{});
   RC_ASSERT(plan->next.cpu.checkpoint() == state.cpu.checkpoint());
   RC_ASSERT(plan->next.memory.assignments == state.memory.assignments);
+}
+
+// What a kubelet starts from: its two files, before and after.
+
+Profile any_kubelet() {
+  return one_of({Profile::kKubelet136, Profile::kKubelet137, Profile::kKubelet138});
+}
+
+/// What the state files of a node say: each pod that they name is held.
+std::optional<NodeState> read_files(const Node& node, checkpoint::KubeletFiles& files) {
+  auto started = checkpoint::start(node, files, {});
+  if (!started) return std::nullopt;
+  NodeState state = *std::move(started);
+  for (const auto& [uid, containers] : state.cpu.assignments.by_pod()) state.held.insert(uid);
+  for (const auto& [uid, containers] : state.memory.assignments.by_pod()) state.held.insert(uid);
+  for (const auto& [uid, cpus] : state.cpu.pods) state.held.insert(uid);
+  for (const auto& [uid, blocks] : state.memory.pods) state.held.insert(uid);
+  return state;
+}
+
+/// A kubelet admits its pods again. One that the new rules still allow has what the files say.
+void admit_again(const Node& to, const NodeState& before, NodeState state) {
+  const NodeState files = state;
+  const bool takes_again = to.config().quirks().readmitted_pod_takes_cpus_again;
+  for (const ActivePod& pod : before.pods) {
+    if (pod.spec.resources && takes_again) continue;
+    Decision decision = decide(to, state, pod.spec);
+    auto* const admitted = std::get_if<Admitted>(&decision);
+    if (admitted == nullptr) continue;
+    state = std::move(admitted->next);
+    for (const Container& container : pod.spec.containers) {
+      const ContainerId id{pod.spec.uid, container.name};
+      const CpuSet* const had = files.cpu.assignments.find(id);
+      const CpuSet* const has = state.cpu.assignments.find(id);
+      RC_ASSERT(had == nullptr || (has != nullptr && *has == *had));
+    }
+  }
+}
+
+RC_GTEST_PROP(ReconfigureProperty, AKubeletStartsFromTheFilesAsTheyAre, ()) {
+  const Node from = any_node(any_kubelet(), any_config_with_pod_level);
+  const Node to = any_node(any_kubelet(), any_config_with_pod_level);
+  const NodeState running = any_state(from, 4, any_kind_of_pod);
+  checkpoint::KubeletFiles files = checkpoint::encode_files(from, running);
+  const auto state = read_files(from, files);
+  RC_PRE(state.has_value());  // empty_shared_pool_prevents_start
+  const auto plan = plan_reconfiguration(from, *state, to);
+  RC_ASSERT(plan.has_value());
+  log(from, running, to, *plan);
+  const checkpoint::KubeletFiles written = checkpoint::encode_files(to, plan->next);
+  checkpoint::KubeletFiles after = written;
+  const auto started = read_files(to, after);
+  RC_ASSERT(started.has_value());
+  RC_ASSERT(after == written);
+  RC_ASSERT(checkpoint::encode_files(to, *started) == written);
+  for (const PlannedContainer& container : plan->containers) {
+    RC_CLASSIFY(container.change == Change::kEvicted, "evicts");
+    if (container.change != Change::kKept || !container.cpus_before) continue;
+    const CpuSet* const has = started->cpu.assignments.find(container.id);
+    RC_ASSERT(has != nullptr && *has == *container.cpus_before);
+  }
+  admit_again(to, running, *started);
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ inline Node node_of(const Machine& machine, const Config& config) {
   return std::move(*Node::make(machine, config));
 }
 
+inline Node copy_of(const Node& node) { return node_of(node.machine(), node.config()); }
+
 /// The state after the pods were admitted and started. Domain: pods that the node admits.
 inline NodeState state_with(const Node& node, const std::vector<PodSpec>& pods) {
   NodeState state = empty_state(node);

@@ -35,8 +35,8 @@ std::string without_slash(std::string path) {
 
 Result<void> check_config(const AgentOptions& options, const service::Hello& hello) {
   PINFOLD_LET(auto node, read_config(options));
-  Config& config = node.config;
-  if (node.profile_source == agent::ProfileSource::kDefault) config.profile = hello.config.profile;
+  const Config config =
+      agent::with_profile_of(hello.config, std::move(node.config), node.profile_source);
   if (config.profile != hello.config.profile) {
     return contradicts(fmt::format("profile '{}'", to_string(config.profile)), options,
                        fmt::format("runs with '{}'", to_string(hello.config.profile)));

@@ -29,8 +29,9 @@ Result<void> check_machine(const AgentOptions& options, const Node& to) {
 
 Result<void> check_config_file(const AgentOptions& options, const Config& target) {
   PINFOLD_LET(auto node, read_config(options));
-  if (node.profile_source == agent::ProfileSource::kDefault) node.config.profile = target.profile;
-  if (node.config == target) return {};
+  if (agent::with_profile_of(target, std::move(node.config), node.profile_source) == target) {
+    return {};
+  }
   return fail(ErrorCode::kUnsupported,
               fmt::format("the service reads its configuration from '{}', which says another one: "
                           "change that file, then reconfigure without naming a configuration",

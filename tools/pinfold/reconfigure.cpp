@@ -20,30 +20,52 @@ using agent::Evict;
 
 struct ReconfigureOptions {
   AgentOptions agent;  ///< of the node to be
-  std::string from;    ///< the configuration until now, if the state directory does not say
+  /// The configuration until now, and the machine as JSON, if the state directory does not say;
+  /// "": the machine is the same.
+  std::string from;
+  std::string from_machine;
   Evict evict = Evict::kNone;
   bool kill = false;
   bool undo = false;
   bool picture = false;
 };
 
+/// The agent of a directory that a kubelet has run until now, with the configuration of then. Its
+/// state files say the profile, if they can and the configuration does not.
+Result<agent::NodeAgent> open_from(const ReconfigureOptions& options) {
+  NodeOptions then;
+  then.state_dir = options.agent.state_dir;
+  then.config = options.from;
+  then.machine = options.from_machine.empty() ? options.agent.machine : options.from_machine;
+  then.sysfs = options.agent.sysfs;
+  PINFOLD_LET(auto node, read_config(then));
+  PINFOLD_LET(auto machine, read_machine(then));
+  auto agent = agent::open_agent(std::move(machine), std::move(node.config),
+                                 agent_options_of(options.agent, node.profile_source));
+  if (agent || agent.error().code != ErrorCode::kCorrupt) return agent;
+  return fail(ErrorCode::kCorrupt,
+              agent.error().message +
+                  "; the state is not that of --from and this machine: if the machine has changed, "
+                  "name the one until now with --from-machine, or run 'pinfold checkpoint repair' "
+                  "with the configuration until now first");
+}
+
 /// The agent as it is until now.
 Result<agent::NodeAgent> open_before(const ReconfigureOptions& options) {
+  if (!options.from.empty()) return open_from(options);
   auto opened = agent_options_of(options.agent, agent::ProfileSource::kConfiguration);
-  if (!options.from.empty()) {
-    PINFOLD_LET(auto parsed, agent::read_config(options.agent.state_dir, options.from));
-    PINFOLD_LET(auto machine, read_machine(options.agent));
-    return agent::open_agent(std::move(machine), std::move(parsed.config), std::move(opened));
-  }
   auto stored = agent::read_stored_node(opened);
   if (!stored && stored.error().code == ErrorCode::kNotFound) {
-    return fail(ErrorCode::kNotFound, stored.error().message +
-                                          ": name that configuration with --from (the machine must "
-                                          "be the same)");
+    return fail(ErrorCode::kNotFound,
+                stored.error().message + ": name that configuration with --from");
   }
   if (!stored) return fail(std::move(stored).error());
-  return agent::open_agent(std::move(stored->machine), std::move(stored->config),
-                           std::move(opened));
+  auto agent =
+      agent::open_agent(std::move(stored->machine), std::move(stored->config), std::move(opened));
+  if (agent || agent.error().code != ErrorCode::kCorrupt) return agent;
+  return fail(ErrorCode::kCorrupt,
+              agent.error().message +
+                  "; if a kubelet has run with another configuration since, name it with --from");
 }
 
 /// What only a command that does the work itself can be told; "": nothing is.
@@ -142,6 +164,11 @@ cli::Command reconfigure_command() {
                 "say: a kubelet has written it until now",
         .value = "FILE",
         .excludes = {"--undo"}},
+       {.name = "--from-machine",
+        .target = &options->from_machine,
+        .help = "With --from: the machine that the state is for, as JSON [the machine as it is]",
+        .value = "FILE",
+        .needs = "--from"},
        {.name = "--evict",
         .target = cli::one_of<Evict>(
             options->evict,
@@ -162,7 +189,10 @@ cli::Command reconfigure_command() {
                        {{"pinfold reconfigure --config new.yaml --dry-run",
                          "Print what each container would keep and what would move"},
                         {"pinfold reconfigure --config new.yaml", "Do it"},
-                        {"pinfold reconfigure --undo", "Go back"}}}};
+                        {"pinfold reconfigure --undo", "Go back"},
+                        {"pinfold reconfigure --no-enforce --state-dir /var/lib/kubelet --from "
+                         "/var/lib/kubelet/config.yaml --config new.yaml",
+                         "The same for a kubelet that is stopped: it starts with new.yaml"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

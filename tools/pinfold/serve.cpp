@@ -152,7 +152,8 @@ class Service {
   /// Serves until a signal ends it, or the configuration of the node has changed.
   Result<void> serve_node(const service::Listener& listener);
   void finish_connections();
-  /// Whether the node has another configuration now, and its pods can stay.
+  /// Whether the node has another configuration now, and its pods can stay; or if CPUs went offline
+  /// or are back. Errors: also if the state is not for the machine as it is now.
   [[nodiscard]] Result<bool> must_reconfigure();
   [[nodiscard]] service::WorkerOptions worker_options();
   /// What follows a container runtime; nothing without the section `nri`.
@@ -400,14 +401,15 @@ void Service::follow_reconfiguration() {
 Result<bool> Service::must_reconfigure() {
   const AgentOptions options = node_options();
   PINFOLD_LET(auto node, read_config(options));
-  if (node.profile_source == agent::ProfileSource::kDefault) {
-    node.config.profile = hello_->config.profile;
-  }
-  if (node.config == hello_->config) return false;
+  node.config = agent::with_profile_of(hello_->config, std::move(node.config), node.profile_source);
+  PINFOLD_LET(const auto machine, read_machine(options));
+  const bool has_same_config = node.config == hello_->config;
+  if (has_same_config && machine == hello_->machine) return false;
   agent::AgentOptions reader = agent_options_of(options, agent::ProfileSource::kConfiguration);
   reader.is_query = true;
   reader.enforce = false;
-  PINFOLD_LET(const auto view, agent::open_agent(hello_->machine, hello_->config, reader));
+  PINFOLD_LET(const auto view, agent::open_agent(machine, hello_->config, reader));
+  if (has_same_config) return true;  // CPUs went offline, or are back
   PINFOLD_LET(const auto to, agent::make_node(view.node().machine(), std::move(node.config)));
   PINFOLD_LET(const auto planned, agent::plan_reconfiguration(view, to, PlanOptions{}));
   PINFOLD_TRY(agent::check_all_stay(planned));

@@ -135,7 +135,9 @@ struct Problem {
   const NodeState* state = nullptr;  ///< without stale assignments
   std::vector<PodCase> pods;         ///< in the order of their admission
   std::set<PodUid> held_evicted;     ///< held pods that cannot keep what they have
-  Board board;                       ///< before any active pod is placed
+  std::optional<PodUid>
+      held_for_pool;  ///< of these, the one that leaves its CPUs to the shared pool
+  Board board;        ///< before any active pod is placed
 };
 
 /// What a pod that stays as it is has on `node`: nothing of a manager without a static policy.

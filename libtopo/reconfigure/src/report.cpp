@@ -122,8 +122,11 @@ void report_held(const Problem& problem, const PodUid& uid,
     PlannedContainer evicted = planned({uid, name}, before, {});
     evicted.change = Change::kEvicted;
     const std::string gone = what_is_gone(node, before);
-    evicted.why = fmt::format("its pod is not active, so it cannot move; {}",
-                              gone.empty() ? "not all of what the pod has is free" : gone);
+    evicted.why =
+        fmt::format("its pod is not active, so it cannot move; {}",
+                    !gone.empty()                  ? gone
+                    : uid == problem.held_for_pool ? "a kubelet needs a shared pool"
+                                                   : "not all of what the pod has is free");
     containers.push_back(std::move(evicted));
   }
 }

@@ -118,6 +118,49 @@ void judge_what_it_has(PodCase& pod, Judge& judge) {
   pod.keep_allowed = all && (!pod.is_joint || judge.allows_together(pod, spots));
 }
 
+/// Held pods keep what they have, as far as the node still has it for them.
+void place_held(Problem& problem) {
+  const Node& node = *problem.node;
+  problem.board = {};
+  problem.held_evicted.clear();
+  if (node.cpu().is_static()) problem.board.free = node.cpu().allocatable();
+  problem.board.memory = empty_state(node).memory;
+  for (const PodUid& uid : problem.state->held) {
+    Board with_pod = problem.board;
+    const bool has_place =
+        uid != problem.held_for_pool && take_verbatim(node, uid, parts_in(*problem.state, uid),
+                                                      whole_part_in(*problem.state, uid), with_pod);
+    if (has_place) {
+      problem.board = std::move(with_pod);
+    } else {
+      problem.held_evicted.insert(uid);
+    }
+  }
+}
+
+/// With strict-cpu-reservation a kubelet does not start if the shared pool is empty.
+bool needs_free_cpus(const Node& node) {
+  return node.cpu().is_static() && node.cpu().options().strict_cpu_reservation &&
+         node.config().quirks().empty_shared_pool_prevents_start;
+}
+
+/// The held pod that is kept with the fewest exclusive CPUs.
+std::optional<PodUid> smallest_held(const Problem& problem) {
+  std::optional<PodUid> smallest;
+  std::size_t fewest = 0;
+  for (const PodUid& uid : problem.state->held) {
+    if (problem.held_evicted.contains(uid)) continue;
+    CpuSet cpus;
+    for (const auto& [name, part] : parts_in(*problem.state, uid)) {
+      cpus |= part.cpus.value_or(CpuSet{});
+    }
+    if (cpus.empty() || (smallest && cpus.size() >= fewest)) continue;
+    smallest = uid;
+    fewest = cpus.size();
+  }
+  return smallest;
+}
+
 }  // namespace
 
 PodCase survey(const Node& node, const NodeState& state, const ActivePod& pod, Judge& judge) {
@@ -145,16 +188,10 @@ Problem survey(const Node& node, const NodeState& state, Judge& judge) {
   Problem problem;
   problem.node = &node;
   problem.state = &state;
-  const NodeState empty = empty_state(node);
-  if (node.cpu().is_static()) problem.board.free = node.cpu().allocatable();
-  problem.board.memory = empty.memory;
-  for (const PodUid& uid : state.held) {
-    Board with_pod = problem.board;
-    if (take_verbatim(node, uid, parts_in(state, uid), whole_part_in(state, uid), with_pod)) {
-      problem.board = std::move(with_pod);
-    } else {
-      problem.held_evicted.insert(uid);
-    }
+  place_held(problem);
+  if (needs_free_cpus(node) && problem.board.free.empty()) {
+    problem.held_for_pool = smallest_held(problem);
+    if (problem.held_for_pool) place_held(problem);
   }
   problem.pods.reserve(state.pods.size());
   for (const ActivePod& pod : state.pods) {

@@ -143,6 +143,62 @@ TEST_F(ReconfigureCli, NeedsTheConfigurationOfAKubeletsDirectory) {
   EXPECT_EQ(cpus("web"), "2-3");
 }
 
+/// The state files alone say that kubelet 1.37 wrote them: what is written is for 1.37 again.
+TEST_F(ReconfigureCli, FollowsTheKubeletThatWroteTheFiles) {
+  put("late.yaml", "pinfold: {profile: kubelet-1.37}\n" + std::string(kOld));
+  ASSERT_EQ(run("reconfigure --config late.yaml " + machine_).status, 0);
+  for (const char* const own : {".pinfold_node", ".pinfold_pods", "config.yaml"}) {
+    std::filesystem::remove(dir_ / (std::string("state/") + own));
+  }
+  ASSERT_THAT(get("state/cpu_manager_state"), HasSubstr("dataChecksum"));
+  put("old.yaml", kOld);
+  const auto done = run("reconfigure --from old.yaml --config new.yaml -o json " + machine_);
+  ASSERT_EQ(done.status, 1) << "a held pod has CPU 1: " << done.out << done.err;
+  EXPECT_THAT(done.err, HasSubstr("pods that cannot stay: default_db"));
+  const auto evicted =
+      run("reconfigure --from old.yaml --config new.yaml --evict lost -o json " + machine_);
+  ASSERT_EQ(evicted.status, 0) << evicted.err;
+  EXPECT_THAT(get("state/cpu_manager_state"), HasSubstr("dataChecksum"));
+  EXPECT_THAT(get("state/memory_manager_state"), HasSubstr("dataChecksum"));
+  EXPECT_THAT(run("status " + machine_ + " --config new.yaml").out,
+              HasSubstr("profile kubelet-1.37"));
+}
+
+/// A machine that has lost a CPU since the kubelet wrote its files.
+TEST_F(ReconfigureCli, NeedsTheMachineOfAKubeletsDirectory) {
+  std::filesystem::remove(dir_ / "state/.pinfold_node");
+  auto machine = nlohmann::json::parse(get("node.json"));
+  machine.at("cpus").erase(7);
+  put("smaller.json", machine.dump());
+  put("old.yaml", kOld);
+  const std::string arguments = "reconfigure --from old.yaml --machine smaller.json";
+  const auto refused = run(arguments);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("name the one until now with --from-machine"));
+  const auto done = run(arguments + " --from-machine node.json");
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("machine: CPUs 7 are gone"));
+}
+
+/// A kubelet that was started with another configuration knows nothing of .pinfold_node.
+TEST_F(ReconfigureCli, SaysThatAKubeletMayHaveChangedTheConfiguration) {
+  put("state/cpu_manager_state",
+      R"({"policyName":"none","defaultCpuSet":"","checksum":642675224})");
+  const auto refused = run("reconfigure --config new.yaml " + machine_);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(
+      refused.err,
+      HasSubstr("if a kubelet has run with another configuration since, name it with --from"));
+}
+
+TEST_F(ReconfigureCli, AStartWithAnotherConfigurationSaysWhatToDo) {
+  put("state/config.yaml", kNew);
+  const auto refused = run("status " + machine_);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("the state is for another node (reservedSystemCPUs: '0' "
+                                     "becomes '0-1'): 'pinfold reconfigure'"));
+}
+
 /// A process that is killed between the new configuration and the commit leaves this.
 TEST_F(ReconfigureCli, GoesOnAfterAnInterruption) {
   put("state/config.yaml", kNew);

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "../../support/cpu_fixture.hpp"
+#include "../../support/uneven_machine.hpp"
 
 // The kubelet's known bugs, which the profile kubelet-1.36 reproduces and fixed corrects.
 namespace pinfold::test {
@@ -98,23 +99,9 @@ TEST(CpuQuirks, CoresSpreadByCpuNumber) {
 }
 
 TEST(CpuQuirks, RememberedNumaNodesCanBeOverwrittenByOneThatIsTooSmall) {
-  // Socket 0: four nodes of three CPUs, and one with the reserved CPU 0; socket 1: twelve of one.
-  MachineDescription description;
-  const auto add_node = [&](int socket, int cpus) {
-    const auto node = static_cast<std::int32_t>(description.numa_nodes.size());
-    description.numa_nodes.push_back({NumaId{node}, 0, {}, {}});
-    for (int i = 0; i < cpus; ++i) {
-      const auto id = static_cast<std::int32_t>(description.cpus.size());
-      description.cpus.push_back(
-          {CpuId{id}, CoreId{id}, SocketId{socket}, NumaId{node}, CacheId{socket}});
-    }
-  };
-  add_node(0, 1);
-  for (int i = 0; i < 4; ++i) add_node(0, 3);
-  for (int i = 0; i < 12; ++i) add_node(1, 1);
   const auto taken = [&](Profile profile) {
-    Rig r(machine_of(description),
-          static_policy({{"distribute-cpus-across-numa", "true"}}, profile), reserve_set({0}));
+    Rig r(uneven_machine(), static_policy({{"distribute-cpus-across-numa", "true"}}, profile),
+          reserve_set({0}));
     const PodSpec pod = pod_with("a", 8);
     const auto done = r.manager().allocate(r.state, pod, pod.containers[0], {}, nullptr);
     return done ? r.state.assignments.find({PodUid("a"), "c"})->to_string() : done.error().message;

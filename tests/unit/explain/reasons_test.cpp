@@ -10,6 +10,7 @@
 
 #include "node_fixture.hpp"
 #include "pinfold/explain/explanation.hpp"
+#include "uneven_machine.hpp"
 
 /// The table of docs/explain.md: the reasons and messages of rejections, each made to happen.
 namespace pinfold::test {
@@ -107,27 +108,11 @@ Explanation rejected_by_provider() {
                    std::move(providers));
 }
 
-/// Socket 0: four NUMA nodes of three CPUs, and one with the reserved CPU 0; socket 1: twelve of
-/// one. Kubelet 1.36 cannot spread 8 CPUs there.
 Explanation rejected_by_accounting() {
-  MachineDescription description;
-  const auto add_node = [&](int socket, int cpus) {
-    const auto node = static_cast<std::int32_t>(description.numa_nodes.size());
-    description.numa_nodes.push_back({NumaId{node}, std::uint64_t{1} << 30U, {}, {}});
-    for (int i = 0; i < cpus; ++i) {
-      const auto id = static_cast<std::int32_t>(description.cpus.size());
-      description.cpus.push_back(
-          {CpuId{id}, CoreId{id}, SocketId{socket}, NumaId{node}, CacheId{socket}});
-    }
-  };
-  add_node(0, 1);
-  for (int i = 0; i < 4; ++i) add_node(0, 3);
-  for (int i = 0; i < 12; ++i) add_node(1, 1);
   Config config = aligning_config("none");
   config.profile = Profile::kKubelet136;
   config.cpu_manager_policy_options["distribute-cpus-across-numa"] = "true";
-  return explained(Machine::make(std::move(description)).value(), config, {},
-                   pod("web", {{"cpu", "8"}, {"memory", "1Gi"}}));
+  return explained(uneven_machine(), config, {}, pod("web", {{"cpu", "8"}, {"memory", "1Gi"}}));
 }
 
 /// A pod that is active asks for another number of devices.

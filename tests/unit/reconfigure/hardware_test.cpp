@@ -149,6 +149,58 @@ TEST(ReconfigureHeld, KeepsWhatItHasOrSaysWhatIsInTheWay) {
   EXPECT_EQ(result.next.held, std::set{PodUid("b")});
 }
 
+TEST(ReconfigureHeld, TheSmallestGoesIfAKubeletNeedsASharedPool) {
+  Config config = aligning_config("none");
+  config.profile = Profile::kKubelet136;
+  const Node from = node_of(machine_of({}), config);
+  NodeState state = state_with(from, {sized("a", 8), sized("b", 7)});
+  for (const char* const uid : {"a", "b"}) state.held.insert(PodUid(uid));
+  state.pods.clear();
+  config.cpu_manager_policy_options["strict-cpu-reservation"] = "true";
+  const auto result = checked_plan(from, state, node_of(machine_of({}), config));
+  EXPECT_EQ(result.evicted, std::vector{PodUid("b")});
+  EXPECT_EQ(planned(result, "b").why,
+            "its pod is not active, so it cannot move; a kubelet needs a shared pool");
+  EXPECT_EQ(planned(result, "a").change, Change::kKept);
+  config.profile = Profile::kFixed;
+  EXPECT_EQ(checked_plan(from, state, node_of(machine_of({}), config)).cost, PlanCost{});
+}
+
+TEST(ReconfigureReserved, MemoryShrunkOrMovedMovesNothingThatFits) {
+  for (const Profile profile : kBothProfiles) {
+    const auto with_reserved = [&](int numa, const std::string& amount) {
+      Config config = reserving("0", profile);
+      config.kube_reserved["memory"] = amount;
+      config.reserved_memory = {{numa, {{"memory", amount}}}};
+      return config;
+    };
+    const Node much = node_of(machine_of({}), with_reserved(0, "5Gi"));
+    const NodeState state = state_with(much, {sized("a", 2, 9)});
+    for (const Config& config : {with_reserved(0, "1Gi"), with_reserved(1, "5Gi")}) {
+      const Node to = node_of(machine_of({}), config);
+      const auto result = checked_plan(much, state, to);
+      EXPECT_EQ(result.cost, PlanCost{}) << describe(result);
+    }
+    // With 9 GiB of 16 in use on NUMA node 0, 8 GiB cannot be reserved there.
+    const auto moved = checked_plan(much, state, node_of(machine_of({}), with_reserved(0, "8Gi")));
+    EXPECT_EQ(moved.cost.containers_moved, 1U) << describe(moved);
+  }
+}
+
+TEST(ReconfigureHardware, MoreMemoryOrANumaNodeMovesNothing) {
+  const Node from = node_of(machine_of({}), reserving("0"));
+  const NodeState state = state_with(from, {sized("a", 2, 9), sized("b", 2)});
+  MachineDescription larger = from.machine().description();
+  larger.numa_nodes[0].memory = 32 * kGi;
+  const Node to = node_of(Machine::make(std::move(larger)).value(), reserving("0"));
+  const auto result = checked_plan(from, state, to);
+  EXPECT_EQ(result.cost, PlanCost{}) << describe(result);
+  EXPECT_EQ(result.next.memory.machine_state.at(0).tables.at("memory").total, 32 * kGi);
+  const auto wider = checked_plan(from, state, node_of(machine_of({.numa = 3}), reserving("0")));
+  EXPECT_EQ(wider.cost, PlanCost{}) << describe(wider);
+  EXPECT_TRUE(wider.next.cpu.default_set.contains(CpuId{23}));
+}
+
 TEST(ReconfigureDevices, StayWhereTheyAreAndPullCpusToThem) {
   for (const Profile profile : kBothProfiles) {
     const Machine machine = machine_of({.devices = {{kNic, {0, 1}}}});

@@ -395,6 +395,35 @@ TEST(ServeCli, AReloadReconfiguresTheNode) {
   EXPECT_EQ(node.end(SIGTERM), 0) << node.log();
 }
 
+TEST(ServeCli, AReloadFollowsCpusThatGoOfflineAndComeBack) {
+  Node node;
+  const std::string whole = read_all(node.dir() / "node.json");
+  const std::string last = R"(,{"id":3,"core":3,"socket":0,"numa":0,"l3":0})";
+  const auto with_last = [&](const std::string& text) {
+    std::string json = whole;
+    return json.replace(json.find(last), last.size(), text);
+  };
+  const auto reload_with = [&](const std::string& machine) {
+    node.dir().write("node.json", machine);
+    node.signal(SIGHUP);
+    EXPECT_NE(node.manager().wait_for("RELOADING=1"), "");
+    EXPECT_NE(node.manager().wait_for("READY=1"), "") << node.log();
+  };
+  node.serve();
+  ASSERT_THAT(node.pinfold(with_options("admit web.yaml")).out, HasSubstr("1-2"));
+  reload_with(with_last(""));
+  const auto refused = node.pinfold(with_options("admit db.yaml"));
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("CPUs 3 of this node are offline"));
+  reload_with(whole);
+  EXPECT_EQ(node.pinfold(with_options("admit db.yaml")).status, 0);
+  reload_with(with_last(last + R"(,{"id":4,"core":4,"socket":0,"numa":0,"l3":0})"));
+  EXPECT_THAT(node.log(), HasSubstr("the state is for another node (machine: CPUs 4 are new)"));
+  node.dir().write("node.json", whole);
+  EXPECT_EQ(node.pinfold(with_options("remove --pod web")).status, 0) << "it goes on as it was";
+  EXPECT_EQ(node.end(SIGTERM), 0) << node.log();
+}
+
 TEST(ServeCli, AStartWithAnotherConfigurationReconfiguresTheNode) {
   Node node;
   node.serve();

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "pinfold/api/config.hpp"
 #include "pinfold/api/profile.hpp"
 #include "pinfold/checkpoint/store.hpp"
 
@@ -25,5 +26,8 @@ enum class ProfileSource {
 /// entries outside of them only in 1.36. Files that Pinfold wrote do not tell it, but
 /// .pinfold_pods remembers it. nullopt: not known.
 [[nodiscard]] std::optional<Profile> profile_of_files(const checkpoint::Files& files);
+
+/// A configuration for a node that had `until_now`: with its profile, if nothing named another.
+[[nodiscard]] Config with_profile_of(const Config& until_now, Config config, ProfileSource source);
 
 }  // namespace pinfold::agent

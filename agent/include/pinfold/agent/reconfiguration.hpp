@@ -48,7 +48,8 @@ struct Reconfiguration {
 /// The pod's entry in `pods`; the UID of one that has none, such as a held pod.
 [[nodiscard]] const std::string& pod_name(const Reconfiguration& planned, const PodUid& uid);
 
-/// Plans how the pods of an agent go on. Errors: those of plan_reconfiguration.
+/// Plans how the pods of an agent go on. Errors: those of plan_reconfiguration; kUnsupported while
+/// CPUs of `to` are offline.
 [[nodiscard]] Result<Reconfiguration> plan_reconfiguration(const NodeAgent& agent, const Node& to,
                                                            const PlanOptions& options);
 
