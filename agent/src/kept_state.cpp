@@ -100,8 +100,11 @@ Result<void> KeptState::replace_node(const Node& from, const Node& to, AgentStat
     return fail(ErrorCode::kCorrupt, fmt::format("start: {}: {}", to_string(started.error().stage),
                                                  started.error().error));
   }
-  EarlierNode before{from.machine(), from.config(), {base_.cpu, base_.memory}, {}};
-  for (const ActivePod& pod : state_.node.pods) before.pods.insert(pod.spec.uid);
+  auto before = before_;  // of a repetition on the same node: the way back stays
+  if (from.machine() != to.machine() || from.config() != to.config()) {
+    before.emplace(EarlierNode{from.machine(), from.config(), {base_.cpu, base_.memory}, {}});
+    for (const ActivePod& pod : state_.node.pods) before->pods.insert(pod.spec.uid);
+  }
   std::string text = encode_node(to.machine(), to.config(), before);
   if (!is_dry_run_) {
     PINFOLD_TRY_WRAP(store_files({std::move(files.cpu), std::move(files.memory),

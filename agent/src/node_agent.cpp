@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "pinfold/agent/offline.hpp"
+#include "pinfold/agent/reconfiguration.hpp"
 
 namespace pinfold::agent {
 
@@ -85,13 +86,17 @@ Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store,
   PINFOLD_LET(auto kept, KeptState::restore(node, std::move(store), options));
   std::optional<EnforcedLayout> enforced;
   if (cgroups) enforced.emplace(*std::move(cgroups), kept.state().adopted, options.log);
-  return NodeAgent(std::move(node), std::move(kept), std::move(enforced), std::move(options),
-                   std::move(offline));
+  NodeAgent agent(std::move(node), std::move(kept), std::move(enforced), std::move(options),
+                  std::move(offline));
+  if (agent.enforced_) agent.earlier_ = earlier_layout(agent);
+  return agent;
 }
 
 Desired NodeAgent::desired() const {
   const enforce::KernelFacts facts = enforced_ ? enforced_->facts() : enforce::KernelFacts{};
-  return make_desired(node_, state(), facts, offline_);
+  Desired desired = make_desired(node_, state(), facts, offline_);
+  desired.earlier = earlier_;
+  return desired;
 }
 
 Result<std::vector<std::string>> NodeAgent::find_drift() const {
@@ -328,13 +333,17 @@ Result<ChangeOutcome> NodeAgent::reconfigure(Node to, NodeState next, RunningPro
   after.node = std::move(next);
   remove_inactive(after);
   if (enforced_) {
+    (void)apply();  // first what was interrupted: then it is known who has which CPUs
+    PINFOLD_TRY(enforced_->check_reachable(make_desired(to, after, enforced_->facts(), {})));
     for (const ActivePod& pod : state().node.pods) {
       const PodUid& uid = pod.spec.uid;
       if (after.node.find(uid) != nullptr) continue;
       PINFOLD_TRY(enforced_->make_empty(enforced_->groups_of_pod(uid), running));
     }
   }
+  enforce::Layout earlier = desired().layout;
   PINFOLD_TRY_WRAP(kept_.replace_node(node_, to, std::move(after)), "reconfigure");
+  earlier_ = std::move(earlier);
   node_ = std::move(to);
   offline_ = {};
   log(LogLevel::kInfo, "reconfigured");

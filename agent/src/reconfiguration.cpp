@@ -155,6 +155,18 @@ Result<Reconfiguration> plan_reconfiguration(const NodeAgent& agent, const Node&
                          std::move(plan), std::move(parked)};
 }
 
+Reconfiguration plan_nothing(const NodeAgent& agent) {
+  const NodeState& now = agent.state().node;
+  ReconfigurationPlan plan;
+  plan.next = now;
+  for (const ActivePod& pod : now.pods) {
+    for (const Container& container : pod.spec.containers) {
+      plan.containers.push_back(compare({pod.spec.uid, container.name}, now, now));
+    }
+  }
+  return {{}, std::move(plan), {}, /*is_undo=*/true};
+}
+
 Result<Reconfiguration> plan_undo(const NodeAgent& agent, const Node& to) {
   const NodeState& now = agent.state().node;
   for (const ActivePod& pod : now.pods) {
@@ -179,6 +191,15 @@ Result<Reconfiguration> plan_undo(const NodeAgent& agent, const Node& to) {
   const Node& from = agent.node();
   return Reconfiguration{differences(from.machine(), from.config(), to.machine(), to.config()),
                          std::move(plan), std::move(parked), /*is_undo=*/true};
+}
+
+enforce::Layout earlier_layout(const NodeAgent& agent) {
+  if (!agent.before()) return {};
+  const auto node = make_node(agent.before()->machine, agent.before()->config);
+  if (!node) return {};
+  auto state = earlier_state(agent, *node);
+  if (!state) return {};
+  return desired_layout(*node, with_node(agent.state(), *std::move(state)), {});
 }
 
 Result<void> check_all_stay(const Reconfiguration& planned) {

@@ -11,6 +11,7 @@
 #include "agent_session.hpp"
 #include "commands.hpp"
 #include "input.hpp"
+#include "pinfold/agent/config_file.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/checkpoint/replace_all.hpp"
@@ -31,8 +32,10 @@ struct ReconfigureOptions {
   bool picture = false;
 };
 
-const std::string kConfigName = "config.yaml";
-const std::string kEarlierConfigName = "config.yaml.before";
+Result<std::unique_ptr<checkpoint::Fs>> open_files(const ReconfigureOptions& options) {
+  return checkpoint::open_state_directory(
+      options.agent.state_dir, checkpoint::owner_check(options.agent.insecure_state_dir));
+}
 
 /// The agent as it is until now.
 Result<agent::NodeAgent> open_before(const ReconfigureOptions& options) {
@@ -72,29 +75,53 @@ Result<Node> make_target(const ReconfigureOptions& options, const agent::NodeAge
   return make_node(options.agent, std::move(node.config));
 }
 
-/// Puts the new configuration where the commands look for it, if it is there until now, and keeps
-/// the old one. Before the commit: a reconfiguration that is interrupted goes on with the next
-/// `pinfold reconfigure`.
-Result<void> install_config(const ReconfigureOptions& options, const Config& target) {
-  const std::string& directory = options.agent.state_dir;
-  PINFOLD_LET(const auto fs,
-              checkpoint::open_state_directory(
-                  directory, checkpoint::owner_check(options.agent.insecure_state_dir)));
-  PINFOLD_LET(const auto current, fs->read(kConfigName));
-  if (!current || (options.agent.config.empty() && !options.undo)) return {};
+/// What is to be done: with --undo after a reconfiguration that was interrupted before its commit,
+/// only the configuration goes back.
+struct Target {
+  Node node;
+  std::optional<std::string> interrupted;  ///< the text that config.yaml had before
+};
+
+Result<Target> find_target(const ReconfigureOptions& options, const agent::NodeAgent& agent) {
+  if (!options.undo) {
+    PINFOLD_LET(auto node, make_target(options, agent));
+    return Target{std::move(node), std::nullopt};
+  }
+  PINFOLD_LET(const auto fs, open_files(options));
+  PINFOLD_LET(auto text, agent::find_interrupted(*fs, agent.node().config(), agent.before()));
+  PINFOLD_LET(auto node, text ? agent::make_node(agent.node().machine(), agent.node().config())
+                              : make_target(options, agent));
+  return Target{std::move(node), std::move(text)};
+}
+
+/// Puts the configuration where the commands look for it, if one is there until now.
+Result<void> install(const ReconfigureOptions& options, const Target& target) {
+  if (options.agent.config.empty() && !options.undo) return {};
+  PINFOLD_LET(const auto fs, open_files(options));
+  if (target.interrupted) {
+    return checkpoint::replace_all(*fs, {{agent::kConfigFileName, *target.interrupted}});
+  }
   std::string text;
   if (options.undo) {
-    PINFOLD_LET(const auto earlier, fs->read(kEarlierConfigName));
-    const auto parsed = parse_config(earlier.value_or(""));
-    text =
-        earlier && parsed && parsed->config == target ? *earlier : to_json(target).dump(2) + "\n";
+    PINFOLD_LET(text, agent::text_of_config(*fs, target.node.config()));
   } else {
     PINFOLD_LET(text, read_file(options.agent.config));
   }
-  if (text == *current) return {};
-  // The earlier one first: it is not lost if this ends in between.
-  PINFOLD_TRY(checkpoint::replace_all(*fs, {{kEarlierConfigName, *current}}));
-  return checkpoint::replace_all(*fs, {{kConfigName, text}});
+  return agent::install_config(*fs, text);
+}
+
+/// Nothing was committed, so the configuration goes back too.
+void take_back(const ReconfigureOptions& options, const Config& now) {
+  const auto restore = [&]() -> Result<void> {
+    PINFOLD_LET(const auto fs, open_files(options));
+    PINFOLD_LET(const auto text, agent::find_interrupted(*fs, now, std::nullopt));
+    if (!text) return {};
+    return checkpoint::replace_all(*fs, {{agent::kConfigFileName, *text}});
+  };
+  if (const auto restored = restore(); !restored) {
+    warn(fmt::format("'{}/{}' is the new configuration already: {}", options.agent.state_dir,
+                     agent::kConfigFileName, restored.error().message));
+  }
 }
 
 /// Errors: kUnsupported if a service has the state directory.
@@ -123,11 +150,27 @@ ExitStatus finish(const ReconfigureOptions& options, nlohmann::json out, bool is
     fmt::print("{}\n", out.dump(2));
   } else if (options.agent.dry_run) {
     print_dry_run(options.agent);
-  } else if (is_applied) {
+  } else if (is_applied && !options.undo) {
     fmt::print("reconfigured; 'pinfold reconfigure --undo' goes back\n");
+  } else if (is_applied) {
+    fmt::print("the node is as it was before\n");
   }
   if (not_enforced) return report_not_enforced(*not_enforced);
   return is_applied || options.agent.dry_run ? kYes : kNo;
+}
+
+Result<agent::Reconfiguration> make_plan(const ReconfigureOptions& options,
+                                         const agent::NodeAgent& agent, const Target& target) {
+  if (target.interrupted) {
+    auto nothing = plan_nothing(agent);
+    nothing.differences.push_back(fmt::format(
+        "{}: as it was before a reconfiguration that was interrupted", agent::kConfigFileName));
+    return nothing;
+  }
+  if (options.undo) return plan_undo(agent, target.node);
+  PlanOptions rules;
+  rules.evict = options.evict == Evict::kRejected;
+  return plan_reconfiguration(agent, target.node, rules);
 }
 
 Result<ExitStatus> run(const ReconfigureOptions& options) {
@@ -135,13 +178,10 @@ Result<ExitStatus> run(const ReconfigureOptions& options) {
     PINFOLD_TRY(check_no_service(options.agent));
   }
   PINFOLD_LET(auto agent, open_before(options));
-  PINFOLD_LET(auto to, make_target(options, agent));
-  PlanOptions rules;
-  rules.evict = options.evict == Evict::kRejected;
-  PINFOLD_LET(const auto planned,
-              options.undo ? plan_undo(agent, to) : plan_reconfiguration(agent, to, rules));
+  PINFOLD_LET(auto target, find_target(options, agent));
+  PINFOLD_LET(const auto planned, make_plan(options, agent, target));
   nlohmann::json out = to_json(agent, planned);
-  print(options, agent, to, planned);
+  print(options, agent, target.node, planned);
   if (options.agent.dry_run) return finish(options, std::move(out), false, std::nullopt);
   if (!planned.plan.evicted.empty() && options.evict == Evict::kNone) {
     (void)report(
@@ -151,11 +191,14 @@ Result<ExitStatus> run(const ReconfigureOptions& options) {
                      fmt::join(planned.plan.evicted, ", "))});
     return finish(options, std::move(out), false, std::nullopt);
   }
-  PINFOLD_TRY_WRAP(install_config(options, to.config()), "install the configuration");
+  PINFOLD_TRY_WRAP(install(options, target), "install the configuration");
   auto changed = agent.reconfigure(
-      std::move(to), planned.plan.next,
+      std::move(target.node), planned.plan.next,
       options.kill ? agent::RunningProcesses::kKill : agent::RunningProcesses::kRefuse);
-  if (!changed) return fail(std::move(changed).error());
+  if (!changed) {
+    take_back(options, agent.node().config());
+    return fail(std::move(changed).error());
+  }
   if (const auto settled = agent.settle(); !settled) {
     warn(fmt::format("{}: {}", checkpoint::kNotSettled, settled.error().message), "not settled");
   }

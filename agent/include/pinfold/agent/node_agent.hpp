@@ -128,9 +128,11 @@ class NodeAgent {
   [[nodiscard]] Result<ChangeOutcome> remove_pod(const PodUid& uid, RunningProcesses running);
   /// Goes on with another configuration or machine: commits the state that its pods have there,
   /// then applies it, without a moment of overlap. `next`: as plan_reconfiguration() gives it. Pods
-  /// that it lacks leave. Errors: kBusy if processes of these still run (and are not to be killed,
-  /// or survive it); kCorrupt if a kubelet of `to` would not start from that state, with its text;
-  /// those of the store. Then nothing has changed.
+  /// that it lacks leave. Before that it applies what is desired until now, as far as possible:
+  /// an interrupted reconfiguration. Errors: kInvalidArgument if no order of steps avoids an
+  /// overlap; kBusy if processes of these still run (and are not to be killed, or survive it);
+  /// kCorrupt if a kubelet of `to` would not start from that state, with its text; those of the
+  /// store. Then the node and its state have not changed.
   [[nodiscard]] Result<ChangeOutcome> reconfigure(Node to, NodeState next,
                                                   RunningProcesses running);
   /// The node before the last reconfiguration of this state directory.
@@ -192,6 +194,7 @@ class NodeAgent {
   std::optional<EnforcedLayout> enforced_;
   AgentOptions options_;
   CpuSet offline_;
+  enforce::Layout earlier_;  ///< see Desired
   Timings timings_;
 };
 
