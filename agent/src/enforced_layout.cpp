@@ -183,6 +183,7 @@ Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& d
     PINFOLD_LET(const bool is_stray, has_processes(name));
     if (is_stray) observed.strays.push_back(name);
   }
+  mark_isolation(desired, observed.layout);
   PINFOLD_LET(observed.foreign, find_foreign());
   return observed;
 }
@@ -274,6 +275,14 @@ Result<void> EnforcedLayout::run(const enforce::Plan& steps, enforce::Plan& done
     log(LogLevel::kDebug, to_string(step));
     if (step.kind != enforce::Step::Kind::kVerify) done.push_back(step);
   }
+  return {};
+}
+
+Result<void> EnforcedLayout::check_reachable(const Desired& desired) const {
+  const auto* const clean = std::get_if<Clean>(&kernel_);
+  if (clean == nullptr) return {};
+  PINFOLD_LET(const CpuSet cpus, cgroups_.machine_cpus());
+  PINFOLD_TRY(plan(clean->layout, reachable(desired, {}), cpus));
   return {};
 }
 

@@ -120,8 +120,13 @@ Result<void> KeptState::replace_node(const Node& from, const Node& to, AgentStat
     return fail(ErrorCode::kCorrupt, fmt::format("start: {}: {}", to_string(started.error().stage),
                                                  started.error().error));
   }
-  EarlierNode before{from.machine(), from.config(), {base_.cpu, base_.memory}, {}};
-  for (const ActivePod& pod : state_.node.pods) before.pods.insert(pod.spec.uid);
+  const bool is_repetition = from.machine() == to.machine() && from.config() == to.config() &&
+                             files.cpu == base_.cpu && files.memory == base_.memory;
+  auto before = before_;  // of a repetition: the way back stays
+  if (!is_repetition) {
+    before.emplace(EarlierNode{from.machine(), from.config(), {base_.cpu, base_.memory}, {}});
+    for (const ActivePod& pod : state_.node.pods) before->pods.insert(pod.spec.uid);
+  }
   std::string text = encode_node(to.machine(), to.config(), before);
   if (!is_dry_run_) {
     PINFOLD_TRY_WRAP(store_files({std::move(files.cpu), std::move(files.memory),

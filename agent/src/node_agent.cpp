@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "pinfold/agent/offline.hpp"
+#include "pinfold/agent/reconfiguration.hpp"
 
 namespace pinfold::agent {
 
@@ -77,13 +78,17 @@ Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store,
   PINFOLD_LET(auto kept, KeptState::restore(node, std::move(store), options));
   std::optional<EnforcedLayout> enforced;
   if (cgroups) enforced.emplace(*std::move(cgroups), kept.state().adopted, options.log);
-  return NodeAgent(std::move(node), std::move(kept), std::move(enforced), std::move(options),
-                   std::move(offline));
+  NodeAgent agent(std::move(node), std::move(kept), std::move(enforced), std::move(options),
+                  std::move(offline));
+  if (agent.enforced_) agent.earlier_ = earlier_layout(agent);
+  return agent;
 }
 
 Desired NodeAgent::desired() const {
   const enforce::KernelFacts facts = enforced_ ? enforced_->facts() : enforce::KernelFacts{};
-  return make_desired(*node_, state(), facts, offline_);
+  Desired desired = make_desired(*node_, state(), facts, offline_);
+  desired.earlier = earlier_;
+  return desired;
 }
 
 Result<std::vector<std::string>> NodeAgent::find_drift() const {

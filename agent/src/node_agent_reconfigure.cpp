@@ -9,16 +9,6 @@
 
 namespace pinfold::agent {
 
-/// Commits the state that the pods have on a node from now on.
-Result<void> NodeAgent::store_on(const Node& to, NodeState next) {
-  AgentState after = state();
-  after.node = std::move(next);
-  remove_inactive(after);
-  PINFOLD_TRY_WRAP(kept_.replace_node(*node_, to, std::move(after)), "reconfigure");
-  log(LogLevel::kInfo, "reconfigured");
-  return {};
-}
-
 ReconfigureOutcome NodeAgent::apply_and_measure() {
   if (!enforced_) return {};
   const Desired target = desired();
@@ -32,24 +22,37 @@ ReconfigureOutcome NodeAgent::apply_and_measure() {
   return outcome;
 }
 
-Result<ReconfigureOutcome> NodeAgent::reconfigure(Node to, NodeState next,
-                                                  RunningProcesses running) {
+Result<ReconfigureOutcome> NodeAgent::go_on(std::shared_ptr<const Node> to, NodeState next,
+                                            RunningProcesses running) {
+  AgentState after = state();
+  after.node = std::move(next);
+  remove_inactive(after);
+  const CpuSet offline = offline_ & to->machine().all_cpus();  // others are no longer its CPUs
   if (enforced_) {
+    (void)apply();  // first what was interrupted: then it is known who has which CPUs
+    PINFOLD_TRY(enforced_->check_reachable(make_desired(*to, after, enforced_->facts(), offline)));
     for (const ActivePod& pod : state().node.pods) {
       const PodUid& uid = pod.spec.uid;
-      if (next.find(uid) != nullptr) continue;
+      if (after.node.find(uid) != nullptr) continue;
       PINFOLD_TRY(enforced_->make_empty(enforced_->groups_of_pod(uid), running));
     }
   }
-  PINFOLD_TRY(store_on(to, std::move(next)));
-  node_ = std::make_shared<const Node>(std::move(to));
-  offline_ &= node_->machine().all_cpus();  // the others are no longer CPUs of the node
+  enforce::Layout earlier = desired().layout;
+  PINFOLD_TRY_WRAP(kept_.replace_node(*node_, *to, std::move(after)), "reconfigure");
+  earlier_ = std::move(earlier);
+  node_ = std::move(to);
+  offline_ = offline;
+  log(LogLevel::kInfo, "reconfigured");
   return apply_and_measure();
 }
 
+Result<ReconfigureOutcome> NodeAgent::reconfigure(Node to, NodeState next,
+                                                  RunningProcesses running) {
+  return go_on(std::make_shared<const Node>(std::move(to)), std::move(next), running);
+}
+
 Result<ReconfigureOutcome> NodeAgent::reconfigure(NodeState next) {
-  PINFOLD_TRY(store_on(*node_, std::move(next)));
-  return apply_and_measure();
+  return go_on(node_, std::move(next), RunningProcesses::kRefuse);
 }
 
 }  // namespace pinfold::agent

@@ -222,6 +222,17 @@ Result<Reconfiguration> plan_defragmentation(const NodeAgent& agent, const PodSp
   return planned;
 }
 
+Reconfiguration plan_nothing(const NodeAgent& agent) {
+  const NodeState& now = agent.state().node;
+  ReconfigurationPlan plan;
+  plan.next = now;
+  plan.containers = compare_states(now, now);
+  for (PlannedContainer& container : plan.containers) container.why = "nothing was committed";
+  Reconfiguration planned = reconfiguration_of(agent, agent.node(), std::move(plan));
+  planned.is_undo = true;
+  return planned;
+}
+
 Result<Reconfiguration> plan_undo(const NodeAgent& agent, const Node& to) {
   const NodeState& now = agent.state().node;
   for (const ActivePod& pod : now.pods) {
@@ -255,6 +266,15 @@ Result<Reconfiguration> plan_undo(const NodeAgent& agent, const Node& to) {
   Reconfiguration planned = reconfiguration_of(agent, to, std::move(plan));
   planned.is_undo = true;
   return planned;
+}
+
+enforce::Layout earlier_layout(const NodeAgent& agent) {
+  if (!agent.before()) return {};
+  const auto node = make_node(agent.before()->machine, agent.before()->config);
+  if (!node) return {};
+  auto state = earlier_state(agent, *node);
+  if (!state) return {};
+  return desired_layout(*node, with_node(agent.state(), *std::move(state)), {});
 }
 
 Result<void> check_all_stay(const Reconfiguration& planned) {

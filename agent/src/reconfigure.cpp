@@ -9,13 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "pinfold/checkpoint/replace_all.hpp"
+#include "pinfold/agent/config_file.hpp"
 
 namespace pinfold::agent {
 namespace {
-
-constexpr const char* kConfigName = "config.yaml";
-constexpr const char* kEarlierConfigName = "config.yaml.before";
 
 Result<NodeConfig> read_config(const NodeAgent& agent, const std::optional<std::string>& text,
                                const NodeSource& source) {
@@ -68,48 +65,14 @@ Result<Node> make_target(const NodeAgent& agent, const ReconfigureRequest& reque
   return make_node_of(source, std::move(machine), std::move(config));
 }
 
-/// The configuration file of a state directory, and the one before it.
-class ConfigFiles {
- public:
-  static Result<ConfigFiles> open(const AgentOptions& options) {
-    ConfigFiles files;
-    PINFOLD_LET(files.fs_,
-                checkpoint::open_state_directory(
-                    options.state_dir, checkpoint::owner_check(options.insecure_state_dir)));
-    PINFOLD_LET(files.current_, files.fs_->read(kConfigName));
-    PINFOLD_LET(files.earlier_, files.fs_->read(kEarlierConfigName));
-    return files;
-  }
-  [[nodiscard]] const std::optional<std::string>& current() const { return current_; }
-  [[nodiscard]] const std::optional<std::string>& earlier() const { return earlier_; }
-
-  /// The earlier one first: it is not lost if this ends in between.
-  Result<void> install(const std::string& text) {
-    has_changed_ = true;
-    if (current_) {
-      PINFOLD_TRY(checkpoint::replace_all(*fs_, {{kEarlierConfigName, *current_}}));
-    }
-    return checkpoint::replace_all(*fs_, {{kConfigName, text}});
-  }
-  /// Both files as they were when this was opened.
-  Result<void> restore() {
-    if (!has_changed_) return {};
-    PINFOLD_TRY(put(kConfigName, current_));
-    return put(kEarlierConfigName, earlier_);
-  }
-
- private:
-  Result<void> put(const char* name, const std::optional<std::string>& text) {
-    if (text) return checkpoint::replace_all(*fs_, {{name, *text}});
-    PINFOLD_TRY(fs_->remove(name));
-    return fs_->sync_directory();
-  }
-
-  std::unique_ptr<checkpoint::Fs> fs_;
-  std::optional<std::string> current_;
-  std::optional<std::string> earlier_;
-  bool has_changed_ = false;
-};
+Result<ConfigFiles> open_config_files(const NodeAgent& agent, const NodeSource& source) {
+  const AgentOptions& options = agent.options();
+  PINFOLD_LET(auto fs, source.files ? source.files()
+                                    : checkpoint::open_state_directory(
+                                          options.state_dir,
+                                          checkpoint::owner_check(options.insecure_state_dir)));
+  return ConfigFiles::open(std::move(fs));
+}
 
 /// The text that a start must find; nullopt: it finds the target already.
 std::optional<std::string> text_to_install(const NodeAgent& agent,
@@ -138,21 +101,8 @@ Result<void> install(const NodeAgent& agent, const ReconfigureRequest& request,
   return installed;
 }
 
-bool changes_nothing(const Reconfigured& outcome) {
-  const auto& containers = outcome.planned.plan.containers;
-  return !outcome.other_node && outcome.planned.plan.evicted.empty() &&
-         std::all_of(containers.begin(), containers.end(), [](const PlannedContainer& container) {
-           return container.cpus_before == container.cpus_after &&
-                  container.memory_before == container.memory_after;
-         });
-}
-
-/// A repeated request keeps the way back.
 Result<void> apply(NodeAgent& agent, Node to, RunningProcesses running, Reconfigured& outcome) {
-  if (!agent.before() || !changes_nothing(outcome)) {
-    PINFOLD_LET(outcome.change,
-                agent.reconfigure(std::move(to), outcome.planned.plan.next, running));
-  }
+  PINFOLD_LET(outcome.change, agent.reconfigure(std::move(to), outcome.planned.plan.next, running));
   outcome.is_applied = true;
   return {};
 }
@@ -164,7 +114,7 @@ Result<void> install_and_apply(NodeAgent& agent, const ReconfigureRequest& reque
   if (source.file == ConfigFile::kLeave) {
     return apply(agent, std::move(to), request.running, outcome);
   }
-  PINFOLD_LET_WRAP(auto files, ConfigFiles::open(agent.options()), "install the configuration");
+  PINFOLD_LET_WRAP(auto files, open_config_files(agent, source), "install the configuration");
   PINFOLD_TRY_WRAP(install(agent, request, source, to.config(), files),
                    "install the configuration");
   auto applied = apply(agent, std::move(to), request.running, outcome);
@@ -172,9 +122,23 @@ Result<void> install_and_apply(NodeAgent& agent, const ReconfigureRequest& reque
   if (const auto restored = files.restore(); !restored) {
     applied.error().message +=
         fmt::format("; '{}/{}' has the new configuration: {}", agent.options().state_dir,
-                    kConfigName, restored.error().message);
+                    kConfigFileName, restored.error().message);
   }
   return applied;
+}
+
+/// Only the configuration file goes back, and the kernel has what the state says.
+Result<Reconfigured> take_back(NodeAgent& agent, const ReconfigureRequest& request,
+                               ConfigFiles& files) {
+  Reconfigured outcome;
+  outcome.planned = plan_nothing(agent);
+  outcome.planned.differences.push_back(
+      fmt::format("{}: as it was before a reconfiguration that was interrupted", kConfigFileName));
+  if (request.dry_run) return outcome;
+  PINFOLD_TRY_WRAP(files.take_back(), "restore the configuration");
+  PINFOLD_LET(outcome.change, agent.reconfigure(agent.state().node));
+  outcome.is_applied = true;
+  return outcome;
 }
 
 constexpr std::array kEvicts = {Evict::kNone, Evict::kLost, Evict::kRejected};
@@ -202,6 +166,12 @@ std::optional<Evict> parse_evict(std::string_view name) {
 Result<Reconfigured> reconfigure(NodeAgent& agent, const ReconfigureRequest& request,
                                  const NodeSource& source) {
   PINFOLD_TRY(check_request(request));
+  if (request.undo && source.file != ConfigFile::kLeave) {
+    PINFOLD_LET_WRAP(auto files, open_config_files(agent, source), "read the configuration");
+    if (files.is_interrupted(agent.node().config(), agent.before())) {
+      return take_back(agent, request, files);
+    }
+  }
   PINFOLD_LET(auto to, make_target(agent, request, source));
   PlanOptions rules;
   rules.evict = request.evict == Evict::kRejected;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ostream>
 #include <set>
 #include <utility>
@@ -116,7 +117,34 @@ class Planner {
     if (!has.empty() && !has.contains_all(cpus)) set_cpus(name.parent(), has | cpus);
   }
 
+  /// Whether a container with other rights to its CPUs runs on those that `name` gets.
+  [[nodiscard]] bool is_blocked(const GroupName& name) const {
+    const auto is_exclusive = [this](const GroupName& group) {
+      return before_.at(group).isolation != Isolation::kHost ||
+             after_.at(group).isolation != Isolation::kHost;
+    };
+    const CpuSet& gets = resolved(after_.at(name).cpus);
+    return std::any_of(now_.begin(), now_.end(), [&](const Entry& other) {
+      if (other.first.is_pod() || other.first == name) return false;
+      if (!is_exclusive(name) && !is_exclusive(other.first)) return false;
+      return (resolved(other.second.cpus) - resolved(after_.at(other.first).cpus)).intersects(gets);
+    });
+  }
+
+  /// Without CPUs to wait on: each moves at once where its CPUs are free, which can free others'.
+  void move_unblocked() {
+    for (bool has_moved = true; has_moved;) {
+      has_moved = std::erase_if(movers_, [this](const GroupName& name) {
+                    if (is_blocked(name)) return false;
+                    widen_pod(name, resolved(after_.at(name).cpus));
+                    set_cpus(name, after_.at(name).cpus);
+                    return true;
+                  }) > 0;
+    }
+  }
+
   [[nodiscard]] Result<void> park_movers() {
+    if (parking_.empty()) move_unblocked();
     for (const GroupName& name : movers_) {
       PINFOLD_TRY(need_parking(name));
       widen_pod(name, parking_);

@@ -122,8 +122,9 @@ ExitStatus finish(const ReconfigureOptions& options, const service::Reconfigure&
   } else if (options.agent.dry_run) {
     print_dry_run(options.agent);
   } else if (outcome.is_applied) {
-    fmt::print("{}reconfigured; 'pinfold reconfigure --undo' goes back\n",
-               describe_measured(outcome));
+    fmt::print("{}{}\n", describe_measured(outcome),
+               options.undo ? "the node is as it was before"
+                            : "reconfigured; 'pinfold reconfigure --undo' goes back");
   }
   if (options.agent.dry_run) return kYes;
   if (outcome.change.not_enforced) return report_not_enforced(*outcome.change.not_enforced);

@@ -199,6 +199,33 @@ TEST_F(ReconfigureCli, AStartWithAnotherConfigurationSaysWhatToDo) {
                                      "becomes '0-1'): 'pinfold reconfigure'"));
 }
 
+TEST_F(ReconfigureCli, ARepetitionKeepsTheWayBack) {
+  ASSERT_EQ(run("reconfigure --config new.yaml " + machine_).status, 0);
+  ASSERT_EQ(run("reconfigure --config new.yaml " + machine_).status, 0);
+  const auto undone = run("reconfigure --undo");
+  ASSERT_EQ(undone.status, 0) << undone.err;
+  EXPECT_EQ(cpus("db"), "1");
+  EXPECT_EQ(get("state/config.yaml"), kOld);
+}
+
+TEST_F(ReconfigureCli, UndoTakesBackWhatWasInterrupted) {
+  ASSERT_EQ(run("reconfigure --config new.yaml " + machine_).status, 0);
+  const std::string on_two = cpus("db");
+  put("three-reserved.yaml", "cpuManagerPolicy: static\nreservedSystemCPUs: '0-1,4'\n");
+  put("state/config.yaml.before", kNew);
+  put("state/config.yaml", get("three-reserved.yaml"));
+  const auto planned = run("reconfigure --undo --dry-run");
+  EXPECT_THAT(planned.out, HasSubstr("config.yaml: as it was before a reconfiguration that was "
+                                     "interrupted"));
+  EXPECT_EQ(get("state/config.yaml"), get("three-reserved.yaml"));
+  ASSERT_EQ(run("reconfigure --undo").status, 0);
+  EXPECT_EQ(get("state/config.yaml"), kNew);
+  EXPECT_EQ(cpus("db"), on_two);
+  ASSERT_EQ(run("reconfigure --undo").status, 0)
+      << "the way back from the one before is still there";
+  EXPECT_EQ(cpus("db"), "1");
+}
+
 /// A process that is killed between the new configuration and the commit leaves this.
 TEST_F(ReconfigureCli, GoesOnAfterAnInterruption) {
   put("state/config.yaml", kNew);

@@ -57,6 +57,45 @@ TEST(Plan, RemovesAnExclusiveContainerBeforeTheSharedOnesGrow) {
             "pods/c: verify that it runs on 0-7\n");
 }
 
+/// Another CPU is reserved on a full node: there is no CPU to wait on.
+TEST(Plan, MovesTheSharedContainersOnceTheirNewCpusAreFree) {
+  const auto full = [](const char* shared, const char* exclusive) {
+    Layout layout = shared_pod(shared);
+    layout[{PodUid("x"), ""}] = group(exclusive);
+    layout[{PodUid("x"), "c"}] = group(exclusive, Isolation::kContainer);
+    return layout;
+  };
+  const auto steps = plan(full("0", "1-7"), full("7", "0-6"), kMachine);
+  ASSERT_TRUE(steps.has_value()) << steps.error().message;
+  EXPECT_EQ(text(*steps),
+            "podx/c: cpuset.cpus := 1-6\n"
+            "pods: cpuset.cpus := 0,7\n"
+            "pods/c: cpuset.cpus := 7\n"
+            "pods: cpuset.cpus := 7\n"
+            "podx: cpuset.cpus := 1-6\n"
+            "podx: cpuset.cpus := 0-6\n"
+            "podx/c: cpuset.cpus := 0-6\n"
+            "pods/c: verify that it runs on 7\n"
+            "podx/c: verify that it runs on 0-6\n");
+}
+
+/// Nothing but an overlap leads there: each would have to move first.
+TEST(Plan, NamesAContainerThatNoOrderCanMove) {
+  const auto full = [](const char* x, const char* y) {
+    Layout layout;
+    layout[{PodUid("x"), ""}] = group(x);
+    layout[{PodUid("x"), "c"}] = group(x, Isolation::kContainer);
+    layout[{PodUid("y"), ""}] = group(y);
+    layout[{PodUid("y"), "c"}] = group(y, Isolation::kContainer);
+    return layout;
+  };
+  const auto steps = plan(full("0-3", "4-7"), full("4-7", "0-3"), kMachine);
+  ASSERT_FALSE(steps.has_value());
+  EXPECT_EQ(steps.error().message,
+            "no CPU of '0-7' is free of exclusive containers, so 'podx/c' cannot get its CPUs "
+            "without an overlap: reserve at least one CPU");
+}
+
 TEST(Plan, SwapsTwoExclusiveContainersOverSharedCpus) {
   const auto pair = [](const char* a, const char* b) {
     return Layout{{{PodUid("p"), ""}, group("2-5")},

@@ -54,9 +54,16 @@ struct Desired {
   CpuSet pool;                        ///< online CPUs of the shared pool
   ContainerMap<std::string> adopted;  ///< see AgentState
   Partition partition = Partition::kNone;
+  /// Before a reconfiguration that may not be applied to its end yet: containers that the kernel
+  /// still has as here keep their exclusive CPUs until they have left them. Empty: there was none.
+  enforce::Layout earlier = {};
 };
 [[nodiscard]] Desired make_desired(const Node& node, const AgentState& state,
                                    const enforce::KernelFacts& facts, const CpuSet& offline);
+
+/// Gives observed containers their isolation: one that runs on a part of its desired or of its
+/// earlier exclusive CPUs has them exclusively, although it does not have the desired CPUs.
+void mark_isolation(const Desired& desired, enforce::Layout& observed);
 
 /// The CPUs that are exclusive to containers.
 [[nodiscard]] CpuSet exclusive_cpus(const enforce::Layout& layout);

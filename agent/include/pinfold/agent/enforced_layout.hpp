@@ -99,6 +99,9 @@ class EnforcedLayout {
   /// Errors: those of Cgroups::apply and plan; the layout is dirty then, and the next call starts
   /// from what the kernel has.
   [[nodiscard]] Result<void> apply(const Desired& desired, const StepWatcher& watcher = nullptr);
+  /// Whether an order of steps leads there from the layout without an overlap; a dirty layout is
+  /// not checked. Errors: those of plan.
+  [[nodiscard]] Result<void> check_reachable(const Desired& desired) const;
   /// A container was adopted: checks its group, and removes the empty one that it replaces.
   /// Errors: kNotFound if it does not exist, or is no group with a cpuset.
   [[nodiscard]] Result<void> adopt(const Desired& desired, const ContainerId& container);

@@ -139,9 +139,11 @@ class NodeAgent {
   [[nodiscard]] Result<ChangeOutcome> remove_pod(const PodUid& uid, RunningProcesses running);
   /// Goes on with another configuration or machine: commits the state that its pods have there,
   /// then applies it, without a moment of overlap. `next`: as plan_reconfiguration() gives it. Pods
-  /// that it lacks leave. Errors: kBusy if processes of these still run (and are not to be killed,
-  /// or survive it); kCorrupt if a kubelet of `to` would not start from that state, with its text;
-  /// those of the store. Then nothing has changed.
+  /// that it lacks leave. Before that it applies what is desired until now, as far as possible:
+  /// an interrupted reconfiguration. Errors: kInvalidArgument if no order of steps avoids an
+  /// overlap; kBusy if processes of these still run (and are not to be killed, or survive it);
+  /// kCorrupt if a kubelet of `to` would not start from that state, with its text; those of the
+  /// store. Then the node and its state have not changed.
   [[nodiscard]] Result<ReconfigureOutcome> reconfigure(Node to, NodeState next,
                                                        RunningProcesses running);
   /// The same on the same node, for a state as plan_defragmentation() gives it: every pod stays.
@@ -200,7 +202,8 @@ class NodeAgent {
   [[nodiscard]] Result<ChangeOutcome> change(AgentState next, std::string_view intent);
   [[nodiscard]] std::optional<Error> apply(const StepWatcher& watcher = nullptr);
   [[nodiscard]] ReconfigureOutcome apply_and_measure();
-  [[nodiscard]] Result<void> store_on(const Node& to, NodeState next);
+  [[nodiscard]] Result<ReconfigureOutcome> go_on(std::shared_ptr<const Node> to, NodeState next,
+                                                 RunningProcesses running);
   [[nodiscard]] std::optional<Error> adopt_and_apply(const ContainerId& container);
 
   std::shared_ptr<const Node> node_;
@@ -208,6 +211,7 @@ class NodeAgent {
   std::optional<EnforcedLayout> enforced_;
   AgentOptions options_;
   CpuSet offline_;
+  enforce::Layout earlier_;  ///< see Desired
   Timings timings_;
 };
 

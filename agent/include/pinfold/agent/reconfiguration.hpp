@@ -67,6 +67,13 @@ struct Reconfiguration {
 /// admitted since; kCorrupt if what was kept cannot be read.
 [[nodiscard]] Result<Reconfiguration> plan_undo(const NodeAgent& agent, const Node& to);
 
+/// The way back from a reconfiguration that was not committed: every container has what it has.
+[[nodiscard]] Reconfiguration plan_nothing(const NodeAgent& agent);
+
+/// The control groups that the pods of an agent had before the last reconfiguration; none if there
+/// was none, or if its node cannot be made any more.
+[[nodiscard]] enforce::Layout earlier_layout(const NodeAgent& agent);
+
 /// Opens the agent of a state directory for a configuration. If the directory says that its state
 /// is for another one, the agent goes on with the new one first; the machine is the same.
 /// Errors: those of open_agent; kUnsupported if pods could not stay.

@@ -2,12 +2,14 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "pinfold/agent/reconfiguration.hpp"
+#include "pinfold/checkpoint/fs.hpp"
 
 /// A reconfiguration as an operator or a program asks for it: planned, and applied.
 namespace pinfold::agent {
@@ -76,12 +78,15 @@ struct NodeSource {
   /// The hint providers of a node on this machine. Empty: none.
   std::function<Node::Providers(const Machine&)> providers;
   ConfigFile file = ConfigFile::kLeave;
+  /// The directory of config.yaml. Empty: the agent's state directory.
+  std::function<Result<std::unique_ptr<checkpoint::Fs>>()> files = {};
   /// Whether the next start finds this node. Errors: kUnsupported.
   std::function<Result<void>(const Node& to)> check;
 };
 
 /// Plans, and unless it is a dry run applies: installs the configuration, keeps the file that was
-/// there as config.yaml.before, and goes on with it (NodeAgent::reconfigure).
+/// there as config.yaml.before, and goes on with it (NodeAgent::reconfigure). An undo after a
+/// reconfiguration that ended before its commit restores config.yaml only.
 /// Errors: kInvalidArgument for a request that contradicts itself and for a configuration that does
 /// not fit the machine; kNotFound for an undo without a node before; those of plan_reconfiguration,
 /// plan_undo, NodeAgent::reconfigure and of the source. Then nothing has changed.

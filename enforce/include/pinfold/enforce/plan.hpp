@@ -46,8 +46,9 @@ std::ostream& operator<<(std::ostream& out, const Step& step);
 /// never shows its parent's CPUs, as cgroup v2 would.
 /// Domain: `machine` are the CPUs of the root; both layouts are free of overlap themselves, except
 /// between a standard init container and later containers of its pod, which never run together.
-/// Errors: kInvalidArgument if a container has to move or to be made, and no CPU is free of
-/// exclusive containers both before and after (the kubelet's rules always reserve one).
+/// Errors: kInvalidArgument if no CPU is free of exclusive containers both before and after (the
+/// kubelet's rules reserve one, but another node can reserve another one), and a container has to
+/// be made, or to move and its new CPUs never become free.
 [[nodiscard]] Result<Plan> plan(const Layout& before, const Layout& after, const CpuSet& machine);
 
 }  // namespace pinfold::enforce

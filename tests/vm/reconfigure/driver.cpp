@@ -1,0 +1,261 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pinfold/agent/open_agent.hpp"
+#include "pinfold/agent/reconfiguration.hpp"
+#include "pinfold/discover/discover.hpp"
+#include "recording_check.hpp"
+
+/// Runs in a virtual machine with the state and the groups of the pinfold command, while programs
+/// record into a folder. Exit status: 0, or 2 after an error.
+///
+///     reconfigure-driver start FOLDER                    programs run: from now on it counts
+///     reconfigure-driver during FOLDER NAME COMMAND...   a command that may move them
+///     reconfigure-driver unsafe FOLDER CONFIG            a reconfiguration in an order that
+///     overlaps reconfigure-driver kill FOLDER TIMES CONFIG CONFIG kills `pinfold reconfigure` at
+///     random reconfigure-driver check FOLDER                    what the recordings show
+///     reconfigure-driver settled FOLDER                  state, files, kernel and memory agree
+///     reconfigure-driver same CONFIG                     the directory is for that configuration
+namespace pinfold::test {
+namespace {
+
+using agent::NodeAgent;
+
+/// How long each step of an unsafe order lasts: long enough that others run on these CPUs.
+constexpr useconds_t kUnsafePause = 300'000;
+
+Result<agent::StoredNode> read_stored() { return agent::read_stored_node(agent::AgentOptions{}); }
+
+/// The agent of the state directory, for the configuration that its state is for.
+Result<NodeAgent> open(bool is_query, bool enforce) {
+  PINFOLD_LET(auto stored, read_stored());
+  agent::AgentOptions options;
+  options.enforce = enforce;
+  options.is_query = is_query;
+  options.profile_source = agent::ProfileSource::kConfiguration;
+  return agent::open_agent(std::move(stored.machine), std::move(stored.config), std::move(options));
+}
+
+Exclusive exclusive_in(const NodeAgent& agent) {
+  Exclusive exclusive;
+  for (const auto& [name, group] : agent.desired().layout) {
+    if (name.is_pod() || group.isolation != Isolation::kContainer) continue;
+    const ActivePod* const pod = agent.state().node.find(name.pod);
+    exclusive[pod->spec.name + "/" + name.container] = group.cpus;
+  }
+  return exclusive;
+}
+Result<Exclusive> read_exclusive() {
+  PINFOLD_LET(const auto agent, open(/*is_query=*/true, /*enforce=*/false));
+  return exclusive_in(agent);
+}
+
+pid_t spawn(const std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  (void)std::fflush(stdout);
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  (void)execvp(arguments.front(), arguments.data());
+  _exit(127);
+}
+/// The exit status; -1 for a command that was killed.
+int wait_for(pid_t pid) {
+  int status = 0;
+  if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+Result<void> run_command(const std::vector<std::string>& command) {
+  const int status = wait_for(spawn(command));
+  if (status == 0) return {};
+  return fail(ErrorCode::kIo,
+              fmt::format("'{}': exit status {}, expected 0", fmt::join(command, " "), status));
+}
+
+Result<void> start(const std::string& folder) {
+  PINFOLD_LET(const auto exclusive, read_exclusive());
+  const std::int64_t now = monotonic_now();
+  return add_mark(folder, {"start", now, now, exclusive, exclusive});
+}
+
+template <typename Act>
+Result<void> mark_during(const std::string& folder, const std::string& name, const Act& act) {
+  Mark mark{name, 0, 0, {}, {}};
+  PINFOLD_LET(mark.before, read_exclusive());
+  mark.begin = monotonic_now();
+  PINFOLD_TRY(act());
+  mark.end = monotonic_now();
+  PINFOLD_LET(mark.after, read_exclusive());
+  return add_mark(folder, mark);
+}
+
+/// Commits, then gives each container its CPUs before another one has left them: those with
+/// exclusive CPUs first.
+Result<void> reconfigure_unsafely(const std::string& file) {
+  PINFOLD_LET(auto agent, open(/*is_query=*/false, /*enforce=*/false));
+  PINFOLD_LET(auto parsed, agent::read_config("", file));
+  PINFOLD_LET(auto to, agent::make_node(agent.node().machine(), std::move(parsed.config)));
+  PINFOLD_LET(const auto planned, agent::plan_reconfiguration(agent, to, PlanOptions{}));
+  PINFOLD_TRY(
+      agent.reconfigure(std::move(to), planned.plan.next, agent::RunningProcesses::kRefuse));
+  PINFOLD_LET(const auto root, enforce::default_root());
+  PINFOLD_LET(auto cgroups, enforce::open_cgroups(root));
+  PINFOLD_LET(const CpuSet all, cgroups.machine_cpus());
+  using enforce::Step;
+  const enforce::Layout layout = agent.desired().layout;
+  for (const auto& [name, group] : layout) {
+    if (name.is_pod()) PINFOLD_TRY(cgroups.apply(Step{Step::Kind::kCpus, name, all, "", ""}));
+  }
+  for (const bool exclusive : {true, false}) {
+    for (const auto& [name, group] : layout) {
+      if (name.is_pod() || (group.isolation != Isolation::kHost) != exclusive) continue;
+      PINFOLD_TRY(cgroups.apply(Step{Step::Kind::kCpus, name, group.cpus, "", ""}));
+      (void)usleep(kUnsafePause);
+    }
+  }
+  return {};
+}
+
+/// State, configuration file and kernel agree; adds the exclusive CPUs to `all`.
+Result<void> check_settled(Exclusive& all) {
+  PINFOLD_LET(const auto agent, open(/*is_query=*/true, /*enforce=*/true));
+  PINFOLD_LET(const auto drift, agent.find_drift());
+  if (!drift.empty()) {
+    return fail(ErrorCode::kIo, fmt::format("drift: {}", fmt::join(drift, "; ")));
+  }
+  PINFOLD_LET(auto file, agent::read_config(agent::AgentOptions{}.state_dir, ""));
+  file.config.profile = agent.node().config().profile;
+  if (file.config != agent.node().config()) {
+    return fail(ErrorCode::kIo, "config.yaml differs from the configuration of the state");
+  }
+  for (const auto& [name, cpus] : exclusive_in(agent)) all[name] |= cpus;
+  return {};
+}
+
+/// Also the memory is where the containers have theirs.
+Result<void> settled(const std::string& folder) {
+  Exclusive ignored;
+  PINFOLD_TRY(check_settled(ignored));
+  PINFOLD_LET(const auto agent, open(/*is_query=*/true, /*enforce=*/false));
+  for (const auto& [name, group] : agent.desired().layout) {
+    if (name.is_pod() || group.mems.empty()) continue;
+    const ActivePod* const pod = agent.state().node.find(name.pod);
+    const std::string program = pod->spec.name + "/" + name.container;
+    PINFOLD_LET(const CpuSet nodes, nodes_of_memory(folder, program));
+    if (!group.mems.contains_all(nodes)) {
+      return fail(ErrorCode::kIo, fmt::format("'{}': memory is on NUMA nodes {}, expected {}",
+                                              program, nodes.to_string(), group.mems.to_string()));
+    }
+    fmt::print("{}: CPUs {}, memory on NUMA nodes {}\n", program, group.cpus.to_string(),
+               nodes.to_string());
+  }
+  return {};
+}
+
+std::int64_t since(std::int64_t begin) { return monotonic_now() - begin; }
+
+Result<void> kill_again_and_again(int times, const std::vector<std::string>& configs,
+                                  Exclusive& all) {
+  const auto reconfigure = [](const std::string& config) {
+    return std::vector<std::string>{"pinfold", "reconfigure", "--config", config};
+  };
+  PINFOLD_TRY(check_settled(all));
+  const std::int64_t begin = monotonic_now();
+  PINFOLD_TRY(run_command(reconfigure(configs[1])));
+  const std::int64_t took = since(begin);
+  PINFOLD_TRY(check_settled(all));
+  std::mt19937 random(20260611);  // NOLINT(cert-msc51-cpp): the same sequence every time
+  int killed = 0;
+  int undone = 0;
+  for (int i = 0; i < times; ++i) {
+    const auto& config = configs[static_cast<std::size_t>(i) % configs.size()];
+    const pid_t pid = spawn(reconfigure(config));
+    (void)usleep(static_cast<useconds_t>(took / 1000 * (random() % 100) / 100));
+    (void)kill(pid, SIGKILL);
+    if (wait_for(pid) == -1) ++killed;
+    const bool undo = random() % 2 == 0;
+    if (undo) ++undone;
+    PINFOLD_TRY(run_command(undo ? std::vector<std::string>{"pinfold", "reconfigure", "--undo"}
+                                 : reconfigure(config)));
+    PINFOLD_TRY_WRAP(check_settled(all), fmt::format("after kill {}", i));
+  }
+  fmt::print("{} reconfigurations, {} killed, {} undone\n", times, killed, undone);
+  if (killed < times / 2) return fail(ErrorCode::kIo, "too few were killed");
+  return {};
+}
+
+/// One mark for the whole loop: CPUs that a program has exclusively in one of its states.
+Result<void> kill_loop(const std::string& folder, int times,
+                       const std::vector<std::string>& configs) {
+  Exclusive all;
+  const std::int64_t begin = monotonic_now();
+  PINFOLD_TRY(kill_again_and_again(times, configs, all));
+  return add_mark(folder, {"kills", begin, monotonic_now(), all, all});
+}
+
+Result<void> check(const std::string& folder) {
+  PINFOLD_LET(const auto checked, check_recordings(folder));
+  for (const ProgramReport& program : checked.programs) {
+    fmt::print("{}\n", program.text);
+    std::string name = program.name;
+    std::replace(name.begin(), name.end(), '/', '.');
+    std::ofstream out(folder + "/" + name + ".pause");
+    out << fmt::format("{:.1f}\n", program.longest_pause);
+    if (!out.flush()) return fail(ErrorCode::kIo, fmt::format("write '{}.pause'", name));
+  }
+  for (const std::string& line : checked.violations) fmt::print("violation: {}\n", line);
+  fmt::print("{} violations\n", checked.violations.size());
+  return {};
+}
+
+Result<void> check_same(const std::string& file) {
+  PINFOLD_LET(const auto stored, read_stored());
+  PINFOLD_LET(auto parsed, agent::read_config("", file));
+  parsed.config.profile = stored.config.profile;
+  if (parsed.config == stored.config) return {};
+  return fail(ErrorCode::kIo, fmt::format("the state is not for '{}'", file));
+}
+
+Result<void> run(const std::vector<std::string>& words) {
+  const std::string verb = words.empty() ? "" : words.front();
+  if (verb == "start" && words.size() == 2) return start(words[1]);
+  if (verb == "check" && words.size() == 2) return check(words[1]);
+  if (verb == "settled" && words.size() == 2) return settled(words[1]);
+  if (verb == "same" && words.size() == 2) return check_same(words[1]);
+  if (verb == "unsafe" && words.size() == 3) {
+    return mark_during(words[1], verb, [&] { return reconfigure_unsafely(words[2]); });
+  }
+  if (verb == "kill" && words.size() == 5) {
+    return kill_loop(words[1], std::stoi(words[2]), {words[3], words[4]});
+  }
+  if (verb == "during" && words.size() > 3) {
+    const std::vector<std::string> command(words.begin() + 3, words.end());
+    return mark_during(words[1], words[2], [&] { return run_command(command); });
+  }
+  return fail(ErrorCode::kInvalidArgument, "usage: start|during|unsafe|kill|check|settled|same");
+}
+
+}  // namespace
+}  // namespace pinfold::test
+
+int main(int argc, char** argv) {
+  const auto done = pinfold::test::run({argv + 1, argv + argc});
+  if (done) return 0;
+  fmt::print("failed: {}\n", done.error().message);
+  return 2;
+}
