@@ -9,10 +9,10 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
           "Assigns CPUs and NUMA nodes to containers by the kubelet's rules and enforces them with "
           "cgroups.",
       .commands = {checkpoint_command(), admit_command(), explain_command(), start_command(),
-                   remove_command(), status_command(), reconcile_command(), reconfigure_command(),
-                   metrics_command(), simulate_command(), hook_command(), serve_command(arguments),
-                   oci_resources_command(), topology_command(), predict_command(),
-                   cli::help_command()},
+                   remove_command(), status_command(), who_command(), reconcile_command(),
+                   reconfigure_command(), metrics_command(), simulate_command(), hook_command(),
+                   serve_command(arguments), oci_resources_command(), topology_command(),
+                   predict_command(), cli::help_command()},
       .version = PINFOLD_VERSION,
       .sections = {
           {"Exit status",
@@ -29,6 +29,8 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
              "Print what a rejected pod lacks, who has it and what would make it fit"},
             {"pinfold explain --pod default/web", "Explain why an active pod has what it has"},
             {"pinfold status", "Compare what containers should have with what they have"},
+            {"pinfold status --watch", "Show the same as a picture with the load of each CPU"},
+            {"pinfold who 17", "Show who has CPU 17 and what runs there"},
             {"pinfold remove --pod default/web", "Remove the pod and release its resources"},
             {"kubectl get pod web -o yaml | pinfold predict --nodes nodes.yaml --pod -",
              "Predict which nodes would admit a pod"},

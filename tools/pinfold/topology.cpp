@@ -14,6 +14,7 @@
 #include "output.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/discover/pci.hpp"
+#include "status_picture.hpp"
 #include "topology_nrt.hpp"
 #include "topology_picture.hpp"
 
@@ -29,6 +30,7 @@ struct TopologyOptions {
   std::string name;
   std::vector<std::string> devices;
   NodeSource node;
+  std::string svg;
   Format format = Format::kText;
 };
 
@@ -128,6 +130,10 @@ Result<ExitStatus> show(const TopologyOptions& options) {
       break;
   }
   picture.style = terminal_style();
+  if (!options.svg.empty()) {
+    PINFOLD_TRY(
+        write_svg(options.svg, "Topology of " + machine->name(), {{"", *machine, picture, {}}}));
+  }
   fmt::print("{}", render_node(*machine, picture));
   return kYes;
 }
@@ -162,6 +168,7 @@ cli::Command topology_command() {
             {{"text", Format::kText}, {"json", Format::kJson}, {"nrt", Format::kNrt}}),
         "Output format: text for people, json for programs, nrt for the NodeResourceTopology "
         "object that an exporter would publish"},
+       svg_option(options->svg),
        {.name = "--config",
         .target = &options->node.config,
         .help = "For nrt: KubeletConfiguration, YAML or JSON [config.yaml in the state directory "
