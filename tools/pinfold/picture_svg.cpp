@@ -37,6 +37,7 @@ text { font-family: system-ui, "Segoe UI", "DejaVu Sans", sans-serif; fill: var(
 .core { fill: none; stroke: var(--line); }
 .cpu text { text-anchor: middle; }
 .cpu rect { stroke: none; }
+.cpu rect.swatch { fill: none; stroke: var(--line); }
 .shared rect { fill: var(--free); }
 .offline rect { fill: none; stroke: var(--line); stroke-dasharray: 2 2; }
 .exclusive text { fill: #101418; }
@@ -95,18 +96,21 @@ int draw_legend(std::string& out, const Overlay& overlay, int y, svg::Fills& fil
         kMargin + static_cast<int>(i / rows) * ((kWidth - 2 * kMargin) / static_cast<int>(columns));
     const int top = y + static_cast<int>(i % rows) * kLine;
     const std::string fill = svg::fill_of(entry, fills);
-    std::string text =
-        entry.text + "   " + (entry.cpus.empty() ? "no CPUs" : "CPUs " + entry.cpus.to_string());
-    if (!entry.memory.empty()) text += "   " + entry.memory;
+    std::string facts = entry.cpus.empty() ? "no CPUs" : "CPUs " + entry.cpus.to_string();
+    if (!entry.memory.empty()) facts += " · memory " + entry.memory;
     out += fmt::format(
         "<g class=\"cpu {}\"><rect x=\"{}\" y=\"{}\" width=\"26\" height=\"16\" rx=\"2\" "
         "stroke-width=\"1\"{}/><rect x=\"{}\" y=\"{}\" width=\"26\" height=\"16\" rx=\"2\" "
-        "class=\"core\"/><text x=\"{}\" y=\"{}\" class=\"label legend\">{}</text></g>\n",
+        "class=\"swatch\"/><text x=\"{}\" y=\"{}\" class=\"label legend\">{}</text></g>\n",
         svg::class_of(entry.use), x, top, fill.empty() ? "" : fmt::format(" fill=\"{}\"", fill), x,
         top, x + 13, top + 13, xml(entry.label));
-    out += fmt::format("<text x=\"{}\" y=\"{}\" class=\"legend\">{}<title>{}</title></text>\n",
-                       x + 36, top + 13, xml(shortened(text, columns == 1 ? kLineLength : kLength)),
-                       xml(text));
+    const std::size_t length = columns == 1 ? kLineLength : kLength;
+    const std::string name = shortened(entry.text, length);
+    const std::size_t rest = length - std::min(length - 8, display_width(name));
+    out += fmt::format(
+        "<text x=\"{}\" y=\"{}\" class=\"legend\">{}<tspan class=\"facts\" "
+        "dx=\"10\">{}</tspan><title>{}</title></text>\n",
+        x + 36, top + 13, xml(name), xml(shortened(facts, rest)), xml(entry.text + ", " + facts));
   }
   int at = y + static_cast<int>(rows) * kLine;
   for (const Overlay::Mark& mark : overlay.marks) {

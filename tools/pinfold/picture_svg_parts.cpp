@@ -100,7 +100,7 @@ NodeDrawing::NodeDrawing(const Machine& machine, const Picture& picture)
   constexpr std::size_t kMany = 320;
   const std::size_t cpus = machine.cpus().size();
   cell_ = cpus <= kFew    ? Cell{42, 40, true, "big"}
-          : cpus <= kMany ? Cell{29, 28, true, "mid"}
+          : cpus <= kMany ? Cell{28, 28, true, "mid"}
                           : Cell{17, 16, false, "small"};
   std::size_t threads = 1;
   for (const Machine::Group& core : machine.cores()) threads = std::max(threads, core.cpus.size());

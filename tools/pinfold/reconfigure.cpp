@@ -16,6 +16,7 @@
 #include "pinfold/checkpoint/replace_all.hpp"
 #include "pinfold/text/message.hpp"
 #include "reconfigure_text.hpp"
+#include "status_picture.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -29,6 +30,7 @@ struct ReconfigureOptions {
   bool kill = false;
   bool undo = false;
   bool picture = false;
+  std::string svg;
 };
 
 const std::string kConfigName = "config.yaml";
@@ -142,6 +144,10 @@ Result<ExitStatus> run(const ReconfigureOptions& options) {
               options.undo ? plan_undo(agent, to) : plan_reconfiguration(agent, to, rules));
   nlohmann::json out = to_json(agent, planned);
   print(options, agent, to, planned);
+  if (!options.svg.empty()) {
+    PINFOLD_TRY(write_svg(options.svg, "Reconfiguration of " + to.machine().name(),
+                          panels_of(agent, to, planned)));
+  }
   if (options.agent.dry_run) return finish(options, std::move(out), false, std::nullopt);
   if (!planned.plan.evicted.empty() && options.evict == Evict::kNone) {
     (void)report(
@@ -195,6 +201,7 @@ cli::Command reconfigure_command() {
         .excludes = {"--config", "--machine", "--sysfs", "--profile", "--kubelet-binary",
                      "--evict"}},
        {"--picture", &options->picture, "Draw the node before and after"},
+       svg_option(options->svg),
        socket_option(options->agent)});
   command.sections = {{"Examples",
                        {{"pinfold reconfigure --config new.yaml --dry-run",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pinfold/text/message.hpp"
+#include "status_picture.hpp"
 #include "text.hpp"
 #include "topology_picture.hpp"
 
@@ -100,8 +101,12 @@ Overlay overlay_of(const NodeAgent& agent, const Node& node, const NodeState& st
   Overlay overlay;
   std::size_t label = 0;
   CpuSet exclusive;
+  CpuSet moving;
   for (const PlannedContainer& container : planned.plan.containers) {
     if (!container.cpus_before && !container.cpus_after) continue;
+    const CpuSet before = container.cpus_before.value_or(CpuSet());
+    const CpuSet after = container.cpus_after.value_or(CpuSet());
+    moving |= (before - after) | (after - before);
     const std::string name = overlay_label(label++);  // the same before and after
     const CpuSet* const cpus = state.cpu.assignments.find(container.id);
     if (cpus == nullptr || cpus->empty()) continue;
@@ -113,6 +118,8 @@ Overlay overlay_of(const NodeAgent& agent, const Node& node, const NodeState& st
   if (!reserved.empty()) overlay.entries.push_back({"R", CpuUse::kReserved, "reserved", reserved});
   const CpuSet rest = node.machine().all_cpus() - exclusive - reserved;
   if (!rest.empty()) overlay.entries.push_back({".", CpuUse::kShared, "shared pool", rest});
+  moving &= node.machine().all_cpus();
+  if (!moving.empty()) overlay.marks.push_back({"*", "changes owner", moving});
   return overlay;
 }
 
@@ -166,13 +173,40 @@ std::string describe(const NodeAgent& agent, const Reconfiguration& planned) {
   return text;
 }
 
+std::vector<SvgPanel> panels_of(const NodeAgent& agent, const Node& to,
+                                const Reconfiguration& planned) {
+  const auto draw = [&](const Node& node, const NodeState& state) {
+    Picture picture;
+    picture.style = terminal_style();
+    picture.overlay = overlay_of(agent, node, state, planned);
+    picture.numa = numa_use(node, state, "");
+    return picture;
+  };
+  std::vector<std::string> notes;
+  for (const PlannedContainer& container : planned.plan.containers) {
+    if (container.change == Change::kKept) continue;
+    const bool goes = container.change == Change::kEvicted;
+    notes.push_back(fmt::format(
+        "{}/{}, {}: CPUs {}. {}", pod_name(agent, container.id.pod), container.id.name,
+        to_string(container.change),
+        becomes(cpus_text(container.cpus_before), goes ? "none" : cpus_text(container.cpus_after)),
+        why_text(container)));
+  }
+  std::string last = summary(planned);
+  last.pop_back();  // the end of the line
+  notes.push_back(std::move(last));
+  const Node& from = agent.node();
+  return {{"before", from.machine(), draw(from, agent.state().node), planned.differences},
+          {"after", to.machine(), draw(to, planned.plan.next), std::move(notes)}};
+}
+
 std::string pictures(const NodeAgent& agent, const Node& to, const Reconfiguration& planned) {
-  Picture picture;
-  picture.style = terminal_style();
-  picture.overlay = overlay_of(agent, agent.node(), agent.state().node, planned);
-  const std::string before = render_node(agent.node().machine(), picture);
-  picture.overlay = overlay_of(agent, to, planned.plan.next, planned);
-  return "before\n" + before + "\nafter\n" + render_node(to.machine(), picture);
+  std::string text;
+  for (const SvgPanel& panel : panels_of(agent, to, planned)) {
+    text += (text.empty() ? "" : "\n") + panel.caption + "\n" +
+            render_node(panel.machine, panel.picture);
+  }
+  return text;
 }
 
 json to_json(const NodeAgent& agent, const Reconfiguration& planned) {

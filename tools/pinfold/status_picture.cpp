@@ -133,6 +133,24 @@ Picture picture_of(const agent::NodeAgent& agent, const agent::NodeStatus& statu
   return picture;
 }
 
+Picture picture_of(const agent::NodeAgent& agent, const NodeState& state) {
+  agent::AgentState all = agent.state();
+  all.node = state;
+  agent::NodeStatus status;
+  status.shared_pool = agent::shared_pool(agent.node(), state);
+  status.reserved = agent.node().cpu().reserved();
+  status.offline = agent.offline();
+  status.held = agent::held_containers(agent.desired());
+  for (const ActivePod& pod : state.pods) {
+    auto desired = agent::desired_pod(agent, all, pod.spec.uid);
+    if (desired) status.pods.push_back(*std::move(desired));
+  }
+  Picture picture;
+  picture.overlay = owners_of(agent, status);
+  picture.numa = numa_use(agent.node(), state, "");
+  return picture;
+}
+
 std::vector<std::string> notes_of(const agent::NodeStatus& status) {
   std::vector<std::string> notes = status.affected;
   for (const std::string& line : status.drift) notes.push_back("Drift: " + line);

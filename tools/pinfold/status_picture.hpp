@@ -19,6 +19,8 @@ namespace pinfold::tools {
 /// Both.
 [[nodiscard]] Picture picture_of(const agent::NodeAgent& agent, const agent::NodeStatus& status,
                                  const std::string& live_root);
+/// The same of another state of the node, without what is observed.
+[[nodiscard]] Picture picture_of(const agent::NodeAgent& agent, const NodeState& state);
 /// The sentences about drift and offline CPUs that belong to the picture.
 [[nodiscard]] std::vector<std::string> notes_of(const agent::NodeStatus& status);
 

@@ -108,7 +108,7 @@ Result<ExitStatus> show(const TopologyOptions& options) {
   const bool is_text = options.format == Format::kText;
   Picture picture;
   const bool has_devices = !options.synthetic;  // no synthetic machine has any
-  if ((is_text && has_devices) || !rules.empty()) {
+  if (((is_text || !options.svg.empty()) && has_devices) || !rules.empty()) {
     auto devices = pci_devices(source);
     if (!devices && !rules.empty()) return fail(std::move(devices).error());
     // A picture without devices is better than none.
@@ -120,6 +120,10 @@ Result<ExitStatus> show(const TopologyOptions& options) {
     description.devices = as_devices(*picture.pci, rules);
     PINFOLD_LET(*machine, Machine::make(std::move(description)));
   }
+  if (!options.svg.empty()) {
+    PINFOLD_TRY(
+        write_svg(options.svg, "Topology of " + machine->name(), {{"", *machine, picture, {}}}));
+  }
   switch (options.format) {
     case Format::kNrt:
       return print_node_topology(*std::move(machine), options.node);
@@ -130,10 +134,6 @@ Result<ExitStatus> show(const TopologyOptions& options) {
       break;
   }
   picture.style = terminal_style();
-  if (!options.svg.empty()) {
-    PINFOLD_TRY(
-        write_svg(options.svg, "Topology of " + machine->name(), {{"", *machine, picture, {}}}));
-  }
   fmt::print("{}", render_node(*machine, picture));
   return kYes;
 }

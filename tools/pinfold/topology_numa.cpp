@@ -9,12 +9,12 @@ namespace {
 
 /// How much of a bar each part gets; what is there gets a character at least.
 std::string bar_text(const MemoryUse& memory, const Style& style) {
-  constexpr std::uint64_t kBarWidth = 16;
+  constexpr std::uint64_t kBarWidth = 10;
   if (memory.total == 0) return "";
   const auto length = [&](std::uint64_t bytes) {
     if (bytes == 0) return std::uint64_t{0};
     const double share = static_cast<double>(bytes) / static_cast<double>(memory.total);
-    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(share * 16.0 + 0.5));
+    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(share * 10.0 + 0.5));
   };
   const std::uint64_t held = std::min(kBarWidth, length(memory.held));
   const std::uint64_t reserved = std::min(kBarWidth - held, length(memory.reserved));
@@ -90,7 +90,8 @@ std::string draw_numa_use(const Machine& machine, const Picture& picture) {
                    {"held", Align::kRight},
                    {"free", Align::kRight},
                    {"use"},
-                   {"kernel free", Align::kRight}});
+                   {"kernel", Align::kRight}});
+  bool has_kernel = false;
   for (std::size_t i = 0; i < picture.numa.size(); ++i) {
     const int numa = static_cast<int>(i);
     const CpuSet& cpus = machine.cpus_of_numa(numa);
@@ -105,6 +106,7 @@ std::string draw_numa_use(const Machine& machine, const Picture& picture) {
       cells.insert(cells.end(), {memory.kind, human_bytes(memory.total), human_bytes(memory.held),
                                  human_bytes(free_bytes(memory)), bar_text(memory, style),
                                  memory.kernel_free ? human_bytes(*memory.kernel_free) : ""});
+      has_kernel = has_kernel || memory.kernel_free.has_value();
       table.add_painted(cells);
       cells.assign(4, "");
     }
@@ -112,8 +114,9 @@ std::string draw_numa_use(const Machine& machine, const Picture& picture) {
   const Glyphs& g = glyphs(style);
   std::string out = "\n" + table.render(style, 2);
   out += "  " + paint(style, Paint::kDim,
-                      fmt::format("use: {} held by containers, {} reserved, {} free", g.fill[0],
-                                  g.fill[1], g.fill[2]));
+                      fmt::format("use: {} held by containers, {} reserved, {} free{}", g.fill[0],
+                                  g.fill[1], g.fill[2],
+                                  has_kernel ? "; kernel: free for the kernel" : ""));
   out += "\n";
   for (const std::string& line : fragmentation(machine, picture)) out += line + "\n";
   for (std::size_t i = 0; i < picture.numa.size(); ++i) {

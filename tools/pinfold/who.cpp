@@ -242,7 +242,7 @@ std::string cpu_text(const Scan& scan, CpuId cpu) {
                             escaped(owner_of(scan, sibling)));
   }
   text += fmt::format("  siblings   {}\n", siblings.empty() ? "none" : siblings);
-  text += fmt::format("  NUMA node  {}: CPUs {}, of which {} are free\n", facts.numa.value,
+  text += fmt::format("  NUMA node  {}: CPUs {}, {} free\n", facts.numa.value,
                       numa.to_string(), free_cpus(machine, scan.owners, numa).cpus.size());
   text += fmt::format("  socket     {}{}\n", facts.socket.value,
                       machine.description().has_cache_info ? fmt::format(", L3 {}", facts.l3.value)

@@ -302,7 +302,8 @@ Picture crowded(const Machine& machine, std::size_t containers) {
   picture.overlay.entries.push_back({".", CpuUse::kShared, "shared pool", cpus.back()});
   picture.overlay.marks = {{"!", "drift", CpuSet{1}}};
   for (const NumaNode& node : machine.numa_nodes()) {
-    picture.numa.push_back({{{"4Ki", node.memory, node.memory / 8, node.memory / 4, {}}}, {}});
+    const std::uint64_t odd = node.memory - 12345678;
+    picture.numa.push_back({{{"regular", odd, odd / 8, odd / 3, odd / 5}}, odd / 7});
   }
   return picture;
 }
