@@ -78,8 +78,9 @@ class Pictures : public testing::Test {
   }
   [[nodiscard]] std::string line(const std::string& command, const std::string& rest,
                                  const std::string& node = " --no-enforce") const {
-    return fmt::format("cd {} || exit; LANG=C.UTF-8 {} {} --state-dir state --config config.yaml{} {}",
-                       dir_.path(), PINFOLD_COMMAND, command, node, rest);
+    return fmt::format(
+        "cd {} || exit; LANG=C.UTF-8 {} {} --state-dir state --config config.yaml{} {}",
+        dir_.path(), PINFOLD_COMMAND, command, node, rest);
   }
   [[nodiscard]] Outcome pinfold(const std::string& command, const std::string& rest = "",
                                 const std::string& node = " --no-enforce") const {

@@ -159,16 +159,16 @@ int draw_panel(std::string& out, const SvgPanel& panel, int y, svg::Fills& fills
     }
     at += 6;
   }
+  for (const std::string& note : panel.notes) {
+    for (const std::string& line : wrapped_words(note)) {
+      out += text_at(kMargin, at + 18, "note", line);
+      at += kLine;
+    }
+  }
   Picture plain;
   plain.pci = panel.picture.pci;
   plain.style.width = kLineLength;
   at += draw_lines(out, more_facts(panel.machine, plain), at);
-  for (const std::string& note : panel.notes) {
-    for (const std::string& line : wrapped_words(note)) {
-      out += text_at(kMargin, at + 16, "note", line);
-      at += kLine;
-    }
-  }
   return at - y + kMargin;
 }
 

@@ -58,6 +58,7 @@ CpuSet drifting_cpus(const agent::NodeStatus& status) {
       cpus |= (desired - observed) | (observed - desired);
     }
   }
+  for (const agent::HeldContainer& held : status.held) exclusive |= held.cpus;
   for (const enforce::ForeignGroup& group : status.foreign) {
     if (group.processes > 0) cpus |= group.cpus & exclusive;
   }

@@ -242,8 +242,8 @@ std::string cpu_text(const Scan& scan, CpuId cpu) {
                             escaped(owner_of(scan, sibling)));
   }
   text += fmt::format("  siblings   {}\n", siblings.empty() ? "none" : siblings);
-  text += fmt::format("  NUMA node  {}: CPUs {}, {} free\n", facts.numa.value,
-                      numa.to_string(), free_cpus(machine, scan.owners, numa).cpus.size());
+  text += fmt::format("  NUMA node  {}: CPUs {}, {} free\n", facts.numa.value, numa.to_string(),
+                      free_cpus(machine, scan.owners, numa).cpus.size());
   text += fmt::format("  socket     {}{}\n", facts.socket.value,
                       machine.description().has_cache_info ? fmt::format(", L3 {}", facts.l3.value)
                                                            : std::string());
@@ -293,6 +293,7 @@ cli::Command who_command() {
                {.name = "CPUS",
                 .target = &options->cpus,
                 .help = "CPUs as a list: 17, or 4-7,12",
+                .value = "LIST",
                 .required = true}});
   command.sections = {{"Examples",
                        {{"pinfold who 17", "Show who has CPU 17 and what runs there"},
