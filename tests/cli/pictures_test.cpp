@@ -153,7 +153,7 @@ TEST_F(Pictures, WhoRefusesOtherCpus) {
 TEST_F(Pictures, StatusDrawsAnImage) {
   const Outcome status = pinfold("status", "--svg status.svg");
   EXPECT_EQ(status.status, 0) << status.err;
-  EXPECT_THAT(status.out, HasSubstr("a  2-3   shop/db/main"));
+  EXPECT_THAT(status.out, HasSubstr("a  2-3    shop/db/main\n"));
   const auto svg = image("status.svg");
   EXPECT_EQ(svg.get<std::string>("svg.title"), "Status of node");
   EXPECT_THAT(svg.get<std::string>("svg.desc"), HasSubstr("a: shop/db/main, CPUs 2-3."));
@@ -188,7 +188,7 @@ TEST_F(Pictures, TopologyExplainAndReconfigureDrawImages) {
   EXPECT_THAT(planned.out, HasSubstr("changes owner"));
   const auto plan = image("r.svg").get<std::string>("svg.desc");
   EXPECT_THAT(plan, HasSubstr("before: "));
-  EXPECT_THAT(plan, HasSubstr("shop/db, main, moved: CPUs 2-3 -> "));
+  EXPECT_THAT(plan, HasSubstr("shop/db/main, moved: CPUs 2-3 -> "));
 }
 
 TEST_F(Pictures, WatchPrintsFramesWithoutATerminal) {

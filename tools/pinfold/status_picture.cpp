@@ -67,7 +67,7 @@ CpuSet drifting_cpus(const agent::NodeStatus& status) {
 
 }  // namespace
 
-Overlay owners_of(const agent::NodeAgent& agent, const agent::NodeStatus& status) {
+Overlay owners_of(const Machine& machine, const agent::NodeStatus& status) {
   Overlay overlay;
   auto& entries = overlay.entries;
   for (const PodStatus& pod : status.pods) add_pod(pod, entries);
@@ -76,9 +76,8 @@ Overlay owners_of(const agent::NodeAgent& agent, const agent::NodeStatus& status
     entries.push_back({overlay_label(entries.size()), CpuUse::kExclusive,
                        fmt::format("{}/{}, held", held.id.pod, held.id.name), held.cpus});
   }
-  const CpuSet pool = status.shared_pool.empty() && entries.empty()
-                          ? agent.node().machine().all_cpus()
-                          : status.shared_pool;
+  const CpuSet pool =
+      status.shared_pool.empty() && entries.empty() ? machine.all_cpus() : status.shared_pool;
   if (!status.reserved.empty()) {
     entries.push_back(
         {"R", CpuUse::kReserved,
@@ -129,7 +128,7 @@ Picture picture_of(const agent::NodeAgent& agent, const agent::NodeStatus& statu
                    const std::string& live_root) {
   Picture picture;
   picture.style = terminal_style();
-  picture.overlay = owners_of(agent, status);
+  picture.overlay = owners_of(agent.node().machine(), status);
   picture.numa = numa_use(agent.node(), agent.state().node, live_root);
   return picture;
 }
@@ -147,7 +146,7 @@ Picture picture_of(const agent::NodeAgent& agent, const NodeState& state) {
     if (desired) status.pods.push_back(*std::move(desired));
   }
   Picture picture;
-  picture.overlay = owners_of(agent, status);
+  picture.overlay = owners_of(agent.node().machine(), status);
   picture.numa = numa_use(agent.node(), state, "");
   return picture;
 }

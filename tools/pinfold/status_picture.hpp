@@ -11,7 +11,7 @@
 namespace pinfold::tools {
 
 /// The owners of CPUs: containers, pods, pools; offline CPUs. Marks drift with "!".
-[[nodiscard]] Overlay owners_of(const agent::NodeAgent& agent, const agent::NodeStatus& status);
+[[nodiscard]] Overlay owners_of(const Machine& machine, const agent::NodeStatus& status);
 /// The memory of each NUMA node as a state has it. `live_root`: where sys/ and proc/ of the machine
 /// are; "": what is free for the kernel is not shown.
 [[nodiscard]] std::vector<NumaUse> numa_use(const Node& node, const NodeState& state,

@@ -26,6 +26,26 @@ std::string bar_text(const MemoryUse& memory, const Style& style) {
   return text;
 }
 
+std::string bars_note(const Style& style, bool has_bars, bool has_kernel) {
+  const Glyphs& g = glyphs(style);
+  std::string note;
+  if (has_bars) {
+    note = fmt::format("use: {} held by containers, {} reserved, {} free", g.fill[0], g.fill[1],
+                       g.fill[2]);
+  }
+  if (has_kernel) note += (note.empty() ? "" : "; ") + std::string("kernel: free for the kernel");
+  return note;
+}
+
+/// As human_bytes, without a fraction from 100 on: columns stay narrow.
+std::string narrow_bytes(std::uint64_t bytes) {
+  constexpr std::size_t kHundreds = 3;
+  std::string text = human_bytes(bytes);
+  const std::size_t point = text.find('.');
+  if (point != std::string::npos && point >= kHundreds) text.erase(point, 2);
+  return text;
+}
+
 }  // namespace
 
 std::uint64_t free_bytes(const MemoryUse& memory) {
@@ -78,6 +98,7 @@ std::vector<std::string> fragmentation(const Machine& machine, const Picture& pi
 }
 
 std::string draw_numa_use(const Machine& machine, const Picture& picture) {
+  constexpr std::size_t kWide = 90;
   if (picture.numa.empty()) return "";
   using Align = TextTable::Align;
   const Style& style = picture.style;
@@ -91,6 +112,8 @@ std::string draw_numa_use(const Machine& machine, const Picture& picture) {
                    {"free", Align::kRight},
                    {"use"},
                    {"kernel", Align::kRight}});
+  // With the loads there is no room for them on a narrow terminal.
+  const bool has_bars = picture.load.empty() || style.width >= kWide;
   bool has_kernel = false;
   for (std::size_t i = 0; i < picture.numa.size(); ++i) {
     const int numa = static_cast<int>(i);
@@ -103,21 +126,18 @@ std::string draw_numa_use(const Machine& machine, const Picture& picture) {
         load ? fmt::format("{:.0f} %", *load * 100) : ""};
     for (const MemoryUse& memory : picture.numa[i].memory) {
       cells.resize(4);
-      cells.insert(cells.end(), {memory.kind, human_bytes(memory.total), human_bytes(memory.held),
-                                 human_bytes(free_bytes(memory)), bar_text(memory, style),
-                                 memory.kernel_free ? human_bytes(*memory.kernel_free) : ""});
+      cells.insert(cells.end(),
+                   {memory.kind, narrow_bytes(memory.total), narrow_bytes(memory.held),
+                    narrow_bytes(free_bytes(memory)), has_bars ? bar_text(memory, style) : "",
+                    memory.kernel_free ? narrow_bytes(*memory.kernel_free) : ""});
       has_kernel = has_kernel || memory.kernel_free.has_value();
       table.add_painted(cells);
       cells.assign(4, "");
     }
   }
-  const Glyphs& g = glyphs(style);
   std::string out = "\n" + table.render(style, 2);
-  out += "  " + paint(style, Paint::kDim,
-                      fmt::format("use: {} held by containers, {} reserved, {} free{}", g.fill[0],
-                                  g.fill[1], g.fill[2],
-                                  has_kernel ? "; kernel: free for the kernel" : ""));
-  out += "\n";
+  const std::string note = bars_note(style, has_bars, has_kernel);
+  if (!note.empty()) out += "  " + paint(style, Paint::kDim, note) + "\n";
   for (const std::string& line : fragmentation(machine, picture)) out += line + "\n";
   for (std::size_t i = 0; i < picture.numa.size(); ++i) {
     const NumaUse& use = picture.numa[i];

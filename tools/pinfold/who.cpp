@@ -266,7 +266,7 @@ Result<ExitStatus> run(const WhoOptions& options) {
   PINFOLD_LET(const auto cpus, read_cpus(options, agent.node().machine()));
   PINFOLD_LET(const auto status, agent::node_status(agent));
   PINFOLD_LET(auto tasks, read_tasks(options.agent.sysfs, cpus));
-  const Scan scan{agent, status, owners_of(agent, status), std::move(tasks)};
+  const Scan scan{agent, status, owners_of(agent.node().machine(), status), std::move(tasks)};
   if (options.agent.output == OutputFormat::kJson) {
     json all = json::array();
     for (const CpuId cpu : cpus) all.push_back(cpu_json(scan, cpu));
