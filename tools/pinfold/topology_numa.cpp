@@ -87,7 +87,7 @@ std::vector<std::string> fragmentation(const Machine& machine, const Picture& pi
   std::string cpu_text = fmt::format("Free: {}", counted(all.cpus.size(), "CPU"));
   if (!all.cpus.empty()) {
     cpu_text += fmt::format(" ({}", counted(all.whole_cores, "whole core"));
-    cpu_text += all.in_parts > 0 ? fmt::format(", {} in part-used cores)", all.in_parts) : ")";
+    cpu_text += all.in_parts > 0 ? fmt::format(", {} in split cores)", all.in_parts) : ")";
     if (has_several) cpu_text += fmt::format(", at most {} on one NUMA node", most_cpus);
   }
   std::string memory_text = fmt::format("Free: {} of memory", human_bytes(bytes));

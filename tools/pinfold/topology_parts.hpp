@@ -91,7 +91,7 @@ struct FreeCpus {
                                  const CpuSet& among);
 /// What is neither reserved nor held.
 [[nodiscard]] std::uint64_t free_bytes(const MemoryUse& memory);
-/// How scattered that is: "Free: 20 CPUs (9 whole cores, 2 in part-used cores), at most 12 on one
+/// How scattered that is: "Free: 20 CPUs (9 whole cores, 2 in split cores), at most 12 on one
 /// NUMA node", and the same of memory.
 [[nodiscard]] std::vector<std::string> fragmentation(const Machine& machine,
                                                      const Picture& picture);
