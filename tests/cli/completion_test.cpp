@@ -63,6 +63,8 @@ TEST_F(BashCompletion, OffersCommandsAndOptions) {
   EXPECT_THAT(offered({"checkpoint", "show", "--o"}), ElementsAre("--output"));
   EXPECT_THAT(offered({"status", "--state"}), ElementsAre("--state-dir"));
   EXPECT_THAT(offered({"help", "chec"}), ElementsAre("checkpoint"));
+  EXPECT_THAT(offered({"wh"}), ElementsAre("who"));
+  EXPECT_THAT(offered({"who", "p"}), ElementsAre());  // a list of CPUs, not a file
 }
 
 TEST_F(BashCompletion, OffersOptionsAfterAPositionalArgument) {

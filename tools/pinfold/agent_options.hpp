@@ -78,10 +78,6 @@ void print_dry_run(const AgentOptions& options);
 /// The facts of a trace, one line each.
 [[nodiscard]] std::string trace_text(const Trace& trace);
 
-/// The picture of the node with the containers and pools that its CPUs belong to.
-[[nodiscard]] std::string node_picture(const agent::NodeAgent& agent,
-                                       const agent::NodeStatus& status);
-
 /// Reports a decision that is stored but not yet applied to the kernel; returns kNo.
 ExitStatus report_not_enforced(const Error& error);
 

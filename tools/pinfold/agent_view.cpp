@@ -4,7 +4,7 @@
 
 #include "agent_options.hpp"
 #include "pinfold/text/message.hpp"
-#include "topology_picture.hpp"
+#include "text.hpp"
 
 /// Pods and containers of an agent as text.
 namespace pinfold::tools {
@@ -80,40 +80,6 @@ std::string trace_text(const Trace& trace) {
                         escaped(fact.text));
   }
   return text;
-}
-
-std::string node_picture(const agent::NodeAgent& agent, const agent::NodeStatus& status) {
-  Picture picture;
-  picture.style = terminal_style();
-  auto& entries = picture.overlay.entries;
-  for (const PodStatus& pod : status.pods) {
-    const std::string name = pod.spec.namespace_name + "/" + pod.spec.name;
-    CpuSet within_pod;
-    for (const ContainerStatus& container : pod.containers) {
-      if (container.desired.isolation == Isolation::kPod) within_pod |= container.desired.cpus;
-      if (container.desired.isolation != Isolation::kContainer) continue;
-      entries.push_back({overlay_label(entries.size()), CpuUse::kExclusive,
-                         name + "/" + container.resources.name, container.desired.cpus});
-    }
-    if (within_pod.empty()) continue;
-    entries.push_back({overlay_label(entries.size()), CpuUse::kExclusive,
-                       name + ", pod shared pool", within_pod});
-  }
-  for (const agent::HeldContainer& held : status.held) {
-    if (held.cpus.empty()) continue;
-    entries.push_back({overlay_label(entries.size()), CpuUse::kExclusive,
-                       fmt::format("{}/{}, held", held.id.pod, held.id.name), held.cpus});
-  }
-  const CpuSet& reserved = agent.node().cpu().reserved();
-  const CpuSet pool = agent::shared_pool(agent.node(), agent.state().node);
-  if (!reserved.empty()) {
-    entries.push_back(
-        {"R", CpuUse::kReserved,
-         pool.contains_all(reserved) ? "reserved, and in the shared pool" : "reserved", reserved});
-  }
-  if (!(pool - reserved).empty())
-    entries.push_back({".", CpuUse::kShared, "shared pool", pool - reserved});
-  return render_node(agent.node().machine(), picture);
 }
 
 }  // namespace pinfold::tools

@@ -25,6 +25,7 @@ namespace pinfold::tools {
 [[nodiscard]] cli::Command start_command();
 [[nodiscard]] cli::Command status_command();
 [[nodiscard]] cli::Command topology_command();
+[[nodiscard]] cli::Command who_command();
 
 /// The whole program. `arguments`: of its command, without the command's name.
 [[nodiscard]] cli::Command pinfold_command(const std::vector<std::string>& arguments = {});

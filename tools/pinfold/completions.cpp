@@ -26,11 +26,12 @@ std::vector<std::string> choices_of(const cli::Option& option) {
 
 enum class ValueKind { kText, kFile, kDirectory };
 
-/// By the placeholder; positional arguments are files unless they say otherwise.
+/// By the placeholder; positional arguments without one are files.
 ValueKind kind_of(const cli::Option& option) {
   const std::string value = value_name(option);
   if (value == "DIR" || option.name == "directory") return ValueKind::kDirectory;
-  return value == "FILE" || is_positional(option) ? ValueKind::kFile : ValueKind::kText;
+  const bool is_file = value == "FILE" || (is_positional(option) && option.value.empty());
+  return is_file ? ValueKind::kFile : ValueKind::kText;
 }
 
 const cli::Option* positional_of(const cli::Command& command) {

@@ -16,6 +16,7 @@
 #include "pod_validation.hpp"
 #include "reconfigure_session.hpp"
 #include "reconfigure_text.hpp"
+#include "status_picture.hpp"
 #include "text.hpp"
 
 namespace pinfold::tools {
@@ -29,7 +30,7 @@ struct DefragmentOptions {
   AgentOptions agent;
   std::string file;
   int steps = static_cast<int>(PlanOptions{}.steps);
-  bool picture = false;
+  Drawing drawing;
   bool no_validation = false;
 
   [[nodiscard]] bool is_text() const { return agent.output != OutputFormat::kJson; }
@@ -64,17 +65,17 @@ std::string impossible_text(const DefragmentOptions& options,
                      counted(static_cast<std::size_t>(options.steps), "step"));
 }
 
-Result<void> print_plan(const DefragmentOptions& options, const AnsweredReconfigure& done) {
-  const agent::Reconfiguration& planned = done.outcome.planned;
+void print_plan(const DefragmentOptions& options, const agent::Reconfigured& done) {
+  const agent::Reconfiguration& planned = done.planned;
   const agent::Room& room = *planned.room;
   const std::string name = escaped(room.pod);
   if (room.is_active) {
     fmt::print("{}: is active on this node already, nothing has to move\n", name);
-    return {};
+    return;
   }
   if (!room.rejection) {
     fmt::print("{}: the node admits it as it is, nothing has to move\n", name);
-    return {};
+    return;
   }
   fmt::print("{}: rejected, {}: {}\n", name, room.rejection->reason,
              escaped(room.rejection->message));
@@ -83,13 +84,9 @@ Result<void> print_plan(const DefragmentOptions& options, const AnsweredReconfig
         "{}What is missing, who has it and what would help:\n  {}\n",
         impossible_text(options, planned),
         escaped(explain_command_line(options.agent, {options.file}, "", options.no_validation)));
-    return {};
+    return;
   }
   fmt::print("{}", describe(planned));
-  if (!options.picture) return {};
-  PINFOLD_LET(const auto pictures, done.pictures());
-  fmt::print("\n{}", pictures);
-  return {};
 }
 
 void print_json(const DefragmentOptions& options, const agent::Reconfigured& done) {
@@ -127,7 +124,12 @@ Result<ExitStatus> run(const DefragmentOptions& options) {
   PINFOLD_LET(const auto answered, reconfigure_node(options.agent, request, own));
   const agent::Reconfigured& done = answered.outcome;
   if (!done.planned.room) return fail(ErrorCode::kInternal, "the answer names no pod");
-  if (options.is_text()) PINFOLD_TRY(print_plan(options, answered));
+  if (options.is_text()) print_plan(options, done);
+  if (done.planned.room->rejection && done.planned.room->is_possible) {
+    Drawing drawing = options.drawing;
+    drawing.picture = drawing.picture && options.is_text();
+    PINFOLD_TRY(draw(drawing, "Room for " + done.planned.room->pod, answered));
+  }
   return finish_moves(options, done);
 }
 
@@ -147,7 +149,8 @@ cli::Command defragment_command() {
                 .required = true},
                output_option(options->agent.output),
                dry_run_option(options->agent),
-               {"--picture", &options->picture, "Draw the node before and after"},
+               {"--picture", &options->drawing.picture, "Draw the node before and after"},
+               svg_option(options->drawing.svg),
                {"--steps", cli::Integer{&options->steps, 1, kMostSteps},
                 "How long the search may last: placements that are tried"},
                no_validation_option(options->no_validation),

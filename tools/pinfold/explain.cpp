@@ -14,6 +14,7 @@
 #include "pinfold/explain/explanation.hpp"
 #include "pinfold/text/message.hpp"
 #include "pod_validation.hpp"
+#include "status_picture.hpp"
 #include "text.hpp"
 
 namespace pinfold::tools {
@@ -26,6 +27,12 @@ struct ExplainOptions {
   std::vector<std::string> files;
   std::string pod;
   bool no_validation = false;
+  std::string svg;
+};
+
+struct Explained {
+  Explanation explanation;
+  NodeState state;  ///< of the node after the decision
 };
 
 bool is_called(const PodSpec& pod, const std::string& name) {
@@ -34,11 +41,11 @@ bool is_called(const PodSpec& pod, const std::string& name) {
 
 /// The pods of the files, decided one after the other, as by admit. A pod that is active with the
 /// same spec stays as it is.
-Result<std::vector<Explanation>> explain_files(const ExplainOptions& options,
-                                               const agent::NodeAgent& agent) {
+Result<std::vector<Explained>> explain_files(const ExplainOptions& options,
+                                             const agent::NodeAgent& agent) {
   PINFOLD_LET(const auto pods, read_pods(options.files));
   if (!options.no_validation) PINFOLD_TRY(validate_all(pods));
-  std::vector<Explanation> all;
+  std::vector<Explained> all;
   NodeState state = agent.state().node;
   for (const PodSpec& pod : pods) {
     const bool is_wanted = options.pod.empty() || is_called(pod, options.pod);
@@ -46,13 +53,14 @@ Result<std::vector<Explanation>> explain_files(const ExplainOptions& options,
     if (active != nullptr && active->spec == pod) {
       if (!is_wanted) continue;
       PINFOLD_LET(auto explained, explain_active(agent.node(), state, pod.uid));
-      all.push_back(std::move(explained));
+      all.push_back({std::move(explained), state});
       continue;
     }
-    if (is_wanted) all.push_back(explain(agent.node(), state, pod));
+    if (is_wanted) all.push_back({explain(agent.node(), state, pod), {}});
     Decision decision = decide(agent.node(), std::move(state), pod, nullptr, nullptr,
                                AdmissionChecks::kManagersAndRequests);
     state = std::visit([](auto& decided) { return std::move(decided.next); }, decision);
+    if (is_wanted) all.back().state = state;
   }
   if (all.empty()) {
     return fail(ErrorCode::kNotFound, fmt::format("pod '{}': the files have no such pod: {}",
@@ -61,12 +69,45 @@ Result<std::vector<Explanation>> explain_files(const ExplainOptions& options,
   return all;
 }
 
-Result<std::vector<Explanation>> explain_all(const ExplainOptions& options,
-                                             const agent::NodeAgent& agent) {
+Result<std::vector<Explained>> explain_all(const ExplainOptions& options,
+                                           const agent::NodeAgent& agent) {
   if (!options.files.empty()) return explain_files(options, agent);
   PINFOLD_LET(const auto uid, agent::find_pod_uid(agent, options.pod));
   PINFOLD_LET(auto explained, explain_active(agent.node(), agent.state().node, uid));
-  return std::vector<Explanation>{std::move(explained)};
+  return std::vector<Explained>{{std::move(explained), agent.state().node}};
+}
+
+/// What the drawing of a node says below it.
+std::vector<std::string> sentences_of(const Explanation& explanation) {
+  std::vector<std::string> notes = {explanation.summary + "."};
+  if (!explanation.rejection) {
+    for (const ContainerExplanation& container : explanation.containers) {
+      notes.push_back(fmt::format("Container {}: {}; {}.", container.resources.name, container.cpus,
+                                  container.quota));
+    }
+    return notes;
+  }
+  notes.push_back(fmt::format("Rejected, {}: {}", explanation.rejection->reason,
+                              explanation.rejection->message));
+  for (const Remedy& remedy : explanation.remedies) {
+    notes.push_back(fmt::format("It fits {} {}.",
+                                remedy.kind == Remedy::Kind::kPods ? "if" : "with", remedy.text));
+  }
+  return notes;
+}
+
+/// One panel for each pod: the node with its pods, and with the pod if it is admitted.
+Result<void> write_panels(const ExplainOptions& options, const agent::NodeAgent& agent,
+                          const std::vector<Explained>& all) {
+  if (options.svg.empty()) return {};
+  std::vector<SvgPanel> panels;
+  for (const auto& [explanation, state] : all) {
+    panels.push_back(
+        {fmt::format("{}/{} is {}", explanation.pod.namespace_name, explanation.pod.name,
+                     explanation.rejection ? "rejected" : "admitted"),
+         agent.node().machine(), picture_of(agent, state), sentences_of(explanation)});
+  }
+  return write_svg(options.svg, "Decisions on " + agent.node().machine().name(), panels);
 }
 
 std::string holders_text(const OccupiedPlace& place) {
@@ -172,12 +213,14 @@ Result<ExitStatus> run(const ExplainOptions& options) {
                             agent.offline().to_string()));
   }
   PINFOLD_LET(const auto all, explain_all(options, agent));
+  PINFOLD_TRY(write_panels(options, agent, all));
   json pods = json::array();
-  for (const Explanation& explanation : all) {
+  for (const auto& [explanation, state] : all) {
     if (options.agent.output == OutputFormat::kJson) {
       pods.push_back(to_json(explanation));
     } else {
-      fmt::print("{}{}", &explanation == &all.front() ? "" : "\n", as_text(explanation, options));
+      fmt::print("{}{}", &explanation == &all.front().explanation ? "" : "\n",
+                 as_text(explanation, options));
     }
   }
   if (options.agent.output == OutputFormat::kJson) {
@@ -185,8 +228,8 @@ Result<ExitStatus> run(const ExplainOptions& options) {
                       {"pods", std::move(pods)}};
     fmt::print("{}\n", out.dump(2));
   }
-  const bool rejected = std::any_of(all.begin(), all.end(), [](const Explanation& explanation) {
-    return explanation.rejection.has_value();
+  const bool rejected = std::any_of(all.begin(), all.end(), [](const Explained& one) {
+    return one.explanation.rejection.has_value();
   });
   return rejected ? kNo : kYes;
 }
@@ -220,6 +263,7 @@ cli::Command explain_command() {
   command.add({output_option(options->agent.output),
                std::move(pod),
                no_validation_option(options->no_validation),
+               svg_option(options->svg),
                {.name = "POD",
                 .target = &options->files,
                 .help = "Pod manifests, YAML or JSON; - for standard input"}});

@@ -12,6 +12,7 @@
 #include "pinfold/base/read_file.hpp"
 #include "reconfigure_session.hpp"
 #include "reconfigure_text.hpp"
+#include "status_picture.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -27,7 +28,7 @@ struct ReconfigureOptions {
   Evict evict = Evict::kNone;
   bool kill = false;
   bool undo = false;
-  bool picture = false;
+  Drawing drawing;
 };
 
 /// The agent of a directory that a kubelet has run until now, with the configuration of then. Its
@@ -107,12 +108,13 @@ Result<void> check_hello(const ReconfigureOptions& options, const service::Hello
 }
 
 Result<void> print(const ReconfigureOptions& options, const AnsweredReconfigure& done) {
-  if (options.agent.output == OutputFormat::kJson) return {};
-  fmt::print("{}", describe(done.outcome.planned));
-  if (!options.picture) return {};
-  PINFOLD_LET(const auto pictures, done.pictures());
-  fmt::print("\n{}", pictures);
-  return {};
+  Drawing drawing = options.drawing;
+  if (options.agent.output == OutputFormat::kJson) {
+    drawing.picture = false;
+  } else {
+    fmt::print("{}", describe(done.outcome.planned));
+  }
+  return draw(drawing, "Reconfiguration of " + done.from.machine.name(), done);
 }
 
 ExitStatus finish(const ReconfigureOptions& options, const service::Reconfigure& request,
@@ -184,7 +186,8 @@ cli::Command reconfigure_command() {
                 "then",
         .excludes = {"--config", "--machine", "--sysfs", "--profile", "--kubelet-binary",
                      "--evict"}},
-       {"--picture", &options->picture, "Draw the node before and after"},
+       {"--picture", &options->drawing.picture, "Draw the node before and after"},
+       svg_option(options->drawing.svg),
        socket_option(options->agent)});
   command.sections = {{"Examples",
                        {{"pinfold reconfigure --config new.yaml --dry-run",

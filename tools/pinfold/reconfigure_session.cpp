@@ -9,6 +9,7 @@
 
 #include "pinfold/agent/open_agent.hpp"
 #include "reconfigure_text.hpp"
+#include "status_picture.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -53,11 +54,19 @@ Result<std::optional<service::Client>> find_service(const AgentOptions& options)
 
 }  // namespace
 
-Result<std::string> AnsweredReconfigure::pictures() const {
+Result<std::vector<SvgPanel>> AnsweredReconfigure::panels() const {
   PINFOLD_LET(const auto before, agent::make_node(from.machine, from.config));
   const agent::NodeParts& parts = outcome.other_node ? *outcome.other_node : from;
   PINFOLD_LET(const auto after, agent::make_node(parts.machine, parts.config));
-  return tools::pictures(before, after, outcome.planned);
+  return panels_of(before, after, outcome.planned);
+}
+
+Result<void> draw(const Drawing& drawing, const std::string& title,
+                  const AnsweredReconfigure& done) {
+  if (!drawing.picture && drawing.svg.empty()) return {};
+  PINFOLD_LET(const auto panels, done.panels());
+  if (drawing.picture) fmt::print("\n{}", pictures(panels));
+  return drawing.svg.empty() ? Result<void>() : write_svg(drawing.svg, title, panels);
 }
 
 Result<AnsweredReconfigure> reconfigure_node(const AgentOptions& options,

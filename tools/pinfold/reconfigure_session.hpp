@@ -2,8 +2,10 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "agent_session.hpp"
+#include "picture_svg.hpp"
 #include "pinfold/agent/reconfigure.hpp"
 
 namespace pinfold::tools {
@@ -14,8 +16,17 @@ struct AnsweredReconfigure {
   agent::Reconfigured outcome;
 
   /// The node before and after. Errors: those of agent::make_node.
-  [[nodiscard]] Result<std::string> pictures() const;
+  [[nodiscard]] Result<std::vector<SvgPanel>> panels() const;
 };
+
+/// What is drawn of it.
+struct Drawing {
+  bool picture = false;  ///< in the terminal
+  std::string svg;       ///< file; "": none
+};
+/// Errors: those of AnsweredReconfigure::panels and write_svg.
+[[nodiscard]] Result<void> draw(const Drawing& drawing, const std::string& title,
+                                const AnsweredReconfigure& done);
 
 /// How a command does it itself.
 struct OwnAgent {

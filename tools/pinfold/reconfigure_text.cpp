@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pinfold/text/message.hpp"
+#include "status_picture.hpp"
 #include "text.hpp"
 #include "topology_picture.hpp"
 
@@ -135,8 +136,12 @@ Overlay overlay_of(const Node& node, const Reconfiguration& planned,
   Overlay overlay;
   std::size_t label = 0;
   CpuSet exclusive;
+  CpuSet moving;
   for (const PlannedContainer& container : planned.plan.containers) {
     if (!container.cpus_before && !container.cpus_after) continue;
+    const CpuSet before = container.cpus_before.value_or(CpuSet());
+    const CpuSet after = container.cpus_after.value_or(CpuSet());
+    moving |= (before - after) | (after - before);
     const std::string name = overlay_label(label++);  // the same before and after
     const std::optional<CpuSet>& cpus = container.*cpus_of;
     if (!cpus || cpus->empty()) continue;
@@ -149,6 +154,8 @@ Overlay overlay_of(const Node& node, const Reconfiguration& planned,
   if (!reserved.empty()) overlay.entries.push_back({"R", CpuUse::kReserved, "reserved", reserved});
   const CpuSet rest = node.machine().all_cpus() - exclusive - reserved;
   if (!rest.empty()) overlay.entries.push_back({".", CpuUse::kShared, "shared pool", rest});
+  moving &= node.machine().all_cpus();
+  if (!moving.empty()) overlay.marks.push_back({"*", "changes owner", moving});
   return overlay;
 }
 
@@ -187,13 +194,40 @@ std::string describe_measured(const agent::Reconfigured& done) {
   return text;
 }
 
-std::string pictures(const Node& from, const Node& to, const Reconfiguration& planned) {
-  Picture picture;
-  picture.style = terminal_style();
-  picture.overlay = overlay_of(from, planned, &PlannedContainer::cpus_before);
-  const std::string before = render_node(from.machine(), picture);
-  picture.overlay = overlay_of(to, planned, &PlannedContainer::cpus_after);
-  return "before\n" + before + "\nafter\n" + render_node(to.machine(), picture);
+std::vector<SvgPanel> panels_of(const Node& from, const Node& to, const Reconfiguration& planned) {
+  const auto picture_of = [&](const Node& node, std::optional<CpuSet> PlannedContainer::*cpus_of) {
+    Picture picture;
+    picture.style = terminal_style();
+    picture.overlay = overlay_of(node, planned, cpus_of);
+    return picture;
+  };
+  std::vector<std::string> notes;
+  for (const PlannedContainer& container : planned.plan.containers) {
+    if (container.change == Change::kKept) continue;
+    const bool goes = container.change == Change::kEvicted;
+    notes.push_back(fmt::format(
+        "{}/{}, {}: CPUs {}; memory of NUMA nodes {}. {}", pod_name(planned, container.id.pod),
+        container.id.name, to_string(container.change),
+        becomes(cpus_text(container.cpus_before), goes ? "none" : cpus_text(container.cpus_after)),
+        becomes(nodes_text(container.memory_before),
+                goes ? "none" : nodes_text(container.memory_after)),
+        why_text(container)));
+  }
+  std::string last = summary(planned);
+  last.pop_back();  // the end of the line
+  notes.push_back(std::move(last));
+  return {{"before", from.machine(), picture_of(from, &PlannedContainer::cpus_before),
+           planned.differences},
+          {"after", to.machine(), picture_of(to, &PlannedContainer::cpus_after), std::move(notes)}};
+}
+
+std::string pictures(const std::vector<SvgPanel>& panels) {
+  std::string text;
+  for (const SvgPanel& panel : panels) {
+    text += (text.empty() ? "" : "\n") + panel.caption + "\n" +
+            render_node(panel.machine, panel.picture);
+  }
+  return text;
 }
 
 }  // namespace pinfold::tools

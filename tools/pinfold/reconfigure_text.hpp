@@ -1,7 +1,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "picture_svg.hpp"
 #include "pinfold/agent/reconfigure.hpp"
 
 /// A reconfiguration for people.
@@ -13,7 +15,9 @@ namespace pinfold::tools {
 /// How long containers were parked and their pages moved, one line each; "" if none was.
 [[nodiscard]] std::string describe_measured(const agent::Reconfigured& done);
 /// The node before and after.
-[[nodiscard]] std::string pictures(const Node& from, const Node& to,
-                                   const agent::Reconfiguration& planned);
+[[nodiscard]] std::vector<SvgPanel> panels_of(const Node& from, const Node& to,
+                                              const agent::Reconfiguration& planned);
+/// The same for a terminal.
+[[nodiscard]] std::string pictures(const std::vector<SvgPanel>& panels);
 
 }  // namespace pinfold::tools

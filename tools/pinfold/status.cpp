@@ -1,93 +1,184 @@
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdio>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
 
 #include "agent_options.hpp"
 #include "agent_session.hpp"
 #include "commands.hpp"
+#include "live_node.hpp"
 #include "pinfold/socket/comparison.hpp"
 #include "pinfold/text/message.hpp"
+#include "status_picture.hpp"
+#include "status_watch.hpp"
 
 namespace pinfold::tools {
 namespace {
 
-Result<ExitStatus> print_status(const AgentOptions& options) {
-  PINFOLD_LET(auto agent, open_agent(options));
-  PINFOLD_LET(const auto view, agent::node_status(agent));
-  if (options.output == OutputFormat::kJson) {
-    nlohmann::json out = to_json(view, agent);
-    const auto comparison = read_comparison(options);
-    out["comparison"] = comparison ? service::to_json(*comparison) : nlohmann::json();
-    fmt::print("{}\n", out.dump(2));
-    return view.ok ? kYes : kNo;
-  }
-  const auto& pods = view.pods;
-  if (options.output == OutputFormat::kName) {
-    for (const agent::PodStatus& pod : pods) {
-      fmt::print("{}/{}\n", pod.spec.namespace_name, pod.spec.name);
-    }
-    return kYes;
-  }
-  const std::string pool = view.shared_pool.to_string();
-  const std::string reserved = view.reserved.to_string();
-  fmt::print("{}\n", node_picture(agent, view));
-  fmt::print("shared pool: {}   reserved: {}   pods: {}   cgroups: {}\n",
-             pool.empty() ? "any" : pool, reserved.empty() ? "none" : reserved, pods.size(),
-             agent.enforces() ? fmt::format("{} at {}", agent.enforced()->mode(),
-                                            escaped(agent.enforced()->root()))
-                              : "not enforced");
-  fmt::print("{}\n",
-             agent::describe_profile(agent.node().config().profile, agent.profile_source()));
-  if (!pods.empty()) fmt::print("\n{}", container_table(pods, agent.enforces()));
-  if (const auto comparison = read_comparison(options)) {
-    fmt::print("\n{}", comparison_text(*comparison));
-  }
+struct StatusOptions {
+  AgentOptions agent;
+  std::string svg;
+  bool watch = false;
+  int interval_s = 2;
+};
+
+/// Where sys/ and proc/ of the machine are; "" if a file describes it.
+std::string live_root(const AgentOptions& options) {
+  return options.machine.empty() ? options.sysfs : "";
+}
+
+std::string other_groups_text(const agent::NodeStatus& view) {
+  std::string text;
   if (!view.held.empty()) {
-    fmt::print(
+    text +=
         "\nHeld for pods that only the kubelet's files name. 'pinfold admit' takes such a pod\n"
-        "over; 'pinfold remove --pod UID' or 'pinfold reconcile --release-unknown' releases:\n");
+        "over; 'pinfold remove --pod UID' or 'pinfold reconcile --release-unknown' releases:\n";
     for (const agent::HeldContainer& held : view.held) {
-      fmt::print("  {}/{}  CPUs {}, memory nodes {}\n", escaped(held.id.pod.value),
-                 escaped(held.id.name), held.cpus.empty() ? "shared" : held.cpus.to_string(),
-                 held.mems.empty() ? "any" : held.mems.to_string());
+      text +=
+          fmt::format("  {}/{}  CPUs {}, memory nodes {}\n", escaped(held.id.pod.value),
+                      escaped(held.id.name), held.cpus.empty() ? "shared" : held.cpus.to_string(),
+                      held.mems.empty() ? "any" : held.mems.to_string());
     }
   }
   if (!view.foreign.empty()) {
-    fmt::print("\nNot Pinfold's, below the root:\n");
+    text += "\nNot Pinfold's, below the root:\n";
     for (const enforce::ForeignGroup& group : view.foreign) {
-      fmt::print("  {}{}  {} process{}, CPUs {}\n", escaped(group.directory),
-                 group.is_own ? " itself" : "", group.processes, group.processes == 1 ? "" : "es",
-                 group.cpus.to_string());
+      text += fmt::format("  {}{}  {} process{}, CPUs {}\n", escaped(group.directory),
+                          group.is_own ? " itself" : "", group.processes,
+                          group.processes == 1 ? "" : "es", group.cpus.to_string());
     }
   }
+  return text;
+}
+
+/// Everything for people. `picture`: of the node.
+std::string status_text(const AgentOptions& options, const agent::NodeAgent& agent,
+                        const agent::NodeStatus& view, const Picture& picture) {
+  const std::string pool = view.shared_pool.to_string();
+  const std::string reserved = view.reserved.to_string();
+  std::string text = render_node(agent.node().machine(), picture) + "\n";
+  text += fmt::format(
+      "shared pool: {}   reserved: {}   pods: {}   cgroups: {}\n", pool.empty() ? "any" : pool,
+      reserved.empty() ? "none" : reserved, view.pods.size(),
+      agent.enforces()
+          ? fmt::format("{} at {}", agent.enforced()->mode(), escaped(agent.enforced()->root()))
+          : "not enforced");
+  text += agent::describe_profile(agent.node().config().profile, agent.profile_source()) + "\n";
+  if (!view.pods.empty()) text += "\n" + container_table(view.pods, agent.enforces());
+  if (const auto comparison = read_comparison(options)) {
+    text += "\n" + comparison_text(*comparison);
+  }
+  text += other_groups_text(view);
   if (!agent.offline().empty()) {
-    fmt::print("\nCPUs {} of this node are offline:\n", agent.offline().to_string());
-    for (const std::string& line : view.affected) fmt::print("  {}\n", escaped(line));
+    text += fmt::format("\nCPUs {} of this node are offline:\n", agent.offline().to_string());
+    for (const std::string& line : view.affected) text += "  " + escaped(line) + "\n";
   }
   if (!view.drift.empty()) {
-    fmt::print("\nDrift from the desired state ('pinfold reconcile' corrects it):\n");
-    for (const std::string& line : view.drift) fmt::print("  {}\n", escaped(line));
+    text += "\nDrift from the desired state ('pinfold reconcile' corrects it):\n";
+    for (const std::string& line : view.drift) text += "  " + escaped(line) + "\n";
   }
-  return view.ok ? kYes : kNo;
+  return text;
+}
+
+/// The status in the form that was asked for. `load`: of CPUs; may be empty.
+Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId, double>& load) {
+  PINFOLD_LET(auto agent, open_agent(options.agent));
+  PINFOLD_LET(const auto view, agent::node_status(agent));
+  const ExitStatus status = view.ok ? kYes : kNo;
+  Picture picture = picture_of(agent, view, live_root(options.agent));
+  if (!options.svg.empty()) {
+    const Machine& machine = agent.node().machine();
+    PINFOLD_TRY(write_svg(options.svg, "Status of " + machine.name(),
+                          {{"", machine, picture, notes_of(view)}}));
+  }
+  if (options.agent.output == OutputFormat::kJson) {
+    nlohmann::json out = to_json(view, agent);
+    const auto comparison = read_comparison(options.agent);
+    out["comparison"] = comparison ? service::to_json(*comparison) : nlohmann::json();
+    for (const auto& [cpu, share] : load) out["load"][std::to_string(cpu.value)] = share;
+    return WatchFrame{out.dump(options.watch ? -1 : 2) + "\n", status};
+  }
+  if (options.agent.output == OutputFormat::kName) {
+    std::string names;
+    for (const agent::PodStatus& pod : view.pods) {
+      names += fmt::format("{}/{}\n", pod.spec.namespace_name, pod.spec.name);
+    }
+    return WatchFrame{std::move(names), status};
+  }
+  picture.load = load;
+  return WatchFrame{status_text(options.agent, agent, view, picture), status};
+}
+
+/// The load since the last call; at first that of a short time.
+class LoadMeter {
+ public:
+  explicit LoadMeter(std::string root) : root_(std::move(root)) {}
+  [[nodiscard]] std::map<CpuId, double> read() {
+    if (root_.empty()) return {};
+    if (last_.empty()) {
+      last_ = read_cpu_times(root_);
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+    auto now = read_cpu_times(root_);
+    auto loads = loads_between(last_, now);
+    last_ = std::move(now);
+    return loads;
+  }
+
+ private:
+  std::string root_;
+  std::map<CpuId, CpuTime> last_;
+};
+
+Result<ExitStatus> run(const StatusOptions& options) {
+  if (!options.watch) {
+    PINFOLD_LET(const auto frame, make_frame(options, {}));
+    fmt::print("{}", frame.text);
+    return options.agent.output == OutputFormat::kName ? kYes : frame.status;
+  }
+  LoadMeter meter(live_root(options.agent));
+  return watch_frames(std::chrono::seconds(options.interval_s),
+                      [&] { return make_frame(options, meter.read()); });
 }
 
 }  // namespace
 
 cli::Command status_command() {
-  auto options = std::make_shared<AgentOptions>();
-  options->is_query = true;
+  auto options = std::make_shared<StatusOptions>();
+  options->agent.is_query = true;
   cli::Command command{"status",
                        "Show the desired and observed CPUs and NUMA nodes of every container"};
-  command.add(agent_options(*options));
-  command.add({socket_option(*options),
-               {"-o,--output",
-                cli::one_of<OutputFormat>(options->output, {{"text", OutputFormat::kText},
-                                                            {"json", OutputFormat::kJson},
-                                                            {"name", OutputFormat::kName}}),
-                "Output format: text for people, json for programs, name for the active pods as "
-                "NAMESPACE/NAME, one per line"}});
-  command.run = [options] { return exit_status(print_status(*options)); };
+  command.add(agent_options(options->agent));
+  command.add(
+      {socket_option(options->agent),
+       {"-o,--output",
+        cli::one_of<OutputFormat>(options->agent.output, {{"text", OutputFormat::kText},
+                                                          {"json", OutputFormat::kJson},
+                                                          {"name", OutputFormat::kName}}),
+        "Output format: text for people, json for programs, name for the active pods as "
+        "NAMESPACE/NAME, one per line"},
+       svg_option(options->svg),
+       {.name = "--watch",
+        .target = &options->watch,
+        .help = "Show it again in intervals, with the load of each CPU, until a signal or the key "
+                "q; json: one line each time",
+        .excludes = {"--svg"}},
+       {.name = "--interval",
+        .target = cli::Integer{&options->interval_s, 1, 3600},
+        .help = "With --watch: seconds between two pictures, 1 to 3600",
+        .value = "SECONDS",
+        .needs = "--watch"}});
+  command.sections = {
+      {"Examples",
+       {{"pinfold status", "Draw the node with the owners of its CPUs and memory"},
+        {"pinfold status --watch", "The same, redrawn every 2 seconds with the load of each CPU"},
+        {"pinfold status --svg node.svg", "Also write it as an image"}}}};
+  command.run = [options] { return exit_status(run(*options)); };
   return command;
 }
 

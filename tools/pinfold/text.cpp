@@ -31,6 +31,23 @@ bool locale_is_utf8() {
   return false;
 }
 
+/// The first characters of a line, with all of its colours.
+std::string cut_line(std::string_view line, std::size_t columns) {
+  std::string out;
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\x1b') {
+      const std::size_t end = std::min(line.find('m', i), line.size() - 1);
+      out += line.substr(i, end - i + 1);
+      i = end;
+      continue;
+    }
+    if ((static_cast<unsigned char>(line[i]) & 0xc0U) != 0x80U) ++width;
+    if (width <= columns) out += line[i];
+  }
+  return out;
+}
+
 }  // namespace
 
 Style terminal_style() {
@@ -72,6 +89,22 @@ std::string pad_right(std::string text, std::size_t width) {
 std::string pad_left(std::string text, std::size_t width) {
   const std::size_t now = display_width(text);
   return now < width ? std::string(width - now, ' ') + std::move(text) : std::move(text);
+}
+
+std::vector<std::string> cut_to_screen(std::string_view text, std::size_t rows,
+                                       std::size_t columns) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(cut_line(text.substr(0, end), columns));
+    text.remove_prefix(std::min(text.size(), end + 1));
+  }
+  if (rows > 0 && lines.size() > rows) {
+    const std::size_t hidden = lines.size() - rows + 1;
+    lines.resize(rows - 1);
+    lines.push_back(cut_line(fmt::format("({} more)", counted(hidden, "line")), columns));
+  }
+  return lines;
 }
 
 std::string human_bytes(std::uint64_t bytes) {

@@ -11,8 +11,8 @@ namespace pinfold::tools {
 /// The style of text output. The default is for files and pipes.
 struct Style {
   bool colour = false;
-  bool unicode = true;      ///< false: frames of + - | and no character outside ASCII
-  std::size_t width = 100;  ///< columns to stay within if possible
+  bool unicode = true;     ///< false: frames of + - | and no character outside ASCII
+  std::size_t width = 80;  ///< columns to stay within if possible
 };
 
 /// The style of standard output: colour on a terminal unless NO_COLOR is set or TERM is dumb, the
@@ -27,6 +27,10 @@ enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, 
 [[nodiscard]] std::size_t display_width(std::string_view text);
 [[nodiscard]] std::string pad_right(std::string text, std::size_t width);
 [[nodiscard]] std::string pad_left(std::string text, std::size_t width);
+
+/// The lines of painted text as far as they fit a screen; the last line says how many do not.
+[[nodiscard]] std::vector<std::string> cut_to_screen(std::string_view text, std::size_t rows,
+                                                     std::size_t columns);
 
 /// "16 GiB", "15.6 GiB", "512 KiB", "0".
 [[nodiscard]] std::string human_bytes(std::uint64_t bytes);

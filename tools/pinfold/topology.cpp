@@ -14,6 +14,7 @@
 #include "output.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/discover/pci.hpp"
+#include "status_picture.hpp"
 #include "topology_nrt.hpp"
 #include "topology_picture.hpp"
 
@@ -29,6 +30,7 @@ struct TopologyOptions {
   std::string name;
   std::vector<std::string> devices;
   NodeSource node;
+  std::string svg;
   Format format = Format::kText;
 };
 
@@ -106,7 +108,7 @@ Result<ExitStatus> show(const TopologyOptions& options) {
   const bool is_text = options.format == Format::kText;
   Picture picture;
   const bool has_devices = !options.synthetic;  // no synthetic machine has any
-  if ((is_text && has_devices) || !rules.empty()) {
+  if (((is_text || !options.svg.empty()) && has_devices) || !rules.empty()) {
     auto devices = pci_devices(source);
     if (!devices && !rules.empty()) return fail(std::move(devices).error());
     // A picture without devices is better than none.
@@ -117,6 +119,10 @@ Result<ExitStatus> show(const TopologyOptions& options) {
     MachineDescription description = machine->description();
     description.devices = as_devices(*picture.pci, rules);
     PINFOLD_LET(*machine, Machine::make(std::move(description)));
+  }
+  if (!options.svg.empty()) {
+    PINFOLD_TRY(
+        write_svg(options.svg, "Topology of " + machine->name(), {{"", *machine, picture, {}}}));
   }
   switch (options.format) {
     case Format::kNrt:
@@ -162,6 +168,7 @@ cli::Command topology_command() {
             {{"text", Format::kText}, {"json", Format::kJson}, {"nrt", Format::kNrt}}),
         "Output format: text for people, json for programs, nrt for the NodeResourceTopology "
         "object that an exporter would publish"},
+       svg_option(options->svg),
        {.name = "--config",
         .target = &options->node.config,
         .help = "For nrt: KubeletConfiguration, YAML or JSON [config.yaml in the state directory "

@@ -8,12 +8,6 @@
 namespace pinfold::tools {
 namespace {
 
-/// A frame with a title in its upper edge.
-struct Frame {
-  std::string title;
-  std::vector<std::string> lines;
-};
-
 /// Width of a CPU number: the same in the whole picture, so that cores line up in columns.
 struct Cell {
   std::size_t cpu = 1;   ///< columns of a CPU number or its label
@@ -21,13 +15,16 @@ struct Cell {
   bool labels = false;   ///< a second line for the overlay
 };
 
-Cell measure(const Machine& machine, const Overlay& overlay) {
+Cell measure(const Machine& machine, const Picture& picture) {
   Cell cell;
   cell.cpu = std::to_string(machine.all_cpus().last().value).size();
-  for (const Overlay::Entry& entry : overlay.entries) {
-    cell.cpu = std::max(cell.cpu, display_width(entry.label));
-    cell.labels = true;
+  std::size_t label = 0;
+  for (const Overlay::Entry& entry : picture.overlay.entries) {
+    label = std::max(label, display_width(entry.label));
   }
+  label += (picture.overlay.marks.empty() ? 0 : 1) + (picture.load.empty() ? 0 : 1);
+  cell.labels = label > 0;
+  cell.cpu = std::max(cell.cpu, label);
   std::size_t threads = 1;
   for (const auto& core : machine.cores()) threads = std::max(threads, core.cpus.size());
   cell.core = threads * (cell.cpu + 1) - 1;
@@ -64,7 +61,9 @@ void add_row(const std::vector<CpuSet>& cores, std::size_t first, std::size_t co
     for (const CpuId cpu : cores[i]) {
       const std::size_t entry = entry_of(picture.overlay, cpu);
       const Paint colour = paint_of(picture.overlay, entry);
-      const std::string label = entry == kNoEntry ? "" : picture.overlay.entries[entry].label;
+      std::string label = label_of(picture.overlay, cpu);
+      if (!picture.overlay.marks.empty()) label += pad_left(sign_of(picture.overlay, cpu), 1);
+      if (!picture.load.empty()) label += load_glyph(picture, cpu);
       const std::string gap = number_cell.empty() ? "" : " ";
       number_cell += gap + paint(style, colour, pad_left(std::to_string(cpu.value), cell.cpu));
       label_cell += gap + paint(style, colour, pad_left(label, cell.cpu));
@@ -76,32 +75,24 @@ void add_row(const std::vector<CpuSet>& cores, std::size_t first, std::size_t co
   if (cell.labels) lines.push_back(labels);
 }
 
-std::vector<std::string> draw_cores(const Part& part, const Cell& cell, const Picture& picture,
-                                    std::size_t width) {
+std::vector<std::string> draw_cores(const std::vector<CpuSet>& all, const Cell& cell,
+                                    const Picture& picture, std::size_t width) {
   const std::size_t fitting = std::max<std::size_t>(1, (width - 1) / (cell.core + 3));
-  const std::size_t rows = (part.cores.size() + fitting - 1) / fitting;
-  const std::size_t in_row = (part.cores.size() + rows - 1) / rows;  // rows of similar length
+  const std::size_t rows = (all.size() + fitting - 1) / fitting;
+  const std::size_t in_row = (all.size() + rows - 1) / rows;  // rows of similar length
   std::vector<std::string> lines;
   std::size_t above = 0;
-  for (std::size_t first = 0; first < part.cores.size(); first += in_row) {
-    const std::size_t count = std::min(in_row, part.cores.size() - first);
+  for (std::size_t first = 0; first < all.size(); first += in_row) {
+    const std::size_t count = std::min(in_row, all.size() - first);
     lines.push_back(edge(picture.style, above, count, cell.core));
-    add_row(part.cores, first, count, cell, picture, lines);
+    add_row(all, first, count, cell, picture, lines);
     above = count;
   }
   lines.push_back(edge(picture.style, above, 0, cell.core));
   return lines;
 }
 
-std::string socket_title(std::int32_t socket) {
-  return socket < 0 ? "socket unknown" : fmt::format("socket {}", socket);
-}
-
-std::string numa_title(const Machine& machine, int numa, const Style& style) {
-  const NumaNode& node = machine.numa_nodes()[static_cast<std::size_t>(numa)];
-  return paint(style, Paint::kBold, fmt::format("NUMA {}", node.id.value)) + "   " +
-         memory_of(node);
-}
+}  // namespace
 
 std::string draw_frames(const std::vector<Frame>& frames, const Style& style) {
   const Glyphs& g = glyphs(style);
@@ -128,45 +119,34 @@ std::string draw_frames(const std::vector<Frame>& frames, const Style& style) {
   return out;
 }
 
-}  // namespace
+std::string title_text(const Scene::Title& title, const Style& style) {
+  const std::string name = paint(style, Paint::kBold, title.name);
+  return title.facts.empty() ? name : name + "   " + title.facts;
+}
 
-std::string draw_boxes(const Machine& machine, const Layout& layout, const Picture& picture) {
+std::string draw_boxes(const Machine& machine, const Scene& scene, const Picture& picture) {
   const Style& style = picture.style;
-  const Cell cell = measure(machine, picture.overlay);
+  const Cell cell = measure(machine, picture);
   std::size_t caption = 0;  // columns of "L3 12  "
   if (machine.description().has_cache_info) {
     caption = fmt::format("L3 {}  ", machine.caches().back().id).size();
   }
   std::vector<Frame> frames;
-  const Part* last = nullptr;
-  for (const Part& part : layout.parts) {
-    const bool new_socket = last == nullptr || last->socket != part.socket;
-    const bool new_numa = last == nullptr || last->numa != part.numa;
-    const std::string socket = paint(style, Paint::kBold, socket_title(part.socket));
-    if (layout.numa_outside) {
-      if (new_numa) frames.push_back({numa_title(machine, part.numa, style), {}});
-      if (new_numa || new_socket) frames.back().lines.push_back(socket);
-    } else {
-      if (new_socket) frames.push_back({socket, {}});
-      if (new_numa || new_socket) {
-        frames.back().lines.push_back(numa_title(machine, part.numa, style));
+  for (const Scene::Outer& outer : scene.outers) {
+    frames.push_back({title_text(outer.title, style), {}});
+    std::vector<std::string>& lines = frames.back().lines;
+    for (const Scene::Inner& inner : outer.inners) {
+      lines.push_back(title_text(inner.title, style));
+      for (const Scene::Cache& cache : inner.caches) {
+        const std::vector<std::string> cores =
+            draw_cores(cache.cores, cell, picture, style.width - 6 - caption);
+        const std::size_t middle = 1;  // the first row of numbers
+        for (std::size_t i = 0; i < cores.size(); ++i) {
+          lines.push_back("  " + pad_right(i == middle ? cache.name : "", caption) + cores[i]);
+        }
       }
     }
-    last = &part;
-    const std::vector<std::string> cores =
-        draw_cores(part, cell, picture, style.width - 6 - caption);
-    const std::size_t middle = 1;  // the first row of numbers
-    for (std::size_t i = 0; i < cores.size(); ++i) {
-      const std::string text =
-          caption > 0 && i == middle ? fmt::format("L3 {}", part.l3) : std::string();
-      frames.back().lines.push_back("  " + pad_right(text, caption) + cores[i]);
-    }
   }
-  Frame bare{"NUMA nodes without CPUs", {}};
-  for (int numa = 0; numa < machine.numa_count(); ++numa) {
-    if (machine.cpus_of_numa(numa).empty()) bare.lines.push_back(numa_title(machine, numa, style));
-  }
-  if (!bare.lines.empty()) frames.push_back(std::move(bare));
   return draw_frames(frames, style);
 }
 

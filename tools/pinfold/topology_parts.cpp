@@ -42,13 +42,69 @@ Layout lay_out(const Machine& machine) {
   return layout;
 }
 
+namespace {
+
+Scene::Title title_of_socket(std::int32_t socket) {
+  return {socket < 0 ? "socket unknown" : fmt::format("socket {}", socket), "", -1};
+}
+
+Scene::Title title_of_numa(const Machine& machine, int numa) {
+  const NumaNode& node = machine.numa_nodes()[static_cast<std::size_t>(numa)];
+  return {fmt::format("NUMA {}", node.id.value), memory_of(node), numa};
+}
+
+}  // namespace
+
+Scene make_scene(const Machine& machine, const Layout& layout) {
+  Scene scene;
+  const Part* last = nullptr;
+  for (const Part& part : layout.parts) {
+    const bool new_socket = last == nullptr || last->socket != part.socket;
+    const bool new_numa = last == nullptr || last->numa != part.numa;
+    Scene::Title socket = title_of_socket(part.socket);
+    Scene::Title numa = title_of_numa(machine, part.numa);
+    if (layout.numa_outside) std::swap(socket, numa);  // the outer one and the inner one
+    if (layout.numa_outside ? new_numa : new_socket) {
+      scene.outers.push_back({std::move(socket), {}});
+    }
+    Scene::Outer& outer = scene.outers.back();
+    if (new_numa || new_socket) outer.inners.push_back({std::move(numa), {}});
+    const bool has_cache = machine.description().has_cache_info;
+    outer.inners.back().caches.push_back(
+        {has_cache ? fmt::format("L3 {}", part.l3) : "", part.cores});
+    last = &part;
+  }
+  Scene::Outer bare{{"NUMA nodes without CPUs", "", -1}, {}};
+  for (int numa = 0; numa < machine.numa_count(); ++numa) {
+    if (machine.cpus_of_numa(numa).empty()) {
+      bare.inners.push_back({title_of_numa(machine, numa), {}});
+    }
+  }
+  if (!bare.inners.empty()) scene.outers.push_back(std::move(bare));
+  return scene;
+}
+
 const Glyphs& glyphs(const Style& style) {
-  static const Glyphs kUnicode = {
-      " · ",           " × ",          "─", "│", {"╭", "╮", "╰", "╯"}, {"┌", "┬", "┐"},
-      {"├", "┼", "┤"}, {"└", "┴", "┘"}};
-  static const Glyphs kAscii = {
-      ", ",           " x ", "-", "|", {"+", "+", "+", "+"}, {"+", "+", "+"}, {"+", "+", "+"},
-      {"+", "+", "+"}};
+  static const Glyphs kUnicode = {" · ",
+                                  " × ",
+                                  "─",
+                                  "│",
+                                  {"╭", "╮", "╰", "╯"},
+                                  {"┌", "┬", "┐"},
+                                  {"├", "┼", "┤"},
+                                  {"└", "┴", "┘"},
+                                  {"█", "▒", "·"},
+                                  {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}};
+  static const Glyphs kAscii = {", ",
+                                " x ",
+                                "-",
+                                "|",
+                                {"+", "+", "+", "+"},
+                                {"+", "+", "+"},
+                                {"+", "+", "+"},
+                                {"+", "+", "+"},
+                                {"#", "=", "."},
+                                {"0", "1", "2", "3", "4", "5", "6", "7", "8"}};
   return style.unicode ? kUnicode : kAscii;
 }
 
@@ -59,6 +115,39 @@ std::size_t entry_of(const Overlay& overlay, CpuId cpu) {
   return kNoEntry;
 }
 
+std::string label_of(const Overlay& overlay, CpuId cpu) {
+  const std::size_t entry = entry_of(overlay, cpu);
+  return entry == kNoEntry ? "" : overlay.entries[entry].label;
+}
+
+std::string sign_of(const Overlay& overlay, CpuId cpu) {
+  for (const Overlay::Mark& mark : overlay.marks) {
+    if (mark.cpus.contains(cpu)) return mark.sign;
+  }
+  return "";
+}
+
+std::optional<double> load_of(const Picture& picture, const CpuSet& cpus) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const CpuId cpu : cpus) {
+    const auto load = picture.load.find(cpu);
+    if (load == picture.load.end()) continue;
+    sum += load->second;
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return sum / static_cast<double>(count);
+}
+
+std::string load_glyph(const Picture& picture, CpuId cpu) {
+  const auto load = picture.load.find(cpu);
+  if (load == picture.load.end()) return " ";
+  constexpr double kBusiest = 8;
+  const double step = std::clamp(load->second, 0.0, 1.0) * kBusiest + 0.5;
+  return glyphs(picture.style).loads[static_cast<std::size_t>(step)];
+}
+
 Paint paint_of(const Overlay& overlay, std::size_t entry) {
   if (entry == kNoEntry) return Paint::kPlain;
   switch (overlay.entries[entry].use) {
@@ -66,12 +155,14 @@ Paint paint_of(const Overlay& overlay, std::size_t entry) {
       return Paint::kGreen;
     case CpuUse::kReserved:
       return Paint::kYellow;
+    case CpuUse::kOffline:
+      return Paint::kDim;
     case CpuUse::kExclusive:
       break;
   }
   // Neighbours in the legend get different colours.
   static constexpr std::array kCycle = {Paint::kMagenta, Paint::kCyan, Paint::kBlue, Paint::kRed};
-  return kCycle[entry % kCycle.size()];
+  return kCycle[label_index(overlay.entries[entry].label) % kCycle.size()];
 }
 
 std::string cores_and_threads(const Part& part, const Style& style) {
@@ -98,6 +189,31 @@ std::string memory_of(const NumaNode& node) {
     separator = ", ";
   }
   return out;
+}
+
+std::string machine_facts(const Machine& machine, const std::string& dot) {
+  std::string out = counted(machine.sockets().size(), "socket") + dot;
+  out += counted(machine.numa_nodes().size(), "NUMA node") + dot;
+  out += counted(machine.cores().size(), "core") + dot;
+  out +=
+      fmt::format("{} ({})", counted(machine.cpus().size(), "CPU"), machine.all_cpus().to_string());
+  return out + dot + human_bytes(machine.memory());
+}
+
+std::vector<std::string> wrapped_list(const std::string& list, std::size_t width) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < list.size();) {
+    std::size_t end = std::min(list.size(), begin + std::max<std::size_t>(width, 1));
+    if (end < list.size()) {
+      const std::size_t comma = list.rfind(',', end - 1);
+      // An item that is wider than a line is not broken.
+      end = comma != std::string::npos && comma >= begin ? comma + 1 : list.find(',', end) + 1;
+      if (end == 0) end = list.size();
+    }
+    lines.push_back(list.substr(begin, end - begin));
+    begin = end;
+  }
+  return lines;
 }
 
 }  // namespace pinfold::tools

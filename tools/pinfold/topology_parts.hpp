@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pinfold/machine/machine.hpp"
@@ -25,6 +27,30 @@ struct Layout {
 };
 [[nodiscard]] Layout lay_out(const Machine& machine);
 
+/// What every renderer of a picture draws: boxes in boxes, down to the cores.
+struct Scene {
+  /// A socket or NUMA node, as a title and what it has.
+  struct Title {
+    std::string name;   ///< "NUMA 0"
+    std::string facts;  ///< "16 GiB   huge pages 2Mi: 1 GiB"; "" for a socket
+    int numa = -1;      ///< position; -1 for a socket
+  };
+  struct Cache {
+    std::string name;  ///< "L3 0"; "" if the machine does not say
+    std::vector<CpuSet> cores;
+  };
+  struct Inner {
+    Title title;
+    std::vector<Cache> caches;  ///< none: a NUMA node without CPUs
+  };
+  struct Outer {
+    Title title;
+    std::vector<Inner> inners;
+  };
+  std::vector<Outer> outers;
+};
+[[nodiscard]] Scene make_scene(const Machine& machine, const Layout& layout);
+
 struct Glyphs {
   std::string dot;         ///< between the facts on a line
   std::string times;       ///< 2 x 4
@@ -34,6 +60,8 @@ struct Glyphs {
   std::string top[3];      ///< of boxes: left, between, right
   std::string middle[3];
   std::string bottom[3];
+  std::string fill[3];   ///< of bars: held, reserved, free
+  std::string loads[9];  ///< from idle to busy
 };
 [[nodiscard]] const Glyphs& glyphs(const Style& style);
 
@@ -42,15 +70,59 @@ struct Glyphs {
 /// The first entry that contains a CPU, or kNoEntry.
 [[nodiscard]] std::size_t entry_of(const Overlay& overlay, CpuId cpu);
 inline constexpr std::size_t kNoEntry = static_cast<std::size_t>(-1);
+/// The inverse of overlay_label; 0 for another label.
+[[nodiscard]] std::size_t label_index(std::string_view label);
+/// The label of a CPU's entry; "" without one.
+[[nodiscard]] std::string label_of(const Overlay& overlay, CpuId cpu);
+/// The sign of the first mark that contains a CPU; "" without one.
+[[nodiscard]] std::string sign_of(const Overlay& overlay, CpuId cpu);
+/// The load of some CPUs, 0 to 1; nullopt if it is not known of any.
+[[nodiscard]] std::optional<double> load_of(const Picture& picture, const CpuSet& cpus);
+/// One character; " " if the load is not known.
+[[nodiscard]] std::string load_glyph(const Picture& picture, CpuId cpu);
+
+/// CPUs that are exclusive to no container and not reserved, and how they lie.
+struct FreeCpus {
+  CpuSet cpus;
+  std::size_t whole_cores = 0;  ///< cores of which all CPUs are free
+  std::size_t in_parts = 0;     ///< free CPUs in other cores
+};
+[[nodiscard]] FreeCpus free_cpus(const Machine& machine, const Overlay& overlay,
+                                 const CpuSet& among);
+/// What is neither reserved nor held.
+[[nodiscard]] std::uint64_t free_bytes(const MemoryUse& memory);
+/// How scattered that is: "Free: 20 CPUs (9 whole cores, 2 in split cores), at most 12 on one
+/// NUMA node", and the same of memory.
+[[nodiscard]] std::vector<std::string> fragmentation(const Machine& machine,
+                                                     const Picture& picture);
 
 /// "8 x 2": cores of a part and their threads.
 [[nodiscard]] std::string cores_and_threads(const Part& part, const Style& style);
 /// "16 GiB  huge pages 2Mi 1 GiB, 1Gi 0".
 [[nodiscard]] std::string memory_of(const NumaNode& node);
+/// "2 sockets, 2 NUMA nodes, 4 cores, 8 CPUs (0-7), 32 GiB", with `dot` instead of the commas.
+[[nodiscard]] std::string machine_facts(const Machine& machine, const std::string& dot);
+/// A list of CPUs in lines of at most `width` characters, broken after commas.
+[[nodiscard]] std::vector<std::string> wrapped_list(const std::string& list, std::size_t width);
 
-[[nodiscard]] std::string draw_boxes(const Machine& machine, const Layout& layout,
+[[nodiscard]] std::string draw_boxes(const Machine& machine, const Scene& scene,
                                      const Picture& picture);
+/// One character for each CPU, without its number.
+[[nodiscard]] std::string draw_dense(const Scene& scene, const Picture& picture);
 [[nodiscard]] std::string draw_table(const Machine& machine, const Layout& layout,
                                      const Picture& picture);
+/// Distances, and PCI devices if the picture has them.
+[[nodiscard]] std::string more_facts(const Machine& machine, const Picture& picture);
+/// Free CPUs and memory of each NUMA node; "" if the picture has none.
+[[nodiscard]] std::string draw_numa_use(const Machine& machine, const Picture& picture);
+
+/// A frame with a title in its upper edge.
+struct Frame {
+  std::string title;
+  std::vector<std::string> lines;
+};
+[[nodiscard]] std::string draw_frames(const std::vector<Frame>& frames, const Style& style);
+/// The title of a socket or NUMA node in bold, and what it has.
+[[nodiscard]] std::string title_text(const Scene::Title& title, const Style& style);
 
 }  // namespace pinfold::tools

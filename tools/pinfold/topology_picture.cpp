@@ -13,21 +13,15 @@ namespace {
 // More boxes than this would fill several screens.
 constexpr std::size_t kMaxBoxedCpus = 64;
 constexpr std::size_t kMaxBoxedParts = 16;
+// More characters than this would too.
+constexpr std::size_t kMaxDenseCpus = 512;
 // Wider matrices do not fit a terminal.
 constexpr std::size_t kMaxMatrix = 20;
 
 std::string headline(const Machine& machine, const Style& style) {
-  std::uint64_t memory = 0;
-  for (const NumaNode& node : machine.numa_nodes()) memory += node.memory;
-  const std::string dot = glyphs(style).dot;
-  std::string out =
+  const std::string name =
       machine.name().empty() ? "" : paint(style, Paint::kBold, machine.name()) + "   ";
-  out += counted(machine.sockets().size(), "socket") + dot;
-  out += counted(machine.numa_nodes().size(), "NUMA node") + dot;
-  out += counted(machine.cores().size(), "core") + dot;
-  out +=
-      fmt::format("{} ({})", counted(machine.cpus().size(), "CPU"), machine.all_cpus().to_string());
-  return out + dot + human_bytes(memory) + "\n";
+  return name + machine_facts(machine, glyphs(style).dot) + "\n";
 }
 
 /// "10: 0  21: 1-3": the NUMA nodes at each distance, nearest first.
@@ -128,13 +122,32 @@ std::string pci_table(const std::vector<PciDevice>& devices, const Style& style)
   return out;
 }
 
-std::string legend(const Overlay& overlay, const Style& style) {
+std::string legend(const Picture& picture) {
+  const Overlay& overlay = picture.overlay;
+  const Style& style = picture.style;
   if (overlay.entries.empty()) return "";
-  TextTable table({{""}, {"CPUs"}, {"used by"}});
+  // What the list of CPUs may take, so that the rest of a line fits.
+  std::size_t text = 0;
+  for (const Overlay::Entry& entry : overlay.entries) {
+    text = std::max(text, display_width(entry.text) + display_width(entry.memory));
+  }
+  const std::size_t list = style.width - std::min(style.width - 30, text + 20);
+  TextTable table({{""}, {"CPUs"}, {"load", TextTable::Align::kRight}, {"used by"}, {"memory"}});
   for (std::size_t i = 0; i < overlay.entries.size(); ++i) {
     const Overlay::Entry& entry = overlay.entries[i];
-    table.add_painted({paint(style, paint_of(overlay, i), entry.label),
-                       entry.cpus.empty() ? "none" : entry.cpus.to_string(), escaped(entry.text)});
+    const auto load = load_of(picture, entry.cpus);
+    const auto lines = wrapped_list(entry.cpus.empty() ? "none" : entry.cpus.to_string(), list);
+    table.add_painted({paint(style, paint_of(overlay, i), entry.label), lines.front(),
+                       load ? fmt::format("{:.0f} %", *load * 100) : "", escaped(entry.text),
+                       escaped(entry.memory)});
+    for (std::size_t line = 1; line < lines.size(); ++line) table.add({"", lines[line]});
+  }
+  for (const Overlay::Mark& mark : overlay.marks) {
+    const auto lines = wrapped_list(mark.cpus.to_string(), list);
+    if (lines.empty()) continue;
+    table.add_painted(
+        {paint(style, Paint::kRed, mark.sign), lines.front(), "", escaped(mark.text)});
+    for (std::size_t line = 1; line < lines.size(); ++line) table.add({"", lines[line]});
   }
   return "\n" + table.render(style, 2);
 }
@@ -150,17 +163,36 @@ std::string overlay_label(std::size_t index) {
   return label;
 }
 
+std::size_t label_index(std::string_view label) {
+  constexpr std::size_t kLetters = 26;
+  std::size_t index = 0;
+  for (const char c : label) {
+    if (c < 'a' || c > 'z') return 0;
+    index = index * kLetters + static_cast<std::size_t>(c - 'a') + 1;
+  }
+  return index == 0 ? 0 : index - 1;
+}
+
+std::string more_facts(const Machine& machine, const Picture& picture) {
+  return distances(machine, picture.style) +
+         (picture.pci ? pci_table(*picture.pci, picture.style) : "");
+}
+
 std::string render_node(const Machine& machine, const Picture& picture) {
   const Style& style = picture.style;
   const Layout layout = lay_out(machine);
-  const bool boxed =
-      machine.cpus().size() <= kMaxBoxedCpus && layout.parts.size() <= kMaxBoxedParts;
+  const std::size_t cpus = machine.cpus().size();
   std::string out = headline(machine, style) + "\n";
-  out += boxed ? draw_boxes(machine, layout, picture) : draw_table(machine, layout, picture);
-  out += legend(picture.overlay, style);
-  out += distances(machine, style);
-  if (picture.pci) out += pci_table(*picture.pci, style);
-  return out;
+  if (cpus <= kMaxBoxedCpus && layout.parts.size() <= kMaxBoxedParts) {
+    out += draw_boxes(machine, make_scene(machine, layout), picture);
+  } else if (cpus <= kMaxDenseCpus && !picture.overlay.entries.empty()) {
+    out += draw_dense(make_scene(machine, layout), picture);
+  } else {
+    out += draw_table(machine, layout, picture);
+  }
+  out += legend(picture);
+  out += draw_numa_use(machine, picture);
+  return out + more_facts(machine, picture);
 }
 
 }  // namespace pinfold::tools

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,7 +13,7 @@
 namespace pinfold::tools {
 
 /// The use of a CPU. Each use has a colour on a terminal.
-enum class CpuUse { kShared, kReserved, kExclusive };
+enum class CpuUse { kShared, kReserved, kExclusive, kOffline };
 
 /// The owners of CPUs, drawn into the picture of a node.
 struct Overlay {
@@ -22,25 +23,55 @@ struct Overlay {
     CpuUse use = CpuUse::kExclusive;
     std::string text;  ///< "default/db/main", "shared pool"
     CpuSet cpus;
+    std::string memory = {};  ///< "2 GiB on NUMA 0"; "": not said
   };
   /// In the order of the legend; a CPU in two entries is drawn with the first.
   std::vector<Entry> entries;
+
+  /// CPUs that are marked with a sign of one character after the label.
+  struct Mark {
+    std::string sign;  ///< "!"
+    std::string text;  ///< "drift"
+    CpuSet cpus;
+  };
+  std::vector<Mark> marks = {};
 };
 
 /// Labels for entries in the order of the legend: a to z, then aa, ab and so on.
 [[nodiscard]] std::string overlay_label(std::size_t index);
+
+/// The use of one kind of memory of a NUMA node, in bytes.
+struct MemoryUse {
+  std::string kind;  ///< "4Ki" for regular memory, else the size of the huge pages: "2Mi"
+  std::uint64_t total = 0;
+  std::uint64_t reserved = 0;  ///< for the system
+  std::uint64_t held = 0;      ///< allocated to containers
+  /// Free for the kernel, as `numactl -H` prints it.
+  std::optional<std::uint64_t> kernel_free = {};
+};
+/// The memory of a NUMA node.
+struct NumaUse {
+  std::vector<MemoryUse> memory;  ///< regular memory first
+  /// Bytes of the kernel's free memory that are in blocks of at least 2 MiB.
+  std::optional<std::uint64_t> in_large_blocks = {};
+};
 
 /// Everything in a picture except the machine.
 struct Picture {
   Style style;
   Overlay overlay;
   /// Shown with their NUMA nodes; nullopt: not shown.
-  std::optional<std::vector<PciDevice>> pci;
+  std::optional<std::vector<PciDevice>> pci = std::nullopt;
+  /// By position of the NUMA node; empty: no table of free CPUs and memory.
+  std::vector<NumaUse> numa = {};
+  /// Load of CPUs, 0 to 1; empty: not shown.
+  std::map<CpuId, double> load = {};
 };
 
 /// The node as text for people: sockets, NUMA nodes with memory and huge pages, last-level caches,
 /// cores with their SMT siblings, distances, PCI devices. Draws every core of machines with up to
-/// 64 CPUs, and a table with lists of CPUs for larger ones.
+/// 64 CPUs, one character for each CPU with owners of machines with up to 512 CPUs, and a table
+/// with lists of CPUs otherwise.
 [[nodiscard]] std::string render_node(const Machine& machine, const Picture& picture);
 
 }  // namespace pinfold::tools

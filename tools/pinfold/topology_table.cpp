@@ -10,18 +10,39 @@
 namespace pinfold::tools {
 namespace {
 
-/// "a: 0-3  shared: 4-7": the users of the CPUs of a part.
-std::string users(const Part& part, const Picture& picture) {
+/// "a 0-3  s 4-7": the users of the CPUs of a part, in lines of at most `width` columns.
+std::vector<std::string> users(const Part& part, const Picture& picture, std::size_t width) {
   std::map<std::size_t, CpuSet> cpus;  // by entry; CPUs without a user are not listed
   for (const CpuId cpu : part.cpus) cpus[entry_of(picture.overlay, cpu)].insert(cpu);
   cpus.erase(kNoEntry);
-  std::string out;
+  std::vector<std::string> lines(1);
   for (const auto& [entry, list] : cpus) {
-    out += out.empty() ? "" : "  ";
-    out += paint(picture.style, paint_of(picture.overlay, entry),
-                 fmt::format("{} {}", picture.overlay.entries[entry].label, list.to_string()));
+    const std::string& label = picture.overlay.entries[entry].label;
+    const std::size_t rest = width - std::min(width, label.size() + 1);
+    bool is_first = true;
+    for (const std::string& piece : wrapped_list(list.to_string(), rest)) {
+      const std::string item = (is_first ? label : std::string(label.size(), ' ')) + " " + piece;
+      const std::size_t gap = lines.back().empty() ? 0 : 2;
+      if (gap > 0 && display_width(lines.back()) + gap + item.size() > width) {
+        lines.emplace_back();
+      } else if (gap > 0) {
+        lines.back() += "  ";
+      }
+      lines.back() += paint(picture.style, paint_of(picture.overlay, entry), item);
+      is_first = false;
+    }
   }
-  return out;
+  return lines;
+}
+
+/// What the other columns of the table leave.
+std::size_t width_of_users(const Layout& layout, const Picture& picture, std::size_t columns) {
+  constexpr std::size_t kColumn = 8;  // with its gap
+  constexpr std::size_t kLeast = 24;
+  std::size_t list = 0;
+  for (const Part& part : layout.parts) list = std::max(list, part.cpus.to_string().size());
+  const std::size_t others = kColumn * (columns - 2) + list;
+  return std::max(kLeast, picture.style.width - std::min(picture.style.width, others));
 }
 
 /// The page sizes of all NUMA nodes, in the order of their names.
@@ -72,19 +93,23 @@ std::vector<Row> rows_of(const Layout& layout, int numa) {
 
 std::string draw_table(const Machine& machine, const Layout& layout, const Picture& picture) {
   using Align = TextTable::Align;
-  const std::vector<std::string> sizes = page_sizes(machine);
-  std::vector<TextTable::Column> columns = {{"NUMA", Align::kRight}, {"memory", Align::kRight}};
+  // Another table has the memory if its use is known.
+  const bool has_memory = picture.numa.empty();
+  const auto sizes = has_memory ? page_sizes(machine) : std::vector<std::string>();
+  std::vector<TextTable::Column> columns = {{"NUMA", Align::kRight}};
+  if (has_memory) columns.push_back({"memory", Align::kRight});
   for (const std::string& size : sizes) {
     columns.push_back({size.substr(size.find('-') + 1), Align::kRight});
   }
   columns.insert(
       columns.end(),
       {{"socket", Align::kRight}, {"L3", Align::kRight}, {"cores"}, {"CPUs"}, {"used by"}});
+  const std::size_t users_width = width_of_users(layout, picture, columns.size());
   TextTable table(std::move(columns));
   const auto node_cells = [&](const NumaNode& node) {
     std::vector<std::string> cells = {
-        paint(picture.style, Paint::kBold, std::to_string(node.id.value)),
-        human_bytes(node.memory)};
+        paint(picture.style, Paint::kBold, std::to_string(node.id.value))};
+    if (has_memory) cells.push_back(human_bytes(node.memory));
     for (const std::string& size : sizes) {
       const auto pages = node.hugepages.find(size);
       cells.push_back(pages == node.hugepages.end() ? "-" : human_bytes(pages->second));
@@ -101,14 +126,20 @@ std::string draw_table(const Machine& machine, const Layout& layout, const Pictu
     }
     std::optional<std::int32_t> last_socket;
     for (const auto& [part, caches, cache_each] : rows_of(layout, numa)) {
-      if (last_socket) cells.assign(2 + sizes.size(), "");
+      if (last_socket) cells.assign((has_memory ? 2 : 1) + sizes.size(), "");
       const std::string socket = part.socket < 0 ? "?" : std::to_string(part.socket);
       cells.push_back(last_socket == part.socket ? "" : socket);
       cells.push_back(machine.description().has_cache_info ? caches : "");
       cells.push_back(cores_and_threads(part, picture.style) + (cache_each ? ", an L3 each" : ""));
       cells.push_back(part.cpus.to_string());
-      cells.push_back(users(part, picture));
+      const std::vector<std::string> lines = users(part, picture, users_width);
+      cells.push_back(lines.front());
       table.add_painted(cells);
+      for (std::size_t i = 1; i < lines.size(); ++i) {
+        std::vector<std::string> more(cells.size(), "");
+        more.back() = lines[i];
+        table.add_painted(std::move(more));
+      }
       last_socket = part.socket;
     }
   }

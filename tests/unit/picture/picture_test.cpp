@@ -182,29 +182,91 @@ NUMA distances
 )");
 }
 
-TEST(NodePicture, IsATableAboveSixtyFourCpus) {
+TEST(NodePicture, IsATableAboveSixtyFourCpusWithoutOwners) {
   const Machine machine =
       changed(synthetic("pack:2 [numa(memory=64GiB)] l3:2 core:16 pu:2"), [](auto& d) {
         d.numa_nodes[0].hugepages = {{"hugepages-2Mi", std::uint64_t{1} << 30U}};
         d.numa_nodes.push_back({NumaId{8}, std::uint64_t{8} << 30U, {}, {}});
       });
-  Picture picture;
-  picture.overlay.entries = {
-      {"a", CpuUse::kExclusive, "default/db/main", CpuSet::range(30, 33)},
-      {"s", CpuUse::kShared, "shared pool", machine.all_cpus() - CpuSet::range(30, 33)}};
-  EXPECT_EQ(render_node(machine, picture),
+  EXPECT_EQ(render_node(machine, {}),
             R"(n1   2 sockets · 3 NUMA nodes · 64 cores · 128 CPUs (0-127) · 136 GiB
 
-NUMA  memory    2Mi  socket  L3  cores   CPUs    used by
-   0  64 GiB  1 GiB       0   0  16 × 2  0-31    a 30-31  s 0-29
-                              1  16 × 2  32-63   a 32-33  s 34-63
-   1  64 GiB      -       1   2  16 × 2  64-95   s 64-95
-                              3  16 × 2  96-127  s 96-127
+NUMA  memory    2Mi  socket  L3  cores   CPUs
+   0  64 GiB  1 GiB       0   0  16 × 2  0-31
+                              1  16 × 2  32-63
+   1  64 GiB      -       1   2  16 × 2  64-95
+                              3  16 × 2  96-127
    8   8 GiB      -       -              none
 
+NUMA distances   unknown
+)");
+}
+
+TEST(NodePicture, IsATableAbove512Cpus) {
+  const Machine machine = synthetic("pack:2 [numa(memory=64GiB)] l3:2 core:80 pu:2");
+  Picture picture;
+  const CpuSet odd = *CpuSet::parse("30-33,321,323,325,327,329,331,333,335,337,339");
+  picture.overlay.entries = {{"a", CpuUse::kExclusive, "default/db/main", odd},
+                             {"s", CpuUse::kShared, "shared pool", machine.all_cpus() - odd}};
+  EXPECT_EQ(render_node(machine, picture),
+            R"(n1   2 sockets · 2 NUMA nodes · 320 cores · 640 CPUs (0-639) · 128 GiB
+
+NUMA  memory  socket  L3  cores   CPUs     used by
+   0  64 GiB       0   0  80 × 2  0-159    a 30-33  s 0-29,34-159
+                       1  80 × 2  160-319  s 160-319
+   1  64 GiB       1   2  80 × 2  320-479  a 321,323,325,327,329,331,333,
+                                             335,337,339
+                                           s 320,322,324,326,328,330,332,
+                                             334,336,338,340-479
+                       3  80 × 2  480-639  s 480-639
+
+     CPUs                                           used by
+  a  30-33,321,323,325,327,329,331,333,335,337,339  default/db/main
+  s  0-29,34-320,322,324,326,328,330,332,334,336,   shared pool
+     338,340-639
+
+NUMA distances   unknown
+)");
+}
+
+TEST(NodePicture, HasACharacterForEachCpuUpTo512) {
+  const Machine machine = synthetic("pack:2 [numa(memory=64GiB)] l3:2 core:18 pu:2");
+  Picture picture;
+  picture.style.width = 60;
+  picture.overlay.entries = {
+      {"a", CpuUse::kExclusive, "default/db/main", CpuSet::range(30, 39)},
+      {".", CpuUse::kShared, "shared pool", machine.all_cpus() - CpuSet::range(30, 39)}};
+  picture.overlay.marks = {{"!", "drift", CpuSet{31}}};
+  EXPECT_EQ(render_node(machine, picture),
+            R"(n1   2 sockets · 2 NUMA nodes · 72 cores · 144 CPUs (0-143) · 128 GiB
+
+╭─ socket 0 ───────────────────────────────────────╮
+│ NUMA 0   64 GiB                                  │
+│   L3 0       0,2..16  .  .  .  .  .  .  .  .  .  │
+│              1,3..17  .  .  .  .  .  .  .  .  .  │
+│            18,20..34  .  .  .  .  .  .  a  a  a  │
+│            19,21..35  .  .  .  .  .  .  a! a  a  │
+│   L3 1     36,38..52  a  a  .  .  .  .  .  .  .  │
+│            37,39..53  a  a  .  .  .  .  .  .  .  │
+│            54,56..70  .  .  .  .  .  .  .  .  .  │
+│            55,57..71  .  .  .  .  .  .  .  .  .  │
+╰──────────────────────────────────────────────────╯
+╭─ socket 1 ───────────────────────────────────────╮
+│ NUMA 1   64 GiB                                  │
+│   L3 2     72,74..88  .  .  .  .  .  .  .  .  .  │
+│            73,75..89  .  .  .  .  .  .  .  .  .  │
+│           90,92..106  .  .  .  .  .  .  .  .  .  │
+│           91,93..107  .  .  .  .  .  .  .  .  .  │
+│   L3 3  108,110..124  .  .  .  .  .  .  .  .  .  │
+│         109,111..125  .  .  .  .  .  .  .  .  .  │
+│         126,128..142  .  .  .  .  .  .  .  .  .  │
+│         127,129..143  .  .  .  .  .  .  .  .  .  │
+╰──────────────────────────────────────────────────╯
+
      CPUs         used by
-  a  30-33        default/db/main
-  s  0-29,34-127  shared pool
+  a  30-39        default/db/main
+  .  0-29,40-143  shared pool
+  !  31           drift
 
 NUMA distances   unknown
 )");
@@ -223,6 +285,47 @@ TEST(NodePicture, FitsATerminal) {
     const std::string drawn = render_node(synthetic(text), {});
     EXPECT_LE(widest_line(drawn), Style{}.width) << text << "\n" << drawn;
     EXPECT_LE(std::count(drawn.begin(), drawn.end(), '\n'), 140) << text << "\n" << drawn;
+  }
+}
+
+/// A machine whose CPUs belong to many containers.
+Picture crowded(const Machine& machine, std::size_t containers) {
+  Picture picture;
+  std::vector<CpuSet> cpus(containers + 1);
+  for (const Cpu& cpu : machine.cpus()) {
+    cpus[static_cast<std::size_t>(cpu.id.value) * 7 % cpus.size()].insert(cpu.id);
+  }
+  for (std::size_t i = 0; i < containers; ++i) {
+    picture.overlay.entries.push_back(
+        {overlay_label(i), CpuUse::kExclusive, "shop/db/main", cpus[i], "2 GiB on NUMA 0"});
+  }
+  picture.overlay.entries.push_back({".", CpuUse::kShared, "shared pool", cpus.back()});
+  picture.overlay.marks = {{"!", "drift", CpuSet{1}}};
+  for (const NumaNode& node : machine.numa_nodes()) {
+    const std::uint64_t odd = node.memory - 12345678;
+    picture.numa.push_back({{{"regular", odd, odd / 8, odd / 3, odd / 5}}, odd / 7});
+  }
+  return picture;
+}
+
+constexpr const char* kMachines[] = {"pu:8",
+                                     "pack:2 [numa] l3:2 core:4 pu:2",
+                                     "pack:2 [numa(memory=64GiB)] l3:2 core:8 pu:2",
+                                     "pack:2 numa:4 l3:4 core:4 pu:2",
+                                     "pack:8 [numa] core:16 pu:4",
+                                     "pack:2 numa:8 core:32 pu:2"};
+
+TEST(NodePicture, OfACrowdedMachineFitsEightyColumns) {
+  for (const char* text : kMachines) {
+    const Machine machine = synthetic(text);
+    for (const std::size_t containers : {1U, 20U, 100U}) {
+      Picture picture = crowded(machine, containers);
+      EXPECT_LE(widest_line(render_node(machine, picture)), 80U) << text << "\n"
+                                                                 << render_node(machine, picture);
+      for (const Cpu& cpu : machine.cpus()) picture.load[cpu.id] = 0.5;
+      EXPECT_LE(widest_line(render_node(machine, picture)), 80U) << text << "\n"
+                                                                 << render_node(machine, picture);
+    }
   }
 }
 

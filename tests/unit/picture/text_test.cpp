@@ -18,6 +18,14 @@ TEST(Paint, IsLeftOutWithoutColour) {
   EXPECT_EQ(paint({.colour = true}, Paint::kPlain, "abc"), "abc");
 }
 
+TEST(CutToScreen, KeepsColoursAndCountsWhatIsHidden) {
+  const std::string red = paint({.colour = true}, Paint::kRed, "abcdef");
+  EXPECT_EQ(cut_to_screen(red + "\n─│x", 2, 3),
+            (std::vector<std::string>{"\x1b[31mabc\x1b[0m", "─│x"}));
+  EXPECT_EQ(cut_to_screen("1\n2\n3\n", 2, 80), (std::vector<std::string>{"1", "(2 lines more)"}));
+  EXPECT_EQ(cut_to_screen("1\n2\n", 2, 80), (std::vector<std::string>{"1", "2"}));
+}
+
 TEST(HumanBytes, KeepsWholeNumbersWhole) {
   struct {
     std::uint64_t bytes;

@@ -1,0 +1,305 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "agent_options.hpp"
+#include "commands.hpp"
+#include "pinfold/text/message.hpp"
+#include "status_picture.hpp"
+#include "tasks.hpp"
+#include "topology_parts.hpp"
+
+namespace pinfold::tools {
+namespace {
+
+using nlohmann::json;
+
+struct WhoOptions {
+  AgentOptions agent;
+  std::string cpus;
+};
+
+/// A node, its owners and its threads.
+struct Scan {
+  const agent::NodeAgent& agent;
+  const agent::NodeStatus& status;
+  Overlay owners;
+  std::vector<Task> tasks;
+};
+
+const Machine& machine_of(const Scan& scan) { return scan.agent.node().machine(); }
+
+std::string owner_of(const Scan& scan, CpuId cpu) {
+  const std::size_t entry = entry_of(scan.owners, cpu);
+  return entry == kNoEntry ? "none" : scan.owners.entries[entry].text;
+}
+
+std::string_view use_of(const Scan& scan, CpuId cpu) {
+  const std::size_t entry = entry_of(scan.owners, cpu);
+  if (entry == kNoEntry) return "none";
+  switch (scan.owners.entries[entry].use) {
+    case CpuUse::kShared:
+      return "shared";
+    case CpuUse::kReserved:
+      return "reserved";
+    case CpuUse::kOffline:
+      return "offline";
+    case CpuUse::kExclusive:
+      break;
+  }
+  return "exclusive";
+}
+
+CpuSet siblings_of(const Scan& scan, CpuId cpu) {
+  const auto core = static_cast<std::size_t>(machine_of(scan).groups_of(cpu).core);
+  return machine_of(scan).cores()[core].cpus - CpuSet::of(cpu);
+}
+
+/// The container that a group belongs to, "default/db/main"; "" for a group of another.
+std::string container_of(const Scan& scan, const std::string& group) {
+  for (const agent::PodStatus& pod : scan.status.pods) {
+    for (const agent::ContainerStatus& container : pod.containers) {
+      const std::string& own = container.cgroup_path;
+      if (own.empty() || !group.starts_with(own)) continue;
+      if (group.size() > own.size() && group[own.size()] != '/') continue;
+      return fmt::format("{}/{}/{}", pod.spec.namespace_name, pod.spec.name,
+                         container.resources.name);
+    }
+  }
+  return "";
+}
+
+/// The containers that may run on a CPU by what the state asks for, with their isolation.
+std::map<std::string, std::string> containers_on(const Scan& scan, CpuId cpu) {
+  std::map<std::string, std::string> containers;
+  for (const agent::PodStatus& pod : scan.status.pods) {
+    for (const agent::ContainerStatus& container : pod.containers) {
+      const CpuSet& cpus = container.desired.cpus;
+      if (!cpus.empty() && !cpus.contains(cpu)) continue;
+      containers[fmt::format("{}/{}/{}", pod.spec.namespace_name, pod.spec.name,
+                             container.resources.name)] = to_string(container.desired.isolation);
+    }
+  }
+  return containers;
+}
+
+/// Those who may run on a CPU: a container, a group of another, or the kernel's threads.
+struct Candidate {
+  std::string container;
+  std::string group;
+  bool is_kernel = false;
+  std::string isolation;      ///< of a container that the state lets run there; else ""
+  std::size_t processes = 0;  ///< that may run there
+  std::size_t threads = 0;
+};
+
+std::vector<Candidate> candidates_of(const Scan& scan, CpuId cpu) {
+  std::map<std::string, Candidate> by_name;  // containers first
+  for (const auto& [name, isolation] : containers_on(scan, cpu)) {
+    by_name["1" + name] = {name, "", false, isolation, 0, 0};
+  }
+  std::map<std::string, pid_t> last;
+  for (const Task& task : scan.tasks) {  // ordered by process
+    if (!task.allowed.contains(cpu)) continue;
+    const std::string container = task.is_kernel ? "" : container_of(scan, task.group);
+    const std::string key = task.is_kernel      ? "3"
+                            : container.empty() ? "2" + task.group
+                                                : "1" + container;
+    Candidate& candidate = by_name[key];
+    candidate.container = container;
+    if (!task.is_kernel) candidate.group = task.group;
+    candidate.is_kernel = task.is_kernel;
+    ++candidate.threads;
+    if (std::exchange(last[key], task.process) != task.process) ++candidate.processes;
+  }
+  std::vector<Candidate> candidates;
+  for (auto& [key, candidate] : by_name) candidates.push_back(std::move(candidate));
+  return candidates;
+}
+
+std::vector<const Task*> tasks_on(const Scan& scan, CpuId cpu) {
+  std::vector<const Task*> tasks;
+  for (const Task& task : scan.tasks) {
+    if (task.cpu == cpu) tasks.push_back(&task);
+  }
+  // Those that run come first, then processes, then the kernel's threads.
+  const auto rank = [](const Task* task) {
+    return task->state == 'R' ? 0 : task->is_kernel ? 2 : 1;
+  };
+  std::stable_sort(tasks.begin(), tasks.end(),
+                   [&](const Task* a, const Task* b) { return rank(a) < rank(b); });
+  return tasks;
+}
+
+std::string name_of(const Scan& scan, const Task& task) {
+  if (task.is_kernel) return "the kernel";
+  const std::string container = container_of(scan, task.group);
+  if (!container.empty()) return container;
+  return task.group.empty() ? "unknown" : task.group;
+}
+
+json cpu_json(const Scan& scan, CpuId cpu) {
+  const Cpu& facts = *machine_of(scan).find(cpu);
+  json out = {{"cpu", cpu.value},
+              {"socket", facts.socket.value},
+              {"numaNode", facts.numa.value},
+              {"l3", facts.l3.value},
+              {"core", facts.core.value},
+              {"use", use_of(scan, cpu)},
+              {"owner", owner_of(scan, cpu)},
+              {"siblings", json::array()},
+              {"threads", json::array()},
+              {"mayRun", json::array()}};
+  for (const CpuId sibling : siblings_of(scan, cpu)) {
+    out["siblings"].push_back({{"cpu", sibling.value}, {"owner", owner_of(scan, sibling)}});
+  }
+  for (const Task* task : tasks_on(scan, cpu)) {
+    out["threads"].push_back({{"process", task->process},
+                              {"thread", task->thread},
+                              {"command", escaped(task->command)},
+                              {"state", std::string(1, task->state)},
+                              {"isKernel", task->is_kernel},
+                              {"container", container_of(scan, task->group)},
+                              {"cgroupPath", task->group}});
+  }
+  for (const Candidate& candidate : candidates_of(scan, cpu)) {
+    out["mayRun"].push_back({{"container", candidate.container},
+                             {"cgroupPath", candidate.group},
+                             {"isKernel", candidate.is_kernel},
+                             {"isolation", candidate.isolation},
+                             {"processes", candidate.processes},
+                             {"threads", candidate.threads}});
+  }
+  return out;
+}
+
+std::string tasks_text(const Scan& scan, CpuId cpu) {
+  constexpr std::size_t kMost = 12;  // that sleep
+  const Style style = terminal_style();
+  TextTable table({{"PID", TextTable::Align::kRight},
+                   {"THREAD", TextTable::Align::kRight},
+                   {"COMMAND"},
+                   {"STATE"},
+                   {"OF"}});
+  std::size_t left_out = 0;
+  std::size_t shown = 0;
+  for (const Task* task : tasks_on(scan, cpu)) {
+    const bool runs = task->state == 'R';
+    if (!runs && shown >= kMost) {
+      ++left_out;
+      continue;
+    }
+    ++shown;
+    table.add_painted({std::to_string(task->process), std::to_string(task->thread),
+                       escaped(task->command),
+                       runs ? paint(style, Paint::kGreen, "running") : std::string("was here last"),
+                       escaped(name_of(scan, *task))});
+  }
+  std::string text = table.empty() ? "  no thread\n" : table.render(style, 2);
+  if (left_out > 0) text += fmt::format("  and {} more that were here last\n", left_out);
+  return text;
+}
+
+std::string candidates_text(const Scan& scan, CpuId cpu) {
+  const Style style = terminal_style();
+  const bool is_exclusive = use_of(scan, cpu) == "exclusive";
+  TextTable table({{"WHO"},
+                   {"ISOLATION"},
+                   {"PROCS", TextTable::Align::kRight},
+                   {"THREADS", TextTable::Align::kRight},
+                   {""}});
+  for (const Candidate& candidate : candidates_of(scan, cpu)) {
+    const std::string name = candidate.is_kernel            ? "threads of the kernel"
+                             : !candidate.container.empty() ? candidate.container
+                             : candidate.group.empty()      ? "group unknown"
+                                                            : candidate.group;
+    const bool intrudes = is_exclusive && !candidate.is_kernel && candidate.isolation.empty();
+    table.add_painted({escaped(name), candidate.isolation,
+                       candidate.is_kernel ? "" : std::to_string(candidate.processes),
+                       std::to_string(candidate.threads),
+                       intrudes ? paint(style, Paint::kRed, "! not the owner") : ""});
+  }
+  return table.empty() ? "  nothing\n" : table.render(style, 2);
+}
+
+std::string cpu_text(const Scan& scan, CpuId cpu) {
+  const Machine& machine = machine_of(scan);
+  const Cpu& facts = *machine.find(cpu);
+  const CpuSet& numa = machine.cpus_of_numa(machine.groups_of(cpu).numa);
+  const Style style = terminal_style();
+  std::string text = paint(style, Paint::kBold, fmt::format("CPU {}", cpu.value));
+  const std::string_view use = use_of(scan, cpu);
+  text += use == "exclusive" ? fmt::format("   exclusive to {}\n", escaped(owner_of(scan, cpu)))
+                             : fmt::format("   {}\n", escaped(owner_of(scan, cpu)));
+  std::string siblings;
+  for (const CpuId sibling : siblings_of(scan, cpu)) {
+    siblings += fmt::format("{}{} ({})", siblings.empty() ? "" : ", ", sibling.value,
+                            escaped(owner_of(scan, sibling)));
+  }
+  text += fmt::format("  siblings   {}\n", siblings.empty() ? "none" : siblings);
+  text += fmt::format("  NUMA node  {}: CPUs {}, {} free\n", facts.numa.value, numa.to_string(),
+                      free_cpus(machine, scan.owners, numa).cpus.size());
+  text += fmt::format("  socket     {}{}\n", facts.socket.value,
+                      machine.description().has_cache_info ? fmt::format(", L3 {}", facts.l3.value)
+                                                           : std::string());
+  text += "\nThreads here now\n" + tasks_text(scan, cpu);
+  return text + "\nWho may run here\n" + candidates_text(scan, cpu);
+}
+
+Result<CpuSet> read_cpus(const WhoOptions& options, const Machine& machine) {
+  PINFOLD_LET_WRAP(auto cpus, CpuSet::parse(options.cpus), fmt::format("'{}'", options.cpus));
+  const CpuSet unknown = cpus - machine.all_cpus();
+  if (!unknown.empty() || cpus.empty()) {
+    return fail(ErrorCode::kNotFound, fmt::format("CPUs '{}': the machine has the CPUs {}",
+                                                  options.cpus, machine.all_cpus().to_string()));
+  }
+  return cpus;
+}
+
+Result<ExitStatus> run(const WhoOptions& options) {
+  PINFOLD_LET(const auto agent, open_agent(options.agent));
+  PINFOLD_LET(const auto cpus, read_cpus(options, agent.node().machine()));
+  PINFOLD_LET(const auto status, agent::node_status(agent));
+  PINFOLD_LET(auto tasks, read_tasks(options.agent.sysfs, cpus));
+  const Scan scan{agent, status, owners_of(agent.node().machine(), status), std::move(tasks)};
+  if (options.agent.output == OutputFormat::kJson) {
+    json all = json::array();
+    for (const CpuId cpu : cpus) all.push_back(cpu_json(scan, cpu));
+    const json out = {{"cpus", std::move(all)}};
+    fmt::print("{}\n", out.dump(2, ' ', false, json::error_handler_t::replace));
+    return kYes;
+  }
+  for (const CpuId cpu : cpus) {
+    fmt::print("{}{}", cpu == cpus.first() ? "" : "\n", cpu_text(scan, cpu));
+  }
+  return kYes;
+}
+
+}  // namespace
+
+cli::Command who_command() {
+  auto options = std::make_shared<WhoOptions>();
+  options->agent.is_query = true;
+  cli::Command command{"who",
+                       "Show who has a CPU: its owner, its siblings, the threads on it now, and "
+                       "who may run there"};
+  command.add(agent_options(options->agent));
+  command.add({output_option(options->agent.output),
+               {.name = "CPUS",
+                .target = &options->cpus,
+                .help = "CPUs as a list: 17, or 4-7,12",
+                .value = "LIST",
+                .required = true}});
+  command.sections = {{"Examples",
+                       {{"pinfold who 17", "Show who has CPU 17 and what runs there"},
+                        {"pinfold who 4-7 -o json", "The same of four CPUs, for programs"}}}};
+  command.run = [options] { return exit_status(run(*options)); };
+  return command;
+}
+
+}  // namespace pinfold::tools
