@@ -77,14 +77,18 @@ int Pod::exclusive_of(const std::string& container) const {
   return container == "main" ? main : exclusive - main;
 }
 
+/// All pods together request less than the node has. The runtime's own work to start a container
+/// counts against its quota, so little takes long.
 Json Pod::resources(const std::string& container) const {
   const int cpus = exclusive_of(container);
-  const int milli = cpus == 0 ? 100 : 1000 * cpus;  // all together less than the node has
-  return {{"cpu_shares", milli * 1024 / 1000},
+  const bool is_burstable = exclusive == 0;
+  const int request = is_burstable ? 100 : std::max(1000 * cpus, 500);
+  const int limit = is_burstable ? 2000 : request;
+  return {{"cpu_shares", request * 1024 / 1000},
           {"cpu_period", 100000},
-          {"cpu_quota", (exclusive == 0 ? 2 : 1) * 100 * milli},
+          {"cpu_quota", 100 * limit},
           {"memory_limit_in_bytes", 32 << 20},
-          {"oom_score_adj", exclusive == 0 ? 970 : -997}};
+          {"oom_score_adj", is_burstable ? 970 : -997}};
 }
 
 Json Pod::sandbox() const {

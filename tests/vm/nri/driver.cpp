@@ -31,7 +31,7 @@ namespace pinfold::driver {
 namespace {
 
 constexpr int kMostPods = 4;
-constexpr int kMostExclusive = 5;  ///< of the 6 CPUs that are not reserved: no pod is rejected
+constexpr int kMostExclusive = 4;  ///< of the 6 CPUs that are not reserved: no pod is rejected
 constexpr int kMostOfPod = 3;
 
 /// A time, or a number of something.
@@ -290,7 +290,11 @@ int main(int argc, char** argv) {
     pinfold::driver::run_command({argv + 1, argv + argc});
     return 0;
   } catch (const std::exception& error) {
-    fmt::print("failed: {}\n", error.what());
+    // The end of what is printed is in the report.
+    using pinfold::driver::output_of;
+    fmt::print("{}\nfailed: {}\n",
+               output_of("tail -n 5 /run/containerd.log /run/pinfold/log | cut -c 1-220"),
+               error.what());
     return 1;
   }
 }
