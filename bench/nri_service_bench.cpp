@@ -2,7 +2,7 @@
 // long its answers take: the real program with its state directory on a disk and the kernel's
 // cgroups, and a runtime's end of the socket here. Needs root and 2 CPUs.
 //
-//     bench_nri_service PROGRAM [SECONDS [RATE]]     PROGRAM: pinfold-serve
+//     bench_nri_service [PROGRAM [SECONDS [RATE]]]     PROGRAM: pinfold-serve of another build
 //
 // Containers live for 5 seconds, each in a pod of its own, with one process. Twice in a second one
 // of them has an exclusive CPU, for a quarter of a second: then all others are written.
@@ -14,8 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -24,6 +26,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "child.hpp"
@@ -330,9 +333,13 @@ void run(const std::string& program, std::chrono::seconds time, int rate) {
 }  // namespace pinfold::nri
 
 int main(int argc, char** argv) {
+  if (::geteuid() != 0) {
+    fmt::print("skipped: makes cgroups, so it needs root\n");
+    return 0;
+  }
   try {
-    if (argc < 2) throw std::runtime_error("usage: bench_nri_service PROGRAM [SECONDS [RATE]]");
-    pinfold::nri::run(argv[1], std::chrono::seconds(argc > 2 ? std::stoi(argv[2]) : 60),
+    pinfold::nri::run(argc > 1 ? argv[1] : PINFOLD_SERVE,
+                      std::chrono::seconds(argc > 2 ? std::stoi(argv[2]) : 60),
                       argc > 3 ? std::stoi(argv[3]) : 10);
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_nri_service: {}\n", error.what());
