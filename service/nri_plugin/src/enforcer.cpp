@@ -252,6 +252,9 @@ Result<void> Enforcer::start(Agent& agent, const api::StateChangeEvent& event) {
     add_change(ChangeKind::kFoundUnpinned, id->pod, id->name);
     log(LogLevel::kWarning,
         fmt::format("NRI: {}: created without Pinfold, pinned at its start", title_of(*id)));
+  } else if (!knows(container)) {
+    // Created before Synchronize, which has missed it: what its pod asks for next is beside it.
+    known_.create(event.pod(), container);
   }
   known_.change(event);
   PINFOLD_TRY(agent.start(*id));
@@ -279,13 +282,19 @@ Result<ContainerId> Enforcer::admit_unknown(Agent& agent, const api::StateChange
   return plan.container;
 }
 
+bool Enforcer::knows(const api::Container& container) const {
+  const KnownPod* const pod = known_.find(container.pod_sandbox_id());
+  const KnownContainer* const known = pod == nullptr ? nullptr : pod->find(container.name());
+  return known != nullptr && known->shown.id() == container.id();
+}
+
 /// A container whose start no plugin was asked about: containerd 1.7 starts containers while a
 /// plugin synchronizes, and shows them as created or not at all.
 void Enforcer::adopt_started(Agent& agent, const api::StateChangeEvent& event) {
   const api::Container& container = event.container();
   const KnownPod* const pod = known_.find(container.pod_sandbox_id());
   const KnownContainer* const known = pod == nullptr ? nullptr : pod->find(container.name());
-  const bool is_known = known != nullptr && known->shown.id() == container.id();
+  const bool is_known = knows(container);
   // Events of an earlier container of the same name come late.
   if (!is_known && known != nullptr && known->phase != Phase::kStopped) return;
   const auto id = find_container(agent.state().node, PodUid(event.pod().uid()), container.name());

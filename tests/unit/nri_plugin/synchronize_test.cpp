@@ -13,6 +13,8 @@ namespace {
 
 using service::ChangeKind;
 using test::exclusive;
+using test::limited;
+using test::named;
 using test::RuntimeWorld;
 using test::shared;
 using testing::Contains;
@@ -71,6 +73,24 @@ TEST_P(NriSynchronize, AContainerThatSynchronizeHasMissedIsPinned) {
   EXPECT_EQ(world_.cpus(big), "0,3-7");
   EXPECT_THAT(world_.log,
               Contains(HasSubstr("runs in the shared pool: pod 'default/big' is rejected")));
+}
+
+/// Its creation was answered by an earlier service, and not yet done at Synchronize.
+TEST_P(NriSynchronize, AContainerThatWasBeingCreatedKeepsItsCpus) {
+  const PodSpec pod = named("p", {limited("c", "2", "64Mi"), limited("d", "1", "64Mi")});
+  world_.run_sandbox(pod);
+  ASSERT_TRUE(world_.create(pod, "c").has_value());
+  world_.restart();
+  api::SynchronizeRequest without_it;
+  *without_it.add_pods() = world_.sandbox(pod);
+  world_.follower->synchronize(*world_.agent, without_it);
+  ASSERT_TRUE(world_.start(pod, "c").has_value());
+  EXPECT_EQ(world_.cpus(pod, "c"), "1-2");
+  ASSERT_TRUE(world_.create(pod, "d").has_value());
+  ASSERT_TRUE(world_.start(pod, "d").has_value());
+  EXPECT_EQ(world_.cpus(pod, "c"), "1-2");
+  EXPECT_EQ(world_.cpus(pod, "d"), "3");
+  EXPECT_EQ(counters().found_unpinned, 0U);
 }
 
 /// Of an earlier container: what it says is old.
