@@ -8,7 +8,8 @@
 #   changed TEXT                            waits for such a change and prints it
 #   gentle|rough CONFIG ROOT FILE PROGRAM   commands while the service is stopped, or killed
 #   wait TEXT [TIMES] | kill | kill-in SECONDS | reload | stop
-#   rest SECONDS                            what the service takes while it has nothing to do
+#   footprint                               its memory and open files
+#   cost COMMAND...                         its CPU time and memory during a command; also in /tmp/figures
 #   metric NAME                             its value
 #   pauses                                  how many processes of sandboxes can run on which CPUs
 dir=/run/pinfold
@@ -58,15 +59,21 @@ pauses() {
   done | sort | uniq -c) .
 }
 
-# Appends the service's memory, and its CPU time in so many seconds, to the figures.
-rest() {
-  local pid ticks
+footprint() {
+  local pid
   pid=$(cat $dir/pid)
-  ticks=$(awk '{print $14 + $15}' "/proc/$pid/stat")
-  sleep "$1"
-  ticks=$(($(awk '{print $14 + $15}' "/proc/$pid/stat") - ticks))
-  echo "at rest: RSS $(awk '/VmRSS/ {print $2}' "/proc/$pid/status") kB, $((ticks * 10)) ms of CPU in $1 s" |
-    tee -a /tmp/figures
+  echo "RSS $(awk '/VmRSS/ {print $2}' "/proc/$pid/status") kB, $(ls "/proc/$pid/fd" | wc -l) open files"
+}
+
+# Its CPU time so far, in ms.
+cpu_ms() { awk '{print ($14 + $15) * 10}' "/proc/$(cat $dir/pid)/stat"; }
+
+cost() {
+  local before began
+  before=$(cpu_ms)
+  began=$(date +%s)
+  "$@" || return
+  echo "$(footprint), $(($(cpu_ms) - before)) ms of CPU in $(($(date +%s) - began)) s: ${*##*/}" | tee -a /tmp/figures
 }
 
 stop() {
@@ -185,7 +192,8 @@ case $verb in
     ;;
   gentle | rough) load $verb "$@" ;;
   wait) wait_for "$@" ;;
-  rest) rest "$1" ;;
+  footprint) footprint ;;
+  cost) cost "$@" ;;
   metric) wget -q -O - http://127.0.0.1:9470/metrics | sed -n "s/^$1 //p" ;;
   pauses) pauses ;;
   kill) kill_service ;;

@@ -153,7 +153,9 @@ VmResult<StepResult> StepRunner::act(const ExecStep& step) {
   if (out.find(step.output) == std::string::npos) {
     return failure(fmt::format("expected '{}' in: {}", step.output, said));
   }
-  return success();
+  StepResult result = success();
+  if (!step.output.empty()) result.checks.push_back({"output", step.output, excerpt(out), true});
+  return result;
 }
 
 VmResult<StepResult> StepRunner::act(const WriteStep& step) {

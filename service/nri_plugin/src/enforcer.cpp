@@ -204,6 +204,9 @@ Result<void> Enforcer::change(Agent& agent, const api::StateChangeEvent& event) 
                       event.container().name(), event.pod().uid(), started.error().message));
       return started;
     }
+    case api::Event::POST_START_CONTAINER:
+      if (is_synchronized_) adopt_started(agent, event);
+      return {};
     case api::Event::POST_UPDATE_CONTAINER:
       known_.change(event);
       revert(agent);
@@ -245,6 +248,13 @@ Result<void> Enforcer::start(Agent& agent, const api::StateChangeEvent& event) {
   auto id = find_container(agent.state().node, PodUid(event.pod().uid()), container.name());
   if (!id) {
     PINFOLD_LET(id, admit_unknown(agent, event));
+    ++counters_.found_unpinned;
+    add_change(ChangeKind::kFoundUnpinned, id->pod, id->name);
+    log(LogLevel::kWarning,
+        fmt::format("NRI: {}: created without Pinfold, pinned at its start", title_of(*id)));
+  } else if (!knows(container)) {
+    // Created before Synchronize, which has missed it: what its pod asks for next is beside it.
+    known_.create(event.pod(), container);
   }
   known_.change(event);
   PINFOLD_TRY(agent.start(*id));
@@ -269,11 +279,38 @@ Result<ContainerId> Enforcer::admit_unknown(Agent& agent, const api::StateChange
   PINFOLD_LET(const auto plan, plan_create(known_, request, premises_, agent.state().node));
   PINFOLD_TRY(execute(agent, plan.requests));
   known_.create(event.pod(), event.container());
-  ++counters_.found_unpinned;
-  add_change(ChangeKind::kFoundUnpinned, plan.container.pod, plan.container.name);
-  log(LogLevel::kWarning, fmt::format("NRI: {}: created without Pinfold, pinned at its start",
-                                      title_of(plan.container)));
   return plan.container;
+}
+
+bool Enforcer::knows(const api::Container& container) const {
+  const KnownPod* const pod = known_.find(container.pod_sandbox_id());
+  const KnownContainer* const known = pod == nullptr ? nullptr : pod->find(container.name());
+  return known != nullptr && known->shown.id() == container.id();
+}
+
+/// A container whose start no plugin was asked about: containerd 1.7 starts containers while a
+/// plugin synchronizes, and shows them as created or not at all.
+void Enforcer::adopt_started(Agent& agent, const api::StateChangeEvent& event) {
+  const api::Container& container = event.container();
+  const KnownPod* const pod = known_.find(container.pod_sandbox_id());
+  const KnownContainer* const known = pod == nullptr ? nullptr : pod->find(container.name());
+  const bool is_known = knows(container);
+  // Events of an earlier container of the same name come late.
+  if (!is_known && known != nullptr && known->phase != Phase::kStopped) return;
+  const auto id = find_container(agent.state().node, PodUid(event.pod().uid()), container.name());
+  if (!is_known || !id) {
+    const auto admitted = admit_unknown(agent, event);
+    if (!admitted) {
+      log(LogLevel::kError,
+          fmt::format("NRI: container '{}' of pod '{}' runs in the shared pool: {}",
+                      container.name(), event.pod().uid(), admitted.error().message));
+    }
+  }
+  known_.change(event);
+  if (is_known && id && agent.state().adopted.contains(*id)) return;
+  adopt_running(agent);
+  revert(agent);
+  (void)confine_others(agent, agent.desired());
 }
 
 void Enforcer::stop(Agent& agent, const api::Container& container) {

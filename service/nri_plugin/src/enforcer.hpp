@@ -34,6 +34,8 @@ class Enforcer final : public Follower {
   void run_sandbox(Agent& agent, const api::PodSandbox& sandbox);
   [[nodiscard]] Result<void> start(Agent& agent, const api::StateChangeEvent& event);
   [[nodiscard]] Result<ContainerId> admit_unknown(Agent& agent, const api::StateChangeEvent& event);
+  [[nodiscard]] bool knows(const api::Container& container) const;
+  void adopt_started(Agent& agent, const api::StateChangeEvent& event);
   void stop(Agent& agent, const api::Container& container);
   void adopt_running(Agent& agent);
   void note_unpinned(const ContainerId& id, const api::Container& container, const CpuSet& desired,

@@ -3,10 +3,8 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <functional>
@@ -19,10 +17,8 @@
 #include <vector>
 
 #include "pinfold/base/unique_fd.hpp"
-#include "pinfold/nri/mux.hpp"
-#include "pinfold/nri/ttrpc_calls.hpp"
 #include "runtime_world.hpp"
-#include "unix_listener.hpp"
+#include "socket_runtime.hpp"
 
 /// The plugin over its socket: a runtime in this process, and the worker's rounds one by one.
 namespace pinfold::nri {
@@ -32,98 +28,10 @@ using std::chrono::milliseconds;
 using test::exclusive;
 using test::RuntimeWorld;
 using test::shared;
+using test::SocketRuntime;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-/// A runtime's end of the socket. Never waits.
-class SocketRuntime {
- public:
-  explicit SocketRuntime(const std::string& path) : listener_(path) {}
-
-  /// Reads what has come, and answers RegisterPlugin. Other calls of the plugin wait in `asked`.
-  void poll() {
-    if (UniqueFd next = listener_.accept()) {
-      connection_ = std::move(next);
-      demultiplexer_ = {};
-      server_ = {};
-      client_ = {};
-      is_registered = false;
-      answers.clear();
-      asked.clear();
-    }
-    if (!connection_) return;
-    std::array<char, 65536> buffer{};
-    ssize_t size = 0;
-    while ((size = ::recv(connection_.get(), buffer.data(), buffer.size(), 0)) > 0) {
-      take({buffer.data(), static_cast<std::size_t>(size)});
-    }
-    if (size == 0) close();
-  }
-  void close() {
-    connection_.reset();
-    is_registered = false;
-  }
-  [[nodiscard]] bool is_open() const { return static_cast<bool>(connection_); }
-
-  /// Calls the plugin; the answer comes to `answers` under the returned number.
-  std::uint32_t call(const std::string& method, const std::string& payload,
-                     milliseconds timeout = milliseconds(10'000)) {
-    std::string output;
-    const auto stream = client_
-                            .call({"nri.pkg.api.v1alpha1.Plugin",
-                                   method,
-                                   payload,
-                                   std::chrono::nanoseconds(timeout).count(),
-                                   {}},
-                                  output)
-                            .value();
-    send(ConnectionId::kPlugin, output);
-    return stream;
-  }
-  void answer(const ttrpc::Call& call, const ttrpc::Response& response) {
-    std::string output;
-    ASSERT_TRUE(server_.answer(call.stream, response, output).has_value());
-    send(ConnectionId::kRuntime, output);
-  }
-
-  bool is_registered = false;
-  std::map<std::uint32_t, Result<std::string>> answers;
-  std::vector<ttrpc::Call> asked;
-
- private:
-  void send(ConnectionId connection, const std::string& bytes) {
-    std::string output;
-    multiplex(connection, bytes, output);
-    ASSERT_EQ(::send(connection_.get(), output.data(), output.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(output.size()));
-  }
-  void take(std::string_view bytes) {
-    while (auto chunk = demultiplexer_.next(bytes).value()) {
-      std::string output;
-      if (chunk->connection == static_cast<std::uint32_t>(ConnectionId::kPlugin)) {
-        while (auto reply = client_.next(chunk->bytes).value()) {
-          answers.emplace(reply->stream, std::move(reply->payload));
-        }
-        continue;
-      }
-      while (auto call = server_.next(chunk->bytes, output).value()) {
-        if (call->request.method != "RegisterPlugin") {
-          asked.push_back(*call);
-          continue;
-        }
-        is_registered = true;
-        answer(*call, {});
-      }
-    }
-  }
-
-  pinfold::test::UnixListener listener_;
-  UniqueFd connection_;
-  Demultiplexer demultiplexer_;
-  ttrpc::Server server_;
-  ttrpc::Client client_;
-};
 
 class NriConnection : public testing::Test {
  protected:

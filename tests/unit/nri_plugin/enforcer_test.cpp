@@ -174,61 +174,6 @@ TEST_P(NriEnforcer, AContainerThatStartsAgainKeepsItsCpus) {
   EXPECT_THAT(world_.log, Not(Contains(HasSubstr("has stopped")))) << "it runs, and is left alone";
 }
 
-/// The plugin was dead between CreateContainer and START_CONTAINER, or while all of it happened.
-TEST_P(NriEnforcer, AContainerThatWasCreatedWithoutItIsPinnedAtTheGate) {
-  const PodSpec b = exclusive("b", 2);
-  ASSERT_TRUE(world_.start(b).has_value());
-  EXPECT_EQ(world_.cpus(b), "1-2");
-  EXPECT_EQ(counters().found_unpinned, 1U);
-  const PodSpec big = exclusive("big", 9);
-  EXPECT_THAT(world_.start(big).error().message, HasSubstr("is rejected"));
-}
-
-TEST_P(NriEnforcer, SynchronizePinsWhatRuns) {
-  const PodSpec a = shared("a");
-  const PodSpec b = exclusive("b", 2);
-  world_.run(a);
-  world_.follower.reset();
-  world_.run_unseen(b);
-  world_.restart();
-  world_.synchronize({a, b});
-  EXPECT_EQ(world_.cpus(b), "1-2");
-  EXPECT_EQ(world_.cpus(a), "0,3-7");
-  EXPECT_EQ(world_.cpus(world_.pause_group(b)), "0,3-7");
-  EXPECT_EQ(counters().found_unpinned, 1U);
-  EXPECT_THAT(world_.follower->take_changes(),
-              Contains(service::Change{ChangeKind::kFoundUnpinned, b.uid, "c"}));
-  EXPECT_THAT(world_.log, Contains(HasSubstr("ran on CPUs 0-7, expected 1-2")));
-}
-
-TEST_P(NriEnforcer, ARestartOfTheServiceChangesNothing) {
-  const PodSpec a = shared("a");
-  const PodSpec b = exclusive("b", 2);
-  world_.run(a);
-  world_.run(b);
-  const NodeState before = world_.agent->state().node;
-  world_.restart();
-  world_.kernel.log.clear();
-  world_.synchronize({a, b});
-  EXPECT_EQ(world_.agent->state().node.cpu.assignments, before.cpu.assignments);
-  EXPECT_EQ(world_.agent->state().node.pods.size(), 2U);
-  EXPECT_TRUE(world_.agent->state().adopted.contains({b.uid, "c"}));
-  EXPECT_THAT(world_.kernel.log, IsEmpty());
-  EXPECT_EQ(counters().found_unpinned, 0U);
-  EXPECT_EQ(counters().reverted, 0U);
-}
-
-TEST_P(NriEnforcer, WhatIsRejectedAtSynchronizeIsConfined) {
-  const PodSpec b = exclusive("b", 2);
-  const PodSpec big = exclusive("big", 6);
-  world_.run(b);
-  world_.run_unseen(big);
-  world_.synchronize({b, big});
-  EXPECT_EQ(world_.cpus(big), "0,3-7");
-  EXPECT_EQ(counters().found_unpinned, 1U);
-  EXPECT_EQ(world_.cpus(b), "1-2");
-}
-
 /// No plugin was called for it at all.
 TEST_P(NriEnforcer, LookingConfinesUnknownContainers) {
   const PodSpec b = exclusive("b", 2);
@@ -380,18 +325,6 @@ TEST_P(NriEnforcer, RefusesAContainerThatTheKubeletHasPinned) {
   world_.run_sandbox(b);
   world_.kubelet_cpus = "3-4";
   EXPECT_THAT(cpus_of(world_.create(b)), HasSubstr("cpuManagerPolicy none"));
-}
-
-TEST_P(NriEnforcer, SynchronizesFiveHundredContainers) {
-  std::vector<PodSpec> pods = {exclusive("x", 2)};
-  for (int i = 0; i < 499; ++i) pods.push_back(shared("s" + std::to_string(i)));
-  for (const PodSpec& spec : pods) world_.run_unseen(spec);
-  world_.synchronize(pods);
-  for (const PodSpec& spec : pods) {
-    ASSERT_EQ(world_.cpus(spec), spec.uid == PodUid("x") ? "1-2" : "0,3-7") << spec.uid.value;
-    ASSERT_EQ(world_.cpus(world_.pause_group(spec)), "0,3-7") << spec.uid.value;
-  }
-  EXPECT_EQ(counters().found_unpinned, 500U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, NriEnforcer,

@@ -184,12 +184,13 @@ class RuntimeWorld {
     kernel.find(pause_group(spec))->processes = {next_process_++};
     make_group(spec);
   }
-  void synchronize(const std::vector<PodSpec>& running) {
+  void synchronize(const std::vector<PodSpec>& running,
+                   api::ContainerState shown_as = api::ContainerState::CONTAINER_RUNNING) {
     api::SynchronizeRequest request;
     for (const PodSpec& spec : running) {
       *request.add_pods() = sandbox(spec);
       api::Container shown = container(spec);
-      shown.set_state(api::ContainerState::CONTAINER_RUNNING);
+      shown.set_state(shown_as);
       *request.add_containers() = std::move(shown);
     }
     follower->synchronize(*agent, request);

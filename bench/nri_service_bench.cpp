@@ -1,0 +1,349 @@
+// What the service takes on this machine while a runtime starts ten containers in a second, and how
+// long its answers take: the real program with its state directory on a disk and the kernel's
+// cgroups, and a runtime's end of the socket here. Needs root and 2 CPUs.
+//
+//     bench_nri_service [PROGRAM [SECONDS [RATE]]]     PROGRAM: pinfold-serve of another build
+//
+// Containers live for 5 seconds, each in a pod of its own, with one process. Twice in a second one
+// of them has an exclusive CPU, for a quarter of a second: then all others are written.
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "child.hpp"
+#include "fixture.hpp"
+#include "kubelet_messages.hpp"
+#include "quantile.hpp"
+#include "socket_runtime.hpp"
+#include "temp_dir.hpp"
+
+namespace pinfold::nri {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLife(5000);
+constexpr milliseconds kExclusiveLife(250);
+
+void check(bool is_so, const std::string& what) {
+  if (!is_so) throw std::runtime_error(what);
+}
+
+std::string first_line(const fs::path& file) {
+  std::string line;
+  std::ifstream in(file);
+  std::getline(in, line);
+  return line;
+}
+
+/// The kernel's groups for the pods: with cgroup v1 a new one has no CPUs until they are written.
+class Groups {
+ public:
+  Groups() : root_("/sys/fs/cgroup") {
+    is_v1_ = fs::exists(root_ / "cpuset/cpuset.cpus");
+    if (is_v1_) root_ /= "cpuset";
+    check(is_v1_ || fs::exists(root_ / "cgroup.controllers"), "no cgroups at " + root_.string());
+    name_ = fmt::format("/pinfold-bench-{}", ::getpid());
+  }
+  Groups(const Groups&) = delete;
+  Groups& operator=(const Groups&) = delete;
+  ~Groups() {
+    for (const char* const group : {"/kubepods/besteffort", "/kubepods", "/service", ""}) {
+      ::rmdir((root_.string() + name_ + group).c_str());
+    }
+  }
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::string service_root() const { return root_.string() + name_ + "/service"; }
+  void make(const std::string& group) const {
+    fs::path path = root_;
+    for (const fs::path& part : fs::path(group).relative_path()) {
+      const fs::path above = path;
+      path /= part;
+      if (::mkdir(path.c_str(), 0755) != 0) continue;
+      if (is_v1_) {
+        for (const char* const file : {"cpuset.cpus", "cpuset.mems"}) {
+          std::ofstream(path / file) << first_line(above / file) << std::flush;
+        }
+      } else {
+        std::ofstream(above / "cgroup.subtree_control") << "+cpuset" << std::flush;
+      }
+    }
+  }
+  void attach(const std::string& group, pid_t process) const {
+    std::ofstream(root_.string() + group + "/cgroup.procs") << process << std::flush;
+  }
+  void remove(const std::string& group) const {
+    const std::string path = root_.string() + group;
+    for (int i = 0; ::rmdir(path.c_str()) != 0 && i < 1000; ++i) {  // its process is ending
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  }
+
+ private:
+  fs::path root_;
+  std::string name_;
+  bool is_v1_ = false;
+};
+
+/// The service as a process.
+class Service {
+ public:
+  Service(const std::string& program, const Groups& groups,
+          const pinfold::test::TempDir& directory) {
+    directory.write("agent.yaml",
+                    fmt::format("profile: fixed\nstateDir: {0}/state\nsocket: {0}/agent.sock\n"
+                                "config: {0}/config.yaml\ncgroupRoot: {1}\nlogLevel: warning\n"
+                                "nri: {{podLevelResources: none, socket: {0}/nri.sock, "
+                                "kubeletRoot: {0}/kubelet}}\n",
+                                directory.path(), groups.service_root()));
+    directory.write("config.yaml",
+                    "kind: KubeletConfiguration\ncpuManagerPolicy: static\n"
+                    "reservedSystemCPUs: \"0\"\ntopologyManagerPolicy: best-effort\n");
+    fs::create_directories(directory / "kubelet");
+    const std::string settings = directory / "agent.yaml";
+    pid_ = ::fork();
+    check(pid_ >= 0, "fork");
+    if (pid_ == 0) {
+      ::execl(program.c_str(), program.c_str(), "--settings", settings.c_str(), nullptr);
+      ::_exit(127);
+    }
+  }
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+  ~Service() {
+    (void)::kill(pid_, SIGTERM);
+    (void)::waitpid(pid_, nullptr, 0);
+  }
+
+  [[nodiscard]] double cpu_seconds() const {
+    std::istringstream fields(first_line(fmt::format("/proc/{}/stat", pid_)));
+    std::string field;
+    double ticks = 0;
+    for (int i = 1; i <= 15 && fields >> field; ++i) {
+      if (i >= 14) ticks += std::stod(field);
+    }
+    return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  }
+  [[nodiscard]] std::string memory() const {
+    std::ifstream status(fmt::format("/proc/{}/status", pid_));
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("VmRSS:")) return line.substr(line.find_first_not_of(" \t", 6));
+    }
+    return "unknown";
+  }
+
+ private:
+  pid_t pid_;
+};
+
+/// A runtime that waits for each answer, as containerd does for each container.
+class Runtime {
+ public:
+  Runtime(const std::string& socket, const Groups& groups) : socket_(socket), groups_(groups) {
+    kubelet_.cgroup_root = groups.name();
+  }
+
+  void connect() {
+    wait([this] { return socket_.is_registered; });
+    api::ConfigureRequest configure;
+    configure.set_runtime_name("containerd");
+    configure.set_runtime_version("0");
+    ask("Configure", configure);
+    ask("Synchronize", api::SynchronizeRequest());
+  }
+  /// Answers what the service asks meanwhile.
+  void idle_until(Clock::time_point end) {
+    while (Clock::now() < end) step(milliseconds(10));
+  }
+
+  struct Pod {
+    PodSpec spec;
+    std::string group;
+    std::unique_ptr<pinfold::test::Child> process;
+    Clock::time_point end;
+  };
+  Pod start(const PodSpec& spec, milliseconds life) {
+    Pod pod{spec, container(spec).linux().cgroups_path(), nullptr, Clock::now() + life};
+    groups_.make(parent(spec));
+    send(api::Event::RUN_POD_SANDBOX, spec, false);
+    api::CreateContainerRequest request;
+    *request.mutable_pod() = sandbox_of(spec, kubelet_);
+    *request.mutable_container() = container(spec);
+    creations.push_back(ask("CreateContainer", request));
+    send(api::Event::POST_CREATE_CONTAINER, spec, true);
+    groups_.make(pod.group);
+    pod.process = std::make_unique<pinfold::test::Child>();
+    groups_.attach(pod.group, pod.process->pid());
+    starts.push_back(send(api::Event::START_CONTAINER, spec, true));
+    send(api::Event::POST_START_CONTAINER, spec, true);
+    return pod;
+  }
+  void end(const Pod& pod) {
+    pod.process->kill();
+    pod.process->wait();
+    groups_.remove(pod.group);
+    api::StopContainerRequest stop;
+    *stop.mutable_pod() = sandbox_of(pod.spec, kubelet_);
+    *stop.mutable_container() = container(pod.spec);
+    ask("StopContainer", stop);
+    send(api::Event::REMOVE_CONTAINER, pod.spec, true);
+    ends.push_back(send(api::Event::STOP_POD_SANDBOX, pod.spec, false));
+    send(api::Event::REMOVE_POD_SANDBOX, pod.spec, false);
+    groups_.remove(parent(pod.spec));
+  }
+
+  std::vector<double> creations;  ///< milliseconds, as all
+  std::vector<double> starts;
+  std::vector<double> ends;
+
+ private:
+  [[nodiscard]] std::string parent(const PodSpec& spec) const {
+    return sandbox_of(spec, kubelet_).linux().cgroup_parent();
+  }
+  [[nodiscard]] api::Container container(const PodSpec& spec) const {
+    api::Container shown = container_of(spec, spec.containers.front(), kubelet_);
+    shown.set_id("id-" + spec.uid.value);
+    shown.set_pod_sandbox_id(sandbox_of(spec, kubelet_).id());
+    shown.mutable_linux()->set_cgroups_path(parent(spec) + "/" + shown.id());
+    return shown;
+  }
+  double send(api::Event event, const PodSpec& spec, bool with_container) {
+    api::StateChangeEvent message;
+    message.set_event(event);
+    *message.mutable_pod() = sandbox_of(spec, kubelet_);
+    if (with_container) *message.mutable_container() = container(spec);
+    return ask("StateChange", message);
+  }
+  double ask(const std::string& method, const google::protobuf::MessageLite& message) {
+    const auto begin = Clock::now();
+    const auto stream = socket_.call(method, message.SerializeAsString());
+    wait([&] { return socket_.answers.contains(stream); });
+    const auto& answer = socket_.answers.at(stream);
+    if (!answer) throw std::runtime_error(fmt::format("{}: {}", method, answer.error().message));
+    const double taken = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+    socket_.answers.erase(stream);
+    return taken;
+  }
+  template <class Condition>
+  void wait(const Condition& is_so) {
+    const auto limit = Clock::now() + std::chrono::seconds(30);
+    while (!is_so()) {
+      check(Clock::now() < limit, "the service has not answered within 30 s");
+      step(milliseconds(20));
+    }
+  }
+  /// Until something comes, at most for `limit`.
+  void step(milliseconds limit) {
+    pollfd ready{socket_.descriptor(), POLLIN, 0};
+    (void)::poll(&ready, 1, static_cast<int>(limit.count()));
+    socket_.poll();
+    for (const ttrpc::Call& call : std::exchange(socket_.asked, {})) socket_.answer(call, {});
+  }
+
+  test::SocketRuntime socket_;
+  const Groups& groups_;
+  test::Kubelet kubelet_;
+};
+
+/// A pod with this container.
+PodSpec pod_of(const std::string& uid, const std::string& container) {
+  PodSpec spec = test::pod_with({container});
+  spec.uid = PodUid(uid);
+  spec.name = uid;
+  return spec;
+}
+
+void report(const char* what, const std::vector<double>& times) {
+  fmt::print("{:<24} {} times: p50 {:.2f} ms, p99 {:.2f} ms\n", what, times.size(),
+             quantile(times, 0.5), quantile(times, 0.99));
+}
+
+void load(Runtime& runtime, std::chrono::seconds time, int rate) {
+  const auto begin = Clock::now();
+  std::deque<Runtime::Pod> shared;
+  std::optional<Runtime::Pod> exclusive;
+  for (int i = 0; Clock::now() < begin + time; ++i) {
+    const std::string uid = fmt::format("pod-{}", i);
+    if (i % std::max(rate / 2, 1) == 0 && !exclusive) {
+      exclusive = runtime.start(pod_of(uid, test::limited("c", "1", "64Mi")), kExclusiveLife);
+    } else {
+      shared.push_back(runtime.start(pod_of(uid, "{name: c}"), kLife));
+    }
+    while (!shared.empty() && shared.front().end < Clock::now()) {
+      runtime.end(shared.front());
+      shared.pop_front();
+    }
+    if (exclusive && exclusive->end < Clock::now()) {
+      runtime.end(*exclusive);
+      exclusive.reset();
+    }
+    runtime.idle_until(begin + milliseconds(1000) * (i + 1) / rate);
+  }
+  fmt::print("{} containers in {:.1f} s\n", runtime.starts.size(),
+             std::chrono::duration<double>(Clock::now() - begin).count());
+  for (const Runtime::Pod& pod : shared) runtime.end(pod);
+  if (exclusive) runtime.end(*exclusive);
+}
+
+void run(const std::string& program, std::chrono::seconds time, int rate) {
+  const Groups groups;
+  groups.make(groups.name());
+  const pinfold::test::TempDir directory(fs::temp_directory_path());
+  Runtime runtime(directory / "nri.sock", groups);
+  const Service service(program, groups, directory);
+  runtime.connect();
+  const auto phase = [&](const char* name, const auto& work) {
+    const double before = service.cpu_seconds();
+    const auto begin = Clock::now();
+    work();
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    fmt::print("{}: {:.2f} % of a CPU, RSS {}\n", name,
+               100 * (service.cpu_seconds() - before) / seconds, service.memory());
+  };
+  phase("at rest", [&] { runtime.idle_until(Clock::now() + time); });
+  phase("with the load", [&] { load(runtime, time, rate); });
+  report("CreateContainer", runtime.creations);
+  report("START_CONTAINER", runtime.starts);
+  report("STOP_POD_SANDBOX", runtime.ends);
+}
+
+}  // namespace
+}  // namespace pinfold::nri
+
+int main(int argc, char** argv) {
+  if (::geteuid() != 0) {
+    fmt::print("skipped: makes cgroups, so it needs root\n");
+    return 0;
+  }
+  try {
+    pinfold::nri::run(argc > 1 ? argv[1] : PINFOLD_SERVE,
+                      std::chrono::seconds(argc > 2 ? std::stoi(argv[2]) : 60),
+                      argc > 3 ? std::stoi(argv[3]) : 10);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench_nri_service: {}\n", error.what());
+    return 1;
+  }
+  return testing::Test::HasFailure() ? 1 : 0;
+}

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/base/unique_fd.hpp"
+#include "pinfold/nri/mux.hpp"
+#include "pinfold/nri/ttrpc_calls.hpp"
+#include "unix_listener.hpp"
+
+namespace pinfold::nri::test {
+
+/// A runtime's end of the socket. Never waits.
+class SocketRuntime {
+ public:
+  explicit SocketRuntime(const std::string& path) : listener_(path) {}
+
+  /// Reads what has come, and answers RegisterPlugin. Other calls of the plugin wait in `asked`.
+  void poll() {
+    if (UniqueFd next = listener_.accept()) {
+      connection_ = std::move(next);
+      demultiplexer_ = {};
+      server_ = {};
+      client_ = {};
+      is_registered = false;
+      answers.clear();
+      asked.clear();
+    }
+    if (!connection_) return;
+    std::array<char, 65536> buffer{};
+    ssize_t size = 0;
+    while ((size = ::recv(connection_.get(), buffer.data(), buffer.size(), 0)) > 0) {
+      take({buffer.data(), static_cast<std::size_t>(size)});
+    }
+    if (size == 0) close();
+  }
+  void close() {
+    connection_.reset();
+    is_registered = false;
+  }
+  [[nodiscard]] bool is_open() const { return static_cast<bool>(connection_); }
+  /// To wait for; -1 without a connection.
+  [[nodiscard]] int descriptor() const { return connection_.get(); }
+
+  /// Calls the plugin; the answer comes to `answers` under the returned number.
+  std::uint32_t call(const std::string& method, const std::string& payload,
+                     std::chrono::milliseconds timeout = std::chrono::milliseconds(10'000)) {
+    std::string output;
+    const auto stream = client_
+                            .call({"nri.pkg.api.v1alpha1.Plugin",
+                                   method,
+                                   payload,
+                                   std::chrono::nanoseconds(timeout).count(),
+                                   {}},
+                                  output)
+                            .value();
+    send(ConnectionId::kPlugin, output);
+    return stream;
+  }
+  void answer(const ttrpc::Call& call, const ttrpc::Response& response) {
+    std::string output;
+    ASSERT_TRUE(server_.answer(call.stream, response, output).has_value());
+    send(ConnectionId::kRuntime, output);
+  }
+
+  bool is_registered = false;
+  std::map<std::uint32_t, Result<std::string>> answers;
+  std::vector<ttrpc::Call> asked;
+
+ private:
+  void send(ConnectionId connection, const std::string& bytes) {
+    std::string output;
+    multiplex(connection, bytes, output);
+    ASSERT_EQ(::send(connection_.get(), output.data(), output.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(output.size()));
+  }
+  void take(std::string_view bytes) {
+    while (auto chunk = demultiplexer_.next(bytes).value()) {
+      std::string output;
+      if (chunk->connection == static_cast<std::uint32_t>(ConnectionId::kPlugin)) {
+        while (auto reply = client_.next(chunk->bytes).value()) {
+          answers.emplace(reply->stream, std::move(reply->payload));
+        }
+        continue;
+      }
+      while (auto call = server_.next(chunk->bytes, output).value()) {
+        if (call->request.method != "RegisterPlugin") {
+          asked.push_back(*call);
+          continue;
+        }
+        is_registered = true;
+        answer(*call, {});
+      }
+    }
+  }
+
+  pinfold::test::UnixListener listener_;
+  UniqueFd connection_;
+  Demultiplexer demultiplexer_;
+  ttrpc::Server server_;
+  ttrpc::Client client_;
+};
+
+}  // namespace pinfold::nri::test

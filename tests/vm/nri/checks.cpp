@@ -1,0 +1,166 @@
+#include "checks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include "cri.hpp"
+
+namespace pinfold::driver {
+namespace {
+
+constexpr const char* kCgroups = "/sys/fs/cgroup";
+constexpr const char* kAllCpus = "0-7";
+
+std::string read_all(const std::filesystem::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+CpuSet read_cpus(const std::filesystem::path& file) {
+  const std::string text = read_all(file);
+  return CpuSet::parse(text.substr(0, text.find('\n'))).value_or(CpuSet());
+}
+
+Json status() {
+  return Json::parse(output_of("pinfold status -o json --config /etc/pinfold/config.yaml"), nullptr,
+                     false);
+}
+
+/// The desired CPUs of one container by the service's state.
+struct Desired {
+  std::string directory;
+  CpuSet cpus;
+};
+
+using Name = std::pair<std::string, std::string>;  ///< UID of a pod, name of a container
+
+std::map<Name, Desired> desired_containers() {
+  std::map<Name, Desired> desired;
+  const Json all = status();
+  for (const Json& pod : all.at("pods")) {
+    for (const Json& container : pod.at("containers")) {
+      desired[{pod.at("uid"), container.at("name")}] = {
+          container.value("cgroupPath", ""),
+          CpuSet::parse(container.at("cpus").get<std::string>()).value_or(CpuSet())};
+    }
+  }
+  return desired;
+}
+
+/// What is wrong with the CPUs of a running container; "" if nothing is.
+std::string wrong_cpus(const Pod& pod, const Container& container, const Desired& desired) {
+  const std::string title = pod.name() + "/" + container.name;
+  if (!desired.directory.ends_with("/" + container.id)) return title + " is not adopted";
+  const int exclusive = pod.exclusive_of(container.name);
+  if (exclusive > 0 && static_cast<int>(desired.cpus.size()) != exclusive) {
+    return fmt::format("{}: decided: {}", title, desired.cpus.to_string());
+  }
+  const CpuSet has = read_cpus(desired.directory + "/cpuset.cpus.effective");
+  if (has == desired.cpus) return "";
+  return fmt::format("{}: CPUs {}, expected {}", title, has.to_string(), desired.cpus.to_string());
+}
+
+/// Groups with processes that can run on exclusive CPUs of another.
+std::string wrong_groups(const std::map<std::string, CpuSet>& exclusive) {
+  const std::string kubepods = std::string(kCgroups) + "/kubepods";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kubepods)) {
+    if (!entry.is_directory()) continue;
+    const std::string group = entry.path();
+    if (read_all(group + "/cgroup.procs").empty()) continue;
+    const CpuSet has = read_cpus(group + "/cpuset.cpus.effective");
+    for (const auto& [owner, cpus] : exclusive) {
+      if (owner == group || !has.intersects(cpus)) continue;
+      return fmt::format("{}: CPUs {}, of them exclusive to {}: {}", group, has.to_string(), owner,
+                         (has & cpus).to_string());
+    }
+  }
+  return "";
+}
+
+/// Compares the running containers with the service's state and the kernel; "" if all is right.
+std::string wrong_containers() {
+  const auto desired = desired_containers();
+  std::map<std::string, CpuSet> exclusive;
+  for (const Sandbox& sandbox : sandboxes()) {
+    for (const Container& container : sandbox.containers) {
+      if (!container.runs) continue;
+      const auto found = desired.find({sandbox.pod.uid(), container.name});
+      if (found == desired.end()) {
+        return fmt::format("{}/{} is not known", sandbox.pod.name(), container.name);
+      }
+      if (std::string wrong = wrong_cpus(sandbox.pod, container, found->second); !wrong.empty()) {
+        return wrong;
+      }
+      if (sandbox.pod.exclusive_of(container.name) > 0) {
+        exclusive[found->second.directory] = found->second.cpus;
+      }
+    }
+  }
+  return wrong_groups(exclusive);
+}
+
+/// A pod that the service has and the runtime has not; "" if there is none.
+std::string left_pod() {
+  const auto known = sandboxes();
+  for (const auto& [name, desired] : desired_containers()) {
+    const bool is_known =
+        std::any_of(known.begin(), known.end(),
+                    [&uid = name.first](const auto& one) { return one.pod.uid() == uid; });
+    if (!is_known) return fmt::format("pod '{}' is left", name.first);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string output_of(const std::string& command) {
+  std::string text;
+  std::FILE* const pipe = popen(command.c_str(), "re");
+  if (pipe == nullptr) complain(command);
+  char chunk[4096];
+  for (std::size_t got = 0; (got = std::fread(chunk, 1, sizeof chunk, pipe)) > 0;) {
+    text.append(chunk, got);
+  }
+  (void)pclose(pipe);
+  return text;
+}
+
+void run(const std::string& command) {
+  const int status = std::system(command.c_str());  // NOLINT(concurrency-mt-unsafe): glibc's is
+  if (status != 0) complain(fmt::format("'{}': status {}", command, status));
+}
+
+CpuSet cpus_of_group(const std::string& group) {
+  return read_cpus(kCgroups + group + "/cpuset.cpus");
+}
+
+void expect_right_state(const std::string& when) {
+  constexpr double kLook = 30;
+  if (const std::string wrong = wrong_containers(); !wrong.empty()) complain(when + ": " + wrong);
+  const auto begin = Clock::now();
+  for (std::string left; !(left = left_pod()).empty();) {
+    if (seconds_since(begin) > kLook) complain(fmt::format("{}: {}", when, left));
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
+}
+
+void expect_nothing_left() {
+  expect_right_state("after all");
+  const std::string pool = status().value("sharedPool", "");
+  if (pool != kAllCpus) {
+    complain(fmt::format("after all: shared pool {}, expected {}", pool, kAllCpus));
+  }
+}
+
+}  // namespace pinfold::driver

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "pinfold/types/cpuset.hpp"
+
+/// Whether the kernel, the service and the runtime agree.
+namespace pinfold::driver {
+
+/// All that a command prints.
+[[nodiscard]] std::string output_of(const std::string& command);
+/// Runs a command that must succeed.
+void run(const std::string& command);
+
+/// The cpuset of a group of the kernel, given its path in the hierarchy; empty if there is none.
+[[nodiscard]] CpuSet cpus_of_group(const std::string& group);
+
+/// Every running container has exactly its CPUs, at once, and no other group can run on exclusive
+/// ones. What the service has and the runtime has not may stay until the service's next look: the
+/// runtime does not report every end. Throws what is wrong.
+void expect_right_state(const std::string& when);
+
+/// The same without any pod: all CPUs are in the shared pool again.
+void expect_nothing_left();
+
+}  // namespace pinfold::driver

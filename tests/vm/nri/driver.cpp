@@ -1,0 +1,301 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "checks.hpp"
+#include "cri.hpp"
+
+/// Runs in a guest with containerd and the service, and makes and removes pods and containers as
+/// fast as it can.
+///
+///     nri-driver churn GOAL SERIES FILE     records exclusive CPUs in FILE
+///     nri-driver storm GOAL SERIES START    kills the service and the runtime meanwhile; START
+///                                           starts the service
+///     nri-driver starts COUNT FILE          appends to FILE how long containers take to start
+///     nri-driver figures FILE...            what these files have
+///
+/// GOAL is a time, "60s", or a number: of containers that are made and removed, or of kills of the
+/// service and as many of the runtime. SERIES is a number: what is done at random depends on it,
+/// and each has its own pods. Exit status: 0, or 1 with what was wrong.
+namespace pinfold::driver {
+namespace {
+
+constexpr int kMostPods = 4;
+constexpr int kMostExclusive = 4;  ///< of the 6 CPUs that are not reserved: no pod is rejected
+constexpr int kMostOfPod = 3;
+
+/// A time, or a number of something.
+class Goal {
+ public:
+  explicit Goal(const std::string& text)
+      : value_(std::stoi(text)), is_time_(text.ends_with('s')), begin_(Clock::now()) {}
+
+  [[nodiscard]] bool is_reached(int count) const {
+    return is_time_ ? seconds_since(begin_) >= value_ : count >= value_;
+  }
+
+ private:
+  int value_;
+  bool is_time_;
+  Clock::time_point begin_;
+};
+
+struct Counts {
+  std::atomic<int> pods = 0;
+  std::atomic<int> made = 0;  ///< containers
+  std::atomic<int> removed = 0;
+  std::atomic<int> steps = 0;
+};
+
+std::string to_string(const Counts& counts) {
+  return fmt::format("{} containers made, {} removed, in {} pods", counts.made.load(),
+                     counts.removed.load(), counts.pods.load());
+}
+
+/// Makes and removes pods and containers.
+class Driver {
+ public:
+  Driver(int series, const char* file)
+      : series_(series), random_(static_cast<unsigned>(series)), exclusive_(file) {}
+
+  /// A sandbox costs several times as much as a container, so most steps are with containers.
+  void step() {
+    const auto all = sandboxes();
+    const bool with_pods = all.size() < 2 || random_() % 8 == 0;
+    if (with_pods && all.size() < kMostPods && (all.size() < 2 || random_() % 2 == 0)) {
+      make_pod(all);
+    } else if (const Sandbox& one = all.at(random_() % all.size()); with_pods || !one.is_ready) {
+      remove(one);
+    } else {
+      change(one, random_() % 2 == 0 ? "main" : "more");
+    }
+    ++counts.steps;
+  }
+
+  void remove_all() {
+    for (const Sandbox& one : sandboxes()) remove(one);
+  }
+
+  Counts counts;
+
+ private:
+  void make_pod(const std::vector<Sandbox>& all) {
+    int used = 0;
+    for (const Sandbox& one : all) used += one.pod.exclusive;
+    const int most = std::min(kMostOfPod, kMostExclusive - used);
+    const int exclusive = static_cast<int>(random_() % (static_cast<unsigned>(most) + 1U));
+    Sandbox sandbox{"", {exclusive, series_, ++number_}, true, {}};
+    sandbox.id = run_sandbox(sandbox.pod);
+    ++counts.pods;
+    make(sandbox, "main");
+  }
+
+  void make(const Sandbox& sandbox, const std::string& name) {
+    const std::string id = run_container(sandbox, name);
+    ++counts.made;
+    if (sandbox.pod.exclusive_of(name) == 0) return;
+    const std::string group = sandbox.pod.cgroup() + "/" + id;
+    const CpuSet cpus = cpus_of_group(group);
+    if (cpus.empty()) return;  // made without the service
+    exclusive_ << group.substr(std::string("/kubepods/").size()) << ' ' << cpus.to_string()
+               << std::endl;
+  }
+
+  /// Removes a container of a pod, or makes it: for the second time with a new id.
+  void change(const Sandbox& sandbox, const std::string& name) {
+    const auto found = std::find_if(sandbox.containers.begin(), sandbox.containers.end(),
+                                    [&name](const auto& one) { return one.name == name; });
+    if (found == sandbox.containers.end()) return make(sandbox, name);
+    remove_container(*found);
+    ++counts.removed;
+  }
+
+  void remove(const Sandbox& sandbox) {
+    remove_pod(sandbox);
+    counts.removed += static_cast<int>(sandbox.containers.size());
+  }
+
+  int series_;
+  std::mt19937 random_;
+  std::ofstream exclusive_;
+  int number_ = 0;
+};
+
+void churn(const std::string& goal_text, int series, const char* file) {
+  const Goal goal(goal_text);
+  Driver driver(series, file);
+  while (!goal.is_reached(driver.counts.made)) driver.step();
+  expect_right_state("at the end");
+  driver.remove_all();
+  expect_nothing_left();
+  fmt::print("{}\n", to_string(driver.counts));
+}
+
+/// Until the driver has done two more steps: the first may have begun before the kill.
+void wait_for_steps(const Driver& driver) {
+  constexpr double kMost = 300;
+  const auto begin = Clock::now();
+  const int before = driver.counts.steps;
+  while (driver.counts.steps < before + 2) {
+    if (seconds_since(begin) > kMost) complain("nothing is made or removed any more");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+class Storm {
+ public:
+  Storm(int series, std::string start)
+      : driver_(series, "/tmp/exclusive"),
+        random_(static_cast<unsigned>(series) + 1U),
+        start_(std::move(start)) {}
+
+  /// Kills while containers are made and removed, starts again, and checks.
+  void strike() {
+    std::atomic<bool> end = false;
+    std::thread worker([&] {
+      while (!end) {
+        try {
+          driver_.step();
+        } catch (const std::exception&) {  // the runtime is dead
+          std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        }
+      }
+    });
+    std::string failed;
+    try {
+      kill_and_start();
+      wait_for_steps(driver_);
+    } catch (const std::exception& error) {
+      failed = error.what();
+    }
+    end = true;
+    worker.join();
+    if (!failed.empty()) complain(failed);
+    expect_right_state(to_string());
+  }
+
+  void finish() {
+    driver_.remove_all();
+    expect_nothing_left();
+  }
+
+  [[nodiscard]] int kills_of_each() const { return std::min(of_service_, of_runtime_); }
+  [[nodiscard]] std::string to_string() const {
+    return fmt::format("{} kills of the service, {} of the runtime, {}", of_service_, of_runtime_,
+                       driver::to_string(driver_.counts));
+  }
+
+ private:
+  void wait(unsigned most_ms) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(random_() % most_ms));
+  }
+
+  void kill_and_start() {
+    const auto what = random_() % 3;
+    const bool kills_service = what != 1;
+    const bool kills_runtime = what != 0;
+    wait(4000);
+    const int connected = std::atoi(output_of("grep -c 'NRI: connected' /run/pinfold/log").c_str());
+    if (kills_service) run("sh /test/serve.sh kill");
+    if (kills_runtime) run("sh /usr/lib/pinfold/runtime.sh kill");
+    of_service_ += kills_service ? 1 : 0;
+    of_runtime_ += kills_runtime ? 1 : 0;
+    wait(3000);
+    if (kills_runtime) run("sh /usr/lib/pinfold/runtime.sh restart");
+    if (kills_service) run(start_);
+    run(fmt::format("sh /test/serve.sh wait 'NRI: connected' {} >/dev/null",
+                    kills_service ? 1 : connected + 1));
+  }
+
+  Driver driver_;
+  std::mt19937 random_;
+  std::string start_;
+  int of_service_ = 0;
+  int of_runtime_ = 0;
+};
+
+void storm(const std::string& goal_text, int series, const std::string& start) {
+  const Goal goal(goal_text);
+  Storm storm(series, start);
+  while (!goal.is_reached(storm.kills_of_each())) storm.strike();
+  storm.finish();
+  fmt::print("{}\n", storm.to_string());
+}
+
+/// In a pod with 3 exclusive CPUs, in turns its containers with 2 and with 1, so that the shared
+/// pool changes with each. Another pod is in that.
+void starts(int count, const char* file) {
+  std::ofstream times(file, std::ios::app);
+  Sandbox shared{"", {0, 0, 1}, true, {}};
+  shared.id = run_sandbox(shared.pod);
+  (void)run_container(shared, "main");
+  Sandbox exclusive{"", {3, 0, 2}, true, {}};
+  exclusive.id = run_sandbox(exclusive.pod);
+  for (int i = 0; i < count; ++i) {
+    const std::string name = i % 2 == 0 ? "main" : "more";
+    const auto begin = Clock::now();
+    const std::string id = run_container(exclusive, name);
+    times << seconds_since(begin) << std::endl;
+    remove_container({id, name, true});
+  }
+  remove_pod(exclusive);
+  remove_pod(shared);
+}
+
+void print_figures(const std::string& file) {
+  std::vector<double> times;
+  std::ifstream in(file);
+  for (double seconds = 0; in >> seconds;) times.push_back(seconds);
+  if (times.empty()) complain(fmt::format("'{}': no times", file));
+  std::sort(times.begin(), times.end());
+  const auto at = [&times](double share) {
+    return times[static_cast<std::size_t>(share * static_cast<double>(times.size() - 1))];
+  };
+  fmt::print("{}: {} starts: least {:.3f} s, p50 {:.3f} s, p90 {:.3f} s, p99 {:.3f} s\n", file,
+             times.size(), times.front(), at(0.5), at(0.9), at(0.99));
+}
+
+void run_command(const std::vector<std::string>& arguments) {
+  const std::string verb = arguments.empty() ? "" : arguments[0];
+  if (arguments.size() == 4 && verb == "churn") {
+    churn(arguments[1], std::stoi(arguments[2]), arguments[3].c_str());
+  } else if (arguments.size() == 4 && verb == "storm") {
+    storm(arguments[1], std::stoi(arguments[2]), arguments[3]);
+  } else if (arguments.size() == 3 && verb == "starts") {
+    starts(std::stoi(arguments[1]), arguments[2].c_str());
+  } else if (arguments.size() > 1 && verb == "figures") {
+    std::for_each(arguments.begin() + 1, arguments.end(), print_figures);
+  } else {
+    complain(
+        "usage: nri-driver churn GOAL SERIES FILE | storm GOAL SERIES START | starts COUNT FILE | "
+        "figures FILE...");
+  }
+}
+
+}  // namespace
+}  // namespace pinfold::driver
+
+int main(int argc, char** argv) {
+  try {
+    pinfold::driver::run_command({argv + 1, argv + argc});
+    return 0;
+  } catch (const std::exception& error) {
+    // The end of what is printed is in the report.
+    using pinfold::driver::output_of;
+    fmt::print("{}\nfailed: {}\n",
+               output_of("tail -n 5 /run/containerd.log /run/pinfold/log | cut -c 1-220"),
+               error.what());
+    return 1;
+  }
+}
