@@ -11,7 +11,7 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
       .commands = {checkpoint_command(), admit_command(), explain_command(), start_command(),
                    remove_command(), status_command(), reconcile_command(), reconfigure_command(),
                    metrics_command(), simulate_command(), hook_command(), serve_command(arguments),
-                   oci_resources_command(), topology_command(), predict_command(),
+                   oci_resources_command(), topology_command(), predict_command(), audit_command(),
                    cli::help_command()},
       .version = PINFOLD_VERSION,
       .sections = {
@@ -33,7 +33,8 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
             {"kubectl get pod web -o yaml | pinfold predict --nodes nodes.yaml --pod -",
              "Predict which nodes would admit a pod"},
             {"pinfold checkpoint verify /var/lib/kubelet",
-             "Check which kubelets load the state files of a directory"}}},
+             "Check which kubelets load the state files of a directory"},
+            {"pinfold audit", "Check a node that a kubelet runs alone"}}},
           {"Environment",
            {{"NO_COLOR", "Set: no colours, even on a terminal. TERM=dumb has the same effect"},
             {"LC_ALL, LC_CTYPE, LANG",
