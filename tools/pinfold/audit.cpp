@@ -1,17 +1,22 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <climits>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include "audit_text.hpp"
 #include "commands.hpp"
 #include "input.hpp"
 #include "output.hpp"
 #include "pinfold/audit/observe.hpp"
+#include "program_output.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -68,15 +73,53 @@ bool watch(const AuditCommand& options, const audit::Tree& tree, const audit::Ob
   return is_clean;
 }
 
+bool is_socket(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_socket(path, ignored);
+}
+
+/// Asks a kubelet. Errors: kUnsupported if the program that does it is not installed.
+Result<std::string> ask_kubelet(const std::string& socket) {
+  constexpr const char* kProgram = "pinfold-pod-resources";
+  PINFOLD_LET(const auto places, places_of_program(kProgram));
+  for (const std::string& program : places) {
+    if (::access(program.c_str(), X_OK) != 0) continue;
+    return program_output(program, {socket}, audit::Tree::kMaxBytes);
+  }
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("'{}': {}: it is not installed; it is in the package pinfold-agent",
+                          socket, kProgram));
+}
+
+Result<audit::PodResources> read_pod_resources(const std::string& path) {
+  PINFOLD_LET(const auto text, is_socket(path) ? ask_kubelet(path) : read_input(path));
+  auto listed = audit::parse_pod_resources(text);
+  if (!listed) return fail(std::move(listed).error().wrap(fmt::format("'{}'", path)));
+  return listed;
+}
+
+/// The answer that was asked for, or that of this machine's kubelet if it can be asked.
+Result<void> add_pod_resources(const AuditCommand& options, audit::Observed& observed) {
+  if (!options.pod_resources.empty()) {
+    PINFOLD_LET(observed.pod_resources, read_pod_resources(options.pod_resources));
+    return {};
+  }
+  const std::string socket = observed.kubelet.root_dir + "/pod-resources/kubelet.sock";
+  if (!observed.root.empty() || !is_socket(socket)) return {};
+  auto listed = read_pod_resources(socket);
+  if (listed) {
+    observed.pod_resources = *std::move(listed);
+  } else if (listed.error().code != ErrorCode::kUnsupported) {
+    observed.problems["PodResources"] = {std::move(listed).error().message, 1};
+  }
+  return {};
+}
+
 Result<ExitStatus> audit_node(const AuditCommand& options) {
   PINFOLD_LET(const auto tree, audit::Tree::open(options.root));
   audit::Observed observed = audit::observe(tree, options.files);
-  if (!options.pod_resources.empty()) {
-    PINFOLD_LET(const auto text, read_input(options.pod_resources));
-    PINFOLD_LET_WRAP(observed.pod_resources, audit::parse_pod_resources(text),
-                     fmt::format("'{}'", options.pod_resources));
-  }
   if (options.watch) return watch(options, tree, observed) ? kYes : kNo;
+  PINFOLD_TRY(add_pod_resources(options, observed));
   const audit::Report report = audit::judge(observed);
   if (options.format == OutputFormat::kJson) {
     fmt::print("{}\n", dump(audit::to_json(report, observed), 2));
