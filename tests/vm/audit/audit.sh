@@ -1,10 +1,10 @@
 # Steps of audit.yaml: sh audit.sh STEP
 set -e
-config=/etc/pinfold/config.yaml
 state=/var/lib/kubelet
+config=$state/config.yaml
 case $1 in
   kubelet) # its files, links to logs and process, without the kubelet itself
-    mkdir -p $state /tmp/kubelet-state
+    mkdir -p /tmp/kubelet-state
     pinfold admit --no-enforce --state-dir /tmp/kubelet-state --config $config "$2"
     cp /tmp/kubelet-state/cpu_manager_state /tmp/kubelet-state/memory_manager_state $state/
     cp /usr/bin/dash /usr/bin/kubelet
