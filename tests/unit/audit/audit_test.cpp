@@ -139,7 +139,7 @@ TEST(Audit, NamesAProcessThatIsPinnedToExclusiveCpus) {
   const KubeletTree tree;
   tree.write_process(70, 1, "stress", "2", "user.slice");
   EXPECT_THAT(lines_of(audit(tree)), ElementsAre("error process-pinned process 70 (stress): in "
-                                                 "group 'user.slice' is pinned to CPUs 2, which "
+                                                 "group '/user.slice' is pinned to CPUs 2, which "
                                                  "containers have exclusively",
                                                  kSandboxes));
 }

@@ -30,12 +30,13 @@ case $1 in
   back) cat /tmp/moved >"$(cat /tmp/moved-from)" ;;
   watch) # an overlap that begins and ends during the watch
     group=$(dirname "$(cat /tmp/moved-from)")
-    pinfold audit --watch --for 4 --interval 50 >/tmp/watched &
-    sleep 1
+    touch /tmp/watched
+    pinfold audit --watch --interval 50 >/tmp/watched &
     echo 0-7 >"$group/cpuset.cpus"
-    sleep 1
+    until grep -q overlaps /tmp/watched; do sleep 0.2; done
     echo 0-1,4-7 >"$group/cpuset.cpus"
-    wait $! || [ $? = 1 ]
+    until grep -q cleared /tmp/watched; do sleep 0.2; done
+    kill $!
     cat /tmp/watched
     ;;
   tree) # a copy of this node gives the same findings
