@@ -60,6 +60,7 @@ TEST_F(BashCompletion, OffersCommandsAndOptions) {
   EXPECT_THAT(offered({"st"}), UnorderedElementsAre("start", "status"));
   EXPECT_THAT(offered({"checkpoint", "''"}),
               IsSupersetOf({"show", "convert", "diff", "repair", "verify"}));
+  EXPECT_THAT(offered({"audit", "--fail-on", "w"}), ElementsAre("warning"));
   EXPECT_THAT(offered({"checkpoint", "show", "--o"}), ElementsAre("--output"));
   EXPECT_THAT(offered({"status", "--state"}), ElementsAre("--state-dir"));
   EXPECT_THAT(offered({"help", "chec"}), ElementsAre("checkpoint"));

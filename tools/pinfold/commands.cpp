@@ -12,7 +12,7 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
                    remove_command(), status_command(), who_command(), reconcile_command(),
                    reconfigure_command(), defragment_command(), metrics_command(),
                    simulate_command(), hook_command(), serve_command(arguments),
-                   oci_resources_command(), topology_command(), predict_command(),
+                   oci_resources_command(), topology_command(), predict_command(), audit_command(),
                    cli::help_command()},
       .version = PINFOLD_VERSION,
       .sections = {
@@ -36,7 +36,8 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
             {"kubectl get pod web -o yaml | pinfold predict --nodes nodes.yaml --pod -",
              "Predict which nodes would admit a pod"},
             {"pinfold checkpoint verify /var/lib/kubelet",
-             "Check which kubelets load the state files of a directory"}}},
+             "Check which kubelets load the state files of a directory"},
+            {"pinfold audit", "Check a node that a kubelet runs alone"}}},
           {"Environment",
            {{"NO_COLOR", "Set: no colours, even on a terminal. TERM=dumb has the same effect"},
             {"LC_ALL, LC_CTYPE, LANG",

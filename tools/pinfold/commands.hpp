@@ -9,6 +9,7 @@
 namespace pinfold::tools {
 
 [[nodiscard]] cli::Command admit_command();
+[[nodiscard]] cli::Command audit_command();
 [[nodiscard]] cli::Command checkpoint_command();
 [[nodiscard]] cli::Command defragment_command();
 [[nodiscard]] cli::Command explain_command();

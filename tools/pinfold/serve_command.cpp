@@ -2,11 +2,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
-#include <system_error>
 
 #include "commands.hpp"
 #include "output.hpp"
+#include "program_output.hpp"
 #include "serve_options.hpp"
 
 /// `pinfold serve` runs the program of the service, which other commands do not load.
@@ -15,20 +14,16 @@ namespace {
 
 /// Replaces this program; returns only if that fails.
 Result<ExitStatus> become_service(const std::vector<std::string>& arguments) {
-  namespace fs = std::filesystem;
-  std::error_code failed;
-  const fs::path here = fs::read_symlink("/proc/self/exe", failed).parent_path();
-  if (failed) return fail_errno(failed.value(), "/proc/self/exe");
+  PINFOLD_LET(const auto places, places_of_program(kServeProgram));
   std::vector<std::string> words = {kServeProgram};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  for (const fs::path& program :
-       {here / kServeProgram, here / ".." / PINFOLD_LIBEXEC / kServeProgram}) {
+  for (const std::string& program : places) {
     ::execv(program.c_str(), argv.data());
-    if (errno != ENOENT) return fail_errno(errno, program.lexically_normal().string());
+    if (errno != ENOENT) return fail_errno(errno, program);
   }
   return fail(
       ErrorCode::kUnsupported,

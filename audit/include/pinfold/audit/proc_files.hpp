@@ -1,0 +1,64 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/types/cpuset.hpp"
+
+/// Parsers of the kernel's files about processes, quotas and interrupts. Pure; whatever a file does
+/// not say in the expected form is left out.
+namespace pinfold::audit {
+
+/// /proc/PID/stat.
+struct ProcStat {
+  std::string name;
+  pid_t parent = 0;
+  bool is_kernel_thread = false;
+  bool has_fixed_cpus = false;  ///< the kernel bound it, and lets no one change that
+  bool has_ended = false;       ///< a zombie
+
+  friend bool operator==(const ProcStat&, const ProcStat&) = default;
+};
+[[nodiscard]] std::optional<ProcStat> parse_proc_stat(std::string_view text);
+
+/// Cpus_allowed_list of /proc/PID/status.
+[[nodiscard]] std::optional<CpuSet> parse_allowed_cpus(std::string_view status);
+
+/// The process ids of cgroup.procs, ascending; those of other pid namespaces (0) are left out.
+[[nodiscard]] std::vector<pid_t> parse_pids(std::string_view text);
+
+/// A limit of CPU time.
+struct CpuQuota {
+  std::int64_t quota_us = 0;
+  std::int64_t period_us = 0;
+
+  friend bool operator==(const CpuQuota&, const CpuQuota&) = default;
+};
+/// cpu.max of cgroup v2, "200000 100000". nullopt: no limit.
+[[nodiscard]] std::optional<CpuQuota> parse_cpu_max(std::string_view text);
+/// cpu.cfs_quota_us and cpu.cfs_period_us of cgroup v1. nullopt: no limit.
+[[nodiscard]] std::optional<CpuQuota> parse_cfs(std::string_view quota, std::string_view period);
+/// nr_throttled of cpu.stat; 0 without one.
+[[nodiscard]] std::uint64_t parse_throttled(std::string_view cpu_stat);
+
+/// /proc/interrupts: how often each numbered interrupt came on each CPU.
+struct Interrupts {
+  std::vector<std::int32_t> cpus;                         ///< of the columns
+  std::map<int, std::vector<std::uint64_t>> counts = {};  ///< by interrupt, in the order of `cpus`
+  std::map<int, std::string> names = {};
+
+  /// The CPUs of `among` on which interrupt `irq` has come.
+  [[nodiscard]] CpuSet came_on(int irq, const CpuSet& among) const;
+};
+[[nodiscard]] Interrupts parse_interrupts(std::string_view text);
+
+/// A decimal number and nothing else; nullopt for any other text.
+[[nodiscard]] std::optional<std::int64_t> parse_number(std::string_view text);
+
+}  // namespace pinfold::audit

@@ -1,0 +1,67 @@
+#include <nlohmann/json.hpp>
+
+#include "pinfold/audit/container_names.hpp"
+
+namespace pinfold::audit {
+namespace {
+
+using nlohmann::json;
+
+/// The names under which a runtime keeps what a kubelet tells it.
+struct Keys {
+  const char* container;
+  const char* pod;
+  const char* namespace_name;
+  const char* uid;
+  const char* kind;
+  const char* sandbox;  ///< the value of `kind` for a sandbox
+};
+constexpr Keys kContainerd = {
+    "io.kubernetes.cri.container-name",    "io.kubernetes.cri.sandbox-name",
+    "io.kubernetes.cri.sandbox-namespace", "io.kubernetes.cri.sandbox-uid",
+    "io.kubernetes.cri.container-type",    "sandbox"};
+constexpr Keys kCrio = {"io.kubernetes.container.name",      "io.kubernetes.pod.name",
+                        "io.kubernetes.pod.namespace",       "io.kubernetes.pod.uid",
+                        "io.kubernetes.cri-o.ContainerType", "sandbox"};
+constexpr Keys kDocker = {"io.kubernetes.container.name", "io.kubernetes.pod.name",
+                          "io.kubernetes.pod.namespace",  "io.kubernetes.pod.uid",
+                          "io.kubernetes.docker.type",    "podsandbox"};
+
+const json* object_at(const json* object, const char* key) {
+  if (object == nullptr || !object->is_object()) return nullptr;
+  const auto found = object->find(key);
+  return found == object->end() ? nullptr : &*found;
+}
+
+std::string text_of(const json& object, const char* key) {
+  const json* const value = object_at(&object, key);
+  return value != nullptr && value->is_string() ? value->get<std::string>() : "";
+}
+
+std::optional<ContainerName> name_of(const json* labels, const Keys& keys) {
+  if (labels == nullptr || !labels->is_object()) return std::nullopt;
+  ContainerName name;
+  name.namespace_name = text_of(*labels, keys.namespace_name);
+  name.pod = text_of(*labels, keys.pod);
+  name.uid = text_of(*labels, keys.uid);
+  name.is_sandbox = text_of(*labels, keys.kind) == keys.sandbox;
+  if (!name.is_sandbox) name.container = text_of(*labels, keys.container);
+  if (!name.is_sandbox && name.container.empty()) return std::nullopt;
+  return name;
+}
+
+}  // namespace
+
+std::optional<ContainerName> parse_bundle(std::string_view config_json) {
+  const json document = json::parse(config_json, nullptr, false);
+  const json* const annotations = object_at(&document, "annotations");
+  if (auto name = name_of(annotations, kContainerd)) return name;
+  return name_of(annotations, kCrio);
+}
+
+std::optional<ContainerName> parse_docker_config(std::string_view config_json) {
+  const json document = json::parse(config_json, nullptr, false);
+  return name_of(object_at(object_at(&document, "Config"), "Labels"), kDocker);
+}
+
+}  // namespace pinfold::audit

@@ -1,0 +1,94 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "observe_parts.hpp"
+#include "pinfold/audit/kubelet_flags.hpp"
+#include "pinfold/text/document.hpp"
+
+namespace pinfold::audit {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kDefaultConfig = "/var/lib/kubelet/config.yaml";
+
+/// Where distributions keep the file of a kubelet that does not run.
+constexpr std::array kUsualConfigs = {kDefaultConfig, "/etc/kubernetes/kubelet/config.json",
+                                      "/etc/kubernetes/kubelet/kubelet-config.json",
+                                      "/etc/kubernetes/kubelet.conf.yaml",
+                                      "/home/kubernetes/kubelet-config.yaml"};
+
+std::string flag_of(const KubeletFlags& flags, const char* name) {
+  const auto found = flags.find(name);
+  return found == flags.end() ? "" : found->second;
+}
+
+std::string choose_config(const Tree& tree, const ObserveOptions& options,
+                          const ObservedKubelet& kubelet) {
+  if (!options.kubelet_config.empty()) return options.kubelet_config;
+  if (kubelet.pid) return flag_of(kubelet.flags, "--config");
+  for (const char* const path : kUsualConfigs) {
+    if (tree.has(path)) return path;
+  }
+  return kDefaultConfig;
+}
+
+/// The documents of the file and of the drop-ins, with the flags over them.
+Result<json> whole_config(const Tree& tree, const ObservedKubelet& kubelet) {
+  json config = json::object();
+  if (!kubelet.config_path.empty()) {
+    PINFOLD_LET(const auto text, tree.read_exactly(kubelet.config_path));
+    PINFOLD_LET_WRAP(config, parse_document(text),
+                     fmt::format("'{}'", tree.shown(kubelet.config_path)));
+  }
+  const std::string directory = flag_of(kubelet.flags, "--config-dir");
+  if (!directory.empty()) {
+    PINFOLD_LET(const auto names, tree.list(directory));
+    for (const std::string& name : names) {
+      if (!name.ends_with(".conf")) continue;
+      const std::string path = fmt::format("{}/{}", directory, name);
+      PINFOLD_LET(const auto text, tree.read_exactly(path));
+      PINFOLD_LET_WRAP(const json over, parse_document(text),
+                       fmt::format("'{}'", tree.shown(path)));
+      merge_config(config, over);
+    }
+  }
+  if (config.is_null()) config = json::object();
+  if (config.is_object()) PINFOLD_TRY(apply_flags(kubelet.flags, config));
+  return Result<json>(std::move(config));
+}
+
+std::optional<Driver> driver_of(const json& config) {
+  const auto found = config.find("cgroupDriver");
+  if (found == config.end() || !found->is_string()) return Driver::kCgroupfs;  // its default
+  const auto name = found->get<std::string>();
+  if (name == to_string(Driver::kSystemd)) return Driver::kSystemd;
+  if (name == to_string(Driver::kCgroupfs)) return Driver::kCgroupfs;
+  return std::nullopt;
+}
+
+}  // namespace
+
+void observe_config(const Tree& tree, const ObserveOptions& options, ObservedKubelet& kubelet) {
+  kubelet.config_path = choose_config(tree, options, kubelet);
+  auto document = whole_config(tree, kubelet);
+  if (!document) {
+    kubelet.config_error = std::move(document).error().message;
+    return;
+  }
+  auto parsed = config_from_json(*document);
+  if (!parsed) {
+    kubelet.config_error = std::move(parsed)
+                               .error()
+                               .wrap(fmt::format("'{}'", tree.shown(kubelet.config_path)))
+                               .message;
+    return;
+  }
+  kubelet.config = std::move(parsed->config);
+  kubelet.driver = driver_of(*document);
+}
+
+}  // namespace pinfold::audit

@@ -1,0 +1,64 @@
+#include "pinfold/audit/container_names.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "pinfold/audit/group_names.hpp"
+#include "pinfold/audit/observed.hpp"
+
+namespace pinfold::audit {
+namespace {
+
+constexpr const char* kLogs = "/var/log/containers";
+
+/// Where runtimes keep the file that names a container; "{}" is its id.
+struct Place {
+  const char* path;
+  std::optional<ContainerName> (*parse)(std::string_view);
+};
+constexpr std::array kPlaces = {
+    Place{"/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/config.json", &parse_bundle},
+    Place{"/run/containerd/io.containerd.runtime.v1.linux/k8s.io/{}/config.json", &parse_bundle},
+    Place{"/run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/{}/config.json", &parse_bundle},
+    Place{"/run/containers/storage/overlay-containers/{}/userdata/config.json", &parse_bundle},
+    Place{"/var/lib/containers/storage/overlay-containers/{}/userdata/config.json", &parse_bundle},
+    Place{"/var/lib/docker/containers/{}/config.v2.json", &parse_docker_config},
+};
+
+}  // namespace
+
+ContainerNames::ContainerNames(const Tree& tree, Problems& problems) : tree_(tree) {
+  const auto links = tree.list(kLogs);
+  if (!links && links.error().code != ErrorCode::kNotFound) problems.add(kLogs, links.error());
+  for (const std::string& link : links.value_or(std::vector<std::string>{})) {
+    auto log = parse_log_name(link);
+    if (!log) continue;
+    ContainerName name{
+        std::move(log->namespace_name),   std::move(log->pod), std::move(log->container), "", false,
+        fmt::format("{}/{}", kLogs, link)};
+    logs_[std::move(log->id)] = std::move(name);
+  }
+}
+
+std::optional<ContainerName> ContainerNames::find(const std::string& id) const {
+  for (const Place& place : kPlaces) {
+    std::string path = fmt::format(fmt::runtime(place.path), id);
+    const auto text = tree_.read(path);
+    auto name = text ? place.parse(*text) : std::nullopt;
+    if (!name) continue;
+    name->source = std::move(path);
+    return name;
+  }
+  const auto log = logs_.find(id);
+  return log == logs_.end() ? std::nullopt : std::optional(log->second);
+}
+
+std::vector<std::string> containers_of_pod(const Tree& tree, const std::string& root_dir,
+                                           const PodUid& pod) {
+  return tree.list_directories(fmt::format("{}/pods/{}/containers", root_dir, pod.value))
+      .value_or(std::vector<std::string>{});
+}
+
+}  // namespace pinfold::audit

@@ -1,0 +1,193 @@
+#include "expectations.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace pinfold::audit {
+namespace {
+
+/// The containers that a V1 file names by their runtime ids, by pod and name.
+void name_assignments(const Observed& observed, CpuCheckpoint& state) {
+  const auto* const unnamed = state.assignments.find(PodUid(""));
+  if (unnamed == nullptr) return;
+  const auto by_runtime_id = *unnamed;
+  state.assignments.erase(PodUid(""));
+  for (const ObservedGroup& group : observed.cgroups.groups) {
+    const auto found = by_runtime_id.find(group.name.container);
+    if (found == by_runtime_id.end() || !group.container) continue;
+    state.assignments[{group.name.pod, group.container->container}] = found->second;
+  }
+}
+
+/// A pod's name, from any of its containers: "shop/web"; its UID if no file says it.
+using PodLabels = std::map<PodUid, std::string>;
+
+PodLabels label_pods(const Observed& observed) {
+  PodLabels labels;
+  for (const ObservedGroup& group : observed.cgroups.groups) {
+    const auto& name = group.container;
+    if (!name || name->pod.empty()) continue;
+    labels.try_emplace(group.name.pod, fmt::format("{}/{}", name->namespace_name, name->pod));
+  }
+  return labels;
+}
+
+std::string label_of(const PodLabels& pods, const PodUid& pod, const std::string& container) {
+  const auto found = pods.find(pod);
+  return fmt::format("{}/{}", found == pods.end() ? pod.value : found->second, container);
+}
+
+/// Names the one container of a pod that no file names, if the kubelet has one more directory of a
+/// container than there are names.
+void name_by_elimination(const Observed& observed, std::vector<Placed>& containers) {
+  for (const auto& [pod, directories] : observed.pod_directories) {
+    std::set<std::string> names(directories.begin(), directories.end());
+    std::vector<Placed*> unnamed;
+    for (Placed& placed : containers) {
+      if (placed.audited.id.pod != pod || placed.audited.is_sandbox) continue;
+      names.erase(placed.audited.id.name);
+      if (placed.audited.id.name.empty()) unnamed.push_back(&placed);
+    }
+    if (unnamed.size() == 1 && names.size() == 1) unnamed[0]->audited.id.name = *names.begin();
+  }
+}
+
+/// What a pod that reserves CPUs as a whole leaves to those of its containers without CPUs of their
+/// own.
+CpuSet pod_shared_pool(const CpuCheckpoint& state, const PodUid& pod, CpuSet cpus) {
+  const auto* const own = state.assignments.find(pod);
+  if (own == nullptr) return cpus;
+  for (const auto& [name, exclusive] : *own) cpus -= exclusive;
+  return cpus;
+}
+
+void expect_cpus(const Decisions& decisions, AuditedContainer& container) {
+  if (!decisions.is_static() || container.is_sandbox || container.id.name.empty()) return;
+  const CpuCheckpoint& state = decisions.cpu->state;
+  if (const CpuSet* const own = state.assignments.find(container.id)) {
+    container.expected = *own;
+    container.is_exclusive = true;
+    return;
+  }
+  const auto pod = state.pods.find(container.id.pod);
+  const bool is_of_pod = pod != state.pods.end();
+  const CpuSet shared =
+      is_of_pod ? pod_shared_pool(state, pod->first, pod->second) : state.default_set;
+  if (!shared.empty()) container.expected = shared;
+}
+
+void expect_mems(const Decisions& decisions, AuditedContainer& container) {
+  if (!decisions.memory || container.is_sandbox) return;
+  const auto* const blocks = decisions.memory->state.assignments.find(container.id);
+  if (blocks == nullptr) return;
+  enforce::NodeSet mems;
+  for (const MemoryBlock& block : *blocks) {
+    for (const std::int32_t numa : block.numa_affinity) {
+      if (numa >= 0 && numa < CpuSet::kMaxCpus) mems.insert(CpuId{numa});
+    }
+  }
+  if (!mems.empty()) container.expected_mems = mems;
+}
+
+Placed place(const ObservedGroup& group) {
+  Placed placed;
+  placed.group = &group;
+  AuditedContainer& audited = placed.audited;
+  audited.id.pod = group.name.pod;
+  audited.runtime_id = group.name.container;
+  audited.is_running = !group.processes.empty();
+  audited.observed = group.cpus;
+  audited.observed_mems = group.mems;
+  if (group.container) {
+    audited.id.name = group.container->container;
+    audited.is_sandbox = group.container->is_sandbox;
+  }
+  return placed;
+}
+
+/// The containers with exclusive CPUs that have no group.
+void add_absent(const Decisions& decisions, const PodLabels& labels,
+                std::vector<Placed>& containers) {
+  if (!decisions.is_static()) return;
+  std::set<ContainerId> present;
+  for (const Placed& placed : containers) present.insert(placed.audited.id);
+  for (const auto& [pod, name, cpus] : decisions.cpu->state.assignments) {
+    const ContainerId id{pod, name};
+    if (present.contains(id)) continue;
+    Placed placed;
+    placed.audited.label = label_of(labels, pod, name);
+    placed.audited.id = id;
+    placed.audited.expected = cpus;
+    placed.audited.is_exclusive = true;
+    containers.push_back(std::move(placed));
+  }
+}
+
+}  // namespace
+
+Decisions read_decisions(const Observed& observed) {
+  const checkpoint::KubeletFiles& files = observed.kubelet.files;
+  Decisions decisions;
+  if (files.cpu) {
+    if (auto cpu = checkpoint::inspect_cpu(*files.cpu)) decisions.cpu = *std::move(cpu);
+  }
+  if (files.memory) {
+    if (auto memory = checkpoint::inspect_memory(*files.memory)) {
+      decisions.memory = *std::move(memory);
+    }
+  }
+  if (decisions.cpu) name_assignments(observed, decisions.cpu->state);
+  return decisions;
+}
+
+Case make_case(const Observed& observed) {
+  Case made{observed, read_decisions(observed), {}, {}, {}};
+  const PodLabels labels = label_pods(observed);
+  for (const ObservedGroup& group : observed.cgroups.groups) {
+    if (group.name.role == GroupRole::kContainer) made.containers.push_back(place(group));
+  }
+  name_by_elimination(observed, made.containers);
+  for (Placed& placed : made.containers) {
+    AuditedContainer& audited = placed.audited;
+    constexpr std::size_t kShownDigits = 12;
+    const std::string last = audited.is_sandbox        ? "(sandbox)"
+                             : audited.id.name.empty() ? audited.runtime_id.substr(0, kShownDigits)
+                                                       : audited.id.name;
+    audited.label = label_of(labels, audited.id.pod, last);
+    expect_cpus(made.decisions, audited);
+    expect_mems(made.decisions, audited);
+  }
+  add_absent(made.decisions, labels, made.containers);
+  std::sort(made.containers.begin(), made.containers.end(), [](const Placed& a, const Placed& b) {
+    return std::tie(a.audited.label, a.audited.runtime_id) <
+           std::tie(b.audited.label, b.audited.runtime_id);
+  });
+  if (made.decisions.is_static()) {
+    for (const auto& entry : made.decisions.cpu->state.assignments) made.exclusive |= entry.value;
+    for (const auto& [pod, cpus] : made.decisions.cpu->state.pods) made.exclusive |= cpus;
+  }
+  for (const Placed& placed : made.containers) {
+    if (placed.group == nullptr) continue;
+    for (const pid_t pid : placed.group->processes) made.by_process[pid] = &placed;
+  }
+  return made;
+}
+
+std::string show_file(const Observed& observed, const std::string& path) {
+  return fmt::format("cat '{}{}'", observed.root, path);
+}
+
+Subject subject_of(const AuditedContainer& container) {
+  return {"container", container.label, container.id.pod.value, container.runtime_id, {}};
+}
+
+Subject subject_of(const ObservedProcess& process) {
+  return {"process", fmt::format("process {} ({})", process.pid, process.stat.name), "", "",
+          process.pid};
+}
+
+}  // namespace pinfold::audit

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pinfold/audit/findings.hpp"
+#include "pinfold/checkpoint/inspect.hpp"
+
+/// What the kubelet's files say of each container, and how the judges share it.
+namespace pinfold::audit {
+
+/// The contents of the state files; nullopt: missing or not readable.
+struct Decisions {
+  std::optional<checkpoint::Inspected<CpuCheckpoint>> cpu = {};
+  std::optional<checkpoint::Inspected<MemoryCheckpoint>> memory = {};
+
+  [[nodiscard]] bool is_static() const { return cpu && cpu->policy == "static"; }
+};
+/// `groups`: for CPU V1, which names containers by their ids in the runtime.
+[[nodiscard]] Decisions read_decisions(const Observed& observed);
+
+/// A container with its group. `group` is nullptr for one that only the files name.
+struct Placed {
+  AuditedContainer audited;
+  const ObservedGroup* group = nullptr;
+};
+
+/// What all judges know.
+struct Case {
+  const Observed& observed;
+  Decisions decisions;
+  std::vector<Placed> containers;
+  CpuSet exclusive;
+  std::map<pid_t, const Placed*> by_process;
+};
+[[nodiscard]] Case make_case(const Observed& observed);
+
+/// The path of a file in a group's directory, for a command.
+[[nodiscard]] std::string show_file(const Observed& observed, const std::string& path);
+[[nodiscard]] Subject subject_of(const AuditedContainer& container);
+[[nodiscard]] Subject subject_of(const ObservedProcess& process);
+
+void judge_kubelet(const Case& given, std::vector<Finding>& findings);
+void judge_sets(const Case& given, std::vector<Finding>& findings);
+void judge_overlaps(const Case& given, const std::vector<Overlap>& overlaps,
+                    std::vector<Finding>& findings);
+void judge_quotas(const Case& given, std::vector<Finding>& findings);
+void judge_pod_resources(const Case& given, std::vector<Finding>& findings);
+void judge_processes(const Case& given, std::vector<Finding>& findings);
+void judge_irqs(const Case& given, std::vector<Finding>& findings);
+[[nodiscard]] std::vector<Overlap> find_overlaps(const Case& given);
+
+}  // namespace pinfold::audit

@@ -1,0 +1,222 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "expectations.hpp"
+
+namespace pinfold::audit {
+namespace {
+
+/// The file with the sets that count, for a command.
+std::string sets_command(const Case& given, const Placed& placed, const char* what) {
+  const bool is_v2 = given.observed.cgroups.version == enforce::CgroupVersion::kV2;
+  return show_file(given.observed, fmt::format("{}/cpuset.{}{}", placed.group->directory, what,
+                                               is_v2 ? ".effective" : ""));
+}
+
+void judge_cpus(const Case& given, const Placed& placed, std::vector<Finding>& findings) {
+  const AuditedContainer& container = placed.audited;
+  if (!container.expected || container.observed == *container.expected) return;
+  Finding finding{"cpuset-differs",
+                  Severity::kError,
+                  subject_of(container),
+                  container.observed.to_string(),
+                  container.expected->to_string(),
+                  "",
+                  sets_command(given, placed, "cpus")};
+  if (container.is_exclusive) {
+    finding.text = fmt::format("runs on CPUs {}, the kubelet gave it CPUs {} exclusively",
+                               finding.observed, finding.expected);
+  } else {
+    // On exclusive CPUs it is an overlap, too, which is the error.
+    finding.severity = Severity::kWarning;
+    finding.text =
+        fmt::format("runs on CPUs {}, its shared pool is {}", finding.observed, finding.expected);
+  }
+  findings.push_back(std::move(finding));
+}
+
+void judge_mems(const Case& given, const Placed& placed, std::vector<Finding>& findings) {
+  const AuditedContainer& container = placed.audited;
+  if (!container.expected_mems || container.observed_mems == *container.expected_mems) return;
+  const std::string observed = container.observed_mems.to_string();
+  const std::string expected = container.expected_mems->to_string();
+  findings.push_back(
+      {"mems-differ", Severity::kError, subject_of(container), observed, expected,
+       fmt::format("may use memory of NUMA nodes {}, the kubelet gave it {}", observed, expected),
+       sets_command(given, placed, "mems")});
+}
+
+void judge_absent(const Case& given, const Placed& placed, std::vector<Finding>& findings) {
+  const AuditedContainer& container = placed.audited;
+  const std::string cpus = container.expected->to_string();
+  const std::string pod =
+      fmt::format("{}/pods/{}", given.observed.kubelet.root_dir, container.id.pod.value);
+  findings.push_back(
+      {"container-absent", Severity::kNote, subject_of(container), "", cpus,
+       fmt::format("has CPUs {} in the kubelet's file, and no control group: it does not run, or a "
+                   "file does not name its group",
+                   cpus),
+       fmt::format("ls '{}{}'", given.observed.root, pod)});
+}
+
+bool is_of_static_pod(const Case& given, const PodUid& pod) {
+  if (!given.decisions.is_static()) return false;
+  const CpuCheckpoint& state = given.decisions.cpu->state;
+  return state.assignments.contains(pod) || state.pods.contains(pod);
+}
+
+void judge_unnamed(const Case& given, const Placed& placed, std::vector<Finding>& findings) {
+  if (!is_of_static_pod(given, placed.audited.id.pod)) return;
+  findings.push_back(
+      {"container-unnamed", Severity::kWarning, subject_of(placed.audited), "", "",
+       "no file says which container of its pod this is, so its CPUs cannot be compared",
+       fmt::format("crictl inspect {}", placed.audited.runtime_id)});
+}
+
+/// Whether a container may run on CPUs that another one has: in a pod that reserves CPUs as a
+/// whole, and for the init containers of a pod, whose CPUs later ones take.
+bool may_share(const Case& given, const AuditedContainer& owner, const AuditedContainer& other) {
+  if (owner.id.pod != other.id.pod) return false;
+  return other.is_exclusive || given.decisions.cpu->state.pods.contains(owner.id.pod);
+}
+
+/// Assignments of two pods that have CPUs in common: a damaged file, or a bug of the kubelet.
+void judge_file(const Case& given, std::vector<Finding>& findings) {
+  if (!given.decisions.is_static()) return;
+  const CpuCheckpoint& state = given.decisions.cpu->state;
+  const std::string file =
+      fmt::format("{}/{}", given.observed.kubelet.root_dir, checkpoint::kCpuFileName);
+  const auto add = [&](const std::string& name, const CpuSet& cpus, const std::string& with) {
+    findings.push_back({"state-overlap",
+                        Severity::kError,
+                        {"file", given.observed.root + file, "", "", {}},
+                        cpus.to_string(),
+                        "",
+                        fmt::format("gives CPUs {} to {} and to {}", cpus.to_string(), name, with),
+                        show_file(given.observed, file)});
+  };
+  for (auto first = state.assignments.begin(); first != state.assignments.end(); ++first) {
+    const auto entry = *first;
+    const std::string name = to_string(entry.id());
+    if (const CpuSet shared = entry.value & state.default_set; !shared.empty()) {
+      add(name, shared, "the shared pool");
+    }
+    auto second = first;
+    for (++second; second != state.assignments.end(); ++second) {
+      if ((*second).pod == entry.pod) continue;
+      if (const CpuSet both = entry.value & (*second).value; !both.empty()) {
+        add(name, both, to_string((*second).id()));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void judge_sets(const Case& given, std::vector<Finding>& findings) {
+  judge_file(given, findings);
+  for (const Placed& placed : given.containers) {
+    if (placed.group == nullptr) {
+      judge_absent(given, placed, findings);
+    } else if (placed.audited.is_running && !placed.audited.is_sandbox) {
+      if (placed.audited.id.name.empty()) judge_unnamed(given, placed, findings);
+      if (!placed.group->has_sets) continue;  // a problem of reading
+      judge_cpus(given, placed, findings);
+      judge_mems(given, placed, findings);
+    }
+  }
+}
+
+std::vector<Overlap> find_overlaps(const Case& given) {
+  std::vector<Overlap> overlaps;
+  if (!given.decisions.is_static()) return overlaps;
+  for (const Placed& owner : given.containers) {
+    if (!owner.audited.is_exclusive || !owner.audited.is_running) continue;
+    for (const Placed& other : given.containers) {
+      const AuditedContainer& container = other.audited;
+      if (&other == &owner || !container.is_running || container.is_sandbox) continue;
+      if (may_share(given, owner.audited, container)) continue;
+      const CpuSet cpus = *owner.audited.expected & container.observed;
+      if (!cpus.empty()) overlaps.push_back({owner.audited.label, container.label, cpus});
+    }
+  }
+  return overlaps;
+}
+
+void judge_overlaps(const Case& given, const std::vector<Overlap>& overlaps,
+                    std::vector<Finding>& findings) {
+  for (const Overlap& overlap : overlaps) {
+    const auto is_intruder = [&](const Placed& placed) {
+      return placed.audited.label == overlap.intruder && placed.group != nullptr;
+    };
+    const auto intruder =
+        std::find_if(given.containers.begin(), given.containers.end(), is_intruder);
+    if (intruder == given.containers.end()) continue;
+    findings.push_back({"overlap", Severity::kError, subject_of(intruder->audited),
+                        intruder->audited.observed.to_string(), "",
+                        fmt::format("can run on CPUs {}, which '{}' has exclusively",
+                                    overlap.cpus.to_string(), overlap.owner),
+                        sets_command(given, *intruder, "cpus")});
+  }
+  std::size_t sandboxes = 0;
+  for (const Placed& placed : given.containers) {
+    const AuditedContainer& container = placed.audited;
+    if (container.is_sandbox && container.observed.intersects(given.exclusive)) ++sandboxes;
+  }
+  if (sandboxes == 0) return;
+  findings.push_back({"sandboxes",
+                      Severity::kNote,
+                      {"node", "sandboxes", "", "", {}},
+                      std::to_string(sandboxes),
+                      "",
+                      fmt::format("{} of them can run on exclusive CPUs {}: kubelets do not pin "
+                                  "them, and their program sleeps",
+                                  sandboxes, given.exclusive.to_string()),
+                      ""});
+}
+
+void judge_quotas(const Case& given, std::vector<Finding>& findings) {
+  for (const Placed& placed : given.containers) {
+    if (!placed.audited.is_exclusive || placed.group == nullptr || !placed.group->quota) continue;
+    const CpuQuota& quota = *placed.group->quota;
+    const bool throttles = placed.group->throttled > 0;
+    findings.push_back(
+        {"quota", throttles ? Severity::kWarning : Severity::kNote, subject_of(placed.audited),
+         fmt::format("{} {}", quota.quota_us, quota.period_us), "no quota",
+         fmt::format("has exclusive CPUs and a quota of {} us in {} us, which {}", quota.quota_us,
+                     quota.period_us,
+                     throttles
+                         ? fmt::format("has throttled it in {} periods", placed.group->throttled)
+                         : "has not throttled it yet"),
+         fmt::format("grep throttled '{}{}/cpu.stat'", given.observed.root,
+                     placed.group->directory)});
+  }
+}
+
+void judge_pod_resources(const Case& given, std::vector<Finding>& findings) {
+  if (!given.observed.pod_resources) return;
+  for (const ListedContainer& listed : *given.observed.pod_resources) {
+    const std::string label =
+        fmt::format("{}/{}/{}", listed.namespace_name, listed.pod, listed.container);
+    for (const Placed& placed : given.containers) {
+      const AuditedContainer& container = placed.audited;
+      if (container.label != label || container.is_sandbox) continue;
+      const CpuSet in_file =
+          container.is_exclusive ? container.expected.value_or(CpuSet{}) : CpuSet{};
+      if (in_file == listed.cpus) continue;
+      const auto shown = [](const CpuSet& cpus) {
+        return cpus.empty() ? std::string("none") : cpus.to_string();
+      };
+      findings.push_back({"pod-resources-differ", Severity::kError, subject_of(container),
+                          shown(in_file), shown(listed.cpus),
+                          fmt::format("has exclusive CPUs {} in the kubelet's file, and {} in its "
+                                      "PodResources API",
+                                      shown(in_file), shown(listed.cpus)),
+                          ""});
+    }
+  }
+}
+
+}  // namespace pinfold::audit

@@ -1,0 +1,175 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "expectations.hpp"
+#include "pinfold/checkpoint/kubelet.hpp"
+#include "pinfold/decide/node.hpp"
+
+namespace pinfold::audit {
+namespace {
+
+Subject kubelet_subject() { return {"kubelet", "kubelet", "", "", {}}; }
+
+checkpoint::ContainerIds runtime_ids(const Case& given) {
+  checkpoint::ContainerIds ids;
+  for (const Placed& placed : given.containers) {
+    const AuditedContainer& container = placed.audited;
+    if (!container.runtime_id.empty() && !container.id.name.empty()) {
+      ids[container.runtime_id] = container.id;
+    }
+  }
+  return ids;
+}
+
+/// Why a kubelet with these decisions would not start; "": it would.
+std::string start_error(const Case& given, Profile profile) {
+  const Observed& observed = given.observed;
+  Config config = *observed.kubelet.config;
+  config.profile = profile;
+  const auto node = Node::make(*observed.machine, std::move(config));
+  const auto answer =
+      node ? checkpoint::would_start(*node, observed.kubelet.files, runtime_ids(given))
+           : tl::expected<void, StartError>(tl::unexpected(node.error()));
+  if (answer) return "";
+  return fmt::format("{}: {}", to_string(answer.error().stage), answer.error().error);
+}
+
+/// Which version runs is unknown without asking it, so each that is known is tried.
+void judge_start(const Case& given, std::vector<Finding>& findings) {
+  const ObservedKubelet& kubelet = given.observed.kubelet;
+  if (!kubelet.config || !given.observed.machine) return;
+  std::map<std::string, std::vector<std::string_view>> errors;
+  std::size_t asked = 0;
+  std::size_t refusing = 0;
+  for (const Profile profile : kProfiles) {
+    if (profile == Profile::kFixed) continue;
+    ++asked;
+    std::string error = start_error(given, profile);
+    if (error.empty()) continue;
+    ++refusing;
+    errors[std::move(error)].push_back(to_string(profile));
+  }
+  for (const auto& [error, profiles] : errors) {
+    const bool is_all = refusing == asked;
+    findings.push_back(
+        {"start-refused", is_all ? Severity::kError : Severity::kWarning, kubelet_subject(), error,
+         "",
+         fmt::format("would not start again with these files ({}): {}", fmt::join(profiles, ", "),
+                     error),
+         fmt::format("pinfold checkpoint verify '{}{}'", given.observed.root, kubelet.root_dir)});
+  }
+}
+
+void judge_files(const Case& given, std::vector<Finding>& findings) {
+  const ObservedKubelet& kubelet = given.observed.kubelet;
+  if (!kubelet.config) return;
+  const auto judge = [&](bool is_static, bool exists, std::string_view name, const char* what) {
+    if (!is_static || exists) return;
+    const std::string path = fmt::format("{}/{}", kubelet.root_dir, name);
+    findings.push_back({"state-missing",
+                        Severity::kWarning,
+                        {"file", given.observed.root + path, "", "", {}},
+                        "",
+                        "",
+                        fmt::format("is missing, although the policy is static: {}", what),
+                        fmt::format("ls -l '{}{}'", given.observed.root, path)});
+  };
+  judge(kubelet.config->cpu_manager_policy == "static", kubelet.files.cpu.has_value(),
+        checkpoint::kCpuFileName,
+        "exclusive CPUs cannot be compared, and the next start forgets them");
+  judge(kubelet.config->memory_manager_policy == "Static", kubelet.files.memory.has_value(),
+        checkpoint::kMemoryFileName,
+        "memory assignments cannot be compared, and the next start forgets them");
+  if (kubelet.files.cpu && !given.decisions.cpu) {
+    const std::string path = fmt::format("{}/{}", kubelet.root_dir, checkpoint::kCpuFileName);
+    const auto error = checkpoint::inspect_cpu(*kubelet.files.cpu);
+    findings.push_back(
+        {"state-unreadable",
+         Severity::kError,
+         {"file", given.observed.root + path, "", "", {}},
+         "",
+         "",
+         fmt::format("no kubelet reads it: {}", error.error().message),
+         fmt::format("pinfold checkpoint verify '{}{}'", given.observed.root, path)});
+  }
+  if (kubelet.files.memory && !given.decisions.memory) {
+    const std::string path = fmt::format("{}/{}", kubelet.root_dir, checkpoint::kMemoryFileName);
+    const auto error = checkpoint::inspect_memory(*kubelet.files.memory);
+    findings.push_back(
+        {"state-unreadable",
+         Severity::kError,
+         {"file", given.observed.root + path, "", "", {}},
+         "",
+         "",
+         fmt::format("no kubelet reads it: {}", error.error().message),
+         fmt::format("pinfold checkpoint verify '{}{}'", given.observed.root, path)});
+  }
+}
+
+void judge_groups(const Case& given, std::vector<Finding>& findings) {
+  const ObservedGroups& cgroups = given.observed.cgroups;
+  const Subject node{"node", "cgroups", "", "", {}};
+  if (!cgroups.version) {
+    findings.push_back({"cgroups-missing", Severity::kError, node, "", "",
+                        "no hierarchy with cpusets is mounted at /sys/fs/cgroup",
+                        fmt::format("ls '{}/sys/fs/cgroup'", given.observed.root)});
+    return;
+  }
+  if (cgroups.roots.empty()) {
+    findings.push_back({"cgroups-missing", Severity::kNote, node, "", "",
+                        "no group of a kubelet ('kubepods', 'kubepods.slice') exists",
+                        fmt::format("ls '{}{}'", given.observed.root, cgroups.mount)});
+  }
+  const auto configured = given.observed.kubelet.driver;
+  for (const std::string& root : cgroups.roots) {
+    const auto driver = driver_of_root(root.substr(root.rfind('/') + 1));
+    if (!configured || !driver || configured == driver) continue;
+    findings.push_back(
+        {"driver-differs",
+         Severity::kWarning,
+         {"group", root, "", "", {}},
+         std::string(to_string(*driver)),
+         std::string(to_string(*configured)),
+         fmt::format("has the name of the cgroup driver {}, the kubelet is configured for {}: "
+                     "perhaps left over from before a change",
+                     to_string(*driver), to_string(*configured)),
+         fmt::format("ls '{}{}/{}'", given.observed.root, cgroups.mount, root)});
+  }
+}
+
+}  // namespace
+
+void judge_kubelet(const Case& given, std::vector<Finding>& findings) {
+  const ObservedKubelet& kubelet = given.observed.kubelet;
+  if (!kubelet.pid) {
+    findings.push_back({"kubelet-stopped", Severity::kWarning, kubelet_subject(), "", "",
+                        "does not run: no process has its name", ""});
+  }
+  if (!kubelet.config) {
+    findings.push_back({"config-unreadable", Severity::kWarning, kubelet_subject(), "", "",
+                        fmt::format("its configuration cannot be used, so its next start cannot be "
+                                    "judged: {}",
+                                    kubelet.config_error),
+                        ""});
+  }
+  judge_groups(given, findings);
+  judge_files(given, findings);
+  judge_start(given, findings);
+  for (const auto& [kind, problem] : given.observed.problems) {
+    findings.push_back({"unreadable",
+                        Severity::kWarning,
+                        {"node", kind.substr(0, kind.find(": ")), "", "", {}},
+                        std::to_string(problem.count),
+                        "",
+                        problem.count == 1 ? problem.message
+                                           : fmt::format("{} (and {} more alike)", problem.message,
+                                                         problem.count - 1),
+                        ""});
+  }
+}
+
+}  // namespace pinfold::audit

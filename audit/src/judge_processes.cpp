@@ -1,0 +1,261 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "expectations.hpp"
+#include "pinfold/enforce/processes.hpp"
+
+namespace pinfold::audit {
+namespace {
+
+/// Pages on other NUMA nodes are normal in a small number: shared libraries, and what the kernel
+/// could not place.
+constexpr double kGoodShare = 0.95;
+constexpr std::uint64_t kFewBytes = std::uint64_t{1} << 20U;
+
+/// The pods by pid namespace, as far as it is not the machine's.
+using Namespaces = std::map<std::string, PodUid>;
+
+Namespaces namespaces_of_pods(const Case& given) {
+  Namespaces pods;
+  for (const auto& [pid, placed] : given.by_process) {
+    const auto process = given.observed.processes.find(pid);
+    if (process == given.observed.processes.end()) continue;
+    const std::string& name = process->second.pid_namespace;
+    if (!name.empty()) pods.try_emplace(name, placed->audited.id.pod);
+  }
+  const auto first = given.observed.processes.find(1);
+  if (first != given.observed.processes.end()) pods.erase(first->second.pid_namespace);
+  // A pod with hostPID has the machine's namespace, whatever process 1 shows.
+  const auto kubelet = given.observed.kubelet.pid
+                           ? given.observed.processes.find(*given.observed.kubelet.pid)
+                           : given.observed.processes.end();
+  if (kubelet != given.observed.processes.end()) pods.erase(kubelet->second.pid_namespace);
+  return pods;
+}
+
+/// The container from which a process descends; nullptr: from none.
+const Placed* ancestor_of(const Case& given, const ObservedProcess& process) {
+  constexpr int kMaxDepth = 100;
+  pid_t pid = process.stat.parent;
+  for (int depth = 0; depth < kMaxDepth && pid > 1; ++depth) {
+    const auto container = given.by_process.find(pid);
+    if (container != given.by_process.end()) return container->second;
+    const auto parent = given.observed.processes.find(pid);
+    if (parent == given.observed.processes.end()) return nullptr;
+    pid = parent->second.stat.parent;
+  }
+  return nullptr;
+}
+
+std::string status_command(const Case& given, const std::string& path) {
+  return fmt::format("grep Cpus_allowed_list '{}/proc/{}/status'", given.observed.root, path);
+}
+
+void judge_pages(const Case& given, const Placed& placed, const ObservedProcess& process,
+                 std::vector<Finding>& findings) {
+  const AuditedContainer& container = placed.audited;
+  enforce::NodeSet nodes = container.expected_mems.value_or(enforce::NodeSet{});
+  if (nodes.empty() && container.is_exclusive && given.observed.machine) {
+    // Without an assignment of memory the nodes of its CPUs are what it hopes for.
+    for (const CpuId cpu : *container.expected) {
+      const Cpu* const found = given.observed.machine->find(cpu);
+      if (found != nullptr) nodes.insert(CpuId{found->numa.value});
+    }
+  }
+  if (nodes.empty()) return;
+  const double share = enforce::share_on(process.pages, nodes);
+  std::uint64_t away = 0;
+  for (const auto& [node, bytes] : process.pages) {
+    if (!nodes.contains(CpuId{node})) away += bytes;
+  }
+  if (share >= kGoodShare || away <= kFewBytes) return;
+  findings.push_back(
+      {"pages-elsewhere",
+       container.expected_mems ? Severity::kWarning : Severity::kNote,
+       {"process", fmt::format("{}: {}", container.label, subject_of(process).name),
+        container.id.pod.value, container.runtime_id, process.pid},
+       fmt::format("{:.0f}%", 100 * (1 - share)),
+       nodes.to_string(),
+       fmt::format("has {:.0f}% of its memory ({} KiB) away from NUMA nodes {}, which its "
+                   "container {}",
+                   100 * (1 - share), away / 1024, nodes.to_string(),
+                   container.expected_mems ? "has its memory on" : "has its CPUs on"),
+       fmt::format("numastat -p {}", process.pid)});
+}
+
+void judge_threads(const Case& given, const Placed& placed, const ObservedProcess& process,
+                   std::vector<Finding>& findings) {
+  const AuditedContainer& container = placed.audited;
+  if (!container.expected || container.is_sandbox) return;
+  const auto judge = [&](pid_t tid, const CpuSet& cpus) {
+    // A container whose whole set differs is one finding already.
+    if (container.expected->contains_all(cpus) || container.observed.contains_all(cpus)) return;
+    findings.push_back(
+        {"thread-elsewhere",
+         Severity::kError,
+         {"process",
+          fmt::format("{}: thread {} of {}", container.label, tid, subject_of(process).name),
+          container.id.pod.value, container.runtime_id, process.pid},
+         cpus.to_string(),
+         container.expected->to_string(),
+         fmt::format("runs on CPUs {}, its container has CPUs {}", cpus.to_string(),
+                     container.expected->to_string()),
+         status_command(given, fmt::format("{}/task/{}", process.pid, tid))});
+  };
+  judge(process.pid, process.cpus);
+  for (const ObservedThread& thread : process.threads) judge(thread.tid, thread.cpus);
+}
+
+/// A process that belongs to a pod and is in none of its groups. True: it is one.
+bool judge_escaped(const Case& given, const Namespaces& pods, const ObservedProcess& process,
+                   std::vector<Finding>& findings) {
+  const Placed* const ancestor = ancestor_of(given, process);
+  const auto pod = pods.find(process.pid_namespace);
+  if (ancestor == nullptr && pod == pods.end()) return false;
+  const std::string of = ancestor != nullptr
+                             ? fmt::format("container '{}'", ancestor->audited.label)
+                             : fmt::format("pod {}", pod->second.value);
+  Subject subject = subject_of(process);
+  subject.pod_uid = ancestor != nullptr ? ancestor->audited.id.pod.value : pod->second.value;
+  findings.push_back(
+      {"process-outside", Severity::kError, std::move(subject), process.group, "",
+       fmt::format("belongs to {} and is in the group '{}': its limits and CPUs are not the "
+                   "container's; it runs on CPUs {}",
+                   of, process.group, process.cpus.to_string()),
+       fmt::format("cat '{}/proc/{}/cgroup'", given.observed.root, process.pid)});
+  return true;
+}
+
+/// The processes of the system by group, and those that are pinned.
+class SystemProcesses {
+ public:
+  explicit SystemProcesses(const Case& given) : given_(given) {
+    if (given.observed.machine) all_ = given.observed.machine->all_cpus();
+  }
+
+  void add(const ObservedProcess& process, std::vector<Finding>& findings) {
+    if (process.stat.is_kernel_thread) {
+      if (!process.stat.has_fixed_cpus && process.cpus.intersects(given_.exclusive)) ++kernel_;
+      return;
+    }
+    bool is_pinned = judge_pin(process, process.pid, process.cpus, findings);
+    for (const ObservedThread& thread : process.threads) {
+      is_pinned = judge_pin(process, thread.tid, thread.cpus, findings) || is_pinned;
+    }
+    if (is_pinned || !process.cpus.intersects(given_.exclusive)) return;
+    Service& service = services_[process.group];
+    service.cpus |= process.cpus & given_.exclusive;
+    service.example = std::min(service.example == 0 ? process.pid : service.example, process.pid);
+    ++service.processes;
+  }
+
+  void report(std::vector<Finding>& findings) const {
+    for (const auto& [group, service] : services_) {
+      const std::string cpus = service.cpus.to_string();
+      findings.push_back({"service",
+                          Severity::kWarning,
+                          {"group", group.empty() ? "/" : group, "", "", {}},
+                          cpus,
+                          "",
+                          fmt::format("{} process{} outside the pods can run on exclusive CPUs {}",
+                                      service.processes, service.processes == 1 ? "" : "es", cpus),
+                          status_command(given_, std::to_string(service.example))});
+    }
+    if (kernel_ == 0) return;
+    findings.push_back(
+        {"kernel-threads",
+         Severity::kNote,
+         {"node", "kernel threads", "", "", {}},
+         std::to_string(kernel_),
+         "",
+         fmt::format("{} of them, which could be moved, can run on exclusive CPUs {}", kernel_,
+                     given_.exclusive.to_string()),
+         ""});
+  }
+
+ private:
+  struct Service {
+    CpuSet cpus;
+    std::size_t processes = 0;
+    pid_t example = 0;
+  };
+
+  /// True for a thread that someone has pinned to CPUs of which some are exclusive, and no others
+  /// of the machine's.
+  bool judge_pin(const ObservedProcess& process, pid_t tid, const CpuSet& cpus,
+                 std::vector<Finding>& findings) const {
+    const bool is_pinned = !cpus.empty() && given_.exclusive.contains_all(cpus) && cpus != all_;
+    if (!is_pinned) return false;
+    findings.push_back(
+        {"process-pinned", Severity::kError, subject_of(process), cpus.to_string(), "",
+         fmt::format("in group '{}' {} pinned to CPUs {}, which containers have "
+                     "exclusively",
+                     process.group, tid == process.pid ? "is" : fmt::format("has thread {}", tid),
+                     cpus.to_string()),
+         status_command(given_, fmt::format("{}/task/{}", process.pid, tid))});
+    return true;
+  }
+
+  const Case& given_;
+  CpuSet all_;
+  std::map<std::string, Service> services_;
+  std::size_t kernel_ = 0;
+};
+
+}  // namespace
+
+void judge_processes(const Case& given, std::vector<Finding>& findings) {
+  const Namespaces pods = namespaces_of_pods(given);
+  std::set<pid_t> in_other_groups;  // of conmon, and of groups that nothing is known of
+  for (const ObservedGroup& group : given.observed.cgroups.groups) {
+    if (group.name.role == GroupRole::kMonitor) {
+      in_other_groups.insert(group.processes.begin(), group.processes.end());
+    }
+  }
+  SystemProcesses system(given);
+  for (const auto& [pid, process] : given.observed.processes) {
+    const auto container = given.by_process.find(pid);
+    if (container != given.by_process.end()) {
+      judge_threads(given, *container->second, process, findings);
+      judge_pages(given, *container->second, process, findings);
+    } else if (process.stat.is_kernel_thread || in_other_groups.contains(pid) ||
+               !judge_escaped(given, pods, process, findings)) {
+      system.add(process, findings);
+    }
+  }
+  system.report(findings);
+}
+
+void judge_irqs(const Case& given, std::vector<Finding>& findings) {
+  for (const Placed& placed : given.containers) {
+    const AuditedContainer& container = placed.audited;
+    if (!container.is_exclusive || !container.is_running) continue;
+    std::vector<int> numbers;
+    CpuSet cpus;
+    std::string example;
+    for (const ObservedIrq& irq : given.observed.irqs) {
+      CpuSet here = irq.cpus & *container.expected;
+      // An interrupt that has never come there costs nothing: drivers reserve one for every CPU.
+      if (given.observed.interrupts.counts.contains(irq.number)) {
+        here = given.observed.interrupts.came_on(irq.number, here);
+      }
+      if (here.empty()) continue;
+      if (numbers.empty()) example = irq.name;
+      numbers.push_back(irq.number);
+      cpus |= here;
+    }
+    if (numbers.empty()) continue;
+    findings.push_back(
+        {"irq", Severity::kWarning, subject_of(container), enforce::to_list(numbers), "",
+         fmt::format("its CPUs {} handle {} interrupt{}: {}{}", cpus.to_string(), numbers.size(),
+                     numbers.size() == 1 ? "" : "s", enforce::to_list(numbers),
+                     example.empty() ? "" : fmt::format(" (first: {})", example)),
+         show_file(given.observed, fmt::format("/proc/irq/{}/smp_affinity_list", numbers[0]))});
+  }
+}
+
+}  // namespace pinfold::audit

@@ -1,0 +1,97 @@
+#include "pinfold/audit/observe.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "observe_parts.hpp"
+#include "pinfold/discover/discover.hpp"
+#include "pinfold/discover/kernel_files.hpp"
+
+namespace pinfold::audit {
+
+void Problems::add(const std::string& kind, const Error& error) {
+  Problem& problem =
+      problems_[fmt::format("{}: {}/{}", kind, to_string(error.code), error.sys_errno)];
+  if (problem.count++ == 0) problem.message = error.message;
+}
+
+std::vector<ObservedIrq> observe_irqs(const Tree& tree, Problems& problems) {
+  constexpr const char* kIrqs = "/proc/irq";
+  std::vector<ObservedIrq> irqs;
+  const auto names = tree.list_directories(kIrqs);
+  if (!names) {
+    problems.add(kIrqs, names.error());
+    return irqs;
+  }
+  for (const std::string& name : *names) {
+    const auto number = parse_number(name);
+    if (!number || *number < 0 || *number > INT32_MAX) continue;
+    const std::string directory = fmt::format("{}/{}", kIrqs, name);
+    // The first says where it really goes; kernels without it send it to some of the second.
+    auto list = tree.read(directory + "/effective_affinity_list");
+    if (!list || list->empty()) list = tree.read(directory + "/smp_affinity_list");
+    if (!list) {
+      if (!is_gone(list.error())) problems.add("/proc/irq/N/smp_affinity_list", list.error());
+      continue;
+    }
+    auto cpus = parse_cpu_list(*list);
+    if (!cpus) {
+      problems.add("/proc/irq/N/smp_affinity_list",
+                   std::move(cpus).error().wrap(fmt::format("'{}'", tree.shown(directory))));
+      continue;
+    }
+    irqs.push_back({static_cast<int>(*number), "", *std::move(cpus)});
+  }
+  return irqs;
+}
+
+Observed observe(const Tree& tree, const ObserveOptions& options) {
+  Problems problems;
+  Observed observed{tree.root()};
+  auto machine = discover(SysTree{tree.shown("/")}, "");
+  if (machine) {
+    observed.machine = *std::move(machine);
+  } else {
+    problems.add("/sys", machine.error());
+  }
+  observed.kubelet = observe_kubelet(tree, options, problems);
+  observed.cgroups = observe_groups(tree, problems);
+  name_containers(tree, observed.cgroups, problems);
+  for (const ObservedGroup& group : observed.cgroups.groups) {
+    if (group.name.role != GroupRole::kPod) continue;
+    observed.pod_directories[group.name.pod] =
+        containers_of_pod(tree, observed.kubelet.root_dir, group.name.pod);
+  }
+  observed.processes = observe_processes(tree, observed.cgroups, problems);
+  observed.irqs = observe_irqs(tree, problems);
+  const auto interrupts = tree.read("/proc/interrupts");
+  if (interrupts) {
+    observed.interrupts = parse_interrupts(*interrupts);
+    for (ObservedIrq& irq : observed.irqs) irq.name = observed.interrupts.names[irq.number];
+  } else if (!is_gone(interrupts.error())) {
+    problems.add("/proc/interrupts", interrupts.error());
+  }
+  observed.problems = problems.all();
+  return observed;
+}
+
+Observed observe_again(const Tree& tree, const Observed& before) {
+  Problems problems;
+  Observed observed{tree.root()};
+  observed.machine = before.machine;
+  observed.kubelet = before.kubelet;
+  observed.kubelet.files = read_state_files(tree, observed.kubelet.root_dir, problems);
+  observed.cgroups = observe_groups(tree, problems);
+  name_containers(tree, observed.cgroups, problems);
+  for (const ObservedGroup& group : observed.cgroups.groups) {
+    if (group.name.role != GroupRole::kPod) continue;
+    observed.pod_directories[group.name.pod] =
+        containers_of_pod(tree, observed.kubelet.root_dir, group.name.pod);
+  }
+  observed.problems = problems.all();
+  return observed;
+}
+
+}  // namespace pinfold::audit

@@ -1,0 +1,148 @@
+#include "pinfold/audit/proc_files.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+namespace pinfold::audit {
+namespace {
+
+std::string_view cut_field(std::string_view& rest, char separator) {
+  const std::size_t end = std::min(rest.find(separator), rest.size());
+  const std::string_view field = rest.substr(0, end);
+  rest.remove_prefix(std::min(rest.size(), end + 1));
+  return field;
+}
+
+/// The next word between blanks; "" at the end.
+std::string_view cut_word(std::string_view& rest) {
+  constexpr std::string_view kBlanks = " \t";
+  rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
+  const std::size_t end = std::min(rest.find_first_of(kBlanks), rest.size());
+  const std::string_view word = rest.substr(0, end);
+  rest.remove_prefix(end);
+  return word;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
+  text.remove_prefix(begin);
+  return text.substr(0, text.find_last_not_of(" \t\n") + 1);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_number(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<ProcStat> parse_proc_stat(std::string_view text) {
+  constexpr std::int64_t kKernelThread = 0x00200000;  // PF_KTHREAD
+  constexpr std::int64_t kFixedCpus = 0x04000000;     // PF_NO_SETAFFINITY
+  // The name is in parentheses and may contain anything.
+  const std::size_t begin = text.find(" (");
+  const std::size_t end = text.rfind(") ");
+  if (begin == std::string_view::npos || end == std::string_view::npos || end < begin + 2) {
+    return std::nullopt;
+  }
+  ProcStat stat;
+  stat.name = std::string(text.substr(begin + 2, end - begin - 2));
+  std::string_view rest = text.substr(end + 2);
+  const std::string_view state = cut_field(rest, ' ');
+  stat.has_ended = state == "Z" || state == "X";
+  const auto parent = parse_number(cut_field(rest, ' '));
+  for (int skipped = 5; skipped <= 8; ++skipped) cut_field(rest, ' ');
+  const auto flags = parse_number(cut_field(rest, ' '));
+  if (!parent || !flags) return std::nullopt;
+  stat.parent = static_cast<pid_t>(*parent);
+  stat.is_kernel_thread = (*flags & kKernelThread) != 0;
+  stat.has_fixed_cpus = (*flags & kFixedCpus) != 0;
+  return stat;
+}
+
+std::optional<CpuSet> parse_allowed_cpus(std::string_view status) {
+  constexpr std::string_view kKey = "Cpus_allowed_list:";
+  while (!status.empty()) {
+    const std::string_view line = cut_field(status, '\n');
+    if (!line.starts_with(kKey)) continue;
+    auto cpus = CpuSet::parse(trimmed(line.substr(kKey.size())));
+    return cpus ? std::optional(*std::move(cpus)) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::vector<pid_t> parse_pids(std::string_view text) {
+  std::vector<pid_t> pids;
+  while (!text.empty()) {
+    const auto pid = parse_number(trimmed(cut_field(text, '\n')));
+    if (pid && *pid > 0 && *pid <= INT32_MAX) pids.push_back(static_cast<pid_t>(*pid));
+  }
+  std::sort(pids.begin(), pids.end());
+  pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
+  return pids;
+}
+
+std::optional<CpuQuota> parse_cpu_max(std::string_view text) {
+  const std::string_view quota = cut_word(text);
+  return parse_cfs(quota, cut_word(text));
+}
+
+std::optional<CpuQuota> parse_cfs(std::string_view quota, std::string_view period) {
+  const auto quota_us = parse_number(trimmed(quota));
+  const auto period_us = parse_number(trimmed(period));
+  if (!quota_us || !period_us || *quota_us <= 0 || *period_us <= 0) return std::nullopt;
+  return CpuQuota{*quota_us, *period_us};
+}
+
+std::uint64_t parse_throttled(std::string_view cpu_stat) {
+  constexpr std::string_view kKey = "nr_throttled ";
+  while (!cpu_stat.empty()) {
+    const std::string_view line = cut_field(cpu_stat, '\n');
+    if (!line.starts_with(kKey)) continue;
+    const auto count = parse_number(trimmed(line.substr(kKey.size())));
+    return count && *count > 0 ? static_cast<std::uint64_t>(*count) : 0;
+  }
+  return 0;
+}
+
+CpuSet Interrupts::came_on(int irq, const CpuSet& among) const {
+  CpuSet found;
+  const auto row = counts.find(irq);
+  if (row == counts.end()) return found;
+  for (std::size_t i = 0; i < row->second.size(); ++i) {
+    if (row->second[i] != 0 && among.contains(CpuId{cpus[i]})) found.insert(CpuId{cpus[i]});
+  }
+  return found;
+}
+
+Interrupts parse_interrupts(std::string_view text) {
+  constexpr std::string_view kCpu = "CPU";
+  Interrupts interrupts;
+  std::string_view header = cut_field(text, '\n');
+  for (auto word = cut_word(header); !word.empty(); word = cut_word(header)) {
+    const auto cpu = word.starts_with(kCpu) ? parse_number(word.substr(kCpu.size())) : std::nullopt;
+    if (!cpu || *cpu < 0 || *cpu >= CpuSet::kMaxCpus) return {};
+    interrupts.cpus.push_back(static_cast<std::int32_t>(*cpu));
+  }
+  while (!text.empty()) {
+    std::string_view line = cut_field(text, '\n');
+    const auto number = parse_number(trimmed(cut_field(line, ':')));
+    if (!number || *number < 0 || *number > INT32_MAX) continue;  // NMI, LOC, ...
+    std::vector<std::uint64_t> row;
+    while (row.size() < interrupts.cpus.size()) {
+      const auto count = parse_number(cut_word(line));
+      if (!count || *count < 0) break;
+      row.push_back(static_cast<std::uint64_t>(*count));
+    }
+    if (row.size() != interrupts.cpus.size()) continue;
+    const int irq = static_cast<int>(*number);
+    interrupts.counts[irq] = std::move(row);
+    interrupts.names[irq] = std::string(trimmed(line));
+  }
+  return interrupts;
+}
+
+}  // namespace pinfold::audit

@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "kubelet_tree.hpp"
+#include "run_program.hpp"
+
+/// `pinfold audit` on the tree of a node.
+namespace pinfold {
+namespace {
+
+using test::KubeletTree;
+using test::Outcome;
+using test::run_shell;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+Outcome audit(const std::string& root, const std::string& arguments = "") {
+  return run_shell(fmt::format("env -i LANG=C.UTF-8 '{}' audit --root '{}' {}", PINFOLD_COMMAND,
+                               root, arguments));
+}
+
+TEST(AuditCommand, SaysThatANodeIsInOrder) {
+  const KubeletTree tree;
+  const Outcome outcome = audit(tree.path());
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(outcome.out,
+            "OK  " + tree.path() +
+                "/ (1 note)\n"
+                "kubelet: process 100   CPU manager: static   state: " +
+                tree.path() +
+                "/var/lib/kubelet\n"
+                "cgroups: v2   pods: kubepods.slice\n"
+                "running containers: 3, 2 with exclusive CPUs   exclusive CPUs: 2-5\n"
+                "\nNotes\n"
+                "  sandboxes  sandboxes\n"
+                "    3 of them can run on exclusive CPUs 2-5: kubelets do not pin them, and their "
+                "program sleeps\n");
+}
+
+TEST(AuditCommand, PrintsErrorsFirst) {
+  const KubeletTree tree;
+  tree.write_group(tree.log(), "0-2,6-7", "0-1", {1003});
+  const Outcome outcome = audit(tree.path());
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.out, StartsWith("1 error, 1 warning, 1 note  "));
+  const auto error = outcome.out.find(
+      "overlap  shop/log/agent\n    can run on CPUs 2, which "
+      "'shop/web/app' has exclusively\n    see: cat '");
+  const auto warning = outcome.out.find("cpuset-differs  shop/log/agent");
+  EXPECT_NE(error, std::string::npos) << outcome.out;
+  EXPECT_LT(error, warning) << outcome.out;
+}
+
+TEST(AuditCommand, FailsFromASeverityOn) {
+  const KubeletTree tree;
+  EXPECT_EQ(audit(tree.path(), "--fail-on note").status, 1);
+  tree.write_process(70, 1, "cron", "0-7", "system.slice/cron.service");
+  EXPECT_EQ(audit(tree.path()).status, 1);
+  EXPECT_EQ(audit(tree.path(), "--fail-on error").status, 0);
+}
+
+TEST(AuditCommand, PrintsJson) {
+  const KubeletTree tree;
+  tree.write_group(tree.web(), "2", "0-1", {1001});
+  const Outcome outcome = audit(tree.path(), "-o json");
+  EXPECT_EQ(outcome.status, 1);
+  const auto out = nlohmann::json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(out.is_object()) << outcome.out;
+  EXPECT_EQ(out["errors"], 1);
+  EXPECT_EQ(out["findings"][0]["kind"], "cpuset-differs");
+  EXPECT_EQ(out["findings"][0]["subject"]["name"], "shop/web/app");
+}
+
+TEST(AuditCommand, EscapesNamesOfProcesses) {
+  const KubeletTree tree;
+  tree.write_process(70, 1, "\x1b[31mx", "2", "user.slice");
+  const Outcome outcome = audit(tree.path());
+  EXPECT_THAT(outcome.out, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(outcome.out, HasSubstr("process 70 (\\x1b[31mx)"));
+}
+
+TEST(AuditCommand, WatchesForOverlaps) {
+  const KubeletTree tree;
+  EXPECT_EQ(audit(tree.path(), "--watch --for 1").out, "0 overlaps still open after 1 s\n");
+  tree.write_group(tree.log(), "0-2,6-7", "0-1", {1003});
+  const Outcome outcome = audit(tree.path(), "--watch --for 1 -o json");
+  EXPECT_EQ(outcome.status, 1);
+  const auto event = nlohmann::json::parse(outcome.out, nullptr, false);
+  ASSERT_TRUE(event.is_object()) << outcome.out;
+  EXPECT_EQ(event["event"], "overlaps");
+  EXPECT_EQ(event["container"], "shop/web/app");
+  EXPECT_EQ(event["other"], "shop/log/agent");
+  EXPECT_EQ(event["cpus"], "2");
+}
+
+TEST(AuditCommand, ComparesAnAnswerOfPodResources) {
+  const KubeletTree tree;
+  tree.dir().write("answer", R"({"podResources":[{"name":"web","namespace":"shop",
+                                 "containers":[{"name":"app","cpuIds":["3"]}]}]})");
+  const Outcome outcome =
+      audit(tree.path(), fmt::format("--pod-resources '{}'", tree.dir() / "answer"));
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("pod-resources-differ  shop/web/app"));
+  EXPECT_EQ(audit(tree.path(), "--pod-resources /absent").status, 2);
+}
+
+TEST(AuditCommand, RefusesARootThatIsNone) {
+  const Outcome outcome = audit("/absent");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("root '/absent'"));
+  EXPECT_EQ(audit("/", "--interval 50").status, 2);
+}
+
+}  // namespace
+}  // namespace pinfold

@@ -1,0 +1,74 @@
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "pinfold/audit/container_names.hpp"
+#include "pinfold/audit/group_names.hpp"
+#include "pinfold/audit/kubelet_flags.hpp"
+#include "pinfold/audit/pod_resources.hpp"
+#include "pinfold/audit/proc_files.hpp"
+
+/// The files that an audit reads. Each parser takes any bytes, and what it returns is in its
+/// domain.
+namespace pinfold::audit {
+namespace {
+
+void require(bool is_true) {
+  if (!is_true) std::abort();
+}
+
+void read_names(std::string_view text) {
+  if (const auto group = parse_group(text)) {
+    require(!group->pod.value.empty());
+    const bool has_id = group->role == GroupRole::kContainer || group->role == GroupRole::kMonitor;
+    require(has_id == is_runtime_id(group->container));
+  }
+  if (const auto log = parse_log_name(text)) {
+    require(is_runtime_id(log->id));
+    require(!log->pod.empty() && !log->namespace_name.empty() && !log->container.empty());
+  }
+  for (const auto& name : {parse_bundle(text), parse_docker_config(text)}) {
+    if (name) require(name->is_sandbox == name->container.empty());
+  }
+}
+
+void read_kernel_files(std::string_view text) {
+  (void)parse_proc_stat(text);
+  (void)parse_allowed_cpus(text);
+  (void)parse_throttled(text);
+  const auto pids = parse_pids(text);
+  for (std::size_t i = 0; i < pids.size(); ++i) {
+    require(pids[i] > 0 && (i == 0 || pids[i - 1] < pids[i]));
+  }
+  if (const auto quota = parse_cpu_max(text)) require(quota->quota_us > 0 && quota->period_us > 0);
+  const Interrupts interrupts = parse_interrupts(text);
+  for (const auto& [irq, counts] : interrupts.counts) {
+    require(irq >= 0 && counts.size() == interrupts.cpus.size());
+  }
+}
+
+void read_command_line(std::string_view text) {
+  const auto flags = kubelet_flags(parse_command_line(text));
+  if (!flags) return;
+  nlohmann::json config = nlohmann::json::object();
+  for (const auto& [name, value] : *flags) require(name.starts_with("--"));
+  (void)apply_flags(*flags, config);
+  require(config.is_object());
+  nlohmann::json merged = config;
+  merge_config(merged, config);
+  require(merged == config);
+}
+
+}  // namespace
+}  // namespace pinfold::audit
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  pinfold::audit::read_names(text);
+  pinfold::audit::read_kernel_files(text);
+  pinfold::audit::read_command_line(text);
+  (void)pinfold::audit::parse_pod_resources(text);
+  return 0;
+}

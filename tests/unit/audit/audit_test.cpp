@@ -1,0 +1,315 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "kubelet_tree.hpp"
+#include "pinfold/audit/findings.hpp"
+#include "pinfold/audit/observe.hpp"
+
+namespace pinfold::audit {
+namespace {
+
+using enforce::CgroupVersion;
+using test::KubeletTree;
+using test::Runtime;
+using test::TreeKind;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+Observed observe_tree(const KubeletTree& tree) {
+  const auto opened = Tree::open(tree.path());
+  EXPECT_TRUE(opened) << opened.error().message;
+  return observe(*opened, {});
+}
+
+Report audit(const KubeletTree& tree) { return judge(observe_tree(tree)); }
+
+/// "error overlap shop/log/agent" for each finding.
+std::vector<std::string> lines_of(const Report& report) {
+  std::vector<std::string> lines;
+  for (const Finding& finding : report.findings) {
+    lines.push_back(fmt::format("{} {} {}: {}", to_string(finding.severity), finding.kind,
+                                finding.subject.name, finding.text));
+  }
+  return lines;
+}
+
+const char* const kSandboxes =
+    "note sandboxes sandboxes: 3 of them can run on exclusive CPUs 2-5: kubelets do not pin them, "
+    "and their program sleeps";
+
+class AuditedNode : public testing::TestWithParam<TreeKind> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Nodes, AuditedNode,
+    testing::Values(TreeKind{Driver::kSystemd, CgroupVersion::kV2, Runtime::kContainerd},
+                    TreeKind{Driver::kCgroupfs, CgroupVersion::kV2, Runtime::kContainerd},
+                    TreeKind{Driver::kSystemd, CgroupVersion::kV1, Runtime::kContainerd},
+                    TreeKind{Driver::kCgroupfs, CgroupVersion::kV1, Runtime::kDocker},
+                    TreeKind{Driver::kSystemd, CgroupVersion::kV2, Runtime::kDocker},
+                    TreeKind{Driver::kSystemd, CgroupVersion::kV2, Runtime::kCrio},
+                    TreeKind{Driver::kCgroupfs, CgroupVersion::kV1, Runtime::kCrio}));
+
+TEST_P(AuditedNode, IsAsTheKubeletDecided) {
+  const Report report = audit(KubeletTree(GetParam()));
+  EXPECT_THAT(lines_of(report), ElementsAre(kSandboxes));
+  std::vector<std::string> containers;
+  for (const AuditedContainer& container : report.containers) {
+    if (container.is_sandbox) continue;
+    containers.push_back(fmt::format("{} {} {}", container.label, container.observed.to_string(),
+                                     container.is_exclusive));
+  }
+  EXPECT_THAT(containers, ElementsAre("shop/db/postgres 4-5 true", "shop/log/agent 0-1,6-7 false",
+                                      "shop/web/app 2-3 true"));
+  EXPECT_EQ(report.exclusive, (CpuSet{2, 3, 4, 5}));
+}
+
+TEST_P(AuditedNode, NamesAContainerWithOtherCpus) {
+  const KubeletTree tree(GetParam());
+  tree.write_group(tree.web(), "2", "0-1", {1001});
+  const Report report = audit(tree);
+  EXPECT_THAT(lines_of(report),
+              ElementsAre("error cpuset-differs shop/web/app: runs on CPUs 2, the "
+                          "kubelet gave it CPUs 2-3 exclusively",
+                          kSandboxes));
+  EXPECT_EQ(report.findings[0].observed, "2");
+  EXPECT_EQ(report.findings[0].expected, "2-3");
+  EXPECT_THAT(report.findings[0].command, AllOf(HasSubstr(tree.path()), HasSubstr(tree.web())));
+}
+
+TEST_P(AuditedNode, NamesWhoOverlaps) {
+  const KubeletTree tree(GetParam());
+  tree.write_group(tree.log(), "0-2,6-7", "0-1", {1003});
+  EXPECT_THAT(
+      lines_of(audit(tree)),
+      ElementsAre("error overlap shop/log/agent: can run on CPUs 2, which 'shop/web/app' has "
+                  "exclusively",
+                  "warning cpuset-differs shop/log/agent: runs on CPUs 0-2,6-7, its shared "
+                  "pool is 0-1,6-7",
+                  kSandboxes));
+}
+
+TEST_P(AuditedNode, NamesAQuotaThatThrottles) {
+  const KubeletTree tree(GetParam());
+  tree.write_quota(tree.web(), 200000, 17);
+  EXPECT_THAT(
+      lines_of(audit(tree)),
+      ElementsAre("warning quota shop/web/app: has exclusive CPUs and a quota of 200000 us in "
+                  "100000 us, which has throttled it in 17 periods",
+                  kSandboxes));
+}
+
+TEST_P(AuditedNode, NamesAProcessThatLeftItsContainer) {
+  const KubeletTree tree(GetParam());
+  tree.write_process(1011, 1001, "worker", "0-7", "system.slice/escape.service", 1001);
+  const Report report = audit(tree);
+  ASSERT_THAT(lines_of(report), Contains(HasSubstr("error process-outside process 1011 (worker): "
+                                                   "belongs to container 'shop/web/app'")));
+  EXPECT_EQ(report.findings[0].subject.pod_uid, KubeletTree::kWebUid);
+}
+
+TEST(Audit, KnowsAnOrphanByItsPidNamespace) {
+  const KubeletTree tree;
+  tree.write_process(1011, 1, "worker", "0-1", "", 1001);
+  EXPECT_THAT(lines_of(audit(tree)),
+              Contains(HasSubstr(fmt::format("process-outside process 1011 (worker): belongs to "
+                                             "pod {}",
+                                             KubeletTree::kWebUid))));
+}
+
+TEST(Audit, NamesAThreadThatIsPinnedElsewhere) {
+  const KubeletTree tree;
+  tree.write_thread(1001, 1021, "6");
+  tree.write_thread(1001, 1022, "3");  // a choice of the program
+  EXPECT_THAT(lines_of(audit(tree)),
+              ElementsAre("error thread-elsewhere shop/web/app: thread 1021 of process 1001 (app): "
+                          "runs on CPUs 6, its container has CPUs 2-3",
+                          kSandboxes));
+}
+
+TEST(Audit, NamesAProcessThatIsPinnedToExclusiveCpus) {
+  const KubeletTree tree;
+  tree.write_process(70, 1, "stress", "2", "user.slice");
+  EXPECT_THAT(lines_of(audit(tree)), ElementsAre("error process-pinned process 70 (stress): in "
+                                                 "group '/user.slice' is pinned to CPUs 2, which "
+                                                 "containers have exclusively",
+                                                 kSandboxes));
+}
+
+TEST(Audit, CountsProcessesOfAService) {
+  const KubeletTree tree;
+  tree.write_process(70, 1, "cron", "0-7", "system.slice/cron.service");
+  tree.write_process(71, 70, "backup", "0-4", "system.slice/cron.service");
+  EXPECT_THAT(
+      lines_of(audit(tree)),
+      ElementsAre("warning service /system.slice/cron.service: 2 processes outside the pods "
+                  "can run on exclusive CPUs 2-5",
+                  kSandboxes));
+}
+
+TEST(Audit, ExcusesKernelThreadsThatCannotMove) {
+  const KubeletTree tree;
+  tree.write_process(61, 2, "kworker/u16:1", "0-7", "", 1, 0x00200000);
+  EXPECT_THAT(
+      lines_of(audit(tree)),
+      Contains("note kernel-threads kernel threads: 1 of them, which could be moved, can run "
+               "on exclusive CPUs 2-5"));
+}
+
+TEST(Audit, NamesPagesOnAnotherNumaNode) {
+  const KubeletTree tree;
+  tree.dir().write("proc/1001/numa_maps",
+                   "7f00 default anon=1000 N0=256 N1=1024 kernelpagesize_kB=4\n");
+  EXPECT_THAT(
+      lines_of(audit(tree)),
+      Contains(HasSubstr("note pages-elsewhere shop/web/app: process 1001 (app): has 80% of "
+                         "its memory (4096 KiB) away from NUMA nodes 0")));
+}
+
+TEST(Audit, ComparesMemoryWithTheKubeletsFile) {
+  const KubeletTree tree;
+  MemoryCheckpoint state;
+  state.assignments[{PodUid(KubeletTree::kWebUid), "app"}] = {
+      {{0}, "memory", std::uint64_t{1} << 20U}};
+  tree.dir().write("var/lib/kubelet/memory_manager_state",
+                   checkpoint::encode_memory(state, "Static", false));
+  const Report report = audit(tree);
+  EXPECT_THAT(lines_of(report), Contains("error mems-differ shop/web/app: may use memory of NUMA "
+                                         "nodes 0-1, the kubelet gave it 0"));
+}
+
+TEST(Audit, NamesInterruptsThatComeOnExclusiveCpus) {
+  const KubeletTree tree;
+  tree.dir().write("proc/irq/25/effective_affinity_list", "2\n");
+  tree.dir().write("proc/irq/26/effective_affinity_list", "3\n");
+  tree.dir().write("proc/interrupts",
+                   " CPU0 CPU1 CPU2 CPU3\n 24: 1 0 0 0 PCI eth0\n 25: 0 0 9 0 PCI nvme0q1\n"
+                   " 26: 0 0 0 0 PCI nvme0q2\n");
+  EXPECT_THAT(lines_of(audit(tree)),
+              ElementsAre("warning irq shop/web/app: its CPUs 2 handle 1 interrupt: 25 (first: PCI "
+                          "nvme0q1)",
+                          kSandboxes));
+}
+
+TEST(Audit, NamesFilesThatTheNextStartRefuses) {
+  const KubeletTree tree;
+  CpuCheckpoint state = KubeletTree::cpu_state();
+  state.default_set = CpuSet{0, 1, 6};  // CPU 7 is nowhere
+  tree.write_cpu_state(state);
+  const auto lines = lines_of(audit(tree));
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("error start-refused kubelet"),
+                                    HasSubstr("kubelet-1.36, kubelet-1.37, kubelet-1.38"),
+                                    HasSubstr("doesn't match with CPUs in state"))));
+}
+
+TEST(Audit, NamesAStateFileThatNoKubeletReads) {
+  const KubeletTree tree;
+  tree.dir().write("var/lib/kubelet/cpu_manager_state", R"({"policyName":"static","checksum":1})");
+  const Report report = audit(tree);
+  EXPECT_THAT(lines_of(report), Contains(HasSubstr("error state-unreadable")));
+  EXPECT_THAT(report.exclusive.to_string(), "");
+}
+
+TEST(Audit, NamesOneCpuOfTwoPods) {
+  const KubeletTree tree;
+  CpuCheckpoint state = KubeletTree::cpu_state();
+  state.assignments[{PodUid(KubeletTree::kDbUid), "postgres"}] = CpuSet{3, 4, 5};
+  tree.write_cpu_state(state);
+  EXPECT_THAT(lines_of(audit(tree)),
+              Contains(AllOf(HasSubstr("error state-overlap"), HasSubstr("gives CPUs 3 to"))));
+}
+
+TEST(Audit, NotesAnAssignmentWithoutAContainer) {
+  const KubeletTree tree;
+  CpuCheckpoint state = KubeletTree::cpu_state();
+  state.default_set = CpuSet{0, 1, 7};
+  state.assignments[{PodUid("gone"), "c"}] = CpuSet{6};
+  tree.write_cpu_state(state);
+  EXPECT_THAT(lines_of(audit(tree)),
+              Contains(HasSubstr("note container-absent gone/c: has CPUs 6")));
+}
+
+TEST(Audit, SeesAStoppedKubeletAndMissingFiles) {
+  const KubeletTree tree;
+  tree.dir().remove("proc/100");
+  tree.dir().remove("var/lib/kubelet/cpu_manager_state");
+  EXPECT_THAT(
+      lines_of(audit(tree)),
+      ElementsAre(HasSubstr("warning kubelet-stopped kubelet"),
+                  HasSubstr("cpu_manager_state: is missing, although the policy is static")));
+}
+
+TEST(Audit, SeesGroupsOfAnotherDriver) {
+  const KubeletTree tree({Driver::kCgroupfs, CgroupVersion::kV2, Runtime::kContainerd});
+  tree.dir().write("var/lib/kubelet/config.yaml",
+                   "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\ncgroupDriver: systemd\n");
+  EXPECT_THAT(lines_of(audit(tree)), Contains(HasSubstr("warning driver-differs kubepods: has the "
+                                                        "name of the cgroup driver cgroupfs")));
+}
+
+TEST(Audit, TakesFlagsAndDropInsOverTheFile) {
+  const KubeletTree tree;
+  std::string command = "kubelet --config=/etc/k.yaml --config-dir /etc/k.d --reserved-cpus=0-1 ";
+  std::replace(command.begin(), command.end(), ' ', '\0');
+  tree.dir().write("proc/100/cmdline", command);
+  tree.dir().write("etc/k.yaml", "cpuManagerPolicy: none\ncgroupDriver: systemd\n");
+  tree.dir().write("etc/k.d/10.conf", "cpuManagerPolicy: static\n");
+  tree.dir().write("etc/k.d/README", "no configuration");
+  const Observed observed = observe_tree(tree);
+  ASSERT_TRUE(observed.kubelet.config) << observed.kubelet.config_error;
+  EXPECT_EQ(observed.kubelet.config->cpu_manager_policy, "static");
+  EXPECT_EQ(observed.kubelet.config->reserved_system_cpus, "0-1");
+  EXPECT_THAT(lines_of(judge(observed)), ElementsAre(kSandboxes));
+}
+
+TEST(Audit, ComparesThePodResourcesApi) {
+  const KubeletTree tree;
+  Observed observed = observe_tree(tree);
+  const auto listed = parse_pod_resources(
+      R"({"podResources":[{"name":"web","namespace":"shop","containers":[{"name":"app","cpuIds":["2","4"]}]},
+          {"name":"log","namespace":"shop","containers":[{"name":"agent"}]}]})");
+  ASSERT_TRUE(listed) << listed.error().message;
+  observed.pod_resources = *listed;
+  EXPECT_THAT(lines_of(judge(observed)),
+              ElementsAre("error pod-resources-differ shop/web/app: has exclusive CPUs 2-3 in the "
+                          "kubelet's file, and 2,4 in its PodResources API",
+                          kSandboxes));
+}
+
+TEST(Audit, LetsContainersOfAPodShareWhatThePodReserves) {
+  const KubeletTree tree;
+  CpuCheckpoint state = KubeletTree::cpu_state();
+  state.assignments.erase(ContainerId{PodUid(KubeletTree::kWebUid), "app"});
+  state.pods[PodUid(KubeletTree::kWebUid)] = CpuSet{2, 3};
+  tree.dir().write("var/lib/kubelet/cpu_manager_state",
+                   checkpoint::encode_cpu(state, "static", true));
+  const Report report = audit(tree);
+  EXPECT_THAT(lines_of(report), Not(Contains(HasSubstr("cpuset-differs"))));
+  EXPECT_EQ(report.exclusive, (CpuSet{2, 3, 4, 5}));
+}
+
+TEST(Audit, PrintsWhatPodsAndProcessesAreCalledAsJson) {
+  const KubeletTree tree;
+  tree.write_process(70, 1, "a\"\xff", "2", "user.slice");
+  const Observed observed = observe_tree(tree);
+  const nlohmann::json out = to_json(judge(observed), observed);
+  EXPECT_EQ(out["errors"], 1);
+  EXPECT_EQ(out["ok"], false);
+  EXPECT_EQ(out["cgroups"]["mode"], "v2");
+  EXPECT_EQ(out["kubelet"]["pid"], 100);
+  EXPECT_EQ(out["containers"].size(), 6);
+  EXPECT_EQ(out["findings"][0]["subject"]["pid"], 70);
+  EXPECT_THAT(out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+              HasSubstr("process-pinned"));
+}
+
+}  // namespace
+}  // namespace pinfold::audit

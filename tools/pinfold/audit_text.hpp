@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "pinfold/audit/findings.hpp"
+#include "pinfold/audit/overlap_watch.hpp"
+#include "text.hpp"
+
+namespace pinfold::tools {
+
+/// What `pinfold audit` prints for people: a line with the result, what was found of the kubelet,
+/// then the findings, the worst first.
+[[nodiscard]] std::string audit_text(const audit::Report& report, const audit::Observed& observed,
+                                     const Style& style);
+/// One event of --watch, without a time.
+[[nodiscard]] std::string event_text(const audit::WatchEvent& event);
+[[nodiscard]] nlohmann::json event_json(const audit::WatchEvent& event);
+
+}  // namespace pinfold::tools
