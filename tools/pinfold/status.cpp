@@ -87,6 +87,10 @@ cli::Command status_command() {
                                                             {"name", OutputFormat::kName}}),
                 "Output format: text for people, json for programs, name for the active pods as "
                 "NAMESPACE/NAME, one per line"}});
+  command.sections = {
+      {"Examples",
+       {{"pinfold status", "Compare what containers should have with what they have"},
+        {"pinfold status -o name", "Print the active pods, one per line"}}}};
   command.run = [options] { return exit_status(print_status(*options)); };
   return command;
 }
