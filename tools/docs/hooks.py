@@ -4,7 +4,7 @@ The pages are written for GitHub, so this
 - adds the generated pages and files of build/docs/generated (tools/docs/build makes them);
 - adds files of the project that pages link to, such as ../CHANGELOG.md, below outside/;
 - puts a picture in the place of a block that is marked "picture", if there is one;
-- writes lists as Python-Markdown reads them: with an empty line before, and nested ones with four spaces.
+- writes lists and headings as Python-Markdown reads them: with an empty line before, and nested lists with four spaces.
 """
 import os
 import re
@@ -83,14 +83,16 @@ def fix_links(text, page):
     return LINK.sub(fixed, text)
 
 
-def fix_lists(text):
-    """Nested items with four spaces for each level, and an empty line before a list."""
+def fix_layout(text):
+    """Nested items with four spaces for each level, and an empty line before a list and a heading."""
     out, levels, in_fence, before = [], [], False, ""
     for line in text.split("\n"):
         if FENCE.match(line):
             in_fence = not in_fence
         indent = len(line) - len(line.lstrip(" "))
         item = None if in_fence else ITEM.match(line)
+        if not in_fence and line.startswith("#") and before.strip():
+            out.append("")
         if item:
             while levels and indent < levels[-1]:
                 levels.pop()
@@ -121,4 +123,4 @@ def add_pictures(text, page):
 
 def on_page_markdown(markdown, page, config, files):
     path = page.file.src_path
-    return fix_lists(add_pictures(fix_links(markdown, path), path))
+    return fix_layout(add_pictures(fix_links(markdown, path), path))
