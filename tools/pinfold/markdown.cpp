@@ -32,9 +32,9 @@ std::string term_of(const cli::Option& option) {
 /// One row of the table of options.
 void add_option_row(const cli::Option& option, std::string& out) {
   const std::string text = default_text(option);
-  out += fmt::format("| {} | {}{} | {} |\n", term_of(option), markdown(option.help),
+  out += fmt::format("| {} | {}{}{} |\n", term_of(option), markdown(option.help),
                      option.required ? " (required)" : "",
-                     text.empty() ? "" : fmt::format("`{}`", text));
+                     text.empty() ? "" : fmt::format(". Default: `{}`", text));
 }
 
 /// "pinfold admit [options] POD".
@@ -58,7 +58,7 @@ void add_section(const cli::Section& section, const std::string& level, std::str
     }
     return;
   }
-  out += "| | |\n|---|---|\n";
+  out += "| | meaning |\n|---|---|\n";
   for (const auto& [term, text] : section.rows) {
     out += fmt::format("| {} | {} |\n", markdown(term), markdown(text));
   }
@@ -70,7 +70,7 @@ void add_command_part(const cli::Command& command, const std::string& path,
   out += fmt::format("{} {}\n\n{}.\n", level, path, markdown(command.help));
   if (command.commands.empty()) {
     out += fmt::format("\n```text\n{}\n```\n", synopsis(command, path));
-    if (!command.options.empty()) out += "\n| option | meaning | default |\n|---|---|---|\n";
+    if (!command.options.empty()) out += "\n| option | meaning |\n|---|---|\n";
     for (const cli::Option& option : command.options) add_option_row(option, out);
   }
   for (const cli::Section& section : command.sections) add_section(section, level + "#", out);
