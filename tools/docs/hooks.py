@@ -117,7 +117,7 @@ def add_pictures(text, page):
             return block
         path = os.path.relpath(os.path.join("pictures", name + ".svg"), os.path.dirname(page) or ".")
         command = [line for line in block.split("\n") if line.startswith("$ ")][-1][2:]
-        return f"![What `{command}` shows]({path}){{ .picture }}\n\n{block}"
+        return f"![What `{command}` shows]({path})\n{{: .picture }}\n\n{block}"
     return PICTURE.sub(picture, text)
 
 
