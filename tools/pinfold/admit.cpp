@@ -218,6 +218,12 @@ cli::Command admit_command() {
                 .target = &options->files,
                 .help = "Pod manifests, YAML or JSON; - for standard input",
                 .required = true}});
+  command.sections = {
+      {"Examples",
+       {{"pinfold admit --dry-run --explain pod.yaml",
+         "Print which CPUs and memory a pod would get, and why"},
+        {"pinfold admit pod.yaml", "Admit the pod"},
+        {"kubectl get pod web -o yaml | pinfold admit -", "Admit a pod of the API server"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

@@ -168,6 +168,9 @@ cli::Command show_command() {
                        "from them, and what each of these loses"};
   command.add({state_files_option(options->paths), output_option(options->format),
                container_ids_option(options->container_ids)});
+  command.sections = {{"Examples",
+                       {{"pinfold checkpoint show /var/lib/kubelet",
+                         "Print which CPUs and memory the files name"}}}};
   command.run = [options] { return exit_status(show(*options)); };
   return command;
 }

@@ -209,6 +209,9 @@ cli::Command checkpoint_convert_command() {
        container_ids_option(options->container_ids)});
   command.add(node_options(options->node));
   command.add({output_option(options->output)});
+  command.sections = {{"Examples",
+                       {{"pinfold checkpoint convert /var/lib/kubelet --to 1.36 --out older",
+                         "Write files from which kubelet 1.36 starts"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

@@ -99,6 +99,8 @@ cli::Command checkpoint_diff_command() {
                 .help = "State file or directory",
                 .required = true},
                output_option(options->output)});
+  command.sections = {
+      {"Examples", {{"pinfold checkpoint diff /var/lib/kubelet older", "Print what differs"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

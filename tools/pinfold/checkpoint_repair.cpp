@@ -266,6 +266,9 @@ cli::Command checkpoint_repair_command() {
                container_ids_option(options->container_ids)});
   command.add(node_options(options->node));
   command.add({output_option(options->output)});
+  command.sections = {{"Examples",
+                       {{"pinfold checkpoint repair /var/lib/kubelet --dry-run",
+                         "Print what is wrong, write nothing"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

@@ -129,6 +129,11 @@ cli::Command checkpoint_verify_command() {
                 "Kubelet version"},
                {"--pod-level-resource-managers", cli::one_of(options->gate, {"on", "off", "any"}),
                 "Setting of the feature gate PodLevelResourceManagers"}});
+  command.sections = {
+      {"Examples",
+       {{"pinfold checkpoint verify /var/lib/kubelet", "Check which kubelets load the files"},
+        {"pinfold checkpoint verify --kubelet 1.36 /var/lib/kubelet/cpu_manager_state",
+         "Check whether one of them does"}}}};
   command.run = [options] { return exit_status(verify(*options)); };
   return command;
 }

@@ -103,6 +103,9 @@ cli::Command hook_command() {
   command.add(agent_options(options->agent));
   command.add({pod_file_dir_option(options->pod_file_dirs), socket_option(options->agent),
                no_validation_option(options->no_validation), output_option(options->agent.output)});
+  command.sections = {{"Examples",
+                       {{"pinfold hook --pod-file-dir /etc/pinfold/pods < state.json",
+                         "What a container runtime runs; others do not call it"}}}};
   command.run = [options] { return exit_status(run_hook(*options)); };
   return command;
 }

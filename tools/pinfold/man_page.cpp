@@ -40,10 +40,20 @@ std::string upper(std::string text) {
   return text;
 }
 
+void add_rows(const std::vector<cli::Row>& rows, std::string& out) {
+  for (const auto& [term, text] : rows) {
+    out += fmt::format(".TP\n{}\n{}\n", roff(term), roff(text));
+  }
+}
+
 /// One command and its subcommands. `path`: "pinfold checkpoint".
 void add_command(const cli::Command& command, const std::string& path, std::string& out) {
   out += fmt::format(".SS {}\n{}\n", roff(path), roff(command.help));
   for (const cli::Option& option : command.options) add_option(option, out);
+  for (const auto& [title, rows] : command.sections) {
+    out += fmt::format(".P\n.B {}\n", roff(title));
+    add_rows(rows, out);
+  }
   for (const cli::Command& below : command.commands) {
     add_command(below, path + " " + below.name, out);
   }
@@ -64,9 +74,7 @@ std::string man_page(const cli::Command& program, const std::string& version) {
   }
   for (const auto& [title, rows] : program.sections) {
     out += fmt::format(".SH {}\n", upper(roff(title)));
-    for (const auto& [term, text] : rows) {
-      out += fmt::format(".TP\n{}\n{}\n", roff(term), roff(text));
-    }
+    add_rows(rows, out);
   }
   return out;
 }

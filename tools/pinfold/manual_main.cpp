@@ -3,6 +3,9 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "commands.hpp"
 #include "manual.hpp"
@@ -13,10 +16,13 @@ namespace {
 
 int write_manual(const char* version, const std::string& folder) {
   const cli::Command program = pinfold_command();
-  const std::pair<const char*, std::string> files[] = {{"pinfold.1", man_page(program, version)},
-                                                       {"pinfold.bash", bash_completion(program)},
-                                                       {"_pinfold", zsh_completion(program)},
-                                                       {"pinfold.fish", fish_completion(program)}};
+  std::vector<std::pair<std::string, std::string>> files = {
+      {"pinfold.1", man_page(program, version)},
+      {"pinfold.bash", bash_completion(program)},
+      {"_pinfold", zsh_completion(program)},
+      {"pinfold.fish", fish_completion(program)}};
+  for (const auto& [name, text] : markdown_pages(program))
+    files.emplace_back("commands/" + name, text);
   for (const auto& [name, text] : files) {
     const std::string path = fmt::format("{}/{}", folder, name);
     std::ofstream out(path, std::ios::binary);
@@ -32,7 +38,8 @@ int write_manual(const char* version, const std::string& folder) {
 }  // namespace
 }  // namespace pinfold::tools
 
-/// pinfold-manual VERSION FOLDER: writes the man page and the completions; used by the build only.
+/// pinfold-manual VERSION FOLDER: writes the man page, the completions and, into FOLDER/commands,
+/// the pages of the documentation; used by the build only.
 int main(int argc, char** argv) {
   if (argc != 3) {
     (void)std::fputs("usage: pinfold-manual VERSION FOLDER\n", stderr);

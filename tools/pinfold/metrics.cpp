@@ -26,6 +26,9 @@ cli::Command metrics_command() {
   cli::Command command{"metrics",
                        "Print metrics in the Prometheus text format, under the kubelet's names"};
   command.add(agent_options(*options));
+  command.sections = {{"Examples",
+                       {{"pinfold metrics > /var/lib/node_exporter/pinfold.prom",
+                         "Write a file for the textfile collector of node_exporter"}}}};
   command.run = [options] { return exit_status(print_metrics(*options)); };
   return command;
 }

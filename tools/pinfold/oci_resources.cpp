@@ -48,6 +48,9 @@ cli::Command oci_resources_command() {
                pod_option(options->pod),
                {"--container", &options->container,
                 "Name of the container [the only one of the pod]", "NAME"}});
+  command.sections = {{"Examples",
+                       {{"pinfold oci-resources --pod default/web --container main",
+                         "Print the linux.resources of a container"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

@@ -227,6 +227,12 @@ cli::Command predict_command() {
         .suggestions = {"LeastNUMANodes", "LeastAllocated", "MostAllocated", "BalancedAllocation"}},
        no_validation_option(options->no_validation),
        output_option(options->format)});
+  command.sections = {
+      {"Examples",
+       {{"pinfold predict --nodes nodes.yaml --pod pod.yaml",
+         "Predict which nodes would admit a pod"},
+        {"kubectl get noderesourcetopologies -o yaml | pinfold predict --nodes - --pod pod.yaml",
+         "The same with the objects of a cluster"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

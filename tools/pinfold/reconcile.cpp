@@ -129,6 +129,10 @@ cli::Command reconcile_command() {
                 "drift remains",
         .value = "SECONDS",
         .needs = "--watch"}});
+  command.sections = {{"Examples",
+                       {{"pinfold reconcile", "Correct the drift that pinfold status shows"},
+                        {"pinfold reconcile --release-unknown",
+                         "Also release what pods of an earlier kubelet hold"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

@@ -65,6 +65,11 @@ cli::Command remove_command() {
        dry_run_option(options->agent),
        socket_option(options->agent),
        {"--kill", &options->kill, "Kill the processes that still run in it"}});
+  command.sections = {
+      {"Examples",
+       {{"pinfold remove --dry-run --pod default/web", "Print what would be released"},
+        {"pinfold remove --pod default/web --kill",
+         "Kill the processes of the pod, remove it and release its resources"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

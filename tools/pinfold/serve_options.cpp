@@ -59,6 +59,9 @@ cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options) {
        .suggestions = {"debug", "info", "warning", "error"}},
   });
   command.sections = {
+      {"Examples",
+       {{"pinfold serve --settings agent.yaml",
+         "Run with this configuration until a signal arrives"}}},
       {"Signals",
        {{"TERM, INT", "Finish the requests that are being done, settle the state, and exit"},
         {"HUP", "Read the configuration file again; what needs a restart is logged"}}}};

@@ -167,6 +167,9 @@ cli::Command simulate_command() {
        {"--only", &options->only, "Replay only vectors whose name contains TEXT"},
        {"--show", cli::Integer{&options->show, 0, kMost},
         "Print at most N vectors with differences"}});
+  command.sections = {{"Examples",
+                       {{"pinfold simulate --compare vectors.jsonl.gz",
+                         "Compare decisions with those of a kubelet"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

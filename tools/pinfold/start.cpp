@@ -53,6 +53,9 @@ cli::Command start_command() {
                 .help = "Name of the container",
                 .value = "NAME",
                 .required = true}});
+  command.sections = {{"Examples",
+                       {{"pinfold start --pod default/web --container main",
+                         "Mark the container as about to start"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
 }

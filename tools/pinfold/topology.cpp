@@ -181,6 +181,14 @@ cli::Command topology_command() {
                 "resources are available]",
         .value = "DIR",
         .needs = "--output"}});
+  command.sections = {{"Examples",
+                       {{"pinfold topology", "Draw this machine"},
+                        {"pinfold topology --synthetic 'pack:2 [numa(memory=16GiB)] l3:1 core:4 "
+                         "pu:2' -o json > node.json",
+                         "Make a machine for pinfold admit --machine node.json"},
+                        {"pinfold topology -o nrt --state-dir /var/lib/kubelet --config "
+                         "/var/lib/kubelet/config.yaml",
+                         "Print the NodeResourceTopology object of this node"}}}};
   command.run = [options] { return exit_status(show(*options)); };
   return command;
 }

@@ -53,7 +53,9 @@ Command help_command() {
           .help = "Print the help of a command",
           .options = {{"COMMAND", words.get(), "A command, or a group and a command in it"}},
           // cli::run prints the help of the command instead; owns the target.
-          .run = [words] { return 0; }};
+          .run = [words] { return 0; },
+          .sections = {
+              {"Examples", {{"pinfold help checkpoint verify", "Print the help of a command"}}}}};
 }
 
 bool is_positional(const Option& option) { return !option.name.starts_with('-'); }

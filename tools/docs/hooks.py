@@ -1,0 +1,126 @@
+"""What mkdocs does with the pages besides building them.
+
+The pages are written for GitHub, so this
+- adds the generated pages and files of build/docs/generated (tools/docs/build makes them);
+- adds files of the project that pages link to, such as ../CHANGELOG.md, below outside/;
+- puts a picture in the place of a block that is marked "picture", if there is one;
+- writes lists and headings as Python-Markdown reads them: with an empty line before, and nested lists with four spaces.
+"""
+import os
+import re
+
+from mkdocs.structure.files import File
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+GENERATED = os.environ.get("PINFOLD_DOCS_GENERATED", os.path.join(ROOT, "build", "docs", "generated"))
+OUTSIDE = "outside"
+PAGES_OUTSIDE = ["CONTRIBUTING.md", "CHANGELOG.md"]
+NOT_FOR_READERS = ("dashboard/",)  # programs that draw pictures
+LINK = re.compile(r"(\]\()([^)#:\s]+)(#[^)]*)?(\))")
+FENCE = re.compile(r"^\s*(```|~~~)")
+PICTURE = re.compile(r"<!-- picture: (\S+) -->\n+(```console\n.*?\n```)", re.S)
+ITEM = re.compile(r"^( *)([-*]|\d+\.) +")
+
+
+def path_outside(page, target):
+    """The path in the project of a link that leaves docs/, or None."""
+    path = os.path.normpath(os.path.join("docs", os.path.dirname(page), target))
+    if page.startswith(OUTSIDE + "/"):
+        path = os.path.normpath(os.path.join(os.path.dirname(page)[len(OUTSIDE) + 1:], target))
+    return path if not path.startswith(("docs/", "..")) else None
+
+
+def linked_files():
+    """Files outside docs/ that pages link to; of a directory each file in it."""
+    found = set(PAGES_OUTSIDE)
+    for directory, _, names in os.walk(os.path.join(ROOT, "docs")):
+        for name in names:
+            if not name.endswith(".md"):
+                continue
+            page = os.path.relpath(os.path.join(directory, name), os.path.join(ROOT, "docs"))
+            with open(os.path.join(directory, name), encoding="utf-8") as file:
+                for link in LINK.finditer(file.read()):
+                    path = path_outside(page, link.group(2))
+                    if path and os.path.isdir(os.path.join(ROOT, path)):
+                        found.update(os.path.join(path, below) for below in os.listdir(os.path.join(ROOT, path)))
+                    elif path:
+                        found.add(path)
+    return found
+
+
+def on_files(files, config):
+    for file in list(files):
+        if file.src_path.startswith(NOT_FOR_READERS):
+            files.remove(file)
+    for directory, _, names in os.walk(GENERATED):
+        for name in names:
+            path = os.path.relpath(os.path.join(directory, name), GENERATED)
+            files.append(File(path, GENERATED, config["site_dir"], config["use_directory_urls"]))
+    for path in sorted(linked_files()):
+        file = File(os.path.join(OUTSIDE, path), ROOT, config["site_dir"], config["use_directory_urls"])
+        file.abs_src_path = os.path.join(ROOT, path)
+        files.append(file)
+    return files
+
+
+def new_link(page, target):
+    """Where the target of a link is in the site, relative to the page."""
+    outside = path_outside(page, target)
+    if outside and os.path.isdir(os.path.join(ROOT, outside)):
+        outside = os.path.join(outside, sorted(os.listdir(os.path.join(ROOT, outside)))[0])
+    here = os.path.dirname(page)
+    if outside:
+        return os.path.relpath(os.path.join(OUTSIDE, outside), here or ".")
+    if page.startswith(OUTSIDE + "/"):  # to docs/
+        path = os.path.normpath(os.path.join(here[len(OUTSIDE) + 1:], target))
+        return os.path.relpath(path[len("docs/"):], here)
+    return target
+
+
+def fix_links(text, page):
+    def fixed(link):
+        return link.group(1) + new_link(page, link.group(2)) + (link.group(3) or "") + link.group(4)
+    return LINK.sub(fixed, text)
+
+
+def fix_layout(text):
+    """Nested items with four spaces for each level, and an empty line before a list and a heading."""
+    out, levels, in_fence, before = [], [], False, ""
+    for line in text.split("\n"):
+        if FENCE.match(line):
+            in_fence = not in_fence
+        indent = len(line) - len(line.lstrip(" "))
+        item = None if in_fence else ITEM.match(line)
+        if not in_fence and line.startswith("#") and before.strip():
+            out.append("")
+        if item:
+            while levels and indent < levels[-1]:
+                levels.pop()
+            if not levels and before.strip() and not ITEM.match(before):
+                out.append("")
+            line = "    " * len(levels) + line[indent:]
+            levels.append(indent + len(item.group(0)) - len(item.group(1)))
+        elif line.strip() and levels:
+            while levels and indent < levels[-1]:
+                levels.pop()
+            if levels:
+                line = "    " * len(levels) + line[levels[-1]:]
+        out.append(line)
+        before = line
+    return "\n".join(out)
+
+
+def add_pictures(text, page):
+    def picture(found):
+        name, block = found.groups()
+        if not os.path.exists(os.path.join(GENERATED, "pictures", name + ".svg")):
+            return block
+        path = os.path.relpath(os.path.join("pictures", name + ".svg"), os.path.dirname(page) or ".")
+        command = [line for line in block.split("\n") if line.startswith("$ ")][-1][2:]
+        return f"![What `{command}` shows]({path})\n{{: .picture }}\n\n{block}"
+    return PICTURE.sub(picture, text)
+
+
+def on_page_markdown(markdown, page, config, files):
+    path = page.file.src_path
+    return fix_layout(add_pictures(fix_links(markdown, path), path))
