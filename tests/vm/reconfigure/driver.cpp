@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <string>
@@ -20,15 +21,14 @@
 #include "recording_check.hpp"
 
 /// Runs in a virtual machine with the state and the groups of the pinfold command, while programs
-/// record into a folder. Exit status: 0, or 2 after an error.
+/// record into FOLDER. Exit status: 0, or 2 after an error. Verbs:
 ///
-///     reconfigure-driver start FOLDER                    programs run: from now on it counts
-///     reconfigure-driver during FOLDER NAME COMMAND...   a command that may move them
-///     reconfigure-driver unsafe FOLDER CONFIG            a reconfiguration in an order that
-///     overlaps reconfigure-driver kill FOLDER TIMES CONFIG CONFIG kills `pinfold reconfigure` at
-///     random reconfigure-driver check FOLDER                    what the recordings show
-///     reconfigure-driver settled FOLDER                  state, files, kernel and memory agree
-///     reconfigure-driver same CONFIG                     the directory is for that configuration
+///     start FOLDER                         programs run: from now on it counts
+///     change FOLDER NAME CONFIG OPTION...  `pinfold reconfigure OPTION...`, to CONFIG
+///     unsafe FOLDER CONFIG                 the same in an order that overlaps
+///     kill FOLDER TIMES CONFIG CONFIG      kills `pinfold reconfigure` at random instants
+///     settled FOLDER                       state, config.yaml, kernel and memory agree
+///     check FOLDER                         what the recordings show
 namespace pinfold::test {
 namespace {
 
@@ -36,6 +36,7 @@ using agent::NodeAgent;
 
 /// How long each step of an unsafe order lasts: long enough that others run on these CPUs.
 constexpr useconds_t kUnsafePause = 300'000;
+constexpr const char* kConfigOfScenario = "/etc/pinfold/config.yaml";
 
 Result<agent::StoredNode> read_stored() { return agent::read_stored_node(agent::AgentOptions{}); }
 
@@ -93,15 +94,35 @@ Result<void> start(const std::string& folder) {
   return add_mark(folder, {"start", now, now, exclusive, exclusive});
 }
 
-template <typename Act>
-Result<void> mark_during(const std::string& folder, const std::string& name, const Act& act) {
-  Mark mark{name, 0, 0, {}, {}};
-  PINFOLD_LET(mark.before, read_exclusive());
-  mark.begin = monotonic_now();
-  PINFOLD_TRY(act());
-  mark.end = monotonic_now();
+/// A mark from `begin` until now; before it, what there was after the mark before it.
+Result<void> mark_since(const std::string& folder, const std::string& name, std::int64_t begin) {
+  Mark mark{name, begin, monotonic_now(), {}, {}};
+  PINFOLD_LET(const auto last, last_mark(folder));
+  mark.before = last.after;
   PINFOLD_LET(mark.after, read_exclusive());
   return add_mark(folder, mark);
+}
+
+/// Reconfigures; then the other steps of the scenario use that configuration too.
+Result<void> change(const std::string& folder, const std::string& name, const std::string& file,
+                    const std::vector<std::string>& options) {
+  std::vector<std::string> command{"pinfold", "reconfigure"};
+  command.insert(command.end(), options.begin(), options.end());
+  const std::int64_t begin = monotonic_now();
+  PINFOLD_TRY(run_command(command));
+  PINFOLD_TRY(mark_since(folder, name, begin));
+  PINFOLD_LET(const auto stored, read_stored());
+  PINFOLD_LET(auto parsed, agent::read_config("", file));
+  parsed.config.profile = stored.config.profile;
+  if (parsed.config != stored.config) {
+    return fail(ErrorCode::kIo, fmt::format("the state is not for '{}'", file));
+  }
+  std::error_code failed;
+  std::filesystem::copy_file(file, kConfigOfScenario,
+                             std::filesystem::copy_options::overwrite_existing, failed);
+  if (failed) return fail(ErrorCode::kIo, fmt::format("copy '{}': {}", file, failed.message()));
+  fmt::print("{}: done\n", name);
+  return {};
 }
 
 /// Commits, then gives each container its CPUs before another one has left them: those with
@@ -223,31 +244,23 @@ Result<void> check(const std::string& folder) {
   return {};
 }
 
-Result<void> check_same(const std::string& file) {
-  PINFOLD_LET(const auto stored, read_stored());
-  PINFOLD_LET(auto parsed, agent::read_config("", file));
-  parsed.config.profile = stored.config.profile;
-  if (parsed.config == stored.config) return {};
-  return fail(ErrorCode::kIo, fmt::format("the state is not for '{}'", file));
-}
-
 Result<void> run(const std::vector<std::string>& words) {
   const std::string verb = words.empty() ? "" : words.front();
   if (verb == "start" && words.size() == 2) return start(words[1]);
   if (verb == "check" && words.size() == 2) return check(words[1]);
   if (verb == "settled" && words.size() == 2) return settled(words[1]);
-  if (verb == "same" && words.size() == 2) return check_same(words[1]);
   if (verb == "unsafe" && words.size() == 3) {
-    return mark_during(words[1], verb, [&] { return reconfigure_unsafely(words[2]); });
+    const std::int64_t begin = monotonic_now();
+    PINFOLD_TRY(reconfigure_unsafely(words[2]));
+    return mark_since(words[1], verb, begin);
   }
   if (verb == "kill" && words.size() == 5) {
     return kill_loop(words[1], std::stoi(words[2]), {words[3], words[4]});
   }
-  if (verb == "during" && words.size() > 3) {
-    const std::vector<std::string> command(words.begin() + 3, words.end());
-    return mark_during(words[1], words[2], [&] { return run_command(command); });
+  if (verb == "change" && words.size() > 4) {
+    return change(words[1], words[2], words[3], {words.begin() + 4, words.end()});
   }
-  return fail(ErrorCode::kInvalidArgument, "usage: start|during|unsafe|kill|check|settled|same");
+  return fail(ErrorCode::kInvalidArgument, "usage: start|change|unsafe|kill|check|settled");
 }
 
 }  // namespace

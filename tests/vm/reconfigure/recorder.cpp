@@ -25,9 +25,10 @@
 namespace pinfold::test {
 namespace {
 
-constexpr int kSamples = 8;  // of a CPU before a thread sleeps
-constexpr long kSleep = 5'000'000;
-constexpr long kMemorySleep = 50'000'000;
+constexpr int kSamples = 4;  // of a CPU before a thread sleeps
+constexpr long kSleep = 10'000'000;
+constexpr long kHopSleep = 25'000'000;  // moving a thread is expensive
+constexpr long kMemorySleep = 200'000'000;
 constexpr std::size_t kPages = 32;  // of the memory, whose NUMA nodes are recorded
 constexpr int kMaxCpus = 1024;
 
@@ -78,7 +79,7 @@ void sample_cpu(Runs& runs) {
       if (sched_setaffinity(0, sizeof one, &one) != 0) continue;  // not of its container
     }
     for (int i = 0; i < kSamples; ++i) sample_cpu(runs);
-    rest(kSleep);
+    rest(hop ? kHopSleep : kSleep);
   }
 }
 

@@ -11,7 +11,7 @@ namespace pinfold::test {
 inline constexpr std::size_t kMaxRuns = 40000;
 inline constexpr std::size_t kMaxThreads = 4;
 /// What was not sampled for longer is not known: another run begins. In nanoseconds.
-inline constexpr std::int64_t kHole = 50'000'000;
+inline constexpr std::int64_t kHole = 250'000'000;
 
 /// Consecutive samples with the same place. Times in nanoseconds of CLOCK_MONOTONIC.
 struct Run {

@@ -245,6 +245,11 @@ Result<void> add_mark(const std::string& folder, const Mark& mark) {
   return fail(ErrorCode::kIo, fmt::format("write '{}/{}'", folder, kMarks));
 }
 
+Result<Mark> last_mark(const std::string& folder) {
+  PINFOLD_LET(auto marks, read_marks(folder));
+  return std::move(marks.back());
+}
+
 Result<CpuSet> nodes_of_memory(const std::string& folder, const std::string& name) {
   std::string file = name;
   std::replace(file.begin(), file.end(), '/', '.');

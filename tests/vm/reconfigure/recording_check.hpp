@@ -32,6 +32,8 @@ struct ProgramReport {
   double longest_pause = 0;  ///< during a mark, in milliseconds
   std::string text;          ///< one line
 };
+/// The last one of a folder. Errors: kIo if there is none; kCorrupt.
+[[nodiscard]] Result<Mark> last_mark(const std::string& folder);
 
 /// The NUMA nodes that the memory of a program is on: of a sample that it takes after this is
 /// called. Errors: kIo; kCorrupt.
