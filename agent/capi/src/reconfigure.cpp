@@ -17,7 +17,7 @@ using agent::ProfileSource;
 
 /// The size of the structure in version 0.2.0.
 constexpr std::size_t kSmallestReconfiguration = sizeof(pinfold_reconfiguration);
-constexpr std::uint32_t kKnownReconfigureFlags =
+constexpr std::uint32_t kReconfigureFlags =
     PINFOLD_RECONFIGURE_DRY_RUN | PINFOLD_RECONFIGURE_KILL | PINFOLD_RECONFIGURE_UNDO |
     PINFOLD_RECONFIGURE_EVICT_LOST | PINFOLD_RECONFIGURE_EVICT_REJECTED;
 
@@ -34,7 +34,7 @@ agent::Evict evict_of(std::uint32_t flags) {
 Result<agent::ReconfigureRequest> read_request(const pinfold_reconfiguration* given) {
   PINFOLD_LET(const auto values,
               read_struct(given, kSmallestReconfiguration, "pinfold_reconfiguration"));
-  PINFOLD_TRY(check_flags(values.flags, kKnownReconfigureFlags));
+  PINFOLD_TRY(check_flags(values.flags, kReconfigureFlags));
   agent::ReconfigureRequest request;
   if (values.config != nullptr) request.config = values.config;
   if (values.machine != nullptr) {

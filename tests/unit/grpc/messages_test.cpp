@@ -41,7 +41,7 @@ TEST(Messages, APlanHasEachContainer) {
   moved.id = {PodUid("u"), "c"};
   moved.change = pinfold::Change::kMoved;
   moved.cpus_before = CpuSet{1, 2};
-  moved.memory_after = {{"memory", {0, 1}, 5}};
+  moved.memory_after = {{{0, 1}, "memory", 5}};
   moved.why = "CPUs 1 of '\xff'";
   PlannedContainer evicted;
   evicted.id = {PodUid("held"), "c"};

@@ -90,7 +90,7 @@ agent::Reconfigured some_plan() {
   moved.change = pinfold::Change::kMoved;
   moved.cpus_before = CpuSet{1, 2};
   moved.cpus_after = CpuSet{6, 7};
-  moved.memory_before = {{"memory", {0, 1}, 1ULL << 40U}};
+  moved.memory_before = {{{0, 1}, "memory", 1ULL << 40U}};
   moved.cpus_moved = 2;
   moved.bytes_moved = 1ULL << 60U;
   moved.why = "CPUs 1 are reserved now";
