@@ -35,7 +35,7 @@ namespace {
 using agent::NodeAgent;
 
 /// How long each step of an unsafe order lasts: long enough that others run on these CPUs.
-constexpr useconds_t kUnsafePause = 300'000;
+constexpr useconds_t kUnsafePause = 2'000'000;
 constexpr const char* kConfigOfScenario = "/etc/pinfold/config.yaml";
 
 Result<agent::StoredNode> read_stored() { return agent::read_stored_node(agent::AgentOptions{}); }
