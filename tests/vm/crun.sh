@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes containerd start containers with crun, which takes a third of runc's time in a guest:
+# Makes containerd start containers with crun, which takes half of runc's time in a guest:
 #   sh crun.sh install     its next start uses this script as the runtime
 # The crun of Debian 12 rejects versions of the OCI specification after 1.0. No container of the
 # scenarios has a field that 1.0 does not have, so each gets that version.
