@@ -36,7 +36,7 @@ struct DefragmentOptions {
   [[nodiscard]] bool is_text() const { return agent.output != OutputFormat::kJson; }
 };
 
-Result<PodSpec> read_pod(const DefragmentOptions& options) {
+Result<PodSpec> read_wanted_pod(const DefragmentOptions& options) {
   PINFOLD_LET(auto pods, read_pods({options.file}));
   if (pods.size() != 1) {
     return fail(ErrorCode::kInvalidArgument,
@@ -113,7 +113,7 @@ ExitStatus finish_moves(const DefragmentOptions& options, const agent::Reconfigu
 }
 
 Result<ExitStatus> run(const DefragmentOptions& options) {
-  PINFOLD_LET(PodSpec pod, read_pod(options));
+  PINFOLD_LET(PodSpec pod, read_wanted_pod(options));
   const service::Defragment request{std::move(pod), options.agent.dry_run,
                                     static_cast<std::size_t>(options.steps)};
   const OwnAgent own{

@@ -113,7 +113,7 @@ std::string runner_up(const Node& node, const TopologyHint& winner, const Resour
     for (const Amounts& resource : amounts) {
       const Quantity free = free_at(resource, id);
       if (free >= resource.needed) continue;
-      lacks.push_back(of_resource(resource.needed - free, resource.resource, Rounding::kUp) +
+      lacks.push_back(of_resource(resource.needed - free, resource.resource, AmountRounding::kUp) +
                       " more");
     }
     if (!lacks.empty()) {

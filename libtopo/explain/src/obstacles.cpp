@@ -164,7 +164,7 @@ std::string holdings(const Failure& failure, const std::set<std::string>& missin
       auto of_place = std::find_if(by_place.begin(), by_place.end(),
                                    [&](const auto& entry) { return entry.first == name; });
       if (of_place == by_place.end()) of_place = by_place.insert(by_place.end(), {name, {}});
-      std::string part = of_resource(sum, amounts.resource, Rounding::kDown);
+      std::string part = of_resource(sum, amounts.resource, AmountRounding::kDown);
       auto& parts = of_place->second;
       // Memory on several NUMA nodes is met at each of them.
       if (std::find(parts.begin(), parts.end(), part) == parts.end()) {

@@ -290,7 +290,7 @@ class RequestSearch {
   [[nodiscard]] std::string text(const RequestChange& change) const {
     const Resources& resources = resources_of(failure_.pod, change.target);
     const bool both = limit_equals_request(resources, change.resource);
-    const auto rounding = change.raises() ? Rounding::kUp : Rounding::kDown;
+    const auto rounding = change.raises() ? AmountRounding::kUp : AmountRounding::kDown;
     return fmt::format("{}: {} {} -> {} ({})",
                        change.target ? "container " + failure_.pod.containers[*change.target].name
                                      : "the pod as a whole",

@@ -17,7 +17,7 @@ std::string needs(const std::vector<Amounts>& amounts) {
   std::vector<std::string> parts;
   parts.reserve(amounts.size());
   for (const Amounts& resource : amounts) {
-    parts.push_back(of_resource(resource.needed, resource.resource, Rounding::kUp));
+    parts.push_back(of_resource(resource.needed, resource.resource, AmountRounding::kUp));
   }
   return listed(parts);
 }
@@ -95,10 +95,11 @@ std::string short_on_node(const Failure& failure, const Missing& missing) {
       if (amounts.resource != lack.resource) continue;
       const char* const why =
           lack.resource == "cpu" ? ", exclusive because it is Guaranteed with whole CPUs" : "";
-      parts.push_back(fmt::format("needs {}{}; the node has {} free: {} missing",
-                                  of_resource(amounts.needed, amounts.resource, Rounding::kUp), why,
-                                  readable(free_in_all(amounts), Rounding::kDown),
-                                  readable(lack.needed, Rounding::kUp)));
+      parts.push_back(
+          fmt::format("needs {}{}; the node has {} free: {} missing",
+                      of_resource(amounts.needed, amounts.resource, AmountRounding::kUp), why,
+                      readable(free_in_all(amounts), AmountRounding::kDown),
+                      readable(lack.needed, AmountRounding::kUp)));
     }
   }
   return listed(parts);
@@ -111,9 +112,10 @@ std::string over_requested(const Failure& failure) {
     parts.push_back(fmt::format(
         "requests {}, and the requests of other pods leave {} of the {} that pods may request: {} "
         "missing",
-        of_resource(amounts.needed, amounts.resource, Rounding::kUp),
-        readable(all.free, Rounding::kDown), readable(all.free + all.held, Rounding::kDown),
-        readable(amounts.needed - all.free, Rounding::kUp)));
+        of_resource(amounts.needed, amounts.resource, AmountRounding::kUp),
+        readable(all.free, AmountRounding::kDown),
+        readable(all.free + all.held, AmountRounding::kDown),
+        readable(amounts.needed - all.free, AmountRounding::kUp)));
   }
   return listed(parts);
 }
@@ -133,7 +135,7 @@ std::string starved(const Failure& failure) {
     return fmt::format(
         "has {} as a pod, and its exclusive containers take all of it: nothing is left for "
         "container{} {}, which would share the rest",
-        of_resource(whole, resource, Rounding::kUp), containers.size() == 1 ? "" : "s",
+        of_resource(whole, resource, AmountRounding::kUp), containers.size() == 1 ? "" : "s",
         listed(containers));
   }
   for (const char* const resource : {"cpu", "memory"}) {
@@ -142,8 +144,8 @@ std::string starved(const Failure& failure) {
     return fmt::format(
         "has too little for its init container {}, which needs {}: the sidecars before it leave {} "
         "of what the pod has as a whole",
-        shortage->container, of_resource(shortage->needed, resource, Rounding::kUp),
-        readable(shortage->left, Rounding::kDown));
+        shortage->container, of_resource(shortage->needed, resource, AmountRounding::kUp),
+        readable(shortage->left, AmountRounding::kDown));
   }
   return "";
 }
@@ -172,14 +174,14 @@ std::string too_few_whole_cores(const Failure& failure) {
     if (count % per_core != 0) {
       return fmt::format(
           "needs {}, and full-pcpus-only gives whole cores only: multiples of {} CPUs here",
-          of_resource(amounts.needed, "cpu", Rounding::kUp), per_core);
+          of_resource(amounts.needed, "cpu", AmountRounding::kUp), per_core);
     }
     const auto free = static_cast<std::int64_t>(
         (failure.state.cpu.default_set - failure.node.cpu().reserved_cores()).size());
     return fmt::format(
         "needs {} in whole cores (full-pcpus-only), and the node has {} free in whole cores: {} "
         "missing",
-        of_resource(amounts.needed, "cpu", Rounding::kUp), free, count - free);
+        of_resource(amounts.needed, "cpu", AmountRounding::kUp), free, count - free);
   }
   return needs(failure.amounts);
 }
@@ -261,7 +263,8 @@ std::string most(const Failure& alone, const Missing& missing) {
   for (const Amounts& amounts : alone.amounts) {
     for (const Amounts& lack : missing.amounts) {
       if (lack.resource != amounts.resource) continue;
-      parts.push_back(of_resource(amounts.needed - lack.needed, amounts.resource, Rounding::kDown));
+      parts.push_back(
+          of_resource(amounts.needed - lack.needed, amounts.resource, AmountRounding::kDown));
     }
   }
   const std::size_t width = missing.numa_nodes.size();

@@ -5,12 +5,12 @@
 
 namespace pinfold {
 
-std::string readable(const Quantity& amount, Rounding rounding) {
+std::string readable(const Quantity& amount, AmountRounding rounding) {
   constexpr std::int64_t kMi = std::int64_t{1} << 20U;
   if (amount.format() != Quantity::Format::kBinarySi) return amount.to_string();
   const std::int64_t bytes = amount.value();
   if (bytes < kMi || bytes % kMi == 0) return amount.to_string();
-  const std::int64_t mebibytes = bytes / kMi + (rounding == Rounding::kUp ? 1 : 0);
+  const std::int64_t mebibytes = bytes / kMi + (rounding == AmountRounding::kUp ? 1 : 0);
   return Quantity::bytes(mebibytes * kMi).to_string();
 }
 
@@ -25,7 +25,8 @@ std::string name_of(const NodeState& state, const PodUid& uid) {
   return pod == nullptr ? uid.value : name_of(pod->spec);
 }
 
-std::string of_resource(const Quantity& amount, const std::string& resource, Rounding rounding) {
+std::string of_resource(const Quantity& amount, const std::string& resource,
+                        AmountRounding rounding) {
   const std::string text = readable(amount, rounding);
   if (resource == "cpu") return text + (text == "1" ? " CPU" : " CPUs");
   return text + (is_memory_resource(resource) ? " of " : " ") + resource;

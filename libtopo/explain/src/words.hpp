@@ -18,7 +18,7 @@ namespace pinfold::explain_detail {
 
 /// "1 CPU", "1500m CPUs", "2Gi of memory", "2 example.com/gpu".
 [[nodiscard]] std::string of_resource(const Quantity& amount, const std::string& resource,
-                                      Rounding rounding);
+                                      AmountRounding rounding);
 
 /// "NUMA node 1", "NUMA nodes 0 and 1", "the node".
 [[nodiscard]] std::string numa_nodes(const std::vector<std::int32_t>& ids);

@@ -64,7 +64,9 @@ TEST_F(ReconfigureServe, DoesTheSameAsWithoutAService) {
     EXPECT_EQ(served_.state("config.yaml"), direct_.state("config.yaml")) << line;
     const bool is_applied =
         expected.status == 0 && std::string(line).find("--dry-run") == std::string::npos;
-    if (is_applied) EXPECT_NE(restarted(), "") << served_.log();
+    if (is_applied) {
+      EXPECT_NE(restarted(), "") << served_.log();
+    }
     EXPECT_EQ(served_.state("cpu_manager_state"), direct_.state("cpu_manager_state")) << line;
   }
   EXPECT_EQ(served_.state("config.yaml"), kThree);

@@ -31,6 +31,7 @@
 namespace pinfold {
 namespace {
 
+using test::kOptions;
 using test::Node;
 using test::read_all;
 using test::with_options;

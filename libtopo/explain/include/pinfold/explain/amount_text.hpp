@@ -6,10 +6,10 @@
 
 namespace pinfold {
 
-enum class Rounding { kDown, kUp };
+enum class AmountRounding { kDown, kUp };
 
 /// An amount for people: bytes from 1Mi on in whole Mi, rounded down (what is free or held) or up
 /// (what is needed or missing).
-[[nodiscard]] std::string readable(const Quantity& amount, Rounding rounding);
+[[nodiscard]] std::string readable(const Quantity& amount, AmountRounding rounding);
 
 }  // namespace pinfold
