@@ -115,7 +115,7 @@ std::string holders_text(const OccupiedPlace& place) {
   std::vector<std::string> parts;
   for (const Holder& holder : place.holders) {
     if (parts.size() == kMost) break;
-    std::string part = holder.name + " " + readable(holder.amount, Rounding::kDown);
+    std::string part = holder.name + " " + readable(holder.amount, AmountRounding::kDown);
     if (!holder.spread_over.empty()) {
       part += fmt::format(" on NUMA {}", fmt::join(holder.spread_over, ","));
     }
@@ -142,9 +142,10 @@ std::string resource_table(const std::vector<OccupiedResource>& resources) {
       table.add(
           {resource.resource,
            place.numa_nodes.empty() ? "any" : fmt::format("{}", fmt::join(place.numa_nodes, ",")),
-           readable(resource.needed, Rounding::kUp), readable(place.free, Rounding::kDown),
-           readable(place.reserved, Rounding::kUp), readable(place.held, Rounding::kDown),
-           holders_text(place)});
+           readable(resource.needed, AmountRounding::kUp),
+           readable(place.free, AmountRounding::kDown),
+           readable(place.reserved, AmountRounding::kUp),
+           readable(place.held, AmountRounding::kDown), holders_text(place)});
     }
   }
   return table.empty() ? "" : "\n" + table.render(terminal_style(), 2);
