@@ -41,9 +41,6 @@ std::vector<prometheus::MetricFamily> runtime_families(const service::RuntimeCou
                      "Time for which running containers were without their cpuset, at most.", 0);
   seconds.metric.front().counter.value = counted.unpinned_seconds;
   families.push_back(std::move(seconds));
-  families.push_back(counter_family("pinfold_nri_updates_refused_total",
-                                    "Requests to the runtime to correct its record that failed.",
-                                    counted.updates_refused));
   return families;
 }
 

@@ -21,10 +21,6 @@ using boost::system::error_code;
 using service::RuntimeCounters;
 using service::Task;
 
-/// A runtime does each update by a command, and answers nothing else meanwhile.
-constexpr std::size_t kUpdatesAtOnce = 4;
-constexpr std::chrono::seconds kUpdateTime(30);
-
 }  // namespace
 
 /// The functions of Handler run in the thread of `io`, those that `ask` and `submit` get in that of
@@ -38,7 +34,6 @@ class RuntimeConnection::Link final : public Handler {
         follower_(std::move(follower)),
         options_(std::move(options)),
         look_(io),
-        quiet_(io),
         unhealthy_(io) {}
 
   Result<void> start() {
@@ -63,12 +58,12 @@ class RuntimeConnection::Link final : public Handler {
   void handle(api::SynchronizeRequest request, Reply<api::SynchronizeResponse> reply) override {
     ask<api::SynchronizeResponse>(
         std::move(reply), TimePoint::max(), [this, request = std::move(request)](NodeAgent& agent) {
-          follower_->synchronize(agent, request);
+          auto answer = follower_->synchronize(agent, request);
           asio::post(io_,
                      [this, pods = request.pods_size(), containers = request.containers_size()] {
                        synchronized(pods, containers);
                      });
-          return Result<api::SynchronizeResponse>(api::SynchronizeResponse());
+          return Result<api::SynchronizeResponse>(std::move(answer));
         });
   }
   void handle(api::CreateContainerRequest request,
@@ -87,13 +82,9 @@ class RuntimeConnection::Link final : public Handler {
         });
   }
   void handle(api::StopContainerRequest request, Reply<api::StopContainerResponse> reply) override {
-    api::StateChangeEvent event;
-    event.set_event(api::Event::STOP_CONTAINER);
-    *event.mutable_pod() = std::move(*request.mutable_pod());
-    *event.mutable_container() = std::move(*request.mutable_container());
     ask<api::StopContainerResponse>(
-        std::move(reply), TimePoint::max(), [this, event = std::move(event)](NodeAgent& agent) {
-          return follower_->change(agent, event).map([] { return api::StopContainerResponse(); });
+        std::move(reply), TimePoint::max(), [this, request = std::move(request)](NodeAgent& agent) {
+          return Result<api::StopContainerResponse>(follower_->stop(agent, request));
         });
   }
   void handle(api::StateChangeEvent request, Reply<api::Empty> reply) override {
@@ -110,8 +101,6 @@ class RuntimeConnection::Link final : public Handler {
     if (is_connected_) await_connection();
     const bool is_news = std::exchange(is_connected_, false) || last_error_ != error.message;
     last_error_ = error.message;
-    is_updating_ = false;
-    quiet_.cancel();
     if (is_news) {
       log(LogLevel::kWarning,
           fmt::format("{}; tries again in {} ms", error.message, pause.count()));
@@ -170,7 +159,6 @@ class RuntimeConnection::Link final : public Handler {
     log(LogLevel::kInfo, fmt::format("{}: {} pods, {} containers", line, pods, containers));
     status(line);
     publish();
-    await_quiet(options_.quiet);
   }
 
   /// What this thread counts.
@@ -179,7 +167,6 @@ class RuntimeConnection::Link final : public Handler {
     counters_.is_connected = is_connected_;
     counters_.is_healthy = is_healthy_;
     counters_.connections = connections_;
-    counters_.updates_refused = updates_refused_;
   }
   /// What the follower has counted, compared and changed. In the thread of the worker.
   [[nodiscard]] std::vector<service::Change> publish_follower() {
@@ -211,7 +198,6 @@ class RuntimeConnection::Link final : public Handler {
       // Not from here: it ends the connection that has called.
       if (!service::is_stopping(taken.error())) asio::post(io_, [this] { start_anew(); });
     }
-    if (is_connected_) await_quiet(options_.quiet);
   }
   void submit(std::function<void(NodeAgent&)> work) {
     (void)worker_.submit(Task{[this, work = std::move(work)](Result<NodeAgent*> agent) {
@@ -231,53 +217,17 @@ class RuntimeConnection::Link final : public Handler {
     });
   }
 
-  /// Corrects the runtime's record when it asks nothing for a while.
-  void await_quiet(std::chrono::milliseconds time) {
-    quiet_.expires_after(time);
-    quiet_.async_wait([this](error_code cancelled) {
-      if (cancelled || is_updating_ || !is_connected_) return;
-      is_updating_ = true;
-      submit([this](NodeAgent& agent) {
-        asio::post(io_,
-                   [this, updates = follower_->updates(agent, kUpdatesAtOnce)] { send(updates); });
-      });
-    });
-  }
-  void send(const std::vector<api::ContainerUpdate>& updates) {
-    if (updates.empty() || !plugin_) {
-      is_updating_ = false;
-      return;
-    }
-    api::UpdateContainersRequest request;
-    for (const api::ContainerUpdate& update : updates) *request.add_update() = update;
-    plugin_->update_containers(
-        std::move(request), kUpdateTime,
-        [this, updates](const Result<api::UpdateContainersResponse>& outcome) {
-          is_updating_ = false;
-          if (!outcome) {  // the kernel has the right values; the next request tries again
-            ++updates_refused_;
-            log(LogLevel::kWarning, "NRI: the runtime's record: " + outcome.error().message);
-            return publish();
-          }
-          submit([this, updates](NodeAgent& agent) { follower_->updated(agent, updates); });
-          await_quiet(std::chrono::milliseconds(0));
-        });
-  }
-
   asio::io_context& io_;
   service::Worker& worker_;
   std::unique_ptr<Follower> follower_;  ///< used by the worker
   ConnectionOptions options_;
   asio::steady_timer look_;
-  asio::steady_timer quiet_;
   asio::steady_timer unhealthy_;
   std::string runtime_;
   std::string last_error_;
   bool is_connected_ = false;
   bool is_healthy_ = true;
-  bool is_updating_ = false;
   std::uint64_t connections_ = 0;
-  std::uint64_t updates_refused_ = 0;
   mutable std::mutex mutex_;
   RuntimeCounters counters_;      ///< protected by mutex_
   std::optional<Plugin> plugin_;  ///< the last: it calls this

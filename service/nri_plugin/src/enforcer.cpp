@@ -95,7 +95,16 @@ Result<void> Enforcer::execute(Agent& agent, const AgentRequests& requests) {
   return result;
 }
 
-void Enforcer::synchronize(Agent& agent, const api::SynchronizeRequest& request) {
+/// What the runtime has on record follows with an answer to a request of the container `except`.
+template <class Response>
+void Enforcer::add_records(Agent& agent, const std::string& except, Response& answer) {
+  for (auto& update : records_.take(known_, agent.node(), agent.state().node, except)) {
+    *answer.add_update() = std::move(update);
+  }
+}
+
+api::SynchronizeResponse Enforcer::synchronize(Agent& agent,
+                                               const api::SynchronizeRequest& request) {
   known_ = KnownPods(request);
   if (!std::exchange(is_synchronized_, true)) {
     const auto recognized = confined_.recognize(*agent.enforced(), others_of(agent));
@@ -106,6 +115,9 @@ void Enforcer::synchronize(Agent& agent, const api::SynchronizeRequest& request)
   adopt_running(agent);
   revert(agent);
   (void)confine_others(agent, agent.desired());
+  api::SynchronizeResponse answer;
+  add_records(agent, "", answer);
+  return answer;
 }
 
 /// Adopts the groups of all started containers. What cannot be adopted is another's group, and
@@ -161,7 +173,9 @@ Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
     known_.create(request.pod(), request.container());
     PINFOLD_TRY(ensure(agent, plan.container));
     (void)confine_others(agent, agent.desired());  // what is left is looked for again at the start
-    return answer_create(known_, agent.node(), agent.state().node, plan.container);
+    PINFOLD_LET(auto created, answer_create(agent.node(), agent.state().node, plan.container));
+    add_records(agent, request.container().id(), created);
+    return created;
   }();
   if (!answer) {
     ++counters_.create_refusals;
@@ -185,6 +199,18 @@ api::UpdateContainerResponse Enforcer::update(Agent& agent,
                       request.container().name(), request.pod().uid(), cpus, own));
     }
   }
+  add_records(agent, request.container().id(), answer);
+  return answer;
+}
+
+api::StopContainerResponse Enforcer::stop(Agent& agent, const api::StopContainerRequest& request) {
+  api::StateChangeEvent event;
+  event.set_event(api::Event::STOP_CONTAINER);
+  *event.mutable_pod() = request.pod();
+  *event.mutable_container() = request.container();
+  change_ended(agent, event);
+  api::StopContainerResponse answer;
+  add_records(agent, request.container().id(), answer);
   return answer;
 }
 
@@ -211,16 +237,18 @@ Result<void> Enforcer::change(Agent& agent, const api::StateChangeEvent& event) 
       known_.change(event);
       revert(agent);
       return {};
-    case api::Event::STOP_CONTAINER:
-    case api::Event::REMOVE_CONTAINER:
-      stop(agent, event.container());
-      break;
     default:
-      break;
+      change_ended(agent, event);
+      return {};
   }
+}
+
+void Enforcer::change_ended(Agent& agent, const api::StateChangeEvent& event) {
+  const bool is_end =
+      event.event() == api::Event::STOP_CONTAINER || event.event() == api::Event::REMOVE_CONTAINER;
+  if (is_end) note_stop(agent, event.container());
   known_.change(event);
   if (is_synchronized_) remove_ended(agent);
-  return {};
 }
 
 /// An answer with an error would be ignored, or leave a sandbox behind: a pod that is rejected here
@@ -313,7 +341,7 @@ void Enforcer::adopt_started(Agent& agent, const api::StateChangeEvent& event) {
   (void)confine_others(agent, agent.desired());
 }
 
-void Enforcer::stop(Agent& agent, const api::Container& container) {
+void Enforcer::note_stop(Agent& agent, const api::Container& container) {
   const KnownPod* const pod = known_.find(container.pod_sandbox_id());
   const KnownContainer* const known = pod == nullptr ? nullptr : pod->find(container.name());
   // Events of an earlier container of the same name come late.
@@ -334,24 +362,6 @@ void Enforcer::revert(Agent& agent) {
   counters_.reverted += report->drift.size();
   for (const std::string& line : report->drift) log(LogLevel::kWarning, "drift: " + line);
   for (const std::string& line : report->remaining) log(LogLevel::kError, "remaining: " + line);
-}
-
-std::vector<api::ContainerUpdate> Enforcer::updates(Agent& agent, std::size_t limit) {
-  auto all = plan_updates(known_, agent.node(), agent.state().node);
-  if (all.size() > limit) all.resize(limit);
-  return all;
-}
-
-/// A decision may have come between the request and what the runtime wrote: then that is undone.
-void Enforcer::updated(Agent& agent, const std::vector<api::ContainerUpdate>& updates) {
-  for (const api::ContainerUpdate& update : updates) known_.update(update);
-  const auto due = plan_updates(known_, agent.node(), agent.state().node);
-  const bool is_old = std::any_of(updates.begin(), updates.end(), [&](const auto& update) {
-    return std::any_of(due.begin(), due.end(), [&](const auto& other) {
-      return other.container_id() == update.container_id();
-    });
-  });
-  if (is_old) revert(agent);
 }
 
 }  // namespace pinfold::nri

@@ -8,6 +8,7 @@
 #include "confined_groups.hpp"
 #include "pinfold/nri_plugin/follower.hpp"
 #include "pinfold/nri_pods/plan.hpp"
+#include "pinfold/nri_pods/records.hpp"
 
 namespace pinfold::nri {
 
@@ -18,15 +19,16 @@ class Enforcer final : public Follower {
   Enforcer(const Node& node, CpuSet former_pool, FollowerOptions options)
       : Follower(node, std::move(options)), confined_(std::move(former_pool)) {}
 
-  void synchronize(Agent& agent, const api::SynchronizeRequest& request) override;
+  [[nodiscard]] api::SynchronizeResponse synchronize(
+      Agent& agent, const api::SynchronizeRequest& request) override;
   [[nodiscard]] Result<api::CreateContainerResponse> create(
       Agent& agent, const api::CreateContainerRequest& request) override;
   [[nodiscard]] api::UpdateContainerResponse update(
       Agent& agent, const api::UpdateContainerRequest& request) override;
+  [[nodiscard]] api::StopContainerResponse stop(Agent& agent,
+                                                const api::StopContainerRequest& request) override;
   [[nodiscard]] Result<void> change(Agent& agent, const api::StateChangeEvent& event) override;
   void look(Agent& agent) override;
-  [[nodiscard]] std::vector<api::ContainerUpdate> updates(Agent& agent, std::size_t limit) override;
-  void updated(Agent& agent, const std::vector<api::ContainerUpdate>& updates) override;
 
  private:
   Result<void> execute(Agent& agent, const AgentRequests& requests);
@@ -36,7 +38,10 @@ class Enforcer final : public Follower {
   [[nodiscard]] Result<ContainerId> admit_unknown(Agent& agent, const api::StateChangeEvent& event);
   [[nodiscard]] bool knows(const api::Container& container) const;
   void adopt_started(Agent& agent, const api::StateChangeEvent& event);
-  void stop(Agent& agent, const api::Container& container);
+  void note_stop(Agent& agent, const api::Container& container);
+  void change_ended(Agent& agent, const api::StateChangeEvent& event);
+  template <class Response>
+  void add_records(Agent& agent, const std::string& except, Response& answer);
   void adopt_running(Agent& agent);
   void note_unpinned(const ContainerId& id, const api::Container& container, const CpuSet& desired,
                      const std::string& directory, const CpuSet& has);
@@ -57,6 +62,7 @@ class Enforcer final : public Follower {
 
   bool is_synchronized_ = false;
   ConfinedGroups confined_;
+  Records records_;
   std::set<std::string> noted_;  ///< groups of unknown containers that were counted
   /// Groups that were confined, and in how many looks since then no event had explained them.
   std::map<std::string, int> unexplained_;

@@ -53,23 +53,33 @@ void Observer::execute(const Node& node, const AgentRequests& requests) {
   }
 }
 
-void Observer::synchronize(Agent& agent, const api::SynchronizeRequest& request) {
+api::SynchronizeResponse Observer::synchronize(Agent& agent,
+                                               const api::SynchronizeRequest& request) {
   known_ = KnownPods(request);
   is_synchronized_ = true;
   execute(agent.node(), plan_synchronize(known_, premises_, state_));
   look(agent);
+  return {};
 }
 
 Result<api::CreateContainerResponse> Observer::create(Agent& agent,
                                                       const api::CreateContainerRequest& request) {
+  create_container(agent.node(), request.pod(), request.container());
+  return api::CreateContainerResponse();
+}
+
+void Observer::create_container(const Node& node, const api::PodSandbox& pod,
+                                const api::Container& container) {
+  api::CreateContainerRequest request;
+  *request.mutable_pod() = pod;
+  *request.mutable_container() = container;
   const auto plan = plan_create(known_, request, premises_, state_);
   if (plan) {
-    execute(agent.node(), plan->requests);
+    execute(node, plan->requests);
   } else {
     log(LogLevel::kWarning, "NRI: would not be created: " + plan.error().message);
   }
-  known_.create(request.pod(), request.container());
-  return api::CreateContainerResponse();
+  known_.create(pod, container);
 }
 
 api::UpdateContainerResponse Observer::update(Agent& /*agent*/,
@@ -77,7 +87,32 @@ api::UpdateContainerResponse Observer::update(Agent& /*agent*/,
   return {};
 }
 
+api::StopContainerResponse Observer::stop(Agent& agent, const api::StopContainerRequest& request) {
+  api::StateChangeEvent event;
+  event.set_event(api::Event::STOP_CONTAINER);
+  *event.mutable_pod() = request.pod();
+  *event.mutable_container() = request.container();
+  (void)change(agent, event);
+  return {};
+}
+
+/// A container that Synchronize has missed, or that was created while no plugin was connected.
+void Observer::take_unknown(const Node& node, const api::StateChangeEvent& event) {
+  const api::Container& container = event.container();
+  const KnownPod* const pod = known_.find(container.pod_sandbox_id());
+  const KnownContainer* const known = pod == nullptr ? nullptr : pod->find(container.name());
+  // Events of an earlier container of the same name come late.
+  if (known != nullptr &&
+      (known->shown.id() == container.id() || known->phase != Phase::kStopped)) {
+    return;
+  }
+  create_container(node, event.pod(), container);
+}
+
 Result<void> Observer::change(Agent& agent, const api::StateChangeEvent& event) {
+  const bool is_start = event.event() == api::Event::START_CONTAINER ||
+                        event.event() == api::Event::POST_START_CONTAINER;
+  if (is_synchronized_ && is_start) take_unknown(agent.node(), event);
   known_.change(event);
   if (event.event() == api::Event::RUN_POD_SANDBOX) {
     if (const auto plan = plan_sandbox(event.pod(), premises_, state_))
@@ -136,11 +171,5 @@ void Observer::look(Agent& agent) {
   counters_.differences = comparison.differences.size();
   comparison_ = std::move(comparison);
 }
-
-std::vector<api::ContainerUpdate> Observer::updates(Agent& /*agent*/, std::size_t /*limit*/) {
-  return {};
-}
-
-void Observer::updated(Agent& /*agent*/, const std::vector<api::ContainerUpdate>& /*updates*/) {}
 
 }  // namespace pinfold::nri

@@ -14,18 +14,22 @@ class Observer final : public Follower {
  public:
   Observer(const Node& node, FollowerOptions options);
 
-  void synchronize(Agent& agent, const api::SynchronizeRequest& request) override;
+  [[nodiscard]] api::SynchronizeResponse synchronize(
+      Agent& agent, const api::SynchronizeRequest& request) override;
   [[nodiscard]] Result<api::CreateContainerResponse> create(
       Agent& agent, const api::CreateContainerRequest& request) override;
   [[nodiscard]] api::UpdateContainerResponse update(
       Agent& agent, const api::UpdateContainerRequest& request) override;
+  [[nodiscard]] api::StopContainerResponse stop(Agent& agent,
+                                                const api::StopContainerRequest& request) override;
   [[nodiscard]] Result<void> change(Agent& agent, const api::StateChangeEvent& event) override;
   void look(Agent& agent) override;
-  [[nodiscard]] std::vector<api::ContainerUpdate> updates(Agent& agent, std::size_t limit) override;
-  void updated(Agent& agent, const std::vector<api::ContainerUpdate>& updates) override;
 
  private:
   void execute(const Node& node, const AgentRequests& requests);
+  void create_container(const Node& node, const api::PodSandbox& pod,
+                        const api::Container& container);
+  void take_unknown(const Node& node, const api::StateChangeEvent& event);
   void compare(const Agent& agent, const KnownPod& pod, const KnownContainer& container,
                service::Comparison& comparison) const;
 

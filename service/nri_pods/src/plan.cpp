@@ -215,13 +215,14 @@ AgentRequests plan_synchronize(const KnownPods& known, const Premises& premises,
   return requests;
 }
 
-std::vector<api::ContainerUpdate> plan_updates(const KnownPods& known, const Node& node,
-                                               const NodeState& state) {
-  std::vector<api::ContainerUpdate> updates;
+std::vector<DueUpdate> plan_updates(const KnownPods& known, const Node& node,
+                                    const NodeState& state) {
+  std::vector<DueUpdate> updates;
   for (const auto& [id, pod] : known.all()) {
     const PodUid uid = pod.uid();
     for (const KnownContainer& container : pod.containers) {
-      if (auto update = find_update(node, state, uid, container)) updates.push_back(*update);
+      auto update = find_update(node, state, uid, container);
+      if (update) updates.push_back({*std::move(update), container.phase == Phase::kStarted});
     }
   }
   return updates;
@@ -241,8 +242,7 @@ api::UpdateContainerResponse answer_update(const api::UpdateContainerRequest& re
   return answer;
 }
 
-Result<api::CreateContainerResponse> answer_create(const KnownPods& known, const Node& node,
-                                                   const NodeState& state,
+Result<api::CreateContainerResponse> answer_create(const Node& node, const NodeState& state,
                                                    const ContainerId& container) {
   PINFOLD_LET(const auto resources, container_resources(node, state, container));
   api::CreateContainerResponse answer;
@@ -250,13 +250,6 @@ Result<api::CreateContainerResponse> answer_create(const KnownPods& known, const
       *answer.mutable_adjust()->mutable_linux()->mutable_resources()->mutable_cpu();
   set_cpuset(node, resources, cpu);
   if (resources.linux_resources.cpu_quota == -1) cpu.mutable_quota()->set_value(-1);
-  for (const auto& [id, pod] : known.all()) {
-    const PodUid uid = pod.uid();
-    for (const KnownContainer& other : pod.containers) {
-      if (other.phase != Phase::kCreated) continue;
-      if (auto update = find_update(node, state, uid, other)) *answer.add_update() = *update;
-    }
-  }
   return answer;
 }
 

@@ -252,34 +252,54 @@ TEST_P(NriEnforcer, AnUpdateByOthersIsSetBack) {
   EXPECT_THAT(world_.log, Contains(HasSubstr("drift: poda/c")));
 }
 
-TEST_P(NriEnforcer, TheRecordOfTheRuntimeFollows) {
+TEST_P(NriEnforcer, TheRecordOfTheRuntimeFollowsWithAnswers) {
   const PodSpec a = shared("a");
   const PodSpec b = exclusive("b", 2);
   world_.run(a);
-  EXPECT_THAT(world_.follower->updates(*world_.agent, 4), IsEmpty());
-  world_.run(b);
-  const auto updates = world_.follower->updates(*world_.agent, 4);
-  ASSERT_EQ(updates.size(), 1U);
-  EXPECT_EQ(updates[0].container_id(), RuntimeWorld::id_of(a));
-  EXPECT_EQ(updates[0].linux().resources().cpu().cpus(), "0,3-7");
-  EXPECT_THAT(world_.follower->updates(*world_.agent, 0), IsEmpty());
-  world_.follower->updated(*world_.agent, updates);
-  EXPECT_THAT(world_.follower->updates(*world_.agent, 4), IsEmpty());
+  world_.run_sandbox(b);
+  const auto created = world_.create(b);
+  ASSERT_TRUE(created.has_value());
+  ASSERT_EQ(created->update_size(), 1);
+  EXPECT_EQ(created->update(0).container_id(), RuntimeWorld::id_of(a));
+  EXPECT_EQ(created->update(0).linux().resources().cpu().cpus(), "0,3-7");
+  EXPECT_EQ(world_.cpus(a), "0,3-7") << "the kernel had it before";
+  ASSERT_TRUE(world_.start(b).has_value());
+  world_.stop(b);
+  EXPECT_EQ(world_.record[RuntimeWorld::id_of(a)], "0,3-7") << "b can start again";
+  world_.remove_sandbox(b);
+  EXPECT_EQ(world_.cpus(a), "0-7");
+  EXPECT_EQ(world_.record[RuntimeWorld::id_of(a)], "0,3-7") << "an event has no such answer";
+  const PodSpec d = shared("d");
+  world_.run(d);
+  EXPECT_EQ(world_.record[RuntimeWorld::id_of(a)], "0-7");
 }
 
-/// A decision comes between an update and the runtime's write of it.
-TEST_P(NriEnforcer, AnUpdateThatIsOldWhenItIsDoneIsUndone) {
+TEST_P(NriEnforcer, TheRecordFollowsAtSynchronizeAndAtUpdatesAndStopsOfOthers) {
   const PodSpec a = shared("a");
   const PodSpec b = exclusive("b", 2);
-  const PodSpec d = exclusive("d", 1);
-  world_.run(a);
-  world_.run(b);
-  const auto updates = world_.follower->updates(*world_.agent, 4);
-  world_.run(d);
-  EXPECT_EQ(world_.cpus(a), "0,4-7");
-  world_.kernel.find(world_.group(a))->files["cpuset.cpus"] = "0,3-7";  // the runtime does it
-  world_.follower->updated(*world_.agent, updates);
-  EXPECT_EQ(world_.cpus(a), "0,4-7");
+  const PodSpec d = shared("d");
+  for (const PodSpec& spec : {a, b, d}) world_.run(spec);
+  std::string& on_record = world_.record[RuntimeWorld::id_of(a)];
+  EXPECT_EQ(on_record, "0,3-7");
+  const auto become_stale = [&] {
+    on_record = "0-7";  // another plugin's
+    ASSERT_TRUE(world_.send(api::Event::POST_UPDATE_CONTAINER, a, "c").has_value());
+  };
+  become_stale();
+  api::UpdateContainerRequest request;
+  *request.mutable_pod() = world_.sandbox(d);
+  *request.mutable_container() = world_.container(d);
+  const auto answer = world_.follower->update(*world_.agent, request);
+  ASSERT_EQ(answer.update_size(), 2);
+  EXPECT_EQ(answer.update(0).container_id(), RuntimeWorld::id_of(d)) << "its own";
+  EXPECT_EQ(answer.update(1).container_id(), RuntimeWorld::id_of(a));
+  become_stale();
+  world_.stop(d);
+  EXPECT_EQ(on_record, "0,3-7");
+  on_record = "0-7";
+  world_.restart();
+  world_.synchronize({a, b});
+  EXPECT_EQ(on_record, "0,3-7");
 }
 
 /// After a restart of containerd no event tells of the end of earlier sandboxes.

@@ -31,7 +31,6 @@ TEST(NriObserver, DecidesAndChangesNothing) {
   EXPECT_EQ(world.cpus(b), "0-7");
   EXPECT_THAT(world.agent->state().node.pods, IsEmpty());
   EXPECT_EQ(world.follower->counters().differences, 2U);
-  EXPECT_THAT(world.follower->updates(*world.agent, 4), IsEmpty());
 
   world.kernel.find(world.group(b))->files["cpuset.cpus"] = "1-2";
   world.follower->look(*world.agent);
@@ -66,6 +65,27 @@ TEST(NriObserver, ComparesEachRunningContainer) {
   EXPECT_FALSE(world.follower->take_comparison().has_value()) << "it is news once";
   EXPECT_THAT(world.log, testing::Not(testing::Contains(HasSubstr("runs on CPUs"))))
       << "a difference is no warning";
+}
+
+/// containerd 1.7 starts containers while a plugin synchronizes, and does not show them.
+TEST(NriObserver, ComparesContainersThatSynchronizeHasMissed) {
+  RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
+  const PodSpec asked = exclusive("asked", 2);
+  const PodSpec seen = exclusive("seen", 2);
+  for (const PodSpec& spec : {asked, seen}) world.run_unseen(spec);
+  ASSERT_TRUE(world.send(api::Event::START_CONTAINER, asked, "c").has_value());
+  for (const PodSpec& spec : {asked, seen}) {
+    ASSERT_TRUE(world.send(api::Event::POST_START_CONTAINER, spec, "c").has_value());
+  }
+  const auto comparison = world.follower->take_comparison();
+  ASSERT_TRUE(comparison.has_value());
+  EXPECT_EQ(comparison->compared, 2U);
+  ASSERT_EQ(comparison->differences.size(), 2U);
+  EXPECT_EQ(comparison->differences[0].desired_cpus, (CpuSet{1, 2}));
+  EXPECT_EQ(comparison->differences[1].desired_cpus, (CpuSet{3, 4}));
+  world.suffix = "late";  // an event of an earlier container
+  ASSERT_TRUE(world.send(api::Event::POST_START_CONTAINER, seen, "c").has_value());
+  EXPECT_EQ(world.follower->take_comparison()->compared, 2U);
 }
 
 TEST(NriObserver, ComparesMemoryNodes) {

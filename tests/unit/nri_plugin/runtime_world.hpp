@@ -156,7 +156,10 @@ class RuntimeWorld {
   }
   void stop(const PodSpec& spec, const std::string& name = "c") {
     end(spec, name);
-    ASSERT_TRUE(send(api::Event::STOP_CONTAINER, spec, name).has_value());
+    api::StopContainerRequest request;
+    *request.mutable_pod() = sandbox(spec);
+    *request.mutable_container() = container(spec, name);
+    for (const auto& update : follower->stop(*agent, request).update()) put(update);
   }
   /// The sandbox with all its containers, which have stopped.
   void remove_sandbox(const PodSpec& spec) {
@@ -193,7 +196,7 @@ class RuntimeWorld {
       shown.set_state(shown_as);
       *request.add_containers() = std::move(shown);
     }
-    follower->synchronize(*agent, request);
+    for (const auto& update : follower->synchronize(*agent, request).update()) put(update);
   }
 
   /// The CPUs that processes of a group can use.

@@ -83,7 +83,7 @@ TEST_P(NriSynchronize, AContainerThatWasBeingCreatedKeepsItsCpus) {
   world_.restart();
   api::SynchronizeRequest without_it;
   *without_it.add_pods() = world_.sandbox(pod);
-  world_.follower->synchronize(*world_.agent, without_it);
+  (void)world_.follower->synchronize(*world_.agent, without_it);
   ASSERT_TRUE(world_.start(pod, "c").has_value());
   EXPECT_EQ(world_.cpus(pod, "c"), "1-2");
   ASSERT_TRUE(world_.create(pod, "d").has_value());

@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
 #include "fixture.hpp"
 #include "node_fixture.hpp"
+#include "pinfold/nri_pods/records.hpp"
 
 namespace pinfold::nri {
 namespace {
@@ -63,7 +66,7 @@ class World {
     PINFOLD_LET(const auto plan, plan_create(known_, request, premises_, state_));
     execute(plan.requests);
     known_.create(sandbox, container);
-    return answer_create(known_, node_, state_, plan.container);
+    return answer_create(node_, state_, plan.container);
   }
   /// Creates a container of a pod; returns its cpuset.
   std::string create(const PodSpec& spec, const std::string& name) {
@@ -106,10 +109,23 @@ class World {
 
   [[nodiscard]] std::vector<std::string> updated() const {
     std::vector<std::string> ids;
-    for (const auto& update : plan_updates(known_, node_, state_)) {
+    for (const auto& [update, is_started] : plan_updates(known_, node_, state_)) {
       ids.push_back(update.container_id() + ":" + update.linux().resources().cpu().cpus());
     }
     return ids;
+  }
+  [[nodiscard]] std::vector<std::string> taken(std::string_view except = "") {
+    std::vector<std::string> ids;
+    for (const auto& update : records_.take(known_, node_, state_, except)) {
+      ids.push_back(update.container_id() + ":" + update.linux().resources().cpu().cpus());
+    }
+    return ids;
+  }
+  void tell(const std::string& container_id, const std::string& cpus) {
+    api::ContainerUpdate told;
+    told.set_container_id(container_id);
+    told.mutable_linux()->mutable_resources()->mutable_cpu()->set_cpus(cpus);
+    known_.update(told);
   }
   [[nodiscard]] std::vector<std::string> uids() const {
     std::vector<std::string> all;
@@ -121,6 +137,7 @@ class World {
   Premises premises_;
   NodeState state_;
   KnownPods known_;
+  Records records_;
   std::vector<std::string> notes_;
 };
 
@@ -254,7 +271,7 @@ TEST(NriPlan, NotesWhyAGuaranteedPodIsShared) {
   EXPECT_THAT(world.uids(), ElementsAre("b", "g"));
 }
 
-TEST(NriPlan, OnlyCreatedContainersAreUpdatedWithTheAnswer) {
+TEST(NriPlan, RecordsOfCreatedAndStartedContainersFollow) {
   World world;
   const PodSpec creating = named("0", {"{name: creating}"});
   const PodSpec created = named("1", {"{name: created}"});
@@ -266,26 +283,34 @@ TEST(NriPlan, OnlyCreatedContainersAreUpdatedWithTheAnswer) {
     if (name != "creating") {
       world.change(api::Event::POST_CREATE_CONTAINER, running(spec), name);
     }
-    api::ContainerUpdate told;
-    told.set_container_id(name);
-    told.mutable_linux()->mutable_resources()->mutable_cpu()->set_cpus("0-15");
-    world.known_.update(told);
+    world.tell(name, "0-15");
   }
   world.change(api::Event::START_CONTAINER, running(started), "started");
   world.change(api::Event::STOP_CONTAINER, running(stopped), "stopped");
   EXPECT_THAT(world.updated(), IsEmpty());
-
-  const PodSpec spec = named("u", {limited("a", "2", "1Gi")});
-  const auto answer =
-      world.create(running(spec), test::container_of(spec, spec.containers[0]), "a");
-  ASSERT_EQ(answer.value().update_size(), 1);
-  EXPECT_EQ(answer.value().update(0).container_id(), "created");
-  EXPECT_EQ(answer.value().update(0).linux().resources().cpu().cpus(), "0,3-15");
+  EXPECT_EQ(world.create(named("u", {limited("a", "2", "1Gi")}), "a"), "1-2");
   EXPECT_THAT(world.updated(), ElementsAre("created:0,3-15", "started:0,3-15"));
-  for (const auto& update : plan_updates(world.known_, world.node_, world.state_)) {
-    world.known_.update(update);
-  }
+  EXPECT_THAT(world.taken(), ElementsAre("created:0,3-15", "started:0,3-15"));
   EXPECT_THAT(world.updated(), IsEmpty());
+  EXPECT_THAT(world.taken(), IsEmpty());
+}
+
+TEST(NriPlan, RecordsOfStartedContainersFollowFourAtATimeTheOldestFirst) {
+  World world;
+  for (const char* const name : {"a", "b", "c", "d", "e", "f"}) {
+    const PodSpec spec = named(name, {"{name: " + std::string(name) + "}"});
+    world.create(spec, name);
+    world.change(api::Event::POST_CREATE_CONTAINER, running(spec), name);
+    world.change(api::Event::START_CONTAINER, running(spec), name);
+    world.tell(name, "0-15");
+  }
+  world.create(named("u", {limited("x", "2", "1Gi")}), "x");
+  EXPECT_THAT(world.taken("b"), ElementsAre("a:0,3-15", "c:0,3-15", "d:0,3-15", "e:0,3-15"));
+  world.create(named("v", {limited("x", "1", "1Gi")}), "x");
+  EXPECT_THAT(world.taken(), ElementsAre("b:0,4-15", "f:0,4-15", "a:0,4-15", "c:0,4-15"))
+      << "what the state asks for now";
+  EXPECT_THAT(world.taken(), ElementsAre("d:0,4-15", "e:0,4-15"));
+  EXPECT_THAT(world.taken(), IsEmpty());
 }
 
 TEST(NriPlan, WithoutAStaticPolicyNoCpusetChanges) {

@@ -105,10 +105,9 @@ struct FollowerCounters {
 /// The same with what was counted of the connection.
 struct RuntimeCounters : FollowerCounters {
   bool is_connected = false;
-  bool is_healthy = true;             ///< connected, or not for long disconnected
-  std::uint64_t connections = 0;      ///< that got as far as a synchronization
-  std::uint64_t updates_refused = 0;  ///< requests to the runtime for updates that failed
-  Durations answers;                  ///< of the runtime's requests: from arrival to answer
+  bool is_healthy = true;         ///< connected, or not for long disconnected
+  std::uint64_t connections = 0;  ///< that got as far as a synchronization
+  Durations answers;              ///< of the runtime's requests: from arrival to answer
 };
 
 /// Receives changes until it is destroyed. Thread-safe.

@@ -87,9 +87,10 @@ class Plugin {
   ~Plugin();
 
   /// Asks the runtime to update containers, outside of its own requests: it does nothing until all
-  /// of those are answered. Any thread may call it; `done` is called once, by the thread of `io`.
-  /// Errors of `done`: those of Session::update_containers and Updated; kNotFound while there is no
-  /// connection; kIo if it ends.
+  /// of those are answered. Beware: containerd can hang for ever if such a request meets an event
+  /// of its own; updates that go with an answer are safe. Any thread may call it; `done` is called
+  /// once, by the thread of `io`. Errors of `done`: those of Session::update_containers and
+  /// Updated; kNotFound while there is no connection; kIo if it ends.
   void update_containers(api::UpdateContainersRequest request, std::chrono::milliseconds time_limit,
                          Done done);
 

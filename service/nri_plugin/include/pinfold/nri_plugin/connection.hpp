@@ -18,8 +18,6 @@ struct ConnectionOptions {
   /// Gets a line for the service manager whenever it changes. Empty: none.
   std::function<void(const std::string&)> status;
   std::chrono::milliseconds look_every{10'000};
-  /// After the last request, until the runtime's record is corrected.
-  std::chrono::milliseconds quiet{1'000};
   /// Between two attempts to connect.
   std::chrono::milliseconds least_pause{100};
   std::chrono::milliseconds greatest_pause{10'000};

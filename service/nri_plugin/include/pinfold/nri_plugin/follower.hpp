@@ -30,21 +30,19 @@ class Follower {
   virtual ~Follower() = default;
 
   /// All pods of the runtime.
-  virtual void synchronize(Agent& agent, const api::SynchronizeRequest& request) = 0;
+  [[nodiscard]] virtual api::SynchronizeResponse synchronize(
+      Agent& agent, const api::SynchronizeRequest& request) = 0;
   /// Errors: why the container cannot be created.
   [[nodiscard]] virtual Result<api::CreateContainerResponse> create(
       Agent& agent, const api::CreateContainerRequest& request) = 0;
   [[nodiscard]] virtual api::UpdateContainerResponse update(
       Agent& agent, const api::UpdateContainerRequest& request) = 0;
+  [[nodiscard]] virtual api::StopContainerResponse stop(
+      Agent& agent, const api::StopContainerRequest& request) = 0;
   /// Any other event. Errors: only of START_CONTAINER: why the container cannot start.
   [[nodiscard]] virtual Result<void> change(Agent& agent, const api::StateChangeEvent& event) = 0;
   /// Due now and then: finds what no event tells of.
   virtual void look(Agent& agent) = 0;
-  /// What the runtime should have on record and does not, at most `limit`.
-  [[nodiscard]] virtual std::vector<api::ContainerUpdate> updates(Agent& agent,
-                                                                  std::size_t limit) = 0;
-  /// The runtime has these on record, and has written them to the kernel.
-  virtual void updated(Agent& agent, const std::vector<api::ContainerUpdate>& updates) = 0;
 
   [[nodiscard]] const service::FollowerCounters& counters() const { return counters_; }
   /// What has changed since the last call.

@@ -56,23 +56,23 @@ struct CreatePlan {
 [[nodiscard]] AgentRequests plan_synchronize(const KnownPods& known, const Premises& premises,
                                              const NodeState& state);
 
+struct DueUpdate {
+  api::ContainerUpdate update;
+  bool is_started = false;
+};
 /// The containers whose cpuset the runtime has otherwise than the state asks for: not those that
 /// are being created, of which the runtime would lose the update, nor stopped ones.
-[[nodiscard]] std::vector<api::ContainerUpdate> plan_updates(const KnownPods& known,
-                                                             const Node& node,
-                                                             const NodeState& state);
+[[nodiscard]] std::vector<DueUpdate> plan_updates(const KnownPods& known, const Node& node,
+                                                  const NodeState& state);
 
 /// The answer to UpdateContainer: the cpuset that the state asks for, in place of any other that
 /// the container would get: the runtime also writes the one that it has on record.
 [[nodiscard]] api::UpdateContainerResponse answer_update(const api::UpdateContainerRequest& request,
                                                          const Node& node, const NodeState& state);
 
-/// The answer to CreateContainer: the cpuset of the container, no CFS quota if its CPUs are
-/// exclusive, and updates of containers that are created and not started. (Those change only what
-/// the runtime starts them with; started ones have their new cpuset by the agent already.)
-/// Errors: kNotFound if the container is of no active pod.
-[[nodiscard]] Result<api::CreateContainerResponse> answer_create(const KnownPods& known,
-                                                                 const Node& node,
+/// The answer to CreateContainer: the cpuset of the container, and no CFS quota if its CPUs are
+/// exclusive. Errors: kNotFound if the container is of no active pod.
+[[nodiscard]] Result<api::CreateContainerResponse> answer_create(const Node& node,
                                                                  const NodeState& state,
                                                                  const ContainerId& container);
 
