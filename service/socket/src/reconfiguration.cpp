@@ -174,7 +174,10 @@ std::optional<agent::NodeParts> read_node_parts(Members& members, const char* ke
   Members parts(*value, members.path(key));
   std::optional<Machine> machine = read_machine(parts);
   auto config = config_from_json(parts.get("config"));
-  if (!config) config.error() = std::move(config).error().wrap(parts.path("config"));
+  if (!config) {
+    Error error = config.error();
+    config = tl::unexpected(std::move(error).wrap(parts.path("config")));
+  }
   const bool is_ok = parts.ok(config) && machine;
   if (!members.ok(parts.end()) || !is_ok) return std::nullopt;
   return agent::NodeParts{*std::move(machine), std::move(config->config)};
