@@ -26,8 +26,8 @@ class ProcessReader {
     }
     if (stat->is_kernel_thread) return process;
     read_threads(process);
-    auto name = tree_.link(fmt::format("/proc/{}/ns/pid", pid));
-    if (name) process.pid_namespace = *std::move(name);
+    const auto name = tree_.link(fmt::format("/proc/{}/ns/pid", pid));
+    if (name) process.pid_namespace = *name;
     if (!name && !is_gone(name.error())) problems_.add("/proc/PID/ns/pid", name.error());
     if (is_in_container) {
       process.pages = enforce::parse_numa_maps(file(pid, "numa_maps").value_or(""));

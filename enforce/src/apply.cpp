@@ -74,18 +74,31 @@ Result<void> set_and_read_back(const Group& group, const char* file, const CpuSe
                           part.path, file, set.to_string()));
 }
 
+/// cgroup v1 has no "as my parent", and cgroup v2 refuses it to a group that has another set and
+/// processes in it or below it: these get a copy.
+Result<void> set_as_parent(const Group& group, bool is_cpus) {
+  if (group.is_adopted()) return {};  // what its runtime gave it
+  const char* const file = is_cpus ? kCpusFile : kMemsFile;
+  if (group.is_v2()) {
+    auto cleared = set_and_read_back(group, file, CpuSet());
+    if (cleared || cleared.error().sys_errno != ENOSPC) return cleared;
+  }
+  Group parent = group;
+  parent.parts.front().path = parent_of(group.cpuset().path);
+  if (!group.is_v2()) {
+    PINFOLD_LET(const auto set, read_set(parent, file));
+    return set_and_read_back(group, file, set);
+  }
+  PINFOLD_LET(const auto set, is_cpus ? effective_cpus(parent) : effective_mems(parent));
+  return set_and_read_back(group, file, set);
+}
+
 Result<void> set_list(const Step& step, const Group& group) {
   const bool is_cpus = step.kind == Step::Kind::kCpus;
   const char* const file = is_cpus ? kCpusFile : kMemsFile;
-  CpuSet set = step.set;
-  if (set.empty() && group.is_adopted()) return {};  // "as its parent": what its runtime gave it
-  if (set.empty() && !group.is_v2()) {               // v1 has no "as my parent": it takes a copy
-    Group parent = group;
-    parent.parts.front().path = parent_of(group.cpuset().path);
-    PINFOLD_LET(set, read_set(parent, file));
-  }
-  PINFOLD_TRY(set_and_read_back(group, file, set));
-  if (step.group.is_pod() || step.set.empty()) return {};
+  if (step.set.empty()) return set_as_parent(group, is_cpus);
+  PINFOLD_TRY(set_and_read_back(group, file, step.set));
+  if (step.group.is_pod()) return {};
   PINFOLD_LET(const auto effective, is_cpus ? effective_cpus(group) : effective_mems(group));
   if (step.set.contains_all(effective)) return {};
   return fail(ErrorCode::kUnsupported,

@@ -119,9 +119,9 @@ class Observer {
       auto set = read_set(group, file);
       if (!set && is_gone(set.error())) settings.is_complete = false;  // it was removed just now
       if (!set && !settings.is_complete) return CpuSet{};  // without a cpuset: the parent's
-      const bool is_own = group.is_v2() || (desired != nullptr && !(desired->*member).empty());
+      const bool is_own = desired != nullptr && !(desired->*member).empty();
       if (!set || set->empty() || is_own) return set;
-      // cgroup v1 has no "as my parent", only a copy that is equal.
+      // "As my parent" can be a copy that is equal: see Cgroups::apply.
       if (parent != nullptr && !(parent->*member).empty()) {
         return *set == parent->*member ? CpuSet{} : *set;
       }

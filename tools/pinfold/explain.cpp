@@ -101,6 +101,7 @@ Result<void> write_panels(const ExplainOptions& options, const agent::NodeAgent&
                           const std::vector<Explained>& all) {
   if (options.svg.empty()) return {};
   std::vector<SvgPanel> panels;
+  panels.reserve(all.size());
   for (const auto& [explanation, state] : all) {
     panels.push_back(
         {fmt::format("{}/{} is {}", explanation.pod.namespace_name, explanation.pod.name,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "pinfold/text/message.hpp"
 
@@ -201,7 +202,7 @@ int NodeDrawing::draw_memory(std::string& out, int numa, int x, int y) const {
     const auto length = [&](std::uint64_t bytes) {
       if (memory.total == 0 || bytes == 0) return 0;
       const double share = static_cast<double>(bytes) / static_cast<double>(memory.total);
-      return std::clamp(static_cast<int>(share * kBar + 0.5), 2, kBar);
+      return std::clamp(static_cast<int>(std::lround(share * kBar)), 2, kBar);
     };
     const int held = length(memory.held);
     const int reserved = std::min(kBar - held, length(memory.reserved));

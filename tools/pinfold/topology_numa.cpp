@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "topology_parts.hpp"
 
@@ -14,7 +15,7 @@ std::string bar_text(const MemoryUse& memory, const Style& style) {
   const auto length = [&](std::uint64_t bytes) {
     if (bytes == 0) return std::uint64_t{0};
     const double share = static_cast<double>(bytes) / static_cast<double>(memory.total);
-    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(share * 10.0 + 0.5));
+    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(share * 10.0)));
   };
   const std::uint64_t held = std::min(kBarWidth, length(memory.held));
   const std::uint64_t reserved = std::min(kBarWidth - held, length(memory.reserved));

@@ -118,6 +118,7 @@ std::vector<Candidate> candidates_of(const Scan& scan, CpuId cpu) {
     if (std::exchange(last[key], task.process) != task.process) ++candidate.processes;
   }
   std::vector<Candidate> candidates;
+  candidates.reserve(by_name.size());
   for (auto& [key, candidate] : by_name) candidates.push_back(std::move(candidate));
   return candidates;
 }
@@ -138,7 +139,7 @@ std::vector<const Task*> tasks_on(const Scan& scan, CpuId cpu) {
 
 std::string name_of(const Scan& scan, const Task& task) {
   if (task.is_kernel) return "the kernel";
-  const std::string container = container_of(scan, task.group);
+  std::string container = container_of(scan, task.group);
   if (!container.empty()) return container;
   return task.group.empty() ? "unknown" : task.group;
 }

@@ -38,7 +38,7 @@ pinfold::Change read_change_of(Members& members) {
 
 /// null: the shared pool.
 std::optional<CpuSet> read_cpus(Members& members, const char* key) {
-  if (members.get(key).is_null()) return std::nullopt;
+  if (members.find(key) == nullptr) return std::nullopt;
   return members.cpu_set(key);
 }
 
@@ -136,12 +136,12 @@ Result<ShortOfRequests> read_short_of_requests(const json& value, const std::str
 
 /// In seconds; null: none.
 std::optional<std::chrono::nanoseconds> read_time(Members& members, const char* key) {
-  const json& value = members.get(key);
-  if (value.is_null()) return std::nullopt;
+  const json* const value = members.find(key);
+  if (value == nullptr) return std::nullopt;
   constexpr double kMost = 1e6;
-  const double seconds = value.is_number() ? value.get<double>() : -1;
+  const double seconds = value->is_number() ? value->get<double>() : -1;
   if (!(seconds >= 0 && seconds <= kMost)) {
-    members.fail_at(key, value, "expected a number of seconds from 0 to 1000000");
+    members.fail_at(key, *value, "expected a number of seconds from 0 to 1000000");
     return std::nullopt;
   }
   constexpr double kNanoseconds = 1e9;
@@ -174,7 +174,10 @@ std::optional<agent::NodeParts> read_node_parts(Members& members, const char* ke
   Members parts(*value, members.path(key));
   std::optional<Machine> machine = read_machine(parts);
   auto config = config_from_json(parts.get("config"));
-  if (!config) config.error() = std::move(config).error().wrap(parts.path("config"));
+  if (!config) {
+    Error error = config.error();
+    config = tl::unexpected(std::move(error).wrap(parts.path("config")));
+  }
   const bool is_ok = parts.ok(config) && machine;
   if (!members.ok(parts.end()) || !is_ok) return std::nullopt;
   return agent::NodeParts{*std::move(machine), std::move(config->config)};

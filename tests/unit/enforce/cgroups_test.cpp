@@ -56,6 +56,21 @@ TEST_P(CgroupsTest, ObservesWhatItApplied) {
   EXPECT_EQ(cgroups_.observe(desired).value(), desired);
 }
 
+/// The kernel refuses an empty set to a group with another one and with processes.
+TEST_P(CgroupsTest, AGroupWithProcessesGetsACopyOfItsParentsSets) {
+  make_groups();
+  kernel_.find("podp/c")->processes.insert(4711);
+  for (const char* const container : {"", "c"}) {
+    must({Step::Kind::kCpus, {PodUid("p"), container}, {}, "", ""});
+    must({Step::Kind::kMems, {PodUid("p"), container}, {}, "", ""});
+  }
+  EXPECT_EQ(effective_cpus(group_).value(), CpuSet::range(0, 7));
+  EXPECT_EQ(effective_mems(group_).value(), (CpuSet{0, 1}));
+  const Layout desired = {{{PodUid("p"), ""}, {{}, {}, {}, Isolation::kHost}},
+                          {{PodUid("p"), "c"}, {{}, {}, {}, Isolation::kHost}}};
+  EXPECT_EQ(cgroups_.observe(desired).value(), desired);
+}
+
 /// Calls a function before the n-th time that something is read.
 class BeforeReadFs final : public CgroupFs {
  public:

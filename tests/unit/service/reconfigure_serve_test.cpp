@@ -41,7 +41,9 @@ class ReconfigureServe : public testing::Test {
     node.dir().write("three.yaml", kThree);
   }
   static test::Outcome command(const Node& node, const std::string& line) {
-    return node.pinfold(line + " " + kOwnConfig);
+    const bool is_undo = line.find("--undo") != std::string::npos;  // it takes no machine
+    return node.pinfold(line + " " +
+                        (is_undo ? "--state-dir state --no-enforce --socket s.sock" : kOwnConfig));
   }
   /// The service has started again.
   [[nodiscard]] std::string restarted() const { return served_.manager().wait_for("READY=1"); }
@@ -161,7 +163,8 @@ TEST(DefragmentServe, DoesTheSameAsWithoutAService) {
       {"id":2,"core":2,"socket":1,"numa":1,"l3":1},{"id":3,"core":3,"socket":1,"numa":1,"l3":1}],
       "numaNodes":[{"id":0,"memory":4294967296,"hugepages":{}},
                    {"id":1,"memory":4294967296,"hugepages":{}}],"devices":[]})");
-    node->dir().write("config.yaml", std::string(kOne) + "topologyManagerPolicy: single-numa-node\n");
+    node->dir().write("config.yaml",
+                      std::string(kOne) + "topologyManagerPolicy: single-numa-node\n");
     node->dir().write("m.yaml", Node::pod("m", 1));
   }
   served.serve();
@@ -180,8 +183,9 @@ TEST(DefragmentServe, DoesTheSameAsWithoutAService) {
   const auto many = served.pinfold(test::with_options("defragment --for db.yaml --steps 20000"));
   EXPECT_EQ(many.status, 2);
   EXPECT_THAT(many.err, HasSubstr("defragment.steps: 20000: expected a number from 0 to 10000"));
-  const auto other = served.pinfold("defragment --for db.yaml --state-dir state --socket s.sock "
-                                    "--profile kubelet-1.36");
+  const auto other = served.pinfold(
+      "defragment --for db.yaml --state-dir state --socket s.sock "
+      "--profile kubelet-1.36");
   EXPECT_EQ(other.status, 2);
   EXPECT_THAT(other.err, HasSubstr("profile 'kubelet-1.36': the service at 's.sock'"));
   EXPECT_EQ(served.end(SIGTERM), 0) << served.log();

@@ -226,7 +226,9 @@ Result<void> kill_loop(const std::string& folder, int times,
   Exclusive all;
   const std::int64_t begin = monotonic_now();
   PINFOLD_TRY(kill_again_and_again(times, configs, all));
-  return add_mark(folder, {"kills", begin, monotonic_now(), all, all});
+  const std::int64_t end = monotonic_now();
+  PINFOLD_LET(const auto after, read_exclusive());
+  return add_mark(folder, {"kills", begin, end, all, after});
 }
 
 Result<void> check(const std::string& folder) {

@@ -107,6 +107,6 @@ struct NodeSource {
 /// [{"uid", "pod", "container", "parkedSeconds", "movingPagesSeconds", "bytesMoved"}]
 [[nodiscard]] nlohmann::json measured_json(const Reconfigured& done);
 /// As `pinfold reconfigure -o json` and `pinfold defragment -o json` print it.
-[[nodiscard]] nlohmann::json to_json(const Reconfigured& outcome);
+[[nodiscard]] nlohmann::json to_json(const Reconfigured& done);
 
 }  // namespace pinfold::agent

@@ -22,6 +22,6 @@ using PodResources = std::vector<ListedContainer>;
 
 /// Reads the answer to List in JSON, as protobuf and grpcurl print it: {"podResources": [...]}.
 /// Errors: kInvalidArgument, with the field.
-[[nodiscard]] Result<PodResources> parse_pod_resources(std::string_view json);
+[[nodiscard]] Result<PodResources> parse_pod_resources(std::string_view text);
 
 }  // namespace pinfold::audit
