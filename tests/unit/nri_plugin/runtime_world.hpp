@@ -159,7 +159,8 @@ class RuntimeWorld {
     api::StopContainerRequest request;
     *request.mutable_pod() = sandbox(spec);
     *request.mutable_container() = container(spec, name);
-    for (const auto& update : follower->stop(*agent, request).update()) put(update);
+    const auto answer = follower->stop(*agent, request);
+    for (const auto& update : answer.update()) put(update);
   }
   /// The sandbox with all its containers, which have stopped.
   void remove_sandbox(const PodSpec& spec) {
@@ -196,7 +197,8 @@ class RuntimeWorld {
       shown.set_state(shown_as);
       *request.add_containers() = std::move(shown);
     }
-    for (const auto& update : follower->synchronize(*agent, request).update()) put(update);
+    const auto answer = follower->synchronize(*agent, request);
+    for (const auto& update : answer.update()) put(update);
   }
 
   /// The CPUs that processes of a group can use.
