@@ -60,7 +60,7 @@ char* no_json = nullptr;              // NOLINT(cppcoreguidelines-avoid-non-cons
 pinfold_container container =         // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
     PINFOLD_CONTAINER_INIT;
 
-const pinfold_reconfiguration no_change = PINFOLD_RECONFIGURATION_INIT;
+const pinfold_reconfiguration kNoChange = PINFOLD_RECONFIGURATION_INIT;
 
 std::vector<NullCase> null_cases() {
   using A = Arguments;
@@ -77,11 +77,11 @@ std::vector<NullCase> null_cases() {
       {"node_reconcile json",
        [](A& a, char** e) { return pinfold_node_reconcile(a.node, nullptr, e); }},
       {"node_reconfigure node",
-       [](A&, char** e) { return pinfold_node_reconfigure(nullptr, &no_change, &no_json, e); }},
+       [](A&, char** e) { return pinfold_node_reconfigure(nullptr, &kNoChange, &no_json, e); }},
       {"node_reconfigure reconfiguration",
        [](A& a, char** e) { return pinfold_node_reconfigure(a.node, nullptr, &no_json, e); }},
       {"node_reconfigure plan",
-       [](A& a, char** e) { return pinfold_node_reconfigure(a.node, &no_change, nullptr, e); }},
+       [](A& a, char** e) { return pinfold_node_reconfigure(a.node, &kNoChange, nullptr, e); }},
       {"node_defragment node",
        [](A& a, char** e) {
          return pinfold_node_defragment(nullptr, a.manifest.c_str(), 0, &no_json, e);
