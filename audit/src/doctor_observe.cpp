@@ -146,9 +146,17 @@ ObservedCgroupSetup observe_cgroup_setup(const Tree& tree, const std::string& cg
   setup.root = cgroup_root;
   if (setup.root.empty() && mount != nullptr) setup.root = mount->point + "/pinfold";
   if (setup.root.empty()) return setup;
-  auto hierarchies = enforce::locate(setup.mounts, setup.root, [&](const std::string& directory) {
-    return text_of(tree, directory + "/cgroup.controllers").value_or("");
-  });
+  // The controllers of the whole mount: whether they are enabled below it is a check by itself.
+  const auto controllers_at = [&](const std::string& directory) {
+    for (const enforce::Mount& one : setup.mounts) {
+      const bool is_inside = directory == one.point || directory.starts_with(one.point + "/");
+      if (one.fs_type == "cgroup2" && is_inside) {
+        return text_of(tree, one.point + "/cgroup.controllers").value_or("");
+      }
+    }
+    return std::string();
+  };
+  auto hierarchies = enforce::locate(setup.mounts, setup.root, controllers_at);
   if (hierarchies) {
     setup.hierarchies = *std::move(hierarchies);
   } else {

@@ -30,6 +30,13 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
+bool is_true(std::string_view text) {
+  return text == "yes" || text == "true" || text == "1" || text == "on";
+}
+bool is_false(std::string_view text) {
+  return text == "no" || text == "false" || text == "0" || text == "off";
+}
+
 class SystemdReader {
  public:
   explicit SystemdReader(const Tree& tree) : tree_(tree) {}
@@ -62,7 +69,7 @@ class SystemdReader {
  private:
   void add(const std::string& path, const std::string& unit, std::string_view key,
            std::string_view value) {
-    if (unit == "pinfold.service" && key == "Delegate") found_.delegate = std::string(value);
+    if (unit == "pinfold.service" && key == "Delegate") add_delegate(std::string(value));
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) return;
     if (value.empty()) {  // an empty value takes the settings before it back
       std::erase_if(found_.settings,
@@ -70,6 +77,18 @@ class SystemdReader {
       return;
     }
     found_.settings.push_back({path, unit, std::string(key), std::string(value)});
+  }
+
+  /// Lists add up; an empty value begins anew, and a boolean replaces all. Source: systemd,
+  /// config_parse_delegate.
+  void add_delegate(const std::string& value) {
+    const std::string before = found_.delegate.value_or("");
+    const bool is_list = !value.empty() && !is_true(value) && !is_false(value);
+    if (!is_list || before.empty() || is_false(before)) {
+      found_.delegate = value;
+    } else if (!is_true(before)) {
+      found_.delegate = fmt::format("{} {}", before, value);
+    }
   }
 
   const Tree& tree_;
@@ -138,7 +157,7 @@ void check_delegation(const ObservedSystem& system, Checks& checks) {
     return;
   }
   const std::string delegate = systemd.delegate.value_or("");
-  bool is_enough = delegate == "yes" || delegate == "true" || delegate == "1" || delegate == "on";
+  bool is_enough = is_true(delegate);
   if (!is_enough) {
     const std::string words = fmt::format(" {} ", delegate);
     is_enough = words.find(" cpuset ") != std::string::npos &&

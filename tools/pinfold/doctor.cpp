@@ -15,9 +15,6 @@
 namespace pinfold::tools {
 namespace {
 
-using audit::Check;
-using audit::Verdict;
-
 struct DoctorCommand {
   std::string root = "/";
   audit::DoctorOptions files;
@@ -30,15 +27,15 @@ struct Mark {
   const char* ascii;
 };
 
-Mark mark_of(Verdict verdict) {
+Mark mark_of(audit::Verdict verdict) {
   switch (verdict) {
-    case Verdict::kProblem:
+    case audit::Verdict::kProblem:
       return {Paint::kRed, "✗", "x"};
-    case Verdict::kWarning:
+    case audit::Verdict::kWarning:
       return {Paint::kYellow, "!", "!"};
-    case Verdict::kUnknown:
+    case audit::Verdict::kUnknown:
       return {Paint::kCyan, "?", "?"};
-    case Verdict::kOk:
+    case audit::Verdict::kOk:
       break;
   }
   return {Paint::kGreen, "✓", "+"};
@@ -67,7 +64,7 @@ std::string in_lines(const std::string& text, std::size_t indent, std::size_t wi
   return out + "\n";
 }
 
-std::string check_text(const Check& check, const Style& style) {
+std::string check_text(const audit::Check& check, const Style& style) {
   constexpr std::size_t kNameWidth = 18;  // the longest name
   constexpr std::size_t kIndent = kNameWidth + 4;
   const Mark mark = mark_of(check.verdict);
@@ -84,19 +81,20 @@ std::string check_text(const Check& check, const Style& style) {
 }
 
 std::string checks_text(const audit::Checks& checks, const std::string& root, const Style& style) {
-  const std::size_t problems = audit::count(checks, Verdict::kProblem);
-  const std::size_t warnings = audit::count(checks, Verdict::kWarning);
-  const std::size_t unknown = audit::count(checks, Verdict::kUnknown);
+  const std::size_t problems = audit::count(checks, audit::Verdict::kProblem);
+  const std::size_t warnings = audit::count(checks, audit::Verdict::kWarning);
+  const std::size_t unknown = audit::count(checks, audit::Verdict::kUnknown);
   const Paint colour = problems > 0             ? Paint::kRed
                        : warnings + unknown > 0 ? Paint::kYellow
                                                 : Paint::kGreen;
-  std::string out = fmt::format(
-      "{}  {}\n",
-      paint(style, colour,
-            fmt::format("{}, {}, {} unknown, {} ok", counted(problems, "problem"),
-                        counted(warnings, "warning"), unknown, audit::count(checks, Verdict::kOk))),
-      escaped(root + "/"));
-  for (const Check& check : checks) out += check_text(check, style);
+  std::string out =
+      fmt::format("{}  {}\n",
+                  paint(style, colour,
+                        fmt::format("{}, {}, {} unknown, {} ok", counted(problems, "problem"),
+                                    counted(warnings, "warning"), unknown,
+                                    audit::count(checks, audit::Verdict::kOk))),
+                  escaped(root + "/"));
+  for (const audit::Check& check : checks) out += check_text(check, style);
   return out;
 }
 
@@ -110,7 +108,7 @@ Result<ExitStatus> examine(const DoctorCommand& options) {
   } else {
     fmt::print("{}", checks_text(checks, system.root, terminal_style()));
   }
-  return audit::count(checks, Verdict::kProblem) == 0 ? kYes : kNo;
+  return audit::count(checks, audit::Verdict::kProblem) == 0 ? kYes : kNo;
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ struct SystemdSetting {
 struct ObservedSystemd {
   std::vector<SystemdSetting> settings = {};
   bool has_service = false;  ///< pinfold.service is installed
-  /// Whether systemd may not enable or disable controllers below the service: the last Delegate=.
+  /// Delegate= of pinfold.service, its lists put together; nullopt: not set.
   std::optional<std::string> delegate = {};
 };
 
