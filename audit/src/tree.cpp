@@ -127,4 +127,20 @@ bool Tree::has(const std::string& path) const {
   return open_below(path, O_PATH | O_NOFOLLOW).has_value();
 }
 
+Result<FileStatus> Tree::status(const std::string& path) const {
+  PINFOLD_LET(const UniqueFd fd, open_below(path, O_PATH | O_NOFOLLOW));
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) {
+    return fail_errno(errno, fmt::format("status of '{}'", shown(path)));
+  }
+  return FileStatus{status.st_uid, status.st_mode};
+}
+
+bool Tree::can_write(const std::string& path) const {
+  const auto fd = open_below(path, O_PATH);
+  // The link leads to the very file that was opened below the root.
+  return fd && ::faccessat(AT_FDCWD, fmt::format("/proc/self/fd/{}", fd->get()).c_str(), W_OK,
+                           AT_EACCESS) == 0;
+}
+
 }  // namespace pinfold::audit

@@ -12,6 +12,7 @@ namespace pinfold::tools {
 [[nodiscard]] cli::Command audit_command();
 [[nodiscard]] cli::Command checkpoint_command();
 [[nodiscard]] cli::Command defragment_command();
+[[nodiscard]] cli::Command doctor_command();
 [[nodiscard]] cli::Command explain_command();
 [[nodiscard]] cli::Command hook_command();
 [[nodiscard]] cli::Command metrics_command();

@@ -61,6 +61,11 @@ Result<Topology> load_topology(const SysTree& source, Devices devices) {
   hwloc_topology* const raw = topology.get();
   // Only the kernel's files count, not the processor that this program runs on.
   hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
+  // A machine is whole, whatever the cpuset of this program is.
+  if (devices == Devices::kIgnore &&
+      hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0) {
+    return fail(ErrorCode::kInternal, "hwloc cannot include CPUs outside this program's cpuset");
+  }
   if (hwloc_topology_load(raw) != 0) {
     return invalid(fmt::format("'{}': hwloc finds no machine there", source.root));
   }

@@ -102,6 +102,27 @@ TEST(PciDevices, RejectATreeOfAnotherMachine) {
   EXPECT_EQ(found.error().code, ErrorCode::kUnsupported);
 }
 
+TEST(DiscoverWithHwloc, FindsTheMachineOfTheKernelsFiles) {
+  const TempDir dir;
+  write_machine(dir);
+  const HwlocRoot root(dir.path());
+  const auto kernel = discover(SysTree{dir.path()}, "");
+  const auto hwloc = discover_with_hwloc(SysTree{dir.path()}, "");
+  ASSERT_TRUE(kernel) << kernel.error().message;
+  ASSERT_TRUE(hwloc) << hwloc.error().message;
+  EXPECT_EQ(hwloc->all_cpus(), kernel->all_cpus());
+  EXPECT_EQ(hwloc->cpus_of_numa(1), kernel->cpus_of_numa(1));
+  EXPECT_EQ(hwloc->memory(), kernel->memory());
+}
+
+TEST(DiscoverWithHwloc, RejectsATreeOfAnotherMachine) {
+  const TempDir dir;
+  write_machine(dir);
+  const auto hwloc = discover_with_hwloc(SysTree{dir.path()}, "");
+  ASSERT_FALSE(hwloc);
+  EXPECT_EQ(hwloc.error().code, ErrorCode::kUnsupported);
+}
+
 TEST(PciDevices, AreNoneInASyntheticMachine) {
   const auto found = pci_devices(HwlocSynthetic{"pack:2 pu:2"});
   ASSERT_TRUE(found) << found.error().message;

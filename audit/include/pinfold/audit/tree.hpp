@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -8,6 +10,14 @@
 #include "pinfold/base/unique_fd.hpp"
 
 namespace pinfold::audit {
+
+/// What the file system says about a file.
+struct FileStatus {
+  uid_t owner = 0;
+  mode_t mode = 0;  ///< kind and permissions, as stat(2) has them
+
+  friend bool operator==(const FileStatus&, const FileStatus&) = default;
+};
 
 /// The files of a node below a root: "/" is this machine, any other directory a captured tree or
 /// another machine's file system. Only reads. Paths are absolute as the node sees them; a symbolic
@@ -39,6 +49,10 @@ class Tree {
   [[nodiscard]] Result<std::string> link(const std::string& path) const;
   /// Whether something is at a path, and can be reached.
   [[nodiscard]] bool has(const std::string& path) const;
+  /// Whose a file is, and of which kind; of a symbolic link itself. Errors: as read.
+  [[nodiscard]] Result<FileStatus> status(const std::string& path) const;
+  /// Whether this user may write a file or make entries in a directory.
+  [[nodiscard]] bool can_write(const std::string& path) const;
 
  private:
   Tree(std::string root, UniqueFd fd) : root_(std::move(root)), fd_(std::move(fd)) {}

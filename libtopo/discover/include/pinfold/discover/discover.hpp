@@ -38,4 +38,9 @@ using Source = std::variant<SysTree, HwlocXml, HwlocSynthetic>;
 /// Thread-safety: safe; the live machine may change between two calls.
 [[nodiscard]] Result<Machine> discover(const Source& source, std::string name);
 
+/// The same machine as hwloc sees it, for comparisons. For a SysTree other than "/" the environment
+/// variable HWLOC_FSROOT must name its root. Errors: kUnsupported if hwloc reads another machine
+/// than `source`; else as discover.
+[[nodiscard]] Result<Machine> discover_with_hwloc(const SysTree& source, std::string name);
+
 }  // namespace pinfold

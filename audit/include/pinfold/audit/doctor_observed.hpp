@@ -1,0 +1,105 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pinfold/audit/observed.hpp"
+#include "pinfold/audit/tree.hpp"
+
+/// What the checks of doctor.hpp judge, and how it is read.
+namespace pinfold::audit {
+
+struct DoctorOptions {
+  std::string kubelet_dir = {};     ///< as in ObserveOptions
+  std::string kubelet_config = {};  ///< as in ObserveOptions
+  std::string state_dir = {};       ///< "": that of the service's configuration, or its default
+  std::string cgroup_root = {};     ///< "": that of the service's configuration, or its default
+};
+
+/// A directory on the way from a mount of cgroup v2 to Pinfold's root, which is the last one.
+struct ObservedDirectory {
+  std::string path;
+  std::optional<std::string> controllers = {};  ///< cgroup.controllers
+  std::optional<std::string> subtree = {};      ///< cgroup.subtree_control
+  bool is_writable = false;
+};
+
+struct ObservedCgroupSetup {
+  std::vector<enforce::Mount> mounts = {};  ///< of control groups only
+  std::string mounts_error = {};            ///< why they are not known; "": they are
+  std::string root;                         ///< Pinfold's; "": no cpusets
+  /// The hierarchies of `root`, or why there are none.
+  std::vector<enforce::HierarchyRoot> hierarchies = {};
+  std::string hierarchies_error = {};
+  /// Existing directories from the mount with the cpusets to `root`; never empty if `root` is
+  /// known.
+  std::vector<ObservedDirectory> directories = {};
+};
+
+/// The kernel's files, without white space at their ends; nullopt: missing or not readable.
+struct ObservedKernel {
+  std::optional<std::string> release = {};         ///< "6.1.0-18-amd64"
+  std::optional<std::string> command_line = {};    ///< /proc/cmdline
+  std::optional<std::string> smt_control = {};     ///< "on", "off", "forceoff", "notsupported"
+  std::optional<std::string> present = {};         ///< CPUs
+  std::optional<std::string> offline = {};         ///< CPUs, also those that are not present
+  std::optional<std::string> numa_balancing = {};  ///< "0" is off
+};
+
+/// A setting of systemd that decides where processes run: "AllowedCPUs" of "shop.slice".
+struct SystemdSetting {
+  std::string file;
+  std::string unit;  ///< "system.conf" for the manager's own
+  std::string key;
+  std::string value;
+
+  friend bool operator==(const SystemdSetting&, const SystemdSetting&) = default;
+};
+
+struct ObservedSystemd {
+  std::vector<SystemdSetting> settings = {};
+  bool has_service = false;  ///< pinfold.service is installed
+  /// Delegate= of pinfold.service, its lists put together; nullopt: not set.
+  std::optional<std::string> delegate = {};
+};
+
+/// Pinfold's own files.
+struct ObservedService {
+  std::string settings_error = {};  ///< of agent.yaml; "": none
+  bool has_nri = false;             ///< it pins a runtime's pods
+  uid_t user = 0;                   ///< who asks
+  std::string state_dir;
+  std::optional<FileStatus> state_status = {};  ///< nullopt: does not exist, or `state_error`
+  std::string state_error = {};
+  std::map<std::string, FileStatus> state_files = {};  ///< by name
+  std::map<std::string, std::string> unreadable = {};  ///< state files, with the error
+  checkpoint::KubeletFiles files = {};
+  bool has_journal = false;  ///< not empty
+  std::string config_error = {};
+  std::optional<Config> config = {};  ///< config.yaml of the state directory
+  std::string socket;
+  std::optional<FileStatus> socket_status = {};
+  std::optional<pid_t> pid = {};  ///< of pinfold-serve
+};
+
+struct ObservedSystem {
+  std::string root;  ///< see Tree::root
+  std::optional<Machine> machine = {};
+  std::string machine_error = {};
+  std::optional<Machine> hwloc = {};  ///< the machine as hwloc sees it; only of this machine
+  std::string hwloc_error = {};
+  ObservedKernel kernel = {};
+  ObservedCgroupSetup cgroups = {};
+  ObservedSystemd systemd = {};
+  ObservedKubelet kubelet = {};
+  bool has_kubelet_config = false;  ///< its file exists
+  ObservedService service = {};
+  std::map<std::string, Problem> problems = {};
+};
+
+/// Reads everything that check_system judges. Writes nothing, and asks no program.
+[[nodiscard]] ObservedSystem observe_system(const Tree& tree, const DoctorOptions& options);
+
+}  // namespace pinfold::audit

@@ -1,0 +1,217 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "doctor_parts.hpp"
+
+namespace pinfold::audit {
+namespace {
+
+/// Where systemd reads units, the least important first.
+constexpr std::array kUnitDirectories = {
+    "/usr/lib/systemd/system",     "/run/systemd/system",         "/etc/systemd/system",
+    "/run/systemd/system.control", "/etc/systemd/system.control", "/run/systemd/transient"};
+constexpr std::array kManagerDirectories = {"/usr/lib/systemd", "/run/systemd", "/etc/systemd"};
+/// What decides where the processes of a unit run.
+constexpr std::array<std::string_view, 5> kKeys = {"AllowedCPUs", "StartupAllowedCPUs",
+                                                   "AllowedMemoryNodes",
+                                                   "StartupAllowedMemoryNodes", "CPUAffinity"};
+/// Services whose CPU affinity containers inherit.
+constexpr std::array<std::string_view, 6> kParents = {"containerd.service", "crio.service",
+                                                      "docker.service",     "kubelet.service",
+                                                      "pinfold.service",    "podman.service"};
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+bool is_true(std::string_view text) {
+  return text == "yes" || text == "true" || text == "1" || text == "on";
+}
+bool is_false(std::string_view text) {
+  return text == "no" || text == "false" || text == "0" || text == "off";
+}
+
+class SystemdReader {
+ public:
+  explicit SystemdReader(const Tree& tree) : tree_(tree) {}
+
+  /// One file of a unit. Lines that are no assignment are systemd's to report.
+  void read(const std::string& path, const std::string& unit) {
+    const auto text = tree_.read(path);
+    if (!text) return;
+    if (unit == "pinfold.service") found_.has_service = true;
+    for (std::string_view rest = *text; !rest.empty();) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      const std::string_view line = trimmed(rest.substr(0, end));
+      rest.remove_prefix(std::min(rest.size(), end + 1));
+      const std::size_t equals = line.find('=');
+      if (equals == std::string_view::npos || line.starts_with('#') || line.starts_with(';')) {
+        continue;
+      }
+      add(path, unit, trimmed(line.substr(0, equals)), trimmed(line.substr(equals + 1)));
+    }
+  }
+  void read_drop_ins(const std::string& directory, const std::string& unit) {
+    const auto names = tree_.list(directory);
+    if (!names) return;
+    for (const std::string& name : *names) {
+      if (name.ends_with(".conf")) read(fmt::format("{}/{}", directory, name), unit);
+    }
+  }
+  [[nodiscard]] ObservedSystemd take() { return std::move(found_); }
+
+ private:
+  void add(const std::string& path, const std::string& unit, std::string_view key,
+           std::string_view value) {
+    if (unit == "pinfold.service" && key == "Delegate") add_delegate(std::string(value));
+    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) return;
+    if (value.empty()) {  // an empty value takes the settings before it back
+      std::erase_if(found_.settings,
+                    [&](const auto& one) { return one.unit == unit && one.key == key; });
+      return;
+    }
+    found_.settings.push_back({path, unit, std::string(key), std::string(value)});
+  }
+
+  /// Lists add up; an empty value begins anew, and a boolean replaces all. Source: systemd,
+  /// config_parse_delegate.
+  void add_delegate(const std::string& value) {
+    const std::string before = found_.delegate.value_or("");
+    const bool is_list = !value.empty() && !is_true(value) && !is_false(value);
+    if (!is_list || before.empty() || is_false(before)) {
+      found_.delegate = value;
+    } else if (!is_true(before)) {
+      found_.delegate = fmt::format("{} {}", before, value);
+    }
+  }
+
+  const Tree& tree_;
+  ObservedSystemd found_;
+};
+
+bool is_unit(std::string_view name) {
+  return name.ends_with(".slice") || name.ends_with(".service") || name.ends_with(".scope");
+}
+
+/// Whether containers run in the unit.
+bool holds_containers(std::string_view unit) {
+  return unit == "-.slice" || unit.find("kubepods") != std::string_view::npos ||
+         unit.starts_with("pinfold.") || unit.starts_with("cri-containerd-") ||
+         unit.starts_with("crio-") || unit.starts_with("docker-");
+}
+
+std::string undo(const SystemdSetting& setting) {
+  if (setting.unit == "system.conf") {
+    return fmt::format("remove '{}=' from '{}', then: systemctl daemon-reexec", setting.key,
+                       setting.file);
+  }
+  return fmt::format("remove '{}=' from '{}', then: systemctl daemon-reload", setting.key,
+                     setting.file);
+}
+
+void check_cpusets(const ObservedSystem& system, Checks& checks) {
+  std::size_t bad = 0;
+  for (const SystemdSetting& setting : system.systemd.settings) {
+    if (setting.key == "CPUAffinity" || !holds_containers(setting.unit)) continue;
+    ++bad;
+    checks.push_back({"systemd-cpusets", Verdict::kProblem,
+                      fmt::format("{}={} of '{}' in '{}': systemd writes it again at each "
+                                  "daemon-reload",
+                                  setting.key, setting.value, setting.unit, setting.file),
+                      "no cpuset from systemd for a unit with containers", undo(setting)});
+  }
+  if (bad > 0) return;
+  checks.push_back({"systemd-cpusets", Verdict::kOk,
+                    "no unit with containers has AllowedCPUs= or AllowedMemoryNodes="});
+}
+
+void check_affinity(const ObservedSystem& system, Checks& checks) {
+  std::size_t bad = 0;
+  for (const SystemdSetting& setting : system.systemd.settings) {
+    const bool is_parent =
+        setting.unit == "system.conf" ||
+        std::find(kParents.begin(), kParents.end(), setting.unit) != kParents.end();
+    if (setting.key != "CPUAffinity" || !is_parent) continue;
+    ++bad;
+    checks.push_back({"systemd-affinity", Verdict::kWarning,
+                      fmt::format("CPUAffinity={} of '{}' in '{}': containers can inherit it",
+                                  setting.value, setting.unit, setting.file),
+                      "AllowedCPUs= of 'system.slice' instead, which containers do not inherit",
+                      undo(setting)});
+  }
+  if (bad > 0) return;
+  checks.push_back(
+      {"systemd-affinity", Verdict::kOk, "no CPUAffinity= that containers would inherit"});
+}
+
+void check_delegation(const ObservedSystem& system, Checks& checks) {
+  const ObservedSystemd& systemd = system.systemd;
+  if (!systemd.has_service) {
+    checks.push_back({"delegation", Verdict::kOk, "pinfold.service is not installed"});
+    return;
+  }
+  const std::string delegate = systemd.delegate.value_or("");
+  bool is_enough = is_true(delegate);
+  if (!is_enough) {
+    const std::string words = fmt::format(" {} ", delegate);
+    is_enough = words.find(" cpuset ") != std::string::npos &&
+                words.find(" cpu ") != std::string::npos &&
+                words.find(" memory ") != std::string::npos;
+  }
+  if (is_enough) {
+    checks.push_back(
+        {"delegation", Verdict::kOk, fmt::format("pinfold.service has Delegate={}", delegate)});
+    return;
+  }
+  checks.push_back({"delegation", Verdict::kProblem,
+                    systemd.delegate ? fmt::format("pinfold.service has Delegate={}", delegate)
+                                     : "pinfold.service has no Delegate=",
+                    "Delegate=cpuset cpu memory; else systemd can disable these controllers",
+                    "mkdir -p /etc/systemd/system/pinfold.service.d && printf '[Service]\\n"
+                    "Delegate=cpuset cpu memory\\n' > "
+                    "/etc/systemd/system/pinfold.service.d/delegate.conf && systemctl "
+                    "daemon-reload && systemctl restart pinfold"});
+}
+
+}  // namespace
+
+ObservedSystemd observe_systemd(const Tree& tree) {
+  SystemdReader reader(tree);
+  for (const char* const directory : kManagerDirectories) {
+    reader.read(fmt::format("{}/system.conf", directory), "system.conf");
+  }
+  for (const char* const directory : kManagerDirectories) {
+    reader.read_drop_ins(fmt::format("{}/system.conf.d", directory), "system.conf");
+  }
+  // Of a unit only the most important file counts, but all drop-ins do, after it.
+  std::map<std::string, std::string> files;
+  std::vector<std::pair<std::string, std::string>> drop_ins;
+  for (const char* const directory : kUnitDirectories) {
+    const auto names = tree.list(directory);
+    if (!names) continue;
+    for (const std::string& name : *names) {
+      const std::string path = fmt::format("{}/{}", directory, name);
+      if (is_unit(name)) files[name] = path;
+      if (!name.ends_with(".d")) continue;
+      const std::string unit = name.substr(0, name.size() - 2);
+      if (is_unit(unit)) drop_ins.emplace_back(path, unit);
+    }
+  }
+  for (const auto& [unit, path] : files) reader.read(path, unit);
+  for (const auto& [path, unit] : drop_ins) reader.read_drop_ins(path, unit);
+  return reader.take();
+}
+
+void check_systemd(const ObservedSystem& system, Checks& checks) {
+  check_delegation(system, checks);
+  check_cpusets(system, checks);
+  check_affinity(system, checks);
+}
+
+}  // namespace pinfold::audit
