@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "pinfold/text/message.hpp"
+#include "pinfold/text/field.hpp"
 
 namespace pinfold::simulate {
 namespace {
@@ -102,7 +102,7 @@ std::vector<Placement> placements_of(const Node& node, const NodeState& state,
 
 CpuSet exclusive_cpus(const NodeState& state) {
   CpuSet cpus;
-  for (const auto& [container, assigned] : state.cpu.assignments) cpus |= assigned;
+  for (const auto& [pod, container, assigned] : state.cpu.assignments) cpus |= assigned;
   for (const auto& [pod, assigned] : state.cpu.pods) cpus |= assigned;
   return cpus;
 }
