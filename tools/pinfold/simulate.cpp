@@ -11,6 +11,7 @@
 #include "commands.hpp"
 #include "output.hpp"
 #include "pinfold/text/message.hpp"
+#include "simulate_pods.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -18,10 +19,9 @@ namespace {
 using nlohmann::json;
 
 struct SimulateOptions {
-  std::vector<std::string> files;
+  SimulatedPods pods;  ///< its files are those of a replay too
   bool compare = false;
   int bench = 0;
-  std::string profile = "kubelet-1.36";
   std::string only;
   int show = 20;
 };
@@ -114,15 +114,20 @@ class Comparer {
   int printed_ = 0;
 };
 
-Result<ExitStatus> run(const SimulateOptions& options) {
-  PINFOLD_LET_WRAP(const auto profile, parse_profile(options.profile), "--profile");
+Result<ExitStatus> replay_all(const SimulateOptions& options) {
+  const std::string& name = options.pods.profile;
+  PINFOLD_LET_WRAP(const auto profile, parse_profile(name.empty() ? "kubelet-1.36" : name),
+                   "--profile");
+  if (options.pods.files.empty()) {
+    return fail(ErrorCode::kInvalidArgument, "FILE: expected a file with recorded histories");
+  }
   Comparer comparer(options);
   int bad_lines = 0;
   const auto report_line = [&](const Error& error) {
     (void)report(error);
     ++bad_lines;
   };
-  for (const std::string& file : options.files) {
+  for (const std::string& file : options.pods.files) {
     const auto replay = [&](const json& vector) -> Result<void> {
       if (!is_chosen(options, vector)) return {};
       if (options.bench > 0) return print_times(options, profile, vector);
@@ -137,6 +142,55 @@ Result<ExitStatus> run(const SimulateOptions& options) {
               fmt::format("{} line{} could not be replayed", bad_lines, bad_lines == 1 ? "" : "s"));
 }
 
+Result<ExitStatus> run(const SimulateOptions& options) {
+  return options.pods.is_asked_for() ? simulate_pods_of(options.pods) : replay_all(options);
+}
+
+/// Options for pods; each but the output asks for them.
+std::vector<cli::Option> pods_options(SimulatedPods& pods) {
+  const std::vector<std::string> of_replays = {"--compare", "--bench", "--only", "--show"};
+  return {
+      {.name = "--machine",
+       .target = &pods.machine,
+       .help = "Admit the pods of FILE on this machine, as 'pinfold topology -o json' prints "
+               "it [discovered]",
+       .value = "FILE",
+       .excludes = of_replays},
+      {.name = "--synthetic",
+       .target = &pods.synthetic,
+       .help = "The same on an hwloc synthetic topology: 'pack:2 core:4 pu:2'",
+       .value = "STRING",
+       .excludes = {"--machine", "--compare", "--bench", "--only", "--show"}},
+      {.name = "--config",
+       .target = &pods.config,
+       .help = "KubeletConfiguration, YAML or JSON [the kubelet's defaults, or that of the "
+               "state directory]",
+       .value = "FILE",
+       .excludes = of_replays},
+      {.name = "--compare-config",
+       .target = &pods.compared,
+       .help = "The same pods under two configurations, A and B, side by side",
+       .value = "A B",
+       .excludes = {"--config", "--compare", "--bench", "--only", "--show"}},
+      {.name = "--workload",
+       .target = &pods.workload,
+       .help = "Made-up pods that arrive and go: general, pinned or large, with "
+               ":seed=N,pods=N,lifetime=PERCENT",
+       .value = "MIX",
+       .excludes = of_replays,
+       .suggestions = {"general", "pinned", "large"}},
+      {.name = "--state-dir",
+       .target = &pods.state_dir,
+       .help = "The machine and the pods of this node, in the order of their admission; without "
+               "--compare-config compared with what they have now. Nothing is changed",
+       .value = "DIR",
+       .excludes = {"--machine", "--synthetic", "--workload", "--compare", "--bench", "--only",
+                    "--show"}},
+      insecure_state_dir_option(pods.insecure_state_dir),
+      {"--picture", &pods.picture, "Of pods: draw the node afterwards"},
+      output_option(pods.output)};
+}
+
 }  // namespace
 
 cli::Command simulate_command() {
@@ -144,13 +198,14 @@ cli::Command simulate_command() {
   constexpr int kMost = std::numeric_limits<int>::max();
   cli::Command command{
       "simulate",
-      "Replay recorded node histories; print the decisions or compare them with the recorded ones"};
+      "Admit pods on a machine that need not exist, compare two configurations, or replay recorded "
+      "node histories"};
+  command.add(pods_options(options->pods));
   command.add(
       {{.name = "FILE",
-        .target = &options->files,
-        .help =
-            "Conformance vectors, one JSON object per line, plain or gzip; - for standard input",
-        .required = true},
+        .target = &options->pods.files,
+        .help = "Pod manifests, YAML or JSON; without an option for pods, conformance vectors: one "
+                "JSON object per line, plain or gzip; - for standard input"},
        {"--compare", &options->compare,
         "Compare with the expected results in the input, print the differences and a table; exit "
         "status 1 if there are differences"},
@@ -159,16 +214,23 @@ cli::Command simulate_command() {
         .help = "Replay each vector N times and print nanoseconds per admission (p50, p99) as JSON",
         .excludes = {"--compare"}},
        {.name = "--profile",
-        .target = &options->profile,
+        .target = &options->pods.profile,
         .help = "kubelet-1.36, -1.37 or -1.38, or fixed: with or without the known bugs of that "
-                "kubelet",
+                "kubelet [kubelet-1.36; of pods: from the configuration, else fixed]",
         .value = "NAME",
         .suggestions = profile_names()},
        {"--only", &options->only, "Replay only vectors whose name contains TEXT"},
        {"--show", cli::Integer{&options->show, 0, kMost},
         "Print at most N vectors with differences"}});
   command.sections = {{"Examples",
-                       {{"pinfold simulate --compare vectors.jsonl.gz",
+                       {{"pinfold simulate --machine node.json --config config.yaml pod.yaml",
+                         "Print what the pods get on a machine, and what stays free"},
+                        {"pinfold simulate --machine node.json --workload general:seed=1,pods=30 "
+                         "--compare-config config.yaml new.yaml",
+                         "Compare two configurations with made-up pods"},
+                        {"pinfold simulate --state-dir /var/lib/pinfold --config new.yaml",
+                         "Print who would be rejected and who would move on this node"},
+                        {"pinfold simulate --compare vectors.jsonl.gz",
                          "Compare decisions with those of a kubelet"}}}};
   command.run = [options] { return exit_status(run(*options)); };
   return command;
