@@ -57,9 +57,9 @@ json error_json(const StartError& error) {
 }
 
 /// One kubelet with its files and pods, on which the steps of a vector are replayed.
-class Simulation {
+class HistoryReplay {
  public:
-  explicit Simulation(Profile profile) : profile_(profile) {}
+  explicit HistoryReplay(Profile profile) : profile_(profile) {}
 
   Result<json> play(const json& vector) {
     if (!vector.is_object()) return fail_field("vector", vector, "expected an object");
@@ -272,13 +272,15 @@ class Simulation {
 
 }  // namespace
 
-Result<json> play(const json& vector, Profile profile) { return Simulation(profile).play(vector); }
+Result<json> play(const json& vector, Profile profile) {
+  return HistoryReplay(profile).play(vector);
+}
 
 Result<void> for_each_arrival(const json& vector, Profile profile,
                               const std::function<void(const Arrival&)>& visit) {
-  Simulation simulation(profile);
-  simulation.on_arrival = visit;
-  PINFOLD_TRY(simulation.play(vector));
+  HistoryReplay replay(profile);
+  replay.on_arrival = visit;
+  PINFOLD_TRY(replay.play(vector));
   return {};
 }
 
@@ -286,9 +288,9 @@ Result<std::vector<std::uint64_t>> time_admissions(const json& vector, Profile p
                                                    int rounds) {
   std::vector<std::uint64_t> all;
   for (int round = 0; round < rounds; ++round) {
-    Simulation simulation(profile);
-    PINFOLD_TRY(simulation.play(vector));
-    all.insert(all.end(), simulation.admission_ns.begin(), simulation.admission_ns.end());
+    HistoryReplay replay(profile);
+    PINFOLD_TRY(replay.play(vector));
+    all.insert(all.end(), replay.admission_ns.begin(), replay.admission_ns.end());
   }
   return all;
 }
