@@ -204,11 +204,7 @@ api::UpdateContainerResponse Enforcer::update(Agent& agent,
 }
 
 api::StopContainerResponse Enforcer::stop(Agent& agent, const api::StopContainerRequest& request) {
-  api::StateChangeEvent event;
-  event.set_event(api::Event::STOP_CONTAINER);
-  *event.mutable_pod() = request.pod();
-  *event.mutable_container() = request.container();
-  change_ended(agent, event);
+  change_ended(agent, event_of(request));
   api::StopContainerResponse answer;
   add_records(agent, request.container().id(), answer);
   return answer;
@@ -311,8 +307,7 @@ Result<ContainerId> Enforcer::admit_unknown(Agent& agent, const api::StateChange
 }
 
 bool Enforcer::knows(const api::Container& container) const {
-  const KnownPod* const pod = known_.find(container.pod_sandbox_id());
-  const KnownContainer* const known = pod == nullptr ? nullptr : pod->find(container.name());
+  const KnownContainer* const known = known_.find_name_of(container);
   return known != nullptr && known->shown.id() == container.id();
 }
 
@@ -320,8 +315,7 @@ bool Enforcer::knows(const api::Container& container) const {
 /// plugin synchronizes, and shows them as created or not at all.
 void Enforcer::adopt_started(Agent& agent, const api::StateChangeEvent& event) {
   const api::Container& container = event.container();
-  const KnownPod* const pod = known_.find(container.pod_sandbox_id());
-  const KnownContainer* const known = pod == nullptr ? nullptr : pod->find(container.name());
+  const KnownContainer* const known = known_.find_name_of(container);
   const bool is_known = knows(container);
   // Events of an earlier container of the same name come late.
   if (!is_known && known != nullptr && known->phase != Phase::kStopped) return;
@@ -342,11 +336,10 @@ void Enforcer::adopt_started(Agent& agent, const api::StateChangeEvent& event) {
 }
 
 void Enforcer::note_stop(Agent& agent, const api::Container& container) {
-  const KnownPod* const pod = known_.find(container.pod_sandbox_id());
-  const KnownContainer* const known = pod == nullptr ? nullptr : pod->find(container.name());
   // Events of an earlier container of the same name come late.
-  if (known == nullptr || known->shown.id() != container.id()) return;
-  const auto id = find_container(agent.state().node, pod->uid(), container.name());
+  if (!knows(container)) return;
+  const PodUid uid = known_.find(container.pod_sandbox_id())->uid();
+  const auto id = find_container(agent.state().node, uid, container.name());
   if (!id || !agent.state().adopted.contains(*id)) return;
   const auto disowned = agent.disown(*id);
   if (!disowned) {

@@ -17,6 +17,14 @@ Follower::Follower(const Node& node, FollowerOptions options)
   if (options_.pod_level == PodLevelResources::kNone) premises_.gates.pod_level_resources = false;
 }
 
+api::StateChangeEvent Follower::event_of(const api::StopContainerRequest& request) {
+  api::StateChangeEvent event;
+  event.set_event(api::Event::STOP_CONTAINER);
+  *event.mutable_pod() = request.pod();
+  *event.mutable_container() = request.container();
+  return event;
+}
+
 Result<std::unique_ptr<Follower>> make_follower(NriMode mode, const agent::NodeAgent& agent,
                                                 FollowerOptions options) {
   PINFOLD_TRY(check_node(agent.node()));

@@ -88,19 +88,14 @@ api::UpdateContainerResponse Observer::update(Agent& /*agent*/,
 }
 
 api::StopContainerResponse Observer::stop(Agent& agent, const api::StopContainerRequest& request) {
-  api::StateChangeEvent event;
-  event.set_event(api::Event::STOP_CONTAINER);
-  *event.mutable_pod() = request.pod();
-  *event.mutable_container() = request.container();
-  (void)change(agent, event);
+  (void)change(agent, event_of(request));
   return {};
 }
 
 /// A container that Synchronize has missed, or that was created while no plugin was connected.
 void Observer::take_unknown(const Node& node, const api::StateChangeEvent& event) {
   const api::Container& container = event.container();
-  const KnownPod* const pod = known_.find(container.pod_sandbox_id());
-  const KnownContainer* const known = pod == nullptr ? nullptr : pod->find(container.name());
+  const KnownContainer* const known = known_.find_name_of(container);
   // Events of an earlier container of the same name come late.
   if (known != nullptr &&
       (known->shown.id() == container.id() || known->phase != Phase::kStopped)) {

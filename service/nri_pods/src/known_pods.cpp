@@ -136,4 +136,9 @@ const KnownPod* KnownPods::find(std::string_view sandbox_id) const {
   return found == pods_.end() ? nullptr : &found->second;
 }
 
+const KnownContainer* KnownPods::find_name_of(const api::Container& container) const {
+  const KnownPod* const pod = find(container.pod_sandbox_id());
+  return pod == nullptr ? nullptr : pod->find(container.name());
+}
+
 }  // namespace pinfold::nri

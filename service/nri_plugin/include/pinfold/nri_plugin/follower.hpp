@@ -58,6 +58,8 @@ class Follower {
   void log(agent::LogLevel level, const std::string& message) const {
     if (options_.log) options_.log(level, message);
   }
+  /// A container has stopped: of that no other event comes.
+  [[nodiscard]] static api::StateChangeEvent event_of(const api::StopContainerRequest& request);
   void add_change(service::ChangeKind kind, const PodUid& pod, const std::string& container = "") {
     changes_.push_back({kind, pod, container});
   }

@@ -55,6 +55,8 @@ class KnownPods {
 
   [[nodiscard]] const Map& all() const { return pods_; }
   [[nodiscard]] const KnownPod* find(std::string_view sandbox_id) const;
+  /// The container of its pod with its name, which can be an earlier or a later one; nullptr: none.
+  [[nodiscard]] const KnownContainer* find_name_of(const api::Container& container) const;
 
  private:
   void change_container(const api::StateChangeEvent& event);
