@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "pinfold/agent/profile_source.hpp"
 #include "pinfold/checkpoint/replace_all.hpp"
 
 namespace pinfold::agent {
@@ -12,8 +13,8 @@ bool says(const std::optional<std::string>& text, const Config& config) {
   if (!text) return false;
   auto parsed = parse_config(*text);
   if (!parsed) return false;
-  if (!parsed->names_profile) parsed->config.profile = config.profile;
-  return parsed->config == config;
+  const ProfileSource source = profile_source_of(*parsed);
+  return with_profile_of(config, std::move(parsed->config), source) == config;
 }
 
 }  // namespace

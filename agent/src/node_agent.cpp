@@ -97,14 +97,17 @@ Result<std::vector<std::string>> NodeAgent::find_drift() const {
   return enforced_->find_drift(desired(), foreign);
 }
 
+Result<void> NodeAgent::check_online() const {
+  if (offline_.empty()) return {};
+  return fail(
+      ErrorCode::kUnsupported,
+      fmt::format("CPUs {} of this node are offline: nothing is admitted until they are back",
+                  offline_.to_string()));
+}
+
 Result<NodeAgent::Decided> NodeAgent::decide_all(const std::vector<PodSpec>& pods,
                                                  std::vector<Trace>* traces) const {
-  if (!offline_.empty()) {
-    return fail(ErrorCode::kUnsupported,
-                fmt::format("{}: CPUs {} of this node are offline: nothing is admitted until they "
-                            "are back",
-                            intent_to_admit(pods), offline_.to_string()));
-  }
+  PINFOLD_TRY_WRAP(check_online(), intent_to_admit(pods));
   Decided decided{state(), metrics().counts, {}, now()};
   for (const PodSpec& pod : pods) {
     Trace* const trace = traces != nullptr ? &traces->emplace_back() : nullptr;
@@ -146,7 +149,10 @@ std::optional<Error> NodeAgent::apply(const StepWatcher& watcher) {
   const auto begin = now();
   auto applied = enforced_->apply(desired(), watcher);
   timings_.enforcements.observe(now() - begin);
-  if (applied) return std::nullopt;
+  if (applied) {
+    earlier_.clear();
+    return std::nullopt;
+  }
   log(LogLevel::kError, "not enforced: " + applied.error().message);
   return std::move(applied).error();
 }

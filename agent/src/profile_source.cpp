@@ -78,6 +78,10 @@ Config with_profile_of(const Config& until_now, Config config, ProfileSource sou
   return config;
 }
 
+ProfileSource profile_source_of(const ParsedConfig& parsed) {
+  return parsed.names_profile ? ProfileSource::kConfiguration : ProfileSource::kDefault;
+}
+
 std::optional<Profile> profile_of_files(const checkpoint::Files& files) {
   if (files.pods) return remembered(*files.pods);
   const std::array outlines = {outline(files.cpu.value_or("")), outline(files.memory.value_or(""))};

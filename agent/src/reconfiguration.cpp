@@ -202,12 +202,7 @@ Result<Reconfiguration> plan_reconfiguration(const NodeAgent& agent, const Node&
 Result<Reconfiguration> plan_defragmentation(const NodeAgent& agent, const PodSpec& pod,
                                              PlanOptions options) {
   const std::string name = pod.namespace_name + "/" + pod.name;
-  if (!agent.offline().empty()) {
-    return fail(ErrorCode::kUnsupported,
-                fmt::format("pod '{}': CPUs {} of this node are offline: nothing is admitted until "
-                            "they are back",
-                            name, agent.offline().to_string()));
-  }
+  PINFOLD_TRY_WRAP(agent.check_online(), fmt::format("pod '{}'", name));
   options.checks = AdmissionChecks::kManagersAndRequests;
   const NodeState& now = agent.state().node;
   PINFOLD_LET(auto found, pinfold::plan_defragmentation(agent.node(), now, pod, options));

@@ -19,8 +19,8 @@ Result<NodeConfig> read_config(const NodeAgent& agent, const std::optional<std::
   if (source.config) return source.config(text);
   if (!text) return NodeConfig{agent.node().config(), agent.profile_source()};
   PINFOLD_LET_WRAP(auto parsed, parse_config(*text), "configuration");
-  return NodeConfig{std::move(parsed.config),
-                    parsed.names_profile ? ProfileSource::kConfiguration : ProfileSource::kDefault};
+  const ProfileSource said = profile_source_of(parsed);
+  return NodeConfig{std::move(parsed.config), said};
 }
 
 /// With the profile of the node if nothing says another one.

@@ -208,12 +208,7 @@ Result<ExitStatus> run(const ExplainOptions& options) {
                 "expected a pod manifest, or --pod with the name of an active pod");
   }
   PINFOLD_LET(const auto agent, open_agent(options.agent));
-  if (!agent.offline().empty()) {
-    return fail(ErrorCode::kUnsupported,
-                fmt::format("CPUs {} of this node are offline: nothing is admitted until they are "
-                            "back",
-                            agent.offline().to_string()));
-  }
+  PINFOLD_TRY(agent.check_online());
   PINFOLD_LET(const auto all, explain_all(options, agent));
   PINFOLD_TRY(write_panels(options, agent, all));
   json pods = json::array();

@@ -33,6 +33,11 @@ Result<void> require(const void* pointer, const char* name) {
   return fail(ErrorCode::kInvalidArgument, fmt::format("{} is NULL", name));
 }
 
+Result<void> check_flags(std::uint32_t flags, std::uint32_t known) {
+  if ((flags & ~known) == 0) return {};
+  return fail(ErrorCode::kUnsupported, fmt::format("flags {:#x}: unknown", flags & ~known));
+}
+
 Result<PodSpec> read_manifest(const char* manifest) {
   PINFOLD_TRY(require(manifest, "manifest"));
   PINFOLD_LET(auto pod, parse_pod(manifest));

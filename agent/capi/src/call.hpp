@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <new>
 #include <stdexcept>
@@ -31,6 +32,9 @@ class CallbackFailure final : public std::runtime_error {
 
 /// Errors: kInvalidArgument, "NAME is NULL".
 [[nodiscard]] Result<void> require(const void* pointer, const char* name);
+
+/// Errors: kUnsupported if a flag is not one of `known`.
+[[nodiscard]] Result<void> check_flags(std::uint32_t flags, std::uint32_t known);
 
 /// A Pod (YAML or JSON) with the kubelet's defaults. Errors: kInvalidArgument.
 [[nodiscard]] Result<PodSpec> read_manifest(const char* manifest);

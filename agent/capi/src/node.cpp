@@ -15,9 +15,7 @@ using agent::NodeAgent;
 using agent::RunningProcesses;
 
 Result<RunningProcesses> read_remove_flags(std::uint32_t flags) {
-  if ((flags & ~std::uint32_t{PINFOLD_REMOVE_KILL}) != 0) {
-    return fail(ErrorCode::kUnsupported, fmt::format("flags {:#x}: unknown", flags));
-  }
+  PINFOLD_TRY(check_flags(flags, PINFOLD_REMOVE_KILL));
   return flags == 0 ? RunningProcesses::kRefuse : RunningProcesses::kKill;
 }
 

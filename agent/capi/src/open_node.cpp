@@ -43,7 +43,7 @@ Result<Config> read_configuration(const pinfold_node_options& options,
     if (agent_options.log)
       agent_options.log(agent::LogLevel::kWarning, "configuration: " + warning);
   }
-  if (parsed.names_profile) agent_options.profile_source = agent::ProfileSource::kConfiguration;
+  agent_options.profile_source = agent::profile_source_of(parsed);
   return std::move(parsed.config);
 }
 
@@ -126,9 +126,7 @@ Result<void> try_agent(pinfold_node& node) {
 
 Result<std::unique_ptr<pinfold_node>> open_node(const pinfold_node_options* given) {
   PINFOLD_LET(const auto options, read_struct(given, kSmallestOptions, "pinfold_node_options"));
-  if ((options.flags & ~kKnownFlags) != 0) {
-    return fail(ErrorCode::kUnsupported, fmt::format("flags {:#x}: unknown", options.flags));
-  }
+  PINFOLD_TRY(check_flags(options.flags, kKnownFlags));
   std::string online = options.machine == nullptr ? online_cpus() : "";
   PINFOLD_LET(auto machine, read_machine(options.machine));
   auto node = std::make_unique<pinfold_node>(

@@ -13,18 +13,12 @@ namespace pinfold::capi {
 namespace {
 
 using agent::NodeAgent;
-using agent::ProfileSource;
 
 /// The size of the structure in version 0.2.0.
 constexpr std::size_t kSmallestReconfiguration = sizeof(pinfold_reconfiguration);
 constexpr std::uint32_t kReconfigureFlags =
     PINFOLD_RECONFIGURE_DRY_RUN | PINFOLD_RECONFIGURE_KILL | PINFOLD_RECONFIGURE_UNDO |
     PINFOLD_RECONFIGURE_EVICT_LOST | PINFOLD_RECONFIGURE_EVICT_REJECTED;
-
-Result<void> check_flags(std::uint32_t flags, std::uint32_t known) {
-  if ((flags & ~known) == 0) return {};
-  return fail(ErrorCode::kUnsupported, fmt::format("flags {:#x}: unknown", flags & ~known));
-}
 
 agent::Evict evict_of(std::uint32_t flags) {
   if ((flags & PINFOLD_RECONFIGURE_EVICT_REJECTED) != 0) return agent::Evict::kRejected;
@@ -58,9 +52,8 @@ Result<agent::NodeConfig> read_config(const pinfold_node& node,
                    text ? parse_config(*text)
                         : agent::read_config(node.agent_options.state_dir, *node.config_file),
                    "configuration");
-  return agent::NodeConfig{std::move(parsed.config), parsed.names_profile
-                                                         ? ProfileSource::kConfiguration
-                                                         : ProfileSource::kDefault};
+  const auto source = agent::profile_source_of(parsed);
+  return agent::NodeConfig{std::move(parsed.config), source};
 }
 
 agent::NodeSource source_of(pinfold_node& node) {

@@ -80,6 +80,8 @@ class NodeAgent {
   [[nodiscard]] const Timings& timings() const { return timings_; }
   /// CPUs of the node that are offline. No pod is admitted until they are back.
   [[nodiscard]] const CpuSet& offline() const { return offline_; }
+  /// Whether pods can be admitted. Errors: kUnsupported while CPUs are offline.
+  [[nodiscard]] Result<void> check_online() const;
   /// Why the node has its profile.
   [[nodiscard]] ProfileSource profile_source() const { return options_.profile_source; }
   [[nodiscard]] bool enforces() const { return enforced_.has_value(); }

@@ -22,6 +22,9 @@ enum class ProfileSource {
 /// "profile kubelet-1.37: a kubelet wrote the state files in its format"
 [[nodiscard]] std::string describe_profile(Profile profile, ProfileSource source);
 
+/// kConfiguration if the document names a profile, else kDefault.
+[[nodiscard]] ProfileSource profile_source_of(const ParsedConfig& parsed);
+
 /// The profile of the kubelet that wrote these files: CPU V4 and memory V3 exist since 1.37, pod
 /// entries outside of them only in 1.36. Files that Pinfold wrote do not tell it, but
 /// .pinfold_pods remembers it. nullopt: not known.
