@@ -22,26 +22,11 @@ using enforce::Layout;
 using test::best_effort;
 using test::guaranteed;
 using test::must_admit;
+using test::node_reserving;
+using test::with_cpus;
 
 /// Thrown instead of a write.
 struct Killed {};
-
-Node reserving(const std::string& cpus) {
-  Config config;
-  config.cpu_manager_policy = "static";
-  config.reserved_system_cpus = cpus;
-  return make_node(test::two_sockets(), std::move(config)).value();
-}
-
-NodeState with_cpus(NodeState state, const std::map<std::string, CpuSet>& of_pods) {
-  CpuSet assigned;
-  for (const auto& [uid, cpus] : of_pods) {
-    state.cpu.assignments[{PodUid(uid), "a"}] = cpus;
-    assigned |= cpus;
-  }
-  state.cpu.default_set = CpuSet::range(0, 7) - assigned;
-  return state;
-}
 
 /// Two states of the same pods.
 struct Case {
@@ -56,7 +41,7 @@ class KilledNode {
   explicit KilledNode(const Case& what, enforce::CgroupVersion version)
       : what_(what), kernel_(version, CpuSet::range(0, 7), CpuSet{0, 1}) {
     {
-      NodeAgent agent = open(reserving(what.reserved_before));
+      NodeAgent agent = open(node_reserving(what.reserved_before));
       must_admit(agent, test::pod("s", {best_effort("a")}));
       for (const auto& [uid, cpus] : what.before) {
         must_admit(agent, test::pod(uid, {guaranteed("a", std::ssize(cpus))}));
@@ -66,7 +51,7 @@ class KilledNode {
     }
     AgentState after = reopen().state();
     after.node = with_cpus(std::move(after.node), what.after);
-    after_ = desired_layout(reserving(what.reserved_after), after, {});
+    after_ = desired_layout(node_reserving(what.reserved_after), after, {});
     kernel_.distort = [this](const std::string& /*file*/, const std::string& value) {
       if (writes_until_kill_-- == 0) throw Killed();
       look();
@@ -99,7 +84,7 @@ class KilledNode {
 
   void reconfigure(NodeAgent& agent) const {
     const auto done =
-        agent.reconfigure(reserving(what_.reserved_after),
+        agent.reconfigure(node_reserving(what_.reserved_after),
                           with_cpus(agent.state().node, what_.after), RunningProcesses::kRefuse);
     ASSERT_TRUE(done) << done.error().message;
     EXPECT_FALSE(done->not_enforced) << done->not_enforced->message;

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -51,6 +52,28 @@ inline void must_admit(agent::NodeAgent& agent, const PodSpec& spec) {
   ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
   ASSERT_FALSE(outcome->rejection) << outcome->rejection->message;
   ASSERT_FALSE(outcome->not_enforced) << outcome->not_enforced->message;
+}
+
+/// Static, with these CPUs for the system, on two_sockets().
+inline Config reserving(const std::string& cpus) {
+  Config config;
+  config.cpu_manager_policy = "static";
+  config.reserved_system_cpus = cpus;
+  return config;
+}
+inline Node node_reserving(const std::string& cpus) {
+  return Node::make(two_sockets(), reserving(cpus)).value();
+}
+
+/// `state` with other exclusive CPUs for the container "a" of some pods.
+inline NodeState with_cpus(NodeState state, const std::map<std::string, CpuSet>& of_pods) {
+  CpuSet assigned;
+  for (const auto& [uid, cpus] : of_pods) {
+    state.cpu.assignments[{PodUid(uid), "a"}] = cpus;
+    assigned |= cpus;
+  }
+  state.cpu.default_set = CpuSet::range(0, 7) - assigned;
+  return state;
 }
 
 }  // namespace pinfold::test

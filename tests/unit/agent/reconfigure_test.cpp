@@ -12,35 +12,17 @@ namespace {
 
 using test::guaranteed;
 using test::must_admit;
+using test::node_reserving;
 using test::pod;
+using test::reserving;
+using test::with_cpus;
 using testing::HasSubstr;
-
-Config reserving(const std::string& cpus) {
-  Config config;
-  config.cpu_manager_policy = "static";
-  config.reserved_system_cpus = cpus;
-  return config;
-}
-Node node_reserving(const std::string& cpus) {
-  return std::move(*Node::make(test::two_sockets(), reserving(cpus)));
-}
 
 Result<NodeAgent> open_reserving(test::World& world, const std::string& cpus) {
   AgentOptions options;
   options.state_dir = world.state.path();
   return NodeAgent::open(node_reserving(cpus), checkpoint::Store::open(world.state.path()).value(),
                          world.kernel.cgroups(), std::move(options));
-}
-
-/// `state` with other exclusive CPUs for the container "a" of some pods.
-NodeState with_cpus(NodeState state, const std::map<std::string, CpuSet>& of_pods) {
-  CpuSet assigned;
-  for (const auto& [uid, cpus] : of_pods) {
-    state.cpu.assignments[{PodUid(uid), "a"}] = cpus;
-    assigned |= cpus;
-  }
-  state.cpu.default_set = CpuSet::range(0, 7) - assigned;
-  return state;
 }
 
 class Reconfigure : public testing::Test {
