@@ -72,7 +72,7 @@ void keep(pinfold_node& node, agent::NodeParts parts) {
   if (parts.machine != node.machine) node.online.clear();  // it was not discovered
   node.machine = std::move(parts.machine);
   node.config = std::move(parts.config);
-  node.agent_options.profile_source = ProfileSource::kConfiguration;
+  node.agent_options.profile_source = agent::ProfileSource::kConfiguration;
 }
 
 Result<pinfold_code> reconfigure(pinfold_node& node, NodeAgent& agent,

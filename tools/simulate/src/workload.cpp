@@ -48,7 +48,7 @@ const Shape& pick(const Mix& mix, Dice& dice) {
 }
 
 PodSpec make_pod(const Shape& shape, std::size_t number) {
-  constexpr std::int64_t kMib = 1024 * 1024;
+  constexpr std::int64_t kMib = std::int64_t{1024} * 1024;
   PodSpec pod;
   pod.namespace_name = "workload";
   pod.name = fmt::format("{}-{}", shape.name, number);
@@ -111,23 +111,23 @@ const std::vector<Mix>& mixes() {
   constexpr auto kGuaranteed = QosClass::kGuaranteed;
   constexpr auto kBurstable = QosClass::kBurstable;
   constexpr auto kBestEffort = QosClass::kBestEffort;
-  static const std::vector<Mix> all = {{"general",
-                                        {{"web", kBurstable, 50, 1, 250, 512, 40},
-                                         {"api", kGuaranteed, 25, 1, 2000, 2048, 30},
-                                         {"db", kGuaranteed, 10, 1, 4000, 8192, 60},
-                                         {"proxied", kGuaranteed, 10, 2, 1000, 1024, 30},
-                                         {"batch", kBestEffort, 5, 1, 0, 0, 10}}},
-                                       {"pinned",
-                                        {{"one", kGuaranteed, 35, 1, 1000, 1024, 20},
-                                         {"two", kGuaranteed, 25, 1, 2000, 2048, 20},
-                                         {"three", kGuaranteed, 15, 1, 3000, 3072, 20},
-                                         {"four", kGuaranteed, 15, 1, 4000, 4096, 20},
-                                         {"pair", kGuaranteed, 10, 2, 2000, 2048, 20}}},
-                                       {"large",
-                                        {{"quarter", kGuaranteed, 50, 1, 8000, 16384, 8},
-                                         {"half", kGuaranteed, 30, 1, 16000, 32768, 8},
-                                         {"helper", kBurstable, 20, 1, 500, 1024, 8}}}};
-  return all;
+  static const std::vector<Mix> kAll = {{"general",
+                                         {{"web", kBurstable, 50, 1, 250, 512, 40},
+                                          {"api", kGuaranteed, 25, 1, 2000, 2048, 30},
+                                          {"db", kGuaranteed, 10, 1, 4000, 8192, 60},
+                                          {"proxied", kGuaranteed, 10, 2, 1000, 1024, 30},
+                                          {"batch", kBestEffort, 5, 1, 0, 0, 10}}},
+                                        {"pinned",
+                                         {{"one", kGuaranteed, 35, 1, 1000, 1024, 20},
+                                          {"two", kGuaranteed, 25, 1, 2000, 2048, 20},
+                                          {"three", kGuaranteed, 15, 1, 3000, 3072, 20},
+                                          {"four", kGuaranteed, 15, 1, 4000, 4096, 20},
+                                          {"pair", kGuaranteed, 10, 2, 2000, 2048, 20}}},
+                                        {"large",
+                                         {{"quarter", kGuaranteed, 50, 1, 8000, 16384, 8},
+                                          {"half", kGuaranteed, 30, 1, 16000, 32768, 8},
+                                          {"helper", kBurstable, 20, 1, 500, 1024, 8}}}};
+  return kAll;
 }
 
 Result<Workload> parse_workload(std::string_view text) {
