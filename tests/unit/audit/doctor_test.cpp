@@ -57,6 +57,7 @@ struct Ailment {
   std::string complaint;                                   ///< begins so
   std::string mend;                                        ///< a part of it
 };
+// NOLINTNEXTLINE(readability-identifier-naming): the name that GoogleTest looks for
 void PrintTo(const Ailment& ailment, std::ostream* out) { *out << ailment.name; }
 
 class DoctorAilment : public testing::TestWithParam<Ailment> {};
