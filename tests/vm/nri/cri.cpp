@@ -129,10 +129,10 @@ std::string run_sandbox(const Pod& pod) {
 }
 
 std::string run_container(const Sandbox& sandbox, const std::string& name) {
-  const std::string id = call("CreateContainer", {{"pod_sandbox_id", sandbox.id},
-                                                  {"config", sandbox.pod.container(name)},
-                                                  {"sandbox_config", sandbox.pod.sandbox()}})
-                             .at("container_id");
+  std::string id = call("CreateContainer", {{"pod_sandbox_id", sandbox.id},
+                                            {"config", sandbox.pod.container(name)},
+                                            {"sandbox_config", sandbox.pod.sandbox()}})
+                       .at("container_id");
   (void)call("StartContainer", {{"container_id", id}});
   return id;
 }

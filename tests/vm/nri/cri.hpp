@@ -30,7 +30,7 @@ struct Pod {
   [[nodiscard]] std::string uid() const;
   [[nodiscard]] std::string cgroup() const;
   [[nodiscard]] Json sandbox() const;
-  [[nodiscard]] Json container(const std::string& name) const;
+  [[nodiscard]] Json container(const std::string& container) const;
   [[nodiscard]] Json resources(const std::string& container) const;
   [[nodiscard]] int exclusive_of(const std::string& container) const;
 };

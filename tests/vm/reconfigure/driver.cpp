@@ -66,6 +66,7 @@ Result<Exclusive> read_exclusive() {
 
 pid_t spawn(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   (void)std::fflush(stdout);
@@ -237,7 +238,7 @@ Result<void> check(const std::string& folder) {
     fmt::print("{}\n", program.text);
     std::string name = program.name;
     std::replace(name.begin(), name.end(), '/', '.');
-    std::ofstream out(folder + "/" + name + ".pause");
+    std::ofstream out(fmt::format("{}/{}.pause", folder, name));
     out << fmt::format("{:.1f}\n", program.longest_pause);
     if (!out.flush()) return fail(ErrorCode::kIo, fmt::format("write '{}.pause'", name));
   }
@@ -268,6 +269,7 @@ Result<void> run(const std::vector<std::string>& words) {
 }  // namespace
 }  // namespace pinfold::test
 
+// NOLINTNEXTLINE(bugprone-exception-escape): what it cannot do fails the scenario
 int main(int argc, char** argv) {
   const auto done = pinfold::test::run({argv + 1, argv + argc});
   if (done) return 0;

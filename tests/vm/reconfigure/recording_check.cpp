@@ -253,9 +253,10 @@ Result<Mark> last_mark(const std::string& folder) {
 Result<CpuSet> nodes_of_memory(const std::string& folder, const std::string& name) {
   std::string file = name;
   std::replace(file.begin(), file.end(), '/', '.');
+  const std::string path = fmt::format("{}/{}{}", folder, file, kSuffix);
   const std::int64_t begin = monotonic_now();
   for (;;) {
-    PINFOLD_LET(const auto program, read_program(folder + "/" + file + kSuffix));
+    PINFOLD_LET(const auto program, read_program(path));
     if (!program.memory.empty() && program.memory.back().end > begin) {
       return nodes_in(program.memory.back().place);
     }
