@@ -35,8 +35,17 @@ void read_names(std::string_view text) {
 }
 
 void read_kernel_files(std::string_view text) {
-  (void)parse_proc_stat(text);
-  (void)parse_allowed_cpus(text);
+  if (const auto fields = split_proc_stat(text)) {
+    require(fields->id.size() + fields->name.size() + fields->rest.size() < text.size());
+    for (const std::size_t number : {3U, 4U, 9U, 39U, 1000U}) {
+      require(fields->field(number).find(' ') == std::string_view::npos);
+    }
+  }
+  const auto stat = parse_proc_stat(text);
+  require(!stat || text.find(stat->name) != std::string_view::npos);
+  require(status_value(text, "Tgid").find('\n') == std::string_view::npos);
+  const auto cpus = parse_allowed_cpus(text);
+  require(!cpus || !cpus->empty());
   (void)parse_throttled(text);
   const auto pids = parse_pids(text);
   for (std::size_t i = 0; i < pids.size(); ++i) {
