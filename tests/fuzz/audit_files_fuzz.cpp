@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "pinfold/audit/container_names.hpp"
+#include "pinfold/audit/doctor_observed.hpp"
 #include "pinfold/audit/group_names.hpp"
 #include "pinfold/audit/kubelet_flags.hpp"
 #include "pinfold/audit/pod_resources.hpp"
@@ -70,6 +71,16 @@ void read_command_line(std::string_view text) {
   require(merged == config);
 }
 
+void read_unit_file(std::string_view text) {
+  for (const auto& [key, value] : parse_unit_file(text)) {
+    require(!key.empty() && key.find_first_of("=\n") == std::string::npos);
+    require(value.find('\n') == std::string::npos);
+    require(std::string_view(" \t\r").find(key.front()) == std::string_view::npos);
+    require(value.empty() ||
+            std::string_view(" \t\r").find(value.back()) == std::string_view::npos);
+  }
+}
+
 }  // namespace
 }  // namespace pinfold::audit
 
@@ -78,6 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   pinfold::audit::read_names(text);
   pinfold::audit::read_kernel_files(text);
   pinfold::audit::read_command_line(text);
+  pinfold::audit::read_unit_file(text);
   (void)pinfold::audit::parse_pod_resources(text);
   return 0;
 }
