@@ -57,6 +57,8 @@ struct AgentOptions : NodeOptions {
 [[nodiscard]] cli::Option insecure_state_dir_option(bool& is_insecure);
 /// --pod, for a command about one pod: see agent::find_pod_uid.
 [[nodiscard]] cli::Option pod_option(std::string& pod);
+/// --container, for a command about one container of that pod.
+[[nodiscard]] cli::Option container_option(std::string& container);
 /// --dry-run, for a command that changes the state.
 [[nodiscard]] cli::Option dry_run_option(AgentOptions& options);
 /// --release-unknown, for a command that opens the agent to write.
