@@ -12,12 +12,20 @@ namespace pinfold::tools {
 using agent::ContainerStatus;
 using agent::PodStatus;
 
+namespace {
+
+TextTable::Column wrapping(const char* header) { return {header, TextTable::Align::kLeft, true}; }
+
+}  // namespace
+
 std::string container_table(const std::vector<PodStatus>& pods, bool enforced) {
   const Style style = terminal_style();
-  std::vector<TextTable::Column> columns = {{"POD"},       {"CONTAINER"}, {"QOS"},
-                                            {"ISOLATION"}, {"CPUS"},      {"MEMS"}};
+  std::vector<TextTable::Column> columns = {wrapping("POD"),  wrapping("CONTAINER"),
+                                            {"QOS"},          {"ISOLATION"},
+                                            wrapping("CPUS"), wrapping("MEMS")};
   if (enforced) {
-    columns.insert(columns.end(), {{"RUNS ON"}, {"MEMORY ON"}, {"PROCS"}, {"VERDICT"}});
+    columns.insert(columns.end(),
+                   {wrapping("RUNS ON"), wrapping("MEMORY ON"), {"PROCS"}, wrapping("VERDICT")});
   }
   TextTable table(std::move(columns));
   const auto or_any = [](const std::string& list) { return list.empty() ? "any" : list; };
@@ -48,8 +56,8 @@ std::string comparison_text(const service::Comparison& comparison) {
     return fmt::format("Mode observe: {} compared, none would have other CPUs or memory nodes.\n",
                        counted(comparison.compared, "running container"));
   }
-  TextTable table(
-      {{"POD"}, {"CONTAINER"}, {"RUNS ON"}, {"WOULD HAVE"}, {"MEMORY ON"}, {"WOULD HAVE"}});
+  TextTable table({wrapping("POD"), wrapping("CONTAINER"), wrapping("RUNS ON"),
+                   wrapping("WOULD HAVE"), wrapping("MEMORY ON"), wrapping("WOULD HAVE")});
   for (const service::Difference& difference : comparison.differences) {
     std::vector<std::string> row = {
         difference.namespace_name + "/" + difference.pod_name, difference.container.name,

@@ -63,12 +63,13 @@ std::string status_text(const AgentOptions& options, const agent::NodeAgent& age
   const std::string pool = view.shared_pool.to_string();
   const std::string reserved = view.reserved.to_string();
   std::string text = render_node(agent.node().machine(), picture) + "\n";
-  text += fmt::format(
-      "shared pool: {}   reserved: {}   pods: {}   cgroups: {}\n", pool.empty() ? "any" : pool,
-      reserved.empty() ? "none" : reserved, view.pods.size(),
-      agent.enforces()
-          ? fmt::format("{} at {}", agent.enforced()->mode(), escaped(agent.enforced()->root()))
-          : "not enforced");
+  const std::string cgroups = agent.enforces() ? fmt::format("{} at {}", agent.enforced()->mode(),
+                                                             escaped(agent.enforced()->root()))
+                                               : "not enforced";
+  text += facts_text({"shared pool: " + (pool.empty() ? "any" : pool),
+                      "reserved: " + (reserved.empty() ? "none" : reserved),
+                      fmt::format("pods: {}", view.pods.size()), "cgroups: " + cgroups},
+                     picture.style);
   text += agent::describe_profile(agent.node().config().profile, agent.profile_source()) + "\n";
   if (!view.pods.empty()) text += "\n" + container_table(view.pods, agent.enforces());
   if (const auto comparison = read_comparison(options)) {
