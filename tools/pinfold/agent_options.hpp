@@ -10,6 +10,7 @@
 #include "pinfold/agent/status.hpp"
 #include "pinfold/service/snapshot.hpp"
 #include "pinfold/socket/unix_socket.hpp"
+#include "text.hpp"
 
 namespace pinfold::tools {
 
@@ -72,8 +73,10 @@ void print_dry_run(const AgentOptions& options);
 /// Opens the agent that the options describe. Prints warnings to standard error.
 [[nodiscard]] Result<agent::NodeAgent> open_agent(const AgentOptions& options);
 
-/// The table of containers, one line each.
-[[nodiscard]] std::string container_table(const std::vector<agent::PodStatus>& pods, bool enforced);
+/// The table of containers, and below it how some differ from what is desired. What the kernel says
+/// of each has columns if the style is wide enough, else only a verdict.
+[[nodiscard]] std::string container_table(const std::vector<agent::PodStatus>& pods, bool enforced,
+                                          const Style& style);
 
 /// What a service with mode observe has compared, as text.
 [[nodiscard]] std::string comparison_text(const service::Comparison& comparison);

@@ -16,39 +16,61 @@ namespace {
 
 TextTable::Column wrapping(const char* header) { return {header, TextTable::Align::kLeft, true}; }
 
-}  // namespace
+enum class Observations { kColumns, kVerdict };  ///< what of them is in the table
 
-std::string container_table(const std::vector<PodStatus>& pods, bool enforced) {
-  const Style style = terminal_style();
+std::vector<std::string> row_of(const PodStatus& pod, const ContainerStatus& container) {
+  const auto or_any = [](const std::string& list) { return list.empty() ? "any" : list; };
+  return {pod.spec.namespace_name + "/" + pod.spec.name,
+          container.resources.name,
+          std::string(to_string(pod.qos)),
+          std::string(to_string(container.desired.isolation)),
+          or_any(container.desired.cpus.to_string()),
+          or_any(container.resources.cpuset_mems)};
+}
+
+TextTable table_of(const std::vector<PodStatus>& pods, const Style& style, bool enforced,
+                   Observations observations) {
+  const bool has_columns = observations == Observations::kColumns;
   std::vector<TextTable::Column> columns = {wrapping("POD"),  wrapping("CONTAINER"),
                                             {"QOS"},          {"ISOLATION"},
                                             wrapping("CPUS"), wrapping("MEMS")};
-  if (enforced) {
-    columns.insert(columns.end(),
-                   {wrapping("RUNS ON"), wrapping("MEMORY ON"), {"PROCS"}, wrapping("VERDICT")});
-  }
+  if (enforced && has_columns) columns.insert(columns.end(), {{"RUNS ON"}, {"MEMORY ON"}});
+  if (enforced) columns.insert(columns.end(), {{"PROCS"}, {"VERDICT"}});
   TextTable table(std::move(columns));
-  const auto or_any = [](const std::string& list) { return list.empty() ? "any" : list; };
   for (const PodStatus& pod : pods) {
     for (const ContainerStatus& container : pod.containers) {
-      std::vector<std::string> row = {pod.spec.namespace_name + "/" + pod.spec.name,
-                                      container.resources.name,
-                                      std::string(to_string(pod.qos)),
-                                      std::string(to_string(container.desired.isolation)),
-                                      or_any(container.desired.cpus.to_string()),
-                                      or_any(container.resources.cpuset_mems)};
-      if (enforced) {
-        const auto& observed = container.observed;
+      const auto& observed = container.observed;
+      std::vector<std::string> row = row_of(pod, container);
+      if (enforced && has_columns) {
         row.push_back(observed ? observed->effective_cpus.to_string() : "-");
         row.push_back(observed ? observed->effective_mems.to_string() : "-");
+      }
+      if (enforced) {
         row.push_back(observed ? std::to_string(observed->processes) : "-");
         row.push_back(container.problem.empty() ? paint(style, Paint::kGreen, "ok")
-                                                : paint(style, Paint::kRed, container.problem));
+                                                : paint(style, Paint::kRed, "not ok"));
       }
       table.add_painted(std::move(row));
     }
   }
-  return table.render(style);
+  return table;
+}
+
+}  // namespace
+
+std::string container_table(const std::vector<PodStatus>& pods, bool enforced, const Style& style) {
+  TextTable table = table_of(pods, style, enforced, Observations::kColumns);
+  if (table.width() > style.width) table = table_of(pods, style, enforced, Observations::kVerdict);
+  std::string text = table.render(style);
+  for (const PodStatus& pod : pods) {
+    for (const ContainerStatus& container : pod.containers) {
+      if (container.problem.empty()) continue;
+      text += facts_text({fmt::format("{}/{}/{}: {}", pod.spec.namespace_name, pod.spec.name,
+                                      container.resources.name, escaped(container.problem))},
+                         style);
+    }
+  }
+  return text;
 }
 
 std::string comparison_text(const service::Comparison& comparison) {

@@ -71,7 +71,8 @@ std::string status_text(const AgentOptions& options, const agent::NodeAgent& age
                       fmt::format("pods: {}", view.pods.size()), "cgroups: " + cgroups},
                      picture.style);
   text += agent::describe_profile(agent.node().config().profile, agent.profile_source()) + "\n";
-  if (!view.pods.empty()) text += "\n" + container_table(view.pods, agent.enforces());
+  if (!view.pods.empty())
+    text += "\n" + container_table(view.pods, agent.enforces(), picture.style);
   if (const auto comparison = read_comparison(options)) {
     text += "\n" + comparison_text(*comparison);
   }

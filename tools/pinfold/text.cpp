@@ -14,6 +14,8 @@
 namespace pinfold::tools {
 namespace {
 
+constexpr std::size_t kBetweenColumns = 2;
+
 std::string_view environment(const char* name) {
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
   return value == nullptr ? std::string_view{} : value;
@@ -183,22 +185,31 @@ void TextTable::add(std::vector<std::string> cells) {
   add_painted(std::move(cells));
 }
 
-std::vector<std::size_t> TextTable::widths_within(std::size_t width) const {
-  constexpr std::size_t kBetween = 2;
-  constexpr std::size_t kNarrowest = 10;
+std::vector<std::size_t> TextTable::widths() const {
   std::vector<std::size_t> widths(columns_.size(), 0);
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       widths[i] = std::max(widths[i], display_width(row[i]));
     }
   }
-  std::size_t total = 0;
   for (std::size_t i = 0; i < widths.size(); ++i) {
-    if (widths[i] == 0) continue;
-    widths[i] = std::max(widths[i], display_width(columns_[i].header));
-    total += widths[i] + (total == 0 ? 0 : kBetween);
+    if (widths[i] != 0) widths[i] = std::max(widths[i], display_width(columns_[i].header));
   }
-  for (; total > width; --total) {  // takes from the widest
+  return widths;
+}
+
+std::size_t TextTable::width() const {
+  std::size_t sum = 0;
+  for (const std::size_t width : widths()) {
+    if (width != 0) sum += width + (sum == 0 ? 0 : kBetweenColumns);
+  }
+  return sum;
+}
+
+std::vector<std::size_t> TextTable::widths_within(std::size_t width) const {
+  constexpr std::size_t kNarrowest = 10;
+  std::vector<std::size_t> widths = this->widths();
+  for (std::size_t total = this->width(); total > width; --total) {  // takes from the widest
     std::size_t* widest = nullptr;
     for (std::size_t i = 0; i < widths.size(); ++i) {
       const std::size_t least = std::max(kNarrowest, display_width(columns_[i].header));
@@ -222,7 +233,7 @@ std::string TextTable::render(const Style& style, std::size_t indent) const {
       if (columns_[i].align == Align::kRight) cell = pad_left(std::move(cell), widths[i]);
       // Padding stays outside the colour, so that it can be trimmed at the end of a line.
       const std::size_t rest = widths[i] - std::min(widths[i], display_width(cell));
-      line += cell + std::string(rest + 2, ' ');
+      line += cell + std::string(rest + kBetweenColumns, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";

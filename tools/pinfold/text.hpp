@@ -59,10 +59,13 @@ class TextTable {
   /// As add, for cells that contain paint.
   void add_painted(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
+  /// Columns that it takes if nothing is wrapped.
+  [[nodiscard]] std::size_t width() const;
   /// Lines with an indent of `indent` spaces, without columns that are empty in every row.
   [[nodiscard]] std::string render(const Style& style, std::size_t indent = 0) const;
 
  private:
+  [[nodiscard]] std::vector<std::size_t> widths() const;
   [[nodiscard]] std::vector<std::size_t> widths_within(std::size_t width) const;
 
   std::vector<Column> columns_;
