@@ -34,8 +34,12 @@ TextTable table_of(const std::vector<PodStatus>& pods, const Style& style, bool 
   std::vector<TextTable::Column> columns = {wrapping("POD"),  wrapping("CONTAINER"),
                                             {"QOS"},          {"ISOLATION"},
                                             wrapping("CPUS"), wrapping("MEMS")};
-  if (enforced && has_columns) columns.insert(columns.end(), {{"RUNS ON"}, {"MEMORY ON"}});
-  if (enforced) columns.insert(columns.end(), {{"PROCS"}, {"VERDICT"}});
+  if (enforced && has_columns) {
+    for (const char* header : {"RUNS ON", "MEMORY ON"}) columns.push_back({header});
+  }
+  if (enforced) {
+    for (const char* header : {"PROCS", "VERDICT"}) columns.push_back({header});
+  }
   TextTable table(std::move(columns));
   for (const PodStatus& pod : pods) {
     for (const ContainerStatus& container : pod.containers) {
