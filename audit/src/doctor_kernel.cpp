@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,63 +10,6 @@
 
 namespace pinfold::audit {
 namespace {
-
-using Version = std::pair<int, int>;
-
-/// "6.1.0-18-amd64"
-std::optional<Version> parse_release(std::string_view text) {
-  Version version;
-  const char* const end = text.data() + text.size();
-  const auto major = std::from_chars(text.data(), end, version.first);
-  if (major.ec != std::errc{} || major.ptr == end || *major.ptr != '.') return std::nullopt;
-  if (std::from_chars(major.ptr + 1, end, version.second).ec != std::errc{}) return std::nullopt;
-  return version;
-}
-
-/// A feature and the first kernel with it.
-struct Feature {
-  Version since;
-  const char* name;
-  const char* without;
-};
-constexpr std::array kFeatures = {
-    Feature{{5, 0}, "cpusets of cgroup v2", "nothing can be pinned on cgroup v2"},
-    Feature{{5, 3}, "pidfd", "a process id that is used again can be mistaken"},
-    Feature{{5, 6}, "openat2", "'pinfold audit' and 'pinfold doctor' read no other root"},
-    Feature{{5, 14}, "cgroup.kill", "processes of a removed pod are killed one by one"},
-};
-constexpr Version kExclusiveSince = {6, 7};
-
-void check_release(const ObservedSystem& system, Checks& checks) {
-  const std::string release = system.kernel.release.value_or("");
-  const auto version = parse_release(release);
-  if (!version) {
-    checks.push_back({"kernel", Verdict::kUnknown,
-                      fmt::format("'/proc/sys/kernel/osrelease': '{}'", release),
-                      "a release such as '6.1.0'", ""});
-    return;
-  }
-  std::vector<std::string> missing;
-  for (const Feature& feature : kFeatures) {
-    if (*version >= feature.since) continue;
-    missing.push_back(fmt::format("{} ({}.{}): {}", feature.name, feature.since.first,
-                                  feature.since.second, feature.without));
-  }
-  const Partition partition =
-      system.service.config ? system.service.config->partition : Partition::kNone;
-  if (partition != Partition::kNone && *version < kExclusiveSince) {
-    missing.push_back(
-        fmt::format("partitions below other groups (6.7): '{}' can fall back to ordinary groups",
-                    to_string(partition)));
-  }
-  if (missing.empty()) {
-    checks.push_back({"kernel", Verdict::kOk, fmt::format("Linux {}", release)});
-    return;
-  }
-  checks.push_back({"kernel", Verdict::kWarning,
-                    fmt::format("Linux {} lacks {}", release, fmt::join(missing, "; ")),
-                    "a kernel with these features", "install a newer kernel, and reboot"});
-}
 
 /// The CPUs of "isolcpus=domain,managed_irq,2-3", nullopt if it is not in this form.
 std::optional<CpuSet> cpus_of_parameter(std::string_view command_line, std::string_view name) {
@@ -238,7 +179,7 @@ void check_machine(const ObservedSystem& system, Checks& checks) {
 }
 
 void check_kernel(const ObservedSystem& system, Checks& checks) {
-  check_release(system, checks);
+  check_features(system, checks);
   if (system.kernel.command_line) {
     check_parameter(system, "isolcpus", checks);
     check_parameter(system, "nohz_full", checks);

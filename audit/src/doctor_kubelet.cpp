@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "doctor_parts.hpp"
+#include "pinfold/api/pod.hpp"
 #include "pinfold/decide/node.hpp"
 #include "pinfold/types/quantity.hpp"
 
@@ -120,7 +121,7 @@ void check_reserved_pages(const Machine& machine, const char* who,
                           const MemoryReservation& reserved, Checks& checks) {
   for (const auto& [resource, text] : reserved.limits) {
     const auto amount = Quantity::parse(text);
-    if (!resource.starts_with("hugepages-") || !amount || amount->value() <= 0) continue;
+    if (!is_huge_page_resource(resource) || !amount || amount->value() <= 0) continue;
     const auto needed = static_cast<std::uint64_t>(amount->value());
     const auto position = machine.numa_position(NumaId{reserved.numa_node});
     if (!position) continue;  // the start says so

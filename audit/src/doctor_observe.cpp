@@ -39,16 +39,6 @@ Result<std::vector<enforce::Mount>> read_mounts(const Tree& tree) {
   return enforce::parse_mountinfo(*text);
 }
 
-bool has_word(const std::string& text, char separator, std::string_view word) {
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
-    if (std::string_view(text).substr(begin, end - begin) == word) return true;
-    begin = end + 1;
-  }
-  return false;
-}
-
 /// Where the cpusets are mounted; nullptr: nowhere.
 const enforce::Mount* cpuset_mount(const Tree& tree, const std::vector<enforce::Mount>& mounts) {
   for (const enforce::Mount& mount : mounts) {
@@ -131,6 +121,16 @@ std::optional<pid_t> find_service(const Tree& tree, Problems& problems) {
 }
 
 }  // namespace
+
+bool has_word(std::string_view list, char separator, std::string_view word) {
+  std::size_t begin = 0;
+  while (begin <= list.size()) {
+    const std::size_t end = std::min(list.find(separator, begin), list.size());
+    if (list.substr(begin, end - begin) == word) return true;
+    begin = end + 1;
+  }
+  return false;
+}
 
 ObservedCgroupSetup observe_cgroup_setup(const Tree& tree, const std::string& cgroup_root) {
   ObservedCgroupSetup setup;
@@ -216,6 +216,7 @@ ObservedSystem observe_system(const Tree& tree, const DoctorOptions& options) {
   std::string cgroup_root = options.cgroup_root;
   system.service = observe_service(tree, options, cgroup_root, problems);
   system.cgroups = observe_cgroup_setup(tree, cgroup_root);
+  system.kernel.features = observe_features(tree, system.cgroups.mounts);
   system.problems = problems.all();
   return system;
 }

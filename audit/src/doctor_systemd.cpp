@@ -37,25 +37,34 @@ bool is_false(std::string_view text) {
   return text == "no" || text == "false" || text == "0" || text == "off";
 }
 
+/// Cuts a line with those that continue it; without comments, which may stand between them.
+std::string cut_logical_line(std::string_view& rest) {
+  std::string line;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view part = rest.substr(0, end);
+    rest.remove_prefix(std::min(rest.size(), end + 1));
+    const std::string_view content = trimmed(part);
+    if (content.starts_with('#') || content.starts_with(';')) continue;
+    const std::size_t kept = part.find_last_not_of('\\') + 1;  // 0 for backslashes only
+    const bool continues = (part.size() - kept) % 2 == 1;
+    line += part.substr(0, part.size() - (continues ? 1 : 0));
+    if (!continues) break;
+    line += ' ';
+  }
+  return line;
+}
+
 class SystemdReader {
  public:
   explicit SystemdReader(const Tree& tree) : tree_(tree) {}
 
-  /// One file of a unit. Lines that are no assignment are systemd's to report.
+  /// One file of a unit.
   void read(const std::string& path, const std::string& unit) {
     const auto text = tree_.read(path);
     if (!text) return;
     if (unit == "pinfold.service") found_.has_service = true;
-    for (std::string_view rest = *text; !rest.empty();) {
-      const std::size_t end = std::min(rest.find('\n'), rest.size());
-      const std::string_view line = trimmed(rest.substr(0, end));
-      rest.remove_prefix(std::min(rest.size(), end + 1));
-      const std::size_t equals = line.find('=');
-      if (equals == std::string_view::npos || line.starts_with('#') || line.starts_with(';')) {
-        continue;
-      }
-      add(path, unit, trimmed(line.substr(0, equals)), trimmed(line.substr(equals + 1)));
-    }
+    for (const auto& [key, value] : parse_unit_file(*text)) add(path, unit, key, value);
   }
   void read_drop_ins(const std::string& directory, const std::string& unit) {
     const auto names = tree_.list(directory);
@@ -180,6 +189,19 @@ void check_delegation(const ObservedSystem& system, Checks& checks) {
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> parse_unit_file(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> assignments;
+  while (!text.empty()) {
+    const std::string line = cut_logical_line(text);
+    const std::size_t equals = line.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string_view key = trimmed(std::string_view(line).substr(0, equals));
+    if (!key.empty())
+      assignments.emplace_back(key, trimmed(std::string_view(line).substr(equals + 1)));
+  }
+  return assignments;
+}
 
 ObservedSystemd observe_systemd(const Tree& tree) {
   SystemdReader reader(tree);

@@ -84,30 +84,23 @@ void judge_files(const Case& given, std::vector<Finding>& findings) {
   judge(kubelet.config->memory_manager_policy == "Static", kubelet.files.memory.has_value(),
         checkpoint::kMemoryFileName,
         "memory assignments cannot be compared, and the next start forgets them");
-  if (kubelet.files.cpu && !given.decisions.cpu) {
-    const std::string path = fmt::format("{}/{}", kubelet.root_dir, checkpoint::kCpuFileName);
-    const auto error = checkpoint::inspect_cpu(*kubelet.files.cpu);
+  const auto judge_read = [&](const auto& contents, const auto& decisions, std::string_view name,
+                              const auto& inspect) {
+    if (!contents || decisions) return;
+    const std::string path = fmt::format("{}/{}", kubelet.root_dir, name);
     findings.push_back(
         {"state-unreadable",
          Severity::kError,
          {"file", given.observed.root + path, "", "", {}},
          "",
          "",
-         fmt::format("no kubelet reads it: {}", error.error().message),
+         fmt::format("no kubelet reads it: {}", inspect(*contents).error().message),
          fmt::format("pinfold checkpoint verify '{}{}'", given.observed.root, path)});
-  }
-  if (kubelet.files.memory && !given.decisions.memory) {
-    const std::string path = fmt::format("{}/{}", kubelet.root_dir, checkpoint::kMemoryFileName);
-    const auto error = checkpoint::inspect_memory(*kubelet.files.memory);
-    findings.push_back(
-        {"state-unreadable",
-         Severity::kError,
-         {"file", given.observed.root + path, "", "", {}},
-         "",
-         "",
-         fmt::format("no kubelet reads it: {}", error.error().message),
-         fmt::format("pinfold checkpoint verify '{}{}'", given.observed.root, path)});
-  }
+  };
+  judge_read(kubelet.files.cpu, given.decisions.cpu, checkpoint::kCpuFileName,
+             checkpoint::inspect_cpu);
+  judge_read(kubelet.files.memory, given.decisions.memory, checkpoint::kMemoryFileName,
+             checkpoint::inspect_memory);
 }
 
 void judge_groups(const Case& given, std::vector<Finding>& findings) {

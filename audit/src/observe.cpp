@@ -10,6 +10,20 @@
 #include "pinfold/discover/kernel_files.hpp"
 
 namespace pinfold::audit {
+namespace {
+
+/// The groups of pods, with the names of their containers and what the kubelet keeps of each pod.
+void observe_pods(const Tree& tree, Observed& observed, Problems& problems) {
+  observed.cgroups = observe_groups(tree, problems);
+  name_containers(tree, observed.cgroups, problems);
+  for (const ObservedGroup& group : observed.cgroups.groups) {
+    if (group.name.role != GroupRole::kPod) continue;
+    observed.pod_directories[group.name.pod] =
+        containers_of_pod(tree, observed.kubelet.root_dir, group.name.pod);
+  }
+}
+
+}  // namespace
 
 void Problems::add(const std::string& kind, const Error& error) {
   Problem& problem =
@@ -57,13 +71,7 @@ Observed observe(const Tree& tree, const ObserveOptions& options) {
     problems.add("/sys", machine.error());
   }
   observed.kubelet = observe_kubelet(tree, options, problems);
-  observed.cgroups = observe_groups(tree, problems);
-  name_containers(tree, observed.cgroups, problems);
-  for (const ObservedGroup& group : observed.cgroups.groups) {
-    if (group.name.role != GroupRole::kPod) continue;
-    observed.pod_directories[group.name.pod] =
-        containers_of_pod(tree, observed.kubelet.root_dir, group.name.pod);
-  }
+  observe_pods(tree, observed, problems);
   observed.processes = observe_processes(tree, observed.cgroups, problems);
   observed.irqs = observe_irqs(tree, problems);
   const auto interrupts = tree.read("/proc/interrupts");
@@ -83,13 +91,7 @@ Observed observe_again(const Tree& tree, const Observed& before) {
   observed.machine = before.machine;
   observed.kubelet = before.kubelet;
   observed.kubelet.files = read_state_files(tree, observed.kubelet.root_dir, problems);
-  observed.cgroups = observe_groups(tree, problems);
-  name_containers(tree, observed.cgroups, problems);
-  for (const ObservedGroup& group : observed.cgroups.groups) {
-    if (group.name.role != GroupRole::kPod) continue;
-    observed.pod_directories[group.name.pod] =
-        containers_of_pod(tree, observed.kubelet.root_dir, group.name.pod);
-  }
+  observe_pods(tree, observed, problems);
   observed.problems = problems.all();
   return observed;
 }

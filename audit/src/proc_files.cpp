@@ -39,39 +39,55 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
   return number;
 }
 
-std::optional<ProcStat> parse_proc_stat(std::string_view text) {
-  constexpr std::int64_t kKernelThread = 0x00200000;  // PF_KTHREAD
-  constexpr std::int64_t kFixedCpus = 0x04000000;     // PF_NO_SETAFFINITY
+std::string_view StatFields::field(std::size_t number) const {
+  std::string_view fields = rest;
+  for (std::size_t i = 3; i < number; ++i) cut_field(fields, ' ');
+  return trimmed(cut_field(fields, ' '));
+}
+
+std::optional<StatFields> split_proc_stat(std::string_view text) {
   // The name is in parentheses and may contain anything.
   const std::size_t begin = text.find(" (");
   const std::size_t end = text.rfind(") ");
   if (begin == std::string_view::npos || end == std::string_view::npos || end < begin + 2) {
     return std::nullopt;
   }
-  ProcStat stat;
-  stat.name = std::string(text.substr(begin + 2, end - begin - 2));
-  std::string_view rest = text.substr(end + 2);
-  const std::string_view state = cut_field(rest, ' ');
-  stat.has_ended = state == "Z" || state == "X";
-  const auto parent = parse_number(cut_field(rest, ' '));
-  for (int skipped = 5; skipped <= 8; ++skipped) cut_field(rest, ' ');
-  const auto flags = parse_number(cut_field(rest, ' '));
+  return StatFields{text.substr(0, begin), text.substr(begin + 2, end - begin - 2),
+                    text.substr(end + 2)};
+}
+
+std::string_view status_value(std::string_view status, std::string_view name) {
+  while (!status.empty()) {
+    const std::string_view line = cut_field(status, '\n');
+    if (!line.starts_with(name) || !line.substr(name.size()).starts_with(':')) continue;
+    return trimmed(line.substr(name.size() + 1));
+  }
+  return "";
+}
+
+std::optional<ProcStat> parse_proc_stat(std::string_view text) {
+  constexpr std::size_t kState = 3;
+  constexpr std::size_t kParent = 4;
+  constexpr std::int64_t kFixedCpus = 0x04000000;  // PF_NO_SETAFFINITY
+  const auto fields = split_proc_stat(text);
+  if (!fields) return std::nullopt;
+  const auto parent = parse_number(fields->field(kParent));
+  const auto flags = parse_number(fields->field(kStatFlags));
   if (!parent || !flags) return std::nullopt;
+  const std::string_view state = fields->field(kState);
+  ProcStat stat;
+  stat.name = std::string(fields->name);
+  stat.has_ended = state == "Z" || state == "X";
   stat.parent = static_cast<pid_t>(*parent);
-  stat.is_kernel_thread = (*flags & kKernelThread) != 0;
+  stat.is_kernel_thread = (*flags & kKernelThreadFlag) != 0;
   stat.has_fixed_cpus = (*flags & kFixedCpus) != 0;
   return stat;
 }
 
 std::optional<CpuSet> parse_allowed_cpus(std::string_view status) {
-  constexpr std::string_view kKey = "Cpus_allowed_list:";
-  while (!status.empty()) {
-    const std::string_view line = cut_field(status, '\n');
-    if (!line.starts_with(kKey)) continue;
-    auto cpus = CpuSet::parse(trimmed(line.substr(kKey.size())));
-    return cpus ? std::optional(*std::move(cpus)) : std::nullopt;
-  }
-  return std::nullopt;
+  const std::string_view list = status_value(status, "Cpus_allowed_list");
+  auto cpus = CpuSet::parse(list);
+  return !list.empty() && cpus ? std::optional(*std::move(cpus)) : std::nullopt;
 }
 
 std::vector<pid_t> parse_pids(std::string_view text) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "run_program.hpp"
 #include "temp_dir.hpp"
 
@@ -30,16 +32,36 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-class BashCompletion : public testing::Test {
+/// Files in a directory, and a node there.
+class ShellCompletion : public testing::Test {
  protected:
   void SetUp() override {
-    dir_.write("pod-a.yaml", "kind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c}]}\n");
+    dir_.write("pod-a.yaml",
+               "kind: Pod\nmetadata: {name: web}\n"
+               "spec: {containers: [{name: app}, {name: log}]}\n");
     dir_.write("pod-b.yaml",
                "kind: Pod\nmetadata: {name: db, namespace: shop}\n"
                "spec: {containers: [{name: c}]}\n");
     dir_.write("state-1/file", "");
   }
 
+  /// Admits the pods of both files below "state"; returns the machine's file.
+  [[nodiscard]] std::string admit_pods() const {
+    std::string machine = dir_ / "machine.json";
+    const Outcome outcome = run_shell(
+        PINFOLD_COMMAND " topology --synthetic 'pack:1 core:2 pu:1' -o json > " + machine +
+        " && " PINFOLD_COMMAND " admit --no-enforce --state-dir " + (dir_ / "state") +
+        " --machine " + machine + " " + (dir_ / "pod-a.yaml") + " " + (dir_ / "pod-b.yaml"));
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return machine;
+  }
+
+  test::TempDir dir_;
+  const std::string programs_ = std::filesystem::path(PINFOLD_COMMAND).parent_path();
+};
+
+class BashCompletion : public ShellCompletion {
+ protected:
   /// The words offered for the last of `words`, in the directory of the test.
   [[nodiscard]] std::vector<std::string> offered(const std::vector<std::string>& words) const {
     dir_.write("complete.sh",
@@ -52,8 +74,6 @@ class BashCompletion : public testing::Test {
     EXPECT_EQ(outcome.err, "") << fmt::format("{}", fmt::join(words, " "));
     return lines_of(outcome.out);
   }
-
-  test::TempDir dir_;
 };
 
 TEST_F(BashCompletion, OffersCommandsAndOptions) {
@@ -93,14 +113,8 @@ TEST_F(BashCompletion, OffersFilesAndDirectories) {
 }
 
 TEST_F(BashCompletion, OffersThePodsOfTheState) {
-  const std::string machine = dir_ / "machine.json";
-  const std::string node = "--state-dir " + (dir_ / "state") + " --machine " + machine;
-  ASSERT_EQ(run_shell(PINFOLD_COMMAND " topology --synthetic 'pack:1 core:2 pu:1' -o json > " +
-                      machine + " && " PINFOLD_COMMAND " admit --no-enforce " + node + " " +
-                      (dir_ / "pod-a.yaml") + " " + (dir_ / "pod-b.yaml"))
-                .status,
-            0);
-  for (const char* command : {"start", "remove", "oci-resources"}) {
+  const std::string machine = admit_pods();
+  for (const char* command : {"start", "remove", "oci-resources", "explain"}) {
     EXPECT_THAT(offered({command, "--state-dir", "state", "--machine", machine, "--pod", "''"}),
                 UnorderedElementsAre("default/web", "shop/db"))
         << command;
@@ -112,24 +126,107 @@ TEST_F(BashCompletion, OffersThePodsOfTheState) {
               ElementsAre());
 }
 
-TEST(ZshCompletion, ParsesAndOffersEveryLevel) {
-  if (run_shell("command -v zsh").status != 0) GTEST_SKIP() << "zsh is not installed";
-  const std::string file = PINFOLD_MANUAL_DIR "/_pinfold";
-  const Outcome parsed = run_shell("zsh -n " + file);
-  EXPECT_EQ(parsed.status, 0) << parsed.err;
-  // The functions of zsh's completion are replaced by ones that print what they are given.
-  const std::string head =
-      "_describe() { print -l -- ${(P)2} }\n_arguments() { print -l -- \"$@\" }\n";
-  const auto offered = [&](const std::string& words, int current) {
-    return run_shell(fmt::format("zsh -f -c '{}words=({}); CURRENT={}; PREFIX=\"\"; source {}'",
-                                 head, words, current, file))
+TEST_F(BashCompletion, OffersTheContainersOfAPod) {
+  const std::string machine = admit_pods();
+  for (const char* command : {"start", "remove", "oci-resources"}) {
+    EXPECT_THAT(offered({command, "--state-dir", "state", "--machine", machine, "--pod",
+                         "default/web", "--container", "''"}),
+                UnorderedElementsAre("app", "log"))
+        << command;
+  }
+  EXPECT_THAT(offered({"start", "--state-dir", "state", "--machine", machine, "--pod", "=",
+                       "shop/db", "--container", "c"}),
+              ElementsAre("c"));
+  EXPECT_THAT(offered({"start", "--state-dir", "state", "--machine", machine, "--pod", "none",
+                       "--container", "''"}),
+              ElementsAre());
+  // Of which pod?
+  EXPECT_THAT(offered({"start", "--state-dir", "state", "--machine", machine, "--container", "''"}),
+              ElementsAre());
+}
+
+class ZshCompletion : public ShellCompletion {
+ protected:
+  void SetUp() override {
+    if (run_shell("command -v zsh").status != 0) GTEST_SKIP() << "zsh is not installed";
+    ShellCompletion::SetUp();
+  }
+
+  /// What the completion functions of zsh are given; they are replaced by ones that print that.
+  [[nodiscard]] std::string offered(const std::string& words, int current,
+                                    const std::string& then = "") const {
+    return run_shell(fmt::format("cd {} && PATH={}:$PATH zsh -f -c '{}words=({}); CURRENT={}; "
+                                 "PREFIX=\"\"; source {} {}'",
+                                 dir_.path(), programs_,
+                                 "_describe() { print -l -- ${(P)2} }\n_arguments() { print -l -- "
+                                 "\"$@\" }\ncompadd() { print -l -- ${(P)2} }\n",
+                                 words, current, kFile, then))
         .out;
-  };
+  }
+
+  static constexpr const char* kFile = PINFOLD_MANUAL_DIR "/_pinfold";
+};
+
+TEST_F(ZshCompletion, ParsesAndOffersEveryLevel) {
+  const Outcome parsed = run_shell(std::string("zsh -n ") + kFile);
+  EXPECT_EQ(parsed.status, 0) << parsed.err;
   EXPECT_THAT(offered("pinfold \"\"", 2), HasSubstr("checkpoint:Inspect"));
   EXPECT_THAT(offered("pinfold checkpoint \"\"", 3), HasSubstr("verify:Check"));
   EXPECT_THAT(offered("pinfold checkpoint convert \"\"", 4),
               AllOf(HasSubstr("--to["), HasSubstr("(cpu-v1 cpu-v2 cpu-v3 cpu-v4")));
   EXPECT_THAT(offered("pinfold status \"\"", 3), Not(HasSubstr("checkpoint")));
+}
+
+TEST_F(ZshCompletion, OffersPodsAndContainers) {
+  const std::string node = "start --state-dir state --machine=" + admit_pods();
+  // As _arguments runs the action: in the words of the subcommand.
+  const auto run = [&](const std::string& words, int current, const std::string& with) {
+    const std::string action =
+        fmt::format("> /dev/null; words=({} {}); CURRENT={}; _pinfold_run \"{}\" \"{}\"", node,
+                    words, current, "status -o name --no-enforce", with);
+    return lines_of(offered("pinfold \"\"", 2, action));
+  };
+  EXPECT_THAT(offered("pinfold start \"\"", 3),
+              HasSubstr("{_pinfold_run \"status -o name --no-enforce\" \"--pod\"}"));
+  EXPECT_THAT(run("--pod", 6, ""), UnorderedElementsAre("default/web", "shop/db"));
+  EXPECT_THAT(run("--pod web --container", 8, "--pod"), UnorderedElementsAre("app", "log"));
+  EXPECT_THAT(run("--pod=shop/db --container", 7, "--pod"), UnorderedElementsAre("c"));
+  EXPECT_THAT(run("--container", 6, "--pod"), ElementsAre());
+}
+
+class FishCompletion : public ShellCompletion {
+ protected:
+  void SetUp() override {
+    if (run_shell("command -v fish").status != 0) GTEST_SKIP() << "fish is not installed";
+    ShellCompletion::SetUp();
+  }
+
+  /// The words offered at the end of a line, without their descriptions.
+  [[nodiscard]] std::vector<std::string> offered(const std::string& line) const {
+    const Outcome outcome =
+        run_shell(fmt::format("cd {0} && HOME={0} PATH={1}:$PATH fish --no-config -c 'source "
+                              "{2}/pinfold.fish; complete -C \"pinfold {3}\"'",
+                              dir_.path(), programs_, PINFOLD_MANUAL_DIR, line));
+    EXPECT_EQ(outcome.err, "") << line;
+    std::vector<std::string> words = lines_of(outcome.out);
+    for (std::string& word : words) word = word.substr(0, word.find('\t'));
+    return words;
+  }
+};
+
+TEST_F(FishCompletion, OffersCommandsOptionsAndValues) {
+  EXPECT_THAT(offered("st"), UnorderedElementsAre("start", "status"));
+  EXPECT_THAT(offered("checkpoint ver"), Contains("verify"));
+  EXPECT_THAT(offered("status --state"), Contains("--state-dir"));
+  EXPECT_THAT(offered("audit --fail-on w"), ElementsAre("warning"));
+}
+
+TEST_F(FishCompletion, OffersPodsAndContainers) {
+  const std::string node = "start --state-dir state --machine=" + admit_pods();
+  EXPECT_THAT(offered(node + " --pod "), UnorderedElementsAre("default/web", "shop/db"));
+  EXPECT_THAT(offered(node + " --pod web --container "), UnorderedElementsAre("app", "log"));
+  EXPECT_THAT(offered(node + " --pod=shop/db --container "), ElementsAre("c"));
+  EXPECT_THAT(offered(node + " --container "), ElementsAre());
 }
 
 TEST(ManPage, HasEverySectionAndNoRoffError) {

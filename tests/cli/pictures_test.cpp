@@ -10,9 +10,11 @@
 #include <boost/property_tree/xml_parser.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "run_program.hpp"
 #include "temp_dir.hpp"
+#include "text.hpp"
 #include "tree_builder.hpp"
 
 /// `pinfold who`, `--svg` and `status --watch`.
@@ -117,6 +119,30 @@ Who may run here
   /sys/fs/cgroup/system.slice/ssh.service                 1        1  ! not the owner
   threads of the kernel                                            1
 )");
+}
+
+TEST_F(Pictures, StatusFitsEightyColumns) {
+  for (const char* machine : {"pack:2 core:2 pu:2", "pack:2 core:64 pu:2"}) {
+    const std::string node =
+        fmt::format("--state-dir wide --no-enforce --config wide.yaml --machine wide.json");
+    dir_.write("wide.yaml",
+               "kind: KubeletConfiguration\ncpuManagerPolicy: static\nreservedSystemCPUs: 0-1\n"
+               "cpuManagerPolicyOptions: {distribute-cpus-across-cores: 'true'}\n"
+               "featureGates: {CPUManagerPolicyAlphaOptions: true}\n");
+    dir_.write("wide-pod.yaml",
+               pod("postgres-primary-6d5f9c7b8-x2lqv", machine[12] == '2' ? 2 : 50));
+    const Outcome status =
+        run_shell(fmt::format("cd {0} && rm -rf wide && {1} topology --synthetic '{2}' -o json > "
+                              "wide.json && {1} admit {3} "
+                              "wide-pod.yaml > /dev/null && LANG=C.UTF-8 {1} status {3}",
+                              dir_.path(), PINFOLD_COMMAND, machine, node));
+    EXPECT_EQ(status.status, 0) << status.err;
+    EXPECT_THAT(status.out, HasSubstr("shared pool: "));
+    std::istringstream lines(status.out);
+    for (std::string text; std::getline(lines, text);) {
+      EXPECT_LE(tools::display_width(text), 80U) << text << "\n" << status.out;
+    }
+  }
 }
 
 TEST_F(Pictures, WhoPrintsJson) {

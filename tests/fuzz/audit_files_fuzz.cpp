@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "pinfold/audit/container_names.hpp"
+#include "pinfold/audit/doctor_observed.hpp"
 #include "pinfold/audit/group_names.hpp"
 #include "pinfold/audit/kubelet_flags.hpp"
 #include "pinfold/audit/pod_resources.hpp"
@@ -35,8 +36,17 @@ void read_names(std::string_view text) {
 }
 
 void read_kernel_files(std::string_view text) {
-  (void)parse_proc_stat(text);
-  (void)parse_allowed_cpus(text);
+  if (const auto fields = split_proc_stat(text)) {
+    require(fields->id.size() + fields->name.size() + fields->rest.size() < text.size());
+    for (const std::size_t number : {3U, 4U, 9U, 39U, 1000U}) {
+      require(fields->field(number).find(' ') == std::string_view::npos);
+    }
+  }
+  const auto stat = parse_proc_stat(text);
+  require(!stat || text.find(stat->name) != std::string_view::npos);
+  require(status_value(text, "Tgid").find('\n') == std::string_view::npos);
+  const auto cpus = parse_allowed_cpus(text);
+  require(!cpus || !cpus->empty());
   (void)parse_throttled(text);
   const auto pids = parse_pids(text);
   for (std::size_t i = 0; i < pids.size(); ++i) {
@@ -61,6 +71,16 @@ void read_command_line(std::string_view text) {
   require(merged == config);
 }
 
+void read_unit_file(std::string_view text) {
+  for (const auto& [key, value] : parse_unit_file(text)) {
+    require(!key.empty() && key.find_first_of("=\n") == std::string::npos);
+    require(value.find('\n') == std::string::npos);
+    require(std::string_view(" \t\r").find(key.front()) == std::string_view::npos);
+    require(value.empty() ||
+            std::string_view(" \t\r").find(value.back()) == std::string_view::npos);
+  }
+}
+
 }  // namespace
 }  // namespace pinfold::audit
 
@@ -69,6 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   pinfold::audit::read_names(text);
   pinfold::audit::read_kernel_files(text);
   pinfold::audit::read_command_line(text);
+  pinfold::audit::read_unit_file(text);
   (void)pinfold::audit::parse_pod_resources(text);
   return 0;
 }

@@ -14,6 +14,7 @@
 #include "pinfold/api/pod_documents.hpp"
 #include "pinfold/text/message.hpp"
 #include "pod_validation.hpp"
+#include "text.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -75,7 +76,8 @@ void print_text(const agent::NodeAgent& agent, const std::vector<Admission>& adm
     }
     if (explain) fmt::print("{}", trace_text(trace));
   }
-  if (!admitted.empty()) fmt::print("\n{}", container_table(admitted, agent.enforces()));
+  if (!admitted.empty())
+    fmt::print("\n{}", container_table(admitted, agent.enforces(), terminal_style()));
 }
 
 /// The state directory of a kubelet can name pods that are unknown here.

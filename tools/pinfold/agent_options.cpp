@@ -127,13 +127,25 @@ cli::Option insecure_state_dir_option(bool& is_insecure) {
           "For tests: accept a state directory that other users can change"};
 }
 
+// The active pods, or with --pod the containers of one.
+constexpr const char* kActiveNames = "status -o name --no-enforce";
+
 cli::Option pod_option(std::string& pod) {
   return {.name = "--pod",
           .target = &pod,
           .help = "UID, name or NAMESPACE/NAME",
           .value = "POD",
           .required = true,
-          .suggested_by = "status -o name --no-enforce"};
+          .suggested_by = kActiveNames};
+}
+
+cli::Option container_option(std::string& container) {
+  return {.name = "--container",
+          .target = &container,
+          .help = "Name of the container",
+          .value = "NAME",
+          .suggested_by = kActiveNames,
+          .suggested_with = "--pod"};
 }
 
 cli::Option dry_run_option(AgentOptions& options) {

@@ -10,6 +10,7 @@
 #include "pinfold/agent/status.hpp"
 #include "pinfold/service/snapshot.hpp"
 #include "pinfold/socket/unix_socket.hpp"
+#include "text.hpp"
 
 namespace pinfold::tools {
 
@@ -57,6 +58,8 @@ struct AgentOptions : NodeOptions {
 [[nodiscard]] cli::Option insecure_state_dir_option(bool& is_insecure);
 /// --pod, for a command about one pod: see agent::find_pod_uid.
 [[nodiscard]] cli::Option pod_option(std::string& pod);
+/// --container, for a command about one container of that pod.
+[[nodiscard]] cli::Option container_option(std::string& container);
 /// --dry-run, for a command that changes the state.
 [[nodiscard]] cli::Option dry_run_option(AgentOptions& options);
 /// --release-unknown, for a command that opens the agent to write.
@@ -70,8 +73,10 @@ void print_dry_run(const AgentOptions& options);
 /// Opens the agent that the options describe. Prints warnings to standard error.
 [[nodiscard]] Result<agent::NodeAgent> open_agent(const AgentOptions& options);
 
-/// The table of containers, one line each.
-[[nodiscard]] std::string container_table(const std::vector<agent::PodStatus>& pods, bool enforced);
+/// The table of containers, and below it how some differ from what is desired. What the kernel says
+/// of each has columns if the style is wide enough, else only a verdict.
+[[nodiscard]] std::string container_table(const std::vector<agent::PodStatus>& pods, bool enforced,
+                                          const Style& style);
 
 /// What a service with mode observe has compared, as text.
 [[nodiscard]] std::string comparison_text(const service::Comparison& comparison);

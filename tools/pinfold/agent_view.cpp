@@ -12,35 +12,69 @@ namespace pinfold::tools {
 using agent::ContainerStatus;
 using agent::PodStatus;
 
-std::string container_table(const std::vector<PodStatus>& pods, bool enforced) {
-  const Style style = terminal_style();
-  std::vector<TextTable::Column> columns = {{"POD"},       {"CONTAINER"}, {"QOS"},
-                                            {"ISOLATION"}, {"CPUS"},      {"MEMS"}};
+namespace {
+
+TextTable::Column wrapping(const char* header) { return {header, TextTable::Align::kLeft, true}; }
+
+enum class Observations { kColumns, kVerdict };  ///< what of them is in the table
+
+std::vector<std::string> row_of(const PodStatus& pod, const ContainerStatus& container) {
+  const auto or_any = [](const std::string& list) { return list.empty() ? "any" : list; };
+  return {pod.spec.namespace_name + "/" + pod.spec.name,
+          container.resources.name,
+          std::string(to_string(pod.qos)),
+          std::string(to_string(container.desired.isolation)),
+          or_any(container.desired.cpus.to_string()),
+          or_any(container.resources.cpuset_mems)};
+}
+
+TextTable table_of(const std::vector<PodStatus>& pods, const Style& style, bool enforced,
+                   Observations observations) {
+  const bool has_columns = observations == Observations::kColumns;
+  std::vector<TextTable::Column> columns = {wrapping("POD"),  wrapping("CONTAINER"),
+                                            {"QOS"},          {"ISOLATION"},
+                                            wrapping("CPUS"), wrapping("MEMS")};
+  if (enforced && has_columns) {
+    for (const char* header : {"RUNS ON", "MEMORY ON"}) columns.push_back({header});
+  }
   if (enforced) {
-    columns.insert(columns.end(), {{"RUNS ON"}, {"MEMORY ON"}, {"PROCS"}, {"VERDICT"}});
+    for (const char* header : {"PROCS", "VERDICT"}) columns.push_back({header});
   }
   TextTable table(std::move(columns));
-  const auto or_any = [](const std::string& list) { return list.empty() ? "any" : list; };
   for (const PodStatus& pod : pods) {
     for (const ContainerStatus& container : pod.containers) {
-      std::vector<std::string> row = {pod.spec.namespace_name + "/" + pod.spec.name,
-                                      container.resources.name,
-                                      std::string(to_string(pod.qos)),
-                                      std::string(to_string(container.desired.isolation)),
-                                      or_any(container.desired.cpus.to_string()),
-                                      or_any(container.resources.cpuset_mems)};
-      if (enforced) {
-        const auto& observed = container.observed;
+      const auto& observed = container.observed;
+      std::vector<std::string> row = row_of(pod, container);
+      if (enforced && has_columns) {
         row.push_back(observed ? observed->effective_cpus.to_string() : "-");
         row.push_back(observed ? observed->effective_mems.to_string() : "-");
+      }
+      if (enforced) {
         row.push_back(observed ? std::to_string(observed->processes) : "-");
         row.push_back(container.problem.empty() ? paint(style, Paint::kGreen, "ok")
-                                                : paint(style, Paint::kRed, container.problem));
+                                                : paint(style, Paint::kRed, "not ok"));
       }
       table.add_painted(std::move(row));
     }
   }
-  return table.render(style);
+  return table;
+}
+
+}  // namespace
+
+std::string container_table(const std::vector<PodStatus>& pods, bool enforced, const Style& style) {
+  TextTable table = table_of(pods, style, enforced, Observations::kColumns);
+  if (table.width() > style.width) table = table_of(pods, style, enforced, Observations::kVerdict);
+  std::string text = table.render(style);
+  for (const PodStatus& pod : pods) {
+    for (const ContainerStatus& container : pod.containers) {
+      if (container.problem.empty()) continue;
+      text += facts_text({fmt::format("{}/{}/{}: {}", pod.spec.namespace_name, pod.spec.name,
+                                      container.resources.name, escaped(container.problem))},
+                         style);
+    }
+  }
+  return text;
 }
 
 std::string comparison_text(const service::Comparison& comparison) {
@@ -48,8 +82,8 @@ std::string comparison_text(const service::Comparison& comparison) {
     return fmt::format("Mode observe: {} compared, none would have other CPUs or memory nodes.\n",
                        counted(comparison.compared, "running container"));
   }
-  TextTable table(
-      {{"POD"}, {"CONTAINER"}, {"RUNS ON"}, {"WOULD HAVE"}, {"MEMORY ON"}, {"WOULD HAVE"}});
+  TextTable table({wrapping("POD"), wrapping("CONTAINER"), wrapping("RUNS ON"),
+                   wrapping("WOULD HAVE"), wrapping("MEMORY ON"), wrapping("WOULD HAVE")});
   for (const service::Difference& difference : comparison.differences) {
     std::vector<std::string> row = {
         difference.namespace_name + "/" + difference.pod_name, difference.container.name,

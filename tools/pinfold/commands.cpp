@@ -1,6 +1,40 @@
 #include "commands.hpp"
 
 namespace pinfold::tools {
+namespace {
+
+/// What scripts depend on.
+cli::Section exit_statuses() {
+  return {"Exit status",
+          {{"0", "Done, admitted, equal; also with a warning"},
+           {"1",
+            "A negative answer, below for each command that has one. Of commands that change "
+            "containers also: decided and stored, but not applied to the kernel"},
+           {"1 of admit, explain", "A pod is rejected"},
+           {"1 of audit",
+            "A finding is at least as severe as --fail-on; with --watch: there was an "
+            "overlap"},
+           {"1 of checkpoint convert", "The kubelet would not start with the files"},
+           {"1 of checkpoint diff", "The states differ"},
+           {"1 of checkpoint repair", "Something would be lost, or the kubelet would not start"},
+           {"1 of checkpoint verify", "None of the selected kubelets loads a file"},
+           {"1 of defragment", "No moves make room for the pod, or none were found"},
+           {"1 of doctor", "There is a problem; a warning is none"},
+           {"1 of predict", "No node admits a pod"},
+           {"1 of reconcile", "Drift remains"},
+           {"1 of reconfigure", "Pods would be removed, and --evict does not allow it"},
+           {"1 of remove", "Processes still run, and --kill was not given"},
+           {"1 of simulate",
+            "A pod is rejected, of two runs only by the second; with --compare: a "
+            "vector differs"},
+           {"1 of status", "Drift, or offline CPUs"},
+           {"2",
+            "A usage or input error: nothing has changed. Also if the output cannot be "
+            "written: then a decision is stored all the same"},
+           {"130 of simulate", "Interrupted: the output ends there"}}};
+}
+
+}  // namespace
 
 cli::Command pinfold_command(const std::vector<std::string>& arguments) {
   return {
@@ -17,11 +51,7 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
                    doctor_command(),     cli::help_command()},
       .version = PINFOLD_VERSION,
       .sections = {
-          {"Exit status",
-           {{"0", "Done, admitted, equal; also with a warning"},
-            {"1", "A negative answer: rejected, a check failed, different"},
-            {"2",
-             "A usage or input error: nothing has changed. Also if the output cannot be written"}}},
+          exit_statuses(),
           {"Examples",
            {{"pinfold topology", "Draw the sockets, NUMA nodes and CPUs of this machine"},
             {"pinfold admit --dry-run --explain pod.yaml",

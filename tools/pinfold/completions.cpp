@@ -93,7 +93,8 @@ std::string bash_value(const cli::Option& option) {
   const auto choices = choices_of(option);
   if (!choices.empty()) return fmt::format("_pinfold_words '{}'", fmt::join(choices, " "));
   if (!option.suggested_by.empty()) {
-    return fmt::format("_pinfold_words \"$(_pinfold_run '{}')\"", option.suggested_by);
+    return fmt::format("_pinfold_words \"$(_pinfold_run '{}' '{}')\"", option.suggested_by,
+                       option.suggested_with);
   }
   switch (kind_of(option)) {
     case ValueKind::kFile:
@@ -106,7 +107,7 @@ std::string bash_value(const cli::Option& option) {
   return ":";
 }
 
-// In both scripts: the options with which a command that prints values finds the node.
+// In all scripts: the options with which a command that prints values finds the node.
 constexpr const char* kNodeOptions = "--state-dir|--config|--machine|--sysfs";
 
 }  // namespace
@@ -146,18 +147,19 @@ _pinfold_files() {{
   compopt -o filenames 2> /dev/null
   COMPREPLY=($(compgen "$1" -- "$current"))
 }}
-# Runs pinfold on the node that the options name so far.
+# Runs pinfold on the node that the options name so far. $2: an option that has to be among them.
 _pinfold_run() {{
-  local i value node=()
+  local i value node=() with=${{2:+lacking}}
   for ((i = 1; i < COMP_CWORD; i++)); do
     case ${{COMP_WORDS[i]}} in
-      {})
+      {}|"${{2:---state-dir}}")
+        [[ ${{COMP_WORDS[i]}} == "$2" ]] && with=
         value=${{COMP_WORDS[i+1]}}
         [[ $value == = ]] && value=${{COMP_WORDS[i+2]}}
         node+=("${{COMP_WORDS[i]}}" "${{value/#\~/$HOME}}") ;;
     esac
   done
-  "${{COMP_WORDS[0]}}" $1 "${{node[@]}}" 2> /dev/null
+  [[ $with ]] || "${{COMP_WORDS[0]}}" $1 "${{node[@]}}" 2> /dev/null
 }}
 _pinfold() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}
@@ -198,7 +200,8 @@ std::string zsh_value(const cli::Option& option) {
   if (!choices.empty()) {
     action = fmt::format("({})", fmt::join(choices, " "));
   } else if (!option.suggested_by.empty()) {
-    action = fmt::format("{{_pinfold_run \"{}\"}}", option.suggested_by);
+    action =
+        fmt::format("{{_pinfold_run \"{}\" \"{}\"}}", option.suggested_by, option.suggested_with);
   } else if (kind_of(option) != ValueKind::kText) {
     action = kind_of(option) == ValueKind::kFile ? "_files" : "_files -/";
   }
@@ -262,16 +265,19 @@ std::string zsh_completion(const cli::Command& program) {
   add_zsh_group(program, program, "_pinfold", functions);
   return fmt::format(R"zsh(#compdef pinfold
 # zsh completion for pinfold; generated from the declarations of its options
-# Offers what pinfold prints about the node that the options name so far.
+# Offers what pinfold prints about the node that the options name so far. $2: an option that has to be
+# among them.
 _pinfold_run() {{
   local -a node values
-  local i
+  local i with=$2
   for (( i = 2; i < CURRENT; i++ )); do
+    [[ -n $2 && ${{words[i]%%=*}} == $2 ]] && with=
     case $words[i] in
-      ({}) node+=($words[i] ${{(Q)words[i+1]}}) ;;
-      (--*=*) case ${{words[i]%%=*}} in ({}) node+=(${{words[i]}}) ;; esac ;;
+      ({}|${{2:---state-dir}}) node+=($words[i] ${{(Q)words[i+1]}}) ;;
+      (--*=*) case ${{words[i]%%=*}} in ({}|${{2:---state-dir}}) node+=(${{words[i]}}) ;; esac ;;
     esac
   done
+  [[ -z $with ]] || return
   values=(${{(f)"$(pinfold ${{=1}} $node 2> /dev/null)"}})
   compadd -a values
 }}
@@ -281,8 +287,27 @@ _pinfold_run() {{
 }
 
 std::string fish_completion(const cli::Command& program) {
-  std::string out =
-      "# fish completion for pinfold; generated from the declarations of its options\n";
+  std::string out = R"(# fish completion for pinfold; generated from the declarations of its options
+# Prints what pinfold says about the node that the options name so far. $argv[2]: an option that has
+# to be among them.
+function __pinfold_run
+    set -l words (commandline -opc)
+    set -l node
+    for i in (seq (count $words))
+        set -l pair (string split -m 1 = -- $words[$i])
+        contains -- $pair[1] --state-dir --config --machine --sysfs $argv[2..]; or continue
+        if test (count $pair) = 2
+            set -a node $words[$i]
+        else if test $i -lt (count $words)
+            set -a node $words[$i] (string replace -r '^~' $HOME -- $words[(math $i + 1)])
+        end
+    end
+    if set -q argv[2]; and not string match -q -- "$argv[2]*" $node
+        return
+    end
+    pinfold (string split ' ' -- $argv[1]) $node 2> /dev/null
+end
+)";
   for (const cli::Command& command : program.commands) {
     out += fmt::format("complete -c pinfold -n __fish_use_subcommand -f -a {} -d '{}'\n",
                        command.name, quoted(command.help, false));
@@ -302,7 +327,8 @@ std::string fish_completion(const cli::Command& program) {
       if (!choices.empty()) {
         out += fmt::format(" -x -a '{}'", fmt::join(choices, " "));
       } else if (!option.suggested_by.empty()) {
-        out += fmt::format(" -x -a '(pinfold {} 2> /dev/null)'", option.suggested_by);
+        out += fmt::format(" -x -a '(__pinfold_run \"{}\" {})'", option.suggested_by,
+                           option.suggested_with);
       } else if (!is_flag(option)) {
         out += kind_of(option) == ValueKind::kText ? " -x" : " -r";
       }

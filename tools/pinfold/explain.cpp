@@ -129,7 +129,18 @@ std::string holders_text(const OccupiedPlace& place) {
   return text;
 }
 
-std::string resource_table(const std::vector<OccupiedResource>& resources) {
+/// The node's NUMA nodes together, for an amount that need not be on one of them.
+OccupiedPlace sum_of(const OccupiedResource& resource) {
+  OccupiedPlace sum;
+  for (const OccupiedPlace& place : resource.places) {
+    sum.free += place.free;
+    sum.reserved += place.reserved;
+    sum.held += place.held;
+  }
+  return sum;
+}
+
+std::string resource_table(const Explanation& explanation) {
   using Align = TextTable::Align;
   TextTable table({{"RESOURCE", Align::kLeft},
                    {"NUMA", Align::kLeft},
@@ -138,16 +149,21 @@ std::string resource_table(const std::vector<OccupiedResource>& resources) {
                    {"RESERVED", Align::kRight},
                    {"HELD", Align::kRight},
                    {"BY", Align::kLeft}});
-  for (const OccupiedResource& resource : resources) {
-    for (const OccupiedPlace& place : resource.places) {
-      table.add(
-          {resource.resource,
-           place.numa_nodes.empty() ? "any" : fmt::format("{}", fmt::join(place.numa_nodes, ",")),
-           readable(resource.needed, AmountRounding::kUp),
-           readable(place.free, AmountRounding::kDown),
-           readable(place.reserved, AmountRounding::kUp),
-           readable(place.held, AmountRounding::kDown), holders_text(place)});
-    }
+  const auto add = [&](const OccupiedResource& resource, const OccupiedPlace& place,
+                       const std::string& needed) {
+    table.add(
+        {resource.resource,
+         place.numa_nodes.empty() ? "any" : fmt::format("{}", fmt::join(place.numa_nodes, ",")),
+         needed, readable(place.free, AmountRounding::kDown),
+         readable(place.reserved, AmountRounding::kUp), readable(place.held, AmountRounding::kDown),
+         holders_text(place)});
+  };
+  const bool is_aligned = explanation.rejection->reason == "TopologyAffinityError";
+  for (const OccupiedResource& resource : explanation.table) {
+    const std::string needed = readable(resource.needed, AmountRounding::kUp);
+    const bool has_sum = !is_aligned && resource.places.size() > 1;
+    if (has_sum) add(resource, sum_of(resource), needed);
+    for (const OccupiedPlace& place : resource.places) add(resource, place, has_sum ? "" : needed);
   }
   return table.empty() ? "" : "\n" + table.render(terminal_style(), 2);
 }
@@ -199,7 +215,7 @@ std::string as_text(const Explanation& explanation, const ExplainOptions& option
   }
   text += fmt::format("Rejected, {}: {}\n", explanation.rejection->reason,
                       escaped(explanation.rejection->message));
-  return text + resource_table(explanation.table) + remedies_text(explanation, options);
+  return text + resource_table(explanation) + remedies_text(explanation, options);
 }
 
 Result<ExitStatus> run(const ExplainOptions& options) {

@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <utility>
 #include <vector>
 
 #include "pinfold/base/read_file.hpp"
+#include "pinfold/discover/kernel_files.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -46,17 +46,6 @@ std::optional<std::uint64_t> number_of(const std::string& path) {
   const auto text = read_file(path);
   if (!text) return std::nullopt;
   return number_in(std::string_view(*text).substr(0, text->find('\n')));
-}
-
-/// "hugepages-2Mi" for 2048, as the kubelet names the resource.
-std::string resource_of_pages(std::uint64_t kib) {
-  static constexpr std::array<const char*, 3> kUnits = {"Ki", "Mi", "Gi"};
-  std::size_t unit = 0;
-  while (unit + 1 < kUnits.size() && kib % 1024 == 0) {
-    kib /= 1024;
-    ++unit;
-  }
-  return fmt::format("hugepages-{}{}", kib, kUnits[unit]);
 }
 
 }  // namespace
@@ -97,7 +86,7 @@ LiveMemory read_live_memory(const std::string& root, NumaId numa) {
     const auto kib =
         number_in(std::string_view(name).substr(prefix.size(), name.size() - prefix.size() - 2));
     const auto pages = number_of(entry.path() / "free_hugepages");
-    if (kib && *kib > 0 && pages) memory.hugepages[resource_of_pages(*kib)] = *pages * *kib * 1024;
+    if (kib && *kib > 0 && pages) memory.hugepages[hugepage_resource(*kib)] = *pages * *kib * 1024;
   }
   if (const auto buddyinfo = read_file(root + "/proc/buddyinfo")) {
     memory.in_large_blocks = in_large_blocks(

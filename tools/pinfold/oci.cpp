@@ -38,7 +38,7 @@ std::string annotation(const HookState& state, const std::string& name) {
 std::string resource_of(std::string_view name) {
   const std::string_view resource = name.substr(kPrefix.size());
   const bool is_known =
-      resource == "cpu" || resource == "memory" || resource.starts_with("hugepages-");
+      resource == "cpu" || resource == "memory" || is_huge_page_resource(resource);
   return is_known ? std::string(resource) : "";
 }
 

@@ -43,11 +43,11 @@ cli::Command oci_resources_command() {
   cli::Command command{
       "oci-resources",
       "Print the linux.resources of an OCI config.json for a container of an admitted pod"};
+  cli::Option container = container_option(options->container);
+  container.help = "Name of the container [the only one of the pod]";
   command.add(agent_options(options->agent));
-  command.add({output_option(options->agent.output),
-               pod_option(options->pod),
-               {"--container", &options->container,
-                "Name of the container [the only one of the pod]", "NAME"}});
+  command.add(
+      {output_option(options->agent.output), pod_option(options->pod), std::move(container)});
   command.sections = {{"Examples",
                        {{"pinfold oci-resources --pod default/web --container main",
                          "Print the linux.resources of a container"}}}};

@@ -102,8 +102,8 @@ int draw_legend(std::string& out, const Overlay& overlay, int y, svg::Fills& fil
         "<g class=\"cpu {}\"><rect x=\"{}\" y=\"{}\" width=\"26\" height=\"16\" rx=\"2\" "
         "stroke-width=\"1\"{}/><rect x=\"{}\" y=\"{}\" width=\"26\" height=\"16\" rx=\"2\" "
         "class=\"swatch\"/><text x=\"{}\" y=\"{}\" class=\"label legend\">{}</text></g>\n",
-        svg::class_of(entry.use), x, top, fill.empty() ? "" : fmt::format(" fill=\"{}\"", fill), x,
-        top, x + 13, top + 13, xml(entry.label));
+        to_string(entry.use), x, top, fill.empty() ? "" : fmt::format(" fill=\"{}\"", fill), x, top,
+        x + 13, top + 13, xml(entry.label));
     const std::size_t length = columns == 1 ? kLineLength : kLength;
     const std::string name = shortened(entry.text, length);
     const std::size_t rest = length - std::min(length - 8, display_width(name));

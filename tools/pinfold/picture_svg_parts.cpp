@@ -53,20 +53,6 @@ std::string text_at(int x, int y, std::string_view css, std::string_view text) {
   return fmt::format("<text x=\"{}\" y=\"{}\" class=\"{}\">{}</text>\n", x, y, css, xml(text));
 }
 
-std::string_view class_of(CpuUse use) {
-  switch (use) {
-    case CpuUse::kShared:
-      return "shared";
-    case CpuUse::kReserved:
-      return "reserved";
-    case CpuUse::kOffline:
-      return "offline";
-    case CpuUse::kExclusive:
-      break;
-  }
-  return "exclusive";
-}
-
 std::string fill_of(const Overlay::Entry& entry, Fills& fills) {
   if (entry.use == CpuUse::kReserved) return "url(#reserved)";
   if (entry.use != CpuUse::kExclusive) return "";
@@ -273,7 +259,7 @@ void NodeDrawing::draw_cpu(std::string& out, CpuId cpu, int x, int y, Fills& fil
       index == kNoEntry ? nullptr : &picture_.overlay.entries[index];
   const std::string sign = sign_of(picture_.overlay, cpu);
   const std::string fill = entry == nullptr ? "" : fill_of(*entry, fills);
-  const std::string_view use = entry == nullptr ? "shared" : class_of(entry->use);
+  const std::string_view use = entry == nullptr ? "shared" : to_string(entry->use);
   out += fmt::format("<g class=\"cpu {} {}\"><title>CPU {}{}</title>", use, cell_.size, cpu.value,
                      entry == nullptr ? "" : ": " + xml(entry->text));
   out +=

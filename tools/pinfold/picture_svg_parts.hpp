@@ -22,8 +22,6 @@ inline constexpr int kMargin = 24;
 using Fills = std::set<std::pair<std::size_t, std::size_t>>;
 /// The fill of an entry: "url(#e0p1)", or "" if its class says it.
 [[nodiscard]] std::string fill_of(const Overlay::Entry& entry, Fills& fills);
-/// "shared", "reserved", "exclusive" or "offline".
-[[nodiscard]] std::string_view class_of(CpuUse use);
 /// The <pattern> elements of the fills.
 [[nodiscard]] std::string patterns(const Fills& fills);
 

@@ -57,14 +57,15 @@ Result<ExitStatus> run(const RemoveOptions& options) {
 cli::Command remove_command() {
   auto options = std::make_shared<RemoveOptions>();
   cli::Command command{"remove", "Remove a pod or container and release its resources"};
+  cli::Option container = container_option(options->container);
+  container.help = "Remove only this container; the pod stays";
   command.add(agent_options(options->agent));
-  command.add(
-      {output_option(options->agent.output),
-       pod_option(options->pod),
-       {"--container", &options->container, "Remove only this container; the pod stays", "NAME"},
-       dry_run_option(options->agent),
-       socket_option(options->agent),
-       {"--kill", &options->kill, "Kill the processes that still run in it"}});
+  command.add({output_option(options->agent.output),
+               pod_option(options->pod),
+               std::move(container),
+               dry_run_option(options->agent),
+               socket_option(options->agent),
+               {"--kill", &options->kill, "Kill the processes that still run in it"}});
   command.sections = {
       {"Examples",
        {{"pinfold remove --dry-run --pod default/web", "Print what would be released"},

@@ -44,15 +44,11 @@ cli::Command start_command() {
   cli::Command command{
       "start",
       "Mark a container as about to start; releases what earlier init containers no longer need"};
+  cli::Option container = container_option(options->container);
+  container.required = true;
   command.add(agent_options(options->agent));
-  command.add({output_option(options->agent.output),
-               socket_option(options->agent),
-               pod_option(options->pod),
-               {.name = "--container",
-                .target = &options->container,
-                .help = "Name of the container",
-                .value = "NAME",
-                .required = true}});
+  command.add({output_option(options->agent.output), socket_option(options->agent),
+               pod_option(options->pod), std::move(container)});
   command.sections = {{"Examples",
                        {{"pinfold start --pod default/web --container main",
                          "Mark the container as about to start"}}}};

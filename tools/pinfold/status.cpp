@@ -23,6 +23,7 @@ namespace {
 struct StatusOptions {
   AgentOptions agent;
   std::string svg;
+  std::string pod;
   bool watch = false;
   int interval_s = 2;
 };
@@ -62,14 +63,16 @@ std::string status_text(const AgentOptions& options, const agent::NodeAgent& age
   const std::string pool = view.shared_pool.to_string();
   const std::string reserved = view.reserved.to_string();
   std::string text = render_node(agent.node().machine(), picture) + "\n";
-  text += fmt::format(
-      "shared pool: {}   reserved: {}   pods: {}   cgroups: {}\n", pool.empty() ? "any" : pool,
-      reserved.empty() ? "none" : reserved, view.pods.size(),
-      agent.enforces()
-          ? fmt::format("{} at {}", agent.enforced()->mode(), escaped(agent.enforced()->root()))
-          : "not enforced");
+  const std::string cgroups = agent.enforces() ? fmt::format("{} at {}", agent.enforced()->mode(),
+                                                             escaped(agent.enforced()->root()))
+                                               : "not enforced";
+  text += facts_text({"shared pool: " + (pool.empty() ? "any" : pool),
+                      "reserved: " + (reserved.empty() ? "none" : reserved),
+                      fmt::format("pods: {}", view.pods.size()), "cgroups: " + cgroups},
+                     picture.style);
   text += agent::describe_profile(agent.node().config().profile, agent.profile_source()) + "\n";
-  if (!view.pods.empty()) text += "\n" + container_table(view.pods, agent.enforces());
+  if (!view.pods.empty())
+    text += "\n" + container_table(view.pods, agent.enforces(), picture.style);
   if (const auto comparison = read_comparison(options)) {
     text += "\n" + comparison_text(*comparison);
   }
@@ -83,6 +86,24 @@ std::string status_text(const AgentOptions& options, const agent::NodeAgent& age
     for (const std::string& line : view.drift) text += "  " + escaped(line) + "\n";
   }
   return text;
+}
+
+/// The active pods, or the containers of the one that --pod names.
+Result<std::string> names_text(const StatusOptions& options, const agent::NodeAgent& agent,
+                               const agent::NodeStatus& view) {
+  PodUid uid;
+  if (!options.pod.empty()) {
+    PINFOLD_LET(uid, agent::find_pod_uid(agent, options.pod));
+  }
+  std::string names;
+  for (const agent::PodStatus& pod : view.pods) {
+    if (options.pod.empty()) {
+      names += fmt::format("{}/{}\n", pod.spec.namespace_name, pod.spec.name);
+    } else if (pod.spec.uid == uid) {
+      for (const auto& container : pod.containers) names += container.resources.name + "\n";
+    }
+  }
+  return names;
 }
 
 /// The status in the form that was asked for. `load`: of CPUs; may be empty.
@@ -104,10 +125,7 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
     return WatchFrame{out.dump(options.watch ? -1 : 2) + "\n", status};
   }
   if (options.agent.output == OutputFormat::kName) {
-    std::string names;
-    for (const agent::PodStatus& pod : view.pods) {
-      names += fmt::format("{}/{}\n", pod.spec.namespace_name, pod.spec.name);
-    }
+    PINFOLD_LET(auto names, names_text(options, agent, view));
     return WatchFrame{std::move(names), status};
   }
   picture.load = load;
@@ -136,6 +154,9 @@ class LoadMeter {
 };
 
 Result<ExitStatus> run(const StatusOptions& options) {
+  if (!options.pod.empty() && options.agent.output != OutputFormat::kName) {
+    return fail(ErrorCode::kInvalidArgument, "--pod: expected '-o name' with it");
+  }
   if (!options.watch) {
     PINFOLD_LET(const auto frame, make_frame(options, {}));
     fmt::print("{}", frame.text);
@@ -154,6 +175,9 @@ cli::Command status_command() {
   cli::Command command{"status",
                        "Show the desired and observed CPUs and NUMA nodes of every container"};
   command.add(agent_options(options->agent));
+  cli::Option pod = pod_option(options->pod);
+  pod.required = false;
+  pod.help = "With -o name: the containers of the pod with this UID, name or NAMESPACE/NAME";
   command.add(
       {socket_option(options->agent),
        {"-o,--output",
@@ -162,6 +186,7 @@ cli::Command status_command() {
                                                           {"name", OutputFormat::kName}}),
         "Output format: text for people, json for programs, name for the active pods as "
         "NAMESPACE/NAME, one per line"},
+       std::move(pod),
        svg_option(options->svg),
        {.name = "--watch",
         .target = &options->watch,

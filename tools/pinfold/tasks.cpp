@@ -3,57 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <system_error>
 
+#include "pinfold/audit/proc_files.hpp"
 #include "pinfold/base/read_file.hpp"
 #include "pinfold/enforce/mounts.hpp"
 
 namespace pinfold::tools {
 namespace {
 
-/// Numbers after the state, which is field 3 of stat(5).
-constexpr std::size_t kFlags = 9;
-constexpr std::size_t kProcessor = 39;
-constexpr std::uint64_t kKernelThread = 0x00200000;  // PF_KTHREAD
-
-template <class Number>
-std::optional<Number> number_from(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-/// Field `number` of a line of stat(5), of which `rest` begins with field 3.
-std::string_view field_of(std::string_view rest, std::size_t number) {
-  for (std::size_t i = 3; i < number; ++i) {
-    const std::size_t blank = rest.find(' ');
-    if (blank == std::string_view::npos) return "";
-    rest.remove_prefix(blank + 1);
-  }
-  return rest.substr(0, rest.find_first_of(" \n"));
-}
-
-/// The value of a line "NAME:\tVALUE".
-std::string_view value_of(std::string_view status, std::string_view name) {
-  for (std::size_t begin = 0; begin < status.size();) {
-    const std::size_t end = std::min(status.find('\n', begin), status.size());
-    std::string_view line = status.substr(begin, end - begin);
-    begin = end + 1;
-    if (!line.starts_with(name)) continue;
-    line.remove_prefix(name.size());
-    if (line.starts_with(":\t")) return line.substr(2);
-  }
-  return "";
+/// A number that fits a process or a CPU.
+std::optional<std::int32_t> id_from(std::string_view text) {
+  const auto number = audit::parse_number(text);
+  if (!number || *number < 0 || *number > INT32_MAX) return std::nullopt;
+  return static_cast<std::int32_t>(*number);
 }
 
 std::vector<pid_t> numbered_entries(const std::string& directory, std::error_code& error) {
   std::vector<pid_t> numbers;
   std::filesystem::directory_iterator entry(directory, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    const auto number = number_from<pid_t>(entry->path().filename().native());
+    const auto number = id_from(entry->path().filename().native());
     if (number && *number > 0) numbers.push_back(*number);
   }
   std::sort(numbers.begin(), numbers.end());
@@ -73,25 +45,22 @@ std::string group_of(const std::string& process, const std::vector<enforce::Moun
 }  // namespace
 
 std::optional<Task> parse_task(std::string_view stat, std::string_view status) {
-  const std::size_t open = stat.find('(');
-  const std::size_t close = stat.rfind(") ");  // the name may have any character
-  if (open == std::string_view::npos || close == std::string_view::npos || close <= open) {
-    return std::nullopt;
-  }
-  const std::string_view rest = stat.substr(close + 2);
-  const auto thread = number_from<pid_t>(stat.substr(0, stat.find(' ')));
-  const auto flags = number_from<std::uint64_t>(field_of(rest, kFlags));
-  const auto cpu = number_from<std::int32_t>(field_of(rest, kProcessor));
-  const auto process = number_from<pid_t>(value_of(status, "Tgid"));
-  auto allowed = CpuSet::parse(value_of(status, "Cpus_allowed_list"));
-  if (!thread || !flags || !cpu || !process || !allowed || rest.empty()) return std::nullopt;
+  constexpr std::size_t kProcessor = 39;
+  const auto fields = audit::split_proc_stat(stat);
+  if (!fields || fields->rest.empty()) return std::nullopt;
+  const auto thread = id_from(fields->id);
+  const auto flags = audit::parse_number(fields->field(audit::kStatFlags));
+  const auto cpu = id_from(fields->field(kProcessor));
+  const auto process = id_from(audit::status_value(status, "Tgid"));
+  auto allowed = audit::parse_allowed_cpus(status);
+  if (!thread || !flags || !cpu || !process || !allowed) return std::nullopt;
   Task task;
   task.process = *process;
   task.thread = *thread;
-  task.command = stat.substr(open + 1, close - open - 1);
-  task.state = rest.front();
+  task.command = fields->name;
+  task.state = fields->rest.front();
   task.cpu = CpuId{*cpu};
-  task.is_kernel = (*flags & kKernelThread) != 0;
+  task.is_kernel = (*flags & audit::kKernelThreadFlag) != 0;
   task.allowed = *std::move(allowed);
   return task;
 }

@@ -14,6 +14,8 @@
 namespace pinfold::tools {
 namespace {
 
+constexpr std::size_t kBetweenColumns = 2;
+
 std::string_view environment(const char* name) {
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
   return value == nullptr ? std::string_view{} : value;
@@ -31,6 +33,23 @@ bool locale_is_utf8() {
   return false;
 }
 
+bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U; }
+
+/// Where the first line of a text ends; 0 for the empty text.
+std::size_t end_of_line(std::string_view text, std::size_t columns) {
+  std::size_t used = 0;
+  std::size_t separator = 0;
+  std::size_t hyphen = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (begins_character(text[i]) && used++ == columns) {
+      return separator != 0 ? separator : hyphen != 0 ? hyphen : i;
+    }
+    if (text[i] == ',' || text[i] == '/' || text[i] == ' ') separator = i + 1;
+    if (text[i] == '-') hyphen = i + 1;
+  }
+  return text.size();
+}
+
 /// The first characters of a line, with all of its colours.
 std::string cut_line(std::string_view line, std::size_t columns) {
   std::string out;
@@ -42,7 +61,7 @@ std::string cut_line(std::string_view line, std::size_t columns) {
       i = end;
       continue;
     }
-    if ((static_cast<unsigned char>(line[i]) & 0xc0U) != 0x80U) ++width;
+    if (begins_character(line[i])) ++width;
     if (width <= columns) out += line[i];
   }
   return out;
@@ -74,7 +93,7 @@ std::size_t display_width(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\x1b') {
       i = std::min(text.find('m', i), text.size());
-    } else if ((static_cast<unsigned char>(text[i]) & 0xc0U) != 0x80U) {
+    } else if (begins_character(text[i])) {
       ++width;  // the first byte of a character
     }
   }
@@ -89,6 +108,44 @@ std::string pad_right(std::string text, std::size_t width) {
 std::string pad_left(std::string text, std::size_t width) {
   const std::size_t now = display_width(text);
   return now < width ? std::string(width - now, ' ') + std::move(text) : std::move(text);
+}
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  constexpr std::string_view kPlain = "\x1b[0m";
+  std::string colour;
+  if (text.starts_with('\x1b') && text.ends_with(kPlain)) {
+    colour = text.substr(0, text.find('m') + 1);
+    text.remove_prefix(colour.size());
+    text.remove_suffix(kPlain.size());
+  }
+  std::vector<std::string> lines;
+  do {
+    const std::size_t end = end_of_line(text, std::max<std::size_t>(width, 1));
+    lines.push_back(colour + std::string(text.substr(0, end)));
+    if (!colour.empty()) lines.back() += kPlain;
+    text.remove_prefix(end);
+  } while (!text.empty());
+  return lines;
+}
+
+std::string facts_text(const std::vector<std::string>& facts, const Style& style) {
+  constexpr std::size_t kBetween = 3;
+  constexpr std::size_t kIndent = 2;  // of the further lines of one fact
+  std::string text;
+  std::size_t used = 0;
+  for (const std::string& fact : facts) {
+    const std::size_t width = display_width(fact);
+    if (used != 0 && used + kBetween + width <= style.width) {
+      text += std::string(kBetween, ' ') + fact;
+      used += kBetween + width;
+      continue;
+    }
+    if (used != 0) text += "\n";
+    const auto lines = wrapped(fact, width <= style.width ? width : style.width - kIndent);
+    text += fmt::format("{}", fmt::join(lines, "\n" + std::string(kIndent, ' ')));
+    used = lines.size() == 1 ? width : style.width;
+  }
+  return text + "\n";
 }
 
 std::vector<std::string> cut_to_screen(std::string_view text, std::size_t rows,
@@ -128,7 +185,7 @@ void TextTable::add(std::vector<std::string> cells) {
   add_painted(std::move(cells));
 }
 
-std::string TextTable::render(const Style& style, std::size_t indent) const {
+std::vector<std::size_t> TextTable::widths() const {
   std::vector<std::size_t> widths(columns_.size(), 0);
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -138,6 +195,35 @@ std::string TextTable::render(const Style& style, std::size_t indent) const {
   for (std::size_t i = 0; i < widths.size(); ++i) {
     if (widths[i] != 0) widths[i] = std::max(widths[i], display_width(columns_[i].header));
   }
+  return widths;
+}
+
+std::size_t TextTable::width() const {
+  std::size_t sum = 0;
+  for (const std::size_t width : widths()) {
+    if (width != 0) sum += width + (sum == 0 ? 0 : kBetweenColumns);
+  }
+  return sum;
+}
+
+std::vector<std::size_t> TextTable::widths_within(std::size_t width) const {
+  constexpr std::size_t kNarrowest = 10;
+  std::vector<std::size_t> widths = this->widths();
+  for (std::size_t total = this->width(); total > width; --total) {  // takes from the widest
+    std::size_t* widest = nullptr;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      const std::size_t least = std::max(kNarrowest, display_width(columns_[i].header));
+      if (!columns_[i].wraps || widths[i] <= least) continue;
+      if (widest == nullptr || widths[i] > *widest) widest = &widths[i];
+    }
+    if (widest == nullptr) break;
+    --*widest;
+  }
+  return widths;
+}
+
+std::string TextTable::render(const Style& style, std::size_t indent) const {
+  const auto widths = widths_within(style.width - std::min(indent, style.width));
   std::string out;
   const auto add_line = [&](auto cell_at) {
     std::string line(indent, ' ');
@@ -147,14 +233,22 @@ std::string TextTable::render(const Style& style, std::size_t indent) const {
       if (columns_[i].align == Align::kRight) cell = pad_left(std::move(cell), widths[i]);
       // Padding stays outside the colour, so that it can be trimmed at the end of a line.
       const std::size_t rest = widths[i] - std::min(widths[i], display_width(cell));
-      line += cell + std::string(rest + 2, ' ');
+      line += cell + std::string(rest + kBetweenColumns, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
   };
   add_line([&](std::size_t i) { return paint(style, Paint::kDim, columns_[i].header); });
   for (const auto& row : rows_) {
-    add_line([&](std::size_t i) { return i < row.size() ? row[i] : std::string(); });
+    std::vector<std::vector<std::string>> cells(columns_.size());
+    std::size_t height = 1;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      cells[i] = columns_[i].wraps ? wrapped(row[i], widths[i]) : std::vector{row[i]};
+      height = std::max(height, cells[i].size());
+    }
+    for (std::size_t k = 0; k < height; ++k) {
+      add_line([&](std::size_t i) { return k < cells[i].size() ? cells[i][k] : std::string(); });
+    }
   }
   return out;
 }

@@ -28,6 +28,13 @@ enum class Paint { kPlain, kBold, kDim, kRed, kGreen, kYellow, kBlue, kMagenta, 
 [[nodiscard]] std::string pad_right(std::string text, std::size_t width);
 [[nodiscard]] std::string pad_left(std::string text, std::size_t width);
 
+/// Lines of at most `width` columns, broken behind a comma, slash or blank, else behind a hyphen,
+/// else within a word. Text that is painted as a whole stays so in each line. Never empty.
+[[nodiscard]] std::vector<std::string> wrapped(std::string_view text, std::size_t width);
+/// Facts beside each other as far as they fit the width, in lines that end with a newline; one that
+/// is longer is wrapped.
+[[nodiscard]] std::string facts_text(const std::vector<std::string>& facts, const Style& style);
+
 /// The lines of painted text as far as they fit a screen; the last line says how many do not.
 [[nodiscard]] std::vector<std::string> cut_to_screen(std::string_view text, std::size_t rows,
                                                      std::size_t columns);
@@ -44,6 +51,7 @@ class TextTable {
   struct Column {
     std::string header;
     Align align = Align::kLeft;
+    bool wraps = false;  ///< its cells are wrapped where the table is wider than the style
   };
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
   /// Missing cells at the end are empty. Control characters are escaped.
@@ -51,10 +59,15 @@ class TextTable {
   /// As add, for cells that contain paint.
   void add_painted(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   [[nodiscard]] bool empty() const { return rows_.empty(); }
+  /// Columns that it takes if nothing is wrapped.
+  [[nodiscard]] std::size_t width() const;
   /// Lines with an indent of `indent` spaces, without columns that are empty in every row.
   [[nodiscard]] std::string render(const Style& style, std::size_t indent = 0) const;
 
  private:
+  [[nodiscard]] std::vector<std::size_t> widths() const;
+  [[nodiscard]] std::vector<std::size_t> widths_within(std::size_t width) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

@@ -148,6 +148,20 @@ std::string load_glyph(const Picture& picture, CpuId cpu) {
   return glyphs(picture.style).loads[static_cast<std::size_t>(step)];
 }
 
+std::string_view to_string(CpuUse use) {
+  switch (use) {
+    case CpuUse::kShared:
+      return "shared";
+    case CpuUse::kReserved:
+      return "reserved";
+    case CpuUse::kOffline:
+      return "offline";
+    case CpuUse::kExclusive:
+      break;
+  }
+  return "exclusive";
+}
+
 Paint paint_of(const Overlay& overlay, std::size_t entry) {
   if (entry == kNoEntry) return Paint::kPlain;
   switch (overlay.entries[entry].use) {

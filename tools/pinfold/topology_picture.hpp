@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pinfold/discover/pci.hpp"
@@ -14,6 +15,8 @@ namespace pinfold::tools {
 
 /// The use of a CPU. Each use has a colour on a terminal.
 enum class CpuUse { kShared, kReserved, kExclusive, kOffline };
+/// "shared", "reserved", "exclusive", "offline".
+[[nodiscard]] std::string_view to_string(CpuUse use);
 
 /// The owners of CPUs, drawn into the picture of a node.
 struct Overlay {

@@ -41,18 +41,7 @@ std::string owner_of(const Scan& scan, CpuId cpu) {
 
 std::string_view use_of(const Scan& scan, CpuId cpu) {
   const std::size_t entry = entry_of(scan.owners, cpu);
-  if (entry == kNoEntry) return "none";
-  switch (scan.owners.entries[entry].use) {
-    case CpuUse::kShared:
-      return "shared";
-    case CpuUse::kReserved:
-      return "reserved";
-    case CpuUse::kOffline:
-      return "offline";
-    case CpuUse::kExclusive:
-      break;
-  }
-  return "exclusive";
+  return entry == kNoEntry ? "none" : to_string(scan.owners.entries[entry].use);
 }
 
 CpuSet siblings_of(const Scan& scan, CpuId cpu) {

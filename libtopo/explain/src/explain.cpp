@@ -25,7 +25,7 @@ Explanation of_rejection(const Failure& failure, Trace trace) {
   out.remedies = find_remedies(failure.node, failure.state, failure.pod);
   const NodeState empty = empty_state(failure.node);
   if (const auto alone = explain_detail::find_failure(failure.node, empty, failure.pod, nullptr)) {
-    out.limit = explain_detail::summarize_limit(*alone);
+    out.limit = explain_detail::summarize_limit(failure, *alone);
   }
   return out;
 }

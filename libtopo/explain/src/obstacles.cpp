@@ -197,7 +197,7 @@ std::vector<Remedy> pods_in_the_way(const Failure& failure, Trials& trials) {
     names.resize(kMostPodsNamed - 1);
     names.push_back(fmt::format("{} more pods", uids.size() - names.size()));
   }
-  std::string text = listed(names) + (uids.size() == 1 ? " goes" : " go");
+  std::string text = listed(names) + (uids.size() == 1 ? " is removed" : " are removed");
   return {
       Remedy{Remedy::Kind::kPods, std::move(text), std::nullopt, std::move(uids), std::nullopt}};
 }

@@ -72,8 +72,8 @@ std::string grouped(const Failure& failure, std::int32_t numa_node) {
   const std::vector<std::int32_t>& cells = found->second.cells;
   if (cells.size() < 2) return "";
   return fmt::format(
-      "needs {} on one NUMA node ({}): {} has enough, but memory of a container spans {}, so they "
-      "are used together only",
+      "needs {} on one NUMA node ({}): {} has enough, but a container has memory on {} together: "
+      "until it ends, others get memory from all of these or from none",
       needs(failure.amounts), policy_of(failure), numa_nodes({numa_node}), numa_nodes(cells));
 }
 
@@ -114,7 +114,7 @@ std::string over_requested(const Failure& failure) {
         "missing",
         of_resource(amounts.needed, amounts.resource, AmountRounding::kUp),
         readable(all.free, AmountRounding::kDown),
-        readable(all.free + all.held, AmountRounding::kDown),
+        of_resource(all.free + all.held, amounts.resource, AmountRounding::kDown),
         readable(amounts.needed - all.free, AmountRounding::kUp)));
   }
   return listed(parts);
@@ -133,8 +133,8 @@ std::string starved(const Failure& failure) {
     if (containers.empty()) continue;
     const Quantity whole = amount_of(failure.pod.resources->requests, resource);
     return fmt::format(
-        "has {} as a pod, and its exclusive containers take all of it: nothing is left for "
-        "container{} {}, which would share the rest",
+        "has {} for all its containers, and those with exclusive resources take all of it: nothing "
+        "is left for container{} {}, which would share the rest",
         of_resource(whole, resource, AmountRounding::kUp), containers.size() == 1 ? "" : "s",
         listed(containers));
   }
@@ -282,11 +282,15 @@ std::string summarize(const Failure& failure) {
   return fmt::format("Container {} of {} {}", failure.step.object, pod, need(failure));
 }
 
-std::string summarize_limit(const Failure& alone) {
+std::string summarize_limit(const Failure& failure, const Failure& alone) {
   const std::vector<Missing> places = find_missing(alone);
   if (!places.empty() && !places.front().amounts.empty()) return most(alone, places.front());
-  if (alone.is_whole_pod()) return "it " + need(alone);
-  return fmt::format("container {} {}", alone.step.object, need(alone));
+  const std::string text = need(alone);
+  if (alone.step.object == failure.step.object && text == need(failure)) {
+    return "a node without other pods rejects it for the same reason";
+  }
+  return alone.is_whole_pod() ? "it " + text
+                              : fmt::format("container {} {}", alone.step.object, text);
 }
 
 }  // namespace pinfold::explain_detail

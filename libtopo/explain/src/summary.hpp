@@ -12,8 +12,8 @@ namespace pinfold::explain_detail {
 [[nodiscard]] std::string summarize(const Failure& failure);
 
 /// The limit of the machine or configuration that a pod exceeds. `alone`: on the node without other
-/// pods.
-[[nodiscard]] std::string summarize_limit(const Failure& alone);
+/// pods; `failure`: on the node as it is.
+[[nodiscard]] std::string summarize_limit(const Failure& failure, const Failure& alone);
 
 /// The containers that share what the exclusive ones of their pod leave, if nothing is left; else
 /// empty. Only of a pod with pod-level resources.

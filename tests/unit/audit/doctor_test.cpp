@@ -90,15 +90,17 @@ INSTANTIATE_TEST_SUITE_P(
                  {"proc/cmdline", "cgroup_disable=memory\n"}},
                 "warning cgroup-controllers: missing: memory",
                 "remove 'cgroup_disable='"},
-        Ailment{"OldKernel",
-                {{"proc/sys/kernel/osrelease", "5.10.0-28-amd64\n"}},
-                "warning kernel: Linux 5.10.0-28-amd64 lacks cgroup.kill (5.14)",
-                "newer kernel"},
+        Ailment{
+            "OldKernel",
+            {{"proc/sys/kernel/osrelease", "5.10.0-28-amd64\n"}},
+            "warning kernel: Linux 5.10.0-28-amd64 lacks cgroup.kill (5.14, by the release number)",
+            "newer kernel"},
         Ailment{
             "PartitionsNeedANewerKernel",
             {{"proc/sys/kernel/osrelease", "6.1.0\n"},
              {"srv/pinfold/config.yaml", std::string(kStatic) + "pinfold: {partition: root}\n"}},
-            "warning kernel: Linux 6.1.0 lacks partitions below other groups (6.7)",
+            "warning kernel: Linux 6.1.0 lacks partitions below other groups (6.7, "
+            "by the release number)",
             "newer kernel"},
         Ailment{"UnknownKernel",
                 {{"proc/sys/kernel/osrelease", "new\n"}},
@@ -220,6 +222,44 @@ TEST(Doctor, AcceptsSettingsThatAreTakenBack) {
   tree.write("etc/systemd/system/kubepods.slice", "[Slice]\nAllowedCPUs=0-3\n");
   tree.write("etc/systemd/system/kubepods.slice.d/a.conf", "[Slice]\nAllowedCPUs=\n");
   EXPECT_THAT(complaints(check_system(observe_doctor(tree))), IsEmpty());
+}
+
+TEST(UnitFile, HasAssignments) {
+  using Assignments = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(parse_unit_file("[Service]\n A = b c \n#C=d\n;E=f\nG\n=h\nA=\r\nI=j=k"),
+            (Assignments{{"A", "b c"}, {"A", ""}, {"I", "j=k"}}));
+  EXPECT_EQ(parse_unit_file("A=0-1 \\\n# a comment\n  4-5\nB=c\\\\\nD=\\"),
+            (Assignments{{"A", "0-1    4-5"}, {"B", "c\\\\"}, {"D", ""}}));
+}
+
+TEST(Doctor, JudgesByWhatTheKernelShows) {
+  const DoctorTree tree;
+  tree.write("proc/sys/kernel/osrelease", "4.18.0-553.el8\n");
+  tree.write("srv/pinfold/config.yaml", std::string(kStatic) + "pinfold: {partition: root}\n");
+  tree.write("sys/fs/cgroup/system.slice/cgroup.kill", "");
+  tree.write("sys/fs/cgroup/system.slice/cpuset.cpus.exclusive", "");
+  ObservedSystem system = observe_doctor(tree);
+  EXPECT_EQ(system.kernel.features, (KernelFeatures{true, {}, {}, true, true}));
+  EXPECT_THAT(complaints(check_system(system)),
+              ElementsAre("warning kernel: Linux 4.18.0-553.el8 lacks pidfd (5.3, by the release "
+                          "number): a process id that is used again can be mistaken; openat2 (5.6, "
+                          "by the release number): 'pinfold audit' and 'pinfold doctor' read no "
+                          "other root"));
+  system.kernel.features = {true, true, true, true, true};
+  EXPECT_THAT(complaints(check_system(system)), IsEmpty());
+  system.kernel.release = "6.12.9";
+  system.kernel.features.cgroup_kill = false;
+  EXPECT_THAT(complaints(check_system(system)),
+              ElementsAre("warning kernel: Linux 6.12.9 lacks cgroup.kill (5.14): processes of a "
+                          "removed pod are killed one by one"));
+}
+
+TEST(Doctor, FindsAKernelWithoutCgroupV2) {
+  const DoctorTree tree;
+  tree.write("proc/1/mountinfo", "");
+  tree.write("proc/filesystems", "nodev\tcgroup\n\text4\n");
+  const KernelFeatures features = observe_doctor(tree).kernel.features;
+  EXPECT_EQ(features, (KernelFeatures{false, {}, {}, false, false}));
 }
 
 TEST(Doctor, NamesCgroupModes) {

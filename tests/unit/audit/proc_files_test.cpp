@@ -22,11 +22,28 @@ TEST(ProcStat, HasANameWithAnything) {
   }
 }
 
+TEST(ProcStat, IsSplitIntoFields) {
+  const auto fields = split_proc_stat("7 (a) (b) c) S 3 7 7 0 -1 69238880\n");
+  ASSERT_TRUE(fields);
+  EXPECT_EQ(fields->id, "7");
+  EXPECT_EQ(fields->name, "a) (b) c");
+  EXPECT_EQ(fields->field(3), "S");
+  EXPECT_EQ(fields->field(9), "69238880");
+  EXPECT_EQ(fields->field(10), "");
+}
+
+TEST(ProcStatus, HasValuesByName) {
+  constexpr std::string_view kStatus = "Tgidx:\t1\nTgid:\t 7 \nTgid:\t8\n";
+  EXPECT_EQ(status_value(kStatus, "Tgid"), "7");
+  EXPECT_EQ(status_value(kStatus, "Tgi"), "");
+}
+
 TEST(ProcStatus, HasAllowedCpus) {
   EXPECT_EQ(
       parse_allowed_cpus("Name:\tx\nCpus_allowed:\tff\nCpus_allowed_list:\t0-2,5\nMems:\t1\n"),
       (CpuSet{0, 1, 2, 5}));
   EXPECT_FALSE(parse_allowed_cpus("Name:\tx\n"));
+  EXPECT_FALSE(parse_allowed_cpus("Cpus_allowed_list:\t\n"));
   EXPECT_FALSE(parse_allowed_cpus("Cpus_allowed_list:\t0-\n"));
 }
 

@@ -103,11 +103,11 @@ TEST(Explain, ThePodsInTheWayAreTheFewest) {
   // NUMA node 0: a and b, one CPU is free; NUMA node 1: c and d, two are free.
   const auto remedies =
       find_remedies(node.node(), node.state(), pod("web", {{"cpu", "5"}, {"memory", "1Gi"}}));
-  EXPECT_THAT(texts(remedies), Contains("default/c (3 CPUs on NUMA node 1) goes"));
+  EXPECT_THAT(texts(remedies), Contains("default/c (3 CPUs on NUMA node 1) is removed"));
   const auto more =
       find_remedies(node.node(), node.state(), pod("web", {{"cpu", "8"}, {"memory", "1Gi"}}));
   EXPECT_THAT(texts(more), Contains("default/c (3 CPUs on NUMA node 1) and default/d (3 CPUs on "
-                                    "NUMA node 1) go"));
+                                    "NUMA node 1) are removed"));
 }
 
 TEST(Explain, TheContainersThatHaveToMove) {
@@ -142,7 +142,7 @@ TEST(Explain, MoreThanThreePodsInTheWay) {
   });
   ASSERT_NE(found, remedies.end());
   EXPECT_EQ(found->pods.size(), 5U);
-  EXPECT_THAT(found->text, HasSubstr(" and 2 more pods go"));
+  EXPECT_THAT(found->text, HasSubstr(" and 2 more pods are removed"));
 }
 
 TEST(Explain, AHeldPodIsInTheWayUnderItsUid) {
@@ -155,7 +155,7 @@ TEST(Explain, AHeldPodIsInTheWayUnderItsUid) {
   const Explanation explained =
       explain(node.node(), state, pod("web", {{"cpu", "7"}, {"memory", "1Gi"}}));
   EXPECT_EQ(explained.table.at(0).places.at(0).holders.at(0).name, "held-uid/c");
-  EXPECT_THAT(texts(explained.remedies), Contains("held-uid (7 CPUs on NUMA node 0) goes"));
+  EXPECT_THAT(texts(explained.remedies), Contains("held-uid (7 CPUs on NUMA node 0) is removed"));
 }
 
 TEST(Explain, ContainersOfThePodThatWereServedBeforeAreHolders) {

@@ -26,6 +26,43 @@ TEST(CutToScreen, KeepsColoursAndCountsWhatIsHidden) {
   EXPECT_EQ(cut_to_screen("1\n2\n", 2, 80), (std::vector<std::string>{"1", "2"}));
 }
 
+TEST(Wrapped, BreaksBehindSeparators) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(wrapped("", 3), Lines{""});
+  EXPECT_EQ(wrapped("0-1,4,6-15", 6), (Lines{"0-1,4,", "6-15"}));
+  EXPECT_EQ(wrapped("kube-system/dns-7db6", 13), (Lines{"kube-system/", "dns-7db6"}));
+  EXPECT_EQ(wrapped("dns-7db6", 5), (Lines{"dns-", "7db6"}));
+  EXPECT_EQ(wrapped("abcdef", 4), (Lines{"abcd", "ef"}));
+  EXPECT_EQ(wrapped("─│─", 2), (Lines{"─│", "─"}));
+  EXPECT_EQ(wrapped("ab", 0), (Lines{"a", "b"}));
+  EXPECT_EQ(wrapped(paint({.colour = true}, Paint::kRed, "has 1,2"), 4),
+            (Lines{"\x1b[31mhas \x1b[0m", "\x1b[31m1,2\x1b[0m"}));
+}
+
+TEST(FactsText, BreaksBetweenFactsAndThenInThem) {
+  const Style style{.width = 20};
+  EXPECT_EQ(facts_text({"pool: 0-1", "pods: 2"}, style), "pool: 0-1   pods: 2\n");
+  EXPECT_EQ(facts_text({"pool: 0-1", "pods: 20000"}, style), "pool: 0-1\npods: 20000\n");
+  EXPECT_EQ(facts_text({"pool: 0,2,4,6,8,10,12,14", "pods: 2"}, style),
+            "pool: 0,2,4,6,8,10,\n  12,14\npods: 2\n");
+}
+
+TEST(TextTable, WrapsCellsWhereItIsTooWide) {
+  TextTable table(
+      {{"POD", TextTable::Align::kLeft, true}, {"QOS"}, {"CPUS", TextTable::Align::kLeft, true}});
+  table.add({"shop/database-0", "Guaranteed", "0,2,4,6,8,10,12,14"});
+  table.add({"a/b", "Burstable", "any"});
+  EXPECT_EQ(table.render({.width = 40}),
+            "POD            QOS         CPUS\n"
+            "shop/          Guaranteed  0,2,4,6,8,10,\n"
+            "database-0                 12,14\n"
+            "a/b            Burstable   any\n");
+  EXPECT_EQ(table.render({.width = 60}),
+            "POD              QOS         CPUS\n"
+            "shop/database-0  Guaranteed  0,2,4,6,8,10,12,14\n"
+            "a/b              Burstable   any\n");
+}
+
 TEST(HumanBytes, KeepsWholeNumbersWhole) {
   struct {
     std::uint64_t bytes;

@@ -3,6 +3,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "pinfold/audit/observed.hpp"
@@ -38,6 +40,17 @@ struct ObservedCgroupSetup {
   std::vector<ObservedDirectory> directories = {};
 };
 
+/// Whether the kernel has a feature, by what it shows; nullopt: it shows nothing of it.
+struct KernelFeatures {
+  std::optional<bool> v2_cpusets = {};
+  std::optional<bool> pidfd = {};
+  std::optional<bool> openat2 = {};
+  std::optional<bool> cgroup_kill = {};
+  std::optional<bool> remote_partitions = {};  ///< partitions below groups that are none
+
+  friend bool operator==(const KernelFeatures&, const KernelFeatures&) = default;
+};
+
 /// The kernel's files, without white space at their ends; nullopt: missing or not readable.
 struct ObservedKernel {
   std::optional<std::string> release = {};         ///< "6.1.0-18-amd64"
@@ -46,6 +59,7 @@ struct ObservedKernel {
   std::optional<std::string> present = {};         ///< CPUs
   std::optional<std::string> offline = {};         ///< CPUs, also those that are not present
   std::optional<std::string> numa_balancing = {};  ///< "0" is off
+  KernelFeatures features = {};
 };
 
 /// A setting of systemd that decides where processes run: "AllowedCPUs" of "shop.slice".
@@ -57,6 +71,12 @@ struct SystemdSetting {
 
   friend bool operator==(const SystemdSetting&, const SystemdSetting&) = default;
 };
+
+/// The assignments of a unit or configuration file of systemd in their order, without white space
+/// around keys and values; everything else in the file is left out. A backslash at the end of a
+/// line continues it. Source: systemd.syntax(7).
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> parse_unit_file(
+    std::string_view text);
 
 struct ObservedSystemd {
   std::vector<SystemdSetting> settings = {};

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,6 +15,23 @@
 /// Parsers of the kernel's files about processes, quotas and interrupts. Pure; whatever a file does
 /// not say in the expected form is left out.
 namespace pinfold::audit {
+
+/// The fields of /proc/PID/stat, as views of its text.
+struct StatFields {
+  std::string_view id;
+  std::string_view name;  ///< may contain any byte
+  std::string_view rest;  ///< from the state on, which is field 3
+
+  /// A field after the name, numbered as in proc(5) from 3 on; "" if the text has fewer.
+  [[nodiscard]] std::string_view field(std::size_t number) const;
+};
+[[nodiscard]] std::optional<StatFields> split_proc_stat(std::string_view text);
+/// PF_KTHREAD in the flags, which are field 9.
+inline constexpr std::int64_t kKernelThreadFlag = 0x00200000;
+inline constexpr std::size_t kStatFlags = 9;
+
+/// The value of a line "NAME:\tVALUE" of /proc/PID/status; "" without it.
+[[nodiscard]] std::string_view status_value(std::string_view status, std::string_view name);
 
 /// /proc/PID/stat.
 struct ProcStat {

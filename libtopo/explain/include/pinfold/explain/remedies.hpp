@@ -16,7 +16,7 @@ struct Remedy {
   enum class Kind {
     kRequest,  ///< of the pod: `pod`
     kMoves,    ///< containers of other pods move: `moves`, of plan_defragmentation()
-    kPods,     ///< other pods go: `pods`
+    kPods,     ///< other pods are removed: `pods`
     kSetting,  ///< of the node's configuration: `config`
   };
   Kind kind = Kind::kRequest;

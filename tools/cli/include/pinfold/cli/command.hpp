@@ -49,6 +49,8 @@ struct Option {
   std::vector<std::string> suggestions = {};
   /// Arguments with which the program prints values for completions, one per line.
   std::string suggested_by = "";
+  /// An option that is passed to it; while the line lacks that option, nothing is offered.
+  std::string suggested_with = "";
 };
 
 /// What --help and the man page print in two columns.
