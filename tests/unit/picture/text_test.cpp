@@ -44,7 +44,7 @@ TEST(FactsText, BreaksBetweenFactsAndThenInThem) {
   EXPECT_EQ(facts_text({"pool: 0-1", "pods: 2"}, style), "pool: 0-1   pods: 2\n");
   EXPECT_EQ(facts_text({"pool: 0-1", "pods: 20000"}, style), "pool: 0-1\npods: 20000\n");
   EXPECT_EQ(facts_text({"pool: 0,2,4,6,8,10,12,14", "pods: 2"}, style),
-            "pool: 0,2,4,6,8,10,\n  12,14\npods: 2\n");
+            "pool: 0,2,4,6,8,\n  10,12,14\npods: 2\n");
 }
 
 TEST(TextTable, WrapsCellsWhereItIsTooWide) {
