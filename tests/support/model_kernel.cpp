@@ -161,7 +161,10 @@ class ModelFs final : public enforce::CgroupFs {
   }
   [[nodiscard]] int check_set(const ModelKernel::Dir& dir, const std::string& file,
                               const CpuSet& set) const {
-    const CpuSet& possible = file == "cpuset.cpus" ? kernel_->cpus : kernel_->mems;
+    // cgroup v2 takes CPUs that are offline.
+    const bool is_v2 = kernel_->version == CgroupVersion::kV2;
+    const CpuSet& cpus = is_v2 ? kernel_->possible_cpus : kernel_->cpus;
+    const CpuSet& possible = file == "cpuset.cpus" ? cpus : kernel_->mems;
     if (!possible.contains_all(set)) return ERANGE;
     // A group in which, or below which, a process runs cannot lose its set.
     if (set.empty() && !own(dir, file).empty() && is_populated(dir)) return ENOSPC;
@@ -230,7 +233,7 @@ class GroupFs final : public enforce::CgroupFs {
 }  // namespace
 
 ModelKernel::ModelKernel(CgroupVersion which, CpuSet all_cpus, CpuSet all_mems)
-    : version(which), cpus(std::move(all_cpus)), mems(std::move(all_mems)) {
+    : version(which), cpus(std::move(all_cpus)), mems(std::move(all_mems)), possible_cpus(cpus) {
   root.files = {{"cgroup.procs", ""},
                 {"cgroup.subtree_control", ""},
                 {"cpuset.cpus.exclusive", ""},

@@ -42,8 +42,9 @@ class ModelKernel {
   void make_path(const std::string& group);
 
   enforce::CgroupVersion version;
-  CpuSet cpus;
+  CpuSet cpus;  ///< that are online
   CpuSet mems;
+  CpuSet possible_cpus;
   Dir root;
   std::vector<std::string> log;   ///< "write pod1 cpuset.cpus 0-1", "create pod1", ...
   bool is_this_kernel = true;     ///< see enforce::HierarchyRoot

@@ -108,20 +108,27 @@ std::vector<AgentState> states_of(const Node& node, const AgentState& first, con
 
 /// Before an action: whose CPUs are exclusive until it has ended.
 void Runner::prepare_owners() {
-  owners_.clear();
+  owners_ = {};
+  in_transit_.clear();
   if (!model_node_) return;
-  for (const AgentState& state : states_of(*model_node_, model_, offline_, pending_)) {
+  const auto states = states_of(*model_node_, model_, offline_, pending_);
+  for (const AgentState& state : states) {
     for (const auto& entry : state.node.cpu.assignments) owners_[entry.id()] |= entry.value;
   }
-  // One that runs shared has its CPUs to itself only when the action has ended.
+  // One that becomes exclusive has its CPUs to itself when the action has ended, one that becomes
+  // shared until it has begun.
+  const auto& before = states.front().node.cpu.assignments;
+  const auto& after = states.back().node.cpu.assignments;
   for (const Seen& one : containers_in(node_.kernel, model_)) {
-    if (!model_.node.cpu.assignments.contains(one.id)) owners_.erase(one.id);
+    const bool stays = states.back().node.find(one.id.pod) != nullptr;
+    if (!before.contains(one.id) || (stays && !after.contains(one.id))) in_transit_.insert(one.id);
   }
 }
 
 /// After an action: whose CPUs are exclusive by now.
 void Runner::own_model() {
   owners_ = {};
+  in_transit_.clear();
   for (const auto& entry : model_.node.cpu.assignments) owners_[entry.id()] = entry.value;
 }
 
@@ -142,7 +149,7 @@ void Runner::check_overlap(const Operation& operation) {
   for (const Seen& owner : seen) {
     const CpuSet* const own = owners_.find(owner.id);
     if (own == nullptr || owner.cpus.empty() || !own->contains_all(owner.cpus)) continue;
-    if (is_out_of_reach(owner.group)) continue;
+    if (is_out_of_reach(owner.group) || in_transit_.contains(owner.id)) continue;
     // A runtime makes the groups: those that Pinfold makes before wait empty.
     if (history_.has_runtime && !owner.has_processes) continue;
     for (const Seen& other : seen) {

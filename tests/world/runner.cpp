@@ -9,7 +9,7 @@
 namespace pinfold::world {
 namespace {
 
-constexpr std::chrono::seconds kReconciled{11};  ///< in this time one is due
+constexpr std::chrono::seconds kReconciled{301};  ///< in this time one is due
 
 std::string container_of(const Action& action) { return action.value % 2 == 0 ? "a" : "b"; }
 ContainerId id_of(const Action& action) { return {uid_of(action.pod), container_of(action)}; }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -85,7 +86,8 @@ class Runner {
   std::map<std::string, CpuSet> told_;  ///< exclusive CPUs by the id of a container that runs
   int boots_ = 0;                       ///< of the machine, that the runtime knows of
   const agent::NodeAgent* in_turn_ = nullptr;  ///< the agent while the runtime asks it
-  ContainerMap<CpuSet> owners_;  ///< exclusive CPUs before, during and after an action
+  std::set<ContainerId> in_transit_;  ///< containers that get or lose exclusive CPUs in an action
+  ContainerMap<CpuSet> owners_;       ///< exclusive CPUs before, during and after an action
 };
 
 }  // namespace pinfold::world

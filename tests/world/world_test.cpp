@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <vector>
 
 namespace pinfold::world {
 namespace {
@@ -48,6 +51,34 @@ TEST(World, RefusesWhatIsNoHistory) {
     EXPECT_FALSE(parse_history(text)) << text;
   }
 }
+
+class KnownMistakes : public testing::TestWithParam<const char*> {};
+
+TEST_P(KnownMistakes, AreNoticed) {
+  const Bug bug = parse_bug(GetParam()).value();
+  constexpr std::uint64_t kMostSeeds = 300;
+  for (std::uint64_t seed = 1; seed <= kMostSeeds; ++seed) {
+    const History history = generate(seed, 60);
+    if (!run(history, Log::kOff, bug).failure) continue;
+    ASSERT_FALSE(run(history).failure) << "seed " << seed << " without the mistake";
+    const History small = shrink(history, bug);
+    EXPECT_LE(small.actions.size(), 10U) << to_string(small);
+    EXPECT_TRUE(run(small, Log::kOff, bug).failure) << to_string(small);
+    EXPECT_FALSE(run(small).failure) << to_string(small);
+    return;
+  }
+  FAIL() << "no history of " << kMostSeeds << " notices it";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KnownMistakes,
+                         testing::Values("no-directory-sync", "no-file-sync", "no-journal",
+                                         "grant-first", "old-values", "empty-is-no-change",
+                                         "no-processes", "clock-back"),
+                         [](const auto& of) {
+                           std::string name = of.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 class Histories : public testing::TestWithParam<std::filesystem::path> {};
 
