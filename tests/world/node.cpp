@@ -96,7 +96,7 @@ int SimulatedNode::before(const Operation& operation) {
       rewrite(fault_->choice);
       return 0;
     case Fault::Kind::kOffline:
-      set_online(online() - CpuSet::of(CpuId{1 + fault_->choice % 7}));
+      take_offline(fault_->choice);
       return 0;
   }
   return 0;
@@ -186,6 +186,12 @@ void SimulatedNode::set_online(const CpuSet& online) {
   for (const char* const top : {"pinfold", "kubepods"}) {
     if (auto* const root = kernel.find(top)) disturb(*root, top);
   }
+}
+
+void SimulatedNode::take_offline(int choice) {
+  const auto files = checkpoint::read_files(*disk_to_read());
+  if (!files || !files->node) return;  // the first commit says which CPUs the machine has
+  set_online(online() - CpuSet::of(CpuId{1 + choice % 7}));
 }
 
 void SimulatedNode::change_cpuset(const std::string& group, const CpuSet& cpus) {

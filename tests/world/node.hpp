@@ -40,6 +40,8 @@ class SimulatedNode {
 
   void pass(std::chrono::seconds time) { now_ += bug_ == Bug::kClockBack ? -time : time; }
   void set_online(const CpuSet& online);
+  /// One CPU, by number.
+  void take_offline(int choice);
   /// Another writer changes a cpuset below the root; `choice`: which, and to what.
   void rewrite(int choice);
   void reset_cpusets();

@@ -24,6 +24,7 @@ struct Seen {
   std::string group;
   CpuSet cpus;
   bool has_processes = false;
+  bool has_own = true;  ///< a cpuset: not only the one of the group above
 };
 
 /// Groups in which a process runs, of containers that `adopted` names and of others.
@@ -57,7 +58,8 @@ std::vector<Seen> containers_in(test::ModelKernel& kernel, const AgentState& sta
       all.push_back({{*uid, name},
                      fmt::format("{}/{}/{}", kRoot, pod, name),
                      kernel.effective(*child, kCpusFile),
-                     !child->processes.empty()});
+                     !child->processes.empty(),
+                     !child->files[kCpusFile].empty()});
     }
   }
   return all;
@@ -135,7 +137,9 @@ void Runner::own_model() {
 /// Whether another writer or the runtime has made a group what it is, and the service has not seen
 /// it.
 bool Runner::is_out_of_reach(const std::string& group) const {
-  return node_.disturbed.contains(group) || runtime_.unconfirmed().contains(group);
+  const std::string above = group.substr(0, group.rfind('/'));
+  return node_.disturbed.contains(group) || node_.disturbed.contains(above) ||
+         runtime_.unconfirmed().contains(group);
 }
 
 /// After each change in the kernel: a container that runs on its exclusive CPUs has them alone.
@@ -155,6 +159,7 @@ void Runner::check_overlap(const Operation& operation) {
     for (const Seen& other : seen) {
       if (other.id == owner.id || !other.cpus.intersects(owner.cpus)) continue;
       if (is_out_of_reach(other.group)) continue;
+      if (!other.has_processes && (history_.has_runtime || !other.has_own)) continue;
       // Init containers leave their CPUs to later containers of their pod.
       if (other.id.pod == owner.id.pod && owners_.contains(other.id)) continue;
       return break_promise(
@@ -229,7 +234,8 @@ void Runner::check_enforced(const service::Answer& answer) {
   note("  not enforced: " + error);
   // A client that admits a pod again with other containers has to end their processes.
   if (error.find("processes still run in it") != std::string::npos) return;
-  if (!had_fault_ && node_.disturbed.empty()) break_promise("enforced", error);
+  const bool has_all_cpus = node_.online() == model_node_->machine().all_cpus();
+  if (!had_fault_ && has_all_cpus && node_.disturbed.empty()) break_promise("enforced", error);
 }
 
 void Runner::judge_plan(const Pending& pending) {

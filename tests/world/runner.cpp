@@ -91,6 +91,7 @@ std::optional<service::Action> Runner::request_of(const Action& action) const {
 
 void Runner::act(const Action& action) {
   if (auto request = request_of(action)) {
+    if (action.kind == Action::Kind::kStart) end_init_containers(uid_of(action.pod));
     submit(*std::move(request));
     if (action.is_queued) return;
     round(action.fault);
@@ -148,7 +149,7 @@ void Runner::act_outside(const Action& action) {
     case Action::Kind::kStranger:
       return node_.toggle_stranger();
     case Action::Kind::kOffline:
-      return node_.set_online(node_.online() - CpuSet::of(CpuId{1 + action.value % 7}));
+      return node_.take_offline(action.value);
     case Action::Kind::kOnline:
       return node_.set_online(CpuSet::range(0, 7));
     default:
@@ -265,6 +266,16 @@ void Runner::run_process(const Action& action) {
   const bool is_started = pod != nullptr && pod->started.contains(id.name);
   if (dir != nullptr && is_started && dir->processes.empty())
     dir->processes = {node_.new_process()};
+}
+
+/// A runtime starts no container before the init containers of its pod have ended.
+void Runner::end_init_containers(const PodUid& uid) {
+  const ActivePod* const pod = model_.node.find(uid);
+  if (pod == nullptr) return;
+  for (const Container& container : pod->spec.containers) {
+    auto* const dir = node_.kernel.find(group_of({uid, container.name}));
+    if (container.kind == ContainerKind::kInit && dir != nullptr) dir->processes.clear();
+  }
 }
 
 void Runner::end_processes(const Action& action) {

@@ -40,6 +40,7 @@ class Runner {
   void start_again();
   void change_node(service::Action request, const std::optional<Fault>& fault);
   void run_process(const Action& action);
+  void end_init_containers(const PodUid& uid);
   void end_processes(const Action& action);
   void end_strays();
   void quiet();
