@@ -123,7 +123,10 @@ enforce::Layout desired_layout(const Node& node, const AgentState& state,
 void remove_inactive(AgentState& state) {
   const auto is_inactive = [&](const PodUid& uid) { return state.node.find(uid) == nullptr; };
   std::erase_if(state.removed, [&](const ContainerId& id) { return is_inactive(id.pod); });
-  state.adopted.erase_if([&](const auto& entry) { return is_inactive(entry.pod); });
+  state.adopted.erase_if([&](const auto& entry) {  // a pod can be admitted with other containers
+    const ActivePod* const pod = state.node.find(entry.pod);
+    return pod == nullptr || pod->spec.find(entry.name) == nullptr;
+  });
   std::erase_if(state.ending, is_inactive);
 }
 

@@ -140,13 +140,15 @@ Result<void> KeptState::replace_node(const Node& from, const Node& to, AgentStat
 }
 
 Result<void> KeptState::store_files(checkpoint::Files files) {
-  if (files == stored_) return {};
+  if (files == stored_ && !is_uncertain_) return {};
   if (has_damaged_pods_) {
     const auto kept = store_.write_side_file(kDamagedPodsFileName, *stored_.pods);  // as it is
     if (!kept) warn_of_side_file(log_, kDamagedPodsFileName, kept.error());
     has_damaged_pods_ = !kept;
   }
+  is_uncertain_ = true;
   PINFOLD_TRY(store_.commit(files));
+  is_uncertain_ = false;
   stored_ = files;
   base_ = std::move(files);
   return {};
@@ -155,6 +157,10 @@ Result<void> KeptState::store_files(checkpoint::Files files) {
 Result<void> KeptState::settle() {
   if (has_new_metrics_) {
     has_new_metrics_ = !write_side_file(store_, kMetricsFileName, encode_metrics(metrics_), log_);
+  }
+  // The request that could not be stored was answered with an error: its state must not come back.
+  if (is_uncertain_) {
+    PINFOLD_TRY(store_files({base_.cpu, base_.memory, pods_encoder_.encode(state_), node_text_}));
   }
   return store_.settle();
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "blank.hpp"
 #include "enable.hpp"
 #include "pinfold/enforce/cgroups.hpp"
 #include "pinfold/enforce/processes.hpp"
@@ -135,6 +136,8 @@ Result<void> verify(const Step& step, const Group& group) {
 Result<void> apply_to_group(const Step& step, const Group& group, const KernelFacts& facts) {
   switch (step.kind) {
     case Step::Kind::kCreate:
+      // Of an interrupted creation: the sets of the groups below it could be in the way.
+      remove_blank(group);
       for (const Group::Part& part : group.parts) {
         const bool has_cpusets = &part == &group.parts.front();
         PINFOLD_TRY(create_part(part, has_cpusets, step.group.is_pod(), facts));

@@ -55,8 +55,8 @@ Result<std::string> real_path(const std::string& path) {
   return std::string(resolved);
 }
 
-Result<std::unique_ptr<CgroupFs>> open_parent(const std::string& directory) {
-  return open_cgroup_fs(directory.substr(0, directory.rfind('/')));
+std::string directory_above(const std::string& directory) {
+  return directory.substr(0, directory.rfind('/'));
 }
 
 /// A cpuset of cgroup v1 starts with nothing; the root of the groups takes what its parent has.
@@ -64,7 +64,7 @@ Result<void> fill_v1_root(Hierarchy& cpuset) {
   for (const char* file : {kCpusFile, kMemsFile}) {
     PINFOLD_LET(const auto has, cpuset.fs->read("", file));
     if (!has.empty()) continue;
-    PINFOLD_LET(auto parent, open_parent(cpuset.root.directory));
+    PINFOLD_LET(auto parent, open_cgroup_fs(directory_above(cpuset.root.directory)));
     PINFOLD_LET(auto inherited, parent->read("", file));
     if (inherited.empty()) {
       return fail(ErrorCode::kUnsupported,
@@ -138,9 +138,9 @@ void restore_root(Cgroups& cgroups, const CpuSet& needed) {
   if (root.is_v2()) return;
   const auto has = read_set(root, kCpusFile);
   if (!has || has->contains_all(needed)) return;
-  const auto parent = open_parent(root.directory);
+  const auto parent = cgroups.open_elsewhere(directory_above(root.directory));
   if (!parent) return;
-  const auto above = CpuSet::parse((*parent)->read("", kCpusFile).value_or(""));
+  const auto above = read_set(*parent, kCpusFile);
   if (!above) return;
   // What cannot be restored shows when the plan is applied.
   const Group::Part& part = root.cpuset();

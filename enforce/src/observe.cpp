@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "blank.hpp"
 #include "enable.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/enforce/cgroups.hpp"
@@ -10,24 +11,6 @@
 /// What the kernel has, as a layout.
 namespace pinfold::enforce {
 namespace {
-
-/// The content of a file; nullopt if it is gone.
-Result<std::optional<std::string>> read_if_exists(const Group::Part& part,
-                                                  const std::string& file) {
-  auto text = part.fs->read(part.path, file);
-  if (text) return *std::move(text);
-  if (is_gone(text.error())) return std::nullopt;
-  return fail(text.error());
-}
-
-/// True for a group of cgroup v1 that was made, but not filled: it has nothing, while an empty set
-/// of cgroup v2 means the parent's.
-Result<bool> is_blank(const Group& group) {
-  if (group.is_v2()) return false;
-  PINFOLD_LET(const auto cpus, read_if_exists(group.cpuset(), kCpusFile));
-  PINFOLD_LET(const auto mems, read_if_exists(group.cpuset(), kMemsFile));
-  return cpus.value_or("").empty() || mems.value_or("").empty();
-}
 
 /// False for a group whose creation was interrupted, or that lost a part since.
 Result<bool> is_complete(const Group& group, bool is_pod, const KernelFacts& facts) {

@@ -116,7 +116,13 @@ class ModelFs final : public enforce::CgroupFs {
     if (kernel_->writes_until_failure > 0) --kernel_->writes_until_failure;
     kernel_->log.push_back(fmt::format("write {} {} {}", group, file, value));
     if (file == "cgroup.procs") {
-      dir->processes.insert(std::stoi(std::string(value)));
+      const int process = std::stoi(std::string(value));
+      take_out(kernel_->root, process);
+      dir->processes.insert(process);
+      return {};
+    }
+    if (file == "cgroup.kill" && kernel_->has_kill) {
+      kill_all(*dir);
       return {};
     }
     const auto it = dir->files.find(file);
@@ -140,6 +146,14 @@ class ModelFs final : public enforce::CgroupFs {
   }
 
  private:
+  static void take_out(ModelKernel::Dir& dir, int process) {
+    dir.processes.erase(process);
+    for (const auto& [name, child] : dir.children) take_out(*child, process);
+  }
+  static void kill_all(ModelKernel::Dir& dir) {
+    dir.processes.clear();
+    for (const auto& [name, child] : dir.children) kill_all(*child);
+  }
   static bool is_populated(const ModelKernel::Dir& dir) {
     return !dir.processes.empty() ||
            std::any_of(dir.children.begin(), dir.children.end(),
@@ -147,7 +161,10 @@ class ModelFs final : public enforce::CgroupFs {
   }
   [[nodiscard]] int check_set(const ModelKernel::Dir& dir, const std::string& file,
                               const CpuSet& set) const {
-    const CpuSet& possible = file == "cpuset.cpus" ? kernel_->cpus : kernel_->mems;
+    // cgroup v2 takes CPUs that are offline.
+    const bool is_v2 = kernel_->version == CgroupVersion::kV2;
+    const CpuSet& cpus = is_v2 ? kernel_->possible_cpus : kernel_->cpus;
+    const CpuSet& possible = file == "cpuset.cpus" ? cpus : kernel_->mems;
     if (!possible.contains_all(set)) return ERANGE;
     // A group in which, or below which, a process runs cannot lose its set.
     if (set.empty() && !own(dir, file).empty() && is_populated(dir)) return ENOSPC;
@@ -216,7 +233,7 @@ class GroupFs final : public enforce::CgroupFs {
 }  // namespace
 
 ModelKernel::ModelKernel(CgroupVersion which, CpuSet all_cpus, CpuSet all_mems)
-    : version(which), cpus(std::move(all_cpus)), mems(std::move(all_mems)) {
+    : version(which), cpus(std::move(all_cpus)), mems(std::move(all_mems)), possible_cpus(cpus) {
   root.files = {{"cgroup.procs", ""},
                 {"cgroup.subtree_control", ""},
                 {"cpuset.cpus.exclusive", ""},
@@ -265,24 +282,49 @@ void ModelKernel::make_path(const std::string& group) {
   }
 }
 
-enforce::Cgroups ModelKernel::cgroups(const std::string& below) {
+namespace {
+
+void lose_cpus(ModelKernel::Dir& dir, const CpuSet& online) {
+  std::string& cpus = dir.files["cpuset.cpus"];
+  cpus = (parsed(cpus) & online).to_string();
+  for (const auto& [name, child] : dir.children) {
+    lose_cpus(*child, online);
+    if (!own(*child, "cpuset.cpus").empty()) continue;
+    dir.processes.merge(child->processes);
+    child->processes.clear();
+  }
+}
+
+}  // namespace
+
+void ModelKernel::set_online(const CpuSet& online) {
+  cpus = online;
+  if (version == CgroupVersion::kV2) return;
+  lose_cpus(root, online);
+  root.files["cpuset.cpus"] = online.to_string();
+}
+
+enforce::Cgroups ModelKernel::cgroups(const std::string& below, const Wrapper& wrap) {
   if (!below.empty()) make_path(below);
   enforce::HierarchyRoot top;
   top.version = version;
+  top.is_this_kernel = is_this_kernel;
   top.directory = below.empty() ? "/model" : "/model/" + below;
   top.controllers.assign(std::begin(enforce::kAllControllers), std::end(enforce::kAllControllers));
   std::vector<enforce::Hierarchy> hierarchies;
   std::unique_ptr<enforce::CgroupFs> at_root = fs();
   if (!below.empty()) at_root = std::make_unique<GroupFs>(std::move(at_root), below);
+  if (wrap) at_root = wrap(std::move(at_root), below);
   hierarchies.push_back({std::move(top), std::move(at_root)});
   enforce::KernelFacts facts;
   facts.hugepage_sizes = {{"2MB", std::uint64_t{2} << 20}};
   auto cgroups = enforce::Cgroups::make(
       std::move(hierarchies), facts,
-      [this](const std::string& directory) -> Result<std::unique_ptr<enforce::CgroupFs>> {
-        const std::string group = directory.substr(std::string("/model/").size());
+      [this, wrap](const std::string& directory) -> Result<std::unique_ptr<enforce::CgroupFs>> {
+        const std::string group = directory == "/model" ? "" : directory.substr(7);
         if (find(group) == nullptr) return fail_errno(ENOENT, "open " + directory);
-        return std::make_unique<GroupFs>(fs(), group);
+        std::unique_ptr<enforce::CgroupFs> found = std::make_unique<GroupFs>(fs(), group);
+        return wrap ? wrap(std::move(found), group) : std::move(found);
       });
   if (!cgroups) throw std::runtime_error(cgroups.error().message);
   return *std::move(cgroups);

@@ -24,21 +24,31 @@ class ModelKernel {
     std::set<int> processes;
   };
 
+  using Wrapper = std::function<std::unique_ptr<enforce::CgroupFs>(
+      std::unique_ptr<enforce::CgroupFs>, const std::string& below)>;
+
   [[nodiscard]] Dir* find(const std::string& group);
   [[nodiscard]] CpuSet effective(const Dir& dir, const std::string& file) const;
   /// A CgroupFs on this kernel, which must outlive it.
   [[nodiscard]] std::unique_ptr<enforce::CgroupFs> fs();
   /// Cgroups on one hierarchy of this kernel with every controller; its directory is "/model".
   /// `below`: a group that is made, and is the root of the cgroups instead, "/model/BELOW".
-  [[nodiscard]] enforce::Cgroups cgroups(const std::string& below = "");
+  /// `wrap`: what every file system of the cgroups becomes; empty: itself.
+  [[nodiscard]] enforce::Cgroups cgroups(const std::string& below = "", const Wrapper& wrap = {});
+  /// Other CPUs are online from now on. On cgroup v1 every group loses those that are not, for
+  /// good; the processes of a group without any move to the nearest one above that has some.
+  void set_online(const CpuSet& online);
   /// Makes a group, and those above it that do not exist, as a runtime does.
   void make_path(const std::string& group);
 
   enforce::CgroupVersion version;
-  CpuSet cpus;
+  CpuSet cpus;  ///< that are online
   CpuSet mems;
+  CpuSet possible_cpus;
   Dir root;
   std::vector<std::string> log;   ///< "write pod1 cpuset.cpus 0-1", "create pod1", ...
+  bool is_this_kernel = true;     ///< see enforce::HierarchyRoot
+  bool has_kill = false;          ///< cgroup v2 only: writing cgroup.kill ends processes at once
   std::string unreadable;         ///< reading this file of any group fails with EIO
   int writes_until_failure = -1;  ///< that write fails with EIO; -1: none fails
   /// Changes the value that a write stores: (file, value) to value.

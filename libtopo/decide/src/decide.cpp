@@ -53,7 +53,9 @@ Decision decide(const Node& node, NodeState state, const PodSpec& pod, Trace* tr
         release_in_providers(node, state, {pod.uid, container.name});
       }
     }
-    state.pods.edit(known).spec = pod;
+    ActivePod& active = state.pods.edit(known);
+    active.spec = pod;
+    std::erase_if(active.started, [&](const std::string& name) { return !names.contains(name); });
   } else {
     state.pods.push_back({pod, {}});
   }

@@ -27,7 +27,7 @@ struct AgentState {
   friend bool operator==(const AgentState&, const AgentState&) = default;
 };
 
-/// Drops what an agent keeps of pods that are no longer active.
+/// Drops what an agent keeps of pods that are no longer active, and of containers that they lack.
 void remove_inactive(AgentState& state);
 
 /// CPUs of containers without exclusive CPUs. If the shared pool is used up (possible with

@@ -63,6 +63,7 @@ class KeptState {
   checkpoint::Files stored_;  ///< the bytes on disk
   checkpoint::Files base_;    ///< what the next commit starts from: stored_, and what a start adds
   PodsEncoder pods_encoder_;
+  bool is_uncertain_ = false;      ///< a commit has failed: the disk may have more than stored_
   bool has_damaged_pods_ = false;  ///< stored_.pods could not be decoded
   Metrics metrics_;
   bool has_new_metrics_ = false;  ///< the side file is older

@@ -1,0 +1,218 @@
+#include "history.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "world.hpp"
+
+namespace pinfold::world {
+namespace {
+
+/// Which numbers follow the name of a kind.
+enum class Form { kNone, kPod, kValue, kPodAndValue };
+
+struct KindName {
+  Action::Kind kind;
+  std::string_view name;
+  Form form;
+};
+constexpr std::array kKinds = {
+    KindName{Action::Kind::kAdmit, "admit", Form::kPodAndValue},
+    KindName{Action::Kind::kStart, "start", Form::kPodAndValue},
+    KindName{Action::Kind::kExit, "exit", Form::kPodAndValue},
+    KindName{Action::Kind::kRemove, "remove", Form::kPod},
+    KindName{Action::Kind::kKill, "kill", Form::kPod},
+    KindName{Action::Kind::kDrop, "drop", Form::kPodAndValue},
+    KindName{Action::Kind::kReconcile, "reconcile", Form::kNone},
+    KindName{Action::Kind::kSettle, "settle", Form::kNone},
+    KindName{Action::Kind::kConfigure, "configure", Form::kValue},
+    KindName{Action::Kind::kUndo, "undo", Form::kNone},
+    KindName{Action::Kind::kDefragment, "defragment", Form::kPodAndValue},
+    KindName{Action::Kind::kWait, "wait", Form::kValue},
+    KindName{Action::Kind::kRestart, "restart", Form::kNone},
+    KindName{Action::Kind::kRewrite, "rewrite", Form::kValue},
+    KindName{Action::Kind::kReset, "reset", Form::kNone},
+    KindName{Action::Kind::kStranger, "stranger", Form::kNone},
+    KindName{Action::Kind::kOffline, "offline", Form::kValue},
+    KindName{Action::Kind::kOnline, "online", Form::kNone},
+    KindName{Action::Kind::kSandbox, "sandbox", Form::kPodAndValue},
+    KindName{Action::Kind::kCreate, "create", Form::kPodAndValue},
+    KindName{Action::Kind::kBegin, "begin", Form::kPodAndValue},
+    KindName{Action::Kind::kStop, "stop", Form::kPodAndValue},
+    KindName{Action::Kind::kUnsandbox, "unsandbox", Form::kPod},
+    KindName{Action::Kind::kConnect, "connect", Form::kNone},
+    KindName{Action::Kind::kQuiet, "quiet", Form::kNone},
+};
+
+struct FaultName {
+  Fault::Kind kind;
+  std::string_view name;
+};
+constexpr std::array kFaults = {
+    FaultName{Fault::Kind::kKill, "kill"},       FaultName{Fault::Kind::kCut, "cut"},
+    FaultName{Fault::Kind::kError, "error"},     FaultName{Fault::Kind::kFull, "full"},
+    FaultName{Fault::Kind::kRewrite, "rewrite"}, FaultName{Fault::Kind::kOffline, "offline"},
+};
+
+bool has_choice(Fault::Kind kind) {
+  return kind == Fault::Kind::kCut || kind == Fault::Kind::kRewrite ||
+         kind == Fault::Kind::kOffline;
+}
+
+/// The words of one line, one after the other.
+class Words {
+ public:
+  explicit Words(std::string_view line) : rest_(line) {}
+
+  std::string_view next() {
+    rest_.remove_prefix(std::min(rest_.size(), rest_.find_first_not_of(' ')));
+    const std::string_view word = rest_.substr(0, rest_.find(' '));
+    rest_.remove_prefix(word.size());
+    return word;
+  }
+  Result<int> number() {
+    const std::string_view word = next();
+    int value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    constexpr int kMost = 1'000'000;
+    if (error == std::errc() && end == word.data() + word.size() && value >= 0 && value <= kMost) {
+      return value;
+    }
+    return fail(ErrorCode::kInvalidArgument, fmt::format("'{}': expected a number", word));
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+tl::unexpected<Error> unknown(std::string_view word) {
+  return fail(ErrorCode::kInvalidArgument, fmt::format("'{}': unknown word", word));
+}
+
+Result<Fault> parse_fault(Words& words) {
+  const std::string_view name = words.next();
+  for (const FaultName& known : kFaults) {
+    if (known.name != name) continue;
+    Fault fault{known.kind};
+    PINFOLD_LET(fault.at, words.number());
+    if (!has_choice(known.kind)) return fault;
+    PINFOLD_LET(fault.choice, words.number());
+    return fault;
+  }
+  return unknown(name);
+}
+
+Result<void> parse_numbers(Words& words, Form form, Action& action) {
+  if (form == Form::kPod || form == Form::kPodAndValue) {
+    PINFOLD_LET(action.pod, words.number());
+  }
+  if (form == Form::kValue || form == Form::kPodAndValue) {
+    PINFOLD_LET(action.value, words.number());
+  }
+  return {};
+}
+
+Result<Action> parse_action(std::string_view line) {
+  Words words(line);
+  const std::string_view name = words.next();
+  for (const KindName& known : kKinds) {
+    if (known.name != name) continue;
+    Action action{known.kind};
+    PINFOLD_TRY(parse_numbers(words, known.form, action));
+    std::string_view word = words.next();
+    if (word == "queued") {
+      action.is_queued = true;
+      word = words.next();
+    }
+    if (word == "!") {
+      PINFOLD_LET(action.fault, parse_fault(words));
+      word = words.next();
+    }
+    if (!word.empty()) return unknown(word);
+    return action;
+  }
+  return unknown(name);
+}
+
+/// "cgroups 2 config 0", "cgroups 2 config 0 runtime"
+Result<void> parse_settings(std::string_view line, History& history) {
+  Words words(line);
+  if (const auto word = words.next(); word != "cgroups") return unknown(word);
+  PINFOLD_LET(const int version, words.number());
+  if (version != 1 && version != 2) {
+    return fail(ErrorCode::kInvalidArgument, "cgroups: expected 1 or 2");
+  }
+  history.cgroups = version == 1 ? enforce::CgroupVersion::kV1 : enforce::CgroupVersion::kV2;
+  if (const auto word = words.next(); word != "config") return unknown(word);
+  PINFOLD_LET(history.config, words.number());
+  const auto word = words.next();
+  history.has_runtime = word == "runtime";
+  if (!word.empty() && !history.has_runtime) return unknown(word);
+  return {};
+}
+
+constexpr std::array<std::string_view, 9> kBugs = {
+    "none",       "no-directory-sync",  "no-file-sync", "no-journal", "grant-first",
+    "old-values", "empty-is-no-change", "no-processes", "clock-back"};
+
+}  // namespace
+
+std::optional<Bug> parse_bug(std::string_view name) {
+  const auto* const found = std::find(kBugs.begin(), kBugs.end(), name);
+  if (found == kBugs.end()) return std::nullopt;
+  return static_cast<Bug>(found - kBugs.begin());
+}
+
+std::string to_string(const Action& action) {
+  std::string text;
+  for (const KindName& known : kKinds) {
+    if (known.kind != action.kind) continue;
+    text = known.name;
+    const bool has_pod = known.form == Form::kPod || known.form == Form::kPodAndValue;
+    const bool has_value = known.form == Form::kValue || known.form == Form::kPodAndValue;
+    if (has_pod) text += fmt::format(" {}", action.pod);
+    if (has_value) text += fmt::format(" {}", action.value);
+  }
+  if (action.is_queued) text += " queued";
+  if (!action.fault) return text;
+  for (const FaultName& known : kFaults) {
+    if (known.kind != action.fault->kind) continue;
+    text += fmt::format(" ! {} {}", known.name, action.fault->at);
+    if (has_choice(known.kind)) text += fmt::format(" {}", action.fault->choice);
+  }
+  return text;
+}
+
+std::string to_string(const History& history) {
+  std::string text = fmt::format("cgroups {} config {}{}\n", static_cast<int>(history.cgroups),
+                                 history.config, history.has_runtime ? " runtime" : "");
+  for (const Action& action : history.actions) text += to_string(action) + "\n";
+  return text;
+}
+
+Result<History> parse_history(std::string_view text) {
+  History history;
+  bool has_settings = false;
+  int number = 0;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    ++number;
+    if (line.empty() || line.front() == '#') continue;
+    const std::string where = fmt::format("line {}", number);
+    if (!std::exchange(has_settings, true)) {
+      PINFOLD_TRY_WRAP(parse_settings(line, history), where);
+      continue;
+    }
+    PINFOLD_LET_WRAP(auto action, parse_action(line), where);
+    history.actions.push_back(std::move(action));
+  }
+  if (!has_settings) return fail(ErrorCode::kInvalidArgument, "expected 'cgroups N config N'");
+  return history;
+}
+
+}  // namespace pinfold::world

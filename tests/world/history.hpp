@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/enforce/mounts.hpp"
+
+/// What happens in a world, as text that people read and change.
+namespace pinfold::world {
+
+/// What goes wrong before operation `at` of an action, counted from 0. Operations are what the
+/// service changes on the disk or in the kernel.
+struct Fault {
+  enum class Kind {
+    kKill,     ///< the service is killed
+    kCut,      ///< the power fails; `choice`: what the disk has afterwards
+    kError,    ///< the operation fails with EIO
+    kFull,     ///< it and all later ones of the action on the disk fail with ENOSPC
+    kRewrite,  ///< another writer changes a cpuset; `choice`: which, and to what
+    kOffline,  ///< CPU `choice` goes offline
+  };
+  Kind kind = Kind::kKill;
+  int at = 0;
+  int choice = 0;
+
+  friend bool operator==(const Fault&, const Fault&) = default;
+};
+
+/// One thing that somebody does. An action that does not apply (a pod that was never admitted) does
+/// nothing, or is answered with an error, so that any part of a history is a history.
+struct Action {
+  enum class Kind {
+    kAdmit,       ///< a client admits pod `pod` of shape `value`
+    kStart,       ///< a client starts container `value` of a pod, and a process runs in it
+    kExit,        ///< the processes of that container end
+    kRemove,      ///< a client removes a pod without processes
+    kKill,        ///< a client removes a pod, and its processes are killed
+    kDrop,        ///< a client removes container `value` of a pod
+    kReconcile,   ///< a client asks for a reconciliation
+    kSettle,      ///< a client asks for the state files to be brought up to date
+    kConfigure,   ///< a client changes the configuration to number `value`
+    kUndo,        ///< a client takes the last reconfiguration back
+    kDefragment,  ///< a client makes room for pod `pod` of shape `value`
+    kWait,        ///< `value` seconds pass
+    kRestart,     ///< the service stops and starts
+    kRewrite,     ///< another writer changes a cpuset; `value`: which, and to what
+    kReset,       ///< another writer resets every cpuset below the root, as systemd does
+    kStranger,    ///< a group of another with a process is made below the root, or removed
+    kOffline,     ///< CPU `value` goes offline
+    kOnline,      ///< all CPUs come online
+    kSandbox,     ///< a runtime runs the sandbox of pod `pod` of shape `value`
+    kCreate,      ///< it creates container `value` of a pod
+    kBegin,       ///< it starts that container
+    kStop,        ///< that container ends
+    kUnsandbox,   ///< it stops and removes a pod
+    kConnect,     ///< the runtime restarts, and the plugin connects again
+    kQuiet,       ///< no faults for a while: everything must be as it should be
+  };
+  Kind kind = Kind::kWait;
+  int pod = 0;
+  int value = 0;
+  bool is_queued = false;  ///< a client's request waits for the next action's
+  std::optional<Fault> fault = std::nullopt;
+
+  friend bool operator==(const Action&, const Action&) = default;
+};
+
+/// "admit 3 2 queued ! kill 7"
+[[nodiscard]] std::string to_string(const Action& action);
+
+struct History {
+  enforce::CgroupVersion cgroups = enforce::CgroupVersion::kV2;
+  int config = 0;            ///< the number of the configuration at the beginning
+  bool has_runtime = false;  ///< the service is the plugin of a runtime
+  std::vector<Action> actions;
+
+  friend bool operator==(const History&, const History&) = default;
+};
+
+/// One line for the settings, and one for each action.
+[[nodiscard]] std::string to_string(const History& history);
+/// The same text back; lines that begin with '#' are comments. Errors: kInvalidArgument with the
+/// line's number.
+[[nodiscard]] Result<History> parse_history(std::string_view text);
+
+/// A history of so many actions.
+[[nodiscard]] History generate(std::uint64_t seed, int actions);
+
+}  // namespace pinfold::world

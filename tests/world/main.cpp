@@ -1,0 +1,177 @@
+// world: runs histories of a simulated node, and shrinks those that break a promise.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "world.hpp"
+
+namespace pinfold::world {
+namespace {
+
+constexpr const char* kUsage =
+    "Usage: world run --seeds A..B [--actions N] [--jobs N]\n"
+    "       world replay FILE\n"
+    "       world show SEED [--actions N]\n"
+    "       world shrink SEED [--actions N]\n"
+    "Each with --bug NAME: with that known mistake.\n";
+constexpr int kActions = 300;
+
+struct Options {
+  std::uint64_t first = 1;
+  std::uint64_t last = 100;
+  int actions = kActions;
+  int jobs = 1;
+  Bug bug = Bug::kNone;
+  std::vector<std::string> words;
+};
+
+template <class Number>
+bool read_number(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool read_seeds(std::string_view text, Options& options) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos) return false;
+  return read_number(text.substr(0, dots), options.first) &&
+         read_number(text.substr(dots + 2), options.last) && options.first <= options.last;
+}
+
+bool read_bug(std::string_view text, Options& options) {
+  const auto bug = parse_bug(text);
+  if (bug) options.bug = *bug;
+  return bug.has_value();
+}
+
+bool read_options(const std::vector<std::string>& arguments, Options& options) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& name = arguments[i];
+    if (!name.starts_with("--")) {
+      options.words.push_back(name);
+      continue;
+    }
+    if (++i == arguments.size()) return false;
+    const std::string& value = arguments[i];
+    const bool is_read = name == "--seeds"     ? read_seeds(value, options)
+                         : name == "--actions" ? read_number(value, options.actions)
+                         : name == "--jobs"    ? read_number(value, options.jobs)
+                         : name == "--bug"     ? read_bug(value, options)
+                                               : false;
+    if (!is_read) return false;
+  }
+  return !options.words.empty() && options.actions > 0 && options.jobs > 0;
+}
+
+void print(const Failure& failure) {
+  fmt::print("broken after action {}: {}: {}\n", failure.action, failure.promise, failure.what);
+}
+
+void print(const Tally& tally, std::chrono::duration<double> took) {
+  constexpr double kDay = 86'400;
+  fmt::print(
+      "{} actions, {} operations, {} checks for overlap, {} starts, {:.0f} node-days in {:.1f} s\n",
+      tally.actions, tally.operations, tally.checks, tally.starts,
+      static_cast<double>(tally.time.count()) / kDay, took.count());
+  for (const auto& [name, count] : tally.faults) fmt::print("  {} {}\n", name, count);
+}
+
+int run_seeds(const Options& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::atomic<std::uint64_t> next = options.first;
+  std::mutex mutex;
+  Tally tally;
+  std::vector<std::uint64_t> broken;
+  const auto work = [&] {
+    while (true) {
+      const std::uint64_t seed = next++;
+      if (seed > options.last) return;
+      const Outcome outcome = run(generate(seed, options.actions), Log::kOff, options.bug);
+      const std::lock_guard lock(mutex);
+      tally += outcome.tally;
+      if (!outcome.failure) continue;
+      fmt::print("seed {}: ", seed);
+      print(*outcome.failure);
+      std::fflush(stdout);
+      broken.push_back(seed);
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < options.jobs; ++i) threads.emplace_back(work);
+  }
+  print(tally, std::chrono::steady_clock::now() - begin);
+  if (broken.empty()) return 0;
+  const std::uint64_t seed = *std::min_element(broken.begin(), broken.end());
+  fmt::print("{} seeds break a promise; seed {} shrinks to:\n{}", broken.size(), seed,
+             to_string(shrink(generate(seed, options.actions), options.bug)));
+  return 1;
+}
+
+int replay(const History& history, bool is_shrunk, Bug bug) {
+  const Outcome outcome = run(history, Log::kOn, bug);
+  if (!is_shrunk) {
+    for (const std::string& line : outcome.log) fmt::print("{}\n", line);
+  }
+  if (!outcome.failure) return 0;
+  print(*outcome.failure);
+  if (is_shrunk) {
+    const History small = shrink(history, bug);
+    fmt::print("{}", to_string(small));
+    (void)replay(small, false, bug);
+  }
+  return 1;
+}
+
+int replay_file(const std::string& path, Bug bug) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const auto history = parse_history(text);
+  if (!history) {
+    fmt::print(stderr, "{}: {}\n", path, history.error().message);
+    return 2;
+  }
+  return replay(*history, false, bug);
+}
+
+int main(const std::vector<std::string>& arguments) {
+  Options options;
+  if (!read_options(arguments, options)) {
+    fmt::print(stderr, "{}", kUsage);
+    return 2;
+  }
+  const std::string& command = options.words.front();
+  if (command == "run" && options.words.size() == 1) return run_seeds(options);
+  std::uint64_t seed = 0;
+  if (options.words.size() == 2) {
+    const std::string& what = options.words[1];
+    if (command == "replay") return replay_file(what, options.bug);
+    if (command == "show" && read_number(what, seed)) {
+      fmt::print("{}", to_string(generate(seed, options.actions)));
+      return 0;
+    }
+    if (command == "shrink" && read_number(what, seed)) {
+      return replay(generate(seed, options.actions), true, options.bug);
+    }
+  }
+  fmt::print(stderr, "{}", kUsage);
+  return 2;
+}
+
+}  // namespace
+}  // namespace pinfold::world
+
+int main(int count, char** arguments) {
+  return pinfold::world::main({arguments + 1, arguments + count});
+}

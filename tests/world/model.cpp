@@ -1,0 +1,104 @@
+#include "model.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace pinfold::world {
+namespace {
+
+using agent::AgentState;
+
+struct Expect {
+  const Node& node;
+  const AgentState& state;
+  const CpuSet& offline;
+
+  [[nodiscard]] Expected failed(std::string why) const { return {state, {}, std::move(why)}; }
+
+  Expected operator()(const service::Admit& request) const {
+    if (!offline.empty()) return failed("CPUs are offline");
+    Expected expected{state, {}, ""};
+    const PodSpec& pod = request.pods.front();
+    Decision decision =
+        decide(node, state.node, pod, nullptr, nullptr, AdmissionChecks::kManagersAndRequests);
+    if (auto* const rejected = std::get_if<Rejected>(&decision)) {
+      expected.next.node = std::move(rejected->next);
+      expected.rejection = std::move(rejected->why);
+    } else {
+      expected.next.node = std::move(std::get<Admitted>(decision).next);
+      std::erase_if(expected.next.removed,
+                    [&](const ContainerId& id) { return id.pod == pod.uid; });
+    }
+    remove_inactive(expected.next);
+    return expected;
+  }
+  Expected operator()(const service::Start& request) const {
+    auto next = start_container(node, state.node, request.container);
+    if (!next) return failed(next.error().message);
+    Expected expected{state, {}, ""};
+    expected.next.node = *std::move(next);
+    expected.next.removed.erase(request.container);
+    return expected;
+  }
+  Expected operator()(const service::Remove& request) const {
+    Expected expected{state, {}, ""};
+    if (request.container.empty()) {
+      const bool is_known =
+          state.node.find(request.pod) != nullptr || state.node.held.contains(request.pod);
+      if (!is_known) return failed("no such pod");
+      expected.next.node = remove_pod(node, state.node, request.pod);
+      remove_inactive(expected.next);
+      return expected;
+    }
+    const ContainerId id{request.pod, request.container};
+    if (!container_resources(node, state.node, id)) return failed("no such container");
+    expected.next.node = remove_container(node, state.node, id);
+    expected.next.removed.insert(id);
+    expected.next.adopted.erase(id);
+    return expected;
+  }
+  template <class Other>
+  Expected operator()(const Other& /*request*/) const {
+    return {state, {}, ""};
+  }
+};
+
+/// Without what a restart loses.
+AgentState kept(AgentState state) {
+  state.node.affinity.clear();
+  state.node.cpu = CpuState{state.node.cpu.checkpoint()};
+  state.node.memory = MemoryState{state.node.memory.checkpoint()};
+  state.kubelet_profile.reset();
+  return state;
+}
+
+}  // namespace
+
+Expected expect(const Node& node, const AgentState& state, const CpuSet& offline,
+                const service::Action& action) {
+  return std::visit(Expect{node, state, offline}, action);
+}
+
+bool is_same(const AgentState& a, const AgentState& b) { return a == b || kept(a) == kept(b); }
+
+std::string describe(const AgentState& state) {
+  std::string text = "shared " + state.node.cpu.default_set.to_string();
+  for (const auto& entry : state.node.cpu.assignments) {
+    if (state.node.find(entry.pod) != nullptr) continue;
+    text += fmt::format(" held {}/{}={}", entry.pod, entry.name, entry.value.to_string());
+  }
+  for (const ActivePod& pod : state.node.pods) {
+    text += " " + pod.spec.uid.value;
+    for (const Container& container : pod.spec.containers) {
+      const ContainerId id{pod.spec.uid, container.name};
+      const CpuSet* const cpus = state.node.cpu.assignments.find(id);
+      text += fmt::format("/{}={}{}{}", container.name, cpus == nullptr ? "" : cpus->to_string(),
+                          pod.started.contains(container.name) ? "+" : "",
+                          state.removed.contains(id) ? "-" : "");
+    }
+  }
+  return text;
+}
+
+}  // namespace pinfold::world

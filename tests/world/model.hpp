@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pinfold/agent/desired.hpp"
+#include "pinfold/decide/node.hpp"
+#include "pinfold/service/request.hpp"
+
+/// What the service must answer, from the pure decisions alone.
+namespace pinfold::world {
+
+/// What a request comes to if nothing goes wrong.
+struct Expected {
+  agent::AgentState next;
+  /// Of an admission: why the pod is rejected.
+  std::optional<Rejection> rejection;
+  /// "": it is done.
+  std::string error;
+};
+
+/// A plan that a dry run gave: what a reconfiguration or defragmentation leads to.
+struct Planned {
+  NodeState next;
+  bool is_applied = false;
+};
+
+/// Domain: Admit of one pod, Start, Remove, Reconcile, Settle.
+[[nodiscard]] Expected expect(const Node& node, const agent::AgentState& state,
+                              const CpuSet& offline, const service::Action& action);
+
+/// The same state, as far as a restart keeps it.
+[[nodiscard]] bool is_same(const agent::AgentState& a, const agent::AgentState& b);
+/// One line for each container that has CPUs, and what differs from `other`.
+[[nodiscard]] std::string describe(const agent::AgentState& state);
+
+}  // namespace pinfold::world

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "memory_fs.hpp"
+#include "model_kernel.hpp"
+#include "pinfold/nri_plugin/follower.hpp"
+#include "pinfold/service/worker.hpp"
+#include "process.hpp"
+#include "world.hpp"
+
+namespace pinfold::world {
+
+/// The machine on which the service runs: its disk, its kernel, its clock, and what goes wrong.
+/// The service is the product's, from the worker down.
+class SimulatedNode {
+ public:
+  using Clock = service::Clock;
+
+  explicit SimulatedNode(const History& history, Bug bug);
+
+  /// Starts the service on what is on the disk. Throws Killed. Errors: why it does not start.
+  [[nodiscard]] Result<void> start();
+  /// Stops it as systemd does, after it has brought its files up to date. Throws Killed.
+  void stop();
+  /// It is gone: its objects are destroyed, and touch nothing.
+  void bury();
+  /// The power fails: what remains is one of the images of the disk, by number.
+  void cut_power(int image);
+
+  /// The fault of the action that follows; nullopt: none.
+  void arm(const std::optional<Fault>& fault);
+  /// Whether the armed fault has happened.
+  [[nodiscard]] bool has_failed() const { return has_failed_; }
+
+  void pass(std::chrono::seconds time) { now_ += bug_ == Bug::kClockBack ? -time : time; }
+  void set_online(const CpuSet& online);
+  /// One CPU, by number.
+  void take_offline(int choice);
+  /// Another writer changes a cpuset below the root; `choice`: which, and to what.
+  void rewrite(int choice);
+  void reset_cpusets();
+  /// Makes the group of a stranger with a process, or removes it.
+  void toggle_stranger();
+  [[nodiscard]] int new_process() { return next_process_++; }
+
+  /// The plugin of the service that runs; null without a runtime.
+  [[nodiscard]] nri::Follower* follower() { return follower_.get(); }
+  [[nodiscard]] service::Worker* worker() { return worker_.get(); }
+  [[nodiscard]] const std::shared_ptr<const Node>& shared_node() const { return shared_node_; }
+  [[nodiscard]] int boots() const { return boots_; }
+  [[nodiscard]] const CpuSet& online() const { return kernel.cpus; }
+  [[nodiscard]] std::unique_ptr<checkpoint::Fs> disk_to_read() const;
+
+  std::shared_ptr<checkpoint::testing::Disk> disk;
+  test::ModelKernel kernel;
+  /// Groups that others have changed since the last reconciliation; what they do is not promised.
+  std::set<std::string> disturbed;
+  Tally tally;
+  std::function<void(const Operation&)> watch;  ///< called after each operation in the kernel
+
+ private:
+  [[nodiscard]] Result<agent::NodeAgent> open();
+  [[nodiscard]] int before(const Operation& operation);
+  void disturb(test::ModelKernel::Dir& dir, const std::string& path);
+  void change_cpuset(const std::string& group, const CpuSet& cpus);
+
+  std::string first_config_;
+  bool has_runtime_;
+  Bug bug_;
+  std::shared_ptr<Process> process_;
+  std::unique_ptr<service::Worker> worker_;
+  std::unique_ptr<nri::Follower> follower_;
+  std::shared_ptr<const Node> shared_node_;  ///< the worker's
+  Clock::time_point now_{std::chrono::hours(1)};
+  std::optional<Fault> fault_;
+  bool has_failed_ = false;
+  int operations_ = 0;  ///< of this action
+  int boots_ = 0;
+  int next_process_ = 1'000'000'000;
+};
+
+}  // namespace pinfold::world

@@ -1,0 +1,359 @@
+// Runner: what must be so, whatever happens.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "pinfold/checkpoint/inspect.hpp"
+#include "pinfold/checkpoint/start.hpp"
+#include "pinfold/checkpoint/store.hpp"
+#include "runner.hpp"
+
+namespace pinfold::world {
+namespace {
+
+using agent::AgentState;
+
+constexpr const char* kRoot = "pinfold";
+constexpr const char* kCpusFile = "cpuset.cpus";
+
+/// A container as the kernel has it.
+struct Seen {
+  ContainerId id;
+  std::string group;
+  CpuSet cpus;
+  bool has_processes = false;
+  bool has_own = true;  ///< a cpuset: not only the one of the group above
+};
+
+/// Groups in which a process runs, of containers that `adopted` names and of others.
+void add_running(test::ModelKernel& kernel, const test::ModelKernel::Dir& dir,
+                 const std::string& path, const std::map<std::string, ContainerId>& adopted,
+                 std::vector<Seen>& all) {
+  const auto id = adopted.find(path);
+  if (!dir.processes.empty()) {
+    all.push_back({id == adopted.end() ? ContainerId{PodUid(), path} : id->second, path,
+                   kernel.effective(dir, kCpusFile), true});
+  }
+  for (const auto& [name, child] : dir.children) {
+    add_running(kernel, *child, path + "/" + name, adopted, all);
+  }
+}
+
+std::vector<Seen> containers_in(test::ModelKernel& kernel, const AgentState& state) {
+  std::vector<Seen> all;
+  if (const auto* const pods = kernel.find("kubepods")) {
+    constexpr std::size_t kMount = 7;  // "/model/"
+    std::map<std::string, ContainerId> adopted;
+    for (const auto& entry : state.adopted) adopted.emplace(entry.value.substr(kMount), entry.id());
+    add_running(kernel, *pods, "kubepods", adopted, all);
+  }
+  auto* const root = kernel.find(kRoot);
+  if (root == nullptr) return all;
+  for (const auto& [pod, dir] : root->children) {
+    const auto uid = enforce::pod_of_group(pod);
+    if (!uid) continue;
+    for (const auto& [name, child] : dir->children) {
+      all.push_back({{*uid, name},
+                     fmt::format("{}/{}/{}", kRoot, pod, name),
+                     kernel.effective(*child, kCpusFile),
+                     !child->processes.empty(),
+                     !child->files[kCpusFile].empty()});
+    }
+  }
+  return all;
+}
+
+AgentState with_plan(AgentState state, const NodeState& next) {
+  state.node = next;
+  remove_inactive(state);
+  return state;
+}
+
+std::string text_of(const std::optional<Rejection>& rejection) {
+  return rejection ? rejection->reason + ": " + rejection->message : "admitted";
+}
+
+std::string error_of(const service::Answer& answer) {
+  const auto text = [](const std::optional<Error>& error) { return error ? error->message : ""; };
+  if (const auto* const admissions = std::get_if<service::Admissions>(&answer)) {
+    return text(admissions->outcomes.front().not_enforced);
+  }
+  if (const auto* const change = std::get_if<agent::ChangeOutcome>(&answer)) {
+    return text(change->not_enforced);
+  }
+  if (const auto* const done = std::get_if<agent::Reconfigured>(&answer)) {
+    return text(done->change.not_enforced);
+  }
+  return "";
+}
+
+/// The states through which these requests can lead, the first one before them.
+template <class List>
+std::vector<AgentState> states_of(const Node& node, const AgentState& first, const CpuSet& offline,
+                                  const List& requests) {
+  std::vector<AgentState> states = {first};
+  for (const auto& pending : requests) {
+    if (pending.answer) continue;
+    if (pending.planned) {
+      states.push_back(with_plan(states.back(), pending.planned->next));
+      continue;
+    }
+    auto expected = expect(node, states.back(), offline, pending.request);
+    if (expected.error.empty()) states.push_back(std::move(expected.next));
+  }
+  return states;
+}
+
+}  // namespace
+
+/// Before an action: whose CPUs are exclusive until it has ended.
+void Runner::prepare_owners() {
+  owners_ = {};
+  in_transit_.clear();
+  if (!model_node_) return;
+  const auto states = states_of(*model_node_, model_, offline_, pending_);
+  for (const AgentState& state : states) {
+    for (const auto& entry : state.node.cpu.assignments) owners_[entry.id()] |= entry.value;
+  }
+  // One that becomes exclusive has its CPUs to itself when the action has ended, one that becomes
+  // shared until it has begun.
+  const auto& before = states.front().node.cpu.assignments;
+  const auto& after = states.back().node.cpu.assignments;
+  for (const Seen& one : containers_in(node_.kernel, model_)) {
+    const bool stays = states.back().node.find(one.id.pod) != nullptr;
+    if (!before.contains(one.id) || (stays && !after.contains(one.id))) in_transit_.insert(one.id);
+  }
+}
+
+/// After an action: whose CPUs are exclusive by now.
+void Runner::own_model() {
+  owners_ = {};
+  in_transit_.clear();
+  for (const auto& entry : model_.node.cpu.assignments) owners_[entry.id()] = entry.value;
+}
+
+/// Whether another writer or the runtime has made a group what it is, and the service has not seen
+/// it.
+bool Runner::is_out_of_reach(const std::string& group) const {
+  const std::string above = group.substr(0, group.rfind('/'));
+  return node_.disturbed.contains(group) || node_.disturbed.contains(above) ||
+         runtime_.unconfirmed().contains(group);
+}
+
+/// After each change in the kernel: a container that runs on its exclusive CPUs has them alone.
+void Runner::check_overlap(const Operation& operation) {
+  ++node_.tally.checks;
+  const AgentState& state = in_turn_ == nullptr ? model_ : in_turn_->state();
+  if (in_turn_ != nullptr) {
+    for (const auto& entry : state.node.cpu.assignments) owners_[entry.id()] |= entry.value;
+  }
+  const auto seen = containers_in(node_.kernel, state);
+  for (const Seen& owner : seen) {
+    const CpuSet* const own = owners_.find(owner.id);
+    if (own == nullptr || owner.cpus.empty() || !own->contains_all(owner.cpus)) continue;
+    if (is_out_of_reach(owner.group) || in_transit_.contains(owner.id)) continue;
+    // A runtime makes the groups: those that Pinfold makes before wait empty.
+    if (history_.has_runtime && !owner.has_processes) continue;
+    for (const Seen& other : seen) {
+      if (other.id == owner.id || !other.cpus.intersects(owner.cpus)) continue;
+      if (is_out_of_reach(other.group)) continue;
+      if (!other.has_processes && (history_.has_runtime || !other.has_own)) continue;
+      // Init containers leave their CPUs to later containers of their pod.
+      if (other.id.pod == owner.id.pod && owners_.contains(other.id)) continue;
+      return break_promise(
+          "overlap", fmt::format("after '{}' {} runs on {} of {}", operation.text, other.group,
+                                 (other.cpus & owner.cpus).to_string(), owner.group));
+    }
+  }
+}
+
+/// Compares the answers with what pure decisions say, in the order of the requests.
+void Runner::judge() {
+  while (!pending_.empty() && !outcome_.failure) {
+    if (!pending_.front().answer) return break_promise("answer", "a request is not answered");
+    judge(pending_.front());
+    pending_.pop_front();
+  }
+  if (outcome_.failure) return;
+  if (node_.worker()->is_replaced()) {
+    const AgentState expected = model_;
+    node_.bury();
+    start_again();
+    if (outcome_.failure) return;
+    const AgentState actual = node_.worker()->snapshot()->state;
+    if (!is_same(actual, expected)) {
+      return break_promise(
+          "lost", fmt::format("expected {}, got {}", describe(expected), describe(actual)));
+    }
+    model_ = actual;
+    return;
+  }
+  const AgentState actual = node_.worker()->snapshot()->state;
+  if (history_.has_runtime) {
+    model_ = actual;  // the plugin admits by itself: see check_told
+    return;
+  }
+  if (actual != model_) {
+    break_promise("state", fmt::format("expected {}, got {}", describe(model_), describe(actual)));
+  }
+}
+
+void Runner::judge(Pending& pending) {
+  if (pending.planned) return judge_plan(pending);
+  const Result<service::Answer>& answer = *pending.answer;
+  auto expected = expect(*model_node_, model_, offline_, pending.request);
+  note(answer ? "  answered" : "  error: " + answer.error().message);
+  const bool is_excused = has_processes(pending.request);
+  if (!answer) {
+    if (!expected.error.empty() || had_fault_ || is_excused) return;
+    return break_promise("answer", "unexpected error: " + answer.error().message);
+  }
+  if (!expected.error.empty() || is_excused) {
+    return break_promise("answer",
+                         "expected an error: " + (is_excused ? "processes run" : expected.error));
+  }
+  if (const auto* const admissions = std::get_if<service::Admissions>(&*answer)) {
+    const auto& rejection = admissions->outcomes.front().rejection;
+    note("  " + text_of(rejection));
+    if (text_of(rejection) != text_of(expected.rejection)) {
+      return break_promise("answer", fmt::format("expected '{}', got '{}'",
+                                                 text_of(expected.rejection), text_of(rejection)));
+    }
+  }
+  model_ = std::move(expected.next);
+  check_enforced(*answer);
+}
+
+/// A change that is not enforced at once needs a reason.
+void Runner::check_enforced(const service::Answer& answer) {
+  const std::string error = error_of(answer);
+  is_behind_ = !error.empty() || had_fault_;
+  if (error.empty()) return;
+  note("  not enforced: " + error);
+  // A client that admits a pod again with other containers has to end their processes.
+  if (error.find("processes still run in it") != std::string::npos) return;
+  const bool has_all_cpus = node_.online() == model_node_->machine().all_cpus();
+  if (!had_fault_ && has_all_cpus && node_.disturbed.empty()) break_promise("enforced", error);
+}
+
+void Runner::judge_plan(const Pending& pending) {
+  const Result<service::Answer>& answer = *pending.answer;
+  note(answer ? "  answered" : "  error: " + answer.error().message);
+  if (!answer) return;  // the state must be as it was
+  const auto& outcome = std::get<agent::Reconfigured>(*answer);
+  if (!outcome.is_applied) return;
+  if (outcome.planned.plan.next != pending.planned->next) {
+    return break_promise("answer", "another plan than that of the dry run");
+  }
+  model_ = with_plan(model_, pending.planned->next);
+  check_enforced(*answer);
+}
+
+/// Whether a request must fail because processes run that it does not kill.
+bool Runner::has_processes(const service::Action& request) {
+  const auto* const remove = std::get_if<service::Remove>(&request);
+  if (remove == nullptr) return false;
+  const bool is_kill = remove->running == agent::RunningProcesses::kKill;
+  if (is_kill && node_.kernel.version == enforce::CgroupVersion::kV2) return false;
+  auto* const pod = node_.kernel.find(fmt::format("{}/pod{}", kRoot, remove->pod));
+  if (pod == nullptr) return false;
+  return std::any_of(pod->children.begin(), pod->children.end(), [&](const auto& child) {
+    const bool is_meant = remove->container.empty() || child.first == remove->container;
+    return is_meant && !child.second->processes.empty();
+  });
+}
+
+/// After the end of a process: what was acknowledged is there, and of the rest a prefix.
+void Runner::recover() {
+  while (!pending_.empty() && pending_.front().answer && !outcome_.failure) {
+    judge(pending_.front());
+    pending_.pop_front();
+  }
+  if (outcome_.failure) return;
+  const auto candidates = states_of(*model_node_, model_, offline_, pending_);
+  start_again();
+  pending_.clear();
+  if (outcome_.failure) return;
+  const AgentState actual = node_.worker()->snapshot()->state;
+  const bool is_known = history_.has_runtime ||
+                        std::any_of(candidates.begin(), candidates.end(),
+                                    [&](const AgentState& one) { return is_same(one, actual); });
+  if (!is_known) {
+    return break_promise("lost", fmt::format("expected {} or a later state, got {}",
+                                             describe(candidates.front()), describe(actual)));
+  }
+  model_ = actual;
+  check_files(false);
+}
+
+/// The state files load in a kubelet, and have the state. `is_settled`: also without the journal.
+void Runner::check_files(bool is_settled) {
+  if (outcome_.failure) return;
+  const auto fs = node_.disk_to_read();
+  const auto files = checkpoint::read_files(*fs);
+  if (!files) return break_promise("files", files.error().message);
+  checkpoint::KubeletFiles kubelet{files->cpu, files->memory};
+  if (is_settled) {
+    kubelet.cpu = fs->read(std::string(checkpoint::kCpuFileName)).value();
+    kubelet.memory = fs->read(std::string(checkpoint::kMemoryFileName)).value();
+  }
+  if (!kubelet.cpu) return;  // nothing was committed yet
+  if (const auto started = checkpoint::would_start(*model_node_, kubelet, {}); !started) {
+    return break_promise("files", "a kubelet does not start: " + started.error().error);
+  }
+  const auto cpus = checkpoint::inspect_cpu(*kubelet.cpu);
+  if (!cpus) return break_promise("files", cpus.error().message);
+  if (!had_fault_ && cpus->state != model_.node.cpu.checkpoint()) {
+    AgentState found;
+    found.node.cpu = {cpus->state};
+    break_promise("files", fmt::format("cpu_manager_state has {} instead of {}", describe(found),
+                                       describe(model_)));
+  }
+}
+
+/// The kernel has what the state says.
+void Runner::check_kernel() {
+  if (outcome_.failure) return;
+  std::vector<std::string> drift;
+  const auto submitted = node_.worker()->submit(service::Task{[&](Result<agent::NodeAgent*> agent) {
+    auto found = (*agent)->find_drift();
+    drift = found ? *std::move(found) : std::vector{found.error().message};
+    return std::vector<service::Change>{};
+  }});
+  if (submitted) node_.worker()->run_round();
+  if (!drift.empty()) return break_promise("drift", drift.front());
+  ContainerMap<CpuSet> has;
+  for (const Seen& one : containers_in(node_.kernel, model_)) has[one.id] = one.cpus;
+  const CpuSet pool = agent::shared_pool(*model_node_, model_.node);
+  for (const ActivePod& pod : model_.node.pods) {
+    for (const Container& container : pod.spec.containers) {
+      const ContainerId id{pod.spec.uid, container.name};
+      if (container.kind == ContainerKind::kInit || model_.removed.contains(id)) continue;
+      const CpuSet* const own = model_.node.cpu.assignments.find(id);
+      const CpuSet* const found = has.find(id);
+      if (found == nullptr && history_.has_runtime) continue;  // it does not run
+      if (found != nullptr && *found == (own == nullptr ? pool : *own)) continue;
+      return break_promise("kernel", fmt::format("{}/{} has {}, expected {}", id.pod, id.name,
+                                                 found == nullptr ? "no group" : found->to_string(),
+                                                 (own == nullptr ? pool : *own).to_string()));
+    }
+  }
+}
+
+/// Nothing is left of pods.
+void Runner::check_empty() {
+  const auto seen = containers_in(node_.kernel, model_);
+  if (!seen.empty()) return break_promise("leak", "the group '" + seen.front().group + "'");
+  for (const auto& [name, dir] : node_.kernel.find(kRoot)->children) {
+    if (enforce::pod_of_group(name)) return break_promise("leak", "the group '" + name + "'");
+  }
+  const AgentState& state = model_;
+  const bool has_entries = !state.node.cpu.assignments.empty() || !state.node.pods.empty() ||
+                           !state.removed.empty() || !state.adopted.empty() ||
+                           !state.ending.empty() || !state.node.held.empty();
+  if (has_entries) return break_promise("leak", describe(state));
+}
+
+}  // namespace pinfold::world

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pinfold::world {
+
+/// SplitMix64: the same numbers on every platform, which the distributions of <random> are not.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t next() {
+    state_ += 0x9E3779B97F4A7C15U;
+    std::uint64_t z = state_;
+    z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
+    return z ^ (z >> 31U);
+  }
+  /// 0 to `bound` - 1. Domain: 0 < `bound`.
+  int below(int bound) { return static_cast<int>(next() % static_cast<std::uint64_t>(bound)); }
+  /// True in `percent` of 100 cases.
+  bool chance(int percent) { return below(100) < percent; }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace pinfold::world

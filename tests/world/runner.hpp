@@ -1,0 +1,94 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model.hpp"
+#include "node.hpp"
+#include "runtime.hpp"
+#include "world.hpp"
+
+namespace pinfold::world {
+
+/// Lets one history happen, and checks the promises.
+class Runner {
+ public:
+  Runner(const History& history, Log log, Bug bug);
+
+  [[nodiscard]] Outcome run() &&;
+
+ private:
+  /// A request of a client, and its answer.
+  struct Pending {
+    service::Action request;
+    std::optional<Result<service::Answer>> answer = std::nullopt;
+    std::optional<Planned> planned = std::nullopt;  ///< of those that plan
+  };
+
+  void act(const Action& action);
+  void act_outside(const Action& action);
+  [[nodiscard]] std::optional<service::Action> request_of(const Action& action) const;
+  void submit(service::Action request);
+  void round(const std::optional<Fault>& fault);
+  void restart(const std::optional<Fault>& fault);
+  void start_again();
+  void change_node(service::Action request, const std::optional<Fault>& fault);
+  void run_process(const Action& action);
+  void end_init_containers(const PodUid& uid);
+  void end_processes(const Action& action);
+  void end_strays();
+  void quiet();
+  void end();
+
+  // runner_runtime.cpp
+  bool ask(const std::function<void(nri::Follower&, agent::NodeAgent&)>& call);
+  void act_in_runtime(const Action& action);
+  void runtime_round(const Action& action);
+  void check_told();
+
+  // promises.cpp
+  void judge();
+  void judge(Pending& pending);
+  void judge_plan(const Pending& pending);
+  void recover();
+  void prepare_owners();
+  void own_model();
+  [[nodiscard]] bool is_out_of_reach(const std::string& group) const;
+  void check_overlap(const Operation& operation);
+  void check_files(bool is_settled);
+  void check_kernel();
+  void check_empty();
+  void check_enforced(const service::Answer& answer);
+  [[nodiscard]] bool has_processes(const service::Action& request);
+
+  void break_promise(std::string promise, std::string what);
+  void note(const std::string& line) {
+    if (log_ == Log::kOn) outcome_.log.push_back(line);
+  }
+
+  const History& history_;
+  Log log_;
+  SimulatedNode node_;
+  Outcome outcome_;
+  bool had_fault_ = false;  ///< in this action
+  bool is_behind_ = false;  ///< the kernel may lack what was committed
+  std::size_t number_ = 0;  ///< of the action
+  std::deque<Pending> pending_;
+  std::shared_ptr<const Node> model_node_;  ///< what the clients have been told
+  agent::AgentState model_;
+  CpuSet offline_;  ///< that the service knows of
+  Runtime runtime_;
+  std::map<std::string, CpuSet> told_;  ///< exclusive CPUs by the id of a container that runs
+  int boots_ = 0;                       ///< of the machine, that the runtime knows of
+  const agent::NodeAgent* in_turn_ = nullptr;  ///< the agent while the runtime asks it
+  std::set<ContainerId> in_transit_;  ///< containers that get or lose exclusive CPUs in an action
+  ContainerMap<CpuSet> owners_;       ///< exclusive CPUs before, during and after an action
+};
+
+}  // namespace pinfold::world

@@ -1,0 +1,106 @@
+// Runner: a runtime whose plugin the service is.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runner.hpp"
+#include "samples.hpp"
+
+namespace pinfold::world {
+
+namespace {
+
+constexpr std::string_view kMount = "/model/";
+
+std::string name_in(const Action& action) { return action.value % 2 == 0 ? "a" : "b"; }
+
+}  // namespace
+
+/// One call of the runtime, in a turn of the service.
+bool Runner::ask(const std::function<void(nri::Follower&, agent::NodeAgent&)>& call) {
+  if (node_.follower() == nullptr) return false;
+  bool is_answered = false;
+  const auto submitted = node_.worker()->submit(service::Task{[&](Result<agent::NodeAgent*> agent) {
+    if (!agent) return std::vector<service::Change>{};
+    in_turn_ = *agent;
+    call(*node_.follower(), **agent);
+    in_turn_ = nullptr;
+    is_answered = true;
+    return node_.follower()->take_changes();
+  }});
+  if (!submitted) return false;
+  try {
+    node_.worker()->run_round();
+  } catch (const Killed&) {
+    in_turn_ = nullptr;
+    note("  killed");
+    node_.bury();
+  }
+  return is_answered;
+}
+
+/// What the runtime does, with its calls of the plugin.
+void Runner::act_in_runtime(const Action& action) {
+  switch (action.kind) {
+    case Action::Kind::kSandbox:
+      return runtime_.run_sandbox(action.pod, pod_of(action.pod, action.value));
+    case Action::Kind::kCreate:
+      return runtime_.create(action.pod, name_in(action));
+    case Action::Kind::kBegin:
+      return runtime_.start(action.pod, name_in(action));
+    case Action::Kind::kStop:
+      return runtime_.stop(action.pod, name_in(action));
+    case Action::Kind::kUnsandbox:
+      return runtime_.remove_sandbox(action.pod);
+    case Action::Kind::kConnect:
+      return runtime_.synchronize();
+    default:
+      return;
+  }
+}
+
+void Runner::runtime_round(const Action& action) {
+  node_.arm(action.fault);
+  owners_ = {};
+  own_model();
+  act_in_runtime(action);
+  had_fault_ = node_.has_failed();
+  is_behind_ = is_behind_ || had_fault_;
+  node_.arm(std::nullopt);
+  if (node_.worker() == nullptr) {
+    start_again();
+    if (outcome_.failure) return;
+  }
+  model_ = node_.worker()->snapshot()->state;
+  check_told();
+  check_files(false);
+}
+
+/// A container that started with the plugin's consent has its CPUs, and keeps them.
+void Runner::check_told() {
+  if (outcome_.failure) return;
+  for (const auto& [number, pod] : runtime_.pods()) {
+    for (const Runtime::Container& container : pod.containers) {
+      if (container.phase != Runtime::Phase::kRunning || !container.is_confirmed) continue;
+      const ContainerId id{pod.spec.uid, container.name};
+      const CpuSet* const own = model_.node.cpu.assignments.find(id);
+      const CpuSet has = own == nullptr ? CpuSet() : *own;
+      const auto told = told_.try_emplace(container.id, has).first;
+      if (told->second != has) {
+        return break_promise("lost", fmt::format("{}/{} was told {}, and has {}", id.pod, id.name,
+                                                 told->second.to_string(), has.to_string()));
+      }
+      if (has.empty() || had_fault_ || is_behind_) continue;
+      const std::string group = Runtime::group_of(pod, container);
+      if (node_.disturbed.contains(group)) continue;
+      auto* const dir = node_.kernel.find(group);
+      const CpuSet cpus = dir == nullptr ? CpuSet() : node_.kernel.effective(*dir, "cpuset.cpus");
+      if (cpus == has) continue;
+      return break_promise("told", fmt::format("{} runs on {}, and was told {}", group,
+                                               cpus.to_string(), has.to_string()));
+    }
+  }
+}
+
+}  // namespace pinfold::world

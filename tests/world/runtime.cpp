@@ -1,0 +1,211 @@
+#include "runtime.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kubelet_messages.hpp"
+
+namespace pinfold::world {
+namespace {
+
+namespace api = nri::api;
+
+api::Container shown(const Runtime::Pod& pod, const Runtime::Container& container) {
+  api::Container message = nri::test::container_of(pod.spec, *pod.spec.find(container.name));
+  const api::PodSandbox sandbox = nri::test::sandbox_of(pod.spec);
+  message.set_id(container.id);
+  message.set_pod_sandbox_id(sandbox.id());
+  message.set_state(container.phase == Runtime::Phase::kRunning
+                        ? api::ContainerState::CONTAINER_RUNNING
+                        : api::ContainerState::CONTAINER_CREATED);
+  message.mutable_linux()->set_cgroups_path(sandbox.linux().cgroup_parent() + "/" + container.id);
+  if (!container.cpus.empty()) {
+    message.mutable_linux()->mutable_resources()->mutable_cpu()->set_cpus(container.cpus);
+  }
+  return message;
+}
+
+api::PodSandbox shown(const Runtime::Pod& pod) {
+  api::PodSandbox sandbox = nri::test::sandbox_of(pod.spec);
+  sandbox.set_pid(1);
+  return sandbox;
+}
+
+std::string pod_group_of(const Runtime::Pod& pod) {
+  return nri::test::sandbox_of(pod.spec).linux().cgroup_parent().substr(1);
+}
+
+}  // namespace
+
+std::string Runtime::group_of(const Pod& pod, const Container& container) {
+  return pod_group_of(pod) + "/" + container.id;
+}
+
+Runtime::Container* Runtime::find(int number, const std::string& name) {
+  const auto pod = pods_.find(number);
+  if (pod == pods_.end()) return nullptr;
+  const auto found = std::find_if(pod->second.containers.begin(), pod->second.containers.end(),
+                                  [&](const Container& one) { return one.name == name; });
+  return found == pod->second.containers.end() ? nullptr : &*found;
+}
+
+bool Runtime::send(api::Event event, const Pod& pod, const Container* container) {
+  api::StateChangeEvent message;
+  message.set_event(event);
+  *message.mutable_pod() = shown(pod);
+  if (container != nullptr) *message.mutable_container() = shown(pod, *container);
+  return ask_(
+      [&](nri::Follower& follower, Agent& agent) { (void)follower.change(agent, message); });
+}
+
+/// Each is one `runc update`: on record, and in the kernel if the group exists.
+template <class Updates>
+void Runtime::apply(const Updates& updates) {
+  for (const api::ContainerUpdate& update : updates) {
+    const std::string& cpus = update.linux().resources().cpu().cpus();
+    if (cpus.empty()) continue;
+    for (auto& [number, pod] : pods_) {
+      for (Container& container : pod.containers) {
+        if (container.id != update.container_id()) continue;
+        container.cpus = cpus;
+        const std::string group = group_of(pod, container);
+        if (kernel_->find(group) == nullptr) continue;
+        if (kernel_->fs()->write(group, "cpuset.cpus", cpus)) changed_(group);
+      }
+    }
+  }
+}
+
+void Runtime::run_sandbox(int number, const PodSpec& spec) {
+  if (pods_.contains(number)) return;
+  Pod& pod = pods_[number] = {spec, {}};
+  const std::string pause = pod_group_of(pod) + "/" + shown(pod).id();
+  kernel_->make_path(pause);
+  kernel_->find(pause)->processes = {next_process_++};
+  unconfirmed_.insert(pause);
+  if (send(api::Event::RUN_POD_SANDBOX, pod, nullptr)) unconfirmed_.erase(pause);
+}
+
+void Runtime::create(int number, const std::string& name) {
+  const auto found = pods_.find(number);
+  if (found == pods_.end() || found->second.spec.find(name) == nullptr) return;
+  Pod& pod = found->second;
+  if (Container* const before = find(number, name)) {
+    if (before->phase != Phase::kExited) return;
+    std::erase_if(pod.containers, [&](const Container& one) { return one.name == name; });
+  }
+  Container container{name, fmt::format("{}-{}-{}", pod.spec.uid, name, next_id_++)};
+  api::CreateContainerRequest request;
+  *request.mutable_pod() = shown(pod);
+  *request.mutable_container() = shown(pod, container);
+  bool is_refused = false;
+  const bool is_asked = ask_([&](nri::Follower& follower, Agent& agent) {
+    const auto answer = follower.create(agent, request);
+    is_refused = !answer;
+    if (!answer) return;
+    container.cpus = answer->adjust().linux().resources().cpu().cpus();
+    apply(answer->update());
+  });
+  if (!is_asked) container.cpus.clear();
+  if (is_refused) return;
+  pod.containers.push_back(container);
+  (void)send(api::Event::POST_CREATE_CONTAINER, pod, &container);
+}
+
+/// The gate: an error of the plugin keeps the container from starting, a plugin that is gone does
+/// not.
+bool Runtime::may_start(const Pod& pod, Container& container) {
+  api::StateChangeEvent message;
+  message.set_event(api::Event::START_CONTAINER);
+  *message.mutable_pod() = shown(pod);
+  *message.mutable_container() = shown(pod, container);
+  bool is_refused = false;
+  container.is_confirmed = ask_([&](nri::Follower& follower, Agent& agent) {
+    is_refused = !follower.change(agent, message).has_value();
+  });
+  return !is_refused;
+}
+
+void Runtime::start(int number, const std::string& name) {
+  Container* const container = find(number, name);
+  if (container == nullptr || container->phase != Phase::kCreated) return;
+  const Pod& pod = pods_.at(number);
+  const std::string group = group_of(pod, *container);
+  kernel_->make_path(group);
+  kernel_->find(group)->processes = {next_process_++};
+  if (!container->cpus.empty()) {
+    (void)kernel_->fs()->write(group, "cpuset.cpus", container->cpus);
+  }
+  unconfirmed_.insert(group);
+  if (!may_start(pod, *container)) return end(pod, *container);
+  if (container->is_confirmed) unconfirmed_.erase(group);
+  container->phase = Phase::kRunning;
+  (void)send(api::Event::POST_START_CONTAINER, pod, container);
+}
+
+void Runtime::remove_group(const std::string& group) {
+  auto* const dir = kernel_->find(group);
+  if (dir == nullptr) return;
+  dir->processes.clear();
+  unconfirmed_.erase(group);
+  (void)kernel_->fs()->remove_group(group);
+}
+
+void Runtime::end(const Pod& pod, Container& container) {
+  remove_group(group_of(pod, container));
+  container.phase = Phase::kExited;
+  api::StopContainerRequest request;
+  *request.mutable_pod() = shown(pod);
+  *request.mutable_container() = shown(pod, container);
+  (void)ask_([&](nri::Follower& follower, Agent& agent) {
+    apply(follower.stop(agent, request).update());
+  });
+}
+
+void Runtime::stop(int number, const std::string& name) {
+  Container* const container = find(number, name);
+  if (container == nullptr || container->phase == Phase::kExited) return;
+  end(pods_.at(number), *container);
+}
+
+void Runtime::remove_sandbox(int number) {
+  const auto found = pods_.find(number);
+  if (found == pods_.end()) return;
+  Pod& pod = found->second;
+  for (Container& container : pod.containers) {
+    if (container.phase != Phase::kExited) end(pod, container);
+  }
+  remove_group(pod_group_of(pod) + "/" + shown(pod).id());
+  (void)send(api::Event::STOP_POD_SANDBOX, pod, nullptr);
+  remove_group(pod_group_of(pod));
+  while (!pod.containers.empty()) {
+    const Container container = pod.containers.back();
+    pod.containers.pop_back();
+    (void)send(api::Event::REMOVE_CONTAINER, pod, &container);
+  }
+  const Pod removed = std::move(pod);
+  pods_.erase(found);
+  (void)send(api::Event::REMOVE_POD_SANDBOX, removed, nullptr);
+}
+
+/// Exited containers are left out.
+void Runtime::synchronize() {
+  api::SynchronizeRequest request;
+  for (const auto& [number, pod] : pods_) {
+    *request.add_pods() = shown(pod);
+    for (const Container& container : pod.containers) {
+      if (container.phase != Phase::kExited) *request.add_containers() = shown(pod, container);
+    }
+  }
+  const bool is_answered = ask_([&](nri::Follower& follower, Agent& agent) {
+    apply(follower.synchronize(agent, request).update());
+  });
+  if (!is_answered) return;
+  unconfirmed_.clear();
+  for (auto& [number, pod] : pods_) {
+    for (Container& container : pod.containers) container.is_confirmed = true;
+  }
+}
+
+}  // namespace pinfold::world

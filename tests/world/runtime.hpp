@@ -1,0 +1,84 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model_kernel.hpp"
+#include "pinfold/api/pod.hpp"
+#include "pinfold/nri_plugin/follower.hpp"
+
+namespace pinfold::world {
+
+/// A container runtime as containerd behaves: it makes groups below "kubepods", keeps a record of
+/// each container's cpuset, asks a plugin and applies its answers. Without a plugin it goes on.
+class Runtime {
+ public:
+  using Agent = agent::NodeAgent;
+  /// Does something with the plugin in a turn of the service. False: there is no plugin, or it died
+  /// meanwhile, and nothing was answered.
+  using Ask = std::function<bool(const std::function<void(nri::Follower&, Agent&)>&)>;
+
+  enum class Phase { kCreated, kRunning, kExited };
+  struct Container {
+    std::string name;
+    std::string id;
+    Phase phase = Phase::kCreated;
+    std::string cpus = {};      ///< on record; "": none
+    bool is_confirmed = false;  ///< the plugin was asked about its start, and agreed
+  };
+  struct Pod {
+    PodSpec spec;
+    std::vector<Container> containers;
+  };
+
+  /// `kernel` outlives it. `changed`: called after the runtime has changed a group's cpuset.
+  Runtime(test::ModelKernel& kernel, Ask ask, std::function<void(const std::string&)> changed)
+      : kernel_(&kernel), ask_(std::move(ask)), changed_(std::move(changed)) {}
+
+  /// Runs the sandbox of a pod that has none.
+  void run_sandbox(int number, const PodSpec& spec);
+  /// Creates a container that does not exist.
+  void create(int number, const std::string& name);
+  /// Starts a created container.
+  void start(int number, const std::string& name);
+  /// The process ends, by itself or not.
+  void stop(int number, const std::string& name);
+  /// Stops and removes all of a pod.
+  void remove_sandbox(int number);
+  /// The plugin has connected.
+  void synchronize();
+  /// The power failed: nothing runs any more.
+  void forget() {
+    pods_.clear();
+    unconfirmed_.clear();
+  }
+  /// The groups of which the plugin has not been asked.
+  [[nodiscard]] const std::set<std::string>& unconfirmed() const { return unconfirmed_; }
+
+  [[nodiscard]] const std::map<int, Pod>& pods() const { return pods_; }
+  /// The group of a container, from the top of the hierarchy.
+  [[nodiscard]] static std::string group_of(const Pod& pod, const Container& container);
+
+ private:
+  [[nodiscard]] Container* find(int number, const std::string& name);
+  bool send(nri::api::Event event, const Pod& pod, const Container* container);
+  [[nodiscard]] bool may_start(const Pod& pod, Container& container);
+  void end(const Pod& pod, Container& container);
+  template <class Updates>
+  void apply(const Updates& updates);
+  void remove_group(const std::string& group);
+
+  test::ModelKernel* kernel_;
+  Ask ask_;
+  std::function<void(const std::string&)> changed_;
+  std::map<int, Pod> pods_;
+  std::set<std::string> unconfirmed_;
+  int next_process_ = 1'500'000'000;
+  int next_id_ = 1;
+};
+
+}  // namespace pinfold::world

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "pinfold/api/pod.hpp"
+
+/// The pods and configurations that actions name by number. Any number names one.
+namespace pinfold::world {
+
+/// Pod `number`, "p3", of a shape.
+[[nodiscard]] PodSpec pod_of(int number, int shape);
+[[nodiscard]] PodUid uid_of(int number);
+/// A KubeletConfiguration.
+[[nodiscard]] const std::string& config_text(int number);
+
+}  // namespace pinfold::world

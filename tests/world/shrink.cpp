@@ -1,0 +1,109 @@
+#include <algorithm>
+
+#include "world.hpp"
+
+namespace pinfold::world {
+namespace {
+
+class Shrinker {
+ public:
+  Shrinker(History history, std::string promise, Bug bug)
+      : best_(std::move(history)), promise_(std::move(promise)), bug_(bug) {}
+
+  History shrink() && {
+    std::size_t before = 0;
+    do {
+      before = cost_;
+      delete_runs();
+      simplify();
+    } while (cost_ != before);
+    return std::move(best_);
+  }
+
+ private:
+  bool take(History next) {
+    if (next == best_) return false;
+    const auto outcome = run(next, Log::kOff, bug_);
+    if (!outcome.failure || outcome.failure->promise != promise_) return false;
+    const std::size_t last = outcome.failure->action + 1;
+    if (last < next.actions.size()) next.actions.resize(last);
+    best_ = std::move(next);
+    ++cost_;
+    return true;
+  }
+
+  /// Leaves out ever shorter runs of actions, from the end.
+  void delete_runs() {
+    for (std::size_t size = std::max<std::size_t>(best_.actions.size() / 2, 1);; size /= 2) {
+      for (std::size_t end = best_.actions.size(); end > 0;) {
+        end = std::min(end, best_.actions.size());
+        const std::size_t begin = end - std::min(end, size);
+        History next = best_;
+        next.actions.erase(next.actions.begin() + static_cast<std::ptrdiff_t>(begin),
+                           next.actions.begin() + static_cast<std::ptrdiff_t>(end));
+        (void)take(std::move(next));
+        end = begin;
+      }
+      if (size <= 1) return;
+    }
+  }
+
+  template <class Change>
+  void change(std::size_t index, const Change& change) {
+    if (index >= best_.actions.size()) return;
+    History next = best_;
+    change(next.actions[index]);
+    (void)take(std::move(next));
+  }
+
+  /// Simpler arguments: no fault, an earlier one, smaller numbers.
+  void simplify() {
+    History next = best_;
+    next.config = 0;
+    (void)take(next);
+    next = best_;
+    next.cgroups = enforce::CgroupVersion::kV2;
+    (void)take(next);
+    for (std::size_t i = 0; i < best_.actions.size(); ++i) {
+      change(i, [](Action& action) { action.fault.reset(); });
+      change(i, [](Action& action) { action.is_queued = false; });
+      change(i, [](Action& action) {
+        if (action.fault) action.fault->kind = Fault::Kind::kKill;
+      });
+      for (int value = 0; value < 4; ++value) {
+        if (i >= best_.actions.size()) return;
+        if (best_.actions[i].value > value) {
+          change(i, [&](Action& action) { action.value = value; });
+        }
+        if (best_.actions[i].pod > value) {
+          change(i, [&](Action& action) { action.pod = value; });
+        }
+      }
+      for (int at = 0;
+           i < best_.actions.size() && best_.actions[i].fault && at < best_.actions[i].fault->at;
+           ++at) {
+        change(i, [&](Action& action) { action.fault->at = at; });
+      }
+      for (int choice = 0; choice < 4; ++choice) {
+        if (i >= best_.actions.size() || !best_.actions[i].fault) break;
+        if (best_.actions[i].fault->choice <= choice) break;
+        change(i, [&](Action& action) { action.fault->choice = choice; });
+      }
+    }
+  }
+
+  History best_;
+  std::string promise_;
+  Bug bug_;
+  std::size_t cost_ = 1;  ///< counts what was taken
+};
+
+}  // namespace
+
+History shrink(const History& history, Bug bug) {
+  const auto outcome = run(history, Log::kOff, bug);
+  if (!outcome.failure) return history;
+  return Shrinker(history, outcome.failure->promise, bug).shrink();
+}
+
+}  // namespace pinfold::world

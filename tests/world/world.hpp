@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "history.hpp"
+
+namespace pinfold::world {
+
+/// A promise that was broken.
+struct Failure {
+  std::size_t action = 0;  ///< its number in the history, from 0
+  std::string promise;     ///< "overlap", "lost", ...: what a shrunk history must still break
+  std::string what;        ///< a sentence with the values
+
+  friend bool operator==(const Failure&, const Failure&) = default;
+};
+
+/// What was done in a world, and how often.
+struct Tally {
+  std::uint64_t actions = 0;
+  std::uint64_t operations = 0;                 ///< of the service, on the disk and in the kernel
+  std::uint64_t checks = 0;                     ///< for overlap
+  std::uint64_t starts = 0;                     ///< of the service
+  std::chrono::seconds time{0};                 ///< that has passed in the world
+  std::map<std::string, std::uint64_t> faults;  ///< that happened, by name
+
+  Tally& operator+=(const Tally& other);
+};
+
+struct Outcome {
+  std::optional<Failure> failure;
+  Tally tally;
+  std::vector<std::string> log;  ///< empty if it is off
+};
+
+enum class Log { kOff, kOn };
+
+/// A known mistake, made by what is between the service and its machine: a world that does not
+/// notice it proves nothing.
+enum class Bug {
+  kNone,
+  kNoDirectorySync,  ///< names are not made durable
+  kNoFileSync,       ///< contents are not made durable
+  kNoJournal,        ///< the files are replaced without a journal
+  kGrantFirst,       ///< a cpuset that shrinks is written after the next one
+  kOldValues,        ///< a value of the kernel is read once and believed for ever
+  kEmptyIsNoChange,  ///< an empty cpuset is not written
+  kNoProcesses,      ///< a group counts as empty while processes run in it
+  kClockBack,        ///< the clock goes backwards
+};
+/// "grant-first"; nullopt for another text.
+[[nodiscard]] std::optional<Bug> parse_bug(std::string_view name);
+
+/// Lets a history happen: the same one always in the same way.
+[[nodiscard]] Outcome run(const History& history, Log log = Log::kOff, Bug bug = Bug::kNone);
+
+/// A part of the history that breaks the same promise, as short as it was found.
+/// Domain: run(history) breaks one.
+[[nodiscard]] History shrink(const History& history, Bug bug = Bug::kNone);
+
+}  // namespace pinfold::world

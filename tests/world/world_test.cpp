@@ -1,0 +1,109 @@
+#include "world.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace pinfold::world {
+namespace {
+
+TEST(World, KeepsItsPromises) {
+  Tally tally;
+  for (std::uint64_t seed = 1; seed <= 33; ++seed) {
+    const History history = generate(seed, 60);
+    const Outcome outcome = run(history);
+    ASSERT_FALSE(outcome.failure) << "seed " << seed << ", action " << outcome.failure->action
+                                  << ": " << outcome.failure->promise << ": "
+                                  << outcome.failure->what << "\n"
+                                  << to_string(shrink(history));
+    tally += outcome.tally;
+  }
+  for (const char* const fault : {"kill", "cut", "error", "full", "rewrite", "offline"}) {
+    EXPECT_GT(tally.faults[fault], 0U) << fault;
+  }
+}
+
+TEST(World, TheSameSeedHasTheSameHistory) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    const Outcome first = run(generate(seed, 100), Log::kOn);
+    const Outcome second = run(generate(seed, 100), Log::kOn);
+    EXPECT_GT(first.log.size(), 100U);
+    EXPECT_EQ(first.log, second.log);
+  }
+}
+
+TEST(World, AHistoryIsReadAsItIsPrinted) {
+  const History history = generate(7, 500);
+  const auto read = parse_history(to_string(history));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(to_string(*read), to_string(history));
+}
+
+TEST(World, RefusesWhatIsNoHistory) {
+  for (const char* const text :
+       {"", "cgroups 3 config 0\n", "cgroups 2 config 0\nfly 3\n", "cgroups 2 config 0\nadmit 1\n",
+        "cgroups 2 config 0\nquiet ! kill\n", "cgroups 2 config 0\nquiet now\n"}) {
+    EXPECT_FALSE(parse_history(text)) << text;
+  }
+}
+
+class KnownMistakes : public testing::TestWithParam<const char*> {};
+
+TEST_P(KnownMistakes, AreNoticed) {
+  const Bug bug = parse_bug(GetParam()).value();
+  constexpr std::uint64_t kMostSeeds = 33;
+  for (std::uint64_t seed = 1; seed <= kMostSeeds; ++seed) {
+    const History history = generate(seed, 60);
+    if (!run(history, Log::kOff, bug).failure) continue;
+    ASSERT_FALSE(run(history).failure) << "seed " << seed << " without the mistake";
+    const History small = shrink(history, bug);
+    EXPECT_LE(small.actions.size(), 10U) << to_string(small);
+    EXPECT_TRUE(run(small, Log::kOff, bug).failure) << to_string(small);
+    EXPECT_FALSE(run(small).failure) << to_string(small);
+    return;
+  }
+  FAIL() << "no history of " << kMostSeeds << " notices it";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, KnownMistakes,
+                         testing::Values("no-directory-sync", "no-file-sync", "no-journal",
+                                         "grant-first", "old-values", "no-processes", "clock-back"),
+                         [](const auto& of) {
+                           std::string name = of.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+class Histories : public testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(Histories, KeepTheirPromises) {
+  std::ifstream in(GetParam(), std::ios::binary);
+  const auto history = parse_history(std::string{std::istreambuf_iterator<char>(in), {}});
+  ASSERT_TRUE(history) << history.error().message;
+  const Outcome outcome = run(*history);
+  EXPECT_FALSE(outcome.failure) << outcome.failure->promise << ": " << outcome.failure->what;
+}
+
+std::vector<std::filesystem::path> all_histories() {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(PINFOLD_HISTORIES)) {
+    paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Histories, testing::ValuesIn(all_histories()), [](const auto& of) {
+  std::string name = of.param.stem().string();
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Histories);
+
+}  // namespace
+}  // namespace pinfold::world
