@@ -67,6 +67,8 @@ struct MachineArguments {
   Selection selection;
   std::string output = "text";
   bool boot = false;
+  std::string from;            ///< "this", a directory, an XML file; "": show a scenario's machine
+  std::string memory = "4Gi";  ///< of a copy
 };
 struct ReportArguments {
   std::string results;
@@ -78,6 +80,8 @@ int run_scenarios(const RunArguments& arguments, int interrupt_fd);
 int list_scenarios(const Selection& selection);
 int run_shell(const ShellArguments& arguments, int interrupt_fd);
 int show_machine(const MachineArguments& arguments, int interrupt_fd);
+/// Prints the machine section of a scenario for another machine.
+int copy_machine_of(const MachineArguments& arguments);
 int make_reports(const ReportArguments& arguments);
 int clean_cache(bool all);
 

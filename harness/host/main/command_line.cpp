@@ -50,8 +50,7 @@ cli::Command run_command(int interrupt_fd) {
   auto arguments = std::make_shared<RunArguments>();
   cli::Command command{"run", "Run scenario files, or all in a folder"};
   command.add(common_options(arguments->common));
-  command.add({files_argument(arguments->selection), platform_option(arguments->selection),
-               json_option(*arguments)});
+  command.add({files_argument(arguments->selection), platform_option(arguments->selection), json_option(*arguments)});
   command.add(view_options(arguments->views));
   command.add(
       {{"--coverage", &arguments->coverage, "Collect gcov data from guests into this folder",
@@ -59,6 +58,11 @@ cli::Command run_command(int interrupt_fd) {
        {"--tables", &arguments->tables, "Print the table of every verify step"},
        {"-j,--jobs", cli::Integer{&arguments->jobs, 1, 64}, "Run N scenarios in parallel, 1 to 64"},
        {"-q,--quiet", &arguments->quiet, "Print one line for each scenario"}});
+  command.sections = {
+      {"Examples",
+       {{"pinfold-harness run scenario.yaml --html report.html", "one scenario, with a report"},
+        {"pinfold-harness run scenarios/ --on v1 --jobs 2 --junit results.xml",
+         "a folder on version 1 of control groups, two at a time"}}}};
   command.run = [=] { return run_scenarios(*arguments, interrupt_fd); };
   return command;
 }
@@ -79,6 +83,9 @@ cli::Command list_command() {
   cli::Command command{
       "list", "Check scenario files and list each scenario with its kernels and cgroup versions"};
   command.add({files_argument(*selection), platform_option(*selection)});
+  command.sections = {{"Examples",
+                       {{"pinfold-harness list scenario.yaml",
+                         "each error with its line, field and what was expected"}}}};
   command.run = [=] { return list_scenarios(*selection); };
   return command;
 }
@@ -102,14 +109,41 @@ cli::Command machine_command(int interrupt_fd) {
   auto arguments = std::make_shared<MachineArguments>();
   auto file = std::make_shared<std::string>();
   cli::Command command{
-      "machine", "Show the machine of a scenario, as described and as a guest's kernel reports it"};
-  command.add({file_argument(*file),
+      "machine",
+      "Show the machine of a scenario, as described and as a guest's kernel reports it; or copy a "
+      "machine: print the `machine` of a scenario that is like it, and what differs"};
+  cli::Option scenario = file_argument(*file);
+  scenario.required = false;
+  scenario.excludes = {"--from"};
+  command.add({std::move(scenario),
                platform_option(arguments->selection),
                {"--boot", &arguments->boot, "Start it, and show what its kernel reports"},
-               {"-o,--output", cli::one_of(arguments->output, {"text", "json"}),
-                "Output format: text for people, json for programs"}});
+               {.name = "--from",
+                .target = &arguments->from,
+                .help = "Copy this machine: a folder with a captured /sys (hwloc-gather-topology), "
+                        "an XML file of hwloc (lstopo machine.xml), or `this` machine",
+                .value = "DIR|XML|this",
+                .excludes = {"--boot", "--on"},
+                .suggestions = {"this"}},
+               {.name = "--memory",
+                .target = &arguments->memory,
+                .help = "Most memory of a copy; that of the NUMA nodes is scaled down to it",
+                .value = "QUANTITY"},
+               {"-o,--output", cli::one_of(arguments->output, {"text", "yaml", "json"}),
+                "Output format: text for people, json for programs; a copy is in YAML else"}});
   command.add(common_options(arguments->common));
+  command.sections = {
+      {"Examples",
+       {{"pinfold-harness machine --from this > machine.yaml", "this machine for a scenario"},
+        {"pinfold-harness machine --from captured/ --memory 8Gi -o json",
+         "a captured /sys for a program"},
+        {"pinfold-harness machine --boot scenario.yaml",
+         "what a guest's kernel makes of a scenario's machine"}}}};
   command.run = [=] {
+    if (!arguments->from.empty()) return copy_machine_of(*arguments);
+    if (file->empty()) {
+      return report({ErrorCode::kInvalidArgument, 0, "machine: expected a scenario, or --from"});
+    }
     arguments->selection.files = {*file};
     return show_machine(*arguments, interrupt_fd);
   };
@@ -143,8 +177,8 @@ int run_command_line(int argc, char** argv, int interrupt_fd) {
       .name = "pinfold-harness",
       .help = "Runs scenarios on virtual machines with any number of sockets and NUMA nodes.",
       .commands = {run_command(interrupt_fd), demo_command(interrupt_fd), list_command(),
-                   shell_command(interrupt_fd), machine_command(interrupt_fd), report_command(),
-                   clean_command(), cli::help_command()}};
+                   shell_command(interrupt_fd), machine_command(interrupt_fd),
+                   report_command(), clean_command(), cli::help_command()}};
   const auto print = [](const std::string& message, bool /*is_usage*/) {
     (void)report({ErrorCode::kInvalidArgument, 0, message});
   };

@@ -115,11 +115,11 @@ VmMachine read_machine(const Json& value, const FieldPath& path, const Platform&
                                          to_string(Platform{})));
     }
   }
-  machine.sockets = fields.integer("sockets", 1, 1, 16);
-  machine.dies = fields.integer("dies", 1, 1, 8);
-  machine.cores = fields.integer("cores", 1, 1, 64);
-  machine.threads = fields.integer("threads", 1, 1, 2);
-  machine.caches = fields.integer("caches", 1, 1, 16);
+  machine.sockets = fields.integer("sockets", 1, 1, kMaxSockets);
+  machine.dies = fields.integer("dies", 1, 1, kMaxDies);
+  machine.cores = fields.integer("cores", 1, 1, kMaxCores);
+  machine.threads = fields.integer("threads", 1, 1, kMaxThreads);
+  machine.caches = fields.integer("caches", 1, 1, kMaxCaches);
   machine.absent = fields.cpus("absentCpus");
   machine.pluggable_memory = fields.bytes("pluggableMemory", 0);
   machine.kernel_arguments = fields.text("kernelArguments", "");

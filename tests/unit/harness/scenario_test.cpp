@@ -159,7 +159,7 @@ TEST(ParseScenario, RejectsWithLineAndField) {
       {"name: a\nbecause: x\nmachine: {}\nsteps: [{verify: {}}]",
        "line 2: because: expected a verdict other than passed with it"},
       {"name: a\nmachine:\n  cores: many\nsteps: [{verify: {}}]",
-       "line 3: machine.cores: 'many': expected a number from 1 to 64"},
+       "line 3: machine.cores: 'many': expected a number from 1 to 128"},
       {"name: a\nmachine:\n  cores: 2\n  nodes:\n    - cpus: 0\n    - cpus: 1\n      memory: x\n"
        "steps: [{verify: {}}]",
        "line 7: machine.nodes[1].memory: 'x': expected an amount such as 512Mi"},
