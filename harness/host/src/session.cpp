@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 
+#include "pinfold/harness/host.hpp"
 #include "pinfold/harness/qemu_command.hpp"
 #include "pinfold/harness/runtime.hpp"
 #include "pinfold/harness/snapshot.hpp"
@@ -38,6 +39,14 @@ Result<std::string> choose_qemu(const VmMachine& machine, const RunOptions& opti
 }
 
 Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, ScenarioResult& result) {
+  PINFOLD_LET(const auto memory, host_memory("/"));
+  PINFOLD_TRY(check_memory(scenario.machine, memory));
+  // Before anything is downloaded; a newer QEMU is one of the downloads.
+  const bool newer = options.qemu.empty() && needs_newer_qemu(scenario.machine);
+  if (!newer) {
+    PINFOLD_LET(const auto qemu, choose_qemu(scenario.machine, options));
+    PINFOLD_TRY(check_qemu(qemu, scenario.machine));
+  }
   PINFOLD_LET(const auto image,
               prepare_image(options.image_script, scenario.machine.platform.kernel));
   std::vector<GuestProgram> programs;
@@ -59,11 +68,11 @@ Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, Scena
   PINFOLD_LET(const auto initramfs,
               build_initramfs(image, options.agent, programs, modules, files));
   PINFOLD_LET(const auto qemu, choose_qemu(scenario.machine, options));
-  PINFOLD_LET(const auto version, run_program({qemu, "--version"}, Milliseconds(10000)));
+  PINFOLD_LET(const auto version, check_qemu(qemu, scenario.machine));
   Ready ready;
   ready.command = qemu_command(scenario.machine, {qemu, image.kernel.string(), initramfs.string()},
                                options.accelerator);
-  ready.snapshot_key = SnapshotStore::key(version.output, ready.command, image.version);
+  ready.snapshot_key = SnapshotStore::key(version, ready.command, image.version);
   result.kernel = image.version;
   result.accelerator = to_string(options.accelerator);
   return ready;
@@ -195,9 +204,10 @@ std::optional<Session> open_session(const Scenario& scenario, const RunOptions& 
   bool never_up = true;
   for (int attempt = 0; !session && never_up && attempt < 2; ++attempt) {
     if (attempt > 0) result.notes.push_back("booted a second time: " + result.message);
-    options.on_progress(fmt::format("booting {} CPUs, {} NUMA nodes, kernel {}, {}",
-                                    scenario.machine.cpu_count(), scenario.machine.nodes.size(),
-                                    result.kernel, result.accelerator));
+    options.on_progress(fmt::format(
+        "booting {} CPUs, {} NUMA nodes, kernel {}, {}{}", scenario.machine.cpu_count(),
+        scenario.machine.nodes.size(), result.kernel, result.accelerator,
+        options.without_kvm.empty() ? "" : fmt::format(" (without KVM: {})", options.without_kvm)));
     session = boot(scenario, options, *ready, result, never_up);
   }
   if (session && !result.restored && options.use_snapshots) {
