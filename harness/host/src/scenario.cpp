@@ -107,10 +107,8 @@ Scenario read_scenario(const Json& document, const PlatformScope& scope,
   if (const auto known = parse_verdict(verdict)) {
     scenario.verdict = *known;
   } else {
-    fields.complain("verdict",
-                    fmt::format("'{}': expected a verdict such as passed, failed, panic, "
-                                "hang",
-                                verdict));
+    fields.complain("verdict", fmt::format("'{}': {}", verdict.substr(0, 60),
+                                           expected_one_of(verdict_names(), verdict)));
   }
   scenario.because = fields.text("because", "");
   if (scenario.verdict == Verdict::kPassed && !scenario.because.empty()) {

@@ -141,11 +141,13 @@ Json spelled_out(Json machine, const Machines& machines, std::optional<Complaint
   const Json name = changed ? machine["like"] : machine;
   const auto named = machines.find(scalar_text(name).value_or(""));
   if (named == machines.end()) {
-    std::string known;
-    for (const auto& [one, fields] : machines) known += (known.empty() ? "" : ", ") + one;
-    complaint = Complaint{changed ? FieldPath{"machine", "like"} : FieldPath{"machine"},
-                          fmt::format("{}: expected one of the machines of machines.yaml: {}",
-                                      show_value(name), known.empty() ? "there is none" : known)};
+    std::vector<std::string_view> known;
+    for (const auto& [one, fields] : machines) known.push_back(one);
+    complaint = Complaint{
+        changed ? FieldPath{"machine", "like"} : FieldPath{"machine"},
+        fmt::format("{}: no machine of machines.yaml, {}", show_value(name),
+                    known.empty() ? "which has none"
+                                  : expected_one_of(known, scalar_text(name).value_or("")))};
     return machine;
   }
   Json spelled = named->second;

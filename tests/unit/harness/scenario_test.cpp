@@ -155,7 +155,7 @@ TEST(ParseScenario, RejectsWithLineAndField) {
       {"name: a\nsteps: [{verify: {}}]", "line 1: machine: missing"},
       {"name: a\nmachine: {}", "line 1: steps: expected a list of 1 to 1000 steps"},
       {"name: a\nverdict: good\nmachine: {}\nsteps: [{verify: {}}]",
-       "line 2: verdict: 'good': expected a verdict such as passed"},
+       "line 2: verdict: 'good': expected one of: passed, failed, panic"},
       {"name: a\nbecause: x\nmachine: {}\nsteps: [{verify: {}}]",
        "line 2: because: expected a verdict other than passed with it"},
       {"name: a\nmachine:\n  cores: many\nsteps: [{verify: {}}]",
