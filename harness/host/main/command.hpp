@@ -83,6 +83,8 @@ int show_machine(const MachineArguments& arguments, int interrupt_fd);
 /// Prints the machine section of a scenario for another machine.
 int copy_machine_of(const MachineArguments& arguments);
 int make_reports(const ReportArguments& arguments);
+/// Prints a scenario to begin with, or writes it to a new file.
+int write_new_scenario(const std::string& file);
 int clean_cache(bool all);
 
 /// The scenario file of `demo`.

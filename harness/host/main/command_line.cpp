@@ -90,6 +90,17 @@ cli::Command list_command() {
   return command;
 }
 
+cli::Command new_command() {
+  auto file = std::make_shared<std::string>();
+  return {.name = "new",
+          .help = "Write a commented scenario that runs, to begin with",
+          .options = {{"file", file.get(), "The file to make [standard output]"}},
+          .run = [=] { return write_new_scenario(*file); },
+          .sections = {{"Examples",
+                        {{"pinfold-harness new my.yaml && pinfold-harness run my.yaml",
+                          "a first scenario, and how it ends"}}}}};
+}
+
 cli::Command shell_command(int interrupt_fd) {
   auto arguments = std::make_shared<ShellArguments>();
   auto file = std::make_shared<std::string>();
@@ -177,7 +188,7 @@ int run_command_line(int argc, char** argv, int interrupt_fd) {
       .name = "pinfold-harness",
       .help = "Runs scenarios on virtual machines with any number of sockets and NUMA nodes.",
       .commands = {run_command(interrupt_fd), demo_command(interrupt_fd), list_command(),
-                   shell_command(interrupt_fd), machine_command(interrupt_fd),
+                   new_command(), shell_command(interrupt_fd), machine_command(interrupt_fd),
                    report_command(), clean_command(), cli::help_command()}};
   const auto print = [](const std::string& message, bool /*is_usage*/) {
     (void)report({ErrorCode::kInvalidArgument, 0, message});
