@@ -46,6 +46,7 @@ int write_views(const nlohmann::json& report_json, const ReportViews& views);
 struct Selection {
   std::vector<std::string> files;      ///< files, directories; empty: all that ship with Pinfold
   std::vector<std::string> platforms;  ///< selectors; empty: all platforms
+  std::string kernel;                  ///< instead of the scenarios' kernels; "": none
 };
 
 struct RunArguments {

@@ -26,6 +26,12 @@ cli::Option platform_option(Selection& selection) {
           .one_at_a_time = true};
 }
 
+cli::Option kernel_option(Selection& selection) {
+  return {"--kernel", &selection.kernel,
+          "Instead of the scenarios' kernels: a bzImage, a build tree, or a Debian package",
+          "PATH"};
+}
+
 cli::Option files_argument(Selection& selection) {
   return {"scenario", &selection.files, "Scenario files or folders [all that come with Pinfold]"};
 }
@@ -50,7 +56,8 @@ cli::Command run_command(int interrupt_fd) {
   auto arguments = std::make_shared<RunArguments>();
   cli::Command command{"run", "Run scenario files, or all in a folder"};
   command.add(common_options(arguments->common));
-  command.add({files_argument(arguments->selection), platform_option(arguments->selection), json_option(*arguments)});
+  command.add({files_argument(arguments->selection), platform_option(arguments->selection),
+               kernel_option(arguments->selection), json_option(*arguments)});
   command.add(view_options(arguments->views));
   command.add(
       {{"--coverage", &arguments->coverage, "Collect gcov data from guests into this folder",
@@ -62,14 +69,16 @@ cli::Command run_command(int interrupt_fd) {
       {"Examples",
        {{"pinfold-harness run scenario.yaml --html report.html", "one scenario, with a report"},
         {"pinfold-harness run scenarios/ --on v1 --jobs 2 --junit results.xml",
-         "a folder on version 1 of control groups, two at a time"}}}};
+         "a folder on version 1 of control groups, two at a time"},
+        {"pinfold-harness run scenario.yaml --kernel ~/linux",
+         "on a kernel that you have built"}}}};
   command.run = [=] { return run_scenarios(*arguments, interrupt_fd); };
   return command;
 }
 
 cli::Command demo_command(int interrupt_fd) {
   auto arguments = std::make_shared<RunArguments>();
-  arguments->selection = {{demo_scenario()}, {to_string(Platform{})}};
+  arguments->selection = {{demo_scenario()}, {to_string(Platform{})}, ""};
   arguments->tables = true;
   cli::Command command{"demo", "Pods on two NUMA nodes: desired and observed cpusets"};
   command.add({json_option(*arguments)});
@@ -108,7 +117,8 @@ cli::Command shell_command(int interrupt_fd) {
       "shell",
       "Start the machine of a scenario with a shell in it, or with a script from standard input"};
   command.add(common_options(arguments->common));
-  command.add({file_argument(*file), platform_option(arguments->selection)});
+  command.add({file_argument(*file), platform_option(arguments->selection),
+               kernel_option(arguments->selection)});
   command.run = [=] {
     arguments->selection.files = {*file};
     return run_shell(*arguments, interrupt_fd);
@@ -128,13 +138,14 @@ cli::Command machine_command(int interrupt_fd) {
   scenario.excludes = {"--from"};
   command.add({std::move(scenario),
                platform_option(arguments->selection),
+               kernel_option(arguments->selection),
                {"--boot", &arguments->boot, "Start it, and show what its kernel reports"},
                {.name = "--from",
                 .target = &arguments->from,
                 .help = "Copy this machine: a folder with a captured /sys (hwloc-gather-topology), "
                         "an XML file of hwloc (lstopo machine.xml), or `this` machine",
                 .value = "DIR|XML|this",
-                .excludes = {"--boot", "--on"},
+                .excludes = {"--boot", "--on", "--kernel"},
                 .suggestions = {"this"}},
                {.name = "--memory",
                 .target = &arguments->memory,

@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include "pinfold/harness/host.hpp"
+#include "pinfold/harness/own_kernel.hpp"
 #include "pinfold/harness/qemu_command.hpp"
 #include "pinfold/harness/runtime.hpp"
 #include "pinfold/harness/snapshot.hpp"
@@ -38,6 +39,15 @@ Result<std::string> choose_qemu(const VmMachine& machine, const RunOptions& opti
   return newer.string();
 }
 
+Result<Image> image_of(const Scenario& scenario, const RunOptions& options) {
+  const std::string& kernel = scenario.machine.platform.kernel;
+  if (kernel != kOwnKernel) return prepare_image(options.image_script, kernel);
+  const GuestWork work = !scenario.runtime.empty() ? GuestWork::kRuntime
+                         : needs_product(scenario) ? GuestWork::kPods
+                                                   : GuestWork::kPlain;
+  return prepare_own_kernel(options.image_script, scenario.kernel, scenario.machine, work);
+}
+
 Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, ScenarioResult& result) {
   PINFOLD_LET(const auto memory, host_memory("/"));
   PINFOLD_TRY(check_memory(scenario.machine, memory));
@@ -47,8 +57,7 @@ Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, Scena
     PINFOLD_LET(const auto qemu, choose_qemu(scenario.machine, options));
     PINFOLD_TRY(check_qemu(qemu, scenario.machine));
   }
-  PINFOLD_LET(const auto image,
-              prepare_image(options.image_script, scenario.machine.platform.kernel));
+  PINFOLD_LET(const auto image, image_of(scenario, options));
   std::vector<GuestProgram> programs;
   if (!options.product.empty()) programs.push_back({options.product, "/usr/bin/pinfold"});
   for (const std::string& program : scenario.programs) programs.push_back({program, program});

@@ -188,6 +188,7 @@ struct Scenario {
   std::string description;
   VmMachine machine;  ///< including the platform
   int boot_limit_s = 0;
+  std::filesystem::path kernel;       ///< of the platforms "own/..."; "": none
   std::string runtime;                ///< "containerd-2.1"; "": none
   KubeletSource kubelet;              ///< for the product
   std::vector<std::string> programs;  ///< host programs to copy into the guest at the same path
