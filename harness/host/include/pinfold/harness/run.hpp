@@ -33,7 +33,8 @@ struct StepResult {
   std::vector<ObservedGroup> groups;  ///< known to the scenario, after `verify` and `expect`
   nlohmann::json machine;             ///< as the guest reports it after `plug`; else null
   std::optional<PowerCuts> power_cuts;
-  std::string message;  ///< why it failed, unless the checks show it
+  std::vector<StepResult> tests;  ///< of an `exec` step with `results`
+  std::string message;            ///< why it failed, unless the checks show it
   Milliseconds elapsed{0};
 };
 
