@@ -46,6 +46,7 @@ int write_views(const nlohmann::json& report_json, const ReportViews& views);
 struct Selection {
   std::vector<std::string> files;      ///< files, directories; empty: all that ship with Pinfold
   std::vector<std::string> platforms;  ///< selectors; empty: all platforms
+  std::string kernel;                  ///< instead of the scenarios' kernels; "": none
 };
 
 struct RunArguments {
@@ -67,6 +68,8 @@ struct MachineArguments {
   Selection selection;
   std::string output = "text";
   bool boot = false;
+  std::string from;            ///< "this", a directory, an XML file; "": show a scenario's machine
+  std::string memory = "4Gi";  ///< of a copy
 };
 struct ReportArguments {
   std::string results;
@@ -78,7 +81,11 @@ int run_scenarios(const RunArguments& arguments, int interrupt_fd);
 int list_scenarios(const Selection& selection);
 int run_shell(const ShellArguments& arguments, int interrupt_fd);
 int show_machine(const MachineArguments& arguments, int interrupt_fd);
+/// Prints the machine section of a scenario for another machine.
+int copy_machine_of(const MachineArguments& arguments);
 int make_reports(const ReportArguments& arguments);
+/// Prints a scenario to begin with, or writes it to a new file.
+int write_new_scenario(const std::string& file);
 int clean_cache(bool all);
 
 /// The scenario file of `demo`.

@@ -26,6 +26,12 @@ cli::Option platform_option(Selection& selection) {
           .one_at_a_time = true};
 }
 
+cli::Option kernel_option(Selection& selection) {
+  return {"--kernel", &selection.kernel,
+          "Instead of the scenarios' kernels: a bzImage, a build tree, or a Debian package",
+          "PATH"};
+}
+
 cli::Option files_argument(Selection& selection) {
   return {"scenario", &selection.files, "Scenario files or folders [all that come with Pinfold]"};
 }
@@ -51,7 +57,7 @@ cli::Command run_command(int interrupt_fd) {
   cli::Command command{"run", "Run scenario files, or all in a folder"};
   command.add(common_options(arguments->common));
   command.add({files_argument(arguments->selection), platform_option(arguments->selection),
-               json_option(*arguments)});
+               kernel_option(arguments->selection), json_option(*arguments)});
   command.add(view_options(arguments->views));
   command.add(
       {{"--coverage", &arguments->coverage, "Collect gcov data from guests into this folder",
@@ -59,13 +65,20 @@ cli::Command run_command(int interrupt_fd) {
        {"--tables", &arguments->tables, "Print the table of every verify step"},
        {"-j,--jobs", cli::Integer{&arguments->jobs, 1, 64}, "Run N scenarios in parallel, 1 to 64"},
        {"-q,--quiet", &arguments->quiet, "Print one line for each scenario"}});
+  command.sections = {
+      {"Examples",
+       {{"pinfold-harness run scenario.yaml --html report.html", "one scenario, with a report"},
+        {"pinfold-harness run scenarios/ --on v1 --jobs 2 --junit results.xml",
+         "a folder on version 1 of control groups, two at a time"},
+        {"pinfold-harness run scenario.yaml --kernel ~/linux",
+         "on a kernel that you have built"}}}};
   command.run = [=] { return run_scenarios(*arguments, interrupt_fd); };
   return command;
 }
 
 cli::Command demo_command(int interrupt_fd) {
   auto arguments = std::make_shared<RunArguments>();
-  arguments->selection = {{demo_scenario()}, {to_string(Platform{})}};
+  arguments->selection = {{demo_scenario()}, {to_string(Platform{})}, ""};
   arguments->tables = true;
   cli::Command command{"demo", "Pods on two NUMA nodes: desired and observed cpusets"};
   command.add({json_option(*arguments)});
@@ -79,8 +92,22 @@ cli::Command list_command() {
   cli::Command command{
       "list", "Check scenario files and list each scenario with its kernels and cgroup versions"};
   command.add({files_argument(*selection), platform_option(*selection)});
+  command.sections = {{"Examples",
+                       {{"pinfold-harness list scenario.yaml",
+                         "each error with its line, field and what was expected"}}}};
   command.run = [=] { return list_scenarios(*selection); };
   return command;
+}
+
+cli::Command new_command() {
+  auto file = std::make_shared<std::string>();
+  return {.name = "new",
+          .help = "Write a commented scenario that runs, to begin with",
+          .options = {{"file", file.get(), "The file to make [standard output]"}},
+          .run = [=] { return write_new_scenario(*file); },
+          .sections = {{"Examples",
+                        {{"pinfold-harness new my.yaml && pinfold-harness run my.yaml",
+                          "a first scenario, and how it ends"}}}}};
 }
 
 cli::Command shell_command(int interrupt_fd) {
@@ -90,7 +117,8 @@ cli::Command shell_command(int interrupt_fd) {
       "shell",
       "Start the machine of a scenario with a shell in it, or with a script from standard input"};
   command.add(common_options(arguments->common));
-  command.add({file_argument(*file), platform_option(arguments->selection)});
+  command.add({file_argument(*file), platform_option(arguments->selection),
+               kernel_option(arguments->selection)});
   command.run = [=] {
     arguments->selection.files = {*file};
     return run_shell(*arguments, interrupt_fd);
@@ -102,14 +130,42 @@ cli::Command machine_command(int interrupt_fd) {
   auto arguments = std::make_shared<MachineArguments>();
   auto file = std::make_shared<std::string>();
   cli::Command command{
-      "machine", "Show the machine of a scenario, as described and as a guest's kernel reports it"};
-  command.add({file_argument(*file),
+      "machine",
+      "Show the machine of a scenario, as described and as a guest's kernel reports it; or copy a "
+      "machine: print the `machine` of a scenario that is like it, and what differs"};
+  cli::Option scenario = file_argument(*file);
+  scenario.required = false;
+  scenario.excludes = {"--from"};
+  command.add({std::move(scenario),
                platform_option(arguments->selection),
+               kernel_option(arguments->selection),
                {"--boot", &arguments->boot, "Start it, and show what its kernel reports"},
-               {"-o,--output", cli::one_of(arguments->output, {"text", "json"}),
-                "Output format: text for people, json for programs"}});
+               {.name = "--from",
+                .target = &arguments->from,
+                .help = "Copy this machine: a folder with a captured /sys (hwloc-gather-topology), "
+                        "an XML file of hwloc (lstopo machine.xml), or `this` machine",
+                .value = "DIR|XML|this",
+                .excludes = {"--boot", "--on", "--kernel"},
+                .suggestions = {"this"}},
+               {.name = "--memory",
+                .target = &arguments->memory,
+                .help = "Most memory of a copy; that of the NUMA nodes is scaled down to it",
+                .value = "QUANTITY"},
+               {"-o,--output", cli::one_of(arguments->output, {"text", "yaml", "json"}),
+                "Output format: text for people, json for programs; a copy is in YAML else"}});
   command.add(common_options(arguments->common));
+  command.sections = {
+      {"Examples",
+       {{"pinfold-harness machine --from this > machine.yaml", "this machine for a scenario"},
+        {"pinfold-harness machine --from captured/ --memory 8Gi -o json",
+         "a captured /sys for a program"},
+        {"pinfold-harness machine --boot scenario.yaml",
+         "what a guest's kernel makes of a scenario's machine"}}}};
   command.run = [=] {
+    if (!arguments->from.empty()) return copy_machine_of(*arguments);
+    if (file->empty()) {
+      return report({ErrorCode::kInvalidArgument, 0, "machine: expected a scenario, or --from"});
+    }
     arguments->selection.files = {*file};
     return show_machine(*arguments, interrupt_fd);
   };
@@ -143,8 +199,8 @@ int run_command_line(int argc, char** argv, int interrupt_fd) {
       .name = "pinfold-harness",
       .help = "Runs scenarios on virtual machines with any number of sockets and NUMA nodes.",
       .commands = {run_command(interrupt_fd), demo_command(interrupt_fd), list_command(),
-                   shell_command(interrupt_fd), machine_command(interrupt_fd), report_command(),
-                   clean_command(), cli::help_command()}};
+                   new_command(), shell_command(interrupt_fd), machine_command(interrupt_fd),
+                   report_command(), clean_command(), cli::help_command()}};
   const auto print = [](const std::string& message, bool /*is_usage*/) {
     (void)report({ErrorCode::kInvalidArgument, 0, message});
   };

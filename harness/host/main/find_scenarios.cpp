@@ -12,6 +12,22 @@ namespace fs = std::filesystem;
 
 const std::string kSourceFolder = PINFOLD_SOURCE_FOLDER;
 
+/// Gives the scenarios of a file another kernel: one for each cgroup version is left.
+std::vector<Scenario> on_kernel(std::vector<Scenario> scenarios, const std::string& kernel) {
+  std::vector<Scenario> left;
+  for (Scenario& scenario : scenarios) {
+    Platform& platform = scenario.machine.platform;
+    platform.kernel = kOwnKernel;
+    scenario.kernel = kernel;
+    if (std::none_of(left.begin(), left.end(), [&](const Scenario& earlier) {
+          return earlier.machine.platform == platform;
+        })) {
+      left.push_back(std::move(scenario));
+    }
+  }
+  return left;
+}
+
 }  // namespace
 
 std::string demo_scenario() { return kSourceFolder + "/tests/vm/scenarios/two-numa.yaml"; }
@@ -56,6 +72,7 @@ Result<std::vector<FoundScenario>> find_scenarios(const Selection& selection) {
   std::vector<Platform> platforms;
   for (const fs::path& file : files) {
     PINFOLD_LET(auto scenarios, load_scenarios(file));
+    if (!selection.kernel.empty()) scenarios = on_kernel(std::move(scenarios), selection.kernel);
     for (Scenario& scenario : scenarios) {
       const Platform& platform = scenario.machine.platform;
       if (std::find(platforms.begin(), platforms.end(), platform) == platforms.end()) {

@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "command.hpp"
+#include "pinfold/harness/host.hpp"
 #include "pinfold/harness/image.hpp"
 #include "pinfold/harness/session.hpp"
 
@@ -49,9 +50,19 @@ Result<RunOptions> make_run_options(const CommonOptions& options, int interrupt_
   const fs::path client =
       part("", "PINFOLD_CRI_CLIENT", PINFOLD_BUILD_FOLDER "/harness/guest/pinfold-cri");
   if (fs::exists(client)) run.cri_client = client;
-  run.accelerator = options.accelerator == "auto"  ? choose_accelerator(cache_folder())
-                    : options.accelerator == "kvm" ? Accelerator::kKvm
-                                                   : Accelerator::kTcg;
+  PINFOLD_TRY(check_cache(cache_folder(), kCacheRoom));
+  if (options.accelerator != "tcg") {
+    const KvmProbe kvm = known_kvm(cache_folder());
+    if (!kvm.usable && options.accelerator == "kvm") {
+      return fail(
+          ErrorCode::kUnsupported,
+          fmt::format("--accel kvm: {}, expected a KVM that runs a guest at the speed of the "
+                      "hardware; use --accel tcg",
+                      kvm.why));
+    }
+    if (kvm.usable) run.accelerator = Accelerator::kKvm;
+    run.without_kvm = kvm.why;
+  }
   run.qemu = options.qemu;
   run.use_snapshots = !options.no_snapshots;
   run.time_scale = options.time_scale;

@@ -28,7 +28,16 @@ constexpr std::uint8_t kDoneByte = 0x42;
 constexpr std::uint8_t kLoop[] = {0xb9, 0x80, 0x96, 0x98, 0x00, 0xff, 0xc9,
                                   0x75, 0xfc, 0xb0, 0x42, 0xe6, 0xe9, 0xf4};
 
-enum ProbeStatus : int { kUsable = 0, kNoDevice = 10, kNoMachine = 11, kWrongResult = 12 };
+enum ProbeStatus : int {
+  kUsable = 0,
+  kNotOpen = 10,
+  kNoKvm = 11,
+  kNoMachine = 12,
+  kWrongResult = 13,
+  kTooSlow = 14,
+  kNoDevice = 15,
+  kNoResult = 16,
+};
 
 void fill_memory(std::uint8_t* memory) {
   const auto entry = [memory](std::uint64_t address, std::uint64_t value) {
@@ -81,9 +90,10 @@ bool run_to_halt(int vcpu, kvm_run& run) {
   return false;
 }
 
-int run_probe() {
-  const UniqueFd kvm(open("/dev/kvm", O_RDWR | O_CLOEXEC));
-  if (!kvm) return kNoDevice;
+int run_probe(const char* device) {
+  const UniqueFd kvm(open(device, O_RDWR | O_CLOEXEC));
+  if (!kvm) return kNotOpen;
+  if (ioctl(kvm.get(), KVM_GET_API_VERSION, 0) != KVM_API_VERSION) return kNoKvm;
   const UniqueFd machine(ioctl(kvm.get(), KVM_CREATE_VM, 0));
   const int run_size = ioctl(kvm.get(), KVM_GET_VCPU_MMAP_SIZE, 0);
   void* memory =
@@ -102,61 +112,71 @@ int run_probe() {
   return run_to_halt(vcpu.get(), *static_cast<kvm_run*>(run)) ? kUsable : kWrongResult;
 }
 
+std::string_view meaning(int status) {
+  switch (status) {
+    case kNoDevice:
+      return "does not exist";
+    case kNotOpen:
+      return "this user cannot open it";
+    case kNoKvm:
+      return "is no KVM device";
+    case kNoMachine:
+      return "makes no virtual machine";
+    case kTooSlow:
+      return "too slow: ten million turns of a loop took more than a second";
+    case kNoResult:
+      return "the probe's guest gave no result";
+    default:
+      return "the probe's guest had a wrong result";
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(Accelerator accelerator) {
   return accelerator == Accelerator::kKvm ? "kvm" : "tcg";
 }
 
-KvmProbe probe_kvm() {
-  if (access("/dev/kvm", R_OK | W_OK) != 0) return {false, "no /dev/kvm that we may use"};
+KvmProbe probe_kvm(const std::filesystem::path& device) {
+  const auto result = [&device](int status) {
+    return status == kUsable
+               ? KvmProbe{true, ""}
+               : KvmProbe{false, fmt::format("'{}': {}", device.string(), meaning(status))};
+  };
+  if (access(device.c_str(), F_OK) != 0) return result(kNoDevice);
+  if (access(device.c_str(), R_OK | W_OK) != 0) return result(kNotOpen);
   // In a separate process: a vCPU that never returns must not block the caller.
   const pid_t child = fork();
-  if (child < 0) return {false, "the probe cannot be started"};
+  if (child < 0) return result(kNoResult);
   if (child == 0) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)signal(SIGALRM, SIG_DFL);
     (void)alarm(1);
-    _exit(run_probe());
+    _exit(run_probe(device.c_str()));
   }
   int status = 0;
   for (int waited_ms = 0; waited_ms < 3000; waited_ms += 5) {
     const pid_t ended = waitpid(child, &status, WNOHANG);
-    if (ended == child && WIFSIGNALED(status)) {
-      return {false, "too slow: ten million turns of a loop took more than a second"};
-    }
-    if (ended == child) {
-      switch (WEXITSTATUS(status)) {
-        case kUsable:
-          return {true, "fast"};
-        case kNoDevice:
-          return {false, "/dev/kvm does not open"};
-        case kNoMachine:
-          return {false, "/dev/kvm makes no virtual machine"};
-        default:
-          return {false, "the probe's guest came to a wrong result"};
-      }
-    }
+    if (ended == child) return result(WIFSIGNALED(status) ? kTooSlow : WEXITSTATUS(status));
     (void)usleep(5000);
   }
   (void)kill(child, SIGKILL);
   (void)waitpid(child, &status, WNOHANG);
-  return {false, "the probe does not come back"};
+  return result(kNoResult);
 }
 
-Accelerator choose_accelerator(const std::filesystem::path& folder) {
+KvmProbe known_kvm(const std::filesystem::path& folder) {
   const auto boot = read_file("/proc/sys/kernel/random/boot_id");
   const std::string host = boot ? *boot : "";
-  const std::filesystem::path kept = folder / "kvm-probe";
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (const auto known = read_file(kept); known && !host.empty()) {
-    if (*known == host + "kvm\n") return Accelerator::kKvm;
-    if (*known == host + "tcg\n") return Accelerator::kTcg;
+  const std::filesystem::path kept = folder / "kvm-result";
+  // The identity of the boot, then why KVM cannot be used.
+  if (const auto known = read_file(kept); known && !host.empty() && known->starts_with(host)) {
+    const std::string why = known->substr(host.size());
+    return {why.empty(), why};
   }
-  const Accelerator found = probe_kvm().usable ? Accelerator::kKvm : Accelerator::kTcg;
-  (void)write_file(kept, fmt::format("{}{}\n", host, to_string(found)));  // else probed again
-  return found;
+  KvmProbe probe = probe_kvm(kKvmDevice);
+  (void)write_file(kept, host + probe.why);  // else probed again
+  return probe;
 }
 
 }  // namespace pinfold::harness

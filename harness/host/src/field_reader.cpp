@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "pinfold/harness/json.hpp"
+#include "pinfold/text/message.hpp"
 #include "pinfold/types/quantity.hpp"
 
 namespace pinfold::harness {
@@ -30,6 +31,12 @@ std::optional<std::string> scalar_text(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number() || value.is_boolean()) return value.dump();
   return std::nullopt;
+}
+
+std::string expected_one_of(const std::vector<std::string_view>& words, std::string_view given) {
+  const std::string_view similar = nearest(given, words);
+  return fmt::format("expected one of: {}{}", fmt::join(words, ", "),
+                     similar.empty() ? "" : fmt::format("; did you mean '{}'?", similar));
 }
 
 std::string show_value(const Json& value) {
@@ -118,8 +125,7 @@ std::size_t FieldReader::chosen(const char* key, const std::vector<std::string_v
   const std::string word = text(key, std::string(words.front()));
   const auto found = std::find(words.begin(), words.end(), word);
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-  complain(key,
-           fmt::format("'{}': expected one of: {}", word.substr(0, 60), fmt::join(words, ", ")));
+  complain(key, fmt::format("'{}': {}", word.substr(0, 60), expected_one_of(words, word)));
   return 0;
 }
 
@@ -153,9 +159,8 @@ void FieldReader::finish() {
   if (complaint_) return;
   for (const auto& [key, value] : object_.items()) {
     if (!asked_.contains(key)) {
-      std::string known;
-      for (const std::string& one : asked_) known += (known.empty() ? "" : ", ") + one;
-      complain(key.c_str(), fmt::format("unknown field, expected one of: {}", known));
+      const std::vector<std::string_view> known(asked_.begin(), asked_.end());
+      complain(key.c_str(), "unknown field, " + expected_one_of(known, key));
     }
   }
 }

@@ -78,6 +78,9 @@ class FieldReader {
 
 /// A scalar as text; nullopt for arrays, objects and null.
 [[nodiscard]] std::optional<std::string> scalar_text(const nlohmann::json& value);
+/// "expected one of: caches, cores; did you mean 'cores'?".
+[[nodiscard]] std::string expected_one_of(const std::vector<std::string_view>& words,
+                                          std::string_view given);
 /// A value for a message, truncated if long.
 [[nodiscard]] std::string show_value(const nlohmann::json& value);
 

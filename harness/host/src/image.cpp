@@ -95,14 +95,6 @@ Result<void> add_modules(std::vector<CpioEntry>& entries, const fs::path& folder
 
 std::string last_line(const std::string& text) { return end_of_console(text, 1); }
 
-/// The directory that the script vm-images/build prints.
-Result<fs::path> prepare(const std::vector<std::string>& command) {
-  const std::string intent = fmt::format("prepare the image '{}'", command.back());
-  PINFOLD_LET_WRAP(const auto built, run_program(command, std::chrono::minutes(15)), intent);
-  if (built.exit_status == 0) return last_line(built.output);
-  return fail(ErrorCode::kIo, fmt::format("{}: {}", intent, end_of_console(built.output, 3)));
-}
-
 }  // namespace
 
 fs::path cache_folder() {
@@ -114,19 +106,32 @@ fs::path cache_folder() {
   return fs::path(home.empty() ? "/tmp" : home) / ".cache" / "pinfold";
 }
 
+Result<fs::path> run_image_script(const std::vector<std::string>& command) {
+  const std::string intent = fmt::format("prepare the image '{}'", command.back());
+  PINFOLD_LET_WRAP(const auto built, run_program(command, std::chrono::minutes(15)), intent);
+  const std::string last = last_line(built.output);
+  if (built.exit_status == 0) return last;
+  // Its own errors are one sentence; other programs may need more lines to explain themselves.
+  constexpr std::string_view kOwn = "vm-images: ";
+  return fail(ErrorCode::kIo,
+              fmt::format("{}: {}", intent,
+                          last.starts_with(kOwn) ? last.substr(kOwn.size())
+                                                 : end_of_console(built.output, 3)));
+}
+
 Result<Image> prepare_image(const fs::path& script, const std::string& kernel) {
-  PINFOLD_LET(const auto folder, prepare({script.string(), "--kernel", kernel}));
+  PINFOLD_LET(const auto folder, run_image_script({script.string(), "--kernel", kernel}));
   PINFOLD_LET(auto version, read_file(folder / "version"));
   return Image{folder / "vmlinuz", folder / "busybox", folder / "modules", last_line(version)};
 }
 
 Result<fs::path> prepare_qemu(const fs::path& script) {
-  PINFOLD_LET(auto folder, prepare({script.string(), "--qemu"}));
+  PINFOLD_LET(auto folder, run_image_script({script.string(), "--qemu"}));
   return folder / "qemu-system-x86_64";
 }
 
 Result<fs::path> prepare_runtime_image(const fs::path& script, const std::string& runtime) {
-  return prepare({script.string(), "--runtime", runtime});
+  return run_image_script({script.string(), "--runtime", runtime});
 }
 
 Result<std::string> read_program(const fs::path& program) {

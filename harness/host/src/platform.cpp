@@ -62,7 +62,10 @@ Result<Platform> parse_platform(std::string_view text) {
 }
 
 Result<void> check_platform(const Platform& platform) {
-  if (platform.cgroup != CgroupMode::kV1 || is_old_kernel(platform)) return {};
+  if (platform.cgroup != CgroupMode::kV1 || is_old_kernel(platform) ||
+      platform.kernel == kOwnKernel) {
+    return {};
+  }
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("cgroup: 'v1': expected kernel {} with it, later ones have no cpuset v1",
                           kOldKernel));

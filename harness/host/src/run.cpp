@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "guest_coverage.hpp"
 #include "pinfold/harness/session.hpp"
 #include "step_runner.hpp"
@@ -16,6 +18,17 @@ constexpr int kEndCode = 16;
 std::string coverage_folder(const Scenario& scenario) {
   const Platform& platform = scenario.machine.platform;
   return fmt::format("{}.{}.{}", scenario.name, platform.kernel, to_string(platform.cgroup));
+}
+
+/// Adds a step to the report, and after it each test that its program has reported.
+void add_step(StepResult step, const RunOptions& options, ScenarioResult& result) {
+  const std::vector<StepResult> tests = std::exchange(step.tests, {});
+  result.steps.push_back(std::move(step));
+  options.on_step(result.steps.back());
+  for (const StepResult& test : tests) {
+    result.steps.push_back(test);
+    options.on_step(test);
+  }
 }
 
 void run_steps(const Scenario& scenario, const RunOptions& options, Session& session,
@@ -36,12 +49,13 @@ void run_steps(const Scenario& scenario, const RunOptions& options, Session& ses
     if (!done) return conclude(done.error(), where);
     done->title = step.title;
     done->elapsed = std::chrono::duration_cast<Milliseconds>(Clock::now() - begin);
-    result.steps.push_back(std::move(*done));
-    options.on_step(result.steps.back());
-    if (result.steps.back().ok) continue;
-    result.verdict = Verdict::kFailed;
-    result.message = where + ": " + result.steps.back().message;
-    break;
+    const bool ok = done->ok;
+    if (!ok) {
+      result.verdict = Verdict::kFailed;
+      result.message = where + ": " + done->message;
+    }
+    add_step(std::move(*done), options, result);
+    if (!ok) break;
   }
   if (!options.coverage.empty()) {
     const auto collected =

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "field_reader.hpp"
 #include "pinfold/api/pod.hpp"
 #include "pinfold/harness/json.hpp"
@@ -92,6 +94,26 @@ void add_steps(const Json* list, const PlatformScope& scope, Scenario& scenario,
   }
 }
 
+/// Checks that `kernel` and the platforms with it come together.
+std::vector<Platform> read_platforms_and_kernel(FieldReader& fields) {
+  const bool has_kernel = !fields.text("kernel", "").empty();
+  if (has_kernel && fields.find("on") == nullptr) {
+    return {Platform{std::string(kOwnKernel), CgroupMode::kV2}};
+  }
+  std::vector<Platform> platforms = read_platforms(fields);
+  const bool is_used = std::any_of(platforms.begin(), platforms.end(),
+                                   [](const Platform& one) { return one.kernel == kOwnKernel; });
+  if (has_kernel && !is_used) {
+    fields.complain(
+        "on", fmt::format("expected a platform with the `kernel`, such as {}/v2", kOwnKernel));
+  } else if (is_used && !has_kernel) {
+    fields.complain("on", fmt::format("'{}': expected `kernel` at the top level with it, such as "
+                                      "kernel: /boot/vmlinuz-6.1.0",
+                                      kOwnKernel));
+  }
+  return platforms;
+}
+
 /// Reads a document that document_for returned.
 Scenario read_scenario(const Json& document, const PlatformScope& scope,
                        std::optional<Complaint>& complaint) {
@@ -107,15 +129,14 @@ Scenario read_scenario(const Json& document, const PlatformScope& scope,
   if (const auto known = parse_verdict(verdict)) {
     scenario.verdict = *known;
   } else {
-    fields.complain("verdict",
-                    fmt::format("'{}': expected a verdict such as passed, failed, panic, "
-                                "hang",
-                                verdict));
+    fields.complain("verdict", fmt::format("'{}': {}", verdict.substr(0, 60),
+                                           expected_one_of(verdict_names(), verdict)));
   }
   scenario.because = fields.text("because", "");
   if (scenario.verdict == Verdict::kPassed && !scenario.because.empty()) {
     fields.complain("because", "expected a verdict other than passed with it");
   }
+  scenario.kernel = fields.text("kernel", "");
   scenario.programs = fields.texts("programs");
   for (const std::string& program : scenario.programs) {
     if (!program.starts_with('/')) fields.complain("programs", program + ": expected a full path");
@@ -176,6 +197,7 @@ Result<void> load_pod(Step& step, AdmitStep& admit, const std::filesystem::path&
 /// Reads the files that a scenario names.
 Result<void> load_files(Scenario& scenario, const std::filesystem::path& folder) {
   PINFOLD_TRY(load_kubelet(scenario.kubelet, folder));
+  if (!scenario.kernel.empty()) scenario.kernel = folder / scenario.kernel;
   for (GuestFile& file : scenario.files) {
     PINFOLD_LET_WRAP(file.text, read_file(folder / file.file), "files");
   }
@@ -220,7 +242,7 @@ Result<std::vector<Scenario>> parse_scenarios(std::string_view yaml_or_json,
   PINFOLD_LET(const auto document, parse_document(yaml_or_json));
   std::optional<Complaint> complaint;
   FieldReader fields(document, {}, complaint);
-  const std::vector<Platform> platforms = read_platforms(fields);
+  const std::vector<Platform> platforms = read_platforms_and_kernel(fields);
   const std::vector<Override> overrides = read_overrides(fields, platforms, complaint);
   std::vector<Scenario> scenarios;
   for (const Platform& platform : platforms) {

@@ -115,11 +115,11 @@ VmMachine read_machine(const Json& value, const FieldPath& path, const Platform&
                                          to_string(Platform{})));
     }
   }
-  machine.sockets = fields.integer("sockets", 1, 1, 16);
-  machine.dies = fields.integer("dies", 1, 1, 8);
-  machine.cores = fields.integer("cores", 1, 1, 64);
-  machine.threads = fields.integer("threads", 1, 1, 2);
-  machine.caches = fields.integer("caches", 1, 1, 16);
+  machine.sockets = fields.integer("sockets", 1, 1, kMaxSockets);
+  machine.dies = fields.integer("dies", 1, 1, kMaxDies);
+  machine.cores = fields.integer("cores", 1, 1, kMaxCores);
+  machine.threads = fields.integer("threads", 1, 1, kMaxThreads);
+  machine.caches = fields.integer("caches", 1, 1, kMaxCaches);
   machine.absent = fields.cpus("absentCpus");
   machine.pluggable_memory = fields.bytes("pluggableMemory", 0);
   machine.kernel_arguments = fields.text("kernelArguments", "");
@@ -141,11 +141,13 @@ Json spelled_out(Json machine, const Machines& machines, std::optional<Complaint
   const Json name = changed ? machine["like"] : machine;
   const auto named = machines.find(scalar_text(name).value_or(""));
   if (named == machines.end()) {
-    std::string known;
-    for (const auto& [one, fields] : machines) known += (known.empty() ? "" : ", ") + one;
-    complaint = Complaint{changed ? FieldPath{"machine", "like"} : FieldPath{"machine"},
-                          fmt::format("{}: expected one of the machines of machines.yaml: {}",
-                                      show_value(name), known.empty() ? "there is none" : known)};
+    std::vector<std::string_view> known;
+    for (const auto& [one, fields] : machines) known.push_back(one);
+    complaint = Complaint{
+        changed ? FieldPath{"machine", "like"} : FieldPath{"machine"},
+        fmt::format("{}: no machine of machines.yaml, {}", show_value(name),
+                    known.empty() ? "which has none"
+                                  : expected_one_of(known, scalar_text(name).value_or("")))};
     return machine;
   }
   Json spelled = named->second;

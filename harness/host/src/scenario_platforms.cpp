@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMaxPlatforms = 16;
 constexpr std::size_t kMaxOverrides = 64;
 /// Fields that an override cannot change.
-constexpr const char* kFixedFields[] = {"name", "on", "overrides", "steps"};
+constexpr const char* kFixedFields[] = {"name", "on", "kernel", "overrides", "steps"};
 
 bool contains(const std::vector<Platform>& platforms, const Platform& one) {
   return std::find(platforms.begin(), platforms.end(), one) != platforms.end();

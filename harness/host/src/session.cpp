@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 
+#include "pinfold/harness/host.hpp"
+#include "pinfold/harness/own_kernel.hpp"
 #include "pinfold/harness/qemu_command.hpp"
 #include "pinfold/harness/runtime.hpp"
 #include "pinfold/harness/snapshot.hpp"
@@ -37,9 +39,25 @@ Result<std::string> choose_qemu(const VmMachine& machine, const RunOptions& opti
   return newer.string();
 }
 
+Result<Image> image_of(const Scenario& scenario, const RunOptions& options) {
+  const std::string& kernel = scenario.machine.platform.kernel;
+  if (kernel != kOwnKernel) return prepare_image(options.image_script, kernel);
+  const GuestWork work = !scenario.runtime.empty() ? GuestWork::kRuntime
+                         : needs_product(scenario) ? GuestWork::kPods
+                                                   : GuestWork::kPlain;
+  return prepare_own_kernel(options.image_script, scenario.kernel, scenario.machine, work);
+}
+
 Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, ScenarioResult& result) {
-  PINFOLD_LET(const auto image,
-              prepare_image(options.image_script, scenario.machine.platform.kernel));
+  PINFOLD_LET(const auto memory, host_memory("/"));
+  PINFOLD_TRY(check_memory(scenario.machine, memory));
+  // Before anything is downloaded; a newer QEMU is one of the downloads.
+  const bool newer = options.qemu.empty() && needs_newer_qemu(scenario.machine);
+  if (!newer) {
+    PINFOLD_LET(const auto qemu, choose_qemu(scenario.machine, options));
+    PINFOLD_TRY(check_qemu(qemu, scenario.machine));
+  }
+  PINFOLD_LET(const auto image, image_of(scenario, options));
   std::vector<GuestProgram> programs;
   if (!options.product.empty()) programs.push_back({options.product, "/usr/bin/pinfold"});
   for (const std::string& program : scenario.programs) programs.push_back({program, program});
@@ -59,11 +77,11 @@ Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, Scena
   PINFOLD_LET(const auto initramfs,
               build_initramfs(image, options.agent, programs, modules, files));
   PINFOLD_LET(const auto qemu, choose_qemu(scenario.machine, options));
-  PINFOLD_LET(const auto version, run_program({qemu, "--version"}, Milliseconds(10000)));
+  PINFOLD_LET(const auto version, check_qemu(qemu, scenario.machine));
   Ready ready;
   ready.command = qemu_command(scenario.machine, {qemu, image.kernel.string(), initramfs.string()},
                                options.accelerator);
-  ready.snapshot_key = SnapshotStore::key(version.output, ready.command, image.version);
+  ready.snapshot_key = SnapshotStore::key(version, ready.command, image.version);
   result.kernel = image.version;
   result.accelerator = to_string(options.accelerator);
   return ready;
@@ -195,9 +213,10 @@ std::optional<Session> open_session(const Scenario& scenario, const RunOptions& 
   bool never_up = true;
   for (int attempt = 0; !session && never_up && attempt < 2; ++attempt) {
     if (attempt > 0) result.notes.push_back("booted a second time: " + result.message);
-    options.on_progress(fmt::format("booting {} CPUs, {} NUMA nodes, kernel {}, {}",
-                                    scenario.machine.cpu_count(), scenario.machine.nodes.size(),
-                                    result.kernel, result.accelerator));
+    options.on_progress(fmt::format(
+        "booting {} CPUs, {} NUMA nodes, kernel {}, {}{}", scenario.machine.cpu_count(),
+        scenario.machine.nodes.size(), result.kernel, result.accelerator,
+        options.without_kvm.empty() ? "" : fmt::format(" (without KVM: {})", options.without_kvm)));
     session = boot(scenario, options, *ready, result, never_up);
   }
   if (session && !result.restored && options.use_snapshots) {

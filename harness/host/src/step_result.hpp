@@ -20,4 +20,9 @@ namespace pinfold::harness {
 /// The end of a program's output.
 [[nodiscard]] std::string excerpt(std::string text);
 
+/// The step of a program that reports its tests, with a step for each of them. Domain: a step with
+/// `results`; `out` is what the program printed, `reply` the agent's reply.
+[[nodiscard]] StepResult judge_tests(const ExecStep& step, const std::string& out,
+                                     const Json& reply);
+
 }  // namespace pinfold::harness

@@ -153,7 +153,7 @@ VmResult<StepResult> StepRunner::act(const ExecStep& step) {
   if (out.find(step.output) == std::string::npos) {
     return failure(fmt::format("expected '{}' in: {}", step.output, said));
   }
-  StepResult result = success();
+  StepResult result = step.results ? judge_tests(step, out, reply) : success();
   if (!step.output.empty()) result.checks.push_back({"output", step.output, excerpt(out), true});
   return result;
 }

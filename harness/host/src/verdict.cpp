@@ -48,6 +48,12 @@ std::optional<Verdict> parse_verdict(std::string_view text) {
   return std::nullopt;
 }
 
+std::vector<std::string_view> verdict_names() {
+  std::vector<std::string_view> names;
+  for (const auto& [verdict, name] : kNames) names.push_back(name);
+  return names;
+}
+
 Verdict classify(Trouble trouble, std::string_view console) {
   if (trouble == Trouble::kInterrupted) return Verdict::kInterrupted;
   if (trouble == Trouble::kHost) return Verdict::kHarnessError;

@@ -12,7 +12,8 @@
 namespace pinfold::harness {
 namespace {
 
-constexpr int kMaxCpus = 128;  // more take too long to boot
+constexpr int kMaxCpus = 128;    // more take too long to boot
+constexpr int kMaxApicId = 254;  // larger ones need an interrupt remapper
 constexpr int kMaxNodes = 64;
 constexpr int kMaxDevices = 4;  // each NUMA node has 8 PCI bus numbers, starting at 32
 constexpr int kMaxDeviceNode = 23;
@@ -28,9 +29,20 @@ Result<void> check_count(const char* field, int value, int most) {
   return wrong(fmt::format("{}: '{}': expected 1 to {}", field, value, most));
 }
 
+/// The id of the last CPU: QEMU numbers each level of the topology in bits.
+int last_apic_id(const VmMachine& machine) {
+  int id = machine.sockets - 1;
+  for (const int count :
+       {machine.dies, machine.caches, machine.cores / machine.caches, machine.threads}) {
+    id = (id << std::bit_width(static_cast<unsigned>(count - 1))) | (count - 1);
+  }
+  return id;
+}
+
 Result<void> check_nodes(const VmMachine& machine) {
   const CpuSet all = CpuSet::range(0, machine.cpu_count() - 1);
   CpuSet seen;
+  CpuId first_of_last{0};
   bool without_cpus = false;
   for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
     const VmNode& node = machine.nodes[i];
@@ -54,6 +66,15 @@ Result<void> check_nodes(const VmMachine& machine) {
       return wrong(fmt::format("nodes[{}].memory: '{}': expected 0, or 32Mi to 1Ti in whole MiB", i,
                                node.memory));
     }
+    if (node.cpus.empty() && node.memory == 0) {
+      return wrong(fmt::format("nodes[{}]: expected CPUs or memory: Linux drops other nodes", i));
+    }
+    // Linux numbers them by their first CPU, too.
+    if (!node.cpus.empty() && !seen.empty() && node.cpus.first() < first_of_last) {
+      return wrong(fmt::format(
+          "nodes[{}].cpus: '{}': expected nodes in the order of their first CPUs", i, cpus));
+    }
+    if (!node.cpus.empty()) first_of_last = node.cpus.first();
     seen = seen | node.cpus;
   }
   if (seen != all) {
@@ -227,25 +248,38 @@ CpuSet VmMachine::memory_nodes() const {
   return found;
 }
 
-Result<void> check_machine(const VmMachine& machine) {
+Result<void> check_cpus(const VmMachine& machine) {
   for (const auto& counted :
-       {check_count("sockets", machine.sockets, 16), check_count("dies", machine.dies, 8),
-        check_count("cores", machine.cores, 64), check_count("threads", machine.threads, 2)}) {
+       {check_count("sockets", machine.sockets, kMaxSockets),
+        check_count("dies", machine.dies, kMaxDies), check_count("cores", machine.cores, kMaxCores),
+        check_count("threads", machine.threads, kMaxThreads),
+        check_count("caches", machine.caches, kMaxCaches)}) {
     if (!counted) return counted;
   }
   if (machine.cpu_count() > kMaxCpus) {
     return wrong(
         fmt::format("'{}' CPUs in all: expected at most {}", machine.cpu_count(), kMaxCpus));
   }
+  if (machine.cores % machine.caches != 0) {
+    return wrong(fmt::format("caches: '{}': expected a divisor of the {} cores of a die",
+                             machine.caches, machine.cores));
+  }
+  if (const int id = last_apic_id(machine); id > kMaxApicId) {
+    return wrong(
+        fmt::format("APIC id '{}' of the last CPU: expected at most {}; fewer caches, or "
+                    "numbers that are powers of two, give lower ones",
+                    id, kMaxApicId));
+  }
+  return {};
+}
+
+Result<void> check_machine(const VmMachine& machine) {
+  PINFOLD_TRY(check_cpus(machine));
   if (machine.nodes.empty() || machine.nodes.size() > kMaxNodes) {
     return wrong(
         fmt::format("nodes: {} of them, expected 1 to {}", machine.nodes.size(), kMaxNodes));
   }
   PINFOLD_TRY(check_nodes(machine));
-  if (machine.cores % machine.caches != 0) {
-    return wrong(fmt::format("caches: '{}': expected a divisor of the {} cores of a die",
-                             machine.caches, machine.cores));
-  }
   if (!machine.absent.empty() &&
       (machine.absent != CpuSet::range(machine.absent.first().value, machine.cpu_count() - 1) ||
        machine.absent.first().value == 0)) {
@@ -265,8 +299,8 @@ Result<void> check_machine(const VmMachine& machine) {
 
 bool needs_newer_qemu(const VmMachine& machine) {
   const auto even = [](int count) { return std::has_single_bit(static_cast<unsigned>(count)); };
-  return !is_old_kernel(machine.platform) || machine.caches > 1 || machine.cpu_count() > 32 ||
-         !even(machine.cores) || !even(machine.dies);
+  return !is_old_kernel(machine.platform) || machine.caches > 1 || machine.threads > 2 ||
+         machine.cpu_count() > 32 || !even(machine.cores) || !even(machine.dies);
 }
 
 int boot_limit_s(const VmMachine& machine) {

@@ -83,16 +83,38 @@ TEST(ChildProcess, DiesWithAKilledParent) {
   std::filesystem::remove(file);
 }
 
-TEST(KvmProbe, ReturnsAReason) {
-  const KvmProbe probe = probe_kvm();
-  EXPECT_FALSE(probe.why.empty());
-  if (!std::filesystem::exists("/dev/kvm")) {
-    EXPECT_FALSE(probe.usable);
-  }
+TEST(KvmProbe, FindsADeviceThatIsNotFastOrGivesAReason) {
+  const KvmProbe probe = probe_kvm(kKvmDevice);
+  EXPECT_EQ(probe.usable, probe.why.empty()) << probe.why;
   // The probe must detect the emulating module, which opens and runs `hlt`.
   if (std::filesystem::exists("/sys/module/kvm_pvm")) {
     EXPECT_FALSE(probe.usable) << probe.why;
   }
+}
+
+TEST(KvmProbe, NamesADeviceThatIsNone) {
+  const auto file =
+      std::filesystem::temp_directory_path() / ("pinfold-k" + std::to_string(getpid()));
+  EXPECT_EQ(probe_kvm(file).why, "'" + file.string() + "': does not exist");
+  std::ofstream(file) << "a plain file";
+  EXPECT_EQ(probe_kvm(file).why, "'" + file.string() + "': is no KVM device");
+  EXPECT_EQ(probe_kvm("/dev/null").why, "'/dev/null': is no KVM device");
+  std::filesystem::remove(file);
+}
+
+TEST(KvmProbe, IsKeptWithItsReasonUntilTheHostReboots) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("pinfold-b" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const auto boot = read_file("/proc/sys/kernel/random/boot_id");
+  ASSERT_TRUE(boot);
+  ASSERT_TRUE(write_file(folder / "kvm-result", *boot + "'/dev/kvm': kept"));
+  EXPECT_EQ(known_kvm(folder).why, "'/dev/kvm': kept");
+  ASSERT_TRUE(write_file(folder / "kvm-result", *boot));
+  EXPECT_TRUE(known_kvm(folder).usable);
+  ASSERT_TRUE(write_file(folder / "kvm-result", "another boot\n'/dev/kvm': kept"));
+  EXPECT_NE(known_kvm(folder).why, "'/dev/kvm': kept");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(SnapshotStore, RejectsADamagedFile) {

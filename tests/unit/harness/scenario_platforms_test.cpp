@@ -183,11 +183,14 @@ TEST(ParseScenarios, RejectsPlatformsWithLineAndField) {
       {"name: a\non: [debian-6.1/v2, debian-6.1/v2]\nmachine: {}\n" + tail,
        "line 2: on: 'debian-6.1/v2': expected each platform once"},
       {"name: a\nmachine: three\n" + tail,
-       "line 2: machine: 'three': expected one of the machines of machines.yaml: small, two-numa"},
+       "line 2: machine: 'three': no machine of machines.yaml, expected one of: small, two-numa"},
+      {"name: a\nmachine: two-nmua\n" + tail,
+       "line 2: machine: 'two-nmua': no machine of machines.yaml, expected one of: small, "
+       "two-numa; did you mean 'two-numa'?"},
       {"name: a\nmachine: {like: 7}\n" + tail,
-       "line 2: machine.like: 7: expected one of the machines of machines.yaml: small, two-numa"},
+       "line 2: machine.like: 7: no machine of machines.yaml, expected one of: small, two-numa"},
       {"name: a\nmachine: {like: two-numa, cores: x}\n" + tail,
-       "line 2: machine.cores: 'x': expected a number from 1 to 64"},
+       "line 2: machine.cores: 'x': expected a number from 1 to 128"},
       {head + tail + "    for: v3\n",
        "line 6: steps[0].for: 'v3': expected a kernel, a cgroup version or both, of "
        "debian-6.1/v2, debian-6.1/v1"},
@@ -243,7 +246,7 @@ TEST(ParseMachines, RejectsWithLineAndField) {
   } cases[] = {
       {"3", "line 1: 3: expected names with machines"},
       {"a: {}\nb/c: {}", "line 2: b/c: expected a name of letters, digits, '.', '-' and '_'"},
-      {"a: {}\nb: {cores: x}", "line 2: b.cores: 'x': expected a number from 1 to 64"},
+      {"a: {}\nb: {cores: x}", "line 2: b.cores: 'x': expected a number from 1 to 128"},
       {"a: {}\nb: {like: a}", "line 2: b.like: unknown field"},
       {"a: {}\nb: {nodes: [{cpus: 3}]}", "line 2: b: nodes[0].cpus: '3': expected CPUs of 0"},
       {"a: b", "line 1: a: 'b': expected fields with values"},
@@ -286,7 +289,7 @@ TEST(LoadScenarios, ReportsAnInvalidMachinesFileOnlyIfItIsNeeded) {
   ASSERT_FALSE(needs);
   EXPECT_EQ(needs.error().message,
             "'" + (top / "machines.yaml").string() +
-                "': line 1: one.cores: 'many': expected a number from 1 to 64");
+                "': line 1: one.cores: 'many': expected a number from 1 to 128");
   EXPECT_TRUE(load_scenarios(top / "has.yaml"));
 }
 

@@ -155,11 +155,11 @@ TEST(ParseScenario, RejectsWithLineAndField) {
       {"name: a\nsteps: [{verify: {}}]", "line 1: machine: missing"},
       {"name: a\nmachine: {}", "line 1: steps: expected a list of 1 to 1000 steps"},
       {"name: a\nverdict: good\nmachine: {}\nsteps: [{verify: {}}]",
-       "line 2: verdict: 'good': expected a verdict such as passed"},
+       "line 2: verdict: 'good': expected one of: passed, failed, panic"},
       {"name: a\nbecause: x\nmachine: {}\nsteps: [{verify: {}}]",
        "line 2: because: expected a verdict other than passed with it"},
       {"name: a\nmachine:\n  cores: many\nsteps: [{verify: {}}]",
-       "line 3: machine.cores: 'many': expected a number from 1 to 64"},
+       "line 3: machine.cores: 'many': expected a number from 1 to 128"},
       {"name: a\nmachine:\n  cores: 2\n  nodes:\n    - cpus: 0\n    - cpus: 1\n      memory: x\n"
        "steps: [{verify: {}}]",
        "line 7: machine.nodes[1].memory: 'x': expected an amount such as 512Mi"},
@@ -181,6 +181,13 @@ TEST(ParseScenario, RejectsWithLineAndField) {
        "line 5: steps[1].explode: unknown field"},
       {std::string(kHead) + "steps:\n  - exec: {command: [ls]}\n    verify: {}\n",
        "line 4: steps[0]: expected exactly one verb"},
+      {std::string(kHead) + "steps:\n  - exec: {command: [ls], results: tapp}\n",
+       "line 4: steps[0].exec.results: 'tapp': expected one of: tap, kselftest, exit; did you mean "
+       "'tap'?"},
+      {"name: a\non: [own/v2]\nmachine: {}\nsteps: [{verify: {}}]",
+       "line 2: on: 'own': expected `kernel` at the top level with it"},
+      {"name: a\nkernel: vmlinuz\non: [debian-6.1/v2]\nmachine: {}\nsteps: [{verify: {}}]",
+       "line 3: on: expected a platform with the `kernel`, such as own/v2"},
       {std::string(kHead) + "steps:\n  - exec: {}\n",
        "line 4: steps[0].exec.command: expected a program and its arguments"},
       {std::string(kHead) + "steps:\n  - write: {file: a, value: 1}\n",
@@ -257,6 +264,51 @@ TEST(LoadScenario, NamesTheMissingFile) {
   const auto scenario = load_scenarios("/nowhere/a.yaml");
   ASSERT_FALSE(scenario);
   EXPECT_EQ(scenario.error().message, "read '/nowhere/a.yaml': No such file or directory");
+}
+
+TEST(ParseScenario, SuggestsTheMostSimilarName) {
+  constexpr const char* kHead = "name: a\nmachine: {cores: 2}\n";
+  const struct {
+    std::string text;
+    const char* suggestion;
+  } cases[] = {
+      {"name: a\nmachine:\n  corse: 2\nsteps: [{verify: {}}]", "; did you mean 'cores'?"},
+      {"name: a\nverdict: panik\nmachine: {}\nsteps: [{verify: {}}]", "; did you mean 'panic'?"},
+      {std::string(kHead) + "steps:\n  - exek: {command: [ls]}\n", "; did you mean 'exec'?"},
+      {std::string(kHead) + "steps:\n  - admit: {pod: a.yaml, answer: rejcted}\n",
+       "; did you mean 'rejected'?"},
+  };
+  for (const auto& c : cases) {
+    const auto scenarios = parse_scenarios(c.text, {});
+    ASSERT_FALSE(scenarios) << c.text;
+    EXPECT_TRUE(scenarios.error().message.ends_with(c.suggestion)) << scenarios.error().message;
+  }
+}
+
+TEST(Scenario, RunsOnItsOwnKernel) {
+  const auto scenarios =
+      parse_scenarios("name: a\nkernel: ../vmlinuz\nmachine: {}\nsteps: [{verify: {}}]", {});
+  ASSERT_TRUE(scenarios) << scenarios.error().message;
+  ASSERT_EQ(scenarios->size(), 1U);
+  EXPECT_EQ(to_string(scenarios->front().machine.platform), "own/v2");
+  EXPECT_EQ(scenarios->front().kernel, "../vmlinuz");
+  const auto two = parse_scenarios(
+      "name: a\nkernel: b\non: [own/v1, debian-6.12/v2]\nmachine: {}\nsteps: [{verify: {}}]", {});
+  ASSERT_TRUE(two) << two.error().message;
+  EXPECT_EQ(to_string(two->front().machine.platform), "own/v1");
+}
+
+TEST(Scenario, TestsJudgeAProgramUnlessAStatusIsExpected) {
+  const auto scenarios = parse_scenarios(
+      "name: a\nmachine: {}\nsteps:\n  - exec: {command: [t], results: kselftest}\n"
+      "  - exec: {command: [t], results: exit, status: 0}\n  - exec: {command: [t]}\n",
+      {});
+  ASSERT_TRUE(scenarios) << scenarios.error().message;
+  const auto& steps = scenarios->front().steps;
+  EXPECT_EQ(std::get<ExecStep>(steps[0].action).results, TestFormat::kKselftest);
+  EXPECT_EQ(std::get<ExecStep>(steps[0].action).status, std::nullopt);
+  EXPECT_EQ(std::get<ExecStep>(steps[1].action).status, 0);
+  EXPECT_EQ(std::get<ExecStep>(steps[2].action).results, std::nullopt);
 }
 
 }  // namespace

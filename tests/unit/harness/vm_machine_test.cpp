@@ -85,6 +85,9 @@ TEST(NeedsNewerQemu, WhereTheOldOneFails) {
   machine.caches = 2;
   EXPECT_TRUE(needs_newer_qemu(machine));
   machine = two_sockets();
+  machine.threads = 4;
+  EXPECT_TRUE(needs_newer_qemu(machine));
+  machine = two_sockets();
   machine.cores = 3;
   EXPECT_TRUE(needs_newer_qemu(machine));
 }
@@ -120,8 +123,8 @@ TEST(CheckMachine, RejectsMachinesThatQemuCannotMake) {
     void (*spoil)(VmMachine&);
     const char* message;
   } cases[] = {
-      {"no socket", [](VmMachine& m) { m.sockets = 0; }, "sockets: '0': expected 1 to 16"},
-      {"three threads", [](VmMachine& m) { m.threads = 3; }, "threads: '3': expected 1 to 2"},
+      {"no socket", [](VmMachine& m) { m.sockets = 0; }, "sockets: '0': expected 1 to 128"},
+      {"five threads", [](VmMachine& m) { m.threads = 5; }, "threads: '5': expected 1 to 4"},
       {"too many CPUs", [](VmMachine& m) { m.cores = 64; },
        "'256' CPUs in all: expected at most 128"},
       {"no node", [](VmMachine& m) { m.nodes.clear(); }, "nodes: 0 of them, expected 1 to 64"},
@@ -140,6 +143,23 @@ TEST(CheckMachine, RejectsMachinesThatQemuCannotMake) {
          m.nodes[1].cpus = CpuSet::range(0, 7);
        },
        "nodes[1].cpus: '0-7': expected nodes with CPUs before those without"},
+      {"nodes in another order", [](VmMachine& m) { std::swap(m.nodes[0].cpus, m.nodes[1].cpus); },
+       "nodes[1].cpus: '0-3': expected nodes in the order of their first CPUs"},
+      {"an empty node",
+       [](VmMachine& m) {
+         m.nodes.push_back({});
+         m.distances = {{10, 21, 30}, {21, 10, 30}, {30, 30, 10}};
+       },
+       "nodes[2]: expected CPUs or memory: Linux drops other nodes"},
+      {"gaps in the APIC ids",
+       [](VmMachine& m) {
+         m.sockets = 5;
+         m.dies = 5;
+         m.cores = 5;
+         m.threads = 1;
+       },
+       "APIC id '292' of the last CPU: expected at most 254; fewer caches, or numbers that are "
+       "powers of two, give lower ones"},
       {"tiny memory", [](VmMachine& m) { m.nodes[1].memory = 1U << 20; },
        "nodes[1].memory: '1048576': expected 0, or 32Mi to 1Ti in whole MiB"},
       {"no memory on the first node", [](VmMachine& m) { m.nodes[0].memory = 0; },

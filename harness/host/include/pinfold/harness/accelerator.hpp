@@ -1,9 +1,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
-
-#include "pinfold/base/result.hpp"
 
 namespace pinfold::harness {
 
@@ -13,17 +12,18 @@ enum class Accelerator { kKvm, kTcg };
 /// What the probe of /dev/kvm found.
 struct KvmProbe {
   bool usable = false;
-  std::string_view why;  ///< "too slow: ...", "no /dev/kvm", ...
+  std::string why;  ///< not: "'/dev/kvm': too slow: ..."
 };
 
 /// Checks whether /dev/kvm runs a guest at hardware speed. A device that opens, creates a VM and
 /// runs single instructions may still interpret them a thousand times too slowly, so this runs ten
 /// million iterations of a loop in 64-bit mode with a limit of one second (real hardware needs a
 /// few milliseconds).
-[[nodiscard]] KvmProbe probe_kvm();
+[[nodiscard]] KvmProbe probe_kvm(const std::filesystem::path& device);
+inline constexpr const char* kKvmDevice = "/dev/kvm";
 
-/// KVM if the probe finds it usable, else QEMU's TCG. The result is cached in `folder` until the
-/// host reboots, because a failing probe takes a second.
-[[nodiscard]] Accelerator choose_accelerator(const std::filesystem::path& folder);
+/// What the probe of /dev/kvm finds. It is cached in `folder` until the host reboots, because a
+/// failing probe takes a second.
+[[nodiscard]] KvmProbe known_kvm(const std::filesystem::path& folder);
 
 }  // namespace pinfold::harness

@@ -26,6 +26,11 @@ struct Image {
 [[nodiscard]] Result<Image> prepare_image(const std::filesystem::path& script,
                                           const std::string& kernel);
 
+/// Runs the script with arguments. Returns the directory that it prints.
+/// Errors: kIo with what the script said.
+[[nodiscard]] Result<std::filesystem::path> run_image_script(
+    const std::vector<std::string>& command);
+
 /// Prepares the newer QEMU in the same way. Returns the path of its program.
 [[nodiscard]] Result<std::filesystem::path> prepare_qemu(const std::filesystem::path& script);
 

@@ -16,6 +16,9 @@ enum class CgroupMode {
 };
 [[nodiscard]] std::string_view to_string(CgroupMode mode);
 
+/// The kernel that a scenario's `kernel` names.
+inline constexpr std::string_view kOwnKernel = "own";
+
 /// A kernel and a cgroup version: what a scenario runs on. Written "debian-6.1/v2".
 struct Platform {
   std::string kernel = "debian-6.1";

@@ -33,7 +33,8 @@ struct StepResult {
   std::vector<ObservedGroup> groups;  ///< known to the scenario, after `verify` and `expect`
   nlohmann::json machine;             ///< as the guest reports it after `plug`; else null
   std::optional<PowerCuts> power_cuts;
-  std::string message;  ///< why it failed, unless the checks show it
+  std::vector<StepResult> tests;  ///< of an `exec` step with `results`
+  std::string message;            ///< why it failed, unless the checks show it
   Milliseconds elapsed{0};
 };
 
@@ -71,7 +72,8 @@ struct RunOptions {
   std::filesystem::path product;       ///< the pinfold command; "": none
   std::filesystem::path cri_client;    ///< pinfold-cri; "": no scenario has a container runtime
   Accelerator accelerator = Accelerator::kTcg;
-  std::string qemu;  ///< "": the host's QEMU, or the newer one for machines that need it
+  std::string without_kvm;  ///< why it is not used; "": it is, or was not tried
+  std::string qemu;         ///< "": the host's QEMU, or the newer one for machines that need it
   bool use_snapshots = true;
   std::filesystem::path coverage;  ///< directory for gcov data of the guests; "": none
   int interrupt_fd = -1;

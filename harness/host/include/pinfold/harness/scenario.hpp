@@ -15,6 +15,7 @@
 #include "pinfold/base/result.hpp"
 #include "pinfold/harness/judge.hpp"
 #include "pinfold/harness/power_cuts.hpp"
+#include "pinfold/harness/test_output.hpp"
 #include "pinfold/harness/verdict.hpp"
 #include "pinfold/harness/vm_machine.hpp"
 
@@ -93,9 +94,10 @@ struct PlugStep {
 /// Runs a command in the guest to its end.
 struct ExecStep {
   std::vector<std::string> command;
-  std::string cgroup;             ///< the command's cgroup; "": that of the agent
-  std::optional<int> status = 0;  ///< nullopt: any
-  std::string output;             ///< must be part of stdout; "": not checked
+  std::string cgroup;                 ///< the command's cgroup; "": that of the agent
+  std::optional<int> status = 0;      ///< nullopt: any
+  std::string output;                 ///< must be part of stdout; "": not checked
+  std::optional<TestFormat> results;  ///< how it reports tests; nullopt: it is no test
 };
 /// Overwrites a kernel value.
 struct WriteStep {
@@ -188,6 +190,7 @@ struct Scenario {
   std::string description;
   VmMachine machine;  ///< including the platform
   int boot_limit_s = 0;
+  std::filesystem::path kernel;       ///< of the platforms "own/..."; "": none
   std::string runtime;                ///< "containerd-2.1"; "": none
   KubeletSource kubelet;              ///< for the product
   std::vector<std::string> programs;  ///< host programs to copy into the guest at the same path

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace pinfold::harness {
 
@@ -24,6 +25,9 @@ enum class Verdict {
 [[nodiscard]] std::string_view to_string(Verdict verdict);
 /// Reads what to_string prints.
 [[nodiscard]] std::optional<Verdict> parse_verdict(std::string_view text);
+
+/// What parse_verdict accepts.
+[[nodiscard]] std::vector<std::string_view> verdict_names();
 
 /// What went wrong between host and guest.
 enum class Trouble { kTimeout, kEnded, kGarbage, kInterrupted, kHost };

@@ -16,6 +16,13 @@ namespace pinfold::harness {
 
 inline constexpr std::uint64_t kMiB = 1U << 20;
 
+/// Most of each. Booted were 20 sockets, 4 threads and 32 caches.
+inline constexpr int kMaxSockets = 128;
+inline constexpr int kMaxDies = 8;
+inline constexpr int kMaxCores = 128;
+inline constexpr int kMaxThreads = 4;
+inline constexpr int kMaxCaches = 64;
+
 struct VmNode {
   CpuSet cpus;
   std::uint64_t memory = 0;  ///< bytes
@@ -65,6 +72,10 @@ struct VmMachine {
 
   friend bool operator==(const VmMachine&, const VmMachine&) = default;
 };
+
+/// Checks the numbers of CPUs of a machine and of their groups. Domain: each is positive.
+/// Errors: kInvalidArgument, "'256' CPUs in all: expected at most 128".
+[[nodiscard]] Result<void> check_cpus(const VmMachine& machine);
 
 /// Checks that QEMU and Linux can provide this machine.
 /// Errors: kInvalidArgument, "nodes[1].cpus: '4-9': expected CPUs of 0-7".

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "pinfold/base/result.hpp"
+#include "pinfold/harness/vm_machine.hpp"
+
+namespace pinfold::harness {
+
+/// Checks of the host before anything is started on it. Each error is one sentence: the object, its
+/// value, what was expected, and what to do.
+
+/// Space for an image, an initramfs and a snapshot.
+inline constexpr std::uint64_t kCacheRoom = 768 * kMiB;
+
+/// Makes the cache directory if it does not exist; checks that files can be written in it and that
+/// `room` bytes are free. Errors: kIo.
+[[nodiscard]] Result<void> check_cache(const std::filesystem::path& folder, std::uint64_t room);
+
+struct QemuVersion {
+  int major = 0;
+  int minor = 0;
+
+  friend auto operator<=>(const QemuVersion&, const QemuVersion&) = default;
+};
+/// Reads "QEMU emulator version 7.2.22 (Debian ...)". Errors: kInvalidArgument.
+[[nodiscard]] Result<QemuVersion> parse_qemu_version(std::string_view text);
+
+/// Checks that a QEMU is recent enough for a machine. Returns what `qemu --version` prints.
+/// Errors: kNotFound if there is none; kUnsupported.
+[[nodiscard]] Result<std::string> check_qemu(const std::string& qemu, const VmMachine& machine);
+
+/// Memory that programs can still get, and why not more.
+struct HostMemory {
+  std::uint64_t free = 0;  ///< bytes
+  std::string limit;       ///< "MemAvailable of /proc/meminfo", or a control group's limit
+};
+/// Reads it below `root`, "/" on a live machine. Errors: kNotFound, kInvalidArgument.
+[[nodiscard]] Result<HostMemory> host_memory(const std::filesystem::path& root);
+
+/// Checks that a guest fits. It takes memory as it touches it, so this is less than the machine
+/// has. Errors: kUnsupported.
+[[nodiscard]] Result<void> check_memory(const VmMachine& machine, const HostMemory& memory);
+
+}  // namespace pinfold::harness
