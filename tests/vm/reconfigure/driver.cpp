@@ -207,7 +207,8 @@ Result<void> kill_again_and_again(int times, const std::vector<std::string>& con
   for (int i = 0; i < times; ++i) {
     const auto& config = configs[static_cast<std::size_t>(i) % configs.size()];
     const pid_t pid = spawn(reconfigure(config));
-    (void)usleep(static_cast<useconds_t>(took / 1000 * (random() % 100) / 100));
+    (void)usleep(
+        static_cast<useconds_t>(took / 1000 * static_cast<std::int64_t>(random() % 100) / 100));
     (void)kill(pid, SIGKILL);
     if (wait_for(pid) == -1) ++killed;
     const bool undo = random() % 2 == 0;
