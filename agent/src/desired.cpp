@@ -137,10 +137,16 @@ Desired make_desired(const Node& node, const AgentState& state, const enforce::K
           held_layout(node, state.node), pool - offline, state.adopted, node.config().partition};
 }
 
-void mark_isolation(const Desired& desired, enforce::Layout& observed) {
+void mark_isolation(const enforce::Layout& desired, const enforce::Layout& earlier,
+                    enforce::Layout& observed) {
   for (auto& [name, group] : observed) {
     if (name.is_pod() || group.cpus.empty() || group.isolation != Isolation::kHost) continue;
-    for (const enforce::Layout* const layout : {&desired.layout, &desired.earlier}) {
+    const auto now = desired.find(name);
+    if (now != desired.end() && now->second.cpus == group.cpus) {
+      group.isolation = now->second.isolation;
+      continue;
+    }
+    for (const enforce::Layout* const layout : {&desired, &earlier}) {
       const auto found = layout->find(name);
       if (found == layout->end() || found->second.isolation == Isolation::kHost) continue;
       if (!found->second.cpus.contains_all(group.cpus)) continue;

@@ -183,9 +183,21 @@ Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& d
     PINFOLD_LET(const bool is_stray, has_processes(name));
     if (is_stray) observed.strays.push_back(name);
   }
-  mark_isolation(desired, observed.layout);
+  PINFOLD_LET(const Layout earlier, with_processes(desired.earlier));
+  mark_isolation(desired.layout, earlier, observed.layout);
   PINFOLD_LET(observed.foreign, find_foreign());
   return observed;
+}
+
+/// The containers of a layout in whose groups processes run.
+Result<Layout> EnforcedLayout::with_processes(const Layout& layout) const {
+  Layout running;
+  for (const auto& [name, settings] : layout) {
+    if (name.is_pod()) continue;
+    PINFOLD_LET(const bool runs, has_processes(name));
+    if (runs) running.emplace(name, settings);
+  }
+  return running;
 }
 
 /// The exclusive CPUs on which processes of others can run.

@@ -63,7 +63,9 @@ struct Desired {
 
 /// Gives observed containers their isolation: one that runs on a part of its desired or of its
 /// earlier exclusive CPUs has them exclusively, although it does not have the desired CPUs.
-void mark_isolation(const Desired& desired, enforce::Layout& observed);
+/// `earlier`: see Desired; only of containers with processes, as nothing else has to leave CPUs.
+void mark_isolation(const enforce::Layout& desired, const enforce::Layout& earlier,
+                    enforce::Layout& observed);
 
 /// The CPUs that are exclusive to containers.
 [[nodiscard]] CpuSet exclusive_cpus(const enforce::Layout& layout);

@@ -135,6 +135,7 @@ class EnforcedLayout {
   }
   void set_adopted(const ContainerMap<std::string>& adopted);
   [[nodiscard]] Result<Observation> observe_all(const Desired& desired) const;
+  [[nodiscard]] Result<enforce::Layout> with_processes(const enforce::Layout& layout) const;
   [[nodiscard]] enforce::Layout reachable(const Desired& desired,
                                           const Observation& observed) const;
   [[nodiscard]] Result<void> enforce(const Desired& desired, const Observation& observed,
