@@ -4,7 +4,7 @@
  *
  * Each container is in a pod of its own, whose group the planner keeps wide enough. A set of CPUs
  * is a mask; 0 stands for "no group". The planner below is that of enforce/src/plan.cpp on masks.
- * It prints each plan that it makes, and handover_test.cpp compares them: docs/adr/0018.
+ * It prints each plan that it makes, and handover_test.cpp compares them: docs/adr/0020.
  *
  * Broken on purpose, so that the assertions are seen to fail: GRANT_FIRST, NO_VERIFY, COMMIT_LAST.
  */
