@@ -14,11 +14,20 @@ Result<std::optional<std::string>> read_if_exists(const Group::Part& part,
   return fail(text.error());
 }
 
+namespace {
+
+/// Of cgroup v1.
+Result<bool> is_part_blank(const Group::Part& part) {
+  PINFOLD_LET(const auto cpus, read_if_exists(part, kCpusFile));
+  PINFOLD_LET(const auto mems, read_if_exists(part, kMemsFile));
+  return cpus.value_or("").empty() || mems.value_or("").empty();
+}
+
+}  // namespace
+
 Result<bool> is_blank(const Group& group) {
   if (group.is_v2()) return false;
-  PINFOLD_LET(const auto cpus, read_if_exists(group.cpuset(), kCpusFile));
-  PINFOLD_LET(const auto mems, read_if_exists(group.cpuset(), kMemsFile));
-  return cpus.value_or("").empty() || mems.value_or("").empty();
+  return is_part_blank(group.cpuset());
 }
 
 void remove_blank(const Group& group) {
@@ -26,7 +35,11 @@ void remove_blank(const Group& group) {
   const Group::Part& part = group.cpuset();
   const auto below = part.fs->children(part.path);
   if (!below) return;  // it does not exist
-  for (const std::string& child : *below) (void)part.fs->remove_group(part.path + "/" + child);
+  for (const std::string& name : *below) {
+    Group::Part child = part;
+    child.path += "/" + name;
+    if (is_part_blank(child).value_or(false)) (void)part.fs->remove_group(child.path);
+  }
   (void)part.fs->remove_group(part.path);
 }
 

@@ -48,6 +48,7 @@ class KilledNode {
         EXPECT_EQ(*agent.state().node.cpu.assignments.find({PodUid(uid), "a"}), cpus);
       }
       before_ = agent.desired().layout;
+      test::run_processes(kernel_, before_);
     }
     AgentState after = reopen().state();
     after.node = with_cpus(std::move(after.node), what.after);

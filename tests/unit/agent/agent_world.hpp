@@ -54,6 +54,16 @@ inline void must_admit(agent::NodeAgent& agent, const PodSpec& spec) {
   ASSERT_FALSE(outcome->not_enforced) << outcome->not_enforced->message;
 }
 
+/// A process in each container.
+inline void run_processes(ModelKernel& kernel, const enforce::Layout& layout) {
+  int process = 1'000'000'000;  // no process of this machine
+  for (const auto& [name, settings] : layout) {
+    ModelKernel::Dir* const dir =
+        name.is_pod() ? nullptr : kernel.find("pod" + name.pod.value + "/" + name.container);
+    if (dir != nullptr) dir->processes = {process++};
+  }
+}
+
 /// Static, with these CPUs for the system, on two_sockets().
 inline Config reserving(const std::string& cpus) {
   Config config;

@@ -65,6 +65,11 @@ class LiveNode {
     if (dir == nullptr) return std::nullopt;
     return kernel_.effective(*dir, "cpuset.cpus");
   }
+  /// A process runs in the container, if it has a group.
+  void run_in(const ContainerId& id) {
+    ModelKernel::Dir* const dir = kernel_.find("pod" + id.pod.value + "/" + id.name);
+    if (dir != nullptr) dir->processes = {next_process_++};
+  }
   [[nodiscard]] ModelKernel& kernel() { return kernel_; }
 
  private:
@@ -77,6 +82,7 @@ class LiveNode {
   const LiveRow& row_;
   test::TempDir dir_;
   ModelKernel kernel_;
+  int next_process_ = 1'000'000'000;  ///< no process of this machine
 };
 
 /// "" if no container of another pod runs on the CPUs of one that has exclusive CPUs before and
@@ -139,6 +145,9 @@ void apply_live(const LiveRow& row, CgroupVersion version) {
   const ReconfigurationPlan& plan = planned->plan;
   EXPECT_EQ(fault(node, plan), "");
   expect_that_processes_prevent(node, *agent, row, plan);
+  for (const PlannedContainer& one : plan.containers) {
+    if (one.change != Change::kEvicted) node.run_in(one.id);
+  }
 
   node.change_machine();
   std::string first_fault;
