@@ -163,7 +163,7 @@ class ModelFs final : public enforce::CgroupFs {
                               const CpuSet& set) const {
     // cgroup v2 takes CPUs that are offline.
     const bool is_v2 = kernel_->version == CgroupVersion::kV2;
-    const CpuSet& cpus = is_v2 ? kernel_->possible_cpus : kernel_->cpus;
+    const CpuSet cpus = is_v2 ? kernel_->possible_cpus | kernel_->cpus : kernel_->cpus;
     const CpuSet& possible = file == "cpuset.cpus" ? cpus : kernel_->mems;
     if (!possible.contains_all(set)) return ERANGE;
     // A group in which, or below which, a process runs cannot lose its set.
@@ -321,8 +321,9 @@ enforce::Cgroups ModelKernel::cgroups(const std::string& below, const Wrapper& w
   auto cgroups = enforce::Cgroups::make(
       std::move(hierarchies), facts,
       [this, wrap](const std::string& directory) -> Result<std::unique_ptr<enforce::CgroupFs>> {
-        const std::string group = directory == "/model" ? "" : directory.substr(7);
-        if (find(group) == nullptr) return fail_errno(ENOENT, "open " + directory);
+        const bool is_inside = directory == "/model" || directory.starts_with("/model/");
+        const std::string group = directory.size() > 7 ? directory.substr(7) : "";
+        if (!is_inside || find(group) == nullptr) return fail_errno(ENOENT, "open " + directory);
         std::unique_ptr<enforce::CgroupFs> found = std::make_unique<GroupFs>(fs(), group);
         return wrap ? wrap(std::move(found), group) : std::move(found);
       });

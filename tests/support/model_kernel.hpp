@@ -44,7 +44,7 @@ class ModelKernel {
   enforce::CgroupVersion version;
   CpuSet cpus;  ///< that are online
   CpuSet mems;
-  CpuSet possible_cpus;
+  CpuSet possible_cpus;  ///< at first; those that come online later are too
   Dir root;
   std::vector<std::string> log;   ///< "write pod1 cpuset.cpus 0-1", "create pod1", ...
   bool is_this_kernel = true;     ///< see enforce::HierarchyRoot
