@@ -159,7 +159,7 @@ inline commit() {
 #ifndef COMMIT_LAST
   durable = true;
 #endif
-  for (EACH(c)) { WHEN(!next.cpus[c], started = started & ~BIT(c)) }  /* none of its processes left */
+  for (EACH(c)) { WHEN(!next.cpus[c], started = started & ~BIT(c)) }  /* it has ended */
   phase = Apply
 }
 
@@ -184,7 +184,7 @@ inline check_overlap() {
 inline apply_step() {
   plan ? kind, c, set;
   failed = (kind == Verify && kernel[c] != set) || (kind == Set && !kernel[c]);
-  IF(failed, drop_plan(); phase = Restart, kernel[c] = set);  /* Restart: observe the kernel again */
+  IF(failed, drop_plan(); phase = Restart, kernel[c] = set);  /* dirty: it observes again */
   check_overlap()
 }
 
@@ -287,7 +287,8 @@ active proctype agent() {
   :: d_step { phase == Done && !IN_FORCE -> phase = Restart }  /* the watcher sees it */
   :: d_step { crashes && phase != Done -> crashes--; drop_plan(); phase = Restart }
   :: d_step { crashes && phase != Done -> crashes--; drop_plan(); phase = Restart;  /* a reboot */
-              kernel[0] = 0; kernel[1] = 0; kernel[2] = 0; started = 0; touched = 0; check_overlap() }
+              kernel[0] = 0; kernel[1] = 0; kernel[2] = 0; started = 0; touched = 0;
+              check_overlap() }
   :: atomic { writes && kernel[0] -> disturb(0) }
   :: atomic { writes && kernel[1] -> disturb(1) }
   :: atomic { writes && kernel[2] -> disturb(2) }
