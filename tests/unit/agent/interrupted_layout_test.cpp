@@ -61,7 +61,7 @@ TEST_P(InterruptedLayout, AGroupWithoutProcessesKeepsNoEarlierCpus) {
 TEST_P(InterruptedLayout, AContainerOnItsDesiredSharedCpusKeepsNoEarlierOnes) {
   ASSERT_TRUE(kernel_.fs()->write(to_string(kFirst), "cgroup.procs", "4711").has_value());
   add_to(desired_.layout, kFirst, {0}, Isolation::kHost);
-  add_to(desired_.layout, kSecond, {2, 3}, Isolation::kContainer);
+  add_to(desired_.layout, kSecond, {1, 2, 3}, Isolation::kContainer);
   expect_applied();
 }
 
