@@ -103,7 +103,6 @@ INSTANTIATE_TEST_SUITE_P(All, Histories, testing::ValuesIn(all_histories()), [](
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Histories);
 
 }  // namespace
 }  // namespace pinfold::world
