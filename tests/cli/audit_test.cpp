@@ -86,7 +86,9 @@ TEST(AuditCommand, EscapesNamesOfProcesses) {
 
 TEST(AuditCommand, WatchesForOverlaps) {
   const KubeletTree tree;
-  EXPECT_EQ(audit(tree.path(), "--watch --for 1").out, "0 overlaps still open after 1 s\n");
+  EXPECT_EQ(audit(tree.path(), "--watch --for 1").out,
+            "watching 2 containers, 1 with exclusive CPUs, every 200 ms\n"
+            "0 overlaps still open after 1 s\n");
   tree.write_group(tree.log(), "0-2,6-7", "0-1", {1003});
   const Outcome outcome = audit(tree.path(), "--watch --for 1 -o json");
   EXPECT_EQ(outcome.status, 1);

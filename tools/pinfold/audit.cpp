@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <climits>
 #include <cstdio>
@@ -8,7 +9,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "audit_text.hpp"
@@ -17,6 +17,7 @@
 #include "output.hpp"
 #include "pinfold/audit/observe.hpp"
 #include "program_output.hpp"
+#include "stop_signals.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -49,15 +50,25 @@ void print_event(const AuditCommand& options, const audit::WatchEvent& event, mi
   fmt::print("{}\n", dump(line, -1));
 }
 
+void print_watched(const AuditCommand& options, const audit::Report& report) {
+  const auto exclusive = std::ranges::count_if(
+      report.containers, [](const audit::AuditedContainer& one) { return one.is_exclusive; });
+  fmt::print("watching {}, {} with exclusive CPUs, every {} ms\n",
+             counted(report.containers.size(), "container"), exclusive, options.interval_ms);
+}
+
 /// Looks again and again, and prints what changes. True: no overlap was found.
 bool watch(const AuditCommand& options, const audit::Tree& tree, const audit::Observed& first) {
   using Clock = std::chrono::steady_clock;
+  const bool is_text = options.format == OutputFormat::kText;
   const auto begin = Clock::now();
+  const auto time = [&] { return std::chrono::duration_cast<milliseconds>(Clock::now() - begin); };
   audit::OverlapWatch overlaps;
   bool is_clean = true;
-  while (true) {
-    const auto at = std::chrono::duration_cast<milliseconds>(Clock::now() - begin);
+  StopSignals stop;
+  for (milliseconds at{0};; at = time()) {
     const auto report = audit::judge_containers(audit::observe_again(tree, first));
+    if (is_text && at == at.zero()) print_watched(options, report);
     for (const audit::WatchEvent& event : overlaps.look(report, at)) {
       print_event(options, event, at);
       is_clean = is_clean && event.kind != audit::WatchEvent::Kind::kOverlaps;
@@ -65,10 +76,11 @@ bool watch(const AuditCommand& options, const audit::Tree& tree, const audit::Ob
     // A reader that follows sees each event at once, and one that has gone ends the watch.
     if (std::fflush(stdout) != 0) return is_clean;
     if (options.seconds > 0 && at >= std::chrono::seconds(options.seconds)) break;
-    std::this_thread::sleep_for(milliseconds(options.interval_ms));
+    if (stop.wait(milliseconds(options.interval_ms))) break;
   }
-  if (options.format == OutputFormat::kText) {
-    fmt::print("{} still open after {} s\n", counted(overlaps.open(), "overlap"), options.seconds);
+  if (is_text) {
+    fmt::print("{} still open after {:.0f} s\n", counted(overlaps.open(), "overlap"),
+               std::chrono::duration<double>(time()).count());
   }
   return is_clean;
 }

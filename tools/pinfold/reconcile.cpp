@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,6 +11,7 @@
 #include "commands.hpp"
 #include "pinfold/agent/watch.hpp"
 #include "pinfold/text/message.hpp"
+#include "stop_signals.hpp"
 
 namespace pinfold::tools {
 namespace {
@@ -60,35 +58,19 @@ Result<bool> reconcile_once(const ReconcileOptions& options, std::string& root) 
 /// Waits for a change below a directory, a signal to end, or a timeout.
 class Waiter {
  public:
-  Waiter() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int signal : {SIGINT, SIGTERM}) sigaddset(&signals, signal);
-    ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-    signals_ = ::signalfd(-1, &signals, SFD_CLOEXEC);
-  }
-  Waiter(const Waiter&) = delete;
-  Waiter& operator=(const Waiter&) = delete;
-  ~Waiter() { ::close(signals_); }
-
   /// False: end. Each call makes a new watch, so that changes of the round itself do not count.
-  [[nodiscard]] bool wait(milliseconds timeout, const std::string& root) const {
+  [[nodiscard]] bool wait(milliseconds timeout, const std::string& root) {
     const milliseconds least = agent::kLeastPause;
-    if (is_signalled(std::min(least, timeout))) return false;
+    if (stop_.wait(std::min(least, timeout))) return false;
     if (timeout <= least) return true;
     const UniqueFd changes = agent::watch_tree(root);
-    pollfd fds[] = {{signals_, POLLIN, 0}, {changes.get(), POLLIN, 0}};
+    pollfd fds[] = {{stop_.fd(), POLLIN, 0}, {changes.get(), POLLIN, 0}};
     (void)::poll(fds, 2, static_cast<int>((timeout - least).count()));
-    return fds[0].revents == 0;
+    return !stop_.wait(milliseconds(0));
   }
 
  private:
-  [[nodiscard]] bool is_signalled(milliseconds timeout) const {
-    pollfd fd{signals_, POLLIN, 0};
-    return ::poll(&fd, 1, static_cast<int>(timeout.count())) > 0;
-  }
-
-  int signals_ = -1;
+  StopSignals stop_;
 };
 
 Result<ExitStatus> run(const ReconcileOptions& options) {
@@ -97,7 +79,7 @@ Result<ExitStatus> run(const ReconcileOptions& options) {
     PINFOLD_LET(const bool is_good, reconcile_once(options, root));
     return is_good ? kYes : kNo;
   }
-  const Waiter waiter;
+  Waiter waiter;
   const auto round = [&] {
     const auto is_good = reconcile_once(options, root);
     if (!is_good) (void)report(is_good.error());

@@ -16,36 +16,13 @@
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/simulate/workload.hpp"
 #include "simulate_text.hpp"
+#include "stop_signals.hpp"
 #include "topology_picture.hpp"
 
 namespace pinfold::tools {
 namespace {
 
 constexpr auto kInterrupted = static_cast<ExitStatus>(128 + SIGINT);
-
-/// SIGINT and SIGTERM while events happen: they end the run, not the program.
-class StopSignals {
- public:
-  StopSignals() {
-    sigemptyset(&signals_);
-    for (const int signal : {SIGINT, SIGTERM}) sigaddset(&signals_, signal);
-    ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
-  }
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
-  ~StopSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-  [[nodiscard]] bool has_come() {
-    const timespec now{};
-    if (!has_come_) has_come_ = ::sigtimedwait(&signals_, nullptr, &now) > 0;
-    return has_come_;
-  }
-
- private:
-  sigset_t signals_{};
-  sigset_t before_{};
-  bool has_come_ = false;
-};
 
 /// A line on a terminal that says how far a long run is.
 class ProgressLine {
@@ -169,7 +146,7 @@ Result<SimulatedNode> simulate_one(const SimulatedPods& options, const std::stri
   ProgressLine line(label, subject.events.size());
   PINFOLD_LET(auto result, simulate::simulate_pods(node, subject.events, [&](std::size_t happened) {
                 line.show(happened);
-                return !stop.has_come();
+                return !stop.wait(std::chrono::milliseconds(0));
               }));
   return SimulatedNode{label, std::move(node), std::move(result)};
 }
