@@ -87,7 +87,7 @@ TEST(AuditCommand, EscapesNamesOfProcesses) {
 TEST(AuditCommand, WatchesForOverlaps) {
   const KubeletTree tree;
   EXPECT_EQ(audit(tree.path(), "--watch --for 1").out,
-            "watching 2 containers, 1 with exclusive CPUs, every 200 ms\n"
+            "watching every 200 ms   running containers: 2, 1 with exclusive CPUs\n"
             "0 overlaps still open after 1 s\n");
   tree.write_group(tree.log(), "0-2,6-7", "0-1", {1003});
   const Outcome outcome = audit(tree.path(), "--watch --for 1 -o json");
@@ -98,6 +98,16 @@ TEST(AuditCommand, WatchesForOverlaps) {
   EXPECT_EQ(event["container"], "shop/web/app");
   EXPECT_EQ(event["other"], "shop/log/agent");
   EXPECT_EQ(event["cpus"], "2");
+}
+
+TEST(AuditCommand, ASignalEndsTheWatchWithItsSummary) {
+  const KubeletTree tree;
+  const Outcome outcome = run_shell(fmt::format(
+      "cd '{}' && mkfifo lines && {{ '{}' audit --root '{}' --watch >lines & }} && exec 3<lines && "
+      "read -r first <&3 && kill $! && cat <&3 && wait $!",
+      tree.dir().path(), PINFOLD_COMMAND, tree.path()));
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("0 overlaps still open after "));
 }
 
 TEST(AuditCommand, ComparesAnAnswerOfPodResources) {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <climits>
 #include <cstdio>
@@ -50,17 +49,11 @@ void print_event(const AuditCommand& options, const audit::WatchEvent& event, mi
   fmt::print("{}\n", dump(line, -1));
 }
 
-void print_watched(const AuditCommand& options, const audit::Report& report) {
-  const auto exclusive = std::ranges::count_if(
-      report.containers, [](const audit::AuditedContainer& one) { return one.is_exclusive; });
-  fmt::print("watching {}, {} with exclusive CPUs, every {} ms\n",
-             counted(report.containers.size(), "container"), exclusive, options.interval_ms);
-}
-
 /// Looks again and again, and prints what changes. True: no overlap was found.
 bool watch(const AuditCommand& options, const audit::Tree& tree, const audit::Observed& first) {
   using Clock = std::chrono::steady_clock;
   const bool is_text = options.format == OutputFormat::kText;
+  const milliseconds interval(options.interval_ms);
   const auto begin = Clock::now();
   const auto time = [&] { return std::chrono::duration_cast<milliseconds>(Clock::now() - begin); };
   audit::OverlapWatch overlaps;
@@ -68,7 +61,7 @@ bool watch(const AuditCommand& options, const audit::Tree& tree, const audit::Ob
   StopSignals stop;
   for (milliseconds at{0};; at = time()) {
     const auto report = audit::judge_containers(audit::observe_again(tree, first));
-    if (is_text && at == at.zero()) print_watched(options, report);
+    if (is_text && at == at.zero()) fmt::print("{}", watched_text(report, interval));
     for (const audit::WatchEvent& event : overlaps.look(report, at)) {
       print_event(options, event, at);
       is_clean = is_clean && event.kind != audit::WatchEvent::Kind::kOverlaps;
@@ -76,7 +69,7 @@ bool watch(const AuditCommand& options, const audit::Tree& tree, const audit::Ob
     // A reader that follows sees each event at once, and one that has gone ends the watch.
     if (std::fflush(stdout) != 0) return is_clean;
     if (options.seconds > 0 && at >= std::chrono::seconds(options.seconds)) break;
-    if (stop.wait(milliseconds(options.interval_ms))) break;
+    if (stop.wait(interval)) break;
   }
   if (is_text) {
     fmt::print("{} still open after {:.0f} s\n", counted(overlaps.open(), "overlap"),

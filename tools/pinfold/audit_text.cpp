@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "pinfold/text/message.hpp"
@@ -38,16 +37,20 @@ std::string summary_line(const audit::Report& report, const audit::Observed& obs
                                             : escaped(observed.root + "/"));
 }
 
+/// "2, 1 with exclusive CPUs"; sandboxes are no containers here.
+std::string running_containers(const audit::Report& report) {
+  std::size_t running = 0;
+  std::size_t exclusive = 0;
+  for (const audit::AuditedContainer& one : report.containers) {
+    if (!one.is_running || one.is_sandbox) continue;
+    ++running;
+    if (one.is_exclusive) ++exclusive;
+  }
+  return fmt::format("{}, {} with exclusive CPUs", running, exclusive);
+}
+
 std::string context_lines(const audit::Report& report, const audit::Observed& observed) {
   const audit::ObservedKubelet& kubelet = observed.kubelet;
-  const auto is_running = [](const audit::AuditedContainer& one) {
-    return one.is_running && !one.is_sandbox;
-  };
-  const auto& containers = report.containers;
-  const auto running = std::count_if(containers.begin(), containers.end(), is_running);
-  const auto exclusive = std::count_if(containers.begin(), containers.end(), [&](const auto& one) {
-    return is_running(one) && one.is_exclusive;
-  });
   const audit::ObservedGroups& groups = observed.cgroups;
   const char* const mode = !groups.version                                 ? "none"
                            : groups.version == enforce::CgroupVersion::kV2 ? "v2"
@@ -60,7 +63,7 @@ std::string context_lines(const audit::Report& report, const audit::Observed& ob
   out += fmt::format(
       "cgroups: {}   pods: {}\n", mode,
       groups.roots.empty() ? "none" : escaped(fmt::format("{}", fmt::join(groups.roots, ", "))));
-  out += fmt::format("running containers: {}, {} with exclusive CPUs{}\n", running, exclusive,
+  out += fmt::format("running containers: {}{}\n", running_containers(report),
                      report.exclusive.empty()
                          ? ""
                          : fmt::format("   exclusive CPUs: {}", report.exclusive.to_string()));
@@ -98,6 +101,11 @@ std::string audit_text(const audit::Report& report, const audit::Observed& obser
     }
   }
   return out;
+}
+
+std::string watched_text(const audit::Report& report, std::chrono::milliseconds interval) {
+  return fmt::format("watching every {} ms   running containers: {}\n", interval.count(),
+                     running_containers(report));
 }
 
 std::string event_text(const audit::WatchEvent& event) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "pinfold/audit/findings.hpp"
@@ -12,6 +13,9 @@ namespace pinfold::tools {
 /// then the findings, the worst first.
 [[nodiscard]] std::string audit_text(const audit::Report& report, const audit::Observed& observed,
                                      const Style& style);
+/// The first line of --watch: what is watched.
+[[nodiscard]] std::string watched_text(const audit::Report& report,
+                                       std::chrono::milliseconds interval);
 /// One event of --watch, without a time.
 [[nodiscard]] std::string event_text(const audit::WatchEvent& event);
 [[nodiscard]] nlohmann::json event_json(const audit::WatchEvent& event);
