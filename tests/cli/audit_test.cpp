@@ -87,7 +87,7 @@ TEST(AuditCommand, EscapesNamesOfProcesses) {
 TEST(AuditCommand, WatchesForOverlaps) {
   const KubeletTree tree;
   EXPECT_EQ(audit(tree.path(), "--watch --for 1").out,
-            "watching every 200 ms   running containers: 2, 1 with exclusive CPUs\n"
+            "watching every 200 ms   running containers: 3, 2 with exclusive CPUs\n"
             "0 overlaps still open after 1 s\n");
   tree.write_group(tree.log(), "0-2,6-7", "0-1", {1003});
   const Outcome outcome = audit(tree.path(), "--watch --for 1 -o json");

@@ -15,15 +15,13 @@
 #include <utility>
 #include <variant>
 
-#include "agent_options.hpp"
 #include "node_source.hpp"
 #include "pinfold/agent/reconfigure.hpp"
-#include "pinfold/base/read_file.hpp"
 #include "pinfold/server/log.hpp"
 #include "pinfold/server/notify.hpp"
 #include "pinfold/server/server.hpp"
-#include "pinfold/server/settings.hpp"
 #include "pinfold/service/worker.hpp"
+#include "serve_settings.hpp"
 #ifdef PINFOLD_GRPC
 #include "pinfold/interfaces/interfaces.hpp"
 #endif
@@ -43,66 +41,6 @@ using service::Settings;
 std::string environment(const char* name) {
   const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe)
   return value == nullptr ? "" : value;
-}
-
-/// The configuration file, with the options in place of what it says.
-Result<Settings> read_settings(const ServeOptions& options) {
-  Settings settings;
-  const std::string file = options.settings_file.value_or(service::kDefaultSettingsFile);
-  auto text = read_file(file);
-  const bool may_be_absent = !options.settings_file;
-  if (text) {
-    PINFOLD_LET_WRAP(settings, service::parse_settings(*text), file);
-  } else if (!may_be_absent || text.error().code != ErrorCode::kNotFound) {
-    return fail(std::move(text).error());
-  }
-  const auto set = [](std::string& value, const std::optional<std::string>& option) {
-    if (option) value = *option;
-  };
-  set(settings.state_dir, options.state_dir);
-  set(settings.config, options.config);
-  set(settings.machine, options.machine);
-  set(settings.profile, options.profile);
-  set(settings.kubelet_binary, options.kubelet_binary);
-  set(settings.cgroup_root, options.cgroup_root);
-  set(settings.socket, options.socket);
-  set(settings.grpc_socket, options.grpc_socket);
-  set(settings.pod_resources_socket, options.pod_resources_socket);
-  set(settings.metrics_address, options.metrics_address);
-  if (options.no_enforce) settings.enforce = false;
-  if (options.move_pages) settings.move_pages = true;
-  if (options.interval_s > 0) {
-    settings.reconcile_interval = std::chrono::seconds(options.interval_s);
-  }
-  if (options.log_level) {
-    PINFOLD_LET_WRAP(settings.log_level, service::parse_log_level(*options.log_level),
-                     "--log-level");
-  }
-  return settings;
-}
-
-AgentOptions agent_options(const Settings& settings, bool is_insecure, agent::LogSink log) {
-  AgentOptions options;
-  options.state_dir = settings.state_dir;
-  options.config = settings.config;
-  options.machine = settings.machine;
-  options.profile = settings.profile;
-  options.kubelet_binary = settings.kubelet_binary;
-  options.cgroup_root = settings.cgroup_root;
-  options.no_enforce = !settings.enforce;
-  options.insecure_state_dir = is_insecure;
-  options.log = std::move(log);
-  return options;
-}
-
-agent::WatchTimes watch_times(const Settings& settings) {
-  agent::WatchTimes times;
-  times.interval = settings.reconcile_interval;
-  return times;
-}
-
-agent::PageMoves page_moves(const Settings& settings) {
-  return settings.move_pages ? agent::PageMoves::kOn : agent::PageMoves::kOff;
 }
 
 /// Writes to standard error what has at least the level that is set.

@@ -109,7 +109,8 @@ int fitting_pages(std::uint64_t size, std::uint64_t bytes, const NumaNode& from,
   if (size == kGiantPage && i == 0 && node.memory < kFirstNodeWithGiantPages) return 0;
   const double ratio =
       std::min(1.0, static_cast<double>(node.memory) / static_cast<double>(from.memory));
-  const double scaled = static_cast<double>(bytes / size) * ratio;
+  const std::uint64_t pages = bytes / size;
+  const double scaled = static_cast<double>(pages) * ratio;
   const auto wanted = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(scaled));
   return static_cast<int>(std::min({wanted, room / size, std::uint64_t{65536}}));
 }

@@ -50,6 +50,7 @@ std::optional<Verdict> parse_verdict(std::string_view text) {
 
 std::vector<std::string_view> verdict_names() {
   std::vector<std::string_view> names;
+  names.reserve(kNames.size());
   for (const auto& [verdict, name] : kNames) names.push_back(name);
   return names;
 }

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "agent_options.hpp"
+#include "pinfold/agent/node_agent.hpp"
+#include "pinfold/agent/watch.hpp"
+#include "pinfold/server/settings.hpp"
+#include "serve_options.hpp"
+
+namespace pinfold::tools {
+
+/// The configuration file, with the options in place of what it says.
+[[nodiscard]] Result<service::Settings> read_settings(const ServeOptions& options);
+
+[[nodiscard]] AgentOptions agent_options(const service::Settings& settings, bool is_insecure,
+                                         agent::LogSink log);
+[[nodiscard]] agent::WatchTimes watch_times(const service::Settings& settings);
+[[nodiscard]] agent::PageMoves page_moves(const service::Settings& settings);
+
+}  // namespace pinfold::tools
