@@ -126,6 +126,7 @@ struct Captured {
   const char* name;
   const char* copy;
 };
+// NOLINTNEXTLINE(readability-identifier-naming): the name that GoogleTest looks for
 void PrintTo(const Captured& one, std::ostream* out) { *out << one.name; }
 
 // sockets, cores, threads, caches per socket, nodes: differences
@@ -298,7 +299,7 @@ TEST(MachineCopy, ReducesWhateverQemuLacks) {
 
 TEST(MachineCopy, HugePagesAreScaledWithTheMemory) {
   MachineDescription description = described({{4, 8 * kGiB}, {4, 8 * kGiB}});
-  description.numa_nodes[0].hugepages["hugepages-2Mi"] = 512 * 2 * kMiB;
+  description.numa_nodes[0].hugepages["hugepages-2Mi"] = 1024 * kMiB;
   description.numa_nodes[1].hugepages["hugepages-1Gi"] = 4 * kGiB;
   const MachineCopy copy = copy_of(description, 8 * kGiB);
   EXPECT_EQ(copy.machine.nodes[0].huge_pages.at(2 * kMiB), 256);

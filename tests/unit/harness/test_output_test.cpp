@@ -9,6 +9,7 @@
 
 namespace pinfold::harness {
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name that GoogleTest looks for
 void PrintTo(const TestOutcome& one, std::ostream* out) {
   static constexpr const char* kKinds[] = {"ok", "failed", "skipped"};
   *out << kKinds[static_cast<int>(one.kind)] << " '" << one.name << "' (" << one.note << ")";
