@@ -30,7 +30,8 @@ Result<void> set_if_exists(const Group& group, const char* file, const std::stri
   return done;
 }
 
-Result<void> end_partition(const Group& group) {
+/// `kept`: CPUs of partitions below the group that stay, which end without them.
+Result<void> end_partition(const Group& group, const CpuSet& kept = {}) {
   if (!group.is_v2()) {
     PINFOLD_TRY(set_if_exists(group, kBalanceV1, "1"));
     return set_if_exists(group, kExclusiveV1, "0");
@@ -38,7 +39,33 @@ Result<void> end_partition(const Group& group) {
   if (read(group, kPartition)) {
     PINFOLD_TRY(set(group, kPartition, kMember));
   }
-  return read(group, kExclusive) ? set(group, kExclusive, "") : Result<void>{};
+  return read(group, kExclusive) ? set(group, kExclusive, kept.to_string()) : Result<void>{};
+}
+
+bool has_same_cpus(const Layout& observed, const Layout& desired, const GroupName& name) {
+  const auto before = observed.find(name);
+  const auto after = desired.find(name);
+  return before != observed.end() && after != desired.end() &&
+         before->second.cpus == after->second.cpus;
+}
+
+/// True if the partition of a container needs no end. On cgroup v1 its pod is exclusive too, which
+/// cannot end before it.
+bool stays(const Layout& observed, const Layout& desired, const GroupName& name, bool is_v2) {
+  return has_same_cpus(observed, desired, name) && has_exclusive_cpus(name, desired.at(name)) &&
+         (is_v2 || has_same_cpus(observed, desired, name.parent()));
+}
+
+/// On cgroup v1 no sibling of an exclusive group may have its CPUs, and other pods may have those
+/// that are shared.
+Result<void> check_pod_v1(const Layout& desired, const GroupName& pod) {
+  CpuSet shared = desired.at(pod).cpus;
+  for (auto it = desired.upper_bound(pod); it != desired.end() && it->first.pod == pod.pod; ++it) {
+    if (has_exclusive_cpus(it->first, it->second)) shared -= it->second.cpus;
+  }
+  if (shared.empty()) return {};
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("its pod also has the shared CPUs {}", shared.to_string()));
 }
 
 /// The kernel's error text is the reason; kUnsupported if it took the value and made it invalid.
@@ -86,17 +113,21 @@ Result<void> set_exclusive(Cgroups& cgroups, const Layout& desired) {
 
 Result<void> end_partitions(Cgroups& cgroups, const Layout& observed, const Layout& desired,
                             Partition kind) {
-  for (const bool pods : {false, true}) {  // a pod's after its containers'
-    for (const auto& [name, settings] : observed) {
-      if (name.is_pod() != pods || cgroups.is_adopted(name)) continue;
-      const auto next = desired.find(name);
-      const bool stays = kind != Partition::kNone && next != desired.end() &&
-                         next->second.cpus == settings.cpus &&
-                         (pods || has_exclusive_cpus(name, next->second));
-      if (stays) continue;
-      PINFOLD_LET(const auto group, cgroups.group(name));
-      PINFOLD_TRY(end_partition(group));
+  const bool is_v2 = cgroups.root_group().is_v2();
+  std::map<GroupName, CpuSet> kept;  // by pod
+  for (const auto& [name, settings] : observed) {
+    if (name.is_pod() || cgroups.is_adopted(name)) continue;
+    if (kind != Partition::kNone && stays(observed, desired, name, is_v2)) {
+      kept[name.parent()] |= settings.cpus;
+      continue;
     }
+    PINFOLD_LET(const auto group, cgroups.group(name));
+    PINFOLD_TRY(end_partition(group));
+  }
+  for (const auto& [name, settings] : observed) {  // a pod's after its containers'
+    if (!name.is_pod() || (!is_v2 && kept.contains(name))) continue;
+    PINFOLD_LET(const auto group, cgroups.group(name));
+    PINFOLD_TRY(end_partition(group, kept[name]));
   }
   return {};
 }
@@ -111,7 +142,8 @@ Result<std::map<GroupName, std::string>> begin_partitions(Cgroups& cgroups, cons
     if (!has_exclusive_cpus(name, settings) || cgroups.is_adopted(name)) continue;
     PINFOLD_LET(const auto pod, cgroups.group(name.parent()));
     PINFOLD_LET(const auto group, cgroups.group(name));
-    auto begun = try_begin(root, pod, group, kind);
+    auto begun = group.is_v2() ? Result<void>{} : check_pod_v1(desired, name.parent());
+    if (begun) begun = try_begin(root, pod, group, kind);
     if (begun) continue;
     (void)end_partition(group);
     reasons.emplace(name, std::move(begun).error().message);

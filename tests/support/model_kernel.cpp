@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <stdexcept>
 
+#include "model_cpusets.hpp"
+
 namespace pinfold::test {
 namespace {
 
@@ -16,10 +18,17 @@ CpuSet parsed(const std::string& text) {
   return set ? *set : CpuSet{};
 }
 
-CpuSet own(const ModelKernel::Dir& dir, const std::string& file) {
-  const auto it = dir.files.find(file);
-  return it == dir.files.end() ? CpuSet{} : parsed(it->second);
+/// The files that a controller of cgroup v2 adds to the groups below one that has it enabled.
+std::map<std::string, std::string> files_of(const std::string& controller, bool has_exclusive) {
+  if (controller == "cpu") return {{"cpu.max", "max 100000"}, {"cpu.weight", "100"}};
+  if (controller == "memory") return {{"memory.max", "max"}};
+  if (controller == "hugetlb") return {{"hugetlb.2MB.max", "max"}};
+  std::map<std::string, std::string> files = {
+      {"cpuset.cpus", ""}, {"cpuset.mems", ""}, {"cpuset.cpus.partition", "member"}};
+  if (has_exclusive) files.emplace("cpuset.cpus.exclusive", "");
+  return files;
 }
+constexpr const char* kControllers[] = {"cpuset", "cpu", "memory", "hugetlb"};
 
 class ModelFs final : public enforce::CgroupFs {
  public:
@@ -51,19 +60,10 @@ class ModelFs final : public enforce::CgroupFs {
                            {"hugetlb.2MB.limit_in_bytes", "9223372036852678656"}});
     } else {
       child->files.insert({{"cgroup.subtree_control", ""}});
-      static const std::map<std::string, std::map<std::string, std::string>> kFiles = {
-          {"cpuset",
-           {{"cpuset.cpus", ""},
-            {"cpuset.mems", ""},
-            {"cpuset.cpus.partition", "member"},
-            {"cpuset.cpus.exclusive", ""}}},
-          {"cpu", {{"cpu.max", "max 100000"}, {"cpu.weight", "100"}}},
-          {"memory", {{"memory.max", "max"}}},
-          {"hugetlb", {{"hugetlb.2MB.max", "max"}}}};
-      for (const auto& [controller, files] : kFiles) {
-        const bool on =
-            parent->files["cgroup.subtree_control"].find(controller + " ") != std::string::npos;
-        if (on) child->files.insert(files.begin(), files.end());
+      const std::string enabled = " " + parent->files["cgroup.subtree_control"];
+      for (const std::string controller : kControllers) {
+        if (enabled.find(" " + controller + " ") == std::string::npos) continue;
+        child->files.merge(files_of(controller, kernel_->has_exclusive));
       }
     }
     return {};
@@ -116,6 +116,9 @@ class ModelFs final : public enforce::CgroupFs {
     if (kernel_->writes_until_failure > 0) --kernel_->writes_until_failure;
     kernel_->log.push_back(fmt::format("write {} {} {}", group, file, value));
     if (file == "cgroup.procs") {
+      if (const int error = ModelCpusets(*kernel_).check_attach(*dir); error != 0) {
+        return failed(error);
+      }
       const int process = std::stoi(std::string(value));
       take_out(kernel_->root, process);
       dir->processes.insert(process);
@@ -128,20 +131,14 @@ class ModelFs final : public enforce::CgroupFs {
     const auto it = dir->files.find(file);
     if (it == dir->files.end()) return failed(ENOENT);
     if (file == "cgroup.subtree_control") {
-      it->second += std::string(value.substr(1)) + " ";
+      value.starts_with('-') ? disable(*dir, std::string(value.substr(1)))
+                             : enable(*dir, std::string(value.substr(1)));
       return {};
     }
-    if (file == "cpuset.cpus" || file == "cpuset.mems") {
-      if (const int error = check_set(*dir, file, parsed(std::string(value))); error != 0) {
-        return failed(error);
-      }
+    if (const int error = set_value(*dir, file, std::string(value)); error != 0) {
+      return failed(error);
     }
-    if (file.starts_with("cpu.cfs_")) {
-      if (const int error = check_quota(*dir, file, std::stol(std::string(value))); error != 0) {
-        return failed(error);
-      }
-    }
-    it->second = kernel_->distort ? kernel_->distort(file, std::string(value)) : std::string(value);
+    if (kernel_->distort) dir->files[file] = kernel_->distort(file, std::string(value));
     return {};
   }
 
@@ -154,25 +151,39 @@ class ModelFs final : public enforce::CgroupFs {
     dir.processes.clear();
     for (const auto& [name, child] : dir.children) kill_all(*child);
   }
-  static bool is_populated(const ModelKernel::Dir& dir) {
-    return !dir.processes.empty() ||
-           std::any_of(dir.children.begin(), dir.children.end(),
-                       [](const auto& child) { return is_populated(*child.second); });
-  }
-  [[nodiscard]] int check_set(const ModelKernel::Dir& dir, const std::string& file,
-                              const CpuSet& set) const {
-    // cgroup v2 takes CPUs that are offline.
-    const bool is_v2 = kernel_->version == CgroupVersion::kV2;
-    const CpuSet cpus = is_v2 ? kernel_->possible_cpus | kernel_->cpus : kernel_->cpus;
-    const CpuSet& possible = file == "cpuset.cpus" ? cpus : kernel_->mems;
-    if (!possible.contains_all(set)) return ERANGE;
-    // A group in which, or below which, a process runs cannot lose its set.
-    if (set.empty() && !own(dir, file).empty() && is_populated(dir)) return ENOSPC;
-    if (kernel_->version == CgroupVersion::kV2) return 0;
-    if (!own(*dir.parent, file).contains_all(set)) return EACCES;
+  void enable(ModelKernel::Dir& dir, const std::string& controller) {
+    std::string& enabled = dir.files["cgroup.subtree_control"];
+    if ((" " + enabled).find(" " + controller + " ") != std::string::npos) return;
+    enabled += controller + " ";
     for (const auto& [name, child] : dir.children) {
-      if (!set.contains_all(own(*child, file))) return EBUSY;
+      child->files.merge(files_of(controller, kernel_->has_exclusive));
     }
+  }
+  void disable(ModelKernel::Dir& dir, const std::string& controller) {
+    std::string& enabled = dir.files["cgroup.subtree_control"];
+    if (const std::size_t at = enabled.find(controller + " "); at != std::string::npos) {
+      enabled.erase(at, controller.size() + 1);
+    }
+    for (const auto& [name, child] : dir.children) {
+      for (const auto& [file, value] : files_of(controller, kernel_->has_exclusive)) {
+        child->files.erase(file);
+      }
+    }
+  }
+  /// 0 or the error.
+  [[nodiscard]] int set_value(ModelKernel::Dir& dir, const std::string& file,
+                              const std::string& value) {
+    const ModelCpusets cpusets(*kernel_);
+    if (file == "cpuset.cpus" || file == "cpuset.mems") {
+      return cpusets.write_set(dir, file, parsed(value));
+    }
+    if (file == "cpuset.cpus.partition") return cpusets.write_partition(dir, value);
+    if (file == "cpuset.cpus.exclusive") ModelCpusets::write_exclusive(dir, value);
+    if (file == "cpuset.cpu_exclusive") return ModelCpusets::write_cpu_exclusive(dir, value);
+    if (file.starts_with("cpu.cfs_")) {
+      if (const int error = check_quota(dir, file, std::stol(value)); error != 0) return error;
+    }
+    dir.files[file] = value;
     return 0;
   }
 
@@ -237,9 +248,10 @@ ModelKernel::ModelKernel(CgroupVersion which, CpuSet all_cpus, CpuSet all_mems)
   root.files = {{"cgroup.procs", ""},
                 {"cgroup.subtree_control", ""},
                 {"cpuset.cpus.exclusive", ""},
-                {"cpuset.cpu_exclusive", "0"},
+                {"cpuset.cpu_exclusive", "1"},
                 {"cpuset.cpus", version == CgroupVersion::kV1 ? cpus.to_string() : ""},
                 {"cpuset.mems", version == CgroupVersion::kV1 ? mems.to_string() : ""}};
+  root.is_exclusive = true;
 }
 
 ModelKernel::Dir* ModelKernel::find(const std::string& group) {
@@ -255,12 +267,8 @@ ModelKernel::Dir* ModelKernel::find(const std::string& group) {
 }
 
 CpuSet ModelKernel::effective(const Dir& dir, const std::string& file) const {
-  CpuSet mine = own(dir, file);
-  if (version == CgroupVersion::kV1) return mine;
-  const CpuSet above =
-      dir.parent == nullptr ? (file == "cpuset.cpus" ? cpus : mems) : effective(*dir.parent, file);
-  const CpuSet both = mine & above;
-  return both.empty() ? above : both;
+  const ModelCpusets cpusets(*this);
+  return file == "cpuset.cpus" ? cpusets.effective_cpus(dir) : cpusets.effective_mems(dir);
 }
 
 std::unique_ptr<enforce::CgroupFs> ModelKernel::fs() { return std::make_unique<ModelFs>(*this); }
@@ -289,7 +297,7 @@ void lose_cpus(ModelKernel::Dir& dir, const CpuSet& online) {
   cpus = (parsed(cpus) & online).to_string();
   for (const auto& [name, child] : dir.children) {
     lose_cpus(*child, online);
-    if (!own(*child, "cpuset.cpus").empty()) continue;
+    if (!ModelCpusets::own(*child, "cpuset.cpus").empty()) continue;
     dir.processes.merge(child->processes);
     child->processes.clear();
   }
@@ -299,7 +307,7 @@ void lose_cpus(ModelKernel::Dir& dir, const CpuSet& online) {
 
 void ModelKernel::set_online(const CpuSet& online) {
   cpus = online;
-  if (version == CgroupVersion::kV2) return;
+  if (version == CgroupVersion::kV2) return ModelCpusets(*this).settle_online(root);
   lose_cpus(root, online);
   root.files["cpuset.cpus"] = online.to_string();
 }

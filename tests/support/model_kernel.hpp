@@ -11,8 +11,9 @@
 
 namespace pinfold::test {
 
-/// The cpuset rules of Linux over a tree in memory, for cgroup v1 and v2: which writes fail, a new
-/// group's initial values, and which CPUs are effective. Observed on kernel 6.1.
+/// Control groups of Linux as a tree in memory, for cgroup v1 and v2: which writes fail, a new
+/// group's initial values, and which CPUs are effective (model_cpusets.hpp). Observed on
+/// kernel 6.1.
 class ModelKernel {
  public:
   ModelKernel(enforce::CgroupVersion which, CpuSet all_cpus, CpuSet all_mems);
@@ -22,6 +23,8 @@ class ModelKernel {
     std::map<std::string, std::unique_ptr<Dir>> children;
     Dir* parent = nullptr;
     std::set<int> processes;
+    /// No sibling may have its CPUs: cgroup v1's cpuset.cpu_exclusive; a partition of cgroup v2.
+    bool is_exclusive = false;
   };
 
   using Wrapper = std::function<std::unique_ptr<enforce::CgroupFs>(
@@ -46,8 +49,10 @@ class ModelKernel {
   CpuSet mems;
   CpuSet possible_cpus;  ///< at first; those that come online later are too
   Dir root;
-  std::vector<std::string> log;   ///< "write pod1 cpuset.cpus 0-1", "create pod1", ...
-  bool is_this_kernel = true;     ///< see enforce::HierarchyRoot
+  std::vector<std::string> log;  ///< "write pod1 cpuset.cpus 0-1", "create pod1", ...
+  bool is_this_kernel = true;    ///< see enforce::HierarchyRoot
+  /// cgroup v2 from Linux 6.7 on: cpuset.cpus.exclusive, and partitions below ordinary groups.
+  bool has_exclusive = true;
   bool has_kill = false;          ///< cgroup v2 only: writing cgroup.kill ends processes at once
   std::string unreadable;         ///< reading this file of any group fails with EIO
   int writes_until_failure = -1;  ///< that write fails with EIO; -1: none fails

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "model_kernel.hpp"
+#include "player.hpp"
+
+namespace pinfold::test {
+
+/// Plays a row on the model of Linux 6.1, with CPUs 0 to 7.
+[[nodiscard]] inline Result<Played> play_on_model(const TableRow& row) {
+  ModelKernel kernel(enforce::CgroupVersion::kV2, CpuSet::range(0, 7), {0});
+  kernel.has_exclusive = false;
+  const auto fs = kernel.fs();
+  Player player(*fs, [&](CpuId cpu, bool online) -> Result<void> {
+    kernel.set_online(online ? kernel.cpus | CpuSet::of(cpu) : kernel.cpus - CpuSet::of(cpu));
+    return {};
+  });
+  return player.play(row);
+}
+
+}  // namespace pinfold::test

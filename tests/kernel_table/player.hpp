@@ -1,0 +1,52 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "pinfold/enforce/cgroup_fs.hpp"
+#include "table.hpp"
+
+/// Plays rows of the table on a kernel: this one, or a model.
+namespace pinfold::test {
+
+/// What a kernel has after a row; groups without a cpuset are left out.
+struct Played {
+  int failures = 0;
+  std::map<std::string, CpuSet> effective;
+  std::map<std::string, int> states;
+
+  friend bool operator==(const Played&, const Played&) = default;
+};
+
+/// In the table's form: "0 A1:0-1,B1:2-3 A1:P1,B1:P0".
+[[nodiscard]] std::string to_string(const Played& played);
+
+/// "effective CPUs of A1: '0-1', expected '0'"; "": all that the row expects.
+[[nodiscard]] std::string difference(const TableRow& row, const Played& played);
+
+class Player {
+ public:
+  using SetOnline = std::function<Result<void>(CpuId cpu, bool online)>;
+
+  /// `fs`: cgroup v2, from its mount on; it must outlive the player. The machine has CPUs 0 to 7.
+  Player(enforce::CgroupFs& fs, SetOnline set_online);
+
+  /// Makes the groups, plays the row and removes the groups.
+  /// Errors: what the kernel says to an action that must succeed.
+  [[nodiscard]] Result<Played> play(const TableRow& row);
+
+ private:
+  [[nodiscard]] Result<void> begin();
+  [[nodiscard]] Result<void> end();
+  [[nodiscard]] Result<void> act(const TableAction& action);
+  [[nodiscard]] Result<void> set_online(CpuId cpu, bool online);
+  [[nodiscard]] Result<Played> observe();
+
+  enforce::CgroupFs& fs_;
+  SetOnline set_online_;
+  CpuSet offline_;
+};
+
+}  // namespace pinfold::test

@@ -1,0 +1,357 @@
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "model_kernel.hpp"
+
+/// The rules of Linux's cpusets over the groups of a ModelKernel: which values a group takes, what
+/// a write does to others, and which CPUs are effective. Sets and states are in the files of the
+/// groups; what is effective is computed from them.
+///
+/// Partitions are those of Linux 6.1, which tests/kernel_table checks: a partition is valid or not,
+/// this changes only at certain events, and a valid one takes its CPUs from its parent, which must
+/// be a partition too. With `has_exclusive` a group below others can be one, as far as Pinfold
+/// makes them; no table checks these rules.
+namespace pinfold::test {
+
+class ModelCpusets {
+ public:
+  using Dir = ModelKernel::Dir;
+
+  explicit ModelCpusets(const ModelKernel& kernel)
+      : kernel_(kernel), is_v1_(kernel.version == enforce::CgroupVersion::kV1) {}
+
+  [[nodiscard]] static CpuSet own(const Dir& dir, const std::string& file) {
+    const auto it = dir.files.find(file);
+    if (it == dir.files.end()) return {};
+    auto set = CpuSet::parse(it->second);
+    return set ? *std::move(set) : CpuSet{};
+  }
+
+  [[nodiscard]] CpuSet effective_mems(const Dir& dir) const {
+    const CpuSet mine = own(dir, kMems);
+    if (is_v1_) return mine;
+    return within(mine, dir.parent == nullptr ? kernel_.mems : effective_mems(*dir.parent));
+  }
+
+  [[nodiscard]] CpuSet effective_cpus(const Dir& dir) const {
+    if (is_v1_) return own(dir, kCpus);
+    if (dir.parent == nullptr) {
+      return within(own(dir, kCpus), kernel_.cpus) - given(dir) - held_below(dir);
+    }
+    if (is_valid(dir)) return (granted(dir) & kernel_.cpus) - given(dir);
+    return within(own(dir, kCpus), effective_cpus(*dir.parent));
+  }
+
+  /// 0, or the error of a write of cpuset.cpus or cpuset.mems. Sets the file.
+  [[nodiscard]] int write_set(Dir& dir, const std::string& file, const CpuSet& next) const {
+    const CpuSet before = own(dir, file);
+    if (const int error = check_set(dir, file, before, next); error != 0) return error;
+    if (next == before) return 0;
+    if (file == kCpus && !is_v1_) change_state(dir, before, next);
+    dir.files[file] = next.to_string();
+    if (file == kCpus && !is_v1_) settle_below(dir);
+    return 0;
+  }
+
+  /// 0, or the error of a write of cpuset.cpus.partition. Sets the file.
+  [[nodiscard]] int write_partition(Dir& dir, const std::string& next) const {
+    if (next != "member" && next != "root" && next != "isolated") return EINVAL;
+    std::string& state = dir.files[kPartition];
+    if (state == next) return 0;
+    if (next == "member") {
+      dir.is_exclusive = false;
+    } else if (is_invalid(dir)) {
+      state = next + state.substr(kind(dir).size());  // it stays invalid, for the same reason
+      return 0;
+    } else if (state == "member") {
+      const std::string problem = cannot_begin(dir);
+      dir.is_exclusive = problem.empty();
+      if (!problem.empty()) {
+        state = next + " invalid (" + problem + ")";
+        settle_below(dir);
+        return 0;
+      }
+    }
+    state = next;
+    settle_below(dir);
+    return 0;
+  }
+
+  /// Sets cpuset.cpus.exclusive, which ends partitions below the group that are not within it.
+  static void write_exclusive(Dir& dir, const std::string& next) {
+    dir.files[kExclusive] = next;
+    end_outside(dir);
+  }
+
+  /// 0, or the error of a write of cgroup v1's cpuset.cpu_exclusive. Sets the file.
+  [[nodiscard]] static int write_cpu_exclusive(Dir& dir, const std::string& next) {
+    const bool is_exclusive = next != "0";
+    for (const auto& [name, child] : dir.children) {
+      if (child->is_exclusive && !is_exclusive) return EBUSY;
+    }
+    if (dir.parent != nullptr && is_exclusive) {
+      if (!dir.parent->is_exclusive) return EACCES;
+      if (overlaps_sibling(dir, own(dir, kCpus))) return EINVAL;
+    }
+    dir.is_exclusive = is_exclusive;
+    dir.files[kCpuExclusive] = is_exclusive ? "1" : "0";
+    return 0;
+  }
+
+  /// 0, or why a process cannot enter.
+  [[nodiscard]] int check_attach(const Dir& dir) const {
+    const bool has_both = !effective_cpus(dir).empty() && !effective_mems(dir).empty();
+    return has_both ? 0 : ENOSPC;
+  }
+
+  /// cgroup v2: after other CPUs came online or went offline.
+  void settle_online(Dir& root) const {
+    const bool drops = !given(root).empty() && given(root).contains_all(kernel_.cpus);
+    for (const auto& [name, child] : root.children) settle_hotplug(*child, drops);
+  }
+
+  static constexpr const char* kCpus = "cpuset.cpus";
+  static constexpr const char* kMems = "cpuset.mems";
+  static constexpr const char* kPartition = "cpuset.cpus.partition";
+  static constexpr const char* kExclusive = "cpuset.cpus.exclusive";
+  static constexpr const char* kCpuExclusive = "cpuset.cpu_exclusive";
+
+ private:
+  static constexpr const char* kNotExclusive = "Cpu list in cpuset.cpus not exclusive";
+  static constexpr const char* kNoCpus = "Parent unable to distribute cpu downstream";
+  static constexpr const char* kHotplug = "No cpu available due to hotplug";
+
+  [[nodiscard]] static CpuSet within(const CpuSet& mine, const CpuSet& above) {
+    const CpuSet both = mine & above;
+    return both.empty() ? above : both;
+  }
+
+  /// "member", "root" or "isolated".
+  [[nodiscard]] static std::string kind(const Dir& dir) {
+    const auto it = dir.files.find(kPartition);
+    return it == dir.files.end() ? "member" : it->second.substr(0, it->second.find(' '));
+  }
+  [[nodiscard]] static bool is_invalid(const Dir& dir) {
+    const auto it = dir.files.find(kPartition);
+    return it != dir.files.end() && it->second.find(' ') != std::string::npos;
+  }
+  [[nodiscard]] static bool is_valid(const Dir& dir) {
+    if (dir.parent == nullptr) return true;
+    return kind(dir) != "member" && !is_invalid(dir);
+  }
+  static void invalidate(Dir& dir, const std::string& reason) {
+    if (is_valid(dir)) dir.files[kPartition] = kind(dir) + " invalid (" + reason + ")";
+  }
+
+  /// The CPUs of the cpuset, online or not; of the root: all.
+  [[nodiscard]] CpuSet listed(const Dir& dir) const {
+    return dir.parent == nullptr ? kernel_.possible_cpus | kernel_.cpus : own(dir, kCpus);
+  }
+  /// What a valid partition has, with what it gives to those below it, online or not.
+  [[nodiscard]] CpuSet granted(const Dir& dir) const {
+    if (dir.parent == nullptr) return listed(dir);
+    if (!is_valid(*dir.parent)) return own(dir, kExclusive);
+    return listed(dir) & granted(*dir.parent);
+  }
+  /// What it gives to the partitions right below it.
+  [[nodiscard]] CpuSet given(const Dir& dir) const {
+    CpuSet cpus;
+    if (!is_valid(dir)) return cpus;
+    for (const auto& [name, child] : dir.children) {
+      if (is_valid(*child)) cpus |= granted(*child);
+    }
+    return cpus;
+  }
+  /// What valid partitions below groups that are none have.
+  [[nodiscard]] CpuSet held_below(const Dir& dir) const {
+    CpuSet cpus;
+    if (!kernel_.has_exclusive) return cpus;
+    for (const auto& [name, child] : dir.children) {
+      if (!is_valid(dir) && is_valid(*child)) cpus |= granted(*child);
+      cpus |= held_below(*child);
+    }
+    return cpus;
+  }
+
+  [[nodiscard]] static bool is_populated(const Dir& dir) {
+    return !dir.processes.empty() ||
+           std::any_of(dir.children.begin(), dir.children.end(),
+                       [](const auto& child) { return is_populated(*child.second); });
+  }
+  /// True if a process needs a CPU that the partition does not give away: one in it, or below it in
+  /// a group that is no partition; those in `except` do not count. The root always has processes.
+  [[nodiscard]] static bool is_in_use(const Dir& dir, const Dir* except = nullptr) {
+    if (dir.parent == nullptr || !dir.processes.empty()) return true;
+    return std::any_of(dir.children.begin(), dir.children.end(), [&](const auto& child) {
+      if (child.second.get() == except) return is_in_use_below(*child.second);
+      return !is_valid(*child.second) && is_populated(*child.second);
+    });
+  }
+  [[nodiscard]] static bool is_in_use_below(const Dir& dir) {
+    return std::any_of(dir.children.begin(), dir.children.end(), [](const auto& child) {
+      return !is_valid(*child.second) && is_populated(*child.second);
+    });
+  }
+  /// True if a valid partition would give away everything, though it is in use.
+  [[nodiscard]] bool starves(const Dir& dir) const {
+    const CpuSet away = given(dir);
+    return !away.empty() && away.contains_all(granted(dir) & kernel_.cpus) && is_in_use(dir);
+  }
+
+  /// True if a sibling has one of these CPUs; of exclusive siblings only, unless `dir` is one.
+  [[nodiscard]] static bool overlaps_exclusive(const Dir& dir, const CpuSet& cpus) {
+    const auto& siblings = dir.parent->children;
+    return std::any_of(siblings.begin(), siblings.end(), [&](const auto& entry) {
+      const Dir& sibling = *entry.second;
+      return &sibling != &dir && (dir.is_exclusive || sibling.is_exclusive) &&
+             own(sibling, kCpus).intersects(cpus);
+    });
+  }
+  [[nodiscard]] static bool overlaps_sibling(const Dir& dir, const CpuSet& cpus) {
+    const auto& siblings = dir.parent->children;
+    return std::any_of(siblings.begin(), siblings.end(), [&](const auto& entry) {
+      return entry.second.get() != &dir && own(*entry.second, kCpus).intersects(cpus);
+    });
+  }
+
+  [[nodiscard]] int check_set(const Dir& dir, const std::string& file, const CpuSet& before,
+                              const CpuSet& next) const {
+    const bool is_cpus = file == kCpus;
+    // cgroup v2 takes CPUs that are offline.
+    const CpuSet existing = is_cpus ? kernel_.possible_cpus | kernel_.cpus : kernel_.mems;
+    if (!existing.contains_all(next)) return is_cpus ? ERANGE : EINVAL;
+    if (is_v1_ && is_cpus && !kernel_.cpus.contains_all(next)) return EINVAL;
+    if (next == before) return 0;
+    if (is_v1_) {
+      for (const auto& [name, child] : dir.children) {
+        if (!next.contains_all(own(*child, file))) return EBUSY;
+      }
+      if (!own(*dir.parent, file).contains_all(next)) return EACCES;
+    }
+    // A group in which, or below which, a process runs cannot lose its set.
+    if (next.empty() && is_populated(dir)) return ENOSPC;
+    return is_v1_ && is_cpus && overlaps_exclusive(dir, next) ? EINVAL : 0;
+  }
+
+  /// Before a group of cgroup v2 gets other CPUs.
+  void change_state(Dir& dir, const CpuSet& before, const CpuSet& next) const {
+    if (overlaps_exclusive(dir, next)) {
+      for (const auto& [name, sibling] : dir.parent->children) {
+        if (sibling.get() == &dir || !own(*sibling, kCpus).intersects(next)) continue;
+        lose(*sibling, kNotExclusive);
+        settle_below(*sibling);
+      }
+      lose(dir, kNotExclusive);
+      return;
+    }
+    const Dir& parent = *dir.parent;
+    if (kind(dir) == "member" || !is_valid(parent) || next.empty()) return;
+    const CpuSet away = given(parent);
+    const CpuSet added = (next & listed(parent)) - away;
+    const bool returns = ((before - next) & away).intersects(kernel_.cpus);
+    if (!returns && leaves_nothing(dir, added)) {
+      lose(dir, kNoCpus);
+    } else if (is_invalid(dir) && (dir.is_exclusive || !overlaps_sibling(dir, before))) {
+      gain(dir);  // the kernel compares the CPUs that the group still has
+    }
+  }
+  static void lose(Dir& dir, const std::string& reason) {
+    if (!is_valid(dir)) return;
+    invalidate(dir, reason);
+    dir.is_exclusive = false;
+  }
+  static void gain(Dir& dir) {
+    dir.files[kPartition] = kind(dir);
+    dir.is_exclusive = true;
+  }
+  /// True if the parent, which is in use, would keep no CPU.
+  [[nodiscard]] bool leaves_nothing(const Dir& dir, const CpuSet& added) const {
+    return !added.empty() && added.contains_all(effective_cpus(*dir.parent)) &&
+           is_in_use(*dir.parent, &dir);
+  }
+
+  /// Why a member cannot become a valid partition; "": it can.
+  [[nodiscard]] std::string cannot_begin(const Dir& dir) const {
+    const Dir& parent = *dir.parent;
+    const CpuSet cpus = listed(dir);
+    if (kernel_.has_exclusive && can_be_remote(dir)) return "";
+    if (cpus.empty()) return "cpuset.cpus is empty";
+    if (overlaps_sibling(dir, cpus)) return kNotExclusive;
+    if (!is_valid(parent)) return why_not_below(parent);
+    if (!cpus.intersects(listed(parent))) return "Invalid cpu list in cpuset.cpus";
+    if (cpus.contains_all(effective_cpus(parent)) && is_in_use(parent, &dir)) return kNoCpus;
+    return "";
+  }
+  [[nodiscard]] static std::string why_not_below(const Dir& parent) {
+    return is_invalid(parent) ? "Parent is an invalid partition root"
+                              : "Parent is not a partition root";
+  }
+  /// Below ordinary groups all of which, up to the root, list its CPUs as exclusive.
+  [[nodiscard]] static bool can_be_remote(const Dir& dir) {
+    const CpuSet cpus = own(dir, kExclusive);
+    if (cpus.empty() || is_valid(*dir.parent)) return false;
+    for (const Dir* above = dir.parent; above->parent != nullptr; above = above->parent) {
+      if (!own(*above, kExclusive).contains_all(cpus)) return false;
+    }
+    return true;
+  }
+
+  static void end_outside(Dir& dir) {
+    for (const auto& [name, child] : dir.children) {
+      const bool is_remote = is_valid(*child) && !is_valid(dir);
+      if (is_remote && !can_be_remote(*child)) invalidate(*child, "Invalid cpu list");
+      end_outside(*child);
+    }
+  }
+
+  /// After a group of cgroup v2 got another set or state: the partitions below it.
+  void settle_below(Dir& dir) const {
+    const bool drops = is_valid(dir) && starves(dir);
+    for (const auto& [name, child] : dir.children) {
+      if (kind(*child) == "member") continue;
+      if (!is_valid(dir)) {
+        const bool is_remote = kernel_.has_exclusive && !own(*child, kExclusive).empty();
+        if (!is_remote) invalidate(*child, why_not_below(dir));
+      } else if (is_invalid(*child)) {
+        revive(*child);
+      } else if (drops) {
+        lose(*child, kNoCpus);
+      }
+      settle_below(*child);
+    }
+  }
+  /// An invalid partition below a valid one.
+  void revive(Dir& dir) const {
+    if (listed(dir).empty()) return;
+    const CpuSet added = (listed(dir) & listed(*dir.parent)) - given(*dir.parent);
+    if (leaves_nothing(dir, added)) return;
+    if (dir.is_exclusive || !overlaps_sibling(dir, listed(dir))) gain(dir);
+  }
+
+  /// `is_dropped`: the parent has taken back what it gave to partitions.
+  void settle_hotplug(Dir& dir, bool is_dropped) const {
+    bool drops = false;
+    if (kind(dir) != "member") {
+      const Dir& parent = *dir.parent;
+      const bool was_valid = is_valid(dir);
+      drops = was_valid && starves(dir);
+      const CpuSet left = drops ? granted(dir) & kernel_.cpus : effective_cpus(dir);
+      if (was_valid && (is_dropped || (left.empty() && is_in_use(dir)))) {
+        invalidate(dir, is_valid(parent) ? kHotplug : why_not_below(parent));
+        drops = true;
+      } else if (!was_valid && is_valid(parent)) {
+        revive(dir);
+      }
+    }
+    for (const auto& [name, child] : dir.children) settle_hotplug(*child, drops);
+  }
+
+  const ModelKernel& kernel_;
+  bool is_v1_;
+};
+
+}  // namespace pinfold::test

@@ -1,0 +1,96 @@
+"""Runs tests against mutants, one process for each."""
+
+import concurrent.futures
+import json
+import os
+import resource
+import subprocess
+import tempfile
+import time
+
+NOT_APPLICABLE = 78  # as in mutant.hpp
+MEMORY_LIMIT = 4 << 30
+OPTIONS = ["--gtest_fail_fast", "--gtest_brief=1"]
+
+
+class Runner:
+    def __init__(self, library, jobs):
+        self.library, self.jobs = library, jobs
+        self.seconds = {}  # of each program, without a mutant
+        self.reached = {}  # of each program: the numbers that it evaluates
+
+    def _run(self, program, changes, limit):
+        """The exit status; None if it took too long."""
+        environment = {**os.environ, "RC_PARAMS": "seed=1", **changes}
+        with tempfile.TemporaryDirectory() as folder:
+            environment["TMPDIR"] = folder
+            try:
+                return subprocess.run(
+                    [self.library.program(program), *OPTIONS], cwd=folder, env=environment,
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                    timeout=limit, check=False,
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS,
+                                                          (MEMORY_LIMIT, MEMORY_LIMIT))).returncode
+            except subprocess.TimeoutExpired:
+                return None
+
+    def measure(self):
+        """Runs every program without a mutant."""
+        for program in self.library.programs:
+            with tempfile.NamedTemporaryFile("r") as file:
+                begin = time.monotonic()
+                status = self._run(program, {"PINFOLD_MUTANTS_REACHED": file.name}, 1800)
+                self.seconds[program] = time.monotonic() - begin
+                if status != 0:
+                    raise RuntimeError(f"'{program}' fails without a mutant: {status}")
+                self.reached[program] = {int(line) for line in file}
+
+    def judge(self, number):
+        """(verdict, program that saw it): killed, survived, unreached or inapplicable."""
+        programs = [name for name in self.library.programs if number in self.reached[name]]
+        if not programs:
+            return "unreached", ""
+        for program in sorted(programs, key=self.seconds.get):
+            limit = 20 + 10 * self.seconds[program]
+            status = self._run(program, {"PINFOLD_MUTANT": str(number)}, limit)
+            if status == NOT_APPLICABLE:
+                return "inapplicable", program
+            if status != 0:
+                return "killed", program
+        return "survived", ""
+
+    def judge_all(self, numbers, saved, save):
+        """Verdicts by number. `saved`: those that are known; `save` is called with each new one."""
+        verdicts = {number: saved[number] for number in numbers if number in saved}
+        left = [number for number in numbers if number not in saved]
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            tasks = {pool.submit(self.judge, number): number for number in left}
+            for task in concurrent.futures.as_completed(tasks):
+                number = tasks[task]
+                verdicts[number] = task.result()
+                save(number, verdicts[number])
+        return verdicts
+
+
+class Results:
+    """The verdicts of a library's build, kept in a file, so that a run can go on."""
+
+    def __init__(self, path, digest):
+        self.path, self.digest, self.verdicts = path, digest, {}
+        try:
+            with open(path, encoding="ascii") as file:
+                for line in file:
+                    entry = json.loads(line)
+                    if entry["build"] == digest:
+                        self.verdicts[entry["number"]] = (entry["verdict"], entry["program"])
+        except (FileNotFoundError, ValueError, KeyError):
+            pass  # nothing is kept, or an interrupted line
+        if not self.verdicts and os.path.exists(path):
+            os.remove(path)  # of another build
+
+    def save(self, number, verdict):
+        entry = {"build": self.digest, "number": number, "verdict": verdict[0],
+                 "program": verdict[1]}
+        with open(self.path, "a", encoding="ascii") as file:
+            file.write(json.dumps(entry) + "\n")
+        self.verdicts[number] = verdict
