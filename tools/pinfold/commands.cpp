@@ -3,6 +3,8 @@
 namespace pinfold::tools {
 namespace {
 
+constexpr const char* kHelp = "pinfold help checkpoint verify";
+
 /// What scripts depend on.
 cli::Section exit_statuses() {
   return {"Exit status",
@@ -48,8 +50,10 @@ cli::Command pinfold_command(const std::vector<std::string>& arguments) {
                    defragment_command(), metrics_command(),        simulate_command(),
                    hook_command(),       serve_command(arguments), oci_resources_command(),
                    topology_command(),   predict_command(),        audit_command(),
-                   doctor_command(),     cli::help_command()},
+                   doctor_command(),     cli::help_command(kHelp)},
       .version = PINFOLD_VERSION,
+      .summary = "assign CPUs and NUMA nodes to containers by the kubelet's rules",
+      .subject_options = {"--state-dir", "--config", "--machine", "--sysfs"},
       .sections = {
           exit_statuses(),
           {"Examples",

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "pinfold/cli/command.hpp"
 #include "pinfold/harness/run.hpp"
 
 namespace pinfold::harness {
@@ -18,8 +19,8 @@ enum ExitStatus : int {
 /// Prints "pinfold-harness: message" to standard error; returns kUsageError.
 int report(const Error& error);
 
-/// Parses the command line and runs the command. Returns the exit status.
-int run_command_line(int argc, char** argv, int interrupt_fd);
+/// The whole program. `interrupt_fd`: readable when the user interrupts; -1: never.
+[[nodiscard]] cli::Command harness_command(int interrupt_fd);
 
 /// Options of every command that starts machines.
 struct CommonOptions {
@@ -33,6 +34,10 @@ struct CommonOptions {
 };
 /// Errors: a required file does not exist.
 [[nodiscard]] Result<RunOptions> make_run_options(const CommonOptions& options, int interrupt_fd);
+
+/// The script that downloads. `named`: the value of --images, "": none was given.
+/// Errors: it does not exist.
+[[nodiscard]] Result<std::filesystem::path> find_image_script(const std::string& named);
 
 /// Additional report formats. Empty: not requested.
 struct ReportViews {
@@ -71,6 +76,10 @@ struct MachineArguments {
   std::string from;            ///< "this", a directory, an XML file; "": show a scenario's machine
   std::string memory = "4Gi";  ///< of a copy
 };
+struct FetchArguments {
+  std::string image_script;
+  Selection selection;  ///< without files: any scenario without a container runtime
+};
 struct ReportArguments {
   std::string results;
   ReportViews views;
@@ -86,16 +95,17 @@ int copy_machine_of(const MachineArguments& arguments);
 int make_reports(const ReportArguments& arguments);
 /// Prints a scenario to begin with, or writes it to a new file.
 int write_new_scenario(const std::string& file);
+/// Downloads what scenarios need, so that they run without a network afterwards.
+int fetch_downloads(const FetchArguments& arguments);
 int clean_cache(bool all);
 
-/// The scenario file of `demo`.
-[[nodiscard]] std::string demo_scenario();
+int run_demo(RunArguments arguments, int interrupt_fd);
 
 /// The files of a selection, and all *.yaml files except machines.yaml below its directories, in
 /// order.
 [[nodiscard]] Result<std::vector<std::filesystem::path>> find_files(const Selection& selection);
-/// True if the selection includes the scenario's platform.
-[[nodiscard]] bool is_selected(const Scenario& scenario, const Selection& selection);
+/// True if the selection includes the platform.
+[[nodiscard]] bool is_selected(const Platform& platform, const Selection& selection);
 
 /// A scenario on one platform, with its file.
 struct FoundScenario {

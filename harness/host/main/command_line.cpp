@@ -1,21 +1,37 @@
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "command.hpp"
-#include "pinfold/cli/run.hpp"
+#include "kernels.hpp"
 
 namespace pinfold::harness {
 namespace {
+
+constexpr const char* kScenarioSuffix = ".yaml";
+
+cli::Option images_option(std::string& script) {
+  return {"--images", &script, "The script that downloads kernels: vm-images/build", "FILE"};
+}
 
 std::vector<cli::Option> common_options(CommonOptions& options) {
   return {{"--accel", cli::one_of(options.accelerator, {"auto", "kvm", "tcg"}),
            "Accelerator; auto tests how fast KVM is"},
           {"--agent", &options.agent, "The guest agent's program", "FILE"},
           {"--pinfold", &options.product, "The pinfold command for the guest", "FILE"},
-          {"--images", &options.image_script, "The script vm-images/build", "FILE"},
+          images_option(options.image_script),
           {"--qemu", &options.qemu,
            "QEMU's program [the host's, or a newer one where it is needed]", "FILE"},
           {"--time-scale", cli::Real{&options.time_scale, 0.1, 100}, "Multiplies every time limit"},
           {"--no-snapshots", &options.no_snapshots, "Boot every machine from scratch"}};
+}
+
+/// What `--on` can be.
+std::vector<std::string> platform_words() {
+  std::vector<std::string> words = {"v1", "v2", "hybrid"};
+  for (const char* kernel : kKernels)
+    words.insert(words.end(), {kernel, fmt::format("{}/v2", kernel)});
+  return words;
 }
 
 cli::Option platform_option(Selection& selection) {
@@ -23,7 +39,8 @@ cli::Option platform_option(Selection& selection) {
           .target = &selection.platforms,
           .help = "Only on this kernel, cgroup version or both: debian-6.12, v1, debian-6.1/v2",
           .value = "PLATFORM",
-          .one_at_a_time = true};
+          .one_at_a_time = true,
+          .suggestions = platform_words()};
 }
 
 cli::Option kernel_option(Selection& selection) {
@@ -33,14 +50,18 @@ cli::Option kernel_option(Selection& selection) {
 }
 
 cli::Option files_argument(Selection& selection) {
-  return {"scenario", &selection.files, "Scenario files or folders [all that come with Pinfold]"};
+  return {.name = "scenario",
+          .target = &selection.files,
+          .help = "Scenario files or folders [all that come with Pinfold]",
+          .suffix = kScenarioSuffix};
 }
 
 cli::Option file_argument(std::string& file) {
   return {.name = "scenario",
           .target = &file,
           .help = "A scenario file; takes its first scenario",
-          .required = true};
+          .required = true,
+          .suffix = kScenarioSuffix};
 }
 
 cli::Option json_option(RunArguments& arguments) {
@@ -78,12 +99,10 @@ cli::Command run_command(int interrupt_fd) {
 
 cli::Command demo_command(int interrupt_fd) {
   auto arguments = std::make_shared<RunArguments>();
-  arguments->selection = {{demo_scenario()}, {to_string(Platform{})}, ""};
-  arguments->tables = true;
   cli::Command command{"demo", "Pods on two NUMA nodes: desired and observed cpusets"};
   command.add({json_option(*arguments)});
   command.add(common_options(arguments->common));
-  command.run = [=] { return run_scenarios(*arguments, interrupt_fd); };
+  command.run = [=] { return run_demo(*arguments, interrupt_fd); };
   return command;
 }
 
@@ -184,6 +203,28 @@ cli::Command report_command() {
   return command;
 }
 
+cli::Command fetch_command() {
+  auto arguments = std::make_shared<FetchArguments>();
+  cli::Command command{
+      "fetch",
+      "Download kernels and programs into the cache once; afterwards runs need no network"};
+  command.add({{.name = "scenario",
+                .target = &arguments->selection.files,
+                .help = "Scenario files or folders: what these need [what every scenario without "
+                        "a container runtime needs]",
+                .suffix = kScenarioSuffix},
+               platform_option(arguments->selection),
+               images_option(arguments->image_script)});
+  command.sections = {
+      {"Examples",
+       {{"pinfold-harness fetch", "every kernel"},
+        {"pinfold-harness fetch --on debian-6.12", "what scenarios on one kernel need"},
+        {"pinfold-harness fetch scenarios/ && PINFOLD_OFFLINE=1 pinfold-harness run scenarios/",
+         "a folder with its container runtimes, and a run that downloads nothing"}}}};
+  command.run = [=] { return fetch_downloads(*arguments); };
+  return command;
+}
+
 cli::Command clean_command() {
   auto all = std::make_shared<bool>(false);
   return {.name = "clean",
@@ -192,19 +233,42 @@ cli::Command clean_command() {
           .run = [=] { return clean_cache(*all); }};
 }
 
+std::vector<cli::Section> sections() {
+  return {{"Exit status",
+           {{"0", "Every scenario ended as expected; done"},
+            {"1",
+             "A scenario did not; of machine --boot: the guest has another machine than described"},
+            {"2", "A usage or input error, or interrupted"}}},
+          {"Examples",
+           {{"pinfold-harness new first.yaml && pinfold-harness run first.yaml",
+             "A first scenario, on four NUMA nodes"},
+            {"pinfold-harness run first.yaml --html report.html", "The same with a report"},
+            {"pinfold-harness shell first.yaml", "A shell in its machine"}}},
+          {"Environment",
+           {{"PINFOLD_CACHE",
+             "The folder of everything that can be made again: kernels, snapshots "
+             "[$XDG_CACHE_HOME/pinfold, else ~/.cache/pinfold]"},
+            {"PINFOLD_DEBIAN_MIRROR", "Where kernels come from [http://deb.debian.org]"},
+            {"PINFOLD_DEBIAN_KEYRING", "The keys of a mirror that Debian has not signed"},
+            {"PINFOLD_OFFLINE",
+             "Set: download nothing; a run that lacks something says what to fetch"}}},
+          {"See also",
+           {{"qemu-system-x86_64(1), cgroups(7), cpuset(7), numa(7)",
+             "The format of scenarios is docs/scenario-format.md"}}}};
+}
+
 }  // namespace
 
-int run_command_line(int argc, char** argv, int interrupt_fd) {
-  const cli::Command program = {
-      .name = "pinfold-harness",
-      .help = "Runs scenarios on virtual machines with any number of sockets and NUMA nodes.",
-      .commands = {run_command(interrupt_fd), demo_command(interrupt_fd), list_command(),
-                   new_command(), shell_command(interrupt_fd), machine_command(interrupt_fd),
-                   report_command(), clean_command(), cli::help_command()}};
-  const auto print = [](const std::string& message, bool /*is_usage*/) {
-    (void)report({ErrorCode::kInvalidArgument, 0, message});
-  };
-  return cli::run(program, argc, argv, print);
+cli::Command harness_command(int interrupt_fd) {
+  return {.name = "pinfold-harness",
+          .help = "Runs scenarios on virtual machines with any number of sockets and NUMA nodes.",
+          .commands = {run_command(interrupt_fd), demo_command(interrupt_fd), list_command(),
+                       new_command(), shell_command(interrupt_fd), machine_command(interrupt_fd),
+                       report_command(), fetch_command(), clean_command(),
+                       cli::help_command("pinfold-harness help run")},
+          .version = PINFOLD_VERSION,
+          .summary = "run scenarios on virtual machines with any number of sockets and NUMA nodes",
+          .sections = sections()};
 }
 
 }  // namespace pinfold::harness

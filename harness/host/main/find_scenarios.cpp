@@ -4,13 +4,12 @@
 #include <algorithm>
 
 #include "command.hpp"
+#include "parts.hpp"
 
 namespace pinfold::harness {
 namespace {
 
 namespace fs = std::filesystem;
-
-const std::string kSourceFolder = PINFOLD_SOURCE_FOLDER;
 
 /// Gives the scenarios of a file another kernel: one for each cgroup version is left.
 std::vector<Scenario> on_kernel(std::vector<Scenario> scenarios, const std::string& kernel) {
@@ -28,15 +27,20 @@ std::vector<Scenario> on_kernel(std::vector<Scenario> scenarios, const std::stri
   return left;
 }
 
+/// Scenarios of the product, of misbehaving guests, of other programs.
+Result<std::vector<std::string>> shipped_scenarios() {
+  PINFOLD_LET(const auto parts, find_parts());
+  std::error_code failed;
+  const fs::path share = fs::canonical(parts.share, failed);
+  if (failed) return fail_errno(failed.value(), fmt::format("read '{}'", parts.share.string()));
+  return std::vector<std::string>{share / "tests/vm/scenarios", share / "tests/vm/selftest",
+                                  share / "examples/harness"};
+}
+
 }  // namespace
 
-std::string demo_scenario() { return kSourceFolder + "/tests/vm/scenarios/two-numa.yaml"; }
-
 Result<std::vector<fs::path>> find_files(const Selection& selection) {
-  // Shipped with Pinfold: scenarios of the product, of misbehaving guests, of other programs.
-  const std::vector<std::string> shipped = {kSourceFolder + "/tests/vm/scenarios",
-                                            kSourceFolder + "/tests/vm/selftest",
-                                            kSourceFolder + "/examples/harness"};
+  PINFOLD_LET(const auto shipped, shipped_scenarios());
   std::vector<fs::path> files;
   for (const std::string& name : selection.files.empty() ? shipped : selection.files) {
     std::error_code failed;
@@ -58,12 +62,11 @@ Result<std::vector<fs::path>> find_files(const Selection& selection) {
   return files;
 }
 
-bool is_selected(const Scenario& scenario, const Selection& selection) {
+bool is_selected(const Platform& platform, const Selection& selection) {
   const auto& platforms = selection.platforms;
   return platforms.empty() ||
-         std::any_of(platforms.begin(), platforms.end(), [&](const std::string& selector) {
-           return selects(selector, scenario.machine.platform);
-         });
+         std::any_of(platforms.begin(), platforms.end(),
+                     [&](const std::string& selector) { return selects(selector, platform); });
 }
 
 Result<std::vector<FoundScenario>> find_scenarios(const Selection& selection) {
@@ -78,7 +81,7 @@ Result<std::vector<FoundScenario>> find_scenarios(const Selection& selection) {
       if (std::find(platforms.begin(), platforms.end(), platform) == platforms.end()) {
         platforms.push_back(platform);
       }
-      if (is_selected(scenario, selection)) found.push_back({file, std::move(scenario)});
+      if (is_selected(platform, selection)) found.push_back({file, std::move(scenario)});
     }
   }
   if (found.empty()) {

@@ -25,7 +25,7 @@ int list_scenarios(const Selection& selection) {
       continue;
     }
     for (const Scenario& scenario : *scenarios) {
-      if (is_selected(scenario, selection)) print_line(scenario);
+      if (is_selected(scenario.machine.platform, selection)) print_line(scenario);
     }
   }
   return status;

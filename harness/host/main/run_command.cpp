@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "command.hpp"
+#include "parts.hpp"
 #include "pinfold/harness/report.hpp"
 #include "pinfold/harness/session.hpp"
 
@@ -154,6 +155,15 @@ class Batch {
 };
 
 }  // namespace
+
+int run_demo(RunArguments arguments, int interrupt_fd) {
+  const auto parts = find_parts();
+  if (!parts) return report(parts.error());
+  arguments.selection = {
+      {parts->share / "tests/vm/scenarios/two-numa.yaml"}, {to_string(Platform{})}, ""};
+  arguments.tables = true;
+  return run_scenarios(arguments, interrupt_fd);
+}
 
 int run_scenarios(const RunArguments& arguments, int interrupt_fd) {
   auto options = make_run_options(arguments.common, interrupt_fd);

@@ -56,7 +56,7 @@ struct Sample {
             .help = "A sample",
             .commands = {work,
                          {.name = "group", .help = "A group", .commands = {deep}},
-                         help_command()},
+                         help_command("sample help work")},
             .version = "1.2"};
   }
 

@@ -47,15 +47,14 @@ Choice one_of(std::string& value, const std::vector<std::string>& words) {
   return one_of<std::string>(value, std::move(pairs));
 }
 
-Command help_command() {
+Command help_command(const std::string& example) {
   auto words = std::make_shared<std::vector<std::string>>();
   return {.name = kHelpCommand,
           .help = "Print the help of a command",
           .options = {{"COMMAND", words.get(), "A command, or a group and a command in it"}},
           // cli::run prints the help of the command instead; owns the target.
           .run = [words] { return 0; },
-          .sections = {
-              {"Examples", {{"pinfold help checkpoint verify", "Print the help of a command"}}}}};
+          .sections = {{"Examples", {{example, "Print the help of a command"}}}}};
 }
 
 bool is_positional(const Option& option) { return !option.name.starts_with('-'); }

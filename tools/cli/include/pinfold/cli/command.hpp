@@ -51,6 +51,8 @@ struct Option {
   std::string suggested_by = "";
   /// An option that is passed to it; while the line lacks that option, nothing is offered.
   std::string suggested_with = "";
+  /// How the names of the files end that completions offer, ".yaml"; "": of any name.
+  std::string suffix = "";
 };
 
 /// What --help and the man page print in two columns.
@@ -72,7 +74,11 @@ struct Command {
   /// Runs the command after the values of its options were stored; returns the exit status. Must
   /// own the targets of the options.
   std::function<int()> run = nullptr;
-  std::string version = "";            ///< of a program, for --version
+  std::string version = "";  ///< of a program, for --version
+  std::string summary = "";  ///< of a program: half a line for its man page
+  /// Of a program: the options that say what it is about ("--state-dir"). Completions pass them on
+  /// when it prints values (suggested_by).
+  std::vector<std::string> subject_options = {};
   std::vector<Section> sections = {};  ///< what follows the options and commands
 
   void add(const std::vector<Option>& more) {
@@ -95,8 +101,8 @@ template <class Value>
 }
 [[nodiscard]] Choice one_of(std::string& value, const std::vector<std::string>& words);
 
-/// The command `help`, to be listed among those of a program.
-[[nodiscard]] Command help_command();
+/// The command `help`, to be listed among those of a program. `example`: "pinfold help admit".
+[[nodiscard]] Command help_command(const std::string& example);
 inline constexpr const char* kHelpCommand = "help";
 
 [[nodiscard]] bool is_positional(const Option& option);

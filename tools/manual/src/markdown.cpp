@@ -3,9 +3,9 @@
 #include <string_view>
 #include <variant>
 
-#include "manual.hpp"
+#include "pinfold/manual/manual.hpp"
 
-namespace pinfold::tools {
+namespace pinfold::manual {
 namespace {
 
 constexpr const char* kExamples = "Examples";
@@ -105,4 +105,4 @@ std::vector<std::pair<std::string, std::string>> markdown_pages(const cli::Comma
   return pages;
 }
 
-}  // namespace pinfold::tools
+}  // namespace pinfold::manual

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "manual.hpp"
+#include "pinfold/manual/manual.hpp"
 
-namespace pinfold::tools {
+namespace pinfold::manual {
 namespace {
 
 /// Escapes text so that roff finds no request or escape in it.
@@ -61,16 +61,15 @@ void add_command(const cli::Command& command, const std::string& path, std::stri
 
 }  // namespace
 
-std::string man_page(const cli::Command& program, const std::string& version) {
+std::string man_page(const cli::Command& program) {
+  const std::string name = roff(program.name);
   std::string out = fmt::format(
-      ".TH PINFOLD 1 \"\" \"pinfold {}\" \"User Commands\"\n.SH NAME\npinfold \\- {}\n"
-      ".SH SYNOPSIS\n.B pinfold\n\\fICOMMAND\\fR [\\fIOPTION\\fR]...\n.br\n.B "
-      "pinfold\n\\-\\-version\n"
-      ".SH DESCRIPTION\n{}\n.SH COMMANDS\n",
-      version, "assign CPUs and NUMA nodes to containers by the kubelet's rules",
-      roff(program.help));
+      ".TH {0} 1 \"\" \"{1} {2}\" \"User Commands\"\n.SH NAME\n{1} \\- {3}\n"
+      ".SH SYNOPSIS\n.B {1}\n\\fICOMMAND\\fR [\\fIOPTION\\fR]...\n.br\n.B {1}\n\\-\\-version\n"
+      ".SH DESCRIPTION\n{4}\n.SH COMMANDS\n",
+      upper(name), name, program.version, roff(program.summary), roff(program.help));
   for (const cli::Command& command : program.commands) {
-    add_command(command, "pinfold " + command.name, out);
+    add_command(command, program.name + " " + command.name, out);
   }
   for (const auto& [title, rows] : program.sections) {
     out += fmt::format(".SH {}\n", upper(roff(title)));
@@ -79,4 +78,4 @@ std::string man_page(const cli::Command& program, const std::string& version) {
   return out;
 }
 
-}  // namespace pinfold::tools
+}  // namespace pinfold::manual

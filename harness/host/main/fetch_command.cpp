@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <set>
+
+#include "command.hpp"
+#include "kernels.hpp"
+#include "pinfold/harness/host.hpp"
+#include "pinfold/harness/image.hpp"
+
+namespace pinfold::harness {
+namespace {
+
+/// What comes from the network. Everything else that a guest needs is made of it.
+struct Downloads {
+  std::set<std::string> kernels;
+  std::set<std::string> runtimes;
+  bool newer_qemu = false;
+};
+
+Result<Downloads> downloads_of_scenarios(const Selection& selection) {
+  PINFOLD_LET(const auto found, find_scenarios(selection));
+  Downloads downloads;
+  for (const auto& [file, scenario] : found) {
+    const std::string& kernel = scenario.machine.platform.kernel;
+    // A guest with a kernel of yours has the other programs of this one.
+    downloads.kernels.insert(kernel == kOwnKernel ? kKernels[0] : kernel);
+    downloads.newer_qemu = downloads.newer_qemu || needs_newer_qemu(scenario.machine);
+    if (!scenario.runtime.empty()) downloads.runtimes.insert(scenario.runtime);
+  }
+  return downloads;
+}
+
+/// For any scenario on the selected platforms, except those with a container runtime.
+Result<Downloads> downloads_of_platforms(const Selection& selection) {
+  Downloads downloads;
+  downloads.newer_qemu = true;
+  for (const char* kernel : kKernels) {
+    for (const CgroupMode mode : {CgroupMode::kV2, CgroupMode::kV1, CgroupMode::kHybrid}) {
+      const Platform platform = {kernel, mode};
+      if (check_platform(platform) && is_selected(platform, selection)) {
+        downloads.kernels.insert(kernel);
+      }
+    }
+  }
+  if (downloads.kernels.empty()) {
+    return fail(ErrorCode::kNotFound,
+                fmt::format("--on {}: no such kernel or cgroup version, expected one of {}",
+                            fmt::join(selection.platforms, " --on "), fmt::join(kKernels, ", ")));
+  }
+  return downloads;
+}
+
+void say(const std::string& name, const std::filesystem::path& place) {
+  fmt::print("{:<15} {}\n", name, place.string());
+  (void)std::fflush(stdout);
+}
+
+Result<void> fetch_all(const FetchArguments& arguments) {
+  PINFOLD_LET(const auto script, find_image_script(arguments.image_script));
+  PINFOLD_LET(const auto downloads, arguments.selection.files.empty()
+                                        ? downloads_of_platforms(arguments.selection)
+                                        : downloads_of_scenarios(arguments.selection));
+  PINFOLD_TRY(check_cache(cache_folder(), kCacheRoom));
+  for (const std::string& kernel : downloads.kernels) {
+    PINFOLD_LET(const auto image, prepare_image(script, kernel));
+    say(kernel, image.kernel.parent_path());
+  }
+  if (downloads.newer_qemu) {
+    PINFOLD_LET(const auto qemu, prepare_qemu(script));
+    say("QEMU", qemu.parent_path());
+  }
+  for (const std::string& runtime : downloads.runtimes) {
+    PINFOLD_LET(const auto folder, prepare_runtime_image(script, runtime));
+    say(runtime, folder);
+  }
+  return {};
+}
+
+}  // namespace
+
+int fetch_downloads(const FetchArguments& arguments) {
+  const auto fetched = fetch_all(arguments);
+  return fetched ? kOk : report(fetched.error());
+}
+
+}  // namespace pinfold::harness
