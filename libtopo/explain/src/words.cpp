@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <limits>
+
 namespace pinfold {
 
 std::string readable(const Quantity& amount, AmountRounding rounding) {
   constexpr std::int64_t kMi = std::int64_t{1} << 20U;
   if (amount.format() != Quantity::Format::kBinarySi) return amount.to_string();
   const std::int64_t bytes = amount.value();
-  if (bytes < kMi || bytes % kMi == 0) return amount.to_string();
+  const bool is_largest =
+      bytes > std::numeric_limits<std::int64_t>::max() - kMi;  // stands for more
+  if (bytes < kMi || bytes % kMi == 0 || is_largest) return amount.to_string();
   const std::int64_t mebibytes = bytes / kMi + (rounding == AmountRounding::kUp ? 1 : 0);
   return Quantity::bytes(mebibytes * kMi).to_string();
 }
