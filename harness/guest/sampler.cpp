@@ -135,8 +135,12 @@ std::string difference(const Look& before, const Look& now) {
   (void)sigaction(SIGTERM, &action, nullptr);
   take_cpu();
   Groups groups(root, file);
+  const Clock::time_point started = Clock::now();
+  const auto milliseconds = [started] {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - started).count();
+  };
   std::uint64_t looks = 0;
-  std::uint64_t states = 0;
+  std::vector<std::int64_t> times;  // of the states
   std::string changes;
   Look before;
   Look now;
@@ -154,7 +158,7 @@ std::string difference(const Look& before, const Look& now) {
       is_known = is_whole;
       if (!is_same) continue;
       if (before != confirmed && changes.size() < kMaxText) {
-        ++states;
+        times.push_back(milliseconds());
         changes.append(difference(confirmed, before)) += '\n';
         confirmed = before;
       }
@@ -163,7 +167,9 @@ std::string difference(const Look& before, const Look& now) {
     leave_cpu_to_others(Clock::now() - begin);
   }
   const Json report = {{"looks", looks},
-                       {"states", states},
+                       {"states", times.size()},
+                       {"timesMs", times},
+                       {"elapsedMs", milliseconds()},
                        {"overflow", changes.size() >= kMaxText},
                        {"changes", changes}};
   const std::string text = report.dump();

@@ -1,9 +1,13 @@
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <numeric>
 #include <string>
+#include <vector>
 
 #include "pinfold/harness/judge.hpp"
+#include "pinfold/harness/timeline.hpp"
 
 /// The exclusive CPUs of the program under test, a line "-", then the guest sampler's changes.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -18,5 +22,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const auto overlaps = overlaps_seen(changes, *exclusive);
   if (exclusive->empty() && !overlaps.empty()) std::abort();
+  // The picture shows an overlap if and only if there is one.
+  std::vector<std::int64_t> times(changes.size() + 1);
+  std::iota(times.begin(), times.end(), 0);
+  const auto timeline =
+      timeline_of(changes, times, static_cast<std::int64_t>(times.size()), *exclusive);
+  const bool drawn = std::any_of(timeline.spans.begin(), timeline.spans.end(),
+                                 [](const TimelineSpan& span) { return !span.overlap.empty(); });
+  if (drawn == overlaps.empty()) std::abort();
   return 0;
 }

@@ -12,7 +12,7 @@ int clean_cache(bool all) {
   std::error_code failed;
   const fs::path cache = cache_folder();
   std::uintmax_t removed = 0;
-  for (const char* folder : {"snapshots", "initramfs", "stripped"}) {
+  for (const char* folder : {"snapshots", "initramfs", "stripped", "kept"}) {
     removed += fs::remove_all(cache / folder, failed);
   }
   for (const char* folder : {"images", "debs", "apt"}) {

@@ -7,6 +7,7 @@
 
 #include "pinfold/cli/command.hpp"
 #include "pinfold/harness/run.hpp"
+#include "pinfold/harness/session.hpp"
 
 namespace pinfold::harness {
 
@@ -60,6 +61,7 @@ struct RunArguments {
   std::string json_file;
   ReportViews views;
   std::string coverage;
+  bool keep = false;
   bool tables = false;
   bool quiet = false;
   int jobs = 1;
@@ -67,6 +69,11 @@ struct RunArguments {
 struct ShellArguments {
   CommonOptions common;
   Selection selection;
+  int at = 0;  ///< before this step, counted from 1; 0: before all
+};
+struct AttachArguments {
+  std::string guest;  ///< "": the only one
+  bool list = false;
 };
 struct MachineArguments {
   CommonOptions common;
@@ -89,6 +96,9 @@ struct ReportArguments {
 int run_scenarios(const RunArguments& arguments, int interrupt_fd);
 int list_scenarios(const Selection& selection);
 int run_shell(const ShellArguments& arguments, int interrupt_fd);
+int attach(const AttachArguments& arguments, int interrupt_fd);
+/// A shell in the guest, or a script from standard input.
+int talk_to_guest(Session& session);
 int show_machine(const MachineArguments& arguments, int interrupt_fd);
 /// Prints the machine section of a scenario for another machine.
 int copy_machine_of(const MachineArguments& arguments);

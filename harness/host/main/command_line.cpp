@@ -83,6 +83,7 @@ cli::Command run_command(int interrupt_fd) {
   command.add(
       {{"--coverage", &arguments->coverage, "Collect gcov data from guests into this folder",
         "DIR"},
+       {"--keep", &arguments->keep, "Keep the guest of a failed step for `attach`"},
        {"--tables", &arguments->tables, "Print the table of every verify step"},
        {"-j,--jobs", cli::Integer{&arguments->jobs, 1, 64}, "Run N scenarios in parallel, 1 to 64"},
        {"-q,--quiet", &arguments->quiet, "Print one line for each scenario"}});
@@ -102,6 +103,7 @@ cli::Command demo_command(int interrupt_fd) {
   cli::Command command{"demo", "Pods on two NUMA nodes: desired and observed cpusets"};
   command.add({json_option(*arguments)});
   command.add(common_options(arguments->common));
+  command.sections = {{"Examples", {{"pinfold-harness demo", "the demo of Pinfold"}}}};
   command.run = [=] { return run_demo(*arguments, interrupt_fd); };
   return command;
 }
@@ -136,13 +138,38 @@ cli::Command shell_command(int interrupt_fd) {
       "shell",
       "Start the machine of a scenario with a shell in it, or with a script from standard input"};
   command.add(common_options(arguments->common));
-  command.add({file_argument(*file), platform_option(arguments->selection),
-               kernel_option(arguments->selection)});
+  command.add({file_argument(*file),
+               platform_option(arguments->selection),
+               kernel_option(arguments->selection),
+               {"--at", cli::Integer{&arguments->at, 1, 1000},
+                "With the steps before step N done; their state is saved for the next time"}});
+  command.sections = {
+      {"Examples",
+       {{"pinfold-harness shell scenario.yaml", "a shell in the scenario's machine"},
+        {"pinfold-harness shell scenario.yaml --at 7", "the same before its seventh step"}}}};
   command.run = [=] {
     arguments->selection.files = {*file};
     return run_shell(*arguments, interrupt_fd);
   };
   return command;
+}
+
+cli::Command attach_command(int interrupt_fd) {
+  auto arguments = std::make_shared<AttachArguments>();
+  return {.name = "attach",
+          .help =
+              "A shell in the guest that `run --keep` kept of a failed step, or a script from "
+              "standard input",
+          .options = {{.name = "guest",
+                       .target = &arguments->guest,
+                       .help = "The scenario, or the scenario on its platform [the only one kept]",
+                       .value = "NAME"},
+                      {"--list", &arguments->list, "List the kept guests"}},
+          .run = [=] { return attach(*arguments, interrupt_fd); },
+          .sections = {{"Examples",
+                        {{"pinfold-harness run --keep scenario.yaml; pinfold-harness attach",
+                          "look around where a step has failed"},
+                         {"pinfold-harness attach 'drift on debian-6.1/v2'", "one of several"}}}}};
 }
 
 cli::Command machine_command(int interrupt_fd) {
@@ -199,6 +226,9 @@ cli::Command report_command() {
                 .help = "The file that `run --json` wrote",
                 .required = true}});
   command.add(view_options(arguments->views));
+  command.sections = {{"Examples",
+                       {{"pinfold-harness report results.json --html report.html",
+                         "a page from results that `run --json results.json` wrote"}}}};
   command.run = [=] { return make_reports(*arguments); };
   return command;
 }
@@ -230,7 +260,8 @@ cli::Command clean_command() {
   return {.name = "clean",
           .help = "Remove snapshots, initramfs files and leftovers of killed runs",
           .options = {{"--all", all.get(), "Also remove kernels and downloaded packages"}},
-          .run = [=] { return clean_cache(*all); }};
+          .run = [=] { return clean_cache(*all); },
+          .sections = {{"Examples", {{"pinfold-harness clean", "keeps what was downloaded"}}}}};
 }
 
 std::vector<cli::Section> sections() {
@@ -263,9 +294,9 @@ cli::Command harness_command(int interrupt_fd) {
   return {.name = "pinfold-harness",
           .help = "Runs scenarios on virtual machines with any number of sockets and NUMA nodes.",
           .commands = {run_command(interrupt_fd), demo_command(interrupt_fd), list_command(),
-                       new_command(), shell_command(interrupt_fd), machine_command(interrupt_fd),
-                       report_command(), fetch_command(), clean_command(),
-                       cli::help_command("pinfold-harness help run")},
+                       new_command(), shell_command(interrupt_fd), attach_command(interrupt_fd),
+                       machine_command(interrupt_fd), report_command(), fetch_command(),
+                       clean_command(), cli::help_command("pinfold-harness help run")},
           .version = PINFOLD_VERSION,
           .summary = "run scenarios on virtual machines with any number of sockets and NUMA nodes",
           .sections = sections()};

@@ -172,6 +172,7 @@ int run_scenarios(const RunArguments& arguments, int interrupt_fd) {
   if (!scenarios) return report(scenarios.error());
   (void)sweep_temporary_folders();
   options->coverage = arguments.coverage;
+  options->keep = arguments.keep;
   const auto results = Batch(arguments, *options, *scenarios).run();
   if (const int wrote = write_reports(arguments, results); wrote != kOk) return wrote;
   if (results.size() < scenarios->size() || results.back().verdict == Verdict::kInterrupted) {

@@ -56,31 +56,50 @@ int run_script(Session& session) {
   return reply->value("status", -1) == 0 ? kOk : kFailed;
 }
 
+/// Opens the machine of a scenario, before the step that the user named.
+std::optional<Session> open_machine(const Scenario& scenario, int step, const RunOptions& options,
+                                    ScenarioResult& result) {
+  if (step == 0) return open_session(scenario, options, result);
+  return open_session_at(scenario, static_cast<std::size_t>(step), options, result);
+}
+
 }  // namespace
+
+int talk_to_guest(Session& session) {
+  if (isatty(0) == 0) return run_script(session);
+  fmt::print(stderr, "end the shell to leave\n");
+  const nlohmann::json request = {
+      {"op", "start"},
+      {"name", "shell"},
+      {"argv",
+       {"/bin/sh", "-c", "setsid -c /bin/sh -i </dev/ttyS0 >/dev/ttyS0 2>&1; poweroff -f"}}};
+  auto started = session.vm.request(request, std::chrono::seconds(10));
+  if (!started) return report({ErrorCode::kIo, 0, started.error().message});
+  const RawTerminal raw;
+  session.vm.relay_console(
+      0, [](std::string_view text) { (void)!write(1, text.data(), text.size()); });
+  return kOk;
+}
 
 int run_shell(const ShellArguments& arguments, int interrupt_fd) {
   auto options = make_run_options(arguments.common, interrupt_fd);
   if (!options) return report(options.error());
   const auto scenario = find_scenario(arguments.selection);
   if (!scenario) return report(scenario.error());
+  if (static_cast<std::size_t>(arguments.at) > scenario->steps.size()) {
+    return report({ErrorCode::kInvalidArgument, 0,
+                   fmt::format("--at {}: expected a step of '{}', 1 to {}", arguments.at,
+                               scenario->name, scenario->steps.size())});
+  }
   options->on_progress = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   ScenarioResult result;
-  auto session = open_session(*scenario, *options, result);
+  auto session = open_machine(*scenario, arguments.at, *options, result);
   if (!session) return report({ErrorCode::kIo, 0, result.message + "\n" + result.console});
-  if (isatty(0) == 0) return run_script(*session);
-  fmt::print(stderr, "ready after {}; end the shell to leave\n",
-             format_seconds(result.until_ready));
-  const nlohmann::json request = {
-      {"op", "start"},
-      {"name", "shell"},
-      {"argv",
-       {"/bin/sh", "-c", "setsid -c /bin/sh -i </dev/ttyS0 >/dev/ttyS0 2>&1; poweroff -f"}}};
-  auto started = session->vm.request(request, std::chrono::seconds(10));
-  if (!started) return report({ErrorCode::kIo, 0, started.error().message});
-  const RawTerminal raw;
-  session->vm.relay_console(
-      0, [](std::string_view text) { (void)!write(1, text.data(), text.size()); });
-  return kOk;
+  if (arguments.at > 0) {
+    const Step& step = scenario->steps[static_cast<std::size_t>(arguments.at) - 1];
+    fmt::print(stderr, "before step {} ({})\n", arguments.at, step.title);
+  }
+  return talk_to_guest(*session);
 }
 
 }  // namespace pinfold::harness

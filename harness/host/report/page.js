@@ -43,7 +43,7 @@ function renderStep(step, number, machine, colours) {
   const checks = list(step.checks);
   const good = step.ok === true;
   const line = [html("span", { class: "mark" }, good ? "✓" : "✗"),
-    html("span", { class: "title" }, `${number}. ${text(step.title)}`),
+    html("span", { class: "title" }, `${number}${text(step.title)}`),
     html("span", { class: "soft time" }, seconds(step.elapsedMs))];
   const inside = [];
   if (step.machine) {
@@ -54,6 +54,7 @@ function renderStep(step, number, machine, colours) {
     const online = text(step.online) === "" ? null : parseList(step.online);
     inside.push(html("div", { class: "picture" }, drawMachine(machine, lanes, online)));
   }
+  if (step.timeline) inside.push(timelineSection(step.timeline, colours));
   if (checks.length > 0 && (checks.length <= 6 || checks.some((check) => check.ok !== true))) {
     inside.push(checksTable(checks));
   } else if (checks.length > 0) {
@@ -62,7 +63,7 @@ function renderStep(step, number, machine, colours) {
   }
   const state = good ? "step" : "step bad";
   if (inside.length === 0) return html("div", { class: state }, html("div", { class: "plain" }, line));
-  return html("details", { class: state, open: good && lanes.length === 0 && !step.machine ? null : "" },
+  return html("details", { class: state, open: good && lanes.length === 0 && !step.machine && !step.timeline ? null : "" },
     html("summary", {}, line), html("div", { class: "inside" }, inside));
 }
 
@@ -136,9 +137,11 @@ function renderBody(scenario) {
   const colours = new Map();
   const steps = list(scenario.steps);
   if (steps.length > 0) {
-    body.append(html("h4", {}, "steps"), ...steps.map((step, index) => {
+    let number = 0;
+    body.append(html("h4", {}, "steps"), ...steps.map((step) => {
       machine = step.machine ?? machine;  // after plugging the machine is larger
-      return renderStep(step, index + 1, machine, colours);
+      if (!step.test) ++number;  // a test of a program belongs to the step before it
+      return renderStep(step, step.test ? "" : `${number}. `, machine, colours);
     }));
   }
   if (steps.some((step) => list(step.groups).length > 0)) {

@@ -15,13 +15,6 @@ std::string trim(const std::string& text) {
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
-/// True for values that are lists of ids, in any order and grouping.
-bool is_list(std::string_view name) {
-  return (name.starts_with("cpuset.cpus") && name != "cpuset.cpus.partition") ||
-         name.starts_with("cpuset.mems") || name.starts_with("cpuset.effective_") ||
-         name == "Cpus_allowed_list" || name == "Mems_allowed_list" || name == "pageNodes";
-}
-
 bool same_list(const std::string& a, const std::string& b) {
   const auto left = CpuSet::parse(a);
   const auto right = CpuSet::parse(b);
@@ -67,11 +60,17 @@ void judge_overlap(ContainerRow& row, const std::vector<DesiredContainer>& desir
 
 }  // namespace
 
+bool is_list_value(std::string_view name) {
+  return (name.starts_with("cpuset.cpus") && name != "cpuset.cpus.partition") ||
+         name.starts_with("cpuset.mems") || name.starts_with("cpuset.effective_") ||
+         name == "Cpus_allowed_list" || name == "Mems_allowed_list" || name == "pageNodes";
+}
+
 Check check_value(std::string what, std::string_view name, std::string expected,
                   std::string observed) {
   expected = trim(expected);
   observed = trim(observed);
-  const bool ok = expected == observed || (is_list(name) && same_list(expected, observed));
+  const bool ok = expected == observed || (is_list_value(name) && same_list(expected, observed));
   return {std::move(what), std::move(expected), std::move(observed), ok};
 }
 

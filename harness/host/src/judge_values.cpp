@@ -89,9 +89,9 @@ bool belongs_to(const std::string& group, const std::string& owner) {
   return group == owner || group.starts_with(owner + "/");
 }
 
-/// Adds "B had CPUs 2 of A" for each such pair in one state.
+/// Adds the groups that have CPUs of the owner in one state.
 void find_overlaps(const Sets& seen, const std::string& owner, const CpuSet& own,
-                   std::set<std::string>& found) {
+                   std::set<Overlap>& found) {
   CpuSet held;  // only CPUs that the owner already has; others may still be in transition
   for (auto it = seen.lower_bound(owner); it != seen.end() && it->first.starts_with(owner); ++it) {
     if (belongs_to(it->first, owner)) held |= it->second & own;
@@ -99,7 +99,7 @@ void find_overlaps(const Sets& seen, const std::string& owner, const CpuSet& own
   if (held.empty()) return;
   for (const auto& [other, theirs] : seen) {
     if (belongs_to(other, owner) || !held.intersects(theirs)) continue;
-    found.insert(fmt::format("{} had CPUs {} of {}", other, (held & theirs).to_string(), owner));
+    found.insert({other, (held & theirs).to_string(), owner});
   }
 }
 
@@ -183,29 +183,41 @@ std::string changes_of_runtime(const std::string& changes, NeverPinned never_pin
   return text;
 }
 
-std::vector<std::string> overlaps_seen(const std::string& changes, const ExclusiveCpus& exclusive) {
-  std::set<std::string> overlaps;
-  Sets seen;
-  std::istringstream lines(changes);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.empty()) {
-      for (const auto& [group, cpus] : seen) {
-        for (const std::string& owner : {group, group.substr(0, group.find('/'))}) {
-          const auto own = exclusive.find(owner);
-          if (own != exclusive.end()) find_overlaps(seen, owner, own->second, overlaps);
-        }
-      }
-      continue;
-    }
+bool read_state(std::istream& changes, Sets& state) {
+  for (std::string line; std::getline(changes, line);) {
+    if (line.empty()) return true;
     const std::size_t blank = line.find(' ');
     const std::string name = line.substr(0, blank);
     const auto cpus = CpuSet::parse(blank == std::string::npos ? "" : line.substr(blank + 1));
     // Skip the pod's own group: it has the CPUs of all its containers.
     if (name.find('/') == std::string::npos) continue;
     if (cpus && !cpus->empty()) {
-      seen[name] = *cpus;
+      state[name] = *cpus;
     } else {
-      seen.erase(name);
+      state.erase(name);
+    }
+  }
+  return false;
+}
+
+std::set<Overlap> overlaps_in(const Sets& state, const ExclusiveCpus& exclusive) {
+  std::set<Overlap> found;
+  for (const auto& [group, cpus] : state) {
+    for (const std::string& owner : {group, group.substr(0, group.find('/'))}) {
+      const auto own = exclusive.find(owner);
+      if (own != exclusive.end()) find_overlaps(state, owner, own->second, found);
+    }
+  }
+  return found;
+}
+
+std::vector<std::string> overlaps_seen(const std::string& changes, const ExclusiveCpus& exclusive) {
+  std::set<std::string> overlaps;
+  Sets state;
+  std::istringstream lines(changes);
+  while (read_state(lines, state)) {
+    for (const auto& [group, cpus, owner] : overlaps_in(state, exclusive)) {
+      overlaps.insert(fmt::format("{} had CPUs {} of {}", group, cpus, owner));
     }
   }
   return {overlaps.begin(), overlaps.end()};

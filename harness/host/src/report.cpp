@@ -44,6 +44,24 @@ Json power_cuts_json(const PowerCuts& cuts) {
   return json;
 }
 
+Json test_json(const ProgramTest& test) {
+  static constexpr const char* kOutcomes[] = {"ok", "failed", "skipped"};  // in the order of Kind
+  Json json = {{"program", test.program},
+               {"name", test.outcome.name},
+               {"outcome", kOutcomes[static_cast<int>(test.outcome.kind)]}};
+  if (!test.outcome.note.empty()) json["note"] = test.outcome.note;
+  return json;
+}
+
+Json timeline_json(const Timeline& timeline) {
+  Json spans = Json::array();
+  for (const auto& [group, cpus, overlap, from, to] : timeline.spans) {
+    spans.push_back({{"group", group}, {"cpus", cpus}, {"fromMs", from}, {"toMs", to}});
+    if (!overlap.empty()) spans.back()["overlap"] = overlap;
+  }
+  return {{"endMs", timeline.end_ms}, {"leftOut", timeline.left_out}, {"spans", std::move(spans)}};
+}
+
 Json step_json(const StepResult& step) {
   Json json = {{"title", step.title},
                {"ok", step.ok},
@@ -56,6 +74,8 @@ Json step_json(const StepResult& step) {
   for (const Check& check : step.checks) json["checks"].push_back(check_json(check));
   for (const ContainerRow& row : step.rows) json["containers"].push_back(row_json(row));
   if (!step.machine.is_null()) json["machine"] = step.machine;
+  if (step.timeline) json["timeline"] = timeline_json(*step.timeline);
+  if (step.test) json["test"] = test_json(*step.test);
   if (step.power_cuts) json["powerCuts"] = power_cuts_json(*step.power_cuts);
   if (!step.message.empty()) json["message"] = step.message;
   return json;

@@ -30,29 +30,72 @@ std::string escape_xml(std::string_view text) {
   return escaped;
 }
 
+/// A text field of an object that may come from a file.
+std::string field(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? escape_xml(found->get<std::string>()) : "";
+}
+
+/// The test cases so far, and how they ended.
+struct Cases {
+  std::string text;
+  int tests = 0;
+  int failures = 0;
+  int skipped = 0;
+};
+
+/// A test that a program reported. Where the scenario ended as expected, a failed one is no
+/// failure.
+void add_test(const Json& test, const std::string& scenario, bool as_expected, Cases& cases) {
+  ++cases.tests;
+  cases.text += fmt::format("  <testcase classname=\"{}\" name=\"{}: {}\">", scenario,
+                            field(test, "program"), field(test, "name"));
+  const std::string outcome = field(test, "outcome");
+  if (outcome == "failed" && !as_expected) {
+    ++cases.failures;
+    cases.text += fmt::format("<failure type=\"failed\" message=\"{}\"/>", field(test, "note"));
+  } else if (outcome != "ok") {
+    ++cases.skipped;
+    cases.text += fmt::format("<skipped message=\"{}{}\"/>",
+                              outcome == "failed" ? "failed, as the scenario expects " : "",
+                              field(test, "note"));
+  }
+  cases.text += "</testcase>\n";
+}
+
+void add_scenario(const Json& scenario, Cases& cases) {
+  const bool ok = scenario.value("ok", false);
+  const std::string name =
+      escape_xml(full_name(scenario.value("name", ""), scenario.value("on", "")));
+  ++cases.tests;
+  cases.text += fmt::format("  <testcase classname=\"vm\" name=\"{}\" time=\"{:.3f}\">\n", name,
+                            scenario.value("elapsedMs", 0.0) / 1000);
+  if (!ok) {
+    ++cases.failures;
+    cases.text += fmt::format("    <failure type=\"{}\" message=\"{}\">{}</failure>\n",
+                              field(scenario, "verdict"), field(scenario, "message"),
+                              field(scenario, "console"));
+  }
+  cases.text += "  </testcase>\n";
+  const auto steps = scenario.find("steps");
+  if (steps == scenario.end() || !steps->is_array()) return;
+  for (const Json& step : *steps) {
+    if (!step.is_object()) continue;
+    const auto test = step.find("test");
+    if (test != step.end() && test->is_object()) add_test(*test, name, ok, cases);
+  }
+}
+
 }  // namespace
 
 std::string report_junit(const Json& report) {
-  int failures = 0;
-  std::string cases;
-  for (const Json& scenario : report.at("scenarios")) {
-    cases +=
-        fmt::format("  <testcase classname=\"vm\" name=\"{}\" time=\"{:.3f}\">\n",
-                    escape_xml(full_name(scenario.value("name", ""), scenario.value("on", ""))),
-                    scenario.value("elapsedMs", 0.0) / 1000);
-    if (!scenario.value("ok", false)) {
-      ++failures;
-      cases += fmt::format("    <failure type=\"{}\" message=\"{}\">{}</failure>\n",
-                           escape_xml(scenario.value("verdict", "")),
-                           escape_xml(scenario.value("message", "")),
-                           escape_xml(scenario.value("console", "")));
-    }
-    cases += "  </testcase>\n";
-  }
+  Cases cases;
+  for (const Json& scenario : report.at("scenarios")) add_scenario(scenario, cases);
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuite name=\"pinfold-harness\" tests=\"{}\" failures=\"{}\">\n{}</testsuite>\n",
-      report.at("scenarios").size(), failures, cases);
+      "<testsuite name=\"pinfold-harness\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n{}"
+      "</testsuite>\n",
+      cases.tests, cases.failures, cases.skipped, cases.text);
 }
 
 }  // namespace pinfold::harness

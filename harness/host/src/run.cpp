@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "guest_coverage.hpp"
+#include "pinfold/harness/kept_guest.hpp"
 #include "pinfold/harness/session.hpp"
 #include "step_runner.hpp"
 
@@ -29,6 +31,20 @@ void add_step(StepResult step, const RunOptions& options, ScenarioResult& result
     result.steps.push_back(test);
     options.on_step(test);
   }
+}
+
+/// Keeps the guest if a step has failed that should not have.
+void keep_if_failed(const Scenario& scenario, const RunOptions& options, Session& session,
+                    ScenarioResult& result) {
+  if (!options.keep || result.verdict != Verdict::kFailed || result.ok()) return;
+  std::string why = "QEMU restores no machine with hardware that was plugged in";
+  if (!plugs_hardware(scenario, std::min(result.steps.size(), scenario.steps.size()))) {
+    const auto kept = keep_guest(session, result);
+    why = kept ? "" : kept.error().message;
+  }
+  result.notes.push_back(why.empty() ? fmt::format("the guest is kept: pinfold-harness attach '{}'",
+                                                   full_name(scenario))
+                                     : "the guest is not kept: " + why);
 }
 
 void run_steps(const Scenario& scenario, const RunOptions& options, Session& session,
@@ -57,6 +73,7 @@ void run_steps(const Scenario& scenario, const RunOptions& options, Session& ses
     add_step(std::move(*done), options, result);
     if (!ok) break;
   }
+  keep_if_failed(scenario, options, session, result);
   if (!options.coverage.empty()) {
     const auto collected =
         collect_coverage(session.vm, options.coverage / coverage_folder(scenario));

@@ -238,7 +238,10 @@ class StepReader {
   enum Groups { kWithGroups, kWithoutGroups };
 
   StepReader(const Json& value, FieldPath path, std::optional<Complaint>& complaint)
-      : path_(std::move(path)), fields_(value, path_, complaint), complaint_(complaint) {}
+      : value_(value),
+        path_(std::move(path)),
+        fields_(value, path_, complaint),
+        complaint_(complaint) {}
 
   /// Appends the step, or those of the group, if they are for the platform of `scope`.
   void read(const PlatformScope& scope, Groups groups, std::vector<PlacedStep>& steps) {
@@ -255,6 +258,7 @@ class StepReader {
   void read_group(const PlatformScope& scope, std::vector<PlacedStep>& steps);
   [[nodiscard]] Step read_step(const PlatformScope& scope);
 
+  const Json& value_;
   FieldPath path_;
   FieldReader fields_;
   std::optional<Complaint>& complaint_;
@@ -284,6 +288,7 @@ void StepReader::read_group(const PlatformScope& scope, std::vector<PlacedStep>&
 
 Step StepReader::read_step(const PlatformScope& scope) {
   Step step;
+  step.definition = value_.dump(-1, ' ', true, Json::error_handler_t::replace);
   int verbs = 0;
   const auto read_with = [&](const char* name, const auto& reader) {
     const Json* content = fields_.find(name);

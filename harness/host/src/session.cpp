@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 
+#include "launch.hpp"
 #include "pinfold/harness/host.hpp"
 #include "pinfold/harness/own_kernel.hpp"
 #include "pinfold/harness/qemu_command.hpp"
@@ -13,24 +14,8 @@
 namespace pinfold::harness {
 namespace {
 
-/// Limit to restore a machine, and for its first reply.
-Milliseconds ready_limit(const VmMachine& machine) {
-  return Milliseconds(20000 + 500 * machine.cpu_count());
-}
-
 /// Limit to start a container runtime and to import its images.
 constexpr Milliseconds kRuntimeBootLimit = std::chrono::minutes(5);
-
-/// What a machine needs once image and initramfs exist.
-struct Ready {
-  std::vector<std::string> command;
-  std::string snapshot_key;
-};
-
-Milliseconds scaled(const RunOptions& options, Milliseconds limit) {
-  return Milliseconds(
-      static_cast<std::int64_t>(static_cast<double>(limit.count()) * options.time_scale));
-}
 
 Result<std::string> choose_qemu(const VmMachine& machine, const RunOptions& options) {
   if (!options.qemu.empty()) return options.qemu;
@@ -48,7 +33,8 @@ Result<Image> image_of(const Scenario& scenario, const RunOptions& options) {
   return prepare_own_kernel(options.image_script, scenario.kernel, scenario.machine, work);
 }
 
-Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, ScenarioResult& result) {
+Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
+                       ScenarioResult& result) {
   PINFOLD_LET(const auto memory, host_memory("/"));
   PINFOLD_TRY(check_memory(scenario.machine, memory));
   // Before anything is downloaded; a newer QEMU is one of the downloads.
@@ -78,7 +64,7 @@ Result<Ready> prepare(const Scenario& scenario, const RunOptions& options, Scena
               build_initramfs(image, options.agent, programs, modules, files));
   PINFOLD_LET(const auto qemu, choose_qemu(scenario.machine, options));
   PINFOLD_LET(const auto version, check_qemu(qemu, scenario.machine));
-  Ready ready;
+  Launch ready;
   ready.command = qemu_command(scenario.machine, {qemu, image.kernel.string(), initramfs.string()},
                                options.accelerator);
   ready.snapshot_key = SnapshotStore::key(version, ready.command, image.version);
@@ -102,8 +88,8 @@ void conclude(ScenarioResult& result, const VmFailure& failure, std::string_view
 /// Verifies the guest's machine. False if it differs; `result` then has the reason.
 VmResult<bool> check_guest(const Scenario& scenario, const RunOptions& options, Session& session,
                            ScenarioResult& result) {
-  PINFOLD_LET(auto reply, session.vm.request({{"op", "machine"}},
-                                             scaled(options, ready_limit(scenario.machine))));
+  PINFOLD_LET(auto reply,
+              session.vm.request({{"op", "machine"}}, ready_limit(scenario.machine, options)));
   result.guest = reply.value("machine", Json::object());
   const auto differences = machine_differences(scenario.machine, result.guest);
   if (!differences.empty()) {
@@ -129,25 +115,24 @@ bool boot_runtime(const Scenario& scenario, const RunOptions& options, Session& 
   return false;
 }
 
-VmResult<Session> launch(const Ready& ready, const RunOptions& options,
-                         const std::filesystem::path& snapshot) {
+VmResult<Session> start(const Launch& ready, const std::filesystem::path& snapshot,
+                        int interrupt_fd) {
   auto folder = TemporaryFolder::make();
   if (!folder) return tl::unexpected(VmFailure{Trouble::kHost, folder.error().message});
-  PINFOLD_LET(auto vm, Vm::start({ready.command, folder->path(), snapshot, options.interrupt_fd}));
-  return Session{std::move(*folder), std::move(vm)};
+  PINFOLD_LET(auto vm, Vm::start({ready.command, folder->path(), snapshot, interrupt_fd}));
+  return Session{std::move(*folder), std::move(vm), ready};
 }
 
 /// Restores from a snapshot; nullopt if that fails, which is not fatal.
 std::optional<Session> restore(const Scenario& scenario, const RunOptions& options,
-                               const Ready& ready, const SnapshotStore& store,
+                               const Launch& ready, const SnapshotStore& store,
                                ScenarioResult& result) {
   const auto snapshot = store.find(ready.snapshot_key);
   if (!snapshot) return std::nullopt;
-  auto session = launch(ready, options, *snapshot);
+  auto session = restore_machine(ready, *snapshot, options.interrupt_fd,
+                                 ready_limit(scenario.machine, options));
   if (session) {
-    const auto running = resume(session->vm, scaled(options, ready_limit(scenario.machine)));
-    const auto same = running ? check_guest(scenario, options, *session, result)
-                              : VmResult<bool>(tl::unexpected(running.error()));
+    const auto same = check_guest(scenario, options, *session, result);
     if (same && *same) {
       result.restored = true;
       return std::optional<Session>(std::move(*session));
@@ -165,11 +150,11 @@ std::optional<Session> restore(const Scenario& scenario, const RunOptions& optio
 }
 
 /// Boots once. `never_up`: the guest never reached its init, so a retry may help.
-std::optional<Session> boot(const Scenario& scenario, const RunOptions& options, const Ready& ready,
-                            ScenarioResult& result, bool& never_up) {
+std::optional<Session> boot(const Scenario& scenario, const RunOptions& options,
+                            const Launch& ready, ScenarioResult& result, bool& never_up) {
   ++result.boots;
   never_up = false;
-  auto session = launch(ready, options, {});
+  auto session = start(ready, {}, options.interrupt_fd);
   if (!session) {
     conclude(result, session.error(), "", "starting QEMU");
     return std::nullopt;
@@ -190,24 +175,46 @@ std::optional<Session> boot(const Scenario& scenario, const RunOptions& options,
 
 }  // namespace
 
+Milliseconds ready_limit(const VmMachine& machine, const RunOptions& options) {
+  return scaled(options, Milliseconds(20000 + 500 * machine.cpu_count()));
+}
+
+VmResult<Session> restore_machine(const Launch& launch, const std::filesystem::path& snapshot,
+                                  int interrupt_fd, Milliseconds limit) {
+  PINFOLD_LET(auto session, start(launch, snapshot, interrupt_fd));
+  PINFOLD_TRY(resume(session.vm, limit));
+  return session;
+}
+
+std::optional<Launch> prepare_launch(const Scenario& scenario, const RunOptions& options,
+                                     ScenarioResult& result) {
+  options.on_progress("preparing kernel and initramfs");
+  auto ready = prepare(scenario, options, result);
+  if (ready) return std::move(*ready);
+  // Ctrl-C in a terminal also ends the programs that prepare the machine.
+  const bool interrupted = is_readable(options.interrupt_fd);
+  result.verdict = interrupted ? Verdict::kInterrupted : Verdict::kHarnessError;
+  result.message = interrupted ? "preparing: interrupted" : ready.error().message;
+  return std::nullopt;
+}
+
 std::optional<Session> open_session(const Scenario& scenario, const RunOptions& options,
                                     ScenarioResult& result) {
   const Clock::time_point begin = Clock::now();
-  options.on_progress("preparing kernel and initramfs");
-  const auto ready = prepare(scenario, options, result);
-  if (!ready) {
-    // Ctrl-C in a terminal also ends the programs that prepare the machine.
-    const bool interrupted = is_readable(options.interrupt_fd);
-    result.verdict = interrupted ? Verdict::kInterrupted : Verdict::kHarnessError;
-    result.message = interrupted ? "preparing: interrupted" : ready.error().message;
-    return std::nullopt;
-  }
+  const auto ready = prepare_launch(scenario, options, result);
+  auto session = ready ? open_launch(scenario, options, *ready, result) : std::nullopt;
+  result.until_ready = std::chrono::duration_cast<Milliseconds>(Clock::now() - begin);
+  return session;
+}
+
+std::optional<Session> open_launch(const Scenario& scenario, const RunOptions& options,
+                                   const Launch& ready, ScenarioResult& result) {
   const SnapshotStore store(cache_folder() / "snapshots");
   std::optional<Session> session;
   UniqueFd lock;
   if (options.use_snapshots) {
-    lock = store.lock(ready->snapshot_key, options.interrupt_fd);
-    session = restore(scenario, options, *ready, store, result);
+    lock = store.lock(ready.snapshot_key, options.interrupt_fd);
+    session = restore(scenario, options, ready, store, result);
     if (!session && result.verdict == Verdict::kInterrupted) return std::nullopt;
   }
   bool never_up = true;
@@ -217,17 +224,16 @@ std::optional<Session> open_session(const Scenario& scenario, const RunOptions& 
         "booting {} CPUs, {} NUMA nodes, kernel {}, {}{}", scenario.machine.cpu_count(),
         scenario.machine.nodes.size(), result.kernel, result.accelerator,
         options.without_kvm.empty() ? "" : fmt::format(" (without KVM: {})", options.without_kvm)));
-    session = boot(scenario, options, *ready, result, never_up);
+    session = boot(scenario, options, ready, result, never_up);
   }
   if (session && !result.restored && options.use_snapshots) {
-    const auto saved = store.save(ready->snapshot_key, session->vm);
+    const auto saved = store.save(ready.snapshot_key, session->vm);
     if (!saved) {
       conclude(result, saved.error(), session->vm.console(), "saving a snapshot");
       return std::nullopt;
     }
   }
   if (session) result.message.clear();
-  result.until_ready = std::chrono::duration_cast<Milliseconds>(Clock::now() - begin);
   return session;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cgroup_paths.hpp"
+#include "difference.hpp"
 #include "step_result.hpp"
 #include "step_runner.hpp"
 
@@ -69,10 +70,10 @@ VmResult<StepResult> StepRunner::act(const AdmitStep& step) {
   const std::string expected = kAnswers[static_cast<int>(step.answer)];
   if (answer != expected) {
     return failure(
-        fmt::format("expected '{}', the answer is '{}': {}", expected, answer, excerpt(said)));
+        fmt::format("expected '{}', the answer is '{}'{}", expected, answer, reasons_in(reply)));
   }
   if (said.find(step.message) == std::string::npos) {
-    return failure(fmt::format("expected '{}' in: {}", step.message, excerpt(said)));
+    return failure(fmt::format("expected '{}' in the answer{}", step.message, reasons_in(reply)));
   }
   if (status == 0) pods_[step.pod] = {step.uid, step.containers, step.start};
   return success();
@@ -87,8 +88,8 @@ VmResult<std::vector<DesiredContainer>> StepRunner::desired(std::string& problem
   // Status 1 means that the product itself found drift. The judge decides.
   const int exit_status = reply.value("status", -1);
   if ((exit_status != 0 && exit_status != 1) || status.is_discarded()) {
-    problem = fmt::format("'pinfold status' ended with {}: {}", describe_end(reply),
-                          excerpt(out + reply.value("stderr", "")));
+    problem =
+        fmt::format("'pinfold status' ended with {}{}", describe_end(reply), reasons_in(reply));
     return std::vector<DesiredContainer>{};
   }
   auto containers = desired_containers(status);
@@ -125,9 +126,8 @@ VmResult<StepResult> StepRunner::start_in_product(const Pod& pod, const std::str
     PINFOLD_LET(const auto reply, run_product({"start", "--pod", pod.uid, "--container", name}));
     if (auto killed = end_of_killed(reply)) return std::move(*killed);
     if (reply.value("status", -1) != 0) {
-      return failure(fmt::format("'pinfold start' of '{}' ended with {}: {}", name,
-                                 describe_end(reply),
-                                 excerpt(reply.value("stdout", "") + reply.value("stderr", ""))));
+      return failure(fmt::format("'pinfold start' of '{}' ended with {}{}", name,
+                                 describe_end(reply), reasons_in(reply)));
     }
   }
   return success();
@@ -176,8 +176,8 @@ VmResult<StepResult> StepRunner::act(const RemoveStep& step) {
   PINFOLD_LET(const auto reply, run_product(std::move(arguments)));
   if (auto killed = end_of_killed(reply)) return std::move(*killed);
   if (reply.value("status", -1) != 0) {
-    return failure(fmt::format("'pinfold remove' ended with {}: {}", describe_end(reply),
-                               excerpt(reply.value("stdout", "") + reply.value("stderr", ""))));
+    return failure(
+        fmt::format("'pinfold remove' ended with {}{}", describe_end(reply), reasons_in(reply)));
   }
   if (step.container.empty()) pods_.erase(pod);
   return success();
@@ -194,11 +194,11 @@ VmResult<StepResult> StepRunner::act(const RestartStep& step) {
   const int status = reply.value("status", -1);
   const int expected = step.answer == RestartStep::Answer::kOk ? 0 : 2;
   if (status != expected) {
-    return failure(fmt::format("expected status {}, 'pinfold reconcile' ended with {}: {}",
-                               expected, describe_end(reply), excerpt(said)));
+    return failure(fmt::format("expected status {}, 'pinfold reconcile' ended with {}{}", expected,
+                               describe_end(reply), reasons_in(reply)));
   }
   if (said.find(step.message) == std::string::npos) {
-    return failure(fmt::format("expected '{}' in: {}", step.message, excerpt(said)));
+    return failure(fmt::format("expected '{}' in the answer{}", step.message, reasons_in(reply)));
   }
   return success();
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cgroup_paths.hpp"
+#include "difference.hpp"
 #include "step_result.hpp"
 
 namespace pinfold::harness {
@@ -38,10 +39,11 @@ StepResult as_result(const Json& reply) {
 StepResult concluded(StepResult result) {
   std::vector<std::string> wrong;
   for (const Check& check : result.checks) {
-    if (!check.ok) {
-      wrong.push_back(fmt::format("{}: expected '{}', the kernel has '{}'", check.what,
-                                  check.expected, check.observed));
-    }
+    if (check.ok) continue;
+    const std::string difference = list_difference(check);
+    wrong.push_back(fmt::format("{}: expected '{}', the kernel has '{}'{}{}", check.what,
+                                check.expected, check.observed, difference.empty() ? "" : ": ",
+                                difference));
   }
   result.ok = wrong.empty() && result.message.empty();
   if (!wrong.empty()) result.message = fmt::format("{}", fmt::join(wrong, "; "));
@@ -151,7 +153,7 @@ VmResult<StepResult> StepRunner::act(const ExecStep& step) {
         fmt::format("expected status {}, it ended with {}: {}", *step.status, end, said));
   }
   if (out.find(step.output) == std::string::npos) {
-    return failure(fmt::format("expected '{}' in: {}", step.output, said));
+    return failure(missing_text(step.output, out + reply.value("stderr", "")));
   }
   StepResult result = step.results ? judge_tests(step, out, reply) : success();
   if (!step.output.empty()) result.checks.push_back({"output", step.output, excerpt(out), true});

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cgroup_paths.hpp"
+#include "difference.hpp"
 #include "pinfold/text/base64.hpp"
 #include "step_result.hpp"
 #include "step_runner.hpp"
@@ -93,7 +94,7 @@ VmResult<StepResult> StepRunner::act(const ExecContainerStep& step) {
         fmt::format("expected status {}, it ended with {}: {}", *step.status, status, said));
   }
   if (out.find(step.output) == std::string::npos) {
-    return failure(fmt::format("expected '{}' in: {}", step.output, said));
+    return failure(missing_text(step.output, out));
   }
   return success();
 }

@@ -60,10 +60,12 @@ VmResult<StepResult> StepRunner::act(const StopSamplingStep& step) {
     if (!named) return failure(std::move(named).error().wrap(step.exclusive).message);
     for (const auto& [group, cpus] : *named) exclusive_[group] |= cpus;
   }
-  const std::string changes = reply.value("changes", "");
-  const auto overlaps = overlaps_seen(
-      scenario_.runtime.empty() ? changes : changes_of_runtime(changes, step.never_pinned),
-      exclusive_);
+  std::string changes = reply.value("changes", "");
+  if (!scenario_.runtime.empty()) changes = changes_of_runtime(changes, step.never_pinned);
+  const auto overlaps = overlaps_seen(changes, exclusive_);
+  result.timeline =
+      timeline_of(changes, reply.value("timesMs", std::vector<std::int64_t>{}),
+                  reply.value("elapsedMs", std::int64_t{0}), exclusive_);
   std::string first = overlaps.empty() ? "" : overlaps.front();
   if (overlaps.size() > 1) first += fmt::format(", and {} more", overlaps.size() - 1);
   result.checks.push_back({fmt::format("exclusive CPUs of {} groups seen in others, in {} states",

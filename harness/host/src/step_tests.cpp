@@ -18,6 +18,7 @@ StepResult test_step(const TestOutcome& outcome, const std::string& program) {
   step.title = fmt::format("{}: {}{}", program, outcome.name,
                            outcome.kind == TestOutcome::Kind::kSkipped ? " skipped" + note : "");
   if (failed) step.message = "the test failed" + note;
+  step.test = {program, outcome};
   return step;
 }
 

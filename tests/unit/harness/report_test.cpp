@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 namespace pinfold::harness {
 namespace {
@@ -20,11 +21,38 @@ ScenarioResult failed_one() {
 
 TEST(ReportJunit, EscapesWhatXmlForbids) {
   const std::string xml = report_junit(report_json({failed_one()}));
-  EXPECT_NE(xml.find("tests=\"1\" failures=\"1\""), std::string::npos) << xml;
+  EXPECT_NE(xml.find("tests=\"1\" failures=\"1\" skipped=\"0\""), std::string::npos) << xml;
   EXPECT_NE(xml.find("name=\"a&lt;b&gt; on debian-6.1/v1\" time=\"1.250\""), std::string::npos)
       << xml;
   EXPECT_NE(xml.find("message=\"it &quot;panicked&quot; &amp; ended\""), std::string::npos) << xml;
   EXPECT_NE(xml.find("line? &lt;/script&gt;&lt;tag&gt;"), std::string::npos) << xml;
+}
+
+TEST(ReportJunit, HasACaseForEachTestOfAProgram) {
+  using Kind = TestOutcome::Kind;
+  ScenarioResult result = failed_one();
+  for (const auto& [name, kind, note] : {std::tuple("one", Kind::kOk, ""),
+                                         {"two <x>", Kind::kFailed, "exit=1"},
+                                         {"three", Kind::kSkipped, "no cpuset"}}) {
+    StepResult step;
+    step.ok = kind != Kind::kFailed;
+    step.test = {"/test", {name, kind, note}};
+    result.steps.push_back(step);
+  }
+  ScenarioResult as_expected = result;
+  as_expected.expected = Verdict::kPanic;
+  const std::string xml = report_junit(report_json({result, as_expected}));
+  const auto count = [&xml](const std::string& part) {
+    int found = 0;
+    for (auto at = xml.find(part); at != std::string::npos; at = xml.find(part, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("tests=\"8\" failures=\"2\" skipped=\"3\""), 1) << xml;
+  EXPECT_EQ(count("classname=\"a&lt;b&gt; on debian-6.1/v1\" name=\"/test: one\"></testcase>"), 2);
+  EXPECT_EQ(count("name=\"/test: two &lt;x&gt;\"><failure type=\"failed\" message=\"exit=1\"/>"),
+            1);
+  EXPECT_EQ(count("<skipped message=\"no cpuset\"/>"), 2);
+  EXPECT_EQ(count("<skipped message=\"failed, as the scenario expects exit=1\"/>"), 1);
 }
 
 TEST(ReportJson, IsOkIfEveryScenarioEndedAsExpected) {

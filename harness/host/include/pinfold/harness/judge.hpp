@@ -1,8 +1,10 @@
 #pragma once
 
+#include <iosfwd>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +22,9 @@ struct Check {
   std::string observed;
   bool ok = false;
 };
+
+/// True for values that are lists of CPUs or NUMA nodes, in any order and grouping.
+[[nodiscard]] bool is_list_value(std::string_view name);
 
 /// Compares values by meaning: lists of CPUs and NUMA nodes as sets, everything else as text with
 /// surrounding white space removed.
@@ -68,11 +73,27 @@ enum class NeverPinned {
 /// service counts those.
 [[nodiscard]] std::string changes_of_runtime(const std::string& changes, NeverPinned never_pinned);
 
+/// CPUs of one group that another one has.
+struct Overlap {
+  std::string group;
+  std::string cpus;
+  std::string owner;
+
+  friend auto operator<=>(const Overlap&, const Overlap&) = default;
+};
+/// The overlaps in one state: exclusive CPUs that their group already has, in other groups too.
+[[nodiscard]] std::set<Overlap> overlaps_in(const std::map<std::string, CpuSet>& state,
+                                            const ExclusiveCpus& exclusive);
+
 /// Reads the guest sampler's `changes`: for each state the lines that differ from the previous
 /// state ("podA/c 2-3", or "podA/c" for a removed group), then an empty line. Returns which groups
 /// ever had an exclusive CPU of another group, once for each pair.
 [[nodiscard]] std::vector<std::string> overlaps_seen(const std::string& changes,
                                                      const ExclusiveCpus& exclusive);
+
+/// Reads one state from `changes`, as overlaps_seen does: the CPUs of each group in a pod.
+/// False at the end.
+[[nodiscard]] bool read_state(std::istream& changes, std::map<std::string, CpuSet>& state);
 
 /// One check for each pair of lists: they share no CPU.
 [[nodiscard]] std::vector<Check> check_disjoint(

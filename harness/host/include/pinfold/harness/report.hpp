@@ -16,7 +16,7 @@ namespace pinfold::harness {
 /// Errors: kInvalidArgument, "scenarios[2].name: expected a string".
 [[nodiscard]] Result<nlohmann::json> parse_report(std::string_view text);
 
-/// JUnit XML: one test case for each scenario.
+/// JUnit XML: a test case for each scenario, and for each test that a program in it reported.
 /// Domain: what report_json or parse_report returns, here and below.
 [[nodiscard]] std::string report_junit(const nlohmann::json& report);
 /// One self-contained HTML page: pictures of the machines, tables, consoles.

@@ -12,6 +12,8 @@
 #include "pinfold/harness/power_cuts.hpp"
 #include "pinfold/harness/process.hpp"
 #include "pinfold/harness/scenario.hpp"
+#include "pinfold/harness/test_output.hpp"
+#include "pinfold/harness/timeline.hpp"
 #include "pinfold/harness/verdict.hpp"
 
 namespace pinfold::harness {
@@ -21,6 +23,12 @@ struct ObservedGroup {
   std::string name;  ///< "pod/container", a program's name, a directory
   std::string cpus;  ///< the effective list
   std::string mems;
+};
+
+/// A test that a program of an `exec` step has reported.
+struct ProgramTest {
+  std::string program;
+  TestOutcome outcome;
 };
 
 /// The result of one step.
@@ -33,8 +41,10 @@ struct StepResult {
   std::vector<ObservedGroup> groups;  ///< known to the scenario, after `verify` and `expect`
   nlohmann::json machine;             ///< as the guest reports it after `plug`; else null
   std::optional<PowerCuts> power_cuts;
-  std::vector<StepResult> tests;  ///< of an `exec` step with `results`
-  std::string message;            ///< why it failed, unless the checks show it
+  std::optional<Timeline> timeline;  ///< of `stopSampling`
+  std::vector<StepResult> tests;     ///< of an `exec` step with `results`
+  std::optional<ProgramTest> test;   ///< what this "step" is, if it is one of those
+  std::string message;               ///< why it failed, unless the checks show it
   Milliseconds elapsed{0};
 };
 
@@ -75,6 +85,7 @@ struct RunOptions {
   std::string without_kvm;  ///< why it is not used; "": it is, or was not tried
   std::string qemu;         ///< "": the host's QEMU, or the newer one for machines that need it
   bool use_snapshots = true;
+  bool keep = false;               ///< the guest of a failed step, see keep_guest
   std::filesystem::path coverage;  ///< directory for gcov data of the guests; "": none
   int interrupt_fd = -1;
   double time_scale = 1;  ///< factor for all time limits

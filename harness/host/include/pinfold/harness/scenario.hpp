@@ -182,6 +182,7 @@ struct Step {
   int time_limit_s = 30;
   std::optional<KillPoint> kill_at;  ///< where to kill the first command of the step
   std::vector<std::string> path;     ///< of its verb in the document: steps, 2, exec
+  std::string definition;            ///< in the document, as JSON
 };
 
 /// A scenario on one platform; docs/scenario-format.md describes the file.

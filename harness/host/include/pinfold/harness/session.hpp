@@ -32,10 +32,17 @@ class TemporaryFolder {
 /// Removes the directories of killed runs. Returns how many.
 int sweep_temporary_folders();
 
+/// How a machine is started, once its kernel and initramfs exist.
+struct Launch {
+  std::vector<std::string> command;  ///< of QEMU
+  std::string snapshot_key;          ///< of the machine that has just booted
+};
+
 /// A running machine whose hardware was verified.
 struct Session {
   TemporaryFolder folder;
   Vm vm;
+  Launch launch;
 };
 
 /// Boots or restores the machine of a scenario and fills in `result`. Returns nullopt on failure;
@@ -43,5 +50,20 @@ struct Session {
 [[nodiscard]] std::optional<Session> open_session(const Scenario& scenario,
                                                   const RunOptions& options,
                                                   ScenarioResult& result);
+
+/// The same with the steps before number `step` done. Their state is saved: the next time they are
+/// not run again, unless one of them plugs hardware in.
+/// Domain: 1 <= step <= number of steps.
+[[nodiscard]] std::optional<Session> open_session_at(const Scenario& scenario, std::size_t step,
+                                                     const RunOptions& options,
+                                                     ScenarioResult& result);
+
+/// Starts QEMU from a snapshot and lets the machine go on.
+[[nodiscard]] VmResult<Session> restore_machine(const Launch& launch,
+                                                const std::filesystem::path& snapshot,
+                                                int interrupt_fd, Milliseconds limit);
+
+/// True if one of the first `count` steps plugs hardware in: QEMU restores no machine with it.
+[[nodiscard]] bool plugs_hardware(const Scenario& scenario, std::size_t count);
 
 }  // namespace pinfold::harness

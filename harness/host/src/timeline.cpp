@@ -1,0 +1,77 @@
+#include "pinfold/harness/timeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <tuple>
+
+namespace pinfold::harness {
+namespace {
+
+/// What a report can show.
+constexpr std::size_t kMaxSpans = 2000;
+
+/// What a group has in one state: its CPUs, and those of them that are exclusive to another group.
+using Row = std::pair<std::string, std::string>;
+
+std::map<std::string, Row> rows_of(const std::map<std::string, CpuSet>& state,
+                                   const ExclusiveCpus& exclusive) {
+  std::map<std::string, Row> rows;
+  for (const auto& [group, cpus] : state) rows[group] = {cpus.to_string(), ""};
+  for (const Overlap& overlap : overlaps_in(state, exclusive)) {
+    std::string& text = rows[overlap.group].second;
+    text += fmt::format("{}{} of {}", text.empty() ? "" : ", ", overlap.cpus, overlap.owner);
+  }
+  return rows;
+}
+
+/// Leaves out what is hardest to see.
+void limit(Timeline& timeline) {
+  auto& spans = timeline.spans;
+  if (spans.size() <= kMaxSpans) return;
+  timeline.left_out = spans.size() - kMaxSpans;
+  std::stable_sort(spans.begin(), spans.end(), [](const TimelineSpan& a, const TimelineSpan& b) {
+    return std::tuple(a.overlap.empty(), a.from_ms - a.to_ms) <
+           std::tuple(b.overlap.empty(), b.from_ms - b.to_ms);
+  });
+  spans.resize(kMaxSpans);
+}
+
+}  // namespace
+
+Timeline timeline_of(const std::string& changes, const std::vector<std::int64_t>& times_ms,
+                     std::int64_t end_ms, const ExclusiveCpus& exclusive) {
+  Timeline timeline;
+  timeline.end_ms = end_ms;
+  std::map<std::string, TimelineSpan> open;
+  const auto close = [&](TimelineSpan span, std::int64_t at) {
+    span.to_ms = std::max(span.from_ms, at);
+    timeline.spans.push_back(std::move(span));
+  };
+  std::map<std::string, CpuSet> state;
+  std::istringstream lines(changes);
+  for (std::size_t i = 0; i < times_ms.size() && read_state(lines, state); ++i) {
+    const auto rows = rows_of(state, exclusive);
+    for (auto it = open.begin(); it != open.end();) {
+      const auto row = rows.find(it->first);
+      const bool goes_on =
+          row != rows.end() && row->second == Row(it->second.cpus, it->second.overlap);
+      if (!goes_on) close(std::move(it->second), times_ms[i]);
+      it = goes_on ? std::next(it) : open.erase(it);
+    }
+    for (const auto& [group, row] : rows) {
+      open.try_emplace(group, TimelineSpan{group, row.first, row.second, times_ms[i], times_ms[i]});
+    }
+  }
+  for (auto& [group, span] : open) close(std::move(span), end_ms);
+  limit(timeline);
+  std::sort(timeline.spans.begin(), timeline.spans.end(),
+            [](const TimelineSpan& a, const TimelineSpan& b) {
+              return std::tie(a.group, a.from_ms) < std::tie(b.group, b.from_ms);
+            });
+  return timeline;
+}
+
+}  // namespace pinfold::harness
