@@ -172,7 +172,7 @@ enforce::Layout with_strays(const Desired& desired, const enforce::Layout& obser
     if (name.is_pod()) continue;
     enforce::GroupSettings group = confined(name);
     join(pod->second.cpus, group.cpus, false);
-    if (!is_new && !group.mems.empty()) join(pod->second.mems, group.mems, false);
+    if (!is_new) join(pod->second.mems, group.mems, false);
     layout.insert_or_assign(name, std::move(group));
   }
   return layout;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "pinfold/agent/offline.hpp"
 #include "pinfold/enforce/drift.hpp"
 #include "pinfold/enforce/page_placement.hpp"
 #include "pinfold/enforce/partitions.hpp"
@@ -33,6 +34,12 @@ void report_missing(const enforce::Cgroups& cgroups, const Layout& desired,
     compare(name, "CPUs", settings.cpus, effective_cpus(*group));
     compare(name, "memory nodes", settings.mems, effective_mems(*group));
   }
+}
+
+CpuSet needed_cpus(const Desired& desired) {
+  CpuSet cpus;
+  for (const auto& [name, settings] : desired.layout) cpus |= settings.cpus;
+  return cpus;
 }
 
 /// Adds what is not Pinfold's and runs on exclusive CPUs.
@@ -245,36 +252,40 @@ void EnforcedLayout::set_adopted(const ContainerMap<std::string>& adopted) {
   cgroups_.set_adopted(adopted);
 }
 
-/// What is desired as far as it can be: strays are confined, and an adopted group that its runtime
-/// has removed is not made again.
-Layout EnforcedLayout::reachable(const Desired& desired, const Observation& observed) const {
+/// What is desired as far as it can be with the CPUs that the root has: strays are confined, and an
+/// adopted group that its runtime has removed is not made again. A set without any CPU of the root
+/// would give a group all of them.
+Layout EnforcedLayout::reachable(const Desired& desired, const Observation& observed,
+                                 const CpuSet& cpus) const {
   Layout layout = with_strays(desired, observed.layout, observed.strays);
   for (const auto& adopted : cgroups_.adopted()) {
     const GroupName name = adopted.id();
     if (!cgroups_.group(name)) layout.erase(name);
   }
-  return layout;
+  return without_cpus(std::move(layout), needed_cpus(desired) - cpus, desired.pool);
 }
 
-Result<void> EnforcedLayout::enforce(const Desired& desired, const Observation& observed,
-                                     enforce::Plan& done, const StepWatcher& watcher) {
+/// Returns the CPUs that are needed and that the root lacks.
+Result<CpuSet> EnforcedLayout::enforce(const Desired& desired, const Observation& observed,
+                                       enforce::Plan& done, const StepWatcher& watcher) {
   const bool was_clean = std::holds_alternative<Clean>(kernel_);
   kernel_ = Dirty{};  // until every step has succeeded
   confine_foreign(desired, observed);
-  Layout target = reachable(desired, observed);
-  CpuSet needed;
-  for (const auto& [name, settings] : desired.layout) needed |= settings.cpus;
-  enforce::restore_root(cgroups_, needed);
+  const CpuSet needed = needed_cpus(desired);
+  enforce::restore_root(cgroups_, needed | desired.pool);  // the pool: containers wait there
   PINFOLD_LET(const CpuSet cpus, cgroups_.machine_cpus());
+  Layout target = reachable(desired, observed, cpus);
   PINFOLD_LET(const enforce::Plan steps, plan(observed.layout, target, cpus));
+  if (!was_clean) enforce::remove_leftovers(cgroups_, observed.layout, target);
   // Also without partitions: an earlier agent may have left some.
   if (desired.partition != Partition::kNone || !was_clean) {
     PINFOLD_TRY(end_partitions(cgroups_, observed.layout, desired.layout, desired.partition));
   }
   PINFOLD_TRY(run(steps, done, watcher));
   PINFOLD_LET(partition_problems_, begin_partitions(cgroups_, desired.layout, desired.partition));
-  if (observed.strays.empty()) kernel_ = Clean{std::move(target)};
-  return {};
+  CpuSet missing = needed - cpus;
+  if (observed.strays.empty() && missing.empty()) kernel_ = Clean{std::move(target)};
+  return missing;
 }
 
 /// Stops at the first step that fails: what comes after it relies on it.
@@ -294,7 +305,7 @@ Result<void> EnforcedLayout::check_reachable(const Desired& desired) const {
   const auto* const clean = std::get_if<Clean>(&kernel_);
   if (clean == nullptr) return {};
   PINFOLD_LET(const CpuSet cpus, cgroups_.machine_cpus());
-  PINFOLD_TRY(plan(clean->layout, reachable(desired, {}), cpus));
+  PINFOLD_TRY(plan(clean->layout, reachable(desired, {}, cpus), cpus));
   return {};
 }
 
@@ -307,7 +318,11 @@ Result<void> EnforcedLayout::apply(const Desired& desired, const StepWatcher& wa
     PINFOLD_LET(observed, observe_all(desired));
   }
   enforce::Plan done;
-  return enforce(desired, observed, done, watcher);
+  PINFOLD_LET(const CpuSet missing, enforce(desired, observed, done, watcher));
+  if (missing.empty()) return {};
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("'{}' lacks CPUs {}: they are offline, or a group above lacks them",
+                          root(), missing.to_string()));
 }
 
 Result<void> EnforcedLayout::adopt(const Desired& desired, const ContainerId& container) {

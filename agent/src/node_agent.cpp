@@ -369,9 +369,10 @@ Result<ReconcileReport> NodeAgent::reconcile(PageMoves pages) {
   if (!enforced_) return enforces_nothing();
   const auto abandoned = remove_abandoned();
   const Desired target = desired();
-  ProcessList processes = kept_.processes();
+  const ProcessList known = kept_.processes();
+  ProcessList processes = known;
   PINFOLD_LET(ReconcileReport report, enforced_->reconcile(target, processes));
-  kept_.keep_processes(processes);
+  if (processes != known) kept_.keep_processes(processes);
   if (pages == PageMoves::kOn) enforced_->move_pages(target, report);
   std::vector<std::string> removed;
   removed.reserve(abandoned.size());

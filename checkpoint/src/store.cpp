@@ -250,10 +250,7 @@ Result<void> Store::try_commit(const Files& next) {
 
 /// A journal, with room for the record if it is not the first one.
 Result<void> Store::open_journal(std::size_t record_size) {
-  if (journal_ != nullptr) {
-    reserve_in_journal(record_size);
-    return {};
-  }
+  if (journal_ != nullptr) return reserve_in_journal(record_size);
   PINFOLD_LET(journal_, fs_->create(std::string(kJournalFileName)));
   return {};
 }
@@ -269,15 +266,20 @@ Result<void> Store::append_to_journal(const std::string& record, bool is_first) 
   return {};
 }
 
-/// Room for this record and some that follow, so that most syncs have only data to write. A process
-/// that commits once needs none; then the room doubles with the journal.
-void Store::reserve_in_journal(std::size_t record_size) {
+/// Room for this record and, if the disk has it, for some that follow, so that most syncs have only
+/// data to write. A process that commits once needs none; then the room doubles with the journal.
+/// A record without room is not begun: on a full disk nothing could drop it.
+Result<void> Store::reserve_in_journal(std::size_t record_size) {
   constexpr std::size_t kMost = std::size_t{256} << 10U;
-  if (journal_size_ + record_size <= journal_room_) return;
+  if (journal_size_ + record_size <= journal_room_) return {};
   const std::size_t wanted = record_size + std::min(journal_size_, kMost);
-  const std::size_t size = std::min(wanted, journal_limit_ - journal_size_);
-  // Without room the record is appended, if the disk has space for that.
-  if (journal_->reserve(size)) journal_room_ = journal_size_ + size;
+  std::size_t size = std::min(wanted, journal_limit_ - journal_size_);
+  if (!journal_->reserve(size)) {
+    size = record_size;
+    PINFOLD_TRY(journal_->reserve(size));
+  }
+  journal_room_ = journal_size_ + size;
+  return {};
 }
 
 /// After a failed append the record can be in the journal or not, and reading it back proves

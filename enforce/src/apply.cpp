@@ -5,7 +5,6 @@
 #include <chrono>
 #include <thread>
 
-#include "blank.hpp"
 #include "enable.hpp"
 #include "pinfold/enforce/cgroups.hpp"
 #include "pinfold/enforce/processes.hpp"
@@ -136,8 +135,6 @@ Result<void> verify(const Step& step, const Group& group) {
 Result<void> apply_to_group(const Step& step, const Group& group, const KernelFacts& facts) {
   switch (step.kind) {
     case Step::Kind::kCreate:
-      // Of an interrupted creation: the sets of the groups below it could be in the way.
-      remove_blank(group);
       for (const Group::Part& part : group.parts) {
         const bool has_cpusets = &part == &group.parts.front();
         PINFOLD_TRY(create_part(part, has_cpusets, step.group.is_pod(), facts));

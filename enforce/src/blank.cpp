@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "pinfold/enforce/cgroup_fs.hpp"
+#include "pinfold/enforce/cgroups.hpp"
 
 namespace pinfold::enforce {
 
@@ -30,7 +31,10 @@ Result<bool> is_blank(const Group& group) {
   return is_part_blank(group.cpuset());
 }
 
-void remove_blank(const Group& group) {
+namespace {
+
+/// With the groups right below it. What cannot be removed stays.
+void remove_if_blank(const Group& group) {
   if (!is_blank(group).value_or(false)) return;
   const Group::Part& part = group.cpuset();
   const auto below = part.fs->children(part.path);
@@ -41,6 +45,16 @@ void remove_blank(const Group& group) {
     if (is_part_blank(child).value_or(false)) (void)part.fs->remove_group(child.path);
   }
   (void)part.fs->remove_group(part.path);
+}
+
+}  // namespace
+
+void remove_leftovers(Cgroups& cgroups, const Layout& before, const Layout& after) {
+  for (const auto& adopted : cgroups.adopted()) cgroups.remove_replaced(adopted.id());
+  for (const auto& [name, settings] : after) {
+    if (before.contains(name) || cgroups.is_adopted(name)) continue;
+    if (const auto group = cgroups.group(name)) remove_if_blank(*group);
+  }
 }
 
 }  // namespace pinfold::enforce

@@ -13,8 +13,5 @@ namespace pinfold::enforce {
 /// True for a group of cgroup v1 that was made, but not filled: it has nothing, while an empty set
 /// of cgroup v2 means the parent's. No process can be in it, nor in a group below it. Errors: kIo.
 [[nodiscard]] Result<bool> is_blank(const Group& group);
-/// Removes such a group, with those right below it that are so too, from the hierarchy with the
-/// cpusets. What cannot be removed stays.
-void remove_blank(const Group& group);
 
 }  // namespace pinfold::enforce

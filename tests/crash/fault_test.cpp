@@ -260,6 +260,38 @@ TEST(DiskFault, BeforeTheJournalNeedsNoRecovery) {
   EXPECT_EQ(machine.store->load(), before) << "the disk is still full";
 }
 
+/// What needs no space goes on: files are removed, renamed and synced.
+TEST(DiskFault, OfAFullDiskIsDecidedAtOnce) {
+  const Files old{"c", "m", "p"};
+  for (const bool has_records : {false, true}) {
+    SCOPED_TRACE(has_records ? "after other records" : "in a new journal");
+    for (std::size_t at = 0; at < 3; ++at) {
+      auto disk = std::make_shared<Disk>();
+      std::size_t operations = 0;
+      bool is_full = false;
+      auto store = Store::open(std::make_unique<MemoryFs>(disk, [&](const std::string& operation) {
+        const bool needs_space = operation.starts_with("create") ||
+                                 operation.starts_with("reserve") || operation.starts_with("write");
+        const bool fails = is_full && needs_space && operations++ >= at;
+        return MemoryFs::Fault{fails ? ENOSPC : 0, false};
+      }));
+      ASSERT_TRUE(store->commit(old));
+      if (!has_records) {
+        ASSERT_TRUE(store->checkpoint_journal());
+      }
+      is_full = true;
+      const Files next{"c2", "m2", "p2"};
+      const auto done = store->commit(next);
+      if (!done) {
+        EXPECT_EQ(done.error().message.find("recovery failed"), std::string::npos)
+            << done.error().message;
+      }
+      EXPECT_EQ(store->load(), done ? next : old);
+      EXPECT_EQ(open_and_load(*disk), done ? next : old);
+    }
+  }
+}
+
 TEST(DiskFault, LeavesTheOldSideFileAndNoTemporaryOne) {
   constexpr std::string_view kName = ".pinfold_side";
   for (const std::string operation : {"create", "write", "rename"}) {

@@ -61,7 +61,7 @@ class Disk {
 class MemoryFs final : public Fs {
  public:
   struct Fault {
-    int sys_errno = 0;         ///< 0: succeed
+    int sys_errno = 0;         ///< 0: succeed; ENOSPC fails no write to where room was reserved
     bool short_write = false;  ///< write only one byte
   };
   /// Called with the name of every operation that changes the disk.

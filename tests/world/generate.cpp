@@ -68,7 +68,9 @@ History generate(std::uint64_t seed, int actions) {
       history.has_runtime ? std::span<const Weight>(kRuntimeWeights) : kWeights;
   constexpr int kPods = 12;
   constexpr int kShapes = 9;
-  constexpr int kLongestWait = 1200;  // seconds
+  constexpr int kMinute = 60;
+  constexpr int kShortWait = 20 * kMinute;
+  constexpr int kLongWait = 8 * 60 * kMinute;
   for (int i = 0; i < actions; ++i) {
     Action action;
     action.kind = draw_kind(weights, random);
@@ -88,7 +90,8 @@ History generate(std::uint64_t seed, int actions) {
         action.value = random.below(2);
         break;
       case Action::Kind::kWait:
-        action.value = 1 + random.below(kLongestWait);
+        action.value = random.chance(50) ? 1 + random.below(kShortWait)
+                                         : kMinute * (1 + random.below(kLongWait / kMinute));
         break;
       default:
         action.value = random.below(100);

@@ -19,7 +19,7 @@ struct Fault {
     kKill,     ///< the service is killed
     kCut,      ///< the power fails; `choice`: what the disk has afterwards
     kError,    ///< the operation fails with EIO
-    kFull,     ///< it and all later ones of the action on the disk fail with ENOSPC
+    kFull,     ///< it and all later ones of the action that need space on the disk fail
     kRewrite,  ///< another writer changes a cpuset; `choice`: which, and to what
     kOffline,  ///< CPU `choice` goes offline
   };

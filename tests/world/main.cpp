@@ -20,7 +20,7 @@ namespace pinfold::world {
 namespace {
 
 constexpr const char* kUsage =
-    "Usage: world run --seeds A..B [--actions N] [--jobs N]\n"
+    "Usage: world run --seeds A..B [--actions N] [--jobs N] [--days N]\n"
     "       world replay FILE\n"
     "       world show SEED [--actions N]\n"
     "       world shrink SEED [--actions N]\n"
@@ -32,6 +32,7 @@ struct Options {
   std::uint64_t last = 100;
   int actions = kActions;
   int jobs = 1;
+  int days = 0;  ///< after these no further seed begins; 0: all do
   Bug bug = Bug::kNone;
   std::vector<std::string> words;
 };
@@ -67,11 +68,12 @@ bool read_options(const std::vector<std::string>& arguments, Options& options) {
     const bool is_read = name == "--seeds"     ? read_seeds(value, options)
                          : name == "--actions" ? read_number(value, options.actions)
                          : name == "--jobs"    ? read_number(value, options.jobs)
+                         : name == "--days"    ? read_number(value, options.days)
                          : name == "--bug"     ? read_bug(value, options)
                                                : false;
     if (!is_read) return false;
   }
-  return !options.words.empty() && options.actions > 0 && options.jobs > 0;
+  return !options.words.empty() && options.actions > 0 && options.jobs > 0 && options.days >= 0;
 }
 
 void print(const Failure& failure) {
@@ -81,9 +83,11 @@ void print(const Failure& failure) {
 void print(const Tally& tally, std::chrono::duration<double> took) {
   constexpr double kDay = 86'400;
   fmt::print(
-      "{} actions, {} operations, {} checks for overlap, {} starts, {:.0f} node-days in {:.1f} s\n",
+      "{} actions, {} operations, {} checks for overlap, {} starts, {:.0f} node-days in {:.1f} s;\n"
+      "{} reconciliations, and {} left out like the one before them\n",
       tally.actions, tally.operations, tally.checks, tally.starts,
-      static_cast<double>(tally.time.count()) / kDay, took.count());
+      static_cast<double>(tally.time.count()) / kDay, took.count(), tally.reconciliations,
+      tally.idle);
   for (const auto& [name, count] : tally.faults) fmt::print("  {} {}\n", name, count);
 }
 
@@ -100,6 +104,8 @@ int run_seeds(const Options& options) {
       const Outcome outcome = run(generate(seed, options.actions), Log::kOff, options.bug);
       const std::lock_guard lock(mutex);
       tally += outcome.tally;
+      if (options.days > 0 && tally.time >= std::chrono::days(options.days))
+        next = options.last + 1;
       if (!outcome.failure) continue;
       fmt::print("seed {}: ", seed);
       print(*outcome.failure);

@@ -41,6 +41,11 @@ Image image_after_cut(const Disk& disk, int number) {
   return images.at(static_cast<std::size_t>(number) % images.size());
 }
 
+bool needs_space(const Operation& operation) {
+  const auto is = [&](const char* verb) { return operation.text.starts_with(verb); };
+  return operation.is_on_disk && (is("create ") || is("reserve ") || is("write "));
+}
+
 std::string name_of(const Fault& fault) {
   Action action;
   action.fault = fault;
@@ -77,7 +82,7 @@ int SimulatedNode::before(const Operation& operation) {
   const int number = operations_++;
   if (!fault_ || number < fault_->at) return 0;
   const bool is_full = fault_->kind == Fault::Kind::kFull;
-  if (is_full && !operation.is_on_disk) return 0;
+  if (is_full && !needs_space(operation)) return 0;
   if (std::exchange(has_failed_, true)) return is_full ? ENOSPC : 0;
   ++tally.faults[name_of(*fault_)];
   switch (fault_->kind) {
@@ -102,6 +107,12 @@ int SimulatedNode::before(const Operation& operation) {
   return 0;
 }
 
+SimulatedNode::Clock::time_point SimulatedNode::clock() const {
+  constexpr auto kJump = std::chrono::hours(1) + std::chrono::minutes(1);
+  const bool has_jumped = bug_ == Bug::kClockBack && now_.time_since_epoch() > kJump;
+  return has_jumped ? now_ - std::chrono::hours(1) : now_;
+}
+
 Result<agent::NodeAgent> SimulatedNode::open() {
   const auto ask = [process = process_](const std::string& /*operation*/) {
     return MemoryFs::Fault{process->disk_error};
@@ -117,7 +128,7 @@ Result<agent::NodeAgent> SimulatedNode::open() {
   auto known = agent::known_machine(machine_with(online()), store, {});
   PINFOLD_LET(auto node, agent::make_node(std::move(known.machine), std::move(config)));
   agent::AgentOptions options;
-  options.now = [this] { return now_; };
+  options.now = [this] { return clock(); };
   if (has_runtime_) options.abandoned = agent::Abandoned::kDisown;
   auto cgroups = kernel.cgroups("pinfold", [this](auto fs, const std::string& below) {
     return fs_of(process_, std::move(fs), below);
@@ -131,7 +142,8 @@ Result<void> SimulatedNode::start() {
   process_ = std::make_shared<Process>();
   process_->before = [this](const Operation& operation) { return before(operation); };
   process_->after = [this](const Operation& operation) {
-    if (operation.file.empty() || operation.file == "cpuset.cpus") disturbed.erase(operation.group);
+    const bool is_group = !operation.is_on_disk && operation.file.empty();
+    if (is_group || operation.file == "cpuset.cpus") disturbed.erase(operation.group);
     if (watch) watch(operation);
   };
   process_->bug = bug_;
@@ -146,7 +158,7 @@ Result<void> SimulatedNode::start() {
                 nri::make_follower(service::NriMode::kEnforce, agent, std::move(follower)));
   }
   service::WorkerOptions options;
-  options.now = [this] { return now_; };
+  options.now = [this] { return clock(); };
   worker_ = std::make_unique<service::Worker>(std::move(agent), std::move(options));
   worker_->run_round();
   return {};
@@ -186,6 +198,17 @@ void SimulatedNode::set_online(const CpuSet& online) {
   for (const char* const top : {"pinfold", "kubepods"}) {
     if (auto* const root = kernel.find(top)) disturb(*root, top);
   }
+}
+
+void SimulatedNode::widen_runtime_groups() {
+  const std::function<void(test::ModelKernel::Dir&, const std::string&)> widen =
+      [&](test::ModelKernel::Dir& dir, const std::string& path) {
+        if (dir.children.empty()) return;
+        dir.processes.clear();
+        (void)kernel.fs()->write(path, "cpuset.cpus", online().to_string());
+        for (const auto& [name, child] : dir.children) widen(*child, path + "/" + name);
+      };
+  if (auto* const pods = kernel.find("kubepods")) widen(*pods, "kubepods");
 }
 
 void SimulatedNode::take_offline(int choice) {

@@ -38,8 +38,13 @@ class SimulatedNode {
   /// Whether the armed fault has happened.
   [[nodiscard]] bool has_failed() const { return has_failed_; }
 
-  void pass(std::chrono::seconds time) { now_ += bug_ == Bug::kClockBack ? -time : time; }
+  [[nodiscard]] Clock::time_point now() const { return now_; }
+  /// That of the service.
+  [[nodiscard]] Clock::time_point clock() const;
+  void pass_to(Clock::time_point time) { now_ = time; }
   void set_online(const CpuSet& online);
+  /// Gives the groups that a runtime made around those of containers what they have lost.
+  void widen_runtime_groups();
   /// One CPU, by number.
   void take_offline(int choice);
   /// Another writer changes a cpuset below the root; `choice`: which, and to what.
@@ -62,7 +67,7 @@ class SimulatedNode {
   /// Groups that others have changed since the last reconciliation; what they do is not promised.
   std::set<std::string> disturbed;
   Tally tally;
-  std::function<void(const Operation&)> watch;  ///< called after each operation in the kernel
+  std::function<void(const Operation&)> watch;  ///< called after each operation
 
  private:
   [[nodiscard]] Result<agent::NodeAgent> open();

@@ -18,9 +18,12 @@ tl::unexpected<Error> is_dead() { return fail(ErrorCode::kIo, "the process has e
 template <class Act>
 auto change_disk(Process& process, const std::string& text, const Act& act) -> decltype(act()) {
   if (process.is_dead) return is_dead();
-  process.disk_error = process.before({true, text, ""});
+  const Operation operation{true, text, ""};
+  process.disk_error = process.before(operation);
   if (process.is_dead) return is_dead();
-  return act();
+  auto done = act();
+  process.after(operation);
+  return done;
 }
 
 class ProcessFile final : public checkpoint::File {
@@ -66,6 +69,7 @@ class ProcessFs final : public checkpoint::Fs {
     return fs_->list();
   }
   Result<std::unique_ptr<checkpoint::File>> create(const std::string& name) override {
+    has_new_journal_ = has_new_journal_ || name == checkpoint::kJournalFileName;
     return change_disk(*process_, "create " + name,
                        [&]() -> Result<std::unique_ptr<checkpoint::File>> {
                          PINFOLD_LET(auto file, fs_->create(name));
@@ -80,7 +84,8 @@ class ProcessFs final : public checkpoint::Fs {
   }
   Result<void> sync_directory() override {
     return change_disk(*process_, "sync directory", [&]() -> Result<void> {
-      if (process_->bug == Bug::kNoDirectorySync) return {};
+      const bool is_of_journal = std::exchange(has_new_journal_, false);
+      if (process_->bug == Bug::kNoDirectorySync && is_of_journal) return {};
       return fs_->sync_directory();
     });
   }
@@ -88,6 +93,7 @@ class ProcessFs final : public checkpoint::Fs {
  private:
   std::shared_ptr<Process> process_;
   std::unique_ptr<checkpoint::Fs> fs_;
+  bool has_new_journal_ = false;  ///< since the directory was synced
 };
 
 class ProcessCgroupFs final : public enforce::CgroupFs {
@@ -116,7 +122,8 @@ class ProcessCgroupFs final : public enforce::CgroupFs {
                      std::string_view value) override {
     const bool is_cpuset = file.starts_with("cpuset.");
     if (process_->bug == Bug::kEmptyIsNoChange && is_cpuset && value.empty()) return {};
-    if (process_->bug == Bug::kGrantFirst && file == "cpuset.cpus") {
+    const bool is_container = group.find('/') != std::string::npos;
+    if (process_->bug == Bug::kGrantFirst && file == "cpuset.cpus" && is_container) {
       return write_late(group, std::string(value));
     }
     if (process_->bug == Bug::kOldValues) process_->known_values[at(group) + " " + file] = value;

@@ -32,7 +32,7 @@ struct Process {
   bool is_ending = false;
   /// Called before each operation. Returns the errno with which it fails; 0: it is done.
   std::function<int(const Operation&)> before;
-  /// Called after each operation in the kernel that has succeeded.
+  /// Called after each operation: in the kernel, if it has succeeded.
   std::function<void(const Operation&)> after;
   Bug bug = Bug::kNone;
   /// With what the disk fails now: it knows what a failed write leaves behind.

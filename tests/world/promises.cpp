@@ -65,6 +65,11 @@ std::vector<Seen> containers_in(test::ModelKernel& kernel, const AgentState& sta
   return all;
 }
 
+bool has(const AgentState& state, const ContainerId& id) {
+  const ActivePod* const pod = state.node.find(id.pod);
+  return pod != nullptr && pod->spec.find(id.name) != nullptr;
+}
+
 AgentState with_plan(AgentState state, const NodeState& next) {
   state.node = next;
   remove_inactive(state);
@@ -112,6 +117,7 @@ std::vector<AgentState> states_of(const Node& node, const AgentState& first, con
 void Runner::prepare_owners() {
   owners_ = {};
   in_transit_.clear();
+  had_.clear();
   if (!model_node_) return;
   const auto states = states_of(*model_node_, model_, offline_, pending_);
   for (const AgentState& state : states) {
@@ -121,9 +127,16 @@ void Runner::prepare_owners() {
   // shared until it has begun.
   const auto& before = states.front().node.cpu.assignments;
   const auto& after = states.back().node.cpu.assignments;
+  const CpuSet offline = model_node_->machine().all_cpus() - node_.online();
+  has_strays_ = false;
   for (const Seen& one : containers_in(node_.kernel, model_)) {
+    had_[one.group] = one.cpus;
+    const bool is_known = has(states.front(), one.id) && has(states.back(), one.id);
+    has_strays_ = has_strays_ || (one.has_processes && !is_known);
     const bool stays = states.back().node.find(one.id.pod) != nullptr;
-    if (!before.contains(one.id) || (stays && !after.contains(one.id))) in_transit_.insert(one.id);
+    const CpuSet* const gets = after.find(one.id);
+    const bool ends_shared = stays && (gets == nullptr || offline.contains_all(*gets));
+    if (!before.contains(one.id) || ends_shared) in_transit_.insert(one.id);
   }
 }
 
@@ -131,6 +144,7 @@ void Runner::prepare_owners() {
 void Runner::own_model() {
   owners_ = {};
   in_transit_.clear();
+  had_.clear();
   for (const auto& entry : model_.node.cpu.assignments) owners_[entry.id()] = entry.value;
 }
 
@@ -150,21 +164,33 @@ void Runner::check_overlap(const Operation& operation) {
     for (const auto& entry : state.node.cpu.assignments) owners_[entry.id()] |= entry.value;
   }
   const auto seen = containers_in(node_.kernel, state);
+  for (const Seen& one : seen) {
+    if (const auto had = had_.find(one.group); had != had_.end()) had->second &= one.cpus;
+  }
+  // A runtime makes the groups: those that Pinfold makes before wait empty. After an interrupted
+  // change, and while CPUs are offline or something runs that should not, only processes are
+  // protected.
+  const bool has_all_cpus = !model_node_ || node_.online() == model_node_->machine().all_cpus();
+  const bool needs_processes = history_.has_runtime || is_behind_ || has_strays_ || !has_all_cpus;
+  const auto had = [this](const Seen& one) {
+    const auto found = had_.find(one.group);
+    return found == had_.end() ? CpuSet() : found->second;
+  };
   for (const Seen& owner : seen) {
     const CpuSet* const own = owners_.find(owner.id);
     if (own == nullptr || owner.cpus.empty() || !own->contains_all(owner.cpus)) continue;
     if (is_out_of_reach(owner.group) || in_transit_.contains(owner.id)) continue;
-    // A runtime makes the groups: those that Pinfold makes before wait empty.
-    if (history_.has_runtime && !owner.has_processes) continue;
+    if (needs_processes && !owner.has_processes) continue;
     for (const Seen& other : seen) {
-      if (other.id == owner.id || !other.cpus.intersects(owner.cpus)) continue;
-      if (is_out_of_reach(other.group)) continue;
+      // What both have had from the begin of the action on is not taken from either.
+      const CpuSet both = (owner.cpus & other.cpus) - (had(owner) & had(other));
+      if (other.id == owner.id || both.empty() || is_out_of_reach(other.group)) continue;
       if (!other.has_processes && (history_.has_runtime || !other.has_own)) continue;
+      if (others_are_late_ && !has(state, other.id)) continue;
       // Init containers leave their CPUs to later containers of their pod.
       if (other.id.pod == owner.id.pod && owners_.contains(other.id)) continue;
-      return break_promise(
-          "overlap", fmt::format("after '{}' {} runs on {} of {}", operation.text, other.group,
-                                 (other.cpus & owner.cpus).to_string(), owner.group));
+      return break_promise("overlap", fmt::format("after '{}' {} runs on {} of {}", operation.text,
+                                                  other.group, both.to_string(), owner.group));
     }
   }
 }
@@ -205,14 +231,16 @@ void Runner::judge(Pending& pending) {
   const Result<service::Answer>& answer = *pending.answer;
   auto expected = expect(*model_node_, model_, offline_, pending.request);
   note(answer ? "  answered" : "  error: " + answer.error().message);
-  const bool is_excused = has_processes(pending.request);
+  const bool meets_processes = has_processes(pending.request);
   if (!answer) {
+    // Another request of the round can have ended them.
+    const bool is_excused = meets_processes || pending.met_processes;
     if (!expected.error.empty() || had_fault_ || is_excused) return;
     return break_promise("answer", "unexpected error: " + answer.error().message);
   }
-  if (!expected.error.empty() || is_excused) {
-    return break_promise("answer",
-                         "expected an error: " + (is_excused ? "processes run" : expected.error));
+  if (!expected.error.empty() || meets_processes) {
+    return break_promise(
+        "answer", "expected an error: " + (meets_processes ? "processes run" : expected.error));
   }
   if (const auto* const admissions = std::get_if<service::Admissions>(&*answer)) {
     const auto& rejection = admissions->outcomes.front().rejection;
@@ -235,7 +263,7 @@ void Runner::check_enforced(const service::Answer& answer) {
   // A client that admits a pod again with other containers has to end their processes.
   if (error.find("processes still run in it") != std::string::npos) return;
   const bool has_all_cpus = node_.online() == model_node_->machine().all_cpus();
-  if (!had_fault_ && has_all_cpus && node_.disturbed.empty()) break_promise("enforced", error);
+  if (!had_fault_ && has_all_cpus && !was_disturbed_) break_promise("enforced", error);
 }
 
 void Runner::judge_plan(const Pending& pending) {
@@ -248,6 +276,7 @@ void Runner::judge_plan(const Pending& pending) {
     return break_promise("answer", "another plan than that of the dry run");
   }
   model_ = with_plan(model_, pending.planned->next);
+  told_.clear();  // the runtime learns of it when the plugin connects again
   check_enforced(*answer);
 }
 
@@ -259,6 +288,7 @@ bool Runner::has_processes(const service::Action& request) {
   if (is_kill && node_.kernel.version == enforce::CgroupVersion::kV2) return false;
   auto* const pod = node_.kernel.find(fmt::format("{}/pod{}", kRoot, remove->pod));
   if (pod == nullptr) return false;
+  if (remove->container.empty() && !pod->processes.empty()) return true;
   return std::any_of(pod->children.begin(), pod->children.end(), [&](const auto& child) {
     const bool is_meant = remove->container.empty() || child.first == remove->container;
     return is_meant && !child.second->processes.empty();

@@ -9,8 +9,6 @@
 namespace pinfold::world {
 namespace {
 
-constexpr std::chrono::seconds kReconciled{301};  ///< in this time one is due
-
 std::string container_of(const Action& action) { return action.value % 2 == 0 ? "a" : "b"; }
 ContainerId id_of(const Action& action) { return {uid_of(action.pod), container_of(action)}; }
 
@@ -26,6 +24,8 @@ Tally& Tally::operator+=(const Tally& other) {
   checks += other.checks;
   starts += other.starts;
   time += other.time;
+  reconciliations += other.reconciliations;
+  idle += other.idle;
   for (const auto& [name, count] : other.faults) faults[name] += count;
   return *this;
 }
@@ -41,8 +41,8 @@ Runner::Runner(const History& history, Log log, Bug bug)
             check_overlap({false, "the runtime", group});
           }) {
   node_.watch = [this](const Operation& operation) {
-    note("    " + operation.text);
-    check_overlap(operation);
+    note((operation.is_on_disk ? "    disk: " : "    ") + operation.text);
+    if (!operation.is_on_disk) check_overlap(operation);
   };
 }
 
@@ -123,13 +123,11 @@ void Runner::act(const Action& action) {
     case Action::Kind::kConnect:
       if (history_.has_runtime) runtime_round(action);
       return;
+    case Action::Kind::kWait:
+      return wait(std::chrono::seconds(action.value), action.fault);
     default:
       act_outside(action);
       round(action.fault);
-      if (history_.has_runtime && action.kind == Action::Kind::kWait && !outcome_.failure) {
-        (void)ask([](nri::Follower& follower, agent::NodeAgent& agent) { follower.look(agent); });
-        model_ = node_.worker()->snapshot()->state;
-      }
   }
 }
 
@@ -138,10 +136,6 @@ void Runner::act_outside(const Action& action) {
   switch (action.kind) {
     case Action::Kind::kExit:
       return end_processes(action);
-    case Action::Kind::kWait:
-      node_.pass(std::chrono::seconds(action.value));
-      node_.tally.time += std::chrono::seconds(action.value);
-      return;
     case Action::Kind::kRewrite:
       return node_.rewrite(action.value);
     case Action::Kind::kReset:
@@ -170,6 +164,8 @@ void Runner::submit(service::Action request) {
 void Runner::round(const std::optional<Fault>& fault) {
   node_.arm(fault);
   prepare_owners();
+  was_disturbed_ = !node_.disturbed.empty();
+  for (Pending& pending : pending_) pending.met_processes = has_processes(pending.request);
   const auto reconciled = node_.worker()->snapshot()->counters.reconciliations;
   bool is_killed = false;
   try {
@@ -187,10 +183,11 @@ void Runner::round(const std::optional<Fault>& fault) {
   const auto snapshot = node_.worker()->snapshot();
   const bool has_reconciled = snapshot->counters.reconciliations > reconciled;
   if (has_reconciled && snapshot->reconciled->has_value() &&
-      snapshot->reconciled->value().remaining.empty() && !fault) {
+      snapshot->reconciled->value().remaining.empty() && !had_fault_) {
     node_.disturbed.clear();
     is_behind_ = false;
   }
+  if (has_reconciled) ++node_.tally.reconciliations;
   own_model();
   if (!is_behind_) check_overlap({false, "the action", ""});
   check_files(false);
@@ -199,14 +196,16 @@ void Runner::round(const std::optional<Fault>& fault) {
 /// The next process of the service, after the last one was killed.
 void Runner::start_again() {
   node_.arm(std::nullopt);
-  if (node_.worker() == nullptr) {
+  const bool has_started = node_.worker() != nullptr;
+  if (!has_started) {
     prepare_owners();
     if (const auto started = node_.start(); !started) {
       return break_promise("start", "the service does not start: " + started.error().message);
     }
   }
   const auto& reconciled = node_.worker()->snapshot()->reconciled;
-  is_behind_ = !reconciled || !reconciled->has_value() || !reconciled->value().remaining.empty();
+  is_behind_ = !reconciled || !reconciled->has_value() || !reconciled->value().remaining.empty() ||
+               (has_started && had_fault_);
   if (!is_behind_) node_.disturbed.clear();
   const bool is_first = model_node_ == nullptr;
   model_node_ = node_.shared_node();
@@ -254,6 +253,7 @@ void Runner::change_node(service::Action request, const std::optional<Fault>& fa
   const auto& outcome = std::get<agent::Reconfigured>(**planned.answer);
   submit(std::move(request));
   pending_.front().planned = Planned{outcome.planned.plan.next, false};
+  others_are_late_ = history_.has_runtime;
   round(fault);
 }
 
@@ -280,60 +280,6 @@ void Runner::end_init_containers(const PodUid& uid) {
 
 void Runner::end_processes(const Action& action) {
   if (auto* const dir = node_.kernel.find(group_of(id_of(action)))) dir->processes.clear();
-}
-
-/// Who admits a pod again with other containers ends those that it lacks.
-void Runner::end_strays() {
-  for (const auto& [pod, dir] : node_.kernel.find("pinfold")->children) {
-    const auto uid = enforce::pod_of_group(pod);
-    const ActivePod* const active = uid ? model_.node.find(*uid) : nullptr;
-    for (const auto& [name, child] : dir->children) {
-      if (active == nullptr || active->spec.find(name) == nullptr) child->processes.clear();
-    }
-  }
-}
-
-/// Without faults for a while, everything is as it should be.
-void Runner::quiet() {
-  node_.set_online(CpuSet::range(0, 7));
-  if (auto* const root = node_.kernel.find("pinfold"); root->children.contains("stranger")) {
-    node_.toggle_stranger();
-  }
-  end_strays();
-  round(std::nullopt);
-  if (!offline_.empty() && !outcome_.failure)
-    restart(std::nullopt);  // it learns of CPUs at a start
-  for (int i = 0; i < 3 && !outcome_.failure; ++i) {
-    node_.pass(kReconciled);
-    node_.tally.time += kReconciled;
-    round(std::nullopt);
-  }
-  if (outcome_.failure) return;
-  submit(service::Settle{});
-  round(std::nullopt);
-  check_files(true);
-  check_kernel();
-}
-
-/// All pods end: nothing of them is left.
-void Runner::end() {
-  quiet();
-  while (!runtime_.pods().empty() && !outcome_.failure) {
-    runtime_round({Action::Kind::kUnsandbox, runtime_.pods().begin()->first});
-  }
-  const auto pods = model_.node.pods;
-  for (const ActivePod& pod : pods) {
-    if (outcome_.failure) return;
-    for (const Container& container : pod.spec.containers) {
-      if (auto* const dir = node_.kernel.find(group_of({pod.spec.uid, container.name}))) {
-        dir->processes.clear();
-      }
-    }
-    submit(service::Remove{pod.spec.uid, "", agent::RunningProcesses::kRefuse});
-    round(std::nullopt);
-  }
-  if (!outcome_.failure) quiet();
-  if (!outcome_.failure) check_empty();
 }
 
 Outcome run(const History& history, Log log, Bug bug) { return Runner(history, log, bug).run(); }

@@ -29,6 +29,7 @@ class Runner {
     service::Action request;
     std::optional<Result<service::Answer>> answer = std::nullopt;
     std::optional<Planned> planned = std::nullopt;  ///< of those that plan
+    bool met_processes = false;                     ///< that it must not kill, when its round began
   };
 
   void act(const Action& action);
@@ -36,6 +37,8 @@ class Runner {
   [[nodiscard]] std::optional<service::Action> request_of(const Action& action) const;
   void submit(service::Action request);
   void round(const std::optional<Fault>& fault);
+  void wait(std::chrono::seconds time, std::optional<Fault> fault);
+  void look();
   void restart(const std::optional<Fault>& fault);
   void start_again();
   void change_node(service::Action request, const std::optional<Fault>& fault);
@@ -43,6 +46,7 @@ class Runner {
   void end_init_containers(const PodUid& uid);
   void end_processes(const Action& action);
   void end_strays();
+  void restart_stranded();
   void quiet();
   void end();
 
@@ -76,9 +80,12 @@ class Runner {
   Log log_;
   SimulatedNode node_;
   Outcome outcome_;
-  bool had_fault_ = false;  ///< in this action
-  bool is_behind_ = false;  ///< the kernel may lack what was committed
-  std::size_t number_ = 0;  ///< of the action
+  bool had_fault_ = false;        ///< in this action
+  bool is_behind_ = false;        ///< the kernel may lack what was committed
+  bool others_are_late_ = false;  ///< what only the plugin confines, after a reconfiguration
+  bool has_strays_ = false;       ///< processes of containers that the state does not know
+  bool was_disturbed_ = false;    ///< others had changed groups before this action
+  std::size_t number_ = 0;        ///< of the action
   std::deque<Pending> pending_;
   std::shared_ptr<const Node> model_node_;  ///< what the clients have been told
   agent::AgentState model_;
@@ -87,8 +94,9 @@ class Runner {
   std::map<std::string, CpuSet> told_;  ///< exclusive CPUs by the id of a container that runs
   int boots_ = 0;                       ///< of the machine, that the runtime knows of
   const agent::NodeAgent* in_turn_ = nullptr;  ///< the agent while the runtime asks it
-  std::set<ContainerId> in_transit_;  ///< containers that get or lose exclusive CPUs in an action
-  ContainerMap<CpuSet> owners_;       ///< exclusive CPUs before, during and after an action
+  std::set<ContainerId> in_transit_;   ///< containers that get or lose exclusive CPUs in an action
+  std::map<std::string, CpuSet> had_;  ///< what each group has had in all of this action
+  ContainerMap<CpuSet> owners_;        ///< exclusive CPUs before, during and after an action
 };
 
 }  // namespace pinfold::world

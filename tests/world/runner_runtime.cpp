@@ -62,9 +62,9 @@ void Runner::act_in_runtime(const Action& action) {
 
 void Runner::runtime_round(const Action& action) {
   node_.arm(action.fault);
-  owners_ = {};
   own_model();
   act_in_runtime(action);
+  others_are_late_ = false;
   had_fault_ = node_.has_failed();
   is_behind_ = is_behind_ || had_fault_;
   node_.arm(std::nullopt);
@@ -95,8 +95,10 @@ void Runner::check_told() {
       const std::string group = Runtime::group_of(pod, container);
       if (node_.disturbed.contains(group)) continue;
       auto* const dir = node_.kernel.find(group);
+      if (dir != nullptr && dir->processes.empty()) continue;  // see restart_stranded()
       const CpuSet cpus = dir == nullptr ? CpuSet() : node_.kernel.effective(*dir, "cpuset.cpus");
-      if (cpus == has) continue;
+      const CpuSet left = has & node_.online();  // without any it is in the shared pool
+      if (left.empty() || cpus == left) continue;
       return break_promise("told", fmt::format("{} runs on {}, and was told {}", group,
                                                cpus.to_string(), has.to_string()));
     }

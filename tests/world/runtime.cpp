@@ -189,6 +189,23 @@ void Runtime::remove_sandbox(int number) {
   (void)send(api::Event::REMOVE_POD_SANDBOX, removed, nullptr);
 }
 
+std::vector<int> Runtime::stranded() const {
+  const auto is_empty = [&](const std::string& group) {
+    const auto* const dir = kernel_->find(group);
+    return dir != nullptr && dir->processes.empty();
+  };
+  std::vector<int> numbers;
+  for (const auto& [number, pod] : pods_) {
+    const bool has_lost = std::any_of(
+        pod.containers.begin(), pod.containers.end(), [&, &of = pod](const Container& one) {
+          return one.phase == Phase::kRunning && is_empty(group_of(of, one));
+        });
+    const bool is_without_pause = is_empty(pod_group_of(pod) + "/" + shown(pod).id());
+    if (has_lost || is_without_pause) numbers.push_back(number);
+  }
+  return numbers;
+}
+
 /// Exited containers are left out.
 void Runtime::synchronize() {
   api::SynchronizeRequest request;

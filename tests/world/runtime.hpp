@@ -56,6 +56,9 @@ class Runtime {
     pods_.clear();
     unconfirmed_.clear();
   }
+  /// Pods of which the kernel has moved processes out of their group: cgroup v1 does so when the
+  /// last CPU of a group goes offline.
+  [[nodiscard]] std::vector<int> stranded() const;
   /// The groups of which the plugin has not been asked.
   [[nodiscard]] const std::set<std::string>& unconfirmed() const { return unconfirmed_; }
 

@@ -28,6 +28,8 @@ struct Tally {
   std::uint64_t checks = 0;                     ///< for overlap
   std::uint64_t starts = 0;                     ///< of the service
   std::chrono::seconds time{0};                 ///< that has passed in the world
+  std::uint64_t reconciliations = 0;            ///< that were due
+  std::uint64_t idle = 0;                       ///< the same, like the one before and not done
   std::map<std::string, std::uint64_t> faults;  ///< that happened, by name
 
   Tally& operator+=(const Tally& other);
@@ -45,14 +47,14 @@ enum class Log { kOff, kOn };
 /// notice it proves nothing.
 enum class Bug {
   kNone,
-  kNoDirectorySync,  ///< names are not made durable
+  kNoDirectorySync,  ///< the name of a new journal is not made durable
   kNoFileSync,       ///< contents are not made durable
   kNoJournal,        ///< the files are replaced without a journal
-  kGrantFirst,       ///< a cpuset that shrinks is written after the next one
+  kGrantFirst,       ///< the cpuset of a container that shrinks is written after the next one
   kOldValues,        ///< a value of the kernel is read once and believed for ever
   kEmptyIsNoChange,  ///< an empty cpuset is not written
   kNoProcesses,      ///< a group counts as empty while processes run in it
-  kClockBack,        ///< the clock goes backwards
+  kClockBack,        ///< the clock jumps back by an hour
 };
 /// "grant-first"; nullopt for another text.
 [[nodiscard]] std::optional<Bug> parse_bug(std::string_view name);

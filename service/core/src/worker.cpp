@@ -379,8 +379,7 @@ void Worker::publish() {
 
 void Worker::wait() {
   const auto now = options_.now();
-  auto until =
-      std::min({reconcile_at_, now + options_.alive_every, settle_at_.value_or(reconcile_at_)});
+  auto until = std::min(due(), now + options_.alive_every);
   if (agent_.enforces() && !changes_) {
     if (now >= watch_from_) {
       changes_ = agent::watch_tree(agent_.enforced()->root());

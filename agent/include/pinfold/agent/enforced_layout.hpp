@@ -96,8 +96,9 @@ class EnforcedLayout {
   }
 
   /// Makes the kernel have what is desired, in the safe order: docs/cgroups.md.
-  /// Errors: those of Cgroups::apply and plan; the layout is dirty then, and the next call starts
-  /// from what the kernel has.
+  /// Errors: those of Cgroups::apply and plan; kUnsupported if the root lacks CPUs, whose containers
+  /// run on the rest of theirs or in the shared pool. The layout is dirty then, and the next call
+  /// starts from what the kernel has.
   [[nodiscard]] Result<void> apply(const Desired& desired, const StepWatcher& watcher = nullptr);
   /// Whether an order of steps leads there from the layout without an overlap; a dirty layout is
   /// not checked. Errors: those of plan.
@@ -136,10 +137,10 @@ class EnforcedLayout {
   void set_adopted(const ContainerMap<std::string>& adopted);
   [[nodiscard]] Result<Observation> observe_all(const Desired& desired) const;
   [[nodiscard]] Result<enforce::Layout> with_processes(const enforce::Layout& layout) const;
-  [[nodiscard]] enforce::Layout reachable(const Desired& desired,
-                                          const Observation& observed) const;
-  [[nodiscard]] Result<void> enforce(const Desired& desired, const Observation& observed,
-                                     enforce::Plan& done, const StepWatcher& watcher);
+  [[nodiscard]] enforce::Layout reachable(const Desired& desired, const Observation& observed,
+                                          const CpuSet& cpus) const;
+  [[nodiscard]] Result<CpuSet> enforce(const Desired& desired, const Observation& observed,
+                                       enforce::Plan& done, const StepWatcher& watcher);
   [[nodiscard]] Result<void> check_exclusive(const Desired& desired,
                                              const enforce::Layout::value_type& own) const;
   [[nodiscard]] CpuSet overlap(const Desired& desired, const Observation& observed) const;

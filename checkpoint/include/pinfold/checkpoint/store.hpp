@@ -116,7 +116,7 @@ class Store {
   Result<void> try_commit(const Files& next);
   Result<void> open_journal(std::size_t record_size);
   Result<void> append_to_journal(const std::string& record, bool is_first);
-  void reserve_in_journal(std::size_t record_size);
+  [[nodiscard]] Result<void> reserve_in_journal(std::size_t record_size);
   Result<void> drop_record();
   Result<void> update_files();
 

@@ -135,5 +135,9 @@ class Cgroups {
 /// cgroup v1 takes a CPU that goes offline out of every group for good: gives the root back those
 /// of `needed` that its parent has. Does nothing on cgroup v2.
 void restore_root(Cgroups& cgroups, const CpuSet& needed);
+/// Removes what interrupted changes have left and what a plan from `before` to `after` does not
+/// know of: of the groups that it makes those of cgroup v1 that were never filled, and those that
+/// adopted ones have replaced. Their sets would be in the way of those of their pods.
+void remove_leftovers(Cgroups& cgroups, const Layout& before, const Layout& after);
 
 }  // namespace pinfold::enforce

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -70,6 +71,10 @@ class Worker {
   [[nodiscard]] const CpuSet& offline() const { return offline_; }
   /// Whether the agent has another node: every further request is answered with stopping_error().
   [[nodiscard]] bool is_replaced() const;
+  /// When run_round() has something to do although nothing happens. For the thread that calls it.
+  [[nodiscard]] Clock::time_point due() const {
+    return std::min(reconcile_at_, settle_at_.value_or(reconcile_at_));
+  }
   /// The requests that wait for their turn.
   [[nodiscard]] std::size_t waiting() const;
   /// What happens from now on. It ends with the returned object.

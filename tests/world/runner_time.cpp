@@ -1,0 +1,140 @@
+// Runner: time that passes, and what must be so after it.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runner.hpp"
+
+namespace pinfold::world {
+namespace {
+
+constexpr std::chrono::seconds kReconciled{301};  ///< in this time one is due
+
+/// Rounds in a row in which the service has found nothing to do. The machine and the service are as
+/// before such a round, so the next one comes to the same: only the last one before something
+/// happens has to be done.
+struct IdleRounds {
+  using Clock = service::Clock;
+  Clock::time_point last = Clock::time_point::min();
+  Clock::duration period{0};  ///< from one to the next, if both were idle
+  bool was_idle = false;
+
+  void add(Clock::time_point time, bool is_idle) {
+    period = is_idle && was_idle ? time - last : Clock::duration::zero();
+    was_idle = is_idle;
+    last = time;
+  }
+  [[nodiscard]] Clock::rep skippable(Clock::time_point due, Clock::time_point end) const {
+    return period == Clock::duration::zero() || due >= end ? 0 : (end - due) / period;
+  }
+};
+
+}  // namespace
+
+/// Time passes, from one thing that the service has to do by itself to the next. The operations of
+/// the action are those of all these rounds.
+void Runner::wait(std::chrono::seconds time, std::optional<Fault> fault) {
+  const auto end = node_.now() + time;
+  node_.tally.time += time;
+  IdleRounds idle;
+  while (!outcome_.failure) {
+    auto due = std::max(node_.worker()->due(), node_.now());
+    if (due == idle.last) due = end;  // it did nothing at the time that it had named
+    const auto skipped = idle.skippable(due, end);
+    node_.tally.idle += static_cast<std::uint64_t>(skipped);
+    due += skipped * idle.period;
+    node_.pass_to(std::min(due, end));
+    const auto before = node_.tally.operations;
+    round(fault);
+    if (!outcome_.failure && history_.has_runtime) look();
+    const auto operations = static_cast<int>(node_.tally.operations - before);
+    idle.add(due, operations == 0 && !is_behind_ && node_.disturbed.empty());
+    if (fault && had_fault_ && fault->kind != Fault::Kind::kFull) fault.reset();
+    if (fault) fault->at = std::max(0, fault->at - operations);
+    if (due >= end) return;
+  }
+}
+
+/// The plugin looks at the groups that the runtime does not show, as every ten seconds.
+void Runner::look() {
+  (void)ask([](nri::Follower& follower, agent::NodeAgent& agent) { follower.look(agent); });
+  model_ = node_.worker()->snapshot()->state;
+  others_are_late_ = false;
+}
+
+/// Who admits a pod again with other containers ends those that it lacks, and init containers end.
+/// What cgroup v1 has moved out of a group without CPUs is started again.
+void Runner::end_strays() {
+  auto* const root = node_.kernel.find("pinfold");
+  root->processes.clear();
+  for (const auto& [pod, dir] : root->children) {
+    const auto uid = enforce::pod_of_group(pod);
+    if (!uid) continue;
+    dir->processes.clear();
+    const ActivePod* const active = model_.node.find(*uid);
+    for (const auto& [name, child] : dir->children) {
+      const Container* const has = active == nullptr ? nullptr : active->spec.find(name);
+      if (has == nullptr || has->kind == ContainerKind::kInit) child->processes.clear();
+    }
+  }
+}
+
+/// A CPU that goes offline leaves every group of cgroup v1 for good. Those that the runtime made
+/// are not Pinfold's: who operates the node gives them their CPUs back, and starts again what the
+/// kernel has moved out of its group.
+void Runner::restart_stranded() {
+  if (!history_.has_runtime || node_.kernel.version != enforce::CgroupVersion::kV1) return;
+  for (const int pod : runtime_.stranded()) {
+    runtime_round({Action::Kind::kUnsandbox, pod});
+    if (outcome_.failure) return;
+  }
+  node_.widen_runtime_groups();
+}
+
+/// Without faults for a while, everything is as it should be.
+void Runner::quiet() {
+  node_.set_online(CpuSet::range(0, 7));
+  if (auto* const root = node_.kernel.find("pinfold"); root->children.contains("stranger")) {
+    node_.toggle_stranger();
+  }
+  round(std::nullopt);
+  if (outcome_.failure) return;
+  end_strays();
+  restart_stranded();
+  if (outcome_.failure) return;
+  round(std::nullopt);
+  if (!offline_.empty() && !outcome_.failure)
+    restart(std::nullopt);  // it learns of CPUs at a start
+  if (!outcome_.failure) wait(3 * kReconciled, std::nullopt);
+  if (outcome_.failure) return;
+  submit(service::Settle{});
+  round(std::nullopt);
+  check_files(true);
+  check_kernel();
+}
+
+/// All pods end: nothing of them is left.
+void Runner::end() {
+  quiet();
+  while (!runtime_.pods().empty() && !outcome_.failure) {
+    runtime_round({Action::Kind::kUnsandbox, runtime_.pods().begin()->first});
+  }
+  const auto pods = model_.node.pods;
+  for (const ActivePod& pod : pods) {
+    if (outcome_.failure) return;
+    for (const Container& container : pod.spec.containers) {
+      if (auto* const dir =
+              node_.kernel.find(fmt::format("pinfold/pod{}/{}", pod.spec.uid, container.name))) {
+        dir->processes.clear();
+      }
+    }
+    submit(service::Remove{pod.spec.uid, "", agent::RunningProcesses::kRefuse});
+    round(std::nullopt);
+  }
+  if (!outcome_.failure) quiet();
+  if (!outcome_.failure) check_empty();
+}
+
+}  // namespace pinfold::world
