@@ -6,7 +6,9 @@
 namespace pinfold::test {
 
 /// Plays a row on the model of Linux 6.1, with CPUs 0 to 7.
-[[nodiscard]] inline Result<Played> play_on_model(const TableRow& row) {
+/// `beyond`, if not null: ModelKernel::beyond_model.
+[[nodiscard]] inline Result<Played> play_on_model(const TableRow& row,
+                                                  std::string* beyond = nullptr) {
   ModelKernel kernel(enforce::CgroupVersion::kV2, CpuSet::range(0, 7), {0});
   kernel.has_exclusive = false;
   const auto fs = kernel.fs();
@@ -14,7 +16,9 @@ namespace pinfold::test {
     kernel.set_online(online ? kernel.cpus | CpuSet::of(cpu) : kernel.cpus - CpuSet::of(cpu));
     return {};
   });
-  return player.play(row);
+  auto played = player.play(row);
+  if (beyond != nullptr) *beyond = kernel.beyond_model;
+  return played;
 }
 
 }  // namespace pinfold::test

@@ -99,7 +99,13 @@ Result<void> Player::end() {
   std::vector<std::string> groups = table_groups();
   groups.insert(groups.begin(), "");
   for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
-    PINFOLD_TRY(fs_.remove_group(path_of(*group)));
+    const std::string path = path_of(*group);
+    // Linux releases a removed group some time later: until then its CPUs are in the way of others.
+    if (fs_.read(path, "cpuset.cpus")) {
+      PINFOLD_TRY(fs_.write(path, "cpuset.cpus.partition", "member"));
+      PINFOLD_TRY(fs_.write(path, "cpuset.cpus", ""));
+    }
+    PINFOLD_TRY(fs_.remove_group(path));
   }
   return {};
 }

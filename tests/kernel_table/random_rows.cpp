@@ -4,6 +4,7 @@
 
 #include <random>
 #include <stdexcept>
+#include <utility>
 
 namespace pinfold::test {
 namespace {
@@ -21,33 +22,40 @@ class Draw {
   std::mt19937_64 engine_;  // whose numbers the standard defines
 };
 
-/// Few CPUs, so that groups often have the same.
-std::string cpus(Draw& draw) {
-  const int first = draw.below(4);
-  const int last = first + draw.below(3);
+/// Where a group is in the table: deeper ones mostly have CPUs of those above them.
+struct Place {
+  int first;
+  int last;
+  bool has_groups_below;
+};
+constexpr Place kPlaces[] = {{0, 4, true}, {1, 4, true}, {2, 3, false}, {3, 6, false}};
+
+std::string cpus(Draw& draw, const Place& place) {
+  const int first = place.first + draw.below(place.last - place.first + 1);
+  const int last = first + draw.below(place.last - first + 1);
   return first == last ? fmt::format("C{}", first) : fmt::format("C{}-{}", first, last);
 }
 
-std::string set_up(Draw& draw, bool has_groups_below) {
-  if (draw.one_in(8)) return has_groups_below ? "S+" : ".";
-  std::string cell = cpus(draw);
+std::string set_up(Draw& draw, const Place& place) {
+  if (draw.one_in(8)) return place.has_groups_below ? "S+" : ".";
+  std::string cell = cpus(draw, place);
   if (!draw.one_in(3)) cell += fmt::format(":P{}", 1 + draw.below(2));
-  if (has_groups_below) cell += ":S+";
+  if (place.has_groups_below) cell += ":S+";
   return cell;
 }
 
-std::string change(Draw& draw) {
+/// At most one process moves: a group that has one in it makes those below it threaded.
+std::string change(Draw& draw, const Place& place, bool& has_process) {
   const int kind = draw.below(8);
-  if (kind < 4) return cpus(draw);
-  if (kind < 6) return fmt::format("P{}", draw.below(3));
-  if (kind == 6) return "T";
-  return fmt::format("O{}-{}", 1 + draw.below(4), draw.one_in(3) ? 1 : 0);
+  if (kind == 6 && !std::exchange(has_process, true)) return "T";
+  if (kind == 7) return fmt::format("O{}-{}", 1 + draw.below(4), draw.one_in(3) ? 1 : 0);
+  return kind < 4 ? cpus(draw, place) : fmt::format("P{}", draw.below(3));
 }
 
-std::string changes(Draw& draw) {
+std::string changes(Draw& draw, const Place& place, bool& has_process) {
   if (draw.one_in(3)) return ".";
-  std::string cell = change(draw);
-  if (draw.one_in(2)) cell += ":" + change(draw);
+  std::string cell = change(draw, place, has_process);
+  if (draw.one_in(2)) cell += ":" + change(draw, place, has_process);
   return cell;
 }
 
@@ -56,10 +64,9 @@ std::string changes(Draw& draw) {
 TableRow random_row(std::uint64_t seed) {
   Draw draw(seed);
   std::string text = "S+";
-  for (const bool has_groups_below : {true, true, false, false}) {
-    text += " " + set_up(draw, has_groups_below);
-  }
-  for (int i = 0; i < 4; ++i) text += " " + changes(draw);
+  for (const Place& place : kPlaces) text += " " + set_up(draw, place);
+  bool has_process = false;
+  for (const Place& place : kPlaces) text += " " + changes(draw, place, has_process);
   auto row = parse_row(text + " 0");
   if (!row) throw std::logic_error(row.error().message);
   return *std::move(row);

@@ -242,6 +242,9 @@ class ModelCpusets {
     if (overlaps_exclusive(dir, next)) {
       for (const auto& [name, sibling] : dir.parent->children) {
         if (sibling.get() == &dir || !own(*sibling, kCpus).intersects(next)) continue;
+        if (!given(*sibling).empty()) {
+          leave_model("a sibling makes a partition invalid that has partitions below it");
+        }
         lose(*sibling, kNotExclusive);
         settle_below(*sibling);
       }
@@ -257,7 +260,13 @@ class ModelCpusets {
       lose(dir, kNoCpus);
     } else if (is_invalid(dir) && (dir.is_exclusive || !overlaps_sibling(dir, before))) {
       gain(dir);  // the kernel compares the CPUs that the group still has
+      if (overlaps_sibling(dir, next)) leave_model("a partition has CPUs that a sibling lists");
     }
+  }
+  /// What Linux 6.1 does from here on follows no rule but its code: effective CPUs that it does not
+  /// compute again, or that it gives to groups that do not list them.
+  void leave_model(const std::string& why) const {
+    if (kernel_.beyond_model.empty()) kernel_.beyond_model = why;
   }
   static void lose(Dir& dir, const std::string& reason) {
     if (!is_valid(dir)) return;
@@ -310,12 +319,20 @@ class ModelCpusets {
 
   /// After a group of cgroup v2 got another set or state: the partitions below it.
   void settle_below(Dir& dir) const {
+    if (dir.parent != nullptr && kind(dir) != "member" && is_valid(*dir.parent) &&
+        !listed(*dir.parent).contains_all(listed(dir))) {
+      leave_model("a partition lists CPUs that its parent does not");
+    }
     const bool drops = is_valid(dir) && starves(dir);
     for (const auto& [name, child] : dir.children) {
       if (kind(*child) == "member") continue;
       if (!is_valid(dir)) {
         const bool is_remote = kernel_.has_exclusive && !own(*child, kExclusive).empty();
-        if (!is_remote) invalidate(*child, why_not_below(dir));
+        if (is_remote) continue;
+        if (!given(*child).empty()) {
+          leave_model("a partition with partitions below it is below an invalid one");
+        }
+        invalidate(*child, why_not_below(dir));
       } else if (is_invalid(*child)) {
         revive(*child);
       } else if (drops) {
@@ -346,6 +363,9 @@ class ModelCpusets {
       } else if (!was_valid && is_valid(parent)) {
         revive(dir);
       }
+    } else if (!own(dir, kCpus).empty() && !given(*dir.parent).empty() &&
+               !own(dir, kCpus).intersects(effective_cpus(*dir.parent))) {
+      leave_model("a group beside partitions has no CPU online");
     }
     for (const auto& [name, child] : dir.children) settle_hotplug(*child, drops);
   }

@@ -306,6 +306,7 @@ void lose_cpus(ModelKernel::Dir& dir, const CpuSet& online) {
 }  // namespace
 
 void ModelKernel::set_online(const CpuSet& online) {
+  if (online == cpus) return;
   cpus = online;
   if (version == CgroupVersion::kV2) return ModelCpusets(*this).settle_online(root);
   lose_cpus(root, online);

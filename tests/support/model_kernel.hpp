@@ -49,6 +49,8 @@ class ModelKernel {
   CpuSet mems;
   CpuSet possible_cpus;  ///< at first; those that come online later are too
   Dir root;
+  /// "", or what has happened after which the kernel may do what the model does not.
+  mutable std::string beyond_model;
   std::vector<std::string> log;  ///< "write pod1 cpuset.cpus 0-1", "create pod1", ...
   bool is_this_kernel = true;    ///< see enforce::HierarchyRoot
   /// cgroup v2 from Linux 6.7 on: cpuset.cpus.exclusive, and partitions below ordinary groups.

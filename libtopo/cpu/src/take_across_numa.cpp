@@ -21,15 +21,13 @@ int socket_of_numa(const Machine& machine, int node) {
 Taken take_choice(const TakeRules& rules, const Distribution& d, const Choice& choice,
                   const CpuSet& available, Steps* steps) {
   const Machine& machine = rules.hierarchy->machine();
-  TakeRules packed = rules;
-  packed.by_uncore_cache = false;
   Accumulator accumulator(rules, available, d.count, nullptr);
   const auto cpus_of = [&](int place) -> const CpuSet& {
     return machine.cpus_of_numa(d.nodes[static_cast<std::size_t>(place)]);
   };
   const auto take_from = [&](int place, int count) {
     // A NUMA node without enough CPUs gives none; the check at the end reports it.
-    const auto taken = take_packed(packed, accumulator.free() & cpus_of(place), count, nullptr);
+    const auto taken = take_packed(rules, accumulator.free() & cpus_of(place), count, nullptr);
     if (taken) accumulator.take(*taken);
   };
   // DEVIATION (quirk): a share is not cut to what a NUMA node has.

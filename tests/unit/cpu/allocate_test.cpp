@@ -71,6 +71,16 @@ TEST(CpuAllocate, InitContainersLeaveTheirCpusToThePod) {
   EXPECT_EQ(r.admit("b", 1), "8") << "not from the init container of another pod";
 }
 
+/// A kubelet admits running pods again after a restart, which loses what is reusable.
+TEST(CpuAllocate, InitContainersThatHaveCpusLeaveThemToThePodAfterARestart) {
+  Rig r = rig();
+  const PodSpec pod =
+      pod_of("a", {exclusive("i", 4000, ContainerKind::kInit), exclusive("c", 2000)});
+  ASSERT_TRUE(r.manager().allocate(r.state, pod, pod.containers[0], {}, nullptr));
+  r.state = CpuState{r.state.checkpoint()};
+  EXPECT_EQ(r.admit(pod, "c"), "1,9");
+}
+
 TEST(CpuAllocate, SidecarsKeepTheirCpus) {
   Rig r = rig();
   const PodSpec pod =
@@ -157,6 +167,11 @@ TEST(CpuAcrossCores, TakesOneThreadOfEachCoreFirst) {
   Rig r = rig({{"distribute-cpus-across-cores", "true"}});
   EXPECT_EQ(r.admit("a", 3), "1-3");
   EXPECT_EQ(r.admit("b", 4), "8-11");
+  Rig fixed(machine_of(kTwoSockets),
+            static_policy({{"distribute-cpus-across-cores", "true"}}, Profile::kFixed),
+            reserve_set({0}));
+  EXPECT_EQ(fixed.admit("a", 3), "1-2,8") << "CPU 8 is of the core of CPU 0";
+  EXPECT_THAT(fixed.trace.facts.back().text, HasSubstr("single CPUs (CPUs 1-2,8)"));
 }
 
 TEST(CpuAcrossNuma, SpreadsOnlyWhenOneNodeIsTooSmall) {

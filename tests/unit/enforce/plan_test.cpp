@@ -138,6 +138,113 @@ TEST(Plan, WidensANarrowedPodBeforeItMakesAContainer) {
             "pods/c: verify that it runs on 0-7\n");
 }
 
+TEST(Plan, ShrinksSharedContainersBeforeAnExclusiveOne) {
+  const auto both = [](const char* exclusive, const char* shared) {
+    Layout layout = shared_pod(shared);
+    layout[{PodUid("a"), ""}] = group(exclusive);
+    layout[{PodUid("a"), "c"}] = group(exclusive, Isolation::kContainer);
+    return layout;
+  };
+  EXPECT_EQ(text(plan(both("2-5", "0-1,6-7"), both("2-3", "0-1"), kMachine).value()),
+            "pods/c: cpuset.cpus := 0-1\n"
+            "poda/c: cpuset.cpus := 2-3\n"
+            "poda: cpuset.cpus := 2-3\n"
+            "pods: cpuset.cpus := 0-1\n"
+            "poda/c: verify that it runs on 2-3\n"
+            "pods/c: verify that it runs on 0-1\n");
+}
+
+/// Another program has put two containers on CPUs of an exclusive one, and each has the CPU that
+/// the other one gets. Shared ones may meet there.
+TEST(Plan, OnlyExclusiveContainersAreInEachOthersWay) {
+  const auto layout = [](const char* s, const char* t, Isolation of_t, const char* x) {
+    return Layout{
+        {{PodUid("s"), ""}, group(s)}, {{PodUid("s"), "c"}, group(s)},
+        {{PodUid("t"), ""}, group(t)}, {{PodUid("t"), "c"}, group(t, of_t)},
+        {{PodUid("x"), ""}, group(x)}, {{PodUid("x"), "c"}, group(x, Isolation::kContainer)}};
+  };
+  constexpr Isolation kShared = Isolation::kHost;
+  constexpr Isolation kAlone = Isolation::kContainer;
+  const auto steps = [&](Isolation before, Isolation after) {
+    return plan(layout("0", "1", before, "0-7"), layout("1", "0", after, "2-7"), kMachine);
+  };
+  const auto shared = steps(kShared, kShared);
+  ASSERT_TRUE(shared.has_value()) << shared.error().message;
+  EXPECT_EQ(text(*shared),
+            "podx/c: cpuset.cpus := 2-7\n"
+            "pods: cpuset.cpus := 0-1\n"
+            "pods/c: cpuset.cpus := 1\n"
+            "podt: cpuset.cpus := 0-1\n"
+            "podt/c: cpuset.cpus := 0\n"
+            "pods: cpuset.cpus := 1\n"
+            "podt: cpuset.cpus := 0\n"
+            "podx: cpuset.cpus := 2-7\n"
+            "pods/c: verify that it runs on 1\n"
+            "podt/c: verify that it runs on 0\n"
+            "podx/c: verify that it runs on 2-7\n");
+  EXPECT_FALSE(steps(kShared, kAlone).has_value());
+  EXPECT_FALSE(steps(kAlone, kShared).has_value());
+}
+
+TEST(Plan, CompletesAGroupOfWhichAPartIsMissing) {
+  Layout before = shared_pod("0-7");
+  before[{PodUid("s"), "c"}].is_complete = false;
+  EXPECT_EQ(text(plan(before, shared_pod("0-7"), kMachine).value()), "pods/c: create\n");
+}
+
+TEST(Plan, TakesTheSetOfAPodAwayBeforeItsContainersGrow) {
+  EXPECT_EQ(text(plan(shared_pod("0-1"), shared_pod(""), kMachine).value()),
+            "pods: cpuset.cpus := (as its parent)\n"
+            "pods/c: cpuset.cpus := (as its parent)\n"
+            "pods/c: verify that it runs on 0-7\n");
+}
+
+/// Each move frees the CPU that the one before it in the order of names waits for.
+TEST(Plan, MovesAgainWhatAMoveHasFreed) {
+  const auto full = [](const char* a, const char* b) {
+    Layout layout;
+    for (const auto& [name, cpus] : {std::pair("a", a), std::pair("b", b), std::pair("z", "0-4")}) {
+      layout[{PodUid(name), ""}] = group(cpus);
+      layout[{PodUid(name), "c"}] = group(cpus, Isolation::kContainer);
+    }
+    return layout;
+  };
+  Layout before = full("5", "6");
+  before[{PodUid("g"), ""}] = group("7");
+  before[{PodUid("g"), "c"}] = group("7", Isolation::kContainer);
+  EXPECT_EQ(text(plan(before, full("6", "7"), kMachine).value()),
+            "podg/c: remove\n"
+            "podg: remove\n"
+            "podb: cpuset.cpus := 6-7\n"
+            "podb/c: cpuset.cpus := 7\n"
+            "poda: cpuset.cpus := 5-6\n"
+            "poda/c: cpuset.cpus := 6\n"
+            "poda: cpuset.cpus := 6\n"
+            "podb: cpuset.cpus := 7\n"
+            "poda/c: verify that it runs on 6\n"
+            "podb/c: verify that it runs on 7\n");
+}
+
+TEST(Plan, MakesGroupsOnTheirCpusWhereNoneIsExclusive) {
+  EXPECT_EQ(text(plan({}, shared_pod("2-3"), kMachine).value()),
+            "pods: create\n"
+            "pods: cpuset.cpus := 2-3\n"
+            "pods/c: create\n"
+            "pods/c: cpuset.cpus := 2-3\n"
+            "pods: cpuset.mems := (as its parent)\n"
+            "pods/c: cpuset.mems := (as its parent)\n"
+            "pods/c: verify that it runs on 2-3\n");
+}
+
+TEST(Plan, ShrinksAPodToTheContainersThatStay) {
+  Layout before = shared_pod("0-1");
+  before[{PodUid("s"), ""}] = group("0-3");
+  before[{PodUid("s"), "x"}] = group("2-3", Isolation::kContainer);
+  EXPECT_EQ(text(plan(before, shared_pod("0-1"), kMachine).value()),
+            "pods/x: remove\n"
+            "pods: cpuset.cpus := 0-1\n");
+}
+
 TEST(Plan, HasNothingToDoForTheSameLayout) {
   const Layout layout = with_exclusive(shared_pod("0-1,4-7"));
   EXPECT_EQ(plan(layout, layout, kMachine).value(), Plan{});
@@ -168,6 +275,15 @@ TEST(Plan, LiftsAQuotaOfCgroupV1BeforeItIsChanged) {
       "pods: cpu.cfs_quota_us := 20000\n");
 }
 
+TEST(Plan, LeavesAQuotaThatStays) {
+  Layout before = shared_pod("0-7");
+  before[{PodUid("s"), "c"}].values = {
+      {"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", "50000"}, {"cpu.shares", "2"}};
+  Layout after = before;
+  after[{PodUid("s"), "c"}].values["cpu.shares"] = "512";
+  EXPECT_EQ(text(plan(before, after, kMachine).value()), "pods/c: cpu.shares := 512\n");
+}
+
 TEST(Plan, NarrowsAPodsMemoryNodesAfterItsContainers) {
   const auto on = [](const char* mems) {
     return Layout{{{PodUid("s"), ""}, group("0-7", Isolation::kHost, mems)},
@@ -177,6 +293,30 @@ TEST(Plan, NarrowsAPodsMemoryNodesAfterItsContainers) {
             "pods: cpuset.mems := 0-1\n"
             "pods/c: cpuset.mems := 1\n"
             "pods: cpuset.mems := 1\n");
+}
+
+TEST(ApplyTo, ChangesWhatTheStepIsAbout) {
+  using Kind = Step::Kind;
+  const GroupName name{PodUid("s"), "c"};
+  const GroupSettings incomplete = {{0}, {0}, {{"cpu.weight", "1"}}, Isolation::kHost, false};
+  const auto after = [&](const Step& step) {
+    Layout layout = {{name, incomplete}};
+    apply_to(layout, step);
+    return layout;
+  };
+  const auto with = [&](auto change) {
+    GroupSettings settings = incomplete;
+    change(settings);
+    return Layout{{name, settings}};
+  };
+  EXPECT_EQ(after({Kind::kRemove, name, {}, "", ""}), Layout{});
+  EXPECT_EQ(after({Kind::kCreate, name, {}, "", ""}),
+            with([](auto& it) { it.is_complete = true; }));
+  EXPECT_EQ(after({Kind::kCpus, name, {3}, "", ""}), with([](auto& it) { it.cpus = {3}; }));
+  EXPECT_EQ(after({Kind::kMems, name, {1}, "", ""}), with([](auto& it) { it.mems = {1}; }));
+  EXPECT_EQ(after({Kind::kValue, name, {}, "cpu.weight", "9"}),
+            with([](auto& it) { it.values["cpu.weight"] = "9"; }));
+  EXPECT_EQ(after({Kind::kVerify, name, {3}, "", ""}), with([](auto&) {}));
 }
 
 }  // namespace
