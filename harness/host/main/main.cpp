@@ -17,11 +17,11 @@ int main(int argc, char** argv) {
   (void)std::signal(SIGPIPE, SIG_IGN);
   const pinfold::UniqueFd interrupt(signalfd(-1, &interrupts, SFD_CLOEXEC | SFD_NONBLOCK));
   try {
-    using namespace pinfold;  // NOLINT(google-build-using-namespace): one function
-    return cli::run(harness::harness_command(interrupt.get()), argc, argv,
-                    [](const std::string& message, bool /*is_usage*/) {
-                      (void)harness::report({ErrorCode::kInvalidArgument, 0, message});
-                    });
+    return pinfold::cli::run(
+        pinfold::harness::harness_command(interrupt.get()), argc, argv,
+        [](const std::string& message, bool /*is_usage*/) {
+          (void)pinfold::harness::report({pinfold::ErrorCode::kInvalidArgument, 0, message});
+        });
   } catch (const std::exception& error) {
     (void)std::fprintf(stderr, "pinfold-harness: %s\n", error.what());
     return pinfold::harness::kUsageError;

@@ -13,6 +13,21 @@ std::string sampled_root(const Scenario& scenario, CgroupMode mode) {
   return scenario.runtime.empty() ? product_root(mode) : cpuset_mount(mode) + "/kubepods";
 }
 
+/// Replaces control groups by their containers, as far as these still exist.
+void name_containers(Timeline& timeline, const std::vector<DesiredContainer>& containers,
+                     const std::string& root) {
+  for (const DesiredContainer& container : containers) {
+    if (!container.cgroup.starts_with(root)) continue;
+    const std::string group = container.cgroup.substr(root.size());
+    const std::string owner = " of " + group;
+    for (TimelineSpan& span : timeline.spans) {
+      if (span.group == group) span.group = container.name;
+      const std::size_t at = span.overlap.find(owner);
+      if (at != std::string::npos) span.overlap.replace(at + 4, group.size(), container.name);
+    }
+  }
+}
+
 }  // namespace
 
 VmResult<StepResult> StepRunner::act(const StartSamplingStep&) {
@@ -63,9 +78,11 @@ VmResult<StepResult> StepRunner::act(const StopSamplingStep& step) {
   std::string changes = reply.value("changes", "");
   if (!scenario_.runtime.empty()) changes = changes_of_runtime(changes, step.never_pinned);
   const auto overlaps = overlaps_seen(changes, exclusive_);
-  result.timeline =
-      timeline_of(changes, reply.value("timesMs", std::vector<std::int64_t>{}),
-                  reply.value("elapsedMs", std::int64_t{0}), exclusive_);
+  result.timeline = timeline_of(changes, reply.value("timesMs", std::vector<std::int64_t>{}),
+                                reply.value("elapsedMs", std::int64_t{0}), exclusive_);
+  std::string problem;  // no reason to fail: then groups keep their names
+  PINFOLD_LET(const auto containers, desired(problem));
+  name_containers(*result.timeline, containers, sampled_root(scenario_, cgroup_mode()) + "/");
   std::string first = overlaps.empty() ? "" : overlaps.front();
   if (overlaps.size() > 1) first += fmt::format(", and {} more", overlaps.size() - 1);
   result.checks.push_back({fmt::format("exclusive CPUs of {} groups seen in others, in {} states",

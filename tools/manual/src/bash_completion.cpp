@@ -27,7 +27,7 @@ std::string bash_value(const cli::Option& option, const std::string& function) {
   }
   switch (kind_of(option)) {
     case ValueKind::kFile:
-      return fmt::format("{}_files -f {}", function, option.suffix);
+      return function + "_files -f" + (option.suffix.empty() ? "" : " " + option.suffix);
     case ValueKind::kDirectory:
       return function + "_files -d";
     case ValueKind::kText:
