@@ -96,9 +96,9 @@ class EnforcedLayout {
   }
 
   /// Makes the kernel have what is desired, in the safe order: docs/cgroups.md.
-  /// Errors: those of Cgroups::apply and plan; kUnsupported if the root lacks CPUs, whose containers
-  /// run on the rest of theirs or in the shared pool. The layout is dirty then, and the next call
-  /// starts from what the kernel has.
+  /// Errors: those of Cgroups::apply and plan; kUnsupported if the root lacks CPUs, whose
+  /// containers run on the rest of theirs or in the shared pool. The layout is dirty then, and the
+  /// next call starts from what the kernel has.
   [[nodiscard]] Result<void> apply(const Desired& desired, const StepWatcher& watcher = nullptr);
   /// Whether an order of steps leads there from the layout without an overlap; a dirty layout is
   /// not checked. Errors: those of plan.
