@@ -86,6 +86,16 @@ TEST(MemoryAllocate, ChoosesTheNarrowestNodesWithoutAnAffinity) {
   EXPECT_EQ(node.admit(one("c", "12Gi")), kNoDefault);
 }
 
+TEST(MemoryAllocate, APreferredAffinityWithoutNodesNeedsPreferredOnes) {
+  Node node(even_machine(3, 8));
+  ASSERT_EQ(node.admit(one("a", "10Gi"), hint_of(0b011)), "");
+  ASSERT_EQ(node.admit(one("b", "5Gi"), hint_of(0b100)), "");
+  EXPECT_EQ(node.admit(one("c", "4Gi"), {std::nullopt, true}),
+            "Allocate failed due to [memorymanager] failed to find the default preferred hint, "
+            "which is unexpected");
+  EXPECT_EQ(node.admit(one("c", "4Gi"), {std::nullopt, false}), "");
+}
+
 TEST(MemoryAllocate, ExtendsAnAffinityThatIsTooSmall) {
   Node node(even_machine(3, 8));
   ASSERT_EQ(node.admit(one("a", "10Gi"), hint_of(0b010, false)), "");
@@ -141,6 +151,12 @@ TEST(MemoryAllocate, ExplainsItsChoice) {
   EXPECT_EQ(trace.facts[0].text,
             "takes 10Gi of memory from NUMA nodes 0,1: the affinity has too little and was "
             "extended");
+  Node empty(even_machine(2, 8));
+  const PodSpec small = one("b", "1Gi");
+  ASSERT_TRUE(empty.manager.allocate(empty.state, small, small.containers[0], {}, &trace));
+  EXPECT_EQ(trace.facts.back().text,
+            "takes 1Gi of memory from NUMA nodes 0: no affinity is given, and no fewer or lower "
+            "NUMA nodes have enough");
 }
 
 PodSpec with_init(const std::string& init, const std::string& app) {
@@ -168,6 +184,18 @@ TEST(MemoryReuse, ShowsInTheHints) {
   ASSERT_TRUE(node.manager.allocate(node.state, pod, pod.containers[0], hint_of(0b10), nullptr));
   EXPECT_EQ(hints_for(node, pod, 2), "0* 1*");
   EXPECT_EQ(hints_for(node, one("b", "8Gi")), "none");  // other pods get no hints
+  ASSERT_EQ(node.admit(one("b", "1Gi"), hint_of(0b01)), "");
+  EXPECT_EQ(hints_for(node, pod, 2), "none") << "only until another pod is admitted";
+}
+
+/// A kubelet admits running pods again after a restart, which loses what is reusable.
+TEST(MemoryReuse, GoesOnAfterARestart) {
+  Node node(even_machine(1, 16));
+  const PodSpec pod = with_init("6Gi", "4Gi");
+  ASSERT_TRUE(node.manager.allocate(node.state, pod, pod.containers[0], {}, nullptr));
+  node.state = MemoryState{node.state.checkpoint()};
+  ASSERT_EQ(node.admit(pod), "");
+  EXPECT_EQ(node.table(0).reserved, 6 * kGi);
 }
 
 // Each of these tests states how the profile `fixed` differs from the kubelet.

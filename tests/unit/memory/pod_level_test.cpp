@@ -114,6 +114,8 @@ TEST(MemoryPodHints, AddUpConcurrentContainers) {
                                    exclusive("i1", "14Gi", ContainerKind::kInit),
                                    exclusive("c1", "4Gi"), exclusive("c2", "4Gi")});
   EXPECT_EQ(print(node.manager.pod_hints(node.state, pod)), "1* 0-1");  // 16 GiB
+  const PodSpec apps = pod_of("b", {exclusive("c1", "9Gi"), exclusive("c2", "9Gi")});
+  EXPECT_EQ(print(node.manager.pod_hints(node.state, apps)), "0-1*");
 }
 
 TEST(MemoryPodHints, UsePodLevelRequests) {
@@ -162,6 +164,9 @@ TEST(MemoryScores, ArePercentagesOfTheAllocatableMemory) {
   ASSERT_EQ(node.admit(pod_of("a", {exclusive("c", "5Gi")}), hint_of(0b001)), "");
   ASSERT_EQ(node.admit(pod_of("b", {exclusive("c", "5Gi")}), hint_of(0b010)), "");
   EXPECT_EQ(node.manager.allocation_scores(node.state), (std::vector<int>{33, 31, 0}));
+  const Node cpus_only(
+      machine_of({{.id = 0, .gib = 8, .hugepages = {}}, {.id = 1, .gib = 0, .hugepages = {}}}));
+  EXPECT_EQ(cpus_only.manager.allocation_scores(cpus_only.state), (std::vector<int>{0, 0}));
   const Node none(even_machine(3, 16), Config{}, {});
   EXPECT_TRUE(none.manager.allocation_scores(none.state).empty());
 }

@@ -129,6 +129,10 @@ const RestoreCase kRestoreCases[] = {
        }
      },
      ""},
+    {"OtherSumOfAGroup",
+     [](MemoryState& s) { s.machine_state.at(0).tables.at("memory").free -= kGi; }, kDiffers},
+    {"OtherReservedSumOfAGroup",
+     [](MemoryState& s) { s.machine_state.at(1).tables.at("memory").reserved += kGi; }, kDiffers},
     {"NoMachineState", [](MemoryState& s) { s.machine_state.clear(); },
      "[memorymanager] machine state can not be empty when it has memory assignments"},
     {"OtherNodes", [](MemoryState& s) { s.machine_state.erase(1); }, kDiffers},
