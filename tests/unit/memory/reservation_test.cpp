@@ -140,6 +140,11 @@ const RestoreCase kRestoreCases[] = {
      kDiffers},
     {"OtherCount", [](MemoryState& s) { s.machine_state.at(0).number_of_assignments = 7; },
      kDiffers},
+    {"GroupInAnotherOrder",
+     [](MemoryState& s) {
+       s.machine_state.at(0).cells = {1, 0};
+     },
+     ""},
     {"OtherGroup", [](MemoryState& s) { s.machine_state.at(0).cells = {0}; }, kDiffers},
     {"UnknownNode",
      [](MemoryState& s) {
