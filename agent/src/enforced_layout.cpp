@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/enforce/drift.hpp"
 #include "pinfold/enforce/page_placement.hpp"
@@ -319,7 +321,11 @@ Result<void> EnforcedLayout::apply(const Desired& desired, const StepWatcher& wa
   }
   enforce::Plan done;
   PINFOLD_LET(const CpuSet missing, enforce(desired, observed, done, watcher));
-  if (missing.empty()) return {};
+  const bool concerns_this = std::any_of(done.begin(), done.end(), [&](const enforce::Step& step) {
+    const auto group = desired.layout.find(step.group);
+    return group != desired.layout.end() && group->second.cpus.intersects(missing);
+  });
+  if (!concerns_this) return {};  // reconcile() reports the others
   return fail(ErrorCode::kUnsupported,
               fmt::format("'{}' lacks CPUs {}: they are offline, or a group above lacks them",
                           root(), missing.to_string()));

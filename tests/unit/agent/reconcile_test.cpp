@@ -109,6 +109,23 @@ TEST(Reconcile, ReportsCpusThatAnAncestorGroupLacks) {
   EXPECT_THAT(agent.reconcile().value().remaining, IsEmpty());
 }
 
+/// A set without any online CPU would give it all CPUs of its parent, also those of others.
+TEST(Reconcile, AContainerThatLostItsOnlyCpuGetsTheSharedPool) {
+  World world(enforce::CgroupVersion::kV2);
+  NodeAgent agent = world.open();
+  must_admit(agent, pod("x", {guaranteed("a", 1)}));
+  world.kernel.cpus = CpuSet{0, 2, 3, 4, 5, 6, 7};  // the agent does not know
+  const auto report = agent.reconcile();
+  ASSERT_TRUE(report.has_value());
+  EXPECT_THAT(
+      report->remaining,
+      ElementsAre("podx/a: runs on CPUs 0,2-7, expected 1: a group above the pods lacks them"));
+  EXPECT_EQ(world.cpus("podx/a"), "0,2-7");
+  world.kernel.cpus = CpuSet::range(0, 7);
+  EXPECT_THAT(agent.reconcile().value().remaining, IsEmpty());
+  EXPECT_EQ(world.cpus("podx/a"), "1");
+}
+
 /// A process that lives until the test ends.
 class Sleeper {
  public:
