@@ -69,32 +69,31 @@ constexpr T lit(T value) {
 
 // `a OP b` becomes `a OP Tag<N>{} OP b`, which the compiler groups in the same way: the first
 // operator keeps `a`, the second one computes `a OP b` or, if the mutant is on, `a OTHER b`.
-#define PINFOLD_MUTANT_OPERATOR(TAG, OP, OTHER)                                            \
-  template <int N>                                                                         \
-  struct TAG {};                                                                           \
-  template <class T, int N>                                                                \
-  struct TAG##Left {                                                                       \
-    T&& value;                                                                             \
-  };                                                                                       \
-  template <class T, int N>                                                                \
-  constexpr TAG##Left<T, N> operator OP(T&& left, TAG<N> /*tag*/) {                        \
-    return {static_cast<T&&>(left)};                                                       \
-  }                                                                                        \
-  template <class T, int N, class U>                                                       \
-  constexpr auto operator OP(TAG##Left<T, N> left, U&& right) {                            \
-    using Result = decltype(static_cast<T&&>(left.value) OP static_cast<U&&>(right));      \
-    if (on<N>()) {                                                                         \
-      if constexpr (requires {                                                             \
-                      static_cast<Result>(static_cast<T&&>(left.value)                     \
-                                              OTHER static_cast<U&&>(right));              \
-                    }) {                                                                   \
-        return static_cast<Result>(static_cast<T&&>(left.value)                            \
-                                       OTHER static_cast<U&&>(right));                     \
-      } else {                                                                             \
-        ::_exit(kNotApplicable);                                                           \
-      }                                                                                    \
-    }                                                                                      \
-    return static_cast<Result>(static_cast<T&&>(left.value) OP static_cast<U&&>(right));   \
+#define PINFOLD_MUTANT_OPERATOR(TAG, OP, OTHER)                                                 \
+  template <int N>                                                                              \
+  struct TAG {};                                                                                \
+  template <class T, int N>                                                                     \
+  struct TAG##Left {                                                                            \
+    T&& value;                                                                                  \
+  };                                                                                            \
+  template <class T, int N>                                                                     \
+  constexpr TAG##Left<T, N> operator OP(T&& left, TAG<N> /*tag*/) {                             \
+    return {static_cast<T&&>(left)};                                                            \
+  }                                                                                             \
+  template <class T, int N, class U>                                                            \
+  constexpr auto operator OP(TAG##Left<T, N> left, U&& right) {                                 \
+    using Result = decltype(static_cast<T&&>(left.value) OP static_cast<U&&>(right));           \
+    if (on<N>()) {                                                                              \
+      if constexpr (requires {                                                                  \
+                      static_cast<Result>(static_cast<T&&>(left.value)                          \
+                                              OTHER static_cast<U&&>(right));                   \
+                    }) {                                                                        \
+        return static_cast<Result>(static_cast<T&&>(left.value) OTHER static_cast<U&&>(right)); \
+      } else {                                                                                  \
+        ::_exit(kNotApplicable);                                                                \
+      }                                                                                         \
+    }                                                                                           \
+    return static_cast<Result>(static_cast<T&&>(left.value) OP static_cast<U&&>(right));        \
   }
 PINFOLD_MUTANT_OPERATOR(Lt, <, <=)
 PINFOLD_MUTANT_OPERATOR(Le, <=, <)
