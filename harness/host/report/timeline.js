@@ -27,7 +27,7 @@ function drawTimeline(timeline, colours) {
       picture.append(titled(rect, `${name}: CPUs ${text(span.cpus)} from ${time(span.fromMs)} to ${time(span.toMs)}`
         + (overlap === "" ? "" : `, which are CPUs ${overlap}`)));
       if (label.length * 6.5 + 6 <= width) {
-        picture.append(svg("text", { x: x + 4, y: y + 11.5, class: overlap === "" ? "on" : "wrong", "pointer-events": "none" }, label));
+        picture.append(svg("text", { x: x + 4, y: y + 11.5, class: overlap === "" ? "on" : "marked", "pointer-events": "none" }, label));
       }
     }
   });
