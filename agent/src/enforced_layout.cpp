@@ -275,12 +275,14 @@ Result<CpuSet> EnforcedLayout::enforce(const Desired& desired, const Observation
   confine_foreign(desired, observed);
   const CpuSet needed = needed_cpus(desired);
   enforce::restore_root(cgroups_, needed | desired.pool);  // the pool: containers wait there
-  PINFOLD_LET(const CpuSet cpus, cgroups_.machine_cpus());
+  // An earlier agent may have left partitions, too.
+  const bool has_partitions = desired.partition != Partition::kNone || !was_clean;
+  PINFOLD_LET(const CpuSet cpus, has_partitions ? cgroups_.cpus_with_partitions(observed.layout)
+                                                : cgroups_.machine_cpus());
   Layout target = reachable(desired, observed, cpus);
   PINFOLD_LET(const enforce::Plan steps, plan(observed.layout, target, cpus));
   if (!was_clean) enforce::remove_leftovers(cgroups_, observed.layout, target);
-  // Also without partitions: an earlier agent may have left some.
-  if (desired.partition != Partition::kNone || !was_clean) {
+  if (has_partitions) {
     PINFOLD_TRY(end_partitions(cgroups_, observed.layout, desired.layout, desired.partition));
   }
   PINFOLD_TRY(run(steps, done, watcher));
@@ -306,7 +308,9 @@ Result<void> EnforcedLayout::run(const enforce::Plan& steps, enforce::Plan& done
 Result<void> EnforcedLayout::check_reachable(const Desired& desired) const {
   const auto* const clean = std::get_if<Clean>(&kernel_);
   if (clean == nullptr) return {};
-  PINFOLD_LET(const CpuSet cpus, cgroups_.machine_cpus());
+  PINFOLD_LET(const CpuSet cpus, desired.partition != Partition::kNone
+                                     ? cgroups_.cpus_with_partitions(clean->layout)
+                                     : cgroups_.machine_cpus());
   PINFOLD_TRY(plan(clean->layout, reachable(desired, {}, cpus), cpus));
   return {};
 }

@@ -185,6 +185,22 @@ Result<CpuSet> Cgroups::machine_cpus() const {
   return root.is_v2() ? effective_cpus(root) : read_set(root, kCpusFile);
 }
 
+Result<CpuSet> Cgroups::cpus_with_partitions(const Layout& groups) const {
+  PINFOLD_LET(CpuSet cpus, machine_cpus());
+  if (!root_group().is_v2()) return cpus;
+  for (const auto& [name, settings] : groups) {
+    if (name.is_pod()) continue;
+    const auto existing = group(name);
+    auto own = existing ? effective_cpus(*existing) : fail(Error(existing.error()));
+    if (own) {
+      cpus |= *own;
+    } else if (own.error().code != ErrorCode::kNotFound) {
+      return own;
+    }
+  }
+  return cpus;
+}
+
 Result<NodeSet> Cgroups::machine_mems() const {
   const Group root = root_group();
   return root.is_v2() ? effective_mems(root) : read_set(root, kMemsFile);

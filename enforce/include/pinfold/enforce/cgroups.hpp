@@ -94,6 +94,9 @@ class Cgroups {
 
   /// CPUs and NUMA nodes that the root has. Errors: kIo.
   [[nodiscard]] Result<CpuSet> machine_cpus() const;
+  /// These and the ones of `groups`: cgroup v2 takes the CPUs of a partition out of the groups
+  /// above it. Errors: kIo.
+  [[nodiscard]] Result<CpuSet> cpus_with_partitions(const Layout& groups) const;
   [[nodiscard]] Result<NodeSet> machine_mems() const;
 
   /// Applies one step and checks its effect: a value is read back; a container with a set of its
