@@ -155,9 +155,10 @@ Result<void> parse_settings(std::string_view line, History& history) {
   return {};
 }
 
-constexpr std::array<std::string_view, 9> kBugs = {
-    "none",       "no-directory-sync",  "no-file-sync", "no-journal", "grant-first",
-    "old-values", "empty-is-no-change", "no-processes", "clock-back"};
+constexpr std::array<std::string_view, 11> kBugs = {
+    "none",        "no-directory-sync", "no-file-sync",       "no-journal",
+    "grant-first", "old-values",        "empty-is-no-change", "no-processes",
+    "clock-back",  "old-journal",       "swapped-events"};
 
 }  // namespace
 

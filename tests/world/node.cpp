@@ -35,10 +35,16 @@ Config config_of(const std::string& text) { return parse_config(text).value().co
 
 /// Of all images that a power cut can leave now, the one with this number, modulo their count.
 Image image_after_cut(const Disk& disk, int number) {
-  std::vector<Image> images;
+  int count = 0;
   std::set<std::string> seen;
-  disk.for_each_image(seen, [&](const Image& image) { images.push_back(image); });
-  return images.at(static_cast<std::size_t>(number) % images.size());
+  disk.for_each_image(seen, [&](const Image& /*image*/) { ++count; });
+  seen.clear();
+  Image chosen;
+  int next = 0;
+  disk.for_each_image(seen, [&](const Image& image) {
+    if (next++ == number % count) chosen = image;
+  });
+  return chosen;
 }
 
 bool needs_space(const Operation& operation) {

@@ -80,7 +80,11 @@ class ProcessFs final : public checkpoint::Fs {
     return change_disk(*process_, "rename to " + to, [&] { return fs_->rename(from, to); });
   }
   Result<void> remove(const std::string& name) override {
-    return change_disk(*process_, "remove " + name, [&] { return fs_->remove(name); });
+    return change_disk(*process_, "remove " + name, [&]() -> Result<void> {
+      const bool is_journal = name == checkpoint::kJournalFileName;
+      if (process_->bug == Bug::kOldJournal && is_journal) return {};
+      return fs_->remove(name);
+    });
   }
   Result<void> sync_directory() override {
     return change_disk(*process_, "sync directory", [&]() -> Result<void> {

@@ -39,7 +39,8 @@ Runner::Runner(const History& history, Log log, Bug bug)
           [this](const std::string& group) {
             note("    runtime: " + group);
             check_overlap({false, "the runtime", group});
-          }) {
+          },
+          bug == Bug::kSwappedEvents ? Runtime::Events::kSwapped : Runtime::Events::kInOrder) {
   node_.watch = [this](const Operation& operation) {
     note((operation.is_on_disk ? "    disk: " : "    ") + operation.text);
     if (!operation.is_on_disk) check_overlap(operation);

@@ -50,7 +50,7 @@ void Runner::wait(std::chrono::seconds time, std::optional<Fault> fault) {
     round(fault);
     if (!outcome_.failure && history_.has_runtime) look();
     const auto operations = static_cast<int>(node_.tally.operations - before);
-    idle.add(due, operations == 0 && !is_behind_ && node_.disturbed.empty());
+    idle.add(due, operations == 0);
     if (fault && had_fault_ && fault->kind != Fault::Kind::kFull) fault.reset();
     if (fault) fault->at = std::max(0, fault->at - operations);
     if (due >= end) return;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "kubelet_messages.hpp"
 
@@ -55,6 +56,16 @@ bool Runtime::send(api::Event event, const Pod& pod, const Container* container)
   message.set_event(event);
   *message.mutable_pod() = shown(pod);
   if (container != nullptr) *message.mutable_container() = shown(pod, *container);
+  if (events_ == Events::kSwapped && !late_) {
+    late_ = std::move(message);
+    return false;
+  }
+  const bool is_answered = deliver(message);
+  if (const auto late = std::exchange(late_, std::nullopt)) (void)deliver(*late);
+  return is_answered;
+}
+
+bool Runtime::deliver(const api::StateChangeEvent& message) {
   return ask_(
       [&](nri::Follower& follower, Agent& agent) { (void)follower.change(agent, message); });
 }

@@ -22,6 +22,8 @@ class Runtime {
   /// meanwhile, and nothing was answered.
   using Ask = std::function<bool(const std::function<void(nri::Follower&, Agent&)>&)>;
 
+  /// Whether two events that follow each other arrive in their order.
+  enum class Events { kInOrder, kSwapped };
   enum class Phase { kCreated, kRunning, kExited };
   struct Container {
     std::string name;
@@ -36,8 +38,9 @@ class Runtime {
   };
 
   /// `kernel` outlives it. `changed`: called after the runtime has changed a group's cpuset.
-  Runtime(test::ModelKernel& kernel, Ask ask, std::function<void(const std::string&)> changed)
-      : kernel_(&kernel), ask_(std::move(ask)), changed_(std::move(changed)) {}
+  Runtime(test::ModelKernel& kernel, Ask ask, std::function<void(const std::string&)> changed,
+          Events events)
+      : kernel_(&kernel), ask_(std::move(ask)), changed_(std::move(changed)), events_(events) {}
 
   /// Runs the sandbox of a pod that has none.
   void run_sandbox(int number, const PodSpec& spec);
@@ -69,6 +72,7 @@ class Runtime {
  private:
   [[nodiscard]] Container* find(int number, const std::string& name);
   bool send(nri::api::Event event, const Pod& pod, const Container* container);
+  bool deliver(const nri::api::StateChangeEvent& message);
   [[nodiscard]] bool may_start(const Pod& pod, Container& container);
   void end(const Pod& pod, Container& container);
   template <class Updates>
@@ -78,6 +82,8 @@ class Runtime {
   test::ModelKernel* kernel_;
   Ask ask_;
   std::function<void(const std::string&)> changed_;
+  Events events_;
+  std::optional<nri::api::StateChangeEvent> late_;  ///< comes after the next one
   std::map<int, Pod> pods_;
   std::set<std::string> unconfirmed_;
   int next_process_ = 1'500'000'000;

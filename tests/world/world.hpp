@@ -55,6 +55,8 @@ enum class Bug {
   kEmptyIsNoChange,  ///< an empty cpuset is not written
   kNoProcesses,      ///< a group counts as empty while processes run in it
   kClockBack,        ///< the clock jumps back by an hour
+  kOldJournal,       ///< a journal that was removed is back
+  kSwappedEvents,    ///< of two events of the runtime the second one comes first
 };
 /// "grant-first"; nullopt for another text.
 [[nodiscard]] std::optional<Bug> parse_bug(std::string_view name);
