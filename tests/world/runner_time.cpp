@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "runner.hpp"
@@ -12,18 +13,16 @@ namespace {
 
 constexpr std::chrono::seconds kReconciled{301};  ///< in this time one is due
 
-/// Rounds in a row in which the service has found nothing to do. The machine and the service are as
-/// before such a round, so the next one comes to the same: only the last one before something
-/// happens has to be done.
+/// Reconciliations in a row between which nothing was done. The machine and the service are as
+/// before them, so the next one comes to the same: only the last one before something happens has
+/// to be done.
 struct IdleRounds {
   using Clock = service::Clock;
-  Clock::time_point last = Clock::time_point::min();
-  Clock::duration period{0};  ///< from one to the next, if both were idle
-  bool was_idle = false;
+  std::optional<Clock::time_point> last = std::nullopt;
+  Clock::duration period{0};  ///< between two of them; 0: there were not yet two
 
-  void add(Clock::time_point time, bool is_idle) {
-    period = is_idle && was_idle ? time - last : Clock::duration::zero();
-    was_idle = is_idle;
+  void add(Clock::time_point time) {
+    if (last) period = time - *last;
     last = time;
   }
   [[nodiscard]] Clock::rep skippable(Clock::time_point due, Clock::time_point end) const {
@@ -39,18 +38,23 @@ void Runner::wait(std::chrono::seconds time, std::optional<Fault> fault) {
   const auto end = node_.now() + time;
   node_.tally.time += time;
   IdleRounds idle;
+  auto last = service::Clock::time_point::min();
   while (!outcome_.failure) {
     auto due = std::max(node_.worker()->due(), node_.now());
-    if (due == idle.last) due = end;  // it did nothing at the time that it had named
+    if (due == last) due = end;  // it did nothing at the time that it had named
     const auto skipped = idle.skippable(due, end);
     node_.tally.idle += static_cast<std::uint64_t>(skipped);
     due += skipped * idle.period;
+    last = due;
     node_.pass_to(std::min(due, end));
     const auto before = node_.tally.operations;
+    const auto reconciled = node_.tally.reconciliations;
     round(fault);
-    if (!outcome_.failure && history_.has_runtime) look();
+    const bool has_reconciled = node_.tally.reconciliations > reconciled;
+    if (!outcome_.failure && history_.has_runtime && has_reconciled) look();
     const auto operations = static_cast<int>(node_.tally.operations - before);
-    idle.add(due, operations == 0);
+    if (operations > 0) idle = {};
+    if (operations == 0 && has_reconciled) idle.add(due);
     if (fault && had_fault_ && fault->kind != Fault::Kind::kFull) fault.reset();
     if (fault) fault->at = std::max(0, fault->at - operations);
     if (due >= end) return;
