@@ -64,6 +64,7 @@ Outcome Runner::run() && {
   }
   if (!outcome_.failure) end();
   outcome_.tally = node_.tally;
+  node_.watch = nullptr;  // what the service does at its end comes after the outcome
   return std::move(outcome_);
 }
 
