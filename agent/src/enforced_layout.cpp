@@ -254,17 +254,22 @@ void EnforcedLayout::set_adopted(const ContainerMap<std::string>& adopted) {
   cgroups_.set_adopted(adopted);
 }
 
-/// What is desired as far as it can be with the CPUs that the root has: strays are confined, and an
-/// adopted group that its runtime has removed is not made again. A set without any CPU of the root
-/// would give a group all of them.
+/// What is desired as far as it can be without the CPUs that the root lacks: strays are confined,
+/// and an adopted group that its runtime has removed is not made again. A set without any CPU of
+/// the root would give a group all of them.
 Layout EnforcedLayout::reachable(const Desired& desired, const Observation& observed,
-                                 const CpuSet& cpus) const {
+                                 const CpuSet& missing) const {
   Layout layout = with_strays(desired, observed.layout, observed.strays);
   for (const auto& adopted : cgroups_.adopted()) {
     const GroupName name = adopted.id();
     if (!cgroups_.group(name)) layout.erase(name);
   }
-  return without_cpus(std::move(layout), needed_cpus(desired) - cpus, desired.pool);
+  return without_cpus(std::move(layout), missing, desired.pool);
+}
+
+/// The CPUs that groups can have; `groups`: the existing ones, which may be partitions.
+Result<CpuSet> EnforcedLayout::available_cpus(const Layout& groups, bool has_partitions) const {
+  return has_partitions ? cgroups_.cpus_with_partitions(groups) : cgroups_.machine_cpus();
 }
 
 /// Returns the CPUs that are needed and that the root lacks.
@@ -277,9 +282,9 @@ Result<CpuSet> EnforcedLayout::enforce(const Desired& desired, const Observation
   enforce::restore_root(cgroups_, needed | desired.pool);  // the pool: containers wait there
   // An earlier agent may have left partitions, too.
   const bool has_partitions = desired.partition != Partition::kNone || !was_clean;
-  PINFOLD_LET(const CpuSet cpus, has_partitions ? cgroups_.cpus_with_partitions(observed.layout)
-                                                : cgroups_.machine_cpus());
-  Layout target = reachable(desired, observed, cpus);
+  PINFOLD_LET(const CpuSet cpus, available_cpus(observed.layout, has_partitions));
+  CpuSet missing = needed - cpus;
+  Layout target = reachable(desired, observed, missing);
   PINFOLD_LET(const enforce::Plan steps, plan(observed.layout, target, cpus));
   if (!was_clean) enforce::remove_leftovers(cgroups_, observed.layout, target);
   if (has_partitions) {
@@ -287,7 +292,6 @@ Result<CpuSet> EnforcedLayout::enforce(const Desired& desired, const Observation
   }
   PINFOLD_TRY(run(steps, done, watcher));
   PINFOLD_LET(partition_problems_, begin_partitions(cgroups_, desired.layout, desired.partition));
-  CpuSet missing = needed - cpus;
   if (observed.strays.empty() && missing.empty()) kernel_ = Clean{std::move(target)};
   return missing;
 }
@@ -308,10 +312,9 @@ Result<void> EnforcedLayout::run(const enforce::Plan& steps, enforce::Plan& done
 Result<void> EnforcedLayout::check_reachable(const Desired& desired) const {
   const auto* const clean = std::get_if<Clean>(&kernel_);
   if (clean == nullptr) return {};
-  PINFOLD_LET(const CpuSet cpus, desired.partition != Partition::kNone
-                                     ? cgroups_.cpus_with_partitions(clean->layout)
-                                     : cgroups_.machine_cpus());
-  PINFOLD_TRY(plan(clean->layout, reachable(desired, {}, cpus), cpus));
+  PINFOLD_LET(const CpuSet cpus,
+              available_cpus(clean->layout, desired.partition != Partition::kNone));
+  PINFOLD_TRY(plan(clean->layout, reachable(desired, {}, needed_cpus(desired) - cpus), cpus));
   return {};
 }
 

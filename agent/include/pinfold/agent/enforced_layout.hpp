@@ -137,8 +137,10 @@ class EnforcedLayout {
   void set_adopted(const ContainerMap<std::string>& adopted);
   [[nodiscard]] Result<Observation> observe_all(const Desired& desired) const;
   [[nodiscard]] Result<enforce::Layout> with_processes(const enforce::Layout& layout) const;
+  [[nodiscard]] Result<CpuSet> available_cpus(const enforce::Layout& groups,
+                                              bool has_partitions) const;
   [[nodiscard]] enforce::Layout reachable(const Desired& desired, const Observation& observed,
-                                          const CpuSet& cpus) const;
+                                          const CpuSet& missing) const;
   [[nodiscard]] Result<CpuSet> enforce(const Desired& desired, const Observation& observed,
                                        enforce::Plan& done, const StepWatcher& watcher);
   [[nodiscard]] Result<void> check_exclusive(const Desired& desired,
