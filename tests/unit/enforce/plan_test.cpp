@@ -21,6 +21,11 @@ const CpuSet kMachine = CpuSet::range(0, 7);
 Layout shared_pod(const char* cpus) {
   return {{{PodUid("s"), ""}, group(cpus)}, {{PodUid("s"), "c"}, group(cpus)}};
 }
+/// Adds pod `pod` with the container "c", which has these CPUs exclusively.
+void add_exclusive(Layout& layout, const char* pod, const char* cpus) {
+  layout[{PodUid(pod), ""}] = group(cpus);
+  layout[{PodUid(pod), "c"}] = group(cpus, Isolation::kContainer);
+}
 Layout with_exclusive(Layout layout) {
   layout[{PodUid("x"), ""}] = group("2-3", Isolation::kHost, "1");
   layout[{PodUid("x"), "c"}] = group("2-3", Isolation::kContainer, "1");
@@ -61,8 +66,7 @@ TEST(Plan, RemovesAnExclusiveContainerBeforeTheSharedOnesGrow) {
 TEST(Plan, MovesTheSharedContainersOnceTheirNewCpusAreFree) {
   const auto full = [](const char* shared, const char* exclusive) {
     Layout layout = shared_pod(shared);
-    layout[{PodUid("x"), ""}] = group(exclusive);
-    layout[{PodUid("x"), "c"}] = group(exclusive, Isolation::kContainer);
+    add_exclusive(layout, "x", exclusive);
     return layout;
   };
   const auto steps = plan(full("0", "1-7"), full("7", "0-6"), kMachine);
@@ -83,10 +87,8 @@ TEST(Plan, MovesTheSharedContainersOnceTheirNewCpusAreFree) {
 TEST(Plan, NamesAContainerThatNoOrderCanMove) {
   const auto full = [](const char* x, const char* y) {
     Layout layout;
-    layout[{PodUid("x"), ""}] = group(x);
-    layout[{PodUid("x"), "c"}] = group(x, Isolation::kContainer);
-    layout[{PodUid("y"), ""}] = group(y);
-    layout[{PodUid("y"), "c"}] = group(y, Isolation::kContainer);
+    add_exclusive(layout, "x", x);
+    add_exclusive(layout, "y", y);
     return layout;
   };
   const auto steps = plan(full("0-3", "4-7"), full("4-7", "0-3"), kMachine);
@@ -141,8 +143,7 @@ TEST(Plan, WidensANarrowedPodBeforeItMakesAContainer) {
 TEST(Plan, ShrinksSharedContainersBeforeAnExclusiveOne) {
   const auto both = [](const char* exclusive, const char* shared) {
     Layout layout = shared_pod(shared);
-    layout[{PodUid("a"), ""}] = group(exclusive);
-    layout[{PodUid("a"), "c"}] = group(exclusive, Isolation::kContainer);
+    add_exclusive(layout, "a", exclusive);
     return layout;
   };
   EXPECT_EQ(text(plan(both("2-5", "0-1,6-7"), both("2-3", "0-1"), kMachine).value()),
@@ -204,14 +205,12 @@ TEST(Plan, MovesAgainWhatAMoveHasFreed) {
   const auto full = [](const char* a, const char* b) {
     Layout layout;
     for (const auto& [name, cpus] : {std::pair("a", a), std::pair("b", b), std::pair("z", "0-4")}) {
-      layout[{PodUid(name), ""}] = group(cpus);
-      layout[{PodUid(name), "c"}] = group(cpus, Isolation::kContainer);
+      add_exclusive(layout, name, cpus);
     }
     return layout;
   };
   Layout before = full("5", "6");
-  before[{PodUid("g"), ""}] = group("7");
-  before[{PodUid("g"), "c"}] = group("7", Isolation::kContainer);
+  add_exclusive(before, "g", "7");
   EXPECT_EQ(text(plan(before, full("6", "7"), kMachine).value()),
             "podg/c: remove\n"
             "podg: remove\n"
