@@ -185,14 +185,11 @@ class ModelCpusets {
   /// True if a process needs a CPU that the partition does not give away: one in it, or below it in
   /// a group that is no partition; those in `except` do not count. The root always has processes.
   [[nodiscard]] static bool is_in_use(const Dir& dir, const Dir* except = nullptr) {
-    if (dir.parent == nullptr || !dir.processes.empty()) return true;
+    return dir.parent == nullptr || !dir.processes.empty() || is_in_use_below(dir, except);
+  }
+  [[nodiscard]] static bool is_in_use_below(const Dir& dir, const Dir* except = nullptr) {
     return std::any_of(dir.children.begin(), dir.children.end(), [&](const auto& child) {
       if (child.second.get() == except) return is_in_use_below(*child.second);
-      return !is_valid(*child.second) && is_populated(*child.second);
-    });
-  }
-  [[nodiscard]] static bool is_in_use_below(const Dir& dir) {
-    return std::any_of(dir.children.begin(), dir.children.end(), [](const auto& child) {
       return !is_valid(*child.second) && is_populated(*child.second);
     });
   }
