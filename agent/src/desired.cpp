@@ -132,9 +132,14 @@ void remove_inactive(AgentState& state) {
 
 Desired make_desired(const Node& node, const AgentState& state, const enforce::KernelFacts& facts,
                      const CpuSet& offline) {
+  enforce::Layout layout = desired_layout(node, state, facts);
+  enforce::Layout held = held_layout(node, state.node);
   const CpuSet pool = shared_pool(node, state.node);
-  return {without_cpus(desired_layout(node, state, facts), offline, pool),
-          held_layout(node, state.node), pool - offline, state.adopted, node.config().partition};
+  const CpuSet left = offline.empty() ? pool
+                                      : pool_in(node.machine().all_cpus() - offline, pool,
+                                                exclusive_cpus(layout) | exclusive_cpus(held));
+  return {without_cpus(std::move(layout), offline, left), std::move(held), left, state.adopted,
+          node.config().partition};
 }
 
 void mark_isolation(const enforce::Layout& desired, const enforce::Layout& earlier,

@@ -44,6 +44,16 @@ CpuSet needed_cpus(const Desired& desired) {
   return cpus;
 }
 
+/// Whether a container that has a group gets exclusive CPUs that it did not have.
+bool is_any_moved(const Layout& before, const Layout& after) {
+  return std::any_of(after.begin(), after.end(), [&](const auto& group) {
+    const auto& [name, settings] = group;
+    if (name.is_pod() || settings.isolation == Isolation::kHost) return false;
+    const auto had = before.find(name);
+    return had != before.end() && !had->second.cpus.contains_all(settings.cpus);
+  });
+}
+
 /// Adds what is not Pinfold's and runs on exclusive CPUs.
 void add_foreign_drift(const std::vector<enforce::ForeignGroup>& foreign, const Desired& desired,
                        std::vector<std::string>& lines) {
@@ -254,17 +264,18 @@ void EnforcedLayout::set_adopted(const ContainerMap<std::string>& adopted) {
   cgroups_.set_adopted(adopted);
 }
 
-/// What is desired as far as it can be without the CPUs that the root lacks: strays are confined,
+/// What is desired as far as it can be with `cpus`, those of the root: strays are confined,
 /// and an adopted group that its runtime has removed is not made again. A set without any CPU of
 /// the root would give a group all of them.
 Layout EnforcedLayout::reachable(const Desired& desired, const Observation& observed,
-                                 const CpuSet& missing) const {
+                                 const CpuSet& cpus) const {
   Layout layout = with_strays(desired, observed.layout, observed.strays);
   for (const auto& adopted : cgroups_.adopted()) {
     const GroupName name = adopted.id();
     if (!cgroups_.group(name)) layout.erase(name);
   }
-  return without_cpus(std::move(layout), missing, desired.pool);
+  return without_cpus(std::move(layout), needed_cpus(desired) - cpus,
+                      pool_in(cpus, desired.pool, exclusive_cpus(desired)));
 }
 
 /// The CPUs that groups can have; `groups`: the existing ones, which may be partitions.
@@ -274,7 +285,7 @@ Result<CpuSet> EnforcedLayout::available_cpus(const Layout& groups, bool has_par
 
 /// Returns the CPUs that are needed and that the root lacks.
 Result<CpuSet> EnforcedLayout::enforce(const Desired& desired, const Observation& observed,
-                                       enforce::Plan& done, const StepWatcher& watcher) {
+                                       enforce::Plan& done, const Participants& participants) {
   const bool was_clean = std::holds_alternative<Clean>(kernel_);
   kernel_ = Dirty{};  // until every step has succeeded
   confine_foreign(desired, observed);
@@ -284,13 +295,18 @@ Result<CpuSet> EnforcedLayout::enforce(const Desired& desired, const Observation
   const bool has_partitions = desired.partition != Partition::kNone || !was_clean;
   PINFOLD_LET(const CpuSet cpus, available_cpus(observed.layout, has_partitions));
   CpuSet missing = needed - cpus;
-  Layout target = reachable(desired, observed, missing);
+  Layout target = reachable(desired, observed, cpus);
   PINFOLD_LET(const enforce::Plan steps, plan(observed.layout, target, cpus));
   if (!was_clean) enforce::remove_leftovers(cgroups_, observed.layout, target);
   if (has_partitions) {
     PINFOLD_TRY(end_partitions(cgroups_, observed.layout, desired.layout, desired.partition));
   }
-  PINFOLD_TRY(run(steps, done, watcher));
+  const CpuSet always_shared = desired.pool - exclusive_cpus(observed.layout);
+  if (participants.confine_others && !always_shared.empty() &&
+      is_any_moved(observed.layout, target)) {
+    participants.confine_others(always_shared);
+  }
+  PINFOLD_TRY(run(steps, done, participants.watch));
   PINFOLD_LET(partition_problems_, begin_partitions(cgroups_, desired.layout, desired.partition));
   if (observed.strays.empty() && missing.empty()) kernel_ = Clean{std::move(target)};
   return missing;
@@ -314,11 +330,11 @@ Result<void> EnforcedLayout::check_reachable(const Desired& desired) const {
   if (clean == nullptr) return {};
   PINFOLD_LET(const CpuSet cpus,
               available_cpus(clean->layout, desired.partition != Partition::kNone));
-  PINFOLD_TRY(plan(clean->layout, reachable(desired, {}, needed_cpus(desired) - cpus), cpus));
+  PINFOLD_TRY(plan(clean->layout, reachable(desired, {}, cpus), cpus));
   return {};
 }
 
-Result<void> EnforcedLayout::apply(const Desired& desired, const StepWatcher& watcher) {
+Result<void> EnforcedLayout::apply(const Desired& desired, const Participants& participants) {
   set_adopted(desired.adopted);
   Observation observed;
   if (const auto* const clean = std::get_if<Clean>(&kernel_)) {
@@ -327,7 +343,7 @@ Result<void> EnforcedLayout::apply(const Desired& desired, const StepWatcher& wa
     PINFOLD_LET(observed, observe_all(desired));
   }
   enforce::Plan done;
-  PINFOLD_LET(const CpuSet missing, enforce(desired, observed, done, watcher));
+  PINFOLD_LET(const CpuSet missing, enforce(desired, observed, done, participants));
   const bool concerns_this = std::any_of(done.begin(), done.end(), [&](const enforce::Step& step) {
     const auto group = desired.layout.find(step.group);
     return group != desired.layout.end() && group->second.cpus.intersects(missing);
@@ -346,7 +362,8 @@ Result<void> EnforcedLayout::adopt(const Desired& desired, const ContainerId& co
   return {};
 }
 
-Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, ProcessList& known) {
+Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, ProcessList& known,
+                                                  const Participants& participants) {
   set_adopted(desired.adopted);
   ReconcileReport report;
   for (int attempt = 1;; ++attempt) {
@@ -358,7 +375,7 @@ Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, Proces
       report.drift = drift;
       report.overlap = overlap(desired, observed);
     }
-    const auto enforced = enforce(desired, observed, report.done, nullptr);
+    const auto enforced = enforce(desired, observed, report.done, participants);
     if (!enforced && attempt < kAttempts) continue;
     if (enforced) {
       report_missing(cgroups_, desired.layout, report.remaining);

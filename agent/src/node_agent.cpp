@@ -144,10 +144,15 @@ Result<ChangeOutcome> NodeAgent::change(AgentState next, std::string_view intent
   return ChangeOutcome{apply()};
 }
 
+Participants NodeAgent::participants(const StepWatcher& watcher) const {
+  if (!confine_others_) return {nullptr, watcher};
+  return {[this](const CpuSet& allowed) { confine_others_(*this, allowed); }, watcher};
+}
+
 std::optional<Error> NodeAgent::apply(const StepWatcher& watcher) {
   if (!enforced_) return std::nullopt;
   const auto begin = now();
-  auto applied = enforced_->apply(desired(), watcher);
+  auto applied = enforced_->apply(desired(), participants(watcher));
   timings_.enforcements.observe(now() - begin);
   if (applied) {
     earlier_.clear();
@@ -371,7 +376,7 @@ Result<ReconcileReport> NodeAgent::reconcile(PageMoves pages) {
   const Desired target = desired();
   const ProcessList known = kept_.processes();
   ProcessList processes = known;
-  PINFOLD_LET(ReconcileReport report, enforced_->reconcile(target, processes));
+  PINFOLD_LET(ReconcileReport report, enforced_->reconcile(target, processes, participants()));
   if (processes != known) kept_.keep_processes(processes);
   if (pages == PageMoves::kOn) enforced_->move_pages(target, report);
   std::vector<std::string> removed;

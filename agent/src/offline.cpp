@@ -4,8 +4,12 @@
 
 namespace pinfold::agent {
 
+CpuSet pool_in(const CpuSet& cpus, const CpuSet& pool, const CpuSet& exclusive) {
+  CpuSet left = pool & cpus;
+  return left.empty() && !pool.empty() ? cpus - exclusive : left;
+}
+
 enforce::Layout without_cpus(enforce::Layout desired, const CpuSet& offline, const CpuSet& pool) {
-  const CpuSet rest = pool - offline;
   CpuSet fallen;  // what the pod needs for its containers that fell back to the shared pool
   for (auto it = desired.rbegin(); it != desired.rend(); ++it) {  // containers before their pod
     auto& [name, group] = *it;
@@ -15,7 +19,7 @@ enforce::Layout without_cpus(enforce::Layout desired, const CpuSet& offline, con
     } else if (group.cpus.intersects(offline)) {
       group.cpus -= offline;
       if (!group.cpus.empty()) continue;
-      group.cpus = fallen = rest;
+      group.cpus = fallen = pool;
       group.isolation = Isolation::kHost;
     }
   }
@@ -27,23 +31,26 @@ std::vector<std::string> lost_cpus(const Node& node, const AgentState& state,
   std::vector<std::string> lines;
   if (offline.empty()) return lines;
   const CpuSet pool = shared_pool(node, state.node);
-  const enforce::Layout whole = desired_layout(node, state, {});
-  const enforce::Layout now = without_cpus(whole, offline, pool);
-  for (const auto& [name, group] : whole) {
+  const Desired now = make_desired(node, state, {}, offline);
+  for (const auto& [name, group] : desired_layout(node, state, {})) {
     if (name.is_pod() || group.isolation == Isolation::kHost || !group.cpus.intersects(offline)) {
       continue;
     }
-    const CpuSet& left = now.at(name).cpus;
+    const CpuSet& left = now.layout.at(name).cpus;
+    const bool is_in_pool = !group.cpus.contains_all(left) && pool.contains_all(left);
     const PodSpec& pod = state.node.find(name.pod)->spec;
-    lines.push_back(fmt::format(
-        "{}/{}, container {}: has lost CPUs {} of its {}, runs on {}{}", pod.namespace_name,
-        pod.name, name.container, (group.cpus & offline).to_string(), group.cpus.to_string(),
-        left.to_string(), group.cpus.contains_all(left) ? "" : " of the shared pool"));
+    lines.push_back(fmt::format("{}/{}, container {}: has lost CPUs {} of its {}, runs on {}{}",
+                                pod.namespace_name, pod.name, name.container,
+                                (group.cpus & offline).to_string(), group.cpus.to_string(),
+                                left.to_string(), is_in_pool ? " of the shared pool" : ""));
   }
   if (const CpuSet lost = pool & offline; !lost.empty()) {
     const CpuSet left = pool - offline;
-    lines.push_back(fmt::format("shared pool: has lost CPUs {}, {} left", lost.to_string(),
-                                left.empty() ? "none" : left.to_string()));
+    const std::string rest =
+        !left.empty()       ? left.to_string() + " left"
+        : !now.pool.empty() ? "none left: its containers run on " + now.pool.to_string()
+                            : "none left, and all others are exclusive: its containers run there";
+    lines.push_back(fmt::format("shared pool: has lost CPUs {}, {}", lost.to_string(), rest));
   }
   return lines;
 }

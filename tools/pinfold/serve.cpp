@@ -95,7 +95,7 @@ class Service {
   [[nodiscard]] Result<bool> must_reconfigure();
   [[nodiscard]] service::WorkerOptions worker_options();
   /// What follows a container runtime; nothing without the section `nri`.
-  [[nodiscard]] Result<Follower> make_follower(const agent::NodeAgent& agent);
+  [[nodiscard]] Result<Follower> make_follower(agent::NodeAgent& agent);
   [[nodiscard]] Result<Runtime> follow(service::Worker& worker, Follower follower);
   [[nodiscard]] Result<Interfaces> serve_interfaces(service::Worker& worker,
                                                     const Runtime& runtime);
@@ -161,7 +161,7 @@ service::WorkerOptions Service::worker_options() {
   return options;
 }
 
-Result<Follower> Service::make_follower([[maybe_unused]] const agent::NodeAgent& agent) {
+Result<Follower> Service::make_follower([[maybe_unused]] agent::NodeAgent& agent) {
   if (!settings_.nri) return Follower();
 #ifdef PINFOLD_NRI
   if (!environment("NRI_PLUGIN_SOCKET").empty()) {

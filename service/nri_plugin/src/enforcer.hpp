@@ -29,8 +29,12 @@ class Enforcer final : public Follower {
                                                 const api::StopContainerRequest& request) override;
   [[nodiscard]] Result<void> change(Agent& agent, const api::StateChangeEvent& event) override;
   void look(Agent& agent) override;
+  /// Running containers are about to get exclusive CPUs: what the agent does not know of leaves
+  /// these for `allowed`, if it is known.
+  void leave_room(const Agent& agent, const CpuSet& allowed);
 
  private:
+  [[nodiscard]] bool knows_all_pods(const Agent& agent) const;
   Result<void> execute(Agent& agent, const AgentRequests& requests);
   void remove(Agent& agent, const AgentRequests& requests);
   void run_sandbox(Agent& agent, const api::PodSandbox& sandbox);

@@ -34,8 +34,19 @@ void Enforcer::look(Agent& agent) {
   if (is_synchronized_) remove_ended_pods(agent);
   note_unexplained(agent);
   confined_.forget_gone(*agent.enforced());
-  if (!is_synchronized_ && !agent.state().node.held.empty()) return;
-  (void)confine_others(agent, agent.desired());
+  if (knows_all_pods(agent)) (void)confine_others(agent, agent.desired());
+}
+
+void Enforcer::leave_room(const Agent& agent, const CpuSet& allowed) {
+  if (!knows_all_pods(agent)) return;
+  agent::Desired desired = agent.desired();
+  desired.pool = allowed;
+  (void)confine_others(agent, desired);  // what is left is looked for again
+}
+
+/// Until the runtime has shown its pods, the groups of held ones cannot be told from others.
+bool Enforcer::knows_all_pods(const Agent& agent) const {
+  return is_synchronized_ || agent.state().node.held.empty();
 }
 
 /// After a restart of the runtime no event tells that a sandbox has ended. The kubelet removes the

@@ -25,7 +25,7 @@ api::StateChangeEvent Follower::event_of(const api::StopContainerRequest& reques
   return event;
 }
 
-Result<std::unique_ptr<Follower>> make_follower(NriMode mode, const agent::NodeAgent& agent,
+Result<std::unique_ptr<Follower>> make_follower(NriMode mode, agent::NodeAgent& agent,
                                                 FollowerOptions options) {
   PINFOLD_TRY(check_node(agent.node()));
   if (!agent.enforces()) {
@@ -34,7 +34,13 @@ Result<std::unique_ptr<Follower>> make_follower(NriMode mode, const agent::NodeA
   if (mode == NriMode::kObserve) {
     return std::make_unique<Observer>(agent.node(), std::move(options));
   }
-  return std::make_unique<Enforcer>(agent.node(), agent.desired().pool, std::move(options));
+  auto enforcer =
+      std::make_unique<Enforcer>(agent.node(), agent.desired().pool, std::move(options));
+  agent.set_confine_others(
+      [one = enforcer.get()](const agent::NodeAgent& now, const CpuSet& allowed) {
+        one->leave_room(now, allowed);
+      });
+  return enforcer;
 }
 
 }  // namespace pinfold::nri

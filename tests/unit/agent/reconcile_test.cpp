@@ -65,6 +65,27 @@ TEST_P(ReconcileTest, ContainersLoseCpusThatAreOffline) {
   ASSERT_TRUE(agent.remove_container({PodUid("x"), "b"}, RunningProcesses::kRefuse).has_value());
 }
 
+/// With strict-cpu-reservation the reserved CPU is in nobody's set.
+TEST_P(ReconcileTest, WithoutASharedPoolContainersRunOnWhatIsExclusiveToNobody) {
+  Config config;
+  config.cpu_manager_policy_options = {{"strict-cpu-reservation", "true"}};
+  {
+    NodeAgent agent = world_.try_open(config).value();
+    must_admit(agent, pod("s", {best_effort("c")}));
+    must_admit(agent, pod("x", {guaranteed("a", 3), guaranteed("b", 3)}));  // 1-6
+    EXPECT_EQ(world_.cpus("pods/c"), "7");
+    world_.kernel.set_online(CpuSet::range(0, 6));  // it does not know yet
+    EXPECT_TRUE(agent.reconcile().has_value());
+    EXPECT_EQ(world_.cpus("pods/c"), "0");
+  }
+  NodeAgent agent = world_.try_open(config, {}, {7}).value();
+  EXPECT_THAT(lost_cpus(agent.node(), agent.state(), agent.offline()),
+              ElementsAre("shared pool: has lost CPUs 7, none left: its containers run on 0"));
+  EXPECT_TRUE(agent.reconcile().has_value());
+  EXPECT_EQ(world_.cpus("pods/c"), "0");
+  EXPECT_THAT(agent.find_drift().value(), IsEmpty());
+}
+
 TEST_P(ReconcileTest, AFileThatCannotBeReadIsNoDrift) {
   NodeAgent agent = world_.open();
   must_admit(agent, pod("x", {guaranteed("a", 2)}));

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "runtime_world.hpp"
@@ -63,6 +64,29 @@ TEST_P(NriConfined, AnUnknownContainerFollowsThePoolBothWays) {
   EXPECT_EQ(world_.cpus(world_.group(unseen)), "0,3-7");
   EXPECT_EQ(world_.cpus(nested), "0,3-7");
   EXPECT_THAT(world_.kernel.find(nested)->processes, testing::SizeIs(1)) << "it was not killed";
+}
+
+/// A container gets CPUs that were shared, and gives others back that the sandbox then may have.
+TEST_P(NriConfined, ASandboxLeavesBeforeAContainerIsMoved) {
+  world_.run(a_);
+  world_.run(b_);
+  NodeState next = world_.agent->state().node;
+  next.cpu.assignments[ContainerId{b_.uid, "c"}] = CpuSet::range(3, 4);
+  next.cpu.default_set = CpuSet{0, 1, 2, 5, 6, 7};
+  world_.kernel.log.clear();
+  ASSERT_TRUE(world_.agent->reconfigure(next).has_value());
+  const auto& log = world_.kernel.log;
+  const auto find = [&](const std::string& end) {
+    return std::find_if(log.begin(), log.end(),
+                        [&](const std::string& line) { return line.ends_with(end); });
+  };
+  const auto leaves = find(world_.pause_group(a_) + " cpuset.cpus 0,5-7");
+  const auto moves = find(world_.group(b_) + " cpuset.cpus 3-4");
+  ASSERT_NE(moves, log.end());
+  EXPECT_LT(leaves, moves);
+  look();
+  EXPECT_EQ(world_.cpus(world_.pause_group(a_)), "0-2,5-7");
+  EXPECT_EQ(world_.cpus(world_.pause_group(b_)), "0-2,5-7");
 }
 
 TEST_P(NriConfined, ThePoolShrinksAndGrowsAtOnce) {

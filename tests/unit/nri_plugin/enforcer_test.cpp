@@ -389,9 +389,9 @@ TEST(NriFollower, NeedsTheFixedProfileAndCgroups) {
     options.state_dir = state.path();
     std::optional<enforce::Cgroups> cgroups;
     if (has_cgroups) cgroups = other.kernel.cgroups("pinfold");
-    const auto agent = agent::NodeAgent::open(pinfold::test::static_node(config),
-                                              checkpoint::Store::open(state.path()).value(),
-                                              std::move(cgroups), std::move(options));
+    auto agent = agent::NodeAgent::open(pinfold::test::static_node(config),
+                                        checkpoint::Store::open(state.path()).value(),
+                                        std::move(cgroups), std::move(options));
     return make_follower(service::NriMode::kEnforce, agent.value(), other.follower_options());
   };
   EXPECT_TRUE(make(Profile::kFixed, true).has_value());

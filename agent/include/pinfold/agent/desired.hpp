@@ -51,7 +51,7 @@ struct Desired {
   /// The containers of held pods, with the exclusive CPUs and the memory nodes that they have.
   /// Their groups are elsewhere; one that is below the root all the same keeps this.
   enforce::Layout held;
-  CpuSet pool;                        ///< online CPUs of the shared pool
+  CpuSet pool;  ///< where containers without exclusive CPUs run: the shared pool, see pool_in
   ContainerMap<std::string> adopted;  ///< see AgentState
   Partition partition = Partition::kNone;
   /// Before a reconfiguration that may not be applied to its end yet: containers that the kernel

@@ -41,6 +41,17 @@ enum class RunningProcesses { kRefuse, kKill };
 enum class StepMoment { kBefore, kAfter };
 using StepWatcher = std::function<void(const enforce::Step&, StepMoment)>;
 
+/// Called before the first step, if an existing container gets exclusive CPUs that it did not have:
+/// confines what only another part of the program knows of to `allowed`, CPUs that are exclusive to
+/// no container before the steps or after them.
+using OthersConfiner = std::function<void(const CpuSet& allowed)>;
+
+/// Who takes part in applying a layout; each may be empty.
+struct Participants {
+  OthersConfiner confine_others;
+  StepWatcher watch;
+};
+
 /// The control groups of a node as the kernel has them, and what an agent knows of them: the only
 /// part of an agent that touches the kernel. Const functions only read.
 class EnforcedLayout {
@@ -99,7 +110,7 @@ class EnforcedLayout {
   /// Errors: those of Cgroups::apply and plan; kUnsupported if the root lacks CPUs, whose
   /// containers run on the rest of theirs or in the shared pool. The layout is dirty then, and the
   /// next call starts from what the kernel has.
-  [[nodiscard]] Result<void> apply(const Desired& desired, const StepWatcher& watcher = nullptr);
+  [[nodiscard]] Result<void> apply(const Desired& desired, const Participants& participants = {});
   /// Whether an order of steps leads there from the layout without an overlap; a dirty layout is
   /// not checked. Errors: those of plan.
   [[nodiscard]] Result<void> check_reachable(const Desired& desired) const;
@@ -109,7 +120,8 @@ class EnforcedLayout {
   /// Observes everything, and makes it what is desired. Processes of `known` that were moved out of
   /// their group are moved back; `known` becomes what runs where now.
   /// Errors: kIo if the groups cannot be read.
-  [[nodiscard]] Result<ReconcileReport> reconcile(const Desired& desired, ProcessList& known);
+  [[nodiscard]] Result<ReconcileReport> reconcile(const Desired& desired, ProcessList& known,
+                                                  const Participants& participants = {});
   /// Moves pages of the containers' processes to the desired NUMA nodes.
   void move_pages(const Desired& desired, ReconcileReport& report);
   /// Moves a process into a group. Errors: kNotFound, kIo.
@@ -140,9 +152,9 @@ class EnforcedLayout {
   [[nodiscard]] Result<CpuSet> available_cpus(const enforce::Layout& groups,
                                               bool has_partitions) const;
   [[nodiscard]] enforce::Layout reachable(const Desired& desired, const Observation& observed,
-                                          const CpuSet& missing) const;
+                                          const CpuSet& cpus) const;
   [[nodiscard]] Result<CpuSet> enforce(const Desired& desired, const Observation& observed,
-                                       enforce::Plan& done, const StepWatcher& watcher);
+                                       enforce::Plan& done, const Participants& participants);
   [[nodiscard]] Result<void> check_exclusive(const Desired& desired,
                                              const enforce::Layout::value_type& own) const;
   [[nodiscard]] CpuSet overlap(const Desired& desired, const Observation& observed) const;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -91,6 +92,11 @@ class NodeAgent {
   [[nodiscard]] Desired desired() const;
   /// Where the kernel differs from that; nothing if the agent enforces nothing. Errors: kIo.
   [[nodiscard]] Result<std::vector<std::string>> find_drift() const;
+
+  /// `confine` is called with this agent, whose state is the new one, whenever running containers
+  /// are about to get exclusive CPUs: see OthersConfiner.
+  using ConfineOthers = std::function<void(const NodeAgent&, const CpuSet& allowed)>;
+  void set_confine_others(ConfineOthers confine) { confine_others_ = std::move(confine); }
 
   /// Admits a pod. `trace`, if given, gets the reasons.
   /// Errors: those of the store, and kUnsupported while CPUs are offline; then nothing has changed.
@@ -203,6 +209,7 @@ class NodeAgent {
   /// Commits, then applies.
   [[nodiscard]] Result<ChangeOutcome> change(AgentState next, std::string_view intent);
   [[nodiscard]] std::optional<Error> apply(const StepWatcher& watcher = nullptr);
+  [[nodiscard]] Participants participants(const StepWatcher& watcher = nullptr) const;
   [[nodiscard]] ReconfigureOutcome apply_and_measure();
   [[nodiscard]] Result<ReconfigureOutcome> go_on(std::shared_ptr<const Node> to, NodeState next,
                                                  RunningProcesses running);
@@ -214,6 +221,7 @@ class NodeAgent {
   AgentOptions options_;
   CpuSet offline_;
   enforce::Layout earlier_;  ///< see Desired
+  ConfineOthers confine_others_;
   Timings timings_;
 };
 

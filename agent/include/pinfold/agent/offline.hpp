@@ -8,8 +8,13 @@
 /// CPUs of the node that are offline: what their containers have instead.
 namespace pinfold::agent {
 
+/// Where containers without exclusive CPUs run when only `cpus` are online: on those of `pool`, or,
+/// if it has none of them, on those that are not `exclusive`; empty if there are none either, and
+/// for an empty pool.
+[[nodiscard]] CpuSet pool_in(const CpuSet& cpus, const CpuSet& pool, const CpuSet& exclusive);
+
 /// `desired` on a machine where `offline` CPUs are missing. A container whose CPUs are all offline
-/// runs on what `pool` has left: it must run somewhere, and there it overlaps no exclusive CPUs.
+/// runs on `pool` (see pool_in): it must run somewhere, and there it overlaps no exclusive CPUs.
 [[nodiscard]] enforce::Layout without_cpus(enforce::Layout desired, const CpuSet& offline,
                                            const CpuSet& pool);
 

@@ -74,9 +74,10 @@ class Follower {
   std::vector<service::Change> changes_;
 };
 
-/// Errors: those of check_node; kUnsupported if the agent enforces nothing.
+/// The agent calls the follower when it moves containers, so it must change nothing after that is
+/// gone. Errors: those of check_node; kUnsupported if the agent enforces nothing.
 [[nodiscard]] Result<std::unique_ptr<Follower>> make_follower(service::NriMode mode,
-                                                              const agent::NodeAgent& agent,
+                                                              agent::NodeAgent& agent,
                                                               FollowerOptions options);
 
 }  // namespace pinfold::nri
