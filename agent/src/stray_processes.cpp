@@ -11,12 +11,12 @@ using enforce::Group;
 using enforce::ProcessId;
 
 /// Where a process was moved to; "" if it is where it belongs or has ended. A group that the
-/// container made below its own is fine.
+/// container made below its own is fine. Domain: a group with a process table.
 std::string strayed_to(const Group& group, const ProcessId& process) {
   const bool is_here = holds(group, process.pid).value_or(true);
-  if (is_here || enforce::identify(process.pid) != process) return "";
-  const auto version = group.cpuset().hierarchy->version;
-  std::string path = enforce::cpuset_path(process.pid, version);
+  const enforce::ProcessTable& table = *group.process_table();
+  if (is_here || table.identify(process.pid) != process) return "";
+  std::string path = table.cpuset_path(process.pid, group.cpuset().hierarchy->version);
   return enforce::is_within(path, group.label) ? "" : path;
 }
 
@@ -39,10 +39,10 @@ ProcessList return_processes(enforce::Cgroups& cgroups, const enforce::Layout& d
   for (const auto& [name, settings] : desired) {
     if (name.is_pod() || cgroups.is_adopted(name)) continue;
     const auto group = cgroups.group(name);
-    if (!group || !group->is_this_kernel()) continue;
+    if (!group || group->process_table() == nullptr) continue;
     const auto pids = processes(*group);
     if (!pids) continue;  // the plan has reported it
-    auto& here = now[group->label];
+    std::set<ProcessId> here;
     const auto known = before.find(group->label);
     if (known != before.end()) {
       for (const ProcessId& process : known->second) {
@@ -53,8 +53,9 @@ ProcessList return_processes(enforce::Cgroups& cgroups, const enforce::Layout& d
       }
     }
     for (const pid_t pid : *pids) {
-      if (const auto process = enforce::identify(pid)) here.insert(*process);
+      if (const auto process = group->process_table()->identify(pid)) here.insert(*process);
     }
+    if (!here.empty()) now.emplace(group->label, std::move(here));
   }
   return now;
 }

@@ -56,7 +56,20 @@ Result<std::vector<pid_t>> processes_below(CgroupFs& fs, const std::string& path
   return pids;
 }
 
+class ThisKernel final : public ProcessTable {
+ public:
+  std::optional<ProcessId> identify(pid_t pid) const override { return enforce::identify(pid); }
+  std::string cpuset_path(pid_t pid, CgroupVersion cpusets) const override {
+    return enforce::cpuset_path(pid, cpusets);
+  }
+};
+
 }  // namespace
+
+const ProcessTable& this_kernel() {
+  static const ThisKernel table;
+  return table;
+}
 
 Result<std::vector<pid_t>> processes_below(const Group& group) {
   return processes_below(*group.cpuset().fs, group.cpuset().path, 0);

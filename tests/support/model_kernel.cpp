@@ -317,7 +317,7 @@ enforce::Cgroups ModelKernel::cgroups(const std::string& below, const Wrapper& w
   if (!below.empty()) make_path(below);
   enforce::HierarchyRoot top;
   top.version = version;
-  top.is_this_kernel = is_this_kernel;
+  top.processes = processes;
   top.directory = below.empty() ? "/model" : "/model/" + below;
   top.controllers.assign(std::begin(enforce::kAllControllers), std::end(enforce::kAllControllers));
   std::vector<enforce::Hierarchy> hierarchies;

@@ -52,7 +52,7 @@ class ModelKernel {
   /// "", or what has happened after which the kernel may do what the model does not.
   mutable std::string beyond_model;
   std::vector<std::string> log;  ///< "write pod1 cpuset.cpus 0-1", "create pod1", ...
-  bool is_this_kernel = true;    ///< see enforce::HierarchyRoot
+  const enforce::ProcessTable* processes = &enforce::this_kernel();  ///< see enforce::HierarchyRoot
   /// cgroup v2 from Linux 6.7 on: cpuset.cpus.exclusive, and partitions below ordinary groups.
   bool has_exclusive = true;
   bool has_kill = false;          ///< cgroup v2 only: writing cgroup.kill ends processes at once

@@ -239,7 +239,7 @@ Result<enforce::Cgroups> open_callback_hierarchy(const pinfold_cgroup_fs& callba
   hierarchy_root.version =
       callbacks.cgroup_version == 1 ? enforce::CgroupVersion::kV1 : enforce::CgroupVersion::kV2;
   hierarchy_root.directory = root;
-  hierarchy_root.is_this_kernel = false;
+  hierarchy_root.processes = nullptr;
   hierarchy_root.controllers.assign(std::begin(enforce::kAllControllers),
                                     std::end(enforce::kAllControllers));
   std::vector<enforce::Hierarchy> hierarchies;

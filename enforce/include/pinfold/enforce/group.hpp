@@ -29,7 +29,9 @@ struct Group {
 
   [[nodiscard]] bool is_adopted() const { return adopted != nullptr; }
   [[nodiscard]] const Part& cpuset() const { return parts.front(); }
-  [[nodiscard]] bool is_this_kernel() const { return cpuset().hierarchy->is_this_kernel; }
+  /// See HierarchyRoot.
+  [[nodiscard]] const ProcessTable* process_table() const { return cpuset().hierarchy->processes; }
+  [[nodiscard]] bool is_this_kernel() const { return process_table() == &this_kernel(); }
   [[nodiscard]] bool is_v2() const { return cpuset().hierarchy->version == CgroupVersion::kV2; }
 };
 

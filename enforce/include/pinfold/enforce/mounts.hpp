@@ -36,13 +36,18 @@ inline constexpr Controller kAllControllers[] = {Controller::kCpuset, Controller
 
 enum class CgroupVersion { kV1 = 1, kV2 = 2 };
 
+class ProcessTable;
+/// That of the kernel that this program runs on: /proc.
+[[nodiscard]] const ProcessTable& this_kernel();
+
 /// One hierarchy of control groups and its controllers.
 struct HierarchyRoot {
   CgroupVersion version = CgroupVersion::kV2;
   std::string directory;  ///< absolute path of the root of the groups in it
   std::vector<Controller> controllers;
-  /// False: its process ids are another kernel's, and mean nothing in /proc and to kill().
-  bool is_this_kernel = true;
+  /// Who the processes in its groups are. Not this_kernel(): their ids are another kernel's, and
+  /// mean nothing in /proc and to kill(); null: nobody knows them.
+  const ProcessTable* processes = &this_kernel();
 
   friend bool operator==(const HierarchyRoot&, const HierarchyRoot&) = default;
 };

@@ -41,8 +41,24 @@ struct ProcessId {
   friend auto operator<=>(const ProcessId&, const ProcessId&) = default;
 };
 
-/// nullopt if there is no such process, or if it has ended and only its parent has not noticed.
+/// The processes of a kernel.
+class ProcessTable {
+ public:
+  ProcessTable() = default;
+  ProcessTable(const ProcessTable&) = delete;
+  ProcessTable& operator=(const ProcessTable&) = delete;
+  virtual ~ProcessTable() = default;
+
+  /// nullopt if there is no such process, or if it has ended and only its parent has not noticed.
+  [[nodiscard]] virtual std::optional<ProcessId> identify(pid_t pid) const = 0;
+  /// The path of a process in the hierarchy with the cpusets, which has this version; "" if the
+  /// process has ended.
+  [[nodiscard]] virtual std::string cpuset_path(pid_t pid, CgroupVersion cpusets) const = 0;
+};
+
+/// The same of this_kernel().
 [[nodiscard]] std::optional<ProcessId> identify(pid_t pid);
+[[nodiscard]] std::string cpuset_path(pid_t pid, CgroupVersion cpusets);
 /// What /proc/PID/stat says of a process that has not ended.
 struct ProcessStat {
   pid_t parent = 0;  ///< 0: none that can be seen from here
@@ -53,9 +69,6 @@ struct ProcessStat {
 [[nodiscard]] std::optional<ProcessStat> stat_of(pid_t pid);
 /// True if `process` is `ancestor` or descends from it.
 [[nodiscard]] bool descends_from(pid_t process, pid_t ancestor);
-/// The path of a process in the hierarchy with the cpusets, which has this version; "" if the
-/// process has ended.
-[[nodiscard]] std::string cpuset_path(pid_t pid, CgroupVersion cpusets);
 /// True if `path` is `group` ("pod1/c1", relative to any root) or lies below it.
 [[nodiscard]] bool is_within(std::string_view path, std::string_view group);
 /// The absolute directory of its group in that hierarchy.
