@@ -197,7 +197,10 @@ void Worker::run_round() {
   }
   has_changed_ = has_changed_ || is_readable(changes_);
   const bool is_due = has_changed_ || options_.now() >= reconcile_at_;
-  if (entries.empty() && !is_due) return settle_if_due();
+  if (entries.empty() && !is_due) {
+    watch_if_due();
+    return settle_if_due();
+  }
   changes_.reset();  // what this round does itself does not count
   do_entries(std::move(entries));
   if (is_replaced()) return;
@@ -377,16 +380,15 @@ void Worker::publish() {
   happened_.clear();
 }
 
+void Worker::watch_if_due() {
+  if (!agent_.enforces() || changes_ || options_.now() < watch_from_) return;
+  changes_ = options_.watch(agent_.enforced()->root());
+}
+
 void Worker::wait() {
   const auto now = options_.now();
   auto until = std::min(due(), now + options_.alive_every);
-  if (agent_.enforces() && !changes_) {
-    if (now >= watch_from_) {
-      changes_ = agent::watch_tree(agent_.enforced()->root());
-    } else {
-      until = std::min(until, watch_from_);
-    }
-  }
+  if (agent_.enforces() && now < watch_from_) until = std::min(until, watch_from_);
   const auto time = std::chrono::ceil<milliseconds>(std::max(until - now, Clock::duration::zero()));
   std::array<pollfd, 2> fds = {pollfd{wake_.get(), POLLIN, 0}, pollfd{changes_.get(), POLLIN, 0}};
   (void)::poll(fds.data(), fds.size(), static_cast<int>(time.count()));

@@ -36,6 +36,8 @@ struct WorkerOptions {
   std::function<void()> alive;
   std::chrono::milliseconds alive_every{10'000};
   std::function<Clock::time_point()> now = Clock::now;
+  /// A descriptor that becomes readable with a change below a directory; none: it is not watched.
+  std::function<UniqueFd(const std::string& directory)> watch = agent::watch_tree;
 };
 
 /// What other parts of the service do with the node agent, in one turn of its worker.
@@ -95,6 +97,7 @@ class Worker {
 
  private:
   void wait();
+  void watch_if_due();
   using Entry = std::variant<Request, Task>;
   [[nodiscard]] Result<void> put(Entry entry);
   void do_entries(std::deque<Entry> entries);
