@@ -64,6 +64,7 @@ History generate(std::uint64_t seed, int actions) {
   history.cgroups = random.chance(60) ? enforce::CgroupVersion::kV2 : enforce::CgroupVersion::kV1;
   history.config = random.below(6);
   history.has_runtime = random.chance(30);
+  history.has_processes = !history.has_runtime && seed % 4 == 0;
   const std::span<const Weight> weights =
       history.has_runtime ? std::span<const Weight>(kRuntimeWeights) : kWeights;
   constexpr int kPods = 12;
@@ -74,6 +75,9 @@ History generate(std::uint64_t seed, int actions) {
   for (int i = 0; i < actions; ++i) {
     Action action;
     action.kind = draw_kind(weights, random);
+    if (history.has_processes && random.chance(15)) {
+      action.kind = random.chance(50) ? Action::Kind::kMove : Action::Kind::kReuse;
+    }
     action.pod = random.below(kPods);
     switch (action.kind) {
       case Action::Kind::kAdmit:

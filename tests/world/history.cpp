@@ -45,6 +45,8 @@ constexpr std::array kKinds = {
     KindName{Action::Kind::kStop, "stop", Form::kPodAndValue},
     KindName{Action::Kind::kUnsandbox, "unsandbox", Form::kPod},
     KindName{Action::Kind::kConnect, "connect", Form::kNone},
+    KindName{Action::Kind::kMove, "move", Form::kValue},
+    KindName{Action::Kind::kReuse, "reuse", Form::kValue},
     KindName{Action::Kind::kQuiet, "quiet", Form::kNone},
 };
 
@@ -138,7 +140,7 @@ Result<Action> parse_action(std::string_view line) {
   return unknown(name);
 }
 
-/// "cgroups 2 config 0", "cgroups 2 config 0 runtime"
+/// "cgroups 2 config 0", "cgroups 2 config 0 runtime", "cgroups 2 config 0 processes"
 Result<void> parse_settings(std::string_view line, History& history) {
   Words words(line);
   if (const auto word = words.next(); word != "cgroups") return unknown(word);
@@ -151,14 +153,15 @@ Result<void> parse_settings(std::string_view line, History& history) {
   PINFOLD_LET(history.config, words.number());
   const auto word = words.next();
   history.has_runtime = word == "runtime";
-  if (!word.empty() && !history.has_runtime) return unknown(word);
+  history.has_processes = word == "processes";
+  if (!word.empty() && !history.has_runtime && !history.has_processes) return unknown(word);
   return {};
 }
 
-constexpr std::array<std::string_view, 11> kBugs = {
-    "none",        "no-directory-sync", "no-file-sync",       "no-journal",
-    "grant-first", "old-values",        "empty-is-no-change", "no-processes",
-    "clock-back",  "old-journal",       "swapped-events"};
+constexpr std::array<std::string_view, 14> kBugs = {
+    "none",           "no-directory-sync",  "no-file-sync", "no-journal",    "grant-first",
+    "old-values",     "empty-is-no-change", "no-processes", "clock-back",    "old-journal",
+    "swapped-events", "lost-events",        "early-lock",   "reused-numbers"};
 
 }  // namespace
 
@@ -189,8 +192,11 @@ std::string to_string(const Action& action) {
 }
 
 std::string to_string(const History& history) {
+  const char* const mode = history.has_runtime     ? " runtime"
+                           : history.has_processes ? " processes"
+                                                   : "";
   std::string text = fmt::format("cgroups {} config {}{}\n", static_cast<int>(history.cgroups),
-                                 history.config, history.has_runtime ? " runtime" : "");
+                                 history.config, mode);
   for (const Action& action : history.actions) text += to_string(action) + "\n";
   return text;
 }

@@ -58,6 +58,8 @@ struct Action {
     kStop,        ///< that container ends
     kUnsandbox,   ///< it stops and removes a pod
     kConnect,     ///< the runtime restarts, and the plugin connects again
+    kMove,        ///< a container's process is moved out of Pinfold's groups; `value`: which
+    kReuse,       ///< it ends, and a process of another has its number
     kQuiet,       ///< no faults for a while: everything must be as it should be
   };
   Kind kind = Kind::kWait;
@@ -76,6 +78,8 @@ struct History {
   enforce::CgroupVersion cgroups = enforce::CgroupVersion::kV2;
   int config = 0;            ///< the number of the configuration at the beginning
   bool has_runtime = false;  ///< the service is the plugin of a runtime
+  /// The service can tell processes from each other, as in /proc. Only without a runtime.
+  bool has_processes = false;
   std::vector<Action> actions;
 
   friend bool operator==(const History&, const History&) = default;

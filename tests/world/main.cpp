@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "picture.hpp"
 #include "world.hpp"
 
 namespace pinfold::world {
@@ -24,6 +25,7 @@ constexpr const char* kUsage =
     "       world replay FILE\n"
     "       world show SEED [--actions N]\n"
     "       world shrink SEED [--actions N]\n"
+    "       world picture FILE > history.svg\n"
     "Each with --bug NAME: with that known mistake.\n";
 constexpr int kActions = 300;
 
@@ -140,15 +142,22 @@ int replay(const History& history, bool is_shrunk, Bug bug) {
   return 1;
 }
 
-int replay_file(const std::string& path, Bug bug) {
+Result<History> read_history(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  const auto history = parse_history(text);
+  return parse_history(text);
+}
+
+/// `command`: replay or picture.
+int show_file(const std::string& command, const std::string& path, Bug bug) {
+  const auto history = read_history(path);
   if (!history) {
     fmt::print(stderr, "{}: {}\n", path, history.error().message);
     return 2;
   }
-  return replay(*history, false, bug);
+  if (command == "replay") return replay(*history, false, bug);
+  fmt::print("{}", picture_of(*history, run(*history, Log::kOn, bug)));
+  return 0;
 }
 
 int main(const std::vector<std::string>& arguments) {
@@ -162,7 +171,9 @@ int main(const std::vector<std::string>& arguments) {
   std::uint64_t seed = 0;
   if (options.words.size() == 2) {
     const std::string& what = options.words[1];
-    if (command == "replay") return replay_file(what, options.bug);
+    if (command == "replay" || command == "picture") {
+      return show_file(command, what, options.bug);
+    }
     if (command == "show" && read_number(what, seed)) {
       fmt::print("{}", to_string(generate(seed, options.actions)));
       return 0;

@@ -1,6 +1,9 @@
 #include "node.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -23,6 +26,7 @@ using enforce::CgroupVersion;
 
 const CpuSet kAll = CpuSet::range(0, 7);
 constexpr const char* kStranger = "stranger";
+constexpr const char* kElsewhere = "elsewhere";  ///< beside Pinfold's root
 
 /// The machine as the kernel shows it while these CPUs are online.
 Machine machine_with(const CpuSet& online) {
@@ -47,6 +51,16 @@ Image image_after_cut(const Disk& disk, int number) {
   return chosen;
 }
 
+/// "/pinfold/podp1/a"; "" if no group has the process.
+std::string path_of(const test::ModelKernel::Dir& dir, const std::string& path, int process) {
+  if (dir.processes.contains(process)) return path.empty() ? "/" : path;
+  for (const auto& [name, child] : dir.children) {
+    std::string found = path_of(*child, path + "/" + name, process);
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
 bool needs_space(const Operation& operation) {
   const auto is = [&](const char* verb) { return operation.text.starts_with(verb); };
   return operation.is_on_disk && (is("create ") || is("reserve ") || is("write "));
@@ -67,9 +81,10 @@ SimulatedNode::SimulatedNode(const History& history, Bug bug)
       kernel(history.cgroups, kAll, CpuSet{0, 1}),
       first_config_(config_text(history.config)),
       has_runtime_(history.has_runtime),
-      bug_(bug) {
+      bug_(bug),
+      processes_(kernel, bug) {
   kernel.has_kill = true;
-  kernel.is_this_kernel = false;
+  kernel.processes = history.has_processes ? &processes_ : nullptr;
 }
 
 std::unique_ptr<checkpoint::Fs> SimulatedNode::disk_to_read() const {
@@ -80,6 +95,8 @@ void SimulatedNode::arm(const std::optional<Fault>& fault) {
   fault_ = fault;
   has_failed_ = false;
   operations_ = 0;
+  if (late_.empty() || --until_late_ > 0) return;
+  for (const auto& change : std::exchange(late_, {})) change();
 }
 
 /// What happens before each operation of the service.
@@ -165,17 +182,22 @@ Result<void> SimulatedNode::start() {
   }
   service::WorkerOptions options;
   options.now = [this] { return clock(); };
+  options.watch = [this](const std::string& /*directory*/) { return watch_end(); };
   worker_ = std::make_unique<service::Worker>(std::move(agent), std::move(options));
   worker_->run_round();
   return {};
 }
 
 void SimulatedNode::stop() {
+  constexpr int kActions = 3;  // the next one of a client is done by then
+  process_->is_leaving = true;
   worker_->stop();
   worker_->run();
   process_->is_ending = true;
   follower_.reset();
   worker_.reset();
+  late_ = std::move(process_->late);
+  until_late_ = kActions;
 }
 
 void SimulatedNode::bury() {
@@ -226,7 +248,9 @@ void SimulatedNode::take_offline(int choice) {
 void SimulatedNode::change_cpuset(const std::string& group, const CpuSet& cpus) {
   // The kernel refuses some; then nothing has changed.
   const auto written = kernel.fs()->write(group, "cpuset.cpus", cpus.to_string());
-  if (written) disturb(*kernel.find(group), group);
+  if (!written) return;
+  disturb(*kernel.find(group), group);
+  notify();
 }
 
 void SimulatedNode::rewrite(int choice) {
@@ -258,12 +282,63 @@ void SimulatedNode::reset_cpusets() {
 void SimulatedNode::toggle_stranger() {
   auto* const root = kernel.find("pinfold");
   if (root == nullptr) return;
+  notify();
   if (root->children.erase(kStranger) > 0) return;
   const std::string group = std::string("pinfold/") + kStranger;
   kernel.make_path(group);
   auto* const dir = kernel.find(group);
   if (kernel.version == CgroupVersion::kV1) dir->files["cpuset.cpus"] = online().to_string();
   dir->processes = {new_process()};
+}
+
+/// The service's end of a new pipe.
+UniqueFd SimulatedNode::watch_end() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return UniqueFd();
+  changes_ = UniqueFd(ends[1]);
+  return UniqueFd(ends[0]);
+}
+
+/// As inotify does, while the service watches.
+void SimulatedNode::notify() {
+  pollfd end{changes_.get(), 0, 0};
+  const bool is_watched = changes_ && ::poll(&end, 1, 0) == 0;  // else nobody has the other end
+  if (!is_watched) return;
+  has_notified_ = true;
+  if (bug_ != Bug::kLostEvents) (void)!::write(changes_.get(), "", 1);
+}
+
+std::set<int>& SimulatedNode::elsewhere() {
+  kernel.make_path(kElsewhere);
+  auto* const dir = kernel.find(kElsewhere);
+  if (kernel.version == CgroupVersion::kV1) dir->files["cpuset.cpus"] = online().to_string();
+  return dir->processes;
+}
+
+int SimulatedNode::move_away(const std::string& group) {
+  auto& processes = kernel.find(group)->processes;
+  const int process = *processes.begin();
+  processes.erase(process);
+  elsewhere().insert(process);
+  return process;
+}
+
+int SimulatedNode::reuse_number(const std::string& group) {
+  const int process = move_away(group);
+  ++processes_.reused[process];
+  return process;
+}
+
+std::optional<enforce::ProcessId> SimulatedNode::Processes::identify(pid_t pid) const {
+  if (cpuset_path(pid, kernel_.version).empty()) return std::nullopt;
+  const auto found = reused.find(pid);
+  const bool is_first = found == reused.end() || bug_ == Bug::kReusedNumbers;
+  return enforce::ProcessId{pid, is_first ? 0 : found->second};
+}
+
+std::string SimulatedNode::Processes::cpuset_path(pid_t pid,
+                                                  enforce::CgroupVersion /*cpusets*/) const {
+  return path_of(kernel_.root, "", pid);
 }
 
 }  // namespace pinfold::world

@@ -2,13 +2,18 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "memory_fs.hpp"
 #include "model_kernel.hpp"
+#include "pinfold/base/unique_fd.hpp"
+#include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/follower.hpp"
 #include "pinfold/service/worker.hpp"
 #include "process.hpp"
@@ -53,6 +58,15 @@ class SimulatedNode {
   /// Makes the group of a stranger with a process, or removes it.
   void toggle_stranger();
   [[nodiscard]] int new_process() { return next_process_++; }
+  /// A process of a group is moved out of Pinfold's groups. Domain: it has one.
+  int move_away(const std::string& group);
+  /// The same, but it ends: another process there has its number.
+  int reuse_number(const std::string& group);
+  /// The processes that were moved away, and those of others beside them.
+  [[nodiscard]] std::set<int>& elsewhere();
+  /// Whether others have changed something below the root while the service watched it, since the
+  /// last call.
+  [[nodiscard]] bool take_notice() { return std::exchange(has_notified_, false); }
 
   /// The plugin of the service that runs; null without a runtime.
   [[nodiscard]] nri::Follower* follower() { return follower_.get(); }
@@ -73,7 +87,24 @@ class SimulatedNode {
   [[nodiscard]] Result<agent::NodeAgent> open();
   [[nodiscard]] int before(const Operation& operation);
   void disturb(test::ModelKernel::Dir& dir, const std::string& path);
+  void notify();
+  [[nodiscard]] UniqueFd watch_end();
   void change_cpuset(const std::string& group, const CpuSet& cpus);
+
+  /// The processes of this machine, as the service sees them.
+  class Processes final : public enforce::ProcessTable {
+   public:
+    Processes(test::ModelKernel& kernel, Bug bug) : kernel_(kernel), bug_(bug) {}
+
+    [[nodiscard]] std::optional<enforce::ProcessId> identify(pid_t pid) const override;
+    [[nodiscard]] std::string cpuset_path(pid_t pid, enforce::CgroupVersion cpusets) const override;
+
+    std::map<int, std::uint64_t> reused;  ///< how often a number was given to another process
+
+   private:
+    test::ModelKernel& kernel_;
+    Bug bug_;
+  };
 
   std::string first_config_;
   bool has_runtime_;
@@ -88,6 +119,12 @@ class SimulatedNode {
   int operations_ = 0;  ///< of this action
   int boots_ = 0;
   int next_process_ = 1'000'000'000;
+  Processes processes_;
+  UniqueFd changes_;  ///< a pipe, of which the service has the other end while it watches
+  bool has_notified_ = false;
+  /// Of a service that has stopped: see Process.
+  std::vector<std::function<void()>> late_;
+  int until_late_ = 0;
 };
 
 }  // namespace pinfold::world

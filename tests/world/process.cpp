@@ -83,6 +83,10 @@ class ProcessFs final : public checkpoint::Fs {
     return change_disk(*process_, "remove " + name, [&]() -> Result<void> {
       const bool is_journal = name == checkpoint::kJournalFileName;
       if (process_->bug == Bug::kOldJournal && is_journal) return {};
+      if (process_->bug == Bug::kEarlyLock && process_->is_leaving) {
+        process_->late.emplace_back([fs = fs_, name] { (void)fs->remove(name); });
+        return {};
+      }
       return fs_->remove(name);
     });
   }
@@ -96,7 +100,7 @@ class ProcessFs final : public checkpoint::Fs {
 
  private:
   std::shared_ptr<Process> process_;
-  std::unique_ptr<checkpoint::Fs> fs_;
+  std::shared_ptr<checkpoint::Fs> fs_;
   bool has_new_journal_ = false;  ///< since the directory was synced
 };
 

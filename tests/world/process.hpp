@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "pinfold/checkpoint/fs.hpp"
 #include "pinfold/enforce/cgroup_fs.hpp"
@@ -30,6 +31,9 @@ struct Process {
   bool is_dead = false;
   /// Destructors run: a kill ends the process, but throws nothing.
   bool is_ending = false;
+  /// Of Bug::kEarlyLock: it stops, and what it removes it removes later, by `late`.
+  bool is_leaving = false;
+  std::vector<std::function<void()>> late = {};
   /// Called before each operation. Returns the errno with which it fails; 0: it is done.
   std::function<int(const Operation&)> before;
   /// Called after each operation: in the kernel, if it has succeeded.

@@ -9,61 +9,12 @@
 #include "pinfold/checkpoint/start.hpp"
 #include "pinfold/checkpoint/store.hpp"
 #include "runner.hpp"
+#include "seen.hpp"
 
 namespace pinfold::world {
 namespace {
 
 using agent::AgentState;
-
-constexpr const char* kRoot = "pinfold";
-constexpr const char* kCpusFile = "cpuset.cpus";
-
-/// A container as the kernel has it.
-struct Seen {
-  ContainerId id;
-  std::string group;
-  CpuSet cpus;
-  bool has_processes = false;
-  bool has_own = true;  ///< a cpuset: not only the one of the group above
-};
-
-/// Groups in which a process runs, of containers that `adopted` names and of others.
-void add_running(test::ModelKernel& kernel, const test::ModelKernel::Dir& dir,
-                 const std::string& path, const std::map<std::string, ContainerId>& adopted,
-                 std::vector<Seen>& all) {
-  const auto id = adopted.find(path);
-  if (!dir.processes.empty()) {
-    all.push_back({id == adopted.end() ? ContainerId{PodUid(), path} : id->second, path,
-                   kernel.effective(dir, kCpusFile), true});
-  }
-  for (const auto& [name, child] : dir.children) {
-    add_running(kernel, *child, path + "/" + name, adopted, all);
-  }
-}
-
-std::vector<Seen> containers_in(test::ModelKernel& kernel, const AgentState& state) {
-  std::vector<Seen> all;
-  if (const auto* const pods = kernel.find("kubepods")) {
-    constexpr std::size_t kMount = 7;  // "/model/"
-    std::map<std::string, ContainerId> adopted;
-    for (const auto& entry : state.adopted) adopted.emplace(entry.value.substr(kMount), entry.id());
-    add_running(kernel, *pods, "kubepods", adopted, all);
-  }
-  auto* const root = kernel.find(kRoot);
-  if (root == nullptr) return all;
-  for (const auto& [pod, dir] : root->children) {
-    const auto uid = enforce::pod_of_group(pod);
-    if (!uid) continue;
-    for (const auto& [name, child] : dir->children) {
-      all.push_back({{*uid, name},
-                     fmt::format("{}/{}/{}", kRoot, pod, name),
-                     kernel.effective(*child, kCpusFile),
-                     !child->processes.empty(),
-                     !child->files[kCpusFile].empty()});
-    }
-  }
-  return all;
-}
 
 bool has(const AgentState& state, const ContainerId& id) {
   const ActivePod* const pod = state.node.find(id.pod);
@@ -186,7 +137,7 @@ void Runner::check_overlap(const Operation& operation) {
       const CpuSet both = (owner.cpus & other.cpus) - (had(owner) & had(other));
       if (other.id == owner.id || both.empty() || is_out_of_reach(other.group)) continue;
       if (!other.has_processes && (history_.has_runtime || !other.has_own)) continue;
-      if (others_are_late_ && !has(state, other.id)) continue;
+      if (has_failed_to_confine_ && !has(state, other.id)) continue;
       // Init containers leave their CPUs to later containers of their pod.
       if (other.id.pod == owner.id.pod && owners_.contains(other.id)) continue;
       return break_promise("overlap", fmt::format("after '{}' {} runs on {} of {}", operation.text,
@@ -369,6 +320,32 @@ void Runner::check_kernel() {
                                                  found == nullptr ? "no group" : found->to_string(),
                                                  (own == nullptr ? pool : *own).to_string()));
     }
+  }
+}
+
+/// What others have moved out of its group is back after a reconciliation (`is_clean`: there was
+/// one that nothing has disturbed), and a process that only has the number of one is left alone.
+void Runner::check_processes(bool is_clean) {
+  if (outcome_.failure) return;
+  for (const int stranger : strangers_) {
+    if (node_.elsewhere().contains(stranger)) continue;
+    return break_promise("process", fmt::format("{} was moved into a container", stranger));
+  }
+  if (had_fault_) {  // what is noted of processes is not synced
+    known_.clear();
+    moved_.clear();
+  }
+  if (!is_clean) return;
+  for (const auto& [process, id] : moved_) {
+    const bool has_group = has(model_, id) && !model_.removed.contains(id);
+    if (!has_group || !node_.elsewhere().contains(process)) continue;
+    return break_promise("process",
+                         fmt::format("{} of {}/{} is not back", process, id.pod, id.name));
+  }
+  moved_.clear();
+  known_.clear();
+  for (const auto& [name, dir] : node_.kernel.find(kRoot)->children) {
+    for (const auto& [container, child] : dir->children) known_.merge(std::set(child->processes));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "samples.hpp"
+#include "seen.hpp"
 
 namespace pinfold::world {
 namespace {
@@ -38,11 +39,13 @@ Runner::Runner(const History& history, Log log, Bug bug)
           node_.kernel, [this](const auto& call) { return ask(call); },
           [this](const std::string& group) {
             note("    runtime: " + group);
+            record("runtime: " + group);
             check_overlap({false, "the runtime", group});
           },
           bug == Bug::kSwappedEvents ? Runtime::Events::kSwapped : Runtime::Events::kInOrder) {
   node_.watch = [this](const Operation& operation) {
     note((operation.is_on_disk ? "    disk: " : "    ") + operation.text);
+    record(operation.text);
     if (!operation.is_on_disk) check_overlap(operation);
   };
 }
@@ -53,13 +56,29 @@ void Runner::break_promise(std::string promise, std::string what) {
   outcome_.failure = Failure{number_, std::move(promise), std::move(what)};
 }
 
+/// What the kernel has now.
+void Runner::record(const std::string& operation, bool has_fault) {
+  if (log_ == Log::kOff) return;
+  Frame frame{number_, operation, has_fault || node_.has_failed(), {}};
+  for (const Seen& one : containers_in(node_.kernel, in_turn_ ? in_turn_->state() : model_)) {
+    const CpuSet* const own = owners_.find(one.id);
+    const bool is_exclusive = own != nullptr && !one.cpus.empty() && own->contains_all(one.cpus);
+    const std::string name =
+        one.id.pod.value.empty() ? one.group : fmt::format("{}/{}", one.id.pod, one.id.name);
+    frame.rows[name] = {one.cpus, is_exclusive, one.has_processes};
+  }
+  outcome_.frames.push_back(std::move(frame));
+}
+
 Outcome Runner::run() && {
   start_again();
   for (number_ = 0; number_ < history_.actions.size() && !outcome_.failure; ++number_) {
     const Action& action = history_.actions[number_];
     note(to_string(action));
     ++node_.tally.actions;
+    record(to_string(action));
     act(action);
+    record(to_string(action), action.fault && had_fault_);
     if (!outcome_.failure) note("  " + describe(model_));
   }
   if (!outcome_.failure) end();
@@ -138,6 +157,9 @@ void Runner::act_outside(const Action& action) {
   switch (action.kind) {
     case Action::Kind::kExit:
       return end_processes(action);
+    case Action::Kind::kMove:
+    case Action::Kind::kReuse:
+      return move_process(action);
     case Action::Kind::kRewrite:
       return node_.rewrite(action.value);
     case Action::Kind::kReset:
@@ -167,6 +189,7 @@ void Runner::round(const std::optional<Fault>& fault) {
   node_.arm(fault);
   prepare_owners();
   was_disturbed_ = !node_.disturbed.empty();
+  const bool is_noticed = node_.take_notice();
   for (Pending& pending : pending_) pending.met_processes = has_processes(pending.request);
   const auto reconciled = node_.worker()->snapshot()->counters.reconciliations;
   bool is_killed = false;
@@ -179,16 +202,22 @@ void Runner::round(const std::optional<Fault>& fault) {
   had_fault_ = node_.has_failed();
   node_.arm(std::nullopt);
   is_behind_ = is_behind_ || had_fault_;
+  has_failed_to_confine_ = history_.has_runtime && (has_failed_to_confine_ || had_fault_);
   if (is_killed) return recover();
   judge();
   if (outcome_.failure) return;
   const auto snapshot = node_.worker()->snapshot();
   const bool has_reconciled = snapshot->counters.reconciliations > reconciled;
-  if (has_reconciled && snapshot->reconciled->has_value() &&
-      snapshot->reconciled->value().remaining.empty() && !had_fault_) {
+  if (is_noticed && !has_reconciled) {
+    return break_promise("watch", "a change below the root was not looked at");
+  }
+  const bool is_clean = has_reconciled && snapshot->reconciled->has_value() &&
+                        snapshot->reconciled->value().remaining.empty() && !had_fault_;
+  if (is_clean) {
     node_.disturbed.clear();
     is_behind_ = false;
   }
+  if (history_.has_processes) check_processes(is_clean);
   if (has_reconciled) ++node_.tally.reconciliations;
   own_model();
   if (!is_behind_) check_overlap({false, "the action", ""});
@@ -213,12 +242,14 @@ void Runner::start_again() {
   model_node_ = node_.shared_node();
   offline_ = node_.worker()->offline();
   if (is_first) model_ = node_.worker()->snapshot()->state;
-  if (!history_.has_runtime) return;
   if (std::exchange(boots_, node_.boots()) != node_.boots()) {
     runtime_.forget();
     told_.clear();
+    known_.clear();
+    moved_.clear();
+    strangers_.clear();
   }
-  runtime_.synchronize();
+  if (history_.has_runtime) runtime_.synchronize();
 }
 
 void Runner::restart(const std::optional<Fault>& fault) {
@@ -255,7 +286,6 @@ void Runner::change_node(service::Action request, const std::optional<Fault>& fa
   const auto& outcome = std::get<agent::Reconfigured>(**planned.answer);
   submit(std::move(request));
   pending_.front().planned = Planned{outcome.planned.plan.next, false};
-  others_are_late_ = history_.has_runtime;
   round(fault);
 }
 
@@ -282,6 +312,18 @@ void Runner::end_init_containers(const PodUid& uid) {
 
 void Runner::end_processes(const Action& action) {
   if (auto* const dir = node_.kernel.find(group_of(id_of(action)))) dir->processes.clear();
+}
+
+void Runner::move_process(const Action& action) {
+  auto running = containers_in(node_.kernel, model_);
+  std::erase_if(running, [](const Seen& one) { return !one.has_processes; });
+  if (!history_.has_processes || running.empty()) return;
+  const Seen& one = running[static_cast<std::size_t>(action.value) % running.size()];
+  if (action.kind == Action::Kind::kReuse) {
+    strangers_.insert(node_.reuse_number(one.group));
+  } else if (const int process = node_.move_away(one.group); known_.contains(process)) {
+    moved_[process] = one.id;
+  }
 }
 
 Outcome run(const History& history, Log log, Bug bug) { return Runner(history, log, bug).run(); }

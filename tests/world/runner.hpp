@@ -45,6 +45,9 @@ class Runner {
   void run_process(const Action& action);
   void end_init_containers(const PodUid& uid);
   void end_processes(const Action& action);
+  void move_process(const Action& action);
+  void check_processes(bool is_clean);
+  void end_elsewhere();
   void end_strays();
   void restart_stranded();
   void quiet();
@@ -76,16 +79,18 @@ class Runner {
     if (log_ == Log::kOn) outcome_.log.push_back(line);
   }
 
+  void record(const std::string& operation, bool has_fault = false);
+
   const History& history_;
   Log log_;
   SimulatedNode node_;
   Outcome outcome_;
-  bool had_fault_ = false;        ///< in this action
-  bool is_behind_ = false;        ///< the kernel may lack what was committed
-  bool others_are_late_ = false;  ///< what only the plugin confines, after a reconfiguration
-  bool has_strays_ = false;       ///< processes of containers that the state does not know
-  bool was_disturbed_ = false;    ///< others had changed groups before this action
-  std::size_t number_ = 0;        ///< of the action
+  bool had_fault_ = false;              ///< in this action
+  bool is_behind_ = false;              ///< the kernel may lack what was committed
+  bool has_failed_to_confine_ = false;  ///< what only the plugin confines: it tries again
+  bool has_strays_ = false;             ///< processes of containers that the state does not know
+  bool was_disturbed_ = false;          ///< others had changed groups before this action
+  std::size_t number_ = 0;              ///< of the action
   std::deque<Pending> pending_;
   std::shared_ptr<const Node> model_node_;  ///< what the clients have been told
   agent::AgentState model_;
@@ -94,6 +99,9 @@ class Runner {
   std::map<std::string, CpuSet> told_;  ///< exclusive CPUs by the id of a container that runs
   int boots_ = 0;                       ///< of the machine, that the runtime knows of
   const agent::NodeAgent* in_turn_ = nullptr;  ///< the agent while the runtime asks it
+  std::set<int> known_;                        ///< processes that the service has noted
+  std::map<int, ContainerId> moved_;   ///< of them, what others have moved out of their group
+  std::set<int> strangers_;            ///< that have the number of a process that has ended
   std::set<ContainerId> in_transit_;   ///< containers that get or lose exclusive CPUs in an action
   std::map<std::string, CpuSet> had_;  ///< what each group has had in all of this action
   ContainerMap<CpuSet> owners_;        ///< exclusive CPUs before, during and after an action

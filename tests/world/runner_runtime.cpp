@@ -64,9 +64,9 @@ void Runner::runtime_round(const Action& action) {
   node_.arm(action.fault);
   own_model();
   act_in_runtime(action);
-  others_are_late_ = false;
   had_fault_ = node_.has_failed();
   is_behind_ = is_behind_ || had_fault_;
+  has_failed_to_confine_ = has_failed_to_confine_ || had_fault_;
   node_.arm(std::nullopt);
   if (node_.worker() == nullptr) {
     start_again();

@@ -65,7 +65,14 @@ void Runner::wait(std::chrono::seconds time, std::optional<Fault> fault) {
 void Runner::look() {
   (void)ask([](nri::Follower& follower, agent::NodeAgent& agent) { follower.look(agent); });
   model_ = node_.worker()->snapshot()->state;
-  others_are_late_ = false;
+  has_failed_to_confine_ = false;
+}
+
+/// What runs beside Pinfold's groups ends.
+void Runner::end_elsewhere() {
+  node_.elsewhere().clear();
+  moved_.clear();
+  strangers_.clear();
 }
 
 /// Who admits a pod again with other containers ends those that it lacks, and init containers end.
@@ -105,14 +112,20 @@ void Runner::quiet() {
   }
   round(std::nullopt);
   if (outcome_.failure) return;
+  if (history_.has_processes) end_elsewhere();
   end_strays();
   restart_stranded();
   if (outcome_.failure) return;
   round(std::nullopt);
   if (!offline_.empty() && !outcome_.failure)
     restart(std::nullopt);  // it learns of CPUs at a start
-  if (!outcome_.failure) wait(3 * kReconciled, std::nullopt);
+  if (!outcome_.failure) wait(2 * kReconciled, std::nullopt);
+  const auto operations = node_.tally.operations;
+  if (!outcome_.failure) wait(kReconciled, std::nullopt);
   if (outcome_.failure) return;
+  if (node_.tally.operations != operations) {
+    return break_promise("idle", "a reconciliation of what is as it should be writes something");
+  }
   submit(service::Settle{});
   round(std::nullopt);
   check_files(true);

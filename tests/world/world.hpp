@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "history.hpp"
+#include "pinfold/types/cpuset.hpp"
 
 namespace pinfold::world {
 
@@ -35,10 +36,26 @@ struct Tally {
   Tally& operator+=(const Tally& other);
 };
 
+/// What the kernel has after one operation.
+struct Frame {
+  struct Row {
+    CpuSet cpus;
+    bool is_exclusive = false;
+    bool runs = false;  ///< has a process
+
+    friend bool operator==(const Row&, const Row&) = default;
+  };
+  std::size_t action = 0;
+  std::string operation;            ///< of the service or the runtime, or the action itself
+  bool has_fault = false;           ///< that of the action has happened
+  std::map<std::string, Row> rows;  ///< by container, or group that is no container's
+};
+
 struct Outcome {
   std::optional<Failure> failure;
   Tally tally;
   std::vector<std::string> log;  ///< empty if it is off
+  std::vector<Frame> frames;     ///< the same
 };
 
 enum class Log { kOff, kOn };
@@ -57,6 +74,9 @@ enum class Bug {
   kClockBack,        ///< the clock jumps back by an hour
   kOldJournal,       ///< a journal that was removed is back
   kSwappedEvents,    ///< of two events of the runtime the second one comes first
+  kLostEvents,       ///< what others change below the root is not told
+  kEarlyLock,        ///< a service that stops writes after the next one has started
+  kReusedNumbers,    ///< a process is taken for a later one with its number
 };
 /// "grant-first"; nullopt for another text.
 [[nodiscard]] std::optional<Bug> parse_bug(std::string_view name);

@@ -79,7 +79,8 @@ TEST_P(KnownMistakes, AreNoticed) {
 INSTANTIATE_TEST_SUITE_P(All, KnownMistakes,
                          testing::Values("no-directory-sync", "no-file-sync", "no-journal",
                                          "grant-first", "old-values", "no-processes", "clock-back",
-                                         "empty-is-no-change"),
+                                         "empty-is-no-change", "lost-events", "early-lock",
+                                         "reused-numbers"),
                          [](const auto& of) { return name_of(of.param); });
 
 class HarmlessMistakes : public testing::TestWithParam<const char*> {};

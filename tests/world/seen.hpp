@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model_kernel.hpp"
+#include "pinfold/agent/desired.hpp"
+
+namespace pinfold::world {
+
+/// The group below which Pinfold makes its own.
+inline constexpr const char* kRoot = "pinfold";
+
+/// A container as the kernel has it.
+struct Seen {
+  ContainerId id;  ///< without a pod: nobody's group, by its path
+  std::string group;
+  CpuSet cpus;
+  bool has_processes = false;
+  bool has_own = true;  ///< a cpuset: not only the one of the group above
+};
+
+/// The groups of containers, and those below the runtime's in which processes run.
+[[nodiscard]] std::vector<Seen> containers_in(test::ModelKernel& kernel,
+                                              const agent::AgentState& state);
+
+}  // namespace pinfold::world
