@@ -189,7 +189,7 @@ Result<void> SimulatedNode::start() {
 }
 
 void SimulatedNode::stop() {
-  constexpr int kActions = 3;  // the next one of a client is done by then
+  constexpr int kRounds = 3;  // the next action of a client is done by then
   process_->is_leaving = true;
   worker_->stop();
   worker_->run();
@@ -197,7 +197,7 @@ void SimulatedNode::stop() {
   follower_.reset();
   worker_.reset();
   late_ = std::move(process_->late);
-  until_late_ = kActions;
+  until_late_ = kRounds;
 }
 
 void SimulatedNode::bury() {

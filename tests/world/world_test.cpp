@@ -1,5 +1,6 @@
 #include "world.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,8 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "picture.hpp"
+
 namespace pinfold::world {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 std::string name_of(std::string text) {
   std::replace(text.begin(), text.end(), '-', '_');
@@ -19,7 +25,7 @@ std::string name_of(std::string text) {
 
 TEST(World, KeepsItsPromises) {
   Tally tally;
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     const History history = generate(seed, 60);
     const Outcome outcome = run(history);
     ASSERT_FALSE(outcome.failure) << "seed " << seed << ", action " << outcome.failure->action
@@ -55,6 +61,22 @@ TEST(World, RefusesWhatIsNoHistory) {
         "cgroups 2 config 0\nquiet ! kill\n", "cgroups 2 config 0\nquiet now\n"}) {
     EXPECT_FALSE(parse_history(text)) << text;
   }
+}
+
+TEST(World, APictureShowsWhatIsBroken) {
+  const auto picture = [](const char* actions, Bug bug) {
+    const History history =
+        parse_history(std::string("cgroups 2 config 0\nadmit 1 2\nadmit 2 0\n") + actions).value();
+    return picture_of(history, run(history, Log::kOn, bug));
+  };
+  const std::string sound = picture("start 1 0\n", Bug::kNone);
+  EXPECT_THAT(sound, HasSubstr("<title>p1/a: CPUs 1-2, after"));
+  EXPECT_THAT(sound, HasSubstr("<title>p2/a: CPUs 0,3-7, no process, after"));
+  EXPECT_THAT(sound, HasSubstr(">start 1 0</text>"));
+  EXPECT_THAT(sound, Not(HasSubstr("\"bad")));
+  EXPECT_THAT(sound, Not(HasSubstr("<line class=\"fault\"")));
+  EXPECT_THAT(picture("start 1 0 ! error 1\n", Bug::kNone), HasSubstr("<line class=\"fault\""));
+  EXPECT_THAT(picture("start 1 0\nkill 1\n", Bug::kNoProcesses), HasSubstr("class=\"bad\""));
 }
 
 class KnownMistakes : public testing::TestWithParam<const char*> {};
