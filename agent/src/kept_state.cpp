@@ -171,8 +171,12 @@ void KeptState::set_metrics(const Metrics& metrics) {
   has_new_metrics_ = true;
 }
 
-ProcessList KeptState::processes() {
-  return decode_processes(read_side_file(store_, kProcessesFileName, log_).value_or(""));
+std::optional<ProcessList> KeptState::processes() {
+  if (const auto text = read_side_file(store_, kProcessesFileName, log_)) {
+    return decode_processes(*text);
+  }
+  const auto file = store_.read_side_file(kProcessesFileName);
+  return file && !*file ? std::optional(ProcessList()) : std::nullopt;
 }
 
 void KeptState::keep_processes(const ProcessList& list) {

@@ -374,10 +374,10 @@ Result<ReconcileReport> NodeAgent::reconcile(PageMoves pages) {
   if (!enforced_) return enforces_nothing();
   const auto abandoned = remove_abandoned();
   const Desired target = desired();
-  const ProcessList known = kept_.processes();
-  ProcessList processes = known;
+  const std::optional<ProcessList> known = kept_.processes();
+  ProcessList processes = known.value_or(ProcessList());
   PINFOLD_LET(ReconcileReport report, enforced_->reconcile(target, processes, participants()));
-  if (processes != known) kept_.keep_processes(processes);
+  if (known != processes) kept_.keep_processes(processes);
   if (pages == PageMoves::kOn) enforced_->move_pages(target, report);
   std::vector<std::string> removed;
   removed.reserve(abandoned.size());

@@ -62,7 +62,7 @@ Opened open_image(const Node& node, const Machine& observed, const Image& image)
     out.error = kept.error().message;
     return out;
   }
-  out.processes = kept->processes();
+  out.processes = kept->processes().value_or(ProcessList());
   out.state = kept->state();
   out.metrics = kept->metrics();
   return out;
@@ -224,7 +224,7 @@ TEST_F(DamagedFiles, OlderFilesAreReadOnceAndReplaced) {
     EXPECT_TRUE(kept.commit(node_, kept.state()));
     kept.set_metrics(kept.metrics());
     EXPECT_TRUE(kept.settle());
-    kept.keep_processes(kept.processes());
+    kept.keep_processes(kept.processes().value());
   }
   for (const std::string& name : kEveryFile) {
     EXPECT_EQ(disk->inodes[disk->names.at(name)].now, sound_.at(name)) << name;

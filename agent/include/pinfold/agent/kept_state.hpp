@@ -46,8 +46,9 @@ class KeptState {
   /// Counts what was committed; nothing in a dry run.
   void set_metrics(const Metrics& metrics);
 
-  /// Where processes ran at the last reconciliation.
-  [[nodiscard]] ProcessList processes();
+  /// Where processes ran at the last reconciliation. nullopt: that cannot be read, and has to be
+  /// replaced.
+  [[nodiscard]] std::optional<ProcessList> processes();
   void keep_processes(const ProcessList& list);
 
  private:
