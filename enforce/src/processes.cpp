@@ -58,8 +58,10 @@ Result<std::vector<pid_t>> processes_below(CgroupFs& fs, const std::string& path
 
 class ThisKernel final : public ProcessTable {
  public:
-  std::optional<ProcessId> identify(pid_t pid) const override { return enforce::identify(pid); }
-  std::string cpuset_path(pid_t pid, CgroupVersion cpusets) const override {
+  [[nodiscard]] std::optional<ProcessId> identify(pid_t pid) const override {
+    return enforce::identify(pid);
+  }
+  [[nodiscard]] std::string cpuset_path(pid_t pid, CgroupVersion cpusets) const override {
     return enforce::cpuset_path(pid, cpusets);
   }
 };
@@ -67,8 +69,8 @@ class ThisKernel final : public ProcessTable {
 }  // namespace
 
 const ProcessTable& this_kernel() {
-  static const ThisKernel table;
-  return table;
+  static const ThisKernel kTable;
+  return kTable;
 }
 
 Result<std::vector<pid_t>> processes_below(const Group& group) {

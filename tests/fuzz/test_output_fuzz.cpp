@@ -7,7 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace pinfold::harness;
-  constexpr std::size_t kMaxName = 9 * (200 * 8 + 3);  // at most nine names, escaped
+  constexpr std::size_t kMaxName = std::size_t{9} * (200 * 8 + 3);  // at most nine names, escaped
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (const TestFormat format : {TestFormat::kTap, TestFormat::kKselftest}) {
     const TestOutput output = parse_test_output(text, format);

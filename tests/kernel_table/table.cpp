@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMaxScript = 1 << 20;
 constexpr std::size_t kMaxRow = 1000;
 
-Result<void> bad(std::string_view text, std::string_view expected) {
+tl::unexpected<Error> bad(std::string_view text, std::string_view expected) {
   return fail(ErrorCode::kInvalidArgument, fmt::format("'{}': expected {}", text, expected));
 }
 
@@ -40,43 +40,47 @@ Result<int> parse_number(std::string_view text) {
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   if (error == std::errc() && rest == end) return value;
-  return fail(bad(text, "a number").error());
+  return bad(text, "a number");
 }
 
 constexpr std::array<std::string_view, 3> kKinds = {"member", "root", "isolated"};
+
+/// "3-0" of "O3-0".
+Result<void> check_online(std::string_view text, std::string_view value) {
+  const auto parts = split(value, '-');
+  const bool has_state = parts.size() == 2 && (parts[1] == "0" || parts[1] == "1");
+  if (has_state) {
+    PINFOLD_LET(const int cpu, parse_number(parts[0]));
+    if (cpu >= 0) return {};
+  }
+  return bad(text, "O, a CPU, and -0 or -1");
+}
 
 Result<TableAction> parse_action(const std::string& group, std::string_view text) {
   using Kind = TableAction::Kind;
   const std::string value(text.substr(std::min<std::size_t>(1, text.size())));
   switch (text.empty() ? ' ' : text.front()) {
     case 'S':
-      if (value != "+") PINFOLD_TRY(bad(text, "S+"));
+      if (value != "+") return bad(text, "S+");
       return TableAction{Kind::kControllers, group, "+cpuset"};
     case 'C':
       if (const auto cpus = CpuSet::parse(value); !cpus || cpus->empty()) {
-        PINFOLD_TRY(bad(text, "C and a list of CPUs"));
+        return bad(text, "C and a list of CPUs");
       }
       return TableAction{Kind::kCpus, group, value};
     case 'P': {
       PINFOLD_LET(const int kind, parse_number(value));
-      if (kind < 0 || kind > 2) PINFOLD_TRY(bad(text, "P0, P1 or P2"));
+      if (kind < 0 || kind > 2) return bad(text, "P0, P1 or P2");
       return TableAction{Kind::kPartition, group, std::string(kKinds[static_cast<unsigned>(kind)])};
     }
     case 'T':
-      if (!value.empty()) PINFOLD_TRY(bad(text, "T"));
+      if (!value.empty()) return bad(text, "T");
       return TableAction{Kind::kProcess, group, "0"};
-    case 'O': {
-      const auto parts = split(value, '-');
-      if (parts.size() != 2 || (parts[1] != "0" && parts[1] != "1")) {
-        PINFOLD_TRY(bad(text, "O, a CPU, and -0 or -1"));
-      }
-      PINFOLD_LET(const int cpu, parse_number(parts[0]));
-      if (cpu < 0) PINFOLD_TRY(bad(text, "O, a CPU, and -0 or -1"));
+    case 'O':
+      PINFOLD_TRY(check_online(text, value));
       return TableAction{Kind::kOnline, group, value};
-    }
     default:
-      PINFOLD_TRY(bad(text, "an action: S, C, P, T or O"));
-      return TableAction{};
+      return bad(text, "an action: S, C, P, T or O");
   }
 }
 
@@ -95,7 +99,7 @@ Result<std::string> parse_group(std::string_view name) {
   for (const std::string& group : table_groups()) {
     if (group == name || group.ends_with("/" + std::string(name))) return group;
   }
-  return fail(bad(name, "one of the groups A1, A2, A3 and B1").error());
+  return bad(name, "one of the groups A1, A2, A3 and B1");
 }
 
 /// "A1:0-1,A2:": the texts by group. A comma is followed by a group or by more CPUs.
@@ -106,16 +110,29 @@ Result<std::map<std::string, std::string>> parse_results(std::string_view text) 
   for (const std::string_view part : split(text, ',')) {
     const std::size_t colon = part.find(':');
     if (colon == std::string_view::npos) {
-      if (last.empty()) PINFOLD_TRY(bad(text, "GROUP:VALUE,..."));
+      if (last.empty()) return bad(text, "GROUP:VALUE,...");
       results[last] += fmt::format(",{}", part);
       continue;
     }
     PINFOLD_LET(last, parse_group(part.substr(0, colon)));
     if (!results.emplace(last, part.substr(colon + 1)).second) {
-      PINFOLD_TRY(bad(text, "each group once"));
+      return bad(text, "each group once");
     }
   }
   return results;
+}
+
+/// "A1:P0,B1:P-1"
+Result<std::map<std::string, int>> parse_states(std::string_view text) {
+  std::map<std::string, int> states;
+  PINFOLD_LET(const auto results, parse_results(text));
+  for (const auto& [group, value] : results) {
+    if (value.empty() || value.front() != 'P') return bad(value, "P and a state");
+    PINFOLD_LET(const int state, parse_number(std::string_view(value).substr(1)));
+    if (state < -2 || state > 2) return bad(value, "P-2 to P2");
+    states[group] = state;
+  }
+  return states;
 }
 
 /// Puts the values of variables into a row: "$NAME".
@@ -128,7 +145,7 @@ Result<std::string> replace_variables(std::string_view row,
       continue;
     }
     const auto value = variables.find(word.substr(1));
-    if (value == variables.end()) PINFOLD_TRY(bad(word, "a variable of the script"));
+    if (value == variables.end()) return bad(word, "a variable of the script");
     text += value->second + " ";
   }
   return text;
@@ -157,9 +174,9 @@ std::string_view without_space_around(std::string_view line) {
 
 Result<TableRow> parse_line(std::string_view line,
                             const std::map<std::string, std::string>& variables) {
-  if (line.size() > kMaxRow) PINFOLD_TRY(bad(line.substr(0, 40), "a shorter line"));
+  if (line.size() > kMaxRow) return bad(line.substr(0, 40), "a shorter line");
   if (line.size() < 2 || line.front() != '"' || line.back() != '"') {
-    PINFOLD_TRY(bad(line, "a row in quotes"));
+    return bad(line, "a row in quotes");
   }
   PINFOLD_LET(const std::string row, replace_variables(line.substr(1, line.size() - 2), variables));
   return parse_row(row);
@@ -176,7 +193,7 @@ Result<int> state_of(std::string_view partition) {
   const std::string_view kind = partition.substr(0, partition.find(' '));
   const auto* const found = std::find(kKinds.begin(), kKinds.end(), kind);
   if (found == kKinds.end()) {
-    return fail(bad(partition, "a value of cpuset.cpus.partition").error());
+    return bad(partition, "a value of cpuset.cpus.partition");
   }
   const int state = static_cast<int>(found - kKinds.begin());
   return kind.size() == partition.size() ? state : -state;
@@ -187,7 +204,7 @@ Result<TableRow> parse_row(std::string_view text) {
   const std::vector<std::string>& groups = table_groups();
   const std::size_t cells = 1 + 2 * groups.size();
   if (words.size() <= cells || words.size() > cells + 3) {
-    PINFOLD_TRY(bad(text, fmt::format("{} to {} columns", cells + 1, cells + 3)));
+    return bad(text, fmt::format("{} to {} columns", cells + 1, cells + 3));
   }
   TableRow row;
   row.text = fmt::format("{}", fmt::join(words, " "));
@@ -205,13 +222,7 @@ Result<TableRow> parse_row(std::string_view text) {
     }
   }
   if (words.size() > cells + 2) {
-    PINFOLD_LET(const auto results, parse_results(words[cells + 2]));
-    for (const auto& [group, value] : results) {
-      if (value.empty() || value.front() != 'P') PINFOLD_TRY(bad(value, "P and a state"));
-      PINFOLD_LET(const int state, parse_number(std::string_view(value).substr(1)));
-      if (state < -2 || state > 2) PINFOLD_TRY(bad(value, "P-2 to P2"));
-      row.states[group] = state;
-    }
+    PINFOLD_LET(row.states, parse_states(words[cells + 2]));
   }
   return row;
 }

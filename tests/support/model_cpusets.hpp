@@ -32,7 +32,7 @@ class ModelCpusets {
   }
 
   [[nodiscard]] CpuSet effective_mems(const Dir& dir) const {
-    const CpuSet mine = own(dir, kMems);
+    CpuSet mine = own(dir, kMems);
     if (is_v1_) return mine;
     return within(mine, dir.parent == nullptr ? kernel_.mems : effective_mems(*dir.parent));
   }

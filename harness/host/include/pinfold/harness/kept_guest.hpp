@@ -26,7 +26,7 @@ struct KeptGuest {
 [[nodiscard]] std::vector<KeptGuest> kept_guests();
 
 /// Reads what describes a kept guest. Errors: kInvalidArgument with the field.
-[[nodiscard]] Result<KeptGuest> parse_kept_guest(std::string_view json);
+[[nodiscard]] Result<KeptGuest> parse_kept_guest(std::string_view text);
 
 /// Starts a kept guest from its state; the state is kept. Errors: kCorrupt, kIo.
 [[nodiscard]] Result<Session> open_kept_guest(const KeptGuest& guest, int interrupt_fd);
