@@ -320,7 +320,9 @@ void Runner::move_process(const Action& action) {
   if (!history_.has_processes || running.empty()) return;
   const Seen& one = running[static_cast<std::size_t>(action.value) % running.size()];
   if (action.kind == Action::Kind::kReuse) {
-    strangers_.insert(node_.reuse_number(one.group));
+    const int process = node_.reuse_number(one.group);
+    strangers_.insert(process);
+    moved_.erase(process);
   } else if (const int process = node_.move_away(one.group); known_.contains(process)) {
     moved_[process] = one.id;
   }
