@@ -264,18 +264,19 @@ void EnforcedLayout::set_adopted(const ContainerMap<std::string>& adopted) {
   cgroups_.set_adopted(adopted);
 }
 
-/// What is desired as far as it can be with `cpus`, those of the root: strays are confined,
-/// and an adopted group that its runtime has removed is not made again. A set without any CPU of
-/// the root would give a group all of them.
+/// What is desired as far as it can be with `cpus`, those of the root, which lack the `missing`
+/// ones: strays are confined, and an adopted group that its runtime has removed is not made again.
+/// A set without any CPU of the root would give a group all of them.
 Layout EnforcedLayout::reachable(const Desired& desired, const Observation& observed,
-                                 const CpuSet& cpus) const {
+                                 const CpuSet& cpus, const CpuSet& missing) const {
   Layout layout = with_strays(desired, observed.layout, observed.strays);
   for (const auto& adopted : cgroups_.adopted()) {
     const GroupName name = adopted.id();
     if (!cgroups_.group(name)) layout.erase(name);
   }
-  return without_cpus(std::move(layout), needed_cpus(desired) - cpus,
-                      pool_in(cpus, desired.pool, exclusive_cpus(desired)));
+  if (missing.empty()) return layout;
+  const CpuSet pool = pool_in(cpus, desired.pool, exclusive_cpus(desired));
+  return without_cpus(std::move(layout), missing, pool);
 }
 
 /// The CPUs that groups can have; `groups`: the existing ones, which may be partitions.
@@ -295,16 +296,15 @@ Result<CpuSet> EnforcedLayout::enforce(const Desired& desired, const Observation
   const bool has_partitions = desired.partition != Partition::kNone || !was_clean;
   PINFOLD_LET(const CpuSet cpus, available_cpus(observed.layout, has_partitions));
   CpuSet missing = needed - cpus;
-  Layout target = reachable(desired, observed, cpus);
+  Layout target = reachable(desired, observed, cpus, missing);
   PINFOLD_LET(const enforce::Plan steps, plan(observed.layout, target, cpus));
   if (!was_clean) enforce::remove_leftovers(cgroups_, observed.layout, target);
   if (has_partitions) {
     PINFOLD_TRY(end_partitions(cgroups_, observed.layout, desired.layout, desired.partition));
   }
-  const CpuSet always_shared = desired.pool - exclusive_cpus(observed.layout);
-  if (participants.confine_others && !always_shared.empty() &&
-      is_any_moved(observed.layout, target)) {
-    participants.confine_others(always_shared);
+  if (participants.confine_others && is_any_moved(observed.layout, target)) {
+    const CpuSet always_shared = desired.pool - exclusive_cpus(observed.layout);
+    if (!always_shared.empty()) participants.confine_others(always_shared);
   }
   PINFOLD_TRY(run(steps, done, participants.watch));
   PINFOLD_LET(partition_problems_, begin_partitions(cgroups_, desired.layout, desired.partition));
@@ -330,7 +330,8 @@ Result<void> EnforcedLayout::check_reachable(const Desired& desired) const {
   if (clean == nullptr) return {};
   PINFOLD_LET(const CpuSet cpus,
               available_cpus(clean->layout, desired.partition != Partition::kNone));
-  PINFOLD_TRY(plan(clean->layout, reachable(desired, {}, cpus), cpus));
+  const CpuSet missing = needed_cpus(desired) - cpus;
+  PINFOLD_TRY(plan(clean->layout, reachable(desired, {}, cpus, missing), cpus));
   return {};
 }
 

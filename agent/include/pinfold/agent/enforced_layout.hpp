@@ -152,7 +152,7 @@ class EnforcedLayout {
   [[nodiscard]] Result<CpuSet> available_cpus(const enforce::Layout& groups,
                                               bool has_partitions) const;
   [[nodiscard]] enforce::Layout reachable(const Desired& desired, const Observation& observed,
-                                          const CpuSet& cpus) const;
+                                          const CpuSet& cpus, const CpuSet& missing) const;
   [[nodiscard]] Result<CpuSet> enforce(const Desired& desired, const Observation& observed,
                                        enforce::Plan& done, const Participants& participants);
   [[nodiscard]] Result<void> check_exclusive(const Desired& desired,
