@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/algorithm/string/replace.hpp>
 #include <map>
 #include <vector>
+
+#include "pinfold/text/xml.hpp"
 
 namespace pinfold::world {
 namespace {
@@ -36,22 +37,12 @@ text { font: 12px ui-monospace, "DejaVu Sans Mono", monospace; fill: var(--ink);
 </style>
 )";
 
-std::string xml(std::string text) {
-  boost::replace_all(text, "&", "&amp;");
-  boost::replace_all(text, "<", "&lt;");
-  return text;
-}
-
 /// Frames in a row in which a group has the same.
 struct Span {
   std::size_t from = 0;
   std::size_t to = 0;  ///< the first one after it
   Frame::Row row;
   std::string overlap;  ///< "2 of p1/a"
-
-  [[nodiscard]] bool goes_on(const Frame::Row& other, const std::string& overlaps) const {
-    return row == other && overlap == overlaps;
-  }
 };
 
 /// What others that run have exclusively of the CPUs on which this one runs.
@@ -74,7 +65,8 @@ std::map<std::string, std::vector<Span>> spans_of(const std::vector<Frame>& fram
     for (const auto& [name, row] : frames[i].rows) {
       auto& all = spans[name];
       const std::string overlap = overlap_of(frames[i], name);
-      const bool goes_on = !all.empty() && all.back().to == i && all.back().goes_on(row, overlap);
+      const bool goes_on = !all.empty() && all.back().to == i && all.back().row == row &&
+                           all.back().overlap == overlap;
       if (!goes_on) all.push_back({i, i, row, overlap});
       all.back().to = i + 1;
     }
@@ -100,9 +92,9 @@ class Drawing {
     rows();
     faults();
     if (outcome_.failure) {
-      out_ +=
-          fmt::format("<text class=\"bad\" x=\"{}\" y=\"{}\">{}: {}</text>\n", kMargin,
-                      bottom_ + 20, xml(outcome_.failure->promise), xml(outcome_.failure->what));
+      out_ += fmt::format("<text class=\"bad\" x=\"{}\" y=\"{}\">{}: {}</text>\n", kMargin,
+                          bottom_ + 20, escape_xml(outcome_.failure->promise),
+                          escape_xml(outcome_.failure->what));
     }
     const int height = bottom_ + (outcome_.failure ? 32 : kMargin);
     const int width = std::max(width_, failure_width());
@@ -138,14 +130,14 @@ class Drawing {
       }
       if (x_of(to) - x < kLine) continue;
       out_ += fmt::format("<text transform=\"translate({} {}) rotate(-90)\">{}</text>\n", x + 10,
-                          kTop - 8, xml(title));
+                          kTop - 8, escape_xml(title));
     }
   }
 
   void rows() {
     int y = kTop;
     for (const auto& [name, spans] : spans_) {
-      out_ += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", kMargin, y + 15, xml(name));
+      out_ += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", kMargin, y + 15, escape_xml(name));
       for (const Span& span : spans) draw(name, span, y);
       y += kRow;
     }
@@ -163,8 +155,8 @@ class Drawing {
     out_ += fmt::format(
         "<rect class=\"{}{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"2\">"
         "<title>{}: CPUs {}{}, after '{}'</title></rect>\n",
-        css, span.row.runs ? "" : " idle", x, y + 2, std::max(width - 1, 1), kRow - 5, xml(name),
-        cpus, xml(note), xml(outcome_.frames[span.from].operation));
+        css, span.row.runs ? "" : " idle", x, y + 2, std::max(width - 1, 1), kRow - 5,
+        escape_xml(name), cpus, escape_xml(note), escape_xml(outcome_.frames[span.from].operation));
     if (static_cast<int>(cpus.size()) * kCharacter + 4 > width) return;
     out_ += fmt::format("<text{} x=\"{}\" y=\"{}\">{}</text>\n",
                         span.overlap.empty() ? "" : " class=\"on-bad\"", x + 3, y + 15, cpus);

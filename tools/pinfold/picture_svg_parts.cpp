@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "pinfold/text/message.hpp"
+#include "pinfold/text/xml.hpp"
 
 namespace pinfold::tools::svg {
 namespace {
@@ -26,28 +27,7 @@ constexpr std::array<const char*, kColours> kFills = {"#f3bd62", "#9fd3f0", "#7f
 
 }  // namespace
 
-std::string xml(std::string_view text) {
-  std::string out;
-  for (const char c : escaped(text)) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
+std::string xml(std::string_view text) { return escape_xml(escaped(text)); }
 
 std::string text_at(int x, int y, std::string_view css, std::string_view text) {
   return fmt::format("<text x=\"{}\" y=\"{}\" class=\"{}\">{}</text>\n", x, y, css, xml(text));

@@ -1,39 +1,31 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "pinfold/harness/json.hpp"
 #include "pinfold/harness/report.hpp"
+#include "pinfold/text/xml.hpp"
 
 namespace pinfold::harness {
 namespace {
 
-/// Escapes text for an XML element or attribute; characters that XML forbids become '?'.
-std::string escape_xml(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '&') {
-      escaped += "&amp;";
-    } else if (c == '<') {
-      escaped += "&lt;";
-    } else if (c == '>') {
-      escaped += "&gt;";
-    } else if (c == '"') {
-      escaped += "&quot;";
-    } else if ((byte < 0x20 && c != '\n' && c != '\t') || byte >= 0x7f) {
-      escaped += '?';
-    } else {
-      escaped += c;
-    }
-  }
-  return escaped;
+/// Text for an XML element or attribute. What XML forbids becomes '?', and what is not ASCII.
+std::string in_xml(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return (byte < 0x20 && c != '\n' && c != '\t') || byte >= 0x7f;
+      },
+      '?');
+  return escape_xml(text);
 }
 
 /// A text field of an object that may come from a file.
 std::string field(const Json& object, const char* name) {
   const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? escape_xml(found->get<std::string>()) : "";
+  return found != object.end() && found->is_string() ? in_xml(found->get<std::string>()) : "";
 }
 
 /// The test cases so far, and how they ended.
@@ -65,8 +57,7 @@ void add_test(const Json& test, const std::string& scenario, bool as_expected, C
 
 void add_scenario(const Json& scenario, Cases& cases) {
   const bool ok = scenario.value("ok", false);
-  const std::string name =
-      escape_xml(full_name(scenario.value("name", ""), scenario.value("on", "")));
+  const std::string name = in_xml(full_name(scenario.value("name", ""), scenario.value("on", "")));
   ++cases.tests;
   cases.text += fmt::format("  <testcase classname=\"vm\" name=\"{}\" time=\"{:.3f}\">\n", name,
                             scenario.value("elapsedMs", 0.0) / 1000);
