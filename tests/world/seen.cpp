@@ -28,9 +28,9 @@ void add_running(test::ModelKernel& kernel, const test::ModelKernel::Dir& dir,
 std::vector<Seen> containers_in(test::ModelKernel& kernel, const agent::AgentState& state) {
   std::vector<Seen> all;
   if (const auto* const pods = kernel.find("kubepods")) {
-    constexpr std::size_t kMount = 7;  // "/model/"
+    constexpr std::size_t kBelow = 7;  // "/model/"
     std::map<std::string, ContainerId> adopted;
-    for (const auto& entry : state.adopted) adopted.emplace(entry.value.substr(kMount), entry.id());
+    for (const auto& entry : state.adopted) adopted.emplace(entry.value.substr(kBelow), entry.id());
     add_running(kernel, *pods, "kubepods", adopted, all);
   }
   auto* const root = kernel.find(kRoot);
