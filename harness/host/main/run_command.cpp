@@ -10,6 +10,7 @@
 
 #include "command.hpp"
 #include "parts.hpp"
+#include "pinfold/harness/costs.hpp"
 #include "pinfold/harness/report.hpp"
 #include "pinfold/harness/session.hpp"
 
@@ -81,7 +82,11 @@ std::string result_text(const ScenarioResult& result, std::size_t number, std::s
 }
 
 int write_reports(const RunArguments& arguments, const std::vector<ScenarioResult>& results) {
+  constexpr std::size_t kMostShown = 5;
   const nlohmann::json json = report_json(results);
+  if (!arguments.quiet && results.size() > 1) {
+    fmt::print("{}", costs_text(json.at("costs"), kMostShown));
+  }
   if (!arguments.json_file.empty()) {
     const auto text = json.dump(2, ' ', true, nlohmann::json::error_handler_t::replace);
     if (auto written = write_file(arguments.json_file, text + "\n"); !written) {

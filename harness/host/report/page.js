@@ -179,6 +179,19 @@ function renderScenario(scenario) {
   return card;
 }
 
+/** Where the time of all scenarios went. */
+function costsSection(costs) {
+  const cell = (value) => html("td", {}, value);
+  const sums = [["boots", costs.boots], ["restores", costs.restores], ["steps", costs.steps]];
+  const row = (...cells) => html("tr", {}, cells.map(cell));
+  return html("details", { class: "checks-closed" }, html("summary", {}, "what took the time"),
+    html("table", { class: "checks" },
+      sums.map(([name, sum]) => row(name, text(sum?.count), seconds(sum?.elapsedMs))),
+      row("the rest", "", seconds(costs.otherMs))),
+    html("h4", {}, "longest"), html("table", { class: "checks" },
+      list(costs.longest).map((cost) => row(text(cost.scenario), text(cost.what), seconds(cost.elapsedMs)))));
+}
+
 function main() {
   const results = JSON.parse(document.getElementById("results").textContent);
   const scenarios = list(results.scenarios);
@@ -189,6 +202,7 @@ function main() {
     html("span", { class: failed > 0 ? "badge bad" : "badge good" }, failed > 0 ? `${failed} failed` : "all ok"),
     ` ${scenarios.length - failed} of ${scenarios.length} scenarios ended as expected, `
     + `${seconds(spent)} of machine time`);
+  if (results.costs) document.getElementById("costs").append(costsSection(results.costs));
   document.getElementById("scenarios").replaceChildren(...cards);
   const form = document.getElementById("filter");
   const filter = () => {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "pinfold/harness/costs.hpp"
 #include "pinfold/harness/json.hpp"
 #include "pinfold/harness/machine_view.hpp"
 
@@ -133,6 +134,7 @@ Json report_json(const std::vector<ScenarioResult>& results) {
     ok = ok && result.ok();
   }
   json["ok"] = ok;
+  json["costs"] = costs_json(results);
   return json;
 }
 

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "pinfold/harness/costs.hpp"
+
 namespace pinfold::harness {
 namespace {
 
@@ -86,6 +88,42 @@ TEST(ReportJson, HasTheFieldsForThePictures) {
   EXPECT_EQ(scenario["machine"]["guest"]["online"], "0");
   EXPECT_EQ(scenario["steps"][0]["groups"][0],
             nlohmann::json({{"name", "pod/app"}, {"cpus", "0"}, {"mems", "0"}}));
+}
+
+TEST(Costs, AreThoseOfBootsRestoresAndSteps) {
+  const auto result = [](const char* name, int ready, int elapsed, std::vector<int> steps) {
+    ScenarioResult out;
+    out.name = name;
+    out.boots = 1;
+    out.until_ready = Milliseconds(ready);
+    out.elapsed = Milliseconds(elapsed);
+    for (const int step : steps) {
+      StepResult& last = out.steps.emplace_back();
+      last.title = "exec";
+      last.elapsed = Milliseconds(step);
+    }
+    return out;
+  };
+  ScenarioResult booted = result("a", 9000, 12000, {500, 0, 2000});
+  booted.steps[1].test = ProgramTest{"test", {}};
+  ScenarioResult restored = result("b", 700, 1100, {300});
+  restored.restored = true;
+  ScenarioResult never = result("c", 0, 40, {});
+  never.boots = 0;
+  const nlohmann::json costs = costs_json({booted, restored, never});
+  EXPECT_EQ(costs["boots"], (nlohmann::json{{"count", 1}, {"elapsedMs", 9000}}));
+  EXPECT_EQ(costs["restores"], (nlohmann::json{{"count", 1}, {"elapsedMs", 700}}));
+  EXPECT_EQ(costs["steps"], (nlohmann::json{{"count", 3}, {"elapsedMs", 2800}}));
+  EXPECT_EQ(costs["otherMs"], 500 + 100 + 40);
+  EXPECT_EQ(costs["longest"].size(), 5U);
+  EXPECT_EQ(costs_text(costs, 3),
+            "machine time: boots 9.0 s (1), restores 0.7 s (1), steps 2.8 s (3), the rest 0.6 s\n"
+            "     9.0 s  a on debian-6.1/v2, boot\n"
+            "     2.0 s  a on debian-6.1/v2, step 2 (exec)\n"
+            "     0.7 s  b on debian-6.1/v2, restore\n");
+  const std::vector<ScenarioResult> many(11, booted);
+  EXPECT_EQ(costs_json(many)["longest"].size(), 10U);
+  EXPECT_EQ(report_json({booted})["costs"], costs_json({booted}));
 }
 
 TEST(ReportHtml, EscapesTheEmbeddedResults) {

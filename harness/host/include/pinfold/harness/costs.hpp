@@ -1,0 +1,21 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "pinfold/harness/run.hpp"
+
+namespace pinfold::harness {
+
+/// Where the time of a run went, of all scenarios together:
+///   {"boots": {"count": 2, "elapsedMs": 31000}, "restores": {...}, "steps": {...},
+///    "otherMs": 1200, "longest": [{"what": "boot", "scenario": NAME, "elapsedMs": 20000}, ...]}
+/// `what`: "boot", "restore" or "step 3 (exec: true)"; the ten longest, the longest first.
+/// `otherMs`: what scenarios took after their last step.
+[[nodiscard]] nlohmann::json costs_json(const std::vector<ScenarioResult>& results);
+
+/// The same in lines for people, up to `most` of the longest. Domain: what costs_json returns.
+[[nodiscard]] std::string costs_text(const nlohmann::json& costs, std::size_t most);
+
+}  // namespace pinfold::harness
