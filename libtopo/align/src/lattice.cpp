@@ -7,9 +7,7 @@ namespace {
 
 constexpr std::size_t node(int position) { return static_cast<std::size_t>(position); }
 constexpr std::size_t pairs_below(std::size_t high) { return high * (high - 1) / 2; }
-constexpr std::size_t triples_below(std::size_t high) {
-  return high < 2 ? 0 : high * (high - 1) * (high - 2) / 6;
-}
+constexpr std::size_t triples_below(std::size_t high) { return high * (high - 1) * (high - 2) / 6; }
 
 }  // namespace
 
