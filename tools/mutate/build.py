@@ -13,21 +13,32 @@ import subprocess
 
 import mutants
 
+GTEST = ["--gtest_fail_fast", "--gtest_brief=1"]
+# How the programs are run that are no GoogleTest: with the recorded decisions.
+SAMPLE = "tests/conformance/sample/"
+ARGUMENTS = {"pinfold": ["simulate", "--compare", SAMPLE + "*.jsonl.gz"],
+             "predict_truth": [SAMPLE + "[!t]*.jsonl.gz", SAMPLE + "topo-*.jsonl.gz"]}
+
 # Of each library: its sources and the programs that test it.
 LIBRARIES = {
     "text": ("libtopo/text/src/*.cpp", ["unit_text", "unit_api"]),
     "types": ("libtopo/types/src/*.cpp", ["unit_types", "unit_cpu", "property_types"]),
-    "api": ("libtopo/api/src/*.cpp", ["unit_api", "property_types"]),
-    "machine": ("libtopo/machine/src/*.cpp", ["unit_machine", "unit_cpu", "unit_decide"]),
+    "api": ("libtopo/api/src/*.cpp", ["unit_api", "unit_device", "property_types", "pinfold"]),
+    "machine": ("libtopo/machine/src/*.cpp",
+                ["unit_machine", "unit_cpu", "unit_decide", "pinfold"]),
     "cpu": ("libtopo/cpu/src/*.cpp",
-            ["unit_cpu", "spec_cpu", "property_cpu", "conformance_versions"]),
-    "memory": ("libtopo/memory/src/*.cpp", ["unit_memory", "spec_memory", "property_memory"]),
-    "device": ("libtopo/device/src/*.cpp", ["unit_device", "unit_decide"]),
-    "align": ("libtopo/align/src/*.cpp", ["unit_align", "spec_topology", "property_align"]),
-    "decide": ("libtopo/decide/src/*.cpp", ["unit_decide", "spec_topology", "spec_cpu"]),
-    "predict": ("libtopo/predict/src/*.cpp", ["unit_predict", "spec_predict"]),
+            ["unit_cpu", "spec_cpu", "property_cpu", "conformance_versions", "pinfold"]),
+    "memory": ("libtopo/memory/src/*.cpp",
+               ["unit_memory", "spec_memory", "property_memory", "pinfold"]),
+    "device": ("libtopo/device/src/*.cpp", ["unit_device", "unit_decide", "pinfold"]),
+    "align": ("libtopo/align/src/*.cpp",
+              ["unit_align", "spec_topology", "property_align", "pinfold"]),
+    "decide": ("libtopo/decide/src/*.cpp",
+               ["unit_decide", "spec_topology", "spec_cpu", "pinfold"]),
+    "predict": ("libtopo/predict/src/*.cpp", ["unit_predict", "spec_predict", "predict_truth"]),
     "reconfigure": ("libtopo/reconfigure/src/*.cpp", ["unit_reconfigure", "property_reconfigure"]),
-    "explain": ("libtopo/explain/src/*.cpp", ["unit_explain", "property_explain"]),
+    "explain": ("libtopo/explain/src/*.cpp",
+                ["unit_explain", "property_explain", "cli_explain", "cli_rejections", "pinfold"]),
     "checkpoint": ("checkpoint/src/*.cpp",
                    ["unit_checkpoint", "property_checkpoint", "property_convert",
                     "crash_checkpoint"]),
@@ -58,6 +69,16 @@ class Library:
     def program(self, name):
         return os.path.join(self.work, "bin", name)
 
+    def test_command(self, name):
+        """The program with its arguments; patterns stand for the files of the sources."""
+        arguments = []
+        for argument in ARGUMENTS.get(name, GTEST):
+            files = glob.glob(os.path.join(self.source, argument)) if "*" in argument else [argument]
+            if not files:
+                raise BuildError(f"no file is '{argument}'")
+            arguments += sorted(files)
+        return [self.program(name), *arguments]
+
     def _commands(self):
         out = subprocess.run(["ninja", "-C", self.build, "-t", "commands", *self.programs],
                              check=True, capture_output=True, text=True).stdout
@@ -78,11 +99,17 @@ class Library:
             with open(target, "w", encoding="ascii") as file:
                 file.write(mutants.schema(text, numbered.get(path, [])))
 
-    def _mutated_compilation(self, command):
-        """The compilation of a unity file with copies of the sources; None if it has none of them."""
+    def _compilation(self, command):
+        """(object file, own object file, command) of a compilation that differs in this library: of
+        a unity file with some of its sources, or of a test that runs the program that has them."""
         words = shlex.split(command)
         if "-c" not in words:
             return None
+        runs_program = [i for i, word in enumerate(words) if word.startswith("-DPINFOLD_COMMAND=")]
+        if runs_program:
+            for i in runs_program:
+                words[i] = f'-DPINFOLD_COMMAND="{self.program("pinfold")}"'
+            return self._own_compilation(words, words[words.index("-c") + 1])
         unit = words[words.index("-c") + 1]
         with open(unit, encoding="utf-8") as file:
             text = file.read()
@@ -94,9 +121,15 @@ class Library:
         copy = os.path.join(self.work, f"{name}.cpp")
         with open(copy, "w", encoding="utf-8") as file:
             file.write(text)
-        result = os.path.join(self.work, f"{name}.o")
         here = os.path.dirname(os.path.abspath(__file__))
         folders = {os.path.dirname(os.path.join(self.source, path)) for path in self.texts}
+        words = [word for word in words if not word.startswith("-W")]
+        words += ["-w", "-include", os.path.join(here, "mutant.hpp")]
+        words += [f"-I{folder}" for folder in sorted(folders)]
+        return self._own_compilation(words, copy)
+
+    def _own_compilation(self, words, source):
+        result = os.path.join(self.work, hashlib.sha256(source.encode()).hexdigest()[:12] + ".o")
         # Without ccache, which would keep each of these; what it says of headers is not needed.
         words = words[next(i for i, word in enumerate(words) if word.endswith(("c++", "g++"))):]
         for option in ("-MD", "-MT", "-MF"):
@@ -104,10 +137,7 @@ class Library:
             del words[at:at + (1 if option == "-MD" else 2)]
         original = words[words.index("-o") + 1]
         words[words.index("-o") + 1] = result
-        words[words.index("-c") + 1] = copy
-        words = [word for word in words if not word.startswith("-W")]
-        words += ["-w", "-include", os.path.join(here, "mutant.hpp")]
-        words += [f"-I{folder}" for folder in sorted(folders)]
+        words[words.index("-c") + 1] = source
         return original, result, shlex.join(words)
 
     def _drop_broken(self, errors):
@@ -135,7 +165,7 @@ class Library:
         self.write_sources()
         objects = {}
         for command in commands:
-            found = self._mutated_compilation(command)
+            found = self._compilation(command)
             if found is not None:
                 objects[found[0]] = found[1]
                 self._compile(found[2])
@@ -194,7 +224,9 @@ class Library:
         for path, text in self.texts.items():
             digest.update(f"{path}\n{text}".encode())
         for name in self.programs:
-            found = glob.glob(os.path.join(self.build, "tests", "**", name), recursive=True)
+            found = [path for folder in ("tests", "tools") for path in
+                     glob.glob(os.path.join(self.build, folder, "**", name), recursive=True)
+                     if os.path.isfile(path)]
             if not found:
                 raise BuildError(f"'{name}' is not built in '{self.build}'")
             with open(found[0], "rb") as file:

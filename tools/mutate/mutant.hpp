@@ -1,8 +1,5 @@
 #pragma once
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -11,12 +8,11 @@
 /// What tools/mutate puts into sources: every mutant is compiled in, and the environment says which
 /// one is on. In constant expressions none is.
 ///   PINFOLD_MUTANT=N         mutant N is on
-///   PINFOLD_MUTANTS_REACHED  a file to which the numbers of all that were evaluated are added
+///   PINFOLD_MUTANTS_REACHED  a file to which the numbers of all that were evaluated are added, with
+///                            a minus where the operands do not allow the mutant
 namespace pinfold_mutant {
 
 inline constexpr int kMost = 32768;
-/// The mutant cannot be made of these operands.
-inline constexpr int kNotApplicable = 78;
 
 class Recorder {
  public:
@@ -28,16 +24,22 @@ class Recorder {
     std::FILE* const out = std::fopen(file_, "ae");
     if (out == nullptr) std::abort();
     for (int i = 0; i < kMost; ++i) {
-      if (reached_[static_cast<std::size_t>(i)]) std::fprintf(out, "%d\n", i);
+      const char* const sign = reached_[static_cast<std::size_t>(i)];
+      if (sign != nullptr) std::fprintf(out, "%s%d\n", sign, i);
     }
     std::fclose(out);
   }
-  void add(int number) { reached_[static_cast<std::size_t>(number)] = true; }
+  void add(int number, const char* sign) { reached_[static_cast<std::size_t>(number)] = sign; }
 
  private:
   const char* file_;
-  std::array<bool, kMost> reached_{};
+  std::array<const char*, kMost> reached_{};
 };
+
+inline void record(int number, const char* sign) {
+  static Recorder recorder(std::getenv("PINFOLD_MUTANTS_REACHED"));
+  recorder.add(number, sign);
+}
 
 inline int chosen() {
   static const char* const text = std::getenv("PINFOLD_MUTANT");
@@ -45,8 +47,7 @@ inline int chosen() {
   return number;
 }
 inline bool is_chosen(int number) {
-  static Recorder recorder(std::getenv("PINFOLD_MUTANTS_REACHED"));
-  recorder.add(number);
+  record(number, "");
   return chosen() == number;
 }
 
@@ -54,6 +55,12 @@ template <int N>
 constexpr bool on() {
   if (std::is_constant_evaluated()) return false;
   return is_chosen(N);
+}
+
+/// Says that mutant N cannot be made of these operands.
+template <int N>
+constexpr void refuse() {
+  if (!std::is_constant_evaluated()) record(N, "-");
 }
 
 /// A literal: the next number, or the other truth value.
@@ -83,15 +90,15 @@ constexpr T lit(T value) {
   template <class T, int N, class U>                                                            \
   constexpr auto operator OP(TAG##Left<T, N> left, U&& right) {                                 \
     using Result = decltype(static_cast<T&&>(left.value) OP static_cast<U&&>(right));           \
-    if (on<N>()) {                                                                              \
-      if constexpr (requires {                                                                  \
-                      static_cast<Result>(static_cast<T&&>(left.value)                          \
-                                              OTHER static_cast<U&&>(right));                   \
-                    }) {                                                                        \
+    if constexpr (requires {                                                                    \
+                    static_cast<Result>(static_cast<T&&>(left.value)                            \
+                                            OTHER static_cast<U&&>(right));                     \
+                  }) {                                                                          \
+      if (on<N>()) {                                                                            \
         return static_cast<Result>(static_cast<T&&>(left.value) OTHER static_cast<U&&>(right)); \
-      } else {                                                                                  \
-        ::_exit(kNotApplicable);                                                                \
       }                                                                                         \
+    } else {                                                                                    \
+      refuse<N>();                                                                              \
     }                                                                                           \
     return static_cast<Result>(static_cast<T&&>(left.value) OP static_cast<U&&>(right));        \
   }

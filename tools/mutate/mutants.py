@@ -47,6 +47,15 @@ def closing(text, at):
     raise ValueError("no closing parenthesis")
 
 
+def constants(code):
+    """The lines of `code` that define a constexpr variable: the compiler evaluates them."""
+    lines = set()
+    for found in re.finditer(r"\bconstexpr\b[^;(){}]*=[^;]*;", code):
+        first, last = (code.count("\n", 0, at) for at in found.span())
+        lines.update(range(first, last + 1))
+    return lines
+
+
 def is_constant(line):
     """True for lines that are evaluated by the compiler, or are no code to mutate."""
     return bool(re.search(r"\b(case|constexpr|static_assert|enum|template|operator|using|virtual|"
@@ -116,12 +125,13 @@ def find(path, text):
     """All mutants of a source."""
     code = mask(text)
     lines = text.split("\n")
+    constant = constants(code)
     found = []
     seen = {}
     for kind in (operators, literals, conditions, statements):
         for change, edits in kind(code):
             number = text.count("\n", 0, edits[0][0])
-            if is_constant(lines[number]):
+            if number in constant or is_constant(lines[number]):
                 continue
             line = lines[number].strip()
             nth = seen.get((line, change), 0)

@@ -8,9 +8,7 @@ import subprocess
 import tempfile
 import time
 
-NOT_APPLICABLE = 78  # as in mutant.hpp
 MEMORY_LIMIT = 4 << 30
-OPTIONS = ["--gtest_fail_fast", "--gtest_brief=1"]
 
 
 class Runner:
@@ -18,6 +16,7 @@ class Runner:
         self.library, self.jobs = library, jobs
         self.seconds = {}  # of each program, without a mutant
         self.reached = {}  # of each program: the numbers that it evaluates
+        self.inapplicable = set()  # those that their operands do not allow
 
     def _run(self, program, changes, limit):
         """The exit status; None if it took too long."""
@@ -26,7 +25,7 @@ class Runner:
             environment["TMPDIR"] = folder
             try:
                 return subprocess.run(
-                    [self.library.program(program), *OPTIONS], cwd=folder, env=environment,
+                    self.library.test_command(program), cwd=folder, env=environment,
                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                     timeout=limit, check=False,
                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS,
@@ -43,18 +42,18 @@ class Runner:
                 self.seconds[program] = time.monotonic() - begin
                 if status != 0:
                     raise RuntimeError(f"'{program}' fails without a mutant: {status}")
-                self.reached[program] = {int(line) for line in file}
+                lines = file.read().split()
+                self.reached[program] = {int(line) for line in lines if not line.startswith("-")}
+                self.inapplicable |= {int(line[1:]) for line in lines if line.startswith("-")}
 
     def judge(self, number):
         """(verdict, program that saw it): killed, survived, unreached or inapplicable."""
         programs = [name for name in self.library.programs if number in self.reached[name]]
         if not programs:
-            return "unreached", ""
+            return ("inapplicable" if number in self.inapplicable else "unreached"), ""
         for program in sorted(programs, key=self.seconds.get):
             limit = 20 + 10 * self.seconds[program]
             status = self._run(program, {"PINFOLD_MUTANT": str(number)}, limit)
-            if status == NOT_APPLICABLE:
-                return "inapplicable", program
             if status != 0:
                 return "killed", program
         return "survived", ""
