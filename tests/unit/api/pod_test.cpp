@@ -144,6 +144,18 @@ spec:
   }
 }
 
+TEST(PodParse, TakesQuantitiesWithSpaceAroundThem) {
+  for (const char* text : {"2", " 2", "2 ", "\t2\r\n"}) {
+    const json document = {
+        {"metadata", {{"name", "web"}}},
+        {"spec",
+         {{"containers", {{{"name", "a"}, {"resources", {{"requests", {{"cpu", text}}}}}}}}}}};
+    const auto pod = pod_from_json(document);
+    ASSERT_TRUE(pod) << "'" << text << "': " << pod.error().message;
+    EXPECT_EQ(pod->containers[0].resources.requests.at("cpu").value(), 2);
+  }
+}
+
 TEST(PodParse, RejectsInvalidResourceNames) {
   for (const char* name : {"", "/", "a/", "/a", "a/b/c", "../a", "a b", "hugepages-", "hugepages-0",
                            "hugepages-1m", "hugepages--1", "hugepages-2Mi/x"}) {

@@ -23,6 +23,17 @@ TEST(CpuWeight, FollowsBothFormulas) {
   }
 }
 
+TEST(CpuShares, AreThoseOfAThousandthOfACpu) {
+  const struct {
+    std::int64_t milli_cpu;
+    std::uint64_t shares;
+  } cases[] = {{-1, 2},          {0, 2},           {1, 2},
+               {2, 2},           {3, 3},           {1000, 1024},
+               {1500, 1536},     {255999, 262142}, {256000, 262144},
+               {256001, 262144}, {262145, 262144}, {std::int64_t{1} << 62, 262144}};
+  for (const auto& c : cases) EXPECT_EQ(cpu_shares(c.milli_cpu), c.shares) << c.milli_cpu;
+}
+
 struct Placed {
   ContainerResources container;
   LinuxResources pod;
@@ -66,8 +77,54 @@ TEST(PodLimits, BindOnlyIfEveryContainerHasOne) {
   EXPECT_EQ(place(node, pod).pod.memory_limit, std::nullopt);
 }
 
+/// The kubelet adds up sidecars: after one with a limit the others need none.
+TEST(PodLimits, OfSidecarsCountForThoseAfterThem) {
+  const Node node = node_of("cpuManagerPolicy: none");
+  const auto memory_limit = [&](std::vector<ContainerKind> kinds, std::size_t without) {
+    PodSpec pod = pod_of("a", {{"1", "1Gi"}, {"1", "2Gi"}, {"1", "4Gi"}});
+    for (std::size_t i = 0; i < kinds.size(); ++i) pod.containers[i].kind = kinds[i];
+    pod.containers[without].resources.limits.erase("memory");
+    return place(node, pod).pod.memory_limit.has_value();
+  };
+  using enum ContainerKind;
+  EXPECT_TRUE(memory_limit({kSidecar, kInit}, 1));
+  EXPECT_TRUE(memory_limit({kSidecar, kSidecar}, 1));
+  EXPECT_FALSE(memory_limit({kSidecar, kInit}, 0));
+  EXPECT_FALSE(memory_limit({kInit, kSidecar}, 0));
+  EXPECT_FALSE(memory_limit({kInit, kInit}, 1));
+  EXPECT_FALSE(memory_limit({kSidecar, kInit}, 2)) << "an app container";
+}
+
+TEST(PodLimits, OfCpusAreAQuota) {
+  const Node node = node_of("cpuManagerPolicy: none");
+  PodSpec pod = pod_of("a", {{"1", "1Gi"}, {"500m", "2Gi"}});
+  pod.containers[0].resources.requests["memory"] = Quantity::bytes(1);  // burstable
+  EXPECT_EQ(place(node, pod).pod.cpu_quota, 150000);
+  pod.containers[1].resources.limits.erase("cpu");
+  EXPECT_EQ(place(node, pod).pod.cpu_quota, std::nullopt);
+  EXPECT_EQ(place(node, pod).pod.cpu_shares, 1536U);
+}
+
+TEST(OomScoreAdj, IsBetweenThoseOfTheOtherClasses) {
+  const auto of = [](const Node& node, const char* request) {
+    PodSpec pod = pod_of("a", {{"1", "15Gi"}});
+    pod.containers[0].resources.requests["memory"] = Quantity::parse(request).value();
+    return place(node, pod).container.linux_resources.oom_score_adj;
+  };
+  const Node node = node_of("cpuManagerPolicy: none");
+  EXPECT_EQ(of(node, "8Gi"), 500);
+  EXPECT_EQ(of(node, "16Gi"), 3) << "above -997 + 1000";
+  EXPECT_EQ(of(node, "1"), 999);
+  MachineDescription none = test::two_sockets();
+  for (NumaNode& numa : none.numa_nodes) numa.memory = 0;
+  const Node empty =
+      Node::make(Machine::make(none).value(), parse_config("{}").value().config).value();
+  EXPECT_EQ(of(empty, "8Gi"), 999);
+}
+
 TEST(Isolation, IsHostInTheSharedPool) {
   const Node node = node_of("cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n");
+  EXPECT_EQ(place(node, pod_of("a", {{"1500m", "1Gi"}})).container.cpuset_cpus.to_string(), "0-7");
   EXPECT_EQ(place(node, pod_of("a", {{"1500m", "1Gi"}})).container.isolation, Isolation::kHost);
   EXPECT_EQ(place(node, pod_of("a", {{"2", "1Gi"}})).container.isolation, Isolation::kContainer);
 }

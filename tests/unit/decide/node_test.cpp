@@ -19,6 +19,12 @@ TEST(NodeMake, FailsAsTheKubeletDoes) {
       {"cpuCFSQuotaPeriod: 2s", StartStage::kConfiguration,
        "invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {2s} must be between 1ms "
        "and 1sec, inclusive"},
+      {"cpuCFSQuotaPeriod: 10ms\nfeatureGates: {CustomCPUCFSQuotaPeriod: false}",
+       StartStage::kConfiguration,
+       "invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {10ms} requires feature "
+       "gate CustomCPUCFSQuotaPeriod"},
+      {"evictionHard: {memory.available: '0'}", StartStage::kConfiguration,
+       "eviction threshold memory.available must be positive: 0"},
       {"topologyManagerPolicy: bogus\ntopologyManagerScope: node", StartStage::kConfiguration,
        "[invalid configuration: topologyManagerPolicy (--topology-manager-policy) \"bogus\" must "
        "be one of: [\"none\" \"best-effort\" \"restricted\" \"single-numa-node\"], invalid "
@@ -90,6 +96,12 @@ TEST(NodeMake, ReservesKubeSystemAndEviction) {
   EXPECT_EQ(amounts.at("memory").value(), (std::int64_t{1} << 30) + 1717986944);
 }
 
+TEST(NodeMake, CountsTheReservedCpusAlone) {
+  const Node node = node_of("reservedSystemCPUs: '0,4'\nkubeReserved: {cpu: '3', memory: 1Gi}");
+  EXPECT_EQ(node.reservation().amounts.at("cpu").value(), 2);
+  EXPECT_EQ(node.reservation().cpus.to_string(), "0,4");
+}
+
 TEST(NodeAllocatable, FailsToReserveMoreThanTheMachineHas) {
   const Node node = node_of("kubeReserved: {cpu: '9'}");
   const auto fits = node.check_node_allocatable();
@@ -99,6 +111,14 @@ TEST(NodeAllocatable, FailsToReserveMoreThanTheMachineHas) {
             "invalid Node Allocatable configuration. Resource \"cpu\" has a reservation of {{9 0} "
             "{<nil>}  DecimalSI} but capacity of {{8000 -3} {<nil>}  DecimalSI}. Expected capacity "
             ">= reservation.");
+  EXPECT_TRUE(node_of("kubeReserved: {cpu: '8'}").check_node_allocatable());
+  const auto memory =
+      node_of("kubeReserved: {memory: 17Gi}\nevictionHard: {}").check_node_allocatable();
+  ASSERT_FALSE(memory);
+  EXPECT_EQ(memory.error().error,
+            "invalid Node Allocatable configuration. Resource \"memory\" has a reservation of "
+            "{{18253611008 0} {<nil>}  BinarySI} but capacity of {{17179869184 0} {<nil>}  "
+            "BinarySI}. Expected capacity >= reservation.");
 }
 
 }  // namespace

@@ -125,6 +125,26 @@ TEST_F(DeviceTest, LowestNumbersWithinTheAffinityGoFirst) {
   EXPECT_EQ(held("c", "c"), Names{"gpu-2"});
 }
 
+/// Names are ordered by the numbers within them, and by their letters where these are equal.
+TEST(DeviceNames, AreOrderedByTheNumbersInThem) {
+  const Names sorted = {"a",       "a-b",      "gpu-1",    "gpu-02",   "gpu-2",      "gpu-9",
+                        "gpu-010", "gpu-11-a", "gpu-12-a", "gpu-12-b", "gpu-12-b-0", "gpx"};
+  MachineDescription description = one_cpu_nodes(1);
+  for (auto id = sorted.rbegin(); id != sorted.rend(); ++id) {
+    description.devices.push_back({.resource = kGpu, .id = *id, .numa_nodes = {NumaId{0}}});
+  }
+  const Machine machine = *Machine::make(std::move(description));
+  const DeviceManager manager(machine);
+  DeviceState state;
+  for (std::size_t count = 1; count <= sorted.size(); ++count) {
+    DeviceState none;
+    const PodSpec pod = pod_of("p", {container_of("c", static_cast<std::int64_t>(count))});
+    ASSERT_TRUE(manager.allocate(none, pod, pod.containers[0], {}, nullptr));
+    const auto last = sorted.begin() + static_cast<std::ptrdiff_t>(count);
+    EXPECT_EQ(none.assignments.find({PodUid("p"), "c"})->at(kGpu), Names(sorted.begin(), last));
+  }
+}
+
 TEST_F(DeviceTest, OtherNodesThenNoNodeFollowTheAffinity) {
   ASSERT_EQ(admit(pod_of("a", {container_of("c", 5)}), kNode2), "");
   EXPECT_EQ(held("a", "c"), (Names{"gpu-0", "gpu-1", "gpu-2", "gpu-3", "gpu-10"}));
@@ -176,6 +196,17 @@ TEST_F(DeviceTest, LaterContainersTakeOverFromInitContainers) {
   EXPECT_EQ(held("a", "i"), (Names{"gpu-0", "gpu-1", "gpu-2"}));
   EXPECT_EQ(held("a", "s"), Names{"gpu-0"});
   EXPECT_EQ(held("a", "c"), (Names{"gpu-1", "gpu-2", "gpu-3"}));
+}
+
+TEST_F(DeviceTest, TheLowestNumbersAreTakenOverFirst) {
+  const PodSpec pod =
+      pod_of("a", {container_of("i", 1, ContainerKind::kInit),
+                   container_of("j", 2, ContainerKind::kInit), container_of("c", 1)});
+  ASSERT_TRUE(manager.allocate(state, pod, pod.containers[0], kNode2, nullptr));
+  ASSERT_TRUE(manager.allocate(state, pod, pod.containers[1], kNode1, nullptr));
+  EXPECT_EQ(held("a", "j"), (Names{"gpu-0", "gpu-10"}));
+  ASSERT_TRUE(manager.allocate(state, pod, pod.containers[2], kNode2, nullptr));
+  EXPECT_EQ(held("a", "c"), Names{"gpu-0"});
 }
 
 TEST_F(DeviceTest, HintsHoldAllDevicesToReuse) {

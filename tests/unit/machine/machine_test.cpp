@@ -24,6 +24,10 @@ TEST(Machine, AnswersFromItsTables) {
   EXPECT_EQ(machine->all_cpus().to_string(), "0-7");
   EXPECT_EQ(machine->cores().size(), 4U);
   EXPECT_EQ(machine->sockets()[1].cpus.to_string(), "4-7");
+  EXPECT_EQ(machine->cores()[1].socket, 0);
+  EXPECT_EQ(machine->cores()[2].socket, 1);
+  EXPECT_EQ(machine->cores()[2].numa, 1);
+  EXPECT_EQ(machine->memory(), 3000U);
   EXPECT_EQ(machine->cpus_of_numa(1).to_string(), "4-7");
   EXPECT_EQ(machine->cpus_of_numa(NumaMask(0b11)).to_string(), "0-7");
   EXPECT_EQ(machine->groups_of(CpuId{5}).core, 2);
@@ -39,6 +43,7 @@ TEST(Machine, RoundTripsThroughJson) {
   const auto again = Machine::from_json(machine->to_json());
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(*again, *machine);
+  EXPECT_TRUE(again->description().has_cache_info);
 }
 
 TEST(Machine, RoundTripsWithoutCachesSocketsOrDistances) {
@@ -87,7 +92,20 @@ TEST(Machine, NamesTheFieldOfBadJson) {
        "node.numaNodes[0].memory: '1Gi': expected a whole number from 0 to "
        "4611686018427387904"},
       {"/numaNodes/0/distances/1", -1, "node.numaNodes[0].distances: -1: expected a whole number"},
+      {"/cpus/0", nlohmann::json::object(), "node.cpus[0].id: missing"},
+      {"/numaNodes/1", "1", "node.numaNodes[1]: '1': expected an object"},
+      {"/numaNodes/1/hugepages", 2, "node.numaNodes[1].hugepages: 2: expected an object"},
+      {"/numaNodes/0/distances", 10, "node.numaNodes[0].distances: 10: expected a list"},
+      {"/devices", "none", "node.devices: 'none': expected a list"},
+      {"/devices/0", 1, "node.devices[0]: 1: expected an object"},
       {"/devices/0", {{"resource", "a/b"}}, "node.devices[0].id: expected a name"},
+      {"/devices/0", {{"resource", ""}, {"id", "0"}}, "node.devices[0].resource: expected a name"},
+      {"/devices/0",
+       {{"resource", "a/b"}, {"id", "0"}, {"numaNodes", 1}},
+       "node.devices[0].numaNodes: 1: expected a list"},
+      {"/devices/0",
+       {{"resource", "a/b"}, {"id", "0"}, {"numaNodes", {-1}}},
+       "node.devices[0].numaNodes: -1: expected a NUMA node id"},
   };
   for (const auto& c : cases) {
     auto node = Machine::make(two_sockets())->to_json();
@@ -140,6 +158,19 @@ TEST(Machine, RejectsImpossibleMachines) {
        "numaNodes: id 0 appears twice"},
       {"ragged distances", [](MachineDescription& d) { d.numa_nodes[1].distances = {1}; },
        "numaNodes: node 1 has 1 distances, expected 2"},
+      {"negative node", [](MachineDescription& d) { d.numa_nodes[1].id = NumaId{-1}; },
+       "numaNodes: id -1, expected 0 or more"},
+      {"no node", [](MachineDescription& d) { d.numa_nodes.clear(); },
+       "numaNodes: expected at least one NUMA node"},
+      {"too many nodes",
+       [](MachineDescription& d) {
+         for (int id = 2; id < 65; ++id) d.numa_nodes.push_back({NumaId{id}, 1, {}, {}});
+       },
+       "numaNodes: 65 nodes, expected at most 64"},
+      {"negative cpu", [](MachineDescription& d) { d.cpus[3].id = CpuId{-1}; },
+       "cpus: id -1, expected 0 to 65535"},
+      {"cpu above the limit", [](MachineDescription& d) { d.cpus[3].id = CpuId{65536}; },
+       "cpus: id 65536, expected 0 to 65535"},
       {"no cpu", [](MachineDescription& d) { d.cpus.clear(); },
        "cpus: expected at least one online CPU"},
   };

@@ -154,6 +154,18 @@ TEST(PlacementRecord, ObservedWinsOverPredicted) {
   EXPECT_EQ(record.known(), &*record.observed);
 }
 
+TEST(PlacementJson, ReadsBackWhatItWrites) {
+  Fleet fleet;
+  ASSERT_TRUE(fleet.add(test::two_zones("restricted", "pod", {{"cpu", "8"}}, "a")));
+  ASSERT_TRUE(fleet.add(test::two_zones("restricted", "pod", {{"cpu", "8"}}, "b")));
+  const auto text = nlohmann::json::parse(
+      R"({"uid":"p","node":"b","predicted":{"node-0":{"cpu":"2"}},"observed":{"node-1":{"cpu":"2"}}})");
+  const auto pod = bound_pod_from_json(fleet, text);
+  ASSERT_TRUE(pod) << pod.error().message;
+  EXPECT_EQ(pod->node, 1U);
+  EXPECT_EQ(to_json(fleet, *pod), text);
+}
+
 TEST(PlacementJson, ReportsInvalidFields) {
   Fleet fleet;
   ASSERT_TRUE(fleet.add(test::two_zones("restricted", "pod", {{"cpu", "8"}}, "a")));

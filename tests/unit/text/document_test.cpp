@@ -122,9 +122,12 @@ TEST(DocumentParse, RejectsAliasesThatGrow) {
 }
 
 TEST(DocumentParse, RejectsAliasesThatDeepen) {
-  std::string tower = "a0: &a0 " + repeat("[", 60) + repeat("]", 60) + "\n";
-  tower += "a1: " + repeat("[", 60) + "*a0" + repeat("]", 60) + "\n";
-  const auto document = parse_document(tower);
+  const std::string base = "a0: &a0 " + repeat("[", 60) + repeat("]", 60) + "\n";
+  const auto above = [&](int levels) {
+    return parse_document(base + "a1: " + repeat("[", levels) + "*a0" + repeat("]", levels) + "\n");
+  };
+  EXPECT_TRUE(above(39)) << "the map, 39 lists and 60 are 100 levels";
+  const auto document = above(40);
   ASSERT_FALSE(document);
   EXPECT_NE(document.error().message.find("nested more than 100 levels"), std::string::npos)
       << document.error().message;
@@ -134,6 +137,7 @@ TEST(DocumentParse, RejectsMoreThan16MiB) {
   const auto document = parse_document(std::string((16U << 20U) + 1, ' '));
   ASSERT_FALSE(document);
   EXPECT_EQ(document.error().message, "16777217 bytes: expected at most 16777216");
+  EXPECT_TRUE(parse_document("{" + std::string((16U << 20U) - 2, ' ') + "}"));
 }
 
 TEST(DocumentParse, SkipsAByteOrderMark) {

@@ -37,6 +37,8 @@ TEST(MessageNearest, FindsMisspeltWords) {
       {"reqeusts", "requests"}, {"nmae", "name"},
       {"statsu", "status"},     {"strat", "start"},
       {"limits", "limits"},     {"cpu", ""},
+      {"nam", "name"},          {"names", "name"},
+      {"nane", "name"},         {"long-name", ""},
       {"completely-else", ""},  {"", ""},
   };
   for (const auto& c : cases) EXPECT_EQ(nearest(c.word, kKnown), c.nearest) << c.word;

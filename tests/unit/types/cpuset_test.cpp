@@ -58,6 +58,8 @@ TEST(CpuSet, SetAlgebraAcrossWords) {
 }
 
 TEST(CpuSet, EqualityDoesNotDependOnHistory) {
+  const CpuSet common = CpuSet::range(0, 5000) & (CpuSet::range(0, 9) | CpuSet::range(5001, 6000));
+  EXPECT_EQ(common, CpuSet::range(0, 9));
   CpuSet a{1, 5000};
   a.erase(CpuId{5000});
   EXPECT_EQ(a, CpuSet{1});

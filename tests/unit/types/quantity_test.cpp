@@ -48,6 +48,7 @@ TEST(QuantityParse, ReadsEverySuffix) {
       {"-2", -2, Format::kDecimalSi},
       {"002.50k", 2'500, Format::kDecimalSi},
       {"1.5Gi", 1'610'612'736, Format::kBinarySi},
+      {"0.0001Ki", 1, Format::kDecimalSi},
       {".5", 1, Format::kDecimalSi},
       {"5.", 5, Format::kDecimalSi},
   };
@@ -95,6 +96,9 @@ TEST(QuantityParse, RoundsAwayFromZeroToNano) {
   // 0.3 of 2^30 is exactly 322122547.2: parsing must not lose or add a fraction.
   EXPECT_EQ(parse("0.3Gi"), parse("322122547200m"));
   EXPECT_EQ(parse("0.30000000000000000001Gi"), parse("322122547200000001n"));
+  EXPECT_EQ(parse("0.3000000000000Gi"), parse("0.3Gi"));
+  EXPECT_EQ(parse("0.0000000005Gi"), parse("536870912n"));
+  EXPECT_EQ(parse("0.0000000009Ki"), parse("922n")) << "921.6";
 }
 
 TEST(QuantityParse, CapsBinaryAmountsAtInt64) {

@@ -1,0 +1,152 @@
+#include "pinfold/api/pod_documents.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "pinfold/api/amounts.hpp"
+
+namespace pinfold {
+namespace {
+
+std::string pod_text(const std::string& name) {
+  return fmt::format(
+      R"({{"metadata": {{"name": "{}"}}, "spec": {{"containers": [{{"name": "c"}}]}}}})", name);
+}
+
+/// The names of the pods, or the error.
+std::string read(const std::string& text) {
+  const auto pods = read_pods(text, "pods.yaml");
+  if (!pods) return pods.error().message;
+  std::string names;
+  for (const PodSpec& pod : *pods) names += pod.name + ' ';
+  return names;
+}
+
+TEST(PodDocuments, ArePodsAndLists) {
+  const std::string a = pod_text("a");
+  const std::string b = pod_text("b");
+  const std::string list = fmt::format(R"("items": [{}, {}])", a, b);
+  EXPECT_EQ(read(a), "a ");
+  EXPECT_EQ(read(a + "\n---\n" + b), "a b ");
+  EXPECT_EQ(read(fmt::format(R"({{"kind": "List", {}}})", list)), "a b ");
+  EXPECT_EQ(read(fmt::format(R"({{"kind": "PodList", {}}})", list)), "a b ");
+  EXPECT_EQ(read(R"({"kind": "List"})"), "");
+  EXPECT_EQ(read(""), "");
+}
+
+TEST(PodDocuments, NameTheDocumentAndTheItemThatIsWrong) {
+  const std::string a = pod_text("a");
+  const std::string unnamed = R"({"spec": {"containers": [{"name": "c"}]}})";
+  constexpr const char* kNoName = "metadata.name: missing: expected the pod's name";
+  EXPECT_EQ(read(unnamed), std::string("pods.yaml: ") + kNoName);
+  EXPECT_EQ(read(a + "\n---\n" + unnamed), std::string("pods.yaml, document 2: ") + kNoName);
+  EXPECT_EQ(read(fmt::format(R"({{"kind": "List", "items": [{}, {}]}})", a, unnamed)),
+            std::string("pods.yaml: items[1]: ") + kNoName);
+  EXPECT_EQ(read(R"({"kind": "List", "items": 1})"), "pods.yaml: items: 1: expected a list");
+  EXPECT_EQ(read("[1]").substr(0, 15), "pods.yaml: pod:");
+}
+
+TEST(PodDocuments, SayWhatToPassForAWorkload) {
+  for (const char* kind : {"Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "Job", "CronJob",
+                           "PodTemplate", "ReplicationController"}) {
+    const auto pod = read_pod({{"kind", kind}});
+    ASSERT_FALSE(pod) << kind;
+    EXPECT_EQ(pod.error().message.find(fmt::format("kind: '{}': expected 'Pod': pass a pod", kind)),
+              0U)
+        << pod.error().message;
+  }
+  EXPECT_EQ(read_pod({{"kind", "Node"}}).error().message, "kind: 'Node': expected 'Pod'");
+}
+
+TEST(PodDocuments, NameAtMostFiveUnknownFields) {
+  auto pod = nlohmann::json::parse(pod_text("a"));
+  EXPECT_TRUE(read_pod(pod));
+  for (const int count : {1, 5, 6, 8}) {
+    for (int i = 0; i < count; ++i) pod["spec"][fmt::format("field{}", i)] = 1;
+    const auto read = read_pod(pod);
+    ASSERT_FALSE(read) << count;
+    std::string expected;
+    for (int i = 0; i < std::min(count, 5); ++i) {
+      EXPECT_NE(read.error().message.find(fmt::format("field{}", i)), std::string::npos) << count;
+    }
+    EXPECT_EQ(read.error().message.find("field5"), std::string::npos) << count;
+    const auto more = read.error().message.find(fmt::format("; and {} more", count - 5));
+    EXPECT_EQ(more != std::string::npos, count > 5) << read.error().message;
+  }
+}
+
+TEST(PodDocuments, HaveFieldsOfTheirTypes) {
+  const struct {
+    const char* pointer;
+    nlohmann::json value;
+    const char* expected;  // "": it is as expected
+  } cases[] = {
+      {"/spec/priority", -2147483648LL, ""},
+      {"/spec/priority", 2147483647, ""},
+      {"/spec/priority", -2147483649LL,
+       "spec.priority: -2147483649: expected an integer of 32 bits"},
+      {"/spec/priority", 2147483648LL, "spec.priority: 2147483648: expected an integer of 32 bits"},
+      {"/spec/priority", 1.5, "spec.priority: 1.5: expected an integer of 32 bits"},
+      {"/spec/activeDeadlineSeconds", 9223372036854775807LL, ""},
+      {"/spec/activeDeadlineSeconds", 9223372036854775808ULL,
+       "spec.activeDeadlineSeconds: 9223372036854775808: expected an integer of 64 bits"},
+      {"/spec/hostNetwork", true, ""},
+      {"/spec/hostNetwork", "true", "spec.hostNetwork: 'true': expected true or false"},
+      {"/spec/nodeName", 7, "spec.nodeName: 7: expected a string, in quotes"},
+      {"/spec/nodeName", nlohmann::json::array(), "spec.nodeName: a list: expected a string"},
+      {"/spec/nodeName", nullptr, ""},
+      {"/spec/nodeSelector", {{"a", "b"}}, ""},
+      {"/spec/nodeSelector", {{"a", 1}}, "spec.nodeSelector.a: 1: expected a string, in quotes"},
+      {"/spec/nodeSelector", "a", "spec.nodeSelector: 'a': expected an object"},
+      {"/spec/containers/0/env", {nullptr, 1}, "spec.containers[0].env[1]: 1: expected an object"},
+      {"/spec/containers/0/command",
+       {"a", 1},
+       "spec.containers[0].command[1]: 1: expected a string, in quotes"},
+      {"/spec/tolerations", 1, "spec.tolerations: 1: expected a list"},
+  };
+  const auto pod = nlohmann::json::parse(pod_text("a"));
+  for (const auto& c : cases) {
+    auto changed = pod;
+    changed[nlohmann::json::json_pointer(c.pointer)] = c.value;
+    const auto read = read_pod(changed);
+    EXPECT_EQ(read ? "" : read.error().message, c.expected) << c.pointer;
+  }
+}
+
+TEST(PodDocuments, AreValidatedTogether) {
+  const auto read = read_pods(pod_text("a"), "a");
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(validate_all(*read));
+  EXPECT_TRUE(validate_all({}));
+  PodSpec bad = read->front();
+  bad.containers[0].resources.requests["cpu"] = Quantity::of(2, Quantity::Format::kDecimalSi);
+  bad.containers[0].resources.limits["cpu"] = Quantity::of(1, Quantity::Format::kDecimalSi);
+  const auto one = validate_all({read->front(), bad});
+  ASSERT_FALSE(one);
+  const auto two = validate_all({bad, bad});
+  ASSERT_FALSE(two);
+  EXPECT_EQ(two.error().message, one.error().message + "; " + one.error().message);
+}
+
+TEST(Amounts, SayWhatIsNeededAndWhereItIs) {
+  const auto amount = [](std::int64_t n) { return Quantity::of(n, Quantity::Format::kDecimalSi); };
+  Amounts amounts{.resource = "cpu", .needed = amount(4), .places = {}};
+  EXPECT_EQ(describe(amounts), "needs 4 CPUs");
+  amounts.places = {
+      {.numa_nodes = {0, 2}, .free = amount(1), .held = amount(2), .reserved = amount(3)},
+      {.numa_nodes = {}, .free = amount(5), .held = {}, .reserved = {}}};
+  EXPECT_EQ(describe(amounts),
+            "needs 4 CPUs; NUMA 0,2: 1 free, 2 held, 3 reserved; no NUMA node: "
+            "5 free, 0 held, 0 reserved");
+  amounts.resource = "hugepages-1Gi";
+  amounts.places.resize(1);
+  EXPECT_EQ(describe(amounts), "needs 4 of hugepages-1Gi; NUMA 0,2: 1 free, 2 held, 3 reserved");
+  amounts.resource = "example.com/gpu";
+  EXPECT_EQ(describe(amounts), "needs 4 example.com/gpu; NUMA 0,2: 1 free, 2 held");
+}
+
+}  // namespace
+}  // namespace pinfold
