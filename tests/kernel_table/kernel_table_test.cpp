@@ -20,7 +20,7 @@ using testing::Pair;
 
 /// The script, out of a package of Debian that is downloaded once.
 std::string kernel_script() {
-  const Outcome built = run_shell(PINFOLD_VM_IMAGES " --selftests");
+  const Outcome built = run_shell(PINFOLD_VM_IMAGES " --tests selftests-6.1");
   EXPECT_EQ(built.status, 0) << built.err;
   const std::string folder = built.out.substr(0, built.out.find('\n'));
   std::ifstream in(folder + "/test_cpuset_prs.sh");
