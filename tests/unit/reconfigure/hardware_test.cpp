@@ -221,6 +221,27 @@ TEST(ReconfigureDevices, StayWhereTheyAreAndPullCpusToThem) {
   }
 }
 
+TEST(ReconfigureDevices, OfAPodThatGoesAreFree) {
+  const Machine machine = machine_of({.devices = {{kNic, {0}}}});
+  Config config = reserving("0");
+  config.topology_manager_policy = "none";
+  const Node from = node_of(machine, config);
+  config.reserved_system_cpus = "0-1";
+  const Node to = node_of(machine, config);
+  for (const bool is_held : {false, true}) {
+    NodeState state =
+        state_with(from, {pod("a", {{"cpu", "15"}, {"memory", "1Gi"}, {kNic, "1"}})});
+    ASSERT_FALSE(state.devices.assignments.empty());
+    if (is_held) {
+      state.held.insert(PodUid("a"));
+      state.pods.clear();
+    }
+    const auto result = checked_plan(from, state, to);
+    EXPECT_EQ(result.evicted, std::vector{PodUid("a")}) << describe(result);
+    EXPECT_TRUE(result.next.devices.assignments.empty()) << is_held;
+  }
+}
+
 TEST(ReconfigureInit, InitContainersStayWithinThePod) {
   const Node from = node_of(machine_of({}), reserving("0"));
   const Amounts two = {{"cpu", "2"}, {"memory", "1Gi"}};
