@@ -210,6 +210,22 @@ TEST(Explain, AnotherScopeIsFound) {
                        "itself)"));
 }
 
+TEST(Explain, ALooserPolicyIsFound) {
+  const PodSpec web = pod("web", {{"cpu", "10"}, {"memory", "1Gi"}});
+  const TestNode strict({}, aligning_config("single-numa-node"));
+  EXPECT_THAT(texts(find_remedies(strict.node(), strict.state(), web)),
+              Contains("topologyManagerPolicy: single-numa-node -> restricted (it may then be on "
+                       "several NUMA nodes if it needs them)"));
+  TestNode used({}, aligning_config("restricted"));
+  ASSERT_EQ(used.admit(pod("a", {{"cpu", "6"}, {"memory", "1Gi"}})), "");
+  ASSERT_EQ(used.admit(pod("b", {{"cpu", "6"}, {"memory", "1Gi"}})), "");
+  EXPECT_THAT(
+      texts(
+          find_remedies(used.node(), used.state(), pod("web", {{"cpu", "3"}, {"memory", "1Gi"}}))),
+      Contains("topologyManagerPolicy: restricted -> best-effort (it may then be on several "
+               "NUMA nodes)"));
+}
+
 TEST(Explain, TheSameArgumentsGiveTheSameExplanation) {
   TestNode node({}, aligning_config("single-numa-node"));
   for (const char* const name : {"a", "b", "c", "d"}) {

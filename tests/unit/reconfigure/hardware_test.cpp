@@ -222,15 +222,14 @@ TEST(ReconfigureDevices, StayWhereTheyAreAndPullCpusToThem) {
 }
 
 TEST(ReconfigureDevices, OfAPodThatGoesAreFree) {
-  const Machine machine = machine_of({.devices = {{kNic, {0}}}});
+  const Machine machine = machine_of({.devices = {{kNic, {1, 0}}}});
   Config config = reserving("0");
   config.topology_manager_policy = "none";
   const Node from = node_of(machine, config);
   config.reserved_system_cpus = "0-1";
   const Node to = node_of(machine, config);
   for (const bool is_held : {false, true}) {
-    NodeState state =
-        state_with(from, {pod("a", {{"cpu", "15"}, {"memory", "1Gi"}, {kNic, "1"}})});
+    NodeState state = state_with(from, {pod("a", {{"cpu", "15"}, {"memory", "1Gi"}, {kNic, "1"}})});
     ASSERT_FALSE(state.devices.assignments.empty());
     if (is_held) {
       state.held.insert(PodUid("a"));
