@@ -206,8 +206,8 @@ class Library:
                 raise BuildError(f"'{self.build}' does not link '{name}'")
             link = link.removeprefix(": && ").split(" && ")[0]
             link = re.sub(r" -o \S+ ", f" -o {self.program(name)} ", link)
-            for archive, copy in archives.items():
-                link = link.replace(f" {archive}", f" {copy}")
+            for original, own in [*objects.items(), *archives.items()]:
+                link = link.replace(f" {original}", f" {own}")
             self._must(link)
 
     def _must(self, command):

@@ -4,11 +4,21 @@ import concurrent.futures
 import json
 import os
 import resource
+import signal
 import subprocess
 import tempfile
 import time
 
 MEMORY_LIMIT = 4 << 30
+
+
+def end_group(process):
+    """Ends a test with the processes that it has made: a mutant may loop in one of these."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
 
 
 class Runner:
@@ -23,15 +33,18 @@ class Runner:
         environment = {**os.environ, "RC_PARAMS": "seed=1", **changes}
         with tempfile.TemporaryDirectory() as folder:
             environment["TMPDIR"] = folder
+            process = subprocess.Popen(
+                self.library.test_command(program), cwd=folder, env=environment,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS,
+                                                      (MEMORY_LIMIT, MEMORY_LIMIT)))
             try:
-                return subprocess.run(
-                    self.library.test_command(program), cwd=folder, env=environment,
-                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                    timeout=limit, check=False,
-                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS,
-                                                          (MEMORY_LIMIT, MEMORY_LIMIT))).returncode
+                return process.wait(limit)
             except subprocess.TimeoutExpired:
                 return None
+            finally:
+                end_group(process)
 
     def measure(self):
         """Runs every program without a mutant."""

@@ -200,12 +200,11 @@ TEST_F(DeviceTest, LaterContainersTakeOverFromInitContainers) {
 
 TEST_F(DeviceTest, TheLowestNumbersAreTakenOverFirst) {
   const PodSpec pod =
-      pod_of("a", {container_of("i", 1, ContainerKind::kInit),
-                   container_of("j", 2, ContainerKind::kInit), container_of("c", 1)});
-  ASSERT_TRUE(manager.allocate(state, pod, pod.containers[0], kNode2, nullptr));
-  ASSERT_TRUE(manager.allocate(state, pod, pod.containers[1], kNode1, nullptr));
-  EXPECT_EQ(held("a", "j"), (Names{"gpu-0", "gpu-10"}));
-  ASSERT_TRUE(manager.allocate(state, pod, pod.containers[2], kNode2, nullptr));
+      pod_of("a", {container_of("i", 2, ContainerKind::kInit),
+                   container_of("j", 1, ContainerKind::kInit), container_of("c", 1)});
+  ASSERT_EQ(admit(pod, kNode1), "");
+  EXPECT_EQ(held("a", "i"), (Names{"gpu-0", "gpu-1"}));
+  EXPECT_EQ(held("a", "j"), Names{"gpu-0"});
   EXPECT_EQ(held("a", "c"), Names{"gpu-0"});
 }
 

@@ -1,9 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "node_fixture.hpp"
+#include "pinfold/explain/amount_text.hpp"
 #include "pinfold/explain/explanation.hpp"
 
 namespace pinfold::test {
@@ -169,6 +171,41 @@ TEST(Explain, ContainersOfThePodThatWereServedBeforeAreHolders) {
   const OccupiedPlace& place = explained.table.at(0).places.at(0);
   EXPECT_EQ(place.holders,
             (std::vector<Holder>{{"default/web, containers before this one", place.held, {}}}));
+}
+
+TEST(Explain, HoldersAreListedWithTheLargestFirst) {
+  TestNode node({}, aligning_config("single-numa-node"));
+  for (const auto& [name, cpus] : {std::pair{"a", "1"}, {"c", "3"}, {"b", "3"}}) {
+    ASSERT_EQ(node.admit(pod(name, {{"cpu", cpus}, {"memory", "1Gi"}})), "");
+  }
+  const Explanation explained =
+      explain(node.node(), node.state(), pod("web", {{"cpu", "9"}, {"memory", "1Gi"}}));
+  std::vector<std::string> names;
+  for (const Holder& holder : explained.table.at(0).places.at(0).holders) {
+    names.push_back(holder.name);
+  }
+  EXPECT_THAT(names, ElementsAre("default/b/c", "default/c/c", "default/a/c"));
+}
+
+TEST(AmountText, IsInWholeMebibytesRoundedAsTheReaderNeeds) {
+  constexpr std::int64_t kMi = std::int64_t{1} << 20U;
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  const struct {
+    Quantity amount;
+    const char* down;
+    const char* up;
+  } cases[] = {
+      {Quantity::bytes(kMi - 1), "1048575", "1048575"},
+      {Quantity::bytes(kMi), "1Mi", "1Mi"},
+      {Quantity::bytes(kMi + 1), "1Mi", "2Mi"},
+      {Quantity::bytes(3072 * kMi + 5), "3Gi", "3073Mi"},
+      {Quantity::bytes(kMax), "9223372036854775807", "9223372036854775807"},
+      {Quantity::milli(1500), "1500m", "1500m"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(readable(c.amount, AmountRounding::kDown), c.down);
+    EXPECT_EQ(readable(c.amount, AmountRounding::kUp), c.up);
+  }
 }
 
 TEST(Explain, BothResourcesAreLoweredIfNoneAloneSuffices) {
