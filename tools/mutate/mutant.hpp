@@ -8,8 +8,8 @@
 /// What tools/mutate puts into sources: every mutant is compiled in, and the environment says which
 /// one is on. In constant expressions none is.
 ///   PINFOLD_MUTANT=N         mutant N is on
-///   PINFOLD_MUTANTS_REACHED  a file to which the numbers of all that were evaluated are added, with
-///                            a minus where the operands do not allow the mutant
+///   PINFOLD_MUTANTS_REACHED  a file to which the numbers of all that were evaluated are added;
+///                            -N: the operands do not allow mutant N
 namespace pinfold_mutant {
 
 inline constexpr int kMost = 32768;
