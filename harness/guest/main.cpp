@@ -1,8 +1,8 @@
 #include <fcntl.h>
-#include <sys/io.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -14,11 +14,19 @@
 
 #include "agent.hpp"
 
+#if defined(__x86_64__)
+#include <sys/io.h>
+#endif
+
 namespace pinfold::guest {
 namespace {
 
-constexpr const char* kPort = "/dev/ttyS1";
+#if defined(__x86_64__)
+constexpr const char* kPort = "/dev/ttyS1";  // the console is the first
 constexpr unsigned short kDebugExitPort = 0xf4;
+#else
+constexpr const char* kPort = "/dev/ttyS0";  // the console is of another kind
+#endif
 constexpr std::size_t kMaxLine = 1U << 20;
 
 void attach_console() {
@@ -97,6 +105,20 @@ void answer(Agent& agent, std::string_view line) {
   }
 }
 
+/// Busybox's programs under their names, if the host has not put them there.
+void install_busybox() {
+  if (access("/bin/sh", X_OK) == 0) return;
+  for (const char* folder : {"/sbin", "/usr", "/usr/bin", "/usr/sbin"}) (void)mkdir(folder, 0755);
+  const pid_t child = fork();
+  if (child == 0) {
+    (void)execl("/bin/busybox", "busybox", "--install", "-s", nullptr);
+    _exit(127);
+  }
+  int status = 0;
+  (void)waitpid(child, &status, 0);
+  if (access("/bin/sh", X_OK) != 0) note(describe_errno("/bin/busybox --install", errno));
+}
+
 [[noreturn]] void init_main() {
   mount_or_note("proc", "/proc");
   mount_or_note("sysfs", "/sys");
@@ -109,6 +131,7 @@ void answer(Agent& agent, std::string_view line) {
   (void)setenv("HOME", "/root", 1);
   // NOLINTEND(concurrency-mt-unsafe)
   (void)signal(SIGPIPE, SIG_IGN);
+  install_busybox();
   Agent agent;
   set_up_cgroups(agent);
   agent.port = open_port();
@@ -131,9 +154,11 @@ void mount_or_note(const char* type, const char* where) {
   if (mount(type, where, type, MS_NOSUID, nullptr) != 0) note(describe_errno(where, errno));
 }
 
-void end_machine(int code) {
+void end_machine([[maybe_unused]] int code) {
   sync();
+#if defined(__x86_64__)
   if (ioperm(kDebugExitPort, 4, 1) == 0) outb(static_cast<unsigned char>(code), kDebugExitPort);
+#endif
   (void)reboot(RB_POWER_OFF);  // only if the machine lacks that port
   while (true) (void)pause();
 }

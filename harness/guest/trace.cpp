@@ -30,15 +30,17 @@ struct FileCall {
   int second_path = -1;
 };
 constexpr FileCall kCalls[] = {
-    {SYS_open, "open", 0, -1},          {SYS_openat, "open", 1, -1},
-    {SYS_openat2, "open", 1, -1},       {SYS_write, "write", -1, 0},
-    {SYS_pwrite64, "write", -1, 0},     {SYS_writev, "write", -1, 0},
-    {SYS_fsync, "fsync", -1, 0},        {SYS_fdatasync, "fsync", -1, 0},
-    {SYS_ftruncate, "truncate", -1, 0}, {SYS_rename, "rename", 0, -1, 1},
+    {SYS_openat, "open", 1, -1},        {SYS_openat2, "open", 1, -1},
+    {SYS_write, "write", -1, 0},        {SYS_pwrite64, "write", -1, 0},
+    {SYS_writev, "write", -1, 0},       {SYS_fsync, "fsync", -1, 0},
+    {SYS_fdatasync, "fsync", -1, 0},    {SYS_ftruncate, "truncate", -1, 0},
     {SYS_renameat, "rename", 1, -1, 3}, {SYS_renameat2, "rename", 1, -1, 3},
-    {SYS_unlink, "remove", 0, -1},      {SYS_unlinkat, "remove", 1, -1},
-    {SYS_rmdir, "remove", 0, -1},       {SYS_mkdir, "mkdir", 0, -1},
-    {SYS_mkdirat, "mkdir", 1, -1},
+    {SYS_unlinkat, "remove", 1, -1},    {SYS_mkdirat, "mkdir", 1, -1},
+#if defined(__x86_64__)  // later architectures lack these
+    {SYS_open, "open", 0, -1},          {SYS_rename, "rename", 0, -1, 1},
+    {SYS_unlink, "remove", 0, -1},      {SYS_rmdir, "remove", 0, -1},
+    {SYS_mkdir, "mkdir", 0, -1},
+#endif
 };
 
 using Arguments = std::array<unsigned long long, 6>;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,7 @@ int write_views(const nlohmann::json& report_json, const ReportViews& views);
 struct Selection {
   std::vector<std::string> files;      ///< files, directories; empty: all that ship with Pinfold
   std::vector<std::string> platforms;  ///< selectors; empty: all platforms
+  std::optional<Arch> arch;            ///< instead of the scenarios' architectures
   std::string kernel;                  ///< instead of the scenarios' kernels; "": none
 };
 

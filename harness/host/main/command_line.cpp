@@ -29,18 +29,30 @@ std::vector<cli::Option> common_options(CommonOptions& options) {
 /// What `--on` can be.
 std::vector<std::string> platform_words() {
   std::vector<std::string> words = {"v1", "v2", "hybrid"};
+  words.insert(words.end(), {"amd64", "arm64"});
   for (const char* kernel : kKernels)
     words.insert(words.end(), {kernel, fmt::format("{}/v2", kernel)});
   return words;
 }
 
 cli::Option platform_option(Selection& selection) {
-  return {.name = "--on",
-          .target = &selection.platforms,
-          .help = "Only on this kernel, cgroup version or both: debian-6.12, v1, debian-6.1/v2",
-          .value = "PLATFORM",
-          .one_at_a_time = true,
-          .suggestions = platform_words()};
+  return {
+      .name = "--on",
+      .target = &selection.platforms,
+      .help =
+          "Only on this kernel, cgroup version, architecture or several: debian-6.12, v1, v2/arm64",
+      .value = "PLATFORM",
+      .one_at_a_time = true,
+      .suggestions = platform_words()};
+}
+
+cli::Option arch_option(Selection& selection) {
+  using Choice = std::pair<std::string, std::optional<Arch>>;
+  return {"--arch",
+          cli::one_of(selection.arch, std::vector<Choice>{{"named", std::nullopt},
+                                                          {"amd64", Arch::kAmd64},
+                                                          {"arm64", Arch::kArm64}}),
+          "The architecture of all, or the one that each scenario names"};
 }
 
 cli::Option kernel_option(Selection& selection) {
@@ -78,7 +90,8 @@ cli::Command run_command(int interrupt_fd) {
   cli::Command command{"run", "Run scenario files, or all in a folder"};
   command.add(common_options(arguments->common));
   command.add({files_argument(arguments->selection), platform_option(arguments->selection),
-               kernel_option(arguments->selection), json_option(*arguments)});
+               arch_option(arguments->selection), kernel_option(arguments->selection),
+               json_option(*arguments)});
   command.add(view_options(arguments->views));
   command.add(
       {{"--coverage", &arguments->coverage, "Collect gcov data from guests into this folder",
@@ -112,7 +125,7 @@ cli::Command list_command() {
   auto selection = std::make_shared<Selection>();
   cli::Command command{
       "list", "Check scenario files and list each scenario with its kernels and cgroup versions"};
-  command.add({files_argument(*selection), platform_option(*selection)});
+  command.add({files_argument(*selection), platform_option(*selection), arch_option(*selection)});
   command.sections = {{"Examples",
                        {{"pinfold-harness list scenario.yaml",
                          "each error with its line, field and what was expected"}}}};
@@ -140,6 +153,7 @@ cli::Command shell_command(int interrupt_fd) {
   command.add(common_options(arguments->common));
   command.add({file_argument(*file),
                platform_option(arguments->selection),
+               arch_option(arguments->selection),
                kernel_option(arguments->selection),
                {"--at", cli::Integer{&arguments->at, 1, 1000},
                 "With the steps before step N done; their state is saved for the next time"}});
@@ -184,6 +198,7 @@ cli::Command machine_command(int interrupt_fd) {
   scenario.excludes = {"--from"};
   command.add({std::move(scenario),
                platform_option(arguments->selection),
+               arch_option(arguments->selection),
                kernel_option(arguments->selection),
                {"--boot", &arguments->boot, "Start it, and show what its kernel reports"},
                {.name = "--from",
@@ -244,10 +259,11 @@ cli::Command fetch_command() {
                         "a container runtime needs]",
                 .suffix = kScenarioSuffix},
                platform_option(arguments->selection),
+               arch_option(arguments->selection),
                images_option(arguments->image_script)});
   command.sections = {
       {"Examples",
-       {{"pinfold-harness fetch", "every kernel"},
+       {{"pinfold-harness fetch", "every kernel of amd64"},
         {"pinfold-harness fetch --on debian-6.12", "what scenarios on one kernel need"},
         {"pinfold-harness fetch scenarios/ && PINFOLD_OFFLINE=1 pinfold-harness run scenarios/",
          "a folder with its container runtimes, and a run that downloads nothing"}}}};

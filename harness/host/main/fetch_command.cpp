@@ -14,7 +14,7 @@ namespace {
 
 /// What comes from the network. Everything else that a guest needs is made of it.
 struct Downloads {
-  std::set<std::string> kernels;
+  std::set<std::pair<std::string, Arch>> kernels;
   std::set<std::string> runtimes;
   bool newer_qemu = false;
 };
@@ -23,9 +23,10 @@ Result<Downloads> downloads_of_scenarios(const Selection& selection) {
   PINFOLD_LET(const auto found, find_scenarios(selection));
   Downloads downloads;
   for (const auto& [file, scenario] : found) {
-    const std::string& kernel = scenario.machine.platform.kernel;
+    const Platform& platform = scenario.machine.platform;
     // A guest with a kernel of yours has the other programs of this one.
-    downloads.kernels.insert(kernel == kOwnKernel ? kKernels[0] : kernel);
+    downloads.kernels.emplace(platform.kernel == kOwnKernel ? kKernels[0] : platform.kernel,
+                              platform.arch);
     downloads.newer_qemu = downloads.newer_qemu || needs_newer_qemu(scenario.machine);
     if (!scenario.runtime.empty()) downloads.runtimes.insert(scenario.runtime);
   }
@@ -35,12 +36,12 @@ Result<Downloads> downloads_of_scenarios(const Selection& selection) {
 /// For any scenario on the selected platforms, except those with a container runtime.
 Result<Downloads> downloads_of_platforms(const Selection& selection) {
   Downloads downloads;
-  downloads.newer_qemu = true;
+  downloads.newer_qemu = selection.arch != Arch::kArm64;
   for (const char* kernel : kKernels) {
     for (const CgroupMode mode : {CgroupMode::kV2, CgroupMode::kV1, CgroupMode::kHybrid}) {
-      const Platform platform = {kernel, mode};
+      const Platform platform = {kernel, mode, selection.arch.value_or(Arch::kAmd64)};
       if (check_platform(platform) && is_selected(platform, selection)) {
-        downloads.kernels.insert(kernel);
+        downloads.kernels.emplace(kernel, platform.arch);
       }
     }
   }
@@ -63,9 +64,10 @@ Result<void> fetch_all(const FetchArguments& arguments) {
                                         ? downloads_of_platforms(arguments.selection)
                                         : downloads_of_scenarios(arguments.selection));
   PINFOLD_TRY(check_cache(cache_folder(), kCacheRoom));
-  for (const std::string& kernel : downloads.kernels) {
-    PINFOLD_LET(const auto image, prepare_image(script, kernel));
-    say(kernel, image.kernel.parent_path());
+  for (const auto& [kernel, arch] : downloads.kernels) {
+    PINFOLD_LET(const auto image, prepare_image(script, kernel, arch));
+    say(arch == Arch::kAmd64 ? kernel : fmt::format("{} {}", kernel, to_string(arch)),
+        image.kernel.parent_path());
   }
   if (downloads.newer_qemu) {
     PINFOLD_LET(const auto qemu, prepare_qemu(script));

@@ -74,7 +74,7 @@ Result<std::vector<FoundScenario>> find_scenarios(const Selection& selection) {
   std::vector<FoundScenario> found;
   std::vector<Platform> platforms;
   for (const fs::path& file : files) {
-    PINFOLD_LET(auto scenarios, load_scenarios(file));
+    PINFOLD_LET(auto scenarios, load_scenarios(file, selection.arch));
     if (!selection.kernel.empty()) scenarios = on_kernel(std::move(scenarios), selection.kernel);
     for (Scenario& scenario : scenarios) {
       const Platform& platform = scenario.machine.platform;

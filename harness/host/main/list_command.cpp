@@ -19,7 +19,7 @@ int list_scenarios(const Selection& selection) {
   if (!files) return report(files.error());
   int status = kOk;
   for (const auto& file : *files) {
-    const auto scenarios = load_scenarios(file);
+    const auto scenarios = load_scenarios(file, selection.arch);
     if (!scenarios) {
       status = report(scenarios.error());  // continue: check the other files too
       continue;

@@ -23,11 +23,12 @@ Result<Parts> find_parts() {
   const fs::path here = fs::read_symlink("/proc/self/exe", failed).parent_path();
   if (failed) return fail_errno(failed.value(), "/proc/self/exe");
   const fs::path libexec = (here / ".." / PINFOLD_LIBEXEC / "pinfold-harness").lexically_normal();
-  return Parts{.agent = libexec / "pinfold-guest",
-               .image_script = libexec / "build-image",
-               .cri_client = first_of({libexec / "pinfold-cri"}),
-               .product = first_of({libexec / "pinfold", here / "pinfold"}),
-               .share = (here / ".." / PINFOLD_SHARE / "pinfold-harness").lexically_normal()};
+  return Parts{
+      .amd64 = {libexec / "pinfold-guest", first_of({libexec / "pinfold", here / "pinfold"})},
+      .arm64 = {libexec / "arm64/pinfold-guest", first_of({libexec / "arm64/pinfold"})},
+      .image_script = libexec / "build-image",
+      .cri_client = first_of({libexec / "pinfold-cri"}),
+      .share = (here / ".." / PINFOLD_SHARE / "pinfold-harness").lexically_normal()};
 }
 
 }  // namespace pinfold::harness

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "pinfold/base/result.hpp"
+#include "pinfold/harness/run.hpp"
 
 namespace pinfold::harness {
 
@@ -11,11 +12,11 @@ namespace pinfold::harness {
 /// directory these have symbolic links (harness/host/CMakeLists.txt makes them). So the program
 /// contains no path, and an installation can be moved.
 struct Parts {
-  std::filesystem::path agent;         ///< pinfold-guest, the first process of a guest
+  GuestParts amd64;  ///< pinfold-guest, and the pinfold command, also in the program's folder
+  GuestParts arm64;  ///< the same in arm64/
   std::filesystem::path image_script;  ///< build-image, which is vm-images/build
   std::filesystem::path cri_client;    ///< pinfold-cri; "": built without gRPC
-  std::filesystem::path product;  ///< the pinfold command, also in the program's folder; "": none
-  std::filesystem::path share;    ///< scenarios and what they use, as in the sources
+  std::filesystem::path share;         ///< scenarios and what they use, as in the sources
 };
 
 /// Errors: of reading /proc/self/exe. The files need not exist.

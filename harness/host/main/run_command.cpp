@@ -165,7 +165,7 @@ int run_demo(RunArguments arguments, int interrupt_fd) {
   const auto parts = find_parts();
   if (!parts) return report(parts.error());
   arguments.selection = {
-      {parts->share / "tests/vm/scenarios/two-numa.yaml"}, {to_string(Platform{})}, ""};
+      {parts->share / "tests/vm/scenarios/two-numa.yaml"}, {to_string(Platform{})}, {}, ""};
   arguments.tables = true;
   return run_scenarios(arguments, interrupt_fd);
 }

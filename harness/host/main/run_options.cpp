@@ -25,15 +25,20 @@ Result<void> check_exists(const std::filesystem::path& file) {
   return fail(ErrorCode::kNotFound, fmt::format("'{}' does not exist", file.string()));
 }
 
+GuestParts parts_of_guest(const CommonOptions& options, const GuestParts& installed) {
+  return {part(options.agent, "PINFOLD_GUEST_AGENT", installed.agent),
+          part(options.product, "PINFOLD_COMMAND", installed.product)};
+}
+
 /// Sets the files of the run.
 Result<void> find_files_of_run(const CommonOptions& options, RunOptions& run) {
   PINFOLD_LET(run.image_script, find_image_script(options.image_script));
   PINFOLD_LET(const auto parts, find_parts());
-  run.agent = part(options.agent, "PINFOLD_GUEST_AGENT", parts.agent);
-  run.product = part(options.product, "PINFOLD_COMMAND", parts.product);
+  run.amd64 = parts_of_guest(options, parts.amd64);
+  run.arm64 = parts_of_guest(options, parts.arm64);
   run.cri_client = part("", "PINFOLD_CRI_CLIENT", parts.cri_client);
-  PINFOLD_TRY(check_exists(run.agent));
-  if (!run.product.empty()) PINFOLD_TRY(check_exists(run.product));
+  PINFOLD_TRY(check_exists(run.amd64.agent));
+  if (!run.amd64.product.empty()) PINFOLD_TRY(check_exists(run.amd64.product));
   if (!run.cri_client.empty()) PINFOLD_TRY(check_exists(run.cri_client));
   return {};
 }

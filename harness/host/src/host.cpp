@@ -111,14 +111,15 @@ Result<QemuVersion> parse_qemu_version(std::string_view text) {
 }
 
 Result<std::string> check_qemu(const std::string& qemu, const VmMachine& machine) {
-  constexpr std::string_view kHelp =
-      "install it (package qemu-system-x86), or name another with --qemu";
+  const std::string help =
+      fmt::format("install it (package qemu-system-{}), or name another with --qemu",
+                  machine.platform.arch == Arch::kArm64 ? "arm" : "x86");
   const QemuVersion oldest = machine.caches > 1 ? kOldestWithCaches : kOldestQemu;
   const auto ran = run_program({qemu, "--version"}, Milliseconds(10000));
   if (!ran || ran->exit_status == 127) {
     return fail(ErrorCode::kNotFound,
                 fmt::format("QEMU '{}': {}, expected QEMU {} or later; {}", qemu,
-                            ran ? "not found" : ran.error().message, version_text(oldest), kHelp));
+                            ran ? "not found" : ran.error().message, version_text(oldest), help));
   }
   const auto version = parse_qemu_version(ran->output);
   if (version && *version >= oldest) return ran->output;
@@ -126,7 +127,7 @@ Result<std::string> check_qemu(const std::string& qemu, const VmMachine& machine
       ErrorCode::kUnsupported,
       fmt::format("QEMU '{}': {}, expected {} or later{}; {}", qemu,
                   version ? version_text(*version) : version.error().message, version_text(oldest),
-                  machine.caches > 1 ? " for several last-level caches in a die" : "", kHelp));
+                  machine.caches > 1 ? " for several last-level caches in a die" : "", help));
 }
 
 Result<HostMemory> host_memory(const fs::path& root) {

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "guest_libraries.hpp"
 #include "pinfold/harness/fingerprint.hpp"
 #include "pinfold/harness/process.hpp"
 #include "pinfold/harness/verdict.hpp"
@@ -25,23 +26,6 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// The shared libraries of a program, as resolved by this host's dynamic linker.
-Result<std::vector<std::string>> libraries_of(const fs::path& program) {
-  PINFOLD_LET(auto listed, run_program({"ldd", program.string()}, Milliseconds(10000)));
-  std::vector<std::string> paths;
-  std::istringstream lines(listed.output);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find("not found") != std::string::npos) {
-      return fail(ErrorCode::kNotFound, fmt::format("'{}':{}", program.string(), line));
-    }
-    const std::size_t begin = line.find('/');
-    const std::size_t end = line.find(" (0x");
-    if (begin == std::string::npos || end == std::string::npos || end < begin) continue;
-    paths.push_back(line.substr(begin, end - begin));
-  }
-  return paths;  // none: for a static program ldd exits with 1
-}
-
 std::vector<CpioEntry> skeleton() {
   std::vector<CpioEntry> entries;
   for (const char* folder : {"dev", "proc", "sys", "run", "tmp", "root", "etc", "mnt", "var/lib"}) {
@@ -54,23 +38,26 @@ std::vector<CpioEntry> skeleton() {
   return entries;
 }
 
-Result<void> add_busybox(std::vector<CpioEntry>& entries, const fs::path& busybox) {
-  PINFOLD_LET(auto bytes, read_file(busybox, kMaxProgram));
-  PINFOLD_LET(auto links, busybox_links(busybox));
+Result<void> add_busybox(std::vector<CpioEntry>& entries, const Image& image) {
+  PINFOLD_LET(auto bytes, read_file(image.busybox, kMaxProgram));
+  std::vector<CpioEntry> links;  // that of another architecture makes them itself, in the guest
+  if (image.arch == Arch::kAmd64) {
+    PINFOLD_LET(links, busybox_links(image.busybox));
+  }
   entries.push_back(CpioEntry::file("bin/busybox", std::move(bytes), true));
   std::move(links.begin(), links.end(), std::back_inserter(entries));
   return {};
 }
 
 Result<void> add_program(std::vector<CpioEntry>& entries, std::set<std::string>& libraries,
-                         const GuestProgram& program) {
+                         const GuestProgram& program, Arch arch) {
+  PINFOLD_LET(auto needed, libraries_of(program.host_path, arch));
   PINFOLD_LET(auto bytes, read_program(program.host_path));
-  PINFOLD_LET(auto needed, libraries_of(program.host_path));
   entries.push_back(CpioEntry::file(program.guest_path.substr(1), std::move(bytes), true));
-  for (const std::string& library : needed) {
-    if (!libraries.insert(library).second) continue;
-    PINFOLD_LET(auto content, read_file(library, kMaxProgram));
-    entries.push_back(CpioEntry::file(library.substr(1), std::move(content), true));
+  for (const GuestProgram& library : needed) {
+    if (!libraries.insert(library.guest_path).second) continue;
+    PINFOLD_LET(auto content, read_file(library.host_path, kMaxProgram));
+    entries.push_back(CpioEntry::file(library.guest_path.substr(1), std::move(content), true));
   }
   return {};
 }
@@ -119,10 +106,13 @@ Result<fs::path> run_image_script(const std::vector<std::string>& command) {
                                                  : end_of_console(built.output, 3)));
 }
 
-Result<Image> prepare_image(const fs::path& script, const std::string& kernel) {
-  PINFOLD_LET(const auto folder, run_image_script({script.string(), "--kernel", kernel}));
+Result<Image> prepare_image(const fs::path& script, const std::string& kernel, Arch arch) {
+  PINFOLD_LET(const auto folder,
+              run_image_script(
+                  {script.string(), "--arch", std::string(to_string(arch)), "--kernel", kernel}));
   PINFOLD_LET(auto version, read_file(folder / "version"));
-  return Image{folder / "vmlinuz", folder / "busybox", folder / "modules", last_line(version)};
+  return Image{folder / "vmlinuz", folder / "busybox", folder / "modules", last_line(version),
+               arch};
 }
 
 Result<fs::path> prepare_qemu(const fs::path& script) {
@@ -172,10 +162,10 @@ Result<fs::path> build_initramfs(const Image& image, const fs::path& agent,
                                  const std::vector<CpioEntry>& files) {
   std::vector<CpioEntry> entries = skeleton();
   std::set<std::string> libraries;
-  PINFOLD_TRY(add_busybox(entries, image.busybox));
-  PINFOLD_TRY(add_program(entries, libraries, {agent, "/init"}));
+  PINFOLD_TRY(add_busybox(entries, image));
+  PINFOLD_TRY(add_program(entries, libraries, {agent, "/init"}, image.arch));
   for (const GuestProgram& program : programs) {
-    PINFOLD_TRY_WRAP(add_program(entries, libraries, program), "build the initramfs");
+    PINFOLD_TRY_WRAP(add_program(entries, libraries, program, image.arch), "build the initramfs");
   }
   for (const std::string& module : modules) {
     PINFOLD_TRY_WRAP(add_modules(entries, image.modules, module), "build the initramfs");

@@ -55,9 +55,7 @@ Result<void> save_into(const fs::path& folder, Session& session, const ScenarioR
 }  // namespace
 
 Result<void> keep_guest(Session& session, const ScenarioResult& result) {
-  const Platform& platform = result.machine.platform;
-  const fs::path folder = kept_folder() / fmt::format("{}.{}.{}", result.name, platform.kernel,
-                                                      to_string(platform.cgroup));
+  const fs::path folder = kept_folder() / folder_name(result.name, result.machine.platform);
   std::error_code failed;
   fs::remove_all(folder, failed);
   fs::create_directories(folder, failed);

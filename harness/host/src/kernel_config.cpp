@@ -54,7 +54,12 @@ void add_machine(Needs& needs, const VmMachine& machine) {
   const auto nodes = static_cast<unsigned>(machine.nodes.size());
   if (nodes > 1) {
     const std::string why = fmt::format("{} NUMA nodes", nodes);
-    needs.built_in({"CONFIG_NUMA", "CONFIG_ACPI_NUMA", "CONFIG_X86_64_ACPI_NUMA"}, why);
+    needs.built_in({"CONFIG_NUMA"}, why);
+    if (machine.platform.arch == Arch::kAmd64) {
+      needs.built_in({"CONFIG_ACPI_NUMA", "CONFIG_X86_64_ACPI_NUMA"}, why);
+    } else {
+      needs.built_in({"CONFIG_OF_NUMA"}, why);
+    }
     needs.at_least("CONFIG_NODES_SHIFT", static_cast<int>(std::bit_width(nodes - 1)), why);
   }
   if (machine.cpu_count() > 1) {
@@ -101,12 +106,20 @@ KernelConfig parse_kernel_config(std::string_view text) {
 std::vector<std::string> missing_options(const KernelConfig& config, const VmMachine& machine,
                                          GuestWork work) {
   Needs needs(config);
-  needs.built_in({"CONFIG_64BIT", "CONFIG_ACPI", "CONFIG_BINFMT_ELF"}, "every guest");
+  needs.built_in({"CONFIG_64BIT", "CONFIG_BINFMT_ELF"}, "every guest");
   needs.built_in({"CONFIG_BLK_DEV_INITRD", "CONFIG_PROC_FS", "CONFIG_SYSFS", "CONFIG_DEVTMPFS",
                   "CONFIG_TMPFS"},
                  "initramfs");
-  needs.built_in({"CONFIG_SERIAL_8250", "CONFIG_SERIAL_8250_CONSOLE"}, "console and results");
-  needs.not_off("CONFIG_X86_IOPL_IOPERM", "end of the machine");
+  if (machine.platform.arch == Arch::kAmd64) {
+    needs.built_in({"CONFIG_ACPI"}, "every guest");
+    needs.built_in({"CONFIG_SERIAL_8250", "CONFIG_SERIAL_8250_CONSOLE"}, "console and results");
+    needs.not_off("CONFIG_X86_IOPL_IOPERM", "end of the machine");
+  } else {
+    needs.built_in({"CONFIG_SERIAL_AMBA_PL011", "CONFIG_SERIAL_AMBA_PL011_CONSOLE"}, "console");
+    needs.built_in({"CONFIG_SERIAL_8250", "CONFIG_SERIAL_8250_PCI", "CONFIG_PCI_HOST_GENERIC"},
+                   "results");
+    needs.built_in({"CONFIG_ARM_PSCI_FW"}, "other CPUs, end of the machine");
+  }
   needs.built_in({"CONFIG_CGROUPS", "CONFIG_CPUSETS"}, "control groups");
   if (machine.platform.cgroup == CgroupMode::kV1) {
     needs.not_off("CONFIG_CPUSETS_V1", "cgroup v1");

@@ -76,6 +76,7 @@ std::vector<Fact> facts_of(const Json& machine) {
 Json requested_machine(const VmMachine& machine) {
   const CpuSet online = CpuSet::range(0, machine.cpu_count() - 1) - machine.absent;
   const auto block = [&](int id, int size) {
+    if (size == 0) return std::string();
     const int first = id / size * size;
     return (CpuSet::range(first, first + size - 1) - machine.absent).to_string();
   };
@@ -99,7 +100,7 @@ Json requested_machine(const VmMachine& machine) {
          {"die", std::to_string(die % machine.dies)},
          {"core", std::to_string(core % machine.cores)},
          {"siblings", block(id, machine.threads)},
-         {"cache", block(id, machine.cores / machine.caches * machine.threads)},
+         {"cache", block(id, cpus_per_cache(machine))},
          {"node", node == machine.nodes.end() ? -1 : node - machine.nodes.begin()}});
   }
   for (std::size_t i = 0; i < machine.nodes.size(); ++i) {

@@ -14,8 +14,18 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kHeaderBytes = 0x1000;
 constexpr std::size_t kMaxConfig = std::size_t{4} << 20U;
-constexpr std::string_view kExpected =
-    "expected a bzImage of x86-64, a build tree with one, or a Debian package with a kernel";
+
+/// What a kernel's image is called, and where a build puts it.
+std::string_view image_name(Arch arch) {
+  return arch == Arch::kArm64 ? "an uncompressed Image of arm64" : "a bzImage of x86-64";
+}
+const char* image_in_tree(Arch arch) {
+  return arch == Arch::kArm64 ? "arch/arm64/boot/Image" : "arch/x86/boot/bzImage";
+}
+std::string expected_kernel(Arch arch) {
+  return fmt::format("expected {}, a build tree with one, or a Debian package with a kernel",
+                     image_name(arch));
+}
 
 bool has_at(std::string_view bytes, std::size_t at, std::string_view wanted) {
   return bytes.size() >= at + wanted.size() && bytes.substr(at, wanted.size()) == wanted;
@@ -26,9 +36,17 @@ bool is_bzimage(std::string_view bytes) {
   return has_at(bytes, 0x1fe, "\x55\xaa") && has_at(bytes, 0x202, "HdrS");
 }
 
+/// Documentation/arch/arm64/booting.rst.
+bool is_arm64_image(std::string_view bytes) { return has_at(bytes, 0x38, "ARM\x64"); }
+
+bool is_image(std::string_view bytes, Arch arch) {
+  return arch == Arch::kArm64 ? is_arm64_image(bytes) : is_bzimage(bytes);
+}
+
 /// What else people give as a kernel; "" if unknown.
 std::string_view other_kind(std::string_view bytes) {
-  if (has_at(bytes, 0x38, "ARM\x64")) return "an arm64 Image, ";
+  if (is_arm64_image(bytes)) return "an arm64 Image, ";
+  if (is_bzimage(bytes)) return "a bzImage of x86-64, ";
   if (has_at(bytes, 0,
              "\x7f"
              "ELF")) {
@@ -38,12 +56,12 @@ std::string_view other_kind(std::string_view bytes) {
   return "";
 }
 
-Result<std::string> read_header(const fs::path& path) {
+Result<std::string> read_header(const fs::path& path, Arch arch) {
   std::ifstream in(path, std::ios::binary);
   std::string bytes(kHeaderBytes, '\0');
   if (!in.read(bytes.data(), kHeaderBytes) && !in.eof()) {
-    return fail(ErrorCode::kNotFound,
-                fmt::format("kernel '{}': cannot be read, {}", path.string(), kExpected));
+    return fail(ErrorCode::kNotFound, fmt::format("kernel '{}': cannot be read, {}", path.string(),
+                                                  expected_kernel(arch)));
   }
   bytes.resize(static_cast<std::size_t>(in.gcount()));
   return bytes;
@@ -63,22 +81,23 @@ std::string_view word_of(KernelKind kind) {
 
 }  // namespace
 
-Result<KernelKind> recognise_kernel(const fs::path& path) {
+Result<KernelKind> recognise_kernel(const fs::path& path, Arch arch) {
   std::error_code failed;
   if (fs::is_directory(path, failed)) {
-    if (fs::exists(path / "arch/x86/boot/bzImage", failed)) return KernelKind::kBuildTree;
-    return fail(ErrorCode::kNotFound,
-                fmt::format("kernel '{}': a folder without arch/x86/boot/bzImage, {}; build one "
-                            "with `make bzImage modules`",
-                            path.string(), kExpected));
+    if (fs::exists(path / image_in_tree(arch), failed)) return KernelKind::kBuildTree;
+    return fail(
+        ErrorCode::kNotFound,
+        fmt::format("kernel '{}': a folder without {}, {}; build one with `make {} modules`",
+                    path.string(), image_in_tree(arch), expected_kernel(arch),
+                    fs::path(image_in_tree(arch)).filename().string()));
   }
-  PINFOLD_LET(const auto bytes, read_header(path));
-  if (is_bzimage(bytes)) return KernelKind::kImage;
+  PINFOLD_LET(const auto bytes, read_header(path, arch));
+  if (is_image(bytes, arch)) return KernelKind::kImage;
   if (has_at(bytes, 0, "!<arch>\n") && has_at(bytes, 8, "debian-binary")) {
     return KernelKind::kDebianPackage;
   }
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("kernel '{}': {}{}", path.string(), other_kind(bytes), kExpected));
+  return fail(ErrorCode::kInvalidArgument, fmt::format("kernel '{}': {}{}", path.string(),
+                                                       other_kind(bytes), expected_kernel(arch)));
 }
 
 std::string version_of_image(std::string_view bytes) {
@@ -96,9 +115,11 @@ std::string version_of_image(std::string_view bytes) {
 
 Result<Image> prepare_own_kernel(const fs::path& script, const fs::path& path,
                                  const VmMachine& machine, GuestWork work) {
-  PINFOLD_LET(const auto kind, recognise_kernel(path));
+  const Arch arch = machine.platform.arch;
+  PINFOLD_LET(const auto kind, recognise_kernel(path, arch));
   PINFOLD_LET(const auto folder,
-              run_image_script({script.string(), "--own", std::string(word_of(kind)),
+              run_image_script({script.string(), "--arch", std::string(to_string(arch)), "--own",
+                                std::string(word_of(kind)),
                                 fs::absolute(path).lexically_normal().string()}));
   if (const auto text = read_file(folder / "config", kMaxConfig)) {
     const auto missing = missing_options(parse_kernel_config(*text), machine, work);
@@ -111,7 +132,8 @@ Result<Image> prepare_own_kernel(const fs::path& script, const fs::path& path,
   PINFOLD_LET(const auto bytes, read_file(folder / "vmlinuz", std::size_t{1} << 28U));
   std::string version = version_of_image(bytes);
   if (version.empty()) version = path.filename().string();
-  return Image{folder / "vmlinuz", folder / "busybox", folder / "modules", std::move(version)};
+  return Image{folder / "vmlinuz", folder / "busybox", folder / "modules", std::move(version),
+               arch};
 }
 
 }  // namespace pinfold::harness

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "pinfold/api/pod.hpp"
 
@@ -11,10 +12,34 @@ namespace pinfold::harness {
 namespace {
 
 constexpr std::string_view kOldKernel = "debian-6.1";
+constexpr std::string_view kLargePages = "debian-6.12-16k";
+constexpr std::array<Arch, 2> kArchs = {Arch::kAmd64, Arch::kArm64};
 constexpr std::array<CgroupMode, 3> kModes = {CgroupMode::kV2, CgroupMode::kV1,
                                               CgroupMode::kHybrid};
 
+/// Cuts the first word off a text of words with slashes between them.
+std::string_view next_word(std::string_view& text) {
+  const std::size_t end = std::min(text.find('/'), text.size());
+  const std::string_view word = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return word;
+}
+
+std::optional<CgroupMode> parse_mode(std::string_view text) {
+  const auto mode = std::find_if(kModes.begin(), kModes.end(),
+                                 [&](CgroupMode one) { return text == to_string(one); });
+  return mode == kModes.end() ? std::nullopt : std::optional(*mode);
+}
+
 }  // namespace
+
+std::string_view to_string(Arch arch) { return arch == Arch::kAmd64 ? "amd64" : "arm64"; }
+
+std::optional<Arch> parse_arch(std::string_view text) {
+  const auto arch =
+      std::find_if(kArchs.begin(), kArchs.end(), [&](Arch one) { return text == to_string(one); });
+  return arch == kArchs.end() ? std::nullopt : std::optional(*arch);
+}
 
 std::string_view to_string(CgroupMode mode) {
   switch (mode) {
@@ -29,7 +54,8 @@ std::string_view to_string(CgroupMode mode) {
 }
 
 std::string to_string(const Platform& platform) {
-  return fmt::format("{}/{}", platform.kernel, to_string(platform.cgroup));
+  return fmt::format("{}/{}{}", platform.kernel, to_string(platform.cgroup),
+                     platform.arch == Arch::kAmd64 ? "" : "/arm64");
 }
 
 std::string to_string(const std::vector<Platform>& platforms) {
@@ -44,24 +70,33 @@ std::string full_name(std::string_view scenario, std::string_view platform) {
   return fmt::format("{} on {}", scenario, platform);
 }
 
-Result<Platform> parse_platform(std::string_view text) {
-  const std::size_t slash = text.find('/');
-  const std::string_view kernel = text.substr(0, slash);
-  const auto mode = std::find_if(kModes.begin(), kModes.end(), [&](CgroupMode one) {
-    return slash != std::string_view::npos && text.substr(slash + 1) == to_string(one);
-  });
-  if (!is_safe_name(kernel) || mode == kModes.end()) {
+std::string folder_name(std::string_view scenario, const Platform& platform) {
+  std::string name = to_string(platform);
+  std::replace(name.begin(), name.end(), '/', '.');
+  return fmt::format("{}.{}", scenario, name);
+}
+
+Result<Platform> parse_platform(std::string_view text, Arch otherwise) {
+  std::string_view rest = text;
+  const std::string_view kernel = next_word(rest);
+  const auto mode = parse_mode(next_word(rest));
+  const auto arch = rest.empty() && !text.ends_with('/') ? otherwise : parse_arch(rest);
+  if (!is_safe_name(kernel) || !mode || !arch) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("'{}': expected KERNEL/CGROUP with v2, v1 or hybrid, for example "
-                            "debian-6.1/v2",
+                            "debian-6.1/v2 or debian-6.1/v2/arm64",
                             text.substr(0, 60)));
   }
-  Platform platform{std::string(kernel), *mode};
+  Platform platform{std::string(kernel), *mode, *arch};
   PINFOLD_TRY(check_platform(platform));
   return platform;
 }
 
 Result<void> check_platform(const Platform& platform) {
+  if (platform.kernel == kLargePages && platform.arch != Arch::kArm64) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("kernel '{}': expected arch arm64 with it", kLargePages));
+  }
   if (platform.cgroup != CgroupMode::kV1 || is_old_kernel(platform) ||
       platform.kernel == kOwnKernel) {
     return {};
@@ -72,8 +107,15 @@ Result<void> check_platform(const Platform& platform) {
 }
 
 bool selects(std::string_view selector, const Platform& platform) {
-  return selector == platform.kernel || selector == to_string(platform.cgroup) ||
-         selector == to_string(platform);
+  const std::string_view words[] = {platform.kernel, to_string(platform.cgroup),
+                                    to_string(platform.arch)};
+  std::size_t at = 0;
+  do {
+    const std::string_view wanted = next_word(selector);
+    while (at < std::size(words) && words[at] != wanted) ++at;
+    if (at++ == std::size(words)) return false;
+  } while (!selector.empty());
+  return true;
 }
 
 bool is_old_kernel(const Platform& platform) { return platform.kernel == kOldKernel; }

@@ -44,6 +44,7 @@ void add_nodes(std::vector<std::string>& command, const VmMachine& machine) {
 }
 
 std::string cpu_model(const VmMachine& machine) {
+  if (machine.platform.arch == Arch::kArm64) return "neoverse-n1";  // pages of 4, 16 and 64 KiB
   std::string model = "Haswell";
   // QEMU 10 fails on CPUID leaf 0x1f, which describes dies and modules; without the leaf the caches
   // still show them.
@@ -67,7 +68,8 @@ std::string smp_option(const VmMachine& machine) {
   const std::size_t absent = machine.absent.size();
   std::string option = std::to_string(static_cast<std::size_t>(machine.cpu_count()) - absent);
   if (absent > 0) option += fmt::format(",maxcpus={}", machine.cpu_count());
-  option += fmt::format(",sockets={},dies={}", machine.sockets, machine.dies);
+  option += fmt::format(",sockets={}", machine.sockets);
+  if (machine.platform.arch == Arch::kAmd64) option += fmt::format(",dies={}", machine.dies);
   if (machine.caches > 1) option += fmt::format(",modules={}", machine.caches);
   return option +
          fmt::format(",cores={},threads={}", machine.cores / machine.caches, machine.threads);
@@ -85,6 +87,38 @@ std::string huge_page_arguments(const VmMachine& machine) {
   for (const auto& [size, counts] : sizes) {
     arguments += fmt::format(" hugepagesz={}M hugepages={}", size / kMiB, fmt::join(counts, ","));
   }
+  return arguments;
+}
+
+std::string machine_type(const VmMachine& machine) {
+  if (machine.platform.arch == Arch::kArm64) return "virt,gic-version=3";  // more than 8 CPUs
+  // Several last-level caches per die: QEMU represents each as a module.
+  return machine.caches > 1 ? "q35,smp-cache.0.cache=l3,smp-cache.0.topology=module" : "q35";
+}
+
+/// The guest's console and the agent's port. "virt" has one serial port of its own.
+std::vector<std::string> serial_ports(const VmMachine& machine) {
+  std::vector<std::string> options = {"-serial", fmt::format("chardev:{}", kConsoleSocket)};
+  if (machine.platform.arch == Arch::kArm64) {
+    options.insert(options.end(), {"-device", fmt::format("pci-serial,chardev={}", kAgentSocket)});
+  } else {
+    options.insert(options.end(),
+                   {"-serial", fmt::format("chardev:{}", kAgentSocket), "-device",
+                    fmt::format("isa-debug-exit,iobase={:#x},iosize=4", kDebugExitPort)});
+  }
+  return options;
+}
+
+std::string kernel_arguments(const VmMachine& machine) {
+  // Without no_timer_check, the kernel's timer check can fail on a busy host and panic.
+  std::string arguments = machine.platform.arch == Arch::kArm64
+                              ? "console=ttyAMA0 quiet panic=-1 rdinit=/init"
+                              : "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init";
+  arguments += huge_page_arguments(machine);
+  if (machine.platform.cgroup != CgroupMode::kV2) {
+    arguments += fmt::format(" pinfold_cgroup={}", to_string(machine.platform.cgroup));
+  }
+  if (!machine.kernel_arguments.empty()) arguments += " " + machine.kernel_arguments;
   return arguments;
 }
 
@@ -109,15 +143,14 @@ void add_devices(std::vector<std::string>& command, const VmMachine& machine) {
 
 }  // namespace
 
+std::string qemu_program(Arch arch) {
+  return arch == Arch::kArm64 ? "qemu-system-aarch64" : "qemu-system-x86_64";
+}
+
+int exit_status_for(Arch arch, int code) { return arch == Arch::kArm64 ? 0 : (code << 1) | 1; }
+
 std::vector<std::string> qemu_command(const VmMachine& machine, const BootFiles& files,
                                       Accelerator accelerator) {
-  // Without no_timer_check, the kernel's timer check can fail on a busy host and panic.
-  std::string arguments = "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init";
-  arguments += huge_page_arguments(machine);
-  if (machine.platform.cgroup != CgroupMode::kV2) {
-    arguments += fmt::format(" pinfold_cgroup={}", to_string(machine.platform.cgroup));
-  }
-  if (!machine.kernel_arguments.empty()) arguments += " " + machine.kernel_arguments;
   const auto socket = [](const char* name) { return fmt::format("socket,id={0},path={0}", name); };
   std::vector<std::string> command = {
       files.qemu,
@@ -127,8 +160,7 @@ std::vector<std::string> qemu_command(const VmMachine& machine, const BootFiles&
       "-display",
       "none",
       "-machine",
-      // Several last-level caches per die: QEMU represents each as a module.
-      machine.caches > 1 ? "q35,smp-cache.0.cache=l3,smp-cache.0.topology=module" : "q35",
+      machine_type(machine),
       "-accel",
       // Multi-threaded TCG is slower on few cores and sometimes hangs.
       accelerator == Accelerator::kKvm ? "kvm" : "tcg,thread=single",
@@ -145,16 +177,14 @@ std::vector<std::string> qemu_command(const VmMachine& machine, const BootFiles&
   const std::vector<std::string> rest = {
       "-kernel",  files.kernel,
       "-initrd",  files.initramfs,
-      "-append",  std::move(arguments),
+      "-append",  kernel_arguments(machine),
       "-chardev", socket(kConsoleSocket),
-      "-serial",  fmt::format("chardev:{}", kConsoleSocket),
       "-chardev", socket(kAgentSocket),
-      "-serial",  fmt::format("chardev:{}", kAgentSocket),
       "-chardev", socket(kMonitorSocket),
-      "-mon",     fmt::format("chardev={},mode=control", kMonitorSocket),
-      "-device",  fmt::format("isa-debug-exit,iobase={:#x},iosize=4", kDebugExitPort),
-  };
+      "-mon",     fmt::format("chardev={},mode=control", kMonitorSocket)};
   command.insert(command.end(), rest.begin(), rest.end());
+  const std::vector<std::string> ports = serial_ports(machine);
+  command.insert(command.end(), ports.begin(), ports.end());
   return command;
 }
 

@@ -7,6 +7,7 @@
 
 #include "guest_coverage.hpp"
 #include "pinfold/harness/kept_guest.hpp"
+#include "pinfold/harness/qemu_command.hpp"
 #include "pinfold/harness/session.hpp"
 #include "step_runner.hpp"
 
@@ -15,12 +16,6 @@ namespace {
 
 /// The exit code that the agent is asked for after all results. Not 0: firmware may write that.
 constexpr int kEndCode = 16;
-
-/// A unique directory name for each scenario and platform.
-std::string coverage_folder(const Scenario& scenario) {
-  const Platform& platform = scenario.machine.platform;
-  return fmt::format("{}.{}.{}", scenario.name, platform.kernel, to_string(platform.cgroup));
-}
 
 /// Adds a step to the report, and after it each test that its program has reported.
 void add_step(StepResult step, const RunOptions& options, ScenarioResult& result) {
@@ -75,12 +70,14 @@ void run_steps(const Scenario& scenario, const RunOptions& options, Session& ses
   }
   keep_if_failed(scenario, options, session, result);
   if (!options.coverage.empty()) {
-    const auto collected =
-        collect_coverage(session.vm, options.coverage / coverage_folder(scenario));
+    const auto collected = collect_coverage(
+        session.vm, options.coverage / folder_name(scenario.name, scenario.machine.platform));
     if (!collected) result.notes.push_back("no coverage: " + collected.error().message);
   }
   const bool passed = result.verdict == Verdict::kPassed;
-  if (auto ended = session.vm.quit(kEndCode, std::chrono::seconds(20)); !ended && passed) {
+  const int exit_status = exit_status_for(scenario.machine.platform.arch, kEndCode);
+  if (auto ended = session.vm.quit(kEndCode, exit_status, std::chrono::seconds(20));
+      !ended && passed) {
     conclude(ended.error(), "ending the machine");
   }
   if (!passed) {
@@ -101,8 +98,10 @@ ScenarioResult run_scenario(const Scenario& scenario, const RunOptions& options)
   result.machine = scenario.machine;
   result.expected = scenario.verdict;
   result.because = scenario.because;
-  if (needs_product(scenario) && options.product.empty()) {
-    result.message = "the scenario needs the pinfold command, which was not given";
+  const Arch arch = scenario.machine.platform.arch;
+  if (needs_product(scenario) && options.parts_for(arch).product.empty()) {
+    result.message = fmt::format(
+        "the scenario needs the pinfold command for {}, which was not given", to_string(arch));
     return result;
   }
   if (!scenario.runtime.empty() && options.cri_client.empty()) {

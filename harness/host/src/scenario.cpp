@@ -95,12 +95,11 @@ void add_steps(const Json* list, const PlatformScope& scope, Scenario& scenario,
 }
 
 /// Checks that `kernel` and the platforms with it come together.
-std::vector<Platform> read_platforms_and_kernel(FieldReader& fields) {
+std::vector<Platform> read_platforms_and_kernel(FieldReader& fields, std::optional<Arch> arch) {
   const bool has_kernel = !fields.text("kernel", "").empty();
-  if (has_kernel && fields.find("on") == nullptr) {
-    return {Platform{std::string(kOwnKernel), CgroupMode::kV2}};
-  }
-  std::vector<Platform> platforms = read_platforms(fields);
+  Platform usual;
+  if (has_kernel) usual.kernel = kOwnKernel;
+  std::vector<Platform> platforms = read_platforms(fields, std::move(usual), arch);
   const bool is_used = std::any_of(platforms.begin(), platforms.end(),
                                    [](const Platform& one) { return one.kernel == kOwnKernel; });
   if (has_kernel && !is_used) {
@@ -238,11 +237,11 @@ std::string full_name(const Scenario& scenario) {
 }
 
 Result<std::vector<Scenario>> parse_scenarios(std::string_view yaml_or_json,
-                                              const Machines& machines) {
+                                              const Machines& machines, std::optional<Arch> arch) {
   PINFOLD_LET(const auto document, parse_document(yaml_or_json));
   std::optional<Complaint> complaint;
   FieldReader fields(document, {}, complaint);
-  const std::vector<Platform> platforms = read_platforms_and_kernel(fields);
+  const std::vector<Platform> platforms = read_platforms_and_kernel(fields, arch);
   const std::vector<Override> overrides = read_overrides(fields, platforms, complaint);
   std::vector<Scenario> scenarios;
   for (const Platform& platform : platforms) {
@@ -257,11 +256,12 @@ Result<std::vector<Scenario>> parse_scenarios(std::string_view yaml_or_json,
   return scenarios;
 }
 
-Result<std::vector<Scenario>> load_scenarios(const std::filesystem::path& file) {
+Result<std::vector<Scenario>> load_scenarios(const std::filesystem::path& file,
+                                             std::optional<Arch> arch) {
   PINFOLD_LET(const auto text, read_file(file));
   const auto machines = machines_near(file);
   const std::string intent = fmt::format("'{}'", file.string());
-  auto parsed = parse_scenarios(text, machines.value_or(Machines{}));
+  auto parsed = parse_scenarios(text, machines.value_or(Machines{}), arch);
   // An invalid machines file matters only to scenarios that use it.
   if (!parsed && !machines) return fail(Error(machines.error()));
   PINFOLD_LET_WRAP(auto scenarios, std::move(parsed), intent);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMaxPlatforms = 16;
 constexpr std::size_t kMaxOverrides = 64;
 /// Fields that an override cannot change.
-constexpr const char* kFixedFields[] = {"name", "on", "kernel", "overrides", "steps"};
+constexpr const char* kFixedFields[] = {"name", "on", "arch", "kernel", "overrides", "steps"};
 
 bool contains(const std::vector<Platform>& platforms, const Platform& one) {
   return std::find(platforms.begin(), platforms.end(), one) != platforms.end();
@@ -58,11 +58,25 @@ std::size_t depth_of(const Json& document, const FieldPath& path) {
   return depth;
 }
 
+/// The architecture of platforms that name none.
+Arch read_arch(FieldReader& fields) {
+  const Json* value = fields.find("arch");
+  if (value == nullptr) return Arch::kAmd64;
+  const auto arch = value->is_string() ? parse_arch(value->get<std::string>()) : std::nullopt;
+  if (!arch) {
+    fields.complain("arch", fmt::format("{}: expected amd64 or arm64", show_value(*value)));
+  }
+  return arch.value_or(Arch::kAmd64);
+}
+
 }  // namespace
 
-std::vector<Platform> read_platforms(FieldReader& fields) {
+std::vector<Platform> read_platforms(FieldReader& fields, Platform usual,
+                                     std::optional<Arch> only) {
+  const Arch named = read_arch(fields);
+  usual.arch = only.value_or(named);
   const Json* list = fields.find("on");
-  if (list == nullptr) return {Platform{}};
+  if (list == nullptr) return {std::move(usual)};
   if (!list->is_array() || list->empty() || list->size() > kMaxPlatforms) {
     fields.complain("on", fmt::format("{}: expected a list of 1 to {} platforms such as {}",
                                       show_value(*list), kMaxPlatforms, to_string(Platform{})));
@@ -70,14 +84,17 @@ std::vector<Platform> read_platforms(FieldReader& fields) {
   }
   std::vector<Platform> platforms;
   for (const Json& one : *list) {
-    auto platform = one.is_string() ? parse_platform(one.get<std::string>())
-                                    : Result<Platform>(parse_platform(show_value(one)));
+    auto platform =
+        parse_platform(one.is_string() ? one.get<std::string>() : show_value(one), named);
     if (!platform) {
       fields.complain("on", platform.error().message);
-    } else if (contains(platforms, *platform)) {
-      fields.complain("on", fmt::format("'{}': expected each platform once", to_string(*platform)));
-    } else {
+      continue;
+    }
+    if (only) platform->arch = *only;
+    if (!contains(platforms, *platform)) {
       platforms.push_back(std::move(*platform));
+    } else if (!only) {
+      fields.complain("on", fmt::format("'{}': expected each platform once", to_string(*platform)));
     }
   }
   return platforms;
@@ -98,8 +115,10 @@ std::vector<Platform> read_for(FieldReader& fields, const std::vector<Platform>&
       if (!contains(selected, platform)) selected.push_back(platform);
     }
     if (!known) {
-      fields.complain("for", fmt::format("'{}': expected a kernel, a cgroup version or both, of {}",
-                                         selector.substr(0, 60), to_string(all)));
+      fields.complain("for",
+                      fmt::format("'{}': expected a kernel, a cgroup version, an architecture, or "
+                                  "several, of {}",
+                                  selector.substr(0, 60), to_string(all)));
     }
   }
   return selected;
@@ -143,6 +162,7 @@ std::vector<Override> read_overrides(FieldReader& fields, const std::vector<Plat
 Json document_for(const Platform& platform, Json document, const std::vector<Override>& overrides,
                   const Machines& machines, std::optional<Complaint>& complaint) {
   document.erase("on");
+  document.erase("arch");
   document.erase("overrides");
   const auto spell_out = [&] {
     const auto machine = document.find("machine");

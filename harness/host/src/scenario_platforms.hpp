@@ -17,8 +17,10 @@ struct PlatformScope {
   Platform current;
 };
 
-/// Reads `on`. Absent: one platform, the default.
-[[nodiscard]] std::vector<Platform> read_platforms(FieldReader& fields);
+/// Reads `on`, and `arch` for those that name no architecture. Without `on`: `usual`. `only`: the
+/// architecture of all, whatever they name.
+[[nodiscard]] std::vector<Platform> read_platforms(FieldReader& fields, Platform usual,
+                                                   std::optional<Arch> only);
 
 /// Reads `for`: the platforms out of `all` that an object is for. Absent: all. A selector that
 /// matches none is a complaint.

@@ -184,6 +184,9 @@ std::string read_runtime(FieldReader& fields, const VmMachine& machine) {
   if (machine.platform.cgroup != CgroupMode::kV2) {
     fields.complain("runtime", fmt::format("expected only platforms with v2, not {}",
                                            to_string(machine.platform)));
+  } else if (machine.platform.arch != Arch::kAmd64) {
+    fields.complain("runtime", fmt::format("expected only platforms of amd64, not {}",
+                                           to_string(machine.platform)));
   } else if (machine.memory() < kLeastMemory) {
     fields.complain("runtime", fmt::format("expected a machine with {}Mi of memory or more",
                                            kLeastMemory / kMiB));

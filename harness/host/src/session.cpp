@@ -19,18 +19,31 @@ constexpr Milliseconds kRuntimeBootLimit = std::chrono::minutes(5);
 
 Result<std::string> choose_qemu(const VmMachine& machine, const RunOptions& options) {
   if (!options.qemu.empty()) return options.qemu;
-  if (!needs_newer_qemu(machine)) return std::string("qemu-system-x86_64");
+  if (!needs_newer_qemu(machine)) return qemu_program(machine.platform.arch);
   PINFOLD_LET(auto newer, prepare_qemu(options.image_script));
   return newer.string();
 }
 
 Result<Image> image_of(const Scenario& scenario, const RunOptions& options) {
-  const std::string& kernel = scenario.machine.platform.kernel;
-  if (kernel != kOwnKernel) return prepare_image(options.image_script, kernel);
+  const Platform& platform = scenario.machine.platform;
+  if (platform.kernel != kOwnKernel) {
+    return prepare_image(options.image_script, platform.kernel, platform.arch);
+  }
   const GuestWork work = !scenario.runtime.empty() ? GuestWork::kRuntime
                          : needs_product(scenario) ? GuestWork::kPods
                                                    : GuestWork::kPlain;
   return prepare_own_kernel(options.image_script, scenario.kernel, scenario.machine, work);
+}
+
+/// The agent for another architecture is there only if its compiler was.
+Result<void> check_agent(const std::filesystem::path& agent, Arch arch) {
+  std::error_code failed;
+  if (std::filesystem::exists(agent, failed)) return {};
+  return fail(
+      ErrorCode::kNotFound,
+      fmt::format("the guest agent for {}, '{}', does not exist; install the compiler for it "
+                  "(package g++-aarch64-linux-gnu) and build Pinfold again",
+                  to_string(arch), agent.string()));
 }
 
 Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
@@ -44,8 +57,11 @@ Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
     PINFOLD_TRY(check_qemu(qemu, scenario.machine));
   }
   PINFOLD_LET(const auto image, image_of(scenario, options));
+  const Arch arch = scenario.machine.platform.arch;
+  const GuestParts& parts = options.parts_for(arch);
+  PINFOLD_TRY(check_agent(parts.agent, arch));
   std::vector<GuestProgram> programs;
-  if (!options.product.empty()) programs.push_back({options.product, "/usr/bin/pinfold"});
+  if (!parts.product.empty()) programs.push_back({parts.product, "/usr/bin/pinfold"});
   for (const std::string& program : scenario.programs) programs.push_back({program, program});
   std::vector<std::string> modules;
   if (const auto& disk = scenario.machine.disk) {
@@ -55,21 +71,22 @@ Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
   }
   std::vector<CpioEntry> files;
   if (!scenario.runtime.empty()) {
-    PINFOLD_LET(auto parts, prepare_runtime(options.image_script, scenario.runtime, image,
-                                            options.agent, options.cri_client));
-    programs.insert(programs.end(), parts.programs.begin(), parts.programs.end());
-    files = std::move(parts.files);
+    PINFOLD_LET(auto runtime, prepare_runtime(options.image_script, scenario.runtime, image,
+                                              parts.agent, options.cri_client));
+    programs.insert(programs.end(), runtime.programs.begin(), runtime.programs.end());
+    files = std::move(runtime.files);
   }
-  PINFOLD_LET(const auto initramfs,
-              build_initramfs(image, options.agent, programs, modules, files));
+  PINFOLD_LET(const auto initramfs, build_initramfs(image, parts.agent, programs, modules, files));
   PINFOLD_LET(const auto qemu, choose_qemu(scenario.machine, options));
   PINFOLD_LET(const auto version, check_qemu(qemu, scenario.machine));
   Launch ready;
+  // The host's KVM runs guests of its own architecture.
+  const Accelerator accelerator = arch == Arch::kAmd64 ? options.accelerator : Accelerator::kTcg;
   ready.command = qemu_command(scenario.machine, {qemu, image.kernel.string(), initramfs.string()},
-                               options.accelerator);
+                               accelerator);
   ready.snapshot_key = SnapshotStore::key(version, ready.command, image.version);
   result.kernel = image.version;
-  result.accelerator = to_string(options.accelerator);
+  result.accelerator = to_string(accelerator);
   return ready;
 }
 

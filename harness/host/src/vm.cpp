@@ -234,7 +234,7 @@ VmResult<Json> Vm::request(Json request, Milliseconds limit) {
   return reply;
 }
 
-VmResult<void> Vm::quit(int code, Milliseconds limit) {
+VmResult<void> Vm::quit(int code, int exit_status, Milliseconds limit) {
   const Clock::time_point deadline = Clock::now() + limit;
   PINFOLD_TRY(request({{"op", "quit"}, {"code", code}}, limit));
   PINFOLD_TRY(pump(deadline, [this] { return qemu_.wait_status().has_value(); }));
@@ -242,9 +242,9 @@ VmResult<void> Vm::quit(int code, Milliseconds limit) {
   if (!agent_lines_.empty() || !agent_buffer_.empty()) {
     return failed(Trouble::kGarbage, "the agent said more after its last result");
   }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != ((code << 1) | 1)) {
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != exit_status) {
     return failed(Trouble::kEnded, fmt::format("the machine ended with {}, expected status {}",
-                                               describe_exit(status), (code << 1) | 1));
+                                               describe_exit(status), exit_status));
   }
   return {};
 }

@@ -119,6 +119,23 @@ Result<void> check_devices(const VmMachine& machine) {
   return {};
 }
 
+/// QEMU's "virt" describes its hardware in a device tree, which has no dies, no caches, and no NUMA
+/// nodes of devices. The programs that make file systems are the host's.
+Result<void> check_arm64(const VmMachine& machine) {
+  const std::pair<const char*, bool> others[] = {
+      {"dies", machine.dies > 1},
+      {"caches", machine.caches > 1},
+      {"absentCpus", !machine.absent.empty()},
+      {"pluggableMemory", machine.pluggable_memory > 0},
+      {"devices", !machine.devices.empty()},
+      {"disk", machine.disk.has_value()},
+  };
+  for (const auto& [field, is_used] : others) {
+    if (is_used) return wrong(fmt::format("{}: expected none on arm64", field));
+  }
+  return {};
+}
+
 Result<void> check_disk(const VmMachine& machine) {
   if (!machine.disk) return {};
   const VmDisk& disk = *machine.disk;
@@ -162,18 +179,17 @@ int node_of(const VmMachine& machine, CpuId cpu) {
 
 void compare_cpu(Differences& differences, const VmMachine& requested, int id, const Json& cpu) {
   const int per_socket = requested.dies * requested.cores * requested.threads;
-  const int first = id / requested.threads * requested.threads;
-  const int per_cache = requested.cores / requested.caches * requested.threads;
-  const int first_of_cache = id / per_cache * per_cache;
   const std::string name = fmt::format("cpu{}", id);
-  const auto present = [&](int from, int count) {
-    return (CpuSet::range(from, from + count - 1) - requested.absent).to_string();
+  const auto block = [&](int size) {
+    if (size == 0) return std::string();
+    const int first = id / size * size;
+    return (CpuSet::range(first, first + size - 1) - requested.absent).to_string();
   };
   differences.compare(name + " package", std::to_string(id / per_socket),
                       text_or_nothing(cpu, "package"));
-  differences.compare(name + " siblings", present(first, requested.threads),
+  differences.compare(name + " siblings", block(requested.threads),
                       text_or_nothing(cpu, "siblings"));
-  differences.compare(name + " last-level cache", present(first_of_cache, per_cache),
+  differences.compare(name + " last-level cache", block(cpus_per_cache(requested)),
                       text_or_nothing(cpu, "cache"));
   differences.compare(name + " node", std::to_string(node_of(requested, CpuId{id})),
                       text_or_nothing(cpu, "node"));
@@ -240,6 +256,11 @@ std::uint64_t VmMachine::memory() const {
   return sum;
 }
 
+int cpus_per_cache(const VmMachine& machine) {
+  return machine.platform.arch == Arch::kArm64 ? 0
+                                               : machine.cores / machine.caches * machine.threads;
+}
+
 CpuSet VmMachine::memory_nodes() const {
   CpuSet found;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -264,7 +285,8 @@ Result<void> check_cpus(const VmMachine& machine) {
     return wrong(fmt::format("caches: '{}': expected a divisor of the {} cores of a die",
                              machine.caches, machine.cores));
   }
-  if (const int id = last_apic_id(machine); id > kMaxApicId) {
+  const bool has_apic = machine.platform.arch == Arch::kAmd64;
+  if (const int id = last_apic_id(machine); has_apic && id > kMaxApicId) {
     return wrong(
         fmt::format("APIC id '{}' of the last CPU: expected at most {}; fewer caches, or "
                     "numbers that are powers of two, give lower ones",
@@ -290,6 +312,7 @@ Result<void> check_machine(const VmMachine& machine) {
     return wrong(fmt::format("pluggableMemory: '{}': expected a multiple of 128Mi up to 1Ti",
                              machine.pluggable_memory));
   }
+  if (machine.platform.arch == Arch::kArm64) PINFOLD_TRY(check_arm64(machine));
   PINFOLD_TRY(check_devices(machine));
   PINFOLD_TRY(check_platform(machine.platform));
   PINFOLD_TRY(check_disk(machine));
@@ -298,6 +321,7 @@ Result<void> check_machine(const VmMachine& machine) {
 }
 
 bool needs_newer_qemu(const VmMachine& machine) {
+  if (machine.platform.arch != Arch::kAmd64) return false;
   const auto even = [](int count) { return std::has_single_bit(static_cast<unsigned>(count)); };
   return !is_old_kernel(machine.platform) || machine.caches > 1 || machine.threads > 2 ||
          machine.cpu_count() > 32 || !even(machine.cores) || !even(machine.dies);

@@ -67,6 +67,19 @@ TEST(RecogniseKernel, SaysWhatElseItIs) {
               testing::HasSubstr("cannot be read, expected a bzImage"));
 }
 
+TEST(RecogniseKernel, OfArm64) {
+  const test::TempDir folder;
+  folder.write("tree/arch/arm64/boot/Image", "");
+  folder.write("Image", std::string(0x38, '\0') + "ARM\x64");
+  folder.write("vmlinuz", bzimage("6.1.0"));
+  EXPECT_EQ(recognise_kernel(folder / "Image", Arch::kArm64).value(), KernelKind::kImage);
+  EXPECT_EQ(recognise_kernel(folder / "tree", Arch::kArm64).value(), KernelKind::kBuildTree);
+  EXPECT_THAT(recognise_kernel(folder / "vmlinuz", Arch::kArm64).error().message,
+              testing::HasSubstr("a bzImage of x86-64, expected an uncompressed Image of arm64"));
+  EXPECT_THAT(recognise_kernel(folder.path(), Arch::kArm64).error().message,
+              testing::HasSubstr("build one with `make Image modules`"));
+}
+
 TEST(VersionOfImage, IsInTheHeader) {
   EXPECT_EQ(version_of_image(bzimage("6.1.0-56-cloud-amd64 (debian-kernel) #1 SMP")),
             "6.1.0-56-cloud-amd64");
@@ -157,6 +170,22 @@ TEST(MissingOptions, EachIsNamedWithWhatNeedsIt) {
   }
 }
 
+TEST(MissingOptions, OfArm64) {
+  KernelConfig config = full_config();
+  for (const char* option : {"CONFIG_ACPI", "CONFIG_ACPI_NUMA", "CONFIG_X86_64_ACPI_NUMA",
+                             "CONFIG_X86_IOPL_IOPERM", "CONFIG_SERIAL_8250_CONSOLE"}) {
+    config[option] = "n";
+  }
+  VmMachine machine = two_sockets();
+  machine.platform.arch = Arch::kArm64;
+  const char* const needed[] = {"CONFIG_SERIAL_AMBA_PL011", "CONFIG_SERIAL_AMBA_PL011_CONSOLE",
+                                "CONFIG_SERIAL_8250_PCI",   "CONFIG_PCI_HOST_GENERIC",
+                                "CONFIG_ARM_PSCI_FW",       "CONFIG_OF_NUMA"};
+  EXPECT_EQ(missing_options(config, machine, GuestWork::kPods).size(), std::size(needed));
+  for (const char* option : needed) config[option] = "y";
+  EXPECT_THAT(missing_options(config, machine, GuestWork::kPods), testing::IsEmpty());
+}
+
 TEST(MissingOptions, OnlyWhatTheMachineNeeds) {
   KernelConfig config = full_config();
   for (const char* option :
@@ -194,7 +223,8 @@ TEST(PrepareOwnKernel, SaysWhatItsConfigurationLacksBeforeTheBoot) {
   ASSERT_TRUE(image) << image.error().message;
   EXPECT_EQ(image->version, "6.1.0");
   EXPECT_EQ(image->kernel, folder / "image/vmlinuz");
-  EXPECT_EQ(read_file(folder / "arguments").value(), "--own image " + (folder / "vmlinuz") + "\n");
+  EXPECT_EQ(read_file(folder / "arguments").value(),
+            "--arch amd64 --own image " + (folder / "vmlinuz") + "\n");
 
   KernelConfig config = full_config();
   config["CONFIG_NUMA"] = "n";

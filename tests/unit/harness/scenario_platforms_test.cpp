@@ -34,33 +34,49 @@ std::vector<std::string> titles(const Scenario& scenario) {
 }
 
 TEST(Platform, ReadsWhatItPrints) {
-  for (const char* text : {"debian-6.1/v2", "debian-6.1/v1", "debian-sid/hybrid"}) {
+  for (const char* text :
+       {"debian-6.1/v2", "debian-6.1/v1", "debian-sid/hybrid", "debian-6.12-16k/v2/arm64"}) {
     const auto platform = parse_platform(text);
     ASSERT_TRUE(platform) << platform.error().message;
     EXPECT_EQ(to_string(*platform), text);
   }
   EXPECT_EQ(to_string(Platform{}), "debian-6.1/v2");
+  EXPECT_EQ(to_string(parse_platform("debian-6.1/v2", Arch::kArm64).value()),
+            "debian-6.1/v2/arm64");
+  EXPECT_EQ(to_string(parse_platform("debian-6.1/v2/amd64", Arch::kArm64).value()),
+            "debian-6.1/v2");
 }
 
 TEST(Platform, RejectsInvalidText) {
   for (const char* text : {"", "/", "debian-6.1", "v2", "debian-6.1/v3", "debian-6.1/v2/", "/v2",
-                           "../x/v2", "debian 6/v2", "debian-6.1/V2"}) {
+                           "../x/v2", "debian 6/v2", "debian-6.1/V2", "debian-6.1/v2/x86",
+                           "debian-6.1/arm64/v2", "debian-6.1/v2/arm64/"}) {
     const auto platform = parse_platform(text);
     ASSERT_FALSE(platform) << text;
     EXPECT_EQ(platform.error().message,
               "'" + std::string(text) +
-                  "': expected KERNEL/CGROUP with v2, v1 or hybrid, for example debian-6.1/v2");
+                  "': expected KERNEL/CGROUP with v2, v1 or hybrid, for example debian-6.1/v2 or "
+                  "debian-6.1/v2/arm64");
   }
   EXPECT_EQ(parse_platform("debian-6.12/v1").error().message,
             "cgroup: 'v1': expected kernel debian-6.1 with it, later ones have no cpuset v1");
+  EXPECT_EQ(parse_platform("debian-6.12-16k/v2").error().message,
+            "kernel 'debian-6.12-16k': expected arch arm64 with it");
 }
 
-TEST(Platform, IsSelectedByKernelCgroupOrBoth) {
-  const Platform platform{"debian-6.12", CgroupMode::kV2};
-  for (const char* selector : {"debian-6.12", "v2", "debian-6.12/v2"}) {
+TEST(Platform, NamesFolders) {
+  EXPECT_EQ(folder_name("drift", Platform{}), "drift.debian-6.1.v2");
+  EXPECT_EQ(folder_name("drift", Platform{.arch = Arch::kArm64}), "drift.debian-6.1.v2.arm64");
+}
+
+TEST(Platform, IsSelectedByKernelCgroupArchOrSeveral) {
+  const Platform platform{"debian-6.12", CgroupMode::kV2, Arch::kArm64};
+  for (const char* selector : {"debian-6.12", "v2", "debian-6.12/v2", "arm64", "v2/arm64",
+                               "debian-6.12/arm64", "debian-6.12/v2/arm64"}) {
     EXPECT_TRUE(selects(selector, platform)) << selector;
   }
-  for (const char* selector : {"", "debian-6.1", "v1", "debian-6.12/v1", "6.12", "/v2"}) {
+  for (const char* selector : {"", "debian-6.1", "v1", "debian-6.12/v1", "6.12", "/v2", "amd64",
+                               "arm64/v2", "debian-6.12/v2/amd64", "v2/v2"}) {
     EXPECT_FALSE(selects(selector, platform)) << selector;
   }
 }
@@ -79,6 +95,30 @@ TEST(ParseScenarios, RunsOnTheDefaultPlatformIfTheFileNamesNone) {
   const auto scenarios = parse("name: a\nmachine: {}\nsteps: [{verify: {}}]\n");
   ASSERT_EQ(scenarios.size(), 1U);
   EXPECT_EQ(scenarios[0].machine.platform, Platform{});
+}
+
+TEST(ParseScenarios, ReadsTheArchitectureOfPlatformsThatNameNone) {
+  const auto one = parse("name: a\narch: arm64\nmachine: {}\nsteps: [{verify: {}}]\n");
+  ASSERT_EQ(one.size(), 1U);
+  EXPECT_EQ(full_name(one[0]), "a on debian-6.1/v2/arm64");
+  const auto own = parse("name: a\narch: arm64\nkernel: /k\nmachine: {}\nsteps: [{verify: {}}]\n");
+  ASSERT_EQ(own.size(), 1U);
+  EXPECT_EQ(full_name(own[0]), "a on own/v2/arm64");
+  const auto two = parse(R"yaml(name: a
+on: [debian-6.1/v2/amd64, debian-6.1/v2]
+arch: arm64
+machine: {}
+overrides: [{for: arm64, description: other}]
+steps:
+  - {verify: {}, for: arm64, title: there}
+  - {verify: {}, title: everywhere}
+)yaml");
+  ASSERT_EQ(two.size(), 2U);
+  EXPECT_EQ(full_name(two[0]), "a on debian-6.1/v2");
+  EXPECT_EQ(full_name(two[1]), "a on debian-6.1/v2/arm64");
+  EXPECT_EQ(titles(two[0]), (std::vector<std::string>{"everywhere"}));
+  EXPECT_EQ(titles(two[1]), (std::vector<std::string>{"there", "everywhere"}));
+  EXPECT_EQ(two[1].description, "other");
 }
 
 TEST(ParseScenarios, KeepsTheStepsOfTheirPlatforms) {
@@ -192,8 +232,14 @@ TEST(ParseScenarios, RejectsPlatformsWithLineAndField) {
       {"name: a\nmachine: {like: two-numa, cores: x}\n" + tail,
        "line 2: machine.cores: 'x': expected a number from 1 to 128"},
       {head + tail + "    for: v3\n",
-       "line 6: steps[0].for: 'v3': expected a kernel, a cgroup version or both, of "
-       "debian-6.1/v2, debian-6.1/v1"},
+       "line 6: steps[0].for: 'v3': expected a kernel, a cgroup version, an architecture, "
+       "or several, of debian-6.1/v2, debian-6.1/v1"},
+      {"name: a\narch: x86\nmachine: {}\n" + tail, "line 2: arch: 'x86': expected amd64 or arm64"},
+      {"name: a\narch: [arm64]\nmachine: {}\n" + tail, "line 2: arch: [\"arm64\"]: expected amd64"},
+      {"name: a\narch: arm64\nmachine: {dies: 2, nodes: [{cpus: 0-1}]}\n" + tail,
+       "line 3: machine: dies: expected none on arm64"},
+      {"name: a\narch: arm64\nmachine: {}\nruntime: containerd-1.7\n" + tail,
+       "line 4: runtime: expected only platforms of amd64, not debian-6.1/v2/arm64"},
       {head + tail + "    for: [v1, hybrid]\n", "line 6: steps[0].for: 'hybrid': expected"},
       {head + tail + "    for: []\n", "line 6: steps[0].for: expected at least one"},
       {head + tail + "    for: {}\n", "line 6: steps[0].for: {}: expected a list of texts"},
@@ -202,8 +248,8 @@ TEST(ParseScenarios, RejectsPlatformsWithLineAndField) {
       {head + "steps:\n  - steps: [{verify: {}}]\n", "line 5: steps[0].for: missing"},
       {head + tail +
            "  - for: v1\n    steps:\n      - verify: {}\n      - for: v2\n        verify: {}\n",
-       "line 9: steps[1].steps[1].for: 'v2': expected a kernel, a cgroup version or both, of "
-       "debian-6.1/v1"},
+       "line 9: steps[1].steps[1].for: 'v2': expected a kernel, a cgroup version, an "
+       "architecture, or several, of debian-6.1/v1"},
       {head + tail + "  - for: v1\n    steps:\n      - for: v1\n        steps: [{verify: {}}]\n",
        "line 9: steps[1].steps[0].steps: unknown field"},
       {head + tail + "  - for: v1\n    steps: []\n",

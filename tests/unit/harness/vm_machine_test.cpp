@@ -109,6 +109,47 @@ TEST(MachineDifferences, HandlesAbsentCpusAndHugePages) {
               testing::ElementsAre("node1 huge pages of 2048 kB: expected '8', got '7'"));
 }
 
+TEST(MachineDifferences, ExpectsNoCachesOnArm64) {
+  VmMachine machine = two_sockets();
+  machine.platform.arch = Arch::kArm64;
+  Json report = report_of_two_sockets();
+  EXPECT_EQ(machine_differences(machine, report).size(), 8U);
+  for (Json& cpu : report["cpus"]) cpu["cache"] = "";
+  EXPECT_THAT(machine_differences(machine, report), testing::IsEmpty());
+}
+
+TEST(CheckMachine, RejectsWhatArm64CannotHave) {
+  const struct {
+    void (*spoil)(VmMachine&);
+    const char* field;
+  } cases[] = {
+      {[](VmMachine& m) {
+         m.dies = 2;
+         m.sockets = 1;
+       },
+       "dies"},
+      {[](VmMachine& m) { m.caches = 2; }, "caches"},
+      {[](VmMachine& m) { m.absent = CpuSet{7}; }, "absentCpus"},
+      {[](VmMachine& m) { m.pluggable_memory = 128 * kMiB; }, "pluggableMemory"},
+      {[](VmMachine& m) { m.devices = {0}; }, "devices"},
+      {[](VmMachine& m) {
+         m.disk = VmDisk{Filesystem::kExt4, 16 * kMiB, "/disk"};
+       },
+       "disk"},
+  };
+  VmMachine machine = two_sockets();
+  machine.platform.arch = Arch::kArm64;
+  EXPECT_TRUE(check_machine(machine));
+  EXPECT_FALSE(needs_newer_qemu(machine));
+  for (const auto& c : cases) {
+    VmMachine spoiled = machine;
+    c.spoil(spoiled);
+    const auto checked = check_machine(spoiled);
+    ASSERT_FALSE(checked) << c.field;
+    EXPECT_EQ(checked.error().message, std::string(c.field) + ": expected none on arm64");
+  }
+}
+
 TEST(CheckMachine, AcceptsMachinesThatQemuSupports) {
   EXPECT_TRUE(check_machine(two_sockets()));
   VmMachine memory_only = two_sockets();

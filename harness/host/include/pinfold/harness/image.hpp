@@ -6,6 +6,7 @@
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/harness/cpio.hpp"
+#include "pinfold/harness/platform.hpp"
 
 namespace pinfold::harness {
 
@@ -19,12 +20,13 @@ struct Image {
   std::filesystem::path busybox;
   std::filesystem::path modules;  ///< a directory per module, with the modules it depends on
   std::string version;            ///< "6.1.0-56-cloud-amd64"
+  Arch arch = Arch::kAmd64;
 };
 
 /// Runs the script vm-images/build to prepare an image; it downloads what is missing.
 /// Errors: kNotFound, kIo with the end of the script's output.
 [[nodiscard]] Result<Image> prepare_image(const std::filesystem::path& script,
-                                          const std::string& kernel);
+                                          const std::string& kernel, Arch arch);
 
 /// Runs the script with arguments. Returns the directory that it prints.
 /// Errors: kIo with what the script said.

@@ -14,13 +14,14 @@ namespace pinfold::harness {
 
 /// What a kernel of the user is given as.
 enum class KernelKind {
-  kImage,          ///< a bzImage, such as /boot/vmlinuz-6.1.0
+  kImage,          ///< a bzImage or, for arm64, an Image, such as /boot/vmlinuz-6.1.0
   kBuildTree,      ///< the directory in which a kernel was built
   kDebianPackage,  ///< linux-image-*.deb with its configuration and modules
 };
 /// Recognises it by its content.
 /// Errors: kNotFound; kInvalidArgument, "kernel 'x': an arm64 Image, expected ...".
-[[nodiscard]] Result<KernelKind> recognise_kernel(const std::filesystem::path& path);
+[[nodiscard]] Result<KernelKind> recognise_kernel(const std::filesystem::path& path,
+                                                  Arch arch = Arch::kAmd64);
 
 /// The version in the header of a bzImage: "6.1.0-56-cloud-amd64"; "" if it has none.
 [[nodiscard]] std::string version_of_image(std::string_view bytes);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,13 +17,20 @@ enum class CgroupMode {
 };
 [[nodiscard]] std::string_view to_string(CgroupMode mode);
 
+/// The guest's processor architecture, with Debian's name.
+enum class Arch { kAmd64, kArm64 };
+[[nodiscard]] std::string_view to_string(Arch arch);
+[[nodiscard]] std::optional<Arch> parse_arch(std::string_view text);
+
 /// The kernel that a scenario's `kernel` names.
 inline constexpr std::string_view kOwnKernel = "own";
 
-/// A kernel and a cgroup version: what a scenario runs on. Written "debian-6.1/v2".
+/// A kernel, a cgroup version and an architecture: what a scenario runs on. Written
+/// "debian-6.1/v2", or "debian-6.1/v2/arm64".
 struct Platform {
   std::string kernel = "debian-6.1";
   CgroupMode cgroup = CgroupMode::kV2;
+  Arch arch = Arch::kAmd64;
 
   friend bool operator==(const Platform&, const Platform&) = default;
 };
@@ -31,17 +39,24 @@ struct Platform {
 /// A scenario's name in lists and reports: "drift on debian-6.1/v2".
 [[nodiscard]] std::string full_name(std::string_view scenario, std::string_view platform);
 
-/// Errors: kInvalidArgument, "'debian-6.1': expected KERNEL/CGROUP, ...".
-[[nodiscard]] Result<Platform> parse_platform(std::string_view text);
+/// A directory name for it: "drift.debian-6.1.v2", "drift.debian-6.1.v2.arm64".
+[[nodiscard]] std::string folder_name(std::string_view scenario, const Platform& platform);
 
-/// Checks that this kernel has the cpuset controller on this cgroup version.
+/// `otherwise`: the architecture if the text names none.
+/// Errors: kInvalidArgument, "'debian-6.1': expected KERNEL/CGROUP, ...".
+[[nodiscard]] Result<Platform> parse_platform(std::string_view text, Arch otherwise = Arch::kAmd64);
+
+/// Checks that this kernel exists for the architecture, and has the cpuset controller on this
+/// cgroup version.
 /// Errors: kInvalidArgument, "cgroup: 'v1': expected ...".
 [[nodiscard]] Result<void> check_platform(const Platform& platform);
 
-/// `selector`: a kernel, a cgroup version, or both: "debian-6.1", "v1", "debian-6.1/v1".
+/// `selector`: a kernel, a cgroup version, an architecture, or several of them in this order:
+/// "debian-6.1", "v1", "debian-6.1/v1", "v2/arm64".
 [[nodiscard]] bool selects(std::string_view selector, const Platform& platform);
 
-/// True for the kernel that QEMU 7.2 can run; it is also the last one with cgroup v1's cpuset.
+/// True for the kernel that QEMU 7.2 can run on amd64; it is also the last one with cgroup v1's
+/// cpuset.
 [[nodiscard]] bool is_old_kernel(const Platform& platform);
 
 }  // namespace pinfold::harness

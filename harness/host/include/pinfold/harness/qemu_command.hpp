@@ -19,8 +19,13 @@ struct BootFiles {
 inline constexpr const char* kConsoleSocket = "console";
 inline constexpr const char* kAgentSocket = "agent";
 inline constexpr const char* kMonitorSocket = "monitor";
-/// The I/O port that shuts the machine down: QEMU exits with (byte << 1) | 1.
+/// On amd64, the I/O port that shuts the machine down.
 inline constexpr unsigned kDebugExitPort = 0xf4;
+/// QEMU's exit status after the agent has ended the machine with a code: on arm64 always 0.
+[[nodiscard]] int exit_status_for(Arch arch, int code);
+
+/// QEMU's program for an architecture: "qemu-system-x86_64".
+[[nodiscard]] std::string qemu_program(Arch arch);
 
 /// The QEMU command line of a machine. Pure; machines with equal command lines can share a
 /// snapshot. Domain: machines that check_machine accepts.

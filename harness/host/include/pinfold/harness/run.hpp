@@ -75,12 +75,18 @@ struct ScenarioResult {
   }
 };
 
+/// Programs of Pinfold for guests of an architecture.
+struct GuestParts {
+  std::filesystem::path agent;    ///< the guest agent's program
+  std::filesystem::path product;  ///< the pinfold command; "": none
+};
+
 /// Options of a run.
 struct RunOptions {
   std::filesystem::path image_script;  ///< vm-images/build
-  std::filesystem::path agent;         ///< the guest agent's program
-  std::filesystem::path product;       ///< the pinfold command; "": none
-  std::filesystem::path cri_client;    ///< pinfold-cri; "": no scenario has a container runtime
+  GuestParts amd64;
+  GuestParts arm64;
+  std::filesystem::path cri_client;  ///< pinfold-cri; "": no scenario has a container runtime
   Accelerator accelerator = Accelerator::kTcg;
   std::string without_kvm;  ///< why it is not used; "": it is, or was not tried
   std::string qemu;         ///< "": the host's QEMU, or the newer one for machines that need it
@@ -91,6 +97,10 @@ struct RunOptions {
   double time_scale = 1;  ///< factor for all time limits
   std::function<void(const std::string&)> on_progress = [](const std::string&) {};
   std::function<void(const StepResult&)> on_step = [](const StepResult&) {};
+
+  [[nodiscard]] const GuestParts& parts_for(Arch arch) const {
+    return arch == Arch::kArm64 ? arm64 : amd64;
+  }
 };
 
 /// Runs a scenario in a new virtual machine, within its time limits.

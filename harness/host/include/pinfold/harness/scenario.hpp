@@ -213,13 +213,15 @@ using Machines = std::map<std::string, nlohmann::json, std::less<>>;
 [[nodiscard]] Result<Machines> parse_machines(std::string_view yaml_or_json);
 
 /// Reads a scenario: one result for each platform that it runs on, in the order of `on`. Does not
-/// open the files that it names.
+/// open the files that it names. `arch`: instead of the architectures of its platforms.
 /// Errors: kInvalidArgument, "line 7: steps[2].write.value: 3: expected a string".
 [[nodiscard]] Result<std::vector<Scenario>> parse_scenarios(std::string_view yaml_or_json,
-                                                            const Machines& machines);
+                                                            const Machines& machines,
+                                                            std::optional<Arch> arch = {});
 /// Reads a scenario file and the files that it names. Looks machines up in the nearest
 /// `machines.yaml`: in the file's directory or in a parent. Errors name the file.
-[[nodiscard]] Result<std::vector<Scenario>> load_scenarios(const std::filesystem::path& file);
+[[nodiscard]] Result<std::vector<Scenario>> load_scenarios(const std::filesystem::path& file,
+                                                           std::optional<Arch> arch = {});
 
 /// True if any step calls the product.
 [[nodiscard]] bool needs_product(const Scenario& scenario);

@@ -41,8 +41,8 @@ class Vm {
   [[nodiscard]] VmResult<Json> wait_for_agent(Milliseconds limit);
   /// Sends one request to the agent and returns its reply.
   [[nodiscard]] VmResult<Json> request(Json request, Milliseconds limit);
-  /// Ends the machine through its agent and checks that QEMU's exit status carries `code`.
-  [[nodiscard]] VmResult<void> quit(int code, Milliseconds limit);
+  /// Ends the machine through its agent, with `code`, and checks QEMU's exit status.
+  [[nodiscard]] VmResult<void> quit(int code, int exit_status, Milliseconds limit);
   /// Sends one command to QEMU's monitor and returns its result.
   [[nodiscard]] VmResult<Json> monitor(const std::string& command, Json arguments,
                                        Milliseconds limit);

@@ -81,6 +81,9 @@ struct VmMachine {
 /// Errors: kInvalidArgument, "nodes[1].cpus: '4-9': expected CPUs of 0-7".
 [[nodiscard]] Result<void> check_machine(const VmMachine& machine);
 
+/// How many CPUs share a last-level cache; 0 if the guest cannot know: on arm64.
+[[nodiscard]] int cpus_per_cache(const VmMachine& machine);
+
 /// True if the machine needs a QEMU newer than that of Debian 12 (7.2); see docs/harness.md.
 [[nodiscard]] bool needs_newer_qemu(const VmMachine& machine);
 

@@ -1,0 +1,41 @@
+#include "pinfold/harness/image.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "temp_dir.hpp"
+
+namespace pinfold::harness {
+namespace {
+
+/// What is made of a program for a guest of an architecture; "": an initramfs.
+std::string refusal(const test::TempDir& folder, const std::string& program, Arch arch) {
+  folder.write("busybox", "#!/bin/sh\n");
+  std::filesystem::permissions(folder / "busybox", std::filesystem::perms::owner_all);
+  Image image;
+  image.busybox = folder / "busybox";
+  image.arch = arch;
+  const auto built = build_initramfs(image, program, {}, {}, {});
+  return built ? "" : built.error().message;
+}
+
+TEST(BuildInitramfs, RejectsProgramsOfAnotherArchitecture) {
+  const test::TempDir folder;
+  std::string elf = std::string("\x7f") + "ELF" + std::string(16, '\0');
+  elf[18] = '\xb7';  // EM_AARCH64
+  folder.write("arm64", elf);
+  elf[18] = '\x3e';  // EM_X86_64
+  folder.write("amd64", elf);
+  elf[18] = '\x16';  // EM_S390
+  folder.write("s390x", elf);
+  EXPECT_EQ(refusal(folder, folder / "amd64", Arch::kArm64),
+            "program '" + (folder / "amd64") + "': of amd64, expected one of arm64");
+  EXPECT_EQ(refusal(folder, folder / "arm64", Arch::kAmd64),
+            "program '" + (folder / "arm64") + "': of arm64, expected one of amd64");
+  EXPECT_EQ(refusal(folder, folder / "s390x", Arch::kArm64),
+            "program '" + (folder / "s390x") + "': of another architecture, expected one of arm64");
+}
+
+}  // namespace
+}  // namespace pinfold::harness
