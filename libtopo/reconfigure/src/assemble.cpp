@@ -20,11 +20,15 @@ bool has_nodes(const MemoryState& memory, const std::vector<std::int32_t>& ids) 
                      [&](std::int32_t id) { return memory.machine_state.contains(id); });
 }
 
-bool take_all(const Node& node, MemoryState& memory, const std::vector<MemoryBlock>& blocks) {
+bool take_all(const Node& node, Board& board, const std::vector<MemoryBlock>& blocks) {
+  MemoryState& memory = board.memory;
   return std::all_of(blocks.begin(), blocks.end(), [&](const MemoryBlock& block) {
-    // DEVIATION (quirk): the kubelet can have made groups that overlap.
-    const bool can_group =
-        can_be_group(memory, block.numa_affinity) || node.quirks().single_node_overwrites_group;
+    const bool is_where_it_was =
+        std::none_of(block.numa_affinity.begin(), block.numa_affinity.end(),
+                     [&](std::int32_t id) { return board.new_memory.contains(id); });
+    // DEVIATION (quirk): the kubelet can have made groups that overlap; the plan makes no others.
+    const bool can_group = can_be_group(memory, block.numa_affinity) ||
+                           (node.quirks().single_node_overwrites_group && is_where_it_was);
     if (!has_nodes(memory, block.numa_affinity) || !can_group ||
         free_bytes(memory, block) < block.size)
       return false;
@@ -199,7 +203,7 @@ bool take_verbatim(const Node& node, const PodUid& uid, const std::map<std::stri
     blocks = of_pod.memory;
     board.memory.pods[uid] = of_pod.memory;
   }
-  if (!board.free.contains_all(cpus) || !take_all(node, board.memory, blocks)) return false;
+  if (!board.free.contains_all(cpus) || !take_all(node, board, blocks)) return false;
   board.free -= cpus;
   return true;
 }

@@ -182,7 +182,9 @@ bool Search::allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
   };
   // DEVIATION (quirk): kubelets make groups that overlap; a plan does not.
   const auto can_be_at = [&](NumaMask mask) {
-    return can_be_group(board.memory, node_.machine().numa_ids(mask));
+    const auto ids = node_.machine().numa_ids(mask);
+    board.new_memory.insert(ids.begin(), ids.end());
+    return can_be_group(board.memory, ids);
   };
   if (pod.is_whole && !pod.units.empty()) {
     if (pod.units.front().memory.empty()) return true;

@@ -127,6 +127,7 @@ struct Choice {
 struct Board {
   CpuSet free;
   MemoryState memory;
+  std::set<std::int32_t> new_memory;  ///< NUMA nodes (OS ids) on which the plan has placed memory
 };
 
 /// Everything that a search needs to know.
