@@ -54,7 +54,6 @@ TEST(QemuCommand, DescribesSocketsNodesAndDistances) {
 TEST(QemuCommand, DescribesAMachineOfArm64) {
   VmMachine machine = two_sockets();
   machine.platform = {"debian-6.1", CgroupMode::kV1, Arch::kArm64};
-  machine.nodes[1].huge_pages[2 * kMiB] = 4;
   const auto options = pairs(qemu_command(machine, {}, Accelerator::kTcg));
   for (const char* option : {
            "-machine virt,gic-version=3",
@@ -62,8 +61,7 @@ TEST(QemuCommand, DescribesAMachineOfArm64) {
            "-smp 8,sockets=2,cores=2,threads=2",
            "-numa node,nodeid=1,cpus=4-7,memdev=m1",
            "-numa dist,src=1,dst=0,val=12",
-           "-append console=ttyAMA0 quiet panic=-1 rdinit=/init hugepagesz=2M hugepages=1:4 "
-           "pinfold_cgroup=v1",
+           "-append console=ttyAMA0 quiet panic=-1 rdinit=/init pinfold_cgroup=v1",
            "-serial chardev:console",
            "-device pci-serial,chardev=agent",
        }) {
