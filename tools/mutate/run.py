@@ -65,7 +65,7 @@ class Runner:
         if not programs:
             return ("inapplicable" if number in self.inapplicable else "unreached"), ""
         for program in sorted(programs, key=self.seconds.get):
-            limit = 20 + 10 * self.seconds[program]
+            limit = 10 + 5 * self.seconds[program]
             status = self._run(program, {"PINFOLD_MUTANT": str(number)}, limit)
             if status != 0:
                 return "killed", program
