@@ -24,15 +24,20 @@ int kind_of(const CpuChoice& choice, CpuId cpu) {
   return choice.owner[static_cast<std::size_t>(cpu.value)];
 }
 
+int sharing_of(const CpuChoice& choice, CpuId cpu) {
+  return choice.sharing.empty() ? 0 : choice.sharing[static_cast<std::size_t>(cpu.value)];
+}
+
 /// The available CPUs of one core.
 struct CoreCpus {
   CpuSet own;
+  CpuSet shared;  ///< with other units of the pod
   CpuSet nobodys;
   CpuSet others;
   bool is_whole = false;  ///< all CPUs of the core are available
   bool is_near = false;   ///< on a NUMA node with own CPUs
 
-  [[nodiscard]] CpuSet all() const { return own | nobodys | others; }
+  [[nodiscard]] CpuSet all() const { return own | shared | nobodys | others; }
 };
 
 std::vector<CoreCpus> cores_within(const CpuChoice& choice, const CpuSet& within) {
@@ -45,7 +50,8 @@ std::vector<CoreCpus> cores_within(const CpuChoice& choice, const CpuSet& within
     core.is_near = choice.own.intersects(choice.machine->cpus_of_numa(group.numa));
     for (const CpuId cpu : available) {
       const int kind = kind_of(choice, cpu);
-      (kind == kOwn ? core.own : kind == kNobodys ? core.nobodys : core.others).insert(cpu);
+      CpuSet& nobodys = sharing_of(choice, cpu) != 0 ? core.shared : core.nobodys;
+      (kind == kOwn ? core.own : kind == kNobodys ? nobodys : core.others).insert(cpu);
     }
     cores.push_back(std::move(core));
   }
@@ -59,37 +65,44 @@ void take_from(const CpuSet& cpus, std::size_t count, CpuSet& taken) {
   }
 }
 
+/// In the order of a key; equal ones as they are.
+template <class Key>
+std::vector<const CoreCpus*> in_order(const std::vector<CoreCpus>& cores, const Key& key) {
+  std::vector<const CoreCpus*> ordered;
+  ordered.reserve(cores.size());
+  for (const CoreCpus& core : cores) ordered.push_back(&core);
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [&](const CoreCpus* a, const CoreCpus* b) { return key(*a) < key(*b); });
+  return ordered;
+}
+
 /// Own CPUs before others', core by core.
-CpuSet pick_by_core(std::vector<CoreCpus> cores, std::size_t count) {
-  std::stable_sort(cores.begin(), cores.end(), [](const CoreCpus& a, const CoreCpus& b) {
-    const auto key = [](const CoreCpus& core) {
-      return std::tuple(!core.others.empty(), !core.is_whole, core.own.empty());
-    };
-    return key(a) < key(b);
+CpuSet pick_by_core(const std::vector<CoreCpus>& all, std::size_t count) {
+  const auto cores = in_order(all, [](const CoreCpus& core) {
+    return std::tuple(!core.others.empty(), !core.is_whole, core.own.empty());
   });
   CpuSet taken;
-  for (const CoreCpus& core : cores) {
-    if (core.all().size() > count - taken.size()) continue;
-    taken |= core.all();
+  for (const CoreCpus* const core : cores) {
+    const CpuSet cpus = core->all();
+    if (cpus.size() <= count - taken.size()) taken |= cpus;
   }
-  for (const CoreCpus& core : cores) {
-    take_from(core.own, count, taken);
-    take_from(core.all(), count, taken);
+  for (const CoreCpus* const core : cores) {
+    if (taken.size() == count) break;
+    take_from(core->own, count, taken);
+    take_from(core->all(), count, taken);
   }
   return taken;
 }
 
-/// As many own CPUs as there are, then those of nobody, whole cores first.
-CpuSet pick_own_first(const CpuChoice& choice, std::vector<CoreCpus> cores) {
+/// As many own CPUs as there are, then shared ones, then those of nobody, whole cores first.
+CpuSet pick_own_first(const CpuChoice& choice, const std::vector<CoreCpus>& cores) {
   CpuSet taken;
   for (const CoreCpus& core : cores) take_from(core.own, choice.count, taken);
-  std::stable_sort(cores.begin(), cores.end(), [](const CoreCpus& a, const CoreCpus& b) {
-    const auto key = [](const CoreCpus& core) {
-      return std::tuple(!core.is_near, !core.is_whole || !core.others.empty());
-    };
-    return key(a) < key(b);
+  for (const CoreCpus& core : cores) take_from(core.shared, choice.count, taken);
+  const auto ordered = in_order(cores, [](const CoreCpus& core) {
+    return std::tuple(!core.is_near, !core.is_whole || !core.others.empty());
   });
-  for (const CoreCpus& core : cores) take_from(core.nobodys, choice.count, taken);
+  for (const CoreCpus* const core : ordered) take_from(core->nobodys, choice.count, taken);
   if (taken.size() == choice.count) return taken;
   // Those of few others, so that few have to move.
   std::map<int, CpuSet> by_owner;
@@ -115,31 +128,35 @@ std::pair<std::size_t, std::size_t> badness(const CpuChoice& choice, const CpuSe
   return {others.size(), (cpus - choice.own).size()};
 }
 
+/// What makes CPUs of a core equal: see kind_of() and CpuChoice::sharing.
+using CpuKind = std::pair<int, int>;
+using NumberByKind = std::map<CpuKind, std::size_t>;
+
 /// What makes cores equal, and their available CPUs by kind.
 struct CoreKind {
   std::int32_t numa = -1;
   std::int32_t socket = -1;
   std::int32_t cache = -1;
   std::size_t size = 0;
-  std::map<int, std::size_t> cpus;  ///< number by kind
+  NumberByKind cpus;  ///< number by kind
 
   friend auto operator<=>(const CoreKind&, const CoreKind&) = default;
 };
 
-using CpusByKind = std::map<int, CpuSet>;
+using CpusByKind = std::map<CpuKind, CpuSet>;
 
 /// Equal cores, and the numbers by kind that can be taken of one of them.
 struct EqualCores {
   std::vector<CpusByKind> cores;
-  std::vector<std::map<int, std::size_t>> patterns;
+  std::vector<NumberByKind> patterns;
   std::size_t per_core = 0;
 };
 
 /// All numbers by kind up to those of the core, most CPUs first.
-std::vector<std::map<int, std::size_t>> patterns_of(const std::map<int, std::size_t>& cpus) {
-  std::vector<std::map<int, std::size_t>> patterns = {{}};
+std::vector<NumberByKind> patterns_of(const NumberByKind& cpus) {
+  std::vector<NumberByKind> patterns = {{}};
   for (const auto& [kind, count] : cpus) {
-    std::vector<std::map<int, std::size_t>> longer;
+    std::vector<NumberByKind> longer;
     for (std::size_t taken = count + 1; taken-- > 0;) {
       for (const auto& pattern : patterns) {
         auto next = pattern;
@@ -149,7 +166,7 @@ std::vector<std::map<int, std::size_t>> patterns_of(const std::map<int, std::siz
     }
     patterns = std::move(longer);
   }
-  const auto total = [](const std::map<int, std::size_t>& pattern) {
+  const auto total = [](const NumberByKind& pattern) {
     std::size_t sum = 0;
     for (const auto& [kind, count] : pattern) sum += count;
     return sum;
@@ -168,7 +185,7 @@ std::map<CoreKind, std::vector<CpusByKind>> cores_by_kind(const CpuChoice& choic
     CoreKind kind{groups.numa, groups.socket, groups.cache, group.cpus.size(), {}};
     CpusByKind cpus;
     for (const CpuId cpu : available) {
-      const int of_cpu = kind_of(choice, cpu);
+      const CpuKind of_cpu{kind_of(choice, cpu), sharing_of(choice, cpu)};
       ++kind.cpus[of_cpu];
       cpus[of_cpu].insert(cpu);
     }
@@ -265,7 +282,9 @@ void add_to_key(const CpuChoice& choice, std::string& key) {
   for (const auto& [kind, cores] : cores_by_kind(choice)) {
     key +=
         fmt::format("/{},{},{},{}x{}", kind.numa, kind.socket, kind.cache, kind.size, cores.size());
-    for (const auto& [owner, count] : kind.cpus) key += fmt::format(":{},{}", owner, count);
+    for (const auto& [of_cpu, count] : kind.cpus) {
+      key += fmt::format(":{},{},{}", of_cpu.first, of_cpu.second, count);
+    }
   }
 }
 

@@ -18,6 +18,9 @@ struct CpuChoice {
   CpuSet own;  ///< CPUs that the unit had
   /// By CPU id: who would like to keep the CPU; -1: nobody.
   std::vector<int> owner;
+  /// By CPU id: CPUs with the same number are of the same other units of the pod; 0, or none: of no
+  /// other unit.
+  std::vector<int> sharing;
   std::size_t count = 0;  ///< how many to choose; more than 0
 };
 
@@ -28,8 +31,8 @@ using VisitCpus = std::function<Enumeration(const CpuSet&)>;
 Enumeration for_each_good_choice(const CpuChoice& choice, const VisitCpus& visit);
 
 /// Every choice, but of choices that differ only in equal CPUs a single one. CPUs of a core are
-/// equal if they have the same owner; cores are equal if they are in the same cache, socket and
-/// NUMA node and have the same CPUs available, by number and owner.
+/// equal if they have the same owner and are shared with the same units; cores are equal if they
+/// are in the same cache, socket and NUMA node and have equal CPUs available.
 Enumeration for_each_choice_of_cpus(const CpuChoice& choice, const VisitCpus& visit);
 
 /// Appends a text that is the same for the same CPUs to choose from, up to equal CPUs.

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "search.hpp"
 
@@ -16,6 +18,17 @@ bool may_share(const PodCase& pod, const Unit& init, const Unit& other) {
   if (other.is_init()) return true;
   const Container* const first = pod.spec().containers.data();
   return other.container - first > init.container - first;
+}
+
+/// Gives the CPUs that have a number, and are of one more unit, a number of their own.
+void add_sharing(const CpuSet& cpus, int& last, std::vector<int>& sharing) {
+  std::map<int, int> renamed;
+  for (const CpuId cpu : cpus) {
+    int& number = sharing[static_cast<std::size_t>(cpu.value)];
+    const auto [found, is_new] = renamed.try_emplace(number, last + 1);
+    if (is_new) ++last;
+    number = found->second;
+  }
 }
 
 }  // namespace
@@ -65,6 +78,13 @@ CpuChoice Search::cpu_choice(const Placing& placing, const Unit& unit) const {
     for (const CpuId cpu : had) {
       choice.owner[static_cast<std::size_t>(cpu.value)] = number;
     }
+  }
+  if (!unit.is_init()) return choice;
+  choice.sharing.assign(choice.owner.size(), 0);
+  int last = 0;
+  for (std::size_t i = 0; i < placing.spots.size(); ++i) {
+    if (!may_share(*placing.pod, unit, units[i])) continue;
+    add_sharing(placing.spots[i].cpus, last, choice.sharing);
   }
   return choice;
 }

@@ -112,11 +112,14 @@ void Search::run() {
 bool Search::was_tried(std::size_t index, const Board& board, const PlanCost& cost) {
   if (pass_ < Pass::kGood) return false;
   std::string key = std::to_string(index);
-  add_to_key({&node_.machine(), board.free, {}, owners(index), 0}, key);
+  add_to_key({&node_.machine(), board.free, {}, owners(index), {}, 0}, key);
   for (const auto& [id, memory] : board.memory.machine_state) {
     key += fmt::format("|{}", fmt::join(memory.cells, ","));
     if (memory.number_of_assignments == 0) key += "-";
     for (const auto& [type, table] : memory.tables) key += fmt::format(" {}", table.free);
+  }
+  if (node_.quirks().single_node_overwrites_group) {
+    key += fmt::format("|{}", fmt::join(board.new_memory, ","));  // see take_verbatim()
   }
   const auto [found, is_new] = tried_.try_emplace(std::move(key), cost);
   if (is_new) return false;

@@ -265,6 +265,27 @@ TEST(Reconfigure, ScopePodAlignsTheContainersOfAPod) {
   }
 }
 
+/// A standard init container may have CPUs of a later container, and others.
+TEST(Reconfigure, AnInitContainerIsPlacedOnCpusOfItsPodAndOnOthers) {
+  for (const Profile profile : kTestedProfiles) {
+    Config on = with_option(with(aligning_config("restricted", "pod"), profile), "full-pcpus-only");
+    on.cpu_manager_policy_options["distribute-cpus-across-numa"] = "true";
+    on.reserved_system_cpus = "0-1";
+    const Machine machine = machine_of({.numa = 2, .cpus = 3, .gib = 8});
+    const Node from = node_of(machine, without_cpu_manager(on));
+    const Node to = node_of(machine, on);
+    const auto one = [](const char* name, const char* cpus, ContainerKind kind) {
+      return container(name, {{"cpu", cpus}, {"memory", "1Gi"}}, kind);
+    };
+    const PodSpec many =
+        pod_of("b", {one("c0", "1", ContainerKind::kInit), one("c1", "2", ContainerKind::kSidecar),
+                     one("c2", "1", ContainerKind::kInit)});
+    const auto result = plan(from, state_with(from, {exclusive("a", 1), many}), to);
+    EXPECT_EQ(result.cost, PlanCost{}) << describe(result);
+    EXPECT_TRUE(result.optimal);
+  }
+}
+
 TEST(Reconfigure, PodLevelGateGivesAndTakesTheCpusOfThePod) {
   for (const Profile profile : kTestedProfiles) {
     Config off = with(with_memory_manager(aligning_config("restricted", "pod")), profile);

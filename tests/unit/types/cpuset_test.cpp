@@ -16,6 +16,19 @@ TEST(CpuSetParse, RoundTripsLists) {
   }
 }
 
+TEST(CpuSet, CountsEveryCpuOnce) {
+  CpuSet odd;
+  for (std::int32_t last = 0; last < 1200; ++last) {
+    const CpuSet all = CpuSet::range(0, last);
+    EXPECT_EQ(all.size(), static_cast<std::size_t>(last) + 1);
+    if (last % 2 == 1) odd.insert(CpuId{last});
+    EXPECT_EQ(odd.size(), static_cast<std::size_t>(last + 1) / 2);
+    EXPECT_EQ(all.count_common(odd), odd.size());
+    EXPECT_TRUE(all.contains_all(odd));
+    EXPECT_EQ(odd.contains_all(all), false);
+  }
+}
+
 TEST(CpuSetParse, MergesUnorderedAndOverlappingRanges) {
   EXPECT_EQ(CpuSet::parse("4,0-2,1-3")->to_string(), "0-4");
 }
