@@ -111,9 +111,11 @@ std::vector<std::string> serial_ports(const VmMachine& machine) {
 
 std::string kernel_arguments(const VmMachine& machine) {
   // Without no_timer_check, the kernel's timer check can fail on a busy host and panic.
-  std::string arguments = machine.platform.arch == Arch::kArm64
-                              ? "console=ttyAMA0 quiet panic=-1 rdinit=/init"
-                              : "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init";
+  std::string arguments =
+      machine.platform.arch == Arch::kArm64 ? "console=ttyAMA0" : "console=ttyS0 no_timer_check";
+  // QEMU without KVM translates a program again for each address that it is loaded at, and forgets
+  // addresses at each change between the page tables of kernel and program.
+  arguments += " quiet panic=-1 rdinit=/init norandmaps mitigations=off";
   arguments += huge_page_arguments(machine);
   if (machine.platform.cgroup != CgroupMode::kV2) {
     arguments += fmt::format(" pinfold_cgroup={}", to_string(machine.platform.cgroup));
