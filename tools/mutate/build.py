@@ -17,6 +17,8 @@ GTEST = ["--gtest_fail_fast", "--gtest_brief=1"]
 # How the programs are run that are no GoogleTest: with the recorded decisions.
 SAMPLE = "tests/conformance/sample/"
 ARGUMENTS = {"pinfold": ["simulate", "--compare", SAMPLE + "*.jsonl.gz"],
+             # Without the tests that restore a state at each operation: they take minutes.
+             "crash_checkpoint": [*GTEST, "--gtest_filter=-Snapshot.*"],
              "predict_truth": [SAMPLE + "[!t]*.jsonl.gz", SAMPLE + "topo-*.jsonl.gz"]}
 
 # Of each library: its sources and the programs that test it.
