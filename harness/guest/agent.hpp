@@ -146,6 +146,10 @@ void reap(Agent& agent);
 /// disks, runs "commands" on them and reads "files"; "losses": of enum Loss.
 [[nodiscard]] Json cut_power(Agent& agent, const Json& request);
 
+/// Writes "files" ("path", "offset", "bytes"), programs all of them, from the memory that host and
+/// guest share.
+[[nodiscard]] Json load_files(const Json& request);
+
 /// Sends "text" to a Unix socket and reports all that is answered.
 [[nodiscard]] Json talk(const Json& request);
 

@@ -185,6 +185,20 @@ Result<fs::path> build_initramfs(const Image& image, const fs::path& agent,
   return file;
 }
 
+Result<GuestLoad> load_of(const std::vector<GuestProgram>& programs, Arch arch) {
+  std::vector<CpioEntry> entries;
+  std::set<std::string> libraries;
+  for (const GuestProgram& program : programs) {
+    PINFOLD_TRY_WRAP(add_program(entries, libraries, program, arch), "load a program");
+  }
+  GuestLoad load;
+  for (CpioEntry& entry : entries) {
+    load.files.push_back({"/" + entry.path, load.bytes.size(), entry.content.size()});
+    load.bytes += entry.content;
+  }
+  return load;
+}
+
 void prune_cache(const fs::path& folder, std::size_t keep) {
   std::error_code failed;
   std::vector<std::pair<fs::file_time_type, fs::path>> files;

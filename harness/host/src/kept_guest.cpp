@@ -113,7 +113,7 @@ Result<Session> open_kept_guest(const KeptGuest& guest, int interrupt_fd) {
                                                  "checksum that it had when it was kept",
                                                  guest.folder.string()));
   }
-  auto session = restore_machine({guest.command, ""}, *state, interrupt_fd, kResumeLimit);
+  auto session = restore_machine({guest.command, "", nullptr}, *state, interrupt_fd, kResumeLimit);
   if (!session) return fail(ErrorCode::kIo, session.error().message);
   return std::move(*session);
 }

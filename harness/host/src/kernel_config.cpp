@@ -71,7 +71,6 @@ void add_machine(Needs& needs, const VmMachine& machine) {
                   [](const VmNode& node) { return !node.huge_pages.empty(); })) {
     needs.built_in({"CONFIG_HUGETLBFS"}, "hugePages");
   }
-  if (!machine.devices.empty()) needs.built_in({"CONFIG_PCI"}, "devices");
   if (!machine.absent.empty()) needs.built_in({"CONFIG_HOTPLUG_CPU"}, "absentCpus");
   if (machine.pluggable_memory > 0) {
     needs.built_in({"CONFIG_MEMORY_HOTPLUG", "CONFIG_ACPI_HOTPLUG_MEMORY"}, "pluggableMemory");
@@ -110,6 +109,7 @@ std::vector<std::string> missing_options(const KernelConfig& config, const VmMac
   needs.built_in({"CONFIG_BLK_DEV_INITRD", "CONFIG_PROC_FS", "CONFIG_SYSFS", "CONFIG_DEVTMPFS",
                   "CONFIG_TMPFS"},
                  "initramfs");
+  needs.built_in({"CONFIG_PCI"}, "programs");
   if (machine.platform.arch == Arch::kAmd64) {
     needs.built_in({"CONFIG_ACPI"}, "every guest");
     needs.built_in({"CONFIG_SERIAL_8250", "CONFIG_SERIAL_8250_CONSOLE"}, "console and results");

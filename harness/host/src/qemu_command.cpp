@@ -185,6 +185,10 @@ std::vector<std::string> qemu_command(const VmMachine& machine, const BootFiles&
       "-chardev", socket(kMonitorSocket),
       "-mon",     fmt::format("chardev={},mode=control", kMonitorSocket)};
   command.insert(command.end(), rest.begin(), rest.end());
+  const std::string load = fmt::format("memory-backend-file,id=load,mem-path={},size={}M,share=on",
+                                       kLoadFile, kMaxLoad / kMiB);
+  command.insert(command.end(),
+                 {"-object", load, "-device", "ivshmem-plain,memdev=load,master=on"});
   const std::vector<std::string> ports = serial_ports(machine);
   command.insert(command.end(), ports.begin(), ports.end());
   return command;

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 
+#include <fstream>
+
 #include "launch.hpp"
 #include "pinfold/harness/host.hpp"
 #include "pinfold/harness/own_kernel.hpp"
@@ -46,6 +48,14 @@ Result<void> check_agent(const std::filesystem::path& agent, Arch arch) {
                   to_string(arch), agent.string()));
 }
 
+Result<void> check_load(const GuestLoad& load) {
+  if (load.bytes.size() <= kMaxLoad) return {};
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("the scenario's programs have {} MiB with their libraries, expected at "
+                          "most {} MiB",
+                          load.bytes.size() >> 20U, kMaxLoad >> 20U));
+}
+
 Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
                        ScenarioResult& result) {
   PINFOLD_LET(const auto memory, host_memory("/"));
@@ -60,9 +70,12 @@ Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
   const Arch arch = scenario.machine.platform.arch;
   const GuestParts& parts = options.parts_for(arch);
   PINFOLD_TRY(check_agent(parts.agent, arch));
-  std::vector<GuestProgram> programs;
-  if (!parts.product.empty()) programs.push_back({parts.product, "/usr/bin/pinfold"});
-  for (const std::string& program : scenario.programs) programs.push_back({program, program});
+  std::vector<GuestProgram> loaded;
+  if (!parts.product.empty()) loaded.push_back({parts.product, "/usr/bin/pinfold"});
+  for (const std::string& program : scenario.programs) loaded.push_back({program, program});
+  PINFOLD_LET(auto load, load_of(loaded, arch));
+  PINFOLD_TRY(check_load(load));
+  std::vector<GuestProgram> programs;  // of the machine itself
   std::vector<std::string> modules;
   if (const auto& disk = scenario.machine.disk) {
     const std::string maker = mkfs_command(*disk).front();
@@ -80,6 +93,7 @@ Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
   PINFOLD_LET(const auto qemu, choose_qemu(scenario.machine, options));
   PINFOLD_LET(const auto version, check_qemu(qemu, scenario.machine));
   Launch ready;
+  ready.load = std::make_shared<const GuestLoad>(std::move(load));
   // The host's KVM runs guests of its own architecture.
   const Accelerator accelerator = arch == Arch::kAmd64 ? options.accelerator : Accelerator::kTcg;
   ready.command = qemu_command(scenario.machine, {qemu, image.kernel.string(), initramfs.string()},
@@ -132,10 +146,46 @@ bool boot_runtime(const Scenario& scenario, const RunOptions& options, Session& 
   return false;
 }
 
+/// The memory that host and guest share: all zero, so that snapshots do not have it.
+Result<void> make_load_file(const std::filesystem::path& folder) {
+  const auto file = folder / kLoadFile;
+  PINFOLD_TRY(write_file(file, ""));
+  std::error_code failed;
+  std::filesystem::resize_file(file, kMaxLoad, failed);
+  if (failed) return fail_errno(failed.value(), fmt::format("make '{}'", file.string()));
+  return {};
+}
+
+/// Loads the programs into a guest that runs. False if that fails; `result` has the reason.
+bool load_programs(const Scenario& scenario, const RunOptions& options, Session& session,
+                   ScenarioResult& result) {
+  const GuestLoad& load = *session.launch.load;
+  if (load.files.empty()) return true;
+  const auto give_up = [&](const VmFailure& failure) {
+    conclude(result, failure, session.vm.console(), "loading the programs");
+    return false;
+  };
+  std::fstream file(session.folder.path() / kLoadFile, std::ios::in | std::ios::out);
+  file.write(load.bytes.data(), static_cast<std::streamsize>(load.bytes.size()));
+  if (!file.flush()) return give_up({Trouble::kHost, "their file cannot be written"});
+  Json files = Json::array();
+  for (const GuestLoad::File& each : load.files) {
+    files.push_back({{"path", each.path}, {"offset", each.offset}, {"bytes", each.size}});
+  }
+  const auto reply = session.vm.request({{"op", "load"}, {"files", std::move(files)}},
+                                        ready_limit(scenario.machine, options));
+  if (!reply) return give_up(reply.error());
+  if (!reply->value("ok", false)) return give_up({Trouble::kHost, reply->value("error", "")});
+  return true;
+}
+
 VmResult<Session> start(const Launch& ready, const std::filesystem::path& snapshot,
                         int interrupt_fd) {
   auto folder = TemporaryFolder::make();
   if (!folder) return tl::unexpected(VmFailure{Trouble::kHost, folder.error().message});
+  if (auto made = make_load_file(folder->path()); !made) {
+    return tl::unexpected(VmFailure{Trouble::kHost, made.error().message});
+  }
   PINFOLD_LET(auto vm, Vm::start({ready.command, folder->path(), snapshot, interrupt_fd}));
   return Session{std::move(*folder), std::move(vm), ready};
 }
@@ -250,6 +300,7 @@ std::optional<Session> open_launch(const Scenario& scenario, const RunOptions& o
       return std::nullopt;
     }
   }
+  if (session && !load_programs(scenario, options, *session, result)) return std::nullopt;
   if (session) result.message.clear();
   return session;
 }

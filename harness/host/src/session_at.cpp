@@ -26,7 +26,8 @@ void add_step_to(Fingerprint& fingerprint, const Step& step) {
 /// Of the state before a step: all that has made it.
 std::string state_key(const Scenario& scenario, std::size_t step, const Launch& launch) {
   Fingerprint fingerprint;
-  fingerprint.add(launch.snapshot_key).add(scenario.kubelet.config.dump());
+  fingerprint.add(launch.snapshot_key).add(launch.load->bytes);
+  fingerprint.add(scenario.kubelet.config.dump());
   for (const GuestFile& file : scenario.files) fingerprint.add(file.guest_path).add(file.text);
   for (std::size_t i = 0; i + 1 < step; ++i) add_step_to(fingerprint, scenario.steps[i]);
   return fingerprint.to_string();

@@ -20,6 +20,27 @@ std::string refusal(const test::TempDir& folder, const std::string& program, Arc
   return built ? "" : built.error().message;
 }
 
+TEST(LoadOf, HasTheContentOfEachFileOnce) {
+  const test::TempDir folder;
+  folder.write("one.sh", "#!/bin/sh\necho one\n");
+  folder.write("two.sh", "#!/bin/sh\n");
+  const auto load =
+      load_of({{folder / "one.sh", "/usr/bin/one"}, {folder / "two.sh", "/bin/two"}}, Arch::kAmd64);
+  ASSERT_TRUE(load) << load.error().message;
+  EXPECT_EQ(load->bytes, "#!/bin/sh\necho one\n#!/bin/sh\n");
+  ASSERT_EQ(load->files.size(), 2U);
+  EXPECT_EQ(load->files[1].path, "/bin/two");
+  EXPECT_EQ(load->files[1].offset, load->files[0].size);
+  EXPECT_EQ(load->files[1].size, 10U);
+}
+
+TEST(LoadOf, NamesAProgramThatIsNotThere) {
+  const test::TempDir folder;
+  const auto load = load_of({{folder / "none", "/usr/bin/none"}}, Arch::kAmd64);
+  ASSERT_FALSE(load);
+  EXPECT_NE(load.error().message.find(folder / "none"), std::string::npos) << load.error().message;
+}
+
 TEST(BuildInitramfs, RejectsProgramsOfAnotherArchitecture) {
   const test::TempDir folder;
   std::string elf = std::string("\x7f") + "ELF" + std::string(16, '\0');

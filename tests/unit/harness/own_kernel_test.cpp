@@ -189,7 +189,7 @@ TEST(MissingOptions, OfArm64) {
 TEST(MissingOptions, OnlyWhatTheMachineNeeds) {
   KernelConfig config = full_config();
   for (const char* option :
-       {"CONFIG_NUMA", "CONFIG_NODES_SHIFT", "CONFIG_HUGETLBFS", "CONFIG_PCI", "CONFIG_HOTPLUG_CPU",
+       {"CONFIG_NUMA", "CONFIG_NODES_SHIFT", "CONFIG_HUGETLBFS", "CONFIG_HOTPLUG_CPU",
         "CONFIG_MEMORY_HOTPLUG", "CONFIG_BLK_DEV_NBD", "CONFIG_MEMCG", "CONFIG_CGROUP_BPF",
         "CONFIG_CPUSETS_V1", "CONFIG_X86_IOPL_IOPERM"}) {
     config.erase(option);

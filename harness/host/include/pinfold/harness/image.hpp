@@ -58,6 +58,20 @@ struct GuestProgram {
     const std::vector<GuestProgram>& programs, const std::vector<std::string>& modules,
     const std::vector<CpioEntry>& files);
 
+/// What is loaded into a running guest: the contents of files, one after the other.
+struct GuestLoad {
+  struct File {
+    std::string path;
+    std::size_t offset = 0;
+    std::size_t size = 0;
+  };
+  std::vector<File> files;
+  std::string bytes;
+};
+
+/// The programs with their libraries.
+[[nodiscard]] Result<GuestLoad> load_of(const std::vector<GuestProgram>& programs, Arch arch);
+
 /// Removes entries of a cache directory that were not used recently, except the `keep` newest.
 void prune_cache(const std::filesystem::path& folder, std::size_t keep);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct BootFiles {
 inline constexpr const char* kConsoleSocket = "console";
 inline constexpr const char* kAgentSocket = "agent";
 inline constexpr const char* kMonitorSocket = "monitor";
+/// The file there that is memory of a PCI device, and its size: programs for the guest.
+inline constexpr const char* kLoadFile = "load";
+inline constexpr std::size_t kMaxLoad = std::size_t{128} << 20U;
 /// On amd64, the I/O port that shuts the machine down.
 inline constexpr unsigned kDebugExitPort = 0xf4;
 /// QEMU's exit status after the agent has ended the machine with a code: on arm64 always 0.

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,8 +35,9 @@ int sweep_temporary_folders();
 
 /// How a machine is started, once its kernel and initramfs exist.
 struct Launch {
-  std::vector<std::string> command;  ///< of QEMU
-  std::string snapshot_key;          ///< of the machine that has just booted
+  std::vector<std::string> command;       ///< of QEMU
+  std::string snapshot_key;               ///< of the machine that has just booted
+  std::shared_ptr<const GuestLoad> load;  ///< what it gets then
 };
 
 /// A running machine whose hardware was verified.
