@@ -43,7 +43,7 @@ std::string find_device() {
   std::error_code failed;
   int unread = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/sys/bus/pci/devices", failed)) {
-    const std::string device = entry.path();
+    std::string device = entry.path();
     if (read_text(device + "/vendor", unread) == kVendor &&
         read_text(device + "/device", unread) == kDevice) {
       return device;
