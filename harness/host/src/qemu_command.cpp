@@ -188,7 +188,7 @@ std::vector<std::string> qemu_command(const VmMachine& machine, const BootFiles&
   const std::string load = fmt::format("memory-backend-file,id=load,mem-path={},size={}M,share=on",
                                        kLoadFile, kMaxLoad / kMiB);
   command.insert(command.end(),
-                 {"-object", load, "-device", "ivshmem-plain,memdev=load,master=on"});
+                 {"-object", load, "-device", "ivshmem-plain,bus=pcie.0,memdev=load,master=on"});
   const std::vector<std::string> ports = serial_ports(machine);
   command.insert(command.end(), ports.begin(), ports.end());
   return command;
