@@ -44,7 +44,7 @@ class Groups {
 
   /// Takes one sample. False if groups were created or removed meanwhile.
   bool look(Look& look) {
-    if (has_changed()) find();
+    if (has_changed() || is_file_missing_) find();
     look.resize(files_.size());
     for (std::size_t i = 0; i < files_.size(); ++i) {
       char text[256];
@@ -70,6 +70,7 @@ class Groups {
 
   void find() {
     files_.clear();
+    is_file_missing_ = false;
     std::error_code failed;
     watch(root_);
     for (std::filesystem::recursive_directory_iterator it(root_, failed), end; !failed && it != end;
@@ -77,7 +78,10 @@ class Groups {
       if (!it->is_directory(failed)) continue;
       watch(it->path());
       UniqueFd fd(open((it->path() / file_).c_str(), O_RDONLY | O_CLOEXEC));
-      if (!fd) continue;
+      if (!fd) {
+        is_file_missing_ = true;
+        continue;
+      }
       files_.emplace_back(it->path().string().substr(root_.size() + 1), std::move(fd));
     }
     std::sort(files_.begin(), files_.end(),
@@ -91,6 +95,8 @@ class Groups {
   std::string file_;
   UniqueFd changes_;
   std::vector<std::pair<std::string, UniqueFd>> files_;
+  /// A group gets its file when the controller is enabled above it, and no event says so.
+  bool is_file_missing_ = false;
 };
 
 /// Binds the process to kCpu, with a real-time priority.

@@ -139,10 +139,11 @@ class States {
     const auto ended = ended_.find(group);
     return {group, ended == ended_.end() ? 0 : ended->second};
   }
-  /// Whether it has other CPUs than the group that it is in.
+  /// Whether it has other CPUs than the group that it is in, if that one was seen: the runtime
+  /// makes it just before.
   [[nodiscard]] bool is_pinned(const std::string& group, const std::string& cpus) const {
     const auto above = groups_.find(group.substr(0, group.rfind('/')));
-    return above == groups_.end() || above->second != cpus;
+    return above != groups_.end() && above->second != cpus;
   }
 
  private:

@@ -185,6 +185,13 @@ TEST(ChangesOfRuntime, KeepsCountingAGroupThatLosesItsCpuset) {
               testing::ElementsAre("burstable/podA/d had CPUs 2-3 of podB/c"));
 }
 
+/// A pod's group gets its file a little before that of the sandbox in it.
+TEST(ChangesOfRuntime, CountsNoGroupBeforeTheOneAboveIsSeen) {
+  EXPECT_TRUE(overlaps_of_runtime("podB 0-7\npodB/c 2-3\npodA/s 0-7\n\n"
+                                  "podA 0-7\npodA/s 0-1\n\n")
+                  .empty());
+}
+
 /// A program that nothing has pinned, because the plugin was dead or did not see it.
 TEST(ChangesOfRuntime, CountsAGroupThatNeverHasACpuset) {
   const std::string changes = "podA 0-7\npodA/d 0-7\npodB 0-7\npodB/c 2-3\n\n";
