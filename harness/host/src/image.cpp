@@ -192,7 +192,7 @@ Result<GuestLoad> load_of(const std::vector<GuestProgram>& programs, Arch arch) 
     PINFOLD_TRY_WRAP(add_program(entries, libraries, program, arch), "load a program");
   }
   GuestLoad load;
-  for (CpioEntry& entry : entries) {
+  for (const CpioEntry& entry : entries) {
     load.files.push_back({"/" + entry.path, load.bytes.size(), entry.content.size()});
     load.bytes += entry.content;
   }

@@ -165,6 +165,7 @@ bool load_programs(const Scenario& scenario, const RunOptions& options, Session&
     conclude(result, failure, session.vm.console(), "loading the programs");
     return false;
   };
+  // In place: QEMU has mapped the file, so it must not become shorter as with write_file().
   std::fstream file(session.folder.path() / kLoadFile, std::ios::in | std::ios::out);
   file.write(load.bytes.data(), static_cast<std::streamsize>(load.bytes.size()));
   if (!file.flush()) return give_up({Trouble::kHost, "their file cannot be written"});

@@ -27,6 +27,7 @@ void add_step_to(Fingerprint& fingerprint, const Step& step) {
 std::string state_key(const Scenario& scenario, std::size_t step, const Launch& launch) {
   Fingerprint fingerprint;
   fingerprint.add(launch.snapshot_key).add(launch.load->bytes);
+  for (const GuestLoad::File& file : launch.load->files) fingerprint.add(file.path);
   fingerprint.add(scenario.kubelet.config.dump());
   for (const GuestFile& file : scenario.files) fingerprint.add(file.guest_path).add(file.text);
   for (std::size_t i = 0; i + 1 < step; ++i) add_step_to(fingerprint, scenario.steps[i]);

@@ -59,6 +59,7 @@ TEST(QemuCommand, DescribesSocketsNodesAndDistances) {
 TEST(QemuCommand, DescribesAMachineOfArm64) {
   VmMachine machine = two_sockets();
   machine.platform = {"debian-6.1", CgroupMode::kV1, Arch::kArm64};
+  machine.nodes[1].huge_pages[2 * kMiB] = 4;
   const auto options = pairs(qemu_command(machine, {}, Accelerator::kTcg));
   for (const char* option : {
            "-machine virt,gic-version=3",
@@ -71,8 +72,8 @@ TEST(QemuCommand, DescribesAMachineOfArm64) {
        }) {
     EXPECT_THAT(options, Contains(option));
   }
-  EXPECT_THAT(options, Contains(testing::HasSubstr(" console=ttyAMA0 quiet ")));
-  EXPECT_THAT(options, Contains(testing::EndsWith(" pinfold_cgroup=v1")));
+  EXPECT_THAT(options, Contains("-append console=ttyAMA0 quiet panic=-1 rdinit=/init norandmaps "
+                                "mitigations=off hugepagesz=2M hugepages=1:4 pinfold_cgroup=v1"));
   EXPECT_THAT(options, Not(Contains(testing::HasSubstr("isa-"))));
   EXPECT_EQ(qemu_program(Arch::kArm64), "qemu-system-aarch64");
   EXPECT_EQ(exit_status_for(Arch::kArm64, 16), 0);
