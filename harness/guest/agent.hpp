@@ -131,9 +131,15 @@ struct Spawn {
 /// Reaps children that have ended; records the end of those in `running`.
 void reap(Agent& agent);
 
+struct SampleRequest {
+  std::string root;
+  std::string file;
+  bool only_in_use = false;  ///< a group without processes, also below it, counts as removed (v2)
+};
+
 /// Starts to read the file `file` of all groups below `root`, as often as possible without
 /// starving the other processes.
-[[nodiscard]] Json start_sampler(Agent& agent, const std::string& root, const std::string& file);
+[[nodiscard]] Json start_sampler(Agent& agent, const SampleRequest& request);
 /// Stops it. Reports the number of samples and every state that two consecutive samples share, each
 /// as changes to the previous state: lines of group and list, or of a removed group; an empty line.
 [[nodiscard]] Json stop_sampler(Agent& agent);

@@ -142,7 +142,10 @@ Json handle(Agent& agent, const Json& request) {
     if (op == "exec") return run(agent, request);
     if (op == "start") return start(agent, request);
     if (op == "threads") return inspect_threads(request.at("group"));
-    if (op == "sample") return start_sampler(agent, request.at("root"), request.at("file"));
+    if (op == "sample") {
+      return start_sampler(
+          agent, {request.at("root"), request.at("file"), request.value("onlyInUse", false)});
+    }
     if (op == "samples") return stop_sampler(agent);
     if (op == "inspect") return inspect_program(agent, request.at("name"));
     if (op == "disk") return make_disk(agent, request);

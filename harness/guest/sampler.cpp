@@ -10,6 +10,7 @@
 #include <csignal>
 #include <ctime>
 #include <filesystem>
+#include <optional>
 
 #include "agent.hpp"
 
@@ -31,11 +32,27 @@ void on_end(int /*signal*/) { g_end = 1; }
 /// One sample: group names and the content of their files, sorted by name.
 using Look = std::vector<std::pair<std::string, std::string>>;
 
-/// The groups below a root, with their files held open: a sample is one read for each.
+/// A group and its files, held open.
+struct Group {
+  std::string name;
+  UniqueFd file;
+  UniqueFd events;  ///< only with only_in_use
+};
+
+/// The content of a file of a group; nothing if the group was removed.
+std::optional<std::string> content(const UniqueFd& file) {
+  char text[256];
+  const ssize_t got = pread(file.get(), text, sizeof text, 0);
+  if (got < 0) return std::nullopt;
+  const bool has_end = got > 0 && text[got - 1] == '\n';
+  return std::string(text, static_cast<std::size_t>(has_end ? got - 1 : got));
+}
+
+/// The groups below a root: a sample is one read of a file, or two, for each.
 class Groups {
  public:
-  Groups(std::string root, std::string file)
-      : root_(std::move(root)), file_(std::move(file)), changes_(inotify_init1(IN_NONBLOCK)) {
+  explicit Groups(SampleRequest request)
+      : request_(std::move(request)), changes_(inotify_init1(IN_NONBLOCK)) {
     find();
   }
   Groups(const Groups&) = delete;
@@ -45,17 +62,18 @@ class Groups {
   /// Takes one sample. False if groups were created or removed meanwhile.
   bool look(Look& look) {
     if (has_changed() || is_file_missing_) find();
-    look.resize(files_.size());
-    for (std::size_t i = 0; i < files_.size(); ++i) {
-      char text[256];
-      const ssize_t got = pread(files_[i].second.get(), text, sizeof text, 0);
-      if (got < 0) {
+    look.resize(groups_.size());
+    for (std::size_t i = 0; i < groups_.size(); ++i) {
+      auto text = content(groups_[i].file);
+      if (text && groups_[i].events) {
+        const auto events = content(groups_[i].events);
+        text = !events ? std::nullopt : events->starts_with("populated 0") ? "" : text;
+      }
+      if (!text) {
         find();
         return false;
       }
-      const bool has_end = got > 0 && text[got - 1] == '\n';
-      look[i].first = files_[i].first;
-      look[i].second.assign(text, static_cast<std::size_t>(has_end ? got - 1 : got));
+      look[i] = {groups_[i].name, std::move(*text)};
     }
     return !has_changed();
   }
@@ -69,32 +87,36 @@ class Groups {
   }
 
   void find() {
-    files_.clear();
+    groups_.clear();
     is_file_missing_ = false;
     std::error_code failed;
-    watch(root_);
-    for (std::filesystem::recursive_directory_iterator it(root_, failed), end; !failed && it != end;
-         it.increment(failed)) {
+    watch(request_.root);
+    for (std::filesystem::recursive_directory_iterator it(request_.root, failed), end;
+         !failed && it != end; it.increment(failed)) {
       if (!it->is_directory(failed)) continue;
       watch(it->path());
-      UniqueFd fd(open((it->path() / file_).c_str(), O_RDONLY | O_CLOEXEC));
-      if (!fd) {
+      Group group{it->path().string().substr(request_.root.size() + 1),
+                  opened(it->path() / request_.file), UniqueFd()};
+      if (request_.only_in_use) group.events = opened(it->path() / "cgroup.events");
+      if (!group.file || (request_.only_in_use && !group.events)) {
         is_file_missing_ = true;
         continue;
       }
-      files_.emplace_back(it->path().string().substr(root_.size() + 1), std::move(fd));
+      groups_.push_back(std::move(group));
     }
-    std::sort(files_.begin(), files_.end(),
-              [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::sort(groups_.begin(), groups_.end(),
+              [](const Group& a, const Group& b) { return a.name < b.name; });
+  }
+  static UniqueFd opened(const std::filesystem::path& file) {
+    return UniqueFd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
   }
   void watch(const std::string& folder) {
     (void)inotify_add_watch(changes_.get(), folder.c_str(), IN_CREATE | IN_DELETE | IN_ONLYDIR);
   }
 
-  std::string root_;
-  std::string file_;
+  SampleRequest request_;
   UniqueFd changes_;
-  std::vector<std::pair<std::string, UniqueFd>> files_;
+  std::vector<Group> groups_;
   /// A group gets its file when the controller is enabled above it, and no event says so.
   bool is_file_missing_ = false;
 };
@@ -116,7 +138,8 @@ void leave_cpu_to_others(std::chrono::nanoseconds taken) {
   (void)nanosleep(&span, nullptr);
 }
 
-/// Entries of `now` that differ from `before`, and names that were removed; both sorted by name.
+/// Entries of `now` that differ from `before`, and names that were removed; both sorted by name. A
+/// group that is not in use has no content.
 std::string difference(const Look& before, const Look& now) {
   std::string text;
   const auto is_in = [](const Look& look, const Look::value_type& group) {
@@ -135,12 +158,12 @@ std::string difference(const Look& before, const Look& now) {
   return text;
 }
 
-[[noreturn]] void sample(const std::string& root, const std::string& file, int results) {
+[[noreturn]] void sample(const SampleRequest& request, int results) {
   struct sigaction action {};
   action.sa_handler = on_end;
   (void)sigaction(SIGTERM, &action, nullptr);
   take_cpu();
-  Groups groups(root, file);
+  Groups groups(request);
   const Clock::time_point started = Clock::now();
   const auto milliseconds = [started] {
     return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - started).count();
@@ -186,13 +209,13 @@ std::string difference(const Look& before, const Look& now) {
 
 }  // namespace
 
-Json start_sampler(Agent& agent, const std::string& root, const std::string& file) {
+Json start_sampler(Agent& agent, const SampleRequest& request) {
   if (agent.sampler.pid >= 0) return refuse("the sampler runs already");
   UniqueFd results(memfd_create("samples", MFD_CLOEXEC));
   if (!results) return refuse(describe_errno("memfd_create", errno));
   const pid_t pid = fork();
   if (pid < 0) return refuse(describe_errno("fork", errno));
-  if (pid == 0) sample(root, file, results.get());
+  if (pid == 0) sample(request, results.get());
   agent.sampler = {pid, std::move(results), kCpu};
   return {{"ok", true}};
 }

@@ -33,12 +33,15 @@ void name_containers(Timeline& timeline, const std::vector<DesiredContainer>& co
 VmResult<StepResult> StepRunner::act(const StartSamplingStep&) {
   exclusive_.clear();
   const std::string root = sampled_root(scenario_, cgroup_mode());
-  if (!scenario_.runtime.empty()) {  // it makes the group with its first pod
+  const bool has_runtime = !scenario_.runtime.empty();
+  if (has_runtime) {  // it makes the group with its first pod
     PINFOLD_TRY(ask({{"op", "mkdir"}, {"path", root}}));
   }
-  PINFOLD_LET(
-      const auto reply,
-      ask({{"op", "sample"}, {"root", root}, {"file", effective_file(cgroup_mode(), "cpus")}}));
+  // A runtime that is killed leaves groups without processes behind.
+  PINFOLD_LET(const auto reply, ask({{"op", "sample"},
+                                     {"root", root},
+                                     {"file", effective_file(cgroup_mode(), "cpus")},
+                                     {"onlyInUse", has_runtime}}));
   sampling_ = reply.value("ok", false);
   return as_result(reply);
 }

@@ -204,6 +204,20 @@ TEST(ChangesOfRuntime, CountsAGroupThatNeverHasACpuset) {
   EXPECT_TRUE(overlaps_of_runtime(changes + "podA/d 0-1\n\n").empty()) << "runc has just made it";
 }
 
+/// What a killed runtime leaves behind has no content: no process can use its CPUs.
+TEST(ChangesOfRuntime, CountsNoGroupWithoutProcesses) {
+  const std::string before = "podA 0-7\npodA/d 0-1\npodB 0-7\npodB/c 4-5\n\n";
+  const std::string empty = before + "podA/d \n\npodB/c 0-1\n\n";
+  const ExclusiveCpus exclusive = {{"podB/c", CpuSet{0, 1}}};
+  const auto overlaps = [&exclusive](const std::string& changes) {
+    return overlaps_seen(changes_of_runtime(changes, NeverPinned::kCount), exclusive);
+  };
+  EXPECT_TRUE(overlaps(empty).empty());
+  const auto found = testing::ElementsAre("podA/d had CPUs 0-1 of podB/c");
+  EXPECT_THAT(overlaps(before + "podB/c 0-1\n\n"), found) << "it has processes";
+  EXPECT_THAT(overlaps(empty + "podA/d 0-1\n\n"), found) << "it has some again";
+}
+
 TEST(ChangesOfRuntime, WithoutExclusiveCpusAGroupNeedsNoCpuset) {
   EXPECT_TRUE(overlaps_of_runtime("podA 0-7\npodA/d 0-7\n\n"
                                   "podA/d\n\n"

@@ -20,6 +20,7 @@ namespace {
 
 constexpr const char* kCgroups = "/sys/fs/cgroup";
 constexpr const char* kAllCpus = "0-7";
+constexpr std::size_t kIdLength = 64;  ///< of a container
 
 std::string read_all(const std::filesystem::path& file) {
   std::ostringstream text;
@@ -153,6 +154,16 @@ void expect_right_state(const std::string& when) {
     if (seconds_since(begin) > kLook) complain(fmt::format("{}: {}", when, left));
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
   }
+}
+
+int empty_groups() {
+  int count = 0;
+  const std::string kubepods = std::string(kCgroups) + "/kubepods";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kubepods)) {
+    if (!entry.is_directory() || entry.path().filename().string().size() != kIdLength) continue;
+    count += read_all(entry.path() / "cgroup.procs").empty() ? 1 : 0;
+  }
+  return count;
 }
 
 void expect_nothing_left() {

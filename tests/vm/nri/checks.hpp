@@ -23,4 +23,7 @@ void expect_right_state(const std::string& when);
 /// The same without any pod: all CPUs are in the shared pool again.
 void expect_nothing_left();
 
+/// How many groups of containers without processes there are: what a killed runtime forgot.
+[[nodiscard]] int empty_groups();
+
 }  // namespace pinfold::driver

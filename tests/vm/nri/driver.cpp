@@ -230,7 +230,7 @@ void storm(const std::string& goal_text, int series, const std::string& start) {
   Storm storm(series, start);
   while (!goal.is_reached(storm.kills_of_each())) storm.strike();
   storm.finish();
-  fmt::print("{}\n", storm.to_string());
+  fmt::print("{}; {} empty groups left by the runtime\n", storm.to_string(), empty_groups());
 }
 
 /// In a pod with 3 exclusive CPUs, in turns its containers with 2 and with 1, so that the shared
