@@ -18,8 +18,12 @@
 namespace pinfold::harness {
 namespace {
 
+/// Above the descriptors that a child inherits.
+constexpr int kFirstFree = 10;
+
 /// Runs between fork and exec. On failure writes errno to `report` and exits.
-[[noreturn]] void become(const ChildOptions& options, char* const* argv, pid_t parent, int report) {
+[[noreturn]] void become(const ChildOptions& options, char* const* argv, std::vector<int> inherited,
+                         pid_t parent, int report) {
   const auto give_up = [report] {
     const int failed = errno;
     (void)!write(report, &failed, sizeof failed);
@@ -35,10 +39,9 @@ namespace {
   (void)dup2(null, 0);
   (void)dup2(options.output >= 0 ? options.output : null, 1);
   (void)dup2(options.output >= 0 ? options.output : null, 2);
-  if (options.inherited == 3) {
-    (void)fcntl(3, F_SETFD, 0);
-  } else if (options.inherited >= 0) {
-    (void)dup2(options.inherited, 3);
+  for (int& fd : inherited) fd = fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, kFirstFree);
+  for (std::size_t i = 0; i < inherited.size(); ++i) {
+    if (inherited[i] >= 0) (void)dup2(inherited[i], 3 + static_cast<int>(i));
   }
   if (!options.folder.empty() && chdir(options.folder.c_str()) != 0) give_up();
   (void)execvp(argv[0], argv);
@@ -58,12 +61,12 @@ Result<ChildProcess> ChildProcess::start(const ChildOptions& options) {
   if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "pipe");
   const UniqueFd read_end(ends[0]);
   UniqueFd write_end(ends[1]);
-  if (write_end.get() == 3) write_end = UniqueFd(fcntl(write_end.get(), F_DUPFD_CLOEXEC, 10));
+  write_end = UniqueFd(fcntl(write_end.get(), F_DUPFD_CLOEXEC, kFirstFree));
   const pid_t parent = getpid();
   ChildProcess child;
   child.pid_ = fork();
   if (child.pid_ < 0) return fail_errno(errno, "fork");
-  if (child.pid_ == 0) become(options, argv.data(), parent, write_end.get());
+  if (child.pid_ == 0) become(options, argv.data(), options.inherited, parent, write_end.get());
   (void)setpgid(child.pid_, child.pid_);  // in parent and child, to avoid a race
   write_end = UniqueFd();
   child.ended_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, child.pid_, 0)));
@@ -116,7 +119,7 @@ void ChildProcess::kill_now() {
 Result<Finished> run_program(const std::vector<std::string>& argv, Milliseconds limit) {
   const UniqueFd capture(memfd_create("output", MFD_CLOEXEC));
   if (!capture) return fail_errno(errno, "memfd_create");
-  PINFOLD_LET(auto child, ChildProcess::start({argv, {}, capture.get(), -1}));
+  PINFOLD_LET(auto child, ChildProcess::start({argv, {}, capture.get()}));
   const auto status = child.wait_until(Clock::now() + limit);
   if (!status) {
     return fail(ErrorCode::kBusy,

@@ -111,12 +111,12 @@ VmResult<Vm> Vm::start(const VmSetup& setup) {
     return failed(Trouble::kHost, fmt::format("no sockets in '{}': {}", setup.folder.string(),
                                               std::strerror(errno)));  // NOLINT
   }
-  ChildOptions options{setup.command, setup.folder, output.get(), -1};
+  ChildOptions options{setup.command, setup.folder, output.get(), {-1, setup.load_fd}};
   UniqueFd snapshot;
   if (!setup.snapshot.empty()) {
     snapshot = UniqueFd(open(setup.snapshot.c_str(), O_RDONLY | O_CLOEXEC));
     if (!snapshot) return failed(Trouble::kHost, "the snapshot does not open");
-    options.inherited = snapshot.get();
+    options.inherited[0] = snapshot.get();
     options.argv.insert(options.argv.end(), {"-incoming", "fd:3"});
   }
   auto qemu = ChildProcess::start(options);

@@ -70,7 +70,7 @@ TEST(ChildProcess, DiesWithAKilledParent) {
   const pid_t parent = fork();
   ASSERT_GE(parent, 0);
   if (parent == 0) {
-    auto child = ChildProcess::start({{"sleep", "1000"}, {}, -1, -1});
+    auto child = ChildProcess::start({{"sleep", "1000"}});
     std::ofstream(file) << (child ? child->pid() : -1) << "\n";
     while (true) (void)pause();
   }

@@ -23,7 +23,7 @@ struct ChildOptions {
   std::vector<std::string> argv;
   std::filesystem::path folder;  ///< its working directory; "": that of the caller
   int output = -1;               ///< becomes its stdout and stderr; -1: /dev/null
-  int inherited = -1;            ///< a descriptor that becomes its descriptor 3
+  std::vector<int> inherited{};  ///< become its descriptors 3, 4 and so on; -1: none there
 };
 
 /// A child process that cannot outlive this one: its process group is killed when the object is

@@ -20,8 +20,9 @@ struct BootFiles {
 inline constexpr const char* kConsoleSocket = "console";
 inline constexpr const char* kAgentSocket = "agent";
 inline constexpr const char* kMonitorSocket = "monitor";
-/// The file there that is memory of a PCI device, and its size: programs for the guest.
-inline constexpr const char* kLoadFile = "load";
+/// Memory of a PCI device, with programs for the guest: what QEMU inherits as descriptor 4. Its
+/// size.
+inline constexpr const char* kLoadFile = "/proc/self/fd/4";
 inline constexpr std::size_t kMaxLoad = std::size_t{128} << 20U;
 /// On amd64, the I/O port that shuts the machine down.
 inline constexpr unsigned kDebugExitPort = 0xf4;

@@ -43,6 +43,7 @@ struct Launch {
 /// A running machine whose hardware was verified.
 struct Session {
   TemporaryFolder folder;
+  UniqueFd load_file;  ///< the memory that host and guest share
   Vm vm;
   Launch launch;
 };

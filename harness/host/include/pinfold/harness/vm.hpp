@@ -22,6 +22,7 @@ struct VmSetup {
   std::filesystem::path folder;      ///< an empty directory for its sockets
   std::filesystem::path snapshot;    ///< to restore from; "": boot
   int interrupt_fd = -1;             ///< readable: abort
+  int load_fd = -1;                  ///< the memory that host and guest share
 };
 
 template <class T>
