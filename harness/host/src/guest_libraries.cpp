@@ -35,7 +35,9 @@ std::optional<std::string> arch_of(const fs::path& program) {
 }
 
 Result<std::vector<GuestProgram>> libraries_of_host(const fs::path& program) {
-  PINFOLD_LET(auto listed, run_program({"ldd", program.string()}, Milliseconds(10000)));
+  // For a static program ldd exits with 1; that answer is to be remembered, too.
+  PINFOLD_LET(auto listed, ask_program({"sh", "-c", "ldd \"$0\" || true", program.string()},
+                                       Milliseconds(10000)));
   std::vector<GuestProgram> libraries;
   std::istringstream lines(listed.output);
   for (std::string line; std::getline(lines, line);) {
@@ -48,12 +50,12 @@ Result<std::vector<GuestProgram>> libraries_of_host(const fs::path& program) {
     const std::string path = line.substr(begin, end - begin);
     libraries.push_back({path, path});
   }
-  return libraries;  // none: for a static program ldd exits with 1
+  return libraries;
 }
 
 /// What a program or library asks for itself: names of libraries, and the dynamic linker's path.
 Result<std::vector<std::string>> asked_by(const fs::path& file) {
-  PINFOLD_LET(const auto printed, run_program({"env", "LC_ALL=C", "readelf", "-dlW", file.string()},
+  PINFOLD_LET(const auto printed, ask_program({"env", "LC_ALL=C", "readelf", "-dlW", file.string()},
                                               Milliseconds(10000)));
   if (printed.exit_status == 127) {
     return fail(ErrorCode::kNotFound, "readelf: not found, install it (package binutils)");

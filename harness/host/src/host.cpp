@@ -115,7 +115,7 @@ Result<std::string> check_qemu(const std::string& qemu, const VmMachine& machine
       fmt::format("install it (package qemu-system-{}), or name another with --qemu",
                   machine.platform.arch == Arch::kArm64 ? "arm" : "x86");
   const QemuVersion oldest = machine.caches > 1 ? kOldestWithCaches : kOldestQemu;
-  const auto ran = run_program({qemu, "--version"}, Milliseconds(10000));
+  const auto ran = ask_program({qemu, "--version"}, Milliseconds(10000));
   if (!ran || ran->exit_status == 127) {
     return fail(ErrorCode::kNotFound,
                 fmt::format("QEMU '{}': {}, expected QEMU {} or later; {}", qemu,

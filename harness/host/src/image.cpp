@@ -7,6 +7,7 @@
 #include <iterator>
 #include <set>
 #include <sstream>
+#include <tuple>
 
 #include "guest_libraries.hpp"
 #include "pinfold/harness/fingerprint.hpp"
@@ -18,6 +19,9 @@ namespace {
 
 /// Programs, libraries and modules for the guest: with debug information they are large.
 constexpr std::size_t kMaxProgram = std::size_t{1} << 30U;
+/// What the cache keeps of each, in bytes.
+constexpr std::uintmax_t kMaxStripped = std::uintmax_t{1} << 30U;
+constexpr std::uintmax_t kMaxInitramfs = std::uintmax_t{2} << 30U;
 
 namespace fs = std::filesystem;
 
@@ -95,7 +99,7 @@ fs::path cache_folder() {
 
 Result<fs::path> run_image_script(const std::vector<std::string>& command) {
   const std::string intent = fmt::format("prepare the image '{}'", command.back());
-  PINFOLD_LET_WRAP(const auto built, run_program(command, std::chrono::minutes(15)), intent);
+  PINFOLD_LET_WRAP(const auto built, ask_program(command, std::chrono::minutes(15)), intent);
   const std::string last = last_line(built.output);
   if (built.exit_status == 0) return last;
   // Its own errors are one sentence; other programs may need more lines to explain themselves.
@@ -140,14 +144,14 @@ Result<std::string> read_program(const fs::path& program) {
         run_program({"strip", "-o", draft.string(), program.string()}, Milliseconds(30000));
     if (!stripped || stripped->exit_status != 0) return read_file(program, kMaxProgram);
     fs::rename(draft, kept, failed);
-    prune_cache(folder, 16);
+    prune_cache(folder, kMaxStripped);
   }
   return read_file(kept, kMaxProgram);
 }
 
 Result<std::vector<CpioEntry>> busybox_links(const fs::path& busybox) {
   PINFOLD_LET(const auto applets,
-              run_program({busybox.string(), "--list-full"}, Milliseconds(10000)));
+              ask_program({busybox.string(), "--list-full"}, Milliseconds(10000)));
   std::vector<CpioEntry> links;
   std::istringstream lines(applets.output);
   for (std::string line; std::getline(lines, line);) {
@@ -181,7 +185,7 @@ Result<fs::path> build_initramfs(const Image& image, const fs::path& agent,
     return file;
   }
   PINFOLD_TRY(write_file(file, archive));
-  prune_cache(folder, 8);
+  prune_cache(folder, kMaxInitramfs);
   return file;
 }
 
@@ -199,17 +203,22 @@ Result<GuestLoad> load_of(const std::vector<GuestProgram>& programs, Arch arch) 
   return load;
 }
 
-void prune_cache(const fs::path& folder, std::size_t keep) {
+void prune_cache(const fs::path& folder, std::uintmax_t max_bytes) {
   std::error_code failed;
-  std::vector<std::pair<fs::file_time_type, fs::path>> files;
+  std::vector<std::tuple<fs::file_time_type, fs::path, std::uintmax_t>> files;
   for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
-    files.emplace_back(it->last_write_time(failed), it->path());
+    std::error_code gone;  // another run prunes, too
+    const auto time = it->last_write_time(gone);
+    const auto size = it->file_size(gone);
+    if (!gone) files.emplace_back(time, it->path(), size);
   }
   std::sort(files.rbegin(), files.rend());
   // Another run may be about to open a recent file.
-  const auto old = fs::file_time_type::clock::now() - std::chrono::hours(1);
-  for (std::size_t i = keep; i < files.size(); ++i) {
-    if (files[i].first < old) fs::remove(files[i].second, failed);
+  const auto old = fs::file_time_type::clock::now() - std::chrono::minutes(10);
+  std::uintmax_t bytes = 0;
+  for (const auto& [time, file, size] : files) {
+    bytes += size;
+    if (bytes > max_bytes && time < old) fs::remove(file, failed);
   }
 }
 

@@ -58,5 +58,25 @@ TEST(BuildInitramfs, RejectsProgramsOfAnotherArchitecture) {
             "program '" + (folder / "s390x") + "': of another architecture, expected one of arm64");
 }
 
+TEST(PruneCache, RemovesWhatWasUsedLongestAgo) {
+  const test::TempDir folder;
+  const auto now = std::filesystem::file_time_type::clock::now();
+  const auto add = [&](const std::string& name, int minutes_ago) {
+    folder.write(name, std::string(1000, 'x'));
+    std::filesystem::last_write_time(folder / name, now - std::chrono::minutes(minutes_ago));
+  };
+  add("oldest", 90);
+  add("old", 60);
+  add("older", 70);
+  prune_cache(folder / "", 2000);
+  EXPECT_TRUE(std::filesystem::exists(folder / "old"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "older"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "oldest"));
+  add("recent", 5);
+  prune_cache(folder / "", 500);
+  EXPECT_TRUE(std::filesystem::exists(folder / "recent")) << "it may be in use";
+  EXPECT_FALSE(std::filesystem::exists(folder / "old"));
+}
+
 }  // namespace
 }  // namespace pinfold::harness

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "pinfold/harness/accelerator.hpp"
+#include "pinfold/harness/session.hpp"
 #include "pinfold/harness/snapshot.hpp"
 
 namespace pinfold::harness {
@@ -62,6 +63,22 @@ TEST(RunProgram, NamesTheMissingProgram) {
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, ErrorCode::kNotFound);
   EXPECT_EQ(done.error().message, "run '/nowhere/program': No such file or directory");
+}
+
+TEST(AskProgram, AsksAgainOnlyAfterAFailureOrIfAFileChanges) {
+  const auto folder = TemporaryFolder::make();
+  ASSERT_TRUE(folder);
+  const auto script = folder->path() / "script";
+  const auto ask = [&](const std::string& text) {
+    if (!text.empty()) std::ofstream(script) << text;
+    const auto answer = ask_program({"sh", script.string()}, Milliseconds(60000));
+    return answer ? answer->output : answer.error().message;
+  };
+  EXPECT_EQ(ask(R"(echo one; printf x >> "$0.log")"), "one\n");
+  EXPECT_EQ(ask(""), "one\n");
+  EXPECT_EQ(ask(R"(echo other; printf x >> "$0.log"; exit 1)"), "other\n");
+  EXPECT_EQ(ask(""), "other\n");
+  EXPECT_EQ(std::filesystem::file_size(script.string() + ".log"), 3U) << "a failure is asked again";
 }
 
 TEST(ChildProcess, DiesWithAKilledParent) {

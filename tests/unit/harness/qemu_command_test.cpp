@@ -49,7 +49,7 @@ TEST(QemuCommand, DescribesSocketsNodesAndDistances) {
            kAppend.c_str(),
            "-device isa-debug-exit,iobase=0xf4,iosize=4",
            "-no-reboot",
-           "-object memory-backend-file,id=load,mem-path=load,size=128M,share=on",
+           "-object memory-backend-file,id=load,mem-path=/proc/self/fd/4,size=128M,share=on",
            "-device ivshmem-plain,bus=pcie.0,memdev=load,master=on",
        }) {
     EXPECT_THAT(options, Contains(option));

@@ -104,10 +104,13 @@ class Driver {
   void make(const Sandbox& sandbox, const std::string& name) {
     const std::string id = run_container(sandbox, name);
     ++counts.made;
-    if (sandbox.pod.exclusive_of(name) == 0) return;
+    const int exclusive = sandbox.pod.exclusive_of(name);
+    if (exclusive == 0) return;
     const std::string group = sandbox.pod.cgroup() + "/" + id;
     const CpuSet cpus = cpus_of_group(group);
-    if (cpus.empty()) return;  // made without the service
+    // Made without the service it has no cpuset, or that of the shared pool: it is confined there
+    // until the service has decided. The pool has always more CPUs than a container.
+    if (static_cast<int>(cpus.size()) != exclusive) return;
     exclusive_ << group.substr(std::string("/kubepods/").size()) << ' ' << cpus.to_string()
                << std::endl;
   }

@@ -72,7 +72,8 @@ struct GuestLoad {
 /// The programs with their libraries.
 [[nodiscard]] Result<GuestLoad> load_of(const std::vector<GuestProgram>& programs, Arch arch);
 
-/// Removes entries of a cache directory that were not used recently, except the `keep` newest.
-void prune_cache(const std::filesystem::path& folder, std::size_t keep);
+/// Removes the files of a cache directory that were used longest ago, until it has `max_bytes`; not
+/// those of the last ten minutes.
+void prune_cache(const std::filesystem::path& folder, std::uintmax_t max_bytes);
 
 }  // namespace pinfold::harness

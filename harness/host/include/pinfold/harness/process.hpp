@@ -21,9 +21,9 @@ using Milliseconds = std::chrono::milliseconds;
 /// How a child process is started.
 struct ChildOptions {
   std::vector<std::string> argv;
-  std::filesystem::path folder;  ///< its working directory; "": that of the caller
-  int output = -1;               ///< becomes its stdout and stderr; -1: /dev/null
-  std::vector<int> inherited{};  ///< become its descriptors 3, 4 and so on; -1: none there
+  std::filesystem::path folder{};  ///< its working directory; "": that of the caller
+  int output = -1;                 ///< becomes its stdout and stderr; -1: /dev/null
+  std::vector<int> inherited{};    ///< become its descriptors 3, 4 and so on; -1: none there
 };
 
 /// A child process that cannot outlive this one: its process group is killed when the object is
@@ -62,6 +62,10 @@ struct Finished {
 
 /// Errors: kNotFound, kIo, kBusy if the program runs longer than `limit`.
 [[nodiscard]] Result<Finished> run_program(const std::vector<std::string>& argv,
+                                           Milliseconds limit);
+/// The same for a question that has one answer: a success is remembered for as long as this process
+/// runs and the files among the arguments do not change.
+[[nodiscard]] Result<Finished> ask_program(const std::vector<std::string>& argv,
                                            Milliseconds limit);
 
 /// Writes atomically: to a temporary file in the same directory, then renames it.
