@@ -75,7 +75,8 @@ class Library:
         """The program with its arguments; patterns stand for the files of the sources."""
         arguments = []
         for argument in ARGUMENTS.get(name, GTEST):
-            files = glob.glob(os.path.join(self.source, argument)) if "*" in argument else [argument]
+            is_pattern = "*" in argument and not argument.startswith("-")
+            files = glob.glob(os.path.join(self.source, argument)) if is_pattern else [argument]
             if not files:
                 raise BuildError(f"no file is '{argument}'")
             arguments += sorted(files)
