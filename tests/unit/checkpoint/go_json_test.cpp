@@ -68,8 +68,8 @@ TEST(JsonSyntax, AcceptsWhatGoAccepts) {
   const std::string deep = std::string(10000, '[') + std::string(10000, ']');
   for (const std::string_view text :
        {std::string_view("{}"), std::string_view(" [ ] "), std::string_view("-0.5e+10"),
-        std::string_view("\"\xff\x7f\\ud800\""), std::string_view("[[],{\"a\":[1,{}]},null]"),
-        std::string_view(deep)}) {
+        std::string_view("\"\xff\x7f\\ud800\""), std::string_view("\"\\u09af\\uAFff\""),
+        std::string_view("[[],{\"a\":[1,{}]},null]"), std::string_view(deep)}) {
     EXPECT_EQ(json_syntax_error(text), std::nullopt) << text;
   }
 }

@@ -184,6 +184,21 @@ TEST(Difference, OfOneEntryIsSmall) {
   }
 }
 
+TEST(Difference, OfFewCharactersHasOnlyThese) {
+  const std::string before = sample_file(0, 250);
+  std::string after = before;
+  after.insert(5000, "12345");
+  const auto one = [](const std::string& from, const std::string& to) {
+    const auto change = difference(from, to);
+    const Edits* edits = std::get_if<Edits>(&change);
+    return edits != nullptr && edits->size() == 1 ? edits->front() : Edit{};
+  };
+  EXPECT_EQ(one(before, after).insert, "12345");
+  EXPECT_EQ(one(before, after).drop, 0U);
+  EXPECT_EQ(one(after, before).insert, "");
+  EXPECT_EQ(one(after, before).drop, 5U);
+}
+
 TEST(Difference, IsTheWholeOfWhatHasLittleInCommon) {
   const std::string after(1000, 'a');
   EXPECT_EQ(difference("", after), (std::variant<std::string, Edits>(after)));

@@ -294,6 +294,28 @@ TEST(Repair, WritesPodLevelMemoryInAVersionThatTheKubeletReads) {
   EXPECT_TRUE(would_start(pod_level, repaired.files, {}));
 }
 
+TEST(Repair, MemoryOfAPodWithoutContainersIsReleased) {
+  Config config = test::with_memory_manager(test::aligning_config("best-effort", "pod"));
+  config.profile = Profile::kKubelet137;
+  config.feature_gates["PodLevelResourceManagers"] = true;
+  const Node pod_level = std::move(*Node::make(test::machine_of({}), config));
+  MemoryState state;
+  ASSERT_TRUE(pod_level.memory().start(state).has_value());
+  const std::vector<MemoryBlock> blocks = {{{0}, "memory", std::uint64_t{1} << 30U}};
+  state.pods[PodUid("a")] = blocks;
+  state.pods[PodUid("b")] = blocks;
+  state.assignments[{PodUid("b"), "c"}] = blocks;
+  take_blocks(state.machine_state, blocks);
+  const auto repaired =
+      repair(pod_level, {{}, encode_memory(state, "Static", MemoryFormat::kV3)}, {}, {});
+  const MemoryCheckpoint after = inspect_memory(*repaired.files.memory).value().state;
+  EXPECT_FALSE(after.pods.contains(PodUid("a")));
+  EXPECT_TRUE(after.pods.contains(PodUid("b")));
+  EXPECT_TRUE(mentions(repaired.done, "a", "memory that none of its containers holds: released"));
+  EXPECT_FALSE(mentions(repaired.done, "b", "memory that none of its containers holds: released"));
+  EXPECT_TRUE(would_start(pod_level, repaired.files, {}));
+}
+
 TEST(Repair, AnotherPolicyKeepsTheAssignments) {
   std::string file = cpu_file("0-1,4-15", R"("a":{"c":"2-3"})");
   file.replace(file.find("static"), 6, "none");
