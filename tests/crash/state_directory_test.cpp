@@ -172,6 +172,14 @@ TEST(StateDirectory, RefusesOneThatOthersCanReplace) {
   EXPECT_NE(refusal(state), "") << "the owner of b can rename it";
 }
 
+TEST(StateDirectory, SaysWhichPartCannotBeMade) {
+  const test::TempDir folder;
+  folder.write("file", "");
+  const auto made = make_state_directory(folder / "file/a/state");
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().message, "state directory '" + (folder / "file/a") + "': Not a directory");
+}
+
 TEST(StateDirectory, IsMadeForItsOwnerAlone) {
   const test::TempDir folder;
   const mode_t before = ::umask(0);

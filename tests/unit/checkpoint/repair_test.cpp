@@ -85,6 +85,18 @@ TEST(Repair, ThePodWithTheFewestCpusLosesThemForASharedPool) {
   EXPECT_TRUE(would_start(strict, repaired.files, {}));
 }
 
+TEST(Repair, NoPodLosesItsCpusForASharedPoolThatNobodyNeeds) {
+  Config config = test::aligning_config("best-effort");
+  config.profile = Profile::kFixed;
+  config.cpu_manager_policy_options["strict-cpu-reservation"] = "true";
+  const Node strict = std::move(*Node::make(test::machine_of({}), config));
+  const auto repaired =
+      repair(strict, {cpu_file("", R"("a":{"c":"1-7"},"b":{"c":"8-15"})"), {}}, {}, {});
+  EXPECT_EQ(cpu_of(repaired).assignments.by_pod().size(), 2U);
+  EXPECT_TRUE(repaired.lost.empty());
+  EXPECT_TRUE(would_start(strict, repaired.files, {}));
+}
+
 TEST(Repair, APodWhoseContainersAreLostReturnsItsCpus) {
   Config config = test::aligning_config("best-effort");
   config.profile = Profile::kKubelet136;
