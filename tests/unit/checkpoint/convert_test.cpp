@@ -158,7 +158,11 @@ TEST(Convert, NamesTheUnreadableFile) {
   EXPECT_EQ(convert({"{", {}}, {2, 1}, {}).error().message,
             "'cpu_manager_state': unexpected end of JSON input");
   EXPECT_EQ(parse_formats("cpu-v5").error().code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(parse_formats("memory-v2"), (Formats{3, 2}));
+  const std::pair<const char*, Formats> formats[] = {
+      {"cpu-v1", {1, 1}},    {"cpu-v2", {2, 1}},    {"cpu-v3", {3, 2}},    {"cpu-v4", {4, 3}},
+      {"memory-v1", {2, 1}}, {"memory-v2", {3, 2}}, {"memory-v3", {4, 3}},
+  };
+  for (const auto& [name, expected] : formats) EXPECT_EQ(parse_formats(name), expected) << name;
 }
 
 TEST(Diff, NamesEveryObjectThatDiffers) {

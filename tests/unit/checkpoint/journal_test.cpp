@@ -70,6 +70,10 @@ TEST(Journal, RefusesAnotherVersionUnlessItIsTorn) {
     EXPECT_EQ(decode_journal(encode_record(kSample) + other).error().code, ErrorCode::kUnsupported)
         << version;
   }
+  std::string other = written(kSample);
+  other.replace(other.find(" 4 "), 3, " 17 ");
+  const std::string message = decode_journal(other).error().message;
+  EXPECT_EQ(message.find("journal: version '17', expected 2 to 4: "), 0U) << message;
 }
 
 TEST(Journal, ReadsVersion2WithItsChecksum) {

@@ -241,6 +241,14 @@ TEST(MemoryFile, ReadsNegativeNumaIds) {
   EXPECT_EQ((*state)->machine_state.at(-1).cells, std::vector<std::int32_t>{-1});
 }
 
+TEST(MemoryFile, OfTheFirstVersionHasNoPodEntries) {
+  std::string file = encode_memory(sample_memory(), "Static", MemoryFormat::kV1);
+  file.insert(file.find("\"checksum\""), "\"podEntries\":7,");
+  const auto state = restore_memory(file, "Static", false);
+  ASSERT_TRUE(state) << state.error().message;
+  EXPECT_EQ(**state, sample_memory());
+}
+
 TEST(MemoryFile, MergesMapsOfARepeatedField) {
   // Maps of a repeated field merge; a repeated map entry replaces the first.
   constexpr std::string_view kFile =
