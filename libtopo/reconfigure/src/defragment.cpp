@@ -61,6 +61,11 @@ Result<DefragmentationPlan> plan_defragmentation(const Node& node, const NodeSta
   planning::Judge judge(node, current);
   const ActivePod target{pod, {}};
   planning::PodCase wanted = planning::survey(node, current, target, judge);
+  if (wanted.rejection) {
+    auto beside_others =
+        planning::survey(node, current, target, judge, planning::Neighbours::kOnTheSameNodes);
+    if (!beside_others.rejection) wanted = std::move(beside_others);
+  }
   plan.limit = wanted.rejection ? wanted.rejection : shortage_of(node, state, pod, options.checks);
   if (plan.limit) {
     plan.optimal = true;

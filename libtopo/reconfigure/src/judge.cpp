@@ -113,6 +113,17 @@ void Judge::free_exactly(std::map<std::int32_t, NodeMemory>& memory, NumaMask no
   }
 }
 
+/// As someone else's memory does that is on exactly these NUMA nodes.
+void Judge::make_group(std::map<std::int32_t, NodeMemory>& memory, NumaMask nodes) const {
+  const auto ids = node_.machine().numa_ids(nodes);
+  for (const std::int32_t id : ids) {
+    const auto found = memory.find(id);
+    if (found == memory.end()) continue;  // no memory manager
+    found->second.cells = ids;
+    found->second.number_of_assignments = 1;
+  }
+}
+
 /// With full-pcpus-only every container has whole cores, so no core is free in part: the CPUs and
 /// the rest of their cores.
 CpuSet Judge::with_cores(const CpuSet& cpus) const {
@@ -126,24 +137,28 @@ CpuSet Judge::with_cores(const CpuSet& cpus) const {
   return cores & node_.cpu().allocatable();
 }
 
-Decision Judge::on_empty_node(const PodSpec& pod) const {
+Decision Judge::on_empty_node(const PodSpec& pod, Neighbours neighbours) const {
   const Machine& machine = node_.machine();
   const CpuSet allocatable = node_.cpu().is_static() ? node_.cpu().allocatable() : CpuSet{};
-  Decision decision = decide(node_, state_for(pod, allocatable, empty_.memory.machine_state), pod);
+  auto memory = empty_.memory.machine_state;
+  if (neighbours == Neighbours::kOnTheSameNodes) {
+    for (const int numa : machine.all_numa().positions()) make_group(memory, NumaMask::of(numa));
+  }
+  Decision decision = decide(node_, state_for(pod, allocatable, memory), pod);
   if (std::holds_alternative<Admitted>(decision) || pod.containers.size() == 1) return decision;
   const int widest = machine.numa_count() <= kMaxNodesForEveryPart ? machine.numa_count() - 1 : 1;
   for (int width = 1; width <= widest; ++width) {
     std::optional<Decision> admitted;
     for_each_mask_of_width(machine.numa_count(), width, [&](NumaMask part) {
       if (admitted) return;
-      auto memory = empty_.memory.machine_state;
-      for (auto& [id, of_node] : memory) {
+      auto of_part = memory;
+      for (auto& [id, of_node] : of_part) {
         if (part.contains(*machine.numa_position(NumaId{id}))) continue;
         for (auto& [type, table] : of_node.tables) table.free = 0;
       }
       const CpuSet free = allocatable & machine.cpus_of_numa(part);
-      Decision of_part = decide(node_, state_for(pod, free, std::move(memory)), pod);
-      if (std::holds_alternative<Admitted>(of_part)) admitted = std::move(of_part);
+      Decision then = decide(node_, state_for(pod, free, std::move(of_part)), pod);
+      if (std::holds_alternative<Admitted>(then)) admitted = std::move(then);
     });
     if (admitted) return *std::move(admitted);
   }
@@ -182,19 +197,21 @@ bool Judge::allows(const PodCase& pod, const Unit& unit, const Spot& spot) {
   return found->second;
 }
 
-bool Judge::allows_together(const PodCase& pod, const std::vector<Spot>& spots) {
-  std::string key;
+bool Judge::allows_together(const PodCase& pod, const std::vector<Spot>& spots,
+                            Neighbours neighbours) {
+  std::string key = neighbours == Neighbours::kNone ? "" : "neighbours;";
   for (std::size_t i = 0; i < spots.size(); ++i) {
     if (!is_complete(pod.units[i], spots[i])) return false;
     key += text_of(spots[i]) + ";";
   }
   auto& verdicts = verdicts_[fmt::format("{}", pod.spec().uid)];
   const auto [found, is_new] = verdicts.try_emplace(std::move(key), false);
-  if (is_new) found->second = admits_together(pod, spots);
+  if (is_new) found->second = admits_together(pod, spots, neighbours);
   return found->second;
 }
 
-Decision Judge::about(const PodCase& pod, const std::vector<Spot>& spots) const {
+Decision Judge::about(const PodCase& pod, const std::vector<Spot>& spots,
+                      Neighbours neighbours) const {
   if (!pod.is_joint) {
     for (std::size_t i = 0; i < spots.size(); ++i) {
       Decision decision = about_unit(pod, pod.units[i], spots[i]);
@@ -211,6 +228,7 @@ Decision Judge::about(const PodCase& pod, const std::vector<Spot>& spots) const 
     all |= spots[i].cpus;
     if (unit.memory.empty()) continue;
     free_exactly(memory, spots[i].memory, unit.memory);
+    if (neighbours == Neighbours::kOnTheSameNodes) make_group(memory, spots[i].memory);
     if (somewhere.empty()) somewhere = spots[i].memory;
     for (const auto& [type, bytes] : unit.memory) rest[type] -= std::min(rest[type], bytes);
   }
@@ -218,8 +236,9 @@ Decision Judge::about(const PodCase& pod, const std::vector<Spot>& spots) const 
   return decide(node_, state_for(pod.spec(), with_cores(all), std::move(memory)), pod.spec());
 }
 
-bool Judge::admits_together(const PodCase& pod, const std::vector<Spot>& spots) const {
-  const Decision decision = about(pod, spots);
+bool Judge::admits_together(const PodCase& pod, const std::vector<Spot>& spots,
+                            Neighbours neighbours) const {
+  const Decision decision = about(pod, spots, neighbours);
   const auto* const admitted = std::get_if<Admitted>(&decision);
   if (admitted == nullptr) return false;
   for (std::size_t i = 0; i < spots.size(); ++i) {

@@ -177,6 +177,15 @@ Enumeration Search::try_spot(Placing& placing, const PlanCost& cost, const Spot&
   return result;
 }
 
+bool Search::allows_together(const Placing& placing) const {
+  const PodCase& pod = *placing.pod;
+  if (judge_.allows_together(pod, placing.spots)) return true;
+  // Where the other pods leave no set of NUMA nodes that is large enough for the pod, decide() may
+  // admit it container by container. Where the target really goes, rules_.accepts asks last.
+  return order_[placing.index] == target_ &&
+         judge_.allows_together(pod, placing.spots, Neighbours::kOnTheSameNodes);
+}
+
 Enumeration Search::placed(const Placing& placing) {
   const PodCase& pod = *placing.pod;
   const bool is_target = order_[placing.index] == target_;
@@ -184,7 +193,7 @@ Enumeration Search::placed(const Placing& placing) {
   Board next = placing.before;
   next.free -= placing.taken;
   if (!allocate_memory(pod, placing.spots, next)) return Enumeration::kContinue;
-  if (pod.is_joint && !judge_.allows_together(pod, placing.spots)) return Enumeration::kContinue;
+  if (pod.is_joint && !allows_together(placing)) return Enumeration::kContinue;
   Choice choice = choice_of(pod, placing.spots, next);
   const PlanCost cost = placing.cost + cost_of_moves(pod, choice.after);
   choices_[order_[placing.index]] = std::move(choice);

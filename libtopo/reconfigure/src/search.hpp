@@ -72,6 +72,7 @@ class Search {
   Enumeration try_spot(Placing& placing, const PlanCost& cost, const Spot& spot);
   Enumeration try_cpus(Placing& placing, const PlanCost& cost, const CpuSet& cpus);
   [[nodiscard]] bool has_memory(const Placing& placing, const Unit& unit, NumaMask mask) const;
+  [[nodiscard]] bool allows_together(const Placing& placing) const;
   Enumeration placed(const Placing& placing);
   [[nodiscard]] bool allocate_memory(const PodCase& pod, const std::vector<Spot>& spots,
                                      Board& board) const;

@@ -57,10 +57,10 @@ void note_division(const NodeState& admitted, PodCase& pod) {
 /// The units of a pod whose containers are allocated for one by one.
 /// What the rules say of each container alone counts where they are about single containers: what
 /// decide() does for a container depends on which CPUs it chose for init containers before.
-void add_containers(const Node& node, const Judge& judge, PodCase& pod) {
+void add_containers(const Node& node, const Judge& judge, Neighbours neighbours, PodCase& pod) {
   const bool is_alone = !pod.is_joint && pod.spec().containers.size() > 1 &&
                         qos_class(pod.spec(), node.gates()) == QosClass::kGuaranteed;
-  const Decision together = judge.on_empty_node(pod.spec());
+  const Decision together = judge.on_empty_node(pod.spec(), neighbours);
   if (const auto* const rejected = std::get_if<Rejected>(&together); rejected && !is_alone) {
     pod.rejection = rejected->why;
     return;
@@ -163,7 +163,8 @@ std::optional<PodUid> smallest_held(const Problem& problem) {
 
 }  // namespace
 
-PodCase survey(const Node& node, const NodeState& state, const ActivePod& pod, Judge& judge) {
+PodCase survey(const Node& node, const NodeState& state, const ActivePod& pod, Judge& judge,
+               Neighbours neighbours) {
   const PodUid& uid = pod.spec.uid;
   PodCase result;
   result.pod = &pod;
@@ -178,7 +179,7 @@ PodCase survey(const Node& node, const NodeState& state, const ActivePod& pod, J
   if (result.is_whole) {
     add_whole(node, judge, result);
   } else {
-    add_containers(node, judge, result);
+    add_containers(node, judge, neighbours, result);
   }
   if (!result.rejection) judge_what_it_has(result, judge);
   return result;

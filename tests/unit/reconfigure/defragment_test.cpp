@@ -102,6 +102,51 @@ TEST(Defragment, SaysWhatIsImpossible) {
   EXPECT_EQ(too_many->next, state);
 }
 
+PodSpec two_containers(const std::string& uid, const std::string& memory) {
+  return pod_of(uid, {container("a", {{"cpu", "1"}, {"memory", memory}}),
+                      container("b", {{"cpu", "1"}, {"memory", memory}})});
+}
+
+/// Two NUMA nodes with 7 and 8 GiB for pods, and no CPU manager.
+Node memory_node() {
+  Config config = with_memory_manager(aligning_config("single-numa-node", "pod"));
+  config.cpu_manager_policy = "none";
+  return node_of(machine_of({.numa = 2, .cpus = 4, .gib = 8}), config);
+}
+
+PodSpec memory_pod(const std::string& uid, const std::string& memory) {
+  return pod(uid, {{"cpu", "1"}, {"memory", memory}});
+}
+
+/// Where no NUMA node has room for the pod, and other pods leave no two of them together, a kubelet
+/// has no hint for its memory, and admits it container by container.
+TEST(Defragment, MovesTheLeastMemoryForAPodThatGoesToTwoNumaNodes) {
+  const Node node = memory_node();
+  const NodeState state =
+      state_with(node, {memory_pod("a", "1Gi"), memory_pod("b", "4Gi"), memory_pod("c", "3Gi")});
+  const PodSpec pod = two_containers("new", "3Gi");
+  const auto plan = plan_defragmentation(node, state, pod);
+  ASSERT_TRUE(plan) << plan.error().message;
+  ASSERT_TRUE(plan->possible);
+  EXPECT_TRUE(plan->optimal);
+  EXPECT_EQ(plan->cost, (PlanCost{0, 0, 1, 0, std::uint64_t{1} << 30U}));
+  EXPECT_TRUE(std::holds_alternative<Admitted>(decide(node, plan->next, pod)));
+}
+
+/// Such a pod can be one that an empty node would reject.
+TEST(Defragment, MakesRoomForAPodThatAnEmptyNodeRejects) {
+  const Node node = memory_node();
+  const PodSpec pod = two_containers("new", "5Gi");
+  ASSERT_TRUE(std::holds_alternative<Rejected>(decide(node, empty_state(node), pod)));
+  const NodeState state = state_with(node, {memory_pod("a", "1Gi"), memory_pod("b", "3Gi")});
+  ASSERT_TRUE(std::holds_alternative<Rejected>(decide(node, state, pod)));
+  const auto plan = plan_defragmentation(node, state, pod);
+  ASSERT_TRUE(plan) << plan.error().message;
+  ASSERT_TRUE(plan->possible);
+  EXPECT_EQ(plan->cost, (PlanCost{0, 0, 1, 0, std::uint64_t{3} << 30U}));
+  EXPECT_TRUE(std::holds_alternative<Admitted>(decide(node, plan->next, pod)));
+}
+
 TEST(Defragment, RefusesAPodThatTheNodeRuns) {
   const Node node = node_of(machine_of({}), aligning_config("none"));
   const NodeState state = state_with(node, {wanted("a", 2)});
