@@ -4,7 +4,7 @@
  *
  * Each container is in a pod of its own, whose group the planner keeps wide enough. A set of CPUs
  * is a mask; 0 stands for "no group". The planner below is that of enforce/src/plan.cpp on masks.
- * It prints each plan that it makes, and handover_test.cpp compares them: docs/adr/0020.
+ * It prints each plan that it makes and what a restart observes: handover_test.cpp compares both.
  *
  * Broken on purpose, so that the assertions are seen to fail: GRANT_FIRST, NO_VERIFY, COMMIT_LAST.
  */
@@ -42,8 +42,7 @@ chan plan = [9] of { mtype, byte, byte };
 hidden Layout before, after;
 hidden byte has[CONTAINERS];
 hidden byte c, d, pass, both, set, parking, movers, changed, old_right, overlap;
-hidden byte possible, has_moved, is_blocked, failed;
-hidden mtype kind;
+hidden byte possible, has_moved, is_blocked, failed; hidden mtype kind;
 
 #define DESIRED(c) (follows -> next.cpus[c] : old.cpus[c])
 #define ALONE(c) (follows -> EXCLUSIVE(next, c) : EXCLUSIVE(old, c))
@@ -215,9 +214,10 @@ inline start_one() {
  * runs on a part of the CPUs that are exclusive to it, now or before a reconfiguration, has them
  * so. */
 inline observe() {
-  follows = durable;
+  follows = durable; before.exclusive = 0;
+  printf("kernel %d %d %d started %d", kernel[0], kernel[1], kernel[2], started);
+  IF(moves && follows, printf(" earlier"); print_layout(old); printf(" "), printf(" "));
   IF(follows, copy(next, after), copy(old, after));
-  before.exclusive = 0;
   for (EACH(c)) {
     before.cpus[c] = kernel[c];
     WHEN(kernel[c] && ((HAS(after.exclusive, c) && !(kernel[c] & ~after.cpus[c])) ||

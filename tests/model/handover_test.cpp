@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
-#include <map>
 #include <optional>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "handover_layouts.hpp"
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/enforce/plan.hpp"
 #include "run_program.hpp"
@@ -19,10 +19,6 @@
 /// The model handover.pml is searched to its end, and its plans are compared with the planner's.
 namespace pinfold::enforce {
 namespace {
-
-constexpr int kContainers = 3;
-constexpr int kCpus = 4;
-constexpr unsigned kNobody = 3;  ///< owner of the CPUs of the shared pool
 
 /// What the program of a model prints, through a filter of the shell.
 std::string search(const std::string& program, const std::string& filter) {
@@ -41,11 +37,11 @@ void expect_holds(const std::string& program) {
   std::cout << out.substr(std::min(out.find("State-vector"), out.size()), 160) << '\n';
 }
 
-TEST(HandoverModel, HoldsAcrossTwoCrashes) { expect_holds(MODEL_CRASHES); }
+TEST(HandoverModel, HoldsAcrossTwoCrashesAndAWriteOfAnotherProgram) { expect_holds(MODEL_SAFETY); }
 
-/// `-l`: also that no sequence of states is endless.
-TEST(HandoverModel, HoldsAcrossACrashAndAWriteOfAnotherProgram) {
-  expect_holds(MODEL_WRITES " -l");
+/// `-l`: no sequence of states is endless.
+TEST(HandoverModel, ComesToAnEndAfterACrashAndAWriteOfAnotherProgram) {
+  expect_holds(MODEL_ENDLESS " -l");
 }
 
 /// The first assertion that a broken variant violates.
@@ -64,55 +60,6 @@ TEST(HandoverModel, StartsAContainerOnWrongCpusIfNothingIsReadBack) {
 
 TEST(HandoverModel, StartsAContainerTooEarlyIfTheCommitIsLast) {
   EXPECT_EQ(violated(MODEL_COMMIT_LAST), "(durable||old.cpus[c])");
-}
-
-/// A container of the model is the only one of its pod.
-GroupName container(int index) { return {PodUid(std::to_string(index)), "c"}; }
-
-CpuSet cpus_of(unsigned mask) {
-  CpuSet cpus;
-  for (int cpu = 0; cpu < kCpus; ++cpu) {
-    if (((mask >> static_cast<unsigned>(cpu)) & 1U) != 0) cpus.insert(CpuId{cpu});
-  }
-  return cpus;
-}
-unsigned mask_of(const CpuSet& cpus) {
-  unsigned mask = 0;
-  for (const CpuId cpu : cpus) mask |= 1U << static_cast<unsigned>(cpu.value);
-  return mask;
-}
-
-void add_container(Layout& layout, int index, const CpuSet& cpus, Isolation isolation) {
-  GroupSettings settings;
-  settings.cpus = cpus;
-  layout[container(index).parent()] = settings;
-  settings.isolation = isolation;
-  layout[container(index)] = settings;
-}
-
-/// " s14 x1 -": in the shared pool, exclusive, no group.
-std::string text_of(const Layout& layout) {
-  std::string text;
-  for (int index = 0; index < kContainers; ++index) {
-    const auto found = layout.find(container(index));
-    text += found == layout.end()
-                ? " -"
-                : fmt::format(" {}{}", found->second.isolation == Isolation::kHost ? 's' : 'x',
-                              mask_of(found->second.cpus));
-  }
-  return text;
-}
-
-Layout parse_layout(std::istream& in) {
-  Layout layout;
-  for (int index = 0; index < kContainers; ++index) {
-    std::string word;
-    in >> word;
-    if (word == "-") continue;
-    add_container(layout, index, cpus_of(static_cast<unsigned>(std::stoul(word.substr(1)))),
-                  word[0] == 's' ? Isolation::kHost : Isolation::kContainer);
-  }
-  return layout;
 }
 
 /// A step as the model prints it. The model makes a group and writes its set in one step, and knows
@@ -174,12 +121,22 @@ std::string without_steps_of_impossible(const std::string& line) {
   return line.substr(0, line.find(" :") + 2) + " impossible";
 }
 
-/// Every plan that the model makes, in any of its states.
+/// Every plan that the model makes, in any of its states, across two crashes, or a crash and a
+/// write of another program. A plan after a restart has before it what the restart observes.
+const std::vector<std::string>& lines_of_model() {
+  static const std::vector<std::string> kLines = [] {
+    std::vector<std::string> lines;
+    std::istringstream in(search(MODEL_TRACES, "grep -a plan | sed 's/^ *//' | sort -u"));
+    for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
+    return lines;
+  }();
+  return kLines;
+}
+
 const std::set<std::string>& plans_of_model() {
   static const std::set<std::string> kPlans = [] {
     std::set<std::string> plans;
-    std::istringstream lines(search(MODEL_TRACES, "grep -a '^ *plan' | sort -u"));
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : lines_of_model()) {
       plans.insert(without_steps_of_impossible(line.substr(line.find("plan"))));
     }
     return plans;
@@ -187,45 +144,52 @@ const std::set<std::string>& plans_of_model() {
   return kPlans;
 }
 
+struct ParsedPlan {
+  Layout before;
+  Layout after;
+};
+ParsedPlan parse_plan(std::istream& in) {
+  ParsedPlan result;
+  result.before = parse_layout(in);
+  std::string sign;
+  in >> sign;
+  result.after = parse_layout(in);
+  return result;
+}
+
 TEST(HandoverModel, EachOfItsPlansIsThePlanners) {
-  ASSERT_GT(plans_of_model().size(), 1000U);
+  ASSERT_GT(plans_of_model().size(), 20000U);
   for (const std::string& line : plans_of_model()) {
     std::istringstream in(line.substr(std::string("plan").size()));
-    const Layout before = parse_layout(in);
-    std::string sign;
-    in >> sign;
-    const Layout after = parse_layout(in);
+    const auto [before, after] = parse_plan(in);
     ASSERT_EQ(planned(before, after).text, line);
   }
 }
 
-/// A decision. Owners of CPUs: see kNobody; `exists`: containers without exclusive CPUs that are in
-/// the shared pool.
-Layout layout_of(const std::array<unsigned, kCpus>& owners, unsigned exists) {
-  std::array<unsigned, kContainers + 1> masks{};
-  for (unsigned cpu = 0; cpu < kCpus; ++cpu) masks.at(owners.at(cpu)) |= 1U << cpu;
-  Layout layout;
-  for (unsigned index = 0; index < kContainers; ++index) {
-    const bool is_exclusive = masks.at(index) != 0;
-    if (!is_exclusive && ((exists >> index) & 1U) == 0) continue;
-    add_container(layout, static_cast<int>(index),
-                  cpus_of(is_exclusive ? masks.at(index) : masks.at(kNobody)),
-                  is_exclusive ? Isolation::kContainer : Isolation::kHost);
+/// In each state in which the model restarts, the agent comes to the same plan as the model.
+TEST(HandoverModel, EachOfItsRestartsIsTheAgents) {
+  std::size_t restarts = 0;
+  for (const std::string& line : lines_of_model()) {
+    if (!line.starts_with("kernel ")) continue;
+    ++restarts;
+    std::istringstream in(line);
+    std::array<unsigned, kContainers> sets{};
+    unsigned started = 0;
+    std::string word;
+    in >> word >> sets[0] >> sets[1] >> sets[2] >> word >> started >> word;
+    Layout earlier;
+    if (word == "earlier") {
+      earlier = running(parse_layout(in), started);
+      in >> word;
+    }
+    ASSERT_EQ(word, "plan") << line;
+    const auto [before, after] = parse_plan(in);
+    Layout observed = kernel_layout(sets);
+    agent::mark_isolation(after, earlier, observed);
+    ASSERT_EQ(text_of(observed), text_of(before)) << line;
   }
-  return layout;
-}
-
-/// The decisions with these owners. None without a CPU in the shared pool, see handover.pml.
-std::vector<Layout> layouts_of(const std::array<unsigned, kCpus>& owners) {
-  std::map<std::string, Layout> layouts;
-  if (std::find(owners.begin(), owners.end(), kNobody) == owners.end()) return {};
-  for (unsigned exists = 0; exists < 1U << kContainers; ++exists) {
-    Layout layout = layout_of(owners, exists);
-    layouts.emplace(text_of(layout), layout);
-  }
-  std::vector<Layout> all;
-  for (const auto& [text, layout] : layouts) all.push_back(layout);
-  return all;
+  std::cout << restarts << " states in which the agent restarts\n";
+  ASSERT_GT(restarts, 100000U);
 }
 
 CpuSet pool_of(const Layout& layout) {
@@ -275,31 +239,75 @@ Layout earlier_of(const Layout& old, const Layout& next) {
 }
 
 /// What a restarted agent plans if the one before was killed when the kernel had `kernel`.
-std::string plan_after_restart(Layout kernel, const Layout& earlier, const Layout& desired) {
+Planned plan_after_restart(Layout kernel, const Layout& earlier, const Layout& desired) {
   for (auto& [name, settings] : kernel) settings.isolation = Isolation::kHost;
   agent::mark_isolation(desired, earlier, kernel);
-  return planned(kernel, desired).text;
+  return planned(kernel, desired);
 }
 
-TEST(HandoverModel, MakesEachPlanOfThePlanner) {
-  std::size_t pairs = 0;
-  std::set<std::string> missing;
-  const auto expect_known = [&](const std::string& text) {
-    if (!plans_of_model().contains(text)) missing.insert(text);
-  };
-  for_all_pairs([&](const Layout& before, const Layout& after) {
-    ++pairs;
+/// What another program can make of a layout: it widens one container's set, or removes the group
+/// of one that does not run yet.
+std::vector<Layout> disturbed(const Layout& layout, const Layout& runs) {
+  std::vector<Layout> results;
+  for (int index = 0; index < kContainers; ++index) {
+    if (!layout.contains(container(index))) continue;
+    Layout widened = layout;
+    add_container(widened, index, CpuSet::range(0, kCpus - 1), Isolation::kHost);
+    results.push_back(std::move(widened));
+    if (runs.contains(container(index))) continue;
+    Layout removed = layout;
+    removed.erase(container(index));
+    removed.erase(container(index).parent());
+    results.push_back(std::move(removed));
+  }
+  return results;
+}
+
+/// Looks for the planner's plans among those of the model.
+class PlansInModel {
+ public:
+  void expect_known(const Planned& plan) {
+    if (!plans_of_model().contains(plan.text)) missing.insert(plan.text);
+  }
+
+  /// From a decision to the next one: every plan of a first agent, of one that goes on after it was
+  /// killed, and of one that goes on after that; a reboot or another program's write in between.
+  void follow(const Layout& before, const Layout& after) {
     const Planned first = planned(before, after);
-    expect_known(first.text);
+    expect_known(first);
     expect_known(plan_after_restart(before, {}, before));  // killed before the commit
     const Layout earlier = earlier_of(before, after);
     for (const Layout& kernel : first.layouts) {
-      expect_known(plan_after_restart(kernel, earlier, after));
+      follow_restart(kernel, earlier, after);
+      for (const Layout& other : disturbed(kernel, before)) {
+        follow_restart(other, earlier, after);
+      }
     }
-    if (!first.layouts.empty()) expect_known(plan_after_restart({}, {}, after));  // a reboot
+    if (!first.layouts.empty()) follow_restart({}, {}, after);  // a reboot
+  }
+
+  std::set<std::string> missing;
+
+ private:
+  void follow_restart(const Layout& kernel, const Layout& earlier, const Layout& after) {
+    const Planned second = plan_after_restart(kernel, earlier, after);
+    expect_known(second);
+    for (const Layout& then : second.layouts) {
+      expect_known(plan_after_restart(then, earlier, after));
+    }
+  }
+};
+
+TEST(HandoverModel, MakesEachPlanOfThePlanner) {
+  std::size_t pairs = 0;
+  PlansInModel plans;
+  for_all_pairs([&](const Layout& before, const Layout& after) {
+    ++pairs;
+    plans.follow(before, after);
   });
   std::cout << pairs << " pairs of layouts, " << plans_of_model().size() << " plans\n";
-  EXPECT_TRUE(missing.empty()) << missing.size() << ", the first one: " << *missing.begin();
+  EXPECT_TRUE(plans.missing.empty())
+      << plans.missing.size() << ", the first one: " << *plans.missing.begin();
 }
 
 }  // namespace
