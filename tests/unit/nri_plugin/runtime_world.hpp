@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -36,11 +37,16 @@ inline PodSpec shared(const std::string& uid) { return named(uid, {"{name: c}"})
 /// makes groups below "/model/kubepods" and keeps a record of each container, as containerd does.
 class RuntimeWorld {
  public:
+  using MakeFollower = std::function<std::unique_ptr<Follower>(RuntimeWorld&)>;
+
+  /// `make`: another plugin than Pinfold's.
   explicit RuntimeWorld(enforce::CgroupVersion version = enforce::CgroupVersion::kV2,
-                        service::NriMode mode = service::NriMode::kEnforce, Config config = {})
+                        service::NriMode mode = service::NriMode::kEnforce, Config config = {},
+                        MakeFollower make = {})
       : kernel(version, CpuSet::range(0, 7), CpuSet{0, 1}),
         mode_(mode),
-        config_(std::move(config)) {
+        config_(std::move(config)),
+        make_(std::move(make)) {
     restart();
     synchronize({});
   }
@@ -57,8 +63,11 @@ class RuntimeWorld {
                                          kernel.cgroups("pinfold"), std::move(options));
     if (!opened) throw std::runtime_error(opened.error().message);
     agent = std::make_unique<agent::NodeAgent>(*std::move(opened));
-    follower = make_follower(mode_, *agent, follower_options()).value();
+    is_connected = true;
+    follower = make_ ? make_(*this) : make_follower(mode_, *agent, follower_options()).value();
   }
+  /// The runtime is started again: of the sandboxes that it has now no event tells any more.
+  void restart_runtime() { earlier_ = sandboxes_; }
   /// The sandboxes of this pod have the annotation.
   void announce(const PodSpec& spec) { announced_.insert(spec.uid); }
   [[nodiscard]] FollowerOptions follower_options() {
@@ -106,32 +115,88 @@ class RuntimeWorld {
     message.set_event(event);
     *message.mutable_pod() = sandbox(spec);
     if (!name.empty()) *message.mutable_container() = container(spec, name);
-    return follower->change(*agent, message);
+    return ask([&] { return follower->change(*agent, message); });
   }
-  /// Makes the sandbox' group with its process, and reports it.
-  void run_sandbox(const PodSpec& spec) {
+  /// Makes the sandbox' group with its process, and reports it. After an error it is left behind.
+  Result<void> try_sandbox(const PodSpec& spec) {
     kernel.make_path(pause_group(spec));
     kernel.find(pause_group(spec))->processes = {next_process_++};
-    ASSERT_TRUE(send(api::Event::RUN_POD_SANDBOX, spec).has_value());
+    sandboxes_.insert(spec.uid);
+    return send(api::Event::RUN_POD_SANDBOX, spec);
   }
+  void run_sandbox(const PodSpec& spec) { ASSERT_TRUE(try_sandbox(spec).has_value()); }
   /// Creates a container; what the plugin answers goes on record.
   Result<api::CreateContainerResponse> create(const PodSpec& spec, const std::string& name = "c") {
-    api::CreateContainerRequest request;
-    *request.mutable_pod() = sandbox(spec);
-    record.erase(id_of(spec, name) + suffix);
-    *request.mutable_container() = container(spec, name);
-    request.mutable_container()->mutable_linux()->mutable_resources()->mutable_cpu()->set_cpus(
-        kubelet_cpus);
-    auto answer = follower->create(*agent, request);
-    if (!answer) return answer;
-    const api::LinuxCPU& cpu = answer->adjust().linux().resources().cpu();
-    if (!cpu.cpus().empty()) record[id_of(spec, name) + suffix] = cpu.cpus();
-    for (const api::ContainerUpdate& update : answer->update()) put(update);
-    EXPECT_TRUE(send(api::Event::POST_CREATE_CONTAINER, spec, name).has_value());
+    auto answer = ask_to_create(spec, name);
+    if (answer) finish_creation(spec, *answer, name);
     return answer;
   }
+  /// The first half: the others are updated, and the container exists for nobody yet.
+  Result<api::CreateContainerResponse> ask_to_create(const PodSpec& spec,
+                                                     const std::string& name = "c") {
+    api::CreateContainerRequest request;
+    *request.mutable_pod() = sandbox(spec);
+    const std::string id = id_of(spec, name) + suffix;
+    record.erase(id);
+    if (!kubelet_cpus.empty()) record[id] = kubelet_cpus;
+    *request.mutable_container() = container(spec, name);
+    being_created_.insert(id);
+    auto answer = ask([&] { return follower->create(*agent, request); });
+    if (answer) put_all(*answer);
+    return answer;
+  }
+  void finish_creation(const PodSpec& spec, const api::CreateContainerResponse& answer,
+                       const std::string& name = "c") {
+    const api::LinuxCPU& cpu = answer.adjust().linux().resources().cpu();
+    if (!cpu.cpus().empty()) record[id_of(spec, name) + suffix] = cpu.cpus();
+    being_created_.erase(id_of(spec, name) + suffix);
+    EXPECT_TRUE(send(api::Event::POST_CREATE_CONTAINER, spec, name).has_value());
+  }
+  /// `runc update` of a container, and its record. Without CPUs nothing changes, nor if the
+  /// container is being created, and a failure is only a warning.
   void put(const api::ContainerUpdate& update) {
-    record[update.container_id()] = update.linux().resources().cpu().cpus();
+    const std::string& id = update.container_id();
+    const std::string& cpus = update.linux().resources().cpu().cpus();
+    if (cpus.empty() || being_created_.contains(id)) return;
+    const auto started = groups_.find(id);
+    if (started != groups_.end() && kernel.find(started->second) != nullptr) {
+      const auto written = kernel.fs()->write(started->second, "cpuset.cpus", cpus);
+      if (!written) return runtime_log.push_back("update failed: " + written.error().message);
+    }
+    record[id] = cpus;
+  }
+  template <class Answer>
+  void put_all(const Answer& answer) {
+    for (const api::ContainerUpdate& update : answer.update()) put(update);
+  }
+  /// The plugin asks by itself. While the runtime waits for an answer of the plugin both wait,
+  /// until the runtime gives the plugin up.
+  void update_by_itself(const api::ContainerUpdate& update) {
+    if (is_asking_) {
+      is_connected = false;
+      return;
+    }
+    put(update);
+  }
+  /// CRI UpdateContainerResources. What the plugin answers for this container comes before it.
+  void update_by_cri(const PodSpec& spec, const std::string& cpus) {
+    api::UpdateContainerRequest request;
+    *request.mutable_pod() = sandbox(spec);
+    *request.mutable_container() = container(spec);
+    request.mutable_linux_resources()->mutable_cpu()->set_cpus(cpus);
+    const auto answer = ask([&] { return follower->update(*agent, request); });
+    if (answer.update_size() == 0 || answer.update(0).container_id() != request.container().id()) {
+      put(cpus_update(request.container().id(), cpus));
+    }
+    put_all(answer);
+    EXPECT_TRUE(send(api::Event::POST_UPDATE_CONTAINER, spec, "c").has_value());
+  }
+  [[nodiscard]] static api::ContainerUpdate cpus_update(const std::string& id,
+                                                        const std::string& cpus) {
+    api::ContainerUpdate update;
+    update.set_container_id(id);
+    update.mutable_linux()->mutable_resources()->mutable_cpu()->set_cpus(cpus);
+    return update;
   }
   /// What `runc create` does.
   void make_group(const PodSpec& spec, const std::string& name = "c") {
@@ -140,6 +205,7 @@ class RuntimeWorld {
     dir->processes = {next_process_++};
     const auto on_record = record.find(id_of(spec, name) + suffix);
     if (on_record != record.end()) dir->files["cpuset.cpus"] = on_record->second;
+    groups_[id_of(spec, name) + suffix] = group(spec, name);
   }
   /// Starts a container; if the plugin refuses, it is ended as containerd does.
   Result<void> start(const PodSpec& spec, const std::string& name = "c") {
@@ -159,16 +225,17 @@ class RuntimeWorld {
     api::StopContainerRequest request;
     *request.mutable_pod() = sandbox(spec);
     *request.mutable_container() = container(spec, name);
-    const auto answer = follower->stop(*agent, request);
-    for (const auto& update : answer.update()) put(update);
+    put_all(ask([&] { return follower->stop(*agent, request); }));
   }
   /// The sandbox with all its containers, which have stopped.
   void remove_sandbox(const PodSpec& spec) {
     remove_groups(spec);
+    if (earlier_.erase(spec.uid) != 0) return;
     ASSERT_TRUE(send(api::Event::STOP_POD_SANDBOX, spec).has_value());
     ASSERT_TRUE(send(api::Event::REMOVE_POD_SANDBOX, spec).has_value());
   }
   void remove_groups(const PodSpec& spec) {
+    sandboxes_.erase(spec.uid);
     kernel.find(pause_group(spec))->processes.clear();
     ASSERT_TRUE(kernel.fs()->remove_group(pause_group(spec)).has_value());
     const std::string pod = sandbox(spec).linux().cgroup_parent().substr(1);
@@ -190,15 +257,23 @@ class RuntimeWorld {
   }
   void synchronize(const std::vector<PodSpec>& running,
                    api::ContainerState shown_as = api::ContainerState::CONTAINER_RUNNING) {
+    synchronize_with(to_synchronize(running, shown_as));
+  }
+  void synchronize_with(const api::SynchronizeRequest& request) {
+    put_all(ask([&] { return follower->synchronize(*agent, request); }));
+  }
+  [[nodiscard]] api::SynchronizeRequest to_synchronize(
+      const std::vector<PodSpec>& running,
+      api::ContainerState shown_as = api::ContainerState::CONTAINER_RUNNING) {
     api::SynchronizeRequest request;
     for (const PodSpec& spec : running) {
       *request.add_pods() = sandbox(spec);
       api::Container shown = container(spec);
       shown.set_state(shown_as);
+      if (shown_as == api::ContainerState::CONTAINER_CREATED) groups_.erase(shown.id());
       *request.add_containers() = std::move(shown);
     }
-    const auto answer = follower->synchronize(*agent, request);
-    for (const auto& update : answer.update()) put(update);
+    return request;
   }
 
   /// The CPUs that processes of a group can use.
@@ -213,17 +288,36 @@ class RuntimeWorld {
   pinfold::test::TempDir state;
   pinfold::test::ModelKernel kernel;
   std::vector<std::string> log;
+  std::vector<std::string> runtime_log;
   std::map<std::string, std::string> record;  ///< container id to cpuset
   std::string kubelet_cpus;                   ///< that containers come with
   std::string suffix;                         ///< of container ids: another run
   std::unique_ptr<agent::NodeAgent> agent;
   std::unique_ptr<Follower> follower;
+  bool is_connected = true;  ///< else the runtime goes on as if the plugin agreed
 
  private:
+  /// What the plugin answers, if the runtime still wants to know.
+  template <class Ask>
+  auto ask(Ask do_ask) -> decltype(do_ask()) {
+    using Answer = decltype(do_ask());
+    if (!is_connected) return Answer();
+    is_asking_ = true;
+    auto answer = do_ask();
+    is_asking_ = false;
+    return is_connected ? answer : Answer();
+  }
+
   service::NriMode mode_;
   Config config_;
+  MakeFollower make_;
+  bool is_asking_ = false;
   std::set<PodUid> announced_;
-  int next_process_ = 1'000'000'000;  ///< no process of this machine
+  std::set<PodUid> sandboxes_;
+  std::set<PodUid> earlier_;                   ///< than the last start of the runtime
+  std::set<std::string> being_created_;        ///< container ids
+  std::map<std::string, std::string> groups_;  ///< container id to its group, once it has started
+  int next_process_ = 1'000'000'000;           ///< no process of this machine
 };
 
 }  // namespace pinfold::nri::test
