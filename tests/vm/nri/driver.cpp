@@ -24,6 +24,7 @@
 ///                                           starts the service
 ///     nri-driver starts COUNT FILE          appends to FILE how long containers take to start
 ///     nri-driver figures FILE...            what these files have
+///     nri-driver update NAME CPUS           UpdateContainerResources for containers of this name
 ///
 /// GOAL is a time, "60s", or a number: of containers that are made and removed, or of kills of the
 /// service and as many of the runtime. SERIES is a number: what is done at random depends on it,
@@ -269,6 +270,18 @@ void print_figures(const std::string& file) {
              times.size(), times.front(), at(0.5), at(0.9), at(0.99));
 }
 
+void update(const std::string& name, const std::string& cpus) {
+  int count = 0;
+  const Json containers = call("ListContainers", Json::object()).at("containers");
+  for (const Json& one : containers) {
+    if (one.at("metadata").at("name") != name || one.at("state") != "CONTAINER_RUNNING") continue;
+    (void)call("UpdateContainerResources",
+               {{"container_id", one.at("id")}, {"linux", {{"cpuset_cpus", cpus}}}});
+    ++count;
+  }
+  fmt::print("{} updated\n", count);
+}
+
 void run_command(const std::vector<std::string>& arguments) {
   const std::string verb = arguments.empty() ? "" : arguments[0];
   if (arguments.size() == 4 && verb == "churn") {
@@ -277,12 +290,14 @@ void run_command(const std::vector<std::string>& arguments) {
     storm(arguments[1], std::stoi(arguments[2]), arguments[3]);
   } else if (arguments.size() == 3 && verb == "starts") {
     starts(std::stoi(arguments[1]), arguments[2].c_str());
+  } else if (arguments.size() == 3 && verb == "update") {
+    update(arguments[1], arguments[2]);
   } else if (arguments.size() > 1 && verb == "figures") {
     std::for_each(arguments.begin() + 1, arguments.end(), print_figures);
   } else {
     complain(
         "usage: nri-driver churn GOAL SERIES FILE | storm GOAL SERIES START | starts COUNT FILE | "
-        "figures FILE...");
+        "figures FILE... | update NAME CPUS");
   }
 }
 
