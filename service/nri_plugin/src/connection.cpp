@@ -88,9 +88,12 @@ class RuntimeConnection::Link final : public Handler {
         });
   }
   void handle(api::StateChangeEvent request, Reply<api::Empty> reply) override {
-    // What is only to be noted is never too late.
-    const bool is_gate = request.event() == api::Event::START_CONTAINER;
-    const auto deadline = is_gate ? reply.deadline().value_or(TimePoint::max()) : TimePoint::max();
+    auto deadline = TimePoint::max();  // what is only to be noted is never too late
+    if (request.event() == api::Event::START_CONTAINER) {
+      deadline = reply.deadline().value_or(deadline);
+    } else {
+      reply = agreeing(request.event(), std::move(reply));
+    }
     ask<api::Empty>(std::move(reply), deadline,
                     [this, request = std::move(request)](NodeAgent& agent) {
                       return follower_->change(agent, request).map([] { return api::Empty(); });
@@ -178,6 +181,18 @@ class RuntimeConnection::Link final : public Handler {
     return follower_->take_changes();
   }
 
+  /// Answers an event that the runtime has no use of an error for: containerd ignores it, or leaves
+  /// a sandbox behind. Then it is in the log only.
+  [[nodiscard]] Reply<api::Empty> agreeing(api::Event event, Reply<api::Empty> reply) const {
+    return {[this, event, reply = std::move(reply)](const Result<Answer>& answer) {
+              if (!answer) {
+                log(LogLevel::kWarning,
+                    fmt::format("NRI: {}: {}", api::Event_Name(event), answer.error().message));
+              }
+              reply(api::Empty());
+            },
+            std::nullopt};
+  }
   template <class T>
   void ask(Reply<T> reply, TimePoint deadline, std::function<Result<T>(NodeAgent&)> work) {
     const auto begin = service::Clock::now();

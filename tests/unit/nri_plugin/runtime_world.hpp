@@ -165,6 +165,9 @@ class RuntimeWorld {
     }
     record[id] = cpus;
   }
+  void put(const std::string& container_id, const std::string& cpus) {
+    put(cpus_update(container_id, cpus));
+  }
   template <class Answer>
   void put_all(const Answer& answer) {
     for (const api::ContainerUpdate& update : answer.update()) put(update);

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -27,21 +28,17 @@ class SocketRuntime {
 
   /// Reads what has come, and answers RegisterPlugin. Any other call fails the test.
   void poll() {
+    read();
     if (UniqueFd next = listener_.accept()) {
       connection_ = std::move(next);
       demultiplexer_ = {};
       server_ = {};
       client_ = {};
+      output_.clear();
       is_registered = false;
-      answers.clear();
+      answers_before = std::exchange(answers, {});
+      read();
     }
-    if (!connection_) return;
-    std::array<char, 65536> buffer{};
-    ssize_t size = 0;
-    while ((size = ::recv(connection_.get(), buffer.data(), buffer.size(), 0)) > 0) {
-      take({buffer.data(), static_cast<std::size_t>(size)});
-    }
-    if (size == 0) close();
   }
   void close() {
     connection_.reset();
@@ -74,13 +71,33 @@ class SocketRuntime {
 
   bool is_registered = false;
   std::map<std::uint32_t, Result<std::string>> answers;
+  std::map<std::uint32_t, Result<std::string>> answers_before;  ///< of the connection before
 
  private:
+  void read() {
+    if (!connection_) return;
+    write();
+    std::array<char, 65536> buffer{};
+    ssize_t size = 0;
+    while ((size = ::recv(connection_.get(), buffer.data(), buffer.size(), 0)) > 0) {
+      take({buffer.data(), static_cast<std::size_t>(size)});
+    }
+    if (size == 0) close();
+  }
   void send(ConnectionId connection, const std::string& bytes) {
-    std::string output;
-    multiplex(connection, bytes, output);
-    ASSERT_EQ(::send(connection_.get(), output.data(), output.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(output.size()));
+    multiplex(connection, bytes, output_);
+    write();
+  }
+  /// What the socket takes of the output.
+  void write() {
+    while (!output_.empty()) {
+      const auto sent = ::send(connection_.get(), output_.data(), output_.size(), MSG_NOSIGNAL);
+      if (sent < 0) {
+        ASSERT_EQ(errno, EAGAIN);
+        return;
+      }
+      output_.erase(0, static_cast<std::size_t>(sent));
+    }
   }
   void take(std::string_view bytes) {
     while (auto chunk = demultiplexer_.next(bytes).value()) {
@@ -104,6 +121,7 @@ class SocketRuntime {
 
   pinfold::test::UnixListener listener_;
   UniqueFd connection_;
+  std::string output_;  ///< that the socket did not take
   Demultiplexer demultiplexer_;
   ttrpc::Server server_;
   ttrpc::Client client_;
