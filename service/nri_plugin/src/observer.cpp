@@ -73,6 +73,8 @@ void Observer::create_container(const Node& node, const api::PodSandbox& pod,
   api::CreateContainerRequest request;
   *request.mutable_pod() = pod;
   *request.mutable_container() = container;
+  // A cpuset is the kubelet's own decision, with which this one is compared.
+  request.mutable_container()->mutable_linux()->mutable_resources()->mutable_cpu()->clear_cpus();
   const auto plan = plan_create(known_, request, premises_, state_);
   if (plan) {
     execute(node, plan->requests);

@@ -88,6 +88,33 @@ TEST(NriObserver, ComparesContainersThatSynchronizeHasMissed) {
   EXPECT_EQ(world.follower->take_comparison()->compared, 2U);
 }
 
+TEST(NriObserver, ComparesContainersThatAKubeletHasPinned) {
+  RuntimeWorld world(enforce::CgroupVersion::kV2, service::NriMode::kObserve);
+  const PodSpec first = exclusive("first", 2);
+  const PodSpec later = exclusive("later", 2);
+  const PodSpec missed = exclusive("missed", 2);
+  world.put(RuntimeWorld::id_of(first), "1-2");
+  world.run_unseen(first);
+  world.synchronize({first});
+  world.kubelet_cpus = "5-6";
+  world.run_sandbox(later);
+  EXPECT_EQ(world.create(later)->ByteSizeLong(), 0U);
+  ASSERT_TRUE(world.start(later).has_value());
+  EXPECT_EQ(world.cpus(later), "5-6") << "as the kubelet has set";
+  world.put(RuntimeWorld::id_of(missed), "0-7");
+  world.run_unseen(missed);
+  ASSERT_TRUE(world.send(api::Event::POST_START_CONTAINER, missed, "c").has_value());
+  const auto comparison = world.follower->take_comparison();
+  ASSERT_TRUE(comparison.has_value());
+  EXPECT_EQ(comparison->compared, 3U);
+  ASSERT_EQ(comparison->differences.size(), 2U);
+  EXPECT_EQ(comparison->differences[0].container.pod, later.uid);
+  EXPECT_EQ(comparison->differences[0].desired_cpus, (CpuSet{3, 4}));
+  EXPECT_EQ(comparison->differences[1].container.pod, missed.uid);
+  EXPECT_EQ(comparison->differences[1].desired_cpus, (CpuSet{5, 6}));
+  EXPECT_THAT(world.log, IsEmpty());
+}
+
 TEST(NriObserver, ComparesMemoryNodes) {
   Config config;
   config.memory_manager_policy = "Static";
