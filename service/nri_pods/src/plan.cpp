@@ -99,10 +99,19 @@ std::vector<std::string> new_containers(const KnownPod& pod, const PodUid& uid,
   return names;
 }
 
+/// The CPUs that the state asks for; `shown`: those that the runtime has on record. With the policy
+/// none a container has no cpuset, but one from before cannot be taken away again: it gets all
+/// CPUs.
+CpuSet cpus_of(const Node& node, const ContainerResources& resources, const std::string& shown) {
+  if (!resources.cpuset_cpus.empty()) return resources.cpuset_cpus;
+  if (node.cpu().is_static()) return node.cpu().reserved();
+  return shown.empty() ? CpuSet() : node.machine().all_cpus();
+}
+
 /// The cpuset that the state asks for. Empty strings: no change.
-void set_cpuset(const Node& node, const ContainerResources& resources, api::LinuxCPU& cpu) {
-  const bool has_none = resources.cpuset_cpus.empty() && node.cpu().is_static();
-  cpu.set_cpus((has_none ? node.cpu().reserved() : resources.cpuset_cpus).to_string());
+void set_cpuset(const Node& node, const ContainerResources& resources,
+                const api::Container& container, api::LinuxCPU& cpu) {
+  cpu.set_cpus(cpus_of(node, resources, container.linux().resources().cpu().cpus()).to_string());
   cpu.set_mems(resources.cpuset_mems);
 }
 
@@ -121,7 +130,7 @@ std::optional<api::ContainerUpdate> find_update(const Node& node, const NodeStat
   api::ContainerUpdate update;
   update.set_container_id(known.shown.id());
   api::LinuxCPU& cpu = *update.mutable_linux()->mutable_resources()->mutable_cpu();
-  set_cpuset(node, *resources, cpu);
+  set_cpuset(node, *resources, known.shown, cpu);
   const api::LinuxCPU& shown = known.shown.linux().resources().cpu();
   if (!needs_change(cpu.cpus(), shown.cpus()) && !needs_change(cpu.mems(), shown.mems()))
     return std::nullopt;
@@ -237,7 +246,8 @@ api::UpdateContainerResponse answer_update(const api::UpdateContainerRequest& re
   if (!resources) return answer;
   api::ContainerUpdate update;
   update.set_container_id(request.container().id());
-  set_cpuset(node, *resources, *update.mutable_linux()->mutable_resources()->mutable_cpu());
+  set_cpuset(node, *resources, request.container(),
+             *update.mutable_linux()->mutable_resources()->mutable_cpu());
   *answer.add_update() = std::move(update);
   return answer;
 }
@@ -248,7 +258,7 @@ Result<api::CreateContainerResponse> answer_create(const Node& node, const NodeS
   api::CreateContainerResponse answer;
   api::LinuxCPU& cpu =
       *answer.mutable_adjust()->mutable_linux()->mutable_resources()->mutable_cpu();
-  set_cpuset(node, resources, cpu);
+  set_cpuset(node, resources, api::Container(), cpu);  // it has no cpuset
   if (resources.linux_resources.cpu_quota == -1) cpu.mutable_quota()->set_value(-1);
   return answer;
 }

@@ -107,6 +107,10 @@ class World {
     notes_.insert(notes_.end(), requests.notes.begin(), requests.notes.end());
   }
 
+  /// The cpuset of the answer to an update.
+  [[nodiscard]] std::string answered(const api::UpdateContainerRequest& request) const {
+    return answer_update(request, node_, state_).update(0).linux().resources().cpu().cpus();
+  }
   [[nodiscard]] std::vector<std::string> updated() const {
     std::vector<std::string> ids;
     for (const auto& [update, is_started] : plan_updates(known_, node_, state_)) {
@@ -319,6 +323,25 @@ TEST(NriPlan, WithoutAStaticPolicyNoCpusetChanges) {
   EXPECT_EQ(world.create(spec, "a"), "");
   world.change(api::Event::POST_CREATE_CONTAINER, running(spec), "a");
   EXPECT_THAT(world.updated(), IsEmpty());
+}
+
+/// From before the policy was none; no CPUs in an update would mean no change.
+TEST(NriPlan, WithoutAStaticPolicyAnEarlierCpusetBecomesAllCpus) {
+  World world{Config{}};
+  const PodSpec spec = named("u", {limited("a", "2", "1Gi")});
+  api::SynchronizeRequest request = reported({{spec, running(spec)}});
+  api::LinuxCPU& cpu =
+      *request.mutable_containers(0)->mutable_linux()->mutable_resources()->mutable_cpu();
+  cpu.set_cpus("1-2");
+  world.synchronize(request);
+  const std::string id = request.containers(0).id();
+  EXPECT_THAT(world.updated(), ElementsAre(id + ":0-15"));
+  api::UpdateContainerRequest resize;
+  *resize.mutable_pod() = request.pods(0);
+  *resize.mutable_container() = request.containers(0);
+  EXPECT_EQ(world.answered(resize), "0-15");
+  resize.mutable_container()->mutable_linux()->mutable_resources()->mutable_cpu()->clear_cpus();
+  EXPECT_EQ(world.answered(resize), "") << "it never had one";
 }
 
 TEST(NriPlan, SynchronizeKeepsAdmitsAndRemoves) {
