@@ -22,8 +22,13 @@ std::vector<prometheus::MetricFamily> runtime_families(const service::RuntimeCou
       static_cast<double>(counted.differences)));
   families.push_back(
       gauge_family("pinfold_nri_healthy",
-                   "0 if no runtime has been connected for longer than unhealthyAfterSeconds.",
+                   "0 if no runtime has been connected for longer than unhealthyAfterSeconds, or "
+                   "if the kubelet's own CPU manager is static.",
                    counted.is_healthy ? 1 : 0));
+  families.push_back(
+      gauge_family("pinfold_nri_kubelet_static",
+                   "1 if the kubelet's own CPU manager is static: its containers are refused.",
+                   counted.kubelet_is_static ? 1 : 0));
   families.push_back(counter_family("pinfold_nri_reverted_total",
                                     "Cpusets that others had changed and that were set back.",
                                     counted.reverted));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "pinfold/nri/plugin.hpp"
+#include "pinfold/nri_plugin/premises.hpp"
 
 namespace pinfold::nri {
 namespace {
@@ -107,7 +108,7 @@ class RuntimeConnection::Link final : public Handler {
     if (is_news) {
       log(LogLevel::kWarning,
           fmt::format("{}; tries again in {} ms", error.message, pause.count()));
-      status("NRI: not connected: " + error.message);
+      show("NRI: not connected: " + error.message);
     }
     publish();
   }
@@ -116,8 +117,13 @@ class RuntimeConnection::Link final : public Handler {
   void log(LogLevel level, const std::string& message) const {
     if (options_.log) options_.log(level, message);
   }
-  void status(const std::string& line) const {
-    if (options_.status) options_.status(line);
+  /// How things are with the runtime; not while the kubelet is the greater problem.
+  void show(const std::string& line) {
+    line_ = line;
+    show();
+  }
+  void show() const {
+    if (options_.status) options_.status(kubelet_problem_.empty() ? line_ : kubelet_problem_);
   }
 
   Result<void> connect() {
@@ -143,24 +149,41 @@ class RuntimeConnection::Link final : public Handler {
     unhealthy_.expires_after(options_.settings.unhealthy_after);
     unhealthy_.async_wait([this](error_code cancelled) {
       if (cancelled || is_connected_) return;
-      is_healthy_ = false;
+      is_overdue_ = true;
       const std::string line =
           fmt::format("NRI: no runtime for {} s: new containers are not pinned",
                       options_.settings.unhealthy_after.count());
       log(LogLevel::kError, line);
-      status(line);
+      show(line);
       publish();
     });
   }
   void synchronized(int pods, int containers) {
     is_connected_ = true;
-    is_healthy_ = true;
+    is_overdue_ = false;
     ++connections_;
     unhealthy_.cancel();
     last_error_.clear();
     const std::string line = fmt::format("NRI: connected to {}", runtime_);
     log(LogLevel::kInfo, fmt::format("{}: {} pods, {} containers", line, pods, containers));
-    status(line);
+    show(line);
+    publish();
+  }
+  /// The kubelet's policy can become static while this runs. Two cannot decide: its containers,
+  /// which come with a cpuset, are refused.
+  void look_at_kubelet() {
+    if (options_.settings.mode != service::NriMode::kEnforce) return;
+    const auto checked = check_kubelet(options_.settings.kubelet_root);
+    const bool is_known = checked || checked.error().code == ErrorCode::kUnsupported;
+    if (!is_known) return;
+    const std::string problem = checked ? "" : checked.error().message;
+    if (std::exchange(kubelet_problem_, problem) == problem) return;
+    if (problem.empty()) {
+      log(LogLevel::kInfo, "nri: the kubelet's own CPU manager is static no longer");
+    } else {
+      log(LogLevel::kError, problem + ". Its containers are refused until then");
+    }
+    show();
     publish();
   }
 
@@ -168,7 +191,8 @@ class RuntimeConnection::Link final : public Handler {
   void publish() {
     const std::lock_guard lock(mutex_);
     counters_.is_connected = is_connected_;
-    counters_.is_healthy = is_healthy_;
+    counters_.is_healthy = !is_overdue_ && kubelet_problem_.empty();
+    counters_.kubelet_is_static = !kubelet_problem_.empty();
     counters_.connections = connections_;
   }
   /// What the follower has counted, compared and changed. In the thread of the worker.
@@ -227,6 +251,7 @@ class RuntimeConnection::Link final : public Handler {
     look_.expires_after(options_.look_every);
     look_.async_wait([this](error_code cancelled) {
       if (cancelled) return;
+      look_at_kubelet();
       submit([this](NodeAgent& agent) { follower_->look(agent); });
       await_look();
     });
@@ -241,7 +266,9 @@ class RuntimeConnection::Link final : public Handler {
   std::string runtime_;
   std::string last_error_;
   bool is_connected_ = false;
-  bool is_healthy_ = true;
+  bool is_overdue_ = false;      ///< no runtime for longer than unhealthy_after
+  std::string line_;             ///< the last for the service manager
+  std::string kubelet_problem_;  ///< "": none
   std::uint64_t connections_ = 0;
   mutable std::mutex mutex_;
   RuntimeCounters counters_;      ///< protected by mutex_

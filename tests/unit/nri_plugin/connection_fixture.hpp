@@ -22,7 +22,7 @@ namespace pinfold::nri::test {
 class NriConnection : public testing::Test {
  protected:
   explicit NriConnection(service::NriMode mode = service::NriMode::kEnforce)
-      : world_(enforce::CgroupVersion::kV2, mode) {}
+      : mode_(mode), world_(enforce::CgroupVersion::kV2, mode) {}
   void SetUp() override {
     runtime_.emplace(path_);
     service::WorkerOptions worker_options;
@@ -40,6 +40,8 @@ class NriConnection : public testing::Test {
     ConnectionOptions options;
     options.settings.socket = path_;
     options.settings.unhealthy_after = unhealthy_after_;
+    options.settings.kubelet_root = directory_.path();
+    options.settings.mode = mode_;
     options.least_pause = std::chrono::milliseconds(1);
     options.greatest_pause = std::chrono::milliseconds(4);
     options.look_every = std::chrono::milliseconds(5);
@@ -127,6 +129,7 @@ class NriConnection : public testing::Test {
     ASSERT_TRUE(started.has_value()) << started.error().message;
   }
 
+  const service::NriMode mode_;
   RuntimeWorld world_;
   pinfold::test::TempDir directory_;
   const std::string path_ = directory_ / "nri.sock";

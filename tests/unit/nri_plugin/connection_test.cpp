@@ -27,6 +27,7 @@ using test::RuntimeWorld;
 using test::shared;
 using test::SocketRuntime;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -71,6 +72,61 @@ TEST_F(NriObservedConnection, TheSnapshotHasTheDifferences) {
   world_.kernel.find(world_.group(b))->files["cpuset.cpus"] = "1-2";
   run_until([&] { return worker_->snapshot()->comparison->differences.empty(); });
   EXPECT_EQ(worker_->snapshot()->comparison->compared, 1U) << "found by a look";
+}
+
+constexpr const char* kStatic = R"({"policyName":"static","defaultCpuSet":"0-7","checksum":1})";
+constexpr const char* kNone = R"({"policyName":"none","defaultCpuSet":"","checksum":1})";
+
+/// Two cannot decide on the CPUs of a node.
+TEST_F(NriConnection, AKubeletWhosePolicyBecomesStaticMakesItUnhealthy) {
+  start();
+  connect();
+  const PodSpec b = exclusive("b", 2);
+  run(b);
+  EXPECT_TRUE(connection_->counters().is_healthy);
+  directory_.write("cpu_manager_state", kStatic);
+  run_until([&] { return connection_->counters().kubelet_is_static; });
+  EXPECT_FALSE(connection_->counters().is_healthy);
+  EXPECT_TRUE(connection_->counters().is_connected);
+  EXPECT_THAT(status_.back(), HasSubstr("set cpuManagerPolicy: none"));
+  const auto looks = std::chrono::steady_clock::now() + milliseconds(30);
+  run_until([&] { return std::chrono::steady_clock::now() > looks; });
+  EXPECT_THAT(log_, ElementsAre(HasSubstr("has the policy static"))) << "one line";
+  EXPECT_EQ(world_.cpus(b), "1-2") << "what runs keeps its CPUs";
+  api::CreateContainerRequest pinned = to_create(exclusive("d", 1));
+  pinned.mutable_container()->mutable_linux()->mutable_resources()->mutable_cpu()->set_cpus("1");
+  EXPECT_THAT(ask("CreateContainer", pinned).error().message, HasSubstr("cpuManagerPolicy none"));
+
+  runtime_->close();  // a new connection is no reason to be healthy
+  run_until([&] { return !connection_->counters().is_connected; });
+  connect();
+  EXPECT_FALSE(connection_->counters().is_healthy);
+  EXPECT_THAT(status_.back(), HasSubstr("set cpuManagerPolicy: none"));
+
+  directory_.write("cpu_manager_state", kNone);
+  run_until([&] { return connection_->counters().is_healthy; });
+  EXPECT_FALSE(connection_->counters().kubelet_is_static);
+  EXPECT_EQ(status_.back(), "NRI: connected to containerd 9.9");
+}
+
+TEST_F(NriObservedConnection, AKubeletWithTheStaticPolicyIsCompared) {
+  directory_.write("cpu_manager_state", kStatic);
+  start();
+  connect();
+  const PodSpec b = exclusive("b", 2);
+  run_sandbox(b);
+  api::CreateContainerRequest pinned = to_create(b);
+  api::Container& container = *pinned.mutable_container();
+  container.mutable_linux()->mutable_resources()->mutable_cpu()->set_cpus("5-6");
+  EXPECT_EQ(answer_to(ask("CreateContainer", pinned)), kAgrees);
+  world_.put(container.id(), "5-6");
+  world_.make_group(b);
+  ASSERT_TRUE(send(api::Event::START_CONTAINER, b, "c").has_value());
+  run_until([&] { return worker_->snapshot()->comparison->compared == 1; });
+  ASSERT_EQ(worker_->snapshot()->comparison->differences.size(), 1U);
+  EXPECT_EQ(worker_->snapshot()->comparison->differences[0].observed_cpus, (CpuSet{5, 6}));
+  EXPECT_TRUE(connection_->counters().is_healthy);
+  EXPECT_FALSE(connection_->counters().kubelet_is_static);
 }
 
 TEST_F(NriConnection, AnErrorIsAnswered) {

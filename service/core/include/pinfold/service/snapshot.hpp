@@ -105,9 +105,10 @@ struct FollowerCounters {
 /// The same with what was counted of the connection.
 struct RuntimeCounters : FollowerCounters {
   bool is_connected = false;
-  bool is_healthy = true;         ///< connected, or not for long disconnected
-  std::uint64_t connections = 0;  ///< that got as far as a synchronization
-  Durations answers;              ///< of the runtime's requests: from arrival to answer
+  bool is_healthy = true;  ///< connected, or not for long disconnected; and no static kubelet
+  bool kubelet_is_static = false;  ///< mode enforce: its own CPU manager decides too
+  std::uint64_t connections = 0;   ///< that got as far as a synchronization
+  Durations answers;               ///< of the runtime's requests: from arrival to answer
 };
 
 /// Receives changes until it is destroyed. Thread-safe.
