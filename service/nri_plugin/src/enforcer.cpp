@@ -1,13 +1,10 @@
 #include "enforcer.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 #include <utility>
 
-#include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 
 namespace pinfold::nri {
@@ -33,16 +30,6 @@ Result<void> ensure(NodeAgent& agent, const ContainerId& id) {
 CpuSet cpus_of(const NodeAgent& agent, const std::string& directory) {
   const auto group = agent.enforced()->open_elsewhere(directory);
   return group ? effective_cpus(*group).value_or(CpuSet()) : CpuSet();
-}
-
-/// For how long a process has run; 0 if it is not known.
-double age_of(std::uint32_t pid) {
-  const auto process = pid == 0 ? std::nullopt : enforce::identify(static_cast<pid_t>(pid));
-  timespec now{};
-  if (!process || ::clock_gettime(CLOCK_BOOTTIME, &now) != 0) return 0;
-  const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
-  return std::max(
-      0.0, static_cast<double>(now.tv_sec) - static_cast<double>(process->start_time) / ticks);
 }
 
 }  // namespace
@@ -155,14 +142,22 @@ void Enforcer::note_unpinned(const ContainerId& id, const api::Container& contai
                              const CpuSet& has) {
   const bool was_confined = unexplained_.erase(directory) != 0;
   if (!was_confined && (desired.empty() || desired.contains_all(has))) return;
-  const double seconds = age_of(container.pid());
-  ++counters_.found_unpinned;
-  counters_.unpinned_seconds += seconds;
-  add_change(ChangeKind::kFoundUnpinned, id.pod, id.name);
+  const double seconds = options_.age(static_cast<pid_t>(container.pid()));
+  count_unpinned(directory, id, seconds);
   log(LogLevel::kWarning,
       fmt::format("NRI: {}: {} CPUs {}, expected {}, for {:.0f} s at most", title_of(id),
                   was_confined ? "unknown, was confined to" : "ran on", has.to_string(),
                   desired.to_string(), seconds));
+}
+
+/// Counts the container of a group once, and all of its time until now once.
+void Enforcer::count_unpinned(const std::string& directory, const ContainerId& id, double seconds) {
+  const auto [noted, is_new] = noted_.try_emplace(directory, 0.0);
+  counters_.unpinned_seconds += std::max(0.0, seconds - noted->second);
+  noted->second = std::max(noted->second, seconds);
+  if (!is_new) return;
+  ++counters_.found_unpinned;
+  add_change(ChangeKind::kFoundUnpinned, id.pod, id.name);
 }
 
 Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
@@ -272,8 +267,7 @@ Result<void> Enforcer::start(Agent& agent, const api::StateChangeEvent& event) {
   auto id = find_container(agent.state().node, PodUid(event.pod().uid()), container.name());
   if (!id) {
     PINFOLD_LET(id, admit_unknown(agent, event));
-    ++counters_.found_unpinned;
-    add_change(ChangeKind::kFoundUnpinned, id->pod, id->name);
+    count_unpinned(directory, *id, options_.age(static_cast<pid_t>(container.pid())));
     log(LogLevel::kWarning,
         fmt::format("NRI: {}: created without Pinfold, pinned at its start", title_of(*id)));
   } else if (!knows(container)) {

@@ -49,6 +49,7 @@ class Enforcer final : public Follower {
   void adopt_running(Agent& agent);
   void note_unpinned(const ContainerId& id, const api::Container& container, const CpuSet& desired,
                      const std::string& directory, const CpuSet& has);
+  void count_unpinned(const std::string& directory, const ContainerId& id, double seconds);
   void remove_ended_pods(Agent& agent);
   void remove_ended(Agent& agent);
   /// The desired CPUs of a container; empty: any.
@@ -67,7 +68,8 @@ class Enforcer final : public Follower {
   bool is_synchronized_ = false;
   ConfinedGroups confined_;
   Records records_;
-  std::set<std::string> noted_;  ///< groups of unknown containers that were counted
+  /// Groups of containers that were counted as unpinned, and the seconds that were.
+  std::map<std::string, double> noted_;
   /// Groups that were confined, and in how many looks since then no event had explained them.
   std::map<std::string, int> unexplained_;
 };

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <optional>
+#include <vector>
 
 #include "enforcer.hpp"
 #include "pinfold/enforce/processes.hpp"
@@ -198,10 +200,15 @@ void Enforcer::note_unexplained(const Agent& agent) {
 }
 
 void Enforcer::note_unknown(const Agent& agent, const std::string& directory) {
-  if (!noted_.insert(directory).second) return;
+  if (noted_.contains(directory)) return;
   const auto container = owner_of(agent, directory).container.value_or(ContainerId{});
-  ++counters_.found_unpinned;
-  add_change(ChangeKind::kFoundUnpinned, container.pod, container.name);
+  double seconds = 0;
+  const auto group = agent.enforced()->open_elsewhere(directory);
+  const auto found = group ? processes_below(*group) : Result<std::vector<pid_t>>();
+  for (const pid_t process : found.value_or(std::vector<pid_t>())) {
+    seconds = std::max(seconds, options_.age(process));
+  }
+  count_unpinned(directory, container, seconds);
   log(LogLevel::kWarning, fmt::format("NRI: '{}': unknown, runs in the shared pool", directory));
 }
 

@@ -1,13 +1,29 @@
 #include "pinfold/nri_plugin/follower.hpp"
 
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
 #include "enforcer.hpp"
 #include "observer.hpp"
+#include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_pods/plan.hpp"
 
 namespace pinfold::nri {
 
 using service::NriMode;
 using service::PodLevelResources;
+
+double age_of(pid_t process) {
+  const auto found = process <= 0 ? std::nullopt : enforce::identify(process);
+  timespec now{};
+  if (!found || ::clock_gettime(CLOCK_BOOTTIME, &now) != 0) return 0;
+  const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return std::max(0.0,
+                  static_cast<double>(now.tv_sec) - static_cast<double>(found->start_time) / ticks);
+}
 
 Follower::Follower(const Node& node, FollowerOptions options)
     : options_(std::move(options)),

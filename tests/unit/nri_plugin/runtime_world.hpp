@@ -77,6 +77,7 @@ class RuntimeWorld {
     options.log = [this](agent::LogLevel level, std::string_view message) {
       if (level >= agent::LogLevel::kWarning) log.emplace_back(message);
     };
+    options.age = [this](pid_t process) { return ages.contains(process) ? ages.at(process) : 0.0; };
     return options;
   }
 
@@ -101,10 +102,14 @@ class RuntimeWorld {
     if (record.contains(id)) {
       shown.mutable_linux()->mutable_resources()->mutable_cpu()->set_cpus(record[id]);
     }
+    const auto* const dir = kernel.find(group_of(shown));
+    if (dir != nullptr && !dir->processes.empty()) {
+      shown.set_pid(static_cast<std::uint32_t>(*dir->processes.begin()));
+    }
     return shown;
   }
   [[nodiscard]] std::string group(const PodSpec& spec, const std::string& name = "c") {
-    return container(spec, name).linux().cgroups_path().substr(1);
+    return group_of(container(spec, name));
   }
   [[nodiscard]] std::string pause_group(const PodSpec& spec) {
     return sandbox(spec).linux().cgroup_parent().substr(1) + "/" + sandbox(spec).id();
@@ -293,6 +298,7 @@ class RuntimeWorld {
   std::vector<std::string> log;
   std::vector<std::string> runtime_log;
   std::map<std::string, std::string> record;  ///< container id to cpuset
+  std::map<pid_t, double> ages;               ///< of processes, in seconds
   std::string kubelet_cpus;                   ///< that containers come with
   std::string suffix;                         ///< of container ids: another run
   std::unique_ptr<agent::NodeAgent> agent;
@@ -309,6 +315,9 @@ class RuntimeWorld {
     auto answer = do_ask();
     is_asking_ = false;
     return is_connected ? answer : Answer();
+  }
+  [[nodiscard]] static std::string group_of(const api::Container& container) {
+    return container.linux().cgroups_path().substr(1);
   }
 
   service::NriMode mode_;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,10 +17,14 @@
 
 namespace pinfold::nri {
 
+/// For how many seconds a process of this machine has run; 0 if it is not known.
+[[nodiscard]] double age_of(pid_t process);
+
 struct FollowerOptions {
   service::PodLevelResources pod_level = service::PodLevelResources::kAny;
   std::string mount;  ///< of the hierarchy with the cpusets
   agent::LogSink log;
+  std::function<double(pid_t)> age = age_of;
 };
 
 /// Follows the requests of a runtime: plans, lets the agent do it, and answers. All of it runs in
