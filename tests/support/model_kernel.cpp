@@ -93,6 +93,9 @@ class ModelFs final : public enforce::CgroupFs {
     if (dir == nullptr) return fail_errno(ENOENT, fmt::format("read {}/{}", group, file));
     if (file == kernel_->unreadable) return fail_errno(EIO, fmt::format("read {}/{}", group, file));
     if (file == "cgroup.procs") return fmt::format("{}", fmt::join(dir->processes, "\n"));
+    if (!dir->has_cpuset && file.starts_with("cpuset.")) {
+      return fail_errno(ENOENT, fmt::format("read {}/{}", group, file));
+    }
     const bool v1 = kernel_->version == CgroupVersion::kV1;
     if (file == (v1 ? "cpuset.effective_cpus" : "cpuset.cpus.effective")) {
       return kernel_->effective(*dir, "cpuset.cpus").to_string();

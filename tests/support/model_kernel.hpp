@@ -25,6 +25,7 @@ class ModelKernel {
     std::set<int> processes;
     /// No sibling may have its CPUs: cgroup v1's cpuset.cpu_exclusive; a partition of cgroup v2.
     bool is_exclusive = false;
+    bool has_cpuset = true;  ///< false: the controller is not enabled above it
   };
 
   using Wrapper = std::function<std::unique_ptr<enforce::CgroupFs>(

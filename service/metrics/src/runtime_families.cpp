@@ -32,6 +32,10 @@ std::vector<prometheus::MetricFamily> runtime_families(const service::RuntimeCou
   families.push_back(counter_family("pinfold_nri_reverted_total",
                                     "Cpusets that others had changed and that were set back.",
                                     counted.reverted));
+  families.push_back(
+      gauge_family("pinfold_nri_runtime_overlap_cpus",
+                   "Exclusive CPUs that the group of the runtime and its shims can use.",
+                   static_cast<double>(counted.runtime_overlap)));
   families.push_back(counter_family("pinfold_nri_starts_refused_total",
                                     "Containers that did not start.", counted.start_refusals));
   families.push_back(

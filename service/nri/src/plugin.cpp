@@ -1,6 +1,7 @@
 #include "pinfold/nri/plugin.hpp"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -94,6 +95,16 @@ class Plugin::Connection : public std::enable_shared_from_this<Connection> {
     if (!call) return done(fail(call.error()));
     updates_.emplace(*call, std::move(done));
     go_on();
+  }
+
+  [[nodiscard]] std::optional<pid_t> peer() {
+    ucred credentials{};
+    socklen_t size = sizeof credentials;
+    if (::getsockopt(socket_.native_handle(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0 ||
+        credentials.pid <= 0) {
+      return std::nullopt;
+    }
+    return credentials.pid;
   }
 
   /// Ends the connection. Its last call may destroy it.
@@ -244,6 +255,10 @@ void Plugin::retry(const std::shared_ptr<Shared>& shared, const Error& error) {
   shared->retry_timer.async_wait([shared](error_code cancelled) {
     if (!cancelled && shared->handler != nullptr) connect(shared);
   });
+}
+
+std::optional<pid_t> Plugin::runtime_process() const {
+  return shared_->connection == nullptr ? std::nullopt : shared_->connection->peer();
 }
 
 void Plugin::update_containers(api::UpdateContainersRequest request, milliseconds time_limit,

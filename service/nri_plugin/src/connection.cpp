@@ -11,6 +11,7 @@
 
 #include "pinfold/nri/plugin.hpp"
 #include "pinfold/nri_plugin/premises.hpp"
+#include "runtime_group.hpp"
 
 namespace pinfold::nri {
 namespace {
@@ -34,6 +35,7 @@ class RuntimeConnection::Link final : public Handler {
         worker_(worker),
         follower_(std::move(follower)),
         options_(std::move(options)),
+        group_(options_.find_group, options_.log),
         look_(io),
         unhealthy_(io) {}
 
@@ -202,6 +204,7 @@ class RuntimeConnection::Link final : public Handler {
     }
     const std::lock_guard lock(mutex_);
     static_cast<service::FollowerCounters&>(counters_) = follower_->counters();
+    counters_.runtime_overlap = group_.overlap().size();
     return follower_->take_changes();
   }
 
@@ -252,7 +255,11 @@ class RuntimeConnection::Link final : public Handler {
     look_.async_wait([this](error_code cancelled) {
       if (cancelled) return;
       look_at_kubelet();
-      submit([this](NodeAgent& agent) { follower_->look(agent); });
+      submit(
+          [this, runtime = plugin_ ? plugin_->runtime_process() : std::nullopt](NodeAgent& agent) {
+            follower_->look(agent);
+            group_.look(agent, runtime);
+          });
       await_look();
     });
   }
@@ -261,6 +268,7 @@ class RuntimeConnection::Link final : public Handler {
   service::Worker& worker_;
   std::unique_ptr<Follower> follower_;  ///< used by the worker
   ConnectionOptions options_;
+  RuntimeGroup group_;  ///< used by the worker
   asio::steady_timer look_;
   asio::steady_timer unhealthy_;
   std::string runtime_;

@@ -109,6 +109,7 @@ TEST(RuntimeFamilies, PrintWhatWasCounted) {
   service::RuntimeCounters counted;
   counted.is_connected = true;
   counted.is_healthy = false;
+  counted.runtime_overlap = 8;
   counted.kubelet_is_static = true;
   counted.connections = 2;
   counted.found_unpinned = 3;
@@ -121,12 +122,12 @@ TEST(RuntimeFamilies, PrintWhatWasCounted) {
   counted.answers.observe(milliseconds(20));
   const std::string printed = prometheus::TextSerializer().Serialize(runtime_families(counted));
   for (const char* const line :
-       {"pinfold_nri_connected 1", "pinfold_nri_healthy 0", "pinfold_nri_kubelet_static 1",
-        "pinfold_nri_connections_total 2", "pinfold_nri_unpinned_containers_total 3",
-        "pinfold_nri_unpinned_seconds_total 4.5", "pinfold_nri_stopped_total 5",
-        "pinfold_nri_starts_refused_total 6", "pinfold_nri_creations_refused_total 7",
-        "pinfold_nri_reverted_total 9", "pinfold_nri_differences 10",
-        "pinfold_nri_answer_seconds_bucket{le=\"0.01\"} 0",
+       {"pinfold_nri_connected 1", "pinfold_nri_healthy 0", "pinfold_nri_runtime_overlap_cpus 8",
+        "pinfold_nri_kubelet_static 1", "pinfold_nri_connections_total 2",
+        "pinfold_nri_unpinned_containers_total 3", "pinfold_nri_unpinned_seconds_total 4.5",
+        "pinfold_nri_stopped_total 5", "pinfold_nri_starts_refused_total 6",
+        "pinfold_nri_creations_refused_total 7", "pinfold_nri_reverted_total 9",
+        "pinfold_nri_differences 10", "pinfold_nri_answer_seconds_bucket{le=\"0.01\"} 0",
         "pinfold_nri_answer_seconds_bucket{le=\"0.025\"} 1"}) {
     EXPECT_THAT(printed, HasSubstr(std::string(line) + "\n")) << printed;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
@@ -47,6 +48,11 @@ class NriConnection : public testing::Test {
     options.look_every = std::chrono::milliseconds(5);
     options.log = [this](agent::LogLevel level, std::string_view message) {
       if (level >= agent::LogLevel::kWarning) log_.emplace_back(message);
+    };
+    options.find_group = [this](const agent::EnforcedLayout& /*enforced*/,
+                                pid_t process) -> Result<std::string> {
+      if (process != ::getpid()) return fail(ErrorCode::kNotFound, "no such process");
+      return runtime_group_;
     };
     options.status = [this](const std::string& line) { status_.push_back(line); };
     auto started =
@@ -138,6 +144,7 @@ class NriConnection : public testing::Test {
   std::optional<SocketRuntime> runtime_;
   std::unique_ptr<service::Worker> worker_;
   std::unique_ptr<RuntimeConnection> connection_;
+  std::string runtime_group_ = "/model/system.slice/containerd.service";
   std::vector<std::string> log_;
   std::vector<std::string> status_;
 };

@@ -129,6 +129,31 @@ TEST_F(NriObservedConnection, AKubeletWithTheStaticPolicyIsCompared) {
   EXPECT_FALSE(connection_->counters().kubelet_is_static);
 }
 
+/// Its shims are there too, and no plugin may confine them.
+TEST_F(NriConnection, WarnsOfARuntimeThatCanUseExclusiveCpus) {
+  world_.kernel.make_path("system.slice/containerd.service");
+  world_.kernel.find("system.slice/containerd.service")->has_cpuset = false;  // as its slice
+  auto& slice = world_.kernel.find("system.slice")->files;
+  slice["cpuset.cpus"] = "0-2";
+  start();
+  connect();
+  const PodSpec b = exclusive("b", 2);
+  run(b);
+  run_until([&] { return connection_->counters().runtime_overlap == 2; });
+  const auto is_warning = HasSubstr("containerd.service': the runtime, its shims");
+  const auto looks = std::chrono::steady_clock::now() + milliseconds(30);
+  run_until([&] { return std::chrono::steady_clock::now() > looks; });
+  EXPECT_THAT(log_, ElementsAre(testing::AllOf(is_warning, HasSubstr("exclusive CPUs 1-2: "))));
+  slice["cpuset.cpus"] = "0";
+  run_until([&] { return connection_->counters().runtime_overlap == 0; });
+  slice["cpuset.cpus"] = "0-1";
+  run_until([&] { return connection_->counters().runtime_overlap == 1; });
+  EXPECT_THAT(log_, ElementsAre(is_warning, is_warning)) << "it has begun again";
+  runtime_group_ = "/model/nowhere";
+  run_until([&] { return connection_->counters().runtime_overlap == 0; });
+  EXPECT_EQ(log_.size(), 2U) << "what is not known is no warning";
+}
+
 TEST_F(NriConnection, AnErrorIsAnswered) {
   start();
   connect();

@@ -106,9 +106,10 @@ struct FollowerCounters {
 struct RuntimeCounters : FollowerCounters {
   bool is_connected = false;
   bool is_healthy = true;  ///< connected, or not for long disconnected; and no static kubelet
-  bool kubelet_is_static = false;  ///< mode enforce: its own CPU manager decides too
-  std::uint64_t connections = 0;   ///< that got as far as a synchronization
-  Durations answers;               ///< of the runtime's requests: from arrival to answer
+  bool kubelet_is_static = false;     ///< mode enforce: its own CPU manager decides too
+  std::uint64_t runtime_overlap = 0;  ///< exclusive CPUs that the runtime's own group can use
+  std::uint64_t connections = 0;      ///< that got as far as a synchronization
+  Durations answers;                  ///< of the runtime's requests: from arrival to answer
 };
 
 /// Receives changes until it is destroyed. Thread-safe.

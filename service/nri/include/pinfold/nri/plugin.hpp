@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <functional>
@@ -93,6 +95,9 @@ class Plugin {
   /// Updated; kNotFound while there is no connection; kIo if it ends.
   void update_containers(api::UpdateContainersRequest request, std::chrono::milliseconds time_limit,
                          Done done);
+  /// The process that listens at the socket. nullopt: there is no connection, or the process is in
+  /// another PID namespace. In the thread of `io`.
+  [[nodiscard]] std::optional<pid_t> runtime_process() const;
 
  private:
   class Connection;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <functional>
@@ -18,6 +20,11 @@ struct ConnectionOptions {
   /// Gets a line for the service manager whenever it changes. Empty: none.
   std::function<void(const std::string&)> status;
   std::chrono::milliseconds look_every{10'000};
+  /// The absolute directory of the group that a process of the runtime is in.
+  std::function<Result<std::string>(const agent::EnforcedLayout&, pid_t)> find_group =
+      [](const agent::EnforcedLayout& enforced, pid_t process) {
+        return enforced.directory_of_process(process);
+      };
   /// Between two attempts to connect.
   std::chrono::milliseconds least_pause{100};
   std::chrono::milliseconds greatest_pause{10'000};

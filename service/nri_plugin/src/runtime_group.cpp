@@ -1,0 +1,43 @@
+#include "runtime_group.hpp"
+
+#include <fmt/format.h>
+
+namespace pinfold::nri {
+namespace {
+
+using agent::LogLevel;
+
+/// The CPUs of a group; without a cpuset it has those of the group that it is in.
+Result<CpuSet> cpus_of_group(const agent::EnforcedLayout& enforced, std::string directory) {
+  for (;;) {
+    PINFOLD_LET(const auto group, enforced.open_elsewhere(directory));
+    auto cpus = effective_cpus(group);
+    const auto above = directory.rfind('/');
+    if (cpus || cpus.error().code != ErrorCode::kNotFound || above == 0) return cpus;
+    directory.resize(above);
+  }
+}
+
+}  // namespace
+
+void RuntimeGroup::look(const agent::NodeAgent& agent, std::optional<pid_t> runtime) {
+  const CpuSet before = std::exchange(overlap_, {});
+  if (!runtime) return;
+  const auto directory = find_(*agent.enforced(), *runtime);
+  const auto cpus = directory ? cpus_of_group(*agent.enforced(), *directory)
+                              : Result<CpuSet>(fail(directory.error()));
+  const std::string error = cpus ? "" : cpus.error().message;
+  if (std::exchange(error_, error) != error && !cpus) {
+    log(LogLevel::kInfo, "NRI: the runtime's own group is not known: " + error);
+  }
+  if (!cpus) return;
+  overlap_ = *cpus & exclusive_cpus(agent.desired());
+  if (overlap_.empty() || !before.empty()) return;
+  log(LogLevel::kWarning,
+      fmt::format(
+          "NRI: '{}': the runtime, its shims and what else runs there can use exclusive CPUs "
+          "{}: set AllowedCPUs= for its unit or slice",
+          *directory, overlap_.to_string()));
+}
+
+}  // namespace pinfold::nri
