@@ -23,6 +23,8 @@ ARGUMENTS = {"pinfold": ["simulate", "--compare", SAMPLE + "*.jsonl.gz"],
 
 # Of each library: its sources and the programs that test it.
 LIBRARIES = {
+    "base": ("libtopo/base/src/*.cpp", ["unit_base", "unit_discover"]),
+    "discover": ("libtopo/discover/src/*.cpp", ["unit_discover"]),
     "text": ("libtopo/text/src/*.cpp", ["unit_text", "unit_api"]),
     "types": ("libtopo/types/src/*.cpp", ["unit_types", "unit_cpu", "property_types"]),
     "api": ("libtopo/api/src/*.cpp", ["unit_api", "unit_device", "property_types", "pinfold"]),
