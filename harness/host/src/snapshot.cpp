@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Milliseconds kSaveLimit(120000);
-constexpr std::uintmax_t kMaxBytes = std::uintmax_t{8} << 30U;  // some hundred MiB each
+constexpr std::uintmax_t kMaxSnapshots = std::uintmax_t{8} << 30U;  // some hundred MiB each
 
 std::string shell_quoted(const std::string& text) {
   std::string quoted = "'";
@@ -141,7 +141,7 @@ VmResult<void> SnapshotStore::save(const std::string& key, Vm& vm) const {
   if (auto written = write_file(sum_file(key), *sum); !written) {
     return give_up({Trouble::kHost, written.error().message});
   }
-  prune_cache(folder_, kMaxBytes);
+  prune_cache(folder_, kMaxSnapshots);
   return {};
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxOutcomes = 10000;
 constexpr std::size_t kMaxName = 200;
-constexpr int kMaxDepth = 8;
+constexpr int kMaxTestDepth = 8;
 constexpr int kSkipOfKselftest = 4;
 constexpr int kSkipOfAutomake = 77;
 
@@ -49,7 +49,7 @@ int take_depth(std::string_view& line, TestFormat format) {
   // TAP 14 indents by four spaces, KTAP by two.
   const std::size_t spaces = std::min(line.find_first_not_of(' '), line.size());
   line.remove_prefix(spaces);
-  return std::min(depth + static_cast<int>((spaces + 1) / 2), kMaxDepth);
+  return std::min(depth + static_cast<int>((spaces + 1) / 2), kMaxTestDepth);
 }
 
 /// The number of tests of a plan: "1..3".

@@ -18,7 +18,7 @@ namespace pinfold::harness {
 namespace {
 
 constexpr std::size_t kMaxConsole = 4U << 20;
-constexpr std::size_t kMaxLine = 4U << 20;
+constexpr std::size_t kMaxAgentLine = 4U << 20;
 constexpr Milliseconds kConnectLimit(20000);
 /// The rest of a panic's output arrives within this time.
 constexpr Milliseconds kAfterPanic(2000);
@@ -162,7 +162,7 @@ VmResult<void> Vm::pump(Clock::time_point deadline, const std::function<bool()>&
   while (true) {
     read_ports();
     if (done()) return {};
-    if (agent_buffer_.size() > kMaxLine) {
+    if (agent_buffer_.size() > kMaxAgentLine) {
       return failed(Trouble::kGarbage, "the results port brings a line without end");
     }
     if (!panicked && shows_panic(std::string_view(console_).substr(panic_searched_))) {
