@@ -1,8 +1,11 @@
 #include "copy_memory.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace pinfold::harness {
 namespace {
@@ -72,6 +75,57 @@ std::vector<Share> shares_of(const MachineCopy& copy, const Machine& source) {
     shares.push_back({memory / kMiB, least});
   }
   return shares;
+}
+
+/// A list of NUMA nodes, "0-3,8".
+std::string ids_of(const std::vector<std::int32_t>& nodes) {
+  CpuSet ids;
+  for (const std::int32_t node : nodes) ids.insert(CpuId{node});
+  return ids.to_string();
+}
+
+/// The nodes with other sizes than in the source: those with the same two sizes together.
+void compare_sizes(MachineCopy& copy, const Machine& source,
+                   const std::vector<std::uint64_t>& parts) {
+  using Nodes = std::pair<std::vector<std::int32_t>, std::vector<std::int32_t>>;
+  std::map<std::pair<std::string, std::string>, Nodes> changed;
+  std::vector<std::int32_t> rounded;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const NumaNode& node = source_node(copy, i, source);
+    if (node.memory == parts[i] * kMiB) continue;
+    if (node.memory / kMiB == parts[i]) {
+      rounded.push_back(node.id.value);
+      continue;
+    }
+    auto& [theirs, ours] = changed[{amount(node.memory / kMiB), amount(parts[i])}];
+    theirs.push_back(node.id.value);
+    ours.push_back(static_cast<std::int32_t>(i));
+  }
+  for (const auto& [sizes, nodes] : changed) {
+    copy.differences.push_back({"memory",
+                                fmt::format("{} on NUMA node {}", sizes.first, ids_of(nodes.first)),
+                                fmt::format("{} on node {}", sizes.second, ids_of(nodes.second))});
+  }
+  if (!rounded.empty()) {
+    copy.differences.push_back(
+        {"memory", fmt::format("no whole number of MiB on NUMA node {}", ids_of(rounded)),
+         "rounded down"});
+  }
+}
+
+/// Sizes of huge pages, with or without pages of them.
+void compare_page_sizes(MachineCopy& copy, const Machine& source) {
+  std::set<std::string> theirs;
+  for (const NumaNode& node : source.numa_nodes()) {
+    for (const auto& [resource, bytes] : node.hugepages) theirs.insert(resource);
+  }
+  std::set<std::string> ours = {"hugepages-2Mi"};
+  for (const VmNode& node : copy.machine.nodes) {
+    if (node.huge_pages.contains(kGiantPage)) ours.insert("hugepages-1Gi");
+  }
+  if (theirs.empty() || theirs == ours) return;
+  copy.differences.push_back({"hugePageSizes", fmt::format("{}", fmt::join(theirs, ", ")),
+                              fmt::format("{}", fmt::join(ours, ", "))});
 }
 
 void compare_memory(MachineCopy& copy, const std::vector<Share>& shares,
@@ -151,8 +205,10 @@ Result<void> copy_memory(MachineCopy& copy, const Machine& source, std::uint64_t
   const std::vector<std::uint64_t> parts = split(shares, budget / kMiB);
   for (std::size_t i = 0; i < parts.size(); ++i) copy.machine.nodes[i].memory = parts[i] * kMiB;
   compare_memory(copy, shares, parts);
+  compare_sizes(copy, source, parts);
   for (std::size_t i = 0; i < parts.size(); ++i)
     copy_huge_pages(copy, i, source_node(copy, i, source));
+  compare_page_sizes(copy, source);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "copy_memory.hpp"
+#include "copy_traits.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -246,7 +247,8 @@ void compare_nodes(MachineCopy& copy, const Machine& source) {
 
 }  // namespace
 
-Result<MachineCopy> copy_machine(const Machine& source, std::uint64_t memory) {
+Result<MachineCopy> copy_machine(const Machine& source, const SourceTraits& traits,
+                                 std::uint64_t memory) {
   MachineCopy copy;
   const Grid grid = grid_of(source);
   const VmMachine whole = shape_of(grid);
@@ -259,6 +261,7 @@ Result<MachineCopy> copy_machine(const Machine& source, std::uint64_t memory) {
   compare_nodes(copy, source);
   PINFOLD_TRY(copy_memory(copy, source, memory));
   copy_distances(copy, source);
+  copy_traits(copy, source, traits);
   PINFOLD_TRY(check_machine(copy.machine));
   return copy;
 }

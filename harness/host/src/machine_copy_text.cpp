@@ -63,6 +63,9 @@ std::string copy_yaml(const MachineCopy& copy, const std::string& source) {
   for (const auto& [field, count] : counts_of(copy.machine)) {
     yaml += fmt::format("  {}: {}\n", field, count);
   }
+  std::vector<std::string> devices;
+  for (const int node : copy.machine.devices) devices.push_back(fmt::format("{{node: {}}}", node));
+  if (!devices.empty()) yaml += fmt::format("  devices: [{}]\n", fmt::join(devices, ", "));
   yaml += "  nodes:\n";
   for (const VmNode& node : copy.machine.nodes) yaml += node_yaml(node);
   yaml += "  distances:\n";
@@ -76,6 +79,7 @@ Json copy_json(const MachineCopy& copy, const std::string& source) {
   Json machine = {{"nodes", Json::array()}, {"distances", copy.machine.distances}};
   for (const auto& [name, count] : counts_of(copy.machine)) machine[name] = count;
   for (const VmNode& node : copy.machine.nodes) machine["nodes"].push_back(node_json(node));
+  for (const int node : copy.machine.devices) machine["devices"].push_back({{"node", node}});
   Json json = {{"source", source},
                {"machine", std::move(machine)},
                {"offline", copy.offline.to_string()},

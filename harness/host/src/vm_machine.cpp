@@ -15,8 +15,6 @@ namespace {
 constexpr int kMaxCpus = 128;    // more take too long to boot
 constexpr int kMaxApicId = 254;  // larger ones need an interrupt remapper
 constexpr int kMaxNodes = 64;
-constexpr int kMaxDevices = 4;  // each NUMA node has 8 PCI bus numbers, starting at 32
-constexpr int kMaxDeviceNode = 23;
 constexpr std::uint64_t kMinNodeMemory = 32 * kMiB;
 constexpr std::uint64_t kMaxMemory = std::uint64_t{1} << 40;
 

@@ -13,6 +13,7 @@
 #include "pinfold/harness/json.hpp"
 #include "pinfold/harness/machine_view.hpp"
 #include "pinfold/harness/scenario.hpp"
+#include "temp_dir.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -60,8 +61,72 @@ std::set<std::string> source_groups(const std::vector<Machine::Group>& groups, c
   return texts;
 }
 
+/// The traits of a machine that QEMU makes.
+SourceTraits qemu_traits(const Machine& machine) {
+  SourceTraits traits;
+  traits.is_read = true;
+  traits.arch = "amd64";
+  traits.page_kib = 4;
+  std::vector<CpuSet> cores;
+  for (const Machine::Group& core : machine.cores()) cores.push_back(core.cpus);
+  traits.clusters = cores;
+  for (const Machine::Group& socket : machine.sockets()) traits.dies.push_back(socket.cpus);
+  traits.caches = {{"level 1 Data", {cores, {"32K"}}},
+                   {"level 1 Instruction", {cores, {"32K"}}},
+                   {"level 2 Unified", {cores, {"4096K"}}},
+                   {"level 3 Unified", {{}, {"16384K"}}}};
+  return traits;
+}
+
+/// The CPUs of groups that are in a copy.
+std::set<std::string> kept_groups(const std::vector<CpuSet>& groups, const CpuSet& kept) {
+  std::set<std::string> texts;
+  for (const CpuSet& group : groups) {
+    if (group.intersects(kept)) texts.insert((group & kept).to_string());
+  }
+  return texts;
+}
+
+/// What a copy must admit to that no decision depends on.
+void expect_honest_traits(const Machine& source, const SourceTraits& traits,
+                          const MachineCopy& copy, const CpuSet& kept) {
+  const auto fields = fields_of(copy);
+  EXPECT_EQ(fields.contains("unread"), !traits.is_read);
+  EXPECT_EQ(fields.contains("devices"), !traits.devices.empty());
+  EXPECT_LE(copy.machine.devices.size(), traits.devices.size());
+  if (!traits.is_read) return;
+  EXPECT_EQ(fields.contains("architecture"), traits.arch != "amd64");
+  EXPECT_EQ(fields.contains("pageSize"), traits.page_kib != 4);
+  EXPECT_EQ(fields.contains("unusableCpus"), !traits.unusable.empty());
+  EXPECT_EQ(fields.contains("memoryAccess"),
+            !traits.access_nodes.empty() || !traits.side_cache_nodes.empty());
+  const auto cores = source_groups(source.cores(), kept);
+  const auto sockets = source_groups(source.sockets(), kept);
+  EXPECT_EQ(fields.contains("dies"),
+            !traits.dies.empty() && kept_groups(traits.dies, kept) != sockets);
+  EXPECT_EQ(fields.contains("clusters"),
+            !traits.clusters.empty() && kept_groups(traits.clusters, kept) != cores);
+  // The guest has these three kinds, and a level 3 that `caches` is about.
+  std::set<std::string> kinds = {"level 3 Unified"};
+  bool same_sizes = traits.caches.size() == 4;
+  for (const auto& [kind, caches] : traits.caches) {
+    const std::string size = kind == "level 3 Unified"   ? "16384K"
+                             : kind == "level 2 Unified" ? "4096K"
+                                                         : "32K";
+    same_sizes = same_sizes && caches.sizes == std::set{size};
+    if (kept_groups(caches.groups, kept) == cores) kinds.insert(kind);
+  }
+  const std::set<std::string> all = {"level 1 Data", "level 1 Instruction", "level 2 Unified",
+                                     "level 3 Unified"};
+  bool others = false;
+  for (const auto& [kind, caches] : traits.caches) others = others || !all.contains(kind);
+  EXPECT_EQ(fields.contains("smallerCaches"), kinds != all || others);
+  EXPECT_EQ(fields.contains("cacheSizes"), !same_sizes);
+}
+
 /// What every copy keeps of its source, whatever QEMU cannot make, and what it must admit to.
-void expect_honest(const Machine& source, const MachineCopy& copy, std::uint64_t budget) {
+void expect_honest(const Machine& source, const SourceTraits& traits, const MachineCopy& copy,
+                   std::uint64_t budget) {
   const auto fields = fields_of(copy);
   const auto checked = check_machine(copy.machine);
   EXPECT_TRUE(checked) << checked.error().message;
@@ -92,7 +157,15 @@ void expect_honest(const Machine& source, const MachineCopy& copy, std::uint64_t
         static_cast<std::size_t>(source.numa_position(copy.nodes[i]).value_or(-1));
     const NumaNode& node = source.numa_nodes().at(position);
     if (!fields.contains("memory")) {
-      EXPECT_EQ(copy.machine.nodes[i].memory, node.memory / kMiB * kMiB);
+      EXPECT_EQ(copy.machine.nodes[i].memory, node.memory);
+    }
+    for (const auto& [resource, bytes] : node.hugepages) {
+      const std::uint64_t size = resource == "hugepages-2Mi" ? 2 * kMiB : kGiB;
+      const auto& pages = copy.machine.nodes[i].huge_pages;
+      const std::uint64_t here = pages.contains(size) ? pages.at(size) * size : 0;
+      EXPECT_TRUE(here == bytes || fields.contains("hugePages")) << resource;
+      const bool has_size = size == 2 * kMiB && resource == "hugepages-2Mi";
+      EXPECT_TRUE(has_size || here > 0 || fields.contains("hugePageSizes")) << resource;
     }
     for (std::size_t j = 0; j < copy.nodes.size() && !fields.contains("distances"); ++j) {
       const auto column =
@@ -101,6 +174,7 @@ void expect_honest(const Machine& source, const MachineCopy& copy, std::uint64_t
                 node.distances.at(column));
     }
   }
+  expect_honest_traits(source, traits, copy, kept);
   for (const CopyDifference& one : copy.differences) {
     EXPECT_FALSE(one.source.empty()) << one.field;
     EXPECT_FALSE(one.copy.empty()) << one.field;
@@ -131,30 +205,45 @@ void PrintTo(const Captured& one, std::ostream* out) { *out << one.name; }
 
 // sockets, cores, threads, caches per socket, nodes: differences
 constexpr Captured kCaptured[] = {
-    {"128arm-2pa2n8cluster4co", "2s 64c 1t 2l 4n: memory socketNumbers"},
-    {"16amd64-4n4c-cgroup-distance-merge", "4s 4c 1t 1l 4n: hugePages memory"},
-    {"16amd64-8n2c-cpusets", "8s 2c 1t 1l 8n: cpuNumbers memory offline"},
-    {"16amd64-8n2c", "8s 2c 1t 1l 8n: memory"},
-    {"16em64t-4s2c2t", "4s 2c 2t 1l 1n: cpuNumbers memory"},
-    {"16em64t-4s2ca2c-cpusetreorder", "4s 4c 1t 1l 1n: cpuNumbers memory"},
-    {"16ia64-8n2s", "8s 2c 1t 2l 8n: memory socketNumbers"},
-    {"20em64t-hybrid-1p6c2t+2ca4co1t", "1s 14c 2t 1l 1n: cpuNumbers memory offline"},
-    {"256ia64-64n2s2c", "128s 1c 1t 1l 64n: cpuNumbers cpus memory socketNumbers"},
-    {"256ppc-8n8s4t", "1s 64c 2t 64l 8n: cpuNumbers cpus memory nodeNumbers socketNumbers"},
-    {"2pa-pcidomain32bits", "2s 1c 1t 1l 1n: "},
-    {"32amd64-4s2n4c-cgroup2", "4s 8c 1t 2l 8n: memory"},
-    {"32em64t-2n8c+dax+nvme+mic+dimms", "2s 8c 1t 1l 2n: memory"},
-    {"32intel64-2p8co2t+8ve", "2s 8c 2t 1l 2n: cpuNumbers hugePages memory"},
-    {"40intel64-2g2n4c+pcilocality", "4s 10c 1t 1l 4n: cpuNumbers memory"},
-    {"64fake-4n2s2ca2c2t", "8s 4c 2t 1l 4n: caches cpuNumbers distances"},
-    {"8em64t-2s2ca2c", "2s 4c 1t 1l 1n: cpuNumbers memory"},
-    {"8em64t-2s4c-asymcaches", "2s 4c 1t 1l 1n: cpuNumbers memory"},
-    {"8ia64-2n2s2c", "4s 2c 1t 1l 2n: cpuNumbers memory socketNumbers"},
-    {"8ia64-2s2c2t", "2s 2c 2t 1l 1n: distances memory"},
-    {"fakeheteromemtiers", "1s 6c 1t 1l 7n: nodeNumbers"},
-    {"fakememinitiators-1np2c+1npp+gi", "2s 4c 1t 1l 11n: cpuNumbers memory nodeNumbers"},
-    {"fakepcilocalities", "4s 10c 1t 1l 4n: cpuNumbers memory"},
-    {"nvidiagpunumanodes", "2s 4c 4t 2l 8n: cpuNumbers memory nodeNumbers socketNumbers"},
+    {"128arm-2pa2n8cluster4co",
+     "2s 64c 1t 2l 4n: architecture cacheSizes clusters hugePageSizes memory socketNumbers"},
+    {"16amd64-4n4c-cgroup-distance-merge", "4s 4c 1t 1l 4n: cacheSizes hugePages memory"},
+    {"16amd64-8n2c-cpusets", "8s 2c 1t 1l 8n: cacheSizes cpuNumbers memory offline unusableCpus"},
+    {"16amd64-8n2c", "8s 2c 1t 1l 8n: cacheSizes memory"},
+    {"16em64t-4s2c2t", "4s 2c 2t 1l 1n: cacheSizes cpuNumbers memory smallerCaches"},
+    {"16em64t-4s2ca2c-cpusetreorder", "4s 4c 1t 1l 1n: cacheSizes cpuNumbers memory smallerCaches"},
+    {"16ia64-8n2s", "8s 2c 1t 2l 8n: architecture cacheSizes memory pageSize socketNumbers"},
+    {"20em64t-hybrid-1p6c2t+2ca4co1t",
+     "1s 14c 2t 1l 1n: cacheSizes clusters cpuNumbers hugePageSizes memory offline smallerCaches"},
+    {"256ia64-64n2s2c",
+     "128s 1c 1t 1l 64n: architecture cacheSizes cpuNumbers cpus memory pageSize smallerCaches "
+     "socketNumbers"},
+    {"256ppc-8n8s4t",
+     "1s 64c 2t 64l 8n: architecture cacheSizes cpuNumbers cpus memory nodeNumbers pageSize "
+     "socketNumbers"},
+    {"2pa-pcidomain32bits", "2s 1c 1t 1l 1n: cacheSizes hugePageSizes memory"},
+    {"32amd64-4s2n4c-cgroup2", "4s 8c 1t 2l 8n: cacheSizes memory"},
+    {"32em64t-2n8c+dax+nvme+mic+dimms", "2s 8c 1t 1l 2n: cacheSizes memory"},
+    {"32intel64-2p8co2t+8ve",
+     "2s 8c 2t 1l 2n: cacheSizes cpuNumbers hugePageSizes hugePages memory"},
+    {"40intel64-2g2n4c+pcilocality", "4s 10c 1t 1l 4n: cacheSizes cpuNumbers memory"},
+    {"64fake-4n2s2ca2c2t",
+     "8s 4c 2t 1l 4n: architecture cacheSizes caches cpuNumbers distances pageSize smallerCaches"},
+    {"8em64t-2s2ca2c", "2s 4c 1t 1l 1n: cacheSizes cpuNumbers memory smallerCaches"},
+    {"8em64t-2s4c-asymcaches", "2s 4c 1t 1l 1n: cacheSizes cpuNumbers memory smallerCaches"},
+    {"8ia64-2n2s2c",
+     "4s 2c 1t 1l 2n: architecture cacheSizes cpuNumbers memory pageSize smallerCaches "
+     "socketNumbers"},
+    {"8ia64-2s2c2t",
+     "2s 2c 2t 1l 1n: architecture cacheSizes distances memory pageSize smallerCaches"},
+    {"fakeheteromemtiers", "1s 6c 1t 1l 7n: memory memoryAccess nodeNumbers"},
+    {"fakememinitiators-1np2c+1npp+gi",
+     "2s 4c 1t 1l 11n: cacheSizes cpuNumbers hugePageSizes memory memoryAccess nodeNumbers "
+     "smallerCaches"},
+    {"fakepcilocalities", "4s 10c 1t 1l 4n: cacheSizes cpuNumbers memory smallerCaches"},
+    {"nvidiagpunumanodes",
+     "2s 4c 4t 2l 8n: architecture cacheSizes cpuNumbers hugePageSizes memory nodeNumbers pageSize "
+     "smallerCaches socketNumbers"},
 };
 
 class CapturedMachine : public testing::TestWithParam<Captured> {};
@@ -162,12 +251,17 @@ class CapturedMachine : public testing::TestWithParam<Captured> {};
 TEST_P(CapturedMachine, IsCopiedAsNearAsQemuCanCome) {
   const char* const shared = std::getenv("PINFOLD_SHARED");  // NOLINT(concurrency-mt-unsafe)
   if (shared == nullptr) GTEST_SKIP() << "PINFOLD_SHARED is not set: no captured machines here";
-  std::ifstream in(fmt::format("{}/machines/{}.node.json", shared, GetParam().name));
+  const std::string stem = fmt::format("{}/machines/{}", shared, GetParam().name);
+  std::ifstream in(stem + ".node.json");
   const auto source = Machine::from_json(Json::parse(in, nullptr, false));
   ASSERT_TRUE(source) << source.error().message;
-  const auto copy = copy_machine(*source, kBudget);
+  const test::TempDir dir;
+  const std::string unpack = fmt::format("tar -C '{}' -xzf '{}.sysfs.tar.gz'", dir.path(), stem);
+  ASSERT_EQ(std::system(unpack.c_str()), 0) << unpack;  // NOLINT(concurrency-mt-unsafe)
+  const SourceTraits traits = read_traits(dir.path(), source->all_cpus());
+  const auto copy = copy_machine(*source, traits, kBudget);
   ASSERT_TRUE(copy) << copy.error().message;
-  expect_honest(*source, *copy, kBudget);
+  expect_honest(*source, traits, *copy, kBudget);
   EXPECT_EQ(summary(*copy), GetParam().copy) << copy_yaml(*copy, GetParam().name);
 }
 
@@ -202,12 +296,18 @@ MachineDescription described(const std::vector<TestNode>& nodes) {
   return machine;
 }
 
-MachineCopy copy_of(MachineDescription description, std::uint64_t memory = kBudget) {
+/// Changes the traits of a machine that is like one of QEMU.
+using Change = void (*)(SourceTraits&);
+
+MachineCopy copy_of(MachineDescription description, std::uint64_t memory = kBudget,
+                    Change change = nullptr) {
   const auto source = Machine::make(std::move(description));
   EXPECT_TRUE(source) << source.error().message;
-  auto copy = copy_machine(*source, memory);
+  SourceTraits traits = qemu_traits(*source);
+  if (change != nullptr) change(traits);
+  auto copy = copy_machine(*source, traits, memory);
   EXPECT_TRUE(copy) << copy.error().message;
-  expect_honest(*source, *copy, memory);
+  expect_honest(*source, traits, *copy, memory);
   return std::move(*copy);
 }
 
@@ -297,6 +397,113 @@ TEST(MachineCopy, ReducesWhateverQemuLacks) {
   }
 }
 
+TEST(MachineCopy, NamesWhatNoDecisionDependsOn) {
+  struct {
+    const char* what;
+    Change change;
+    const char* difference;
+  } cases[] = {
+      {"another architecture", [](SourceTraits& t) { t.arch = "ppc64"; },
+       "# - architecture: ppc64; here: amd64\n"},
+      {"an unknown one", [](SourceTraits& t) { t.arch = ""; },
+       "# - architecture: unknown; here: amd64\n"},
+      {"larger pages", [](SourceTraits& t) { t.page_kib = 64; },
+       "# - pageSize: 64 KiB; here: 4 KiB\n"},
+      {"pages of unknown size", [](SourceTraits& t) { t.page_kib = 0; },
+       "# - pageSize: unknown; here: 4 KiB\n"},
+      {"offline CPUs",
+       [](SourceTraits& t) {
+         t.unusable = {8, 9};
+       },
+       "# - unusableCpus: CPUs 8-9, offline or without topology files; here: none\n"},
+      {"dies",
+       [](SourceTraits& t) {
+         t.dies = {{0, 1}, {2, 3}, {4, 5, 6, 7}};
+       },
+       "# - dies: dies of CPUs 0-1; 2-3; 4-7; here: a die for each socket\n"},
+      {"clusters",
+       [](SourceTraits& t) {
+         t.clusters = {{0, 1}, {2, 3}, {4, 5}, {6, 7}};
+       },
+       "# - clusters: clusters of CPUs 0-1; 2-3; 4-5; 6-7; here: a cluster for each core\n"},
+      {"a shared level 2",
+       [](SourceTraits& t) {
+         t.caches["level 2 Unified"].groups = {{0, 2}, {1, 3}, {4, 5, 6, 7}};
+       },
+       "# - smallerCaches: level 2 Unified caches of CPUs 0,2; 1,3; 4-7; here: one for each "
+       "core\n"},
+      {"a level 4",
+       [](SourceTraits& t) {
+         t.caches["level 4 Unified"] = {{{0, 1}}, {"128M"}};
+       },
+       "# - smallerCaches: level 4 Unified caches; here: none\n"},
+      {"no instruction cache", [](SourceTraits& t) { t.caches.erase("level 1 Instruction"); },
+       "# - smallerCaches: no level 1 Instruction caches known; here: one for each core\n"},
+      {"other sizes",
+       [](SourceTraits& t) {
+         t.caches["level 1 Data"].sizes = {"48K", "32K"};
+       },
+       "# - cacheSizes: level 1 Data 32K and 48K, level 1 Instruction 32K, level 2 Unified 4096K, "
+       "level 3 Unified 16384K; here: those of QEMU's Haswell: 32K, 4096K, 16384K\n"},
+      {"HMAT",
+       [](SourceTraits& t) {
+         t.access_nodes = {NumaId{0}, NumaId{1}};
+       },
+       "# - memoryAccess: NUMA nodes 0-1 have access classes (latency, bandwidth); here: none\n"},
+      {"a cache of memory", [](SourceTraits& t) { t.side_cache_nodes = {NumaId{1}}; },
+       "# - memoryAccess: NUMA nodes 1 have a memory-side cache; here: none\n"},
+      {"an XML file", [](SourceTraits& t) { t = {}; },
+       "# - unread: architecture, page size, dies, clusters, smaller caches, memory access; here: "
+       "those of QEMU"},
+  };
+  for (const auto& c : cases) {
+    const MachineCopy copy = copy_of(described({{4, kGiB}, {4, kGiB}}), kBudget, c.change);
+    EXPECT_THAT(copy_yaml(copy, "made"), testing::HasSubstr(c.difference)) << c.what;
+    EXPECT_EQ(fields_of(copy).size(),
+              c.what == std::string("a level 4") || c.what == std::string("no instruction cache")
+                  ? 2U
+                  : 1U)
+        << c.what << ": " << copy_yaml(copy, "made");
+  }
+}
+
+TEST(MachineCopy, DevicesThatWorkloadsUseAreCopiedWhereQemuHasRoom) {
+  const MachineCopy copy =
+      copy_of(described({{4, kGiB}, {4, kGiB}}), kBudget, [](SourceTraits& traits) {
+        const NumaId second{1};
+        traits.devices = {{"0000:00:01.0", {NumaId{0}}, false},
+                          {"0000:00:02.0", {}, true},
+                          {"0000:00:03.0", {NumaId{0}, second}, true},
+                          {"0000:80:00.0", {second}, true}};
+        for (int i = 1; i < 5; ++i) {
+          traits.devices.push_back({fmt::format("0000:80:0{}.0", i), {second}, true});
+        }
+        traits.devices.push_back({"0000:90:00.0", {NumaId{0}}, true});
+      });
+  EXPECT_THAT(copy.machine.devices, testing::ElementsAre(0, 1, 1, 1, 1));
+  const std::string yaml = copy_yaml(copy, "made");
+  EXPECT_THAT(yaml, testing::HasSubstr("  devices: [{node: 0}, {node: 1}, "));
+  EXPECT_THAT(yaml, testing::HasSubstr(
+                        "# - devices: 0000:80:00.0 on NUMA node 1, 0000:80:01.0 on NUMA node 1, "
+                        "0000:80:02.0 on NUMA node 1, 0000:80:03.0 on NUMA node 1, 0000:90:00.0 on "
+                        "NUMA node 0; here: QEMU's edu on nodes 0,1,1,1,1\n"));
+  EXPECT_THAT(yaml,
+              testing::HasSubstr("# - devices: 0000:00:01.0 on NUMA node 0, 0000:00:02.0, "
+                                 "0000:00:03.0 on NUMA node 0+1, 0000:80:04.0 on NUMA node 1; "
+                                 "here: none: a copy has 4 on each node up to 23"));
+}
+
+TEST(MachineCopy, NamesEachNodeWithAnotherSize) {
+  const MachineCopy copy = copy_of(described({{2, 8 * kGiB}, {2, 8 * kGiB}, {2, kGiB / 1000}}));
+  const std::string yaml = copy_yaml(copy, "made");
+  EXPECT_THAT(yaml, testing::HasSubstr(
+                        "# - memory: 8192 MiB on NUMA node 0-1; here: 3040 MiB on node 0-1\n"));
+  const MachineCopy rounded = copy_of(described({{2, kGiB + 4096}, {2, kGiB}}));
+  EXPECT_THAT(copy_yaml(rounded, "made"),
+              testing::HasSubstr(
+                  "# - memory: no whole number of MiB on NUMA node 0; here: rounded down\n"));
+}
+
 TEST(MachineCopy, HugePagesAreScaledWithTheMemory) {
   MachineDescription description = described({{4, 8 * kGiB}, {4, 8 * kGiB}});
   description.numa_nodes[0].hugepages["hugepages-2Mi"] = 1024 * kMiB;
@@ -317,7 +524,7 @@ TEST(MachineCopy, MemoryIsInProportionAboveTheLeast) {
 
 TEST(MachineCopy, RejectsABudgetThatIsTooSmall) {
   const auto source = Machine::make(described(std::vector<TestNode>(10, TestNode{1, kGiB})));
-  const auto copy = copy_machine(*source, 512 * kMiB);
+  const auto copy = copy_machine(*source, {}, 512 * kMiB);
   ASSERT_FALSE(copy);
   EXPECT_EQ(copy.error().message, "memory: '536870912': expected at least 832Mi for 10 NUMA nodes");
 }

@@ -22,6 +22,9 @@ inline constexpr int kMaxDies = 8;
 inline constexpr int kMaxCores = 128;
 inline constexpr int kMaxThreads = 4;
 inline constexpr int kMaxCaches = 64;
+/// Of a NUMA node: each has 8 PCI bus numbers, starting at 32.
+inline constexpr int kMaxDevices = 4;
+inline constexpr int kMaxDeviceNode = 23;
 
 struct VmNode {
   CpuSet cpus;
