@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,6 +12,7 @@
 #include "command.hpp"
 #include "parts.hpp"
 #include "pinfold/harness/costs.hpp"
+#include "pinfold/harness/preflight.hpp"
 #include "pinfold/harness/report.hpp"
 #include "pinfold/harness/session.hpp"
 
@@ -159,6 +161,21 @@ class Batch {
   std::size_t printed_ = 0;
 };
 
+/// False if the host lacks something; nothing is started then.
+bool can_start(const std::vector<FoundScenario>& found, const RunOptions& options, int jobs) {
+  std::vector<const Scenario*> scenarios;
+  for (const FoundScenario& one : found) scenarios.push_back(&one.scenario);
+  const auto problems = preflight(scenarios, options, jobs);
+  pollfd interrupt = {options.interrupt_fd, POLLIN, 0};
+  // Ctrl-C in a terminal also ends the programs that download.
+  if (!problems.empty() && poll(&interrupt, 1, 0) == 1) {
+    (void)report({ErrorCode::kIo, 0, "interrupted"});
+    return false;
+  }
+  for (const std::string& problem : problems) (void)report({ErrorCode::kUnsupported, 0, problem});
+  return problems.empty();
+}
+
 }  // namespace
 
 int run_demo(RunArguments arguments, int interrupt_fd) {
@@ -178,6 +195,7 @@ int run_scenarios(const RunArguments& arguments, int interrupt_fd) {
   (void)sweep_temporary_folders();
   options->coverage = arguments.coverage;
   options->keep = arguments.keep;
+  if (!can_start(*scenarios, *options, arguments.jobs)) return kUsageError;
   const auto results = Batch(arguments, *options, *scenarios).run();
   if (const int wrote = write_reports(arguments, results); wrote != kOk) return wrote;
   if (results.size() < scenarios->size() || results.back().verdict == Verdict::kInterrupted) {

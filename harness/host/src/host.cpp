@@ -25,6 +25,10 @@ constexpr std::uint64_t kGuestBase = 320 * kMiB;
 /// Of the guest's memory, what its kernel touches to manage it.
 constexpr std::uint64_t kManagedPart = 50;
 
+std::uint64_t needed_by(const VmMachine& machine) {
+  return kGuestBase + machine.memory() / kManagedPart;
+}
+
 std::string version_text(const QemuVersion& version) {
   return fmt::format("{}.{}", version.major, version.minor);
 }
@@ -153,13 +157,30 @@ Result<HostMemory> host_memory(const fs::path& root) {
 }
 
 Result<void> check_memory(const VmMachine& machine, const HostMemory& memory) {
-  const std::uint64_t needed = kGuestBase + machine.memory() / kManagedPart;
+  const std::uint64_t needed = needed_by(machine);
   if (memory.free >= needed) return {};
   return fail(
       ErrorCode::kUnsupported,
       fmt::format("memory: {} MiB free ({}), expected {} MiB for a guest of {} MiB; end "
                   "other programs, or give the machine less memory",
                   memory.free / kMiB, memory.limit, needed / kMiB, machine.memory() / kMiB));
+}
+
+Result<void> check_memory(std::vector<const VmMachine*> machines, int jobs,
+                          const HostMemory& memory) {
+  std::sort(machines.begin(), machines.end(),
+            [](const VmMachine* a, const VmMachine* b) { return a->memory() > b->memory(); });
+  const std::size_t count = std::min(machines.size(), static_cast<std::size_t>(jobs));
+  if (count == 0) return {};
+  PINFOLD_TRY(check_memory(*machines.front(), memory));
+  std::uint64_t needed = 0;
+  for (std::size_t i = 0; i < count; ++i) needed += needed_by(*machines[i]);
+  if (memory.free >= needed) return {};
+  return fail(ErrorCode::kUnsupported,
+              fmt::format("memory: {} MiB free ({}), expected {} MiB for {} guests at once, of up "
+                          "to {} MiB; end other programs, or use fewer --jobs",
+                          memory.free / kMiB, memory.limit, needed / kMiB, count,
+                          machines.front()->memory() / kMiB));
 }
 
 }  // namespace pinfold::harness

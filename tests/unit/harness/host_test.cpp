@@ -123,5 +123,26 @@ TEST(HostMemory, MustHoldTheGuest) {
             "768 MiB; end other programs, or give the machine less memory");
 }
 
+TEST(HostMemory, MustHoldTheLargestGuestsThatRunAtOnce) {
+  VmMachine large = two_sockets();
+  large.nodes[0].memory = 2816 * kMiB;  // 3072 in all: needs 381 MiB; two_sockets() needs 335
+  const VmMachine small = two_sockets();
+  const std::vector<const VmMachine*> machines = {&small, &large, &small};
+  EXPECT_TRUE(check_memory(machines, 1, {390 * kMiB, "x"}));
+  EXPECT_TRUE(check_memory(machines, 2, {720 * kMiB, "x"}));
+  EXPECT_TRUE(check_memory(machines, 64, {1060 * kMiB, "x"}));
+  EXPECT_TRUE(check_memory(std::vector<const VmMachine*>(), 4, {0, "x"}));
+  const auto both = check_memory(machines, 2, {700 * kMiB, "x"});
+  ASSERT_FALSE(both);
+  EXPECT_EQ(both.error().message,
+            "memory: 700 MiB free (x), expected 716 MiB for 2 guests at once, of up to 3072 MiB; "
+            "end other programs, or use fewer --jobs");
+  const auto one = check_memory(machines, 2, {350 * kMiB, "x"});
+  ASSERT_FALSE(one);
+  EXPECT_EQ(one.error().message,
+            "memory: 350 MiB free (x), expected 381 MiB for a guest of 3072 MiB; end other "
+            "programs, or give the machine less memory");
+}
+
 }  // namespace
 }  // namespace pinfold::harness

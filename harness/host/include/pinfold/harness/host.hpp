@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "pinfold/base/result.hpp"
 #include "pinfold/harness/vm_machine.hpp"
@@ -45,5 +46,8 @@ struct HostMemory {
 /// Checks that a guest fits. It takes memory as it touches it, so this is less than the machine
 /// has. Errors: kUnsupported.
 [[nodiscard]] Result<void> check_memory(const VmMachine& machine, const HostMemory& memory);
+/// The same for the largest `jobs` of several machines at once. Errors: kUnsupported.
+[[nodiscard]] Result<void> check_memory(std::vector<const VmMachine*> machines, int jobs,
+                                        const HostMemory& memory);
 
 }  // namespace pinfold::harness
