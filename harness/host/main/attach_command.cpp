@@ -4,6 +4,7 @@
 
 #include "command.hpp"
 #include "pinfold/harness/kept_guest.hpp"
+#include "pinfold/text/message.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -13,9 +14,12 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 /// The kept guest with this name, or of the scenario with this name; "": the only one.
 Result<KeptGuest> choose_guest(const std::vector<KeptGuest>& guests, const std::string& name) {
   std::vector<KeptGuest> chosen;
+  std::vector<std::string> names;  // of guests and of their scenarios
   std::string known;
   for (const KeptGuest& guest : guests) {
     known += fmt::format("{}'{}'", known.empty() ? "" : ", ", guest.name);
+    names.push_back(guest.name);
+    names.push_back(guest.name.substr(0, guest.name.find(" on ")));
     if (guest.name == name) return guest;
     if (name.empty() || guest.name.starts_with(name + " on ")) chosen.push_back(guest);
   }
@@ -27,7 +31,9 @@ Result<KeptGuest> choose_guest(const std::vector<KeptGuest>& guests, const std::
   }
   return fail(ErrorCode::kInvalidArgument,
               name.empty() ? fmt::format("several guests are kept, expected one of {}", known)
-                           : fmt::format("'{}': expected one of {}", name, known));
+                           : fmt::format("'{}': expected one of {}{}", escaped(name), known,
+                                         did_you_mean(name, std::vector<std::string_view>(
+                                                                names.begin(), names.end()))));
 }
 
 }  // namespace

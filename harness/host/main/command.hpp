@@ -119,6 +119,9 @@ int run_demo(RunArguments arguments, int interrupt_fd);
 /// True if the selection includes the platform.
 [[nodiscard]] bool is_selected(const Platform& platform, const Selection& selection);
 
+/// Checks the words of --on. Errors: kInvalidArgument.
+[[nodiscard]] Result<void> check_platforms(const Selection& selection);
+
 /// A scenario on one platform, with its file.
 struct FoundScenario {
   std::filesystem::path file;

@@ -35,6 +35,7 @@ Result<Downloads> downloads_of_scenarios(const Selection& selection) {
 
 /// For any scenario on the selected platforms, except those with a container runtime.
 Result<Downloads> downloads_of_platforms(const Selection& selection) {
+  PINFOLD_TRY(check_platforms(selection));
   Downloads downloads;
   downloads.newer_qemu = selection.arch != Arch::kArm64;
   for (const char* kernel : kKernels) {

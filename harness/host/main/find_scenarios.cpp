@@ -69,7 +69,17 @@ bool is_selected(const Platform& platform, const Selection& selection) {
                      [&](const std::string& selector) { return selects(selector, platform); });
 }
 
+Result<void> check_platforms(const Selection& selection) {
+  for (const std::string& selector : selection.platforms) {
+    if (auto checked = check_selector(selector); !checked) {
+      return fail(std::move(checked).error().wrap("--on " + selector));
+    }
+  }
+  return {};
+}
+
 Result<std::vector<FoundScenario>> find_scenarios(const Selection& selection) {
+  PINFOLD_TRY(check_platforms(selection));
   PINFOLD_LET(const auto files, find_files(selection));
   std::vector<FoundScenario> found;
   std::vector<Platform> platforms;

@@ -15,6 +15,7 @@ void print_line(const Scenario& scenario) {
 }  // namespace
 
 int list_scenarios(const Selection& selection) {
+  if (const auto known = check_platforms(selection); !known) return report(known.error());
   const auto files = find_files(selection);
   if (!files) return report(files.error());
   int status = kOk;

@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <tuple>
 
+#include "field_reader.hpp"
+#include "kernels.hpp"
 #include "pinfold/api/pod.hpp"
+#include "pinfold/text/message.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -23,6 +27,41 @@ std::string_view next_word(std::string_view& text) {
   const std::string_view word = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
   return word;
+}
+
+/// What can stand at each place of a platform.
+struct Words {
+  std::vector<std::string_view> kernels;
+  std::vector<std::string_view> modes;
+  std::vector<std::string_view> archs;
+};
+Words known_words() {
+  Words words{{std::begin(kKernels), std::end(kKernels)}, {}, {}};
+  words.kernels.push_back(kOwnKernel);
+  for (const CgroupMode mode : kModes) words.modes.push_back(to_string(mode));
+  for (const Arch arch : kArchs) words.archs.push_back(to_string(arch));
+  return words;
+}
+
+bool is_one_of(std::string_view word, const std::vector<std::string_view>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// What is wrong with the first word of a platform that nothing has; "" if it is their order.
+std::string unknown_word(std::string_view text, Arch otherwise) {
+  const Words words = known_words();
+  const std::string_view kernel = next_word(text);
+  const std::string_view mode = next_word(text);
+  const std::string_view arch = text.empty() ? to_string(otherwise) : text;
+  const std::tuple<const char*, std::string_view, const std::vector<std::string_view>&> parts[] = {
+      {"kernel", kernel, words.kernels},
+      {"cgroup version", mode, words.modes},
+      {"architecture", arch, words.archs}};
+  for (const auto& [what, word, known] : parts) {
+    if (is_one_of(word, known)) continue;
+    return fmt::format("{} '{}': {}", what, word.substr(0, 60), expected_one_of(known, word));
+  }
+  return "";
 }
 
 std::optional<CgroupMode> parse_mode(std::string_view text) {
@@ -81,6 +120,10 @@ Result<Platform> parse_platform(std::string_view text, Arch otherwise) {
   const std::string_view kernel = next_word(rest);
   const auto mode = parse_mode(next_word(rest));
   const auto arch = rest.empty() && !text.ends_with('/') ? otherwise : parse_arch(rest);
+  const bool has_shape = text.find('/') != std::string_view::npos && !text.ends_with('/');
+  if (const std::string wrong = unknown_word(text, otherwise); has_shape && !wrong.empty()) {
+    return fail(ErrorCode::kInvalidArgument, fmt::format("'{}': {}", text.substr(0, 60), wrong));
+  }
   if (!is_safe_name(kernel) || !mode || !arch) {
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("'{}': expected KERNEL/CGROUP with v2, v1 or hybrid, for example "
@@ -116,6 +159,30 @@ bool selects(std::string_view selector, const Platform& platform) {
     if (at++ == std::size(words)) return false;
   } while (!selector.empty());
   return true;
+}
+
+Result<void> check_selector(std::string_view selector) {
+  const Words words = known_words();
+  std::vector<std::string_view> all = words.kernels;
+  all.insert(all.end(), words.modes.begin(), words.modes.end());
+  all.insert(all.end(), words.archs.begin(), words.archs.end());
+  std::string_view rest = selector;
+  do {
+    const std::string_view word = next_word(rest);
+    if (is_one_of(word, all)) continue;
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}': {}", word.substr(0, 60), expected_one_of(all, word)));
+  } while (!rest.empty());
+  return {};
+}
+
+std::string nearest_platform(std::string_view selector, const std::vector<Platform>& platforms) {
+  std::vector<std::string> names;
+  for (const Platform& platform : platforms) {
+    names.insert(names.end(), {platform.kernel, std::string(to_string(platform.cgroup)),
+                               std::string(to_string(platform.arch)), to_string(platform)});
+  }
+  return did_you_mean(selector, std::vector<std::string_view>(names.begin(), names.end()));
 }
 
 bool is_old_kernel(const Platform& platform) { return platform.kernel == kOldKernel; }

@@ -60,13 +60,8 @@ std::size_t depth_of(const Json& document, const FieldPath& path) {
 
 /// The architecture of platforms that name none.
 Arch read_arch(FieldReader& fields) {
-  const Json* value = fields.find("arch");
-  if (value == nullptr) return Arch::kAmd64;
-  const auto arch = value->is_string() ? parse_arch(value->get<std::string>()) : std::nullopt;
-  if (!arch) {
-    fields.complain("arch", fmt::format("{}: expected amd64 or arm64", show_value(*value)));
-  }
-  return arch.value_or(Arch::kAmd64);
+  return fields.choice<Arch>(
+      "arch", {{to_string(Arch::kAmd64), Arch::kAmd64}, {to_string(Arch::kArm64), Arch::kArm64}});
 }
 
 }  // namespace
@@ -115,10 +110,11 @@ std::vector<Platform> read_for(FieldReader& fields, const std::vector<Platform>&
       if (!contains(selected, platform)) selected.push_back(platform);
     }
     if (!known) {
-      fields.complain("for",
-                      fmt::format("'{}': expected a kernel, a cgroup version, an architecture, or "
-                                  "several, of {}",
-                                  selector.substr(0, 60), to_string(all)));
+      fields.complain(
+          "for",
+          fmt::format("'{}': expected a kernel, a cgroup version, an architecture, or "
+                      "several, of {}{}",
+                      selector.substr(0, 60), to_string(all), nearest_platform(selector, all)));
     }
   }
   return selected;

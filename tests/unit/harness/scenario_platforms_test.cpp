@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -48,9 +49,7 @@ TEST(Platform, ReadsWhatItPrints) {
 }
 
 TEST(Platform, RejectsInvalidText) {
-  for (const char* text : {"", "/", "debian-6.1", "v2", "debian-6.1/v3", "debian-6.1/v2/", "/v2",
-                           "../x/v2", "debian 6/v2", "debian-6.1/V2", "debian-6.1/v2/x86",
-                           "debian-6.1/arm64/v2", "debian-6.1/v2/arm64/"}) {
+  for (const char* text : {"", "/", "debian-6.1", "v2", "debian-6.1/v2/", "debian-6.1/v2/arm64/"}) {
     const auto platform = parse_platform(text);
     ASSERT_FALSE(platform) << text;
     EXPECT_EQ(platform.error().message,
@@ -62,6 +61,46 @@ TEST(Platform, RejectsInvalidText) {
             "cgroup: 'v1': expected kernel debian-6.1 with it, later ones have no cpuset v1");
   EXPECT_EQ(parse_platform("debian-6.12-16k/v2").error().message,
             "kernel 'debian-6.12-16k': expected arch arm64 with it");
+}
+
+TEST(Platform, NamesTheWordThatNothingHasAndTheNearest) {
+  const struct {
+    const char* text;
+    const char* begin;
+    const char* end;
+  } cases[] = {
+      {"debian-6.13/v2", "'debian-6.13/v2': kernel 'debian-6.13': expected one of: debian-",
+       ", own; did you mean 'debian-6.1'?"},
+      {"debian-sit/v2", "'debian-sit/v2': kernel 'debian-sit': expected one of: debian-",
+       "; did you mean 'debian-sid'?"},
+      {"/v2", "'/v2': kernel '': expected one of: debian-", ", own"},
+      {"../x/v2", "'../x/v2': kernel '..': expected one of: debian-", ", own"},
+      {"debian-6.1/v3",
+       "'debian-6.1/v3': cgroup version 'v3': expected one of: v2, v1, hybrid; did you mean 'v2'?",
+       ""},
+      {"debian-6.1/arm64/v2",
+       "'debian-6.1/arm64/v2': cgroup version 'arm64': expected one of: v2, v1, hybrid", ""},
+      {"debian-6.1/v2/arm46",
+       "'debian-6.1/v2/arm46': architecture 'arm46': expected one of: amd64, arm64; did you mean "
+       "'arm64'?",
+       ""},
+  };
+  for (const auto& c : cases) {
+    const auto platform = parse_platform(c.text);
+    ASSERT_FALSE(platform) << c.text;
+    EXPECT_THAT(platform.error().message, testing::StartsWith(c.begin));
+    EXPECT_THAT(platform.error().message, testing::EndsWith(c.end));
+  }
+}
+
+TEST(Platform, SelectorsAreOfKnownWords) {
+  for (const char* selector :
+       {"v1", "debian-6.12", "own/v2", "v2/arm64", "debian-6.1/hybrid/amd64"})
+    EXPECT_TRUE(check_selector(selector)) << selector;
+  for (const char* selector : {"", "v3", "debian-6.1/v2/x86", "debian-6.13"})
+    EXPECT_FALSE(check_selector(selector)) << selector;
+  EXPECT_THAT(check_selector("debian-6.1/hybird").error().message,
+              testing::EndsWith("; did you mean 'hybrid'?"));
 }
 
 TEST(Platform, NamesFolders) {
@@ -233,9 +272,18 @@ TEST(ParseScenarios, RejectsPlatformsWithLineAndField) {
        "line 2: machine.cores: 'x': expected a number from 1 to 128"},
       {head + tail + "    for: v3\n",
        "line 6: steps[0].for: 'v3': expected a kernel, a cgroup version, an architecture, "
-       "or several, of debian-6.1/v2, debian-6.1/v1"},
-      {"name: a\narch: x86\nmachine: {}\n" + tail, "line 2: arch: 'x86': expected amd64 or arm64"},
-      {"name: a\narch: [arm64]\nmachine: {}\n" + tail, "line 2: arch: [\"arm64\"]: expected amd64"},
+       "or several, of debian-6.1/v2, debian-6.1/v1, did you mean 'v2'?"},
+      {head + tail + "    for: debian-6.2/v2\n",
+       "line 6: steps[0].for: 'debian-6.2/v2': expected a kernel, a cgroup version, an "
+       "architecture, or several, of debian-6.1/v2, debian-6.1/v1, did you mean 'debian-6.1/v2'?"},
+      {"name: a\non: [debian-6.1/v2, debian-6.13/v2]\nmachine: {}\n" + tail,
+       "line 2: on: 'debian-6.13/v2': kernel 'debian-6.13': expected one of: debian-"},
+      {"name: a\narch: x86\nmachine: {}\n" + tail,
+       "line 2: arch: 'x86': expected one of: amd64, arm64"},
+      {"name: a\narch: amd46\nmachine: {}\n" + tail,
+       "line 2: arch: 'amd46': expected one of: amd64, arm64; did you mean 'amd64'?"},
+      {"name: a\narch: [arm64]\nmachine: {}\n" + tail,
+       "line 2: arch: [\"arm64\"]: expected a text"},
       {"name: a\narch: arm64\nmachine: {dies: 2, nodes: [{cpus: 0-1}]}\n" + tail,
        "line 3: machine: dies: expected none on arm64"},
       {"name: a\narch: arm64\nmachine: {}\nruntime: containerd-1.7\n" + tail,

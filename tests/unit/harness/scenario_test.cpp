@@ -174,7 +174,7 @@ TEST(ParseScenario, RejectsWithLineAndField) {
       {"name: a\nmachine:\n  colour: red\nsteps: [{verify: {}}]",
        "line 3: machine.colour: unknown field, expected one of: "},
       {"name: a\non: [debian-6.1/v3]\nmachine: {}\nsteps: [{verify: {}}]",
-       "line 2: on: 'debian-6.1/v3': expected KERNEL/CGROUP with v2, v1 or hybrid"},
+       "line 2: on: 'debian-6.1/v3': cgroup version 'v3': expected one of: v2, v1"},
       {"name: a\nmachine:\n  cgroup: v1\nsteps: [{verify: {}}]",
        "line 3: machine.cgroup: expected `on` at the top level, such as on: [debian-6.1/v2]"},
       {std::string(kHead) + "steps:\n  - exec: {command: [ls]}\n  - explode: {}\n",

@@ -55,6 +55,14 @@ struct Platform {
 /// "debian-6.1", "v1", "debian-6.1/v1", "v2/arm64".
 [[nodiscard]] bool selects(std::string_view selector, const Platform& platform);
 
+/// Checks that each word of a selector is a kernel, a cgroup version or an architecture.
+/// Errors: kInvalidArgument, "'debian-6.13': expected one of: ...; did you mean 'debian-6.12'?".
+[[nodiscard]] Result<void> check_selector(std::string_view selector);
+
+/// ", did you mean 'v1'?": the most similar selector of one of the platforms; "" if none is.
+[[nodiscard]] std::string nearest_platform(std::string_view selector,
+                                           const std::vector<Platform>& platforms);
+
 /// True for the kernel that QEMU 7.2 can run on amd64; it is also the last one with cgroup v1's
 /// cpuset.
 [[nodiscard]] bool is_old_kernel(const Platform& platform);
