@@ -1,0 +1,181 @@
+#include "linear.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "node_samples.hpp"
+
+namespace pinfold::world {
+namespace {
+
+using agent::AgentState;
+using agent::RunningProcesses;
+using testing::HasSubstr;
+
+/// Seven CPUs for exclusive use: two pods with four do not fit.
+class LinearTest : public testing::Test {
+ protected:
+  static PodSpec four(const std::string& uid) { return test::pod(uid, {test::guaranteed("a", 4)}); }
+  static service::Admit admit(const std::string& uid) { return {{four(uid)}}; }
+  static service::Remove remove(const std::string& uid) {
+    return {PodUid(uid), "", RunningProcesses::kRefuse};
+  }
+
+  /// The state after the admission of this pod.
+  [[nodiscard]] AgentState with(const std::string& uid) const {
+    AgentState state = first_;
+    state.node = std::get<Admitted>(decide(node_, state.node, four(uid))).next;
+    return state;
+  }
+  /// What another pod of four CPUs is answered then.
+  [[nodiscard]] LoggedAnswer rejected() const {
+    const auto decision = decide(node_, with("p1").node, four("p2"));
+    const Rejection& why = std::get<Rejected>(decision).why;
+    return {"", {why.reason + ": " + why.message}, {}};
+  }
+  static LoggedAnswer admitted() { return {"", {""}, {}}; }
+  static LoggedAnswer done() { return {}; }
+
+  void add(std::uint64_t invoked, std::optional<std::uint64_t> returned, LoggedRequest request,
+           std::optional<LoggedAnswer> answer) {
+    const int client = static_cast<int>(log_.size());
+    log_.push_back({client, invoked, returned, std::move(request), std::move(answer)});
+  }
+  void add_read(std::uint64_t invoked, std::uint64_t returned, const AgentState& state) {
+    add(invoked, returned, Read{}, LoggedAnswer{"", {}, state});
+  }
+  [[nodiscard]] std::string judged() const { return find_contradiction(node_, first_, log_); }
+
+  Node node_ = test::static_node();
+  AgentState first_{empty_state(node_), {}, {}, {}, {}};
+  std::vector<LoggedCall> log_;
+};
+
+TEST_F(LinearTest, NothingContradictsItself) { EXPECT_EQ(judged(), ""); }
+
+TEST_F(LinearTest, CallsAtTheSameTimeAreDoneInEitherOrder) {
+  add(0, 3, admit("p1"), rejected());
+  add(1, 2, admit("p2"), admitted());
+  add_read(4, 5, with("p2"));
+  EXPECT_EQ(judged(), "");
+}
+
+TEST_F(LinearTest, TheSameCpusAreNotGrantedTwice) {
+  add(0, 3, admit("p1"), admitted());
+  add(1, 2, admit("p2"), admitted());
+  EXPECT_THAT(judged(), HasSubstr("'admit'"));
+}
+
+TEST_F(LinearTest, NothingIsDoneBeforeItIsAsked) {
+  add(0, 1, admit("p1"), rejected());
+  add(2, 3, admit("p2"), admitted());
+  EXPECT_THAT(judged(), HasSubstr("'admit' of client 0"));
+}
+
+TEST_F(LinearTest, AnAcknowledgedAdmissionOutlivesTheService) {
+  add(0, 1, admit("p1"), admitted());
+  add(2, 3, Restarted{}, done());
+  const auto log = log_;
+  add_read(4, 5, with("p1"));
+  EXPECT_EQ(judged(), "");
+  log_ = log;
+  add_read(4, 5, first_);
+  EXPECT_THAT(judged(), HasSubstr("'read'"));
+}
+
+TEST_F(LinearTest, WhatWasNotAnsweredHasHappenedOrNot) {
+  add(0, 1, admit("p1"), std::nullopt);
+  add(2, 3, Restarted{}, done());
+  const auto log = log_;
+  for (const AgentState& state : {with("p1"), first_}) {
+    log_ = log;
+    add_read(4, 5, state);
+    add_read(6, 7, state);
+    EXPECT_EQ(judged(), "");
+  }
+  for (const auto& [before, after] :
+       {std::pair{with("p1"), first_}, std::pair{first_, with("p1")}}) {
+    log_ = log;  // it neither goes away nor comes after the end of the service
+    add_read(4, 5, before);
+    add_read(6, 7, after);
+    EXPECT_THAT(judged(), HasSubstr("invoked at 6"));
+  }
+}
+
+TEST_F(LinearTest, WhatCanStillHappenCanHappenLate) {
+  add(0, std::nullopt, admit("p1"), std::nullopt);
+  add_read(2, 3, first_);
+  add_read(4, 5, with("p1"));
+  EXPECT_EQ(judged(), "");
+  add_read(6, 7, first_);
+  EXPECT_NE(judged(), "");
+}
+
+TEST_F(LinearTest, AnAnswerIsNotThatOfAnEarlierState) {
+  add(0, 1, admit("p1"), admitted());
+  add_read(2, 3, first_);
+  EXPECT_THAT(judged(), HasSubstr("'read'"));
+  log_.back().invoked = 0;  // before the answer it could be
+  log_.front().invoked = 1;
+  log_.front().returned = 4;
+  EXPECT_EQ(judged(), "");
+}
+
+TEST_F(LinearTest, AnErrorSaysThatNothingHasHappened) {
+  add(0, 1, admit("p1"), LoggedAnswer{"no space left", {}, {}});
+  const auto log = log_;
+  add_read(2, 3, first_);
+  EXPECT_EQ(judged(), "");
+  log_ = log;
+  add_read(2, 3, with("p1"));
+  EXPECT_THAT(judged(), HasSubstr("'read'"));
+}
+
+TEST_F(LinearTest, WhatWasRemovedIsGone) {
+  add(0, 1, admit("p1"), admitted());
+  add(2, 3, remove("p1"), done());
+  const auto log = log_;
+  add(4, 5, admit("p2"), admitted());
+  EXPECT_EQ(judged(), "");
+  log_ = log;
+  add(4, 5, admit("p2"), rejected());
+  EXPECT_THAT(judged(), HasSubstr("invoked at 4"));
+  log_ = log;
+  add(4, 5, remove("p1"), done());
+  EXPECT_THAT(judged(), HasSubstr("'remove'"));
+}
+
+TEST_F(LinearTest, StartsAndRemovalsOfContainersAreSeen) {
+  add(0, 1, admit("p1"), admitted());
+  add(2, 3, service::Start{{PodUid("p1"), "a"}}, done());
+  AgentState started = with("p1");
+  started.node = *start_container(node_, started.node, {PodUid("p1"), "a"});
+  const auto log = log_;
+  add_read(4, 5, started);
+  EXPECT_EQ(judged(), "");
+  log_ = log;
+  add_read(4, 5, with("p1"));
+  EXPECT_THAT(judged(), HasSubstr("'read'"));
+  log_ = log;
+  add(4, 5, service::Start{{PodUid("p1"), "b"}}, done());  // it has no such container
+  EXPECT_THAT(judged(), HasSubstr("'start'"));
+}
+
+/// Of seven at the same time, in the worst order, one is admitted.
+TEST_F(LinearTest, ManyAtTheSameTimeAreJudgedSoon) {
+  constexpr std::uint64_t kCalls = 7;
+  for (std::uint64_t i = 0; i < kCalls; ++i) {
+    const bool is_last = i + 1 == kCalls;
+    add(i, 2 * kCalls - i, admit("p" + std::to_string(i)), is_last ? admitted() : rejected());
+  }
+  EXPECT_EQ(judged(), "");
+  log_.front().answer = admitted();
+  EXPECT_NE(judged(), "");
+}
+
+}  // namespace
+}  // namespace pinfold::world
