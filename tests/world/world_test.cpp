@@ -1,5 +1,6 @@
 #include "world.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,9 +9,12 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "picture.hpp"
+#include "run_program.hpp"
+#include "temp_dir.hpp"
 
 namespace pinfold::world {
 namespace {
@@ -39,14 +43,53 @@ TEST(World, KeepsItsPromises) {
   }
 }
 
-TEST(World, TheSameSeedHasTheSameHistory) {
-  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    const Outcome first = run(generate(seed, 100), Log::kOn);
-    const Outcome second = run(generate(seed, 100), Log::kOn);
+class TheSameSeed : public testing::TestWithParam<std::tuple<bool, enforce::CgroupVersion>> {
+ protected:
+  static constexpr int kActions = 100;
+  /// The first seeds whose histories have these settings.
+  static std::vector<std::uint64_t> seeds() {
+    std::vector<std::uint64_t> found;
+    for (std::uint64_t seed = 1; found.size() < 2; ++seed) {
+      const History history = generate(seed, 1);
+      if (std::tuple(history.has_runtime, history.cgroups) == GetParam()) found.push_back(seed);
+    }
+    return found;
+  }
+};
+
+TEST_P(TheSameSeed, HasTheSameHistory) {
+  for (const std::uint64_t seed : seeds()) {
+    const Outcome first = run(generate(seed, kActions), Log::kOn);
+    const Outcome second = run(generate(seed, kActions), Log::kOn);
     EXPECT_GT(first.log.size(), 100U);
     EXPECT_EQ(first.log, second.log);
   }
 }
+
+TEST_P(TheSameSeed, HasItInEachProcess) {
+  const test::TempDir dir;
+  for (const std::uint64_t seed : seeds()) {
+    dir.write("history", to_string(generate(seed, kActions)));
+    const std::string command =
+        fmt::format("{} show {} --actions {} && {} replay {}", PINFOLD_WORLD, seed, kActions,
+                    PINFOLD_WORLD, dir / "history");
+    const auto first = test::run_shell(command);
+    const auto second = test::run_shell(command);
+    EXPECT_EQ(first.status, 0) << first.err;
+    EXPECT_THAT(first.out, HasSubstr("disk: "));
+    EXPECT_TRUE(first.out == second.out) << "seed " << seed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TheSameSeed,
+                         testing::Combine(testing::Bool(),
+                                          testing::Values(enforce::CgroupVersion::kV1,
+                                                          enforce::CgroupVersion::kV2)),
+                         [](const auto& of) {
+                           return fmt::format("{}_v{}",
+                                              std::get<0>(of.param) ? "runtime" : "clients",
+                                              static_cast<int>(std::get<1>(of.param)));
+                         });
 
 TEST(World, AHistoryIsReadAsItIsPrinted) {
   const History history = generate(7, 500);
@@ -78,47 +121,6 @@ TEST(World, APictureShowsWhatIsBroken) {
   EXPECT_THAT(picture("start 1 0 ! error 1\n", Bug::kNone), HasSubstr("<line class=\"fault\""));
   EXPECT_THAT(picture("start 1 0\nkill 1\n", Bug::kNoProcesses), HasSubstr("class=\"bad\""));
 }
-
-class KnownMistakes : public testing::TestWithParam<const char*> {};
-
-TEST_P(KnownMistakes, AreNoticed) {
-  const Bug bug = parse_bug(GetParam()).value();
-  constexpr std::uint64_t kMostSeeds = 33;
-  for (std::uint64_t seed = 1; seed <= kMostSeeds; ++seed) {
-    const History history = generate(seed, 60);
-    if (!run(history, Log::kOff, bug).failure) continue;
-    ASSERT_FALSE(run(history).failure) << "seed " << seed << " without the mistake";
-    const History small = shrink(history, bug);
-    EXPECT_LE(small.actions.size(), 10U) << to_string(small);
-    EXPECT_FALSE(small.actions.empty()) << "nothing has to happen";
-    EXPECT_TRUE(run(small, Log::kOff, bug).failure) << to_string(small);
-    EXPECT_FALSE(run(small).failure) << to_string(small);
-    return;
-  }
-  FAIL() << "no history of " << kMostSeeds << " notices it";
-}
-
-INSTANTIATE_TEST_SUITE_P(All, KnownMistakes,
-                         testing::Values("no-directory-sync", "no-file-sync", "no-journal",
-                                         "grant-first", "old-values", "no-processes", "clock-back",
-                                         "empty-is-no-change", "lost-events", "early-lock",
-                                         "reused-numbers"),
-                         [](const auto& of) { return name_of(of.param); });
-
-class HarmlessMistakes : public testing::TestWithParam<const char*> {};
-
-/// The records of a journal that is back are of contents that the files have, or had before; the
-/// plugin takes what it needs from whichever event comes first.
-TEST_P(HarmlessMistakes, BreakNothing) {
-  for (std::uint64_t seed = 1; seed <= 33; ++seed) {
-    const Outcome outcome = run(generate(seed, 60), Log::kOff, parse_bug(GetParam()).value());
-    EXPECT_FALSE(outcome.failure) << "seed " << seed << ": " << outcome.failure->promise << ": "
-                                  << outcome.failure->what;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(All, HarmlessMistakes, testing::Values("old-journal", "swapped-events"),
-                         [](const auto& of) { return name_of(of.param); });
 
 class Histories : public testing::TestWithParam<std::filesystem::path> {};
 
