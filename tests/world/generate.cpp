@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <span>
 
@@ -69,6 +70,7 @@ History generate(std::uint64_t seed, int actions) {
       history.has_runtime ? std::span<const Weight>(kRuntimeWeights) : kWeights;
   constexpr int kPods = 12;
   constexpr int kShapes = 9;
+  constexpr int kNext = 100;  // see pods_of
   constexpr int kMinute = 60;
   constexpr int kShortWait = 20 * kMinute;
   constexpr int kLongWait = 8 * 60 * kMinute;
@@ -81,6 +83,8 @@ History generate(std::uint64_t seed, int actions) {
     action.pod = random.below(kPods);
     switch (action.kind) {
       case Action::Kind::kAdmit:
+        action.value = random.below(kShapes) + (random.chance(10) ? kNext * random.below(4) : 0);
+        break;
       case Action::Kind::kSandbox:
       case Action::Kind::kDefragment:
         action.value = random.below(kShapes);
@@ -100,9 +104,11 @@ History generate(std::uint64_t seed, int actions) {
       default:
         action.value = random.below(100);
     }
-    const bool can_wait = action.kind == Action::Kind::kAdmit ||
-                          action.kind == Action::Kind::kRemove ||
-                          action.kind == Action::Kind::kDrop;
+    constexpr std::array kCanWait = {Action::Kind::kAdmit, Action::Kind::kRemove,
+                                     Action::Kind::kKill, Action::Kind::kDrop,
+                                     Action::Kind::kStart};
+    const bool can_wait =
+        std::find(kCanWait.begin(), kCanWait.end(), action.kind) != kCanWait.end();
     action.is_queued = can_wait && random.chance(15);
     if (!action.is_queued && action.kind != Action::Kind::kQuiet && random.chance(15)) {
       action.fault = draw_fault(random);

@@ -158,10 +158,10 @@ Result<void> parse_settings(std::string_view line, History& history) {
   return {};
 }
 
-constexpr std::array<std::string_view, 14> kBugs = {
-    "none",           "no-directory-sync",  "no-file-sync", "no-journal",    "grant-first",
-    "old-values",     "empty-is-no-change", "no-processes", "clock-back",    "old-journal",
-    "swapped-events", "lost-events",        "early-lock",   "reused-numbers"};
+constexpr std::array<std::string_view, 15> kBugs = {
+    "none",           "no-directory-sync",  "no-file-sync", "no-journal",     "grant-first",
+    "old-values",     "empty-is-no-change", "no-processes", "clock-back",     "old-journal",
+    "swapped-events", "lost-events",        "early-lock",   "reused-numbers", "refuse-all"};
 
 }  // namespace
 

@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(All, KnownMistakes,
                          testing::Values("no-directory-sync", "no-file-sync", "no-journal",
                                          "grant-first", "old-values", "no-processes", "clock-back",
                                          "empty-is-no-change", "lost-events", "early-lock",
-                                         "reused-numbers"),
+                                         "reused-numbers", "refuse-all"),
                          [](const auto& of) { return name_of(of.param); });
 
 class HarmlessMistakes : public testing::TestWithParam<const char*> {};

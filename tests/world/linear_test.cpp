@@ -1,12 +1,12 @@
-#include "linear.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "call_log.hpp"
 #include "node_samples.hpp"
 
 namespace pinfold::world {
@@ -175,6 +175,30 @@ TEST_F(LinearTest, ManyAtTheSameTimeAreJudgedSoon) {
   EXPECT_EQ(judged(), "");
   log_.front().answer = admitted();
   EXPECT_NE(judged(), "");
+}
+
+/// What the world logs is what is judged.
+TEST_F(LinearTest, ALogHasWhatClientsSaw) {
+  const auto node = std::make_shared<const Node>(test::static_node());
+  const service::Answer answer = service::Admissions{{agent::AdmitOutcome{}}, {}};
+  for (const bool is_answered : {false, true}) {
+    for (const bool is_kept : {false, true}) {
+      CallLog log;
+      log.begin(node, first_);
+      EXPECT_FALSE(log.invoke(service::Reconcile{}));
+      const auto call = log.invoke(admit("p1"));
+      ASSERT_TRUE(call);
+      if (is_answered) log.answer(*call, answer);
+      log.restart();
+      log.read(is_kept ? with("p1") : first_);
+      EXPECT_EQ(log.judge().empty(), is_kept || !is_answered);
+    }
+  }
+  CallLog log;
+  log.begin(node, first_);
+  log.answer(log.invoke(admit("p1")).value(), fail(ErrorCode::kIo, ""));
+  log.read(with("p1"));
+  EXPECT_THAT(log.judge(), HasSubstr("'read'"));
 }
 
 }  // namespace

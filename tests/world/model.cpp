@@ -19,18 +19,20 @@ struct Expect {
   Expected operator()(const service::Admit& request) const {
     if (!offline.empty()) return failed("CPUs are offline");
     Expected expected{state, {}, ""};
-    const PodSpec& pod = request.pods.front();
-    Decision decision =
-        decide(node, state.node, pod, nullptr, nullptr, AdmissionChecks::kManagersAndRequests);
-    if (auto* const rejected = std::get_if<Rejected>(&decision)) {
-      expected.next.node = std::move(rejected->next);
-      expected.rejection = std::move(rejected->why);
-    } else {
-      expected.next.node = std::move(std::get<Admitted>(decision).next);
-      std::erase_if(expected.next.removed,
-                    [&](const ContainerId& id) { return id.pod == pod.uid; });
+    for (const PodSpec& pod : request.pods) {
+      Decision decision = decide(node, std::move(expected.next.node), pod, nullptr, nullptr,
+                                 AdmissionChecks::kManagersAndRequests);
+      auto& rejection = expected.rejections.emplace_back();
+      if (auto* const rejected = std::get_if<Rejected>(&decision)) {
+        expected.next.node = std::move(rejected->next);
+        rejection = std::move(rejected->why);
+      } else {
+        expected.next.node = std::move(std::get<Admitted>(decision).next);
+        std::erase_if(expected.next.removed,
+                      [&](const ContainerId& id) { return id.pod == pod.uid; });
+      }
+      remove_inactive(expected.next);
     }
-    remove_inactive(expected.next);
     return expected;
   }
   Expected operator()(const service::Start& request) const {
@@ -78,6 +80,29 @@ AgentState kept(AgentState state) {
 Expected expect(const Node& node, const AgentState& state, const CpuSet& offline,
                 const service::Action& action) {
   return std::visit(Expect{node, state, offline}, action);
+}
+
+std::vector<AgentState> reachable(const Node& node, const AgentState& first, const CpuSet& offline,
+                                  const std::vector<service::Action>& changes,
+                                  Committed committed) {
+  std::vector<AgentState> states = {first};
+  for (const service::Action& change : changes) {
+    std::vector<AgentState> next;
+    const auto begin = committed == Committed::kPrefix ? states.end() - 1 : states.begin();
+    for (auto state = begin; state != states.end(); ++state) {
+      auto expected = expect(node, *state, offline, change);
+      next.push_back(expected.error.empty() ? std::move(expected.next) : *state);
+    }
+    if (committed == Committed::kAll) states.clear();
+    states.insert(states.end(), next.begin(), next.end());
+  }
+  return states;
+}
+
+AgentState with_plan(AgentState state, const NodeState& next) {
+  state.node = next;
+  remove_inactive(state);
+  return state;
 }
 
 bool is_same(const AgentState& a, const AgentState& b) { return a == b || kept(a) == kept(b); }

@@ -14,8 +14,8 @@ namespace pinfold::world {
 /// What a request comes to if nothing goes wrong.
 struct Expected {
   agent::AgentState next;
-  /// Of an admission: why the pod is rejected.
-  std::optional<Rejection> rejection;
+  /// Of an admission: why each pod is rejected.
+  std::vector<std::optional<Rejection>> rejections;
   /// "": it is done.
   std::string error;
 };
@@ -25,10 +25,24 @@ struct Planned {
   NodeState next;
   bool is_applied = false;
 };
+[[nodiscard]] agent::AgentState with_plan(agent::AgentState state, const NodeState& next);
 
-/// Domain: Admit of one pod, Start, Remove, Reconcile, Settle.
+/// Domain: Admit, Start, Remove, Reconcile, Settle.
 [[nodiscard]] Expected expect(const Node& node, const agent::AgentState& state,
                               const CpuSet& offline, const service::Action& action);
+
+/// Which of several changes were committed.
+enum class Committed {
+  kAll,
+  kPrefix,  ///< all up to one of them
+  kAny,     ///< each or not
+};
+/// The states to which these changes can lead.
+[[nodiscard]] std::vector<agent::AgentState> reachable(const Node& node,
+                                                       const agent::AgentState& first,
+                                                       const CpuSet& offline,
+                                                       const std::vector<service::Action>& changes,
+                                                       Committed committed);
 
 /// The same state, as far as a restart keeps it.
 [[nodiscard]] bool is_same(const agent::AgentState& a, const agent::AgentState& b);

@@ -21,12 +21,6 @@ bool has(const AgentState& state, const ContainerId& id) {
   return pod != nullptr && pod->spec.find(id.name) != nullptr;
 }
 
-AgentState with_plan(AgentState state, const NodeState& next) {
-  state.node = next;
-  remove_inactive(state);
-  return state;
-}
-
 std::string text_of(const std::optional<Rejection>& rejection) {
   return rejection ? rejection->reason + ": " + rejection->message : "admitted";
 }
@@ -53,6 +47,7 @@ std::vector<AgentState> states_of(const Node& node, const AgentState& first, con
   for (const auto& pending : requests) {
     if (pending.answer) continue;
     if (pending.planned) {
+      if (!pending.planned->is_applied) continue;
       states.push_back(with_plan(states.back(), pending.planned->next));
       continue;
     }
@@ -155,26 +150,22 @@ void Runner::judge() {
   }
   if (outcome_.failure) return;
   if (node_.worker()->is_replaced()) {
-    const AgentState expected = model_;
+    candidates_ = {model_};
     node_.bury();
-    start_again();
-    if (outcome_.failure) return;
-    const AgentState actual = node_.worker()->snapshot()->state;
-    if (!is_same(actual, expected)) {
-      return break_promise(
-          "lost", fmt::format("expected {}, got {}", describe(expected), describe(actual)));
-    }
-    model_ = actual;
-    return;
+    return start_again();
   }
   const AgentState actual = node_.worker()->snapshot()->state;
-  if (history_.has_runtime) {
-    model_ = actual;  // the plugin admits by itself: see check_told
-    return;
-  }
-  if (actual != model_) {
+  if (actual != with_groups(model_, actual)) {
     break_promise("state", fmt::format("expected {}, got {}", describe(model_), describe(actual)));
   }
+  model_ = actual;
+  calls_.read(actual);
+}
+
+/// What clients have seen is what requests come to that are done one after the other.
+void Runner::judge_log() {
+  const std::string contradiction = calls_.judge();
+  if (!contradiction.empty()) break_promise("linear", contradiction);
 }
 
 void Runner::judge(Pending& pending) {
@@ -184,6 +175,7 @@ void Runner::judge(Pending& pending) {
   note(answer ? "  answered" : "  error: " + answer.error().message);
   const bool meets_processes = has_processes(pending.request);
   if (!answer) {
+    if (answer.error().message.empty()) return break_promise("reason", "an error without a text");
     // Another request of the round can have ended them.
     const bool is_excused = meets_processes || pending.met_processes;
     if (!expected.error.empty() || had_fault_ || is_excused) return;
@@ -194,11 +186,12 @@ void Runner::judge(Pending& pending) {
         "answer", "expected an error: " + (meets_processes ? "processes run" : expected.error));
   }
   if (const auto* const admissions = std::get_if<service::Admissions>(&*answer)) {
-    const auto& rejection = admissions->outcomes.front().rejection;
-    note("  " + text_of(rejection));
-    if (text_of(rejection) != text_of(expected.rejection)) {
-      return break_promise("answer", fmt::format("expected '{}', got '{}'",
-                                                 text_of(expected.rejection), text_of(rejection)));
+    for (std::size_t i = 0; i < admissions->outcomes.size(); ++i) {
+      const std::string got = text_of(admissions->outcomes[i].rejection);
+      const std::string wanted = text_of(expected.rejections.at(i));
+      note("  " + got);
+      if (got == wanted) continue;
+      return break_promise("answer", fmt::format("expected '{}', got '{}'", wanted, got));
     }
   }
   model_ = std::move(expected.next);
@@ -215,20 +208,6 @@ void Runner::check_enforced(const service::Answer& answer) {
   if (error.find("processes still run in it") != std::string::npos) return;
   const bool has_all_cpus = node_.online() == model_node_->machine().all_cpus();
   if (!had_fault_ && has_all_cpus && !was_disturbed_) break_promise("enforced", error);
-}
-
-void Runner::judge_plan(const Pending& pending) {
-  const Result<service::Answer>& answer = *pending.answer;
-  note(answer ? "  answered" : "  error: " + answer.error().message);
-  if (!answer) return;  // the state must be as it was
-  const auto& outcome = std::get<agent::Reconfigured>(*answer);
-  if (!outcome.is_applied) return;
-  if (outcome.planned.plan.next != pending.planned->next) {
-    return break_promise("answer", "another plan than that of the dry run");
-  }
-  model_ = with_plan(model_, pending.planned->next);
-  told_.clear();  // the runtime learns of it when the plugin connects again
-  check_enforced(*answer);
 }
 
 /// Whether a request must fail because processes run that it does not kill.
@@ -253,20 +232,30 @@ void Runner::recover() {
     pending_.pop_front();
   }
   if (outcome_.failure) return;
-  const auto candidates = states_of(*model_node_, model_, offline_, pending_);
+  candidates_ = states_of(*model_node_, model_, offline_, pending_);
+  is_before_unknown_ =
+      is_before_unknown_ || std::any_of(pending_.begin(), pending_.end(), [](const Pending& one) {
+        return one.planned && one.planned->is_applied;
+      });
   start_again();
   pending_.clear();
-  if (outcome_.failure) return;
+  check_files(false);
+}
+
+/// The service that starts again has one of the states that are possible.
+void Runner::check_recovered() {
   const AgentState actual = node_.worker()->snapshot()->state;
-  const bool is_known = history_.has_runtime ||
-                        std::any_of(candidates.begin(), candidates.end(),
-                                    [&](const AgentState& one) { return is_same(one, actual); });
+  calls_.restart();
+  calls_.read(actual);
+  const bool is_known =
+      std::any_of(candidates_.begin(), candidates_.end(), [&](const AgentState& one) {
+        return is_same(with_groups(one, actual), actual);
+      });
   if (!is_known) {
     return break_promise("lost", fmt::format("expected {} or a later state, got {}",
-                                             describe(candidates.front()), describe(actual)));
+                                             describe(candidates_.front()), describe(actual)));
   }
   model_ = actual;
-  check_files(false);
 }
 
 /// The state files load in a kubelet, and have the state. `is_settled`: also without the journal.

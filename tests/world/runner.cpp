@@ -42,7 +42,8 @@ Runner::Runner(const History& history, Log log, Bug bug)
             record("runtime: " + group);
             check_overlap({false, "the runtime", group});
           },
-          bug == Bug::kSwappedEvents ? Runtime::Events::kSwapped : Runtime::Events::kInOrder) {
+          bug == Bug::kSwappedEvents ? Runtime::Events::kSwapped : Runtime::Events::kInOrder),
+      bug_(bug) {
   node_.watch = [this](const Operation& operation) {
     note((operation.is_on_disk ? "    disk: " : "    ") + operation.text);
     record(operation.text);
@@ -82,6 +83,7 @@ Outcome Runner::run() && {
     if (!outcome_.failure) note("  " + describe(model_));
   }
   if (!outcome_.failure) end();
+  if (!outcome_.failure) judge_log();
   outcome_.tally = node_.tally;
   node_.watch = nullptr;  // what the service does at its end comes after the outcome
   return std::move(outcome_);
@@ -91,7 +93,7 @@ Outcome Runner::run() && {
 std::optional<service::Action> Runner::request_of(const Action& action) const {
   switch (action.kind) {
     case Action::Kind::kAdmit:
-      return service::Admit{{pod_of(action.pod, action.value)}};
+      return service::Admit{pods_of(action.pod, action.value)};
     case Action::Kind::kRemove:
       return service::Remove{uid_of(action.pod), "", agent::RunningProcesses::kRefuse};
     case Action::Kind::kKill:
@@ -177,8 +179,10 @@ void Runner::act_outside(const Action& action) {
 
 void Runner::submit(service::Action request) {
   auto& entry = pending_.emplace_back(Pending{std::move(request)});
+  const auto call = calls_.invoke(entry.request);
   const auto accepted =
-      node_.worker()->submit({entry.request, [&entry](Result<service::Answer> answer) {
+      node_.worker()->submit({entry.request, [this, &entry, call](Result<service::Answer> answer) {
+                                if (call) calls_.answer(*call, answer);
                                 entry.answer.emplace(std::move(answer));
                               }});
   if (!accepted) break_promise("answer", "a request is not accepted: " + accepted.error().message);
@@ -242,6 +246,8 @@ void Runner::start_again() {
   model_node_ = node_.shared_node();
   offline_ = node_.worker()->offline();
   if (is_first) model_ = node_.worker()->snapshot()->state;
+  if (is_first) begin_log();
+  if (!is_first) check_recovered();
   if (std::exchange(boots_, node_.boots()) != node_.boots()) {
     runtime_.forget();
     told_.clear();
@@ -282,11 +288,13 @@ void Runner::change_node(service::Action request, const std::optional<Fault>& fa
   node_.worker()->run_round();
   const Pending planned = std::move(pending_.front());
   pending_.pop_front();
-  if (!planned.answer || !planned.answer->has_value()) return;  // it cannot be done
-  const auto& outcome = std::get<agent::Reconfigured>(**planned.answer);
+  auto plan = judge_dry_run(planned);
+  if (!plan) return;  // it cannot be done
+  judge_log();
   submit(std::move(request));
-  pending_.front().planned = Planned{outcome.planned.plan.next, false};
+  pending_.front().planned = std::move(plan);
   round(fault);
+  if (!outcome_.failure) begin_log();
 }
 
 /// A client puts a process into the group of a container that it has started.

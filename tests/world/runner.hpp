@@ -9,9 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "call_log.hpp"
 #include "model.hpp"
 #include "node.hpp"
+#include "plan_model.hpp"
+#include "plugin_model.hpp"
 #include "runtime.hpp"
+#include "watched_plugin.hpp"
 #include "world.hpp"
 
 namespace pinfold::world {
@@ -59,11 +63,34 @@ class Runner {
   void runtime_round(const Action& action);
   void check_told();
 
+  // promises_runtime.cpp
+  void begin_call(const nri::Request& call);
+  void end_call(const nri::Request& call, const Result<void>& answer);
+  void judge_create(const Result<void>& answer);
+  void judge_start(const nri::api::StateChangeEvent& event, const Result<void>& answer);
+  void check_reason(const Result<void>& answer);
+  void expect_state(const agent::AgentState& actual, bool had_fault);
+  [[nodiscard]] bool is_busy(const service::Action& change);
+  [[nodiscard]] const PodSpec* spec_of(const PodUid& uid) const;
+  [[nodiscard]] agent::AgentState with_groups(agent::AgentState expected,
+                                              const agent::AgentState& actual) const;
+
+  // promises_plan.cpp
+  [[nodiscard]] std::optional<Planned> judge_dry_run(const Pending& dry);
+  void judge_plan(const Pending& pending);
+  void take_before(const Pending& pending);
+  [[nodiscard]] bool can_apply(const Pending& pending) const;
+  [[nodiscard]] static bool is_undo(const service::Action& request);
+
   // promises.cpp
   void judge();
   void judge(Pending& pending);
-  void judge_plan(const Pending& pending);
   void recover();
+  void check_recovered();
+  void begin_log() {
+    if (!history_.has_runtime) calls_.begin(model_node_, model_);
+  }
+  void judge_log();
   void prepare_owners();
   void own_model();
   [[nodiscard]] bool is_out_of_reach(const std::string& group) const;
@@ -95,7 +122,16 @@ class Runner {
   std::shared_ptr<const Node> model_node_;  ///< what the clients have been told
   agent::AgentState model_;
   CpuSet offline_;  ///< that the service knows of
+  CallLog calls_;
+  std::optional<Before> before_;               ///< of the last reconfiguration
+  bool is_before_unknown_ = false;             ///< the service was killed in one
+  std::vector<agent::AgentState> candidates_;  ///< what a service that starts again can have
   Runtime runtime_;
+  PluginModel plugin_model_{[this](const PodUid& uid) { return spec_of(uid); }};
+  PluginModel::Steps steps_;  ///< that the call of the runtime must lead to
+  Bug bug_;
+  bool has_to_create_again_ = false;    ///< a fault kept the plugin from what decide() admits
+  bool has_other_faults_ = false;       ///< than kills: the action has some
   std::map<std::string, CpuSet> told_;  ///< exclusive CPUs by the id of a container that runs
   int boots_ = 0;                       ///< of the machine, that the runtime knows of
   const agent::NodeAgent* in_turn_ = nullptr;  ///< the agent while the runtime asks it

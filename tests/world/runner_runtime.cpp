@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "runner.hpp"
 #include "samples.hpp"
@@ -10,8 +11,6 @@
 namespace pinfold::world {
 
 namespace {
-
-constexpr std::string_view kMount = "/model/";
 
 std::string name_in(const Action& action) { return action.value % 2 == 0 ? "a" : "b"; }
 
@@ -24,7 +23,12 @@ bool Runner::ask(const std::function<void(nri::Follower&, agent::NodeAgent&)>& c
   const auto submitted = node_.worker()->submit(service::Task{[&](Result<agent::NodeAgent*> agent) {
     if (!agent) return std::vector<service::Change>{};
     in_turn_ = *agent;
-    call(*node_.follower(), **agent);
+    WatchedPlugin plugin(
+        *node_.follower(), *model_node_,
+        {[this](const auto& request) { begin_call(request); },
+         [this](const auto& request, const auto& answer) { end_call(request, answer); }},
+        bug_);
+    call(plugin, **agent);
     in_turn_ = nullptr;
     is_answered = true;
     return node_.follower()->take_changes();
@@ -35,8 +39,12 @@ bool Runner::ask(const std::function<void(nri::Follower&, agent::NodeAgent&)>& c
   } catch (const Killed&) {
     in_turn_ = nullptr;
     note("  killed");
+    candidates_ = reachable(*model_node_, model_, offline_, std::exchange(steps_, {}),
+                            has_other_faults_ ? Committed::kAny : Committed::kPrefix);
     node_.bury();
   }
+  const bool lives = node_.follower() != nullptr;
+  if (lives && !is_answered) break_promise("answer", "a call of the runtime is not answered");
   return is_answered;
 }
 
@@ -61,10 +69,20 @@ void Runner::act_in_runtime(const Action& action) {
 }
 
 void Runner::runtime_round(const Action& action) {
+  if (!pending_.empty()) round(std::nullopt);
+  if (outcome_.failure) return;
   node_.arm(action.fault);
+  has_other_faults_ = action.fault && action.fault->kind != Fault::Kind::kKill &&
+                      action.fault->kind != Fault::Kind::kCut;
+  has_to_create_again_ = false;
   own_model();
   act_in_runtime(action);
   had_fault_ = node_.has_failed();
+  if (has_to_create_again_ && node_.worker() != nullptr && !outcome_.failure) {
+    note("  again");
+    node_.arm(std::nullopt);
+    act_in_runtime(action);
+  }
   is_behind_ = is_behind_ || had_fault_;
   has_failed_to_confine_ = has_failed_to_confine_ || had_fault_;
   node_.arm(std::nullopt);
@@ -72,7 +90,7 @@ void Runner::runtime_round(const Action& action) {
     start_again();
     if (outcome_.failure) return;
   }
-  model_ = node_.worker()->snapshot()->state;
+  expect_state(node_.worker()->snapshot()->state, /*had_fault=*/false);
   check_told();
   check_files(false);
 }

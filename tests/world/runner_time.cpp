@@ -64,7 +64,7 @@ void Runner::wait(std::chrono::seconds time, std::optional<Fault> fault) {
 /// The plugin looks at the groups that the runtime does not show, as every ten seconds.
 void Runner::look() {
   (void)ask([](nri::Follower& follower, agent::NodeAgent& agent) { follower.look(agent); });
-  model_ = node_.worker()->snapshot()->state;
+  expect_state(node_.worker()->snapshot()->state, /*had_fault=*/false);
   has_failed_to_confine_ = false;
 }
 

@@ -119,7 +119,10 @@ void Runtime::create(int number, const std::string& name) {
     apply(answer->update());
   });
   if (!is_asked) container.cpus.clear();
-  if (is_refused) return;
+  if (is_refused) {  // as containerd: both follow for its id
+    send_stop(pod, container);
+    return (void)send(api::Event::REMOVE_CONTAINER, pod, &container);
+  }
   pod.containers.push_back(container);
   (void)send(api::Event::POST_CREATE_CONTAINER, pod, &container);
 }
@@ -166,6 +169,10 @@ void Runtime::remove_group(const std::string& group) {
 void Runtime::end(const Pod& pod, Container& container) {
   remove_group(group_of(pod, container));
   container.phase = Phase::kExited;
+  send_stop(pod, container);
+}
+
+void Runtime::send_stop(const Pod& pod, const Container& container) {
   api::StopContainerRequest request;
   *request.mutable_pod() = shown(pod);
   *request.mutable_container() = shown(pod, container);

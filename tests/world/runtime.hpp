@@ -75,6 +75,7 @@ class Runtime {
   bool deliver(const nri::api::StateChangeEvent& message);
   [[nodiscard]] bool may_start(const Pod& pod, Container& container);
   void end(const Pod& pod, Container& container);
+  void send_stop(const Pod& pod, const Container& container);
   template <class Updates>
   void apply(const Updates& updates);
   void remove_group(const std::string& group);

@@ -30,6 +30,16 @@ PodSpec pod_of(int number, int shape) {
                    kShapes.at(static_cast<std::size_t>(shape) % kShapes.size()));
 }
 
+std::vector<PodSpec> pods_of(int number, int shape) {
+  constexpr int kMore = 100;
+  constexpr int kMost = 4;
+  std::vector<PodSpec> pods;
+  for (int i = 0; i <= shape / kMore && i < kMost; ++i) {
+    pods.push_back(pod_of(number + i, shape % kMore + i));
+  }
+  return pods;
+}
+
 const std::string& config_text(int number) {
   static const std::array<std::string, 6> kConfigs = {
       "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n",

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "pinfold/api/pod.hpp"
 
@@ -9,6 +10,8 @@ namespace pinfold::world {
 
 /// Pod `number`, "p3", of a shape.
 [[nodiscard]] PodSpec pod_of(int number, int shape);
+/// That pod, and for each hundred of `shape` the one with the next number, of the next shape.
+[[nodiscard]] std::vector<PodSpec> pods_of(int number, int shape);
 [[nodiscard]] PodUid uid_of(int number);
 /// A KubeletConfiguration.
 [[nodiscard]] const std::string& config_text(int number);

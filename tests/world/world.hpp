@@ -77,6 +77,7 @@ enum class Bug {
   kLostEvents,       ///< what others change below the root is not told
   kEarlyLock,        ///< a service that stops writes after the next one has started
   kReusedNumbers,    ///< a process is taken for a later one with its number
+  kRefuseAll,        ///< the plugin lets no container be created
 };
 /// "grant-first"; nullopt for another text.
 [[nodiscard]] std::optional<Bug> parse_bug(std::string_view name);
