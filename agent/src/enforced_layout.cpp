@@ -325,12 +325,14 @@ Result<void> EnforcedLayout::run(const enforce::Plan& steps, enforce::Plan& done
   return {};
 }
 
-Result<void> EnforcedLayout::check_reachable(const Desired& desired) const {
+Result<void> EnforcedLayout::check_reachable(const Desired& desired) {
   const auto* const clean = std::get_if<Clean>(&kernel_);
   if (clean == nullptr) return {};
+  const CpuSet needed = needed_cpus(desired);
+  enforce::restore_root(cgroups_, needed | desired.pool);
   PINFOLD_LET(const CpuSet cpus,
               available_cpus(clean->layout, desired.partition != Partition::kNone));
-  const CpuSet missing = needed_cpus(desired) - cpus;
+  const CpuSet missing = needed - cpus;
   PINFOLD_TRY(plan(clean->layout, reachable(desired, {}, cpus, missing), cpus));
   return {};
 }

@@ -111,9 +111,10 @@ class EnforcedLayout {
   /// containers run on the rest of theirs or in the shared pool. The layout is dirty then, and the
   /// next call starts from what the kernel has.
   [[nodiscard]] Result<void> apply(const Desired& desired, const Participants& participants = {});
-  /// Whether an order of steps leads there from the layout without an overlap; a dirty layout is
-  /// not checked. Errors: those of plan.
-  [[nodiscard]] Result<void> check_reachable(const Desired& desired) const;
+  /// Whether an order of steps leads there from the layout without an overlap, once the root has
+  /// back what it has lost with CPUs that were offline; a dirty layout is not checked. Errors:
+  /// those of plan.
+  [[nodiscard]] Result<void> check_reachable(const Desired& desired);
   /// A container was adopted: checks its group, and removes the empty one that it replaces.
   /// Errors: kNotFound if it does not exist, or is no group with a cpuset.
   [[nodiscard]] Result<void> adopt(const Desired& desired, const ContainerId& container);
