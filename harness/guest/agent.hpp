@@ -128,8 +128,9 @@ struct Spawn {
 /// The allowed CPUs and memory of every thread in a group and in those below it.
 [[nodiscard]] Json inspect_threads(const std::string& group);
 [[nodiscard]] Json stop_program(Agent& agent, const std::string& name);
-/// Reaps children that have ended; records the end of those in `running`.
-void reap(Agent& agent);
+/// Reaps children that have ended, and what ended programs have left to the first process; records
+/// the end of those in `running`. `except`: a child that somebody else waits for.
+void reap(Agent& agent, pid_t except = -1);
 
 struct SampleRequest {
   std::string root;

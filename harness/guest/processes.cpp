@@ -124,24 +124,6 @@ int remaining_ms(Clock::time_point deadline) {
   return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
 }
 
-/// Reads both streams until the child ends; false if the deadline passed first.
-bool collect(const Child& child, Clock::time_point deadline, std::string& out, std::string& err) {
-  const UniqueFd ended(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
-  pollfd watched[] = {
-      {child.out.get(), POLLIN, 0}, {child.err.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
-  bool over = false;
-  while (!over || Clock::now() < deadline) {
-    // The pipes may still hold output from just before the child's end: poll them once more.
-    const int ready = poll(watched, over ? 2 : 3, over ? 0 : remaining_ms(deadline));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return over;
-    if (watched[0].revents != 0 && !drain(watched[0].fd, out)) watched[0].fd = -1;
-    if (watched[1].revents != 0 && !drain(watched[1].fd, err)) watched[1].fd = -1;
-    over = over || watched[2].revents != 0;
-  }
-  return true;
-}
-
 /// Makes SIGCHLD readable through a descriptor for poll, for the lifetime of the object.
 class ChildSignals {
  public:
@@ -156,11 +138,41 @@ class ChildSignals {
   ChildSignals& operator=(const ChildSignals&) = delete;
   ~ChildSignals() { (void)pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   [[nodiscard]] int fd() const { return fd_.get(); }
+  /// Until the next signal, nothing is readable.
+  void clear() const {
+    signalfd_siginfo ignored{};
+    (void)!read(fd(), &ignored, sizeof ignored);
+  }
 
  private:
   sigset_t before_{};
   UniqueFd fd_;
 };
+
+/// Reads both streams until the child ends; false if the deadline passed first. Meanwhile reaps
+/// other processes: a container runtime waits until those of its container are gone.
+bool collect(Agent& agent, const Child& child, Clock::time_point deadline, std::string& out,
+             std::string& err) {
+  const UniqueFd ended(static_cast<int>(syscall(SYS_pidfd_open, child.pid, 0)));
+  const ChildSignals signals;
+  pollfd watched[] = {{child.out.get(), POLLIN, 0},
+                      {child.err.get(), POLLIN, 0},
+                      {ended.get(), POLLIN, 0},
+                      {signals.fd(), POLLIN, 0}};
+  bool over = false;
+  while (!over || Clock::now() < deadline) {
+    reap(agent, child.pid);
+    // The pipes may still hold output from just before the child's end: poll them once more.
+    const int ready = poll(watched, over ? 2 : 4, over ? 0 : remaining_ms(deadline));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return over;
+    signals.clear();
+    if (watched[0].revents != 0 && !drain(watched[0].fd, out)) watched[0].fd = -1;
+    if (watched[1].revents != 0 && !drain(watched[1].fd, err)) watched[1].fd = -1;
+    over = over || watched[2].revents != 0;
+  }
+  return true;
+}
 
 /// Like collect, for a traced child. Sets wait_status if it has ended.
 bool collect_traced(const Child& child, Tracer& tracer, Clock::time_point deadline,
@@ -178,8 +190,7 @@ bool collect_traced(const Child& child, Tracer& tracer, Clock::time_point deadli
     const int ready = poll(watched, 3, wait_status ? 0 : remaining_ms(deadline));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return wait_status.has_value();
-    signalfd_siginfo ignored{};
-    if (watched[2].revents != 0) (void)!read(signals.fd(), &ignored, sizeof ignored);
+    signals.clear();
     if (watched[0].revents != 0 && !drain(watched[0].fd, out)) watched[0].fd = -1;
     if (watched[1].revents != 0 && !drain(watched[1].fd, err)) watched[1].fd = -1;
   }
@@ -206,7 +217,7 @@ Json run_to_end(Agent& agent, const Spawn& spawn) {
     in_time = collect_traced(child, tracer, begin + spawn.time_limit, out, err, ended);
     report["callsSeen"] = tracer.seen();
   } else {
-    in_time = collect(child, begin + spawn.time_limit, out, err);
+    in_time = collect(agent, child, begin + spawn.time_limit, out, err);
   }
   if (!in_time) {
     report["timedOut"] = true;
@@ -270,10 +281,13 @@ Json stop_program(Agent& agent, const std::string& name) {
   return report;
 }
 
-void reap(Agent& agent) {
-  int wait_status = 0;
-  pid_t pid = 0;
-  while ((pid = waitpid(-1, &wait_status, WNOHANG)) > 0) {
+void reap(Agent& agent, pid_t except) {
+  while (true) {
+    siginfo_t next{};  // without a process if none has ended
+    if (waitid(P_ALL, 0, &next, WEXITED | WNOHANG | WNOWAIT) != 0) return;
+    const pid_t pid = next.si_pid;
+    int wait_status = 0;
+    if (pid <= 0 || pid == except || waitpid(pid, &wait_status, WNOHANG) != pid) return;
     for (auto& [name, program] : agent.running) {
       if (program.pid != pid) continue;
       program.ended = true;
