@@ -145,6 +145,8 @@ struct SampleRequest {
 /// as changes to the previous state: lines of group and list, or of a removed group; an empty line.
 [[nodiscard]] Json stop_sampler(Agent& agent);
 
+/// Loads kernel modules, each with what it depends on, from /lib/modules/NAME.
+[[nodiscard]] Json load_modules(const std::vector<std::string>& names);
 /// Creates and mounts the disk: "bytes", "filesystem", "folder", "mkfs" (a command).
 [[nodiscard]] Json make_disk(Agent& agent, const Json& request);
 /// Marks the current files of the disk as acknowledged: no power cut may lose them.

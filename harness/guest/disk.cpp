@@ -50,6 +50,13 @@ std::string make_filesystem(Agent& agent, std::vector<std::string> command,
 
 }  // namespace
 
+Json load_modules(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (const std::string failed = load_module(name); !failed.empty()) return refuse(failed);
+  }
+  return {{"ok", true}};
+}
+
 Tree read_tree(const std::string& folder) {
   Tree tree;
   std::error_code failed;

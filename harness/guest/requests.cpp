@@ -149,6 +149,7 @@ Json handle(Agent& agent, const Json& request) {
     if (op == "samples") return stop_sampler(agent);
     if (op == "inspect") return inspect_program(agent, request.at("name"));
     if (op == "disk") return make_disk(agent, request);
+    if (op == "modules") return load_modules(request.at("names"));
     if (op == "mark") return mark_disk(agent);
     if (op == "cut-power") return cut_power(agent, request);
     if (op == "talk") return talk(request);

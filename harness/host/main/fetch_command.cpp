@@ -25,7 +25,7 @@ Result<Downloads> downloads_of_scenarios(const Selection& selection) {
   for (const auto& [file, scenario] : found) {
     const Platform& platform = scenario.machine.platform;
     // A guest with a kernel of yours has the other programs of this one.
-    downloads.kernels.emplace(platform.kernel == kOwnKernel ? kKernels[0] : platform.kernel,
+    downloads.kernels.emplace(platform.kernel == kOwnKernel ? Platform().kernel : platform.kernel,
                               platform.arch);
     downloads.newer_qemu = downloads.newer_qemu || needs_newer_qemu(scenario.machine);
     if (!scenario.runtime.empty()) downloads.runtimes.insert(scenario.runtime);

@@ -66,24 +66,6 @@ Result<void> add_program(std::vector<CpioEntry>& entries, std::set<std::string>&
   return {};
 }
 
-/// A module that is built into the kernel has no directory.
-Result<void> add_modules(std::vector<CpioEntry>& entries, const fs::path& folder,
-                         const std::string& module) {
-  std::error_code none;
-  std::vector<fs::path> files;
-  for (fs::directory_iterator it(folder / module, none), end; !none && it != end;
-       it.increment(none)) {
-    files.push_back(it->path());
-  }
-  std::sort(files.begin(), files.end());
-  for (const fs::path& file : files) {
-    PINFOLD_LET(auto bytes, read_file(file, kMaxProgram));
-    const fs::path place = fs::path("lib/modules") / module / file.filename();
-    entries.push_back(CpioEntry::file(place, std::move(bytes), false));
-  }
-  return {};
-}
-
 std::string last_line(const std::string& text) { return end_of_console(text, 1); }
 
 }  // namespace
@@ -115,8 +97,8 @@ Result<Image> prepare_image(const fs::path& script, const std::string& kernel, A
               run_image_script(
                   {script.string(), "--arch", std::string(to_string(arch)), "--kernel", kernel}));
   PINFOLD_LET(auto version, read_file(folder / "version"));
-  return Image{folder / "vmlinuz", folder / "busybox", folder / "modules", last_line(version),
-               arch};
+  return Image{
+      folder / "vmlinuz", folder / "busybox", folder / "modules", last_line(version), arch, false};
 }
 
 Result<fs::path> prepare_qemu(const fs::path& script) {
@@ -162,7 +144,6 @@ Result<std::vector<CpioEntry>> busybox_links(const fs::path& busybox) {
 
 Result<fs::path> build_initramfs(const Image& image, const fs::path& agent,
                                  const std::vector<GuestProgram>& programs,
-                                 const std::vector<std::string>& modules,
                                  const std::vector<CpioEntry>& files) {
   std::vector<CpioEntry> entries = skeleton();
   std::set<std::string> libraries;
@@ -170,9 +151,6 @@ Result<fs::path> build_initramfs(const Image& image, const fs::path& agent,
   PINFOLD_TRY(add_program(entries, libraries, {agent, "/init"}, image.arch));
   for (const GuestProgram& program : programs) {
     PINFOLD_TRY_WRAP(add_program(entries, libraries, program, image.arch), "build the initramfs");
-  }
-  for (const std::string& module : modules) {
-    PINFOLD_TRY_WRAP(add_modules(entries, image.modules, module), "build the initramfs");
   }
   entries.insert(entries.end(), files.begin(), files.end());
   const std::string archive = write_cpio(entries);
@@ -189,8 +167,8 @@ Result<fs::path> build_initramfs(const Image& image, const fs::path& agent,
   return file;
 }
 
-Result<GuestLoad> load_of(const std::vector<GuestProgram>& programs, Arch arch) {
-  std::vector<CpioEntry> entries;
+Result<GuestLoad> load_of(const std::vector<GuestProgram>& programs, std::vector<CpioEntry> entries,
+                          Arch arch) {
   std::set<std::string> libraries;
   for (const GuestProgram& program : programs) {
     PINFOLD_TRY_WRAP(add_program(entries, libraries, program, arch), "load a program");

@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kHeaderBytes = 0x1000;
 constexpr std::size_t kMaxConfig = std::size_t{4} << 20U;
+constexpr std::size_t kMaxImage = std::size_t{1} << 28U;
 
 /// What a kernel's image is called, and where a build puts it.
 std::string_view image_name(Arch arch) {
@@ -65,6 +66,17 @@ Result<std::string> read_header(const fs::path& path, Arch arch) {
   }
   bytes.resize(static_cast<std::size_t>(in.gcount()));
   return bytes;
+}
+
+/// The configuration of a kernel in the cache, "" if it is not known. What was read from its image
+/// is kept.
+Result<std::string> config_of(const fs::path& folder, std::string_view image) {
+  const fs::path file = folder / "config";
+  std::error_code failed;
+  if (fs::exists(file, failed)) return read_file(file, kMaxConfig);
+  std::string config = embedded_config(image);
+  PINFOLD_TRY(write_file(file, config));
+  return config;
 }
 
 std::string_view word_of(KernelKind kind) {
@@ -121,19 +133,20 @@ Result<Image> prepare_own_kernel(const fs::path& script, const fs::path& path,
               run_image_script({script.string(), "--arch", std::string(to_string(arch)), "--own",
                                 std::string(word_of(kind)),
                                 fs::absolute(path).lexically_normal().string()}));
-  if (const auto text = read_file(folder / "config", kMaxConfig)) {
-    const auto missing = missing_options(parse_kernel_config(*text), machine, work);
+  PINFOLD_LET(const auto bytes, read_file(folder / "vmlinuz", kMaxImage));
+  PINFOLD_LET(const auto config, config_of(folder, bytes));
+  if (!config.empty()) {
+    const auto missing = missing_options(parse_kernel_config(config), machine, work);
     if (!missing.empty()) {
       return fail(ErrorCode::kUnsupported,
                   fmt::format("kernel '{}': expected {} in its configuration; build it with them",
                               path.string(), fmt::join(missing, ", ")));
     }
   }
-  PINFOLD_LET(const auto bytes, read_file(folder / "vmlinuz", std::size_t{1} << 28U));
   std::string version = version_of_image(bytes);
   if (version.empty()) version = path.filename().string();
-  return Image{folder / "vmlinuz", folder / "busybox", folder / "modules", std::move(version),
-               arch};
+  return Image{folder / "vmlinuz", folder / "busybox", folder / "modules", std::move(version), arch,
+               config.empty()};
 }
 
 }  // namespace pinfold::harness

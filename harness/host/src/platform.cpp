@@ -1,6 +1,7 @@
 #include "pinfold/harness/platform.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -15,7 +16,7 @@
 namespace pinfold::harness {
 namespace {
 
-constexpr std::string_view kOldKernel = "debian-6.1";
+constexpr std::array<std::string_view, 2> kOldKernels = {"debian-5.10", "debian-6.1"};
 constexpr std::string_view kLargePages = "debian-6.12-16k";
 constexpr std::array<Arch, 2> kArchs = {Arch::kAmd64, Arch::kArm64};
 constexpr std::array<CgroupMode, 3> kModes = {CgroupMode::kV2, CgroupMode::kV1,
@@ -146,7 +147,7 @@ Result<void> check_platform(const Platform& platform) {
   }
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("cgroup: 'v1': expected kernel {} with it, later ones have no cpuset v1",
-                          kOldKernel));
+                          fmt::join(kOldKernels, " or ")));
 }
 
 bool selects(std::string_view selector, const Platform& platform) {
@@ -185,6 +186,8 @@ std::string nearest_platform(std::string_view selector, const std::vector<Platfo
   return did_you_mean(selector, std::vector<std::string_view>(names.begin(), names.end()));
 }
 
-bool is_old_kernel(const Platform& platform) { return platform.kernel == kOldKernel; }
+bool is_old_kernel(const Platform& platform) {
+  return std::find(kOldKernels.begin(), kOldKernels.end(), platform.kernel) != kOldKernels.end();
+}
 
 }  // namespace pinfold::harness

@@ -140,6 +140,13 @@ Scenario read_scenario(const Json& document, const PlatformScope& scope,
   for (const std::string& program : scenario.programs) {
     if (!program.starts_with('/')) fields.complain("programs", program + ": expected a full path");
   }
+  scenario.modules = fields.texts("modules");
+  for (const std::string& module : scenario.modules) {
+    if (!is_safe_name(module)) {
+      fields.complain("modules", fmt::format("'{}': expected the name of a module, such as nbd",
+                                             module.substr(0, 60)));
+    }
+  }
   scenario.files = read_guest_files(fields);
   scenario.kubelet = read_kubelet(fields, "kubelet");
   const Json* machine = fields.find("machine");

@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <iterator>
 
 #include "launch.hpp"
 #include "pinfold/harness/host.hpp"
+#include "pinfold/harness/kernel_modules.hpp"
 #include "pinfold/harness/own_kernel.hpp"
 #include "pinfold/harness/qemu_command.hpp"
 #include "pinfold/harness/runtime.hpp"
@@ -50,6 +52,26 @@ Result<void> check_agent(const std::filesystem::path& agent, Arch arch) {
                   to_string(arch), agent.string()));
 }
 
+Result<std::vector<CpioEntry>> modules_of(const std::vector<std::string>& names,
+                                          const Image& image) {
+  std::vector<CpioEntry> entries;
+  for (const std::string& name : names) {
+    PINFOLD_LET_WRAP(auto some, module_entries(image.modules, name),
+                     fmt::format("kernel {}", image.version));
+    std::move(some.begin(), some.end(), std::back_inserter(entries));
+  }
+  return entries;
+}
+
+/// A kernel given as a bare image may have them built in.
+Result<std::vector<CpioEntry>> modules_of_disk(const VmDisk& disk, const Image& image) {
+  std::error_code failed;
+  if (!std::filesystem::exists(image.modules / "modules.dep", failed)) {
+    return std::vector<CpioEntry>();
+  }
+  return modules_of({"nbd", std::string(to_string(disk.filesystem))}, image);
+}
+
 Result<void> check_load(const GuestLoad& load) {
   if (load.bytes.size() <= kMaxLoad) return {};
   return fail(ErrorCode::kInvalidArgument,
@@ -75,23 +97,23 @@ Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
   std::vector<GuestProgram> loaded;
   if (!parts.product.empty()) loaded.push_back({parts.product, "/usr/bin/pinfold"});
   for (const std::string& program : scenario.programs) loaded.push_back({program, program});
-  PINFOLD_LET(auto load, load_of(loaded, arch));
+  PINFOLD_LET(auto modules, modules_of(scenario.modules, image));
+  PINFOLD_LET(auto load, load_of(loaded, std::move(modules), arch));
   PINFOLD_TRY(check_load(load));
   std::vector<GuestProgram> programs;  // of the machine itself
-  std::vector<std::string> modules;
+  std::vector<CpioEntry> files;
   if (const auto& disk = scenario.machine.disk) {
     const std::string maker = mkfs_command(*disk).front();
     programs.push_back({maker, maker});
-    modules = {"nbd", std::string(to_string(disk->filesystem))};
+    PINFOLD_LET(files, modules_of_disk(*disk, image));
   }
-  std::vector<CpioEntry> files;
   if (!scenario.runtime.empty()) {
     PINFOLD_LET(auto runtime, prepare_runtime(options.image_script, scenario.runtime, image,
                                               parts.agent, options.cri_client));
     programs.insert(programs.end(), runtime.programs.begin(), runtime.programs.end());
-    files = std::move(runtime.files);
+    std::move(runtime.files.begin(), runtime.files.end(), std::back_inserter(files));
   }
-  PINFOLD_LET(const auto initramfs, build_initramfs(image, parts.agent, programs, modules, files));
+  PINFOLD_LET(const auto initramfs, build_initramfs(image, parts.agent, programs, files));
   PINFOLD_LET(const auto qemu, choose_qemu(scenario.machine, options));
   PINFOLD_LET(const auto version, check_qemu(qemu, scenario.machine));
   Launch ready;
@@ -102,6 +124,13 @@ Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
                                accelerator);
   ready.snapshot_key = SnapshotStore::key(version, ready.command, image.version);
   result.kernel = image.version;
+  if (image.unchecked) {
+    result.notes.push_back(
+        fmt::format("kernel '{}': its configuration was not checked, as it is neither next to the "
+                    "image nor in it "
+                    "(CONFIG_IKCONFIG=y)",
+                    scenario.kernel.string()));
+  }
   result.accelerator = to_string(accelerator);
   return ready;
 }

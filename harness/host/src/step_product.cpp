@@ -22,6 +22,12 @@ bool belongs_to(const std::string& program, const std::string& pod, const std::s
 }  // namespace
 
 VmResult<void> StepRunner::prepare() {
+  if (!scenario_.modules.empty()) {
+    PINFOLD_LET(const auto loaded, ask({{"op", "modules"}, {"names", scenario_.modules}}));
+    if (!loaded.value("ok", false)) {
+      return tl::unexpected(VmFailure{Trouble::kHost, "modules: " + loaded.value("error", "")});
+    }
+  }
   if (scenario_.machine.disk) {
     PINFOLD_TRY(make_disk());
   }

@@ -19,8 +19,8 @@ class StepRunner {
   StepRunner(const Scenario& scenario, const RunOptions& options, Session& session)
       : scenario_(scenario), options_(options), session_(session), machine_(scenario.machine) {}
 
-  /// Creates the disk and the product's cgroup root in the guest, and copies the scenario's files
-  /// and the product's configuration.
+  /// Loads the scenario's modules, creates the disk and the product's cgroup root in the guest, and
+  /// copies the scenario's files and the product's configuration.
   [[nodiscard]] VmResult<void> prepare();
   [[nodiscard]] VmResult<StepResult> run(const Step& step);
 

@@ -226,6 +226,19 @@ const Json& array_of(const Json& object, const char* key) {
   return found != object.end() && found->is_array() ? *found : kEmpty;
 }
 
+/// Linux reserves them by NUMA node at boot since 5.16.
+Result<void> check_huge_pages(const VmMachine& machine) {
+  if (machine.platform.kernel != "debian-5.10") return {};
+  for (std::size_t i = 0; i < machine.nodes.size(); ++i) {
+    if (machine.nodes[i].huge_pages.empty()) continue;
+    return wrong(
+        fmt::format("nodes[{}].hugePages: expected none with kernel debian-5.10, which "
+                    "reserves none by NUMA node",
+                    i));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view to_string(Filesystem filesystem) {
@@ -313,6 +326,7 @@ Result<void> check_machine(const VmMachine& machine) {
   if (machine.platform.arch == Arch::kArm64) PINFOLD_TRY(check_arm64(machine));
   PINFOLD_TRY(check_devices(machine));
   PINFOLD_TRY(check_platform(machine.platform));
+  PINFOLD_TRY(check_huge_pages(machine));
   PINFOLD_TRY(check_disk(machine));
   if (machine.nodes[0].memory == 0) return wrong("nodes[0].memory: '0': expected some memory");
   return check_distances(machine);

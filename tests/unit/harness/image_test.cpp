@@ -16,7 +16,7 @@ std::string refusal(const test::TempDir& folder, const std::string& program, Arc
   Image image;
   image.busybox = folder / "busybox";
   image.arch = arch;
-  const auto built = build_initramfs(image, program, {}, {}, {});
+  const auto built = build_initramfs(image, program, {}, {});
   return built ? "" : built.error().message;
 }
 
@@ -24,8 +24,8 @@ TEST(LoadOf, HasTheContentOfEachFileOnce) {
   const test::TempDir folder;
   folder.write("one.sh", "#!/bin/sh\necho one\n");
   folder.write("two.sh", "#!/bin/sh\n");
-  const auto load =
-      load_of({{folder / "one.sh", "/usr/bin/one"}, {folder / "two.sh", "/bin/two"}}, Arch::kAmd64);
+  const auto load = load_of({{folder / "one.sh", "/usr/bin/one"}, {folder / "two.sh", "/bin/two"}},
+                            {}, Arch::kAmd64);
   ASSERT_TRUE(load) << load.error().message;
   EXPECT_EQ(load->bytes, "#!/bin/sh\necho one\n#!/bin/sh\n");
   ASSERT_EQ(load->files.size(), 2U);
@@ -36,7 +36,7 @@ TEST(LoadOf, HasTheContentOfEachFileOnce) {
 
 TEST(LoadOf, NamesAProgramThatIsNotThere) {
   const test::TempDir folder;
-  const auto load = load_of({{folder / "none", "/usr/bin/none"}}, Arch::kAmd64);
+  const auto load = load_of({{folder / "none", "/usr/bin/none"}}, {}, Arch::kAmd64);
   ASSERT_FALSE(load);
   EXPECT_NE(load.error().message.find(folder / "none"), std::string::npos) << load.error().message;
 }

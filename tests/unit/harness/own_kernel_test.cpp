@@ -8,6 +8,7 @@
 
 #include "machine.hpp"
 #include "pinfold/base/read_file.hpp"
+#include "pinfold/harness/process.hpp"
 #include "temp_dir.hpp"
 
 namespace pinfold::harness {
@@ -238,6 +239,83 @@ TEST(PrepareOwnKernel, SaysWhatItsConfigurationLacksBeforeTheBoot) {
       "kernel '" + (folder / "vmlinuz") +
           "': expected CONFIG_CPUSETS=y (control groups), CONFIG_NUMA=y (2 NUMA nodes) in its "
           "configuration; build it with them");
+}
+
+/// What a program makes of the bytes of a file that it compresses.
+std::string packed(const test::TempDir& folder, const char* program, const std::string& bytes) {
+  folder.write("plain", bytes);
+  const auto done = run_program({program, "-c", folder / "plain"}, Milliseconds(20000));
+  return done && done->exit_status == 0 ? done->output : "";
+}
+
+/// A kernel whose configuration is in its image, as CONFIG_IKCONFIG=y puts it there. Among what
+/// compresses well, so that it is not found in the compressed kernel.
+std::string kernel_with(const test::TempDir& folder, const std::string& config) {
+  return std::string(20000, 'c') + "IKCFG_ST" + packed(folder, "gzip", config) +
+         "IKCFG_ED more code";
+}
+
+/// A bzImage with a compressed kernel, of which the size follows, as real ones have it.
+std::string bzimage_with(const std::string& payload) {
+  std::string bytes = bzimage("6.1.0");
+  bytes[0x1f1] = 3;                              // sectors after the first
+  bytes.replace(0x248, 4, "\x00\x02\x00\x00"s);  // its offset, 0x200, from the fourth sector on
+  const std::size_t length = payload.size() + 4;
+  for (unsigned i = 0; i < 4; ++i) bytes[0x24c + i] = static_cast<char>(length >> (8 * i));
+  bytes.resize(0xa00);
+  return bytes + payload + "\x10\x20\x00\x00"s + "relocations";
+}
+
+TEST(EmbeddedConfig, OfABzimageHoweverItIsCompressed) {
+  const test::TempDir folder;
+  const std::string kernel = kernel_with(folder, "CONFIG_NUMA=y\n");
+  for (const char* program : {"gzip", "xz", "bzip2"}) {
+    EXPECT_EQ(embedded_config(bzimage_with(packed(folder, program, kernel))), "CONFIG_NUMA=y\n")
+        << program;
+  }
+}
+
+TEST(EmbeddedConfig, OfAnUncompressedImage) {
+  const test::TempDir folder;
+  EXPECT_EQ(embedded_config(kernel_with(folder, "CONFIG_NUMA=y\n")), "CONFIG_NUMA=y\n");
+}
+
+TEST(EmbeddedConfig, NoneInOtherBytes) {
+  const test::TempDir folder;
+  EXPECT_EQ(embedded_config(""), "");
+  EXPECT_EQ(embedded_config(bzimage("6.1.0")), "");
+  EXPECT_EQ(embedded_config(bzimage_with("no compressed kernel")), "");
+  EXPECT_EQ(embedded_config(bzimage_with(packed(folder, "xz", "a kernel without one"))), "");
+  std::string beyond = bzimage_with(packed(folder, "xz", kernel_with(folder, "CONFIG_NUMA=y\n")));
+  beyond[0x24b] = '\x7f';  // an offset behind the end
+  EXPECT_EQ(embedded_config(beyond), "");
+}
+
+TEST(PrepareOwnKernel, ReadsTheConfigurationInTheImageOnce) {
+  const test::TempDir folder;
+  KernelConfig config = full_config();
+  config["CONFIG_NUMA"] = "n";
+  const std::string image =
+      bzimage_with(packed(folder, "xz", kernel_with(folder, text_of(config))));
+  folder.write("vmlinuz", image);
+  folder.write("script", "#!/bin/sh\necho " + (folder / "image") + "\n");
+  std::filesystem::permissions(folder / "script", std::filesystem::perms::owner_all);
+  folder.write("image/vmlinuz", image);
+  const auto prepared = [&] {
+    return prepare_own_kernel(folder / "script", folder / "vmlinuz", two_sockets(),
+                              GuestWork::kPlain);
+  };
+  const auto lacking = prepared();
+  ASSERT_FALSE(lacking);
+  EXPECT_THAT(lacking.error().message, testing::HasSubstr("CONFIG_NUMA=y (2 NUMA nodes)"));
+  EXPECT_EQ(read_file(folder / "image/config").value(), text_of(config));
+
+  folder.write("image/config", "");  // neither next to the image nor in it
+  const auto unchecked = prepared();
+  ASSERT_TRUE(unchecked) << unchecked.error().message;
+  EXPECT_TRUE(unchecked->unchecked);
+  folder.write("image/config", text_of(full_config()));
+  EXPECT_FALSE(prepared()->unchecked);
 }
 
 /// The image of a Debian kernel that the harness has unpacked before, "" if there is none.

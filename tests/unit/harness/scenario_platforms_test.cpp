@@ -58,7 +58,8 @@ TEST(Platform, RejectsInvalidText) {
                   "debian-6.1/v2/arm64");
   }
   EXPECT_EQ(parse_platform("debian-6.12/v1").error().message,
-            "cgroup: 'v1': expected kernel debian-6.1 with it, later ones have no cpuset v1");
+            "cgroup: 'v1': expected kernel debian-5.10 or debian-6.1 with it, later ones have no "
+            "cpuset v1");
   EXPECT_EQ(parse_platform("debian-6.12-16k/v2").error().message,
             "kernel 'debian-6.12-16k': expected arch arm64 with it");
 }
@@ -258,7 +259,7 @@ TEST(ParseScenarios, RejectsPlatformsWithLineAndField) {
       {"name: a\non: [v1]\nmachine: {}\n" + tail, "line 2: on: 'v1': expected KERNEL/CGROUP"},
       {"name: a\non: [3]\nmachine: {}\n" + tail, "line 2: on: '3': expected KERNEL/CGROUP"},
       {"name: a\non: [debian-6.12/v1]\nmachine: {}\n" + tail,
-       "line 2: on: cgroup: 'v1': expected kernel debian-6.1 with it"},
+       "line 2: on: cgroup: 'v1': expected kernel debian-5.10 or debian-6.1 with it"},
       {"name: a\non: [debian-6.1/v2, debian-6.1/v2]\nmachine: {}\n" + tail,
        "line 2: on: 'debian-6.1/v2': expected each platform once"},
       {"name: a\nmachine: three\n" + tail,

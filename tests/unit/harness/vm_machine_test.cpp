@@ -210,7 +210,15 @@ TEST(CheckMachine, RejectsMachinesThatQemuCannotMake) {
          m.platform.cgroup = CgroupMode::kV1;
          m.platform.kernel = "debian-6.12";
        },
-       "cgroup: 'v1': expected kernel debian-6.1 with it, later ones have no cpuset v1"},
+       "cgroup: 'v1': expected kernel debian-5.10 or debian-6.1 with it, later ones have no cpuset "
+       "v1"},
+      {"huge pages by node in a kernel without them",
+       [](VmMachine& m) {
+         m.nodes[1].huge_pages[2 * kMiB] = 1;
+         m.platform.kernel = "debian-5.10";
+       },
+       "nodes[1].hugePages: expected none with kernel debian-5.10, which reserves none by NUMA "
+       "node"},
       {"caches that are no divisor", [](VmMachine& m) { m.caches = 3; },
        "caches: '3': expected a divisor of the 2 cores of a die"},
       {"absent CPUs in between", [](VmMachine& m) { m.absent = CpuSet{5}; },

@@ -18,9 +18,10 @@ namespace pinfold::harness {
 struct Image {
   std::filesystem::path kernel;
   std::filesystem::path busybox;
-  std::filesystem::path modules;  ///< a directory per module, with the modules it depends on
+  std::filesystem::path modules;  ///< all of them, with modules.dep; empty for a bare image
   std::string version;            ///< "6.1.0-56-cloud-amd64"
   Arch arch = Arch::kAmd64;
+  bool unchecked = false;  ///< a kernel of the user whose configuration is not known
 };
 
 /// Runs the script vm-images/build to prepare an image; it downloads what is missing.
@@ -51,12 +52,11 @@ struct GuestProgram {
   std::string guest_path;  ///< "/usr/bin/pinfold"
 };
 
-/// Builds the initramfs: busybox, the agent as /init, the programs, the named kernel modules and
-/// the files. Returns a file in the cache that is named after its content.
+/// Builds the initramfs: busybox, the agent as /init, the programs, and the kernel modules and files
+/// of `files`. Returns a file in the cache that is named after its content.
 [[nodiscard]] Result<std::filesystem::path> build_initramfs(
     const Image& image, const std::filesystem::path& agent,
-    const std::vector<GuestProgram>& programs, const std::vector<std::string>& modules,
-    const std::vector<CpioEntry>& files);
+    const std::vector<GuestProgram>& programs, const std::vector<CpioEntry>& files);
 
 /// What is loaded into a running guest: the contents of files, one after the other.
 struct GuestLoad {
@@ -69,8 +69,9 @@ struct GuestLoad {
   std::string bytes;
 };
 
-/// The programs with their libraries.
-[[nodiscard]] Result<GuestLoad> load_of(const std::vector<GuestProgram>& programs, Arch arch);
+/// The programs with their libraries, and files.
+[[nodiscard]] Result<GuestLoad> load_of(const std::vector<GuestProgram>& programs,
+                                        std::vector<CpioEntry> files, Arch arch);
 
 /// Removes the files of a cache directory that were used longest ago, until it has `max_bytes`; not
 /// those of the last ten minutes.

@@ -31,6 +31,11 @@ using KernelConfig = std::map<std::string, std::string, std::less<>>;
 /// Accepts any text: lines that set nothing are left out.
 [[nodiscard]] KernelConfig parse_kernel_config(std::string_view text);
 
+/// The configuration that an image of a kernel contains (CONFIG_IKCONFIG=y); "" if it has none, or if
+/// the program that unpacks the kernel is missing.
+/// Domain: any bytes.
+[[nodiscard]] std::string embedded_config(std::string_view image);
+
 /// What a scenario's guest does beyond its machine.
 enum class GuestWork {
   kPlain,
@@ -43,7 +48,8 @@ enum class GuestWork {
                                                        const VmMachine& machine, GuestWork work);
 
 /// Makes an image of the kernel at `path`, with a busybox from Debian. The script `script`
-/// (vm-images/build) unpacks it.
+/// (vm-images/build) unpacks it. Its configuration is that next to it, or the one in its image;
+/// `unchecked` of the result is set if neither exists.
 /// Errors: those of recognise_kernel; kUnsupported if its configuration lacks something; kIo.
 [[nodiscard]] Result<Image> prepare_own_kernel(const std::filesystem::path& script,
                                                const std::filesystem::path& path,

@@ -63,8 +63,8 @@ struct Platform {
 [[nodiscard]] std::string nearest_platform(std::string_view selector,
                                            const std::vector<Platform>& platforms);
 
-/// True for the kernel that QEMU 7.2 can run on amd64; it is also the last one with cgroup v1's
-/// cpuset.
+/// True for the kernels that QEMU 7.2 can run on amd64; they are also the last ones with cgroup
+/// v1's cpuset.
 [[nodiscard]] bool is_old_kernel(const Platform& platform);
 
 }  // namespace pinfold::harness

@@ -195,6 +195,7 @@ struct Scenario {
   std::string runtime;                ///< "containerd-2.1"; "": none
   KubeletSource kubelet;              ///< for the product
   std::vector<std::string> programs;  ///< host programs to copy into the guest at the same path
+  std::vector<std::string> modules;   ///< of the kernel, to load before the first step
   std::vector<GuestFile> files;
   std::vector<Step> steps;
   /// The expected verdict. Other than "passed": a test of the harness itself.
