@@ -71,7 +71,7 @@ struct RunArguments {
 struct ShellArguments {
   CommonOptions common;
   Selection selection;
-  int at = 0;  ///< before this step, counted from 1; 0: before all
+  std::string at;  ///< before this step: its number, counted from 1, or its title; "": before all
 };
 struct AttachArguments {
   std::string guest;  ///< "": the only one

@@ -155,8 +155,10 @@ cli::Command shell_command(int interrupt_fd) {
                platform_option(arguments->selection),
                arch_option(arguments->selection),
                kernel_option(arguments->selection),
-               {"--at", cli::Integer{&arguments->at, 1, 1000},
-                "With the steps before step N done; their state is saved for the next time"}});
+               {"--at", &arguments->at,
+                "With the steps before this one done, which its number or its title names; their "
+                "state is saved for the next time",
+                "STEP"}});
   command.sections = {
       {"Examples",
        {{"pinfold-harness shell scenario.yaml", "a shell in the scenario's machine"},

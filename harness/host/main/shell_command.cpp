@@ -1,8 +1,11 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "command.hpp"
 #include "pinfold/harness/report.hpp"
@@ -56,11 +59,36 @@ int run_script(Session& session) {
   return reply->value("status", -1) == 0 ? kOk : kFailed;
 }
 
-/// Opens the machine of a scenario, before the step that the user named.
-std::optional<Session> open_machine(const Scenario& scenario, int step, const RunOptions& options,
-                                    ScenarioResult& result) {
-  if (step == 0) return open_session(scenario, options, result);
-  return open_session_at(scenario, static_cast<std::size_t>(step), options, result);
+/// The number of the step that `name` names: by its number, or by its title. 0 for "".
+Result<std::size_t> number_of_step(const Scenario& scenario, const std::string& name) {
+  const std::size_t count = scenario.steps.size();
+  if (name.empty()) return 0;
+  std::size_t number = 0;
+  const auto read = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (read.ec == std::errc() && read.ptr == name.data() + name.size() && number >= 1 &&
+      number <= count) {
+    return number;
+  }
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (scenario.steps[i].title == name) found.push_back(i + 1);
+  }
+  if (found.size() == 1) return found.front();
+  if (found.size() > 1) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("--at '{}': the steps {} of '{}' have this title, expected a number",
+                            name, fmt::join(found, ", "), scenario.name));
+  }
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("--at {}: expected a step of '{}', 1 to {}, or the title of one", name,
+                          scenario.name, count));
+}
+
+/// Opens the machine of a scenario, before this step.
+std::optional<Session> open_machine(const Scenario& scenario, std::size_t step,
+                                    const RunOptions& options, ScenarioResult& result) {
+  return step == 0 ? open_session(scenario, options, result)
+                   : open_session_at(scenario, step, options, result);
 }
 
 }  // namespace
@@ -86,18 +114,14 @@ int run_shell(const ShellArguments& arguments, int interrupt_fd) {
   if (!options) return report(options.error());
   const auto scenario = find_scenario(arguments.selection);
   if (!scenario) return report(scenario.error());
-  if (static_cast<std::size_t>(arguments.at) > scenario->steps.size()) {
-    return report({ErrorCode::kInvalidArgument, 0,
-                   fmt::format("--at {}: expected a step of '{}', 1 to {}", arguments.at,
-                               scenario->name, scenario->steps.size())});
-  }
+  const auto at = number_of_step(*scenario, arguments.at);
+  if (!at) return report(at.error());
   options->on_progress = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
   ScenarioResult result;
-  auto session = open_machine(*scenario, arguments.at, *options, result);
+  auto session = open_machine(*scenario, *at, *options, result);
   if (!session) return report({ErrorCode::kIo, 0, result.message + "\n" + result.console});
-  if (arguments.at > 0) {
-    const Step& step = scenario->steps[static_cast<std::size_t>(arguments.at) - 1];
-    fmt::print(stderr, "before step {} ({})\n", arguments.at, step.title);
+  if (*at > 0) {
+    fmt::print(stderr, "before step {} ({})\n", *at, scenario->steps[*at - 1].title);
   }
   return talk_to_guest(*session);
 }

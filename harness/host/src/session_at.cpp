@@ -5,12 +5,17 @@
 #include "launch.hpp"
 #include "pinfold/harness/fingerprint.hpp"
 #include "pinfold/harness/image.hpp"
+#include "pinfold/harness/process.hpp"
 #include "pinfold/harness/snapshot.hpp"
 #include "step_runner.hpp"
 
 /// The machine of a scenario before one of its steps.
 namespace pinfold::harness {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxMemory = std::size_t{16} << 20U;
 
 /// What a step does, with the files that it names.
 void add_step_to(Fingerprint& fingerprint, const Step& step) {
@@ -23,31 +28,69 @@ void add_step_to(Fingerprint& fingerprint, const Step& step) {
   }
 }
 
-/// Of the state before a step: all that has made it.
-std::string state_key(const Scenario& scenario, std::size_t step, const Launch& launch) {
+/// Of the states before each step up to `step`: all that has made them. The first is that of
+/// step 1.
+std::vector<std::string> state_keys(const Scenario& scenario, std::size_t step,
+                                    const Launch& launch) {
   Fingerprint fingerprint;
   fingerprint.add(launch.snapshot_key).add(launch.load->bytes);
   for (const GuestLoad::File& file : launch.load->files) fingerprint.add(file.path);
+  for (const std::string& module : scenario.modules) fingerprint.add(module);
   fingerprint.add(scenario.kubelet.config.dump());
   for (const GuestFile& file : scenario.files) fingerprint.add(file.guest_path).add(file.text);
-  for (std::size_t i = 0; i + 1 < step; ++i) add_step_to(fingerprint, scenario.steps[i]);
-  return fingerprint.to_string();
+  std::vector<std::string> keys = {fingerprint.to_string()};
+  for (std::size_t i = 0; i + 1 < step; ++i) {
+    add_step_to(fingerprint, scenario.steps[i]);
+    keys.push_back(fingerprint.to_string());
+  }
+  return keys;
 }
 
-/// Runs the steps before number `step`. False if one fails; `result` then has the reason.
-bool run_steps_before(const Scenario& scenario, std::size_t step, const RunOptions& options,
-                      Session& session, ScenarioResult& result) {
-  StepRunner runner(scenario, options, session);
+fs::path states_folder() { return cache_folder() / "snapshots"; }
+fs::path memory_file(const std::string& key) { return states_folder() / (key + ".memory"); }
+
+/// A guest before a step, and what its runner knew.
+struct State {
+  Session session;
+  std::size_t step = 1;
+  Json memory;
+};
+
+/// The nearest saved state at or before number `step`; QEMU restores none with plugged hardware.
+std::optional<State> nearest_state(const Scenario& scenario, const std::vector<std::string>& keys,
+                                   const RunOptions& options, const Launch& launch) {
+  const SnapshotStore store(states_folder());
+  for (std::size_t step = keys.size(); step > 0; --step) {
+    const std::string& key = keys[step - 1];
+    const auto snapshot = plugs_hardware(scenario, step - 1) ? std::nullopt : store.find(key);
+    const auto text = snapshot ? read_file(memory_file(key), kMaxMemory) : Result<std::string>("");
+    if (!snapshot || !text) continue;
+    auto session = restore_machine(launch, *snapshot, options.interrupt_fd,
+                                   ready_limit(scenario.machine, options));
+    if (session) return State{std::move(*session), step, Json::parse(*text, nullptr, false)};
+    store.remove(key);
+    options.on_progress("a snapshot could not be used: " + session.error().message);
+  }
+  return std::nullopt;
+}
+
+/// Runs the steps from number `from` on (0: prepares the guest, too), before number `step`. False
+/// if one fails; `result` then has the reason.
+bool run_steps_before(const Scenario& scenario, std::size_t from, std::size_t step,
+                      const RunOptions& options, StepRunner& runner, const Session& session,
+                      ScenarioResult& result) {
   const auto conclude = [&](const std::string& where, const std::string& why) {
     result.verdict = Verdict::kFailed;
     result.message = where + ": " + why;
     result.console = end_of_console(session.vm.console());
     return false;
   };
-  if (auto ready = runner.prepare(); !ready) {
-    return conclude("preparing the guest", ready.error().message);
+  if (from == 0) {
+    if (auto ready = runner.prepare(); !ready) {
+      return conclude("preparing the guest", ready.error().message);
+    }
   }
-  for (std::size_t i = 0; i + 1 < step; ++i) {
+  for (std::size_t i = from == 0 ? 0 : from - 1; i + 1 < step; ++i) {
     const std::string where = fmt::format("step {} ({})", i + 1, scenario.steps[i].title);
     options.on_progress(where);
     const auto done = runner.run(scenario.steps[i]);
@@ -55,6 +98,19 @@ bool run_steps_before(const Scenario& scenario, std::size_t step, const RunOptio
     if (!done->ok) return conclude(where, done->message);
   }
   return true;
+}
+
+void save_state(const std::string& key, const StepRunner& runner, Session& session,
+                const RunOptions& options) {
+  const auto complain = [&](const std::string& why) {
+    options.on_progress("its state could not be saved: " + why);
+  };
+  if (const auto saved = SnapshotStore(states_folder()).save(key, session.vm); !saved) {
+    return complain(saved.error().message);
+  }
+  if (const auto kept = write_file(memory_file(key), runner.memory().dump()); !kept) {
+    complain(kept.error().message);
+  }
 }
 
 }  // namespace
@@ -70,23 +126,32 @@ std::optional<Session> open_session_at(const Scenario& scenario, std::size_t ste
                                        const RunOptions& options, ScenarioResult& result) {
   const auto launch = prepare_launch(scenario, options, result);
   if (!launch) return std::nullopt;
-  const SnapshotStore store(cache_folder() / "snapshots");
-  const std::string key = state_key(scenario, step, *launch);
-  const bool can_save = options.use_snapshots && !plugs_hardware(scenario, step - 1);
-  if (const auto snapshot = can_save ? store.find(key) : std::nullopt) {
-    auto restored = restore_machine(*launch, *snapshot, options.interrupt_fd,
-                                    ready_limit(scenario.machine, options));
-    if (restored) {
-      result.restored = true;
-      return std::move(*restored);
-    }
-    store.remove(key);
-    options.on_progress("a snapshot could not be used: " + restored.error().message);
+  const std::vector<std::string> keys = state_keys(scenario, step, *launch);
+  std::optional<State> state;
+  if (options.use_snapshots) state = nearest_state(scenario, keys, options, *launch);
+  if (state && state->step == step) {
+    result.restored = true;
+    return std::move(state->session);
   }
-  auto session = open_launch(scenario, options, *launch, result);
-  if (!session || !run_steps_before(scenario, step, options, *session, result)) return std::nullopt;
-  if (const auto saved = can_save ? store.save(key, session->vm) : VmResult<void>(); !saved) {
-    options.on_progress("its state could not be saved: " + saved.error().message);
+  std::optional<Session> session;
+  if (state) {
+    options.on_progress(fmt::format("from the saved state before step {}", state->step));
+    session = std::move(state->session);
+  } else {
+    session = open_launch(scenario, options, *launch, result);
+  }
+  if (!session) return std::nullopt;
+  StepRunner runner(scenario, options, *session);
+  if (state && !runner.recall(state->memory)) {
+    result.verdict = Verdict::kHarnessError;
+    result.message = fmt::format("'{}': expected what the steps before the state have told",
+                                 memory_file(keys[state->step - 1]).string());
+    return std::nullopt;
+  }
+  if (!run_steps_before(scenario, state ? state->step : 0, step, options, runner, *session, result))
+    return std::nullopt;
+  if (options.use_snapshots && !plugs_hardware(scenario, step - 1)) {
+    save_state(keys.back(), runner, *session, options);
   }
   return session;
 }

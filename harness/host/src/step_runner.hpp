@@ -24,6 +24,11 @@ class StepRunner {
   [[nodiscard]] VmResult<void> prepare();
   [[nodiscard]] VmResult<StepResult> run(const Step& step);
 
+  /// What the steps so far have told it, for a runner that goes on from a saved state of the guest.
+  [[nodiscard]] Json memory() const;
+  /// False if that is no such memory.
+  [[nodiscard]] bool recall(const Json& memory);
+
  private:
   [[nodiscard]] VmResult<StepResult> act(const AdmitStep& step);
   [[nodiscard]] VmResult<StepResult> act(const StartStep& step);
