@@ -184,6 +184,25 @@ std::string changes_of_runtime(const std::string& changes, NeverPinned never_pin
   return text;
 }
 
+SplitChanges split_changes(const std::string& changes, const std::string& folder) {
+  SplitChanges split;
+  const std::string prefix = folder.empty() ? "" : folder + "/";
+  std::istringstream lines(changes);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string name = line.substr(0, line.find(' '));
+    if (line.empty()) {
+      split.below += '\n';
+      split.others += '\n';
+    } else if (name.starts_with(prefix) &&
+               (!folder.empty() || name.find('/') != std::string::npos)) {
+      split.below.append(line, prefix.size()) += '\n';
+    } else {
+      split.others.append("/").append(line) += '\n';
+    }
+  }
+  return split;
+}
+
 bool read_state(std::istream& changes, Sets& state) {
   for (std::string line; std::getline(changes, line);) {
     if (line.empty()) return true;

@@ -237,6 +237,10 @@ Result<Machines> machines_near(const std::filesystem::path& file) {
   return Machines{};
 }
 
+bool has_kubelet(const KubeletSource& kubelet) {
+  return !kubelet.file.empty() || !kubelet.config.empty();
+}
+
 }  // namespace
 
 std::string full_name(const Scenario& scenario) {
@@ -286,8 +290,11 @@ bool needs_product(const Scenario& scenario) {
     if (std::holds_alternative<AdmitStep>(step.action) ||
         std::holds_alternative<RemoveStep>(step.action) ||
         std::holds_alternative<RestartStep>(step.action) ||
-        std::holds_alternative<StartSamplingStep>(step.action) ||
         std::holds_alternative<VerifyStep>(step.action)) {
+      return true;
+    }
+    // Without a configuration the cpusets are those of other programs.
+    if (std::holds_alternative<StartSamplingStep>(step.action) && has_kubelet(scenario.kubelet)) {
       return true;
     }
   }

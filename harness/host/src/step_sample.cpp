@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cgroup_paths.hpp"
 #include "step_result.hpp"
 #include "step_runner.hpp"
@@ -8,9 +10,16 @@
 namespace pinfold::harness {
 namespace {
 
-/// The group above those that the sampler reads: a container runtime makes its own.
-std::string sampled_root(const Scenario& scenario, CgroupMode mode) {
-  return scenario.runtime.empty() ? product_root(mode) : cpuset_mount(mode) + "/kubepods";
+/// The group above those that are judged: a container runtime makes its own. Without the product
+/// and a runtime, that above all.
+std::string judged_root(const Scenario& scenario, CgroupMode mode) {
+  if (!scenario.runtime.empty()) return cpuset_mount(mode) + "/kubepods";
+  return needs_product(scenario) ? product_root(mode) : cpuset_mount(mode);
+}
+/// The same, relative to the group above all.
+std::string judged_folder(const Scenario& scenario, CgroupMode mode) {
+  const std::string root = judged_root(scenario, mode);
+  return root.substr(std::min(cpuset_mount(mode).size() + 1, root.size()));
 }
 
 /// Replaces control groups by their containers, as far as these still exist.
@@ -32,14 +41,13 @@ void name_containers(Timeline& timeline, const std::vector<DesiredContainer>& co
 
 VmResult<StepResult> StepRunner::act(const StartSamplingStep&) {
   exclusive_.clear();
-  const std::string root = sampled_root(scenario_, cgroup_mode());
   const bool has_runtime = !scenario_.runtime.empty();
   if (has_runtime) {  // it makes the group with its first pod
-    PINFOLD_TRY(ask({{"op", "mkdir"}, {"path", root}}));
+    PINFOLD_TRY(ask({{"op", "mkdir"}, {"path", judged_root(scenario_, cgroup_mode())}}));
   }
   // A runtime that is killed leaves groups without processes behind.
   PINFOLD_LET(const auto reply, ask({{"op", "sample"},
-                                     {"root", root},
+                                     {"root", cpuset_mount(cgroup_mode())},
                                      {"file", effective_file(cgroup_mode(), "cpus")},
                                      {"onlyInUse", has_runtime}}));
   sampling_ = reply.value("ok", false);
@@ -47,10 +55,11 @@ VmResult<StepResult> StepRunner::act(const StartSamplingStep&) {
 }
 
 VmResult<void> StepRunner::note_exclusive(StepResult& result) {
+  if (!needs_product(scenario_)) return {};
   std::string problem;
   PINFOLD_LET(const auto containers, desired(problem));
   if (!problem.empty() && result.ok) result = failure(problem);
-  const std::string root = sampled_root(scenario_, cgroup_mode()) + "/";
+  const std::string root = judged_root(scenario_, cgroup_mode()) + "/";
   for (const DesiredContainer& container : containers) {
     const auto cpus = CpuSet::parse(container.cpus);
     if (!cpus || !container.cgroup.starts_with(root)) continue;
@@ -78,14 +87,19 @@ VmResult<StepResult> StepRunner::act(const StopSamplingStep& step) {
     if (!named) return failure(std::move(named).error().wrap(step.exclusive).message);
     for (const auto& [group, cpus] : *named) exclusive_[group] |= cpus;
   }
-  std::string changes = reply.value("changes", "");
-  if (!scenario_.runtime.empty()) changes = changes_of_runtime(changes, step.never_pinned);
-  const auto overlaps = overlaps_seen(changes, exclusive_);
+  SplitChanges changes =
+      split_changes(reply.value("changes", ""), judged_folder(scenario_, cgroup_mode()));
+  if (!scenario_.runtime.empty()) {
+    changes.below = changes_of_runtime(changes.below, step.never_pinned);
+  }
+  const auto overlaps = overlaps_seen(changes.below, exclusive_);
   result.timeline = timeline_of(changes, reply.value("timesMs", std::vector<std::int64_t>{}),
                                 reply.value("elapsedMs", std::int64_t{0}), exclusive_);
-  std::string problem;  // no reason to fail: then groups keep their names
-  PINFOLD_LET(const auto containers, desired(problem));
-  name_containers(*result.timeline, containers, sampled_root(scenario_, cgroup_mode()) + "/");
+  if (needs_product(scenario_)) {
+    std::string problem;  // no reason to fail: then groups keep their names
+    PINFOLD_LET(const auto containers, desired(problem));
+    name_containers(*result.timeline, containers, judged_root(scenario_, cgroup_mode()) + "/");
+  }
   std::string first = overlaps.empty() ? "" : overlaps.front();
   if (overlaps.size() > 1) first += fmt::format(", and {} more", overlaps.size() - 1);
   result.checks.push_back({fmt::format("exclusive CPUs of {} groups seen in others, in {} states",

@@ -27,6 +27,21 @@ std::map<std::string, Row> rows_of(const std::map<std::string, CpuSet>& state,
   return rows;
 }
 
+/// Reads one state of groups that nothing is looked for in. False at the end.
+bool read_others(std::istream& changes, std::map<std::string, Row>& others) {
+  for (std::string line; std::getline(changes, line);) {
+    if (line.empty()) return true;
+    const std::size_t blank = std::min(line.find(' '), line.size());
+    const std::string cpus = blank == line.size() ? "" : line.substr(blank + 1);
+    if (cpus.empty()) {
+      others.erase(line.substr(0, blank));
+    } else {
+      others[line.substr(0, blank)] = {cpus, ""};
+    }
+  }
+  return false;
+}
+
 /// Leaves out what is hardest to see.
 void limit(Timeline& timeline) {
   auto& spans = timeline.spans;
@@ -41,7 +56,7 @@ void limit(Timeline& timeline) {
 
 }  // namespace
 
-Timeline timeline_of(const std::string& changes, const std::vector<std::int64_t>& times_ms,
+Timeline timeline_of(const SplitChanges& changes, const std::vector<std::int64_t>& times_ms,
                      std::int64_t end_ms, const ExclusiveCpus& exclusive) {
   Timeline timeline;
   timeline.end_ms = end_ms;
@@ -51,9 +66,13 @@ Timeline timeline_of(const std::string& changes, const std::vector<std::int64_t>
     timeline.spans.push_back(std::move(span));
   };
   std::map<std::string, CpuSet> state;
-  std::istringstream lines(changes);
+  std::map<std::string, Row> others;
+  std::istringstream lines(changes.below);
+  std::istringstream lines_of_others(changes.others);
   for (std::size_t i = 0; i < times_ms.size() && read_state(lines, state); ++i) {
-    const auto rows = rows_of(state, exclusive);
+    auto rows = rows_of(state, exclusive);
+    (void)read_others(lines_of_others, others);
+    rows.insert(others.begin(), others.end());
     for (auto it = open.begin(); it != open.end();) {
       const auto row = rows.find(it->first);
       const bool goes_on =

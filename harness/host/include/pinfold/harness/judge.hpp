@@ -91,6 +91,15 @@ struct Overlap {
 [[nodiscard]] std::vector<std::string> overlaps_seen(const std::string& changes,
                                                      const ExclusiveCpus& exclusive);
 
+/// The sampler's `changes` in two parts with the same states: of the groups below `folder`
+/// ("pinfold"), with their paths below it, and of all others, as "/PATH". With "" for `folder` only
+/// groups without one above them are the others.
+struct SplitChanges {
+  std::string below;
+  std::string others;
+};
+[[nodiscard]] SplitChanges split_changes(const std::string& changes, const std::string& folder);
+
 /// Reads one state from `changes`, as overlaps_seen does: the CPUs of each group in a pod.
 /// False at the end.
 [[nodiscard]] bool read_state(std::istream& changes, std::map<std::string, CpuSet>& state);

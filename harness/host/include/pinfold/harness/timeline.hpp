@@ -26,9 +26,10 @@ struct Timeline {
   std::size_t left_out = 0;  ///< spans beyond the limit, the shortest without an overlap first
 };
 
-/// `changes`: the sampler's, see overlaps_seen; `times_ms`: since its start, one for each state.
+/// `changes`: the sampler's, see split_changes: overlaps are looked for below, the others are drawn
+/// only. `times_ms`: since its start, one for each state.
 /// Domain: any text and times; states without a time are left out.
-[[nodiscard]] Timeline timeline_of(const std::string& changes,
+[[nodiscard]] Timeline timeline_of(const SplitChanges& changes,
                                    const std::vector<std::int64_t>& times_ms, std::int64_t end_ms,
                                    const ExclusiveCpus& exclusive);
 
