@@ -17,6 +17,7 @@ struct Downloads {
   std::set<std::pair<std::string, Arch>> kernels;
   std::set<std::string> runtimes;
   bool newer_qemu = false;
+  bool libraries = false;  ///< those that programs for arm64 are linked with
 };
 
 Result<Downloads> downloads_of_scenarios(const Selection& selection) {
@@ -28,6 +29,9 @@ Result<Downloads> downloads_of_scenarios(const Selection& selection) {
     downloads.kernels.emplace(platform.kernel == kOwnKernel ? Platform().kernel : platform.kernel,
                               platform.arch);
     downloads.newer_qemu = downloads.newer_qemu || needs_newer_qemu(scenario.machine);
+    downloads.libraries =
+        downloads.libraries || (platform.arch == Arch::kArm64 &&
+                                (needs_product(scenario) || !scenario.programs.empty()));
     if (!scenario.runtime.empty()) downloads.runtimes.insert(scenario.runtime);
   }
   return downloads;
@@ -38,6 +42,7 @@ Result<Downloads> downloads_of_platforms(const Selection& selection) {
   PINFOLD_TRY(check_platforms(selection));
   Downloads downloads;
   downloads.newer_qemu = selection.arch != Arch::kArm64;
+  downloads.libraries = selection.arch == Arch::kArm64;
   for (const char* kernel : kKernels) {
     for (const CgroupMode mode : {CgroupMode::kV2, CgroupMode::kV1, CgroupMode::kHybrid}) {
       const Platform platform = {kernel, mode, selection.arch.value_or(Arch::kAmd64)};
@@ -59,6 +64,16 @@ void say(const std::string& name, const std::filesystem::path& place) {
   (void)std::fflush(stdout);
 }
 
+/// A selection without scenarios says nothing about these.
+void say_what_is_left_out(const Selection& selection) {
+  if (selection.arch != Arch::kArm64) {
+    fmt::print("not fetched: what guests of arm64 need; run `pinfold-harness fetch --arch arm64`\n");
+  }
+  fmt::print(
+      "not fetched: container runtimes; run `pinfold-harness fetch SCENARIO`\n"
+      "not fetched: tests of other projects; each file of examples/suites has the commands\n");
+}
+
 Result<void> fetch_all(const FetchArguments& arguments) {
   PINFOLD_LET(const auto script, find_image_script(arguments.image_script));
   PINFOLD_LET(const auto downloads, arguments.selection.files.empty()
@@ -74,10 +89,15 @@ Result<void> fetch_all(const FetchArguments& arguments) {
     PINFOLD_LET(const auto qemu, prepare_qemu(script));
     say("QEMU", qemu.parent_path());
   }
+  if (downloads.libraries) {
+    PINFOLD_LET(const auto folder, run_image_script({script.string(), "--libraries"}));
+    say("libraries arm64", folder);
+  }
   for (const std::string& runtime : downloads.runtimes) {
     PINFOLD_LET(const auto folder, prepare_runtime_image(script, runtime));
     say(runtime, folder);
   }
+  if (arguments.selection.files.empty()) say_what_is_left_out(arguments.selection);
   return {};
 }
 

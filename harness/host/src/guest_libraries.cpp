@@ -96,7 +96,7 @@ Result<std::vector<GuestProgram>> libraries_of_arm64(const fs::path& program) {
     if (!found) {
       return fail(ErrorCode::kNotFound,
                   fmt::format("'{}': library '{}' for arm64 not found; get those of Pinfold with "
-                              "`vm-images/build --libraries`, or install it from Debian's arm64",
+                              "`pinfold-harness fetch --arch arm64`, or install it from Debian's arm64",
                               program.string(), name.filename().string()));
     }
     const fs::path place = name.is_absolute() ? name : "/usr/lib/aarch64-linux-gnu" / name;
