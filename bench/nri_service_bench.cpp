@@ -2,10 +2,12 @@
 // long its answers take: the real program with its state directory on a disk and the kernel's
 // cgroups, and a runtime's end of the socket here. Needs root and 2 CPUs.
 //
-//     bench_nri_service [PROGRAM [SECONDS [RATE]]]     PROGRAM: pinfold-serve of another build
+//     bench_nri_service [PROGRAM [SECONDS [RATE [CONTAINERS]]]]
 //
-// Containers live for 5 seconds, each in a pod of its own, with one process. Twice in a second one
-// of them has an exclusive CPU, for a quarter of a second: then all others are written.
+// PROGRAM: pinfold-serve of another build. Containers live for 5 seconds, each in a pod of its own,
+// with one process; CONTAINERS live at the same time, by default 50: those above RATE times 5 all
+// the time. Twice in a second one has an exclusive CPU, for a quarter of a second: then all others
+// are written.
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -279,6 +281,17 @@ void report(const char* what, const std::vector<double>& times) {
              quantile(times, 0.5), quantile(times, 0.99));
 }
 
+/// Containers that live until they are ended; how long they took does not count.
+std::deque<Runtime::Pod> fill(Runtime& runtime, int containers) {
+  std::deque<Runtime::Pod> pods;
+  for (int i = 0; i < containers; ++i) {
+    pods.push_back(runtime.start(pod_of(fmt::format("still-{}", i), "{name: c}"), milliseconds(0)));
+  }
+  runtime.creations.clear();
+  runtime.starts.clear();
+  return pods;
+}
+
 void load(Runtime& runtime, std::chrono::seconds time, int rate) {
   const auto begin = Clock::now();
   std::deque<Runtime::Pod> shared;
@@ -306,7 +319,7 @@ void load(Runtime& runtime, std::chrono::seconds time, int rate) {
   if (exclusive) runtime.end(*exclusive);
 }
 
-void run(const std::string& program, std::chrono::seconds time, int rate) {
+void run(const std::string& program, std::chrono::seconds time, int rate, int containers) {
   const Groups groups;
   groups.make(groups.name());
   const pinfold::test::TempDir directory(fs::temp_directory_path());
@@ -322,10 +335,13 @@ void run(const std::string& program, std::chrono::seconds time, int rate) {
                100 * (service.cpu_seconds() - before) / seconds, service.memory());
   };
   phase("at rest", [&] { runtime.idle_until(Clock::now() + time); });
+  const int still = std::max(containers - rate * static_cast<int>(kLife / milliseconds(1000)), 0);
+  const auto pods = fill(runtime, still);
   phase("with the load", [&] { load(runtime, time, rate); });
   report("CreateContainer", runtime.creations);
   report("START_CONTAINER", runtime.starts);
   report("STOP_POD_SANDBOX", runtime.ends);
+  for (const Runtime::Pod& pod : pods) runtime.end(pod);
 }
 
 }  // namespace
@@ -339,7 +355,7 @@ int main(int argc, char** argv) {
   try {
     pinfold::nri::run(argc > 1 ? argv[1] : PINFOLD_SERVE,
                       std::chrono::seconds(argc > 2 ? std::stoi(argv[2]) : 60),
-                      argc > 3 ? std::stoi(argv[3]) : 10);
+                      argc > 3 ? std::stoi(argv[3]) : 10, argc > 4 ? std::stoi(argv[4]) : 50);
   } catch (const std::exception& error) {
     fmt::print(stderr, "bench_nri_service: {}\n", error.what());
     return 1;
