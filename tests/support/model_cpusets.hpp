@@ -116,7 +116,8 @@ class ModelCpusets {
 
   static constexpr const char* kCpus = "cpuset.cpus";
   static constexpr const char* kMems = "cpuset.mems";
-  static constexpr const char* kPartition = "cpuset.cpus.partition";
+  /// Looked up for every group of the kernel whenever effective CPUs are read.
+  static inline const std::string kPartition = "cpuset.cpus.partition";
   static constexpr const char* kExclusive = "cpuset.cpus.exclusive";
   static constexpr const char* kCpuExclusive = "cpuset.cpu_exclusive";
 
@@ -141,7 +142,9 @@ class ModelCpusets {
   }
   [[nodiscard]] static bool is_valid(const Dir& dir) {
     if (dir.parent == nullptr) return true;
-    return kind(dir) != "member" && !is_invalid(dir);
+    const auto it = dir.files.find(kPartition);
+    return it != dir.files.end() && it->second != "member" &&
+           it->second.find(' ') == std::string::npos;
   }
   static void invalidate(Dir& dir, const std::string& reason) {
     if (is_valid(dir)) dir.files[kPartition] = kind(dir) + " invalid (" + reason + ")";
@@ -170,8 +173,9 @@ class ModelCpusets {
   [[nodiscard]] CpuSet held_below(const Dir& dir) const {
     CpuSet cpus;
     if (!kernel_.has_exclusive) return cpus;
+    const bool gives = is_valid(dir);
     for (const auto& [name, child] : dir.children) {
-      if (!is_valid(dir) && is_valid(*child)) cpus |= granted(*child);
+      if (!gives && is_valid(*child)) cpus |= granted(*child);
       cpus |= held_below(*child);
     }
     return cpus;
