@@ -20,6 +20,7 @@ namespace {
 
 constexpr const char* kCgroups = "/sys/fs/cgroup";
 constexpr const char* kAllCpus = "0-7";
+constexpr const char* kStateDir = "/var/lib/pinfold";
 constexpr std::size_t kIdLength = 64;  ///< of a container
 
 std::string read_all(const std::filesystem::path& file) {
@@ -123,6 +124,40 @@ std::string left_pod() {
   return "";
 }
 
+/// A group that no pod is in any more; "" if there is none.
+std::string left_group(EmptyGroups allowed) {
+  const std::string kubepods = std::string(kCgroups) + "/kubepods";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(kubepods)) {
+    const std::string name = entry.path().filename();
+    if (!entry.is_directory() || name == "burstable" || name == "besteffort") continue;
+    const bool is_empty = read_all(entry.path() / "cgroup.procs").empty();
+    if (is_empty && allowed == EmptyGroups::kOfRuntime) continue;
+    return fmt::format("group '{}' is left", entry.path().string());
+  }
+  return "";
+}
+
+/// What the service has more than before; "" if it has nothing.
+std::string grown(const Footprint& before) {
+  const Footprint now = footprint();
+  for (const std::string& name : now.state_files) {
+    if (!before.state_files.contains(name)) return fmt::format("file '{}/{}'", kStateDir, name);
+  }
+  if (now.open_files <= before.open_files) return "";
+  return fmt::format("{} open files, before: {}", now.open_files, before.open_files);
+}
+
+/// A question that comes to an end with the service's next look, or is wrong.
+template <class Question>
+void expect_none_soon(const std::string& when, Question ask) {
+  constexpr double kLook = 30;
+  const auto begin = Clock::now();
+  for (std::string left; !(left = ask()).empty();) {
+    if (seconds_since(begin) > kLook) complain(fmt::format("{}: {}", when, left));
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
+}
+
 }  // namespace
 
 std::string output_of(const std::string& command) {
@@ -147,13 +182,19 @@ CpuSet cpus_of_group(const std::string& group) {
 }
 
 void expect_right_state(const std::string& when) {
-  constexpr double kLook = 30;
   if (const std::string wrong = wrong_containers(); !wrong.empty()) complain(when + ": " + wrong);
-  const auto begin = Clock::now();
-  for (std::string left; !(left = left_pod()).empty();) {
-    if (seconds_since(begin) > kLook) complain(fmt::format("{}: {}", when, left));
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  expect_none_soon(when, left_pod);
+}
+
+Footprint footprint() {
+  Footprint all;
+  for (const auto& entry : std::filesystem::directory_iterator(kStateDir)) {
+    all.state_files.insert(entry.path().filename());
   }
+  const std::string pid = output_of("cat /run/pinfold/pid");
+  const std::string open = "/proc/" + pid.substr(0, pid.find('\n')) + "/fd";
+  for (auto it = std::filesystem::directory_iterator(open); it != end(it); ++it) ++all.open_files;
+  return all;
 }
 
 int empty_groups() {
@@ -166,8 +207,12 @@ int empty_groups() {
   return count;
 }
 
-void expect_nothing_left() {
+void expect_nothing_left(const Footprint& before, EmptyGroups empty_groups) {
   expect_right_state("after all");
+  if (const std::string left = left_group(empty_groups); !left.empty()) {
+    complain("after all: " + left);
+  }
+  expect_none_soon("after all", [&before] { return grown(before); });
   const std::string pool = status().value("sharedPool", "");
   if (pool != kAllCpus) {
     complain(fmt::format("after all: shared pool {}, expected {}", pool, kAllCpus));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "pinfold/types/cpuset.hpp"
@@ -20,8 +21,20 @@ void run(const std::string& command);
 /// runtime does not report every end. Throws what is wrong.
 void expect_right_state(const std::string& when);
 
-/// The same without any pod: all CPUs are in the shared pool again.
-void expect_nothing_left();
+/// What there is without any pod, once a pod has been made and removed.
+struct Footprint {
+  std::set<std::string> state_files;  ///< names in the state directory
+  int open_files = 0;                 ///< of the service
+};
+[[nodiscard]] Footprint footprint();
+
+enum class EmptyGroups {
+  kNone,
+  kOfRuntime,  ///< a runtime that was killed has forgotten some
+};
+/// The same as expect_right_state without any pod: all CPUs are in the shared pool again, no group
+/// is left, no file has been added to the state directory, and the service has no more open files.
+void expect_nothing_left(const Footprint& before, EmptyGroups empty_groups);
 
 /// How many groups of containers without processes there are: what a killed runtime forgot.
 [[nodiscard]] int empty_groups();
