@@ -68,7 +68,7 @@ History generate(std::uint64_t seed, int actions) {
   history.has_processes = !history.has_runtime && seed % 4 == 0;
   const std::span<const Weight> weights =
       history.has_runtime ? std::span<const Weight>(kRuntimeWeights) : kWeights;
-  constexpr int kPods = 12;
+  const int pods = history.has_runtime ? 5 : 12;  // few: most have all of their containers once
   constexpr int kShapes = 9;
   constexpr int kNext = 100;  // see pods_of
   constexpr int kMinute = 60;
@@ -80,7 +80,7 @@ History generate(std::uint64_t seed, int actions) {
     if (history.has_processes && random.chance(15)) {
       action.kind = random.chance(50) ? Action::Kind::kMove : Action::Kind::kReuse;
     }
-    action.pod = random.below(kPods);
+    action.pod = random.below(pods);
     switch (action.kind) {
       case Action::Kind::kAdmit:
         action.value = random.below(kShapes) + (random.chance(10) ? kNext * random.below(4) : 0);

@@ -248,9 +248,8 @@ void Runner::check_recovered() {
   calls_.restart();
   calls_.read(actual);
   const bool is_known =
-      std::any_of(candidates_.begin(), candidates_.end(), [&](const AgentState& one) {
-        return is_same(with_groups(one, actual), actual);
-      });
+      std::any_of(candidates_.begin(), candidates_.end(),
+                  [&](const AgentState& one) { return is_same(with_groups(one, actual), actual); });
   if (!is_known) {
     return break_promise("lost", fmt::format("expected {} or a later state, got {}",
                                              describe(candidates_.front()), describe(actual)));
