@@ -1,5 +1,6 @@
 #include <boost/asio/io_context.hpp>
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -70,9 +71,7 @@ class SimplePlugin : public pinfold::nri::Handler {
   simple_pinning::SimplePinning pinning_;
 };
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   constexpr int kArguments = 5;
   const auto all = CpuSet::parse(argc == kArguments ? argv[3] : "");
   const auto reserved = CpuSet::parse(argc == kArguments ? argv[4] : "");
@@ -91,4 +90,16 @@ int main(int argc, char** argv) {
     return 1;
   }
   io.run();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    (void)std::fprintf(stderr, "simple-plugin: %s\n", error.what());
+    return 1;
+  }
 }
