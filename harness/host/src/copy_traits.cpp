@@ -127,6 +127,17 @@ class Comparison {
     }
   }
 
+  /// The host's QEMU of Debian 12, which runs old kernels, gives each thread caches of level 1.
+  bool has_caches_of_threads() const {
+    return copy_.machine.threads > 1 && !needs_newer_qemu(copy_.machine);
+  }
+
+  std::vector<std::string> kept_cpus() const {
+    std::vector<std::string> texts;
+    for (const CpuId cpu : kept_) texts.push_back(std::to_string(cpu.value));
+    return texts;
+  }
+
   void compare_caches() {
     std::map<std::string, std::set<std::string>> sizes;
     std::vector<std::string> size_texts;
@@ -135,8 +146,10 @@ class Comparison {
       size_texts.push_back(fmt::format("{} {}", kind, fmt::join(caches.sizes, " and ")));
       if (kind == kLastLevel) continue;
       if (guest_caches().contains(kind)) {
+        const bool single = kind.starts_with("level 1") && has_caches_of_threads();
         compare_groups("smallerCaches", kind + " caches", caches.groups,
-                       kept_groups(source_.cores()), "one for each core");
+                       single ? kept_cpus() : kept_groups(source_.cores()),
+                       single ? "one for each CPU, with QEMU 7.2" : "one for each core");
       } else {
         add("smallerCaches", kind + " caches", "none");
       }

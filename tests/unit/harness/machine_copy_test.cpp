@@ -114,7 +114,14 @@ void expect_honest_traits(const Machine& source, const SourceTraits& traits,
                              : kind == "level 2 Unified" ? "4096K"
                                                          : "32K";
     same_sizes = same_sizes && caches.sizes == std::set{size};
-    if (kept_groups(caches.groups, kept) == cores) kinds.insert(kind);
+    std::set<std::string> here = cores;
+    // QEMU 7.2 gives each thread caches of level 1.
+    if (kind.starts_with("level 1") && copy.machine.threads > 1 &&
+        !needs_newer_qemu(copy.machine)) {
+      here.clear();
+      for (const CpuId cpu : kept) here.insert(std::to_string(cpu.value));
+    }
+    if (kept_groups(caches.groups, kept) == here) kinds.insert(kind);
   }
   const std::set<std::string> all = {"level 1 Data", "level 1 Instruction", "level 2 Unified",
                                      "level 3 Unified"};
@@ -225,7 +232,7 @@ constexpr Captured kCaptured[] = {
     {"32amd64-4s2n4c-cgroup2", "4s 8c 1t 2l 8n: cacheSizes memory"},
     {"32em64t-2n8c+dax+nvme+mic+dimms", "2s 8c 1t 1l 2n: cacheSizes memory"},
     {"32intel64-2p8co2t+8ve",
-     "2s 8c 2t 1l 2n: cacheSizes cpuNumbers hugePageSizes hugePages memory"},
+     "2s 8c 2t 1l 2n: cacheSizes cpuNumbers hugePageSizes hugePages memory smallerCaches"},
     {"40intel64-2g2n4c+pcilocality", "4s 10c 1t 1l 4n: cacheSizes cpuNumbers memory"},
     {"64fake-4n2s2ca2c2t",
      "8s 4c 2t 1l 4n: architecture cacheSizes caches cpuNumbers distances pageSize smallerCaches"},
@@ -491,6 +498,16 @@ TEST(MachineCopy, DevicesThatWorkloadsUseAreCopiedWhereQemuHasRoom) {
               testing::HasSubstr("# - devices: 0000:00:01.0 on NUMA node 0, 0000:00:02.0, "
                                  "0000:00:03.0 on NUMA node 0+1, 0000:80:04.0 on NUMA node 1; "
                                  "here: none: a copy has 4 on each node up to 23"));
+}
+
+TEST(MachineCopy, Qemu72GivesEachThreadCachesOfLevel1) {
+  MachineDescription description = described({{4, kGiB}, {4, kGiB}});
+  for (Cpu& cpu : description.cpus) cpu.core.value -= cpu.core.value % 2;
+  const MachineCopy copy = copy_of(description);
+  EXPECT_EQ(summary(copy), "2s 2c 2t 1l 2n: smallerCaches");
+  EXPECT_THAT(copy_yaml(copy, "made"),
+              testing::HasSubstr("# - smallerCaches: level 1 Data caches of CPUs 0-1; 2-3; 4-5; "
+                                 "6-7; here: one for each CPU, with QEMU 7.2\n"));
 }
 
 TEST(MachineCopy, NamesEachNodeWithAnotherSize) {
