@@ -233,8 +233,8 @@ Result<void> Store::try_commit(const Files& next) {
   needs_recovery_ = true;
   if (auto appended = append_to_journal(record, is_new); !appended) {
     if (const auto dropped = drop_record(); !dropped) {
-      appended.error().message += fmt::format("; recovery failed too, so the next one decides: {}",
-                                              dropped.error().message);
+      appended.error().message += fmt::format(
+          "; its record could not be dropped, which is tried again: {}", dropped.error().message);
     }
     return fail(std::move(appended).error());
   }
@@ -286,21 +286,27 @@ Result<void> Store::reserve_in_journal(std::size_t record_size) {
 /// nothing: after a failed sync it can be in memory only, and the next sync of the same file
 /// succeeds. So the journal is replaced by a new file with the records before it.
 Result<void> Store::drop_record() {
+  undecided_ = journal_size_;
+  return recover();
+}
+
+/// What is behind `size` in the journal leaves it, also when an earlier attempt has got half way.
+Result<void> Store::cut_journal(std::size_t size) {
   const std::string name(kJournalFileName);
-  journal_.reset();
-  if (journal_size_ == 0) {
-    PINFOLD_TRY(fs_->remove(name));
-    PINFOLD_TRY(fs_->sync_directory());
-    return recover();
-  }
   PINFOLD_LET(auto bytes, fs_->read(name));
-  if (!bytes || bytes->size() < journal_size_) {
+  if (size == 0) {
+    if (bytes) {
+      PINFOLD_TRY(fs_->remove(name));
+    }
+    return fs_->sync_directory();
+  }
+  if (!bytes || bytes->size() < size) {
+    undecided_.reset();  // nothing can be dropped: what is left holds
     return fail(ErrorCode::kIo, fmt::format("'{}' has lost committed records", name));
   }
-  bytes->resize(journal_size_);
+  bytes->resize(size);
   PINFOLD_TRY(remove_temporary_files(*fs_));  // a full disk needs their space
-  PINFOLD_TRY(replace_all(*fs_, {{name, *std::move(bytes)}}));
-  return recover();
+  return replace_all(*fs_, {{name, *std::move(bytes)}});
 }
 
 Result<void> Store::settle() {
@@ -343,6 +349,10 @@ void Store::forget_journal() {
 Result<void> Store::recover() {
   needs_recovery_ = true;
   forget_journal();
+  if (undecided_) {
+    PINFOLD_TRY(cut_journal(*undecided_));
+    undecided_.reset();
+  }
   PINFOLD_TRY(finish_journal());
   PINFOLD_TRY(remove_temporary_files(*fs_));
   PINFOLD_LET(current_, read_files(*fs_));

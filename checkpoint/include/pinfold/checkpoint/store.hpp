@@ -118,6 +118,7 @@ class Store {
   Result<void> append_to_journal(const std::string& record, bool is_first);
   [[nodiscard]] Result<void> reserve_in_journal(std::size_t record_size);
   Result<void> drop_record();
+  Result<void> cut_journal(std::size_t size);
   Result<void> update_files();
 
   Result<void> recover();
@@ -129,8 +130,10 @@ class Store {
   std::unique_ptr<WriteLock> lock_;
   std::unique_ptr<SnapshotWriter> snapshot_;  ///< null over a file system of the caller's
   std::size_t journal_limit_ = kJournalLimit;
-  std::unique_ptr<File> journal_;          ///< null if there is none
-  std::size_t journal_size_ = 0;           ///< of the committed records
+  std::unique_ptr<File> journal_;  ///< null if there is none
+  std::size_t journal_size_ = 0;   ///< of the committed records
+  /// The size of a journal from which the record behind could not be dropped.
+  std::optional<std::size_t> undecided_;
   std::size_t journal_room_ = 0;           ///< where the zeros that were reserved end
   std::set<std::string_view> in_journal_;  ///< the state files whose contents the journal has
   std::set<std::string_view> behind_;      ///< of these, the files that are older
