@@ -50,9 +50,7 @@ struct Execute {
   }
   Result<Answer> operator()(const AdmitHooked& request) const {
     PINFOLD_LET(const auto process, open_process(request.process));
-    (void)agent.remove_abandoned();  // containers whose runtime died must not block this one
-    return agent::admit_hooked(agent, request.pod, request.adoption,
-                               [&] { return !process.is_running(); });
+    return admit_hooked(agent, request, [&] { return !process.is_running(); });
   }
   Result<Answer> operator()(const RemoveHooked& request) const {
     return agent::remove_hooked(agent, request.container);
@@ -98,6 +96,12 @@ bool is_stopping(const Error& error) {
 
 Result<Answer> execute(NodeAgent& agent, const Action& action, const agent::NodeSource& source) {
   return std::visit(Execute{agent, source}, action);
+}
+
+HookOutcome admit_hooked(NodeAgent& agent, const AdmitHooked& request,
+                         const std::function<bool()>& has_ended) {
+  (void)agent.remove_abandoned();  // containers whose runtime died must not block this one
+  return agent::admit_hooked(agent, request.pod, request.adoption, has_ended);
 }
 
 std::vector<Result<Answer>> admit_together(NodeAgent& agent,

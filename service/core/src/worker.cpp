@@ -83,7 +83,8 @@ Worker::Worker(agent::NodeAgent agent, WorkerOptions options)
       node_(agent_.shared_node()),
       offline_(agent_.offline()),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      watch_from_(options_.now()),
+      last_now_(options_.now()),
+      watch_from_(last_now_),
       reconcile_at_(watch_from_),
       pause_(options_.reconcile.interval),
       times_(options_.reconcile),
@@ -163,6 +164,14 @@ void Worker::stop() {
   (void)::eventfd_write(wake_.get(), 1);
 }
 
+/// Timers lie ahead by so much time that passes, whatever the clock says meanwhile.
+Clock::time_point Worker::now() {
+  const auto time = options_.now() + gone_back_;
+  if (time < last_now_) gone_back_ += last_now_ - time;
+  last_now_ = std::max(last_now_, time);
+  return last_now_;
+}
+
 void Worker::run() {
   while (true) {
     {
@@ -192,11 +201,11 @@ void Worker::run_round() {
     entries.swap(queue_);
     if (std::exchange(has_new_times_, false)) {
       pause_ = times_.interval;
-      reconcile_at_ = std::min(reconcile_at_, options_.now() + pause_);
+      reconcile_at_ = std::min(reconcile_at_, now() + pause_);
     }
   }
   has_changed_ = has_changed_ || is_readable(changes_);
-  const bool is_due = has_changed_ || options_.now() >= reconcile_at_;
+  const bool is_due = has_changed_ || now() >= reconcile_at_;
   if (entries.empty() && !is_due) {
     watch_if_due();
     return settle_if_due();
@@ -206,7 +215,7 @@ void Worker::run_round() {
   if (is_replaced()) return;
   if (is_due) do_due();
   settle_if_due();
-  watch_from_ = options_.now() + agent::kLeastPause;
+  watch_from_ = now() + agent::kLeastPause;
 }
 
 void Worker::do_entries(std::deque<Entry> entries) {
@@ -239,9 +248,9 @@ void Worker::do_admissions(const std::vector<Request>& requests) {
   admits.reserve(requests.size());
   for (const Request& request : requests) admits.push_back(&std::get<Admit>(request.action));
   ++state_.counters.admit_rounds;
-  const auto begin = options_.now();
+  const auto begin = now();
   auto answers = admit_together(agent_, admits);
-  state_.counters.admissions.observe(options_.now() - begin);
+  state_.counters.admissions.observe(now() - begin);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (answers[i]) add_changes(requests[i].action, *answers[i], happened_);
   }
@@ -304,9 +313,9 @@ void Worker::do_due() {
   }
   bool is_ok = true;
   if (agent_.enforces()) {
-    const auto begin = options_.now();
+    const auto begin = now();
     auto report = agent_.reconcile(pages);
-    state_.counters.reconciling.observe(options_.now() - begin);
+    state_.counters.reconciling.observe(now() - begin);
     is_ok = report && report->remaining.empty();
     ++state_.counters.reconciliations;
     if (!report) log(LogLevel::kError, "reconcile: " + report.error().message);
@@ -316,7 +325,7 @@ void Worker::do_due() {
   }
   settle();
   pause_ = next_pause(is_ok && !state_.not_settled, pause_, times);
-  reconcile_at_ = options_.now() + pause_;
+  reconcile_at_ = now() + pause_;
   publish();
 }
 
@@ -338,11 +347,11 @@ void Worker::log_report(const agent::ReconcileReport& report) {
 }
 
 void Worker::settle_later() {
-  if (!settle_at_) settle_at_ = options_.now() + options_.settle_after;
+  if (!settle_at_) settle_at_ = now() + options_.settle_after;
 }
 
 void Worker::settle_if_due() {
-  if (!settle_at_ || options_.now() < *settle_at_) return;
+  if (!settle_at_ || now() < *settle_at_) return;
   const bool was_settled = !state_.not_settled;
   settle();
   if (was_settled == state_.not_settled.has_value()) publish();
@@ -381,15 +390,17 @@ void Worker::publish() {
 }
 
 void Worker::watch_if_due() {
-  if (!agent_.enforces() || changes_ || options_.now() < watch_from_) return;
+  if (!agent_.enforces() || changes_ || now() < watch_from_) return;
   changes_ = options_.watch(agent_.enforced()->root());
 }
 
 void Worker::wait() {
-  const auto now = options_.now();
-  auto until = std::min(due(), now + options_.alive_every);
-  if (agent_.enforces() && now < watch_from_) until = std::min(until, watch_from_);
-  const auto time = std::chrono::ceil<milliseconds>(std::max(until - now, Clock::duration::zero()));
+  const auto time_now = now();
+  auto until = std::min(
+      {reconcile_at_, settle_at_.value_or(reconcile_at_), time_now + options_.alive_every});
+  if (agent_.enforces() && time_now < watch_from_) until = std::min(until, watch_from_);
+  const auto time =
+      std::chrono::ceil<milliseconds>(std::max(until - time_now, Clock::duration::zero()));
   std::array<pollfd, 2> fds = {pollfd{wake_.get(), POLLIN, 0}, pollfd{changes_.get(), POLLIN, 0}};
   (void)::poll(fds.data(), fds.size(), static_cast<int>(time.count()));
   eventfd_t ignored = 0;

@@ -318,6 +318,24 @@ TEST_F(WorkerTest, ReconcilesWhenItIsDue) {
   EXPECT_EQ(subscription->take().changes.at(0).kind, ChangeKind::kReconciled);
 }
 
+TEST_F(WorkerTest, NothingIsDueLaterWhenTheClockGoesBack) {
+  auto settings = options();
+  settings.reconcile = {seconds(30), seconds(300)};
+  const auto worker = make(std::move(settings));
+  EXPECT_EQ(worker->due(), now_ + seconds(30));
+  now_ -= seconds(3600);
+  worker->run_round();
+  EXPECT_EQ(worker->due(), now_ + seconds(30));
+  now_ += seconds(10);
+  worker->run_round();
+  now_ -= seconds(5);
+  worker->run_round();
+  EXPECT_EQ(worker->due(), now_ + seconds(20));
+  now_ += seconds(20);
+  worker->run_round();
+  EXPECT_EQ(worker->snapshot()->counters.reconciliations, 2U);
+}
+
 TEST_F(WorkerTest, MeasuresTransactionsAndReconciliations) {
   WorkerOptions slow = options();
   // Every look at the clock takes a second, also the two around a transaction.

@@ -96,6 +96,10 @@ struct Request {
 [[nodiscard]] Error stopping_error();
 [[nodiscard]] bool is_stopping(const Error& error);
 
+/// What AdmitHooked does with a process of which `has_ended` knows whether it has.
+[[nodiscard]] HookOutcome admit_hooked(agent::NodeAgent& agent, const AdmitHooked& request,
+                                       const std::function<bool()>& has_ended);
+
 /// Does anything but Admit: several of those are done together, see admit_together. `source`: for
 /// Reconfigure.
 [[nodiscard]] Result<Answer> execute(agent::NodeAgent& agent, const Action& action,

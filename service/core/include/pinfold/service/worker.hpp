@@ -35,6 +35,7 @@ struct WorkerOptions {
   /// is called, requests are answered. Empty: never.
   std::function<void()> alive;
   std::chrono::milliseconds alive_every{10'000};
+  /// When it goes back, what is due does not become due later for it.
   std::function<Clock::time_point()> now = Clock::now;
   /// A descriptor that becomes readable with a change below a directory; none: it is not watched.
   std::function<UniqueFd(const std::string& directory)> watch = agent::watch_tree;
@@ -73,9 +74,10 @@ class Worker {
   [[nodiscard]] const CpuSet& offline() const { return offline_; }
   /// Whether the agent has another node: every further request is answered with stopping_error().
   [[nodiscard]] bool is_replaced() const;
-  /// When run_round() has something to do although nothing happens. For the thread that calls it.
+  /// When run_round() has something to do although nothing happens, by WorkerOptions::now. For the
+  /// thread that calls it.
   [[nodiscard]] Clock::time_point due() const {
-    return std::min(reconcile_at_, settle_at_.value_or(reconcile_at_));
+    return std::min(reconcile_at_, settle_at_.value_or(reconcile_at_)) - gone_back_;
   }
   /// The requests that wait for their turn.
   [[nodiscard]] std::size_t waiting() const;
@@ -96,6 +98,7 @@ class Worker {
   void stop();
 
  private:
+  [[nodiscard]] Clock::time_point now();
   void wait();
   void watch_if_due();
   using Entry = std::variant<Request, Task>;
@@ -128,6 +131,8 @@ class Worker {
   const CpuSet offline_;
   UniqueFd wake_;     ///< eventfd: a request or the end
   UniqueFd changes_;  ///< below the root of the groups; none until kLeastPause after a round
+  Clock::time_point last_now_;
+  Clock::duration gone_back_{0};  ///< by how much the clock is behind what it was at most
   Clock::time_point watch_from_;
   Clock::time_point reconcile_at_;
   std::optional<Clock::time_point> settle_at_;  ///< none: nothing has changed since
