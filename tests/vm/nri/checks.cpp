@@ -143,7 +143,7 @@ std::string grown(const Footprint& before) {
   for (const std::string& name : now.state_files) {
     if (!before.state_files.contains(name)) return fmt::format("file '{}/{}'", kStateDir, name);
   }
-  if (now.open_files <= before.open_files) return "";
+  if (now.process != before.process || now.open_files <= before.open_files) return "";
   return fmt::format("{} open files, before: {}", now.open_files, before.open_files);
 }
 
@@ -192,7 +192,8 @@ Footprint footprint() {
     all.state_files.insert(entry.path().filename());
   }
   const std::string pid = output_of("cat /run/pinfold/pid");
-  const std::string open = "/proc/" + pid.substr(0, pid.find('\n')) + "/fd";
+  all.process = pid.substr(0, pid.find('\n'));
+  const std::string open = "/proc/" + all.process + "/fd";
   for (auto it = std::filesystem::directory_iterator(open); it != end(it); ++it) ++all.open_files;
   return all;
 }
