@@ -30,8 +30,8 @@ Result<Downloads> downloads_of_scenarios(const Selection& selection) {
                               platform.arch);
     downloads.newer_qemu = downloads.newer_qemu || needs_newer_qemu(scenario.machine);
     downloads.libraries =
-        downloads.libraries || (platform.arch == Arch::kArm64 &&
-                                (needs_product(scenario) || !scenario.programs.empty()));
+        downloads.libraries ||
+        (platform.arch == Arch::kArm64 && (needs_product(scenario) || !scenario.programs.empty()));
     if (!scenario.runtime.empty()) downloads.runtimes.insert(scenario.runtime);
   }
   return downloads;
@@ -67,7 +67,8 @@ void say(const std::string& name, const std::filesystem::path& place) {
 /// A selection without scenarios says nothing about these.
 void say_what_is_left_out(const Selection& selection) {
   if (selection.arch != Arch::kArm64) {
-    fmt::print("not fetched: what guests of arm64 need; run `pinfold-harness fetch --arch arm64`\n");
+    fmt::print(
+        "not fetched: what guests of arm64 need; run `pinfold-harness fetch --arch arm64`\n");
   }
   fmt::print(
       "not fetched: container runtimes; run `pinfold-harness fetch SCENARIO`\n"

@@ -94,10 +94,11 @@ Result<std::vector<GuestProgram>> libraries_of_arm64(const fs::path& program) {
     const fs::path name = wanted[i];
     const auto found = find_arm64_library(name.filename());
     if (!found) {
-      return fail(ErrorCode::kNotFound,
-                  fmt::format("'{}': library '{}' for arm64 not found; get those of Pinfold with "
-                              "`pinfold-harness fetch --arch arm64`, or install it from Debian's arm64",
-                              program.string(), name.filename().string()));
+      return fail(
+          ErrorCode::kNotFound,
+          fmt::format("'{}': library '{}' for arm64 not found; get those of Pinfold with "
+                      "`pinfold-harness fetch --arch arm64`, or install it from Debian's arm64",
+                      program.string(), name.filename().string()));
     }
     const fs::path place = name.is_absolute() ? name : "/usr/lib/aarch64-linux-gnu" / name;
     libraries.push_back({*found, place.string()});

@@ -52,8 +52,8 @@ struct GuestProgram {
   std::string guest_path;  ///< "/usr/bin/pinfold"
 };
 
-/// Builds the initramfs: busybox, the agent as /init, the programs, and the kernel modules and files
-/// of `files`. Returns a file in the cache that is named after its content.
+/// Builds the initramfs: busybox, the agent as /init, the programs, and the kernel modules and
+/// files of `files`. Returns a file in the cache that is named after its content.
 [[nodiscard]] Result<std::filesystem::path> build_initramfs(
     const Image& image, const std::filesystem::path& agent,
     const std::vector<GuestProgram>& programs, const std::vector<CpioEntry>& files);

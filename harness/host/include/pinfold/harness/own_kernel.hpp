@@ -31,9 +31,8 @@ using KernelConfig = std::map<std::string, std::string, std::less<>>;
 /// Accepts any text: lines that set nothing are left out.
 [[nodiscard]] KernelConfig parse_kernel_config(std::string_view text);
 
-/// The configuration that an image of a kernel contains (CONFIG_IKCONFIG=y); "" if it has none, or if
-/// the program that unpacks the kernel is missing.
-/// Domain: any bytes.
+/// The configuration that an image of a kernel contains (CONFIG_IKCONFIG=y); "" if it has none, or
+/// if the program that unpacks the kernel is missing. Domain: any bytes.
 [[nodiscard]] std::string embedded_config(std::string_view image);
 
 /// What a scenario's guest does beyond its machine.
