@@ -18,8 +18,11 @@ constexpr std::array kRuntimeWeights = {
     Weight{Action::Kind::kUnsandbox, 10}, Weight{Action::Kind::kConnect, 2},
     Weight{Action::Kind::kReconcile, 2},  Weight{Action::Kind::kConfigure, 1},
     Weight{Action::Kind::kWait, 10},      Weight{Action::Kind::kRestart, 4},
-    Weight{Action::Kind::kRewrite, 2},    Weight{Action::Kind::kOffline, 1},
-    Weight{Action::Kind::kOnline, 2},     Weight{Action::Kind::kQuiet, 1},
+    Weight{Action::Kind::kRewrite, 3},    Weight{Action::Kind::kReset, 1},
+    Weight{Action::Kind::kStranger, 1},   Weight{Action::Kind::kUndo, 1},
+    Weight{Action::Kind::kDefragment, 1}, Weight{Action::Kind::kOffline, 1},
+    Weight{Action::Kind::kOnline, 2},     Weight{Action::Kind::kDown, 2},
+    Weight{Action::Kind::kUp, 4},         Weight{Action::Kind::kQuiet, 1},
 };
 constexpr std::array kWeights = {
     Weight{Action::Kind::kAdmit, 30},     Weight{Action::Kind::kStart, 20},
@@ -31,6 +34,7 @@ constexpr std::array kWeights = {
     Weight{Action::Kind::kRestart, 4},    Weight{Action::Kind::kRewrite, 4},
     Weight{Action::Kind::kReset, 1},      Weight{Action::Kind::kStranger, 1},
     Weight{Action::Kind::kOffline, 1},    Weight{Action::Kind::kOnline, 2},
+    Weight{Action::Kind::kDown, 1},       Weight{Action::Kind::kUp, 4},
     Weight{Action::Kind::kQuiet, 1},
 };
 
@@ -47,14 +51,72 @@ Action::Kind draw_kind(std::span<const Weight> weights, Random& random) {
 
 /// Early operations are the likeliest: few actions have many.
 Fault draw_fault(Random& random) {
-  constexpr std::array kKinds = {Fault::Kind::kKill,    Fault::Kind::kKill,   Fault::Kind::kCut,
-                                 Fault::Kind::kCut,     Fault::Kind::kError,  Fault::Kind::kFull,
-                                 Fault::Kind::kRewrite, Fault::Kind::kOffline};
+  using Kind = Fault::Kind;
+  constexpr std::array kKinds = {Kind::kKill,    Kind::kKill,    Kind::kKill,  Kind::kCut,
+                                 Kind::kCut,     Kind::kError,   Kind::kError, Kind::kFull,
+                                 Kind::kRewrite, Kind::kOffline, Kind::kClock, Kind::kUnreadable};
+  constexpr int kHours = 2 * 3600;
   Fault fault;
   fault.kind = kKinds.at(static_cast<std::size_t>(random.below(std::ssize(kKinds))));
   fault.at = random.below(1 + random.below(40));
-  fault.choice = random.below(100);
+  fault.choice = fault.kind == Kind::kClock ? random.below(2 * kHours) - kHours : random.below(100);
   return fault;
+}
+
+Faults draw_faults(Random& random, bool has_runtime) {
+  Faults faults = {draw_fault(random)};
+  while (random.chance(25)) faults.push_back(draw_fault(random));
+  if (has_runtime && random.chance(15)) faults.front().kind = Fault::Kind::kRuntime;
+  return faults;
+}
+
+int draw_wait(Random& random) {
+  constexpr int kMinute = 60;
+  constexpr int kShort = 20 * kMinute;
+  constexpr int kLong = 8 * 60;  // minutes
+  return random.chance(50) ? 1 + random.below(kShort) : kMinute * (1 + random.below(kLong));
+}
+
+int draw_hooked(Random& random) {
+  constexpr int kValues = 18;  // containers and shapes, see Hooked
+  return random.below(kValues) + (random.chance(15) ? kValues : 0);
+}
+
+int draw_value(Action::Kind kind, Random& random) {
+  constexpr int kShapes = 9;
+  switch (kind) {
+    case Action::Kind::kAdmit:
+    case Action::Kind::kSandbox:
+    case Action::Kind::kDefragment:
+      return random.below(kShapes);
+    case Action::Kind::kStart:
+    case Action::Kind::kExit:
+    case Action::Kind::kDrop:
+    case Action::Kind::kCreate:
+    case Action::Kind::kBegin:
+    case Action::Kind::kStop:
+    case Action::Kind::kHookDelete:
+      return random.below(2);
+    case Action::Kind::kHookCreate:
+      return draw_hooked(random);
+    case Action::Kind::kWait:
+      return draw_wait(random);
+    default:
+      return random.below(100);
+  }
+}
+
+Action::Kind draw_kind(const History& history, bool has_hooks, Random& random) {
+  const std::span<const Weight> weights =
+      history.has_runtime ? std::span<const Weight>(kRuntimeWeights) : kWeights;
+  const auto kind = draw_kind(weights, random);
+  if (history.has_processes && random.chance(15)) {
+    return random.chance(50) ? Action::Kind::kMove : Action::Kind::kReuse;
+  }
+  if (has_hooks && random.chance(30)) {
+    return random.chance(60) ? Action::Kind::kHookCreate : Action::Kind::kHookDelete;
+  }
+  return kind;
 }
 
 }  // namespace
@@ -66,44 +128,13 @@ History generate(std::uint64_t seed, int actions) {
   history.config = random.below(6);
   history.has_runtime = random.chance(30);
   history.has_processes = !history.has_runtime && seed % 4 == 0;
-  const std::span<const Weight> weights =
-      history.has_runtime ? std::span<const Weight>(kRuntimeWeights) : kWeights;
+  const bool has_hooks = !history.has_runtime && seed % 4 == 1;
   const int pods = history.has_runtime ? 5 : 12;  // few: most have all of their containers once
-  constexpr int kShapes = 9;
-  constexpr int kNext = 100;  // see pods_of
-  constexpr int kMinute = 60;
-  constexpr int kShortWait = 20 * kMinute;
-  constexpr int kLongWait = 8 * 60 * kMinute;
   for (int i = 0; i < actions; ++i) {
     Action action;
-    action.kind = draw_kind(weights, random);
-    if (history.has_processes && random.chance(15)) {
-      action.kind = random.chance(50) ? Action::Kind::kMove : Action::Kind::kReuse;
-    }
+    action.kind = draw_kind(history, has_hooks, random);
     action.pod = random.below(pods);
-    switch (action.kind) {
-      case Action::Kind::kAdmit:
-        action.value = random.below(kShapes) + (random.chance(10) ? kNext * random.below(4) : 0);
-        break;
-      case Action::Kind::kSandbox:
-      case Action::Kind::kDefragment:
-        action.value = random.below(kShapes);
-        break;
-      case Action::Kind::kStart:
-      case Action::Kind::kExit:
-      case Action::Kind::kDrop:
-      case Action::Kind::kCreate:
-      case Action::Kind::kBegin:
-      case Action::Kind::kStop:
-        action.value = random.below(2);
-        break;
-      case Action::Kind::kWait:
-        action.value = random.chance(50) ? 1 + random.below(kShortWait)
-                                         : kMinute * (1 + random.below(kLongWait / kMinute));
-        break;
-      default:
-        action.value = random.below(100);
-    }
+    action.value = draw_value(action.kind, random);
     constexpr std::array kCanWait = {Action::Kind::kAdmit, Action::Kind::kRemove,
                                      Action::Kind::kKill, Action::Kind::kDrop,
                                      Action::Kind::kStart};
@@ -111,7 +142,7 @@ History generate(std::uint64_t seed, int actions) {
         std::find(kCanWait.begin(), kCanWait.end(), action.kind) != kCanWait.end();
     action.is_queued = can_wait && random.chance(15);
     if (!action.is_queued && action.kind != Action::Kind::kQuiet && random.chance(15)) {
-      action.fault = draw_fault(random);
+      action.faults = draw_faults(random, history.has_runtime);
     }
     history.actions.push_back(action);
   }

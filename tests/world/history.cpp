@@ -47,6 +47,10 @@ constexpr std::array kKinds = {
     KindName{Action::Kind::kConnect, "connect", Form::kNone},
     KindName{Action::Kind::kMove, "move", Form::kValue},
     KindName{Action::Kind::kReuse, "reuse", Form::kValue},
+    KindName{Action::Kind::kDown, "down", Form::kNone},
+    KindName{Action::Kind::kUp, "up", Form::kNone},
+    KindName{Action::Kind::kHookCreate, "hook-create", Form::kPodAndValue},
+    KindName{Action::Kind::kHookDelete, "hook-delete", Form::kPodAndValue},
     KindName{Action::Kind::kQuiet, "quiet", Form::kNone},
 };
 
@@ -58,11 +62,13 @@ constexpr std::array kFaults = {
     FaultName{Fault::Kind::kKill, "kill"},       FaultName{Fault::Kind::kCut, "cut"},
     FaultName{Fault::Kind::kError, "error"},     FaultName{Fault::Kind::kFull, "full"},
     FaultName{Fault::Kind::kRewrite, "rewrite"}, FaultName{Fault::Kind::kOffline, "offline"},
+    FaultName{Fault::Kind::kClock, "clock"},     FaultName{Fault::Kind::kUnreadable, "unreadable"},
+    FaultName{Fault::Kind::kRuntime, "runtime"},
 };
 
 bool has_choice(Fault::Kind kind) {
   return kind == Fault::Kind::kCut || kind == Fault::Kind::kRewrite ||
-         kind == Fault::Kind::kOffline;
+         kind == Fault::Kind::kOffline || kind == Fault::Kind::kClock;
 }
 
 /// The words of one line, one after the other.
@@ -76,12 +82,14 @@ class Words {
     rest_.remove_prefix(word.size());
     return word;
   }
-  Result<int> number() {
+  /// Of seconds by which a clock jumps: also less than 0.
+  Result<int> number(int least = 0) {
     const std::string_view word = next();
     int value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     constexpr int kMost = 1'000'000;
-    if (error == std::errc() && end == word.data() + word.size() && value >= 0 && value <= kMost) {
+    if (error == std::errc() && end == word.data() + word.size() && value >= least &&
+        value <= kMost) {
       return value;
     }
     return fail(ErrorCode::kInvalidArgument, fmt::format("'{}': expected a number", word));
@@ -102,7 +110,8 @@ Result<Fault> parse_fault(Words& words) {
     Fault fault{known.kind};
     PINFOLD_LET(fault.at, words.number());
     if (!has_choice(known.kind)) return fault;
-    PINFOLD_LET(fault.choice, words.number());
+    constexpr int kFarthestBack = -1'000'000;
+    PINFOLD_LET(fault.choice, words.number(known.kind == Fault::Kind::kClock ? kFarthestBack : 0));
     return fault;
   }
   return unknown(name);
@@ -130,9 +139,9 @@ Result<Action> parse_action(std::string_view line) {
       action.is_queued = true;
       word = words.next();
     }
-    if (word == "!") {
-      PINFOLD_LET(action.fault, parse_fault(words));
-      word = words.next();
+    for (; word == "!"; word = words.next()) {
+      PINFOLD_LET(auto fault, parse_fault(words));
+      action.faults.push_back(fault);
     }
     if (!word.empty()) return unknown(word);
     return action;
@@ -158,10 +167,12 @@ Result<void> parse_settings(std::string_view line, History& history) {
   return {};
 }
 
-constexpr std::array<std::string_view, 15> kBugs = {
-    "none",           "no-directory-sync",  "no-file-sync", "no-journal",     "grant-first",
-    "old-values",     "empty-is-no-change", "no-processes", "clock-back",     "old-journal",
-    "swapped-events", "lost-events",        "early-lock",   "reused-numbers", "refuse-all"};
+constexpr std::array<std::string_view, 17> kBugs = {
+    "none",        "no-directory-sync", "no-file-sync",       "no-journal",
+    "grant-first", "old-values",        "empty-is-no-change", "no-processes",
+    "clock-back",  "old-journal",       "replayed-journal",   "swapped-events",
+    "same-ids",    "lost-events",       "early-lock",         "reused-numbers",
+    "refuse-all"};
 
 }  // namespace
 
@@ -169,6 +180,12 @@ std::optional<Bug> parse_bug(std::string_view name) {
   const auto* const found = std::find(kBugs.begin(), kBugs.end(), name);
   if (found == kBugs.end()) return std::nullopt;
   return static_cast<Bug>(found - kBugs.begin());
+}
+
+std::string_view name_of(Fault::Kind kind) {
+  const auto* const found = std::find_if(kFaults.begin(), kFaults.end(),
+                                         [&](const FaultName& one) { return one.kind == kind; });
+  return found->name;
 }
 
 std::string to_string(const Action& action) {
@@ -182,11 +199,9 @@ std::string to_string(const Action& action) {
     if (has_value) text += fmt::format(" {}", action.value);
   }
   if (action.is_queued) text += " queued";
-  if (!action.fault) return text;
-  for (const FaultName& known : kFaults) {
-    if (known.kind != action.fault->kind) continue;
-    text += fmt::format(" ! {} {}", known.name, action.fault->at);
-    if (has_choice(known.kind)) text += fmt::format(" {}", action.fault->choice);
+  for (const Fault& fault : action.faults) {
+    text += fmt::format(" ! {} {}", name_of(fault.kind), fault.at);
+    if (has_choice(fault.kind)) text += fmt::format(" {}", fault.choice);
   }
   return text;
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,15 +12,19 @@
 namespace pinfold::world {
 
 /// What goes wrong before operation `at` of an action, counted from 0. Operations are what the
-/// service changes on the disk or in the kernel.
+/// service changes on the disk or in the kernel. What is left when the service was killed happens
+/// while it starts again, or not at all.
 struct Fault {
   enum class Kind {
-    kKill,     ///< the service is killed
-    kCut,      ///< the power fails; `choice`: what the disk has afterwards
-    kError,    ///< the operation fails with EIO
-    kFull,     ///< it and all later ones of the action that need space on the disk fail
-    kRewrite,  ///< another writer changes a cpuset; `choice`: which, and to what
-    kOffline,  ///< CPU `choice` goes offline
+    kKill,        ///< the service is killed
+    kCut,         ///< the power fails; `choice`: what the disk has afterwards
+    kError,       ///< the operation fails with EIO
+    kFull,        ///< it and all later ones of the action that need space on the disk fail
+    kRewrite,     ///< another writer changes a cpuset; `choice`: which, and to what
+    kOffline,     ///< CPU `choice` goes offline
+    kClock,       ///< the clock jumps by `choice` seconds, also back
+    kUnreadable,  ///< not an operation but the service's reading number `at` fails with EIO
+    kRuntime,     ///< the runtime is killed in its call, and starts again
   };
   Kind kind = Kind::kKill;
   int at = 0;
@@ -29,6 +32,10 @@ struct Fault {
 
   friend bool operator==(const Fault&, const Fault&) = default;
 };
+
+/// "kill"
+[[nodiscard]] std::string_view name_of(Fault::Kind kind);
+using Faults = std::vector<Fault>;
 
 /// One thing that somebody does. An action that does not apply (a pod that was never admitted) does
 /// nothing, or is answered with an error, so that any part of a history is a history.
@@ -60,18 +67,34 @@ struct Action {
     kConnect,     ///< the runtime restarts, and the plugin connects again
     kMove,        ///< a container's process is moved out of Pinfold's groups; `value`: which
     kReuse,       ///< it ends, and a process of another has its number
+    kDown,        ///< the service stops, and stays so
+    kUp,          ///< it starts
+    kHookCreate,  ///< a runtime runs the OCI hook for a new container: see Hooked
+    kHookDelete,  ///< the same after container `value` of a pod has ended
     kQuiet,       ///< no faults for a while: everything must be as it should be
   };
   Kind kind = Kind::kWait;
   int pod = 0;
   int value = 0;
   bool is_queued = false;  ///< a client's request waits for the next action's
-  std::optional<Fault> fault = std::nullopt;
+  Faults faults = {};
 
   friend bool operator==(const Action&, const Action&) = default;
 };
 
-/// "admit 3 2 queued ! kill 7"
+/// What `value` of kHookCreate says.
+struct Hooked {
+  int container = 0;
+  int shape = 0;           ///< of the pod
+  bool has_ended = false;  ///< the container's process ends while the hook runs
+
+  [[nodiscard]] static Hooked of(int value) {
+    constexpr int kShapes = 9;
+    return {value % 2, value / 2 % kShapes, value / 2 / kShapes % 2 == 1};
+  }
+};
+
+/// "admit 3 2 queued ! kill 7 ! offline 9 1"
 [[nodiscard]] std::string to_string(const Action& action);
 
 struct History {

@@ -21,12 +21,13 @@ namespace pinfold::world {
 namespace {
 
 constexpr const char* kUsage =
-    "Usage: world run --seeds A..B [--actions N] [--jobs N] [--days N]\n"
+    "Usage: world run --seeds A..B [--actions N] [--jobs N] [--days N] [--picture FILE]\n"
     "       world replay FILE\n"
     "       world show SEED [--actions N]\n"
     "       world shrink SEED [--actions N]\n"
     "       world picture FILE > history.svg\n"
-    "Each with --bug NAME: with that known mistake.\n";
+    "Each with --bug NAME: with that known mistake. --picture: the smallest seed that breaks a\n"
+    "promise, shrunk, as an image.\n";
 constexpr int kActions = 300;
 
 struct Options {
@@ -36,6 +37,7 @@ struct Options {
   int jobs = 1;
   int days = 0;  ///< after these no further seed begins; 0: all do
   Bug bug = Bug::kNone;
+  std::string picture;  ///< where to; "": none
   std::vector<std::string> words;
 };
 
@@ -72,6 +74,7 @@ bool read_options(const std::vector<std::string>& arguments, Options& options) {
                          : name == "--jobs"    ? read_number(value, options.jobs)
                          : name == "--days"    ? read_number(value, options.days)
                          : name == "--bug"     ? read_bug(value, options)
+                         : name == "--picture" ? !(options.picture = value).empty()
                                                : false;
     if (!is_read) return false;
   }
@@ -84,13 +87,30 @@ void print(const Failure& failure) {
 
 void print(const Tally& tally, std::chrono::duration<double> took) {
   constexpr double kDay = 86'400;
+  const std::uint64_t due = tally.reconciliations + tally.idle;
   fmt::print(
       "{} actions, {} operations, {} checks for overlap, {} starts, {:.0f} node-days in {:.1f} s;\n"
-      "{} reconciliations, and {} left out like the one before them\n",
+      "{} reconciliations, and {} ({:.1f} % of those due) left out like the one before them;\n",
       tally.actions, tally.operations, tally.checks, tally.starts,
       static_cast<double>(tally.time.count()) / kDay, took.count(), tally.reconciliations,
-      tally.idle);
+      tally.idle,
+      due == 0 ? 0.0 : 100.0 * static_cast<double>(tally.idle) / static_cast<double>(due));
+  std::uint64_t faults = 0;
+  for (const auto& [name, count] : tally.faults) faults += count;
+  fmt::print("{} faults:\n", faults);
   for (const auto& [name, count] : tally.faults) fmt::print("  {} {}\n", name, count);
+}
+
+/// Prints the shortest history, and draws it if that is asked for.
+int report_broken(std::uint64_t seed, std::size_t count, const Options& options) {
+  const History small = shrink(generate(seed, options.actions), options.bug);
+  fmt::print("{} seeds break a promise; seed {} shrinks to:\n{}", count, seed, to_string(small));
+  if (options.picture.empty()) return 1;
+  std::ofstream out(options.picture, std::ios::binary);
+  out << picture_of(small, run(small, Log::kOn, options.bug)) << std::flush;
+  if (out) return 1;
+  fmt::print(stderr, "{}: cannot be written\n", options.picture);
+  return 2;
 }
 
 int run_seeds(const Options& options) {
@@ -121,10 +141,7 @@ int run_seeds(const Options& options) {
   }
   print(tally, std::chrono::steady_clock::now() - begin);
   if (broken.empty()) return 0;
-  const std::uint64_t seed = *std::min_element(broken.begin(), broken.end());
-  fmt::print("{} seeds break a promise; seed {} shrinks to:\n{}", broken.size(), seed,
-             to_string(shrink(generate(seed, options.actions), options.bug)));
-  return 1;
+  return report_broken(*std::min_element(broken.begin(), broken.end()), broken.size(), options);
 }
 
 int replay(const History& history, bool is_shrunk, Bug bug) {

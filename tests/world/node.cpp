@@ -25,7 +25,6 @@ using checkpoint::testing::MemoryFs;
 using enforce::CgroupVersion;
 
 const CpuSet kAll = CpuSet::range(0, 7);
-constexpr const char* kStranger = "stranger";
 constexpr const char* kElsewhere = "elsewhere";  ///< beside Pinfold's root
 
 /// The machine as the kernel shows it while these CPUs are online.
@@ -61,19 +60,6 @@ std::string path_of(const test::ModelKernel::Dir& dir, const std::string& path, 
   return "";
 }
 
-bool needs_space(const Operation& operation) {
-  const auto is = [&](const char* verb) { return operation.text.starts_with(verb); };
-  return operation.is_on_disk && (is("create ") || is("reserve ") || is("write "));
-}
-
-std::string name_of(const Fault& fault) {
-  Action action;
-  action.fault = fault;
-  const std::string text = to_string(action);
-  const std::size_t begin = text.find("! ") + 2;
-  return text.substr(begin, text.find(' ', begin) - begin);
-}
-
 }  // namespace
 
 SimulatedNode::SimulatedNode(const History& history, Bug bug)
@@ -91,49 +77,24 @@ std::unique_ptr<checkpoint::Fs> SimulatedNode::disk_to_read() const {
   return std::make_unique<MemoryFs>(disk);
 }
 
-void SimulatedNode::arm(const std::optional<Fault>& fault) {
-  fault_ = fault;
-  has_failed_ = false;
-  operations_ = 0;
-  if (late_.empty() || --until_late_ > 0) return;
-  for (const auto& change : std::exchange(late_, {})) change();
-}
-
-/// What happens before each operation of the service.
-int SimulatedNode::before(const Operation& operation) {
-  ++tally.operations;
-  const int number = operations_++;
-  if (!fault_ || number < fault_->at) return 0;
-  const bool is_full = fault_->kind == Fault::Kind::kFull;
-  if (is_full && !needs_space(operation)) return 0;
-  if (std::exchange(has_failed_, true)) return is_full ? ENOSPC : 0;
-  ++tally.faults[name_of(*fault_)];
-  switch (fault_->kind) {
-    case Fault::Kind::kKill:
-      process_->kill();
-      return EIO;
-    case Fault::Kind::kCut:
-      cut_power(fault_->choice);
-      process_->kill();
-      return EIO;
-    case Fault::Kind::kError:
-      return EIO;
-    case Fault::Kind::kFull:
-      return ENOSPC;
-    case Fault::Kind::kRewrite:
-      rewrite(fault_->choice);
-      return 0;
-    case Fault::Kind::kOffline:
-      take_offline(fault_->choice);
-      return 0;
-  }
-  return 0;
-}
-
 SimulatedNode::Clock::time_point SimulatedNode::clock() const {
-  constexpr auto kJump = std::chrono::hours(1) + std::chrono::minutes(1);
-  const bool has_jumped = bug_ == Bug::kClockBack && now_.time_since_epoch() > kJump;
-  return has_jumped ? now_ - std::chrono::hours(1) : now_;
+  constexpr Clock::time_point kTurn(std::chrono::hours(1) + std::chrono::minutes(1));
+  const bool runs_back = bug_ == Bug::kClockBack && now_ > kTurn;
+  return (runs_back ? kTurn - (now_ - kTurn) : now_) + clock_error_;
+}
+
+SimulatedNode::Clock::time_point SimulatedNode::due() const {
+  return now_ + (worker_->due() - clock());
+}
+
+Result<enforce::Cgroups> SimulatedNode::open_cgroups() {
+  try {
+    return kernel.cgroups("pinfold", [this](auto fs, const std::string& below) {
+      return fs_of(process_, std::move(fs), below);
+    });
+  } catch (const std::runtime_error& error) {
+    return fail(ErrorCode::kIo, error.what());
+  }
 }
 
 Result<agent::NodeAgent> SimulatedNode::open() {
@@ -153,23 +114,36 @@ Result<agent::NodeAgent> SimulatedNode::open() {
   agent::AgentOptions options;
   options.now = [this] { return clock(); };
   if (has_runtime_) options.abandoned = agent::Abandoned::kDisown;
-  auto cgroups = kernel.cgroups("pinfold", [this](auto fs, const std::string& below) {
-    return fs_of(process_, std::move(fs), below);
-  });
+  PINFOLD_LET(auto cgroups, open_cgroups());
   return agent::NodeAgent::open(std::move(node), std::move(store), std::move(cgroups),
                                 std::move(options), std::move(known.offline));
 }
 
-Result<void> SimulatedNode::start() {
+void SimulatedNode::make_process() {
   bury();
   process_ = std::make_shared<Process>();
   process_->before = [this](const Operation& operation) { return before(operation); };
+  process_->before_reading = [this] { return before_reading(); };
   process_->after = [this](const Operation& operation) {
     const bool is_group = !operation.is_on_disk && operation.file.empty();
     if (is_group || operation.file == "cpuset.cpus") disturbed.erase(operation.group);
     if (watch) watch(operation);
   };
   process_->bug = bug_;
+  process_->settled_journal = &settled_journal_;
+}
+
+Result<void> SimulatedNode::run_command(const std::function<void(agent::NodeAgent&)>& command) {
+  make_process();
+  PINFOLD_LET(auto agent, open());
+  command(agent);
+  (void)agent.settle();
+  process_->is_ending = true;
+  return {};
+}
+
+Result<void> SimulatedNode::start() {
+  make_process();
   ++tally.starts;
   PINFOLD_LET(auto agent, open());
   shared_node_ = agent.shared_node();
@@ -189,7 +163,7 @@ Result<void> SimulatedNode::start() {
 }
 
 void SimulatedNode::stop() {
-  constexpr int kRounds = 3;  // the next action of a client is done by then
+  constexpr int kRounds = 5;  // the next action of a client is done by then
   process_->is_leaving = true;
   worker_->stop();
   worker_->run();
@@ -214,81 +188,6 @@ void SimulatedNode::cut_power(int image) {
   kernel.cpus = kAll;
   disturbed.clear();
   ++boots_;
-}
-
-void SimulatedNode::disturb(test::ModelKernel::Dir& dir, const std::string& path) {
-  disturbed.insert(path);
-  for (const auto& [name, child] : dir.children) disturb(*child, path + "/" + name);
-}
-
-void SimulatedNode::set_online(const CpuSet& online) {
-  kernel.set_online(online);
-  for (const char* const top : {"pinfold", "kubepods"}) {
-    if (auto* const root = kernel.find(top)) disturb(*root, top);
-  }
-}
-
-void SimulatedNode::widen_runtime_groups() {
-  const std::function<void(test::ModelKernel::Dir&, const std::string&)> widen =
-      [&](test::ModelKernel::Dir& dir, const std::string& path) {
-        if (dir.children.empty()) return;
-        dir.processes.clear();
-        (void)kernel.fs()->write(path, "cpuset.cpus", online().to_string());
-        for (const auto& [name, child] : dir.children) widen(*child, path + "/" + name);
-      };
-  if (auto* const pods = kernel.find("kubepods")) widen(*pods, "kubepods");
-}
-
-void SimulatedNode::take_offline(int choice) {
-  const auto files = checkpoint::read_files(*disk_to_read());
-  if (!files || !files->node) return;  // the first commit says which CPUs the machine has
-  set_online(online() - CpuSet::of(CpuId{1 + choice % 7}));
-}
-
-void SimulatedNode::change_cpuset(const std::string& group, const CpuSet& cpus) {
-  // The kernel refuses some; then nothing has changed.
-  const auto written = kernel.fs()->write(group, "cpuset.cpus", cpus.to_string());
-  if (!written) return;
-  disturb(*kernel.find(group), group);
-  notify();
-}
-
-void SimulatedNode::rewrite(int choice) {
-  std::vector<std::string> groups;
-  auto* const root = kernel.find("pinfold");
-  if (root == nullptr) return;
-  for (const auto& [pod, dir] : root->children) {
-    const std::string path = "pinfold/" + pod;
-    groups.push_back(path);
-    for (const auto& [name, child] : dir->children) groups.push_back(path + "/" + name);
-  }
-  if (groups.empty()) return;
-  const std::array sets = {kAll, CpuSet{0}, CpuSet::range(1, 2), CpuSet::range(0, 3), CpuSet{5}};
-  const auto number = static_cast<std::size_t>(choice);
-  change_cpuset(groups[number % groups.size()], sets.at(number / groups.size() % sets.size()));
-}
-
-void SimulatedNode::reset_cpusets() {
-  auto* const root = kernel.find("pinfold");
-  if (root == nullptr) return;
-  for (const auto& [pod, dir] : root->children) {
-    change_cpuset("pinfold/" + pod, online());
-    for (const auto& [name, child] : dir->children) {
-      change_cpuset("pinfold/" + pod + "/" + name, online());
-    }
-  }
-}
-
-void SimulatedNode::toggle_stranger() {
-  auto* const root = kernel.find("pinfold");
-  if (root == nullptr) return;
-  notify();
-  if (root->children.erase(kStranger) > 0) return;
-  const std::string group = std::string("pinfold/") + kStranger;
-  kernel.make_path(group);
-  auto* const dir = kernel.find(group);
-  if (kernel.version == CgroupVersion::kV1) dir->files["cpuset.cpus"] = online().to_string();
-  dir->processes = {new_process()};
 }
 
 /// The service's end of a new pipe.

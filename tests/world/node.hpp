@@ -38,21 +38,31 @@ class SimulatedNode {
   /// The power fails: what remains is one of the images of the disk, by number.
   void cut_power(int image);
 
-  /// The fault of the action that follows; nullopt: none.
-  void arm(const std::optional<Fault>& fault);
-  /// Whether the armed fault has happened.
+  /// Another process of Pinfold does something with an agent, as its commands do while no service
+  /// runs. Throws Killed. Errors: those of opening the agent.
+  [[nodiscard]] Result<void> run_command(const std::function<void(agent::NodeAgent&)>& command);
+
+  /// The faults of what follows; operations are counted from now.
+  void arm(const Faults& faults);
+  /// From now on none. Returns those that have not happened, counted from now, and with them a disk
+  /// that stays full.
+  Faults disarm();
+  /// Whether one has happened since arm().
   [[nodiscard]] bool has_failed() const { return has_failed_; }
 
   [[nodiscard]] Clock::time_point now() const { return now_; }
   /// That of the service.
   [[nodiscard]] Clock::time_point clock() const;
+  /// When the service has something to do by itself, if its clock goes on as it should. Domain: it
+  /// runs.
+  [[nodiscard]] Clock::time_point due() const;
   void pass_to(Clock::time_point time) { now_ = time; }
   void set_online(const CpuSet& online);
   /// Gives the groups that a runtime made around those of containers what they have lost.
   void widen_runtime_groups();
   /// One CPU, by number.
   void take_offline(int choice);
-  /// Another writer changes a cpuset below the root; `choice`: which, and to what.
+  /// Another writer changes a cpuset below the root or of a runtime; `choice`: which, and to what.
   void rewrite(int choice);
   void reset_cpusets();
   /// Makes the group of a stranger with a process, or removes it.
@@ -82,10 +92,18 @@ class SimulatedNode {
   std::set<std::string> disturbed;
   Tally tally;
   std::function<void(const Operation&)> watch;  ///< called after each operation
+  std::function<void()> kill_runtime;           ///< what Fault::Kind::kRuntime does
 
  private:
+  [[nodiscard]] Result<enforce::Cgroups> open_cgroups();
   [[nodiscard]] Result<agent::NodeAgent> open();
+  void make_process();
   [[nodiscard]] int before(const Operation& operation);
+  [[nodiscard]] int before_reading();
+  [[nodiscard]] int happen(const Fault& fault);
+  void count(const Fault& fault);
+  void let_late_happen();
+  [[nodiscard]] std::vector<std::string> groups_of_others();
   void disturb(test::ModelKernel::Dir& dir, const std::string& path);
   void notify();
   [[nodiscard]] UniqueFd watch_end();
@@ -109,14 +127,21 @@ class SimulatedNode {
   std::string first_config_;
   bool has_runtime_;
   Bug bug_;
+  std::string settled_journal_;  ///< see Process
   std::shared_ptr<Process> process_;
   std::unique_ptr<service::Worker> worker_;
   std::unique_ptr<nri::Follower> follower_;
   std::shared_ptr<const Node> shared_node_;  ///< the worker's
   Clock::time_point now_{std::chrono::hours(1)};
-  std::optional<Fault> fault_;
+  std::chrono::seconds clock_error_{0};
+  struct Armed {
+    Fault fault;
+    bool has_happened = false;
+  };
+  std::vector<Armed> faults_;
   bool has_failed_ = false;
-  int operations_ = 0;  ///< of this action
+  int operations_ = 0;  ///< since the faults were armed
+  int readings_ = 0;    ///< the same
   int boots_ = 0;
   int next_process_ = 1'000'000'000;
   Processes processes_;

@@ -166,9 +166,7 @@ class Drawing {
   void faults() {
     const auto& frames = outcome_.frames;
     for (std::size_t i = 0; i < frames.size(); ++i) {
-      const bool is_first =
-          i == 0 || !frames[i - 1].has_fault || frames[i - 1].action != frames[i].action;
-      if (!frames[i].has_fault || !is_first) continue;
+      if (frames[i].faults == (i == 0 ? 0 : frames[i - 1].faults)) continue;
       out_ += fmt::format("<line class=\"fault\" x1=\"{0}\" y1=\"{1}\" x2=\"{0}\" y2=\"{2}\"/>\n",
                           x_of(i), kTop - 4, bottom_);
     }

@@ -26,6 +26,15 @@ auto change_disk(Process& process, const std::string& text, const Act& act) -> d
   return done;
 }
 
+/// Reads from the disk or the kernel, if the process lives and nothing fails.
+template <class Read>
+auto read_from(Process& process, const std::string& name, const Read& read) -> decltype(read()) {
+  if (process.is_dead) return is_dead();
+  const int error = process.before_reading();
+  if (error != 0) return fail_errno(error, "read '" + name + "'");
+  return read();
+}
+
 class ProcessFile final : public checkpoint::File {
  public:
   ProcessFile(std::shared_ptr<Process> process, std::unique_ptr<checkpoint::File> file,
@@ -61,12 +70,10 @@ class ProcessFs final : public checkpoint::Fs {
       : process_(std::move(process)), fs_(std::move(fs)) {}
 
   Result<std::optional<std::string>> read(const std::string& name) override {
-    if (process_->is_dead) return is_dead();
-    return fs_->read(name);
+    return read_from(*process_, name, [&] { return fs_->read(name); });
   }
   Result<std::vector<std::string>> list() override {
-    if (process_->is_dead) return is_dead();
-    return fs_->list();
+    return read_from(*process_, "the directory", [&] { return fs_->list(); });
   }
   Result<std::unique_ptr<checkpoint::File>> create(const std::string& name) override {
     has_new_journal_ = has_new_journal_ || name == checkpoint::kJournalFileName;
@@ -83,6 +90,7 @@ class ProcessFs final : public checkpoint::Fs {
     return change_disk(*process_, "remove " + name, [&]() -> Result<void> {
       const bool is_journal = name == checkpoint::kJournalFileName;
       if (process_->bug == Bug::kOldJournal && is_journal) return {};
+      if (process_->bug == Bug::kReplayedJournal && is_journal) return bring_back(name);
       if (process_->bug == Bug::kEarlyLock && process_->is_leaving) {
         process_->late.emplace_back([fs = fs_, name] { (void)fs->remove(name); });
         return {};
@@ -99,6 +107,18 @@ class ProcessFs final : public checkpoint::Fs {
   }
 
  private:
+  /// A journal is removed, and the one that was removed before it is back.
+  Result<void> bring_back(const std::string& journal) {
+    PINFOLD_LET(const auto bytes, fs_->read(journal));
+    PINFOLD_TRY(fs_->remove(journal));
+    const std::string former = std::exchange(*process_->settled_journal, bytes.value_or(""));
+    if (former.empty()) return {};
+    PINFOLD_LET(const auto file, fs_->create(journal));
+    PINFOLD_TRY(file->write(former));
+    PINFOLD_TRY(file->sync());
+    return fs_->sync_directory();
+  }
+
   std::shared_ptr<Process> process_;
   std::shared_ptr<checkpoint::Fs> fs_;
   bool has_new_journal_ = false;  ///< since the directory was synced
@@ -118,13 +138,12 @@ class ProcessCgroupFs final : public enforce::CgroupFs {
                   [&] { return fs_->remove_group(group); });
   }
   Result<std::vector<std::string>> children(const std::string& group) override {
-    if (process_->is_dead) return is_dead();
-    return fs_->children(group);
+    return read_from(*process_, group, [&] { return fs_->children(group); });
   }
   Result<std::string> read(const std::string& group, const std::string& file) override {
-    if (process_->is_dead) return is_dead();
-    if (process_->bug == Bug::kNone) return fs_->read(group, file);
-    return read_wrongly(group, file);
+    return read_from(*process_, at(group) + " " + file, [&] {
+      return process_->bug == Bug::kNone ? fs_->read(group, file) : read_wrongly(group, file);
+    });
   }
   Result<void> write(const std::string& group, const std::string& file,
                      std::string_view value) override {

@@ -36,12 +36,16 @@ struct Process {
   std::vector<std::function<void()>> late = {};
   /// Called before each operation. Returns the errno with which it fails; 0: it is done.
   std::function<int(const Operation&)> before;
+  /// Called before each reading. Returns the errno with which it fails; 0: it is done.
+  std::function<int()> before_reading;
   /// Called after each operation: in the kernel, if it has succeeded.
   std::function<void(const Operation&)> after;
   Bug bug = Bug::kNone;
   /// With what the disk fails now: it knows what a failed write leaves behind.
   int disk_error = 0;
 
+  /// Of Bug::kReplayedJournal: the last journal that was removed, also by an earlier process.
+  std::string* settled_journal = nullptr;
   /// Of Bug::kOldValues: by "GROUP FILE".
   std::map<std::string, std::string> known_values = {};
   /// Of Bug::kGrantFirst: the write that waits for the next one.

@@ -99,7 +99,7 @@ void Runner::own_model() {
 bool Runner::is_out_of_reach(const std::string& group) const {
   const std::string above = group.substr(0, group.rfind('/'));
   return node_.disturbed.contains(group) || node_.disturbed.contains(above) ||
-         runtime_.unconfirmed().contains(group);
+         runtime_.unconfirmed().contains(group) || waiting_.contains(group);
 }
 
 /// After each change in the kernel: a container that runs on its exclusive CPUs has them alone.
@@ -176,6 +176,7 @@ void Runner::judge(Pending& pending) {
   const bool meets_processes = has_processes(pending.request);
   if (!answer) {
     if (answer.error().message.empty()) return break_promise("reason", "an error without a text");
+    note_undecided(answer.error(), std::move(expected.next));
     // Another request of the round can have ended them.
     const bool is_excused = meets_processes || pending.met_processes;
     if (!expected.error.empty() || had_fault_ || is_excused) return;
@@ -198,10 +199,19 @@ void Runner::judge(Pending& pending) {
   check_enforced(*answer);
 }
 
+/// A request that could neither be stored nor be dropped is dropped as soon as that succeeds.
+void Runner::note_undecided(const Error& error, AgentState next) {
+  if (error.message.find("could not be dropped") != std::string::npos) {
+    undecided_.push_back(std::move(next));
+  }
+}
+
 /// A change that is not enforced at once needs a reason.
 void Runner::check_enforced(const service::Answer& answer) {
   const std::string error = error_of(answer);
-  is_behind_ = !error.empty() || had_fault_;
+  // What settles applies nothing that is missing in the kernel.
+  const bool is_change = !std::holds_alternative<service::Done>(answer);
+  is_behind_ = !error.empty() || had_fault_ || (is_behind_ && !is_change);
   if (error.empty()) return;
   note("  not enforced: " + error);
   // A client that admits a pod again with other containers has to end their processes.
@@ -216,6 +226,13 @@ bool Runner::has_processes(const service::Action& request) {
   if (remove == nullptr) return false;
   const bool is_kill = remove->running == agent::RunningProcesses::kKill;
   if (is_kill && node_.kernel.version == enforce::CgroupVersion::kV2) return false;
+  for (const auto& [id, hooked] : hooked_) {
+    const bool is_one = id.pod == remove->pod &&
+                        (remove->container.empty() || id.name == remove->container) &&
+                        model_.adopted.contains(id);
+    const auto* const dir = is_one ? node_.kernel.find(hooked.group) : nullptr;
+    if (dir != nullptr && !dir->processes.empty()) return true;
+  }
   auto* const pod = node_.kernel.find(fmt::format("{}/pod{}", kRoot, remove->pod));
   if (pod == nullptr) return false;
   if (remove->container.empty() && !pod->processes.empty()) return true;
@@ -244,17 +261,26 @@ void Runner::recover() {
 
 /// The service that starts again has one of the states that are possible.
 void Runner::check_recovered() {
+  auto candidates = std::exchange(candidates_, {});
+  if (candidates.empty()) return;  // it has done what a hook asks for: see judge_hook()
   const AgentState actual = node_.worker()->snapshot()->state;
-  calls_.restart();
-  calls_.read(actual);
+  const auto undecided = std::exchange(undecided_, {});
+  candidates.insert(candidates.end(), undecided.begin(), undecided.end());
   const bool is_known =
-      std::any_of(candidates_.begin(), candidates_.end(),
+      std::any_of(candidates.begin(), candidates.end(),
                   [&](const AgentState& one) { return is_same(with_groups(one, actual), actual); });
   if (!is_known) {
     return break_promise("lost", fmt::format("expected {} or a later state, got {}",
-                                             describe(candidates_.front()), describe(actual)));
+                                             describe(candidates.front()), describe(actual)));
   }
   model_ = actual;
+  if (undecided.empty()) {
+    calls_.restart();
+    return calls_.read(actual);
+  }
+  // What was answered with an error may be done now, which no order explains.
+  judge_log();
+  begin_log();
 }
 
 /// The state files load in a kubelet, and have the state. `is_settled`: also without the journal.
@@ -274,7 +300,9 @@ void Runner::check_files(bool is_settled) {
   }
   const auto cpus = checkpoint::inspect_cpu(*kubelet.cpu);
   if (!cpus) return break_promise("files", cpus.error().message);
-  if (!had_fault_ && cpus->state != model_.node.cpu.checkpoint()) {
+  const auto has = [&](const AgentState& one) { return cpus->state == one.node.cpu.checkpoint(); };
+  if (!is_settled && std::any_of(undecided_.begin(), undecided_.end(), has)) return;
+  if (!had_fault_ && !has(model_)) {
     AgentState found;
     found.node.cpu = {cpus->state};
     break_promise("files", fmt::format("cpu_manager_state has {} instead of {}", describe(found),

@@ -45,6 +45,8 @@ void Runner::judge_plan(const Pending& pending) {
   note(answer ? "  answered" : "  error: " + answer.error().message);
   if (!answer) {  // the state must be as it was
     if (answer.error().message.empty()) return break_promise("reason", "an error without a text");
+    note_undecided(answer.error(), with_plan(model_, pending.planned->next));
+    is_before_unknown_ = is_before_unknown_ || !undecided_.empty();
     const bool has_all_cpus = node_.online() == model_node_->machine().all_cpus();
     if (had_fault_ || !has_all_cpus || !can_apply(pending)) return;
     return break_promise("answer", "unexpected error: " + answer.error().message);

@@ -46,8 +46,9 @@ const PodSpec* Runner::spec_of(const PodUid& uid) const {
 }
 
 /// Which groups of a runtime are adopted, the processes in them decide: see judge_start().
-AgentState Runner::with_groups(AgentState expected, const AgentState& actual) const {
-  if (history_.has_runtime) expected.adopted = actual.adopted;
+AgentState Runner::with_groups(AgentState expected, const AgentState& actual) {
+  if (!history_.has_runtime) return without_abandoned(std::move(expected), actual);
+  expected.adopted = actual.adopted;
   return expected;
 }
 
@@ -61,6 +62,12 @@ void Runner::expect_state(const AgentState& actual, bool had_fault) {
   if (!is_known) {
     break_promise("state",
                   fmt::format("expected {}, got {}", describe(states.back()), describe(actual)));
+  }
+  // The plugin does not say which records could not be dropped; what is stored later drops them.
+  if (had_fault) {
+    undecided_.insert(undecided_.end(), states.begin(), states.end());
+  } else if (actual != model_) {
+    undecided_.clear();
   }
   model_ = actual;
 }
@@ -91,9 +98,10 @@ void Runner::end_call(const nri::Request& call, const Result<void>& answer) {
   }
   const auto* const event = std::get_if<api::StateChangeEvent>(&call);
   if (std::holds_alternative<api::CreateContainerRequest>(call)) judge_create(answer);
+  const auto rejection = decide_last(*model_node_, model_, offline_, steps_).rejection;
   expect_state(in_turn_->state(), node_.has_failed());
   if (event != nullptr && event->event() == api::Event::START_CONTAINER) {
-    judge_start(*event, answer);
+    judge_start(*event, rejection, answer);
   }
   plugin_model_.end(model_, call);
 }
@@ -109,9 +117,12 @@ void Runner::judge_create(const Result<void>& answer) {
   if (!rejection && !answer) {
     return break_promise("admits", "what is admitted is not created: " + answer.error().message);
   }
-  if (!rejection) return;
-  if (answer) return break_promise("answer", "created although rejected: " + rejection->message);
-  const std::string why = fmt::format("{}: {}", rejection->reason, rejection->message);
+  if (rejection) check_rejected(*rejection, answer);
+}
+
+void Runner::check_rejected(const Rejection& rejection, const Result<void>& answer) {
+  if (answer) return break_promise("answer", "accepted although rejected: " + rejection.message);
+  const std::string why = fmt::format("{}: {}", rejection.reason, rejection.message);
   if (!answer.error().message.ends_with(why)) {
     break_promise("reason", fmt::format("expected '{}', got '{}'", why, answer.error().message));
   }
@@ -129,12 +140,24 @@ void Runner::check_reason(const Result<void>& answer) {
   if (!is_known) break_promise("reason", "no known cause: " + why);
 }
 
-/// A container that may start has its group adopted, and one that may not has a cause.
-void Runner::judge_start(const api::StateChangeEvent& event, const Result<void>& answer) {
+/// Of cgroup v1 nobody gives the group of a pod what it has lost with an offline CPU, so a
+/// container with that CPU cannot start: see restart_stranded().
+bool Runner::has_lost_cpus(const api::StateChangeEvent& event) {
+  const std::string group(event.container().linux().cgroups_path().substr(1));
+  auto* const above = node_.kernel.find(group.substr(0, group.rfind('/')));
+  return node_.kernel.version == enforce::CgroupVersion::kV1 && above != nullptr &&
+         node_.kernel.effective(*above, "cpuset.cpus") != node_.online();
+}
+
+/// A container that may start has its group adopted, and one that may not has a cause. One that was
+/// created while there was no plugin is decided now.
+void Runner::judge_start(const api::StateChangeEvent& event,
+                         const std::optional<Rejection>& rejection, const Result<void>& answer) {
   const ContainerId id{PodUid(event.pod().uid()), event.container().name()};
   const bool has_all_cpus = offline_.empty() && node_.online() == model_node_->machine().all_cpus();
   if (!answer) {
-    if (node_.has_failed() || !has_all_cpus) return check_reason(answer);
+    if (node_.has_failed() || !has_all_cpus || has_lost_cpus(event)) return check_reason(answer);
+    if (rejection) return check_rejected(*rejection, answer);
     return break_promise("admits", "a container does not start: " + answer.error().message);
   }
   const std::string group(event.container().linux().cgroups_path().substr(1));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "samples.hpp"
@@ -15,6 +16,25 @@ ContainerId id_of(const Action& action) { return {uid_of(action.pod), container_
 
 std::string group_of(const ContainerId& id) {
   return fmt::format("pinfold/pod{}/{}", id.pod, id.name);
+}
+
+Runtime::Events events_with(Bug bug) {
+  switch (bug) {
+    case Bug::kSwappedEvents:
+      return Runtime::Events::kSwapped;
+    case Bug::kSameIds:
+      return Runtime::Events::kSameIds;
+    default:
+      return Runtime::Events::kInOrder;
+  }
+}
+
+/// Whether only clients change pods.
+bool is_logged(const History& history) {
+  return !history.has_runtime &&
+         std::none_of(history.actions.begin(), history.actions.end(), [](const Action& one) {
+           return one.kind == Action::Kind::kHookCreate || one.kind == Action::Kind::kHookDelete;
+         });
 }
 
 }  // namespace
@@ -42,8 +62,12 @@ Runner::Runner(const History& history, Log log, Bug bug)
             record("runtime: " + group);
             check_overlap({false, "the runtime", group});
           },
-          bug == Bug::kSwappedEvents ? Runtime::Events::kSwapped : Runtime::Events::kInOrder),
-      bug_(bug) {
+          events_with(bug)),
+      bug_(bug),
+      has_log_(is_logged(history)) {
+  node_.kill_runtime = [this] {
+    if (in_turn_ != nullptr) runtime_.kill();
+  };
   node_.watch = [this](const Operation& operation) {
     note((operation.is_on_disk ? "    disk: " : "    ") + operation.text);
     record(operation.text);
@@ -58,9 +82,10 @@ void Runner::break_promise(std::string promise, std::string what) {
 }
 
 /// What the kernel has now.
-void Runner::record(const std::string& operation, bool has_fault) {
+void Runner::record(const std::string& operation) {
   if (log_ == Log::kOff) return;
-  Frame frame{number_, operation, has_fault || node_.has_failed(), {}};
+  Frame frame{number_, operation, 0, {}};
+  for (const auto& [name, count] : node_.tally.faults) frame.faults += count;
   for (const Seen& one : containers_in(node_.kernel, in_turn_ ? in_turn_->state() : model_)) {
     const CpuSet* const own = owners_.find(one.id);
     const bool is_exclusive = own != nullptr && !one.cpus.empty() && own->contains_all(one.cpus);
@@ -79,7 +104,7 @@ Outcome Runner::run() && {
     ++node_.tally.actions;
     record(to_string(action));
     act(action);
-    record(to_string(action), action.fault && had_fault_);
+    record(to_string(action));
     if (!outcome_.failure) note("  " + describe(model_));
   }
   if (!outcome_.failure) end();
@@ -113,11 +138,13 @@ std::optional<service::Action> Runner::request_of(const Action& action) const {
 }
 
 void Runner::act(const Action& action) {
+  if (node_.worker() == nullptr) return act_without_service(action);
+  if (is_left_to_hook(action)) return;
   if (auto request = request_of(action)) {
     if (action.kind == Action::Kind::kStart) end_init_containers(uid_of(action.pod));
     submit(*std::move(request));
     if (action.is_queued) return;
-    round(action.fault);
+    round(action.faults);
     if (action.kind == Action::Kind::kStart) run_process(action);
     return;
   }
@@ -127,15 +154,22 @@ void Runner::act(const Action& action) {
       service::Reconfigure request;
       request.undo = action.kind == Action::Kind::kUndo;
       if (!request.undo) request.config = config_text(action.value);
-      return change_node(std::move(request), action.fault);
+      return change_node(std::move(request), action.faults);
     }
     case Action::Kind::kDefragment: {
       service::Defragment request;
       request.pod = pod_of(action.pod, action.value);
-      return change_node(std::move(request), action.fault);
+      return change_node(std::move(request), action.faults);
     }
     case Action::Kind::kRestart:
-      return restart(action.fault);
+      return restart(action.faults);
+    case Action::Kind::kDown:
+      return stop_service(action.faults);
+    case Action::Kind::kUp:
+      return;
+    case Action::Kind::kHookCreate:
+    case Action::Kind::kHookDelete:
+      return hook_round(action);
     case Action::Kind::kQuiet:
       return quiet();
     case Action::Kind::kSandbox:
@@ -147,10 +181,45 @@ void Runner::act(const Action& action) {
       if (history_.has_runtime) runtime_round(action);
       return;
     case Action::Kind::kWait:
-      return wait(std::chrono::seconds(action.value), action.fault);
+      return wait(std::chrono::seconds(action.value), action.faults);
     default:
       act_outside(action);
-      round(action.fault);
+      round(action.faults);
+  }
+}
+
+/// Others go on while no service runs; clients get no answers.
+void Runner::act_without_service(const Action& action) {
+  if (request_of(action)) return;
+  switch (action.kind) {
+    case Action::Kind::kConfigure:
+    case Action::Kind::kUndo:
+    case Action::Kind::kDefragment:
+    case Action::Kind::kDown:
+      return;
+    case Action::Kind::kUp:
+    case Action::Kind::kRestart:
+      return come_up(action.faults);
+    case Action::Kind::kQuiet:
+      return quiet();
+    case Action::Kind::kWait: {
+      const std::chrono::seconds time(action.value);
+      node_.tally.time += time;
+      return node_.pass_to(node_.now() + time);
+    }
+    case Action::Kind::kHookCreate:
+    case Action::Kind::kHookDelete:
+      return hook_round(action);
+    case Action::Kind::kSandbox:
+    case Action::Kind::kCreate:
+    case Action::Kind::kBegin:
+    case Action::Kind::kStop:
+    case Action::Kind::kUnsandbox:
+    case Action::Kind::kConnect:
+      if (history_.has_runtime) runtime_round(action);
+      return;
+    default:
+      act_outside(action);
   }
 }
 
@@ -189,8 +258,8 @@ void Runner::submit(service::Action request) {
 }
 
 /// The service does what it has to do.
-void Runner::round(const std::optional<Fault>& fault) {
-  node_.arm(fault);
+void Runner::round(const Faults& faults) {
+  node_.arm(faults);
   prepare_owners();
   was_disturbed_ = !node_.disturbed.empty();
   const bool is_noticed = node_.take_notice();
@@ -204,7 +273,7 @@ void Runner::round(const std::optional<Fault>& fault) {
     node_.bury();
   }
   had_fault_ = node_.has_failed();
-  node_.arm(std::nullopt);
+  rest_ = node_.disarm();
   is_behind_ = is_behind_ || had_fault_;
   has_failed_to_confine_ = history_.has_runtime && (has_failed_to_confine_ || had_fault_);
   if (is_killed) return recover();
@@ -218,8 +287,12 @@ void Runner::round(const std::optional<Fault>& fault) {
   const bool is_clean = has_reconciled && snapshot->reconciled->has_value() &&
                         snapshot->reconciled->value().remaining.empty() && !had_fault_;
   if (is_clean) {
-    node_.disturbed.clear();
+    // A reconciliation does not look at the groups of a runtime's sandboxes.
+    std::erase_if(node_.disturbed, [this](const std::string& group) {
+      return !history_.has_runtime || !group.starts_with("kubepods");
+    });
     is_behind_ = false;
+    if (!snapshot->not_settled) undecided_.clear();
   }
   if (history_.has_processes) check_processes(is_clean);
   if (has_reconciled) ++node_.tally.reconciliations;
@@ -228,58 +301,9 @@ void Runner::round(const std::optional<Fault>& fault) {
   check_files(false);
 }
 
-/// The next process of the service, after the last one was killed.
-void Runner::start_again() {
-  node_.arm(std::nullopt);
-  const bool has_started = node_.worker() != nullptr;
-  if (!has_started) {
-    prepare_owners();
-    if (const auto started = node_.start(); !started) {
-      return break_promise("start", "the service does not start: " + started.error().message);
-    }
-  }
-  const auto& reconciled = node_.worker()->snapshot()->reconciled;
-  is_behind_ = !reconciled || !reconciled->has_value() || !reconciled->value().remaining.empty() ||
-               (has_started && had_fault_);
-  if (!is_behind_) node_.disturbed.clear();
-  const bool is_first = model_node_ == nullptr;
-  model_node_ = node_.shared_node();
-  offline_ = node_.worker()->offline();
-  if (is_first) model_ = node_.worker()->snapshot()->state;
-  if (is_first) begin_log();
-  if (!is_first) check_recovered();
-  if (std::exchange(boots_, node_.boots()) != node_.boots()) {
-    runtime_.forget();
-    told_.clear();
-    known_.clear();
-    moved_.clear();
-    strangers_.clear();
-  }
-  if (history_.has_runtime) runtime_.synchronize();
-}
-
-void Runner::restart(const std::optional<Fault>& fault) {
-  round(std::nullopt);
-  if (outcome_.failure) return;
-  node_.arm(fault);
-  prepare_owners();
-  try {
-    node_.stop();
-    const auto started = node_.start();
-    if (!started && !node_.has_failed()) {
-      return break_promise("start", "the service does not start: " + started.error().message);
-    }
-  } catch (const Killed&) {
-    note("  killed");
-    node_.bury();
-  }
-  had_fault_ = node_.has_failed();
-  recover();
-}
-
 /// A request that plans: a dry run says what it leads to.
-void Runner::change_node(service::Action request, const std::optional<Fault>& fault) {
-  round(std::nullopt);
+void Runner::change_node(service::Action request, const Faults& faults) {
+  round({});
   if (outcome_.failure) return;
   auto dry = request;
   if (auto* const one = std::get_if<service::Reconfigure>(&dry)) one->dry_run = true;
@@ -293,7 +317,7 @@ void Runner::change_node(service::Action request, const std::optional<Fault>& fa
   judge_log();
   submit(std::move(request));
   pending_.front().planned = std::move(plan);
-  round(fault);
+  round(faults);
   if (!outcome_.failure) begin_log();
 }
 
@@ -313,12 +337,16 @@ void Runner::end_init_containers(const PodUid& uid) {
   const ActivePod* const pod = model_.node.find(uid);
   if (pod == nullptr) return;
   for (const Container& container : pod->spec.containers) {
-    auto* const dir = node_.kernel.find(group_of({uid, container.name}));
-    if (container.kind == ContainerKind::kInit && dir != nullptr) dir->processes.clear();
+    if (container.kind != ContainerKind::kInit) continue;
+    end_hooked({uid, container.name});
+    if (auto* const dir = node_.kernel.find(group_of({uid, container.name}))) {
+      dir->processes.clear();
+    }
   }
 }
 
 void Runner::end_processes(const Action& action) {
+  end_hooked(id_of(action));
   if (auto* const dir = node_.kernel.find(group_of(id_of(action)))) dir->processes.clear();
 }
 

@@ -37,15 +37,21 @@ class Runner {
   };
 
   void act(const Action& action);
+  [[nodiscard]] bool is_left_to_hook(const Action& action) const;
   void act_outside(const Action& action);
   [[nodiscard]] std::optional<service::Action> request_of(const Action& action) const;
   void submit(service::Action request);
-  void round(const std::optional<Fault>& fault);
-  void wait(std::chrono::seconds time, std::optional<Fault> fault);
+  void round(const Faults& faults);
+  void wait(std::chrono::seconds time, Faults faults);
   void look();
-  void restart(const std::optional<Fault>& fault);
+  void stop_service(const Faults& faults);
+  void restart(const Faults& faults);
   void start_again();
-  void change_node(service::Action request, const std::optional<Fault>& fault);
+  void start_service();
+  void forget_what_ran();
+  void act_without_service(const Action& action);
+  void come_up(const Faults& faults);
+  void change_node(service::Action request, const Faults& faults);
   void run_process(const Action& action);
   void end_init_containers(const PodUid& uid);
   void end_processes(const Action& action);
@@ -67,13 +73,16 @@ class Runner {
   void begin_call(const nri::Request& call);
   void end_call(const nri::Request& call, const Result<void>& answer);
   void judge_create(const Result<void>& answer);
-  void judge_start(const nri::api::StateChangeEvent& event, const Result<void>& answer);
+  [[nodiscard]] bool has_lost_cpus(const nri::api::StateChangeEvent& event);
+  void check_rejected(const Rejection& rejection, const Result<void>& answer);
+  void judge_start(const nri::api::StateChangeEvent& event,
+                   const std::optional<Rejection>& rejection, const Result<void>& answer);
   void check_reason(const Result<void>& answer);
   void expect_state(const agent::AgentState& actual, bool had_fault);
   [[nodiscard]] bool is_busy(const service::Action& change);
   [[nodiscard]] const PodSpec* spec_of(const PodUid& uid) const;
   [[nodiscard]] agent::AgentState with_groups(agent::AgentState expected,
-                                              const agent::AgentState& actual) const;
+                                              const agent::AgentState& actual);
 
   // promises_plan.cpp
   [[nodiscard]] std::optional<Planned> judge_dry_run(const Pending& dry);
@@ -82,13 +91,29 @@ class Runner {
   [[nodiscard]] bool can_apply(const Pending& pending) const;
   [[nodiscard]] static bool is_undo(const service::Action& request);
 
+  // runner_hooks.cpp
+  struct Hook;
+  void hook_round(const Action& action);
+  void create_hooked(const Action& action);
+  void delete_hooked(const Action& action);
+  void run_hook(Hook& hook, const Faults& faults);
+  [[nodiscard]] Result<void> ask_service(const std::function<void(agent::NodeAgent&)>& call);
+  [[nodiscard]] service::HookOutcome admit(const Hook& hook, agent::NodeAgent& agent);
+  void judge_hook(const Hook& hook);
+  [[nodiscard]] std::vector<agent::AgentState> states_after(const Hook& hook);
+  void end_hooked(const ContainerId& id);
+  void end_group(const std::string& group);
+  void empty(const std::string& group);
+  [[nodiscard]] agent::AgentState without_abandoned(agent::AgentState state,
+                                                    const agent::AgentState& actual);
+
   // promises.cpp
   void judge();
   void judge(Pending& pending);
   void recover();
   void check_recovered();
   void begin_log() {
-    if (!history_.has_runtime) calls_.begin(model_node_, model_);
+    if (has_log_) calls_.begin(model_node_, model_);
   }
   void judge_log();
   void prepare_owners();
@@ -99,6 +124,7 @@ class Runner {
   void check_kernel();
   void check_empty();
   void check_enforced(const service::Answer& answer);
+  void note_undecided(const Error& error, agent::AgentState next);
   [[nodiscard]] bool has_processes(const service::Action& request);
 
   void break_promise(std::string promise, std::string what);
@@ -106,13 +132,14 @@ class Runner {
     if (log_ == Log::kOn) outcome_.log.push_back(line);
   }
 
-  void record(const std::string& operation, bool has_fault = false);
+  void record(const std::string& operation);
 
   const History& history_;
   Log log_;
   SimulatedNode node_;
   Outcome outcome_;
   bool had_fault_ = false;              ///< in this action
+  Faults rest_;                         ///< of this action, that have not happened
   bool is_behind_ = false;              ///< the kernel may lack what was committed
   bool has_failed_to_confine_ = false;  ///< what only the plugin confines: it tries again
   bool has_strays_ = false;             ///< processes of containers that the state does not know
@@ -121,6 +148,8 @@ class Runner {
   std::deque<Pending> pending_;
   std::shared_ptr<const Node> model_node_;  ///< what the clients have been told
   agent::AgentState model_;
+  /// To which requests would have led whose records are still in the journal after two errors.
+  std::vector<agent::AgentState> undecided_;
   CpuSet offline_;  ///< that the service knows of
   CallLog calls_;
   std::optional<Before> before_;               ///< of the last reconfiguration
@@ -130,8 +159,16 @@ class Runner {
   PluginModel plugin_model_{[this](const PodUid& uid) { return spec_of(uid); }};
   PluginModel::Steps steps_;  ///< that the call of the runtime must lead to
   Bug bug_;
-  bool has_to_create_again_ = false;    ///< a fault kept the plugin from what decide() admits
-  bool has_other_faults_ = false;       ///< than kills: the action has some
+  bool has_log_;                      ///< of the clients: nobody else changes pods
+  bool has_to_create_again_ = false;  ///< a fault kept the plugin from what decide() admits
+  bool has_other_faults_ = false;     ///< than kills: the action has some
+  struct HookedGroup {
+    int pod;  ///< its number
+    std::string group;
+  };
+  std::map<ContainerId, HookedGroup> hooked_;  ///< of containers that the hook has admitted
+  std::set<std::string> waiting_;              ///< groups of containers whose hook runs
+  int next_hooked_ = 1;
   std::map<std::string, CpuSet> told_;  ///< exclusive CPUs by the id of a container that runs
   int boots_ = 0;                       ///< of the machine, that the runtime knows of
   const agent::NodeAgent* in_turn_ = nullptr;  ///< the agent while the runtime asks it

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "runner.hpp"
@@ -13,6 +14,13 @@ namespace pinfold::world {
 namespace {
 
 std::string name_in(const Action& action) { return action.value % 2 == 0 ? "a" : "b"; }
+
+/// Whether the service goes on after a fault with what it does.
+bool lets_go_on(const Fault& fault) {
+  constexpr std::array kOthers = {Fault::Kind::kKill, Fault::Kind::kCut, Fault::Kind::kRuntime,
+                                  Fault::Kind::kClock};
+  return std::find(kOthers.begin(), kOthers.end(), fault.kind) == kOthers.end();
+}
 
 }  // namespace
 
@@ -69,29 +77,39 @@ void Runner::act_in_runtime(const Action& action) {
 }
 
 void Runner::runtime_round(const Action& action) {
-  if (!pending_.empty()) round(std::nullopt);
+  if (!pending_.empty()) round({});
   if (outcome_.failure) return;
-  node_.arm(action.fault);
-  has_other_faults_ = action.fault && action.fault->kind != Fault::Kind::kKill &&
-                      action.fault->kind != Fault::Kind::kCut;
+  const bool is_down = node_.worker() == nullptr;
+  node_.arm(action.faults);
+  has_other_faults_ = std::any_of(action.faults.begin(), action.faults.end(), lets_go_on);
   has_to_create_again_ = false;
   own_model();
-  act_in_runtime(action);
-  had_fault_ = node_.has_failed();
-  if (has_to_create_again_ && node_.worker() != nullptr && !outcome_.failure) {
-    note("  again");
-    node_.arm(std::nullopt);
+  bool is_runtime_killed = false;
+  try {
     act_in_runtime(action);
+  } catch (const Runtime::Killed&) {
+    note("  the runtime is killed");
+    is_runtime_killed = true;
   }
+  had_fault_ = node_.has_failed();
   is_behind_ = is_behind_ || had_fault_;
   has_failed_to_confine_ = has_failed_to_confine_ || had_fault_;
-  node_.arm(std::nullopt);
+  rest_ = node_.disarm();
+  node_.arm({});
+  if (is_runtime_killed) runtime_.come_back();
+  if (has_to_create_again_ && node_.worker() != nullptr && !outcome_.failure) {
+    note("  again");
+    act_in_runtime(action);
+  }
+  if (is_down) return;
   if (node_.worker() == nullptr) {
     start_again();
     if (outcome_.failure) return;
   }
   expect_state(node_.worker()->snapshot()->state, /*had_fault=*/false);
   check_told();
+  own_model();
+  if (!is_behind_) check_overlap({false, "the action", ""});
   check_files(false);
 }
 

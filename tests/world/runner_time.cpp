@@ -34,38 +34,46 @@ struct IdleRounds {
 
 /// Time passes, from one thing that the service has to do by itself to the next. The operations of
 /// the action are those of all these rounds.
-void Runner::wait(std::chrono::seconds time, std::optional<Fault> fault) {
+void Runner::wait(std::chrono::seconds time, Faults faults) {
   const auto end = node_.now() + time;
   node_.tally.time += time;
   IdleRounds idle;
-  auto last = service::Clock::time_point::min();
+  std::optional<service::Clock::duration> last;  ///< what the service had named, and did nothing
   while (!outcome_.failure) {
-    auto due = std::max(node_.worker()->due(), node_.now());
-    if (due == last) due = end;  // it did nothing at the time that it had named
+    auto due = std::max(node_.due(), node_.now());
+    const auto left = due - node_.now();
+    if (left == last) due = end;
     const auto skipped = idle.skippable(due, end);
     node_.tally.idle += static_cast<std::uint64_t>(skipped);
     due += skipped * idle.period;
-    last = due;
     node_.pass_to(std::min(due, end));
     const auto before = node_.tally.operations;
     const auto reconciled = node_.tally.reconciliations;
-    round(fault);
+    round(faults);
+    faults = rest_;
     const bool has_reconciled = node_.tally.reconciliations > reconciled;
     if (!outcome_.failure && history_.has_runtime && has_reconciled) look();
-    const auto operations = static_cast<int>(node_.tally.operations - before);
+    const auto operations = node_.tally.operations - before;
     if (operations > 0) idle = {};
     if (operations == 0 && has_reconciled) idle.add(due);
-    if (fault && had_fault_ && fault->kind != Fault::Kind::kFull) fault.reset();
-    if (fault) fault->at = std::max(0, fault->at - operations);
+    last.reset();
+    if (operations == 0 && !has_reconciled) last = left;
     if (due >= end) return;
   }
 }
 
-/// The plugin looks at the groups that the runtime does not show, as every ten seconds.
+/// The plugin looks at the groups that the runtime does not show, as every ten seconds: a pod whose
+/// groups are gone goes, also one of whose end the runtime has told late, or not without a fault.
 void Runner::look() {
+  std::vector<PodUid> ended;
+  for (const ActivePod& pod : model_.node.pods) {
+    if (spec_of(pod.spec.uid) == nullptr) ended.push_back(pod.spec.uid);
+  }
+  steps_ = plugin_model_.end_pods(model_, ended);
   (void)ask([](nri::Follower& follower, agent::NodeAgent& agent) { follower.look(agent); });
   expect_state(node_.worker()->snapshot()->state, /*had_fault=*/false);
   has_failed_to_confine_ = false;
+  if (!is_behind_) node_.disturbed.clear();
 }
 
 /// What runs beside Pinfold's groups ends.
@@ -78,6 +86,11 @@ void Runner::end_elsewhere() {
 /// Who admits a pod again with other containers ends those that it lacks, and init containers end.
 /// What cgroup v1 has moved out of a group without CPUs is started again.
 void Runner::end_strays() {
+  for (const auto& [id, hooked] : hooked_) {
+    const ActivePod* const active = model_.node.find(id.pod);
+    const Container* const has = active == nullptr ? nullptr : active->spec.find(id.name);
+    if (has == nullptr || has->kind == ContainerKind::kInit) end_hooked(id);
+  }
   auto* const root = node_.kernel.find("pinfold");
   root->processes.clear();
   for (const auto& [pod, dir] : root->children) {
@@ -96,7 +109,7 @@ void Runner::end_strays() {
 /// are not Pinfold's: who operates the node gives them their CPUs back, and starts again what the
 /// kernel has moved out of its group.
 void Runner::restart_stranded() {
-  if (!history_.has_runtime || node_.kernel.version != enforce::CgroupVersion::kV1) return;
+  if (node_.kernel.version != enforce::CgroupVersion::kV1) return;
   for (const int pod : runtime_.stranded()) {
     runtime_round({Action::Kind::kUnsandbox, pod});
     if (outcome_.failure) return;
@@ -106,28 +119,29 @@ void Runner::restart_stranded() {
 
 /// Without faults for a while, everything is as it should be.
 void Runner::quiet() {
+  if (node_.worker() == nullptr) come_up({});
+  if (outcome_.failure) return;
   node_.set_online(CpuSet::range(0, 7));
   if (auto* const root = node_.kernel.find("pinfold"); root->children.contains("stranger")) {
     node_.toggle_stranger();
   }
-  round(std::nullopt);
+  round({});
   if (outcome_.failure) return;
   if (history_.has_processes) end_elsewhere();
   end_strays();
   restart_stranded();
   if (outcome_.failure) return;
-  round(std::nullopt);
-  if (!offline_.empty() && !outcome_.failure)
-    restart(std::nullopt);  // it learns of CPUs at a start
-  if (!outcome_.failure) wait(2 * kReconciled, std::nullopt);
+  round({});
+  if (!offline_.empty() && !outcome_.failure) restart({});  // it learns of CPUs at a start
+  if (!outcome_.failure) wait(2 * kReconciled, {});
   const auto operations = node_.tally.operations;
-  if (!outcome_.failure) wait(kReconciled, std::nullopt);
+  if (!outcome_.failure) wait(kReconciled, {});
   if (outcome_.failure) return;
   if (node_.tally.operations != operations) {
     return break_promise("idle", "a reconciliation of what is as it should be writes something");
   }
   submit(service::Settle{});
-  round(std::nullopt);
+  round({});
   check_files(true);
   check_kernel();
 }
@@ -137,6 +151,10 @@ void Runner::end() {
   quiet();
   while (!runtime_.pods().empty() && !outcome_.failure) {
     runtime_round({Action::Kind::kUnsandbox, runtime_.pods().begin()->first});
+  }
+  for (const auto& [id, hooked] : std::map(hooked_)) {
+    if (outcome_.failure) return;
+    hook_round({Action::Kind::kHookDelete, hooked.pod, id.name == "a" ? 0 : 1});
   }
   const auto pods = model_.node.pods;
   for (const ActivePod& pod : pods) {
@@ -148,7 +166,7 @@ void Runner::end() {
       }
     }
     submit(service::Remove{pod.spec.uid, "", agent::RunningProcesses::kRefuse});
-    round(std::nullopt);
+    round({});
   }
   if (!outcome_.failure) quiet();
   if (!outcome_.failure) check_empty();

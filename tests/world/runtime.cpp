@@ -16,7 +16,7 @@ api::Container shown(const Runtime::Pod& pod, const Runtime::Container& containe
   api::Container message = nri::test::container_of(pod.spec, *pod.spec.find(container.name));
   const api::PodSandbox sandbox = nri::test::sandbox_of(pod.spec);
   message.set_id(container.id);
-  message.set_pod_sandbox_id(sandbox.id());
+  message.set_pod_sandbox_id(pod.id);
   message.set_state(container.phase == Runtime::Phase::kRunning
                         ? api::ContainerState::CONTAINER_RUNNING
                         : api::ContainerState::CONTAINER_CREATED);
@@ -29,8 +29,18 @@ api::Container shown(const Runtime::Pod& pod, const Runtime::Container& containe
 
 api::PodSandbox shown(const Runtime::Pod& pod) {
   api::PodSandbox sandbox = nri::test::sandbox_of(pod.spec);
+  sandbox.set_id(pod.id);
   sandbox.set_pid(1);
   return sandbox;
+}
+
+api::StateChangeEvent event_of(api::Event event, const Runtime::Pod& pod,
+                               const Runtime::Container* container) {
+  api::StateChangeEvent message;
+  message.set_event(event);
+  *message.mutable_pod() = shown(pod);
+  if (container != nullptr) *message.mutable_container() = shown(pod, *container);
+  return message;
 }
 
 std::string pod_group_of(const Runtime::Pod& pod) {
@@ -51,28 +61,70 @@ Runtime::Container* Runtime::find(int number, const std::string& name) {
   return found == pod->second.containers.end() ? nullptr : &*found;
 }
 
-bool Runtime::send(api::Event event, const Pod& pod, const Container* container) {
-  api::StateChangeEvent message;
-  message.set_event(event);
-  *message.mutable_pod() = shown(pod);
-  if (container != nullptr) *message.mutable_container() = shown(pod, *container);
-  if (events_ == Events::kSwapped && !late_) {
-    late_ = std::move(message);
-    return false;
-  }
-  const bool is_answered = deliver(message);
-  if (const auto late = std::exchange(late_, std::nullopt)) (void)deliver(*late);
+bool Runtime::ask(const std::function<void(nri::Follower&, Agent&)>& call) {
+  const bool is_answered = ask_(call);
+  if (is_killed_) throw Killed();
   return is_answered;
 }
 
-bool Runtime::deliver(const api::StateChangeEvent& message) {
-  return ask_(
-      [&](nri::Follower& follower, Agent& agent) { (void)follower.change(agent, message); });
+/// What it had begun is gone: containers that have not started, and the rest of pods that it was
+/// removing.
+void Runtime::come_back() {
+  is_killed_ = false;
+  for (auto it = pods_.begin(); it != pods_.end();) {
+    Pod& pod = it->second;
+    for (const Container& container : pod.containers) {
+      if (container.phase == Phase::kCreated) remove_group(group_of(pod, container));
+    }
+    std::erase_if(pod.containers, [](const auto& one) { return one.phase == Phase::kCreated; });
+    const bool was_leaving = kernel_->find(pod_group_of(pod) + "/" + pod.id) == nullptr;
+    if (was_leaving) remove_group(pod_group_of(pod));
+    it = was_leaving ? pods_.erase(it) : std::next(it);
+  }
+  synchronize();
+}
+
+void Runtime::forget() {
+  pods_.clear();
+  unconfirmed_.clear();
+  late_.clear();
+}
+
+std::string Runtime::new_id(const std::string& name) {
+  return events_ == Events::kSameIds ? name : fmt::format("{}-{}", name, next_id_++);
+}
+
+bool Runtime::send(api::Event event, const Pod& pod, const Container* container) {
+  return ask([message = event_of(event, pod, container)](nri::Follower& follower, Agent& agent) {
+    (void)follower.change(agent, message);
+  });
+}
+
+/// A call that tells of an end.
+void Runtime::send_end(const Pod& pod, std::function<void(nri::Follower&, Agent&)> call) {
+  const bool is_late = events_ == Events::kSwapped || events_ == Events::kSameIds;
+  if (is_late) {
+    late_[pod.spec.uid].push_back(std::move(call));
+  } else {
+    (void)ask(call);
+  }
+}
+
+void Runtime::send_end(api::Event event, const Pod& pod, const Container* container) {
+  send_end(pod, [message = event_of(event, pod, container)](nri::Follower& follower, Agent& agent) {
+    (void)follower.change(agent, message);
+  });
+}
+
+void Runtime::send_late(const PodUid& pod) {
+  const auto found = late_.find(pod);
+  if (found == late_.end()) return;
+  for (const auto& call : std::exchange(found->second, {})) (void)ask(call);
 }
 
 /// Each is one `runc update`: on record, and in the kernel if the group exists.
-template <class Updates>
 void Runtime::apply(const Updates& updates) {
+  if (is_killed_) return;
   for (const api::ContainerUpdate& update : updates) {
     const std::string& cpus = update.linux().resources().cpu().cpus();
     if (cpus.empty()) continue;
@@ -90,8 +142,8 @@ void Runtime::apply(const Updates& updates) {
 
 void Runtime::run_sandbox(int number, const PodSpec& spec) {
   if (pods_.contains(number)) return;
-  Pod& pod = pods_[number] = {spec, {}};
-  const std::string pause = pod_group_of(pod) + "/" + shown(pod).id();
+  Pod& pod = pods_[number] = {spec, new_id("sandbox-of-" + spec.uid.value), {}};
+  const std::string pause = pod_group_of(pod) + "/" + pod.id;
   kernel_->make_path(pause);
   kernel_->find(pause)->processes = {next_process_++};
   unconfirmed_.insert(pause);
@@ -106,12 +158,12 @@ void Runtime::create(int number, const std::string& name) {
     if (before->phase != Phase::kExited) return;
     std::erase_if(pod.containers, [&](const Container& one) { return one.name == name; });
   }
-  Container container{name, fmt::format("{}-{}-{}", pod.spec.uid, name, next_id_++)};
+  Container container{name, new_id(fmt::format("{}-{}", pod.spec.uid, name))};
   api::CreateContainerRequest request;
   *request.mutable_pod() = shown(pod);
   *request.mutable_container() = shown(pod, container);
   bool is_refused = false;
-  const bool is_asked = ask_([&](nri::Follower& follower, Agent& agent) {
+  const bool is_asked = ask([&](nri::Follower& follower, Agent& agent) {
     const auto answer = follower.create(agent, request);
     is_refused = !answer;
     if (!answer) return;
@@ -130,12 +182,9 @@ void Runtime::create(int number, const std::string& name) {
 /// The gate: an error of the plugin keeps the container from starting, a plugin that is gone does
 /// not.
 bool Runtime::may_start(const Pod& pod, Container& container) {
-  api::StateChangeEvent message;
-  message.set_event(api::Event::START_CONTAINER);
-  *message.mutable_pod() = shown(pod);
-  *message.mutable_container() = shown(pod, container);
+  const auto message = event_of(api::Event::START_CONTAINER, pod, &container);
   bool is_refused = false;
-  container.is_confirmed = ask_([&](nri::Follower& follower, Agent& agent) {
+  container.is_confirmed = ask([&](nri::Follower& follower, Agent& agent) {
     is_refused = !follower.change(agent, message).has_value();
   });
   return !is_refused;
@@ -156,6 +205,7 @@ void Runtime::start(int number, const std::string& name) {
   if (container->is_confirmed) unconfirmed_.erase(group);
   container->phase = Phase::kRunning;
   (void)send(api::Event::POST_START_CONTAINER, pod, container);
+  send_late(pod.spec.uid);
 }
 
 void Runtime::remove_group(const std::string& group) {
@@ -176,7 +226,7 @@ void Runtime::send_stop(const Pod& pod, const Container& container) {
   api::StopContainerRequest request;
   *request.mutable_pod() = shown(pod);
   *request.mutable_container() = shown(pod, container);
-  (void)ask_([&](nri::Follower& follower, Agent& agent) {
+  send_end(pod, [this, request](nri::Follower& follower, Agent& agent) {
     apply(follower.stop(agent, request).update());
   });
 }
@@ -194,17 +244,17 @@ void Runtime::remove_sandbox(int number) {
   for (Container& container : pod.containers) {
     if (container.phase != Phase::kExited) end(pod, container);
   }
-  remove_group(pod_group_of(pod) + "/" + shown(pod).id());
-  (void)send(api::Event::STOP_POD_SANDBOX, pod, nullptr);
+  remove_group(pod_group_of(pod) + "/" + pod.id);
+  send_end(api::Event::STOP_POD_SANDBOX, pod, nullptr);
   remove_group(pod_group_of(pod));
   while (!pod.containers.empty()) {
     const Container container = pod.containers.back();
     pod.containers.pop_back();
-    (void)send(api::Event::REMOVE_CONTAINER, pod, &container);
+    send_end(api::Event::REMOVE_CONTAINER, pod, &container);
   }
   const Pod removed = std::move(pod);
   pods_.erase(found);
-  (void)send(api::Event::REMOVE_POD_SANDBOX, removed, nullptr);
+  send_end(api::Event::REMOVE_POD_SANDBOX, removed, nullptr);
 }
 
 std::vector<int> Runtime::stranded() const {
@@ -218,7 +268,7 @@ std::vector<int> Runtime::stranded() const {
         pod.containers.begin(), pod.containers.end(), [&, &of = pod](const Container& one) {
           return one.phase == Phase::kRunning && is_empty(group_of(of, one));
         });
-    const bool is_without_pause = is_empty(pod_group_of(pod) + "/" + shown(pod).id());
+    const bool is_without_pause = is_empty(pod_group_of(pod) + "/" + pod.id);
     if (has_lost || is_without_pause) numbers.push_back(number);
   }
   return numbers;
@@ -233,10 +283,11 @@ void Runtime::synchronize() {
       if (container.phase != Phase::kExited) *request.add_containers() = shown(pod, container);
     }
   }
-  const bool is_answered = ask_([&](nri::Follower& follower, Agent& agent) {
+  const bool is_answered = ask([&](nri::Follower& follower, Agent& agent) {
     apply(follower.synchronize(agent, request).update());
   });
   if (!is_answered) return;
+  late_.clear();  // of what was before the plugin has connected nothing comes
   unconfirmed_.clear();
   for (auto& [number, pod] : pods_) {
     for (Container& container : pod.containers) container.is_confirmed = true;

@@ -22,8 +22,9 @@ class Runtime {
   /// meanwhile, and nothing was answered.
   using Ask = std::function<bool(const std::function<void(nri::Follower&, Agent&)>&)>;
 
-  /// Whether two events that follow each other arrive in their order.
-  enum class Events { kInOrder, kSwapped };
+  /// kSwapped: what ended comes after the start of what has its name now; kSameIds: and both have
+  /// one id.
+  enum class Events { kInOrder, kSwapped, kSameIds };
   enum class Phase { kCreated, kRunning, kExited };
   struct Container {
     std::string name;
@@ -34,6 +35,7 @@ class Runtime {
   };
   struct Pod {
     PodSpec spec;
+    std::string id;  ///< of its sandbox
     std::vector<Container> containers;
   };
 
@@ -54,11 +56,13 @@ class Runtime {
   void remove_sandbox(int number);
   /// The plugin has connected.
   void synchronize();
+  /// Its process dies in a call of the plugin, whose answer it does not get.
+  struct Killed {};
+  void kill() { is_killed_ = true; }
+  /// It starts again after that, and the plugin connects.
+  void come_back();
   /// The power failed: nothing runs any more.
-  void forget() {
-    pods_.clear();
-    unconfirmed_.clear();
-  }
+  void forget();
   /// Pods of which the kernel has moved processes out of their group: cgroup v1 does so when the
   /// last CPU of a group goes offline.
   [[nodiscard]] std::vector<int> stranded() const;
@@ -71,12 +75,17 @@ class Runtime {
 
  private:
   [[nodiscard]] Container* find(int number, const std::string& name);
+  /// Throws Killed.
+  bool ask(const std::function<void(nri::Follower&, Agent&)>& call);
+  [[nodiscard]] std::string new_id(const std::string& name);
   bool send(nri::api::Event event, const Pod& pod, const Container* container);
-  bool deliver(const nri::api::StateChangeEvent& message);
+  void send_end(const Pod& pod, std::function<void(nri::Follower&, Agent&)> call);
+  void send_end(nri::api::Event event, const Pod& pod, const Container* container);
+  void send_late(const PodUid& pod);
   [[nodiscard]] bool may_start(const Pod& pod, Container& container);
   void end(const Pod& pod, Container& container);
   void send_stop(const Pod& pod, const Container& container);
-  template <class Updates>
+  using Updates = google::protobuf::RepeatedPtrField<nri::api::ContainerUpdate>;
   void apply(const Updates& updates);
   void remove_group(const std::string& group);
 
@@ -84,9 +93,11 @@ class Runtime {
   Ask ask_;
   std::function<void(const std::string&)> changed_;
   Events events_;
-  std::optional<nri::api::StateChangeEvent> late_;  ///< comes after the next one
+  /// Of kSwapped and kSameIds: calls that come late, by the pod.
+  std::map<PodUid, std::vector<std::function<void(nri::Follower&, Agent&)>>> late_;
   std::map<int, Pod> pods_;
   std::set<std::string> unconfirmed_;
+  bool is_killed_ = false;
   int next_process_ = 1'500'000'000;
   int next_id_ = 1;
 };

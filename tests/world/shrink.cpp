@@ -65,11 +65,12 @@ class Shrinker {
     next.cgroups = enforce::CgroupVersion::kV2;
     (void)take(next);
     for (std::size_t i = 0; i < best_.actions.size(); ++i) {
-      change(i, [](Action& action) { action.fault.reset(); });
+      for (std::size_t k = best_.actions[i].faults.size(); k-- > 0;) {
+        change(i, [&](Action& action) {
+          action.faults.erase(action.faults.begin() + static_cast<std::ptrdiff_t>(k));
+        });
+      }
       change(i, [](Action& action) { action.is_queued = false; });
-      change(i, [](Action& action) {
-        if (action.fault) action.fault->kind = Fault::Kind::kKill;
-      });
       for (int value = 0; value < 4; ++value) {
         if (i >= best_.actions.size()) return;
         if (best_.actions[i].value > value) {
@@ -79,16 +80,27 @@ class Shrinker {
           change(i, [&](Action& action) { action.pod = value; });
         }
       }
-      for (int at = 0;
-           i < best_.actions.size() && best_.actions[i].fault && at < best_.actions[i].fault->at;
-           ++at) {
-        change(i, [&](Action& action) { action.fault->at = at; });
-      }
-      for (int choice = 0; choice < 4; ++choice) {
-        if (i >= best_.actions.size() || !best_.actions[i].fault) break;
-        if (best_.actions[i].fault->choice <= choice) break;
-        change(i, [&](Action& action) { action.fault->choice = choice; });
-      }
+      for (std::size_t k = 0; has_fault(i, k); ++k) simplify(i, k);
+    }
+  }
+
+  [[nodiscard]] bool has_fault(std::size_t index, std::size_t fault) const {
+    return index < best_.actions.size() && fault < best_.actions[index].faults.size();
+  }
+
+  /// One fault of an action: the simplest kind, an earlier moment, a smaller choice.
+  void simplify(std::size_t index, std::size_t fault) {
+    const auto change_fault = [&](const auto& set) {
+      if (has_fault(index, fault))
+        change(index, [&](Action& action) { set(action.faults[fault]); });
+    };
+    change_fault([](Fault& one) { one.kind = Fault::Kind::kKill; });
+    for (int at = 0; has_fault(index, fault) && at < best_.actions[index].faults[fault].at; ++at) {
+      change_fault([&](Fault& one) { one.at = at; });
+    }
+    for (int choice = 0; choice < 4; ++choice) {
+      if (!has_fault(index, fault) || best_.actions[index].faults[fault].choice <= choice) return;
+      change_fault([&](Fault& one) { one.choice = choice; });
     }
   }
 

@@ -47,7 +47,7 @@ struct Frame {
   };
   std::size_t action = 0;
   std::string operation;            ///< of the service or the runtime, or the action itself
-  bool has_fault = false;           ///< that of the action has happened
+  std::uint64_t faults = 0;         ///< that have happened so far
   std::map<std::string, Row> rows;  ///< by container, or group that is no container's
 };
 
@@ -71,9 +71,11 @@ enum class Bug {
   kOldValues,        ///< a value of the kernel is read once and believed for ever
   kEmptyIsNoChange,  ///< an empty cpuset is not written
   kNoProcesses,      ///< a group counts as empty while processes run in it
-  kClockBack,        ///< the clock jumps back by an hour
+  kClockBack,        ///< the clock runs back from an hour on
   kOldJournal,       ///< a journal that was removed is back
-  kSwappedEvents,    ///< of two events of the runtime the second one comes first
+  kReplayedJournal,  ///< the journal before the one that was removed is back
+  kSwappedEvents,    ///< what ended comes after the start of what has its name now
+  kSameIds,          ///< the same, and both have one id
   kLostEvents,       ///< what others change below the root is not told
   kEarlyLock,        ///< a service that stops writes after the next one has started
   kReusedNumbers,    ///< a process is taken for a later one with its number

@@ -20,7 +20,9 @@ namespace pinfold::world {
 namespace {
 
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
+using testing::SizeIs;
 
 std::string name_of(std::string text) {
   std::replace(text.begin(), text.end(), '-', '_');
@@ -38,7 +40,8 @@ TEST(World, KeepsItsPromises) {
                                   << to_string(shrink(history));
     tally += outcome.tally;
   }
-  for (const char* const fault : {"kill", "cut", "error", "full", "rewrite", "offline"}) {
+  for (const char* const fault :
+       {"kill", "cut", "error", "full", "rewrite", "offline", "clock", "unreadable", "runtime"}) {
     EXPECT_GT(tally.faults[fault], 0U) << fault;
   }
 }
@@ -96,12 +99,43 @@ TEST(World, AHistoryIsReadAsItIsPrinted) {
   const auto read = parse_history(to_string(history));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(to_string(*read), to_string(history));
+  const std::string text = "cgroups 2 config 0\nconfigure 1 ! offline 3 2 ! kill 5 ! clock 1 -60\n";
+  const auto several = parse_history(text);
+  ASSERT_TRUE(several) << several.error().message;
+  EXPECT_THAT(several->actions.front().faults, SizeIs(3));
+  EXPECT_EQ(to_string(*several), text);
+}
+
+TEST(World, SeveralFaultsHappenInOneAction) {
+  const auto faults_of = [](const char* action) {
+    const std::string text = std::string("cgroups 2 config 0\nadmit 1 2\n") + action + "\n";
+    const Outcome outcome = run(parse_history(text).value(), Log::kOn);
+    EXPECT_FALSE(outcome.failure) << outcome.failure->what;
+    return outcome.tally.faults;
+  };
+  using Counts = std::map<std::string, std::uint64_t>;
+  EXPECT_EQ(faults_of("configure 1 ! offline 0 3 ! kill 4"), (Counts{{"offline", 1}, {"kill", 1}}));
+  // The second one while the service starts again, and what comes too late in no other action.
+  EXPECT_EQ(faults_of("admit 2 2 ! kill 4 ! kill 5"), (Counts{{"kill", 2}}));
+  EXPECT_EQ(faults_of("admit 2 2 ! kill 1000\nrestart"), Counts{});
+}
+
+TEST(World, FaultsAreTakenOutOneByOne) {
+  const History history =
+      parse_history(
+          "cgroups 2 config 0\nadmit 1 2 ! clock 1 60 ! clock 2 -60 ! kill 1000\n"
+          "start 1 0\nkill 1\n")
+          .value();
+  ASSERT_TRUE(run(history, Log::kOff, Bug::kNoProcesses).failure);
+  EXPECT_THAT(shrink(history, Bug::kNoProcesses).actions.front().faults, IsEmpty());
 }
 
 TEST(World, RefusesWhatIsNoHistory) {
   for (const char* const text :
        {"", "cgroups 3 config 0\n", "cgroups 2 config 0\nfly 3\n", "cgroups 2 config 0\nadmit 1\n",
-        "cgroups 2 config 0\nquiet ! kill\n", "cgroups 2 config 0\nquiet now\n"}) {
+        "cgroups 2 config 0\nquiet ! kill\n", "cgroups 2 config 0\nquiet now\n",
+        "cgroups 2 config 0\nrestart ! kill 1 !\n", "cgroups 2 config 0\nwait -1\n",
+        "cgroups 2 config 0\nrestart ! cut 0 -1\n"}) {
     EXPECT_FALSE(parse_history(text)) << text;
   }
 }

@@ -1,0 +1,245 @@
+// Runner: a runtime that runs the OCI hook for its containers.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "pinfold/service/request.hpp"
+#include "runner.hpp"
+#include "samples.hpp"
+
+namespace pinfold::world {
+namespace {
+
+using agent::AgentState;
+
+constexpr std::size_t kMountSize = std::string_view("/model/").size();
+
+/// What NodeAgent::remove_adopted comes to.
+AgentState without_adopted(const Node& node, const AgentState& state, const ContainerId& id) {
+  auto others = state.adopted;
+  others.erase(id);
+  const bool is_last = !others.contains(id.pod) && state.ending.contains(id.pod);
+  const service::Remove request{id.pod, is_last ? "" : id.name};
+  return expect(node, state, {}, request).next;
+}
+
+}  // namespace
+
+/// One run of the hook.
+struct Runner::Hook {
+  ContainerId id;
+  std::string group = {};  ///< of a new container; "": it has ended
+  PodSpec pod = {};        ///< of a new container
+  bool has_ended = false;  ///< its process ends meanwhile
+  std::optional<service::HookOutcome> outcome = std::nullopt;  ///< nullopt: none
+  CpuSet offline = {};                                         ///< that the agent knew of
+  AgentState actual = {};                                      ///< afterwards
+
+  [[nodiscard]] bool is_done() const { return outcome && !*outcome; }
+};
+
+void Runner::hook_round(const Action& action) {
+  if (history_.has_runtime) return;  // all pods of the state directory are the runtime's
+  if (node_.worker() != nullptr) round({});
+  if (outcome_.failure) return;
+  if (action.kind == Action::Kind::kHookCreate) return create_hooked(action);
+  delete_hooked(action);
+}
+
+/// The container's process waits in its group while the hook runs. If that fails, it is killed.
+void Runner::create_hooked(const Action& action) {
+  const Hooked what = Hooked::of(action.value);
+  Hook hook{{uid_of(action.pod), what.container == 0 ? "a" : "b"}};
+  hook.pod = pod_of(action.pod, what.shape);
+  hook.group = fmt::format("kubepods/{}/{}-{}", hook.id.pod, hook.id.name, next_hooked_++);
+  hook.has_ended = what.has_ended;
+  node_.kernel.make_path(hook.group);
+  node_.kernel.find(hook.group)->processes = {node_.new_process()};
+  waiting_.insert(hook.group);
+  if (hook.pod.containers.front().name != hook.id.name) end_init_containers(hook.id.pod);
+  run_hook(hook, action.faults);
+  if (hook.is_done()) {
+    end_hooked(hook.id);
+    hooked_[hook.id] = {action.pod, hook.group};
+  }
+  waiting_.clear();
+  judge_hook(hook);
+}
+
+/// The container has ended, and the runtime has removed its group.
+void Runner::delete_hooked(const Action& action) {
+  Hook hook{{uid_of(action.pod), action.value % 2 == 0 ? "a" : "b"}};
+  end_hooked(hook.id);
+  if (const auto found = hooked_.find(hook.id); found != hooked_.end()) {
+    (void)node_.kernel.fs()->remove_group(found->second.group);
+    hooked_.erase(found);
+  }
+  run_hook(hook, action.faults);
+  judge_hook(hook);
+}
+
+/// Clients leave the pods that a hook has admitted to it, and admit no pod again of which it runs a
+/// container: what happens if they do not is in docs/world.md, "Open".
+bool Runner::is_left_to_hook(const Action& action) const {
+  if (action.kind == Action::Kind::kStart) return model_.ending.contains(uid_of(action.pod));
+  if (action.kind != Action::Kind::kAdmit) return false;
+  const auto pods = pods_of(action.pod, action.value);
+  return std::any_of(pods.begin(), pods.end(), [&](const PodSpec& pod) {
+    const bool runs = std::any_of(hooked_.begin(), hooked_.end(),
+                                  [&](const auto& one) { return one.first.pod == pod.uid; });
+    return runs || model_.ending.contains(pod.uid);
+  });
+}
+
+/// Its process ends.
+void Runner::end_hooked(const ContainerId& id) {
+  if (const auto found = hooked_.find(id); found != hooked_.end()) empty(found->second.group);
+}
+
+/// Also a process that cgroup v1 has moved to the group of the pod ends.
+void Runner::empty(const std::string& group) {
+  for (const auto& one : {group, group.substr(0, group.rfind('/'))}) {
+    if (auto* const dir = node_.kernel.find(one)) dir->processes.clear();
+  }
+}
+
+/// Does what the hook asks for, in a turn of the service or, while none runs, as a process that
+/// opens the state directory itself.
+void Runner::run_hook(Hook& hook, const Faults& faults) {
+  const bool is_down = node_.worker() == nullptr;
+  const auto ask = [&](agent::NodeAgent& agent) {
+    in_turn_ = &agent;
+    hook.offline = agent.offline();
+    hook.outcome = hook.group.empty() ? agent::remove_hooked(agent, hook.id) : admit(hook, agent);
+    hook.actual = agent.state();
+    in_turn_ = nullptr;
+  };
+  node_.arm(faults);
+  prepare_owners();
+  was_disturbed_ = !node_.disturbed.empty();
+  bool is_killed = false;
+  Result<void> ran;
+  try {
+    ran = is_down ? node_.run_command(ask) : ask_service(ask);
+  } catch (const Killed&) {
+    is_killed = true;
+    node_.bury();
+    note("  killed");
+  }
+  in_turn_ = nullptr;
+  if (is_killed) hook.outcome.reset();
+  had_fault_ = node_.has_failed();
+  rest_ = node_.disarm();
+  is_behind_ = is_behind_ || had_fault_;
+  forget_what_ran();
+  if (!hook.group.empty() && !hook.is_done()) end_group(hook.group);
+  if (!ran && !had_fault_) return break_promise("start", ran.error().message);
+  if (!is_down) {
+    if (node_.worker() == nullptr) start_again();
+    if (!outcome_.failure) hook.actual = node_.worker()->snapshot()->state;
+  } else if (is_killed || had_fault_) {  // what is stored decides
+    ran = node_.run_command([&](const agent::NodeAgent& agent) { hook.actual = agent.state(); });
+    if (!ran) break_promise("start", ran.error().message);
+  }
+}
+
+Result<void> Runner::ask_service(const std::function<void(agent::NodeAgent&)>& call) {
+  PINFOLD_TRY(node_.worker()->submit(service::Task{[&](Result<agent::NodeAgent*> agent) {
+    if (agent) call(**agent);
+    return std::vector<service::Change>{};
+  }}));
+  node_.worker()->run_round();
+  return {};
+}
+
+service::HookOutcome Runner::admit(const Hook& hook, agent::NodeAgent& agent) {
+  const service::AdmitHooked request{hook.pod, {hook.id.name, "/model/" + hook.group}, {}};
+  return service::admit_hooked(agent, request, [&] {
+    if (hook.has_ended) node_.kernel.find(hook.group)->processes.clear();
+    return hook.has_ended;
+  });
+}
+
+/// The runtime removes a container whose hook has failed.
+void Runner::end_group(const std::string& group) {
+  if (node_.kernel.find(group) == nullptr) return;  // the power failed
+  empty(group);
+  (void)node_.kernel.fs()->remove_group(group);
+}
+
+/// Containers whose processes have ended, and which are gone in `actual`, are gone here too: a
+/// reconciliation and each creation remove them.
+AgentState Runner::without_abandoned(AgentState state, const AgentState& actual) {
+  for (const auto& entry : ContainerMap<std::string>(state.adopted)) {
+    const auto* const dir = node_.kernel.find(entry.value.substr(kMountSize));
+    const std::string* const has = actual.adopted.find(entry.id());
+    const bool is_left = has != nullptr && *has == entry.value;
+    const bool runs = dir != nullptr && !dir->processes.empty();
+    if (!is_left && !runs) state = without_adopted(*model_node_, state, entry.id());
+  }
+  return state;
+}
+
+/// The states that a run of the hook can lead to: the last one if it is done.
+std::vector<AgentState> Runner::states_after(const Hook& hook) {
+  const AgentState before = without_abandoned(model_, hook.actual);
+  std::vector<AgentState> states = {before};
+  if (hook.group.empty()) {
+    if (before.adopted.contains(hook.id)) {
+      states.push_back(without_adopted(*model_node_, before, hook.id));
+    }
+    return states;
+  }
+  AgentState admitted = before;
+  const ActivePod* const active = before.node.find(hook.pod.uid);
+  if (active != nullptr && active->spec != hook.pod) return states;
+  if (active == nullptr) {
+    auto expected = expect(*model_node_, before, hook.offline, service::Admit{{hook.pod}});
+    admitted = std::move(expected.next);
+    if (!expected.error.empty() || expected.rejections.front()) {
+      states.push_back(std::move(admitted));
+      return states;
+    }
+    admitted.ending.insert(hook.pod.uid);
+  }
+  admitted.adopted[hook.id] = "/model/" + hook.group;
+  auto started = expect(*model_node_, admitted, hook.offline, service::Start{hook.id});
+  for (const AgentState& one : {admitted, started.next}) {
+    states.push_back(without_adopted(*model_node_, one, hook.id));
+    states.push_back(one);
+  }
+  return states;
+}
+
+void Runner::judge_hook(const Hook& hook) {
+  if (outcome_.failure) return;
+  note(hook.is_done()  ? "  done"
+       : !hook.outcome ? "  no answer"
+                       : "  refused: " + (*hook.outcome)->error.message);
+  if (hook.is_done() && hook.has_ended) {
+    return break_promise("answer", "the hook admits a container whose process has ended");
+  }
+  if (hook.is_done() && hook.group.empty() && hook.actual.adopted.contains(hook.id)) {
+    return break_promise("answer", "the hook does not remove its container");
+  }
+  auto states = states_after(hook);
+  if (hook.is_done() && !hook.group.empty()) states.erase(states.begin(), states.end() - 1);
+  if (!hook.is_done()) states.insert(states.end(), undecided_.begin(), undecided_.end());
+  const bool is_known = std::any_of(states.begin(), states.end(), [&](const AgentState& one) {
+    return is_same(without_abandoned(one, hook.actual), hook.actual);
+  });
+  if (!is_known) {
+    return break_promise(had_fault_ ? "lost" : "state",
+                         fmt::format("after a hook: expected {}, got {}", describe(states.back()),
+                                     describe(hook.actual)));
+  }
+  if (had_fault_) undecided_.insert(undecided_.end(), states.begin(), states.end());
+  model_ = hook.actual;
+  own_model();
+  if (!is_behind_) check_overlap({false, "the hook", ""});
+  check_files(false);
+}
+
+}  // namespace pinfold::world
