@@ -12,8 +12,8 @@
 
 namespace pinfold::planning {
 
-/// Who else has memory on the NUMA nodes of a spot: it makes these nodes a group, and decide() tries
-/// no set of NUMA nodes that cuts a group.
+/// Who else has memory on the NUMA nodes of a spot: it makes these nodes a group, and decide()
+/// tries no set of NUMA nodes that cuts a group.
 enum class Neighbours { kNone, kOnTheSameNodes };
 
 /// Asks decide() and the managers of a node what its rules allow; knows no rule itself.
