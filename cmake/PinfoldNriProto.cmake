@@ -50,7 +50,7 @@ endfunction()
 
 # Declares pinfold_nri_proto, the generated messages. They are compiled without warnings, each in
 # a unit of its own, and their header is a system header.
-function(pinfold_add_nri_proto proto)
+function(pinfold_add_nri_proto proto header)
   find_package(Protobuf REQUIRED)
   get_filename_component(directory ${proto} DIRECTORY)
   get_filename_component(file ${proto} NAME)
@@ -66,10 +66,13 @@ function(pinfold_add_nri_proto proto)
   # The full library contains the lite one; a program must not have both.
   target_link_libraries(pinfold_nri_proto
     PUBLIC $<IF:$<BOOL:${PINFOLD_GRPC}>,protobuf::libprotobuf,protobuf::libprotobuf-lite>)
-  target_include_directories(pinfold_nri_proto SYSTEM PUBLIC ${out})
+  target_include_directories(pinfold_nri_proto SYSTEM PUBLIC $<BUILD_INTERFACE:${out}>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/pinfold/nri_definition>)
+  set(${header} ${out}/nri/${name}.pb.h PARENT_SCOPE)
   target_compile_features(pinfold_nri_proto PUBLIC cxx_std_20)
   target_compile_options(pinfold_nri_proto PRIVATE -w)
   # Extensions would define the macro `linux`, which is the name of a field.
+  target_compile_options(pinfold_nri_proto INTERFACE -Ulinux)
   set_target_properties(pinfold_nri_proto PROPERTIES
     CXX_EXTENSIONS OFF UNITY_BUILD OFF POSITION_INDEPENDENT_CODE ON)
 endfunction()
