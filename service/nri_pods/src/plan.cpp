@@ -1,11 +1,14 @@
 #include "pinfold/nri_pods/plan.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace pinfold::nri {
 namespace {
@@ -108,11 +111,23 @@ CpuSet cpus_of(const Node& node, const ContainerResources& resources, const std:
   return shown.empty() ? CpuSet() : node.machine().all_cpus();
 }
 
+/// The same for memory nodes: those of an earlier policy become all that have memory.
+std::string mems_of(const Node& node, const ContainerResources& resources,
+                    const std::string& shown) {
+  if (!resources.cpuset_mems.empty() || shown.empty()) return resources.cpuset_mems;
+  std::vector<std::int32_t> nodes;
+  for (const NumaNode& numa : node.machine().numa_nodes()) {
+    if (numa.memory > 0) nodes.push_back(numa.id.value);
+  }
+  return fmt::format("{}", fmt::join(nodes, ","));
+}
+
 /// The cpuset that the state asks for. Empty strings: no change.
 void set_cpuset(const Node& node, const ContainerResources& resources,
                 const api::Container& container, api::LinuxCPU& cpu) {
-  cpu.set_cpus(cpus_of(node, resources, container.linux().resources().cpu().cpus()).to_string());
-  cpu.set_mems(resources.cpuset_mems);
+  const api::LinuxCPU& shown = container.linux().resources().cpu();
+  cpu.set_cpus(cpus_of(node, resources, shown.cpus()).to_string());
+  cpu.set_mems(mems_of(node, resources, shown.mems()));
 }
 
 bool needs_change(const std::string& desired, const std::string& shown) {

@@ -45,8 +45,9 @@ api::PodSandbox annotated(const PodSpec& spec) {
 /// CPUs, of which CPU 0 is reserved.
 class World {
  public:
-  explicit World(Config config = pinfold::test::aligning_config("best-effort"))
-      : node_(Node::make(pinfold::test::machine_of({}), std::move(config)).value()),
+  explicit World(Config config = pinfold::test::aligning_config("best-effort"),
+                 const Machine& machine = pinfold::test::machine_of({}))
+      : node_(Node::make(machine, std::move(config)).value()),
         premises_(make_premises(node_, PodLevelUse::kAnnotatedPods)),
         state_(empty_state(node_)) {}
 
@@ -342,6 +343,25 @@ TEST(NriPlan, WithoutAStaticPolicyAnEarlierCpusetBecomesAllCpus) {
   EXPECT_EQ(world.answered(resize), "0-15");
   resize.mutable_container()->mutable_linux()->mutable_resources()->mutable_cpu()->clear_cpus();
   EXPECT_EQ(world.answered(resize), "") << "it never had one";
+}
+
+TEST(NriPlan, WithoutAStaticMemoryPolicyEarlierNodesBecomeAllWithMemory) {
+  MachineDescription description = pinfold::test::machine_of({.numa = 3}).description();
+  description.numa_nodes[1].memory = 0;
+  World world(pinfold::test::aligning_config("best-effort"),
+              Machine::make(std::move(description)).value());
+  const PodSpec spec = named("u", {limited("a", "2", "1Gi")});
+  api::SynchronizeRequest request = reported({{spec, running(spec)}});
+  api::LinuxCPU& cpu =
+      *request.mutable_containers(0)->mutable_linux()->mutable_resources()->mutable_cpu();
+  cpu.set_cpus("1-2");
+  cpu.set_mems("2");
+  world.synchronize(request);
+  const auto updates = plan_updates(world.known_, world.node_, world.state_);
+  ASSERT_EQ(updates.size(), 1U);
+  EXPECT_EQ(updates[0].update.linux().resources().cpu().mems(), "0,2");
+  world.known_.update(updates[0].update);
+  EXPECT_THAT(world.updated(), IsEmpty());
 }
 
 TEST(NriPlan, SynchronizeKeepsAdmitsAndRemoves) {

@@ -168,12 +168,17 @@ TEST(NriPods, PodLevelResourcesThatAnyPodCanHaveMakeAmountsEstimates) {
 }
 
 TEST(NriPods, InitContainersAndSidecarsLookLikeAppContainers) {
-  const PodSpec spec = pod(fmt::format("{{initContainers: [{}], containers: [{}]}}",
-                                       limited("i", "2", "1Gi"), limited("a", "2", "1Gi")));
-  const auto i = recovered(spec).containers.at(0);
-  EXPECT_EQ(i.kind, ContainerKind::kApp);
-  EXPECT_FALSE(i.kind_is_exact);
-  EXPECT_EQ(i.limits.at("cpu"), exact("2", Origin::kQuota));
+  const std::string sidecar = "{restartPolicy: Always, " + limited("s", "2", "1Gi").substr(1);
+  const PodSpec spec =
+      pod(fmt::format("{{initContainers: [{}, {}], containers: [{}]}}", limited("i", "2", "1Gi"),
+                      sidecar, limited("a", "2", "1Gi")));
+  ASSERT_EQ(spec.containers.at(1).kind, ContainerKind::kSidecar);
+  for (const std::size_t position : {0U, 1U}) {
+    const RecoveredContainer seen = recovered(spec).containers.at(position);
+    EXPECT_EQ(seen.kind, ContainerKind::kApp);
+    EXPECT_FALSE(seen.kind_is_exact);
+    EXPECT_EQ(seen.limits.at("cpu"), exact("2", Origin::kQuota));
+  }
 }
 
 TEST(NriPods, AContainerWithoutLimitsInAGuaranteedPodIsUnannounced) {
