@@ -13,7 +13,8 @@ Result<CpuSet> cpus_of_group(const agent::EnforcedLayout& enforced, std::string 
     PINFOLD_LET(const auto group, enforced.open_elsewhere(directory));
     auto cpus = effective_cpus(group);
     const auto above = directory.rfind('/');
-    if (cpus || cpus.error().code != ErrorCode::kNotFound || above == 0) return cpus;
+    if (cpus || cpus.error().code != ErrorCode::kNotFound || above == 0 || above == directory.npos)
+      return cpus;
     directory.resize(above);
   }
 }
