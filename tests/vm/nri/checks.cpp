@@ -1,6 +1,9 @@
 #include "checks.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <linux/close_range.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -8,10 +11,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
+#include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "cri.hpp"
 
@@ -143,8 +149,10 @@ std::string grown(const Footprint& before) {
   for (const std::string& name : now.state_files) {
     if (!before.state_files.contains(name)) return fmt::format("file '{}/{}'", kStateDir, name);
   }
-  if (now.process != before.process || now.open_files <= before.open_files) return "";
-  return fmt::format("{} open files, before: {}", now.open_files, before.open_files);
+  std::vector<std::string> more;
+  std::set_difference(now.open_files.begin(), now.open_files.end(), before.open_files.begin(),
+                      before.open_files.end(), std::back_inserter(more));
+  return more.empty() ? "" : fmt::format("more open files: {}", fmt::join(more, ", "));
 }
 
 /// A question that comes to an end with the service's next look, or is wrong.
@@ -173,6 +181,8 @@ std::string output_of(const std::string& command) {
 }
 
 void run(const std::string& command) {
+  // A service that is started so must not have this program's open files.
+  (void)close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   const int status = std::system(command.c_str());  // NOLINT(concurrency-mt-unsafe): glibc's is
   if (status != 0) complain(fmt::format("'{}': status {}", command, status));
 }
@@ -192,9 +202,13 @@ Footprint footprint() {
     all.state_files.insert(entry.path().filename());
   }
   const std::string pid = output_of("cat /run/pinfold/pid");
-  all.process = pid.substr(0, pid.find('\n'));
-  const std::string open = "/proc/" + all.process + "/fd";
-  for (auto it = std::filesystem::directory_iterator(open); it != end(it); ++it) ++all.open_files;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/" + pid.substr(0, pid.find('\n')) + "/fd")) {
+    std::error_code gone;
+    const std::string name = std::filesystem::read_symlink(entry.path(), gone);
+    const bool has_number = name.starts_with("socket:") || name.starts_with("pipe:");
+    if (!gone) all.open_files.insert(has_number ? name.substr(0, name.find(':')) : name);
+  }
   return all;
 }
 

@@ -24,8 +24,8 @@ void expect_right_state(const std::string& when);
 /// What there is without any pod, once a pod has been made and removed.
 struct Footprint {
   std::set<std::string> state_files;  ///< names in the state directory
-  std::string process;                ///< the service's
-  int open_files = 0;                 ///< of this process
+  /// Of the service: paths, "socket", "anon_inode:[eventfd]".
+  std::multiset<std::string> open_files;
 };
 [[nodiscard]] Footprint footprint();
 
@@ -34,8 +34,8 @@ enum class EmptyGroups {
   kOfRuntime,  ///< a runtime that was killed has forgotten some
 };
 /// The same as expect_right_state without any pod: all CPUs are in the shared pool again, no group
-/// is left, no file has been added to the state directory, and the service, if it is the same
-/// process, has no more open files.
+/// is left, no file has been added to the state directory, and the service, also one that was
+/// started since, has no more open files.
 void expect_nothing_left(const Footprint& before, EmptyGroups empty_groups);
 
 /// How many groups of containers without processes there are: what a killed runtime forgot.
