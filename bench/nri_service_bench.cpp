@@ -321,7 +321,7 @@ void load(Runtime& runtime, std::chrono::seconds time, int rate) {
 
 void run(const std::string& program, std::chrono::seconds time, int rate, int containers) {
   const Groups groups;
-  groups.make(groups.name());
+  groups.make(groups.name() + "/service");
   const pinfold::test::TempDir directory(fs::temp_directory_path());
   Runtime runtime(directory / "nri.sock", groups);
   const Service service(program, groups, directory);

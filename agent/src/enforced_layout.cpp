@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/enforce/drift.hpp"
@@ -359,9 +360,22 @@ Result<void> EnforcedLayout::apply(const Desired& desired, const Participants& p
 
 Result<void> EnforcedLayout::adopt(const Desired& desired, const ContainerId& container) {
   set_adopted(desired.adopted);
-  kernel_ = Dirty{};  // the group has what its runtime gave it
+  auto before = std::exchange(kernel_, Dirty{});
   PINFOLD_TRY(cgroups_.group(container));
   cgroups_.remove_replaced(container);
+  // Of what is known only this group has changed: it has what its runtime gave it.
+  auto* const clean = std::get_if<Clean>(&before);
+  const auto wanted = desired.layout.find(container);
+  if (clean == nullptr || wanted == desired.layout.end() ||
+      !clean->layout.contains(wanted->first.parent())) {
+    return {};
+  }
+  PINFOLD_LET(auto settings, cgroups_.observe_adopted(wanted->first, wanted->second));
+  if (!settings) return {};
+  Layout group{{wanted->first, *std::move(settings)}};
+  mark_isolation(desired.layout, {}, group);
+  clean->layout.insert_or_assign(wanted->first, std::move(group.begin()->second));
+  kernel_ = std::move(*clean);
   return {};
 }
 

@@ -69,21 +69,12 @@ class Observer {
   /// A group that its runtime removed is left out, and so is one whose pod has no group: a layout
   /// has no container without its pod, and the container counts as new then.
   Result<void> add_adopted(const GroupName& name) {
-    const auto group = cgroups_.group(name);
-    if (!group || !layout_.contains(name.parent())) return {};
-    const auto cpus = read_set(*group, kCpusFile);
-    const auto mems = read_set(*group, kMemsFile);
-    for (const auto* const set : {&cpus, &mems}) {
-      if (!*set && !is_gone(set->error())) return fail(set->error());
-    }
-    if (!cpus || !mems) return {};
+    if (!layout_.contains(name.parent())) return {};
     const auto found = desired_.find(name);
-    const GroupSettings desired = found == desired_.end() ? GroupSettings{} : found->second;
-    GroupSettings settings;
-    if (!desired.cpus.empty()) settings.cpus = *cpus;
-    if (!desired.mems.empty()) settings.mems = *mems;
-    if (settings.cpus == desired.cpus) settings.isolation = desired.isolation;
-    layout_.insert_or_assign(name, std::move(settings));
+    PINFOLD_LET(
+        auto settings,
+        cgroups_.observe_adopted(name, found == desired_.end() ? GroupSettings{} : found->second));
+    if (settings) layout_.insert_or_assign(name, *std::move(settings));
     return {};
   }
 
@@ -127,6 +118,23 @@ class Observer {
 };
 
 }  // namespace
+
+Result<std::optional<GroupSettings>> Cgroups::observe_adopted(const GroupName& name,
+                                                              const GroupSettings& desired) const {
+  const auto group = this->group(name);
+  if (!group) return std::nullopt;
+  const auto cpus = read_set(*group, kCpusFile);
+  const auto mems = read_set(*group, kMemsFile);
+  for (const auto* const set : {&cpus, &mems}) {
+    if (!*set && !is_gone(set->error())) return fail(set->error());
+  }
+  if (!cpus || !mems) return std::nullopt;
+  GroupSettings settings;
+  if (!desired.cpus.empty()) settings.cpus = *cpus;
+  if (!desired.mems.empty()) settings.mems = *mems;
+  if (settings.cpus == desired.cpus) settings.isolation = desired.isolation;
+  return settings;
+}
 
 Result<Layout> Cgroups::observe(const Layout& desired) const {
   Observer observer(*this, desired);

@@ -115,7 +115,8 @@ class EnforcedLayout {
   /// back what it has lost with CPUs that were offline; a dirty layout is not checked. Errors:
   /// those of plan.
   [[nodiscard]] Result<void> check_reachable(const Desired& desired);
-  /// A container was adopted: checks its group, and removes the empty one that it replaces.
+  /// A container was adopted: checks its group, reads what it has, and removes the empty one that
+  /// it replaces.
   /// Errors: kNotFound if it does not exist, or is no group with a cpuset.
   [[nodiscard]] Result<void> adopt(const Desired& desired, const ContainerId& container);
   /// Observes everything, and makes it what is desired. Processes of `known` that were moved out of

@@ -110,6 +110,9 @@ class Cgroups {
   /// none where `desired` has none. A group with the desired CPUs has the desired isolation; any
   /// other counts as shared.
   [[nodiscard]] Result<Layout> observe(const Layout& desired) const;
+  /// The same for one adopted group; nullopt if it does not exist.
+  [[nodiscard]] Result<std::optional<GroupSettings>> observe_adopted(
+      const GroupName& name, const GroupSettings& desired) const;
 
  private:
   Cgroups() = default;
