@@ -321,7 +321,8 @@ Result<ChangeOutcome> NodeAgent::remove_pod(const PodUid& uid, RunningProcesses 
     PINFOLD_TRY(find_active(state(), uid));
   }
   if (enforced_) {
-    PINFOLD_TRY(enforced_->make_empty(enforced_->groups_of_pod(uid), running));
+    PINFOLD_LET(const auto groups, enforced_->groups_of_pod(uid));
+    PINFOLD_TRY(enforced_->make_empty(groups, running));
   }
   AgentState next = state();
   next.node = pinfold::remove_pod(*node_, std::move(next.node), uid);

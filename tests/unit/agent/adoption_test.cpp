@@ -134,6 +134,26 @@ TEST_P(AdoptionTest, CountsProcessesOfGroupsBelow) {
   EXPECT_THAT(agent.remove_abandoned(), IsEmpty());
 }
 
+TEST_P(AdoptionTest, AGroupThatCannotBeListedIsNotTakenForEmpty) {
+  make_group("run-a", 100);
+  NodeAgent agent = open();
+  must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
+  ASSERT_TRUE(kernel_.fs()->make_group("run-a/init.scope").has_value());
+  kernel_.find("run-a")->processes.clear();
+  kernel_.find("run-a/init.scope")->processes.insert(101);
+  must(agent.admit(pod("b", {guaranteed("c", 1)})));
+  kernel_.find("podb/c")->processes.insert(102);
+  kernel_.unlistable = "run-a";
+  EXPECT_THAT(agent.remove_abandoned(), IsEmpty());
+  kernel_.unlistable = "podb";
+  const auto refused = agent.remove_pod(PodUid("b"), RunningProcesses::kRefuse);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kIo);
+  EXPECT_FALSE(agent.enforced()->find_foreign().has_value());
+  kernel_.unlistable.clear();
+  EXPECT_TRUE(agent.enforced()->find_foreign().has_value());
+}
+
 TEST_P(AdoptionTest, NeedsAGroupAndAContainer) {
   NodeAgent agent = open();
   const auto outcome = agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/nowhere"});

@@ -69,8 +69,8 @@ class EnforcedLayout {
   }
   /// The absolute directory of the group that a process is in. Errors: kNotFound.
   [[nodiscard]] Result<std::string> directory_of_process(pid_t process) const;
-  /// The groups of a pod that exist, its own first.
-  [[nodiscard]] std::vector<enforce::GroupName> groups_of_pod(const PodUid& pod) const {
+  /// The groups of a pod that exist, its own first. Errors: kIo.
+  [[nodiscard]] Result<std::vector<enforce::GroupName>> groups_of_pod(const PodUid& pod) const {
     return cgroups_.groups_of_pod(pod);
   }
   /// False if a group has no process or does not exist. Errors: kIo.
