@@ -102,6 +102,17 @@ bool Runner::is_out_of_reach(const std::string& group) const {
          runtime_.unconfirmed().contains(group) || waiting_.contains(group);
 }
 
+/// Whether a group could have a CPU that is exclusive to no container. Otherwise the kernel leaves
+/// it those of the group that it is in.
+bool Runner::has_room(const std::string& group, const AgentState& state) {
+  const bool is_of_runtime = group.starts_with("kubepods/");
+  auto* const above =
+      is_of_runtime ? node_.kernel.find(group.substr(0, group.rfind('/'))) : nullptr;
+  CpuSet left = above == nullptr ? node_.online() : node_.kernel.effective(*above, "cpuset.cpus");
+  for (const auto& entry : state.node.cpu.assignments) left -= entry.value;
+  return !left.empty();
+}
+
 /// After each change in the kernel: a container that runs on its exclusive CPUs has them alone.
 void Runner::check_overlap(const Operation& operation) {
   ++node_.tally.checks;
@@ -131,6 +142,7 @@ void Runner::check_overlap(const Operation& operation) {
       // What both have had from the begin of the action on is not taken from either.
       const CpuSet both = (owner.cpus & other.cpus) - (had(owner) & had(other));
       if (other.id == owner.id || both.empty() || is_out_of_reach(other.group)) continue;
+      if (!owners_.contains(other.id) && !has_room(other.group, state)) continue;
       if (!other.has_processes && (history_.has_runtime || !other.has_own)) continue;
       if (has_failed_to_confine_ && !has(state, other.id)) continue;
       // Init containers leave their CPUs to later containers of their pod.

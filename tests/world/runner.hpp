@@ -120,6 +120,7 @@ class Runner {
   void own_model();
   [[nodiscard]] bool is_out_of_reach(const std::string& group) const;
   void check_overlap(const Operation& operation);
+  [[nodiscard]] bool has_room(const std::string& group, const agent::AgentState& state);
   void check_files(bool is_settled);
   void check_kernel();
   void check_empty();

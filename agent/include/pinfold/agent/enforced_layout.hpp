@@ -84,6 +84,7 @@ class EnforcedLayout {
   /// Where the pages of a container's processes are; empty if it has none, or in a model.
   [[nodiscard]] enforce::PagesByNode pages_of(const ContainerId& container) const;
   /// See Cgroups.
+  [[nodiscard]] Result<CpuSet> machine_cpus() const { return cgroups_.machine_cpus(); }
   [[nodiscard]] Result<enforce::Group> open_elsewhere(const std::string& directory) const {
     return cgroups_.open_elsewhere(directory);
   }
