@@ -234,22 +234,26 @@ void Runner::check_enforced(const service::Answer& answer) {
 
 /// Whether a request must fail because processes run that it does not kill.
 bool Runner::has_processes(const service::Action& request) {
+  if (std::holds_alternative<service::Admit>(request)) return forgets_processes(request);
   const auto* const remove = std::get_if<service::Remove>(&request);
   if (remove == nullptr) return false;
   const bool is_kill = remove->running == agent::RunningProcesses::kKill;
   if (is_kill && node_.kernel.version == enforce::CgroupVersion::kV2) return false;
-  for (const auto& [id, hooked] : hooked_) {
-    const bool is_one = id.pod == remove->pod &&
-                        (remove->container.empty() || id.name == remove->container) &&
-                        model_.adopted.contains(id);
-    const auto* const dir = is_one ? node_.kernel.find(hooked.group) : nullptr;
-    if (dir != nullptr && !dir->processes.empty()) return true;
+  for (const auto& entry : model_.adopted) {
+    const bool is_meant =
+        entry.pod == remove->pod && (remove->container.empty() || entry.name == remove->container);
+    if (is_meant && runs_hooked(entry.id())) return true;
   }
-  auto* const pod = node_.kernel.find(fmt::format("{}/pod{}", kRoot, remove->pod));
+  return runs_below_root(remove->pod, remove->container);
+}
+
+/// Whether processes run in a pod's groups below the root; "": in any of them.
+bool Runner::runs_below_root(const PodUid& uid, const std::string& container) {
+  auto* const pod = node_.kernel.find(fmt::format("{}/pod{}", kRoot, uid));
   if (pod == nullptr) return false;
-  if (remove->container.empty() && !pod->processes.empty()) return true;
+  if (container.empty() && !pod->processes.empty()) return true;
   return std::any_of(pod->children.begin(), pod->children.end(), [&](const auto& child) {
-    const bool is_meant = remove->container.empty() || child.first == remove->container;
+    const bool is_meant = container.empty() || child.first == container;
     return is_meant && !child.second->processes.empty();
   });
 }

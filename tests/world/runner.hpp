@@ -37,7 +37,6 @@ class Runner {
   };
 
   void act(const Action& action);
-  [[nodiscard]] bool is_left_to_hook(const Action& action) const;
   void act_outside(const Action& action);
   [[nodiscard]] std::optional<service::Action> request_of(const Action& action) const;
   void submit(service::Action request);
@@ -104,6 +103,8 @@ class Runner {
   void end_hooked(const ContainerId& id);
   void end_group(const std::string& group);
   void empty(const std::string& group);
+  [[nodiscard]] agent::AgentState without_adopted(const agent::AgentState& state,
+                                                  const ContainerId& id);
   [[nodiscard]] agent::AgentState without_abandoned(agent::AgentState state,
                                                     const agent::AgentState& actual);
 
@@ -119,14 +120,17 @@ class Runner {
   void prepare_owners();
   void own_model();
   [[nodiscard]] bool is_out_of_reach(const std::string& group) const;
-  void check_overlap(const Operation& operation);
   [[nodiscard]] bool has_room(const std::string& group, const agent::AgentState& state);
+  void check_overlap(const Operation& operation);
   void check_files(bool is_settled);
   void check_kernel();
   void check_empty();
   void check_enforced(const service::Answer& answer);
   void note_undecided(const Error& error, agent::AgentState next);
   [[nodiscard]] bool has_processes(const service::Action& request);
+  [[nodiscard]] bool forgets_processes(const service::Action& admission);
+  [[nodiscard]] bool runs_hooked(const ContainerId& id);
+  [[nodiscard]] bool runs_below_root(const PodUid& uid, const std::string& container);
 
   void break_promise(std::string promise, std::string what);
   void note(const std::string& line) {
