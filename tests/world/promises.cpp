@@ -102,6 +102,12 @@ bool Runner::is_out_of_reach(const std::string& group) const {
          runtime_.unconfirmed().contains(group) || waiting_.contains(group);
 }
 
+/// Whether a group is around another one of cgroup v1. It has all CPUs of that, so what the kernel
+/// has moved there, when its own group lost its last CPU, can run on them: see restart_stranded().
+bool Runner::must_contain(const std::string& group, const std::string& other) const {
+  return node_.kernel.version == enforce::CgroupVersion::kV1 && other.starts_with(group + "/");
+}
+
 /// Whether a group could have a CPU that is exclusive to no container. Otherwise the kernel leaves
 /// it those of the group that it is in.
 bool Runner::has_room(const std::string& group, const AgentState& state) {
@@ -143,6 +149,7 @@ void Runner::check_overlap(const Operation& operation) {
       const CpuSet both = (owner.cpus & other.cpus) - (had(owner) & had(other));
       if (other.id == owner.id || both.empty() || is_out_of_reach(other.group)) continue;
       if (!owners_.contains(other.id) && !has_room(other.group, state)) continue;
+      if (must_contain(other.group, owner.group)) continue;
       if (!other.has_processes && (history_.has_runtime || !other.has_own)) continue;
       if (has_failed_to_confine_ && !has(state, other.id)) continue;
       // Init containers leave their CPUs to later containers of their pod.
@@ -247,17 +254,6 @@ bool Runner::has_processes(const service::Action& request) {
   return runs_below_root(remove->pod, remove->container);
 }
 
-/// Whether processes run in a pod's groups below the root; "": in any of them.
-bool Runner::runs_below_root(const PodUid& uid, const std::string& container) {
-  auto* const pod = node_.kernel.find(fmt::format("{}/pod{}", kRoot, uid));
-  if (pod == nullptr) return false;
-  if (container.empty() && !pod->processes.empty()) return true;
-  return std::any_of(pod->children.begin(), pod->children.end(), [&](const auto& child) {
-    const bool is_meant = container.empty() || child.first == container;
-    return is_meant && !child.second->processes.empty();
-  });
-}
-
 /// After the end of a process: what was acknowledged is there, and of the rest a prefix.
 void Runner::recover() {
   while (!pending_.empty() && pending_.front().answer && !outcome_.failure) {
@@ -266,10 +262,11 @@ void Runner::recover() {
   }
   if (outcome_.failure) return;
   candidates_ = states_of(*model_node_, model_, offline_, pending_);
-  is_before_unknown_ =
-      is_before_unknown_ || std::any_of(pending_.begin(), pending_.end(), [](const Pending& one) {
-        return one.planned && one.planned->is_applied;
-      });
+  const bool can_have_moved = std::any_of(pending_.begin(), pending_.end(), [](const Pending& one) {
+    return one.planned && one.planned->is_applied;
+  });
+  is_before_unknown_ = is_before_unknown_ || can_have_moved;
+  if (can_have_moved) told_.clear();  // see judge_plan()
   start_again();
   pending_.clear();
   check_files(false);

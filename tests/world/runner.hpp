@@ -120,6 +120,7 @@ class Runner {
   void prepare_owners();
   void own_model();
   [[nodiscard]] bool is_out_of_reach(const std::string& group) const;
+  [[nodiscard]] bool must_contain(const std::string& group, const std::string& other) const;
   [[nodiscard]] bool has_room(const std::string& group, const agent::AgentState& state);
   void check_overlap(const Operation& operation);
   void check_files(bool is_settled);
@@ -174,8 +175,8 @@ class Runner {
   std::map<ContainerId, HookedGroup> hooked_;  ///< of containers that the hook has admitted
   std::set<std::string> waiting_;              ///< groups of containers whose hook runs
   int next_hooked_ = 1;
-  std::map<std::string, CpuSet> told_;  ///< exclusive CPUs by the id of a container that runs
-  int boots_ = 0;                       ///< of the machine, that the runtime knows of
+  std::map<int, CpuSet> told_;  ///< exclusive CPUs by the number of a container that runs
+  int boots_ = 0;               ///< of the machine, that the runtime knows of
   const agent::NodeAgent* in_turn_ = nullptr;  ///< the agent while the runtime asks it
   std::set<int> known_;                        ///< processes that the service has noted
   std::map<int, ContainerId> moved_;   ///< of them, what others have moved out of their group

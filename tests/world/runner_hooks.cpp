@@ -9,6 +9,7 @@
 #include "pinfold/service/request.hpp"
 #include "runner.hpp"
 #include "samples.hpp"
+#include "seen.hpp"
 
 namespace pinfold::world {
 namespace {
@@ -161,6 +162,17 @@ bool Runner::runs_hooked(const ContainerId& id) {
   const auto found = hooked_.find(id);
   auto* const dir = found == hooked_.end() ? nullptr : node_.kernel.find(found->second.group);
   return dir != nullptr && !dir->processes.empty();
+}
+
+/// Whether processes run in a pod's groups below the root; "": in any of them.
+bool Runner::runs_below_root(const PodUid& uid, const std::string& container) {
+  auto* const pod = node_.kernel.find(fmt::format("{}/pod{}", kRoot, uid));
+  if (pod == nullptr) return false;
+  if (container.empty() && !pod->processes.empty()) return true;
+  return std::any_of(pod->children.begin(), pod->children.end(), [&](const auto& child) {
+    const bool is_meant = container.empty() || child.first == container;
+    return is_meant && !child.second->processes.empty();
+  });
 }
 
 /// What NodeAgent::remove_adopted comes to: a pod ends with its last adopted container, but not

@@ -158,7 +158,7 @@ void Runtime::create(int number, const std::string& name) {
     if (before->phase != Phase::kExited) return;
     std::erase_if(pod.containers, [&](const Container& one) { return one.name == name; });
   }
-  Container container{name, new_id(fmt::format("{}-{}", pod.spec.uid, name))};
+  Container container{name, new_id(fmt::format("{}-{}", pod.spec.uid, name)), next_number_++};
   api::CreateContainerRequest request;
   *request.mutable_pod() = shown(pod);
   *request.mutable_container() = shown(pod, container);

@@ -29,6 +29,7 @@ class Runtime {
   struct Container {
     std::string name;
     std::string id;
+    int number = 0;  ///< no two containers have the same one
     Phase phase = Phase::kCreated;
     std::string cpus = {};      ///< on record; "": none
     bool is_confirmed = false;  ///< the plugin was asked about its start, and agreed
@@ -102,4 +103,5 @@ class Runtime {
   int next_id_ = 1;
 };
 
+  int next_number_ = 1;  ///< of a container
 }  // namespace pinfold::world
