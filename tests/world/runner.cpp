@@ -24,6 +24,8 @@ Runtime::Events events_with(Bug bug) {
       return Runtime::Events::kSwapped;
     case Bug::kSameIds:
       return Runtime::Events::kSameIds;
+    case Bug::kLateUpdates:
+      return Runtime::Events::kLateUpdates;
     default:
       return Runtime::Events::kInOrder;
   }
