@@ -304,7 +304,8 @@ Result<CpuSet> EnforcedLayout::enforce(const Desired& desired, const Observation
     PINFOLD_TRY(end_partitions(cgroups_, observed.layout, desired.layout, desired.partition));
   }
   if (participants.confine_others && is_any_moved(observed.layout, target)) {
-    const CpuSet always_shared = desired.pool - exclusive_cpus(observed.layout);
+    const CpuSet pool = pool_in(cpus, desired.pool, exclusive_cpus(desired));
+    const CpuSet always_shared = pool - exclusive_cpus(observed.layout);
     if (!always_shared.empty()) participants.confine_others(always_shared);
   }
   PINFOLD_TRY(run(steps, done, participants.watch));

@@ -33,8 +33,9 @@ AdmitOutcome decide_into(const Node& node, AgentState& state, const PodSpec& pod
     outcome.rejection = std::move(rejected->why);
   } else {
     state.node = std::move(std::get<Admitted>(decision).next);
-    // Admitted again: it runs again.
+    // Admitted again: it runs again, and who admits it removes it.
     std::erase_if(state.removed, [&](const ContainerId& id) { return id.pod == pod.uid; });
+    state.ending.erase(pod.uid);
   }
   remove_inactive(state);
   return outcome;
@@ -116,6 +117,17 @@ Result<NodeAgent::Decided> NodeAgent::decide_all(const std::vector<PodSpec>& pod
   return decided;
 }
 
+/// Adopted groups that the next state lacks have no processes: they are not below the root, so
+/// nothing would keep these off exclusive CPUs. A plugin confines what it does not know.
+Result<void> NodeAgent::check_forgotten(const AgentState& next) {
+  if (!enforced_ || confine_others_) return {};
+  for (const auto& entry : state().adopted) {
+    if (next.adopted.contains(entry.id())) continue;
+    PINFOLD_TRY(enforced_->make_empty({entry.id()}, RunningProcesses::kRefuse));
+  }
+  return {};
+}
+
 /// Counts only what was committed.
 Result<void> NodeAgent::commit(const std::vector<PodSpec>& pods, Decided& decided) {
   PINFOLD_TRY_WRAP(store(std::move(decided.next)), intent_to_admit(pods));
@@ -180,6 +192,7 @@ Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
 Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& pods,
                                                    std::vector<Trace>* traces) {
   PINFOLD_LET(Decided decided, decide_all(pods, traces));
+  PINFOLD_TRY_WRAP(check_forgotten(decided.next), intent_to_admit(pods));
   PINFOLD_TRY(commit(pods, decided));
   const auto not_enforced = apply();
   for (AdmitOutcome& outcome : decided.outcomes) outcome.not_enforced = not_enforced;
@@ -253,19 +266,6 @@ Result<GroupsAdopted> NodeAgent::adopt(const std::vector<AdoptedGroup>& groups) 
   return outcome;
 }
 
-Result<ChangeOutcome> NodeAgent::disown(const ContainerId& container) {
-  if (!state().adopted.contains(container)) {
-    return fail(ErrorCode::kNotFound, fmt::format("container '{}' of pod '{}' has no adopted group",
-                                                  container.name, container.pod));
-  }
-  if (enforced_) {
-    PINFOLD_TRY(enforced_->make_empty({container}, RunningProcesses::kRefuse));
-  }
-  AgentState next = state();
-  next.adopted.erase(container);
-  return change(std::move(next), fmt::format("disown the group of container '{}'", container.name));
-}
-
 Result<void> NodeAgent::verify(const ContainerId& container) const {
   if (!enforced_) return enforces_nothing();
   return enforced_->verify(desired(), container);
@@ -321,7 +321,8 @@ Result<ChangeOutcome> NodeAgent::remove_pod(const PodUid& uid, RunningProcesses 
     PINFOLD_TRY(find_active(state(), uid));
   }
   if (enforced_) {
-    PINFOLD_TRY(enforced_->make_empty(enforced_->groups_of_pod(uid), running));
+    PINFOLD_LET(const auto groups, enforced_->groups_of_pod(uid));
+    PINFOLD_TRY(enforced_->make_empty(groups, running));
   }
   AgentState next = state();
   next.node = pinfold::remove_pod(*node_, std::move(next.node), uid);
@@ -339,35 +340,6 @@ Result<ChangeOutcome> NodeAgent::release_unknown() {
   PINFOLD_LET(auto outcome, change(std::move(next), "release unknown pods"));
   for (const PodUid& uid : held) log(LogLevel::kInfo, fmt::format("pod '{}': released", uid));
   return outcome;
-}
-
-Result<ChangeOutcome> NodeAgent::remove_adopted(const ContainerId& container,
-                                                RunningProcesses running) {
-  ContainerMap<std::string> others = state().adopted;
-  others.erase(container);
-  const bool is_last = !others.contains(container.pod) && state().ending.contains(container.pod);
-  return is_last ? remove_pod(container.pod, running) : remove_container(container, running);
-}
-
-std::vector<ContainerId> NodeAgent::remove_abandoned() {
-  std::vector<ContainerId> removed;
-  if (!enforced_) return removed;
-  const auto adopted = state().adopted;  // a copy: it shrinks
-  for (const auto& entry : adopted) {
-    const ContainerId container = entry.id();
-    if (enforced_->has_processes(container).value_or(true)) continue;
-    if (options_.abandoned == Abandoned::kDisown && !state().ending.contains(container.pod)) {
-      (void)disown(container);
-      continue;
-    }
-    if (!remove_adopted(container, RunningProcesses::kRefuse)) continue;
-    log(LogLevel::kWarning,
-        fmt::format("{}: its container in '{}' has ended, and its runtime did not remove it: "
-                    "removed",
-                    to_string(enforce::GroupName(container)), entry.value));
-    removed.push_back(container);
-  }
-  return removed;
 }
 
 Result<ReconcileReport> NodeAgent::reconcile(PageMoves pages) {

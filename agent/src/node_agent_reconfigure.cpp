@@ -34,7 +34,8 @@ Result<ReconfigureOutcome> NodeAgent::go_on(std::shared_ptr<const Node> to, Node
     for (const ActivePod& pod : state().node.pods) {
       const PodUid& uid = pod.spec.uid;
       if (after.node.find(uid) != nullptr) continue;
-      PINFOLD_TRY(enforced_->make_empty(enforced_->groups_of_pod(uid), running));
+      PINFOLD_LET(const auto groups, enforced_->groups_of_pod(uid));
+      PINFOLD_TRY(enforced_->make_empty(groups, running));
     }
   }
   enforce::Layout earlier = desired().layout;

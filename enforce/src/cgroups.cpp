@@ -156,10 +156,11 @@ Result<Group> Cgroups::open_adopted(const GroupName& name, const std::string& di
   return Group{std::move(label), directory, {std::move(part)}, std::move(fs)};
 }
 
-std::vector<GroupName> Cgroups::groups_of_pod(const PodUid& pod) const {
+Result<std::vector<GroupName>> Cgroups::groups_of_pod(const PodUid& pod) const {
   std::vector<GroupName> groups;
   const GroupName own(pod);
   const auto containers = hierarchies_.front().fs->children(to_string(own));
+  if (!containers && !is_gone(containers.error())) return fail(containers.error());
   if (containers) groups.push_back(own);
   for (const std::string& container : containers.value_or(std::vector<std::string>{})) {
     GroupName name(pod, container);

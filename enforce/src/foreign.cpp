@@ -64,7 +64,8 @@ Result<std::vector<ForeignGroup>> find_foreign(const Cgroups& cgroups) {
     PINFOLD_TRY(add(cgroups, name, is_pod, found));
     if (!is_pod) continue;
     const auto containers = fs.children(name);
-    if (!containers) continue;  // removed since
+    if (!containers && is_gone(containers.error())) continue;  // removed since
+    if (!containers) return fail(containers.error());
     for (const std::string& container : *containers) {
       if (is_safe_name(container)) continue;
       PINFOLD_TRY(add(cgroups, child_of(name, container), false, found));

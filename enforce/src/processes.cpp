@@ -45,6 +45,7 @@ Result<std::vector<pid_t>> processes_below(CgroupFs& fs, const std::string& path
   if (!text && text.error().sys_errno != EOPNOTSUPP) return fail(std::move(text).error());
   PINFOLD_LET(auto pids, parse_pids(text ? *text : ""));
   auto below = fs.children(path);
+  if (!below && !is_gone(below.error())) return fail(std::move(below).error());
   if (!below || depth == kMaxDepth) return pids;
   for (const std::string& child : *below) {
     PINFOLD_LET(

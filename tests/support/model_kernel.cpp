@@ -83,6 +83,9 @@ class ModelFs final : public enforce::CgroupFs {
   Result<std::vector<std::string>> children(const std::string& group) override {
     ModelKernel::Dir* dir = kernel_->find(group);
     if (dir == nullptr) return fail_errno(ENOENT, "list " + group);
+    const std::string& unlistable = kernel_->unlistable;
+    if (!unlistable.empty() && kernel_->find(unlistable) == dir)
+      return fail_errno(EIO, "list " + group);
     std::vector<std::string> names;
     for (const auto& [name, child] : dir->children) names.push_back(name);
     return names;

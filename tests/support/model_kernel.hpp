@@ -58,6 +58,7 @@ class ModelKernel {
   bool has_exclusive = true;
   bool has_kill = false;          ///< cgroup v2 only: writing cgroup.kill ends processes at once
   std::string unreadable;         ///< reading this file of any group fails with EIO
+  std::string unlistable;         ///< the same for the groups in this one
   int writes_until_failure = -1;  ///< that write fails with EIO; -1: none fails
   /// Changes the value that a write stores: (file, value) to value.
   std::function<std::string(const std::string&, const std::string&)> distort;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 
 #include "history.hpp"
@@ -66,7 +67,7 @@ Fault draw_fault(Random& random) {
 Faults draw_faults(Random& random, bool has_runtime) {
   Faults faults = {draw_fault(random)};
   while (random.chance(25)) faults.push_back(draw_fault(random));
-  if (has_runtime && random.chance(15)) faults.front().kind = Fault::Kind::kRuntime;
+  if (has_runtime && random.chance(40)) faults.front().kind = Fault::Kind::kRuntime;
   return faults;
 }
 
@@ -119,6 +120,21 @@ Action::Kind draw_kind(const History& history, bool has_hooks, Random& random) {
   return kind;
 }
 
+/// What a runtime does next with the pod or container of its last action, if it goes on with it: a
+/// kubelet runs a sandbox to create containers in it, and starts what it has created.
+std::optional<Action::Kind> follow(const Action& last, Random& random) {
+  constexpr int kChance = 60;
+  switch (last.kind) {
+    case Action::Kind::kSandbox:
+    case Action::Kind::kStop:
+      return random.chance(kChance) ? std::optional(Action::Kind::kCreate) : std::nullopt;
+    case Action::Kind::kCreate:
+      return random.chance(kChance) ? std::optional(Action::Kind::kBegin) : std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
 History generate(std::uint64_t seed, int actions) {
@@ -135,6 +151,13 @@ History generate(std::uint64_t seed, int actions) {
     action.kind = draw_kind(history, has_hooks, random);
     action.pod = random.below(pods);
     action.value = draw_value(action.kind, random);
+    if (history.has_runtime && !history.actions.empty()) {
+      const Action& last = history.actions.back();
+      if (const auto next = follow(last, random)) {
+        action = {*next, last.pod,
+                  last.kind == Action::Kind::kSandbox ? action.value % 2 : last.value};
+      }
+    }
     constexpr std::array kCanWait = {Action::Kind::kAdmit, Action::Kind::kRemove,
                                      Action::Kind::kKill, Action::Kind::kDrop,
                                      Action::Kind::kStart};

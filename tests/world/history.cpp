@@ -167,12 +167,12 @@ Result<void> parse_settings(std::string_view line, History& history) {
   return {};
 }
 
-constexpr std::array<std::string_view, 17> kBugs = {
+constexpr std::array<std::string_view, 18> kBugs = {
     "none",        "no-directory-sync", "no-file-sync",       "no-journal",
     "grant-first", "old-values",        "empty-is-no-change", "no-processes",
     "clock-back",  "old-journal",       "replayed-journal",   "swapped-events",
     "same-ids",    "lost-events",       "early-lock",         "reused-numbers",
-    "refuse-all"};
+    "refuse-all",  "late-updates"};
 
 }  // namespace
 

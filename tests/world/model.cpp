@@ -30,6 +30,7 @@ struct Expect {
         expected.next.node = std::move(std::get<Admitted>(decision).next);
         std::erase_if(expected.next.removed,
                       [&](const ContainerId& id) { return id.pod == pod.uid; });
+        expected.next.ending.erase(pod.uid);
       }
       remove_inactive(expected.next);
     }

@@ -102,6 +102,23 @@ bool Runner::is_out_of_reach(const std::string& group) const {
          runtime_.unconfirmed().contains(group) || waiting_.contains(group);
 }
 
+/// Whether a group is around another one of cgroup v1. It has all CPUs of that, so what the kernel
+/// has moved there, when its own group lost its last CPU, can run on them: see restart_stranded().
+bool Runner::must_contain(const std::string& group, const std::string& other) const {
+  return node_.kernel.version == enforce::CgroupVersion::kV1 && other.starts_with(group + "/");
+}
+
+/// Whether a group could have a CPU that is exclusive to no container. Otherwise the kernel leaves
+/// it those of the group that it is in.
+bool Runner::has_room(const std::string& group, const AgentState& state) {
+  const bool is_of_runtime = group.starts_with("kubepods/");
+  auto* const above =
+      is_of_runtime ? node_.kernel.find(group.substr(0, group.rfind('/'))) : nullptr;
+  CpuSet left = above == nullptr ? node_.online() : node_.kernel.effective(*above, "cpuset.cpus");
+  for (const auto& entry : state.node.cpu.assignments) left -= entry.value;
+  return !left.empty();
+}
+
 /// After each change in the kernel: a container that runs on its exclusive CPUs has them alone.
 void Runner::check_overlap(const Operation& operation) {
   ++node_.tally.checks;
@@ -131,6 +148,8 @@ void Runner::check_overlap(const Operation& operation) {
       // What both have had from the begin of the action on is not taken from either.
       const CpuSet both = (owner.cpus & other.cpus) - (had(owner) & had(other));
       if (other.id == owner.id || both.empty() || is_out_of_reach(other.group)) continue;
+      if (!owners_.contains(other.id) && !has_room(other.group, state)) continue;
+      if (must_contain(other.group, owner.group)) continue;
       if (!other.has_processes && (history_.has_runtime || !other.has_own)) continue;
       if (has_failed_to_confine_ && !has(state, other.id)) continue;
       // Init containers leave their CPUs to later containers of their pod.
@@ -222,24 +241,17 @@ void Runner::check_enforced(const service::Answer& answer) {
 
 /// Whether a request must fail because processes run that it does not kill.
 bool Runner::has_processes(const service::Action& request) {
+  if (std::holds_alternative<service::Admit>(request)) return forgets_processes(request);
   const auto* const remove = std::get_if<service::Remove>(&request);
   if (remove == nullptr) return false;
   const bool is_kill = remove->running == agent::RunningProcesses::kKill;
   if (is_kill && node_.kernel.version == enforce::CgroupVersion::kV2) return false;
-  for (const auto& [id, hooked] : hooked_) {
-    const bool is_one = id.pod == remove->pod &&
-                        (remove->container.empty() || id.name == remove->container) &&
-                        model_.adopted.contains(id);
-    const auto* const dir = is_one ? node_.kernel.find(hooked.group) : nullptr;
-    if (dir != nullptr && !dir->processes.empty()) return true;
+  for (const auto& entry : model_.adopted) {
+    const bool is_meant =
+        entry.pod == remove->pod && (remove->container.empty() || entry.name == remove->container);
+    if (is_meant && runs_hooked(entry.id())) return true;
   }
-  auto* const pod = node_.kernel.find(fmt::format("{}/pod{}", kRoot, remove->pod));
-  if (pod == nullptr) return false;
-  if (remove->container.empty() && !pod->processes.empty()) return true;
-  return std::any_of(pod->children.begin(), pod->children.end(), [&](const auto& child) {
-    const bool is_meant = remove->container.empty() || child.first == remove->container;
-    return is_meant && !child.second->processes.empty();
-  });
+  return runs_below_root(remove->pod, remove->container);
 }
 
 /// After the end of a process: what was acknowledged is there, and of the rest a prefix.
@@ -250,10 +262,11 @@ void Runner::recover() {
   }
   if (outcome_.failure) return;
   candidates_ = states_of(*model_node_, model_, offline_, pending_);
-  is_before_unknown_ =
-      is_before_unknown_ || std::any_of(pending_.begin(), pending_.end(), [](const Pending& one) {
-        return one.planned && one.planned->is_applied;
-      });
+  const bool can_have_moved = std::any_of(pending_.begin(), pending_.end(), [](const Pending& one) {
+    return one.planned && one.planned->is_applied;
+  });
+  is_before_unknown_ = is_before_unknown_ || can_have_moved;
+  if (can_have_moved) told_.clear();  // see judge_plan()
   start_again();
   pending_.clear();
   check_files(false);

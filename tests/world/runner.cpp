@@ -24,6 +24,8 @@ Runtime::Events events_with(Bug bug) {
       return Runtime::Events::kSwapped;
     case Bug::kSameIds:
       return Runtime::Events::kSameIds;
+    case Bug::kLateUpdates:
+      return Runtime::Events::kLateUpdates;
     default:
       return Runtime::Events::kInOrder;
   }
@@ -139,7 +141,6 @@ std::optional<service::Action> Runner::request_of(const Action& action) const {
 
 void Runner::act(const Action& action) {
   if (node_.worker() == nullptr) return act_without_service(action);
-  if (is_left_to_hook(action)) return;
   if (auto request = request_of(action)) {
     if (action.kind == Action::Kind::kStart) end_init_containers(uid_of(action.pod));
     submit(*std::move(request));

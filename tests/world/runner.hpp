@@ -37,7 +37,6 @@ class Runner {
   };
 
   void act(const Action& action);
-  [[nodiscard]] bool is_left_to_hook(const Action& action) const;
   void act_outside(const Action& action);
   [[nodiscard]] std::optional<service::Action> request_of(const Action& action) const;
   void submit(service::Action request);
@@ -104,6 +103,8 @@ class Runner {
   void end_hooked(const ContainerId& id);
   void end_group(const std::string& group);
   void empty(const std::string& group);
+  [[nodiscard]] agent::AgentState without_adopted(const agent::AgentState& state,
+                                                  const ContainerId& id);
   [[nodiscard]] agent::AgentState without_abandoned(agent::AgentState state,
                                                     const agent::AgentState& actual);
 
@@ -119,6 +120,8 @@ class Runner {
   void prepare_owners();
   void own_model();
   [[nodiscard]] bool is_out_of_reach(const std::string& group) const;
+  [[nodiscard]] bool must_contain(const std::string& group, const std::string& other) const;
+  [[nodiscard]] bool has_room(const std::string& group, const agent::AgentState& state);
   void check_overlap(const Operation& operation);
   void check_files(bool is_settled);
   void check_kernel();
@@ -126,6 +129,9 @@ class Runner {
   void check_enforced(const service::Answer& answer);
   void note_undecided(const Error& error, agent::AgentState next);
   [[nodiscard]] bool has_processes(const service::Action& request);
+  [[nodiscard]] bool forgets_processes(const service::Action& admission);
+  [[nodiscard]] bool runs_hooked(const ContainerId& id);
+  [[nodiscard]] bool runs_below_root(const PodUid& uid, const std::string& container);
 
   void break_promise(std::string promise, std::string what);
   void note(const std::string& line) {
@@ -169,8 +175,8 @@ class Runner {
   std::map<ContainerId, HookedGroup> hooked_;  ///< of containers that the hook has admitted
   std::set<std::string> waiting_;              ///< groups of containers whose hook runs
   int next_hooked_ = 1;
-  std::map<std::string, CpuSet> told_;  ///< exclusive CPUs by the id of a container that runs
-  int boots_ = 0;                       ///< of the machine, that the runtime knows of
+  std::map<int, CpuSet> told_;  ///< exclusive CPUs by the number of a container that runs
+  int boots_ = 0;               ///< of the machine, that the runtime knows of
   const agent::NodeAgent* in_turn_ = nullptr;  ///< the agent while the runtime asks it
   std::set<int> known_;                        ///< processes that the service has noted
   std::map<int, ContainerId> moved_;   ///< of them, what others have moved out of their group

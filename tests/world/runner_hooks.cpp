@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "pinfold/service/request.hpp"
 #include "runner.hpp"
 #include "samples.hpp"
+#include "seen.hpp"
 
 namespace pinfold::world {
 namespace {
@@ -15,15 +17,6 @@ namespace {
 using agent::AgentState;
 
 constexpr std::size_t kMountSize = std::string_view("/model/").size();
-
-/// What NodeAgent::remove_adopted comes to.
-AgentState without_adopted(const Node& node, const AgentState& state, const ContainerId& id) {
-  auto others = state.adopted;
-  others.erase(id);
-  const bool is_last = !others.contains(id.pod) && state.ending.contains(id.pod);
-  const service::Remove request{id.pod, is_last ? "" : id.name};
-  return expect(node, state, {}, request).next;
-}
 
 }  // namespace
 
@@ -78,19 +71,6 @@ void Runner::delete_hooked(const Action& action) {
   }
   run_hook(hook, action.faults);
   judge_hook(hook);
-}
-
-/// Clients leave the pods that a hook has admitted to it, and admit no pod again of which it runs a
-/// container: what happens if they do not is in docs/world.md, "Open".
-bool Runner::is_left_to_hook(const Action& action) const {
-  if (action.kind == Action::Kind::kStart) return model_.ending.contains(uid_of(action.pod));
-  if (action.kind != Action::Kind::kAdmit) return false;
-  const auto pods = pods_of(action.pod, action.value);
-  return std::any_of(pods.begin(), pods.end(), [&](const PodSpec& pod) {
-    const bool runs = std::any_of(hooked_.begin(), hooked_.end(),
-                                  [&](const auto& one) { return one.first.pod == pod.uid; });
-    return runs || model_.ending.contains(pod.uid);
-  });
 }
 
 /// Its process ends.
@@ -169,15 +149,57 @@ void Runner::end_group(const std::string& group) {
   (void)node_.kernel.fs()->remove_group(group);
 }
 
+/// Whether an admission lacks a container that a hook has admitted, and that runs.
+bool Runner::forgets_processes(const service::Action& admission) {
+  const auto next = expect(*model_node_, model_, offline_, admission).next;
+  return std::any_of(model_.adopted.begin(), model_.adopted.end(), [&](const auto& entry) {
+    return !next.adopted.contains(entry.id()) && runs_hooked(entry.id());
+  });
+}
+
+/// Whether a container runs for which a hook was run.
+bool Runner::runs_hooked(const ContainerId& id) {
+  const auto found = hooked_.find(id);
+  auto* const dir = found == hooked_.end() ? nullptr : node_.kernel.find(found->second.group);
+  return dir != nullptr && !dir->processes.empty();
+}
+
+/// Whether processes run in a pod's groups below the root; "": in any of them.
+bool Runner::runs_below_root(const PodUid& uid, const std::string& container) {
+  auto* const pod = node_.kernel.find(fmt::format("{}/pod{}", kRoot, uid));
+  if (pod == nullptr) return false;
+  if (container.empty() && !pod->processes.empty()) return true;
+  return std::any_of(pod->children.begin(), pod->children.end(), [&](const auto& child) {
+    const bool is_meant = container.empty() || child.first == container;
+    return is_meant && !child.second->processes.empty();
+  });
+}
+
+/// What NodeAgent::remove_adopted comes to: a pod ends with its last adopted container, but not
+/// while others run in it.
+AgentState Runner::without_adopted(const AgentState& state, const ContainerId& id) {
+  auto others = state.adopted;
+  others.erase(id);
+  const bool is_last = !others.contains(id.pod) && state.ending.contains(id.pod);
+  const service::Remove request{id.pod, is_last && !runs_below_root(id.pod, "") ? "" : id.name};
+  return expect(*model_node_, state, {}, request).next;
+}
+
 /// Containers whose processes have ended, and which are gone in `actual`, are gone here too: a
-/// reconciliation and each creation remove them.
+/// reconciliation and each creation remove them. A reconciliation also ends the pods that wait for
+/// the end of others that run in them.
 AgentState Runner::without_abandoned(AgentState state, const AgentState& actual) {
   for (const auto& entry : ContainerMap<std::string>(state.adopted)) {
     const auto* const dir = node_.kernel.find(entry.value.substr(kMountSize));
     const std::string* const has = actual.adopted.find(entry.id());
     const bool is_left = has != nullptr && *has == entry.value;
     const bool runs = dir != nullptr && !dir->processes.empty();
-    if (!is_left && !runs) state = without_adopted(*model_node_, state, entry.id());
+    if (!is_left && !runs) state = without_adopted(state, entry.id());
+  }
+  for (const PodUid& uid : std::set(state.ending)) {
+    const bool is_gone = actual.node.find(uid) == nullptr && !state.adopted.contains(uid);
+    if (!is_gone || runs_below_root(uid, "")) continue;
+    state = expect(*model_node_, state, {}, service::Remove{uid, ""}).next;
   }
   return state;
 }
@@ -188,7 +210,7 @@ std::vector<AgentState> Runner::states_after(const Hook& hook) {
   std::vector<AgentState> states = {before};
   if (hook.group.empty()) {
     if (before.adopted.contains(hook.id)) {
-      states.push_back(without_adopted(*model_node_, before, hook.id));
+      states.push_back(without_adopted(before, hook.id));
     }
     return states;
   }
@@ -207,7 +229,7 @@ std::vector<AgentState> Runner::states_after(const Hook& hook) {
   admitted.adopted[hook.id] = "/model/" + hook.group;
   auto started = expect(*model_node_, admitted, hook.offline, service::Start{hook.id});
   for (const AgentState& one : {admitted, started.next}) {
-    states.push_back(without_adopted(*model_node_, one, hook.id));
+    states.push_back(without_adopted(one, hook.id));
     states.push_back(one);
   }
   return states;

@@ -122,7 +122,10 @@ void Runner::check_told() {
       const ContainerId id{pod.spec.uid, container.name};
       const CpuSet* const own = model_.node.cpu.assignments.find(id);
       const CpuSet has = own == nullptr ? CpuSet() : *own;
-      const auto told = told_.try_emplace(container.id, has).first;
+      const ActivePod* const active = model_.node.find(id.pod);
+      const bool is_admitted = active != nullptr && active->spec.find(id.name) != nullptr;
+      if (!is_admitted && !told_.contains(container.number)) continue;  // as CPUs were offline
+      const auto told = told_.try_emplace(container.number, has).first;
       if (told->second != has) {
         return break_promise("lost", fmt::format("{}/{} was told {}, and has {}", id.pod, id.name,
                                                  told->second.to_string(), has.to_string()));

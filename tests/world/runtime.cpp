@@ -71,6 +71,7 @@ bool Runtime::ask(const std::function<void(nri::Follower&, Agent&)>& call) {
 /// removing.
 void Runtime::come_back() {
   is_killed_ = false;
+  late_updates_.Clear();
   for (auto it = pods_.begin(); it != pods_.end();) {
     Pod& pod = it->second;
     for (const Container& container : pod.containers) {
@@ -88,6 +89,7 @@ void Runtime::forget() {
   pods_.clear();
   unconfirmed_.clear();
   late_.clear();
+  late_updates_.Clear();
 }
 
 std::string Runtime::new_id(const std::string& name) {
@@ -122,9 +124,14 @@ void Runtime::send_late(const PodUid& pod) {
   for (const auto& call : std::exchange(found->second, {})) (void)ask(call);
 }
 
-/// Each is one `runc update`: on record, and in the kernel if the group exists.
 void Runtime::apply(const Updates& updates) {
   if (is_killed_) return;
+  if (events_ == Events::kLateUpdates) return late_updates_.MergeFrom(updates);
+  write(updates);
+}
+
+/// Each is one `runc update`: on record, and in the kernel if the group exists.
+void Runtime::write(const Updates& updates) {
   for (const api::ContainerUpdate& update : updates) {
     const std::string& cpus = update.linux().resources().cpu().cpus();
     if (cpus.empty()) continue;
@@ -158,7 +165,7 @@ void Runtime::create(int number, const std::string& name) {
     if (before->phase != Phase::kExited) return;
     std::erase_if(pod.containers, [&](const Container& one) { return one.name == name; });
   }
-  Container container{name, new_id(fmt::format("{}-{}", pod.spec.uid, name))};
+  Container container{name, new_id(fmt::format("{}-{}", pod.spec.uid, name)), next_number_++};
   api::CreateContainerRequest request;
   *request.mutable_pod() = shown(pod);
   *request.mutable_container() = shown(pod, container);
@@ -206,6 +213,7 @@ void Runtime::start(int number, const std::string& name) {
   container->phase = Phase::kRunning;
   (void)send(api::Event::POST_START_CONTAINER, pod, container);
   send_late(pod.spec.uid);
+  write(std::exchange(late_updates_, {}));
 }
 
 void Runtime::remove_group(const std::string& group) {

@@ -23,12 +23,13 @@ class Runtime {
   using Ask = std::function<bool(const std::function<void(nri::Follower&, Agent&)>&)>;
 
   /// kSwapped: what ended comes after the start of what has its name now; kSameIds: and both have
-  /// one id.
-  enum class Events { kInOrder, kSwapped, kSameIds };
+  /// one id. kLateUpdates: what answers ask to write is written after the next container's start.
+  enum class Events { kInOrder, kSwapped, kSameIds, kLateUpdates };
   enum class Phase { kCreated, kRunning, kExited };
   struct Container {
     std::string name;
     std::string id;
+    int number = 0;  ///< no two containers have the same one
     Phase phase = Phase::kCreated;
     std::string cpus = {};      ///< on record; "": none
     bool is_confirmed = false;  ///< the plugin was asked about its start, and agreed
@@ -87,6 +88,7 @@ class Runtime {
   void send_stop(const Pod& pod, const Container& container);
   using Updates = google::protobuf::RepeatedPtrField<nri::api::ContainerUpdate>;
   void apply(const Updates& updates);
+  void write(const Updates& updates);
   void remove_group(const std::string& group);
 
   test::ModelKernel* kernel_;
@@ -95,11 +97,13 @@ class Runtime {
   Events events_;
   /// Of kSwapped and kSameIds: calls that come late, by the pod.
   std::map<PodUid, std::vector<std::function<void(nri::Follower&, Agent&)>>> late_;
+  Updates late_updates_;  ///< of kLateUpdates
   std::map<int, Pod> pods_;
   std::set<std::string> unconfirmed_;
   bool is_killed_ = false;
   int next_process_ = 1'500'000'000;
   int next_id_ = 1;
+  int next_number_ = 1;  ///< of a container
 };
 
 }  // namespace pinfold::world

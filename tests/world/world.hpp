@@ -80,6 +80,7 @@ enum class Bug {
   kEarlyLock,        ///< a service that stops writes after the next one has started
   kReusedNumbers,    ///< a process is taken for a later one with its number
   kRefuseAll,        ///< the plugin lets no container be created
+  kLateUpdates,      ///< the runtime writes cpusets of answers after the next container's start
 };
 /// "grant-first"; nullopt for another text.
 [[nodiscard]] std::optional<Bug> parse_bug(std::string_view name);

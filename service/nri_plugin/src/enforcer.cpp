@@ -101,7 +101,7 @@ api::SynchronizeResponse Enforcer::synchronize(Agent& agent,
   if (!done) log(LogLevel::kWarning, "NRI: synchronize: " + done.error().message);
   adopt_running(agent);
   revert(agent);
-  (void)confine_others(agent, agent.desired());
+  (void)confine_others(agent, desired_now(agent));
   api::SynchronizeResponse answer;
   add_records(agent, "", answer);
   return answer;
@@ -167,7 +167,8 @@ Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
     PINFOLD_TRY(execute(agent, plan.requests));
     known_.create(request.pod(), request.container());
     PINFOLD_TRY(ensure(agent, plan.container));
-    (void)confine_others(agent, agent.desired());  // what is left is looked for again at the start
+    (void)confine_others(agent,
+                         desired_now(agent));  // what is left is looked for again at the start
     PINFOLD_LET(auto created, answer_create(agent.node(), agent.state().node, plan.container));
     add_records(agent, request.container().id(), created);
     return created;
@@ -210,7 +211,7 @@ Result<void> Enforcer::change(Agent& agent, const api::StateChangeEvent& event) 
     case api::Event::RUN_POD_SANDBOX:
       known_.change(event);
       run_sandbox(agent, event.pod());
-      (void)confine_others(agent, agent.desired());
+      (void)confine_others(agent, desired_now(agent));
       return {};
     case api::Event::START_CONTAINER: {
       auto started = start(agent, event);
@@ -279,7 +280,7 @@ Result<void> Enforcer::start(Agent& agent, const api::StateChangeEvent& event) {
   PINFOLD_TRY(agent.adopt(id->pod, {id->name, directory}));
   add_change(ChangeKind::kStarted, id->pod, id->name);
   PINFOLD_TRY(ensure(agent, *id));
-  const agent::Desired desired = agent.desired();
+  const agent::Desired desired = desired_now(agent);
   const CpuSet left = confine_others(agent, desired);
   const auto own = desired.layout.find(*id);
   const bool is_exclusive =
@@ -326,7 +327,7 @@ void Enforcer::adopt_started(Agent& agent, const api::StateChangeEvent& event) {
   if (is_known && id && agent.state().adopted.contains(*id)) return;
   adopt_running(agent);
   revert(agent);
-  (void)confine_others(agent, agent.desired());
+  (void)confine_others(agent, desired_now(agent));
 }
 
 void Enforcer::note_stop(Agent& agent, const api::Container& container) {

@@ -55,6 +55,7 @@ class Enforcer final : public Follower {
   /// The desired CPUs of a container; empty: any.
   [[nodiscard]] static CpuSet desired_cpus(const agent::Desired& desired, const ContainerId& id);
   [[nodiscard]] OtherSearch others_of(const Agent& agent) const;
+  [[nodiscard]] static agent::Desired desired_now(const Agent& agent);
   CpuSet confine_others(const Agent& agent, const agent::Desired& desired);
   struct Owner;
   [[nodiscard]] Owner owner_of(const Agent& agent, const std::string& directory) const;

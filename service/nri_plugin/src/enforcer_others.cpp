@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "enforcer.hpp"
+#include "pinfold/agent/offline.hpp"
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
 
@@ -36,7 +37,7 @@ void Enforcer::look(Agent& agent) {
   if (is_synchronized_) remove_ended_pods(agent);
   note_unexplained(agent);
   confined_.forget_gone(*agent.enforced());
-  if (knows_all_pods(agent)) (void)confine_others(agent, agent.desired());
+  if (knows_all_pods(agent)) (void)confine_others(agent, desired_now(agent));
 }
 
 void Enforcer::leave_room(const Agent& agent, const CpuSet& allowed) {
@@ -75,7 +76,7 @@ void Enforcer::remove_ended(Agent& agent) {
   const AgentRequests ended = plan_removal(known_, agent.state().node);
   if (ended.remove_pods.empty() && ended.remove_containers.empty()) return;
   remove(agent, ended);
-  follow_pool(agent, agent.desired());
+  follow_pool(agent, desired_now(agent));
 }
 
 OtherSearch Enforcer::others_of(const Agent& agent) const {
@@ -89,6 +90,17 @@ OtherSearch Enforcer::others_of(const Agent& agent) const {
     search.roots.insert(kubepods.empty() ? *directory : kubepods);
   }
   return search;
+}
+
+/// With the shared pool as others can run there: CPUs that went offline since its start the agent
+/// does not know. Without any of them the kernel would give a group those of the one that it is in.
+agent::Desired Enforcer::desired_now(const Agent& agent) {
+  agent::Desired desired = agent.desired();
+  const auto cpus = agent.enforced()->machine_cpus();
+  if (!cpus || desired.pool.intersects(*cpus)) return desired;
+  const CpuSet left = agent::pool_in(*cpus, desired.pool, exclusive_cpus(desired));
+  if (!left.empty()) desired.pool = left;
+  return desired;
 }
 
 /// Confines the groups of sandboxes and of unknown containers to the shared pool, and lets those

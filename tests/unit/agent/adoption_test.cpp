@@ -134,6 +134,26 @@ TEST_P(AdoptionTest, CountsProcessesOfGroupsBelow) {
   EXPECT_THAT(agent.remove_abandoned(), IsEmpty());
 }
 
+TEST_P(AdoptionTest, AGroupThatCannotBeListedIsNotTakenForEmpty) {
+  make_group("run-a", 100);
+  NodeAgent agent = open();
+  must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
+  ASSERT_TRUE(kernel_.fs()->make_group("run-a/init.scope").has_value());
+  kernel_.find("run-a")->processes.clear();
+  kernel_.find("run-a/init.scope")->processes.insert(101);
+  must(agent.admit(pod("b", {guaranteed("c", 1)})));
+  kernel_.find("podb/c")->processes.insert(102);
+  kernel_.unlistable = "run-a";
+  EXPECT_THAT(agent.remove_abandoned(), IsEmpty());
+  kernel_.unlistable = "podb";
+  const auto refused = agent.remove_pod(PodUid("b"), RunningProcesses::kRefuse);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kIo);
+  EXPECT_FALSE(agent.enforced()->find_foreign().has_value());
+  kernel_.unlistable.clear();
+  EXPECT_TRUE(agent.enforced()->find_foreign().has_value());
+}
+
 TEST_P(AdoptionTest, NeedsAGroupAndAContainer) {
   NodeAgent agent = open();
   const auto outcome = agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/nowhere"});
@@ -232,6 +252,47 @@ TEST_P(AdoptionTest, AContainerThatMayComeBackIsDisownedByAReconciliation) {
   EXPECT_TRUE(agent.state().removed.empty());
   EXPECT_EQ(agent.state().node.find(PodUid("b")), nullptr) << "the hook's pods end";
   EXPECT_EQ(agent.state().node.cpu.default_set, CpuSet::parse("0,3-7").value());
+}
+
+TEST_P(AdoptionTest, AnAdmissionForgetsNoGroupInWhichProcessesRun) {
+  make_group("run-a", 100);
+  NodeAgent agent = open();
+  must(agent.admit_adopted(pod("a", {guaranteed("c", 1), guaranteed("d", 1)}),
+                           {"c", "/model/run-a"}));
+  const PodSpec without = pod("a", {guaranteed("d", 1)});
+  const AgentState before = agent.state();
+  const auto refused = agent.admit(std::vector{pod("b", {guaranteed("c", 1)}), without});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::kBusy);
+  EXPECT_THAT(refused.error().message, HasSubstr("'poda/c' still has 1 process"));
+  EXPECT_EQ(agent.state(), before);
+  kernel_.find("run-a")->processes.clear();
+  must(agent.admit(without));
+  EXPECT_THAT(agent.state().ending, IsEmpty()) << "who admits it again removes it";
+  ASSERT_TRUE(agent.reconcile().has_value());
+  EXPECT_NE(agent.state().node.find(PodUid("a")), nullptr);
+}
+
+TEST_P(AdoptionTest, APodInWhichOthersRunEndsAfterThem) {
+  make_group("run-a", 100);
+  NodeAgent agent = open();
+  must(agent.admit_adopted(pod("a", {guaranteed("c", 1), guaranteed("d", 1)}),
+                           {"c", "/model/run-a"}));
+  const ContainerId other{PodUid("a"), "d"};
+  ASSERT_TRUE(agent.start(other).has_value());
+  ASSERT_TRUE(agent.attach(other, 200).has_value());
+  const auto refused = agent.remove_adopted({PodUid("a"), "c"}, RunningProcesses::kRefuse);
+  EXPECT_EQ(refused.error().code, ErrorCode::kBusy);
+  kernel_.find("run-a")->processes.clear();
+  ASSERT_TRUE(agent.remove_adopted({PodUid("a"), "c"}, RunningProcesses::kKill).has_value());
+  EXPECT_EQ(agent.state().node.cpu.default_set, CpuSet::parse("0-1,3-7").value());
+  ASSERT_TRUE(agent.reconcile().has_value());
+  EXPECT_THAT(agent.find_drift().value(), IsEmpty());
+  EXPECT_EQ(cpus("poda/d"), "2");
+  kernel_.find("poda/d")->processes.clear();
+  ASSERT_TRUE(agent.reconcile().has_value());
+  EXPECT_EQ(agent.state().node.find(PodUid("a")), nullptr);
+  EXPECT_THAT(agent.state().ending, IsEmpty());
 }
 
 TEST_P(AdoptionTest, OfSeveralGroupsAdoptsThoseThatItCan) {

@@ -69,8 +69,8 @@ class EnforcedLayout {
   }
   /// The absolute directory of the group that a process is in. Errors: kNotFound.
   [[nodiscard]] Result<std::string> directory_of_process(pid_t process) const;
-  /// The groups of a pod that exist, its own first.
-  [[nodiscard]] std::vector<enforce::GroupName> groups_of_pod(const PodUid& pod) const {
+  /// The groups of a pod that exist, its own first. Errors: kIo.
+  [[nodiscard]] Result<std::vector<enforce::GroupName>> groups_of_pod(const PodUid& pod) const {
     return cgroups_.groups_of_pod(pod);
   }
   /// False if a group has no process or does not exist. Errors: kIo.
@@ -84,6 +84,7 @@ class EnforcedLayout {
   /// Where the pages of a container's processes are; empty if it has none, or in a model.
   [[nodiscard]] enforce::PagesByNode pages_of(const ContainerId& container) const;
   /// See Cgroups.
+  [[nodiscard]] Result<CpuSet> machine_cpus() const { return cgroups_.machine_cpus(); }
   [[nodiscard]] Result<enforce::Group> open_elsewhere(const std::string& directory) const {
     return cgroups_.open_elsewhere(directory);
   }

@@ -99,7 +99,8 @@ class NodeAgent {
   void set_confine_others(ConfineOthers confine) { confine_others_ = std::move(confine); }
 
   /// Admits a pod. `trace`, if given, gets the reasons.
-  /// Errors: those of the store, and kUnsupported while CPUs are offline; then nothing has changed.
+  /// Errors: those of the store, kUnsupported while CPUs are offline, and kBusy if it is active,
+  /// now without a container that runs in an adopted group; then nothing has changed.
   [[nodiscard]] Result<AdmitOutcome> admit(const PodSpec& pod, Trace* trace = nullptr);
   /// Several pods in one transaction: decided one after the other, each with its own answer,
   /// committed together, then enforced. `traces`, if given, gets one trace for each pod.
@@ -107,7 +108,7 @@ class NodeAgent {
                                                         std::vector<Trace>* traces = nullptr);
   /// Admits a pod and adopts the group of one of its containers, in one transaction; the pod ends
   /// with its last adopted container. Of a pod that is already active it only adopts the group, and
-  /// the pod ends as it would have.
+  /// the pod ends as it would have. A pod that is admitted again with admit() does not end so.
   /// Errors: as admit; kNotFound for a container that the pod does not have; those of
   /// EnforcedLayout::check_adoptable. Then nothing has changed.
   [[nodiscard]] Result<AdmitOutcome> admit_adopted(const PodSpec& pod, const Adoption& adoption);
@@ -162,7 +163,8 @@ class NodeAgent {
   /// Releases what held pods have: pods that only the kubelet's files name, of which the caller
   /// says that they no longer run. Errors: those of the store.
   [[nodiscard]] Result<ChangeOutcome> release_unknown();
-  /// Removes a container whose group was adopted, and its pod if the pod ends with it.
+  /// Removes a container whose group was adopted, and its pod if the pod ends with it. While
+  /// processes run in other groups of the pod, that stays until remove_abandoned().
   /// Errors: as remove_container.
   [[nodiscard]] Result<ChangeOutcome> remove_adopted(const ContainerId& container,
                                                      RunningProcesses running);
@@ -203,6 +205,9 @@ class NodeAgent {
   }
   [[nodiscard]] Result<Decided> decide_all(const std::vector<PodSpec>& pods,
                                            std::vector<Trace>* traces) const;
+  [[nodiscard]] Result<bool> runs_beside(const ContainerId& container) const;
+  void end_pods();
+  [[nodiscard]] Result<void> check_forgotten(const AgentState& next);
   [[nodiscard]] Result<void> commit(const std::vector<PodSpec>& pods, Decided& decided);
   /// Commits, and measures that.
   [[nodiscard]] Result<void> store(AgentState next);

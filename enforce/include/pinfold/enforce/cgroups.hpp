@@ -88,7 +88,8 @@ class Cgroups {
   /// cpuset. Errors: kNotFound if it does not exist; kInvalidArgument for no group.
   [[nodiscard]] Result<Group> open_elsewhere(const std::string& directory) const;
   /// The groups of a pod that exist: its own first, then its containers', adopted ones included.
-  [[nodiscard]] std::vector<GroupName> groups_of_pod(const PodUid& pod) const;
+  /// Errors: kIo.
+  [[nodiscard]] Result<std::vector<GroupName>> groups_of_pod(const PodUid& pod) const;
   /// Removes the group below the root of a container that has an adopted one, if it is empty.
   void remove_replaced(const ContainerId& container);
 
