@@ -28,6 +28,17 @@ CpuSet chosen_cpus(const enforce::Group& group) {
   return read_set(group, enforce::kCpusFile).value_or(CpuSet());
 }
 
+/// The CPUs of the groups in it, which a group of cgroup v1 must have.
+CpuSet cpus_in(const enforce::Group& group) {
+  const auto& part = group.cpuset();
+  CpuSet cpus;
+  for (const std::string& child :
+       part.fs->children(part.path).value_or(std::vector<std::string>())) {
+    cpus |= chosen_cpus(child_of(group, child));
+  }
+  return cpus;
+}
+
 }  // namespace
 
 Result<void> ConfinedGroups::confine(const OtherGroup& other, const CpuSet& pool) {
@@ -36,8 +47,14 @@ Result<void> ConfinedGroups::confine(const OtherGroup& other, const CpuSet& pool
   const auto known = groups_.find(other.group.directory);
   CpuSet before = chosen == former_pool_ ? CpuSet() : chosen;
   if (known != groups_.end() && known->second.written == chosen) before = known->second.before;
-  groups_.insert_or_assign(other.group.directory, Confined{std::move(before), target, target});
-  return write_cpus(other.group, target, pool);
+  Confined& confined = groups_[other.group.directory];
+  confined = {std::move(before), target, target};
+  auto done = write_cpus(other.group, target, pool);
+  if (done || other.group.is_v2()) return done;
+  const CpuSet inner = cpus_in(other.group);
+  if (inner.empty()) return done;
+  confined.written = target | inner;
+  return write_cpus(other.group, confined.written, pool | inner);
 }
 
 Result<void> ConfinedGroups::recognize(const agent::EnforcedLayout& enforced, OtherSearch search) {

@@ -18,8 +18,8 @@ class ConfinedGroups {
   /// `former_pool`: a group with exactly these CPUs was confined by an earlier service.
   explicit ConfinedGroups(CpuSet former_pool) : former_pool_(std::move(former_pool)) {}
 
-  /// Takes all CPUs but those of the pool from a group, and reads that back.
-  /// Errors: kIo; kUnsupported if it still has others.
+  /// Takes all CPUs but those of the pool from a group, and reads that back. A group of cgroup v1
+  /// keeps those of the groups in it, too. Errors: kIo; kUnsupported if it still has others.
   [[nodiscard]] Result<void> confine(const OtherGroup& other, const CpuSet& pool);
   /// Finds what an earlier service has confined. Later, the former pool means nothing any more.
   /// Errors: kIo.

@@ -167,8 +167,8 @@ Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,
     PINFOLD_TRY(execute(agent, plan.requests));
     known_.create(request.pod(), request.container());
     PINFOLD_TRY(ensure(agent, plan.container));
-    (void)confine_others(agent,
-                         desired_now(agent));  // what is left is looked for again at the start
+    // What is left is looked for again at the start.
+    (void)confine_others(agent, desired_now(agent));
     PINFOLD_LET(auto created, answer_create(agent.node(), agent.state().node, plan.container));
     add_records(agent, request.container().id(), created);
     return created;

@@ -10,15 +10,6 @@ namespace {
 
 constexpr int kMaxDepth = 16;
 
-enforce::Group child_of(const enforce::Group& group, const std::string& name) {
-  enforce::Group child = group;
-  std::string& path = child.parts.front().path;
-  path = path.empty() ? name : fmt::format("{}/{}", path, name);
-  child.directory += "/" + name;
-  child.label = child.directory;
-  return child;
-}
-
 /// A threaded group does not list its processes: it counts as having some.
 Result<bool> has_processes(const enforce::Group& group) {
   const auto& part = group.cpuset();
@@ -55,6 +46,15 @@ struct Walk {
 };
 
 }  // namespace
+
+enforce::Group child_of(const enforce::Group& group, const std::string& name) {
+  enforce::Group child = group;
+  std::string& path = child.parts.front().path;
+  path = path.empty() ? name : fmt::format("{}/{}", path, name);
+  child.directory += "/" + name;
+  child.label = child.directory;
+  return child;
+}
 
 Result<std::vector<OtherGroup>> find_others(const agent::EnforcedLayout& enforced,
                                             const OtherSearch& search) {

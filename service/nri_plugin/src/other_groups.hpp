@@ -24,6 +24,9 @@ struct OtherSearch {
   std::function<bool(const OtherGroup&)> wanted;
 };
 
+/// The group of this name in `group`.
+[[nodiscard]] enforce::Group child_of(const enforce::Group& group, const std::string& name);
+
 /// All groups with processes that are wanted. Errors: kIo.
 [[nodiscard]] Result<std::vector<OtherGroup>> find_others(const agent::EnforcedLayout& enforced,
                                                           const OtherSearch& search);

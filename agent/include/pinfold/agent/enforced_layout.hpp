@@ -83,8 +83,9 @@ class EnforcedLayout {
   [[nodiscard]] Result<ObservedContainer> observe(const ContainerId& container) const;
   /// Where the pages of a container's processes are; empty if it has none, or in a model.
   [[nodiscard]] enforce::PagesByNode pages_of(const ContainerId& container) const;
-  /// See Cgroups.
+  /// The CPUs that the root has now. Errors: kIo.
   [[nodiscard]] Result<CpuSet> machine_cpus() const { return cgroups_.machine_cpus(); }
+  /// See Cgroups.
   [[nodiscard]] Result<enforce::Group> open_elsewhere(const std::string& directory) const {
     return cgroups_.open_elsewhere(directory);
   }
