@@ -1,7 +1,14 @@
 #include "pinfold/base/read_file.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <thread>
 
 #include "temp_dir.hpp"
 
@@ -32,6 +39,30 @@ TEST(ReadFile, EndsAnEndlessFile) {
   const auto endless = read_file("/dev/zero");
   ASSERT_FALSE(endless);
   EXPECT_EQ(endless.error().message, "read '/dev/zero': more than 16 MiB");
+}
+
+/// A signal without SA_RESTART ends a call of the kernel with EINTR.
+TEST(ReadFile, ASignalEndsNoReading) {
+  struct sigaction counts {};
+  counts.sa_handler = [](int) {};
+  struct sigaction before {};
+  ASSERT_EQ(::sigaction(SIGUSR1, &counts, &before), 0);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const pthread_t reader = ::pthread_self();
+  std::thread writer([&] {
+    for (int i = 0; i < 20; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      ::pthread_kill(reader, SIGUSR1);
+    }
+    EXPECT_EQ(::write(ends[1], "x", 1), 1);
+    ::close(ends[1]);
+  });
+  errno = EINTR;  // of an earlier call: the end of the file is no error
+  EXPECT_EQ(read_rest(ends[0], "pipe").value_or("none"), "x");
+  writer.join();
+  ::close(ends[0]);
+  ::sigaction(SIGUSR1, &before, nullptr);
 }
 
 TEST(ReadFile, NamesWhatItCannotRead) {
