@@ -1,5 +1,6 @@
 #include "pinfold/base/read_file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -48,7 +49,7 @@ TEST(ReadFile, ASignalEndsNoReading) {
   struct sigaction before {};
   ASSERT_EQ(::sigaction(SIGUSR1, &counts, &before), 0);
   std::array<int, 2> ends{};
-  ASSERT_EQ(::pipe(ends.data()), 0);
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
   const pthread_t reader = ::pthread_self();
   std::thread writer([&] {
     for (int i = 0; i < 20; ++i) {
