@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -28,6 +29,7 @@ constexpr const char* kCgroups = "/sys/fs/cgroup";
 constexpr const char* kAllCpus = "0-7";
 constexpr const char* kStateDir = "/var/lib/pinfold";
 constexpr std::size_t kIdLength = 64;  ///< of a container
+constexpr std::uintmax_t kKeptJournal = std::uintmax_t{128} << 10U;
 
 std::string read_all(const std::filesystem::path& file) {
   std::ostringstream text;
@@ -147,7 +149,12 @@ std::string left_group(EmptyGroups allowed) {
 std::string grown(const Footprint& before) {
   const Footprint now = footprint();
   for (const std::string& name : now.state_files) {
-    if (!before.state_files.contains(name)) return fmt::format("file '{}/{}'", kStateDir, name);
+    const std::string file = fmt::format("{}/{}", kStateDir, name);
+    // A journal stays until it is larger than this: docs/checkpoint-format.md.
+    std::error_code gone;
+    const auto size = std::filesystem::file_size(file, gone);
+    if (gone || (name == ".pinfold_journal" && size <= kKeptJournal)) continue;
+    if (!before.state_files.contains(name)) return fmt::format("file '{}'", file);
   }
   std::vector<std::string> more;
   std::set_difference(now.open_files.begin(), now.open_files.end(), before.open_files.begin(),
