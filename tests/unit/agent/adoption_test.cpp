@@ -19,6 +19,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
+void must(const Result<AdmitOutcome>& outcome) {
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  ASSERT_FALSE(outcome->rejection) << outcome->rejection->message;
+  ASSERT_FALSE(outcome->not_enforced) << outcome->not_enforced->message;
+}
+
 class AdoptionTest : public testing::TestWithParam<enforce::CgroupVersion> {
  protected:
   [[nodiscard]] NodeAgent open(Abandoned abandoned = Abandoned::kRemove) {
@@ -39,6 +45,14 @@ class AdoptionTest : public testing::TestWithParam<enforce::CgroupVersion> {
     }
     ASSERT_TRUE(kernel_.fs()->write(name, "cgroup.procs", std::to_string(process)).has_value());
   }
+  /// Adopts "run-a" for container a/c, whose only process is in a group below that.
+  void adopt_with_process_below(NodeAgent& agent) {
+    make_group("run-a", 100);
+    must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
+    ASSERT_TRUE(kernel_.fs()->make_group("run-a/init.scope").has_value());
+    kernel_.find("run-a")->processes.clear();
+    kernel_.find("run-a/init.scope")->processes.insert(101);
+  }
   [[nodiscard]] std::string cpus(const std::string& group) {
     ModelKernel::Dir* const dir = kernel_.find(group);
     return dir == nullptr ? "gone" : kernel_.effective(*dir, "cpuset.cpus").to_string();
@@ -47,12 +61,6 @@ class AdoptionTest : public testing::TestWithParam<enforce::CgroupVersion> {
   test::TempDir state_;
   ModelKernel kernel_{GetParam(), CpuSet::range(0, 7), CpuSet{0, 1}};
 };
-
-void must(const Result<AdmitOutcome>& outcome) {
-  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
-  ASSERT_FALSE(outcome->rejection) << outcome->rejection->message;
-  ASSERT_FALSE(outcome->not_enforced) << outcome->not_enforced->message;
-}
 
 TEST_P(AdoptionTest, FollowsDecisionsDuringThePodsLifetime) {
   make_group("run-a", 100);
@@ -125,22 +133,14 @@ TEST_P(AdoptionTest, OfOneContainerLeavesTheOthersAndAPodThatStaysAlone) {
 }
 
 TEST_P(AdoptionTest, CountsProcessesOfGroupsBelow) {
-  make_group("run-a", 100);
   NodeAgent agent = open();
-  must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
-  ASSERT_TRUE(kernel_.fs()->make_group("run-a/init.scope").has_value());
-  kernel_.find("run-a")->processes.clear();
-  kernel_.find("run-a/init.scope")->processes.insert(101);
+  adopt_with_process_below(agent);
   EXPECT_THAT(agent.remove_abandoned(), IsEmpty());
 }
 
 TEST_P(AdoptionTest, AGroupThatCannotBeListedIsNotTakenForEmpty) {
-  make_group("run-a", 100);
   NodeAgent agent = open();
-  must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
-  ASSERT_TRUE(kernel_.fs()->make_group("run-a/init.scope").has_value());
-  kernel_.find("run-a")->processes.clear();
-  kernel_.find("run-a/init.scope")->processes.insert(101);
+  adopt_with_process_below(agent);
   must(agent.admit(pod("b", {guaranteed("c", 1)})));
   kernel_.find("podb/c")->processes.insert(102);
   kernel_.unlistable = "run-a";
