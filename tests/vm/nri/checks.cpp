@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "cri.hpp"
+#include "pinfold/checkpoint/store.hpp"
 
 namespace pinfold::driver {
 namespace {
@@ -29,7 +29,6 @@ constexpr const char* kCgroups = "/sys/fs/cgroup";
 constexpr const char* kAllCpus = "0-7";
 constexpr const char* kStateDir = "/var/lib/pinfold";
 constexpr std::size_t kIdLength = 64;  ///< of a container
-constexpr std::uintmax_t kKeptJournal = std::uintmax_t{128} << 10U;
 
 std::string read_all(const std::filesystem::path& file) {
   std::ostringstream text;
@@ -150,10 +149,11 @@ std::string grown(const Footprint& before) {
   const Footprint now = footprint();
   for (const std::string& name : now.state_files) {
     const std::string file = fmt::format("{}/{}", kStateDir, name);
-    // A journal stays until it is larger than this: docs/checkpoint-format.md.
     std::error_code gone;
     const auto size = std::filesystem::file_size(file, gone);
-    if (gone || (name == ".pinfold_journal" && size <= kKeptJournal)) continue;
+    const bool may_stay =
+        name == checkpoint::kJournalFileName && size <= checkpoint::Store::kKeptJournal;
+    if (gone || may_stay) continue;
     if (!before.state_files.contains(name)) return fmt::format("file '{}'", file);
   }
   std::vector<std::string> more;
