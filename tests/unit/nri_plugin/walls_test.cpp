@@ -237,6 +237,20 @@ TEST_P(NriWalls, AContainerThatExitedBeforeTheRuntimesRestartKeepsItsCpus) {
   EXPECT_EQ(broken(world, {b}), "");
 }
 
+/// A runtime that could not load a shim in time shows neither its pod nor its containers, and they
+/// run on.
+TEST_P(NriWalls, WhatTheRuntimeHasForgottenKeepsItsCpus) {
+  auto world = world_with(Habit::kForgetsAtSynchronize);
+  const PodSpec b = exclusive("b", 4);
+  const PodSpec d = exclusive("d", 2);
+  world.run(b);
+  world.restart_runtime();
+  world.synchronize_with({});
+  pass_time(world);
+  world.run(d);
+  expect(world, {b, d}, "d: CPUs 1-2, expected 2 of 0,5-7");
+}
+
 /// Nor does an event tell of the end of an earlier sandbox.
 TEST_P(NriWalls, APodThatEndsWithoutAnEventReleasesItsCpus) {
   auto world = world_with();
