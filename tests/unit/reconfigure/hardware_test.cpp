@@ -18,6 +18,7 @@ ReconfigurationPlan checked_plan(const Node& from, const NodeState& state, const
   if (!planned) return {};
   EXPECT_EQ(start_error(to, planned->next), "") << describe(*planned);
   EXPECT_EQ(overlap(to, planned->next), "") << describe(*planned);
+  EXPECT_EQ(cost_of(planned->containers), planned->cost) << describe(*planned);
   return *std::move(planned);
 }
 
@@ -145,6 +146,8 @@ TEST(ReconfigureHeld, KeepsWhatItHasOrSaysWhatIsInTheWay) {
   EXPECT_EQ(planned(result, "a").why,
             "its pod is not active, so it cannot move; CPUs 1 are reserved now");
   EXPECT_EQ(planned(result, "b").change, Change::kKept);
+  EXPECT_EQ(planned(result, "b").why, "its pod is not active, and what it has is still free");
+  EXPECT_EQ(result.containers.size(), 2U);
   EXPECT_EQ(result.evicted, std::vector{PodUid("a")});
   EXPECT_EQ(result.next.held, std::set{PodUid("b")});
 }
@@ -252,6 +255,128 @@ TEST(ReconfigureInit, InitContainersStayWithinThePod) {
   const auto app = planned(result, "a", "app");
   EXPECT_EQ(app.cpus_moved, 1U) << describe(result);
   EXPECT_EQ(planned(result, "a", "init").cpus_after, app.cpus_after) << describe(result);
+}
+
+TEST(ReconfigureHardware, SaysWhichNumaNodeIsGone) {
+  Config config = reserving("0");
+  config.cpu_manager_policy = "none";
+  config.topology_manager_policy = "none";
+  const Node from = node_of(machine_of({.numa = 2, .cpus = 4}), config);
+  const Node to = node_of(machine_of({.numa = 1, .cpus = 4}), config);
+  const auto result = checked_plan(
+      from, state_with(from, {sized("a", 1, 8), sized("b", 1, 8), sized("d", 1, 3)}), to);
+  EXPECT_EQ(result.cost, (PlanCost{1, 0, 0, 0, 0})) << describe(result);
+  EXPECT_EQ(planned(result, "b").why, "NUMA node 1 does not exist any more, and nothing else fits");
+  EXPECT_EQ(planned(result, "a").why, "the rules allow what it has");
+}
+
+Config without_alignment(const std::string& reserved) {
+  Config config = aligning_config("none");
+  config.reserved_system_cpus = reserved;
+  return config;
+}
+
+/// Without a search: nothing can cost less.
+TEST(ReconfigureSearch, KnowsAtOnceThatThereIsNothingCheaper) {
+  Config smt = reserving("0");
+  smt.cpu_manager_policy_options["full-pcpus-only"] = "true";
+  Config fewer_smt = smt;
+  fewer_smt.reserved_system_cpus = "0-1";
+  Config no_topology = reserving("0");
+  no_topology.topology_manager_policy = "none";
+  struct Case {
+    const char* name;
+    Machine machine;
+    Config from;
+    Config to;
+    std::vector<PodSpec> pods;
+    bool are_held = false;
+    bool evict = false;
+    PlanCost expected = {};
+  };
+  const std::vector<Case> cases = {
+      {"kept", machine_of({}), reserving("0"), reserving("1", Profile::kKubelet136), {}},
+      {"one CPU is lost",
+       machine_of({}),
+       reserving("0"),
+       reserving("0-1"),
+       {sized("a", 2), sized("b", 2)},
+       false,
+       false,
+       {0, 0, 1, 1, 0}},
+      {"two lose CPUs",
+       machine_of({}),
+       without_alignment("0"),
+       without_alignment("0-3"),
+       {sized("a", 2), sized("b", 3)},
+       false,
+       false,
+       {0, 0, 2, 3, 0}},
+      {"against rules",
+       smt_machine(),
+       no_topology,
+       smt,
+       {sized("a", 3)},
+       false,
+       false,
+       {0, 1, 0, 0, 0}},
+      {"against rules, to be evicted",
+       smt_machine(),
+       no_topology,
+       smt,
+       {sized("a", 3)},
+       false,
+       true,
+       {1, 0, 0, 0, 0}},
+      {"against rules, and gone",
+       smt_machine(),
+       no_topology,
+       fewer_smt,
+       {sized("a", 5)},
+       false,
+       false,
+       {1, 0, 0, 0, 0}},
+      {"held, and gone",
+       machine_of({}),
+       reserving("0"),
+       reserving("0-1"),
+       {sized("a", 2)},
+       true,
+       false,
+       {1, 0, 0, 0, 0}},
+  };
+  for (const Case& each : cases) {
+    const Node from = node_of(each.machine, each.from);
+    const Node to = node_of(each.machine, each.to);
+    NodeState state = state_with(from, each.pods);
+    if (each.are_held) {
+      for (const PodSpec& spec : each.pods) state.held.insert(spec.uid);
+      state.pods.clear();
+    }
+    for (const std::size_t steps : {std::size_t{0}, std::size_t{1000}}) {
+      const auto plan = plan_reconfiguration(from, state, to, {each.evict, steps});
+      ASSERT_TRUE(plan) << each.name;
+      EXPECT_EQ(plan->cost, each.expected) << each.name << "\n" << describe(*plan);
+      EXPECT_TRUE(plan->optimal) << each.name << ", " << steps << " steps";
+    }
+  }
+}
+
+TEST(ReconfigureSearch, SaysThatItWasTooShort) {
+  Config config = reserving("0");
+  config.topology_manager_policy = "none";
+  const Node from = node_of(machine_of({}), config);
+  NodeState state = state_with(from, {sized("a", 2)});
+  state.cpu.default_set |= CpuSet{1, 2};
+  state.cpu.assignments[{PodUid("a"), "c"}] = {1, 8};
+  state.cpu.default_set -= {1, 8};
+  const Node to = node_of(machine_of({}), reserving("0"));
+  for (const std::size_t steps : {std::size_t{0}, std::size_t{1}, std::size_t{1000}}) {
+    const auto plan = plan_reconfiguration(from, state, to, {false, steps});
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(plan->cost, (PlanCost{0, 0, 1, 1, 0})) << describe(*plan);
+    EXPECT_EQ(plan->optimal, steps == 1000) << steps;
+  }
 }
 
 TEST(ReconfigureErrors, ANodeThatNeverStartsHasNoPlan) {

@@ -21,6 +21,7 @@ ReconfigurationPlan plan(const Node& from, const NodeState& state, const Node& t
   if (!planned) return {};
   EXPECT_EQ(start_error(to, planned->next), "") << describe(*planned);
   EXPECT_EQ(overlap(to, planned->next), "") << describe(*planned);
+  EXPECT_EQ(cost_of(planned->containers), planned->cost) << describe(*planned);
   return *std::move(planned);
 }
 
@@ -52,6 +53,8 @@ TEST(Reconfigure, CpuPolicyNoneToStaticGivesExclusiveCpus) {
     EXPECT_EQ(planned(result, "a").change, Change::kBecomesExclusive);
     EXPECT_EQ(planned(result, "a").cpus_after.value_or(CpuSet{}).size(), 2U);
     EXPECT_EQ(planned(result, "b").change, Change::kKept);
+    EXPECT_EQ(planned(result, "b").why,
+              "it has no exclusive CPUs and no NUMA nodes, before and after");
     EXPECT_EQ(result.cost, PlanCost{});
   }
 }
@@ -323,6 +326,33 @@ TEST(Reconfigure, OfAPodManagedAsAWholeOnlyTheContainerMovesThatLosesCpus) {
     EXPECT_EQ(planned(result, "a", "one").change, Change::kMoved);
     EXPECT_EQ(planned(result, "a", "two").change, Change::kKept);
     EXPECT_EQ(result.cost, (PlanCost{0, 0, 1, 1, 0})) << describe(result);
+  }
+}
+
+/// A pod with CPUs of its own of which `one` of two containers has the CPUs `first`, the other the
+/// rest.
+NodeState divided(const Node& node, const CpuSet& first) {
+  PodSpec spec = pod_of("a", {container("one", {{"cpu", "1"}, {"memory", "1Gi"}}),
+                              container("two", {{"cpu", "1"}, {"memory", "1Gi"}})});
+  spec.resources = container("", {{"cpu", "2"}, {"memory", "2Gi"}}).resources;
+  NodeState state = state_with(node, {spec});
+  state.cpu.assignments.erase(ContainerId{PodUid("a"), "one"});
+  if (!first.empty()) state.cpu.assignments[{PodUid("a"), "one"}] = first;
+  return state;
+}
+
+TEST(Reconfigure, APodThatWasDividedOtherwiseIsDividedAgain) {
+  Config config = aligning_config("restricted", "pod");
+  config.feature_gates["PodLevelResourceManagers"] = true;
+  const Node from = node_of(smt_machine(), with(config, Profile::kKubelet136));
+  const Node to = node_of(smt_machine(), with(config, Profile::kFixed));
+  const CpuSet both = divided(from, {}).cpu.pods.at(PodUid("a"));
+  for (const CpuSet& first : {CpuSet{}, both}) {
+    const auto result = plan(from, divided(from, first), to);
+    const CpuSet one = planned(result, "a", "one").cpus_after.value_or(CpuSet{});
+    const CpuSet two = planned(result, "a", "two").cpus_after.value_or(CpuSet{});
+    EXPECT_EQ(one.size(), 1U) << describe(result);
+    EXPECT_EQ(one | two, both) << describe(result);
   }
 }
 
