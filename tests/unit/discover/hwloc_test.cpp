@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "hwloc_topology.hpp"
 #include "pinfold/discover/discover.hpp"
@@ -35,6 +36,7 @@ TEST(Synthetic, WorksWithoutSocketsCoresAndCaches) {
   EXPECT_EQ(machine.sockets()[0].id, 0);
   EXPECT_EQ(machine.cores().size(), 4U);
   EXPECT_EQ(machine.numa_count(), 1);
+  EXPECT_EQ(machine.numa_nodes()[0].distances, std::vector<std::uint32_t>{10});
   EXPECT_FALSE(machine.description().has_cache_info);
 }
 
@@ -60,12 +62,32 @@ TEST(Synthetic, RejectsInvalidTopologies) {
     EXPECT_TRUE(machine.error().message.starts_with("synthetic topology '"))
         << machine.error().message;
     EXPECT_NE(machine.error().message.find("hwloc's form"), std::string::npos);
+    const bool has_pus = text.find("pu:") != std::string::npos;
+    EXPECT_EQ(machine.error().message.find("'pu:N' (threads per core)") == std::string::npos,
+              has_pus)
+        << machine.error().message;
+  }
+  EXPECT_EQ(discover(HwlocSynthetic{"PU:0"}, "").error().message,
+            "synthetic topology 'PU:0': expected hwloc's form, such as "
+            "'pack:2 [numa(memory=16GB)] l3:1 core:4 pu:2'");
+}
+
+TEST(Synthetic, LeavesToHwlocWhatHasNoMoreCpusThanItsLimit) {
+  // Each is malformed, and has 65,536 CPUs or fewer.
+  for (const std::string text :
+       {"pack:65536 foo:1", "pack:65536 foo:x", "pack:2(indexes=1:70000) foo:1",
+        "pack:2 [numa(indexes=1:70000)] foo:1", "pack:65536 foo:1 [numa] bar:1"}) {
+    const auto machine = discover(HwlocSynthetic{text}, "");
+    ASSERT_FALSE(machine) << text;
+    EXPECT_NE(machine.error().message.find("hwloc's form"), std::string::npos)
+        << machine.error().message;
   }
 }
 
 TEST(Synthetic, RejectsMillionsOfCpusBeforeHwlocBuildsThem) {
   for (const std::string text :
-       {"pack:1000 core:1000 pu:1000", "pu:65537", "core:99999999999999999999 pu:2",
+       {"pack:1000 core:1000 pu:1000", "pu:65537", ":65537", "core:99999999999999999999 pu:1",
+        "pack:65536 die:65536 l3:65536 core:65536 pu:1",
         "l2:256(size=1MB) [numa(memory=1)] core:256 pu:2"}) {
     const auto machine = discover(HwlocSynthetic{text}, "");
     ASSERT_FALSE(machine) << text;
@@ -118,7 +140,9 @@ constexpr const char* kXml = R"(<?xml version="1.0" encoding="UTF-8"?>
     </object>
     <object type="Package" os_index="3" cpuset="0x0000000c" complete_cpuset="0x0000000c" nodeset="0x00000100" complete_nodeset="0x00000100" gp_index="9">
       <object type="NUMANode" os_index="8" cpuset="0x0000000c" complete_cpuset="0x0000000c" nodeset="0x00000100" complete_nodeset="0x00000100" gp_index="10" local_memory="4096">
-        <page_type size="4096" count="1"/>
+        <page_type size="256" count="1"/>
+        <page_type size="512" count="2"/>
+        <page_type size="1024" count="3"/>
       </object>
       <object type="PU" os_index="2" cpuset="0x00000004" complete_cpuset="0x00000004" nodeset="0x00000100" complete_nodeset="0x00000100" gp_index="11"/>
       <object type="PU" os_index="3" cpuset="0x00000008" complete_cpuset="0x00000008" nodeset="0x00000100" complete_nodeset="0x00000100" gp_index="12"/>
@@ -142,6 +166,8 @@ TEST(Xml, CarriesMemoryHugePagesDistancesAndUnusualIds) {
                                                   {"hugepages-2Mi", std::uint64_t{2} << 30U}}));
   EXPECT_EQ(first.distances, (std::vector<std::uint32_t>{10, 32}));
   EXPECT_EQ(machine->numa_nodes()[1].id, NumaId{8});
+  EXPECT_EQ(machine->numa_nodes()[1].hugepages,
+            (std::map<std::string, std::uint64_t>{{"hugepages-1Ki", 3072}}));
   EXPECT_EQ(machine->numa_nodes()[1].distances, (std::vector<std::uint32_t>{31, 10}));
   EXPECT_EQ(machine->find(CpuId{0})->socket, SocketId{7});
   EXPECT_EQ(machine->find(CpuId{2})->socket, SocketId{3});
@@ -165,6 +191,20 @@ TEST(Xml, RejectsOtherText) {
     EXPECT_NE(machine.error().message.find("expected a topology that hwloc exported as XML"),
               std::string::npos)
         << machine.error().message;
+  }
+}
+
+TEST(Xml, ShowsTheFirstLineOfOtherText) {
+  const std::string sixty(60, 'x');
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"<html>", "<html>"},
+      {"<html>\nhello", "<html>..."},
+      {sixty + "\nhello", sixty + "..."},
+      {sixty + "y\nhello", sixty + "..."},
+      {sixty, sixty}};
+  for (const auto& [text, shown] : cases) {
+    EXPECT_EQ(discover(HwlocXml{text}, "").error().message,
+              "'" + shown + "': expected a topology that hwloc exported as XML");
   }
 }
 

@@ -47,7 +47,8 @@ TEST(CpuMask, RejectsCpusAboveTheDomain) {
 TEST(MemTotal, ReadsBothForms) {
   EXPECT_EQ(*parse_mem_total("MemTotal:   16 kB\nMemFree: 3 kB"), 16U * 1024);
   EXPECT_EQ(*parse_mem_total("\nNode 3 MemTotal:  0 kB"), 0U);
-  EXPECT_FALSE(parse_mem_total("MemTotal: 18014398509481984 kB"));
+  EXPECT_EQ(*parse_mem_total("MemTotal: 9007199254740991 kB"), (std::uint64_t{1} << 63U) - 1024);
+  EXPECT_FALSE(parse_mem_total("MemTotal: 9007199254740992 kB"));
   EXPECT_FALSE(parse_mem_total("MemTotal: 16"));
   EXPECT_FALSE(parse_mem_total("MemTotal: 16 MB"));
   EXPECT_FALSE(parse_mem_total("MemTotal: 16 kB kB"));
@@ -69,6 +70,8 @@ TEST(HugepageResource, IsNamedAsKubernetesNamesIt) {
   EXPECT_EQ(hugepage_resource(1048576), "hugepages-1Gi");
   EXPECT_EQ(hugepage_resource(16777216), "hugepages-16Gi");
   EXPECT_EQ(hugepage_resource(1536), "hugepages-1536Ki");
+  EXPECT_EQ(hugepage_resource(std::uint64_t{1} << 40U), "hugepages-1Pi");
+  EXPECT_EQ(hugepage_resource(std::uint64_t{1} << 50U), "hugepages-1024Pi");
 }
 
 TEST(KernelFiles, TruncatesLongValuesInMessages) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "tree_builder.hpp"
 
@@ -70,9 +71,23 @@ TEST(PciDevices, PreferTheKernelsNodeToHwlocs) {
   write_machine(dir);
   const HwlocRoot root(dir.path());
   dir.write("sys/bus/pci/devices/0000:02:00.0/numa_node", "1\n");
+  dir.write("sys/bus/pci/devices/0000:81:00.0/numa_node", "0\n");
   const auto found = pci_devices(SysTree{dir.path()});
   ASSERT_TRUE(found) << found.error().message;
-  EXPECT_EQ(found->front().numa_nodes, std::vector<NumaId>{NumaId{1}});
+  EXPECT_EQ((*found)[0].numa_nodes, std::vector<NumaId>{NumaId{1}});
+  EXPECT_EQ((*found)[2].numa_nodes, std::vector<NumaId>{NumaId{0}});
+}
+
+TEST(PciDevices, HaveNumbersOf0WhereTheKernelHasNoFile) {
+  const TempDir dir;
+  write_machine(dir);
+  const HwlocRoot root(dir.path());
+  for (const char* const file : {"vendor", "device"}) {
+    std::filesystem::remove(dir.path() + "/sys/bus/pci/devices/10000:01:00.0/" + file);
+  }
+  const auto found = pci_devices(SysTree{dir.path()});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->back(), (PciDevice{"10000:01:00.0", 0x0108, 0, 0, {}, {NumaId{1}}}));
 }
 
 TEST(PciDevices, NameTheFileAndTheValueOfABadTree) {
@@ -85,6 +100,19 @@ TEST(PciDevices, NameTheFileAndTheValueOfABadTree) {
   EXPECT_EQ(found.error().message,
             "'" + dir.path() +
                 "/sys/bus/pci/devices/0000:02:00.0/numa_node': 'near': expected a whole number");
+}
+
+TEST(PciDevices, NameTheFirstOfSeveralBadFiles) {
+  const TempDir dir;
+  write_machine(dir);
+  const HwlocRoot root(dir.path());
+  for (const char* const bus : {"95", "91", "97", "90", "93", "96", "92", "94"}) {
+    write_pci(dir, std::string("0000:") + bus + ":00.0", "0x020000", "15b3:1013", "near", "c");
+  }
+  const auto found = pci_devices(SysTree{dir.path()});
+  ASSERT_FALSE(found);
+  EXPECT_NE(found.error().message.find("/0000:90:00.0/"), std::string::npos)
+      << found.error().message;
 }
 
 TEST(PciDevices, RejectATreeOfAnotherMachine) {
@@ -107,9 +135,10 @@ TEST(DiscoverWithHwloc, FindsTheMachineOfTheKernelsFiles) {
   write_machine(dir);
   const HwlocRoot root(dir.path());
   const auto kernel = discover(SysTree{dir.path()}, "");
-  const auto hwloc = discover_with_hwloc(SysTree{dir.path()}, "");
+  const auto hwloc = discover_with_hwloc(SysTree{dir.path()}, "box");
   ASSERT_TRUE(kernel) << kernel.error().message;
   ASSERT_TRUE(hwloc) << hwloc.error().message;
+  EXPECT_EQ(hwloc->name(), "box");
   EXPECT_EQ(hwloc->all_cpus(), kernel->all_cpus());
   EXPECT_EQ(hwloc->cpus_of_numa(1), kernel->cpus_of_numa(1));
   EXPECT_EQ(hwloc->memory(), kernel->memory());
@@ -134,6 +163,8 @@ TEST(DeviceRule, MatchesByIdOrClass) {
       {"0000:02:00.0", 0x0302, 0x10de, 0x2330, {}, {NumaId{0}}},
       {"0000:81:00.0", 0x0200, 0x15b3, 0x1013, {"eth7"}, {NumaId{1}}},
       {"0000:82:00.0", 0x0200, 0x8086, 0x1013, {}, {}},
+      {"0000:83:00.0", 0x0302, 0x10de, 0x1db6, {}, {}},  // another device of a vendor
+      {"0000:84:00.0", 0x0108, 0x144d, 0xa80a, {}, {}},
   };
   const std::vector<DeviceRule> rules = {*DeviceRule::parse("10de:2330=nvidia.com/gpu"),
                                          *DeviceRule::parse("15b3:1013=example.com/fast"),
@@ -161,6 +192,8 @@ TEST(PciClass, HasAReadableName) {
   EXPECT_EQ(pci_class_name(0x0280), "network");
   EXPECT_EQ(pci_class_name(0x1200), "accelerator");
   EXPECT_EQ(pci_class_name(0x0880), "device");
+  EXPECT_TRUE(is_workload_device({"0000:82:00.0", 0x0200, 0, 0, {}, {}}));
+  EXPECT_FALSE(is_workload_device({"0000:82:00.0", 0x0880, 0, 0, {}, {}}));
 }
 
 }  // namespace
