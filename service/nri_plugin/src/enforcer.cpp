@@ -324,7 +324,10 @@ void Enforcer::adopt_started(Agent& agent, const api::StateChangeEvent& event) {
     }
   }
   known_.change(event);
-  if (is_known && id && agent.state().adopted.contains(*id)) return;
+  // The group of an earlier container of the same name is not its own.
+  const std::string* const has = id ? agent.state().adopted.find(*id) : nullptr;
+  const auto own = group_directory(options_.mount, container.linux().cgroups_path());
+  if (is_known && has != nullptr && own && *has == *own) return;
   adopt_running(agent);
   revert(agent);
   (void)confine_others(agent, desired_now(agent));

@@ -55,6 +55,22 @@ TEST_P(NriSynchronize, AContainerThatStartsDuringSynchronizeIsPinned) {
   EXPECT_THAT(world_.log, Contains(HasSubstr("was confined to CPUs 0,3-7, expected 1-2")));
 }
 
+/// The same, and the earlier one of its name ends only then.
+TEST_P(NriSynchronize, AContainerThatStartsDuringSynchronizeGetsTheGroupOfItsOwn) {
+  const PodSpec b = exclusive("b", 2);
+  world_.run(b);
+  const std::string earlier = world_.group(b);
+  world_.restart();
+  world_.suffix = "-again";
+  world_.make_group(b);
+  world_.synchronize({b}, api::ContainerState::CONTAINER_CREATED);
+  EXPECT_TRUE(world_.agent->state().adopted.find({b.uid, "c"})->ends_with(earlier));
+  world_.kernel.find(earlier)->processes.clear();
+  ASSERT_TRUE(world_.send(api::Event::POST_START_CONTAINER, b, "c").has_value());
+  EXPECT_TRUE(world_.agent->state().adopted.find({b.uid, "c"})->ends_with(world_.group(b)));
+  EXPECT_EQ(world_.cpus(b), "1-2");
+}
+
 /// The same with one that is not shown at all; the earlier one of its name has been removed.
 TEST_P(NriSynchronize, AContainerThatSynchronizeHasMissedIsPinned) {
   const PodSpec b = exclusive("b", 2);
