@@ -70,7 +70,9 @@ std::map<Name, Desired> desired_containers() {
 /// What is wrong with the CPUs of a running container; "" if nothing is.
 std::string wrong_cpus(const Pod& pod, const Container& container, const Desired& desired) {
   const std::string title = pod.name() + "/" + container.name;
-  if (!desired.directory.ends_with("/" + container.id)) return title + " is not adopted";
+  if (!desired.directory.ends_with("/" + container.id)) {
+    return fmt::format("{} '{}' is not adopted, but '{}'", title, container.id, desired.directory);
+  }
   const int exclusive = pod.exclusive_of(container.name);
   if (exclusive > 0 && static_cast<int>(desired.cpus.size()) != exclusive) {
     return fmt::format("{}: decided: {}", title, desired.cpus.to_string());

@@ -324,7 +324,8 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     // The end of what is printed is in the report.
     using pinfold::driver::output_of;
-    fmt::print("{}\nfailed: {}\n",
+    fmt::print("{}\n{}\nfailed: {}\n",
+               output_of("grep -h 'NRI: ' /run/pinfold/log | tail -n 15 | cut -c 1-260"),
                output_of("tail -n 5 /run/containerd.log /run/pinfold/log | cut -c 1-220"),
                error.what());
     return 1;
