@@ -2,7 +2,7 @@
 // free for them.
 
 #include "../../../libtopo/reconfigure/src/candidates.hpp"
-#include "../../../libtopo/reconfigure/src/problem.hpp"
+#include "../../../libtopo/reconfigure/src/survey.hpp"
 #include "plan_fixture.hpp"
 
 namespace pinfold::test {
@@ -226,6 +226,50 @@ TEST(PlannedPod, AnInitContainerHasEndedWhenALaterOneWasStarted) {
   pod.started.insert("app");
   EXPECT_TRUE(ended(1));
   EXPECT_FALSE(ended(2)) << "it is none";
+}
+
+TEST(Judge, SaysWhatAUnitMayHave) {
+  const Node node =
+      node_of(smt_machine(), with_memory_manager(aligning_config("single-numa-node")));
+  const Amounts two = {{"cpu", "2"}, {"memory", "1Gi"}};
+  const NodeState state =
+      state_with(node, {pod_of("a", {container("one", two), container("two", two)})});
+  planning::Judge judge(node, state);
+  const planning::PodCase pod = planning::survey(node, state, state.pods[0], judge);
+  ASSERT_EQ(pod.units.size(), 2U);
+  EXPECT_TRUE(pod.keep_allowed);
+  const auto allows = [&](const CpuSet& cpus, NumaMask memory) {
+    const bool first = judge.allows(pod, pod.units[0], {cpus, memory});
+    EXPECT_EQ(judge.allows(pod, pod.units[0], {cpus, memory}), first) << "asked again";
+    return first;
+  };
+  const NumaMask near = NumaMask::of(0);
+  EXPECT_TRUE(allows({1, 2}, near));
+  EXPECT_FALSE(allows({1}, near));
+  EXPECT_FALSE(allows({1, 2, 3}, near));
+  EXPECT_FALSE(allows({0, 1}, near)) << "0 is reserved";
+  EXPECT_FALSE(allows({1, 2}, {})) << "no memory";
+  EXPECT_FALSE(allows({1, 4}, near)) << "on two NUMA nodes";
+  EXPECT_FALSE(allows({1, 2}, NumaMask::of(1)));
+}
+
+TEST(Judge, FindsWhatAUnitWouldGetAlone) {
+  const Node node =
+      node_of(smt_machine(), with_memory_manager(aligning_config("single-numa-node")));
+  const Amounts two = {{"cpu", "2"}, {"memory", "1Gi"}};
+  const NodeState state =
+      state_with(node, {pod_of("a", {container("one", two), container("two", two)})});
+  planning::Judge judge(node, state);
+  const planning::PodCase pod = planning::survey(node, state, state.pods[0], judge);
+  planning::Board board{{6, 7, 14}, empty_state(node).memory, {}};
+  for (const planning::Unit& unit : pod.units) {
+    const auto spot = judge.natural(pod, unit, board);
+    ASSERT_TRUE(spot) << unit.container->name;
+    EXPECT_EQ(spot->cpus, (CpuSet{6, 14}));
+    EXPECT_EQ(spot->memory, NumaMask::of(1));
+  }
+  board.free = {1, 7};
+  EXPECT_FALSE(judge.natural(pod, pod.units[0], board)) << "no two on a NUMA node";
 }
 
 using planning::CpuChoice;

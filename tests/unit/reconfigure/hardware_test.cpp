@@ -169,6 +169,22 @@ TEST(ReconfigureHeld, TheSmallestGoesIfAKubeletNeedsASharedPool) {
   EXPECT_EQ(checked_plan(from, state, node_of(machine_of({}), config)).cost, PlanCost{});
 }
 
+TEST(ReconfigureHeld, TheFirstGoesOfThoseThatAreTheSmallest) {
+  Config config = aligning_config("none");
+  config.profile = Profile::kKubelet136;
+  const Node from = node_of(machine_of({}), config);
+  config.cpu_manager_policy_options["strict-cpu-reservation"] = "true";
+  const Node to = node_of(machine_of({}), config);
+  for (const std::array<int, 3>& sizes : {std::array{4, 5, 6}, std::array{7, 4, 4}}) {
+    NodeState state =
+        state_with(from, {sized("a", sizes[0]), sized("b", sizes[1]), sized("c", sizes[2])});
+    for (const char* const uid : {"a", "b", "c"}) state.held.insert(PodUid(uid));
+    state.pods.clear();
+    const PodUid smallest(sizes[0] == 4 ? "a" : "b");
+    EXPECT_EQ(checked_plan(from, state, to).evicted, std::vector{smallest});
+  }
+}
+
 TEST(ReconfigureReserved, MemoryShrunkOrMovedMovesNothingThatFits) {
   for (const Profile profile : kBothProfiles) {
     const auto with_reserved = [&](int numa, const std::string& amount) {

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "../../../libtopo/reconfigure/src/survey.hpp"
 #include "plan_fixture.hpp"
 
 namespace pinfold::test {
@@ -353,6 +354,44 @@ TEST(Reconfigure, APodThatWasDividedOtherwiseIsDividedAgain) {
     const CpuSet two = planned(result, "a", "two").cpus_after.value_or(CpuSet{});
     EXPECT_EQ(one.size(), 1U) << describe(result);
     EXPECT_EQ(one | two, both) << describe(result);
+  }
+}
+
+TEST(Survey, SaysWhetherAPodIsDividedAsBefore) {
+  Config config = aligning_config("restricted", "pod");
+  config.feature_gates["PodLevelResourceManagers"] = true;
+  const Node node = node_of(smt_machine(), config);
+  const CpuSet both = divided(node, {}).cpu.pods.at(PodUid("a"));
+  CpuSet first;
+  first.insert(both.first());
+  const auto is_as_before = [&](const NodeState& state) {
+    planning::Judge judge(node, state);
+    const auto pod = planning::survey(node, state, state.pods[0], judge);
+    EXPECT_TRUE(pod.is_whole);
+    EXPECT_EQ(pod.whole_before.cpus, state.cpu.pods.at(PodUid("a")));
+    return pod.is_divided_as_before;
+  };
+  EXPECT_TRUE(is_as_before(divided(node, first)));
+  EXPECT_FALSE(is_as_before(divided(node, {}))) << "one had none";
+  EXPECT_FALSE(is_as_before(divided(node, both))) << "one had more";
+  NodeState smaller = divided(node, first);
+  smaller.cpu.pods[PodUid("a")] = first;
+  EXPECT_FALSE(is_as_before(smaller));
+}
+
+TEST(Survey, FindsNoUnitsInAPodThatNoNodeAdmits) {
+  const Node node = node_of(smt_machine(), aligning_config("single-numa-node"));
+  const NodeState state = empty_state(node);
+  planning::Judge judge(node, state);
+  for (const auto& [one, two] : {std::pair("1", "9"), std::pair("9", "1")}) {
+    const ActivePod pod{pod_of("a", {container("one", {{"cpu", one}, {"memory", "1Gi"}}),
+                                     container("two", {{"cpu", two}, {"memory", "1Gi"}})}),
+                        {}};
+    const auto found = planning::survey(node, state, pod, judge);
+    ASSERT_TRUE(found.rejection);
+    EXPECT_EQ(found.rejection->reason, kAffinityError);
+    EXPECT_TRUE(found.units.empty());
+    EXPECT_FALSE(found.keep_allowed);
   }
 }
 
