@@ -42,6 +42,7 @@ class Enforcer final : public Follower {
   [[nodiscard]] Result<ContainerId> admit_unknown(Agent& agent, const api::StateChangeEvent& event);
   [[nodiscard]] bool knows(const api::Container& container) const;
   void adopt_started(Agent& agent, const api::StateChangeEvent& event);
+  void adopt_unreported(Agent& agent);
   void note_stop(Agent& agent, const api::Container& container);
   void change_ended(Agent& agent, const api::StateChangeEvent& event);
   template <class Response>

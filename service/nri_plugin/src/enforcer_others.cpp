@@ -34,7 +34,10 @@ bool is_group_of(const std::string& directory, const std::string& id) {
 }  // namespace
 
 void Enforcer::look(Agent& agent) {
-  if (is_synchronized_) remove_ended_pods(agent);
+  if (is_synchronized_) {
+    remove_ended_pods(agent);
+    adopt_unreported(agent);
+  }
   note_unexplained(agent);
   confined_.forget_gone(*agent.enforced());
   if (knows_all_pods(agent)) (void)confine_others(agent, desired_now(agent));
@@ -69,6 +72,29 @@ void Enforcer::remove_ended_pods(Agent& agent) {
   }
   for (const api::StateChangeEvent& end : ends) known_.change(end);
   remove_ended(agent);
+}
+
+/// containerd 1.7 reports neither start of a container that starts while a plugin synchronizes: it
+/// was shown as created. The runtime makes its group when it starts it.
+void Enforcer::adopt_unreported(Agent& agent) {
+  std::vector<api::StateChangeEvent> starts;
+  for (const auto& [id, pod] : known_.all()) {
+    for (const KnownContainer& container : pod.containers) {
+      if (container.phase != Phase::kCreated) continue;
+      const auto directory =
+          group_directory(options_.mount, container.shown.linux().cgroups_path());
+      if (!directory) continue;
+      const auto group = agent.enforced()->open_elsewhere(*directory);
+      const auto found = group ? processes_below(*group) : Result<std::vector<pid_t>>();
+      if (found.value_or(std::vector<pid_t>()).empty()) continue;
+      api::StateChangeEvent& start = starts.emplace_back();
+      start.set_event(api::Event::POST_START_CONTAINER);
+      *start.mutable_pod() = pod.sandbox;
+      *start.mutable_container() = container.shown;
+      start.mutable_container()->set_pid(static_cast<std::uint32_t>(found->front()));
+    }
+  }
+  for (const api::StateChangeEvent& start : starts) adopt_started(agent, start);
 }
 
 /// What has ended releases its CPUs at once.

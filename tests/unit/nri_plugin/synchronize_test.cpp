@@ -55,6 +55,26 @@ TEST_P(NriSynchronize, AContainerThatStartsDuringSynchronizeIsPinned) {
   EXPECT_THAT(world_.log, Contains(HasSubstr("was confined to CPUs 0,3-7, expected 1-2")));
 }
 
+/// The same, and its start is over before the plugin has answered.
+TEST_P(NriSynchronize, AContainerWhoseStartNoEventToldIsPinnedAtTheNextLook) {
+  const PodSpec a = shared("a");
+  const PodSpec b = exclusive("b", 2);
+  world_.run(a);
+  world_.run_sandbox(b);
+  ASSERT_TRUE(world_.create(b).has_value());
+  world_.restart();
+  world_.synchronize({a, b}, api::ContainerState::CONTAINER_CREATED);
+  world_.follower->look(*world_.agent);
+  EXPECT_FALSE(world_.agent->state().adopted.contains({b.uid, "c"}));
+  world_.make_group(b);
+  world_.follower->look(*world_.agent);
+  EXPECT_TRUE(world_.agent->state().adopted.contains({b.uid, "c"}));
+  EXPECT_EQ(world_.cpus(b), "1-2");
+  EXPECT_EQ(counters().found_unpinned, 0U);
+  world_.stop(b);
+  EXPECT_FALSE(world_.agent->state().adopted.contains({b.uid, "c"}));
+}
+
 /// The same, and the earlier one of its name ends only then.
 TEST_P(NriSynchronize, AContainerThatStartsDuringSynchronizeGetsTheGroupOfItsOwn) {
   const PodSpec b = exclusive("b", 2);
