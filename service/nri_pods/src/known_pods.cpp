@@ -107,7 +107,8 @@ void KnownPods::change_container(const api::StateChangeEvent& event) {
   const auto known = find_name(containers, event.container().name());
   // Events of an earlier container of the same name come late.
   if (known == containers.end() || known->shown.id() != event.container().id()) return;
-  if (const auto phase = phase_after(event.event())) known->phase = *phase;
+  // Events come late: what has stopped does not start again under its id.
+  known->phase = std::max(known->phase, phase_after(event.event()).value_or(known->phase));
   const bool has_adjustment = known->phase != Phase::kCreating && known->phase != Phase::kStopped;
   if (has_adjustment && event.container().has_linux()) {
     const api::LinuxCPU& cpu = event.container().linux().resources().cpu();

@@ -464,5 +464,16 @@ TEST(NriPlan, ALateEventOfAnEarlierContainerCountsForNothing) {
   EXPECT_EQ(world.known_.find(running(spec).id())->find("a")->phase, Phase::kCreating);
 }
 
+TEST(NriPlan, AContainerThatHasStoppedDoesNotStartWithALateEvent) {
+  World world;
+  const PodSpec spec = named("u", {limited("a", "2", "1Gi")});
+  (void)world.create(spec, "a");
+  for (const auto event : {api::Event::STOP_CONTAINER, api::Event::POST_START_CONTAINER,
+                           api::Event::POST_CREATE_CONTAINER}) {
+    world.change(event, running(spec), "a");
+    EXPECT_EQ(world.known_.find(running(spec).id())->find("a")->phase, Phase::kStopped);
+  }
+}
+
 }  // namespace
 }  // namespace pinfold::nri

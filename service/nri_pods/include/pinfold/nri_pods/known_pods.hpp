@@ -12,11 +12,12 @@
 /// What a runtime has reported of its pods.
 namespace pinfold::nri {
 
+/// In the order in which a container goes through them.
 enum class Phase {
   kCreating,  ///< until POST_CREATE_CONTAINER; an update of it would be lost
   kCreated,
   kStarted,
-  kStopped,  ///< it can be made again
+  kStopped,  ///< another of its name can be made
 };
 
 struct KnownContainer {
