@@ -135,4 +135,16 @@ inline std::string describe(const ReconfigurationPlan& plan) {
          "\n";
 }
 
+/// A pod with CPUs of its own of which `one` of two containers has the CPUs `first`, the other the
+/// rest.
+inline NodeState divided(const Node& node, const CpuSet& first) {
+  PodSpec spec = pod_of("a", {container("one", {{"cpu", "1"}, {"memory", "1Gi"}}),
+                              container("two", {{"cpu", "1"}, {"memory", "1Gi"}})});
+  spec.resources = container("", {{"cpu", "2"}, {"memory", "2Gi"}}).resources;
+  NodeState state = state_with(node, {spec});
+  state.cpu.assignments.erase(ContainerId{PodUid("a"), "one"});
+  if (!first.empty()) state.cpu.assignments[{PodUid("a"), "one"}] = first;
+  return state;
+}
+
 }  // namespace pinfold::test

@@ -242,7 +242,6 @@ Choice Search::choice_of(const PodCase& pod, const std::vector<Spot>& spots,
                          const Board& board) const {
   const PodUid& uid = pod.spec().uid;
   Choice choice;
-  choice.spots = spots;
   if (pod.is_whole) {
     if (spots.empty()) return choice;
     choice.after = judge_.divide(pod, spots.front());

@@ -100,7 +100,6 @@ enum class Outcome {
 /// What was decided about one pod.
 struct Choice {
   Outcome outcome = Outcome::kPlaced;
-  std::vector<Spot> spots;  ///< of the units
   /// What each container has then, by name; of the pod as a whole.
   std::map<std::string, Part> after;
   Part whole_after;

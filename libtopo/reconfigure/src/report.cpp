@@ -66,7 +66,9 @@ std::string why_moved(const Problem& problem, const PodCase& pod, const PlannedC
     if (unit.container != nullptr && unit.container->name != moved.id.name) continue;
     if (!unit.keep_allowed) return "the rules would not admit it on what it has";
   }
-  if (!pod.keep_allowed) return "the rules would not admit its pod on what it has";
+  if (pod.is_joint && !pod.keep_allowed) {
+    return "the rules would not admit its pod on what it has";
+  }
   return "other containers need what it has";
 }
 

@@ -184,7 +184,7 @@ Enumeration Search::keep_all(std::size_t index, const Board& board, const PlanCo
     if (!take_verbatim(node_, pod.spec().uid, pod.before, pod.whole_before, next)) {
       return Enumeration::kContinue;
     }
-    choice = {Outcome::kPlaced, {}, pod.before, pod.whole_before};
+    choice = {Outcome::kPlaced, pod.before, pod.whole_before};
     return from(index + 1, next, cost);
   }
   if (!pod.keep_allowed) return Enumeration::kContinue;
@@ -201,8 +201,8 @@ Enumeration Search::keep_all(std::size_t index, const Board& board, const PlanCo
     spots.push_back(*unit.had);
   }
   if (!take_verbatim(node_, pod.spec().uid, parts, whole, next)) return Enumeration::kContinue;
-  choice = pod.is_whole ? choice_of(pod, spots, next)
-                        : Choice{Outcome::kPlaced, std::move(spots), std::move(parts), {}};
+  choice =
+      pod.is_whole ? choice_of(pod, spots, next) : Choice{Outcome::kPlaced, std::move(parts), {}};
   return from(index + 1, next, cost + cost_of_moves(pod, choice.after));
 }
 
@@ -212,7 +212,7 @@ Enumeration Search::stay(std::size_t index, const Board& board, const PlanCost& 
   Choice& choice = choices_[order_[index]];
   Board next = board;
   if (!rules_.evict && take_verbatim(node_, pod.spec().uid, pod.before, pod.whole_before, next)) {
-    choice = {Outcome::kVerbatim, {}, {}, {}};
+    choice = {Outcome::kVerbatim, {}, {}};
     for (const auto& [name, before] : pod.before) choice.after[name] = verbatim(node_, before);
     if (node_.gates().pod_level_resource_managers) {
       choice.whole_after = verbatim(node_, pod.whole_before);
@@ -221,7 +221,7 @@ Enumeration Search::stay(std::size_t index, const Board& board, const PlanCost& 
       return Enumeration::kStop;
     }
   }
-  choice = {Outcome::kEvicted, {}, {}, {}};
+  choice = {Outcome::kEvicted, {}, {}};
   return from(index + 1, board, cost + PlanCost{1, 0, 0, 0, 0});
 }
 

@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "../../../libtopo/reconfigure/src/survey.hpp"
 #include "plan_fixture.hpp"
 
 namespace pinfold::test {
@@ -330,18 +329,6 @@ TEST(Reconfigure, OfAPodManagedAsAWholeOnlyTheContainerMovesThatLosesCpus) {
   }
 }
 
-/// A pod with CPUs of its own of which `one` of two containers has the CPUs `first`, the other the
-/// rest.
-NodeState divided(const Node& node, const CpuSet& first) {
-  PodSpec spec = pod_of("a", {container("one", {{"cpu", "1"}, {"memory", "1Gi"}}),
-                              container("two", {{"cpu", "1"}, {"memory", "1Gi"}})});
-  spec.resources = container("", {{"cpu", "2"}, {"memory", "2Gi"}}).resources;
-  NodeState state = state_with(node, {spec});
-  state.cpu.assignments.erase(ContainerId{PodUid("a"), "one"});
-  if (!first.empty()) state.cpu.assignments[{PodUid("a"), "one"}] = first;
-  return state;
-}
-
 TEST(Reconfigure, APodThatWasDividedOtherwiseIsDividedAgain) {
   Config config = aligning_config("restricted", "pod");
   config.feature_gates["PodLevelResourceManagers"] = true;
@@ -357,42 +344,21 @@ TEST(Reconfigure, APodThatWasDividedOtherwiseIsDividedAgain) {
   }
 }
 
-TEST(Survey, SaysWhetherAPodIsDividedAsBefore) {
-  Config config = aligning_config("restricted", "pod");
-  config.feature_gates["PodLevelResourceManagers"] = true;
-  const Node node = node_of(smt_machine(), config);
-  const CpuSet both = divided(node, {}).cpu.pods.at(PodUid("a"));
-  CpuSet first;
-  first.insert(both.first());
-  const auto is_as_before = [&](const NodeState& state) {
-    planning::Judge judge(node, state);
-    const auto pod = planning::survey(node, state, state.pods[0], judge);
-    EXPECT_TRUE(pod.is_whole);
-    EXPECT_EQ(pod.whole_before.cpus, state.cpu.pods.at(PodUid("a")));
-    return pod.is_divided_as_before;
-  };
-  EXPECT_TRUE(is_as_before(divided(node, first)));
-  EXPECT_FALSE(is_as_before(divided(node, {}))) << "one had none";
-  EXPECT_FALSE(is_as_before(divided(node, both))) << "one had more";
-  NodeState smaller = divided(node, first);
-  smaller.cpu.pods[PodUid("a")] = first;
-  EXPECT_FALSE(is_as_before(smaller));
-}
-
-TEST(Survey, FindsNoUnitsInAPodThatNoNodeAdmits) {
-  const Node node = node_of(smt_machine(), aligning_config("single-numa-node"));
-  const NodeState state = empty_state(node);
-  planning::Judge judge(node, state);
-  for (const auto& [one, two] : {std::pair("1", "9"), std::pair("9", "1")}) {
-    const ActivePod pod{pod_of("a", {container("one", {{"cpu", one}, {"memory", "1Gi"}}),
-                                     container("two", {{"cpu", two}, {"memory", "1Gi"}})}),
-                        {}};
-    const auto found = planning::survey(node, state, pod, judge);
-    ASSERT_TRUE(found.rejection);
-    EXPECT_EQ(found.rejection->reason, kAffinityError);
-    EXPECT_TRUE(found.units.empty());
-    EXPECT_FALSE(found.keep_allowed);
-  }
+/// x has a CPU on the wrong NUMA node; where it goes is y's CPU.
+TEST(Reconfigure, AContainerThatMakesRoomIsNotSaidToBreakTheRules) {
+  const PodSpec pod = pod_of("a", {container("x", {{"cpu", "4"}, {"memory", "1Gi"}}),
+                                   container("y", {{"cpu", "1"}, {"memory", "1Gi"}})});
+  const Machine machine = machine_of({.numa = 2, .cpus = 4, .gib = 8});
+  const Node from = node_of(machine, aligning_config("none"));
+  const Node to = node_of(machine, aligning_config("single-numa-node"));
+  NodeState state = state_with(from, {pod});
+  state.cpu.assignments[{pod.uid, "x"}] = {1, 4, 5, 7};
+  state.cpu.assignments[{pod.uid, "y"}] = {6};
+  state.cpu.default_set = {0, 2, 3};
+  const auto result = plan(from, state, to);
+  EXPECT_EQ(planned(result, "a", "x").why, "the rules would not admit it on what it has");
+  EXPECT_EQ(planned(result, "a", "y").change, Change::kMoved);
+  EXPECT_EQ(planned(result, "a", "y").why, "other containers need what it has");
 }
 
 TEST(Reconfigure, ProfileToProfileMovesNothing) {
