@@ -201,7 +201,7 @@ CpuSet cpus_of_group(const std::string& group) {
 }
 
 void expect_right_state(const std::string& when) {
-  if (const std::string wrong = wrong_containers(); !wrong.empty()) complain(when + ": " + wrong);
+  expect_none_soon(when, wrong_containers);
   expect_none_soon(when, left_pod);
 }
 
