@@ -116,9 +116,9 @@ class ModelCpusets {
 
   static constexpr const char* kCpus = "cpuset.cpus";
   static constexpr const char* kMems = "cpuset.mems";
-  /// Looked up for every group of the kernel whenever effective CPUs are read.
+  /// Looked up for many groups of the kernel whenever effective CPUs are read.
   static inline const std::string kPartition = "cpuset.cpus.partition";
-  static constexpr const char* kExclusive = "cpuset.cpus.exclusive";
+  static inline const std::string kExclusive = "cpuset.cpus.exclusive";
   static constexpr const char* kCpuExclusive = "cpuset.cpu_exclusive";
 
  private:
@@ -169,12 +169,14 @@ class ModelCpusets {
     }
     return cpus;
   }
-  /// What valid partitions below groups that are none have.
+  /// What valid partitions below groups that are none have: those groups list it as exclusive.
   [[nodiscard]] CpuSet held_below(const Dir& dir) const {
     CpuSet cpus;
     if (!kernel_.has_exclusive) return cpus;
     const bool gives = is_valid(dir);
     for (const auto& [name, child] : dir.children) {
+      const auto listed = child->files.find(kExclusive);
+      if (listed == child->files.end() || listed->second.empty()) continue;
       if (!gives && is_valid(*child)) cpus |= granted(*child);
       cpus |= held_below(*child);
     }
