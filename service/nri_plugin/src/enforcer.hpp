@@ -72,6 +72,8 @@ class Enforcer final : public Follower {
   Records records_;
   /// Groups of containers that were counted as unpinned, and the seconds that were.
   std::map<std::string, double> noted_;
+  /// Groups of created containers that had processes at the last look.
+  std::set<std::string> unreported_;
   /// Groups that were confined, and in how many looks since then no event had explained them.
   std::map<std::string, int> unexplained_;
 };

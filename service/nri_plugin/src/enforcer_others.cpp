@@ -4,6 +4,7 @@
 #include <chrono>
 #include <iterator>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "enforcer.hpp"
@@ -74,10 +75,12 @@ void Enforcer::remove_ended_pods(Agent& agent) {
   remove_ended(agent);
 }
 
-/// containerd 1.7 reports neither start of a container that starts while a plugin synchronizes: it
-/// was shown as created. The runtime makes its group when it starts it.
+/// containerd 1.7 reports no start of a container that starts while a plugin synchronizes: it was
+/// shown as created. The runtime makes its group, with a process, a while before it reports a
+/// start, so it has to be there at two looks.
 void Enforcer::adopt_unreported(Agent& agent) {
   std::vector<api::StateChangeEvent> starts;
+  const std::set<std::string> earlier = std::exchange(unreported_, {});
   for (const auto& [id, pod] : known_.all()) {
     for (const KnownContainer& container : pod.containers) {
       if (container.phase != Phase::kCreated) continue;
@@ -87,6 +90,8 @@ void Enforcer::adopt_unreported(Agent& agent) {
       const auto group = agent.enforced()->open_elsewhere(*directory);
       const auto found = group ? processes_below(*group) : Result<std::vector<pid_t>>();
       if (found.value_or(std::vector<pid_t>()).empty()) continue;
+      unreported_.insert(*directory);
+      if (!earlier.contains(*directory)) continue;
       api::StateChangeEvent& start = starts.emplace_back();
       start.set_event(api::Event::POST_START_CONTAINER);
       *start.mutable_pod() = pod.sandbox;
