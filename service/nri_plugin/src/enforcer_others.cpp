@@ -26,6 +26,13 @@ bool exists(const enforce::Group& group) {
   return listed || !enforce::is_gone(listed.error());
 }
 
+/// The processes of a group and of those below it; none if it is gone.
+std::vector<pid_t> processes_of(const agent::NodeAgent& agent, const std::string& directory) {
+  const auto group = agent.enforced()->open_elsewhere(directory);
+  const auto found = group ? processes_below(*group) : Result<std::vector<pid_t>>();
+  return found.value_or(std::vector<pid_t>());
+}
+
 /// True if the group is that of this sandbox or container.
 bool is_group_of(const std::string& directory, const std::string& id) {
   const std::string name = directory.substr(directory.rfind('/') + 1);
@@ -87,16 +94,15 @@ void Enforcer::adopt_unreported(Agent& agent) {
       const auto directory =
           group_directory(options_.mount, container.shown.linux().cgroups_path());
       if (!directory) continue;
-      const auto group = agent.enforced()->open_elsewhere(*directory);
-      const auto found = group ? processes_below(*group) : Result<std::vector<pid_t>>();
-      if (found.value_or(std::vector<pid_t>()).empty()) continue;
+      const std::vector<pid_t> processes = processes_of(agent, *directory);
+      if (processes.empty()) continue;
       unreported_.insert(*directory);
       if (!earlier.contains(*directory)) continue;
       api::StateChangeEvent& start = starts.emplace_back();
       start.set_event(api::Event::POST_START_CONTAINER);
       *start.mutable_pod() = pod.sandbox;
       *start.mutable_container() = container.shown;
-      start.mutable_container()->set_pid(static_cast<std::uint32_t>(found->front()));
+      start.mutable_container()->set_pid(static_cast<std::uint32_t>(processes.front()));
     }
   }
   for (const api::StateChangeEvent& start : starts) adopt_started(agent, start);
@@ -246,9 +252,7 @@ void Enforcer::note_unknown(const Agent& agent, const std::string& directory) {
   if (noted_.contains(directory)) return;
   const auto container = owner_of(agent, directory).container.value_or(ContainerId{});
   double seconds = 0;
-  const auto group = agent.enforced()->open_elsewhere(directory);
-  const auto found = group ? processes_below(*group) : Result<std::vector<pid_t>>();
-  for (const pid_t process : found.value_or(std::vector<pid_t>())) {
+  for (const pid_t process : processes_of(agent, directory)) {
     seconds = std::max(seconds, options_.age(process));
   }
   count_unpinned(directory, container, seconds);
