@@ -47,14 +47,19 @@ TEST(PlannedPod, AnInitContainerHasEndedWhenALaterOneWasStarted) {
   EXPECT_FALSE(ended(2)) << "it is none";
 }
 
-TEST(Judge, SaysWhatAUnitMayHave) {
+/// A pod of two containers with two CPUs and 1 GiB each.
+class JudgeTest : public testing::Test {
+ protected:
+  const Amounts two = {{"cpu", "2"}, {"memory", "1Gi"}};
   const Node node =
       node_of(smt_machine(), with_memory_manager(aligning_config("single-numa-node")));
-  const Amounts two = {{"cpu", "2"}, {"memory", "1Gi"}};
   const NodeState state =
       state_with(node, {pod_of("a", {container("one", two), container("two", two)})});
-  planning::Judge judge(node, state);
+  planning::Judge judge{node, state};
   const planning::PodCase pod = planning::survey(node, state, state.pods[0], judge);
+};
+
+TEST_F(JudgeTest, SaysWhatAUnitMayHave) {
   ASSERT_EQ(pod.units.size(), 2U);
   EXPECT_TRUE(pod.keep_allowed);
   const auto allows = [&](const CpuSet& cpus, NumaMask memory) {
@@ -72,14 +77,7 @@ TEST(Judge, SaysWhatAUnitMayHave) {
   EXPECT_FALSE(allows({1, 2}, NumaMask::of(1)));
 }
 
-TEST(Judge, FindsWhatAUnitWouldGetAlone) {
-  const Node node =
-      node_of(smt_machine(), with_memory_manager(aligning_config("single-numa-node")));
-  const Amounts two = {{"cpu", "2"}, {"memory", "1Gi"}};
-  const NodeState state =
-      state_with(node, {pod_of("a", {container("one", two), container("two", two)})});
-  planning::Judge judge(node, state);
-  const planning::PodCase pod = planning::survey(node, state, state.pods[0], judge);
+TEST_F(JudgeTest, FindsWhatAUnitWouldGetAlone) {
   planning::Board board{{6, 7, 14}, empty_state(node).memory, {}};
   for (const planning::Unit& unit : pod.units) {
     const auto spot = judge.natural(pod, unit, board);
