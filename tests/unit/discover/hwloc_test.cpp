@@ -87,7 +87,7 @@ TEST(Synthetic, LeavesToHwlocWhatHasNoMoreCpusThanItsLimit) {
 TEST(Synthetic, RejectsMillionsOfCpusBeforeHwlocBuildsThem) {
   for (const std::string text :
        {"pack:1000 core:1000 pu:1000", "pu:65537", ":65537", "core:99999999999999999999 pu:1",
-        "pack:65536 die:65536 l3:65536 core:65536 pu:1",
+        "core:99999999999999999999 pu:2", "pack:65536 die:65536 l3:65536 core:65536 pu:1",
         "l2:256(size=1MB) [numa(memory=1)] core:256 pu:2"}) {
     const auto machine = discover(HwlocSynthetic{text}, "");
     ASSERT_FALSE(machine) << text;

@@ -49,6 +49,7 @@ TEST(MemTotal, ReadsBothForms) {
   EXPECT_EQ(*parse_mem_total("\nNode 3 MemTotal:  0 kB"), 0U);
   EXPECT_EQ(*parse_mem_total("MemTotal: 9007199254740991 kB"), (std::uint64_t{1} << 63U) - 1024);
   EXPECT_FALSE(parse_mem_total("MemTotal: 9007199254740992 kB"));
+  EXPECT_FALSE(parse_mem_total("MemTotal: 18014398509481984 kB"));
   EXPECT_FALSE(parse_mem_total("MemTotal: 16"));
   EXPECT_FALSE(parse_mem_total("MemTotal: 16 MB"));
   EXPECT_FALSE(parse_mem_total("MemTotal: 16 kB kB"));

@@ -162,6 +162,7 @@ TEST(SysTree, NamesTheFileAndTheValueOfABadTree) {
       {cpu + "online", "0-x", ": '0-x': expected a list such as '0-3,8' of ids below 65536"},
       {cpu + "cpu1/topology/physical_package_id", "zero", ": 'zero': expected a whole number"},
       {cpu + "cpu1/topology/physical_package_id", "-2", ": '-2': expected -1 or more"},
+      {cpu + "cpu1/topology/physical_package_id", "-7", ": '-7': expected -1 or more"},
       {cpu + "cpu1/topology/thread_siblings_list", "1-0",
        ": '1-0': expected a list such as '0-3,8' of ids below 65536"},
       {cpu + "cpu2/cache/index3/level", "", ": '': expected a whole number"},
