@@ -306,33 +306,6 @@ bool Enforcer::knows(const api::Container& container) const {
   return known != nullptr && known->shown.id() == container.id();
 }
 
-/// A container whose start no plugin was asked about: containerd 1.7 starts containers while a
-/// plugin synchronizes, and shows them as created or not at all.
-void Enforcer::adopt_started(Agent& agent, const api::StateChangeEvent& event) {
-  const api::Container& container = event.container();
-  const KnownContainer* const known = known_.find_name_of(container);
-  const bool is_known = knows(container);
-  // Events of an earlier container of the same name come late.
-  if (!is_known && known != nullptr && known->phase != Phase::kStopped) return;
-  const auto id = find_container(agent.state().node, PodUid(event.pod().uid()), container.name());
-  if (!is_known || !id) {
-    const auto admitted = admit_unknown(agent, event);
-    if (!admitted) {
-      log(LogLevel::kError,
-          fmt::format("NRI: container '{}' of pod '{}' runs in the shared pool: {}",
-                      container.name(), event.pod().uid(), admitted.error().message));
-    }
-  }
-  known_.change(event);
-  // The group of an earlier container of the same name is not its own.
-  const std::string* const has = id ? agent.state().adopted.find(*id) : nullptr;
-  const auto own = group_directory(options_.mount, container.linux().cgroups_path());
-  if (is_known && has != nullptr && own && *has == *own) return;
-  adopt_running(agent);
-  revert(agent);
-  (void)confine_others(agent, desired_now(agent));
-}
-
 void Enforcer::note_stop(Agent& agent, const api::Container& container) {
   // Events of an earlier container of the same name come late.
   if (!knows(container)) return;

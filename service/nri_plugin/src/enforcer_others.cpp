@@ -82,6 +82,35 @@ void Enforcer::remove_ended_pods(Agent& agent) {
   remove_ended(agent);
 }
 
+/// A container whose start no plugin was asked about: containerd 1.7 starts containers while a
+/// plugin synchronizes, and shows them as created or not at all.
+void Enforcer::adopt_started(Agent& agent, const api::StateChangeEvent& event) {
+  const api::Container& container = event.container();
+  const KnownContainer* const known = known_.find_name_of(container);
+  const bool is_known = knows(container);
+  const auto own = group_directory(options_.mount, container.linux().cgroups_path());
+  // The event of an earlier container of the same name comes late, and its processes have ended;
+  // a later one runs although no event has told of the earlier one's end.
+  const bool is_other_known = !is_known && known != nullptr && known->phase != Phase::kStopped;
+  if (is_other_known && (!own || processes_of(agent, *own).empty())) return;
+  const auto id = find_container(agent.state().node, PodUid(event.pod().uid()), container.name());
+  if (!is_known || !id) {
+    const auto admitted = admit_unknown(agent, event);
+    if (!admitted) {
+      log(LogLevel::kError,
+          fmt::format("NRI: container '{}' of pod '{}' runs in the shared pool: {}",
+                      container.name(), event.pod().uid(), admitted.error().message));
+    }
+  }
+  known_.change(event);
+  // The group of an earlier container of the same name is not its own.
+  const std::string* const has = id ? agent.state().adopted.find(*id) : nullptr;
+  if (is_known && has != nullptr && own && *has == *own) return;
+  adopt_running(agent);
+  revert(agent);
+  (void)confine_others(agent, desired_now(agent));
+}
+
 /// containerd 1.7 reports no start of a container that starts while a plugin synchronizes: it was
 /// shown as created. The runtime makes its group, with a process, a while before it reports a
 /// start, so it has to be there at two looks.

@@ -143,6 +143,24 @@ TEST_P(NriSynchronize, TheLateStartOfAnEarlierContainerIsIgnored) {
   EXPECT_THAT(world_.log, IsEmpty());
 }
 
+/// The earlier one of its name ended during Synchronize too, of which no event tells.
+TEST_P(NriSynchronize, ALaterContainerThatSynchronizeHasMissedIsPinned) {
+  const PodSpec b = exclusive("b", 2);
+  world_.run(b);
+  const std::string earlier = world_.group(b);
+  world_.restart();
+  world_.synchronize({b});
+  world_.kernel.find(earlier)->processes.clear();
+  world_.suffix = "-again";
+  world_.make_group(b);
+  EXPECT_NE(world_.cpus(b), "1-2");
+  ASSERT_TRUE(world_.send(api::Event::POST_START_CONTAINER, b, "c").has_value());
+  EXPECT_TRUE(world_.agent->state().adopted.find({b.uid, "c"})->ends_with(world_.group(b)));
+  EXPECT_EQ(world_.cpus(b), "1-2");
+  world_.stop(b);
+  EXPECT_FALSE(world_.agent->state().adopted.contains({b.uid, "c"}));
+}
+
 TEST_P(NriSynchronize, SynchronizePinsWhatRuns) {
   const PodSpec a = shared("a");
   const PodSpec b = exclusive("b", 2);
