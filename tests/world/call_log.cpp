@@ -3,6 +3,17 @@
 #include <utility>
 
 namespace pinfold::world {
+namespace {
+
+/// nullopt: it changes no decision.
+std::optional<LoggedRequest> logged_of(const service::Action& request) {
+  if (const auto* const admit = std::get_if<service::Admit>(&request)) return *admit;
+  if (const auto* const start = std::get_if<service::Start>(&request)) return *start;
+  if (const auto* const remove = std::get_if<service::Remove>(&request)) return *remove;
+  return std::nullopt;
+}
+
+}  // namespace
 
 void CallLog::begin(std::shared_ptr<const Node> node, agent::AgentState state) {
   node_ = std::move(node);
@@ -12,19 +23,9 @@ void CallLog::begin(std::shared_ptr<const Node> node, agent::AgentState state) {
 }
 
 std::optional<std::size_t> CallLog::invoke(const service::Action& request) {
-  LoggedCall call;
-  call.client = clients_++;
-  call.invoked = time_++;
-  if (const auto* const admit = std::get_if<service::Admit>(&request)) {
-    call.request = *admit;
-  } else if (const auto* const start = std::get_if<service::Start>(&request)) {
-    call.request = *start;
-  } else if (const auto* const remove = std::get_if<service::Remove>(&request)) {
-    call.request = *remove;
-  } else {
-    return std::nullopt;
-  }
-  calls_.push_back(std::move(call));
+  auto logged = logged_of(request);
+  if (!logged) return std::nullopt;
+  calls_.push_back({clients_++, time_++, std::nullopt, *std::move(logged), std::nullopt});
   return calls_.size() - 1;
 }
 
@@ -33,13 +34,42 @@ void CallLog::answer(std::size_t call, const Result<service::Answer>& answer) {
   if (!answer) {
     logged.error = answer.error().message.empty() ? "an error" : answer.error().message;
   } else if (const auto* const admissions = std::get_if<service::Admissions>(&*answer)) {
+    auto& rejections = logged.rejections.emplace();
     for (const agent::AdmitOutcome& outcome : admissions->outcomes) {
       const auto& why = outcome.rejection;
-      logged.rejections.push_back(why ? why->reason + ": " + why->message : "");
+      rejections.push_back(why ? why->reason + ": " + why->message : "");
     }
   }
   calls_.at(call).returned = time_++;
   calls_.at(call).answer = std::move(logged);
+}
+
+void CallLog::ask(const std::vector<service::Action>& steps, bool is_granted) {
+  bool is_last = is_granted;
+  std::vector<LoggedCall> asked;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    auto logged = logged_of(*step);
+    if (!logged) continue;
+    std::optional<LoggedAnswer> answer;
+    if (const auto* const admit = std::get_if<service::Admit>(&*logged)) {
+      const std::vector<std::string> all_admitted(admit->pods.size());
+      if (std::exchange(is_last, false)) answer = {"", all_admitted, {}};
+    } else if (is_granted && std::holds_alternative<service::Start>(*logged)) {
+      answer = LoggedAnswer{};
+    }
+    asked.push_back({clients_++, 0, 0, *std::move(logged), std::move(answer)});
+  }
+  for (auto call = asked.rbegin(); call != asked.rend(); ++call) {
+    call->invoked = time_++;
+    call->returned = time_++;
+    calls_.push_back(std::move(*call));
+  }
+}
+
+void CallLog::end(std::vector<ContainerId> ids) {
+  if (ids.empty()) return;
+  calls_.push_back(
+      {clients_++, std::exchange(round_, time_++), time_++, Ended{std::move(ids)}, LoggedAnswer{}});
 }
 
 void CallLog::restart() {

@@ -18,13 +18,18 @@ namespace pinfold::world {
 struct Restarted {};
 /// The state as a client reads it.
 struct Read {};
+/// What was left of these containers is removed, as they had ended; a name of "": all of a pod. Of
+/// what is not there any more nothing is.
+struct Ended {
+  std::vector<ContainerId> containers;
+};
 using LoggedRequest =
-    std::variant<service::Admit, service::Start, service::Remove, Restarted, Read>;
+    std::variant<service::Admit, service::Start, service::Remove, Restarted, Read, Ended>;
 
 struct LoggedAnswer {
   std::string error;  ///< not "": nothing has happened
-  /// Of each pod of an admission, "REASON: MESSAGE"; "": it is admitted.
-  std::vector<std::string> rejections;
+  /// Of each pod of an admission, "REASON: MESSAGE"; "": it is admitted. nullopt: not told.
+  std::optional<std::vector<std::string>> rejections;
   std::optional<agent::AgentState> state;  ///< that was read
 
   friend bool operator==(const LoggedAnswer&, const LoggedAnswer&) = default;

@@ -35,9 +35,9 @@ class LinearTest : public testing::Test {
   [[nodiscard]] LoggedAnswer rejected() const {
     const auto decision = decide(node_, with("p1").node, four("p2"));
     const Rejection& why = std::get<Rejected>(decision).why;
-    return {"", {why.reason + ": " + why.message}, {}};
+    return {"", {{why.reason + ": " + why.message}}, {}};
   }
-  static LoggedAnswer admitted() { return {"", {""}, {}}; }
+  static LoggedAnswer admitted() { return {"", {{""}}, {}}; }
   static LoggedAnswer done() { return {}; }
 
   void add(std::uint64_t invoked, std::optional<std::uint64_t> returned, LoggedRequest request,
@@ -199,6 +199,41 @@ TEST_F(LinearTest, ALogHasWhatClientsSaw) {
   log.answer(log.invoke(admit("p1")).value(), fail(ErrorCode::kIo, ""));
   log.read(with("p1"));
   EXPECT_THAT(log.judge(), HasSubstr("'read'"));
+}
+
+/// What a runtime was told is done; what it was not told may be.
+TEST_F(LinearTest, ALogHasWhatARuntimeWasTold) {
+  const auto node = std::make_shared<const Node>(test::static_node());
+  for (const bool is_granted : {false, true}) {
+    for (const bool is_kept : {false, true}) {
+      CallLog log;
+      log.begin(node, first_);
+      log.ask({remove("p1"), service::Reconcile{}, admit("p1")}, is_granted);
+      log.read(is_kept ? with("p1") : first_);
+      EXPECT_EQ(log.judge().empty(), is_kept || !is_granted);
+    }
+  }
+  CallLog log;
+  log.begin(node, with("p1"));
+  log.ask({admit("p2")}, /*is_granted=*/true);
+  EXPECT_THAT(log.judge(), HasSubstr("'admit'")) << "there are no CPUs for it";
+}
+
+/// What has ended makes room at any time of its round, and not before.
+TEST_F(LinearTest, ALogHasWhatHasEnded) {
+  const auto node = std::make_shared<const Node>(test::static_node());
+  const service::Answer answer = service::Admissions{{agent::AdmitOutcome{}}, {}};
+  for (const bool is_same_round : {false, true}) {
+    CallLog log;
+    log.begin(node, with("p2"));
+    log.begin_round();
+    log.answer(log.invoke(admit("p1")).value(), answer);
+    if (!is_same_round) log.begin_round();
+    log.end({});
+    log.end({{PodUid("p2"), "a"}, {PodUid("p2"), ""}, {PodUid("p3"), "a"}});
+    log.read(with("p1"));
+    EXPECT_EQ(log.judge().empty(), is_same_round);
+  }
 }
 
 }  // namespace

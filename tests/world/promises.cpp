@@ -177,14 +177,9 @@ void Runner::judge() {
   if (actual != with_groups(model_, actual)) {
     break_promise("state", fmt::format("expected {}, got {}", describe(model_), describe(actual)));
   }
+  log_ends(actual);
   model_ = actual;
   calls_.read(actual);
-}
-
-/// What clients have seen is what requests come to that are done one after the other.
-void Runner::judge_log() {
-  const std::string contradiction = calls_.judge();
-  if (!contradiction.empty()) break_promise("linear", contradiction);
 }
 
 void Runner::judge(Pending& pending) {
@@ -286,11 +281,13 @@ void Runner::check_recovered() {
     return break_promise("lost", fmt::format("expected {} or a later state, got {}",
                                              describe(candidates.front()), describe(actual)));
   }
-  model_ = actual;
   if (undecided.empty()) {
     calls_.restart();
+    log_ends(actual);
+    model_ = actual;
     return calls_.read(actual);
   }
+  model_ = actual;
   // What was answered with an error may be done now, which no order explains.
   judge_log();
   begin_log();

@@ -97,12 +97,14 @@ void Runner::end_call(const nri::Request& call, const Result<void>& answer) {
     if (answer.error().message.empty()) break_promise("reason", "refused without a reason");
   }
   const auto* const event = std::get_if<api::StateChangeEvent>(&call);
-  if (std::holds_alternative<api::CreateContainerRequest>(call)) judge_create(answer);
+  const bool is_creation = std::holds_alternative<api::CreateContainerRequest>(call);
+  const bool is_start = event != nullptr && event->event() == api::Event::START_CONTAINER;
+  calls_.ask(steps_, answer && (is_creation || is_start));
+  if (is_creation) judge_create(answer);
   const auto rejection = decide_last(*model_node_, model_, offline_, steps_).rejection;
   expect_state(in_turn_->state(), node_.has_failed());
-  if (event != nullptr && event->event() == api::Event::START_CONTAINER) {
-    judge_start(*event, rejection, answer);
-  }
+  calls_.read(model_);
+  if (is_start) judge_start(*event, rejection, answer);
   plugin_model_.end(model_, call);
 }
 

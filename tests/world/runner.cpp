@@ -31,14 +31,6 @@ Runtime::Events events_with(Bug bug) {
   }
 }
 
-/// Whether only clients change pods.
-bool is_logged(const History& history) {
-  return !history.has_runtime &&
-         std::none_of(history.actions.begin(), history.actions.end(), [](const Action& one) {
-           return one.kind == Action::Kind::kHookCreate || one.kind == Action::Kind::kHookDelete;
-         });
-}
-
 }  // namespace
 
 Tally& Tally::operator+=(const Tally& other) {
@@ -65,8 +57,7 @@ Runner::Runner(const History& history, Log log, Bug bug)
             check_overlap({false, "the runtime", group});
           },
           events_with(bug)),
-      bug_(bug),
-      has_log_(is_logged(history)) {
+      bug_(bug) {
   node_.kill_runtime = [this] {
     if (in_turn_ != nullptr) runtime_.kill();
   };
@@ -261,6 +252,7 @@ void Runner::submit(service::Action request) {
 /// The service does what it has to do.
 void Runner::round(const Faults& faults) {
   node_.arm(faults);
+  calls_.begin_round();
   prepare_owners();
   was_disturbed_ = !node_.disturbed.empty();
   const bool is_noticed = node_.take_notice();

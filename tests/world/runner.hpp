@@ -99,6 +99,7 @@ class Runner {
   [[nodiscard]] Result<void> ask_service(const std::function<void(agent::NodeAgent&)>& call);
   [[nodiscard]] service::HookOutcome admit(const Hook& hook, agent::NodeAgent& agent);
   void judge_hook(const Hook& hook);
+  void log(const Hook& hook);
   [[nodiscard]] std::vector<agent::AgentState> states_after(const Hook& hook);
   void end_hooked(const ContainerId& id);
   void end_group(const std::string& group);
@@ -113,9 +114,8 @@ class Runner {
   void judge(Pending& pending);
   void recover();
   void check_recovered();
-  void begin_log() {
-    if (has_log_) calls_.begin(model_node_, model_);
-  }
+  void begin_log() { calls_.begin(model_node_, model_); }
+  void log_ends(const agent::AgentState& actual);
   void judge_log();
   void prepare_owners();
   void own_model();
@@ -165,7 +165,6 @@ class Runner {
   PluginModel plugin_model_{[this](const PodUid& uid) { return spec_of(uid); }};
   PluginModel::Steps steps_;  ///< that the call of the runtime must lead to
   Bug bug_;
-  bool has_log_;                      ///< of the clients: nobody else changes pods
   bool has_to_create_again_ = false;  ///< a fault kept the plugin from what decide() admits
   bool has_other_faults_ = false;     ///< than kills: the action has some
   struct HookedGroup {

@@ -27,6 +27,7 @@ struct Runner::Hook {
   PodSpec pod = {};        ///< of a new container
   bool has_ended = false;  ///< its process ends meanwhile
   std::optional<service::HookOutcome> outcome = std::nullopt;  ///< nullopt: none
+  bool is_process = false;                                     ///< it opens the state itself
   CpuSet offline = {};                                         ///< that the agent knew of
   AgentState actual = {};                                      ///< afterwards
 
@@ -96,7 +97,9 @@ void Runner::run_hook(Hook& hook, const Faults& faults) {
     hook.actual = agent.state();
     in_turn_ = nullptr;
   };
+  hook.is_process = is_down;
   node_.arm(faults);
+  calls_.begin_round();
   prepare_owners();
   was_disturbed_ = !node_.disturbed.empty();
   bool is_killed = false;
@@ -235,6 +238,31 @@ std::vector<AgentState> Runner::states_after(const Hook& hook) {
   return states;
 }
 
+/// What a hook that fails has done is removed again.
+void Runner::log(const Hook& hook) {
+  if (!hook.is_done() && !undecided_.empty()) {  // see check_recovered()
+    judge_log();
+    return calls_.begin(model_node_, hook.actual);
+  }
+  if (hook.is_process) calls_.restart();
+  std::vector<service::Action> steps;
+  if (hook.group.empty()) {
+    log_ends(hook.actual);
+  } else {
+    const AgentState before = without_abandoned(model_, hook.actual);
+    log_ends(before);
+    if (before.node.find(hook.id.pod) == nullptr) steps.emplace_back(service::Admit{{hook.pod}});
+    steps.emplace_back(service::Start{hook.id});
+  }
+  if (!hook.is_done()) {
+    steps.emplace_back(service::Remove{hook.id.pod, hook.id.name, {}});
+    steps.emplace_back(service::Remove{hook.id.pod, "", {}});
+  }
+  calls_.ask(steps, hook.is_done());
+  if (hook.is_process || !hook.outcome) calls_.restart();
+  calls_.read(hook.actual);
+}
+
 void Runner::judge_hook(const Hook& hook) {
   if (outcome_.failure) return;
   note(hook.is_done()  ? "  done"
@@ -257,6 +285,7 @@ void Runner::judge_hook(const Hook& hook) {
                          fmt::format("after a hook: expected {}, got {}", describe(states.back()),
                                      describe(hook.actual)));
   }
+  log(hook);
   if (had_fault_) undecided_.insert(undecided_.end(), states.begin(), states.end());
   model_ = hook.actual;
   own_model();

@@ -47,6 +47,7 @@ bool Runner::ask(const std::function<void(nri::Follower&, agent::NodeAgent&)>& c
   } catch (const Killed&) {
     in_turn_ = nullptr;
     note("  killed");
+    calls_.ask(steps_, /*is_granted=*/false);
     candidates_ = reachable(*model_node_, model_, offline_, std::exchange(steps_, {}),
                             has_other_faults_ ? Committed::kAny : Committed::kPrefix);
     node_.bury();

@@ -14,6 +14,7 @@ void Runner::start_service() {
   node_.bury();
   while (node_.worker() == nullptr) {
     node_.arm(rest_);
+    calls_.begin_round();
     prepare_owners();
     Result<void> started;
     try {

@@ -38,7 +38,8 @@ void Runner::wait(std::chrono::seconds time, Faults faults) {
   const auto end = node_.now() + time;
   node_.tally.time += time;
   IdleRounds idle;
-  std::optional<service::Clock::duration> last;  ///< what the service had named, and did nothing
+  constexpr auto kNone = service::Clock::duration::min();
+  auto last = kNone;  ///< what the service had named, and did nothing
   while (!outcome_.failure) {
     auto due = std::max(node_.due(), node_.now());
     const auto left = due - node_.now();
@@ -56,7 +57,7 @@ void Runner::wait(std::chrono::seconds time, Faults faults) {
     const auto operations = node_.tally.operations - before;
     if (operations > 0) idle = {};
     if (operations == 0 && has_reconciled) idle.add(due);
-    last.reset();
+    last = kNone;
     if (operations == 0 && !has_reconciled) last = left;
     if (due >= end) return;
   }
@@ -70,8 +71,10 @@ void Runner::look() {
     if (spec_of(pod.spec.uid) == nullptr) ended.push_back(pod.spec.uid);
   }
   steps_ = plugin_model_.end_pods(model_, ended);
+  calls_.ask(steps_, /*is_granted=*/false);
   (void)ask([](nri::Follower& follower, agent::NodeAgent& agent) { follower.look(agent); });
   expect_state(node_.worker()->snapshot()->state, /*had_fault=*/false);
+  calls_.read(model_);
   has_failed_to_confine_ = false;
   if (!is_behind_) node_.disturbed.clear();
 }
