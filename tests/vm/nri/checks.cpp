@@ -221,14 +221,23 @@ Footprint footprint() {
   return all;
 }
 
-int empty_groups() {
-  int count = 0;
+Forgotten forgotten_groups() {
+  Forgotten all;
   const std::string kubepods = std::string(kCgroups) + "/kubepods";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kubepods)) {
     if (!entry.is_directory() || entry.path().filename().string().size() != kIdLength) continue;
-    count += read_all(entry.path() / "cgroup.procs").empty() ? 1 : 0;
+    auto& groups = read_all(entry.path() / "cgroup.procs").empty() ? all.empty : all.running;
+    groups.push_back(entry.path());
   }
-  return count;
+  return all;
+}
+
+void end_forgotten(const Forgotten& groups) {
+  for (const std::string& group : groups.running) std::ofstream(group + "/cgroup.kill") << 1;
+  expect_none_soon("after all", [&] {
+    const auto running = forgotten_groups().running;
+    return running.empty() ? "" : fmt::format("processes do not end: {}", running.front());
+  });
 }
 
 void expect_nothing_left(const Footprint& before, EmptyGroups empty_groups) {

@@ -2,6 +2,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "pinfold/types/cpuset.hpp"
 
@@ -38,7 +39,13 @@ enum class EmptyGroups {
 /// started since, has no more open files.
 void expect_nothing_left(const Footprint& before, EmptyGroups empty_groups);
 
-/// How many groups of containers without processes there are: what a killed runtime forgot.
-[[nodiscard]] int empty_groups();
+/// Groups of containers of which a killed runtime knows nothing any more, once it has no pod.
+struct Forgotten {
+  std::vector<std::string> empty;
+  std::vector<std::string> running;  ///< with processes: it was killed while it created them
+};
+[[nodiscard]] Forgotten forgotten_groups();
+/// Ends their processes, as the kubelet does below the group of a pod that has ended.
+void end_forgotten(const Forgotten& groups);
 
 }  // namespace pinfold::driver

@@ -201,9 +201,13 @@ class Storm {
     expect_right_state(to_string());
   }
 
-  void finish() {
+  Forgotten finish() {
     driver_.remove_all();
+    expect_right_state("after all pods");
+    Forgotten forgotten = forgotten_groups();
+    end_forgotten(forgotten);
     expect_nothing_left(before_, EmptyGroups::kOfRuntime);
+    return forgotten;
   }
 
   [[nodiscard]] int kills_of_each() const { return std::min(of_service_, of_runtime_); }
@@ -246,8 +250,9 @@ void storm(const std::string& goal_text, int series, const std::string& start) {
   Storm storm(series, start);
   const Goal goal(goal_text);
   while (!goal.is_reached(storm.kills_of_each())) storm.strike();
-  storm.finish();
-  fmt::print("{}; {} empty groups left by the runtime\n", storm.to_string(), empty_groups());
+  const Forgotten forgotten = storm.finish();
+  fmt::print("{}; left by the runtime: {} empty groups, {} with processes\n", storm.to_string(),
+             forgotten.empty.size(), forgotten.running.size());
 }
 
 /// In a pod with 3 exclusive CPUs, in turns its containers with 2 and with 1, so that the shared
