@@ -159,7 +159,6 @@ Enumeration Search::from(std::size_t index, const Board& board, const PlanCost& 
   if (was_tried(index, board, cost)) return Enumeration::kContinue;
   const PodCase& pod = problem_.pods[order_[index]];
   const bool is_target = order_[index] == target_;
-  if (!rules_.same_rules && pod.rejection) return stay(index, board, cost);
   if (!is_target && keep_all(index, board, cost) == Enumeration::kStop) return Enumeration::kStop;
   const bool may_move = pass_ != Pass::kStay && !pod.rejection && !pod.units.empty();
   if (is_target || may_move) {

@@ -1,6 +1,6 @@
 // The moves after which a node admits a pod.
 
-#include "plan_fixture.hpp"
+#include "checked_plan.hpp"
 
 namespace pinfold::test {
 namespace {
@@ -175,6 +175,45 @@ TEST(Defragment, KeepsWhatTheRulesWouldNotAdmitAgain) {
   EXPECT_TRUE(plan->optimal);
   EXPECT_EQ(plan->cost, (PlanCost{0, 0, 1, 2, 0}));
   EXPECT_EQ(plan->next.cpu.assignments.find({PodUid("wide"), "c"})->to_string(), "7,15");
+}
+
+/// 'odd' is against the rules, and stays: a node where whole cores are demanded rejects it.
+TEST(Defragment, KeepsAPodThatTheNodeWouldReject) {
+  const Config lax = aligning_config("single-numa-node");
+  const Node from = node_of(smt_machine(), lax);
+  const NodeState state =
+      with_cpus(from, state_with(from, {wanted("odd", 3), wanted("a", 2), wanted("b", 2)}),
+                {{"odd", {1, 2, 9}}, {"a", {4, 12}}, {"b", {5, 13}}});
+  const Node node = node_of(smt_machine(), of_whole_cores(lax));
+  const auto plan = plan_defragmentation(node, state, wanted("new", 6));
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_TRUE(plan->possible);
+  EXPECT_EQ(plan->cost, (PlanCost{0, 0, 1, 2, 0}));
+}
+
+/// 14 pods with two CPUs each; NUMA node 0 has one free CPU, NUMA node 1 has two.
+TEST(Defragment, FindsRoomAmongManyContainers) {
+  const Node node =
+      node_of(machine_of({.numa = 2, .cpus = 16}), aligning_config("single-numa-node"));
+  std::vector<PodSpec> pods;
+  for (int number = 1; number <= 14; ++number) pods.push_back(wanted(std::to_string(number), 2));
+  const NodeState state = state_with(node, pods);
+  const auto plan = plan_defragmentation(node, state, wanted("new", 3));
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_TRUE(plan->possible);
+  EXPECT_EQ(plan->cost, (PlanCost{0, 0, 1, 2, 0}));
+}
+
+TEST(Defragment, SaysThatADeviceIsInUse) {
+  const Node node =
+      node_of(machine_of({.devices = {{kNic, {1, 0}}}}), aligning_config("single-numa-node"));
+  const Amounts amounts = {{"cpu", "2"}, {"memory", "1Gi"}, {kNic, "1"}};
+  const auto plan =
+      plan_defragmentation(node, state_with(node, {pod("a", amounts)}), pod("new", amounts));
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_FALSE(plan->possible);
+  EXPECT_TRUE(plan->optimal);
+  EXPECT_TRUE(plan->limit) << "devices do not move";
 }
 
 TEST(Defragment, RefusesAPodThatTheNodeRuns) {
