@@ -177,28 +177,40 @@ TEST(Defragment, KeepsWhatTheRulesWouldNotAdmitAgain) {
   EXPECT_EQ(plan->next.cpu.assignments.find({PodUid("wide"), "c"})->to_string(), "7,15");
 }
 
-/// 'odd' is against the rules, and stays: a node where whole cores are demanded rejects it.
-TEST(Defragment, KeepsAPodThatTheNodeWouldReject) {
-  const Config lax = aligning_config("single-numa-node");
-  const Node from = node_of(smt_machine(), lax);
-  const NodeState state =
-      with_cpus(from, state_with(from, {wanted("odd", 3), wanted("a", 2), wanted("b", 2)}),
-                {{"odd", {1, 2, 9}}, {"a", {4, 12}}, {"b", {5, 13}}});
-  const Node node = node_of(smt_machine(), of_whole_cores(lax));
+/// 'big' and 'pair' are against the rules, and stay: the node would admit neither again. 'a' could
+/// make room too, with more CPUs than 'b'.
+TEST(Defragment, KeepsPodsThatTheNodeWouldReject) {
+  const Machine machine = machine_of({.numa = 2, .cpus = 16, .gib = 32});
+  const Node from = node_of(machine, aligning_config("none"));
+  const NodeState state = with_cpus(
+      from,
+      state_with(from, {wanted("big", 17), pair_of("pair", 1, 1), wanted("a", 3), wanted("b", 2)}),
+      {{"big", CpuSet::parse("1-8,16-24").value()},
+       {"pair/x", {15}},
+       {"pair/y", {25}},
+       {"a", {9, 10, 11}},
+       {"b", {26, 27}}});
+  const Node node = node_of(machine, aligning_config("single-numa-node", "pod"));
   const auto plan = plan_defragmentation(node, state, wanted("new", 6));
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_TRUE(plan->possible);
   EXPECT_EQ(plan->cost, (PlanCost{0, 0, 1, 2, 0}));
 }
 
-/// 14 pods with two CPUs each; NUMA node 0 has one free CPU, NUMA node 1 has two.
+/// The pod must be on NUMA node 0, where its device is. There are many ways to move the pods of the
+/// other NUMA nodes, and none of them helps.
 TEST(Defragment, FindsRoomAmongManyContainers) {
-  const Node node =
-      node_of(machine_of({.numa = 2, .cpus = 16}), aligning_config("single-numa-node"));
+  const Node node = node_of(machine_of({.numa = 4, .cpus = 16, .devices = {{kNic, {1, 0, 0, 0}}}}),
+                            aligning_config("single-numa-node"));
   std::vector<PodSpec> pods;
-  for (int number = 1; number <= 14; ++number) pods.push_back(wanted(std::to_string(number), 2));
-  const NodeState state = state_with(node, pods);
-  const auto plan = plan_defragmentation(node, state, wanted("new", 3));
+  for (int number = 1; number <= 7; ++number) {
+    pods.push_back(wanted("small-" + std::to_string(number), 2));
+  }
+  for (int number = 1; number <= 9; ++number) {
+    pods.push_back(wanted("large-" + std::to_string(number), 4));
+  }
+  const auto plan = plan_defragmentation(
+      node, state_with(node, pods), pod("new", {{"cpu", "3"}, {"memory", "1Gi"}, {kNic, "1"}}));
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_TRUE(plan->possible);
   EXPECT_EQ(plan->cost, (PlanCost{0, 0, 1, 2, 0}));

@@ -186,14 +186,43 @@ TEST(Search, LeavesTheCpusOfAnotherContainerOfThePodAlone) {
   EXPECT_EQ(planned(plan, "a", "y").change, Change::kKept);
 }
 
-/// The containers of 'a' must be on one NUMA node: y has more CPUs, so x moves.
+/// The containers of 'a' must be on one NUMA node: y has more CPUs, so x moves. 'fits' can stay,
+/// and 'big' fits no NUMA node.
 TEST(Search, MovesTheSmallerOfTwoContainersThatMustBeTogether) {
-  const Node from = node_of(machine_of({}), aligning_config("none"));
-  const NodeState state = with_cpus(from, state_with(from, {pair_of("a", 2, 4)}),
-                                    {{"a/x", {1, 2}}, {"a/y", {8, 9, 10, 11}}});
-  const Node to = node_of(machine_of({}), aligning_config("single-numa-node", "pod"));
-  const auto plan = checked_plan(from, state, to);
-  EXPECT_EQ(plan.cost, (PlanCost{0, 0, 1, 2, 0})) << describe(plan);
+  const Machine machine = machine_of({.numa = 2, .cpus = 16, .gib = 32});
+  const Node from = node_of(machine, aligning_config("none"));
+  const NodeState state = with_cpus(
+      from, state_with(from, {pair_of("a", 2, 3), pair_of("fits", 1, 1), sized("big", 17)}),
+      {{"a/x", {1, 2}},
+       {"a/y", {16, 17, 18}},
+       {"fits/x", {3}},
+       {"fits/y", {4}},
+       {"big", CpuSet::parse("5-11,19-28").value()}});
+  const Node to = node_of(machine, aligning_config("single-numa-node", "pod"));
+  const auto kept = checked_plan(from, state, to);
+  EXPECT_EQ(kept.cost, (PlanCost{0, 1, 1, 2, 0})) << describe(kept);
+  const auto evicted = checked_plan(from, state, to, {.evict = true});
+  EXPECT_EQ(evicted.cost, (PlanCost{1, 0, 1, 2, 0})) << describe(evicted);
+}
+
+/// 'a' has lost both of its CPUs, and 'b' its only one; the NUMA node of b's device has one CPU.
+/// That there is nothing cheaper is known without trying all pairs of CPUs for 'a'.
+TEST(Search, EndsWhereNothingCanBeCheaper) {
+  const Machine machine =
+      machine_of({.numa = 16, .cpus = 1, .devices = {{kNic, {0, 0, 0, 0, 1, 0, 0, 0}}}});
+  const Config config = aligning_config("restricted");
+  const Node from = node_of(machine, with_reserved(aligning_config("none"), "15"));
+  NodeState state =
+      with_cpus(from,
+                state_with(from, {sized("gone", 1), sized("a", 2),
+                                  pod("b", {{"cpu", "1"}, {"memory", "1Gi"}, {kNic, "1"}})}),
+                {{"gone", {3}}, {"a", {1, 2}}, {"b", {0}}});
+  state.held.insert(PodUid("gone"));
+  state.pods.erase(state.pods.begin());
+  const auto plan =
+      checked_plan(from, state, node_of(machine, with_reserved(config, "0-3")), {.steps = 160});
+  EXPECT_EQ(plan.cost, (PlanCost{1, 0, 2, 3, 0})) << describe(plan);
+  EXPECT_TRUE(plan.optimal);
 }
 
 /// Memory shrinks while the CPU manager goes: CPUs that become shared are no move.
@@ -229,6 +258,37 @@ TEST(Search, TriesEverySetOfNumaNodesForMemoryOnMachinesThatAreNotLarge) {
         << describe(plan);
     EXPECT_EQ(plan.optimal, numa == 8) << "a larger machine is not searched in full";
   }
+}
+
+/// On one NUMA node 'a' can have one of its CPUs and another, or two others: with what it has, and
+/// CPUs on two NUMA nodes, there are nine placements that differ.
+TEST(Search, CountsPlacementsInEachPass) {
+  const Node from = node_of(machine_of({}), aligning_config("none"));
+  const NodeState state = with_cpus(from, state_with(from, {sized("a", 2)}), {{"a", {1, 8}}});
+  const Node to = node_of(machine_of({}), aligning_config("single-numa-node"));
+  for (const std::size_t steps : {std::size_t{8}, std::size_t{9}}) {
+    const auto plan = checked_plan(from, state, to, {.steps = steps});
+    EXPECT_EQ(plan.cost, (PlanCost{0, 0, 1, 1, 0}));
+    EXPECT_EQ(plan.optimal, steps == 9);
+  }
+}
+
+/// There are too many placements to try them all: good choices come first, and each pod has some.
+TEST(Search, ImprovesAPlanMoreThanOnceWithGoodChoices) {
+  const Machine machine = machine_of({.numa = 2, .cpus = 16});
+  const Node from = node_of(machine, aligning_config("none"));
+  const NodeState state = with_cpus(
+      from,
+      state_with(from, {pair_of("p", 2, 4), pair_of("q", 2, 4), sized("r", 3), sized("s", 3)}),
+      {{"p/x", {1, 2}},
+       {"p/y", {16, 17, 18, 19}},
+       {"q/x", {3, 4}},
+       {"q/y", {20, 21, 22, 23}},
+       {"r", {5, 6, 7}},
+       {"s", {24, 25, 26}}});
+  const Node to = node_of(machine, aligning_config("single-numa-node", "pod"));
+  EXPECT_EQ(first_cost(from, state, to), (PlanCost{0, 0, 2, 8, 0}));
+  EXPECT_EQ(checked_plan(from, state, to, {.steps = 150}).cost, (PlanCost{0, 0, 2, 4, 0}));
 }
 
 /// Of two pods that the rules reject each stays or goes: four solutions.
