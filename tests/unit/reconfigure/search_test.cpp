@@ -273,6 +273,21 @@ TEST(Search, CountsPlacementsInEachPass) {
   }
 }
 
+/// The same can be left for the last containers at a higher cost first.
+TEST(Search, TriesAgainWhatIsLeftAtALowerCost) {
+  const Node from = node_of(machine_of({.numa = 2, .cpus = 4, .gib = 8}),
+                            with_reserved(aligning_config("none"), "0-1"));
+  const PodSpec pair = pod_of("pair", {container("x", {{"cpu", "1"}, {"memory", "5Gi"}}),
+                                       container("y", {{"cpu", "1"}, {"memory", "4Gi"}})});
+  const NodeState state = with_cpus(from, state_with(from, {sized("a", 2), sized("b", 1), pair}),
+                                    {{"a", {2, 3}}, {"b", {4}}, {"pair/x", {5}}, {"pair/y", {6}}});
+  Config config = with_memory_manager(aligning_config("restricted"));
+  config.reserved_memory = {{1, {{"memory", "1Gi"}}}};
+  const Node to = node_of(machine_of({.numa = 2, .cpus = 3, .gib = 8}), config);
+  const auto plan = checked_plan(from, state, to);
+  EXPECT_EQ(plan.cost, (PlanCost{0, 0, 3, 3, 0})) << describe(plan);
+}
+
 /// There are too many placements to try them all: good choices come first, and each pod has some.
 TEST(Search, ImprovesAPlanMoreThanOnceWithGoodChoices) {
   const Machine machine = machine_of({.numa = 2, .cpus = 16});
