@@ -132,16 +132,15 @@ TEST(FirstPlan, KeepsThePodThatWasAdmittedFirst) {
 /// A kubelet needs a shared pool: of 'a', which has all CPUs, and 'm', which has none, 'a' goes. It
 /// is placed last, so that its eviction is tried first when a plan is not accepted.
 TEST(FirstPlan, EvictsAPodThatLeavesCpusToTheSharedPool) {
-  Config config = with_memory_manager(aligning_config("none"));
+  Config config = aligning_config("none");
   config.profile = Profile::kKubelet136;
   const Node from = node_of(machine_of({}), with_reserved(config, "15"));
-  const PodSpec memory_only = pod("m", {{"cpu", "500m"}, {"memory", "1Gi"}});
-  const NodeState state = with_memory_on(state_with(from, {sized("a", 15), memory_only}),
-                                         {{"a", {0, 1}}, {"m", {0, 1}}});
-  config.topology_manager_policy = "restricted";
+  const NodeState state =
+      state_with(from, {sized("a", 15, 20), pod("m", {{"cpu", "500m"}, {"memory", "1Gi"}})});
   config.cpu_manager_policy_options["strict-cpu-reservation"] = "true";
-  const auto plan = checked_plan(from, state, node_of(machine_of({}), config), {.steps = 2});
-  EXPECT_EQ(plan.cost, (PlanCost{1, 0, 1, 0, kGi})) << describe(plan);
+  const Node to = node_of(machine_of({}), with_memory_manager(config));
+  const auto plan = checked_plan(from, state, to, {.steps = 2});
+  EXPECT_EQ(plan.cost, (PlanCost{1, 0, 0, 0, 0})) << describe(plan);
   EXPECT_EQ(plan.evicted, std::vector{PodUid("a")});
 }
 
