@@ -195,7 +195,6 @@ bool take_verbatim(const Node& node, const PodUid& uid, const std::map<std::stri
     const Part part = verbatim(node, before);
     if (part.cpus) cpus |= *part.cpus;
     blocks.insert(blocks.end(), part.memory.begin(), part.memory.end());
-    if (!part.memory.empty()) board.memory.assignments[{uid, name}] = part.memory;
   }
   const Part of_pod = counts_whole ? verbatim(node, whole) : Part{};
   if (of_pod.cpus) cpus |= *of_pod.cpus;

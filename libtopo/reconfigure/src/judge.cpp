@@ -47,11 +47,7 @@ void replace_lost_cpus(const PodCase& pod, const Spot& spot, std::map<std::strin
 }  // namespace
 
 Judge::Judge(const Node& node, const NodeState& state)
-    : node_(node), state_(state), empty_(empty_state(node)) {
-  if (node_.cpu().is_static()) {
-    not_allocatable_ = empty_.cpu.default_set - node_.cpu().allocatable();
-  }
-}
+    : node_(node), state_(state), empty_(empty_state(node)) {}
 
 PodSpec Judge::only(const PodSpec& pod, const Container& container) {
   PodSpec part = pod;
@@ -64,7 +60,7 @@ PodSpec Judge::only(const PodSpec& pod, const Container& container) {
 NodeState Judge::state_for(const PodSpec& pod, const CpuSet& free,
                            std::map<std::int32_t, NodeMemory> memory) const {
   NodeState state = empty_;
-  if (node_.cpu().is_static()) state.cpu.default_set = not_allocatable_ | free;
+  if (node_.cpu().is_static()) state.cpu.default_set = free;
   state.memory.machine_state = std::move(memory);
   state.devices = state_.devices;
   state.providers = state_.providers;
@@ -185,7 +181,7 @@ bool Judge::admits(const PodCase& pod, const Unit& unit, const Spot& spot) const
 /// Whether a spot has as much as the unit gets, of CPUs that can be exclusive.
 bool Judge::is_complete(const Unit& unit, const Spot& spot) const {
   return spot.cpus.size() == unit.cpus && spot.memory.empty() == unit.memory.empty() &&
-         (unit.cpus == 0 || node_.cpu().allocatable().contains_all(spot.cpus));
+         node_.cpu().allocatable().contains_all(spot.cpus);
 }
 
 bool Judge::allows(const PodCase& pod, const Unit& unit, const Spot& spot) {
@@ -239,15 +235,13 @@ Decision Judge::about(const PodCase& pod, const std::vector<Spot>& spots,
 bool Judge::admits_together(const PodCase& pod, const std::vector<Spot>& spots,
                             Neighbours neighbours) const {
   const Decision decision = about(pod, spots, neighbours);
-  const auto* const admitted = std::get_if<Admitted>(&decision);
-  if (admitted == nullptr) return false;
+  if (std::holds_alternative<Rejected>(decision)) return false;
   for (std::size_t i = 0; i < spots.size(); ++i) {
     const Unit& unit = pod.units[i];
-    if (cpus_of(admitted->next, pod.spec().uid, unit).size() != unit.cpus) return false;
     if (unit.cpus == 0 || !node_.cpu().options().full_pcpus_only) continue;
     // The decision is about the CPUs of all units; the cores of each are the CPU manager's rule.
     CpuState alone;
-    alone.default_set = not_allocatable_ | with_cores(spots[i].cpus);
+    alone.default_set = with_cores(spots[i].cpus);
     if (!node_.cpu().allocate(alone, pod.spec(), *unit.container, TopologyHint{}, nullptr)) {
       return false;
     }

@@ -66,7 +66,6 @@ class Judge {
   const Node& node_;
   const NodeState& state_;
   NodeState empty_;
-  CpuSet not_allocatable_;  ///< the part of the shared pool that is reserved
   /// By container, or pod; then by spots.
   std::unordered_map<std::string, std::unordered_map<std::string, bool>> verdicts_;
 };

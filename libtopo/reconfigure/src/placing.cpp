@@ -57,10 +57,12 @@ Enumeration Search::units_from(Placing& placing, const PlanCost& cost) {
 CpuSet Search::available(const Placing& placing, const Unit& unit) const {
   CpuSet cpus = placing.before.free - placing.taken;
   if (!unit.is_init()) return cpus;
+  CpuSet others;  // an init container can have been given CPUs of one that runs later
   for (std::size_t i = 0; i < placing.spots.size(); ++i) {
-    if (may_share(*placing.pod, unit, placing.pod->units[i])) cpus |= placing.spots[i].cpus;
+    const bool is_shared = may_share(*placing.pod, unit, placing.pod->units[i]);
+    (is_shared ? cpus : others) |= placing.spots[i].cpus;
   }
-  return cpus;
+  return cpus - others;
 }
 
 CpuChoice Search::cpu_choice(const Placing& placing, const Unit& unit) const {

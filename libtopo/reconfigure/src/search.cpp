@@ -21,7 +21,8 @@ Search::Search(const Problem& problem, Judge& judge, SearchRules rules,
   order_pods();
 }
 
-/// The target; those without units; then those that cannot stay, many CPUs first; then all others.
+/// Those without units, which never move: no owner keeps others from their CPUs. Then the target;
+/// those that cannot stay, many CPUs first; all others.
 /// Those that need only memory are never last: if a solution is not accepted for lack of CPUs in
 /// the shared pool, the last pod can free some.
 void Search::order_pods() {
@@ -33,7 +34,7 @@ void Search::order_pods() {
     for (const Unit& unit : pod.units) cpus += unit.cpus;
     const bool must_move = least(pod, problem_.board.free) > PlanCost{} || !pod.keep_allowed;
     const std::size_t by_size = must_move && cpus > 0 ? ~cpus : cpus;
-    return std::tuple(index != target_, !pod.units.empty(), !must_move, by_size);
+    return std::tuple(!pod.units.empty(), index != target_, !must_move, by_size);
   };
   std::stable_sort(order_.begin(), order_.end(),
                    [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
@@ -159,7 +160,6 @@ Enumeration Search::from(std::size_t index, const Board& board, const PlanCost& 
   if (was_tried(index, board, cost)) return Enumeration::kContinue;
   const PodCase& pod = problem_.pods[order_[index]];
   const bool is_target = order_[index] == target_;
-  if (!rules_.same_rules && pod.rejection) return stay(index, board, cost);
   if (!is_target && keep_all(index, board, cost) == Enumeration::kStop) return Enumeration::kStop;
   const bool may_move = pass_ != Pass::kStay && !pod.rejection && !pod.units.empty();
   if (is_target || may_move) {

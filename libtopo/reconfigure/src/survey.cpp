@@ -61,10 +61,6 @@ void add_containers(const Node& node, const Judge& judge, Neighbours neighbours,
   const bool is_alone = !pod.is_joint && pod.spec().containers.size() > 1 &&
                         qos_class(pod.spec(), node.gates()) == QosClass::kGuaranteed;
   const Decision together = judge.on_empty_node(pod.spec(), neighbours);
-  if (const auto* const rejected = std::get_if<Rejected>(&together); rejected && !is_alone) {
-    pod.rejection = rejected->why;
-    return;
-  }
   for (const Container& container : pod.spec().containers) {
     const Decision alone =
         is_alone ? judge.on_empty_node(Judge::only(pod.spec(), container)) : together;

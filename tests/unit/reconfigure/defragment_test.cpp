@@ -1,6 +1,6 @@
 // The moves after which a node admits a pod.
 
-#include "plan_fixture.hpp"
+#include "checked_plan.hpp"
 
 namespace pinfold::test {
 namespace {
@@ -175,6 +175,57 @@ TEST(Defragment, KeepsWhatTheRulesWouldNotAdmitAgain) {
   EXPECT_TRUE(plan->optimal);
   EXPECT_EQ(plan->cost, (PlanCost{0, 0, 1, 2, 0}));
   EXPECT_EQ(plan->next.cpu.assignments.find({PodUid("wide"), "c"})->to_string(), "7,15");
+}
+
+/// 'big' and 'pair' are against the rules, and stay: the node would admit neither again. 'a' could
+/// make room too, with more CPUs than 'b'.
+TEST(Defragment, KeepsPodsThatTheNodeWouldReject) {
+  const Machine machine = machine_of({.numa = 2, .cpus = 16, .gib = 32});
+  const Node from = node_of(machine, aligning_config("none"));
+  const NodeState state = with_cpus(
+      from,
+      state_with(from, {wanted("big", 17), pair_of("pair", 1, 1), wanted("a", 3), wanted("b", 2)}),
+      {{"big", CpuSet::parse("1-8,16-24").value()},
+       {"pair/x", {15}},
+       {"pair/y", {25}},
+       {"a", {9, 10, 11}},
+       {"b", {26, 27}}});
+  const Node node = node_of(machine, aligning_config("single-numa-node", "pod"));
+  const auto plan = plan_defragmentation(node, state, wanted("new", 6));
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_TRUE(plan->possible);
+  EXPECT_EQ(plan->cost, (PlanCost{0, 0, 1, 2, 0}));
+}
+
+/// The pod must be on NUMA node 0, where its device is. There are many ways to move the pods of the
+/// other NUMA nodes, and none of them helps.
+TEST(Defragment, FindsRoomAmongManyContainers) {
+  const Node node = node_of(machine_of({.numa = 4, .cpus = 16, .devices = {{kNic, {1, 0, 0, 0}}}}),
+                            aligning_config("single-numa-node"));
+  std::vector<PodSpec> pods;
+  for (int number = 1; number <= 7; ++number) {
+    pods.push_back(wanted("small-" + std::to_string(number), 2));
+  }
+  for (int number = 1; number <= 9; ++number) {
+    pods.push_back(wanted("large-" + std::to_string(number), 4));
+  }
+  const auto plan = plan_defragmentation(
+      node, state_with(node, pods), pod("new", {{"cpu", "3"}, {"memory", "1Gi"}, {kNic, "1"}}));
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_TRUE(plan->possible);
+  EXPECT_EQ(plan->cost, (PlanCost{0, 0, 1, 2, 0}));
+}
+
+TEST(Defragment, SaysThatADeviceIsInUse) {
+  const Node node =
+      node_of(machine_of({.devices = {{kNic, {1, 0}}}}), aligning_config("single-numa-node"));
+  const Amounts amounts = {{"cpu", "2"}, {"memory", "1Gi"}, {kNic, "1"}};
+  const auto plan =
+      plan_defragmentation(node, state_with(node, {pod("a", amounts)}), pod("new", amounts));
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_FALSE(plan->possible);
+  EXPECT_TRUE(plan->optimal);
+  EXPECT_TRUE(plan->limit) << "devices do not move";
 }
 
 TEST(Defragment, RefusesAPodThatTheNodeRuns) {

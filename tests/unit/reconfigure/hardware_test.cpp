@@ -1,26 +1,9 @@
 // Changes of what is reserved and of the hardware, with containers running; held pods, devices.
 
-#include "plan_fixture.hpp"
+#include "checked_plan.hpp"
 
 namespace pinfold::test {
 namespace {
-
-constexpr const char* kNic = "example.com/nic";
-constexpr std::uint64_t kGi = std::uint64_t{1} << 30U;
-
-PodSpec sized(const std::string& uid, int cpus, int gib = 1) {
-  return pod(uid, {{"cpu", std::to_string(cpus)}, {"memory", std::to_string(gib) + "Gi"}});
-}
-
-ReconfigurationPlan checked_plan(const Node& from, const NodeState& state, const Node& to) {
-  auto planned = plan_reconfiguration(from, state, to);
-  EXPECT_TRUE(planned) << planned.error().message;
-  if (!planned) return {};
-  EXPECT_EQ(start_error(to, planned->next), "") << describe(*planned);
-  EXPECT_EQ(overlap(to, planned->next), "") << describe(*planned);
-  EXPECT_EQ(cost_of(planned->containers), planned->cost) << describe(*planned);
-  return *std::move(planned);
-}
 
 Config reserving(const std::string& cpus, Profile profile = Profile::kFixed) {
   Config config = with_memory_manager(aligning_config("restricted"));

@@ -2,28 +2,12 @@
 
 #include <array>
 
-#include "plan_fixture.hpp"
+#include "checked_plan.hpp"
 
 namespace pinfold::test {
 namespace {
 
 constexpr std::array kTestedProfiles = {Profile::kKubelet136, Profile::kFixed};
-
-PodSpec exclusive(const std::string& uid, int cpus, int gib = 1) {
-  return pod(uid, {{"cpu", std::to_string(cpus)}, {"memory", std::to_string(gib) + "Gi"}});
-}
-
-/// Plans a change, and checks what every plan must be.
-ReconfigurationPlan plan(const Node& from, const NodeState& state, const Node& to,
-                         const PlanOptions& options = {}) {
-  auto planned = plan_reconfiguration(from, state, to, options);
-  EXPECT_TRUE(planned) << planned.error().message;
-  if (!planned) return {};
-  EXPECT_EQ(start_error(to, planned->next), "") << describe(*planned);
-  EXPECT_EQ(overlap(to, planned->next), "") << describe(*planned);
-  EXPECT_EQ(cost_of(planned->containers), planned->cost) << describe(*planned);
-  return *std::move(planned);
-}
 
 Config with(Config config, Profile profile) {
   config.profile = profile;
@@ -35,12 +19,6 @@ Config with_option(Config config, const std::string& option) {
   return config;
 }
 
-Config without_cpu_manager(Config config) {
-  config.cpu_manager_policy = "none";
-  config.cpu_manager_policy_options.clear();
-  return config;
-}
-
 std::string cpus(const std::optional<CpuSet>& set) { return set ? set->to_string() : "shared"; }
 
 TEST(Reconfigure, CpuPolicyNoneToStaticGivesExclusiveCpus) {
@@ -49,7 +27,7 @@ TEST(Reconfigure, CpuPolicyNoneToStaticGivesExclusiveCpus) {
     const Node from = node_of(smt_machine(), without_cpu_manager(on));
     const Node to = node_of(smt_machine(), on);
     const auto result =
-        plan(from, state_with(from, {exclusive("a", 2), pod("b", {{"cpu", "500m"}})}), to);
+        checked_plan(from, state_with(from, {sized("a", 2), pod("b", {{"cpu", "500m"}})}), to);
     EXPECT_EQ(planned(result, "a").change, Change::kBecomesExclusive);
     EXPECT_EQ(planned(result, "a").cpus_after.value_or(CpuSet{}).size(), 2U);
     EXPECT_EQ(planned(result, "b").change, Change::kKept);
@@ -64,7 +42,7 @@ TEST(Reconfigure, CpuPolicyStaticToNoneSharesAllCpus) {
     const Config on = with(aligning_config("none"), profile);
     const Node from = node_of(smt_machine(), on);
     const Node to = node_of(smt_machine(), without_cpu_manager(on));
-    const auto result = plan(from, state_with(from, {exclusive("a", 2)}), to);
+    const auto result = checked_plan(from, state_with(from, {sized("a", 2)}), to);
     EXPECT_EQ(planned(result, "a").change, Change::kBecomesShared);
     EXPECT_EQ(planned(result, "a").cpus_after, std::nullopt);
     EXPECT_TRUE(result.next.cpu.assignments.empty());
@@ -76,7 +54,7 @@ TEST(Reconfigure, MemoryPolicyNoneToStaticGivesTheNumaNodeOfTheCpus) {
     const Config off = with(aligning_config("restricted"), profile);
     const Node from = node_of(smt_machine(), off);
     const Node to = node_of(smt_machine(), with_memory_manager(off));
-    const auto result = plan(from, state_with(from, {exclusive("a", 6), exclusive("b", 4)}), to);
+    const auto result = checked_plan(from, state_with(from, {sized("a", 6), sized("b", 4)}), to);
     const auto b = planned(result, "b");
     EXPECT_EQ(b.change, Change::kBecomesExclusive);
     EXPECT_EQ(b.cpus_after, b.cpus_before);
@@ -92,7 +70,7 @@ TEST(Reconfigure, MemoryPolicyStaticToNoneFreesTheMemory) {
     const Config off = with(aligning_config("restricted"), profile);
     const Node from = node_of(smt_machine(), with_memory_manager(off));
     const Node to = node_of(smt_machine(), off);
-    const auto result = plan(from, state_with(from, {exclusive("a", 2)}), to);
+    const auto result = checked_plan(from, state_with(from, {sized("a", 2)}), to);
     EXPECT_EQ(planned(result, "a").change, Change::kBecomesShared);
     EXPECT_EQ(planned(result, "a").cpus_after, planned(result, "a").cpus_before);
     EXPECT_TRUE(result.next.memory.assignments.empty());
@@ -104,13 +82,13 @@ TEST(Reconfigure, FullPcpusOnlyMovesContainersThatShareACore) {
     const Config off = with(aligning_config("none"), profile);
     const Node from = node_of(smt_machine(), off);
     const Node to = node_of(smt_machine(), with_option(off, "full-pcpus-only"));
-    NodeState state = state_with(from, {exclusive("a", 2), exclusive("b", 2)});
+    NodeState state = state_with(from, {sized("a", 2), sized("b", 2)});
     // Each has a CPU of core 1 and one of core 2.
     state.cpu.default_set |= CpuSet::range(1, 15);
     state.cpu.assignments[{PodUid("a"), "c"}] = {1, 2};
     state.cpu.assignments[{PodUid("b"), "c"}] = {9, 10};
     state.cpu.default_set -= {1, 2, 9, 10};
-    const auto result = plan(from, state, to);
+    const auto result = checked_plan(from, state, to);
     EXPECT_EQ(result.cost, (PlanCost{0, 0, 2, 2, 0})) << describe(result);
     for (const char* const name : {"a", "b"}) {
       const std::string after = cpus(planned(result, name).cpus_after);
@@ -124,8 +102,8 @@ TEST(Reconfigure, FullPcpusOnlyKeepsAnOddNumberOfCpusAgainstTheRules) {
     const Config off = with(aligning_config("none"), profile);
     const Node from = node_of(smt_machine(), off);
     const Node to = node_of(smt_machine(), with_option(off, "full-pcpus-only"));
-    const NodeState state = state_with(from, {exclusive("a", 3)});
-    const auto result = plan(from, state, to);
+    const NodeState state = state_with(from, {sized("a", 3)});
+    const auto result = checked_plan(from, state, to);
     const auto a = planned(result, "a");
     EXPECT_EQ(a.change, Change::kKeptAgainstRules);
     EXPECT_EQ(a.cpus_after, a.cpus_before);
@@ -134,7 +112,7 @@ TEST(Reconfigure, FullPcpusOnlyKeepsAnOddNumberOfCpusAgainstTheRules) {
               "SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2");
     EXPECT_EQ(result.cost, (PlanCost{0, 1, 0, 0, 0}));
 
-    const auto evicting = plan(from, state, to, {.evict = true});
+    const auto evicting = checked_plan(from, state, to, {.evict = true});
     EXPECT_EQ(planned(evicting, "a").change, Change::kEvicted);
     EXPECT_EQ(evicting.evicted, std::vector{PodUid("a")});
     EXPECT_EQ(evicting.next.pods.size(), 0U);
@@ -157,7 +135,7 @@ TEST(Reconfigure, PreferencesMoveNothing) {
         const Node& from = on ? plain : preferring;
         const Node& to = on ? preferring : plain;
         const auto result =
-            plan(from, state_with(from, {exclusive("a", 4), exclusive("b", 2)}), to);
+            checked_plan(from, state_with(from, {sized("a", 4), sized("b", 2)}), to);
         EXPECT_EQ(result.cost, PlanCost{}) << option << " on " << on << "\n" << describe(result);
       }
     }
@@ -169,10 +147,10 @@ TEST(Reconfigure, StrictReservationTakesReservedCpusOutOfTheSharedPool) {
     const Config off = with(aligning_config("none"), profile);
     const Node lax = node_of(smt_machine(), off);
     const Node strict = node_of(smt_machine(), with_option(off, "strict-cpu-reservation"));
-    const auto on = plan(lax, state_with(lax, {exclusive("a", 2)}), strict);
+    const auto on = checked_plan(lax, state_with(lax, {sized("a", 2)}), strict);
     EXPECT_EQ(on.cost, PlanCost{});
     EXPECT_FALSE(on.next.cpu.default_set.contains(CpuId{0}));
-    const auto back = plan(strict, on.next, lax);
+    const auto back = checked_plan(strict, on.next, lax);
     EXPECT_EQ(back.cost, PlanCost{});
     EXPECT_TRUE(back.next.cpu.default_set.contains(CpuId{0}));
   }
@@ -181,11 +159,12 @@ TEST(Reconfigure, StrictReservationTakesReservedCpusOutOfTheSharedPool) {
 TEST(Reconfigure, StrictReservationOfAKubeletNeedsASharedPool) {
   const Config off = with(aligning_config("none"), Profile::kKubelet136);
   const Node from = node_of(smt_machine(), off);
-  const NodeState state = state_with(from, {exclusive("a", 8), exclusive("b", 7)});
+  const NodeState state = state_with(from, {sized("a", 8), sized("b", 7)});
   const Config strict = with_option(off, "strict-cpu-reservation");
-  const auto kubelet = plan(from, state, node_of(smt_machine(), strict));
+  const auto kubelet = checked_plan(from, state, node_of(smt_machine(), strict));
   EXPECT_EQ(kubelet.cost.pods_evicted, 1U) << describe(kubelet);
-  const auto fixed = plan(from, state, node_of(smt_machine(), with(strict, Profile::kFixed)));
+  const auto fixed =
+      checked_plan(from, state, node_of(smt_machine(), with(strict, Profile::kFixed)));
   EXPECT_EQ(fixed.cost, PlanCost{}) << describe(fixed);
 }
 
@@ -199,21 +178,22 @@ TEST(Reconfigure, NamesPodsThatExceedWhatIsAllocatable) {
   Config config = with(aligning_config("none"), Profile::kKubelet136);
   const Node from = node_of(smt_machine(), config);
   const NodeState state =
-      state_with(from, {exclusive("a", 4), shared("b", "6"), shared("c", "4"), shared("d", "1")});
-  EXPECT_TRUE(plan(from, state, from).short_of_requests.empty());
+      state_with(from, {sized("a", 4), shared("b", "6"), shared("c", "4"), shared("d", "1")});
+  EXPECT_TRUE(checked_plan(from, state, from).short_of_requests.empty());
   config.reserved_system_cpus = "0-3";
-  const auto kubelet = plan(from, state, node_of(smt_machine(), config));
+  const auto kubelet = checked_plan(from, state, node_of(smt_machine(), config));
   EXPECT_EQ(kubelet.cost.pods_evicted, 0U);
   ASSERT_EQ(kubelet.short_of_requests.size(), 1U) << describe(kubelet);
   EXPECT_EQ(kubelet.short_of_requests.front().pod, PodUid("c"));
   EXPECT_EQ(kubelet.short_of_requests.front().why.reason, "OutOfcpu");
-  const auto fixed = plan(from, state, node_of(smt_machine(), with(config, Profile::kFixed)));
+  const auto fixed =
+      checked_plan(from, state, node_of(smt_machine(), with(config, Profile::kFixed)));
   EXPECT_TRUE(fixed.short_of_requests.empty());
 }
 
 /// A container on two NUMA nodes.
 NodeState spread(const Node& node) {
-  NodeState state = state_with(node, {exclusive("a", 2)});
+  NodeState state = state_with(node, {sized("a", 2)});
   state.cpu.default_set |= state.cpu.assignments[{PodUid("a"), "c"}];
   state.cpu.assignments[{PodUid("a"), "c"}] = {1, 5};
   state.cpu.default_set -= {1, 5};
@@ -225,13 +205,13 @@ TEST(Reconfigure, TopologyPolicyMovesWhatItWouldReject) {
     const Node from = node_of(smt_machine(), with(aligning_config("none"), profile));
     for (const char* const policy : {"restricted", "single-numa-node"}) {
       const Node to = node_of(smt_machine(), with(aligning_config(policy), profile));
-      const auto result = plan(from, spread(from), to);
+      const auto result = checked_plan(from, spread(from), to);
       EXPECT_EQ(planned(result, "a").change, Change::kMoved);
       EXPECT_EQ(result.cost, (PlanCost{0, 0, 1, 1, 0})) << describe(result);
       EXPECT_EQ(planned(result, "a").why, "the rules would not admit it on what it has");
     }
     const Node to = node_of(smt_machine(), with(aligning_config("best-effort"), profile));
-    EXPECT_EQ(plan(from, spread(from), to).cost, PlanCost{});
+    EXPECT_EQ(checked_plan(from, spread(from), to).cost, PlanCost{});
   }
 }
 
@@ -239,7 +219,7 @@ TEST(Reconfigure, TopologyPolicyKeepsAgainstTheRulesWhatNoNumaNodeCanHave) {
   for (const Profile profile : kTestedProfiles) {
     const Node from = node_of(smt_machine(), with(aligning_config("none"), profile));
     const Node to = node_of(smt_machine(), with(aligning_config("single-numa-node"), profile));
-    const auto result = plan(from, state_with(from, {exclusive("a", 10), exclusive("b", 2)}), to);
+    const auto result = checked_plan(from, state_with(from, {sized("a", 10), sized("b", 2)}), to);
     EXPECT_EQ(planned(result, "a").change, Change::kKeptAgainstRules);
     ASSERT_TRUE(planned(result, "a").rejection);
     EXPECT_EQ(planned(result, "a").rejection->reason, kAffinityError);
@@ -256,14 +236,14 @@ TEST(Reconfigure, ScopePodAlignsTheContainersOfAPod) {
     const Amounts two = {{"cpu", "2"}, {"memory", "1Gi"}};
     const PodSpec spec = pod_of("a", {container("big", six), container("small", two)});
     // 7 CPUs are free on NUMA node 0: the pod fits on NUMA node 1 only.
-    const auto result = plan(from, state_with(from, {spec}), to);
+    const auto result = checked_plan(from, state_with(from, {spec}), to);
     EXPECT_EQ(result.cost.pods_against_rules, 0U) << describe(result);
     const auto& node = to.machine().cpus_of_numa(1);
     for (const char* const name : {"big", "small"}) {
       EXPECT_TRUE(node.contains_all(planned(result, "a", name).cpus_after.value_or(CpuSet{})))
           << describe(result);
     }
-    const auto back = plan(to, result.next, from);
+    const auto back = checked_plan(to, result.next, from);
     EXPECT_EQ(back.cost, PlanCost{}) << describe(back);
   }
 }
@@ -283,7 +263,7 @@ TEST(Reconfigure, AnInitContainerIsPlacedOnCpusOfItsPodAndOnOthers) {
     const PodSpec many =
         pod_of("b", {one("c0", "1", ContainerKind::kInit), one("c1", "2", ContainerKind::kSidecar),
                      one("c2", "1", ContainerKind::kInit)});
-    const auto result = plan(from, state_with(from, {exclusive("a", 1), many}), to);
+    const auto result = checked_plan(from, state_with(from, {sized("a", 1), many}), to);
     EXPECT_EQ(result.cost, PlanCost{}) << describe(result);
     EXPECT_TRUE(result.optimal);
   }
@@ -300,11 +280,11 @@ TEST(Reconfigure, PodLevelGateGivesAndTakesTheCpusOfThePod) {
     PodSpec spec =
         pod_of("a", {container("own", {{"cpu", "1"}, {"memory", "1Gi"}}), container("rest", {})});
     spec.resources = container("", {{"cpu", "3"}, {"memory", "3Gi"}}).resources;
-    const auto given = plan(shares, state_with(shares, {spec}), manages);
+    const auto given = checked_plan(shares, state_with(shares, {spec}), manages);
     EXPECT_EQ(planned(given, "a", "own").change, Change::kBecomesExclusive);
     EXPECT_EQ(given.next.cpu.pods.at(PodUid("a")).size(), 3U);
     EXPECT_EQ(given.next.memory.pods.at(PodUid("a")).front().size, std::uint64_t{3} << 30U);
-    const auto taken = plan(manages, given.next, shares);
+    const auto taken = checked_plan(manages, given.next, shares);
     EXPECT_EQ(planned(taken, "a", "own").change, Change::kBecomesShared);
     EXPECT_TRUE(taken.next.cpu.pods.empty());
     EXPECT_TRUE(taken.next.memory.pods.empty());
@@ -322,7 +302,7 @@ TEST(Reconfigure, OfAPodManagedAsAWholeOnlyTheContainerMovesThatLosesCpus) {
     const NodeState state = state_with(from, {spec});
     const CpuSet lost = *state.cpu.assignments.find({PodUid("a"), "one"});
     config.reserved_system_cpus = "0," + lost.to_string();
-    const auto result = plan(from, state, node_of(smt_machine(), config));
+    const auto result = checked_plan(from, state, node_of(smt_machine(), config));
     EXPECT_EQ(planned(result, "a", "one").change, Change::kMoved);
     EXPECT_EQ(planned(result, "a", "two").change, Change::kKept);
     EXPECT_EQ(result.cost, (PlanCost{0, 0, 1, 1, 0})) << describe(result);
@@ -336,7 +316,7 @@ TEST(Reconfigure, APodThatWasDividedOtherwiseIsDividedAgain) {
   const Node to = node_of(smt_machine(), with(config, Profile::kFixed));
   const CpuSet both = divided(from, {}).cpu.pods.at(PodUid("a"));
   for (const CpuSet& first : {CpuSet{}, both}) {
-    const auto result = plan(from, divided(from, first), to);
+    const auto result = checked_plan(from, divided(from, first), to);
     const CpuSet one = planned(result, "a", "one").cpus_after.value_or(CpuSet{});
     const CpuSet two = planned(result, "a", "two").cpus_after.value_or(CpuSet{});
     EXPECT_EQ(one.size(), 1U) << describe(result);
@@ -355,7 +335,7 @@ TEST(Reconfigure, AContainerThatMakesRoomIsNotSaidToBreakTheRules) {
   state.cpu.assignments[{pod.uid, "x"}] = {1, 4, 5, 7};
   state.cpu.assignments[{pod.uid, "y"}] = {6};
   state.cpu.default_set = {0, 2, 3};
-  const auto result = plan(from, state, to);
+  const auto result = checked_plan(from, state, to);
   EXPECT_EQ(planned(result, "a", "x").why, "the rules would not admit it on what it has");
   EXPECT_EQ(planned(result, "a", "y").change, Change::kMoved);
   EXPECT_EQ(planned(result, "a", "y").why, "other containers need what it has");
@@ -367,7 +347,7 @@ TEST(Reconfigure, ProfileToProfileMovesNothing) {
       const Config config = with_memory_manager(aligning_config("restricted"));
       const Node from = node_of(smt_machine(), with(config, one));
       const Node to = node_of(smt_machine(), with(config, other));
-      const auto result = plan(from, state_with(from, {exclusive("a", 4), exclusive("b", 3)}), to);
+      const auto result = checked_plan(from, state_with(from, {sized("a", 4), sized("b", 3)}), to);
       EXPECT_EQ(result.cost, PlanCost{}) << describe(result);
       EXPECT_EQ(result.next.pods.size(), 2U);
     }
