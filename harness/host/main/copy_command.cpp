@@ -36,6 +36,7 @@ Result<std::vector<SourceDevice>> devices_of(const Source& source) {
   // NOLINTEND(concurrency-mt-unsafe)
   PINFOLD_LET(const auto found, pci_devices(source));
   std::vector<SourceDevice> devices;
+  devices.reserve(found.size());
   for (const PciDevice& device : found) {
     devices.push_back({device.address, device.numa_nodes, is_workload_device(device)});
   }

@@ -164,6 +164,7 @@ class Batch {
 /// False if the host lacks something; nothing is started then.
 bool can_start(const std::vector<FoundScenario>& found, const RunOptions& options, int jobs) {
   std::vector<const Scenario*> scenarios;
+  scenarios.reserve(found.size());
   for (const FoundScenario& one : found) scenarios.push_back(&one.scenario);
   const auto problems = preflight(scenarios, options, jobs);
   pollfd interrupt = {options.interrupt_fd, POLLIN, 0};

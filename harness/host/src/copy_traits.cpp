@@ -99,7 +99,7 @@ class Comparison {
   }
 
   /// The CPUs of each group that are in the copy, ascending.
-  std::vector<std::string> kept(const std::vector<CpuSet>& groups) const {
+  [[nodiscard]] std::vector<std::string> kept(const std::vector<CpuSet>& groups) const {
     std::vector<CpuSet> left;
     for (const CpuSet& group : groups) {
       CpuSet cpus = group & kept_;
@@ -108,13 +108,16 @@ class Comparison {
     std::sort(left.begin(), left.end(),
               [](const CpuSet& a, const CpuSet& b) { return a.first() < b.first(); });
     std::vector<std::string> texts;
+    texts.reserve(left.size());
     for (const CpuSet& cpus : left) texts.push_back(cpus.to_string());
     texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
     return texts;
   }
 
-  std::vector<std::string> kept_groups(const std::vector<Machine::Group>& groups) const {
+  [[nodiscard]] std::vector<std::string> kept_groups(
+      const std::vector<Machine::Group>& groups) const {
     std::vector<CpuSet> sets;
+    sets.reserve(groups.size());
     for (const Machine::Group& group : groups) sets.push_back(group.cpus);
     return kept(sets);
   }
@@ -128,11 +131,11 @@ class Comparison {
   }
 
   /// The host's QEMU of Debian 12, which runs old kernels, gives each thread caches of level 1.
-  bool has_caches_of_threads() const {
+  [[nodiscard]] bool has_caches_of_threads() const {
     return copy_.machine.threads > 1 && !needs_newer_qemu(copy_.machine);
   }
 
-  std::vector<std::string> kept_cpus() const {
+  [[nodiscard]] std::vector<std::string> kept_cpus() const {
     std::vector<std::string> texts;
     for (const CpuId cpu : kept_) texts.push_back(std::to_string(cpu.value));
     return texts;
@@ -172,7 +175,7 @@ class Comparison {
   }
 
   /// The node of the copy that a device can be on.
-  std::optional<int> node_of(const SourceDevice& device) const {
+  [[nodiscard]] std::optional<int> node_of(const SourceDevice& device) const {
     if (!device.is_workload || device.numa_nodes.size() != 1) return std::nullopt;
     const auto found = std::find(copy_.nodes.begin(), copy_.nodes.end(), device.numa_nodes.front());
     const auto node = found - copy_.nodes.begin();

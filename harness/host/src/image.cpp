@@ -167,14 +167,14 @@ Result<fs::path> build_initramfs(const Image& image, const fs::path& agent,
   return file;
 }
 
-Result<GuestLoad> load_of(const std::vector<GuestProgram>& programs, std::vector<CpioEntry> entries,
+Result<GuestLoad> load_of(const std::vector<GuestProgram>& programs, std::vector<CpioEntry> files,
                           Arch arch) {
   std::set<std::string> libraries;
   for (const GuestProgram& program : programs) {
-    PINFOLD_TRY_WRAP(add_program(entries, libraries, program, arch), "load a program");
+    PINFOLD_TRY_WRAP(add_program(files, libraries, program, arch), "load a program");
   }
   GuestLoad load;
-  for (const CpioEntry& entry : entries) {
+  for (const CpioEntry& entry : files) {
     load.files.push_back({"/" + entry.path, load.bytes.size(), entry.content.size()});
     load.bytes += entry.content;
   }

@@ -28,6 +28,7 @@ class Problems {
 Result<void> check_guests(const std::vector<const Scenario*>& scenarios, int jobs) {
   PINFOLD_LET(const auto memory, host_memory("/"));
   std::vector<const VmMachine*> machines;
+  machines.reserve(scenarios.size());
   for (const Scenario* scenario : scenarios) machines.push_back(&scenario->machine);
   return check_memory(machines, jobs, memory);
 }

@@ -169,7 +169,8 @@ void expect_honest(const Machine& source, const SourceTraits& traits, const Mach
     for (const auto& [resource, bytes] : node.hugepages) {
       const std::uint64_t size = resource == "hugepages-2Mi" ? 2 * kMiB : kGiB;
       const auto& pages = copy.machine.nodes[i].huge_pages;
-      const std::uint64_t here = pages.contains(size) ? pages.at(size) * size : 0;
+      const int count = pages.contains(size) ? pages.at(size) : 0;
+      const std::uint64_t here = static_cast<std::uint64_t>(count) * size;
       EXPECT_TRUE(here == bytes || fields.contains("hugePages")) << resource;
       const bool has_size = size == 2 * kMiB && resource == "hugepages-2Mi";
       EXPECT_TRUE(has_size || here > 0 || fields.contains("hugePageSizes")) << resource;
