@@ -5,6 +5,7 @@
 #   synchronized TIMES       waits until it has done so this often
 #   end-plugin
 #   sandboxes CPUS           sets the cpuset of all sandboxes
+#   none-on CPUS                 waits until no container has this cpuset
 #   exclusive CPUS FILE      writes the containers with this cpuset to FILE, as stopSampling takes it
 #   group CPUS               makes a group that no runtime knows, waits until it has these CPUs, and removes it
 #   kill-container UID       kills the containers of a pod
@@ -64,6 +65,7 @@ case $verb in
   synchronized) synchronized "$1" ;;
   end-plugin) kill -9 "$(cat $pid)" ;;
   sandboxes) for group in $(groups_of_pauses); do echo "$1" >"$group/cpuset.cpus"; done ;;
+  none-on) while grep -sqx "$1" $(find $kubepods -path '*/pod*/*/cpuset.cpus'); do sleep 0.1; done ;;
   exclusive)
     grep -lx "$1" $(find $kubepods -name cpuset.cpus) | sed "s|$kubepods/\(.*\)/cpuset.cpus|\1 $1|" | tee "$2"
     ;;
