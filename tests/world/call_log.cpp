@@ -1,5 +1,6 @@
 #include "call_log.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace pinfold::world {
@@ -45,24 +46,19 @@ void CallLog::answer(std::size_t call, const Result<service::Answer>& answer) {
 }
 
 void CallLog::ask(const std::vector<service::Action>& steps, bool is_granted) {
-  bool is_last = is_granted;
-  std::vector<LoggedCall> asked;
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    auto logged = logged_of(*step);
+  const auto last = std::find_if(steps.rbegin(), steps.rend(), [](const service::Action& step) {
+    return std::holds_alternative<service::Admit>(step);
+  });
+  for (const service::Action& step : steps) {
+    auto logged = logged_of(step);
     if (!logged) continue;
     std::optional<LoggedAnswer> answer;
-    if (const auto* const admit = std::get_if<service::Admit>(&*logged)) {
-      const std::vector<std::string> all_admitted(admit->pods.size());
-      if (std::exchange(is_last, false)) answer = {"", all_admitted, {}};
-    } else if (is_granted && std::holds_alternative<service::Start>(*logged)) {
-      answer = LoggedAnswer{};
+    if (is_granted && std::holds_alternative<service::Start>(step)) answer = LoggedAnswer{};
+    if (is_granted && last != steps.rend() && &step == &*last) {
+      const std::vector<std::string> all_admitted(std::get<service::Admit>(step).pods.size());
+      answer = {"", all_admitted, {}};
     }
-    asked.push_back({clients_++, 0, 0, *std::move(logged), std::move(answer)});
-  }
-  for (auto call = asked.rbegin(); call != asked.rend(); ++call) {
-    call->invoked = time_++;
-    call->returned = time_++;
-    calls_.push_back(std::move(*call));
+    add(*std::move(logged), std::move(answer));
   }
 }
 
@@ -77,12 +73,12 @@ void CallLog::restart() {
     auto& returned = calls_[answered_].returned;
     if (!returned) returned = time_++;
   }
-  add(Restarted{}, {});
+  add(Restarted{}, LoggedAnswer{});
 }
 
-void CallLog::read(const agent::AgentState& state) { add(Read{}, {"", {}, state}); }
+void CallLog::read(const agent::AgentState& state) { add(Read{}, LoggedAnswer{"", {}, state}); }
 
-void CallLog::add(LoggedRequest request, LoggedAnswer answer) {
+void CallLog::add(LoggedRequest request, std::optional<LoggedAnswer> answer) {
   const std::uint64_t invoked = time_++;
   calls_.push_back({clients_++, invoked, time_++, std::move(request), std::move(answer)});
 }

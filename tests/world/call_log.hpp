@@ -32,7 +32,7 @@ class CallLog {
   [[nodiscard]] std::string judge() const;
 
  private:
-  void add(LoggedRequest request, LoggedAnswer answer);
+  void add(LoggedRequest request, std::optional<LoggedAnswer> answer);
 
   std::shared_ptr<const Node> node_;
   agent::AgentState first_;
