@@ -10,6 +10,7 @@
 
 #include "node_fixture.hpp"
 #include "pinfold/explain/explanation.hpp"
+#include "provider_without_hints.hpp"
 #include "uneven_machine.hpp"
 
 /// The table of docs/explain.md: the reasons and messages of rejections, each made to happen.
@@ -82,17 +83,9 @@ PodSpec requesting(const Texts& amounts) {
 }
 
 /// Rejects every pod.
-class NoLicenses : public HintProvider {
+class NoLicenses : public ProviderWithoutHints {
  public:
   [[nodiscard]] std::string name() const override { return "licenses"; }
-  [[nodiscard]] ResourceHints container_hints(const std::string& /*state*/, const PodSpec& /*pod*/,
-                                              const Container& /*container*/) const override {
-    return {};
-  }
-  [[nodiscard]] ResourceHints pod_hints(const std::string& /*state*/,
-                                        const PodSpec& /*pod*/) const override {
-    return {};
-  }
   [[nodiscard]] Admission allocate(std::string& /*state*/, const PodSpec& /*pod*/,
                                    const Container& /*container*/,
                                    const TopologyHint& /*affinity*/) const override {

@@ -2,6 +2,7 @@
 // states of hint providers, groups of NUMA nodes, held pods.
 
 #include "checked_plan.hpp"
+#include "provider_without_hints.hpp"
 
 namespace pinfold::test {
 namespace {
@@ -305,17 +306,9 @@ TEST(PlannedDevices, OfAnotherContainerOfThePodAreNotFree) {
 }
 
 /// One seat. Its state is the container that has it.
-class Seat : public HintProvider {
+class Seat : public ProviderWithoutHints {
  public:
   [[nodiscard]] std::string name() const override { return "seat"; }
-  [[nodiscard]] ResourceHints container_hints(const std::string& /*state*/, const PodSpec& /*pod*/,
-                                              const Container& /*container*/) const override {
-    return {};
-  }
-  [[nodiscard]] ResourceHints pod_hints(const std::string& /*state*/,
-                                        const PodSpec& /*pod*/) const override {
-    return {};
-  }
   [[nodiscard]] Admission allocate(std::string& state, const PodSpec& pod,
                                    const Container& container,
                                    const TopologyHint& /*affinity*/) const override {
