@@ -43,9 +43,10 @@ void add_nodes(std::vector<std::string>& command, const VmMachine& machine) {
   }
 }
 
-std::string cpu_model(const VmMachine& machine) {
+std::string cpu_model(const VmMachine& machine, Accelerator accelerator) {
   if (machine.platform.arch == Arch::kArm64) return "neoverse-n1";  // pages of 4, 16 and 64 KiB
   std::string model = "Haswell";
+  if (accelerator == Accelerator::kTcg) model += ",-erms";  // QEMU copies such strings byte by byte
   // QEMU 10 fails on CPUID leaf 0x1f, which describes dies and modules; without the leaf the caches
   // still show them.
   if (needs_newer_qemu(machine) && (machine.dies > 1 || machine.caches > 1)) model += ",level=0xd";
@@ -109,13 +110,19 @@ std::vector<std::string> serial_ports(const VmMachine& machine) {
   return options;
 }
 
-std::string kernel_arguments(const VmMachine& machine) {
+std::string kernel_arguments(const VmMachine& machine, Accelerator accelerator) {
   // Without no_timer_check, the kernel's timer check can fail on a busy host and panic.
   std::string arguments =
       machine.platform.arch == Arch::kArm64 ? "console=ttyAMA0" : "console=ttyS0 no_timer_check";
   // QEMU without KVM translates a program again for each address that it is loaded at, and forgets
   // addresses at each change between the page tables of kernel and program.
   arguments += " quiet panic=-1 rdinit=/init norandmaps mitigations=off";
+  if (accelerator == Accelerator::kTcg) {
+    // With a huge page, it forgets all addresses at each change of one of them. Clearing memory is
+    // slow, with string instructions (feature 112 is REP_GOOD) more so.
+    arguments += " transparent_hugepage=never init_on_alloc=0 hardened_usercopy=off";
+    if (machine.platform.arch == Arch::kAmd64) arguments += " clearcpuid=112";
+  }
   arguments += huge_page_arguments(machine);
   if (machine.platform.cgroup != CgroupMode::kV2) {
     arguments += fmt::format(" pinfold_cgroup={}", to_string(machine.platform.cgroup));
@@ -168,7 +175,7 @@ std::vector<std::string> qemu_command(const VmMachine& machine, const BootFiles&
       accelerator == Accelerator::kKvm ? "kvm" : "tcg,thread=single",
       // An Intel model: QEMU's AMD models show no SMT without hardware support.
       "-cpu",
-      cpu_model(machine),
+      cpu_model(machine, accelerator),
       "-m",
       memory_option(machine),
       "-smp",
@@ -179,7 +186,7 @@ std::vector<std::string> qemu_command(const VmMachine& machine, const BootFiles&
   const std::vector<std::string> rest = {
       "-kernel",  files.kernel,
       "-initrd",  files.initramfs,
-      "-append",  kernel_arguments(machine),
+      "-append",  kernel_arguments(machine, accelerator),
       "-chardev", socket(kConsoleSocket),
       "-chardev", socket(kAgentSocket),
       "-chardev", socket(kMonitorSocket),
