@@ -136,11 +136,14 @@ void Enforcer::adopt_running(Agent& agent) {
 }
 
 /// Counts a running container of which the agent did not know, if it has other CPUs than it should
-/// or had them until it was confined.
+/// or had them until it was confined. One that was counted before the runtime showed it gets its
+/// name.
 void Enforcer::note_unpinned(const ContainerId& id, const api::Container& container,
                              const CpuSet& desired, const std::string& directory,
                              const CpuSet& has) {
-  const bool was_confined = unexplained_.erase(directory) != 0;
+  const auto noted = noted_.find(directory);
+  const bool was_confined = unexplained_.erase(directory) != 0 ||
+                            (noted != noted_.end() && !noted->second.is_named);
   if (!was_confined && (desired.empty() || desired.contains_all(has))) return;
   const double seconds = options_.age(static_cast<pid_t>(container.pid()));
   count_unpinned(directory, id, seconds);
@@ -152,12 +155,14 @@ void Enforcer::note_unpinned(const ContainerId& id, const api::Container& contai
 
 /// Counts the container of a group once, and all of its time until now once.
 void Enforcer::count_unpinned(const std::string& directory, const ContainerId& id, double seconds) {
-  const auto [noted, is_new] = noted_.try_emplace(directory, 0.0);
-  counters_.unpinned_seconds += std::max(0.0, seconds - noted->second);
-  noted->second = std::max(noted->second, seconds);
-  if (!is_new) return;
-  ++counters_.found_unpinned;
-  add_change(ChangeKind::kFoundUnpinned, id.pod, id.name);
+  const auto [entry, is_new] = noted_.try_emplace(directory);
+  Noted& noted = entry->second;
+  counters_.unpinned_seconds += std::max(0.0, seconds - noted.seconds);
+  noted.seconds = std::max(noted.seconds, seconds);
+  const bool gets_name = !noted.is_named && !id.name.empty();
+  noted.is_named = noted.is_named || gets_name;
+  if (is_new) ++counters_.found_unpinned;
+  if (is_new || gets_name) add_change(ChangeKind::kFoundUnpinned, id.pod, id.name);
 }
 
 Result<api::CreateContainerResponse> Enforcer::create(Agent& agent,

@@ -70,8 +70,12 @@ class Enforcer final : public Follower {
   bool is_synchronized_ = false;
   ConfinedGroups confined_;
   Records records_;
-  /// Groups of containers that were counted as unpinned, and the seconds that were.
-  std::map<std::string, double> noted_;
+  /// A group that was counted as an unpinned container.
+  struct Noted {
+    double seconds = 0;
+    bool is_named = false;  ///< its container was known
+  };
+  std::map<std::string, Noted> noted_;
   /// Groups of created containers that had processes at the last look.
   std::set<std::string> unreported_;
   /// Groups that were confined, and in how many looks since then no event had explained them.

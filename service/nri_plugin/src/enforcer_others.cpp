@@ -45,8 +45,8 @@ void Enforcer::look(Agent& agent) {
   if (is_synchronized_) {
     remove_ended_pods(agent);
     adopt_unreported(agent);
+    note_unexplained(agent);
   }
-  note_unexplained(agent);
   confined_.forget_gone(*agent.enforced());
   if (knows_all_pods(agent)) (void)confine_others(agent, desired_now(agent));
 }
@@ -262,7 +262,8 @@ void Enforcer::confine_other(const Agent& agent, const agent::Desired& desired,
 }
 
 /// Counts the groups that were confined and that no event has explained for a whole interval: the
-/// runtime makes a group before it reports the sandbox or the start of the container.
+/// runtime makes a group before it reports the sandbox or the start of the container. Until the
+/// runtime has shown its pods, they cannot be told from sandboxes, and have no names.
 void Enforcer::note_unexplained(const Agent& agent) {
   constexpr int kLooks = 2;
   for (auto it = unexplained_.begin(); it != unexplained_.end();) {

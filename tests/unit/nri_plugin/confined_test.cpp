@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "runtime_world.hpp"
 
@@ -29,6 +30,17 @@ class NriConfined : public testing::TestWithParam<enforce::CgroupVersion> {
     world_.remove_sandbox(b_);
   }
   void look() { world_.follower->look(*world_.agent); }
+  static ContainerId name_of(const PodSpec& spec) { return {spec.uid, "c"}; }
+  /// The containers that were said to have run unpinned since the last call.
+  std::vector<ContainerId> found_unpinned() {
+    std::vector<ContainerId> found;
+    for (const service::Change& change : world_.follower->take_changes()) {
+      if (change.kind == service::ChangeKind::kFoundUnpinned) {
+        found.push_back({change.pod, change.container});
+      }
+    }
+    return found;
+  }
 };
 
 TEST_P(NriConfined, ASandboxFollowsThePoolBothWays) {
@@ -203,6 +215,32 @@ TEST_P(NriConfined, AContainerThatWasConfinedBeforeItWasKnownIsCounted) {
       testing::Contains(service::Change{service::ChangeKind::kFoundUnpinned, unseen.uid, "c"}));
   for (int i = 0; i < 3; ++i) look();
   EXPECT_EQ(world_.follower->counters().found_unpinned, 1U) << "once";
+}
+
+/// Without the runtime, a sandbox looks like a container, and no container has a name.
+TEST_P(NriConfined, ThoseThatAreFoundBeforeTheRuntimeIsConnectedAreCountedWhenItIs) {
+  const PodSpec unseen = shared("unseen");
+  world_.run(b_);
+  world_.run_unseen(unseen);
+  world_.restart();
+  for (int i = 0; i < 3; ++i) look();
+  EXPECT_EQ(world_.cpus(unseen), "0,3-7");
+  EXPECT_EQ(world_.follower->counters().found_unpinned, 0U);
+  world_.synchronize({b_, unseen});
+  for (int i = 0; i < 3; ++i) look();
+  EXPECT_EQ(world_.follower->counters().found_unpinned, 1U);
+  EXPECT_EQ(found_unpinned(), std::vector{name_of(unseen)});
+}
+
+TEST_P(NriConfined, AContainerThatWasCountedBeforeItWasKnownGetsItsNameOnce) {
+  const PodSpec unseen = shared("unseen");
+  world_.run(b_);
+  world_.run_unseen(unseen);
+  for (int i = 0; i < 3; ++i) look();
+  EXPECT_EQ(found_unpinned(), (std::vector<ContainerId>(2))) << "with its sandbox";
+  for (int i = 0; i < 2; ++i) world_.synchronize({b_, unseen});
+  EXPECT_EQ(found_unpinned(), std::vector{name_of(unseen)});
+  EXPECT_EQ(world_.follower->counters().found_unpinned, 2U);
 }
 
 TEST_P(NriConfined, AfterARestartThatOfTheStateIsItsOwn) {

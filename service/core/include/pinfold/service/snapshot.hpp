@@ -78,7 +78,7 @@ enum class ChangeKind {
   kReleased,
   kReconciled,
   kAdopted,
-  kFoundUnpinned,  ///< a container ran without being known or without its cpuset
+  kFoundUnpinned,  ///< a container ran without being known or without its cpuset; "": unknown yet
   kMoved           ///< a container has other CPUs or memory nodes than before
 };
 
