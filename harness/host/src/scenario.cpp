@@ -8,6 +8,7 @@
 #include "pinfold/api/pod.hpp"
 #include "pinfold/harness/json.hpp"
 #include "pinfold/harness/process.hpp"
+#include "pinfold/harness/runtime.hpp"
 #include "pinfold/text/document.hpp"
 #include "scenario_machine.hpp"
 #include "scenario_platforms.hpp"
@@ -148,6 +149,10 @@ Scenario read_scenario(const Json& document, const PlatformScope& scope,
     }
   }
   scenario.files = read_guest_files(fields);
+  scenario.logs = fields.texts("logs");
+  for (const std::string& log : scenario.logs) {
+    if (!log.starts_with('/')) fields.complain("logs", log + ": expected a full path");
+  }
   scenario.kubelet = read_kubelet(fields, "kubelet");
   const Json* machine = fields.find("machine");
   if (machine == nullptr) {
@@ -156,6 +161,7 @@ Scenario read_scenario(const Json& document, const PlatformScope& scope,
     scenario.machine = read_machine(*machine, {"machine"}, scope.current, complaint);
   }
   scenario.runtime = read_runtime(fields, scenario.machine);
+  if (!scenario.runtime.empty()) scenario.logs.emplace_back(kRuntimeLog);
   scenario.boot_limit_s = fields.integer("bootLimit", boot_limit_s(scenario.machine), 1, 3600);
   add_steps(fields.find("steps"), scope, scenario, complaint);
   fields.finish();

@@ -15,6 +15,10 @@
 namespace pinfold::harness {
 namespace {
 
+/// How much of a log a failed step shows.
+constexpr const char* kLogLines = "20";
+constexpr Milliseconds kLogLimit = std::chrono::seconds(30);
+
 /// The guest's serial port buffer holds 64 KiB; escaped text can be six times as long.
 constexpr std::size_t kPutBytes = 8192;
 
@@ -105,6 +109,7 @@ VmResult<StepResult> StepRunner::run(const Step& step) {
   if (result && result->ok) {
     PINFOLD_TRY(mark_disk());
   }
+  if (result && !result->ok) add_logs(*result);
   if (result && sampling_) {
     PINFOLD_TRY(note_exclusive(*result));
   }
@@ -112,6 +117,18 @@ VmResult<StepResult> StepRunner::run(const Step& step) {
     PINFOLD_TRY(note_groups(step.action, *result));
   }
   return result;
+}
+
+void StepRunner::add_logs(StepResult& result) {
+  for (const std::string& log : scenario_.logs) {
+    const auto reply = session_.vm.request({{"op", "exec"},
+                                            {"argv", {"tail", "-n", kLogLines, log}},
+                                            {"timeLimitMs", kLogLimit.count()}},
+                                           kLogLimit + std::chrono::seconds(10));
+    if (!reply) return;  // the step's own message is what matters
+    const std::string end = excerpt(reply->value("stdout", "") + reply->value("stderr", ""));
+    result.message += fmt::format("\n{} ends with:\n{}", log, end);
+  }
 }
 
 VmResult<Json> StepRunner::run_command(std::vector<std::string> argv, const std::string& cgroup) {

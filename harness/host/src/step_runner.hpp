@@ -75,6 +75,8 @@ class StepRunner {
   [[nodiscard]] VmResult<void> make_disk();
   /// Marks the current contents of the disk, if any, as acknowledged: they must survive.
   [[nodiscard]] VmResult<void> mark_disk();
+  /// Adds the ends of the scenario's logs to the message of a failed step.
+  void add_logs(StepResult& result);
   [[nodiscard]] VmResult<StepResult> plug_cpu(CpuId cpu);
   [[nodiscard]] VmResult<StepResult> plug_memory(std::uint64_t bytes, int node);
   /// Verifies the guest's machine against its expected state after plugging.

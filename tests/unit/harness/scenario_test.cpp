@@ -19,6 +19,7 @@ description: one of each
 bootLimit: 60
 programs: [/usr/bin/true]
 files: {/etc/x.conf: x.conf}
+logs: [/run/x.log]
 kubelet:
   cpuManagerPolicy: static
 machine:
@@ -67,6 +68,7 @@ TEST(ParseScenario, ReadsEveryVerb) {
   ASSERT_TRUE(scenario) << scenario.error().message;
   EXPECT_EQ(scenario->name, "all-verbs");
   EXPECT_EQ(scenario->boot_limit_s, 60);
+  EXPECT_THAT(scenario->logs, testing::ElementsAre("/run/x.log"));
   EXPECT_EQ(scenario->machine.cpu_count(), 8);
   EXPECT_EQ(scenario->machine.nodes[1].memory, 1U << 30);
   EXPECT_EQ(scenario->machine.distances[0][1], 21);
@@ -169,6 +171,8 @@ TEST(ParseScenario, RejectsWithLineAndField) {
        "line 2: machine: nodes[0].cpus: '0-3': expected CPUs of 0-1"},
       {"name: a\nmachine: {}\nfiles: {etc/x: y}\nsteps: [{verify: {}}]",
        "line 3: files: 'etc/x: 'y'': expected a full path with a file of the host"},
+      {"name: a\nmachine: {}\nlogs: [run/x]\nsteps: [{verify: {}}]",
+       "line 3: logs: run/x: expected a full path"},
       {"name: a\nmachine: {}\nfiles: [/x]\nsteps: [{verify: {}}]",
        "line 3: files: [\"/x\"]: expected paths of the guest with files"},
       {"name: a\nmachine:\n  colour: red\nsteps: [{verify: {}}]",

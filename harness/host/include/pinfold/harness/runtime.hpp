@@ -18,6 +18,9 @@ namespace pinfold::harness {
 /// The container runtimes that vm-images/build prepares.
 inline constexpr std::string_view kRuntimes[] = {"containerd-1.7", "containerd-2.1"};
 
+/// Of the runtime in the guest.
+inline constexpr const char* kRuntimeLog = "/run/containerd.log";
+
 /// How long each step with the runtime may take by default.
 inline constexpr int kRuntimeLimitS = 120;
 

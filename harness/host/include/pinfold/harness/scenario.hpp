@@ -197,6 +197,7 @@ struct Scenario {
   std::vector<std::string> programs;  ///< host programs to copy into the guest at the same path
   std::vector<std::string> modules;   ///< of the kernel, to load before the first step
   std::vector<GuestFile> files;
+  std::vector<std::string> logs;  ///< files of the guest whose ends a failed step shows
   std::vector<Step> steps;
   /// The expected verdict. Other than "passed": a test of the harness itself.
   Verdict verdict = Verdict::kPassed;
