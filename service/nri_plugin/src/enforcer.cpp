@@ -142,8 +142,8 @@ void Enforcer::note_unpinned(const ContainerId& id, const api::Container& contai
                              const CpuSet& desired, const std::string& directory,
                              const CpuSet& has) {
   const auto noted = noted_.find(directory);
-  const bool was_confined = unexplained_.erase(directory) != 0 ||
-                            (noted != noted_.end() && !noted->second.is_named);
+  const bool was_confined =
+      unexplained_.erase(directory) != 0 || (noted != noted_.end() && !noted->second.is_named);
   if (!was_confined && (desired.empty() || desired.contains_all(has))) return;
   const double seconds = options_.age(static_cast<pid_t>(container.pid()));
   count_unpinned(directory, id, seconds);
