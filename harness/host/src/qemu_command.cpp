@@ -46,7 +46,7 @@ void add_nodes(std::vector<std::string>& command, const VmMachine& machine) {
 std::string cpu_model(const VmMachine& machine, Accelerator accelerator) {
   if (machine.platform.arch == Arch::kArm64) return "neoverse-n1";  // pages of 4, 16 and 64 KiB
   std::string model = "Haswell";
-  if (accelerator == Accelerator::kTcg) model += ",-erms";  // QEMU copies such strings byte by byte
+  if (accelerator == Accelerator::kTcg) model += ",-erms";  // QEMU does these byte by byte
   // QEMU 10 fails on CPUID leaf 0x1f, which describes dies and modules; without the leaf the caches
   // still show them.
   if (needs_newer_qemu(machine) && (machine.dies > 1 || machine.caches > 1)) model += ",level=0xd";

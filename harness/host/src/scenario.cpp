@@ -68,6 +68,14 @@ class StepNeeds {
   bool killed_ = false;
 };
 
+std::vector<std::string> full_paths(FieldReader& fields, const char* name) {
+  std::vector<std::string> paths = fields.texts(name);
+  for (const std::string& path : paths) {
+    if (!path.starts_with('/')) fields.complain(name, path + ": expected a full path");
+  }
+  return paths;
+}
+
 std::vector<GuestFile> read_guest_files(FieldReader& fields) {
   std::vector<GuestFile> files;
   const Json* map = fields.find("files");
@@ -137,10 +145,7 @@ Scenario read_scenario(const Json& document, const PlatformScope& scope,
     fields.complain("because", "expected a verdict other than passed with it");
   }
   scenario.kernel = fields.text("kernel", "");
-  scenario.programs = fields.texts("programs");
-  for (const std::string& program : scenario.programs) {
-    if (!program.starts_with('/')) fields.complain("programs", program + ": expected a full path");
-  }
+  scenario.programs = full_paths(fields, "programs");
   scenario.modules = fields.texts("modules");
   for (const std::string& module : scenario.modules) {
     if (!is_safe_name(module)) {
@@ -149,10 +154,7 @@ Scenario read_scenario(const Json& document, const PlatformScope& scope,
     }
   }
   scenario.files = read_guest_files(fields);
-  scenario.logs = fields.texts("logs");
-  for (const std::string& log : scenario.logs) {
-    if (!log.starts_with('/')) fields.complain("logs", log + ": expected a full path");
-  }
+  scenario.logs = full_paths(fields, "logs");
   scenario.kubelet = read_kubelet(fields, "kubelet");
   const Json* machine = fields.find("machine");
   if (machine == nullptr) {

@@ -327,12 +327,11 @@ int main(int argc, char** argv) {
     pinfold::driver::run_command({argv + 1, argv + argc});
     return 0;
   } catch (const std::exception& error) {
-    // The end of what is printed is in the report.
-    using pinfold::driver::output_of;
-    fmt::print("{}\n{}\nfailed: {}\n",
-               output_of("grep -h 'NRI: ' /run/pinfold/log | tail -n 15 | cut -c 1-260"),
-               output_of("tail -n 5 /run/containerd.log /run/pinfold/log | cut -c 1-220"),
-               error.what());
+    // The end of what is printed is in the report, and so are those of the logs.
+    fmt::print(
+        "{}\nfailed: {}\n",
+        pinfold::driver::output_of("grep -h 'NRI: ' /run/pinfold/log | tail -n 15 | cut -c 1-260"),
+        error.what());
     return 1;
   }
 }

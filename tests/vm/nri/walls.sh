@@ -5,7 +5,7 @@
 #   synchronized TIMES       waits until it has done so this often
 #   end-plugin
 #   sandboxes CPUS           sets the cpuset of all sandboxes
-#   none-on CPUS                 waits until no container has this cpuset
+#   none-on CPUS             waits until no container has this cpuset
 #   exclusive CPUS FILE      writes the containers with this cpuset to FILE, as stopSampling takes it
 #   group CPUS               makes a group that no runtime knows, waits until it has these CPUs, and removes it
 #   kill-container UID       kills the containers of a pod

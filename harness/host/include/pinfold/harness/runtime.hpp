@@ -18,7 +18,7 @@ namespace pinfold::harness {
 /// The container runtimes that vm-images/build prepares.
 inline constexpr std::string_view kRuntimes[] = {"containerd-1.7", "containerd-2.1"};
 
-/// Of the runtime in the guest.
+/// The runtime's log in the guest, which runtime.sh makes.
 inline constexpr const char* kRuntimeLog = "/run/containerd.log";
 
 /// How long each step with the runtime may take by default.

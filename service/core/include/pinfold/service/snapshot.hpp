@@ -78,14 +78,15 @@ enum class ChangeKind {
   kReleased,
   kReconciled,
   kAdopted,
-  kFoundUnpinned,  ///< a container ran without being known or without its cpuset; "": unknown yet
+  kFoundUnpinned,  ///< a container ran without being known or without its cpuset
   kMoved           ///< a container has other CPUs or memory nodes than before
 };
 
 /// Something that happened to a node.
 struct Change {
   ChangeKind kind = ChangeKind::kAdmitted;
-  PodUid pod;             ///< "" for kReleased and kReconciled
+  /// "" for kReleased and kReconciled, and for kFoundUnpinned until the runtime has shown the pod.
+  PodUid pod;
   std::string container;  ///< "": the pod, with all its containers
 
   friend bool operator==(const Change&, const Change&) = default;
