@@ -83,7 +83,7 @@ struct MachineArguments {
   std::string output = "text";
   bool boot = false;
   std::string from;            ///< "this", a directory, an XML file; "": show a scenario's machine
-  std::string memory = "4Gi";  ///< of a copy
+  std::string memory;  ///< of a copy; "": the default
 };
 struct FetchArguments {
   std::string image_script;

@@ -212,7 +212,8 @@ cli::Command machine_command(int interrupt_fd) {
                 .suggestions = {"this"}},
                {.name = "--memory",
                 .target = &arguments->memory,
-                .help = "Most memory of a copy; that of the NUMA nodes is scaled down to it",
+                .help = "Most memory of a copy; that of the NUMA nodes is scaled down to it (default 4Gi, or "
+                        "what they need at least)",
                 .value = "QUANTITY"},
                {"-o,--output", cli::one_of(arguments->output, {"text", "yaml", "json"}),
                 "Output format: text for people, json for programs; a copy is in YAML else"}});

@@ -43,7 +43,7 @@ Result<std::vector<SourceDevice>> devices_of(const Source& source) {
   return devices;
 }
 
-Result<MachineCopy> copy_of(const std::string& place, std::uint64_t memory) {
+Result<MachineCopy> copy_of(const std::string& place, std::optional<std::uint64_t> memory) {
   PINFOLD_LET(const auto source, source_at(place));
   PINFOLD_LET(const auto machine, discover(source, place));
   SourceTraits traits;
@@ -57,7 +57,8 @@ Result<MachineCopy> copy_of(const std::string& place, std::uint64_t memory) {
   return copy_machine(machine, traits, memory);
 }
 
-Result<std::uint64_t> parse_memory(const std::string& text) {
+Result<std::optional<std::uint64_t>> parse_memory(const std::string& text) {
+  if (text.empty()) return std::nullopt;
   const auto quantity = Quantity::parse(text);
   if (quantity && quantity->sign() > 0 && quantity->is_whole()) {
     return static_cast<std::uint64_t>(quantity->value());

@@ -10,6 +10,7 @@
 namespace pinfold::harness {
 namespace {
 
+constexpr std::uint64_t kDefaultBudget = 4096 * kMiB;
 constexpr std::uint64_t kFirstNodeMiB = 256;  // kernel and initramfs
 constexpr std::uint64_t kNodeMiB = 64;
 constexpr std::uint64_t kEmptyNodeMiB = 32;
@@ -193,16 +194,18 @@ void copy_huge_pages(MachineCopy& copy, std::size_t i, const NumaNode& from) {
 
 }  // namespace
 
-Result<void> copy_memory(MachineCopy& copy, const Machine& source, std::uint64_t budget) {
+Result<void> copy_memory(MachineCopy& copy, const Machine& source,
+                         std::optional<std::uint64_t> budget) {
   const std::vector<Share> shares = shares_of(copy, source);
   std::uint64_t least = 0;
   for (const Share& share : shares) least += share.least;
-  if (budget / kMiB < least) {
+  const std::uint64_t most = budget.value_or(std::max(kDefaultBudget, least * kMiB));
+  if (most / kMiB < least) {
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("memory: '{}': expected at least {}Mi for {} NUMA nodes", budget, least,
+                fmt::format("memory: '{}': expected at least {}Mi for {} NUMA nodes", most, least,
                             shares.size()));
   }
-  const std::vector<std::uint64_t> parts = split(shares, budget / kMiB);
+  const std::vector<std::uint64_t> parts = split(shares, most / kMiB);
   for (std::size_t i = 0; i < parts.size(); ++i) copy.machine.nodes[i].memory = parts[i] * kMiB;
   compare_memory(copy, shares, parts);
   compare_sizes(copy, source, parts);

@@ -248,7 +248,7 @@ void compare_nodes(MachineCopy& copy, const Machine& source) {
 }  // namespace
 
 Result<MachineCopy> copy_machine(const Machine& source, const SourceTraits& traits,
-                                 std::uint64_t memory) {
+                                 std::optional<std::uint64_t> memory) {
   MachineCopy copy;
   const Grid grid = grid_of(source);
   const VmMachine whole = shape_of(grid);

@@ -547,5 +547,12 @@ TEST(MachineCopy, RejectsABudgetThatIsTooSmall) {
   EXPECT_EQ(copy.error().message, "memory: '536870912': expected at least 832Mi for 10 NUMA nodes");
 }
 
+TEST(MachineCopy, HasWhatItsNodesNeedIfNothingElseIsSaid) {
+  const auto source = Machine::make(described(std::vector<TestNode>(64, TestNode{1, kGiB})));
+  const auto copy = copy_machine(*source, {}, std::nullopt);
+  ASSERT_TRUE(copy) << copy.error().message;
+  EXPECT_EQ(copy->machine.memory(), (256 + 63 * 64) * kMiB);
+}
+
 }  // namespace
 }  // namespace pinfold::harness

@@ -34,11 +34,11 @@ struct MachineCopy {
   std::vector<CopyDifference> differences;
 };
 
-/// Copies a machine. Its memory is scaled down to `memory` bytes in all if it has more. Whatever
-/// the source has and the copy has not is among the differences. Errors: kInvalidArgument if that
-/// is too little for its NUMA nodes.
+/// Copies a machine. Its memory is scaled down to `memory` bytes in all (nullopt: 4 GiB, or what its
+/// NUMA nodes need at least) if it has more. Whatever the source has and the copy has not is among
+/// the differences. Errors: kInvalidArgument if `memory` is too little for its NUMA nodes.
 [[nodiscard]] Result<MachineCopy> copy_machine(const Machine& source, const SourceTraits& traits,
-                                               std::uint64_t memory);
+                                               std::optional<std::uint64_t> memory);
 
 /// The `machine` of a scenario in YAML, with the differences from the source as comments.
 [[nodiscard]] std::string copy_yaml(const MachineCopy& copy, const std::string& source);
