@@ -1,13 +1,15 @@
 #include "pinfold/harness/image.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <map>
 #include <set>
 #include <sstream>
-#include <tuple>
+#include <vector>
 
 #include "guest_libraries.hpp"
 #include "pinfold/harness/fingerprint.hpp"
@@ -182,21 +184,35 @@ Result<GuestLoad> load_of(const std::vector<GuestProgram>& programs, std::vector
 }
 
 void prune_cache(const fs::path& folder, std::uintmax_t max_bytes) {
+  struct Item {
+    fs::file_time_type time = fs::file_time_type::min();
+    std::uintmax_t bytes = 0;
+    std::vector<fs::path> files;
+  };
+  std::map<std::string, Item> items;
   std::error_code failed;
-  std::vector<std::tuple<fs::file_time_type, fs::path, std::uintmax_t>> files;
   for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    struct stat facts {};
     std::error_code gone;  // another run prunes, too
     const auto time = it->last_write_time(gone);
-    const auto size = it->file_size(gone);
-    if (!gone) files.emplace_back(time, it->path(), size);
+    if (gone || ::stat(it->path().c_str(), &facts) != 0) continue;
+    const std::string name = it->path().filename();
+    Item& item = items[name.substr(0, name.find('.'))];
+    item.time = std::max(item.time, time);
+    item.bytes += static_cast<std::uintmax_t>(facts.st_blocks) * 512;
+    item.files.push_back(it->path());
   }
-  std::sort(files.rbegin(), files.rend());
+  std::vector<const Item*> newest_first;
+  for (const auto& [name, item] : items) newest_first.push_back(&item);
+  std::sort(newest_first.begin(), newest_first.end(),
+            [](const Item* a, const Item* b) { return a->time > b->time; });
   // Another run may be about to open a recent file.
   const auto old = fs::file_time_type::clock::now() - std::chrono::minutes(10);
   std::uintmax_t bytes = 0;
-  for (const auto& [time, file, size] : files) {
-    bytes += size;
-    if (bytes > max_bytes && time < old) fs::remove(file, failed);
+  for (const Item* item : newest_first) {
+    bytes += item->bytes;
+    if (bytes <= max_bytes || item->time >= old) continue;
+    for (const fs::path& file : item->files) fs::remove(file, failed);
   }
 }
 

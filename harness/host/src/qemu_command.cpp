@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "pinfold/harness/saved_state.hpp"
+
 namespace pinfold::harness {
 namespace {
 
@@ -30,8 +32,9 @@ void add_nodes(std::vector<std::string>& command, const VmMachine& machine) {
     const VmNode& node = machine.nodes[i];
     std::string numa = fmt::format("node,nodeid={}{}", i, cpu_ranges(node.cpus));
     if (node.memory != 0) {
-      add("-object", fmt::format("memory-backend-ram,id=m{},size={}M", i, node.memory / kMiB));
-      numa += fmt::format(",memdev=m{}", i);
+      add("-object", fmt::format("memory-backend-ram,id={},size={}M", node_memory_name(i),
+                                 node.memory / kMiB));
+      numa += ",memdev=" + node_memory_name(i);
     }
     add("-numa", std::move(numa));
   }

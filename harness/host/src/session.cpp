@@ -15,6 +15,7 @@
 #include "pinfold/harness/own_kernel.hpp"
 #include "pinfold/harness/qemu_command.hpp"
 #include "pinfold/harness/runtime.hpp"
+#include "pinfold/harness/saved_state.hpp"
 #include "pinfold/harness/snapshot.hpp"
 
 namespace pinfold::harness {
@@ -227,8 +228,9 @@ VmResult<Session> start(const Launch& ready, const std::filesystem::path& snapsh
   if (!folder) return tl::unexpected(VmFailure{Trouble::kHost, folder.error().message});
   auto load = make_load_file();
   if (!load) return tl::unexpected(VmFailure{Trouble::kHost, load.error().message});
-  PINFOLD_LET(auto vm,
-              Vm::start({ready.command, folder->path(), snapshot, interrupt_fd, load->get()}));
+  auto command = snapshot.empty() ? ready.command : with_saved_memory(ready.command, snapshot);
+  PINFOLD_LET(auto vm, Vm::start({std::move(command), folder->path(), snapshot, interrupt_fd,
+                                  load->get()}));
   return Session{std::move(*folder), std::move(*load), std::move(vm), ready};
 }
 

@@ -8,14 +8,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <bit>
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <sstream>
 #include <thread>
+#include <utility>
 
 #include "pinfold/harness/fingerprint.hpp"
 #include "pinfold/harness/image.hpp"
 #include "pinfold/harness/process.hpp"
+#include "pinfold/harness/saved_state.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -23,6 +28,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Milliseconds kSaveLimit(120000);
+/// The files of a snapshot: what QEMU reads, and the sums of all; the others are those of memory.
+constexpr const char* kStream = "vm";
+constexpr const char* kSums = "sum";
 constexpr std::uintmax_t kMaxSnapshots = std::uintmax_t{8} << 30U;  // some hundred MiB each
 
 std::string shell_quoted(const std::string& text) {
@@ -31,34 +39,156 @@ std::string shell_quoted(const std::string& text) {
   return quoted + "'";
 }
 
-/// Every step is a bijection of the state, so any single changed word changes the sum.
-std::uint64_t sum_of(const unsigned char* bytes, std::size_t size) {
-  std::uint64_t sum = size;
-  std::size_t at = 0;
-  for (; at + 8 <= size; at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes + at, 8);
-    sum = std::rotl((sum ^ word) * 0x9e3779b97f4a7c15U, 29);
-  }
-  for (; at < size; ++at) sum = std::rotl((sum ^ bytes[at]) * 0x9e3779b97f4a7c15U, 29);
-  return sum;
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
 }
+
+/// A file that was verified is not read again in this process.
+class Verified {
+ public:
+  bool has(const fs::path& file, const std::string& sum) {
+    const std::lock_guard lock(mutex_);
+    const auto known = sums_.find(identity(file));
+    return known != sums_.end() && known->second == sum;
+  }
+  void add(const fs::path& file, const std::string& sum) {
+    const std::lock_guard lock(mutex_);
+    sums_[identity(file)] = sum;
+  }
+
+ private:
+  static std::string identity(const fs::path& file) {
+    struct stat facts {};
+    if (stat(file.c_str(), &facts) != 0) return "";
+    return fmt::format("{} {} {} {}.{}", facts.st_dev, facts.st_ino, facts.st_size,
+                       facts.st_ctim.tv_sec, facts.st_ctim.tv_nsec);
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, std::string> sums_;
+};
+
+bool has_sum(const fs::path& file, const std::string& expected) {
+  static Verified verified;  // scenarios may run in parallel
+  if (verified.has(file, expected)) return true;
+  const auto sum = sum_of_file(file);
+  if (!sum || *sum != expected) return false;
+  verified.add(file, expected);
+  return true;
+}
+
+/// Has QEMU save the machine into a file, which the machine survives.
+VmResult<void> write_stream(const fs::path& draft, Vm& vm) {
+  PINFOLD_TRY(vm.monitor("stop", Json::object(), kMonitorLimit));
+  // dd must not create the file: it may still run briefly after an interrupt removed the draft.
+  if (auto made = write_file(draft, ""); !made) {
+    return tl::unexpected(VmFailure{Trouble::kHost, made.error().message});
+  }
+  const std::string uri =
+      "exec:dd conv=nocreat,notrunc bs=1M status=none of=" + shell_quoted(draft.string());
+  PINFOLD_TRY(vm.monitor("migrate", {{"uri", uri}}, kMonitorLimit));
+  const Clock::time_point deadline = Clock::now() + kSaveLimit;
+  while (true) {
+    PINFOLD_LET(const auto state, vm.monitor("query-migrate", Json::object(), kMonitorLimit));
+    const std::string status = state.value("status", "");
+    if (status == "completed") break;
+    if (status == "failed" || Clock::now() > deadline) {
+      return tl::unexpected(
+          VmFailure{Trouble::kHost, "QEMU cannot save the machine: " + state.dump()});
+    }
+    std::this_thread::sleep_for(Milliseconds(20));
+  }
+  PINFOLD_TRY(vm.monitor("cont", Json::object(), kMonitorLimit));
+  return {};
+}
+
+/// Files with the contents of memory, of which most is zero.
+class MemoryFiles {
+ public:
+  using PathOf = std::function<fs::path(const std::string& name)>;
+  explicit MemoryFiles(PathOf path_of) : path_of_(std::move(path_of)) {}
+
+  Result<void> make(const std::vector<SavedMemory>& memory) {
+    for (const SavedMemory& each : memory) {
+      PINFOLD_TRY(open_file(each.name));
+      if (ftruncate(files_[each.name].fd.get(), static_cast<off_t>(each.bytes)) != 0) {
+        return fail_errno(errno, fmt::format("write '{}'", path_of_(each.name).string()));
+      }
+    }
+    return {};
+  }
+
+  Result<void> write(const SavedPage& page) {
+    static constexpr char kZeros[kPageBytes] = {};
+    const std::string name(page.memory);
+    PINFOLD_TRY(open_file(name));
+    File& file = files_[name];
+    const std::size_t index = page.offset / kPageBytes;
+    if (index >= file.written.size()) file.written.resize(index + 1);
+    if (page.bytes.empty() && !file.written[index]) return {};
+    const char* const bytes = page.bytes.empty() ? kZeros : page.bytes.data();
+    const ssize_t count =
+        pwrite(file.fd.get(), bytes, kPageBytes, static_cast<off_t>(page.offset));
+    if (count != static_cast<ssize_t>(kPageBytes)) {
+      return fail_errno(errno, fmt::format("write '{}'", path_of_(name).string()));
+    }
+    file.written[index] = true;
+    return {};
+  }
+
+ private:
+  struct File {
+    UniqueFd fd;
+    std::vector<bool> written;
+  };
+
+  Result<void> open_file(const std::string& name) {
+    UniqueFd& fd = files_[name].fd;
+    if (fd) return {};
+    const fs::path path = path_of_(name);
+    fd = UniqueFd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    return fd ? Result<void>() : fail_errno(errno, fmt::format("write '{}'", path.string()));
+  }
+
+  PathOf path_of_;
+  std::map<std::string, File> files_;
+};
+
+/// A file in memory.
+class MappedFile {
+ public:
+  static Result<MappedFile> open_at(const fs::path& path) {
+    const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat facts {};
+    if (fd && fstat(fd.get(), &facts) == 0) {
+      MappedFile file;
+      file.size_ = static_cast<std::size_t>(facts.st_size);
+      file.bytes_ = mmap(nullptr, file.size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+      if (file.bytes_ != MAP_FAILED) return file;
+    }
+    return fail_errno(errno, fmt::format("read '{}'", path.string()));
+  }
+  MappedFile(MappedFile&& other) noexcept
+      : bytes_(std::exchange(other.bytes_, MAP_FAILED)), size_(other.size_) {}
+  MappedFile& operator=(MappedFile&&) = delete;
+  ~MappedFile() {
+    if (bytes_ != MAP_FAILED) (void)munmap(bytes_, size_);
+  }
+  [[nodiscard]] std::string_view bytes() const {
+    return {static_cast<const char*>(bytes_), size_};
+  }
+
+ private:
+  MappedFile() = default;
+
+  void* bytes_ = MAP_FAILED;
+  std::size_t size_ = 0;
+};
 
 }  // namespace
-
-Result<std::string> sum_of_file(const fs::path& file) {
-  const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat facts {};
-  if (!fd || fstat(fd.get(), &facts) != 0)
-    return fail_errno(errno, fmt::format("read '{}'", file.string()));
-  const auto size = static_cast<std::size_t>(facts.st_size);
-  if (size == 0) return std::string("empty");
-  void* bytes = mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd.get(), 0);
-  if (bytes == MAP_FAILED) return fail_errno(errno, fmt::format("read '{}'", file.string()));
-  const std::uint64_t sum = sum_of(static_cast<const unsigned char*>(bytes), size);
-  (void)munmap(bytes, size);
-  return fmt::format("{} {:016x}", size, sum);
-}
 
 std::string SnapshotStore::key(const std::string& qemu_version,
                                const std::vector<std::string>& command,
@@ -69,13 +199,14 @@ std::string SnapshotStore::key(const std::string& qemu_version,
   return fingerprint.to_string();
 }
 
-fs::path SnapshotStore::state_file(const std::string& key) const { return folder_ / (key + ".vm"); }
-fs::path SnapshotStore::sum_file(const std::string& key) const { return folder_ / (key + ".sum"); }
+fs::path SnapshotStore::file(const std::string& key, const std::string& name) const {
+  return folder_ / fmt::format("{}.{}", key, name);
+}
 
 UniqueFd SnapshotStore::lock(const std::string& key, int interrupt_fd) const {
   std::error_code failed;
   fs::create_directories(folder_, failed);
-  const fs::path file = folder_ / (key + ".lock");
+  const fs::path file = this->file(key, "lock");
   UniqueFd fd(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   while (fd && flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     pollfd watched = {interrupt_fd, POLLIN, 0};
@@ -85,70 +216,86 @@ UniqueFd SnapshotStore::lock(const std::string& key, int interrupt_fd) const {
 }
 
 std::optional<fs::path> SnapshotStore::find(const std::string& key) const {
-  std::error_code failed;
-  if (!fs::exists(sum_file(key), failed) || !fs::exists(state_file(key), failed))
-    return std::nullopt;
-  const auto expected_value = read_file(sum_file(key));
-  const auto sum = sum_of_file(state_file(key));
-  if (!expected_value || !sum || *expected_value != *sum) {
+  const auto listed = read_file(file(key, kSums));
+  if (!listed) return std::nullopt;
+  const std::vector<std::string> lines = lines_of(*listed);
+  const bool intact = std::all_of(lines.begin(), lines.end(), [&](const std::string& line) {
+    const std::size_t space = line.find(' ');
+    return space != std::string::npos &&
+           has_sum(file(key, line.substr(0, space)), line.substr(space + 1));
+  });
+  if (!intact || lines.empty()) {
     remove(key);
     return std::nullopt;
   }
-  for (const fs::path& file : {state_file(key), sum_file(key)}) {  // mark as recently used
-    fs::last_write_time(file, fs::file_time_type::clock::now(), failed);
-  }
-  return state_file(key);
+  std::error_code failed;  // mark as recently used
+  fs::last_write_time(file(key, kSums), fs::file_time_type::clock::now(), failed);
+  return file(key, kStream);
 }
 
 VmResult<void> SnapshotStore::save(const std::string& key, Vm& vm) const {
   std::error_code failed;
   fs::create_directories(folder_, failed);
-  const fs::path draft = fmt::format("{}.{}.tmp", state_file(key).string(), vm.pid());
-  const auto give_up = [&](VmFailure failure) -> VmResult<void> {
-    fs::remove(draft, failed);
-    return tl::unexpected(std::move(failure));
-  };
-  if (auto stopped = vm.monitor("stop", Json::object(), kMonitorLimit); !stopped) {
-    return give_up(stopped.error());
-  }
-  // dd must not create the file: it may still run briefly after an interrupt removed the draft.
-  if (auto made = write_file(draft, ""); !made) {
-    return give_up({Trouble::kHost, made.error().message});
-  }
-  const std::string uri =
-      "exec:dd conv=nocreat,notrunc bs=1M status=none of=" + shell_quoted(draft.string());
-  if (auto begun = vm.monitor("migrate", {{"uri", uri}}, kMonitorLimit); !begun) {
-    return give_up(begun.error());
-  }
-  const Clock::time_point deadline = Clock::now() + kSaveLimit;
-  while (true) {
-    auto state = vm.monitor("query-migrate", Json::object(), kMonitorLimit);
-    if (!state) return give_up(state.error());
-    const std::string status = state->value("status", "");
-    if (status == "completed") break;
-    if (status == "failed" || Clock::now() > deadline) {
-      return give_up({Trouble::kHost, "QEMU cannot save the machine: " + state->dump()});
+  const std::string drafts = fmt::format(".{}.tmp", vm.pid());
+  const fs::path saved = file(key, "all" + drafts);
+  auto done = write_stream(saved, vm);
+  if (done) {
+    if (const auto kept = keep(key, saved, drafts); !kept) {
+      done = tl::unexpected(VmFailure{Trouble::kHost, kept.error().message});
     }
-    std::this_thread::sleep_for(Milliseconds(20));
   }
-  if (auto running = vm.monitor("cont", Json::object(), kMonitorLimit); !running) {
-    return give_up(running.error());
+  for (const fs::path& left : files_of(key)) {
+    if (left.string().ends_with(drafts)) fs::remove(left, failed);
   }
-  const auto sum = sum_of_file(draft);
-  if (!sum) return give_up({Trouble::kHost, sum.error().message});
-  fs::rename(draft, state_file(key), failed);
-  if (failed) return give_up({Trouble::kHost, failed.message()});
-  if (auto written = write_file(sum_file(key), *sum); !written) {
-    return give_up({Trouble::kHost, written.error().message});
+  if (done) prune_cache(folder_, kMaxSnapshots);
+  return done;
+}
+
+Result<void> SnapshotStore::keep(const std::string& key, const fs::path& saved,
+                                 const std::string& drafts) const {
+  const auto draft = [&](const std::string& name) { return file(key, name + drafts); };
+  PINFOLD_LET(const auto all, MappedFile::open_at(saved));
+  MemoryFiles files(draft);
+  PINFOLD_LET(const auto state, split_saved_state(all.bytes(), [&](const SavedPage& page) {
+                return files.write(page);
+              }));
+  PINFOLD_TRY(files.make(state.memory));
+  PINFOLD_TRY(write_file(draft(kStream), state.stream));
+  std::vector<std::string> names = {kStream};
+  for (const SavedMemory& each : state.memory) names.push_back(each.name);
+  std::string sums;
+  for (const std::string& name : names) {
+    PINFOLD_LET(const auto sum, sum_of_file(draft(name)));
+    sums += fmt::format("{} {}\n", name, sum);
   }
-  prune_cache(folder_, kMaxSnapshots);
+  PINFOLD_TRY(write_file(draft(kSums), sums));
+  names.emplace_back(kSums);  // the last: without it the others are nothing
+  remove(key);
+  for (const std::string& name : names) {
+    std::error_code failed;
+    fs::rename(draft(name), file(key, name), failed);
+    if (failed) return fail_errno(failed.value(), fmt::format("rename '{}'", draft(name).string()));
+  }
   return {};
+}
+
+std::vector<fs::path> SnapshotStore::files_of(const std::string& key) const {
+  std::vector<fs::path> files;
+  std::error_code failed;
+  for (fs::directory_iterator it(folder_, failed), end; !failed && it != end;
+       it.increment(failed)) {
+    if (it->path().filename().string().starts_with(key + ".")) files.push_back(it->path());
+  }
+  return files;
 }
 
 void SnapshotStore::remove(const std::string& key) const {
   std::error_code failed;
-  fs::remove(sum_file(key), failed);
-  fs::remove(state_file(key), failed);
+  fs::remove(file(key, kSums), failed);  // first: without it the others are nothing
+  for (const fs::path& each : files_of(key)) {
+    const std::string name = each.extension();
+    if (name != ".tmp" && name != ".lock") fs::remove(each, failed);
+  }
 }
 
 VmResult<void> resume(Vm& vm, Milliseconds limit) {

@@ -62,13 +62,13 @@ TEST(PruneCache, RemovesWhatWasUsedLongestAgo) {
   const test::TempDir folder;
   const auto now = std::filesystem::file_time_type::clock::now();
   const auto add = [&](const std::string& name, int minutes_ago) {
-    folder.write(name, std::string(1000, 'x'));
+    folder.write(name, std::string(40960, 'x'));
     std::filesystem::last_write_time(folder / name, now - std::chrono::minutes(minutes_ago));
   };
   add("oldest", 90);
   add("old", 60);
   add("older", 70);
-  prune_cache(folder / "", 2000);
+  prune_cache(folder / "", 90000);
   EXPECT_TRUE(std::filesystem::exists(folder / "old"));
   EXPECT_TRUE(std::filesystem::exists(folder / "older"));
   EXPECT_FALSE(std::filesystem::exists(folder / "oldest"));
@@ -76,6 +76,23 @@ TEST(PruneCache, RemovesWhatWasUsedLongestAgo) {
   prune_cache(folder / "", 500);
   EXPECT_TRUE(std::filesystem::exists(folder / "recent")) << "it may be in use";
   EXPECT_FALSE(std::filesystem::exists(folder / "old"));
+}
+
+TEST(PruneCache, KeepsFilesOfOneNameTogetherAndCountsNoHoles) {
+  const test::TempDir folder;
+  const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::minutes(60);
+  for (const char* name : {"a.vm", "a.m0", "b.vm", "b.m0"}) {
+    folder.write(name, std::string(4096, 'x'));
+    std::filesystem::resize_file(folder / name, 1 << 20);
+    std::filesystem::last_write_time(folder / name, old);
+  }
+  prune_cache(folder / "", 40000);
+  EXPECT_TRUE(std::filesystem::exists(folder / "a.m0")) << "four files with a page each";
+  std::filesystem::last_write_time(folder / "b.m0", old + std::chrono::minutes(1));
+  prune_cache(folder / "", 10000);
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.vm"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.m0"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "b.vm")) << "one of its files was used";
 }
 
 }  // namespace

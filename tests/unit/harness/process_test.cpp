@@ -134,31 +134,72 @@ TEST(KvmProbe, IsKeptWithItsReasonUntilTheHostReboots) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(SnapshotStore, RejectsADamagedFile) {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("pinfold-s" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
-  const SnapshotStore store(folder);
-  const auto state = folder / "k.vm";
-  std::string bytes(100000, 'x');
-  ASSERT_TRUE(write_file(state, bytes));
-  EXPECT_EQ(store.find("k"), std::nullopt) << "a state without its sum";
-  ASSERT_TRUE(write_file(folder / "k.sum", *sum_of_file(state)));
-  EXPECT_EQ(store.find("k"), state);
-  for (const std::size_t at : {std::size_t{0}, bytes.size() / 2, bytes.size() - 1}) {
-    std::string damaged = bytes;
-    damaged[at] = 'y';
-    ASSERT_TRUE(write_file(state, bytes));
-    ASSERT_TRUE(write_file(folder / "k.sum", *sum_of_file(state)));
-    ASSERT_TRUE(write_file(state, damaged));
-    EXPECT_EQ(store.find("k"), std::nullopt) << at;
-    EXPECT_FALSE(std::filesystem::exists(state)) << "a damaged file is removed";
+class Snapshots : public testing::Test {
+ protected:
+  Snapshots() {
+    std::filesystem::create_directories(folder_);
+    keep(bytes_);
   }
-  ASSERT_TRUE(write_file(state, bytes));
-  ASSERT_TRUE(write_file(folder / "k.sum", *sum_of_file(state)));
-  ASSERT_TRUE(write_file(state, std::string_view(bytes).substr(1)));
-  EXPECT_EQ(store.find("k"), std::nullopt) << "truncated";
-  std::filesystem::remove_all(folder);
+  ~Snapshots() override { std::filesystem::remove_all(folder_); }
+  Snapshots(Snapshots&&) = delete;
+  Snapshots& operator=(Snapshots&&) = delete;
+
+  /// A snapshot with these bytes for QEMU, and some memory with holes.
+  void keep(const std::string& bytes) {
+    EXPECT_TRUE(write_file(state_, bytes));
+    EXPECT_TRUE(write_file(memory_, bytes));
+    std::filesystem::resize_file(memory_, 1 << 20);
+    EXPECT_TRUE(write_file(folder_ / "k.sum",
+                           "vm " + *sum_of_file(state_) + "\nm0 " + *sum_of_file(memory_) + "\n"));
+  }
+
+  const std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("pinfold-s" + std::to_string(getpid()));
+  const std::filesystem::path state_ = folder_ / "k.vm";
+  const std::filesystem::path memory_ = folder_ / "k.m0";
+  const std::string bytes_ = std::string(100000, 'x');
+  const SnapshotStore store_{folder_};
+};
+
+TEST_F(Snapshots, AreFound) {
+  EXPECT_EQ(store_.find("k"), state_);
+  EXPECT_EQ(store_.find("k"), state_) << "again, by what is known";
+  std::filesystem::remove(folder_ / "k.sum");
+  EXPECT_EQ(store_.find("k"), std::nullopt) << "a state without its sums";
+}
+
+TEST_F(Snapshots, AreRejectedIfAFileIsDamaged) {
+  for (const auto& file : {state_, memory_}) {
+    for (const std::size_t at : {std::size_t{0}, bytes_.size() / 2, bytes_.size() - 1}) {
+      keep(bytes_);
+      std::string damaged = *read_file(file);
+      damaged[at] = 'y';
+      ASSERT_TRUE(write_file(file, damaged));
+      EXPECT_EQ(store_.find("k"), std::nullopt) << file << " " << at;
+      EXPECT_FALSE(std::filesystem::exists(state_)) << "a damaged snapshot is removed";
+      EXPECT_FALSE(std::filesystem::exists(memory_)) << "with all of its files";
+    }
+    keep(bytes_);
+    ASSERT_TRUE(write_file(file, std::string_view(*read_file(file)).substr(1)));
+    EXPECT_EQ(store_.find("k"), std::nullopt) << file << " is truncated";
+    keep(bytes_);
+    std::filesystem::remove(file);
+    EXPECT_EQ(store_.find("k"), std::nullopt) << file << " is missing";
+  }
+}
+
+TEST_F(Snapshots, HoleAndZerosHaveTheSameSum) {
+  const auto with_hole = sum_of_file(memory_);
+  std::string zeros = *read_file(memory_);
+  ASSERT_TRUE(write_file(memory_, zeros));
+  EXPECT_EQ(sum_of_file(memory_), with_hole);
+  zeros[500000] = 'x';
+  ASSERT_TRUE(write_file(memory_, zeros));
+  const auto with_one = sum_of_file(memory_);
+  EXPECT_NE(with_one, with_hole);
+  std::swap(zeros[500000], zeros[600000]);
+  ASSERT_TRUE(write_file(memory_, zeros));
+  EXPECT_NE(sum_of_file(memory_), with_one) << "the same bytes at another place";
 }
 
 TEST(SnapshotStore, KeyDependsOnAllInputs) {

@@ -73,8 +73,9 @@ struct GuestLoad {
 [[nodiscard]] Result<GuestLoad> load_of(const std::vector<GuestProgram>& programs,
                                         std::vector<CpioEntry> files, Arch arch);
 
-/// Removes the files of a cache directory that were used longest ago, until it has `max_bytes`; not
-/// those of the last ten minutes.
+/// Removes the files of a cache directory that were used longest ago, until it takes `max_bytes` of
+/// the disk; not those of the last ten minutes. Files that are named the same up to the first dot
+/// stay or go together.
 void prune_cache(const std::filesystem::path& folder, std::uintmax_t max_bytes);
 
 }  // namespace pinfold::harness

@@ -11,8 +11,9 @@
 namespace pinfold::harness {
 
 /// A cache of saved machines that have just booted. The key covers all inputs: QEMU's version and
-/// command line, the kernel and (by its name) the initramfs. The checksum of a file is verified
-/// before use.
+/// command line, the kernel and (by its name) the initramfs. The memory of each NUMA node is a file
+/// that QEMU maps, the rest one that it reads; a process verifies their checksums before it uses
+/// them first.
 class SnapshotStore {
  public:
   explicit SnapshotStore(std::filesystem::path folder) : folder_(std::move(folder)) {}
@@ -24,15 +25,18 @@ class SnapshotStore {
   /// Waits until no other run is creating this snapshot, so that concurrent runs boot only once.
   /// The result holds the lock; it is invalid if `interrupt_fd` became readable.
   [[nodiscard]] UniqueFd lock(const std::string& key, int interrupt_fd) const;
-  /// The file of an intact snapshot; removes damaged ones.
+  /// The file of an intact snapshot that QEMU reads; removes damaged ones.
   [[nodiscard]] std::optional<std::filesystem::path> find(const std::string& key) const;
   /// Saves a machine, which then continues to run. On error no file remains.
   [[nodiscard]] VmResult<void> save(const std::string& key, Vm& vm) const;
   void remove(const std::string& key) const;
 
  private:
-  [[nodiscard]] std::filesystem::path state_file(const std::string& key) const;
-  [[nodiscard]] std::filesystem::path sum_file(const std::string& key) const;
+  [[nodiscard]] std::filesystem::path file(const std::string& key, const std::string& name) const;
+  [[nodiscard]] std::vector<std::filesystem::path> files_of(const std::string& key) const;
+  /// Makes the files from what QEMU has saved, at first with names that end with `drafts`.
+  [[nodiscard]] Result<void> keep(const std::string& key, const std::filesystem::path& saved,
+                                  const std::string& drafts) const;
 
   std::filesystem::path folder_;
 };
@@ -40,7 +44,8 @@ class SnapshotStore {
 /// Waits until a machine that was started from a snapshot has loaded it, then resumes the machine.
 [[nodiscard]] VmResult<void> resume(Vm& vm, Milliseconds limit);
 
-/// A checksum of a large file, many times faster than Fingerprint; any damaged word changes it.
+/// A checksum of a large file, many times faster than Fingerprint; any damaged word changes it. Holes
+/// are the same as zeros, and take no time.
 [[nodiscard]] Result<std::string> sum_of_file(const std::filesystem::path& file);
 
 }  // namespace pinfold::harness
