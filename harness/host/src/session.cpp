@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <iterator>
 
+#include "guest_files.hpp"
 #include "launch.hpp"
 #include "pinfold/harness/host.hpp"
-#include "pinfold/harness/kernel_modules.hpp"
 #include "pinfold/harness/own_kernel.hpp"
 #include "pinfold/harness/qemu_command.hpp"
 #include "pinfold/harness/runtime.hpp"
@@ -53,34 +53,6 @@ Result<void> check_agent(const std::filesystem::path& agent, Arch arch) {
                   to_string(arch), agent.string()));
 }
 
-Result<std::vector<CpioEntry>> modules_of(const std::vector<std::string>& names,
-                                          const Image& image) {
-  std::vector<CpioEntry> entries;
-  for (const std::string& name : names) {
-    PINFOLD_LET_WRAP(auto some, module_entries(image.modules, name),
-                     fmt::format("kernel {}", image.version));
-    std::move(some.begin(), some.end(), std::back_inserter(entries));
-  }
-  return entries;
-}
-
-/// A kernel given as a bare image may have them built in.
-Result<std::vector<CpioEntry>> modules_of_disk(const VmDisk& disk, const Image& image) {
-  std::error_code failed;
-  if (!std::filesystem::exists(image.modules / "modules.dep", failed)) {
-    return std::vector<CpioEntry>();
-  }
-  return modules_of({"nbd", std::string(to_string(disk.filesystem))}, image);
-}
-
-Result<void> check_load(const GuestLoad& load) {
-  if (load.bytes.size() <= kMaxLoad) return {};
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("the scenario's programs have {} MiB with their libraries, expected at "
-                          "most {} MiB",
-                          load.bytes.size() >> 20U, kMaxLoad >> 20U));
-}
-
 Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
                        ScenarioResult& result) {
   PINFOLD_LET(const auto memory, host_memory("/"));
@@ -93,36 +65,16 @@ Result<Launch> prepare(const Scenario& scenario, const RunOptions& options,
   }
   PINFOLD_LET(const auto image, image_of(scenario, options));
   const Arch arch = scenario.machine.platform.arch;
-  const GuestParts& parts = options.parts_for(arch);
-  PINFOLD_TRY(check_agent(parts.agent, arch));
-  std::vector<GuestProgram> loaded;
-  if (!parts.product.empty()) loaded.push_back({parts.product, "/usr/bin/pinfold"});
-  for (const std::string& program : scenario.programs) loaded.push_back({program, program});
-  PINFOLD_LET(auto modules, modules_of(scenario.modules, image));
-  PINFOLD_LET(auto load, load_of(loaded, std::move(modules), arch));
-  PINFOLD_TRY(check_load(load));
-  std::vector<GuestProgram> programs;  // of the machine itself
-  std::vector<CpioEntry> files;
-  if (const auto& disk = scenario.machine.disk) {
-    const std::string maker = mkfs_command(*disk).front();
-    programs.push_back({maker, maker});
-    PINFOLD_LET(files, modules_of_disk(*disk, image));
-  }
-  if (!scenario.runtime.empty()) {
-    PINFOLD_LET(auto runtime, prepare_runtime(options.image_script, scenario.runtime, image,
-                                              parts.agent, options.cri_client));
-    programs.insert(programs.end(), runtime.programs.begin(), runtime.programs.end());
-    std::move(runtime.files.begin(), runtime.files.end(), std::back_inserter(files));
-  }
-  PINFOLD_LET(const auto initramfs, build_initramfs(image, parts.agent, programs, files));
+  PINFOLD_TRY(check_agent(options.parts_for(arch).agent, arch));
+  PINFOLD_LET(auto files, guest_files(scenario, options, image));
   PINFOLD_LET(const auto qemu, choose_qemu(scenario.machine, options));
   PINFOLD_LET(const auto version, check_qemu(qemu, scenario.machine));
   Launch ready;
-  ready.load = std::make_shared<const GuestLoad>(std::move(load));
+  ready.load = std::move(files.load);
   // The host's KVM runs guests of its own architecture.
   const Accelerator accelerator = arch == Arch::kAmd64 ? options.accelerator : Accelerator::kTcg;
-  ready.command = qemu_command(scenario.machine, {qemu, image.kernel.string(), initramfs.string()},
-                               accelerator);
+  ready.command = qemu_command(
+      scenario.machine, {qemu, image.kernel.string(), files.initramfs.string()}, accelerator);
   ready.snapshot_key = SnapshotStore::key(version, ready.command, image.version);
   result.kernel = image.version;
   if (image.unchecked) {
@@ -229,8 +181,8 @@ VmResult<Session> start(const Launch& ready, const std::filesystem::path& snapsh
   auto load = make_load_file();
   if (!load) return tl::unexpected(VmFailure{Trouble::kHost, load.error().message});
   auto command = snapshot.empty() ? ready.command : with_saved_memory(ready.command, snapshot);
-  PINFOLD_LET(auto vm, Vm::start({std::move(command), folder->path(), snapshot, interrupt_fd,
-                                  load->get()}));
+  PINFOLD_LET(auto vm,
+              Vm::start({std::move(command), folder->path(), snapshot, interrupt_fd, load->get()}));
   return Session{std::move(*folder), std::move(*load), std::move(vm), ready};
 }
 
