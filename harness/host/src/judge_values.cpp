@@ -193,7 +193,7 @@ SplitChanges split_changes(const std::string& changes, const std::string& folder
     if (line.empty()) {
       split.below += '\n';
       split.others += '\n';
-    } else if (name.starts_with(prefix) &&
+    } else if (name.starts_with(prefix) && name != prefix &&
                (!folder.empty() || name.find('/') != std::string::npos)) {
       split.below.append(line, prefix.size()) += '\n';
     } else {
