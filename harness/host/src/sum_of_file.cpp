@@ -61,7 +61,7 @@ bool add_range(Sum& sum, int fd, off_t begin, off_t end) {
 /// Of a file with holes: the offset where data begins at or after `from`; its end if there is none.
 off_t next_data(int fd, off_t from, off_t end) {
   const off_t found = lseek(fd, from, SEEK_DATA);
-  if (found >= 0) return found / kPageBytes * kPageBytes;
+  if (found >= 0) return found - found % off_t{kPageBytes};
   return errno == ENXIO ? end : from;  // else the file system knows no holes
 }
 
