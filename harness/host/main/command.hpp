@@ -82,7 +82,7 @@ struct MachineArguments {
   Selection selection;
   std::string output = "text";
   bool boot = false;
-  std::string from;            ///< "this", a directory, an XML file; "": show a scenario's machine
+  std::string from;    ///< "this", a directory, an XML file; "": show a scenario's machine
   std::string memory;  ///< of a copy; "": the default
 };
 struct FetchArguments {

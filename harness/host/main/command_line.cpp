@@ -198,25 +198,27 @@ cli::Command machine_command(int interrupt_fd) {
   cli::Option scenario = file_argument(*file);
   scenario.required = false;
   scenario.excludes = {"--from"};
-  command.add({std::move(scenario),
-               platform_option(arguments->selection),
-               arch_option(arguments->selection),
-               kernel_option(arguments->selection),
-               {"--boot", &arguments->boot, "Start it, and show what its kernel reports"},
-               {.name = "--from",
-                .target = &arguments->from,
-                .help = "Copy this machine: a folder with a captured /sys (hwloc-gather-topology), "
-                        "an XML file of hwloc (lstopo machine.xml), or `this` machine",
-                .value = "DIR|XML|this",
-                .excludes = {"--boot", "--on", "--kernel"},
-                .suggestions = {"this"}},
-               {.name = "--memory",
-                .target = &arguments->memory,
-                .help = "Most memory of a copy; that of the NUMA nodes is scaled down to it (default 4Gi, or "
-                        "what they need at least)",
-                .value = "QUANTITY"},
-               {"-o,--output", cli::one_of(arguments->output, {"text", "yaml", "json"}),
-                "Output format: text for people, json for programs; a copy is in YAML else"}});
+  command.add(
+      {std::move(scenario),
+       platform_option(arguments->selection),
+       arch_option(arguments->selection),
+       kernel_option(arguments->selection),
+       {"--boot", &arguments->boot, "Start it, and show what its kernel reports"},
+       {.name = "--from",
+        .target = &arguments->from,
+        .help = "Copy this machine: a folder with a captured /sys (hwloc-gather-topology), "
+                "an XML file of hwloc (lstopo machine.xml), or `this` machine",
+        .value = "DIR|XML|this",
+        .excludes = {"--boot", "--on", "--kernel"},
+        .suggestions = {"this"}},
+       {.name = "--memory",
+        .target = &arguments->memory,
+        .help =
+            "Most memory of a copy; that of the NUMA nodes is scaled down to it (default 4Gi, or "
+            "what they need at least)",
+        .value = "QUANTITY"},
+       {"-o,--output", cli::one_of(arguments->output, {"text", "yaml", "json"}),
+        "Output format: text for people, json for programs; a copy is in YAML else"}});
   command.add(common_options(arguments->common));
   command.sections = {
       {"Examples",

@@ -130,8 +130,7 @@ class MemoryFiles {
     if (index >= file.written.size()) file.written.resize(index + 1);
     if (page.bytes.empty() && !file.written[index]) return {};
     const char* const bytes = page.bytes.empty() ? kZeros : page.bytes.data();
-    const ssize_t count =
-        pwrite(file.fd.get(), bytes, kPageBytes, static_cast<off_t>(page.offset));
+    const ssize_t count = pwrite(file.fd.get(), bytes, kPageBytes, static_cast<off_t>(page.offset));
     if (count != static_cast<ssize_t>(kPageBytes)) {
       return fail_errno(errno, fmt::format("write '{}'", path_of_(name).string()));
     }
@@ -177,9 +176,7 @@ class MappedFile {
   ~MappedFile() {
     if (bytes_ != MAP_FAILED) (void)munmap(bytes_, size_);
   }
-  [[nodiscard]] std::string_view bytes() const {
-    return {static_cast<const char*>(bytes_), size_};
-  }
+  [[nodiscard]] std::string_view bytes() const { return {static_cast<const char*>(bytes_), size_}; }
 
  private:
   MappedFile() = default;

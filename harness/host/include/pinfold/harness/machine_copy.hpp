@@ -34,9 +34,9 @@ struct MachineCopy {
   std::vector<CopyDifference> differences;
 };
 
-/// Copies a machine. Its memory is scaled down to `memory` bytes in all (nullopt: 4 GiB, or what its
-/// NUMA nodes need at least) if it has more. Whatever the source has and the copy has not is among
-/// the differences. Errors: kInvalidArgument if `memory` is too little for its NUMA nodes.
+/// Copies a machine. Its memory is scaled down to `memory` bytes in all (nullopt: 4 GiB, or what
+/// its NUMA nodes need at least) if it has more. Whatever the source has and the copy has not is
+/// among the differences. Errors: kInvalidArgument if `memory` is too little for its NUMA nodes.
 [[nodiscard]] Result<MachineCopy> copy_machine(const Machine& source, const SourceTraits& traits,
                                                std::optional<std::uint64_t> memory);
 

@@ -36,14 +36,14 @@ struct SavedState {
 };
 
 /// Takes the memory of NUMA nodes out of a saved machine: calls `on_page` for each page of it, in
-/// the order of the stream; the last word on a page counts. QEMU need not read what is in files that
-/// it can map. Source: QEMU's docs/devel/migration/main.rst and migration/ram.c (7.2, 10.0).
+/// the order of the stream; the last word on a page counts. QEMU need not read what is in files
+/// that it can map. Source: QEMU's docs/devel/migration/main.rst and migration/ram.c (7.2, 10.0).
 /// Errors: kCorrupt if the stream is not as these versions write it, and those of `on_page`.
 [[nodiscard]] Result<SavedState> split_saved_state(
     std::string_view stream, const std::function<Result<void>(const SavedPage&)>& on_page);
 
-/// QEMU's command line for a snapshot, "DIR/KEY.vm": the memory of each NUMA node is that of a file,
-/// "DIR/KEY.m0", of which QEMU changes only its own copy.
+/// QEMU's command line for a snapshot, "DIR/KEY.vm": the memory of each NUMA node is that of a
+/// file, "DIR/KEY.m0", of which QEMU changes only its own copy.
 [[nodiscard]] std::vector<std::string> with_saved_memory(std::vector<std::string> command,
                                                          const std::filesystem::path& snapshot);
 

@@ -44,8 +44,8 @@ class SnapshotStore {
 /// Waits until a machine that was started from a snapshot has loaded it, then resumes the machine.
 [[nodiscard]] VmResult<void> resume(Vm& vm, Milliseconds limit);
 
-/// A checksum of a large file, many times faster than Fingerprint; any damaged word changes it. Holes
-/// are the same as zeros, and take no time.
+/// A checksum of a large file, many times faster than Fingerprint; any damaged word changes it.
+/// Holes are the same as zeros, and take no time.
 [[nodiscard]] Result<std::string> sum_of_file(const std::filesystem::path& file);
 
 }  // namespace pinfold::harness
