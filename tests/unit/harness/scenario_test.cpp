@@ -140,6 +140,15 @@ TEST(ParseScenario, GivesManyCpusMoreTimeToBoot) {
   EXPECT_EQ(scenario->boot_limit_s, 90 + 4 * 96);
 }
 
+TEST(ParseScenario, GivesManyNodesMoreTimeToBoot) {
+  std::string nodes = "{cpus: 0-3, memory: 512Mi}";
+  for (int i = 1; i < 40; ++i) nodes += ", {memory: 64Mi}";
+  const auto scenario = parse_one("name: a\nmachine: {cores: 4, nodes: [" + nodes +
+                                  "]}\nsteps: [{exec: {command: [ls]}}]");
+  ASSERT_TRUE(scenario) << scenario.error().message;
+  EXPECT_EQ(scenario->boot_limit_s, 90 + 4 * 8);
+}
+
 TEST(ParseScenario, RejectsWithLineAndField) {
   constexpr const char* kHead = "name: a\nmachine: {cores: 2}\n";
   constexpr const char* kPluggable =
