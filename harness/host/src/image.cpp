@@ -203,6 +203,7 @@ void prune_cache(const fs::path& folder, std::uintmax_t max_bytes) {
     item.files.push_back(it->path());
   }
   std::vector<const Item*> newest_first;
+  newest_first.reserve(items.size());
   for (const auto& [name, item] : items) newest_first.push_back(&item);
   std::sort(newest_first.begin(), newest_first.end(),
             [](const Item* a, const Item* b) { return a->time > b->time; });
