@@ -49,13 +49,6 @@ Result<void> check_load(const GuestLoad& load) {
                           load.bytes.size() >> 20U, kMaxLoad >> 20U));
 }
 
-/// The name of a file, with what changes when its content does.
-std::string facts_of(const fs::path& file) {
-  std::error_code none;
-  return fmt::format("{} {} {}\n", file.string(), fs::file_size(file, none),
-                     fs::last_write_time(file, none).time_since_epoch().count());
-}
-
 Result<std::shared_ptr<const GuestLoad>> make_load(const std::vector<GuestProgram>& programs,
                                                    const Scenario& scenario, const Image& image) {
   PINFOLD_LET(auto modules, modules_of(scenario.modules, image));
@@ -129,10 +122,11 @@ Result<GuestFiles> guest_files(const Scenario& scenario, const RunOptions& optio
   if (!parts.product.empty()) programs.push_back({parts.product, "/usr/bin/pinfold"});
   for (const std::string& program : scenario.programs) programs.push_back({program, program});
 
-  const std::string kernel = facts_of(image.kernel) + facts_of(image.modules / "modules.dep");
-  std::string load_key = kernel;
-  for (const GuestProgram& program : programs) load_key += facts_of(program.host_path);
+  const std::string kernel = file_facts(image.kernel) + file_facts(image.modules / "modules.dep");
+  std::string load_key = std::string(to_string(image.arch)) + "\n";
+  for (const GuestProgram& program : programs) load_key += file_facts(program.host_path);
   for (const std::string& module : scenario.modules) load_key += module + "\n";
+  if (!scenario.modules.empty()) load_key += kernel;
   GuestFiles files;
   files.load = made.load(load_key);
   if (!files.load) {
@@ -140,9 +134,9 @@ Result<GuestFiles> guest_files(const Scenario& scenario, const RunOptions& optio
     made.add(load_key, files.load);
   }
 
-  std::string key = kernel + facts_of(image.busybox) + facts_of(parts.agent);
+  std::string key = kernel + file_facts(image.busybox) + file_facts(parts.agent);
   if (const auto& disk = scenario.machine.disk) key += mkfs_command(*disk).front() + "\n";
-  if (!scenario.runtime.empty()) key += scenario.runtime + "\n" + facts_of(options.cri_client);
+  if (!scenario.runtime.empty()) key += scenario.runtime + "\n" + file_facts(options.cri_client);
   files.initramfs = made.initramfs(key);
   if (files.initramfs.empty()) {
     PINFOLD_LET(files.initramfs, make_initramfs(scenario, options, image));

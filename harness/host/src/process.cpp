@@ -138,16 +138,18 @@ Result<Finished> run_program(const std::vector<std::string>& argv, Milliseconds 
   return finished;
 }
 
+std::string file_facts(const std::filesystem::path& file) {
+  std::error_code none;
+  const auto time = std::filesystem::last_write_time(file, none).time_since_epoch().count();
+  const auto size = std::filesystem::file_size(file, none);
+  return fmt::format("{} {} {}\n", file.string(), time, size);
+}
+
 Result<Finished> ask_program(const std::vector<std::string>& argv, Milliseconds limit) {
   static std::mutex mutex;  // scenarios may run in parallel
   static std::map<std::string, Finished> answers;
   std::string question;
-  for (const std::string& argument : argv) {
-    std::error_code none;
-    const auto time = std::filesystem::last_write_time(argument, none).time_since_epoch().count();
-    const auto size = std::filesystem::file_size(argument, none);
-    question += fmt::format("{} {} {}\n", argument, time, size);
-  }
+  for (const std::string& argument : argv) question += file_facts(argument);
   {
     const std::lock_guard lock(mutex);
     if (const auto it = answers.find(question); it != answers.end()) return it->second;

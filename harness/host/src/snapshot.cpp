@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -46,37 +47,27 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+/// A file as it is now: whatever is done to it changes this.
+std::string identity_of(const fs::path& file) {
+  struct stat facts {};
+  if (stat(file.c_str(), &facts) != 0) return "";
+  return fmt::format("{} {} {} {}.{}", facts.st_dev, facts.st_ino, facts.st_size,
+                     facts.st_ctim.tv_sec, facts.st_ctim.tv_nsec);
+}
+
 /// A file that was verified is not read again in this process.
-class Verified {
- public:
-  bool has(const fs::path& file, const std::string& sum) {
-    const std::lock_guard lock(mutex_);
-    const auto known = sums_.find(identity(file));
-    return known != sums_.end() && known->second == sum;
-  }
-  void add(const fs::path& file, const std::string& sum) {
-    const std::lock_guard lock(mutex_);
-    sums_[identity(file)] = sum;
-  }
-
- private:
-  static std::string identity(const fs::path& file) {
-    struct stat facts {};
-    if (stat(file.c_str(), &facts) != 0) return "";
-    return fmt::format("{} {} {} {}.{}", facts.st_dev, facts.st_ino, facts.st_size,
-                       facts.st_ctim.tv_sec, facts.st_ctim.tv_nsec);
-  }
-
-  std::mutex mutex_;
-  std::map<std::string, std::string> sums_;
-};
-
 bool has_sum(const fs::path& file, const std::string& expected) {
-  static Verified verified;  // scenarios may run in parallel
-  if (verified.has(file, expected)) return true;
+  static std::mutex mutex;  // scenarios may run in parallel
+  static std::set<std::string> verified;
+  const std::string known = identity_of(file) + " " + expected;
+  {
+    const std::lock_guard lock(mutex);
+    if (verified.contains(known)) return true;
+  }
   const auto sum = sum_of_file(file);
   if (!sum || *sum != expected) return false;
-  verified.add(file, expected);
+  const std::lock_guard lock(mutex);
+  verified.insert(known);
   return true;
 }
 

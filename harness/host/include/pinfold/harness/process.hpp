@@ -60,6 +60,9 @@ struct Finished {
   std::string output;   ///< stdout and stderr
 };
 
+/// A file's path, with what changes when its content does; also for what is no file. One line.
+[[nodiscard]] std::string file_facts(const std::filesystem::path& file);
+
 /// Errors: kNotFound, kIo, kBusy if the program runs longer than `limit`.
 [[nodiscard]] Result<Finished> run_program(const std::vector<std::string>& argv,
                                            Milliseconds limit);
