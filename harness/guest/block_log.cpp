@@ -11,10 +11,10 @@ namespace {
 bool can_be_lost(const LogEntry& entry) { return !entry.flush && !entry.forced; }
 
 /// Writes a random half of an entry's sectors.
-void write_torn(Pages& disk, const LogEntry& entry, std::minstd_rand& random) {
+void write_torn(Pages& disk, const LogEntry& entry, std::size_t sector, std::minstd_rand& random) {
   const std::string_view bytes = entry.bytes;
-  for (std::size_t at = 0; at < bytes.size(); at += kSectorBytes) {
-    if (random() % 2 == 0) disk.write(entry.offset + at, bytes.substr(at, kSectorBytes));
+  for (std::size_t at = 0; at < bytes.size(); at += sector) {
+    if (random() % 2 == 0) disk.write(entry.offset + at, bytes.substr(at, sector));
   }
 }
 
@@ -118,7 +118,7 @@ Pages Replay::after(const Cut& cut, bool acknowledged) {
     bool kept = cut.loss == Loss::kNone || !can_be_lost(entry);
     if (!kept && cut.loss != Loss::kAll) kept = random() % 2 == 0;
     if (i == torn) {
-      write_torn(disk, entry, random);
+      write_torn(disk, entry, sector_, random);
     } else if (kept) {
       disk.write(entry.offset, entry.bytes);
     }

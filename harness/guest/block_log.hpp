@@ -14,7 +14,7 @@
 
 namespace pinfold::guest {
 
-/// A disk may tear a write between sectors, never within one.
+/// The smallest sector of a disk, in bytes.
 inline constexpr std::size_t kSectorBytes = 512;
 
 /// The bytes of a disk. Pages that were never written are zero, or come from `below`.
@@ -79,8 +79,10 @@ struct Cut {
 /// Computes the disks that cuts leave. Both arguments must outlive it.
 class Replay {
  public:
-  /// `base`: the disk before the first entry; replay updates it.
-  Replay(Pages& base, const BlockLog& log) : durable_(base), log_(log) {}
+  /// `base`: the disk before the first entry; replay updates it. `sector`: a write may be torn
+  /// between sectors of so many bytes, never within one.
+  Replay(Pages& base, const BlockLog& log, std::size_t sector)
+      : durable_(base), log_(log), sector_(sector) {}
 
   /// The disk after a cut, as changes to the base. Cuts must come in ascending position. Random
   /// choices are seeded with the position, so they are reproducible. A write that no step waits for
@@ -90,6 +92,7 @@ class Replay {
  private:
   Pages& durable_;
   const BlockLog& log_;
+  std::size_t sector_;
   std::size_t begin_ = 0;  ///< the first entry that durable_ lacks
 };
 

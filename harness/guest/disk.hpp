@@ -13,6 +13,8 @@ namespace pinfold::guest {
 using Tree = std::map<std::string, std::string>;
 [[nodiscard]] Tree read_tree(const std::string& folder);
 
+inline constexpr std::size_t kExt4SuperblockBytes = 1024;
+
 /// The acknowledged files at a position of the log.
 struct Mark {
   std::size_t position = 0;
@@ -28,6 +30,12 @@ class RecordedDisk {
   std::string folder;  ///< mount point
   Pages base;          ///< the disk before the first entry of the log
   std::vector<Mark> marks;
+
+  /// No write is torn within so many bytes. ext4 does not mount a superblock (1 KiB, with a
+  /// checksum) that is half old and half new: only e2fsck repairs it, from a copy.
+  [[nodiscard]] std::size_t sector() const {
+    return filesystem == "ext4" ? kExt4SuperblockBytes : kSectorBytes;
+  }
 };
 
 }  // namespace pinfold::guest

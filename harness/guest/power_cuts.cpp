@@ -165,7 +165,7 @@ Json try_cuts(Agent& agent, const BlockLog& log, const std::vector<std::size_t>&
   const AnotherBoot while_cutting;
   RecordedDisk& disk = *agent.disk;
   Pages base = disk.base.copy();
-  Replay replay(base, log);
+  Replay replay(base, log, disk.sector());
   Reboots reboots(agent, work);
   Json cuts = Json::array();
   bool in_time = true;

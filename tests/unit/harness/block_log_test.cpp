@@ -89,7 +89,7 @@ TEST(Replay, LosesOnlyUnflushedWrites) {
                         written(1024, 'd')};
   Pages base;
   base.write(1536, "z");
-  Replay replay(base, log);
+  Replay replay(base, log, kSectorBytes);
   EXPECT_EQ(look(replay.after({0, Loss::kNone}, true)), "...z");
   EXPECT_EQ(look(replay.after({1, Loss::kNone}, false)), "a..z");
   EXPECT_EQ(look(replay.after({1, Loss::kAll}, false)), "...z");
@@ -102,7 +102,7 @@ TEST(Replay, LosesARandomSubset) {
   for (int i = 0; i < 40; ++i)
     log.push_back(written(std::uint64_t{512} * static_cast<unsigned>(i), 'x'));
   Pages base;
-  Replay replay(base, log);
+  Replay replay(base, log, kSectorBytes);
   const std::string first = look(replay.after({39, Loss::kSome}, false), 40);
   EXPECT_EQ(look(replay.after({39, Loss::kSome}, false), 40), first);
   const auto kept = std::count(first.begin(), first.end(), 'x');
@@ -114,12 +114,23 @@ TEST(Replay, LosesARandomSubset) {
 TEST(Replay, TearsBetweenSectors) {
   const BlockLog log = {{false, true, 0, std::string(64 * kSectorBytes, 'x')}};
   Pages base;
-  Replay replay(base, log);
+  Replay replay(base, log, kSectorBytes);
   const std::string torn = look(replay.after({1, Loss::kTorn}, false), 64);
   const auto kept = std::count(torn.begin(), torn.end(), 'x');
   EXPECT_GT(kept, 10);
   EXPECT_LT(kept, 54);
   EXPECT_EQ(look(replay.after({1, Loss::kTorn}, true), 64), std::string(64, 'x')) << "acknowledged";
+}
+
+TEST(Replay, TearsNothingWithinASector) {
+  const BlockLog log = {{false, true, 0, std::string(64 * kSectorBytes, 'x')}};
+  Pages base;
+  Replay replay(base, log, 2 * kSectorBytes);
+  const std::string torn = look(replay.after({1, Loss::kTorn}, false), 64);
+  for (std::size_t i = 0; i < torn.size(); i += 2) EXPECT_EQ(torn[i], torn[i + 1]) << i;
+  const auto kept = std::count(torn.begin(), torn.end(), 'x');
+  EXPECT_GT(kept, 10);
+  EXPECT_LT(kept, 54);
 }
 
 }  // namespace
