@@ -70,7 +70,7 @@ struct PluginOptions {
   std::chrono::milliseconds registration_timeout{5'000};
   /// Between attempts to connect; each one doubles it, until the runtime has synchronized.
   std::chrono::milliseconds least_pause{100};
-  std::chrono::milliseconds greatest_pause{10'000};
+  std::chrono::milliseconds greatest_pause{1000};
 };
 
 /// Keeps a plugin connected: connects, registers, calls the handler, and starts again when the

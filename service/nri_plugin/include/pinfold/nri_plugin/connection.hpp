@@ -27,7 +27,7 @@ struct ConnectionOptions {
       };
   /// Between two attempts to connect.
   std::chrono::milliseconds least_pause{100};
-  std::chrono::milliseconds greatest_pause{10'000};
+  std::chrono::milliseconds greatest_pause{1000};
 };
 
 /// Connects a follower with a runtime: its requests become tasks of the worker, and their answers
