@@ -32,7 +32,9 @@ constexpr Milliseconds kSaveLimit(120000);
 /// The files of a snapshot: what QEMU reads, and the sums of all; the others are those of memory.
 constexpr const char* kStream = "vm";
 constexpr const char* kSums = "sum";
-constexpr std::uintmax_t kMaxSnapshots = std::uintmax_t{8} << 30U;  // some hundred MiB each
+/// Runs over more machines than fit boot each of them every time: what was used longest ago is what
+/// is needed next. A machine takes 60 MiB, one with a runtime some hundred.
+constexpr std::uintmax_t kMaxSnapshots = std::uintmax_t{16} << 30U;
 
 std::string shell_quoted(const std::string& text) {
   std::string quoted = "'";
@@ -235,7 +237,9 @@ VmResult<void> SnapshotStore::save(const std::string& key, Vm& vm) const {
   for (const fs::path& left : files_of(key)) {
     if (left.string().ends_with(drafts)) fs::remove(left, failed);
   }
-  if (done) prune_cache(folder_, kMaxSnapshots);
+  // No more than is free besides.
+  const fs::space_info space = fs::space(folder_, failed);
+  if (done) prune_cache(folder_, failed ? kMaxSnapshots : std::min(kMaxSnapshots, space.available));
   return done;
 }
 
