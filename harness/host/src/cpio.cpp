@@ -9,6 +9,9 @@
 namespace pinfold::harness {
 namespace {
 
+/// What an entry usually takes at most besides its content.
+constexpr std::size_t kMaxHead = 256;
+
 void pad(std::string& archive) { archive.resize((archive.size() + 3) / 4 * 4, '\0'); }
 
 void append(std::string& archive, const CpioEntry& entry, std::size_t inode) {
@@ -45,6 +48,9 @@ CpioEntry CpioEntry::character_device(std::string path, std::uint32_t major, std
 
 std::string write_cpio(const std::vector<CpioEntry>& entries) {
   std::string archive;
+  std::size_t bytes = 0;
+  for (const CpioEntry& entry : entries) bytes += entry.content.size() + kMaxHead;
+  archive.reserve(bytes);
   std::set<std::string, std::less<>> folders;
   std::size_t inode = 0;
   for (const CpioEntry& entry : entries) {

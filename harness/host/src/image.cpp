@@ -176,6 +176,9 @@ Result<GuestLoad> load_of(const std::vector<GuestProgram>& programs, std::vector
     PINFOLD_TRY_WRAP(add_program(files, libraries, program, arch), "load a program");
   }
   GuestLoad load;
+  std::size_t bytes = 0;
+  for (const CpioEntry& entry : files) bytes += entry.content.size();
+  load.bytes.reserve(bytes);
   for (const CpioEntry& entry : files) {
     load.files.push_back({"/" + entry.path, load.bytes.size(), entry.content.size()});
     load.bytes += entry.content;

@@ -18,6 +18,27 @@ tl::unexpected<Error> fail_too_long(const std::string& name, std::size_t most) {
               fmt::format("read {}: more than {} MiB", name, most >> 20U));
 }
 
+/// Of a file that says that it has `size` bytes, in one read if it has.
+Result<std::string> read_until_end(int fd, const std::string& name, std::size_t size,
+                                   std::size_t most) {
+  constexpr std::size_t kFirst = std::size_t{64} << 10U;
+  std::string bytes;
+  std::size_t used = 0;
+  while (used <= most) {
+    // One byte above the limit shows that there is more.
+    if (used == bytes.size())
+      bytes.resize(std::min(std::max({kFirst, size + 1, 2 * used}), most + 1));
+    const ssize_t got = ::read(fd, bytes.data() + used, bytes.size() - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail_errno(errno, fmt::format("read {}", name));
+    used += static_cast<std::size_t>(got);
+    if (got > 0) continue;
+    bytes.resize(used);
+    return bytes;
+  }
+  return fail_too_long(name, most);
+}
+
 }  // namespace
 
 Result<std::string> read_file(const std::string& path, std::size_t most) {
@@ -32,28 +53,13 @@ Result<std::string> read_file(const std::string& path, std::size_t most) {
                 fmt::format("read {}: a directory, expected a file", name));
   }
   // The files of /proc say that they are empty: no size is only "not larger".
-  if (facts.st_size > 0 && static_cast<std::size_t>(facts.st_size) > most) {
-    return fail_too_long(name, most);
-  }
-  return read_rest(fd.get(), name, most);
+  const auto size = static_cast<std::size_t>(std::max<off_t>(facts.st_size, 0));
+  if (size > most) return fail_too_long(name, most);
+  return read_until_end(fd.get(), name, size, most);
 }
 
 Result<std::string> read_rest(int fd, const std::string& name, std::size_t most) {
-  constexpr std::size_t kFirst = std::size_t{64} << 10U;
-  std::string bytes;
-  std::size_t used = 0;
-  while (used <= most) {
-    // One byte above the limit shows that there is more.
-    if (used == bytes.size()) bytes.resize(std::min(std::max(kFirst, 2 * used), most + 1));
-    const ssize_t got = ::read(fd, bytes.data() + used, bytes.size() - used);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail_errno(errno, fmt::format("read {}", name));
-    used += static_cast<std::size_t>(got);
-    if (got > 0) continue;
-    bytes.resize(used);
-    return bytes;
-  }
-  return fail_too_long(name, most);
+  return read_until_end(fd, name, 0, most);
 }
 
 }  // namespace pinfold
