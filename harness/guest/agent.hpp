@@ -49,6 +49,7 @@ struct Sampler {
 };
 
 class RecordedDisk;
+struct Baseline;
 
 /// The agent's state between requests.
 struct Agent {
@@ -56,7 +57,8 @@ struct Agent {
   std::vector<std::string> hierarchies;  ///< where control groups are mounted
   std::map<std::string, Running> running;
   Sampler sampler;
-  std::shared_ptr<RecordedDisk> disk;  ///< logs every write
+  std::shared_ptr<RecordedDisk> disk;        ///< logs every write
+  std::shared_ptr<const Baseline> baseline;  ///< what it is reset to
 };
 
 /// {"ok": false, "error": ...}
@@ -158,6 +160,12 @@ struct SampleRequest {
 /// Writes "files" ("path", "offset", "bytes"), programs all of them, from the memory that host and
 /// guest share.
 [[nodiscard]] Json load_files(const Json& request);
+
+/// Notes what the guest is like: processes, mounts, cgroups, files, the kernel's settings.
+[[nodiscard]] Json remember(Agent& agent);
+/// Makes it what it was then, for another scenario. The error names the first thing that still
+/// differs.
+[[nodiscard]] Json reset(Agent& agent);
 
 /// Sends "text" to a Unix socket and reports all that is answered.
 [[nodiscard]] Json talk(const Json& request);

@@ -134,6 +134,8 @@ Json handle(Agent& agent, const Json& request) {
     const std::string op = request.value("op", "");
     if (op == "machine") return {{"ok", true}, {"machine", report_machine(agent)}};
     if (op == "load") return load_files(request);
+    if (op == "remember") return remember(agent);
+    if (op == "reset") return reset(agent);
     if (op == "mkdir") return make_folders(request);
     if (op == "put") return put(request);
     if (op == "write") return write_value(request);

@@ -33,7 +33,8 @@ int show_machine(const MachineArguments& arguments, int interrupt_fd) {
   auto options = make_run_options(arguments.common, interrupt_fd);
   if (!options) return report(options.error());
   options->on_progress = [](const std::string& text) { fmt::print(stderr, "{}\n", text); };
-  const auto session = open_session(*scenario, *options, result);
+  SharedGuest nobody;
+  const auto session = open_session(*scenario, *options, nobody, result);
   show(arguments, requested, result);
   if (session) return kOk;
   (void)report({ErrorCode::kIo, 0, result.message});

@@ -15,6 +15,7 @@
 #include "pinfold/harness/preflight.hpp"
 #include "pinfold/harness/report.hpp"
 #include "pinfold/harness/session.hpp"
+#include "scenario_queue.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -66,7 +67,9 @@ std::string result_text(const ScenarioResult& result, std::size_t number, std::s
       "[{}/{}] {} {}: {} ({}, ready after {}{})\n", number, count, result.ok() ? "ok  " : "FAIL",
       full_name(result.name, to_string(result.machine.platform)), to_string(result.verdict),
       format_seconds(result.elapsed), format_seconds(result.until_ready),
-      result.restored ? " from a snapshot" : "");
+      result.reset      ? ", reset"
+      : result.restored ? " from a snapshot"
+                        : "");
   if (result.ok() && result.expected != Verdict::kPassed) {
     text += fmt::format("    as expected: {}\n", result.message);
   }
@@ -98,7 +101,14 @@ int write_reports(const RunArguments& arguments, const std::vector<ScenarioResul
   return write_views(json, arguments.views);
 }
 
-/// Runs scenarios, up to --jobs in parallel, and prints their results in order.
+std::vector<const Scenario*> scenarios_of(const std::vector<FoundScenario>& found) {
+  std::vector<const Scenario*> scenarios;
+  scenarios.reserve(found.size());
+  for (const FoundScenario& one : found) scenarios.push_back(&one.scenario);
+  return scenarios;
+}
+
+/// Runs scenarios, up to --jobs in parallel, and prints the result of each when it has ended.
 class Batch {
  public:
   Batch(const RunArguments& arguments, const RunOptions& options,
@@ -106,10 +116,11 @@ class Batch {
       : arguments_(arguments),
         options_(options),
         scenarios_(scenarios),
-        results_(scenarios.size()),
-        texts_(scenarios.size()) {}
+        // Coverage is that of one scenario, and --no-snapshots boots for each.
+        queue_(scenarios_of(scenarios), options.use_snapshots && options.coverage.empty()),
+        results_(scenarios.size()) {}
 
-  /// The results up to the first one that was interrupted.
+  /// The results of those that ran, in the order of the scenarios.
   std::vector<ScenarioResult> run() {
     std::vector<std::thread> workers;
     for (int i = 1; i < arguments_.jobs; ++i) workers.emplace_back([this] { work(); });
@@ -117,56 +128,56 @@ class Batch {
     for (std::thread& worker : workers) worker.join();
     std::vector<ScenarioResult> finished;
     for (auto& result : results_) {
-      if (!result) break;
-      finished.push_back(std::move(*result));
-      if (finished.back().verdict == Verdict::kInterrupted) break;
+      if (result) finished.push_back(std::move(*result));
     }
     return finished;
   }
 
  private:
   void work() {
-    for (std::size_t i = next_++; i < scenarios_.size() && !interrupted_; i = next_++) run_one(i);
+    while (const auto group = queue_.take_group()) {
+      SharedGuest guest;
+      while (const auto turn = queue_.next(*group)) {
+        guest.is_wanted = !turn->is_last;
+        run_one(turn->scenario, guest);
+        if (interrupted_) return;
+      }
+    }
   }
 
-  void run_one(std::size_t i) {
+  void run_one(std::size_t i, SharedGuest& guest) {
     Printer printer(arguments_.jobs == 1);
     RunOptions options = options_;
+    const std::size_t number = ++started_;
     if (!arguments_.quiet) {
       options.on_progress = [&](const std::string& text) { printer.say("    " + text + "\n"); };
-      printer.say(
-          fmt::format("[{}/{}] {}\n", i + 1, scenarios_.size(), full_name(scenarios_[i].scenario)));
+      printer.say(fmt::format("[{}/{}] {}\n", number, scenarios_.size(),
+                              full_name(scenarios_[i].scenario)));
     }
     options.on_step = [&](const StepResult& step) { printer.say(step_text(step, arguments_)); };
-    ScenarioResult result = run_scenario(scenarios_[i].scenario, options);
+    ScenarioResult result = run_scenario(scenarios_[i].scenario, options, guest);
     result.file = scenarios_[i].file;
-    printer.say(result_text(result, i + 1, scenarios_.size()));
+    printer.say(result_text(result, number, scenarios_.size()));
     if (result.verdict == Verdict::kInterrupted) interrupted_ = true;
     const std::lock_guard lock(mutex_);
-    texts_[i] = printer.kept();
     results_[i] = std::move(result);
-    for (; printed_ < results_.size() && results_[printed_]; ++printed_)
-      fmt::print("{}", texts_[printed_]);
+    fmt::print("{}", printer.kept());
     (void)std::fflush(stdout);
   }
 
   const RunArguments& arguments_;
   const RunOptions& options_;
   const std::vector<FoundScenario>& scenarios_;
-  std::atomic<std::size_t> next_{0};
+  ScenarioQueue queue_;
+  std::atomic<std::size_t> started_{0};
   std::atomic<bool> interrupted_{false};
   std::mutex mutex_;
   std::vector<std::optional<ScenarioResult>> results_;
-  std::vector<std::string> texts_;
-  std::size_t printed_ = 0;
 };
 
 /// False if the host lacks something; nothing is started then.
 bool can_start(const std::vector<FoundScenario>& found, const RunOptions& options, int jobs) {
-  std::vector<const Scenario*> scenarios;
-  scenarios.reserve(found.size());
-  for (const FoundScenario& one : found) scenarios.push_back(&one.scenario);
-  const auto problems = preflight(scenarios, options, jobs);
+  const auto problems = preflight(scenarios_of(found), options, jobs);
   pollfd interrupt = {options.interrupt_fd, POLLIN, 0};
   // Ctrl-C in a terminal also ends the programs that download.
   if (!problems.empty() && poll(&interrupt, 1, 0) == 1) {
@@ -199,9 +210,10 @@ int run_scenarios(const RunArguments& arguments, int interrupt_fd) {
   if (!can_start(*scenarios, *options, arguments.jobs)) return kUsageError;
   const auto results = Batch(arguments, *options, *scenarios).run();
   if (const int wrote = write_reports(arguments, results); wrote != kOk) return wrote;
-  if (results.size() < scenarios->size() || results.back().verdict == Verdict::kInterrupted) {
-    return kUsageError;
-  }
+  const bool interrupted = std::any_of(results.begin(), results.end(), [](const auto& result) {
+    return result.verdict == Verdict::kInterrupted;
+  });
+  if (results.size() < scenarios->size() || interrupted) return kUsageError;
   const bool ok = std::all_of(results.begin(), results.end(),
                               [](const ScenarioResult& result) { return result.ok(); });
   return ok ? kOk : kFailed;

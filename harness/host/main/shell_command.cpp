@@ -87,7 +87,8 @@ Result<std::size_t> number_of_step(const Scenario& scenario, const std::string& 
 /// Opens the machine of a scenario, before this step.
 std::optional<Session> open_machine(const Scenario& scenario, std::size_t step,
                                     const RunOptions& options, ScenarioResult& result) {
-  return step == 0 ? open_session(scenario, options, result)
+  SharedGuest nobody;
+  return step == 0 ? open_session(scenario, options, nobody, result)
                    : open_session_at(scenario, step, options, result);
 }
 

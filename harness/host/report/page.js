@@ -114,10 +114,11 @@ function timeBar(scenario) {
 function renderBody(scenario) {
   const body = html("div", { class: "body" });
   const boots = Number(scenario.boots ?? 0);
+  const from = scenario.reset ? ", the guest of the scenario before" : scenario.restored ? ", from a snapshot" : "";
   const fact = (name, value) => html("div", {}, html("dt", {}, name), html("dd", {}, value));
   body.append(html("dl", { class: "facts" }, fact("file", text(scenario.file)),
     fact("kernel", text(scenario.kernel)), fact("accelerator", text(scenario.accelerator)),
-    fact("ready after", `${seconds(scenario.readyMs)}${scenario.restored ? ", from a snapshot" : ""}`),
+    fact("ready after", seconds(scenario.readyMs) + from),
     fact("total", seconds(scenario.elapsedMs)),
     fact("boots", boots > 1 ? `${boots} (tried again)` : String(boots))));
   body.append(timeBar(scenario));
@@ -182,7 +183,7 @@ function renderScenario(scenario) {
 /** Where the time of all scenarios went. */
 function costsSection(costs) {
   const cell = (value) => html("td", {}, value);
-  const sums = [["boots", costs.boots], ["restores", costs.restores], ["steps", costs.steps]];
+  const sums = [["boots", costs.boots], ["restores", costs.restores], ["resets", costs.resets], ["steps", costs.steps]];
   const row = (...cells) => html("tr", {}, cells.map(cell));
   return html("details", { class: "checks-closed" }, html("summary", {}, "what took the time"),
     html("table", { class: "checks" },

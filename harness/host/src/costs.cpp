@@ -40,13 +40,18 @@ Json costs_json(const std::vector<ScenarioResult>& results) {
   std::vector<Cost> costs;
   Sum boots;
   Sum restores;
+  Sum resets;
   Sum steps;
   Milliseconds other{0};
   for (const ScenarioResult& result : results) {
     const std::string name = full_name(result.name, to_string(result.machine.platform));
-    if (result.restored || result.boots > 0) {
-      (result.restored ? restores : boots).add(result.until_ready);
-      costs.push_back({result.restored ? "restore" : "boot", name, result.until_ready});
+    if (result.reset || result.restored || result.boots > 0) {
+      Sum& sum = result.reset ? resets : result.restored ? restores : boots;
+      sum.add(result.until_ready);
+      costs.push_back({result.reset      ? "reset"
+                       : result.restored ? "restore"
+                                         : "boot",
+                       name, result.until_ready});
     }
     Milliseconds left = result.elapsed - result.until_ready;
     int number = 0;
@@ -65,11 +70,8 @@ Json costs_json(const std::vector<ScenarioResult>& results) {
   for (const auto& [what, scenario, elapsed] : costs) {
     longest.push_back({{"what", what}, {"scenario", scenario}, {"elapsedMs", elapsed.count()}});
   }
-  return {{"boots", boots.json()},
-          {"restores", restores.json()},
-          {"steps", steps.json()},
-          {"otherMs", other.count()},
-          {"longest", std::move(longest)}};
+  return {{"boots", boots.json()}, {"restores", restores.json()}, {"resets", resets.json()},
+          {"steps", steps.json()}, {"otherMs", other.count()},    {"longest", std::move(longest)}};
 }
 
 std::string costs_text(const Json& costs, std::size_t most) {
@@ -77,9 +79,10 @@ std::string costs_text(const Json& costs, std::size_t most) {
     const Json& sum = costs.at(name);
     return fmt::format("{} {} ({})", name, seconds_of(sum), sum.at("count").get<int>());
   };
-  std::string text = fmt::format(
-      "machine time: {}, {}, {}, the rest {}\n", part("boots"), part("restores"), part("steps"),
-      format_seconds(Milliseconds(costs.at("otherMs").get<std::int64_t>())));
+  std::string text =
+      fmt::format("machine time: {}, {}, {}, {}, the rest {}\n", part("boots"), part("restores"),
+                  part("resets"), part("steps"),
+                  format_seconds(Milliseconds(costs.at("otherMs").get<std::int64_t>())));
   for (const Json& cost : costs.at("longest")) {
     if (most-- == 0) break;
     text += fmt::format("{:>10}  {}, {}\n", seconds_of(cost),

@@ -94,6 +94,7 @@ Json scenario_json(const ScenarioResult& result) {
       {"ok", result.ok()},
       {"boots", result.boots},
       {"restored", result.restored},
+      {"reset", result.reset},
       {"kernel", result.kernel},
       {"accelerator", result.accelerator},
       {"readyMs", result.until_ready.count()},

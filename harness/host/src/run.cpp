@@ -42,13 +42,31 @@ void keep_if_failed(const Scenario& scenario, const RunOptions& options, Session
                                      : "the guest is not kept: " + why);
 }
 
-void run_steps(const Scenario& scenario, const RunOptions& options, Session& session,
+/// Ends the machine; its exit status shows that it has run to its end.
+void end(const Scenario& scenario, Session& session, ScenarioResult& result) {
+  const int exit_status = exit_status_for(scenario.machine.platform.arch, kEndCode);
+  auto ended = session.vm.quit(kEndCode, exit_status, std::chrono::seconds(20));
+  const bool passed = result.verdict == Verdict::kPassed;
+  if (!ended && passed) {
+    result.verdict = classify(ended.error().trouble, session.vm.console());
+    result.message = "ending the machine: " + ended.error().message;
+  }
+  if (ended && passed) return;
+  result.console = end_of_console(session.vm.console());
+  if (!passed && classify(Trouble::kEnded, session.vm.console()) == Verdict::kOutOfMemory) {
+    result.verdict = Verdict::kOutOfMemory;
+  }
+}
+
+/// Runs them until one fails. False if the machine failed; `result` then has the reason.
+bool run_steps(const Scenario& scenario, const RunOptions& options, Session& session,
                ScenarioResult& result) {
   StepRunner runner(scenario, options, session);
   const auto conclude = [&](const VmFailure& failure, const std::string& doing) {
     result.verdict = classify(failure.trouble, session.vm.console());
     result.message = fmt::format("{}: {}", doing, failure.message);
     result.console = end_of_console(session.vm.console());
+    return false;
   };
   if (auto ready = runner.prepare(); !ready) return conclude(ready.error(), "preparing the guest");
   result.verdict = Verdict::kPassed;
@@ -68,29 +86,29 @@ void run_steps(const Scenario& scenario, const RunOptions& options, Session& ses
     add_step(std::move(*done), options, result);
     if (!ok) break;
   }
+  return true;
+}
+
+void run_in(Session session, const Scenario& scenario, const RunOptions& options,
+            SharedGuest& shared, ScenarioResult& result) {
+  if (!run_steps(scenario, options, session, result)) return;
   keep_if_failed(scenario, options, session, result);
   if (!options.coverage.empty()) {
     const auto collected = collect_coverage(
         session.vm, options.coverage / folder_name(scenario.name, scenario.machine.platform));
     if (!collected) result.notes.push_back("no coverage: " + collected.error().message);
   }
-  const bool passed = result.verdict == Verdict::kPassed;
-  const int exit_status = exit_status_for(scenario.machine.platform.arch, kEndCode);
-  if (auto ended = session.vm.quit(kEndCode, exit_status, std::chrono::seconds(20));
-      !ended && passed) {
-    conclude(ended.error(), "ending the machine");
-  }
-  if (!passed) {
-    result.console = end_of_console(session.vm.console());
-    if (classify(Trouble::kEnded, session.vm.console()) == Verdict::kOutOfMemory) {
-      result.verdict = Verdict::kOutOfMemory;
-    }
+  if (shared.is_wanted && result.verdict == Verdict::kPassed) {
+    shared.session = std::move(session);
+  } else {
+    end(scenario, session, result);
   }
 }
 
 }  // namespace
 
-ScenarioResult run_scenario(const Scenario& scenario, const RunOptions& options) {
+ScenarioResult run_scenario(const Scenario& scenario, const RunOptions& options,
+                            SharedGuest& shared) {
   const Clock::time_point begin = Clock::now();
   ScenarioResult result;
   result.name = scenario.name;
@@ -108,8 +126,8 @@ ScenarioResult run_scenario(const Scenario& scenario, const RunOptions& options)
     result.message = "the scenario needs the program pinfold-cri, which was not built";
     return result;
   }
-  if (auto session = open_session(scenario, options, result)) {
-    run_steps(scenario, options, *session, result);
+  if (auto session = open_session(scenario, options, shared, result)) {
+    run_in(std::move(*session), scenario, options, shared, result);
   }
   result.elapsed = std::chrono::duration_cast<Milliseconds>(Clock::now() - begin);
   return result;

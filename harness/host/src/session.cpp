@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <iterator>
+#include <utility>
 
 #include "guest_files.hpp"
 #include "launch.hpp"
@@ -236,6 +237,39 @@ std::optional<Session> boot(const Scenario& scenario, const RunOptions& options,
   return std::optional<Session>(std::move(*session));
 }
 
+/// Has the guest note what it is like, for a reset. Without that, it is not shared.
+void remember(const Scenario& scenario, const RunOptions& options, Session& session,
+              SharedGuest& shared, ScenarioResult& result) {
+  const auto reply =
+      session.vm.request({{"op", "remember"}}, ready_limit(scenario.machine, options));
+  if (reply && reply->value("ok", false)) return;
+  shared.is_wanted = false;
+  result.notes.push_back(
+      "the guest is not shared: " +
+      (reply ? reply->value("error", "no reason given") : reply.error().message));
+}
+
+/// The guest of the scenario before, as it was before that; nullopt if it cannot be, and `result`
+/// notes why.
+std::optional<Session> reset(const Scenario& scenario, const RunOptions& options,
+                             const Launch& ready, Session session, ScenarioResult& result) {
+  const auto give_up = [&](const std::string& why) {
+    result.notes.push_back("another guest than that of the scenario before: " + why);
+    return std::nullopt;
+  };
+  if (session.launch.snapshot_key != ready.snapshot_key ||
+      session.launch.load->bytes != ready.load->bytes) {
+    return give_up("its files have changed");
+  }
+  const auto reply = session.vm.request({{"op", "reset"}}, ready_limit(scenario.machine, options));
+  if (!reply) return give_up(reply.error().message);
+  if (!reply->value("ok", false)) return give_up(reply->value("error", "no reason given"));
+  const auto same = check_guest(scenario, options, session, result);
+  if (!same || !*same) return give_up(same ? result.message : same.error().message);
+  result.reset = true;
+  return session;
+}
+
 }  // namespace
 
 Milliseconds ready_limit(const VmMachine& machine, const RunOptions& options) {
@@ -261,11 +295,28 @@ std::optional<Launch> prepare_launch(const Scenario& scenario, const RunOptions&
   return std::nullopt;
 }
 
+bool have_same_guest(const Scenario& one, const Scenario& other) {
+  return one.machine == other.machine && one.kernel == other.kernel &&
+         one.runtime == other.runtime && one.programs == other.programs &&
+         one.modules == other.modules;
+}
+
+bool can_share_guest(const Scenario& scenario) {
+  return scenario.runtime.empty() && !scenario.machine.disk &&
+         scenario.verdict == Verdict::kPassed && !plugs_hardware(scenario, scenario.steps.size());
+}
+
 std::optional<Session> open_session(const Scenario& scenario, const RunOptions& options,
-                                    ScenarioResult& result) {
+                                    SharedGuest& shared, ScenarioResult& result) {
   const Clock::time_point begin = Clock::now();
   const auto ready = prepare_launch(scenario, options, result);
-  auto session = ready ? open_launch(scenario, options, *ready, result) : std::nullopt;
+  auto left = std::exchange(shared.session, std::nullopt);
+  std::optional<Session> session;
+  if (ready && left) session = reset(scenario, options, *ready, std::move(*left), result);
+  if (ready && !session) {
+    session = open_launch(scenario, options, *ready, result);
+    if (session && shared.is_wanted) remember(scenario, options, *session, shared, result);
+  }
   result.until_ready = std::chrono::duration_cast<Milliseconds>(Clock::now() - begin);
   return session;
 }

@@ -64,6 +64,7 @@ struct ScenarioResult {
   std::vector<std::string> notes;  ///< "the first boot never reached its init: hang"
   int boots = 0;
   bool restored = false;  ///< whether it was restored from a snapshot
+  bool reset = false;     ///< whether it is the guest of the scenario before, reset
   std::string kernel;
   std::string accelerator;
   Milliseconds until_ready{0};  ///< until the guest's machine was verified
@@ -103,7 +104,11 @@ struct RunOptions {
   }
 };
 
-/// Runs a scenario in a new virtual machine, within its time limits.
-[[nodiscard]] ScenarioResult run_scenario(const Scenario& scenario, const RunOptions& options);
+struct SharedGuest;
+
+/// Runs a scenario within its time limits: in the shared guest if it has one, else in a new virtual
+/// machine. Leaves its own guest there if that is wanted and the scenario passed.
+[[nodiscard]] ScenarioResult run_scenario(const Scenario& scenario, const RunOptions& options,
+                                          SharedGuest& shared);
 
 }  // namespace pinfold::harness

@@ -48,10 +48,21 @@ struct Session {
   Launch launch;
 };
 
-/// Boots or restores the machine of a scenario and fills in `result`. Returns nullopt on failure;
-/// result.verdict then has the reason.
+/// A guest that scenarios on the same machine use, one after the other.
+struct SharedGuest {
+  std::optional<Session> session;  ///< as the last scenario has left it
+  bool is_wanted = false;          ///< by a scenario after the next one
+};
+
+/// True if both scenarios can have the same guest: machine, kernel, runtime, programs, modules.
+[[nodiscard]] bool have_same_guest(const Scenario& one, const Scenario& other);
+/// False if a scenario changes its guest in a way that nothing but a snapshot undoes.
+[[nodiscard]] bool can_share_guest(const Scenario& scenario);
+
+/// Resets the shared guest, or boots or restores the machine of a scenario; fills in `result`.
+/// Returns nullopt on failure; result.verdict then has the reason.
 [[nodiscard]] std::optional<Session> open_session(const Scenario& scenario,
-                                                  const RunOptions& options,
+                                                  const RunOptions& options, SharedGuest& shared,
                                                   ScenarioResult& result);
 
 /// The same with the steps before number `step` done. Their state is saved: the next time they are
