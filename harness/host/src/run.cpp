@@ -31,7 +31,9 @@ void add_step(StepResult step, const RunOptions& options, ScenarioResult& result
 /// Keeps the guest if a step has failed that should not have.
 void keep_if_failed(const Scenario& scenario, const RunOptions& options, Session& session,
                     ScenarioResult& result) {
-  if (!options.keep || result.verdict != Verdict::kFailed || result.ok()) return;
+  const bool failed =
+      result.verdict == Verdict::kFailed || result.verdict == Verdict::kOutOfMemory;
+  if (!options.keep || !failed || result.ok()) return;
   std::string why = "QEMU restores no machine with hardware that was plugged in";
   if (!plugs_hardware(scenario, std::min(result.steps.size(), scenario.steps.size()))) {
     const auto kept = keep_guest(session, result);
@@ -40,6 +42,14 @@ void keep_if_failed(const Scenario& scenario, const RunOptions& options, Session
   result.notes.push_back(why.empty() ? fmt::format("the guest is kept: pinfold-harness attach '{}'",
                                                    full_name(scenario))
                                      : "the guest is not kept: " + why);
+}
+
+/// A step that fails because memory has run out is that verdict.
+void see_out_of_memory(const Session& session, ScenarioResult& result) {
+  if (result.verdict == Verdict::kFailed &&
+      classify(Trouble::kEnded, session.vm.console()) == Verdict::kOutOfMemory) {
+    result.verdict = Verdict::kOutOfMemory;
+  }
 }
 
 /// Ends the machine; its exit status shows that it has run to its end.
@@ -53,9 +63,7 @@ void end(const Scenario& scenario, Session& session, ScenarioResult& result) {
   }
   if (ended && passed) return;
   result.console = end_of_console(session.vm.console());
-  if (!passed && classify(Trouble::kEnded, session.vm.console()) == Verdict::kOutOfMemory) {
-    result.verdict = Verdict::kOutOfMemory;
-  }
+  see_out_of_memory(session, result);
 }
 
 /// Runs them until one fails. False if the machine failed; `result` then has the reason.
@@ -92,13 +100,14 @@ bool run_steps(const Scenario& scenario, const RunOptions& options, Session& ses
 void run_in(Session session, const Scenario& scenario, const RunOptions& options,
             SharedGuest& shared, ScenarioResult& result) {
   if (!run_steps(scenario, options, session, result)) return;
+  see_out_of_memory(session, result);
   keep_if_failed(scenario, options, session, result);
   if (!options.coverage.empty()) {
     const auto collected = collect_coverage(
         session.vm, options.coverage / folder_name(scenario.name, scenario.machine.platform));
     if (!collected) result.notes.push_back("no coverage: " + collected.error().message);
   }
-  if (shared.is_wanted && result.verdict == Verdict::kPassed) {
+  if (shared.is_wanted && result.ok()) {
     shared.session = std::move(session);
   } else {
     end(scenario, session, result);

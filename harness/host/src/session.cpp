@@ -267,6 +267,7 @@ std::optional<Session> reset(const Scenario& scenario, const RunOptions& options
   const auto same = check_guest(scenario, options, session, result);
   if (!same || !*same) return give_up(same ? result.message : same.error().message);
   result.reset = true;
+  session.vm.clear_console();
   return session;
 }
 
@@ -302,8 +303,10 @@ bool have_same_guest(const Scenario& one, const Scenario& other) {
 }
 
 bool can_share_guest(const Scenario& scenario) {
-  return scenario.runtime.empty() && !scenario.machine.disk &&
-         scenario.verdict == Verdict::kPassed && !plugs_hardware(scenario, scenario.steps.size());
+  const bool ends_alive =
+      scenario.verdict == Verdict::kPassed || scenario.verdict == Verdict::kFailed;
+  return ends_alive && scenario.runtime.empty() && !scenario.machine.disk &&
+         !plugs_hardware(scenario, scenario.steps.size());
 }
 
 std::optional<Session> open_session(const Scenario& scenario, const RunOptions& options,

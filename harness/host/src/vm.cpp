@@ -271,6 +271,11 @@ VmResult<Json> Vm::monitor(const std::string& command, Json arguments, Milliseco
   }
 }
 
+void Vm::clear_console() {
+  console_.clear();
+  panic_searched_ = 0;
+}
+
 void Vm::relay_console(int input, const std::function<void(std::string_view)>& seen) {
   console_.clear();
   while (console_port_ && !qemu_.wait_status()) {

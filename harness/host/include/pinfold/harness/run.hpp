@@ -107,7 +107,7 @@ struct RunOptions {
 struct SharedGuest;
 
 /// Runs a scenario within its time limits: in the shared guest if it has one, else in a new virtual
-/// machine. Leaves its own guest there if that is wanted and the scenario passed.
+/// machine. Leaves its own guest there if that is wanted and the scenario ended as expected.
 [[nodiscard]] ScenarioResult run_scenario(const Scenario& scenario, const RunOptions& options,
                                           SharedGuest& shared);
 

@@ -50,6 +50,8 @@ class Vm {
 
   /// The guest's console output; only the end of it if it is very long.
   [[nodiscard]] const std::string& console() const { return console_; }
+  /// Forgets what the console has shown: it is not about what comes next.
+  void clear_console();
   /// True if the agent was ready at any time.
   [[nodiscard]] bool reached_agent() const { return reached_agent_; }
   [[nodiscard]] pid_t pid() const { return qemu_.pid(); }
