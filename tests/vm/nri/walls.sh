@@ -1,5 +1,6 @@
 # For tests/vm/nri-walls*.yaml.in, in the guest: walls.sh VERB ARGUMENT...
 #   timeout TIME             how long containerd waits for a plugin, from its next start on
+#   interval SECONDS         how often the service looks for drift, from now on
 #   halt PIDFILE | go PIDFILE    a process answers nothing any more; goes on
 #   plugin PROGRAM INDEX     the plugin of examples/nri, until it has synchronized
 #   synchronized TIMES       waits until it has done so this often
@@ -7,6 +8,7 @@
 #   sandboxes CPUS           sets the cpuset of all sandboxes
 #   none-on CPUS             waits until no container has this cpuset
 #   exclusive CPUS FILE      writes the containers with this cpuset to FILE, as stopSampling takes it
+#   sampled TIMES            waits until the sampler has looked so often
 #   group CPUS               makes a group that no runtime knows, waits until it has these CPUs, and removes it
 #   kill-container UID       kills the containers of a pod
 kubepods=/sys/fs/cgroup/kubepods
@@ -55,6 +57,15 @@ verb=$1
 shift
 case $verb in
   timeout) sed -i "s/plugin_request_timeout = .*/plugin_request_timeout = \"$1\"/" /etc/containerd/config.toml ;;
+  interval)
+    sed -i "/^reconcileIntervalSeconds/d" /etc/pinfold/agent.yaml
+    echo "reconcileIntervalSeconds: $1" >>/etc/pinfold/agent.yaml
+    sh /test/serve.sh reload
+    ;;
+  sampled) # each two samples end with a sleep of the sampler, the other process named init
+    for process in $(pidof init); do [ $process -eq 1 ] || sampler=$process; done
+    while [ $(sed -n 's/^voluntary_ctxt_switches:.//p' /proc/$sampler/status) -lt "$1" ]; do usleep 10000; done
+    ;;
   halt) kill -STOP "$(cat "$1")" ;;
   go) kill -CONT "$(cat "$1")" ;;
   plugin)
