@@ -14,8 +14,8 @@
 #include "pinfold/harness/costs.hpp"
 #include "pinfold/harness/preflight.hpp"
 #include "pinfold/harness/report.hpp"
+#include "pinfold/harness/scenario_queue.hpp"
 #include "pinfold/harness/session.hpp"
-#include "scenario_queue.hpp"
 
 namespace pinfold::harness {
 namespace {
@@ -80,6 +80,9 @@ std::string result_text(const ScenarioResult& result, std::size_t number, std::s
                         result.because.empty() ? "" : ", because: ", result.because);
   }
   text += indented(result.message, "    ");
+  if (result.reset) {
+    text += "    in the guest of the scenario before, reset; --no-snapshots gives each its own\n";
+  }
   if (!result.console.empty()) {
     text += "    end of the guest's console:\n" + indented(result.console, "    | ");
   }

@@ -108,16 +108,21 @@ TEST(Costs, AreThoseOfBootsRestoresAndSteps) {
   booted.steps[1].test = ProgramTest{"test", {}};
   ScenarioResult restored = result("b", 700, 1100, {300});
   restored.restored = true;
+  ScenarioResult reset = result("d", 200, 600, {400});
+  reset.boots = 0;
+  reset.reset = true;
   ScenarioResult never = result("c", 0, 40, {});
   never.boots = 0;
-  const nlohmann::json costs = costs_json({booted, restored, never});
+  const nlohmann::json costs = costs_json({booted, restored, reset, never});
   EXPECT_EQ(costs["boots"], (nlohmann::json{{"count", 1}, {"elapsedMs", 9000}}));
   EXPECT_EQ(costs["restores"], (nlohmann::json{{"count", 1}, {"elapsedMs", 700}}));
-  EXPECT_EQ(costs["steps"], (nlohmann::json{{"count", 3}, {"elapsedMs", 2800}}));
+  EXPECT_EQ(costs["resets"], (nlohmann::json{{"count", 1}, {"elapsedMs", 200}}));
+  EXPECT_EQ(costs["steps"], (nlohmann::json{{"count", 4}, {"elapsedMs", 3200}}));
   EXPECT_EQ(costs["otherMs"], 500 + 100 + 40);
-  EXPECT_EQ(costs["longest"].size(), 5U);
+  EXPECT_EQ(costs["longest"].size(), 7U);
   EXPECT_EQ(costs_text(costs, 3),
-            "machine time: boots 9.0 s (1), restores 0.7 s (1), steps 2.8 s (3), the rest 0.6 s\n"
+            "machine time: boots 9.0 s (1), restores 0.7 s (1), resets 0.2 s (1), steps 3.2 s (4), "
+            "the rest 0.6 s\n"
             "     9.0 s  a on debian-6.1/v2, boot\n"
             "     2.0 s  a on debian-6.1/v2, step 2 (exec)\n"
             "     0.7 s  b on debian-6.1/v2, restore\n");

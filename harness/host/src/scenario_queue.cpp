@@ -1,4 +1,4 @@
-#include "scenario_queue.hpp"
+#include "pinfold/harness/scenario_queue.hpp"
 
 #include <algorithm>
 
