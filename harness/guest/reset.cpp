@@ -119,8 +119,6 @@ std::string difference(const Facts& before, const Facts& now) {
 
 }  // namespace
 
-;
-
 Json remember(Agent& agent) {
   auto baseline = std::make_shared<Baseline>();
   baseline->processes = processes();

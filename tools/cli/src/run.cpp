@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <limits>
 #include <memory>
+#include <span>
 #include <sstream>
 #include <system_error>
 
@@ -17,6 +18,7 @@
 namespace pinfold::cli {
 namespace {
 
+constexpr const char* kHelpAll = "--help-all";
 constexpr std::size_t kWidth = 100;
 constexpr std::size_t kNameWidth = 30;  ///< of the column of names in --help
 
@@ -139,21 +141,6 @@ std::string footer_of(const Command& command) {
   return out.str();
 }
 
-/// `chosen` becomes the command that the command line names.
-void add_contents(CLI::App& app, const Command& command, const Command*& chosen) {
-  app.footer(footer_of(command));
-  for (const Option& option : command.options) add_option(app, option);
-  for (const Option& option : command.options) add_relations(app, option);
-  if (command.commands.empty()) {
-    app.callback([&command, &chosen] { chosen = &command; });
-    return;
-  }
-  app.require_subcommand(1);
-  for (const Command& below : command.commands) {
-    add_contents(*app.add_subcommand(below.name, below.help), below, chosen);
-  }
-}
-
 using Words = std::vector<std::string>;
 
 /// A command as users write it, and the declaration.
@@ -175,6 +162,25 @@ Named find_command(const Command& program, const Words& words) {
   return found;
 }
 
+/// Declares a command to CLI11, with those below it: all, or the ones that `words` name. To declare
+/// all takes longer than a short command. `chosen` becomes the command that the command line names.
+void add_contents(CLI::App& app, const Command& command, std::span<const std::string> words,
+                  bool all, const Command*& chosen) {
+  app.footer(footer_of(command));
+  for (const Option& option : command.options) add_option(app, option);
+  for (const Option& option : command.options) add_relations(app, option);
+  if (command.commands.empty()) {
+    app.callback([&command, &chosen] { chosen = &command; });
+    return;
+  }
+  app.require_subcommand(1);
+  const auto rest = words.empty() ? words : words.subspan(1);
+  for (const Command& below : command.commands) {
+    if (!all && below.name != words.front()) continue;
+    add_contents(*app.add_subcommand(below.name, below.help), below, rest, all, chosen);
+  }
+}
+
 /// Why the words name no command; "" if they do, or ask for something else such as --help.
 std::string missing_command(const Command& program, const Words& words) {
   const auto [path, command] = find_command(program, words);
@@ -194,7 +200,7 @@ std::string missing_command(const Command& program, const Words& words) {
 /// CLI11's message without its second line, with a suggestion for an unknown option.
 std::string usage_problem(const CLI::ParseError& error, const Command& command,
                           const Words& words) {
-  Words names = {"--help", "--help-all", "--version"};
+  Words names = {"--help", kHelpAll, "--version"};
   for (const Option& option : command.options) {
     for (const std::string& name : names_of(option)) names.push_back(name);
   }
@@ -233,12 +239,14 @@ int parse_and_run(const Command& program, const Words& words, const ReportError&
   const auto formatter = std::make_shared<Formatter>();
   formatter->column_width(kNameWidth);
   app.formatter(formatter);
-  app.set_help_all_flag("--help-all", "Print the help of every command");
+  app.set_help_all_flag(kHelpAll, "Print the help of every command");
   if (!program.version.empty()) {
     app.set_version_flag("--version", program.name + " " + program.version);
   }
   const Command* chosen = nullptr;
-  add_contents(app, program, chosen);
+  const bool all =
+      !command->commands.empty() || std::find(words.begin(), words.end(), kHelpAll) != words.end();
+  add_contents(app, program, words, all, chosen);
   try {
     app.parse(Words(words.rbegin(), words.rend()));  // CLI11 takes words from the back
   } catch (const CLI::CallForHelp&) {
