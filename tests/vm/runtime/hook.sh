@@ -7,6 +7,7 @@ stage= point=
 [ ! -e /run/kill ] || read -r stage point </run/kill
 [ "$stage" = "$1" ] || exec $hook
 rm /run/kill
+echo $$ >/run/hook.pid
 kill_runtime() {
   kill -9 $PPID
   echo >/run/killed

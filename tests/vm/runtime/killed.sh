@@ -10,12 +10,17 @@ kill_container() {
   for process in $(cat $group/cgroup.procs 2>/dev/null); do kill -9 $process; done
   while [ -n "$(cat $group/cgroup.procs 2>/dev/null)" ]; do usleep 20000; done
 }
-rm -f /b/killed/rootfs/ran /run/killed
+# The runtime may be dead, and its hook not yet.
+wait_for_hook() {
+  read -r hook </run/hook.pid || bad "no hook has run"
+  while [ -d /proc/$hook ]; do usleep 20000; done
+}
+rm -f /b/killed/rootfs/ran /run/killed /run/hook.pid
 case $stage in
   createRuntime)
     echo "$stage $*" >/run/kill
     oci run --no-pivot -d -b /b/killed c >/dev/null 2>&1
-    while ps | grep -q '[p]infold hook'; do usleep 20000; done
+    wait_for_hook
     [ -e /run/killed ] && [ -e /b/killed/rootfs/ran ] && bad "$*: the container runs"
     ;;
   run) # CALL FILE NUMBER of the runtime, in the foreground, where it is a single process
@@ -39,7 +44,7 @@ case $stage in
     oci run --no-pivot -d -b /b/killed c >/dev/null 2>&1 </dev/null || bad "$*: not started"
     echo "$stage $*" >/run/kill
     oci delete -f c >/dev/null 2>&1
-    while ps | grep -q '[p]infold hook'; do usleep 20000; done
+    wait_for_hook
     ;;
 esac
 rm -f /run/kill

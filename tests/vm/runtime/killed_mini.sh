@@ -1,5 +1,6 @@
 # sh /test/killed_mini.sh MINI_RUNTIME STRIDE CALL...: kills the mini-runtime at every STRIDEth of
-# these calls. Afterwards runs the pod again, or (every other time) removes it; then nothing is
+# these calls (an odd number: see below). Afterwards runs the pod again, or after those with an even
+# number removes it; then nothing is
 # left.
 mini=$1 stride=$2
 shift 2
