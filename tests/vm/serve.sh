@@ -136,7 +136,7 @@ load() {
     clients="$clients $!"
   done
   for round in 1 2; do
-    sleep 2
+    wait_for ": admitted" $(($(grep -c ": admitted" "$log") + 3)) >/dev/null
     if [ "$how" = gentle ]; then stop; else kill_service; fi
     start "$5" "$config" "$root" || break
     reload
