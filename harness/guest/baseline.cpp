@@ -118,6 +118,12 @@ void add_sysctl(Facts& facts) {
 
 }  // namespace
 
+std::string joined(std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) text += part;
+  return text;
+}
+
 Facts processes() {
   constexpr std::size_t kState = 0;
   constexpr std::size_t kFlags = 6;
@@ -133,8 +139,9 @@ Facts processes() {
     int unread = 0;
     std::string groups = read_text("/proc/" + pid + "/cgroup", unread);
     std::replace(groups.begin(), groups.end(), '\n', ' ');
-    found[pid] = first_line("/proc/" + pid + "/comm") + " since " + fields[kStart] + "; " + groups +
-                 "; " + status_of(pid, {"Cpus_allowed_list", "Mems_allowed_list"});
+    const std::string where = status_of(pid, {"Cpus_allowed_list", "Mems_allowed_list"});
+    found[pid] = joined({first_line("/proc/" + pid + "/comm"), " since ", fields[kStart], "; ",
+                         groups, "; ", where});
   }
   return found;
 }
@@ -151,7 +158,7 @@ Facts mounts() {
     std::string root;
     std::string point;
     fields >> id >> parent >> device >> root >> point;
-    found[id + " " + point] = line;
+    found[joined({id, " ", point})] = line;
   }
   return found;
 }

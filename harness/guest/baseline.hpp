@@ -1,8 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <initializer_list>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "agent.hpp"
 
@@ -11,6 +13,9 @@ namespace pinfold::guest {
 
 /// Names to what is known of them.
 using Facts = std::map<std::string, std::string>;
+
+/// One text of several.
+[[nodiscard]] std::string joined(std::initializer_list<std::string_view> parts);
 
 /// The processes of programs: "PID" to when it started, its groups, and where it may run.
 [[nodiscard]] Facts processes();

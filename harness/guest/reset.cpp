@@ -106,13 +106,13 @@ void write_back(const Facts& before, const Facts& now) {
 std::string difference(const Facts& before, const Facts& now) {
   for (const auto& [name, value] : before) {
     const auto found = now.find(name);
-    if (found == now.end()) return "'" + name + "' (" + value + ") is gone";
+    if (found == now.end()) return joined({"'", name, "' (", value, ") is gone"});
     if (found->second != value) {
-      return "'" + name + "' was '" + value + "', now it is '" + found->second + "'";
+      return joined({"'", name, "' was '", value, "', now it is '", found->second, "'"});
     }
   }
   for (const auto& [name, value] : now) {
-    if (!before.contains(name)) return "'" + name + "' (" + value + ") was not there";
+    if (!before.contains(name)) return joined({"'", name, "' (", value, ") was not there"});
   }
   return "";
 }

@@ -31,8 +31,7 @@ void add_step(StepResult step, const RunOptions& options, ScenarioResult& result
 /// Keeps the guest if a step has failed that should not have.
 void keep_if_failed(const Scenario& scenario, const RunOptions& options, Session& session,
                     ScenarioResult& result) {
-  const bool failed =
-      result.verdict == Verdict::kFailed || result.verdict == Verdict::kOutOfMemory;
+  const bool failed = result.verdict == Verdict::kFailed || result.verdict == Verdict::kOutOfMemory;
   if (!options.keep || !failed || result.ok()) return;
   std::string why = "QEMU restores no machine with hardware that was plugged in";
   if (!plugs_hardware(scenario, std::min(result.steps.size(), scenario.steps.size()))) {

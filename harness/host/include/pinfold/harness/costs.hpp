@@ -10,7 +10,8 @@ namespace pinfold::harness {
 
 /// Where the time of a run went, of all scenarios together:
 ///   {"boots": {"count": 2, "elapsedMs": 31000}, "restores": {...}, "resets": {...},
-///    "steps": {...}, "otherMs": 1200, "longest": [{"what": "boot", "scenario": NAME, "elapsedMs": 20000}, ...]}
+///    "steps": {...}, "otherMs": 1200, "longest": [{"what": "boot", "scenario": NAME, "elapsedMs":
+///    20000}, ...]}
 /// `what`: "boot", "restore", "reset" or "step 3 (exec: true)"; the ten longest, the longest first.
 /// `otherMs`: what scenarios took after their last step.
 [[nodiscard]] nlohmann::json costs_json(const std::vector<ScenarioResult>& results);
