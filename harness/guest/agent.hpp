@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "pinfold/base/unique_fd.hpp"
@@ -78,6 +79,9 @@ void mount_or_note(const char* type, const char* where);
 /// Mounts the cgroup hierarchies: version 2, or as the kernel argument pinfold_cgroup says: v1, or
 /// hybrid (cpu and hugetlb on version 1, all others on version 2).
 void set_up_cgroups(Agent& agent);
+/// A group and all below it, sorted. Sets `failed` if they cannot be read.
+[[nodiscard]] std::vector<std::string> groups_from(const std::string& root,
+                                                   std::error_code& failed);
 /// A group and, on version 1, the groups of the same path in the other hierarchies.
 [[nodiscard]] std::vector<std::string> groups_of(const Agent& agent, const std::string& group);
 /// "v1", "v2", or "" if no hierarchy has the controller.
@@ -127,6 +131,8 @@ struct Spawn {
 [[nodiscard]] Json start_program(Agent& agent, const std::string& name, const Spawn& spawn,
                                  bool wait_for_report);
 [[nodiscard]] Json inspect_program(Agent& agent, const std::string& name);
+/// The value of a "Name:\tvalue" line of /proc/PID/status, but for the first.
+[[nodiscard]] std::string status_field(const std::string& status, std::string_view name);
 /// The allowed CPUs and memory of every thread in a group and in those below it.
 [[nodiscard]] Json inspect_threads(const std::string& group);
 [[nodiscard]] Json stop_program(Agent& agent, const std::string& name);

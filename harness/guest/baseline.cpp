@@ -52,28 +52,10 @@ constexpr const char* kSettings[] = {"cgroup.clone_children",
 constexpr const char* kNoSettings[] = {"drop_caches", "ns_last_pid", "perf_event_max_sample_rate",
                                        "stat_refresh"};
 
-std::string first_line(const std::string& path) {
-  int failed = 0;
-  const std::string text = read_text(path, failed);
-  return failed == 0 ? text.substr(0, text.find('\n')) : "";
-}
-
-/// The values of the lines of /proc/PID/status that begin with one of `names`.
-std::string status_of(const std::string& pid, std::initializer_list<const char*> names) {
-  int failed = 0;
-  std::istringstream lines(read_text("/proc/" + pid + "/status", failed));
-  std::string found;
-  for (std::string line; std::getline(lines, line);) {
-    for (const char* name : names) {
-      if (line.starts_with(name)) found.append(line).append("; ");
-    }
-  }
-  return found;
-}
-
 /// The fields of /proc/PID/stat after the program's name; empty if the process has ended.
 std::vector<std::string> stat_of(const std::string& pid) {
-  const std::string line = first_line("/proc/" + pid + "/stat");
+  int failed = 0;
+  const std::string line = read_text("/proc/" + pid + "/stat", failed);
   const std::size_t end = line.rfind(')');
   std::vector<std::string> fields;
   if (end == std::string::npos) return fields;
@@ -139,9 +121,10 @@ Facts processes() {
     int unread = 0;
     std::string groups = read_text("/proc/" + pid + "/cgroup", unread);
     std::replace(groups.begin(), groups.end(), '\n', ' ');
-    const std::string where = status_of(pid, {"Cpus_allowed_list", "Mems_allowed_list"});
-    found[pid] = joined({first_line("/proc/" + pid + "/comm"), " since ", fields[kStart], "; ",
-                         groups, "; ", where});
+    const std::string status = read_text("/proc/" + pid + "/status", unread);
+    found[pid] = joined({status_field("\n" + status, "Name"), " since ", fields[kStart], "; ",
+                         groups, "; CPUs ", status_field(status, "Cpus_allowed_list"), "; nodes ",
+                         status_field(status, "Mems_allowed_list")});
   }
   return found;
 }
@@ -165,21 +148,11 @@ Facts mounts() {
 
 Facts groups(const Agent& agent) {
   Facts found;
+  std::error_code failed;
   for (const std::string& home : agent.hierarchies) {
-    std::vector<std::string> folders = {home};
-    std::error_code failed;
-    for (fs::recursive_directory_iterator it(home, failed), end; !failed && it != end;
-         it.increment(failed)) {
-      if (it->is_directory(failed)) folders.push_back(it->path());
-    }
-    for (const std::string& folder : folders) {
+    for (const std::string& folder : groups_from(home, failed)) {
       found[folder] = kIsGroup;
-      for (const char* name : kSettings) {
-        int unread = 0;
-        const std::string file = folder + "/" + name;
-        std::string text = read_text(file, unread);
-        if (unread == 0) found[file] = std::move(text);
-      }
+      for (const char* name : kSettings) add(found, folder + "/" + name);
     }
   }
   return found;
@@ -187,9 +160,8 @@ Facts groups(const Agent& agent) {
 
 Facts files() {
   Facts found;
-  std::error_code failed;
-  for (fs::recursive_directory_iterator it("/", failed), end; !failed && it != end;
-       it.increment(failed)) {
+  // Throws where a folder cannot be read: half a list would hide what is left.
+  for (fs::recursive_directory_iterator it("/"), end; it != end; ++it) {
     const std::string path = it->path();
     if (path == "/proc" || path == "/sys") {
       it.disable_recursion_pending();

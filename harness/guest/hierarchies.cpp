@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 
 #include "agent.hpp"
 
@@ -70,6 +71,16 @@ void set_up_cgroups(Agent& agent) {
   for (const char* controllers : {"cpu,cpuacct", "hugetlb"}) mount_v1(agent, controllers);
   // Last, so that it gets the controllers that no version 1 hierarchy uses.
   if (version == "hybrid") mount_v2(agent, kCgroups + "/unified");
+}
+
+std::vector<std::string> groups_from(const std::string& root, std::error_code& failed) {
+  std::vector<std::string> folders = {root};
+  for (std::filesystem::recursive_directory_iterator it(root, failed), end; !failed && it != end;
+       it.increment(failed)) {
+    if (it->is_directory(failed)) folders.push_back(it->path());
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
 }
 
 std::vector<std::string> groups_of(const Agent& agent, const std::string& group) {

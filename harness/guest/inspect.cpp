@@ -37,14 +37,6 @@ Json count_pages(const Running& program) {
   return pages;
 }
 
-/// The value of a "Name:\tvalue" line of /proc/PID/status.
-std::string status_field(const std::string& status, std::string_view name) {
-  std::size_t at = status.find("\n" + std::string(name) + ":");
-  if (at == std::string::npos) return {};
-  at = status.find_first_not_of(" \t", at + name.size() + 2);
-  return status.substr(at, status.find('\n', at) - at);
-}
-
 /// What one thread may use; null if it has just ended.
 Json report_thread(const std::string& tid) {
   int failed = 0;
@@ -71,6 +63,13 @@ bool add_threads(const std::string& group, Json& threads) {
 }
 
 }  // namespace
+
+std::string status_field(const std::string& status, std::string_view name) {
+  std::size_t at = status.find("\n" + std::string(name) + ":");
+  if (at == std::string::npos) return {};
+  at = status.find_first_not_of(" \t", at + name.size() + 2);
+  return status.substr(at, status.find('\n', at) - at);
+}
 
 Json inspect_program(Agent& agent, const std::string& name) {
   const auto found = agent.running.find(name);

@@ -60,13 +60,8 @@ Json read_values(const Json& request) {
 Json list_cgroups(const Json& request) {
   const std::string root = request.at("path");
   std::error_code failed;
-  std::vector<std::string> folders = {root};
-  for (std::filesystem::recursive_directory_iterator it(root, failed), end; !failed && it != end;
-       it.increment(failed)) {
-    if (it->is_directory(failed)) folders.push_back(it->path());
-  }
+  const std::vector<std::string> folders = groups_from(root, failed);
   if (failed) return refuse(describe_errno(root, failed.value()));
-  std::sort(folders.begin(), folders.end());
   Json groups = Json::object();
   for (const std::string& folder : folders) {
     Json& values = groups[folder] = Json::object();

@@ -26,7 +26,7 @@
 ///     nri-driver figures FILE...            what these files have
 ///     nri-driver update NAME CPUS           UpdateContainerResources for containers of this name
 ///
-/// GOAL is a time, "60s", or a number: of containers that are made and removed, or of kills of the
+/// GOAL is a number: of containers that are made and removed, or of kills of the
 /// service and as many of the runtime. SERIES is a number: what is done at random depends on it,
 /// and each has its own pods. Exit status: 0, or 1 with what was wrong.
 namespace pinfold::driver {
@@ -35,22 +35,6 @@ namespace {
 constexpr int kMostPods = 4;
 constexpr int kMostExclusive = 4;  ///< of the 6 CPUs that are not reserved: no pod is rejected
 constexpr int kMostOfPod = 3;
-
-/// A time, or a number of something.
-class Goal {
- public:
-  explicit Goal(const std::string& text)
-      : value_(std::stoi(text)), is_time_(text.ends_with('s')), begin_(Clock::now()) {}
-
-  [[nodiscard]] bool is_reached(int count) const {
-    return is_time_ ? seconds_since(begin_) >= value_ : count >= value_;
-  }
-
- private:
-  int value_;
-  bool is_time_;
-  Clock::time_point begin_;
-};
 
 struct Counts {
   std::atomic<int> pods = 0;
@@ -146,11 +130,10 @@ class Driver {
   int number_ = 0;
 };
 
-void churn(const std::string& goal_text, int series, const char* file) {
+void churn(int goal, int series, const char* file) {
   Driver driver(series, file);
   const Footprint before = driver.use_once();
-  const Goal goal(goal_text);
-  while (!goal.is_reached(driver.counts.made)) driver.step();
+  while (driver.counts.made < goal) driver.step();
   expect_right_state("at the end");
   driver.remove_all();
   expect_nothing_left(before, EmptyGroups::kNone);
@@ -248,10 +231,9 @@ class Storm {
   int of_runtime_ = 0;
 };
 
-void storm(const std::string& goal_text, int series, const std::string& start) {
+void storm(int goal, int series, const std::string& start) {
   Storm storm(series, start);
-  const Goal goal(goal_text);
-  while (!goal.is_reached(storm.kills_of_each())) storm.strike();
+  while (storm.kills_of_each() < goal) storm.strike();
   const Forgotten forgotten = storm.finish();
   fmt::print("{}; left by the runtime: {} empty groups, {} with processes\n", storm.to_string(),
              forgotten.empty.size(), forgotten.running.size());
@@ -305,9 +287,9 @@ void update(const std::string& name, const std::string& cpus) {
 void run_command(const std::vector<std::string>& arguments) {
   const std::string verb = arguments.empty() ? "" : arguments[0];
   if (arguments.size() == 4 && verb == "churn") {
-    churn(arguments[1], std::stoi(arguments[2]), arguments[3].c_str());
+    churn(std::stoi(arguments[1]), std::stoi(arguments[2]), arguments[3].c_str());
   } else if (arguments.size() == 4 && verb == "storm") {
-    storm(arguments[1], std::stoi(arguments[2]), arguments[3]);
+    storm(std::stoi(arguments[1]), std::stoi(arguments[2]), arguments[3]);
   } else if (arguments.size() == 3 && verb == "starts") {
     starts(std::stoi(arguments[1]), arguments[2].c_str());
   } else if (arguments.size() == 3 && verb == "update") {

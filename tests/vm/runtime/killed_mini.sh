@@ -1,7 +1,6 @@
 # sh /test/killed_mini.sh MINI_RUNTIME STRIDE CALL...: kills the mini-runtime at every STRIDEth of
-# these calls (an odd number: see below). Afterwards runs the pod again, or after those with an even
-# number removes it; then nothing is
-# left.
+# these calls. Afterwards runs the pod again, or, after those with an even number, removes it; so
+# STRIDE is odd. Then nothing is left.
 mini=$1 stride=$2
 shift 2
 agent="--state-dir /run/state --cgroup-root /sys/fs/cgroup/mini --config /run/config.yaml"
