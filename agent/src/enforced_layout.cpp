@@ -104,18 +104,18 @@ Result<bool> EnforcedLayout::has_processes(const GroupName& name) const {
   return !pids.empty();
 }
 
-Result<void> EnforcedLayout::check_adoptable(const ContainerId& container,
-                                             const std::string& directory) const {
-  PINFOLD_TRY(cgroups_.check_adoptable(container, directory));
+Result<std::string> EnforcedLayout::check_adoptable(const ContainerId& container,
+                                                    const std::string& directory) const {
+  PINFOLD_LET(std::string real, cgroups_.check_adoptable(container, directory));
   const std::string has = cgroups_.directory(container);
-  if (has == directory) return {};
+  if (has == real) return real;
   PINFOLD_LET(const bool is_alive, has_processes(container));
-  if (!is_alive) return {};
+  if (!is_alive) return real;
   return fail(
       ErrorCode::kBusy,
       fmt::format("container '{}' of pod '{}' runs in '{}' already: '{}' is that of another "
                   "container, which needs another name",
-                  container.name, container.pod, has, directory));
+                  container.name, container.pod, has, real));
 }
 
 Result<ObservedContainer> EnforcedLayout::observe(const ContainerId& container) const {

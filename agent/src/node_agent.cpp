@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
-#include <map>
 #include <utility>
 
+#include "adopted_groups.hpp"
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 
@@ -60,11 +59,14 @@ Result<const ActivePod*> find_active(const AgentState& state, const PodUid& uid)
   return fail(ErrorCode::kNotFound, fmt::format("pod '{}' is not active on this node", uid));
 }
 
-Result<void> check_adoption(const AgentState& state, const EnforcedLayout& enforced,
-                            const ContainerId& container, const std::string& directory) {
+/// Returns the canonical directory, under which the group is kept.
+Result<std::string> check_adoption(const AgentState& state, const EnforcedLayout& enforced,
+                                   const ContainerId& container, const std::string& directory) {
   PINFOLD_LET(const ActivePod* const pod, find_active(state, container.pod));
   PINFOLD_TRY(check_container(pod->spec, container.name));
-  return enforced.check_adoptable(container, directory);
+  PINFOLD_LET(std::string real, enforced.check_adoptable(container, directory));
+  PINFOLD_TRY(check_pod_of_group(state.node, enforced.root(), pod->spec, container.name, real));
+  return real;
 }
 
 tl::unexpected<Error> enforces_nothing() {
@@ -78,6 +80,7 @@ Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store,
                                   CpuSet offline) {
   PINFOLD_LET(auto kept, KeptState::restore(node, std::move(store), options));
   std::optional<EnforcedLayout> enforced;
+  if (cgroups) kept.rename_adopted(canonical_adopted(kept.state(), *cgroups, options.log));
   if (cgroups) enforced.emplace(*std::move(cgroups), kept.state().adopted, options.log);
   NodeAgent agent(std::move(node), std::move(kept), std::move(enforced), std::move(options),
                   std::move(offline));
@@ -199,6 +202,20 @@ Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& p
   return std::move(decided.outcomes);
 }
 
+/// For a pod that is not active yet.
+Result<std::string> NodeAgent::directory_to_adopt(const PodSpec& pod,
+                                                  const Adoption& adoption) const {
+  if (!enforced_) {
+    if (adoption.directory.starts_with('/')) return adoption.directory;
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}': expected an absolute path", adoption.directory));
+  }
+  PINFOLD_LET(std::string real,
+              enforced_->check_adoptable({pod.uid, adoption.container}, adoption.directory));
+  PINFOLD_TRY(check_pod_of_group(state().node, enforced_->root(), pod, adoption.container, real));
+  return real;
+}
+
 Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption& adoption) {
   PINFOLD_TRY(check_container(pod, adoption.container));
   if (state().node.find(pod.uid) != nullptr) {
@@ -206,13 +223,11 @@ Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption
     return AdmitOutcome{std::nullopt, std::move(adopted.not_enforced)};
   }
   const ContainerId container{pod.uid, adoption.container};
-  if (enforced_) {
-    PINFOLD_TRY(enforced_->check_adoptable(container, adoption.directory));
-  }
+  PINFOLD_LET(std::string directory, directory_to_adopt(pod, adoption));
   PINFOLD_LET(Decided decided, decide_all({pod}, nullptr));
   AdmitOutcome outcome = std::move(decided.outcomes.front());
   if (!outcome.rejection) {
-    decided.next.adopted[container] = adoption.directory;
+    decided.next.adopted[container] = std::move(directory);
     decided.next.ending.insert(pod.uid);
   }
   decided.outcomes.front() = outcome;
@@ -224,10 +239,11 @@ Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption
 Result<ChangeOutcome> NodeAgent::adopt(const PodUid& uid, const Adoption& adoption) {
   if (!enforced_) return enforces_nothing();
   const ContainerId container{uid, adoption.container};
-  PINFOLD_TRY(check_adoption(state(), *enforced_, container, adoption.directory));
+  PINFOLD_LET(const std::string directory,
+              check_adoption(state(), *enforced_, container, adoption.directory));
   AgentState next = state();
-  next.adopted[container] = adoption.directory;
-  PINFOLD_TRY_WRAP(store(std::move(next)), fmt::format("adopt the group '{}'", adoption.directory));
+  next.adopted[container] = directory;
+  PINFOLD_TRY_WRAP(store(std::move(next)), fmt::format("adopt the group '{}'", directory));
   return ChangeOutcome{adopt_and_apply(container)};
 }
 
@@ -236,23 +252,18 @@ Result<GroupsAdopted> NodeAgent::adopt(const std::vector<AdoptedGroup>& groups) 
   GroupsAdopted outcome;
   AgentState next = state();
   std::vector<ContainerId> added;
-  std::map<std::string, ContainerId> taken;  // "DIRECTORY/": one in another one is right after it
+  TakenDirectories taken;
   for (const auto& [container, directory] : groups) {
     auto checked = check_adoption(state(), *enforced_, container, directory);
-    const auto [place, is_new] = taken.try_emplace(directory + "/", container);
-    const bool is_in = place != taken.begin() && place->first.starts_with(std::prev(place)->first);
-    const bool has =
-        std::next(place) != taken.end() && std::next(place)->first.starts_with(place->first);
-    if (checked && (!is_new || is_in || has)) {
+    if (checked && taken.take(*checked, container) != nullptr) {
       checked = fail(ErrorCode::kInvalidArgument,
-                     fmt::format("'{}': another container has this group", directory));
+                     fmt::format("'{}': another container has this group", *checked));
     }
     if (!checked) {
-      if (is_new) taken.erase(place);
       outcome.refused.emplace_back(container, std::move(checked).error());
       continue;
     }
-    next.adopted[container] = directory;
+    next.adopted[container] = *checked;
     added.push_back(container);
   }
   if (added.empty()) return outcome;

@@ -18,8 +18,9 @@ Group::Part part_of(const Hierarchy& hierarchy, std::string path) {
 }  // namespace
 
 Result<Cgroups> Cgroups::make(std::vector<Hierarchy> hierarchies, KernelFacts facts,
-                              CgroupFsOpener open_elsewhere) {
+                              CgroupFsOpener open_elsewhere, CgroupResolver resolve) {
   Cgroups cgroups;
+  cgroups.resolve_ = std::move(resolve);
   cgroups.open_elsewhere_ = std::move(open_elsewhere);
   cgroups.hierarchies_ = std::move(hierarchies);
   cgroups.facts_ = std::move(facts);
@@ -30,6 +31,7 @@ Result<Cgroups> Cgroups::make(std::vector<Hierarchy> hierarchies, KernelFacts fa
 Cgroups Cgroups::make_to_read(std::vector<Hierarchy> hierarchies, KernelFacts facts) {
   Cgroups cgroups;
   cgroups.open_elsewhere_ = open_named_cgroup_fs;
+  cgroups.resolve_ = canonical_directory;
   cgroups.hierarchies_ = std::move(hierarchies);
   cgroups.facts_ = std::move(facts);
   cgroups.facts_.controllers.clear();
@@ -124,28 +126,6 @@ Result<Group> Cgroups::own_group(const GroupName& name) const {
   Group group{path, root() + "/" + path, {}, nullptr};
   for (const Hierarchy& hierarchy : hierarchies_) group.parts.push_back(part_of(hierarchy, path));
   return group;
-}
-
-Result<void> Cgroups::check_adoptable(const ContainerId& container,
-                                      const std::string& directory) const {
-  const auto is_in = [](const std::string& path, const std::string& group) {
-    return (path + "/").starts_with(group.ends_with('/') ? group : group + "/");
-  };
-  if (is_in(root(), directory)) {
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("'{}' contains all groups of Pinfold: expected the container's own "
-                            "group",
-                            directory));
-  }
-  for (const auto& [pod, name, other] : adopted_) {
-    if (ContainerId{pod, name} == container) continue;
-    if (!is_in(directory, other) && !is_in(other, directory)) continue;
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("'{}': container '{}' of pod '{}' has adopted '{}'", directory, name,
-                            pod, other));
-  }
-  PINFOLD_TRY(open_adopted(container, directory));
-  return {};
 }
 
 Result<Group> Cgroups::open_adopted(const GroupName& name, const std::string& directory) const {

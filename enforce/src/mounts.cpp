@@ -180,6 +180,31 @@ Result<std::vector<HierarchyRoot>> locate(
   return roots;
 }
 
+Result<std::string> path_in_mount_of(std::span<const Mount> mounts, const std::string& path,
+                                     const std::string& home) {
+  const auto is_of_groups = [](const Mount* mount) {
+    return mount != nullptr && (mount->fs_type == "cgroup" || mount->fs_type == "cgroup2");
+  };
+  const auto below = [](const std::string& whole, const std::string& directory) {
+    return directory == "/" ? whole : whole.substr(directory.size());
+  };
+  const Mount* const from = mount_of(mounts, path);
+  const Mount* const to = mount_of(mounts, home);
+  if (!is_of_groups(from) || !is_of_groups(to) || from->fs_type != to->fs_type) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}' is not in the hierarchy of '{}'", path, home));
+  }
+  if (from == to) return path;
+  std::string group = (from->root == "/" ? "" : from->root) + below(path, from->point);
+  if (group.ends_with('/')) group.pop_back();
+  if (!is_below(group, to->root)) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}': its group '{}' is not below '{}', which is mounted at '{}'",
+                            path, group, to->root, to->point));
+  }
+  return (to->point == "/" ? "" : to->point) + below(group, to->root);
+}
+
 std::string cpuset_path(std::string_view proc_cgroup, CgroupVersion cpusets) {
   while (!proc_cgroup.empty()) {
     std::string_view line = next_field(proc_cgroup, '\n');

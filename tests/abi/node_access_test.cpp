@@ -270,6 +270,22 @@ TEST_F(RealNode, NamesTheCgroupThatWasAdoptedBefore) {
   EXPECT_EQ(previous, nullptr);
 }
 
+TEST_F(RealNode, GivesNoCgroupToTwoContainersHoweverItIsSpelt) {
+  must_admit(node_, "metadata: {name: b, uid: b}\nspec: {containers: [{name: c}]}");
+  ASSERT_EQ(pinfold_container_adopt_cgroup(node_, "a", "c", first_.c_str(), nullptr, nullptr),
+            PINFOLD_OK);
+  const std::string link = state_ / "link";
+  std::filesystem::create_directory_symlink(first_, link);
+  for (const std::string& spelling :
+       {first_, first_ + "/", "/" + first_, parent_ + "//first", parent_ + "/second/../first",
+        "/proc/self/root" + first_, link, link + "/."}) {
+    EXPECT_EQ(pinfold_container_adopt_cgroup(node_, "b", "c", spelling.c_str(), nullptr, nullptr),
+              PINFOLD_INVALID_ARGUMENT)
+        << spelling;
+  }
+  EXPECT_EQ(pinfold_pod_remove(node_, "b", PINFOLD_REMOVE_KILL, nullptr), PINFOLD_OK);
+}
+
 TEST_F(RealNode, AttachesAProcessByNumberAndByPidfd) {
   for (const bool by_pidfd : {false, true}) {
     const pid_t child = ::fork();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <stdexcept>
 
 #include "model_cpusets.hpp"
@@ -319,6 +320,20 @@ void ModelKernel::set_online(const CpuSet& online) {
   root.files["cpuset.cpus"] = online.to_string();
 }
 
+Result<std::string> ModelKernel::canonical(const std::string& directory) const {
+  if (!directory.starts_with('/')) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}': expected an absolute path", directory));
+  }
+  std::string path = std::filesystem::path(directory).lexically_normal();
+  while (path.size() > 1 && path[1] == '/') path.erase(0, 1);
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  for (const auto& [name, target] : links) {
+    if (path == name || path.starts_with(name + "/")) path = target + path.substr(name.size());
+  }
+  return path;
+}
+
 enforce::Cgroups ModelKernel::cgroups(const std::string& below, const Wrapper& wrap) {
   if (!below.empty()) make_path(below);
   enforce::HierarchyRoot top;
@@ -341,6 +356,9 @@ enforce::Cgroups ModelKernel::cgroups(const std::string& below, const Wrapper& w
         if (!is_inside || find(group) == nullptr) return fail_errno(ENOENT, "open " + directory);
         std::unique_ptr<enforce::CgroupFs> found = std::make_unique<GroupFs>(fs(), group);
         return wrap ? wrap(std::move(found), group) : std::move(found);
+      },
+      [this](const std::string& directory, const enforce::HierarchyRoot& /*cpusets*/) {
+        return canonical(directory);
       });
   if (!cgroups) throw std::runtime_error(cgroups.error().message);
   return *std::move(cgroups);

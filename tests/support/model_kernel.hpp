@@ -45,6 +45,13 @@ class ModelKernel {
   /// Makes a group, and those above it that do not exist, as a runtime does.
   void make_path(const std::string& group);
 
+  /// As enforce::canonical_directory: `links` and what std::filesystem::path::lexically_normal
+  /// undoes. A group need not exist.
+  [[nodiscard]] Result<std::string> canonical(const std::string& directory) const;
+
+  /// Other names of directories: symbolic links, and other mounts of the hierarchy.
+  std::map<std::string, std::string> links;
+
   enforce::CgroupVersion version;
   CpuSet cpus;  ///< that are online
   CpuSet mems;

@@ -55,24 +55,15 @@ std::string adopted_by(const NodeAgent& agent, const ContainerId& container) {
   return directory == nullptr ? "" : *directory;
 }
 
-/// The directory without symbolic links and "..": its name is compared with those of other groups.
-Result<std::string> read_directory(const char* directory) {
-  std::error_code failed;
-  const std::filesystem::path real = std::filesystem::canonical(directory, failed);
-  if (!failed && *directory == '/') return real.string();
-  return fail(
-      ErrorCode::kInvalidArgument,
-      fmt::format("'{}': {}", directory, failed ? failed.message() : "expected an absolute path"));
-}
-
 Result<pinfold_code> adopt(NodeAgent& agent, const ContainerId& container, const char* directory,
                            char** previous, char** error) {
   const std::string before = adopted_by(agent, container);
-  std::string real = directory;
-  if (before != real) {  // else it may have been removed since
-    PINFOLD_LET(real, read_directory(directory));
+  std::error_code failed;
+  if (before != directory && !std::filesystem::is_directory(directory, failed)) {
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("'{}': {}", directory, failed ? failed.message() : "is no directory"));
   }
-  PINFOLD_LET(const auto outcome, agent.adopt(container.pod, {container.name, real}));
+  PINFOLD_LET(const auto outcome, agent.adopt(container.pod, {container.name, directory}));
   const pinfold_code code = code_of(outcome.not_enforced, error);
   return previous == nullptr ? code : set_text(previous, before, code);
 }

@@ -295,6 +295,124 @@ TEST_P(AdoptionTest, APodInWhichOthersRunEndsAfterThem) {
   EXPECT_THAT(agent.state().ending, IsEmpty());
 }
 
+/// Other names of "/model/run-a" and of a group that contains it or is in it.
+constexpr const char* kSpellings[] = {
+    "/model/run-a/",
+    "/model//run-a",
+    "//model/run-a",
+    "/model/./run-a",
+    "/model/run-b/../run-a",
+    "/model/../model/run-a/.",
+    "/proc/self/root/model/run-a",
+    "/link",
+    "/link/",
+    "/link/below",
+    "/mount/run-a",
+    "/mount/run-a/below",
+    "/mount/run-b/../run-a",
+};
+
+TEST_P(AdoptionTest, GivesNoGroupToTwoContainersHoweverItIsSpelt) {
+  make_group("run-a", 100);
+  make_group("run-b", 200);
+  ASSERT_TRUE(kernel_.fs()->make_group("run-a/below").has_value());
+  kernel_.links = {{"/link", "/model/run-a"}, {"/mount", "/model"}, {"/proc/self/root", ""}};
+  NodeAgent agent = open();
+  must(agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", "/mount/../link"}));
+  EXPECT_EQ(*agent.state().adopted.find({PodUid("a"), "c"}), "/model/run-a");
+  must(agent.admit(pod("b", {best_effort("c")})));
+  for (const char* directory : kSpellings) {
+    SCOPED_TRACE(directory);
+    const auto expect_refusal = [](const auto& outcome) {
+      ASSERT_FALSE(outcome.has_value());
+      EXPECT_EQ(outcome.error().code, ErrorCode::kInvalidArgument) << outcome.error().message;
+    };
+    expect_refusal(agent.adopt(PodUid("b"), {"c", directory}));
+    expect_refusal(agent.admit_adopted(pod("x", {best_effort("c")}), {"c", directory}));
+    const auto several = agent.adopt({{{PodUid("b"), "c"}, directory}});
+    ASSERT_TRUE(several.has_value()) << several.error().message;
+    EXPECT_EQ(several->refused.size(), 1U);
+  }
+  EXPECT_EQ(agent.state().adopted.find(PodUid("b")), nullptr);
+  EXPECT_EQ(cpus("run-a"), "1-2");
+}
+
+TEST_P(AdoptionTest, OfOneContainerAgainUnderAnotherSpellingIsTheSameGroup) {
+  make_group("run-a", 100);
+  kernel_.links = {{"/link", "/model/run-a"}};
+  NodeAgent agent = open();
+  const PodSpec spec = pod("a", {guaranteed("c", 2)});
+  must(agent.admit_adopted(spec, {"c", "/model/run-a"}));
+  must(agent.admit_adopted(spec, {"c", "/link"}));  // not "runs in '/model/run-a' already"
+  EXPECT_EQ(*agent.state().adopted.find({PodUid("a"), "c"}), "/model/run-a");
+}
+
+TEST_P(AdoptionTest, OfSeveralGroupsAtOnceComparesTheirCanonicalNames) {
+  make_group("run-a", 100);
+  ASSERT_TRUE(kernel_.fs()->make_group("run-a/below").has_value());
+  kernel_.links = {{"/link", "/model/run-a"}};
+  NodeAgent agent = open();
+  must(agent.admit(pod("a", {guaranteed("c", 2)})));
+  must(agent.admit(pod("b", {best_effort("c"), best_effort("d")})));
+  const auto outcome = agent.adopt({{{PodUid("a"), "c"}, "/model/run-a"},
+                                    {{PodUid("b"), "c"}, "/link"},
+                                    {{PodUid("b"), "d"}, "/link/below"}});
+  ASSERT_TRUE(outcome.has_value()) << outcome.error().message;
+  EXPECT_EQ(outcome->refused.size(), 2U);
+  EXPECT_EQ(agent.state().adopted.find(PodUid("b")), nullptr);
+}
+
+TEST_P(AdoptionTest, RefusesTheGroupsOfOtherPodsAndThoseThatContainPods) {
+  for (const char* group :
+       {"kubepods/podb/x", "kubepods.slice/kubepods-podb.slice/x", "kubepods/burstable/poda/x"}) {
+    kernel_.make_path(group);
+  }
+  NodeAgent agent = open();
+  must(agent.admit(pod("a", {best_effort("c"), best_effort("d")})));
+  must(agent.admit(pod("b", {best_effort("c")})));
+  for (const char* group :
+       {"", "poda", "podb", "podb/c", "podb/new", "poda/d", "kubepods", "kubepods/burstable",
+        "kubepods.slice", "kubepods/podb", "kubepods/podb/x", "kubepods.slice/kubepods-podb.slice",
+        "kubepods.slice/kubepods-podb.slice/x"}) {
+    const auto adopted = agent.adopt(PodUid("a"), {"c", std::string("/model/") + group});
+    ASSERT_FALSE(adopted.has_value()) << group;
+    EXPECT_EQ(adopted.error().code, ErrorCode::kInvalidArgument) << adopted.error().message;
+  }
+  const auto adopted = agent.adopt(PodUid("a"), {"c", "/model/kubepods/burstable/poda/x"});
+  EXPECT_TRUE(adopted.has_value()) << adopted.error().message;
+}
+
+TEST_P(AdoptionTest, RelativePathsAreNeverStored) {
+  make_group("run-a", 100);
+  NodeAgent agent = open();
+  for (const char* directory : {"model/run-a", "run-a", "", ".", "../model/run-a"}) {
+    const auto adopted = agent.admit_adopted(pod("a", {guaranteed("c", 2)}), {"c", directory});
+    ASSERT_FALSE(adopted.has_value()) << directory;
+    EXPECT_EQ(adopted.error().code, ErrorCode::kInvalidArgument) << directory;
+  }
+  EXPECT_THAT(agent.state().node.pods, IsEmpty());
+}
+
+/// What a version that compared the names as text has stored.
+TEST_P(AdoptionTest, StoredNamesBecomeCanonicalWhenTheStateIsOpened) {
+  make_group("run-a", 100);
+  {
+    // Then the names were different groups.
+    NodeAgent agent = open();
+    make_group("other", 300);
+    must(agent.admit(pod("b", {best_effort("c")})));
+    must(agent.admit_adopted(pod("z", {guaranteed("c", 2)}), {"c", "/model/run-a"}));
+    ASSERT_TRUE(agent.adopt(PodUid("b"), {"c", "/model/other"}).has_value());
+  }
+  kernel_.links = {{"/model/other", "/model/run-a"}};
+  NodeAgent agent = open();
+  EXPECT_EQ(*agent.state().adopted.find({PodUid("z"), "c"}), "/model/run-a")
+      << "the container with exclusive CPUs keeps it";
+  EXPECT_EQ(agent.state().adopted.find(PodUid("b")), nullptr);
+  ASSERT_TRUE(agent.reconcile().has_value());
+  EXPECT_EQ(cpus("run-a"), "1-2");
+}
+
 TEST_P(AdoptionTest, OfSeveralGroupsAdoptsThoseThatItCan) {
   for (const char* name : {"run-a", "run-b", "run-d"}) make_group(name, 100);
   ASSERT_TRUE(kernel_.fs()->make_group("run-d/below").has_value());

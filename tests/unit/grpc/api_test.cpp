@@ -239,6 +239,30 @@ TEST_F(ApiTest, AdoptsAndAttaches) {
   EXPECT_EQ(call(&v1::Pinfold::Stub::Attach, attach, response).error_code(), StatusCode::NOT_FOUND);
 }
 
+TEST_F(ApiTest, AdoptsNoGroupTwiceHoweverItIsSpelt) {
+  (void)world_.kernel.cgroups();  // enables the controllers
+  ASSERT_TRUE(world_.kernel.fs()->make_group("run-a").has_value());
+  world_.kernel.links = {{"/link", "/model/run-a"}, {"/proc/self/root", ""}};
+  run();
+  (void)admit(pod("a", {guaranteed("c", 2)}));
+  (void)admit(pod("b", {guaranteed("c", 1)}));
+  v1::AdoptRequest adopt;
+  adopt.set_pod_uid("a");
+  adopt.set_container("c");
+  adopt.set_directory("/model/run-a");
+  EXPECT_FALSE(must(&v1::Pinfold::Stub::Adopt, adopt).has_not_enforced());
+  adopt.set_pod_uid("b");
+  for (const char* directory : {"/model/run-a", "/model//run-a/", "/model/x/../run-a", "/link",
+                                "/proc/self/root/model/run-a", "//model/./run-a"}) {
+    adopt.set_directory(directory);
+    v1::AdoptResponse response;
+    EXPECT_EQ(call(&v1::Pinfold::Stub::Adopt, adopt, response).error_code(),
+              StatusCode::INVALID_ARGUMENT)
+        << directory;
+  }
+  EXPECT_EQ(world_.cpus("run-a"), "1-2");
+}
+
 TEST_F(ApiTest, PlansAndAppliesAnotherConfiguration) {
   run();
   ASSERT_TRUE(admit(pod("x", {guaranteed("c", 2)})).admitted());

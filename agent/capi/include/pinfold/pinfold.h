@@ -462,12 +462,14 @@ pinfold_code pinfold_container_attach_process(pinfold_node* node, const char* po
 pinfold_code pinfold_container_attach_pidfd(pinfold_node* node, const char* pod_id,
                                             const char* container, int pidfd, char** error);
 /** Adopts a cgroup that the runtime created for the container. `directory` is its absolute path in
- * the hierarchy with the cpuset controller. Pinfold keeps its cpuset.cpus and cpuset.mems in the
+ * the hierarchy with the cpuset controller, in any spelling: the name below the mount with the
+ * cgroup root is kept. Pinfold keeps its cpuset.cpus and cpuset.mems in the
  * desired state, also when the shared pool changes. Every other value belongs to the runtime, which
  * also removes the cgroup. *previous, unless `previous` is NULL, is the directory that the
  * container had adopted before, or "": PINFOLD_NOT_ENFORCED sets it too. PINFOLD_BUSY if the
  * container runs in another cgroup already; PINFOLD_INVALID_ARGUMENT for a cgroup of another
- * container, for one that contains Pinfold's root, and for a directory that is no cgroup. */
+ * container or pod, for one that contains Pinfold's root or the pods of a kubelet, and for a
+ * directory that is no cgroup of this hierarchy. */
 pinfold_code pinfold_container_adopt_cgroup(pinfold_node* node, const char* pod_id,
                                             const char* container, const char* directory,
                                             char** previous, char** error);

@@ -75,10 +75,11 @@ class EnforcedLayout {
   }
   /// False if a group has no process or does not exist. Errors: kIo.
   [[nodiscard]] Result<bool> has_processes(const enforce::GroupName& name) const;
-  /// Checks whether a container may have this group instead of the one that it has.
+  /// Checks whether a container may have this group instead of the one that it has, and returns
+  /// its canonical directory.
   /// Errors: those of Cgroups::check_adoptable; kBusy if processes run in the one that it has.
-  [[nodiscard]] Result<void> check_adoptable(const ContainerId& container,
-                                             const std::string& directory) const;
+  [[nodiscard]] Result<std::string> check_adoptable(const ContainerId& container,
+                                                    const std::string& directory) const;
   /// What the kernel has for a container. Errors: kNotFound, kIo.
   [[nodiscard]] Result<ObservedContainer> observe(const ContainerId& container) const;
   /// Where the pages of a container's processes are; empty if it has none, or in a model.

@@ -39,6 +39,8 @@ class KeptState {
   /// `from`, the node until now. Errors: kCorrupt if a kubelet of `to` would not start from the
   /// files, with its text; kIo. Then nothing has changed.
   [[nodiscard]] Result<void> replace_node(const Node& from, const Node& to, AgentState next);
+  /// Replaces the names of adopted groups; the next commit stores them.
+  void rename_adopted(ContainerMap<std::string> adopted) { state_.adopted = std::move(adopted); }
   /// The node before the last replacement.
   [[nodiscard]] const std::optional<EarlierNode>& before() const { return before_; }
   /// See Store::settle; also writes the counts, if they have changed.

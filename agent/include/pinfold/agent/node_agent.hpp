@@ -38,7 +38,9 @@ struct ReconfigureOutcome : ChangeOutcome {
 /// The group that a container runtime made for a container.
 struct Adoption {
   std::string container;
-  std::string directory;  ///< absolute, in the hierarchy with the cpusets
+  /// Absolute, in the hierarchy with the cpusets, in any spelling: it is kept under its canonical
+  /// one, see enforce::Cgroups::canonical.
+  std::string directory;
 };
 
 /// The same of several pods.
@@ -209,6 +211,8 @@ class NodeAgent {
   void end_pods();
   [[nodiscard]] Result<void> check_forgotten(const AgentState& next);
   [[nodiscard]] Result<void> commit(const std::vector<PodSpec>& pods, Decided& decided);
+  [[nodiscard]] Result<std::string> directory_to_adopt(const PodSpec& pod,
+                                                       const Adoption& adoption) const;
   /// Commits, and measures that.
   [[nodiscard]] Result<void> store(AgentState next);
   /// Commits, then applies.

@@ -29,6 +29,18 @@ using CgroupFsWrapper =
 using CgroupFsOpener =
     std::function<Result<std::unique_ptr<CgroupFs>>(const std::string& directory)>;
 
+/// The one name of a directory that a client names somehow, in the mount that has the cpusets.
+using CgroupResolver =
+    std::function<Result<std::string>(const std::string& directory, const HierarchyRoot& cpusets)>;
+
+/// The resolver of the running kernel: undoes "..", "//", symbolic links, /proc/self/root and other
+/// mounts of the hierarchy, and checks by device and inode that both names are of one group.
+/// Domain: `directory` is absolute.
+/// Errors: kInvalidArgument for a directory that is not in this hierarchy, or cannot be reached
+/// through the mount of `cpusets`; those of open_named_cgroup_fs.
+[[nodiscard]] Result<std::string> canonical_directory(const std::string& directory,
+                                                      const HierarchyRoot& cpusets);
+
 /// The root that is used if none is given: "pinfold" at the mount of the cpuset controller, as
 /// libcgroup finds it.
 /// Errors: kUnsupported if the controller is not mounted.
@@ -50,7 +62,8 @@ class Cgroups {
                                             const CgroupFsWrapper& wrap = {});
   /// As open, over hierarchies that are open already. The first one must have cpuset.
   [[nodiscard]] static Result<Cgroups> make(std::vector<Hierarchy> hierarchies, KernelFacts facts,
-                                            CgroupFsOpener open_elsewhere = open_named_cgroup_fs);
+                                            CgroupFsOpener open_elsewhere = open_named_cgroup_fs,
+                                            CgroupResolver resolve = canonical_directory);
 
   /// The same for a caller that only observes: enables nothing.
   [[nodiscard]] static Cgroups make_to_read(std::vector<Hierarchy> hierarchies, KernelFacts facts);
@@ -67,12 +80,17 @@ class Cgroups {
   /// group only the cpuset is written; it is never made and never removed.
   void set_adopted(ContainerMap<std::string> adopted) { adopted_ = std::move(adopted); }
   [[nodiscard]] const ContainerMap<std::string>& adopted() const { return adopted_; }
-  /// Checks whether a container may have this group.
-  /// Errors: kInvalidArgument for a directory that is not in a cgroup mount, that contains the
-  /// root, or that is, contains or is in the adopted group of another container; kNotFound if it
-  /// does not exist, or has no cpuset.
-  [[nodiscard]] Result<void> check_adoptable(const ContainerId& container,
-                                             const std::string& directory) const;
+  /// The one name of a group, however `directory` spells it. Errors: those of CgroupResolver.
+  [[nodiscard]] Result<std::string> canonical(const std::string& directory) const {
+    return resolve_(directory, hierarchies_.front().root);
+  }
+  /// Checks whether a container may have this group, and returns its canonical directory.
+  /// Errors: kInvalidArgument for a directory that is not in the hierarchy with the cpusets, that
+  /// contains the root or the groups of all pods, that is a pod's group below the root or in that
+  /// of another pod, or that is, contains or is in the adopted group of another container;
+  /// kNotFound if it does not exist, or has no cpuset.
+  [[nodiscard]] Result<std::string> check_adoptable(const ContainerId& container,
+                                                    const std::string& directory) const;
   [[nodiscard]] bool is_adopted(const GroupName& name) const {
     return !name.is_pod() && adopted_.contains(name.id());
   }
@@ -126,6 +144,7 @@ class Cgroups {
   std::vector<Hierarchy> hierarchies_;  ///< the first one has cpuset
   KernelFacts facts_;
   CgroupFsOpener open_elsewhere_;
+  CgroupResolver resolve_;
   ContainerMap<std::string> adopted_;
 };
 

@@ -63,6 +63,13 @@ struct HierarchyRoot {
     std::span<const Mount> mounts, const std::string& root,
     const std::function<std::string(const std::string& directory)>& controllers_at);
 
+/// The path that a group of one hierarchy has in the mount that contains `home`, given one in any
+/// mount of that hierarchy. Both absolute, without symbolic links.
+/// Errors: kInvalidArgument if `path` is in no mount of control groups, or not below that mount.
+[[nodiscard]] Result<std::string> path_in_mount_of(std::span<const Mount> mounts,
+                                                   const std::string& path,
+                                                   const std::string& home);
+
 /// A process's path in the hierarchy with the cpusets, which has this version; "" if it has none.
 /// `proc_cgroup`: the content of /proc/PID/cgroup.
 [[nodiscard]] std::string cpuset_path(std::string_view proc_cgroup, CgroupVersion cpusets);
