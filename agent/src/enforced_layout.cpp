@@ -125,6 +125,7 @@ Result<ObservedContainer> EnforcedLayout::observe(const ContainerId& container) 
   PINFOLD_LET(observed.effective_mems, effective_mems(group));
   PINFOLD_LET(const auto pids, processes(group));
   observed.processes = pids.size();
+  if (group.process_table() != nullptr) observed.affinity = affinity_of(group);
   if (!group.is_this_kernel()) return observed;
   observed.page_placement = enforce::share_on(pages_of_all(pids), observed.effective_mems);
   return observed;
@@ -413,6 +414,7 @@ Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, Proces
     report.remaining.push_back(fmt::format("{}: no partition: {}", to_string(name), reason));
   }
   known = return_processes(cgroups_, desired.layout, known, report);
+  note_affinities(cgroups_, desired.layout, report);
   return report;
 }
 
@@ -423,6 +425,13 @@ void EnforcedLayout::move_pages(const Desired& desired, ReconcileReport& report)
 Result<void> EnforcedLayout::attach(const ContainerId& container, pid_t process) {
   PINFOLD_LET(const auto group, cgroups_.group(container));
   return enforce::attach(group, process);
+}
+
+Result<std::vector<pid_t>> EnforcedLayout::widen_affinities(const ContainerId& container,
+                                                            std::optional<pid_t> only) {
+  PINFOLD_LET(const auto group, cgroups_.group(container));
+  if (group.process_table() == nullptr) return std::vector<pid_t>{};
+  return enforce::widen_affinities(group, only);
 }
 
 Result<void> EnforcedLayout::make_empty(const std::vector<GroupName>& groups,

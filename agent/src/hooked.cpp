@@ -34,6 +34,7 @@ std::optional<Refusal> start_hooked(NodeAgent& agent, const ContainerId& contain
   auto started = agent.start(container);
   if (!started) return Refusal{summary, std::move(started).error()};
   if (started->not_enforced) return Refusal{summary, *std::move(started->not_enforced)};
+  agent.reset_affinity(container);
   if (!has_ended()) return std::nullopt;
   const char* const ended = "the container's process has ended";
   return Refusal{ended, {ErrorCode::kNotFound, 0, ended}};

@@ -298,7 +298,22 @@ Result<void> NodeAgent::attach(const ContainerId& container, pid_t process) {
                             "admitted",
                             container.name, container.pod));
   }
-  return enforced_->attach(container, process);
+  PINFOLD_TRY(enforced_->attach(container, process));
+  reset_affinity(container, process);
+  return {};
+}
+
+/// `only`: this process. A container whose affinity stays runs all the same, and has a note.
+void NodeAgent::reset_affinity(const ContainerId& container, std::optional<pid_t> only) {
+  if (!enforced_ || !options_.reset_affinity) return;
+  const std::string label = to_string(enforce::GroupName(container));
+  const auto widened = enforced_->widen_affinities(container, only);
+  if (!widened)
+    return log(LogLevel::kWarning, fmt::format("{}: {}", label, widened.error().message));
+  if (widened->empty()) return;
+  log(LogLevel::kInfo,
+      fmt::format("{}: CPU affinity of process{} {} reset: it allowed a part of its CPUs only",
+                  label, widened->size() == 1 ? "" : "es", enforce::to_list(*widened)));
 }
 
 Result<void> NodeAgent::attach(const ContainerId& container, const enforce::LiveProcess& process) {

@@ -30,6 +30,16 @@ json or_null(const std::optional<Value>& value) {
   return value ? json(*value) : json();
 }
 
+/// null: no process is known.
+json affinity_json(const enforce::Affinity& affinity) {
+  if (affinity.main.pid == 0) return {};
+  return {{"process", affinity.main.pid},
+          {"cpus", affinity.cpus.to_string()},
+          {"threads", affinity.threads},
+          {"narrowedThreads", affinity.narrowed},
+          {"note", limit_of(affinity)}};
+}
+
 json to_json(const ContainerStatus& container) {
   const LinuxResources& linux_resources = container.resources.linux_resources;
   json out = {{"name", container.resources.name},
@@ -54,6 +64,7 @@ json to_json(const ContainerStatus& container) {
     out["cpusetMemsEffective"] = container.observed->effective_mems.to_string();
     out["processes"] = container.observed->processes;
     out["pagePlacement"] = container.observed->page_placement;
+    out["affinity"] = affinity_json(container.observed->affinity);
   }
   return out;
 }
@@ -219,6 +230,7 @@ json to_json(const ReconcileReport& report) {
   return {{"drift", report.drift},
           {"steps", steps},
           {"remaining", report.remaining},
+          {"notes", report.notes},
           {"ok", report.remaining.empty()}};
 }
 

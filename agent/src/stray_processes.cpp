@@ -60,6 +60,17 @@ ProcessList return_processes(enforce::Cgroups& cgroups, const enforce::Layout& d
   return now;
 }
 
+void note_affinities(const enforce::Cgroups& cgroups, const enforce::Layout& desired,
+                     ReconcileReport& report) {
+  for (const auto& [name, settings] : desired) {
+    if (name.is_pod()) continue;
+    const auto group = cgroups.group(name);
+    if (!group || group->process_table() == nullptr) continue;
+    const std::string limit = limit_of(affinity_of(*group));
+    if (!limit.empty()) report.notes.push_back(fmt::format("{}: {}", group->label, limit));
+  }
+}
+
 void move_pages(enforce::Cgroups& cgroups, const enforce::Layout& desired,
                 ReconcileReport& report) {
   for (const auto& [name, settings] : desired) {

@@ -11,6 +11,10 @@ namespace pinfold::agent {
                                            const enforce::Layout& desired,
                                            const ProcessList& before, ReconcileReport& report);
 
+/// Notes the containers whose main process cannot use all their CPUs.
+void note_affinities(const enforce::Cgroups& cgroups, const enforce::Layout& desired,
+                     ReconcileReport& report);
+
 /// Moves pages of the containers' processes to the desired NUMA nodes.
 void move_pages(enforce::Cgroups& cgroups, const enforce::Layout& desired, ReconcileReport& report);
 

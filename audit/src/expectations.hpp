@@ -49,6 +49,7 @@ void judge_overlaps(const Case& given, const std::vector<Overlap>& overlaps,
 void judge_quotas(const Case& given, std::vector<Finding>& findings);
 void judge_pod_resources(const Case& given, std::vector<Finding>& findings);
 void judge_processes(const Case& given, std::vector<Finding>& findings);
+void judge_affinity(const Case& given, std::vector<Finding>& findings);
 void judge_irqs(const Case& given, std::vector<Finding>& findings);
 [[nodiscard]] std::vector<Overlap> find_overlaps(const Case& given);
 

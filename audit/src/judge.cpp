@@ -48,6 +48,7 @@ Report judge(const Observed& observed) {
   judge_overlaps(given, report.overlaps, findings);
   judge_pod_resources(given, findings);
   judge_processes(given, findings);
+  judge_affinity(given, findings);
   judge_quotas(given, findings);
   judge_irqs(given, findings);
   judge_kubelet(given, findings);

@@ -65,6 +65,12 @@ class ThisKernel final : public ProcessTable {
   [[nodiscard]] std::string cpuset_path(pid_t pid, CgroupVersion cpusets) const override {
     return enforce::cpuset_path(pid, cpusets);
   }
+  [[nodiscard]] std::vector<CpuSet> allowed_cpus(pid_t pid) const override {
+    return enforce::allowed_cpus(pid);
+  }
+  [[nodiscard]] Result<void> widen_affinity(pid_t pid) const override {
+    return enforce::widen_affinity(pid);
+  }
 };
 
 }  // namespace

@@ -167,6 +167,7 @@ agent::AgentOptions agent_options_of(const AgentOptions& options,
   agent::AgentOptions opened;
   opened.profile_source = profile_source;
   opened.move_pages = options.moves_pages;
+  opened.reset_affinity = !options.keeps_affinity;
   opened.state_dir = options.state_dir;
   opened.insecure_state_dir = options.insecure_state_dir;
   opened.cgroup_root = options.cgroup_root;

@@ -43,6 +43,7 @@ struct AgentOptions : NodeOptions {
   bool insecure_state_dir = false;
   bool is_query = false;  ///< the command only reads
   bool moves_pages = false;
+  bool keeps_affinity = false;  ///< see agent::AgentOptions::reset_affinity
   bool hides_warnings = false;  ///< open_agent prints no warnings of the agent
   bool dry_run = false;
   bool release_unknown = false;  ///< what held pods have is released when a session is opened

@@ -68,10 +68,13 @@ std::string container_table(const std::vector<PodStatus>& pods, bool enforced, c
   std::string text = table.render(style);
   for (const PodStatus& pod : pods) {
     for (const ContainerStatus& container : pod.containers) {
-      if (container.problem.empty()) continue;
-      text += facts_text({fmt::format("{}/{}/{}: {}", pod.spec.namespace_name, pod.spec.name,
-                                      container.resources.name, escaped(container.problem))},
-                         style);
+      const std::string name =
+          fmt::format("{}/{}/{}", pod.spec.namespace_name, pod.spec.name, container.resources.name);
+      const std::string note = container.observed ? limit_of(container.observed->affinity) : "";
+      if (!container.problem.empty()) {
+        text += facts_text({fmt::format("{}: {}", name, escaped(container.problem))}, style);
+      }
+      if (!note.empty()) text += facts_text({fmt::format("note: {}: {}", name, note)}, style);
     }
   }
   return text;

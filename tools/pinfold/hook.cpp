@@ -101,6 +101,10 @@ cli::Command hook_command() {
                        "standard input, admits the container as its io.pinfold.* annotations "
                        "request, and removes it after it has stopped"};
   command.add(agent_options(options->agent));
+  command.add(
+      {"--keep-affinity", &options->agent.keeps_affinity,
+       "Do not reset the CPU affinity that the container's process has inherited; a running "
+       "service does as its own configuration says"});
   command.add({pod_file_dir_option(options->pod_file_dirs), socket_option(options->agent),
                no_validation_option(options->no_validation), output_option(options->agent.output)});
   command.sections = {{"Examples",

@@ -37,6 +37,7 @@ void print(const agent::ReconcileReport& found, const std::optional<std::string>
       fmt::print("applied   {}\n", escaped(to_string(step)));
     for (const std::string& line : found.moved) fmt::print("applied   {}\n", escaped(line));
     for (const std::string& line : found.remaining) fmt::print("remaining {}\n", escaped(line));
+    for (const std::string& line : found.notes) fmt::print("note      {}\n", escaped(line));
   }
   (void)std::fflush(stdout);
 }

@@ -52,6 +52,8 @@ cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options) {
        .value = "SECONDS"},
       {"--move-pages", &options->move_pages,
        "Reconciliations also move pages to the desired NUMA nodes"},
+      {"--keep-affinity", &options->keep_affinity,
+       "Do not reset the CPU affinity that containers inherit from their runtime"},
       {.name = "--log-level",
        .target = &options->log_level,
        .help = "The least level that is logged: debug, info, warning or error [info]",

@@ -25,6 +25,7 @@ struct ServeOptions {
   std::optional<std::string> log_level;
   bool no_enforce = false;
   bool move_pages = false;
+  bool keep_affinity = false;
   int interval_s = 0;  ///< 0: not given
   bool insecure_state_dir = false;
 };

@@ -33,6 +33,7 @@ Result<Settings> read_settings(const ServeOptions& options) {
   set(settings.pod_resources_socket, options.pod_resources_socket);
   set(settings.metrics_address, options.metrics_address);
   if (options.no_enforce) settings.enforce = false;
+  if (options.keep_affinity) settings.reset_affinity = false;
   if (options.move_pages) settings.move_pages = true;
   if (options.interval_s > 0) {
     settings.reconcile_interval = std::chrono::seconds(options.interval_s);
@@ -53,6 +54,7 @@ AgentOptions agent_options(const Settings& settings, bool is_insecure, agent::Lo
   options.kubelet_binary = settings.kubelet_binary;
   options.cgroup_root = settings.cgroup_root;
   options.no_enforce = !settings.enforce;
+  options.keeps_affinity = !settings.reset_affinity;
   options.insecure_state_dir = is_insecure;
   options.log = std::move(log);
   return options;

@@ -77,6 +77,19 @@ std::map<std::string, std::string> containers_on(const Scan& scan, CpuId cpu) {
   return containers;
 }
 
+/// What CPU affinity leaves the containers that it limits; by container.
+std::map<std::string, std::string> limits_of(const Scan& scan) {
+  std::map<std::string, std::string> limits;
+  for (const agent::PodStatus& pod : scan.status.pods) {
+    for (const agent::ContainerStatus& container : pod.containers) {
+      if (!container.observed || !container.observed->affinity.is_limited()) continue;
+      limits[fmt::format("{}/{}/{}", pod.spec.namespace_name, pod.spec.name,
+                         container.resources.name)] = limit_of(container.observed->affinity);
+    }
+  }
+  return limits;
+}
+
 /// Those who may run on a CPU: a container, a group of another, or the kernel's threads.
 struct Candidate {
   std::string container;
@@ -85,12 +98,13 @@ struct Candidate {
   std::string isolation;      ///< of a container that the state lets run there; else ""
   std::size_t processes = 0;  ///< that may run there
   std::size_t threads = 0;
+  std::string note;  ///< see enforce::limit_of
 };
 
 std::vector<Candidate> candidates_of(const Scan& scan, CpuId cpu) {
   std::map<std::string, Candidate> by_name;  // containers first
   for (const auto& [name, isolation] : containers_on(scan, cpu)) {
-    by_name["1" + name] = {name, "", false, isolation, 0, 0};
+    by_name["1" + name] = {name, "", false, isolation, 0, 0, ""};
   }
   std::map<std::string, pid_t> last;
   for (const Task& task : scan.tasks) {  // ordered by process
@@ -105,6 +119,10 @@ std::vector<Candidate> candidates_of(const Scan& scan, CpuId cpu) {
     candidate.is_kernel = task.is_kernel;
     ++candidate.threads;
     if (std::exchange(last[key], task.process) != task.process) ++candidate.processes;
+  }
+  for (const auto& [name, note] : limits_of(scan)) {
+    const auto limited = by_name.find("1" + name);
+    if (limited != by_name.end()) limited->second.note = note;
   }
   std::vector<Candidate> candidates;
   candidates.reserve(by_name.size());
@@ -163,7 +181,8 @@ json cpu_json(const Scan& scan, CpuId cpu) {
                              {"isKernel", candidate.is_kernel},
                              {"isolation", candidate.isolation},
                              {"processes", candidate.processes},
-                             {"threads", candidate.threads}});
+                             {"threads", candidate.threads},
+                             {"note", candidate.note}});
   }
   return out;
 }
@@ -203,6 +222,7 @@ std::string candidates_text(const Scan& scan, CpuId cpu) {
                    {"PROCS", TextTable::Align::kRight},
                    {"THREADS", TextTable::Align::kRight},
                    {""}});
+  std::string notes;
   for (const Candidate& candidate : candidates_of(scan, cpu)) {
     const std::string name = candidate.is_kernel            ? "threads of the kernel"
                              : !candidate.container.empty() ? candidate.container
@@ -213,8 +233,10 @@ std::string candidates_text(const Scan& scan, CpuId cpu) {
                        candidate.is_kernel ? "" : std::to_string(candidate.processes),
                        std::to_string(candidate.threads),
                        intrudes ? paint(style, Paint::kRed, "! not the owner") : ""});
+    if (candidate.note.empty()) continue;
+    notes += fmt::format("  note: {}: {}\n", escaped(name), candidate.note);
   }
-  return table.empty() ? "  nothing\n" : table.render(style, 2);
+  return table.empty() ? "  nothing\n" : table.render(style, 2) + notes;
 }
 
 std::string cpu_text(const Scan& scan, CpuId cpu) {

@@ -17,8 +17,8 @@ constexpr std::size_t kSmallestOptions = sizeof(pinfold_node_options);
 constexpr std::size_t kSmallestLogSink = sizeof(pinfold_log_sink);
 constexpr std::size_t kSmallestHintProvider = sizeof(pinfold_hint_provider);
 constexpr std::size_t kSmallestCgroupFs = sizeof(pinfold_cgroup_fs);
-constexpr std::uint32_t kKnownFlags =
-    PINFOLD_NODE_NO_ENFORCE | PINFOLD_NODE_INSECURE_STATE_DIR | PINFOLD_NODE_READ_ONLY;
+constexpr std::uint32_t kKnownFlags = PINFOLD_NODE_NO_ENFORCE | PINFOLD_NODE_INSECURE_STATE_DIR |
+                                      PINFOLD_NODE_READ_ONLY | PINFOLD_NODE_KEEP_AFFINITY;
 /// More are a count that was not initialised.
 constexpr std::size_t kMaxHintProviders = 16;
 
@@ -106,6 +106,7 @@ agent::AgentOptions read_agent_options(const pinfold_node_options& options) {
   agent_options.cgroup_root = text_or(options.cgroup_root, "");
   agent_options.is_query = (options.flags & PINFOLD_NODE_READ_ONLY) != 0;
   agent_options.enforce = (options.flags & PINFOLD_NODE_NO_ENFORCE) == 0;
+  agent_options.reset_affinity = (options.flags & PINFOLD_NODE_KEEP_AFFINITY) == 0;
   agent_options.insecure_state_dir = (options.flags & PINFOLD_NODE_INSECURE_STATE_DIR) != 0;
   agent_options.lock_timeout = options.lock_timeout_ms == 0
                                    ? kLockTimeout

@@ -126,6 +126,7 @@ void fill(const agent::ReconcileReport& report, v1::ReconcileResponse& out) {
   for (const enforce::Step& step : report.done) out.add_steps(valid_text(to_string(step)));
   for (const std::string& line : report.moved) out.add_steps(valid_text(line));
   for (const std::string& line : report.remaining) out.add_remaining(valid_text(line));
+  for (const std::string& line : report.notes) out.add_notes(valid_text(line));
 }
 
 void fill(const Node& node, const CpuSet& offline, const Snapshot& snapshot,

@@ -16,6 +16,12 @@ MetricFamily durations_family(std::string name, std::string help,
                           durations.buckets, durations.sum);
 }
 
+/// The containers of which the last reconciliation has a note.
+double limited_by_affinity(const service::Snapshot& snapshot) {
+  const bool is_known = snapshot.reconciled && *snapshot.reconciled;
+  return is_known ? static_cast<double>((*snapshot.reconciled)->notes.size()) : 0;
+}
+
 /// What the last reconciliation left, or 1 if it failed.
 double remaining(const service::Snapshot& snapshot) {
   if (!snapshot.reconciled) return 0;
@@ -54,6 +60,10 @@ std::vector<MetricFamily> service_families(const Node& node, const service::Snap
       counted.admissions));
   families.push_back(counter_family("pinfold_admission_transactions_total",
                                     "Transactions with admissions.", counted.admit_rounds));
+  families.push_back(gauge_family(
+      "pinfold_affinity_limited_containers",
+      "Containers whose CPU affinity excluded some of their CPUs at the last reconciliation.",
+      limited_by_affinity(snapshot)));
   families.push_back(durations_family("pinfold_commit_seconds",
                                       "Duration of the commits: until the state was durable.",
                                       snapshot.timings.commits));

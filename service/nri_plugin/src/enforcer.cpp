@@ -285,6 +285,7 @@ Result<void> Enforcer::start(Agent& agent, const api::StateChangeEvent& event) {
   PINFOLD_TRY(agent.adopt(id->pod, {id->name, directory}));
   add_change(ChangeKind::kStarted, id->pod, id->name);
   PINFOLD_TRY(ensure(agent, *id));
+  agent.reset_affinity(*id);
   const agent::Desired desired = desired_now(agent);
   const CpuSet left = confine_others(agent, desired);
   const auto own = desired.layout.find(*id);

@@ -37,6 +37,7 @@ constexpr std::array kFields = {
     NamedField{"kubeletBinary", &Settings::kubelet_binary},
     NamedField{"cgroupRoot", &Settings::cgroup_root},
     NamedField{"enforce", &Settings::enforce},
+    NamedField{"resetAffinity", &Settings::reset_affinity},
     NamedField{"socket", &Settings::socket},
     NamedField{"grpcSocket", &Settings::grpc_socket},
     NamedField{"podResourcesSocket", &Settings::pod_resources_socket},

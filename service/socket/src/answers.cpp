@@ -63,8 +63,9 @@ struct ToAnswer {
     std::vector<std::string> steps;
     for (const enforce::Step& step : report.done) steps.push_back(to_string(step));
     steps.insert(steps.end(), report.moved.begin(), report.moved.end());
-    return {
-        {"report", {{"drift", report.drift}, {"steps", steps}, {"remaining", report.remaining}}}};
+    json out = {{"drift", report.drift}, {"steps", steps}, {"remaining", report.remaining}};
+    if (!report.notes.empty()) out["notes"] = report.notes;
+    return {{"report", std::move(out)}};
   }
   json operator()(const Comparison& comparison) const {
     return {{"comparison", service::to_json(comparison)}};
@@ -137,6 +138,7 @@ Result<Answer> read_report(const json& body) {
   report.drift = members.texts("drift");
   report.moved = members.texts("steps");
   report.remaining = members.texts("remaining");
+  if (body.is_object() && body.contains("notes")) report.notes = members.texts("notes");
   PINFOLD_TRY(members.end());
   return report;
 }

@@ -88,6 +88,7 @@ TEST_P(AuditedNode, NamesAContainerWithOtherCpus) {
 TEST_P(AuditedNode, NamesWhoOverlaps) {
   const KubeletTree tree(GetParam());
   tree.write_group(tree.log(), "0-2,6-7", "0-1", {1003});
+  tree.write_process(1003, 1, "agent", "0-2,6-7", tree.log(), 1003);
   EXPECT_THAT(
       lines_of(audit(tree)),
       ElementsAre("error overlap shop/log/agent: can run on CPUs 2, which 'shop/web/app' has "
@@ -105,6 +106,40 @@ TEST_P(AuditedNode, NamesAQuotaThatThrottles) {
       ElementsAre("warning quota shop/web/app: has exclusive CPUs and a quota of 200000 us in "
                   "100000 us, which has throttled it in 17 periods",
                   kSandboxes));
+}
+
+TEST_P(AuditedNode, NamesAContainerThatCannotUseAllItsCpus) {
+  const KubeletTree tree(GetParam());
+  tree.write_process(1001, 1, "app", "2", tree.web(), 1001);
+  tree.write_process(1003, 1, "agent", "0-1", tree.log(), 1003);
+  const Report report = audit(tree);
+  EXPECT_THAT(lines_of(report),
+              ElementsAre("warning affinity shop/web/app: its process 1001 may run on 2 only: CPU "
+                          "affinity, inherited or its own; 'taskset -apc 0-4095 1001' widens it",
+                          "note affinity shop/log/agent: its process 1003 may run on 0-1 only: CPU "
+                          "affinity, inherited or its own; 'taskset -apc 0-4095 1003' widens it",
+                          kSandboxes));
+  EXPECT_EQ(report.findings[0].observed, "2");
+  EXPECT_EQ(report.findings[0].expected, "2-3");
+  EXPECT_THAT(report.findings[0].command, HasSubstr("/proc/1001/status"));
+}
+
+TEST(Audit, ThreadsThatShareTheCpusOutAreNoFinding) {
+  const KubeletTree tree;
+  tree.write_process(1001, 1, "app", "2", tree.web(), 1001);
+  tree.write_thread(1001, 1021, "3");
+  EXPECT_THAT(lines_of(audit(tree)), ElementsAre(kSandboxes));
+}
+
+/// A child that is pinned on purpose; crun runs all of them in a group "container".
+TEST(Audit, OnlyTheMainProcessOfAContainerIsAskedForItsAffinity) {
+  const KubeletTree tree;
+  tree.write_group(tree.web(), "2-3", "0-1", {1001, 1011});
+  tree.write_process(1001, 1, "app", "2-3", tree.web(), 1001);
+  tree.write_process(1011, 1001, "worker", "3", tree.web(), 1001);
+  EXPECT_THAT(lines_of(audit(tree)), ElementsAre(kSandboxes));
+  tree.write_process(1001, 1, "app", "2", tree.web() + "/container", 1001);
+  EXPECT_THAT(lines_of(audit(tree)), Contains(HasSubstr("warning affinity shop/web/app")));
 }
 
 TEST_P(AuditedNode, NamesAProcessThatLeftItsContainer) {

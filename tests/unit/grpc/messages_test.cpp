@@ -22,12 +22,14 @@ TEST(Messages, TextThatIsNoUtf8IsEscaped) {
   report.drift = {"stray 'a\xff'", "caf\xc3\xa9\n"};
   report.moved = {"\xc3"};
   report.remaining = {"\x80"};
+  report.notes = {"\x81"};
   v1::ReconcileResponse response;
   fill(report, response);
   const auto received = sent(response);
   EXPECT_THAT(received.drift(), ElementsAre("stray 'a\\xff'", "caf\xc3\xa9\n"));
   EXPECT_THAT(received.steps(), ElementsAre("\\xc3"));
   EXPECT_THAT(received.remaining(), ElementsAre("\\x80"));
+  EXPECT_THAT(received.notes(), ElementsAre("\\x81"));
   v1::Error error;
   fill(Error{ErrorCode::kIo, 5, "write '\xfe'"}, error);
   EXPECT_EQ(sent(error).message(), "write '\\xfe'");

@@ -127,6 +127,7 @@ std::vector<NamedAnswer> all_answers() {
   agent::ReconcileReport report;
   report.drift = {"a", "b"};
   report.moved = {"step"};
+  report.notes = {"note"};
   return {{"done", Done{}},
           {"admissions", Admissions{{{}, rejected}, {Trace{{{"cpu", "c", "text"}}}, Trace{}}}},
           {"change", agent::ChangeOutcome{error}},

@@ -31,17 +31,19 @@ TEST(Settings, AnEmptyFileSetsNothing) {
 TEST(Settings, ReadsEveryMember) {
   const auto settings = parse_settings(
       "stateDir: /s\nconfig: /c\nmachine: /m\nprofile: kubelet-1.36\nkubeletBinary: /b\n"
-      "cgroupRoot: /g\nenforce: false\nsocket: /k\ngrpcSocket: /r\npodResourcesSocket: /p\n"
+      "cgroupRoot: /g\nenforce: false\nresetAffinity: false\nsocket: /k\ngrpcSocket: "
+      "/r\npodResourcesSocket: /p\n"
       "metricsAddress: ':1'\nreconcileIntervalSeconds: 30\nmovePages: true\n"
       "nri: {socket: /n, index: '07', mode: observe, podLevelResources: none, kubeletRoot: /l,\n"
       "  unhealthyAfterSeconds: 5}\n"
       "logLevel: debug\n");
   ASSERT_TRUE(settings.has_value()) << settings.error().message;
-  EXPECT_EQ(*settings,
-            (Settings{"/s", "/c", "/m", "kubelet-1.36", "/b", "/g", false, "/k", "/r", "/p", ":1",
-                      NriSettings{"/n", "07", NriMode::kObserve, PodLevelResources::kNone, "/l",
-                                  std::chrono::seconds(5)},
-                      std::chrono::seconds(30), true, agent::LogLevel::kDebug}));
+  EXPECT_EQ(
+      *settings,
+      (Settings{"/s", "/c", "/m", "kubelet-1.36", "/b", "/g", false, false, "/k", "/r", "/p", ":1",
+                NriSettings{"/n", "07", NriMode::kObserve, PodLevelResources::kNone, "/l",
+                            std::chrono::seconds(5)},
+                std::chrono::seconds(30), true, agent::LogLevel::kDebug}));
 }
 
 TEST(Settings, NamesWhatIsWrong) {
@@ -82,7 +84,8 @@ TEST(Settings, SayWhatNeedsARestart) {
   EXPECT_THAT(needs_restart({}, after), IsEmpty());
   after.socket = "/k";
   after.enforce = false;
-  EXPECT_THAT(needs_restart({}, after), ElementsAre("enforce", "socket"));
+  after.reset_affinity = false;
+  EXPECT_THAT(needs_restart({}, after), ElementsAre("enforce", "resetAffinity", "socket"));
 }
 
 TEST(Log, IsOneLineForEachMessage) {

@@ -226,7 +226,9 @@ enum {
   /** Only read: create, write and lock nothing. Functions that change something return
    * PINFOLD_UNSUPPORTED. A state directory and cgroups that the caller may only read are enough. A
    * state_dir that does not exist is PINFOLD_NOT_FOUND, the default one an empty node. */
-  PINFOLD_NODE_READ_ONLY = 4
+  PINFOLD_NODE_READ_ONLY = 4,
+  /** Leave the CPU affinity of attached processes as it is. */
+  PINFOLD_NODE_KEEP_AFFINITY = 8
 };
 
 typedef struct pinfold_node_options {
@@ -447,7 +449,8 @@ pinfold_code pinfold_container_start(pinfold_node* node, const char* pod_id, con
 pinfold_code pinfold_container_remove(pinfold_node* node, const char* pod_id, const char* container,
                                       uint32_t flags, char** error);
 /** Moves a process into the container's cgroup. The children that it creates afterwards start
- * there. It may be any process that the caller may send signals to (and whose cgroup it may write),
+ * there. Resets the CPU affinity that it has inherited, if the caller may: it can use all CPUs of
+ * the cgroup then (PINFOLD_NODE_KEEP_AFFINITY). It may be any process that the caller may send signals to (and whose cgroup it may write),
  * the caller itself included, with its number in the caller's pid namespace; with a cgroup_fs of
  * cgroup_version 1 or 2 any number above 1. Errors: PINFOLD_INVALID_ARGUMENT for a number that is
  * no process id, process 1, a thread of the kernel and a thread that is not its process' first;

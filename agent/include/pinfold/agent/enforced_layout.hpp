@@ -11,6 +11,7 @@
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/agent/log.hpp"
 #include "pinfold/agent/process_list.hpp"
+#include "pinfold/enforce/affinity.hpp"
 #include "pinfold/enforce/cgroups.hpp"
 #include "pinfold/enforce/foreign.hpp"
 #include "pinfold/enforce/page_placement.hpp"
@@ -24,6 +25,7 @@ struct ReconcileReport {
   enforce::Plan done;                  ///< the steps that were applied
   std::vector<std::string> moved;      ///< processes and pages that were moved back
   std::vector<std::string> remaining;  ///< what still differs, and why
+  std::vector<std::string> notes;      ///< what is as desired and may still surprise: CPU affinity
 };
 
 /// What the kernel has for one container.
@@ -33,6 +35,7 @@ struct ObservedContainer {
   std::size_t processes = 0;
   /// Share of their resident memory on the NUMA nodes that the container may use, 0 to 1.
   double page_placement = 1;
+  enforce::Affinity affinity;  ///< of no process if nobody knows these processes
 };
 
 enum class RunningProcesses { kRefuse, kKill };
@@ -131,6 +134,11 @@ class EnforcedLayout {
   void move_pages(const Desired& desired, ReconcileReport& report);
   /// Moves a process into a group. Errors: kNotFound, kIo.
   [[nodiscard]] Result<void> attach(const ContainerId& container, pid_t process);
+  /// Lets the processes of a container, or the `only` one, run on all CPUs of their group. Returns:
+  /// those that could not before. Errors: those of enforce::widen_affinities; kNotFound for a group
+  /// that does not exist.
+  [[nodiscard]] Result<std::vector<pid_t>> widen_affinities(const ContainerId& container,
+                                                            std::optional<pid_t> only);
   /// Makes sure that nothing runs in these groups.
   /// Errors: kBusy if processes run there (and are not to be killed, or survive it); kIo.
   [[nodiscard]] Result<void> make_empty(const std::vector<enforce::GroupName>& groups,

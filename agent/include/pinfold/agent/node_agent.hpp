@@ -134,7 +134,11 @@ class NodeAgent {
   /// group exists when this returns.
   /// Errors: kNotFound; those of the store.
   [[nodiscard]] Result<ChangeOutcome> start(const ContainerId& container);
-  /// Moves a process into the group of an active pod's container.
+  /// Resets the CPU affinity of the processes in the group of a container whose program does not
+  /// run yet; what cannot be done is logged. Does nothing without AgentOptions::reset_affinity.
+  void reset_affinity(const ContainerId& container) { reset_affinity(container, std::nullopt); }
+  /// Moves a process into the group of an active pod's container, and resets its CPU affinity as
+  /// reset_affinity does.
   /// Errors: kUnsupported if it enforces nothing; kNotFound; kIo.
   [[nodiscard]] Result<void> attach(const ContainerId& container, pid_t process);
   /// The same, for a number that was not yet another process' afterwards.
@@ -207,12 +211,12 @@ class NodeAgent {
   }
   [[nodiscard]] Result<Decided> decide_all(const std::vector<PodSpec>& pods,
                                            std::vector<Trace>* traces) const;
+  [[nodiscard]] Result<std::string> directory_to_adopt(const PodSpec& pod,
+                                                       const Adoption& adoption) const;
   [[nodiscard]] Result<bool> runs_beside(const ContainerId& container) const;
   void end_pods();
   [[nodiscard]] Result<void> check_forgotten(const AgentState& next);
   [[nodiscard]] Result<void> commit(const std::vector<PodSpec>& pods, Decided& decided);
-  [[nodiscard]] Result<std::string> directory_to_adopt(const PodSpec& pod,
-                                                       const Adoption& adoption) const;
   /// Commits, and measures that.
   [[nodiscard]] Result<void> store(AgentState next);
   /// Commits, then applies.
@@ -222,6 +226,7 @@ class NodeAgent {
   [[nodiscard]] ReconfigureOutcome apply_and_measure();
   [[nodiscard]] Result<ReconfigureOutcome> go_on(std::shared_ptr<const Node> to, NodeState next,
                                                  RunningProcesses running);
+  void reset_affinity(const ContainerId& container, std::optional<pid_t> only);
   [[nodiscard]] std::optional<Error> adopt_and_apply(const ContainerId& container);
 
   std::shared_ptr<const Node> node_;

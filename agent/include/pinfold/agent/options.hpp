@@ -38,6 +38,9 @@ struct AgentOptions {
   /// they tell the kubelet's version.
   ProfileSource profile_source = ProfileSource::kDefault;
   bool move_pages = false;  ///< reconcile() also moves pages to the desired NUMA nodes
+  /// The CPU affinity that a container's processes inherit from their runtime is reset when they
+  /// are attached, and when it starts.
+  bool reset_affinity = true;
   Abandoned abandoned = Abandoned::kRemove;
   std::chrono::milliseconds lock_timeout = checkpoint::Store::kLockTimeout;
   CgroupsOpener open_cgroups;  ///< empty: enforce::open_cgroups

@@ -71,7 +71,7 @@ struct NodeStatus {
 [[nodiscard]] Result<NodeStatus> node_status(const NodeAgent& agent);
 /// With what cgroups_json gives as "cgroups".
 [[nodiscard]] nlohmann::json to_json(const NodeStatus& status, const NodeAgent& agent);
-/// {"drift", "steps", "remaining", "ok"}.
+/// {"drift", "steps", "remaining", "notes", "ok"}.
 [[nodiscard]] nlohmann::json to_json(const ReconcileReport& report);
 
 }  // namespace pinfold::agent

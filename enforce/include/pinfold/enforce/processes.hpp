@@ -54,11 +54,18 @@ class ProcessTable {
   /// The path of a process in the hierarchy with the cpusets, which has this version; "" if the
   /// process has ended.
   [[nodiscard]] virtual std::string cpuset_path(pid_t pid, CgroupVersion cpusets) const = 0;
+  /// The CPUs that each of its threads may run on; none if it has ended, or if that is not known.
+  [[nodiscard]] virtual std::vector<CpuSet> allowed_cpus(pid_t pid) const;
+  /// Lets all its threads run on every CPU of its group, from now on also on those that the group
+  /// gets later. Errors: kNotFound if it has ended; kUnsupported; kIo.
+  [[nodiscard]] virtual Result<void> widen_affinity(pid_t pid) const;
 };
 
 /// The same of this_kernel().
 [[nodiscard]] std::optional<ProcessId> identify(pid_t pid);
 [[nodiscard]] std::string cpuset_path(pid_t pid, CgroupVersion cpusets);
+[[nodiscard]] std::vector<CpuSet> allowed_cpus(pid_t pid);
+[[nodiscard]] Result<void> widen_affinity(pid_t pid);
 /// What /proc/PID/stat says of a process that has not ended.
 struct ProcessStat {
   pid_t parent = 0;  ///< 0: none that can be seen from here

@@ -24,6 +24,7 @@ struct Settings {
   std::string kubelet_binary;  ///< as in `pinfold admit`
   std::string cgroup_root;
   bool enforce = true;
+  bool reset_affinity = true;  ///< see agent::AgentOptions
   std::string socket = kDefaultSocket;
   std::string grpc_socket;  ///< these three: "" is off
   std::string pod_resources_socket;

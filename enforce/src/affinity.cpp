@@ -1,0 +1,165 @@
+#include "pinfold/enforce/affinity.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "fields.hpp"
+#include "kernel_files.hpp"
+
+namespace pinfold::enforce {
+namespace {
+
+/// As many CPUs as Linux can be configured for; it ignores bits that it does not have.
+constexpr std::size_t kMaxCpus = 8192;
+constexpr std::size_t kSetSize = CPU_ALLOC_SIZE(kMaxCpus);
+using SetBuffer = std::array<cpu_set_t, kSetSize / sizeof(cpu_set_t)>;
+/// More threads of one process are not looked at.
+constexpr std::size_t kMaxThreads = 16384;
+constexpr int kMaxDepth = 16;
+
+std::vector<pid_t> threads_of(pid_t process) {
+  std::vector<pid_t> threads;
+  for (const std::string& name : list_kernel_directory(fmt::format("/proc/{}/task", process))) {
+    pid_t thread = 0;
+    if (read_number(name, thread)) threads.push_back(thread);
+    if (threads.size() == kMaxThreads) break;
+  }
+  std::sort(threads.begin(), threads.end());
+  return threads;
+}
+
+CpuSet to_set(const SetBuffer& buffer) {
+  CpuSet cpus;
+  for (std::size_t cpu = 0; cpu < kMaxCpus; ++cpu) {
+    if (CPU_ISSET_S(cpu, kSetSize, buffer.data())) cpus.insert(CpuId{static_cast<int>(cpu)});
+  }
+  return cpus;
+}
+
+/// Whether a process is still in a group, as far as the last part of its path says. The path as a
+/// whole depends on the mount and on the cgroup namespace.
+bool is_still_in(const Group& group, const std::string& name, pid_t pid) {
+  const std::string path =
+      group.process_table()->cpuset_path(pid, group.cpuset().hierarchy->version);
+  return path.substr(path.rfind('/') + 1) == name;
+}
+
+/// Calls `visit(pid, effective CPUs of its own group)` for the processes of a group and of those
+/// below it: a container may have cpusets of its own.
+template <class Visit>
+void for_each_process(const Group& group, const CpuSet& above, int depth, const Visit& visit) {
+  const CpuSet cpus = effective_cpus(group).value_or(above);  // without a cpuset: as above
+  Group own = group;
+  own.adopted = nullptr;
+  own.parts.resize(1);
+  const std::string name = group.directory.substr(group.directory.rfind('/') + 1);
+  for (const pid_t pid : processes(own).value_or(std::vector<pid_t>{})) {
+    if (is_still_in(group, name, pid)) visit(pid, cpus);
+  }
+  if (depth == kMaxDepth) return;
+  const Group::Part& part = group.cpuset();
+  for (const std::string& child :
+       part.fs->children(part.path).value_or(std::vector<std::string>{})) {
+    Group below = own;
+    below.directory += "/" + child;
+    below.parts.front().path = part.path.empty() ? child : fmt::format("{}/{}", part.path, child);
+    for_each_process(below, cpus, depth + 1, visit);
+  }
+}
+
+/// The part of a group's CPUs that a process' threads may run on together.
+CpuSet united(const std::vector<CpuSet>& threads, const CpuSet& group) {
+  CpuSet all;
+  for (const CpuSet& cpus : threads) all |= cpus;
+  return all & group;
+}
+
+bool is_earlier(const ProcessId& one, const ProcessId& other) {
+  return other.pid == 0 ||
+         std::pair(one.start_time, one.pid) < std::pair(other.start_time, other.pid);
+}
+
+}  // namespace
+
+std::vector<CpuSet> ProcessTable::allowed_cpus(pid_t /*pid*/) const { return {}; }
+
+Result<void> ProcessTable::widen_affinity(pid_t pid) const {
+  return fail(ErrorCode::kUnsupported, fmt::format("process {}: of another kernel", pid));
+}
+
+std::vector<CpuSet> allowed_cpus(pid_t pid) {
+  std::vector<CpuSet> sets;
+  for (const pid_t thread : threads_of(pid)) {
+    SetBuffer buffer{};
+    if (::sched_getaffinity(thread, kSetSize, buffer.data()) == 0) sets.push_back(to_set(buffer));
+  }
+  return sets;
+}
+
+Result<void> widen_affinity(pid_t pid) {
+  SetBuffer all;
+  all.fill({});
+  std::fill_n(reinterpret_cast<unsigned char*>(all.data()), sizeof(all), 0xFF);
+  bool is_done = false;
+  for (const pid_t thread : threads_of(pid)) {
+    if (::sched_setaffinity(thread, kSetSize, all.data()) == 0) {
+      is_done = true;
+    } else if (errno != ESRCH) {
+      return fail_errno(errno, fmt::format("widen the CPU affinity of process {}", pid));
+    }
+  }
+  if (is_done) return {};
+  return fail(ErrorCode::kNotFound,
+              fmt::format("process {}: it does not exist, or has ended", pid));
+}
+
+Affinity affinity_of(const Group& group) {
+  const ProcessTable& table = *group.process_table();
+  Affinity affinity;
+  for_each_process(group, {}, 0, [&](pid_t pid, const CpuSet& cpus) {
+    const auto process = table.identify(pid);
+    const std::vector<CpuSet> threads = table.allowed_cpus(pid);
+    if (!process || threads.empty()) return;
+    affinity.threads += threads.size();
+    affinity.narrowed += static_cast<std::size_t>(
+        std::count_if(threads.begin(), threads.end(),
+                      [&](const CpuSet& allowed) { return !allowed.contains_all(cpus); }));
+    if (!is_earlier(*process, affinity.main)) return;
+    affinity.main = *process;
+    affinity.group_cpus = cpus;
+    affinity.cpus = united(threads, cpus);
+  });
+  return affinity;
+}
+
+std::string limit_of(const Affinity& affinity) {
+  if (!affinity.is_limited()) return "";
+  return fmt::format(
+      "its process {} may run on {} only: CPU affinity, inherited or its own; '{}' widens it",
+      affinity.main.pid, affinity.cpus.to_string(), widening_command(affinity.main.pid));
+}
+
+std::string widening_command(pid_t process) {
+  return fmt::format("taskset -apc 0-4095 {}", process);
+}
+
+Result<std::vector<pid_t>> widen_affinities(const Group& group, std::optional<pid_t> only) {
+  const ProcessTable& table = *group.process_table();
+  std::vector<pid_t> widened;
+  Result<void> result;
+  for_each_process(group, {}, 0, [&](pid_t pid, const CpuSet& cpus) {
+    if (only && *only != pid) return;
+    const bool was_limited = united(table.allowed_cpus(pid), cpus) != cpus;
+    auto done = table.widen_affinity(pid);
+    if (done && was_limited) widened.push_back(pid);
+    if (!done && done.error().code != ErrorCode::kNotFound) result = std::move(done);
+  });
+  PINFOLD_TRY(result);
+  return widened;
+}
+
+}  // namespace pinfold::enforce
