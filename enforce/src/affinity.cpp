@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "fields.hpp"
 #include "kernel_files.hpp"
@@ -102,8 +103,7 @@ std::vector<CpuSet> allowed_cpus(pid_t pid) {
 
 Result<void> widen_affinity(pid_t pid) {
   SetBuffer all;
-  all.fill({});
-  std::fill_n(reinterpret_cast<unsigned char*>(all.data()), sizeof(all), 0xFF);
+  std::memset(all.data(), 0xFF, sizeof(all));
   bool is_done = false;
   for (const pid_t thread : threads_of(pid)) {
     if (::sched_setaffinity(thread, kSetSize, all.data()) == 0) {

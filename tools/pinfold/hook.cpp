@@ -101,12 +101,13 @@ cli::Command hook_command() {
                        "standard input, admits the container as its io.pinfold.* annotations "
                        "request, and removes it after it has stopped"};
   command.add(agent_options(options->agent));
-  command.add(
-      {"--keep-affinity", &options->agent.keeps_affinity,
-       "Do not reset the CPU affinity that the container's process has inherited; a running "
-       "service does as its own configuration says"});
-  command.add({pod_file_dir_option(options->pod_file_dirs), socket_option(options->agent),
-               no_validation_option(options->no_validation), output_option(options->agent.output)});
+  command.add({pod_file_dir_option(options->pod_file_dirs),
+               socket_option(options->agent),
+               no_validation_option(options->no_validation),
+               {"--keep-affinity", &options->agent.keeps_affinity,
+                "Do not reset the CPU affinity that the container's process has inherited; a "
+                "running service does as its own configuration says"},
+               output_option(options->agent.output)});
   command.sections = {{"Examples",
                        {{"pinfold hook --pod-file-dir /etc/pinfold/pods < state.json",
                          "What a container runtime runs; others do not call it"}}}};

@@ -49,6 +49,44 @@ TEST_P(NriEnforcer, PinsAContainerAndShrinksTheOthersBeforeTheAnswer) {
   EXPECT_EQ(counters().reverted, 0U);
 }
 
+/// Any process is in one group, and may run on CPU 1 until it is widened.
+class InheritingProcesses final : public enforce::ProcessTable {
+ public:
+  [[nodiscard]] std::optional<enforce::ProcessId> identify(pid_t pid) const override {
+    return enforce::ProcessId{pid, 1};
+  }
+  [[nodiscard]] std::string cpuset_path(pid_t /*pid*/,
+                                        enforce::CgroupVersion /*cpusets*/) const override {
+    return path;
+  }
+  [[nodiscard]] std::vector<CpuSet> allowed_cpus(pid_t /*pid*/) const override {
+    return {CpuSet{1}};
+  }
+  [[nodiscard]] Result<void> widen_affinity(pid_t pid) const override {
+    widened.insert(pid);
+    return {};
+  }
+
+  std::string path;
+  mutable std::set<pid_t> widened;
+};
+
+TEST_P(NriEnforcer, ResetsTheAffinityThatAContainerHasInheritedWhenItStarts) {
+  InheritingProcesses processes;
+  world_.kernel.processes = &processes;
+  world_.restart();
+  world_.synchronize({});
+  const PodSpec b = exclusive("b", 2);
+  world_.run_sandbox(b);
+  ASSERT_TRUE(world_.create(b).has_value());
+  processes.path = "/" + world_.group(b);
+  EXPECT_TRUE(processes.widened.empty()) << "its process does not exist yet";
+  ASSERT_TRUE(world_.start(b).has_value());
+  EXPECT_EQ(processes.widened, world_.kernel.find(world_.group(b))->processes);
+  world_.kernel.processes = &enforce::this_kernel();
+  world_.restart();
+}
+
 TEST_P(NriEnforcer, ASandboxIsConfinedWhenItRuns) {
   const PodSpec a = shared("a");
   const PodSpec b = exclusive("b", 2);
