@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "pinfold/agent/offline.hpp"
 
@@ -121,11 +123,14 @@ enforce::Layout desired_layout(const Node& node, const AgentState& state,
 }
 
 void remove_inactive(AgentState& state) {
-  const auto is_inactive = [&](const PodUid& uid) { return state.node.find(uid) == nullptr; };
+  if (state.removed.empty() && state.adopted.empty() && state.ending.empty()) return;
+  std::map<std::string_view, const ActivePod*> active;  // each container asks for its pod
+  for (const ActivePod& pod : state.node.pods) active.emplace(pod.spec.uid.value, &pod);
+  const auto is_inactive = [&](const PodUid& uid) { return !active.contains(uid.value); };
   std::erase_if(state.removed, [&](const ContainerId& id) { return is_inactive(id.pod); });
   state.adopted.erase_if([&](const auto& entry) {  // a pod can be admitted with other containers
-    const ActivePod* const pod = state.node.find(entry.pod);
-    return pod == nullptr || pod->spec.find(entry.name) == nullptr;
+    const auto pod = active.find(entry.pod.value);
+    return pod == active.end() || pod->second->spec.find(entry.name) == nullptr;
   });
   std::erase_if(state.ending, is_inactive);
 }

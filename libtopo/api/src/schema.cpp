@@ -65,8 +65,11 @@ class Checker {
       const auto found = std::find_if(fields.begin(), fields.end(),
                                       [&, key = name](const Field& f) { return f.name == key; });
       if (found == fields.end()) {
+        // Each search takes some time, and a document can have many unknown fields.
+        constexpr std::size_t kMostSuggestions = 50;
+        const bool suggests = unknown_.size() < kMostSuggestions;
         unknown_.push_back(fmt::format("unknown field '{}'{}", printable(join(path, name)),
-                                       suggestion(name, fields)));
+                                       suggests ? suggestion(name, fields) : ""));
         continue;
       }
       PINFOLD_TRY(check_value(value, join(path, name), *found));

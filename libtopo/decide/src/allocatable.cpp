@@ -15,9 +15,30 @@ namespace pinfold {
 namespace {
 
 /// In the unit in which the kubelet compares: milli-CPUs for cpu, else bytes.
-std::int64_t amount_in_units(const ResourceList& amounts, const std::string& resource) {
-  const Quantity amount = amount_of(amounts, resource);
+std::int64_t in_units(const Quantity& amount, const std::string& resource) {
   return resource == "cpu" ? amount.milli_value() : amount.value();
+}
+
+/// total_requests() of one resource, without the lists of all: every admission adds those of all
+/// pods of the node.
+Quantity total_request(const FeatureGates& gates, const PodSpec& pod, const std::string& resource) {
+  if (uses_pod_level_resources(gates, pod) && is_native_resource(resource)) {
+    const auto own = pod.resources->requests.find(resource);
+    if (own != pod.resources->requests.end()) return own->second;
+  }
+  Quantity running;  // as in container_total
+  Quantity sidecars;
+  Quantity starting;
+  for (const Container& container : pod.containers) {
+    const Quantity amount = amount_of(container.resources.requests, resource);
+    if (container.kind != ContainerKind::kInit) running += amount;
+    if (container.kind == ContainerKind::kApp) continue;
+    if (container.kind == ContainerKind::kSidecar) sidecars += amount;
+    const Quantity together =
+        container.kind == ContainerKind::kSidecar ? sidecars : sidecars + amount;
+    starting = std::max(starting, together);
+  }
+  return std::max(running, starting);
 }
 
 std::int64_t saturated_sum(std::int64_t a, std::int64_t b) {
@@ -81,18 +102,16 @@ std::optional<Rejection> find_shortage(const Node& node, const SharedVector<Acti
                                        const PodSpec& pod) {
   const ResourceList requests = total_requests(node.gates(), pod);
   const ResourceList capacities = allocatable(node);
-  std::vector<ResourceList> others;
-  for (const ActivePod& other : pods) {
-    if (other.spec.uid != pod.uid) others.push_back(total_requests(node.gates(), other.spec));
-  }
   for (const std::string& name : compared_resources(requests)) {
-    const std::int64_t requested = amount_in_units(requests, name);
-    const std::int64_t capacity = amount_in_units(capacities, name);
+    const std::int64_t requested = in_units(amount_of(requests, name), name);
+    if (requested == 0) continue;
+    const std::int64_t capacity = in_units(amount_of(capacities, name), name);
     std::int64_t used = 0;
-    for (const ResourceList& other : others) {
-      used = saturated_sum(used, amount_in_units(other, name));
+    for (const ActivePod& other : pods) {
+      if (other.spec.uid == pod.uid) continue;
+      used = saturated_sum(used, in_units(total_request(node.gates(), other.spec, name), name));
     }
-    if (requested == 0 || saturated_sum(requested, used) <= capacity) continue;
+    if (saturated_sum(requested, used) <= capacity) continue;
     return Rejection{
         "OutOf" + name,
         fmt::format("Node didn't have enough resource: {}, requested: {}, used: {}, capacity: {}",

@@ -19,21 +19,50 @@ std::vector<const ActivePod*> pods_by_uid(const NodeState& state) {
   return pods;
 }
 
+/// The names of the containers of a pod, to be searched for. Every admission looks at all
+/// containers of the node: most pods have few, and need no order.
+class Names {
+ public:
+  explicit Names(const ActivePod* pod) {
+    if (pod == nullptr) return;
+    names_.reserve(pod->spec.containers.size());
+    for (const Container& container : pod->spec.containers) names_.push_back(container.name);
+    if (names_.size() > kFew) std::sort(names_.begin(), names_.end());
+  }
+  [[nodiscard]] bool contains(std::string_view name) const {
+    return names_.size() > kFew ? std::binary_search(names_.begin(), names_.end(), name)
+                                : std::find(names_.begin(), names_.end(), name) != names_.end();
+  }
+
+ private:
+  static constexpr std::size_t kFew = 8;
+  std::vector<std::string_view> names_;
+};
+
+/// Calls visit(UID, its containers, its active pod or nullptr) for each pod of a map.
+template <class T, class Visit>
+void for_each_pod(const ContainerMap<T>& map, const NodeState& state, const Visit& visit) {
+  if (map.empty()) return;
+  const auto pods = pods_by_uid(state);
+  auto next = pods.begin();  // the map has the same order
+  for (const auto& [uid, containers] : map.by_pod()) {
+    while (next != pods.end() && (*next)->spec.uid < uid) ++next;
+    visit(uid, containers, next != pods.end() && (*next)->spec.uid == uid ? *next : nullptr);
+  }
+}
+
 /// The containers with assignments that are neither active nor held.
 template <class T>
 std::vector<ContainerId> find_stale(const ContainerMap<T>& assignments, const NodeState& state) {
   std::vector<ContainerId> stale;
-  const auto pods = pods_by_uid(state);
-  auto next = pods.begin();  // assignments have the same order
-  for (const auto& [uid, containers] : assignments.by_pod()) {
-    while (next != pods.end() && (*next)->spec.uid < uid) ++next;
-    const ActivePod* const pod = next != pods.end() && (*next)->spec.uid == uid ? *next : nullptr;
-    if (pod == nullptr && state.held.contains(uid)) continue;
-    const auto active = pod == nullptr ? std::set<std::string_view>() : container_names(pod->spec);
-    for (const auto& [name, value] : containers) {
-      if (!active.contains(name)) stale.push_back({uid, name});
-    }
-  }
+  for_each_pod(assignments, state,
+               [&](const PodUid& uid, const auto& containers, const ActivePod* pod) {
+                 if (pod == nullptr && state.held.contains(uid)) return;
+                 const Names active(pod);
+                 for (const auto& [name, value] : containers) {
+                   if (!active.contains(name)) stale.push_back({uid, name});
+                 }
+               });
   return stale;
 }
 
@@ -64,9 +93,13 @@ NodeState release_stale(const Node& node, NodeState state) {
   release_stale_cpus(node, state);
   release_stale_memory(node, state);
   release_stale_devices(node, state);
-  std::set<PodUid> active;
-  for (const ActivePod& pod : state.pods) active.insert(pod.spec.uid);
-  state.affinity.erase_if([&](const auto& entry) { return !active.contains(entry.pod); });
+  std::set<PodUid> gone;
+  for_each_pod(state.affinity, state,
+               [&](const PodUid& uid, const auto& /*containers*/, const ActivePod* pod) {
+                 if (pod == nullptr) gone.insert(uid);
+               });
+  if (gone.empty()) return state;
+  state.affinity.erase_if([&](const auto& entry) { return gone.contains(entry.pod); });
   return state;
 }
 
