@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pinfold/agent/known_machine.hpp"
+#include "pinfold/agent/outcome.hpp"
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/checkpoint/start.hpp"
@@ -162,7 +163,14 @@ Result<void> KeptState::settle() {
   }
   // The request that could not be stored was answered with an error: its state must not come back.
   if (is_uncertain_) {
-    PINFOLD_TRY(store_files({base_.cpu, base_.memory, pods_encoder_.encode(state_), node_text_}));
+    const auto stored =
+        store_files({base_.cpu, base_.memory, pods_encoder_.encode(state_), node_text_});
+    if (!stored) {
+      return fail(unknown_outcome(
+          fmt::format("the request before failed to be stored, and the state without it cannot be "
+                      "stored either: {}",
+                      stored.error().message)));
+    }
   }
   return store_.settle();
 }

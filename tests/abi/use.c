@@ -243,6 +243,7 @@ static void names_every_code(void) {
                 {PINFOLD_REJECTED, "rejected"},
                 {PINFOLD_NOT_ENFORCED, "not enforced"},
                 {PINFOLD_NOT_SETTLED, "not settled"},
+                {PINFOLD_UNKNOWN, "unknown outcome"},
                 {12345, "unknown code"}};
   for (size_t i = 0; i < sizeof kNames / sizeof kNames[0]; ++i) {
     IS(pinfold_code_name(kNames[i].code), kNames[i].name);

@@ -78,6 +78,8 @@ const char* pinfold_code_name(pinfold_code code) {
       return "not enforced";
     case PINFOLD_NOT_SETTLED:
       return "not settled";
+    case PINFOLD_UNKNOWN:
+      return "unknown outcome";
     default:
       return "unknown code";
   }

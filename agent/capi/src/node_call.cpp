@@ -64,13 +64,14 @@ Result<void> check_access(const pinfold_node& node, Access access) {
 
 std::string online_cpus() { return read_file("/sys/devices/system/cpu/online").value_or(""); }
 
-std::optional<std::string> settle(agent::NodeAgent& agent, const agent::LogSink& log) {
+std::optional<Error> settle(agent::NodeAgent& agent, const agent::LogSink& log) {
   const auto settled = agent.settle();
   if (settled) return std::nullopt;
-  auto message = fmt::format("{}: {}; the next call tries again", checkpoint::kNotSettled,
-                             settled.error().message);
-  if (log) log(agent::LogLevel::kWarning, message);
-  return message;
+  Error error = settled.error();
+  error.message =
+      fmt::format("{}; the next call tries again", agent::describe_not_settled(settled.error()));
+  if (log) log(agent::LogLevel::kWarning, error.message);
+  return error;
 }
 
 Node::Providers make_providers(const pinfold_node& node, const Machine& machine) {

@@ -9,6 +9,7 @@
 #include "call.hpp"
 #include "callbacks.hpp"
 #include "pinfold/agent/open_agent.hpp"
+#include "pinfold/agent/outcome.hpp"
 #include "pinfold/agent/status.hpp"
 
 /// What a pinfold_node keeps between calls. No lock and no state: each call opens an agent.
@@ -60,8 +61,8 @@ class NodesLock {
 [[nodiscard]] Result<Machine> current_machine(pinfold_node& node);
 
 /// Makes what a call stored durable in the kubelet's files. If that fails, the log has a warning,
-/// which is also returned.
-[[nodiscard]] std::optional<std::string> settle(agent::NodeAgent& agent, const agent::LogSink& log);
+/// which is also the message of the error.
+[[nodiscard]] std::optional<Error> settle(agent::NodeAgent& agent, const agent::LogSink& log);
 
 /// An errno, of a callback or of the kernel, says nothing about the pod, container or process that
 /// the caller named: ENOENT becomes kIo.
@@ -98,8 +99,13 @@ pinfold_code with_agent(pinfold_node* node, Access access, const char* intent, c
       };
       Result<pinfold_code> code = call();
       const auto not_settled = settle(agent, node->agent_options.log);
-      if (!not_settled || !code || *code != PINFOLD_OK) return code;
-      set_message(error, *not_settled);
+      if (!not_settled) return code;
+      if (!code && agent::is_unknown_outcome(*not_settled)) {
+        set_message(error, code.error().message + "; " + not_settled->message);
+        return PINFOLD_UNKNOWN;
+      }
+      if (!code || *code != PINFOLD_OK) return code;
+      set_message(error, not_settled->message);
       return PINFOLD_NOT_SETTLED;
     };
     PINFOLD_LET_WRAP(const auto code, run().map_error(about_system), intent);

@@ -41,7 +41,11 @@
  *     with PINFOLD_INVALID_ARGUMENT, and nothing is stored; a cgroup_fs' with PINFOLD_IO, or with
  *     PINFOLD_NOT_ENFORCED after the decision was stored. A callback must not throw or longjmp. A
  *     C++ exception breaks the rules in this sense; one of a log is ignored.
- *  9. Process: the library never prints, exits, aborts, installs a signal handler, starts a
+ *  9. Outcomes of a call that changes a node. Done: PINFOLD_OK, PINFOLD_NOT_SETTLED and
+ *     PINFOLD_NOT_ENFORCED; PINFOLD_REJECTED is an answer, and stored as such. Unknown:
+ *     PINFOLD_UNKNOWN. Not done: every other code; nothing has changed then, unless a description
+ *     says otherwise.
+ *  10. Process: the library never prints, exits, aborts, installs a signal handler, starts a
  *     thread or throws. After fork() the child may use the handles if no other thread was in a
  *     call.
  */
@@ -80,8 +84,10 @@ enum {
   PINFOLD_REJECTED = 101,     /**< the pod is rejected and has no resources; do not start it */
   PINFOLD_NOT_ENFORCED = 102, /**< decided and stored, but not applied to the kernel: remove the
                                  cause, then call pinfold_node_reconcile */
-  PINFOLD_NOT_SETTLED = 103   /**< done and durable in Pinfold's journal, but the kubelet's state
+  PINFOLD_NOT_SETTLED = 103,  /**< done and durable in Pinfold's journal, but the kubelet's state
                                  files are older; the next call tries again */
+  PINFOLD_UNKNOWN = 104       /**< the disk failed so that the change may be stored or not, and no
+                                 mixture: the next call that succeeds decides; read the state */
 };
 
 /** The name of a code, for example "not found"; "unknown code" for any other number. Never NULL. */

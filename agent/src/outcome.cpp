@@ -1,0 +1,24 @@
+#include "pinfold/agent/outcome.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "pinfold/checkpoint/store.hpp"
+
+namespace pinfold::agent {
+
+Error unknown_outcome(const std::string& message) {
+  return {ErrorCode::kIo, ENOTRECOVERABLE, message + "; the change may be made or not"};
+}
+
+bool is_unknown_outcome(const Error& error) {
+  return error.code == ErrorCode::kIo && error.sys_errno == ENOTRECOVERABLE;
+}
+
+std::string describe_not_settled(const Error& error) {
+  if (is_unknown_outcome(error)) return error.message;
+  return fmt::format("{}: {}", checkpoint::kNotSettled, error.message);
+}
+
+}  // namespace pinfold::agent
