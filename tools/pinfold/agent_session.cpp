@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "pinfold/agent/open_agent.hpp"
+#include "pinfold/agent/outcome.hpp"
 #include "pinfold/socket/unix_socket.hpp"
 
 namespace pinfold::tools {
@@ -44,6 +47,16 @@ Result<void> check_config(const AgentOptions& options, const service::Hello& hel
   if (options.config.empty() || config == hello.config) return {};
   return contradicts(fmt::format("--config '{}'", options.config), options,
                      "runs with another configuration");
+}
+
+/// Whether this answer to a request that can change the node says that it has.
+bool says_change(const service::Answer& answer) {
+  if (const auto* const hook = std::get_if<service::HookOutcome>(&answer)) return !*hook;
+  if (const auto* const admissions = std::get_if<service::Admissions>(&answer)) {
+    return std::any_of(admissions->outcomes.begin(), admissions->outcomes.end(),
+                       [](const auto& outcome) { return !outcome.rejection; });
+  }
+  return true;
 }
 
 }  // namespace
@@ -85,30 +98,35 @@ bool is_same_directory(const std::string& a, const std::string& b) {
 cli::Option socket_option(AgentOptions& options) {
   return {"--socket", &options.socket,
           options.is_query
-              ? "Socket of the service: if one runs for the state directory, what it has compared "
-                "in mode observe is shown"
+              ? "Socket of the service: if one runs for the state directory, where it serves "
+                "PodResources and what it has compared in mode observe is shown"
               : "Socket of the service: if one runs for the state directory, it does the work",
           "FILE"};
 }
 
-std::optional<service::Comparison> read_comparison(const AgentOptions& options) {
-  const auto read = [&]() -> Result<std::optional<service::Comparison>> {
+ServiceView read_service(const AgentOptions& options) {
+  ServiceView view;
+  const auto read = [&]() -> Result<void> {
     PINFOLD_LET(auto client, service::Client::connect(options.socket, kReadTime));
-    if (!client || !is_same_directory(client->hello().state_dir, options.state_dir)) {
-      return std::nullopt;
+    if (!client || !is_same_directory(client->hello().state_dir, options.state_dir)) return {};
+    constexpr auto kNoLimit = std::chrono::milliseconds::zero();
+    PINFOLD_LET(auto answer, client->call(service::ReadComparison{}, kNoLimit));
+    if (auto* const comparison = std::get_if<service::Comparison>(&answer)) {
+      view.comparison = std::move(*comparison);
     }
-    PINFOLD_LET(auto answer,
-                client->call(service::ReadComparison{}, std::chrono::milliseconds::zero()));
-    auto* const comparison = std::get_if<service::Comparison>(&answer);
-    if (comparison == nullptr) return std::nullopt;
-    return std::move(*comparison);
+    auto report = client->call(service::ReadService{}, kNoLimit);
+    const bool is_older = !report && report.error().code == ErrorCode::kInvalidArgument;
+    if (is_older) return {};
+    if (!report) return fail(std::move(report).error());
+    if (auto* const found = std::get_if<service::ServiceReport>(&*report)) {
+      view.report = std::move(*found);
+    }
+    return {};
   };
-  auto comparison = read();
-  if (comparison) return *std::move(comparison);
-  if (!service::is_stopping(comparison.error())) {
-    warn("what mode observe has found is not shown: " + comparison.error().message);
+  if (const auto done = read(); !done && !service::is_stopping(done.error())) {
+    warn("what the service says is not shown: " + done.error().message);
   }
-  return std::nullopt;
+  return view;
 }
 
 Result<AgentSession> AgentSession::open(const AgentOptions& options) {
@@ -157,11 +175,22 @@ Result<std::optional<AgentSession>> AgentSession::open_remote(const AgentOptions
 }
 
 Result<service::Answer> AgentSession::execute(const service::Action& action) {
+  auto answer = execute_once(action);
+  if (answer && !options_.dry_run && service::can_change(action) && says_change(*answer)) {
+    note_change();
+  }
+  return answer;
+}
+
+Result<service::Answer> AgentSession::execute_once(const service::Action& action) {
   const auto end = std::chrono::steady_clock::now() + kStopTime;
   while (client_) {
     auto answer = client_->call(action, checkpoint::Store::kLockTimeout);
     const bool is_over = std::chrono::steady_clock::now() >= end;
-    if (answer || !service::is_stopping(answer.error()) || is_over) return answer;
+    if (answer || is_over) return answer;
+    // What changes nothing can be asked again of the next one.
+    const bool is_lost = answer.error().sys_errno == ECONNRESET && !service::can_change(action);
+    if (!is_lost && !service::is_stopping(answer.error())) return answer;
     AgentOptions options = options_;
     options.hides_warnings = true;          // each once
     PINFOLD_LET(*this, open_any(options));  // waits until the service has ended
@@ -177,8 +206,9 @@ Result<std::optional<std::string>> AgentSession::settle() {
     agent_ = std::move(view);
   }
   if (settled) return std::nullopt;
-  warn(fmt::format("{}: {}; the next command that writes tries again", checkpoint::kNotSettled,
-                   settled.error().message),
+  if (agent::is_unknown_outcome(settled.error())) note_change();
+  warn(fmt::format("{}; the next command that writes tries again",
+                   agent::describe_not_settled(settled.error())),
        "not settled");
   return settled.error().message;
 }

@@ -22,9 +22,14 @@ namespace pinfold::tools {
 /// --socket, for a command that changes the state, or for one that only reads.
 [[nodiscard]] cli::Option socket_option(AgentOptions& options);
 
-/// The comparison of the service, if one runs for the state directory and compares: nothing waits
-/// for it long. A failure is a warning on standard error.
-[[nodiscard]] std::optional<service::Comparison> read_comparison(const AgentOptions& options);
+/// What a service says of itself.
+struct ServiceView {
+  std::optional<service::Comparison> comparison;  ///< none: it does not compare
+  std::optional<service::ServiceReport> report;   ///< none: it is older than this
+};
+/// Empty if no service runs for the state directory: nothing waits for it long. A failure is a
+/// warning on standard error.
+[[nodiscard]] ServiceView read_service(const AgentOptions& options);
 
 /// A node agent that a command changes: the service's, if one runs for the state directory, else
 /// one that the command opens itself. If the service stops before it has done a request, the
@@ -39,7 +44,8 @@ class AgentSession {
   [[nodiscard]] const agent::NodeAgent& view() const { return agent_; }
   [[nodiscard]] bool uses_service() const { return client_.has_value(); }
 
-  /// Errors: those of service::execute; kBusy if the service has no time; those of open.
+  /// Errors: those of service::execute and Client::call; kBusy if the service has no time; those of
+  /// open. After a change it notes it: see note_change.
   [[nodiscard]] Result<service::Answer> execute(const service::Action& action);
   /// The same for an action with this kind of answer.
   template <class Expected>
@@ -59,6 +65,7 @@ class AgentSession {
         agent_(std::move(agent)),
         client_(std::move(client)),
         reader_(std::move(reader)) {}
+  [[nodiscard]] Result<service::Answer> execute_once(const service::Action& action);
   [[nodiscard]] static Result<AgentSession> open_any(const AgentOptions& options);
   [[nodiscard]] static Result<std::optional<AgentSession>> open_remote(const AgentOptions& options);
 

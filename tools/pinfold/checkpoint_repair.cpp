@@ -125,6 +125,7 @@ Result<std::vector<cp::Note>> replace(cp::Store& store, cp::Fs& fs, const cp::Re
       kept.push_back({name, "the old file is kept as " + aside.name});
     }
     PINFOLD_TRY(store.commit({repaired.files.cpu, repaired.files.memory, {}}));
+    note_change();
     return {};
   };
   if (auto done = replace_all(); !done) {

@@ -26,13 +26,17 @@ cli::Section exit_statuses() {
            {"1 of reconcile", "Drift remains"},
            {"1 of reconfigure", "Pods would be removed, and --evict does not allow it"},
            {"1 of remove", "Processes still run, and --kill was not given"},
+           {"1 of serve --check", "The service is not live or ready"},
            {"1 of simulate",
             "A pod is rejected, of two runs only by the second; with --compare: a "
             "vector differs"},
            {"1 of status", "Drift, or offline CPUs"},
-           {"2",
-            "A usage or input error: nothing has changed. Also if the output cannot be "
-            "written: then a decision is stored all the same"},
+           {"2", "Not done: an error, and nothing has changed"},
+           {"3",
+            "Unknown: an error after which the change, or a part of it, may be made or not, for "
+            "example because the connection to the service broke or the output could not be "
+            "written. The message says which; 'pinfold status' shows the state, and the command "
+            "can be repeated"},
            {"130 of simulate", "Interrupted: the output ends there"}}};
 }
 

@@ -15,10 +15,10 @@ int main(int argc, char** argv) {
   };
   try {
     const std::vector<std::string> arguments(argv + std::min(argc, 2), argv + argc);
-    return cli::run(tools::pinfold_command(arguments), argc, argv, report);
+    return tools::final_status(cli::run(tools::pinfold_command(arguments), argc, argv, report));
   } catch (const std::bad_alloc&) {
-    return tools::report({ErrorCode::kIo, 0, "out of memory"});
+    return tools::final_status(tools::report({ErrorCode::kIo, 0, "out of memory"}));
   } catch (const std::exception& error) {
-    return tools::report({ErrorCode::kInternal, 0, error.what()});
+    return tools::final_status(tools::report({ErrorCode::kInternal, 0, error.what()}));
   }
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "pinfold/agent/outcome.hpp"
 #include "pinfold/text/message.hpp"
 
 namespace pinfold::tools {
@@ -17,6 +18,11 @@ namespace {
 OutputFormat& message_format() {
   static OutputFormat format = OutputFormat::kText;
   return format;
+}
+
+bool& has_changed() {
+  static bool changed = false;
+  return changed;
 }
 
 void print_json_line(const nlohmann::json& object) {
@@ -71,8 +77,20 @@ void warn(const std::string& message, std::string_view code) {
   }
 }
 
+void note_change() { has_changed() = true; }
+
+int final_status(int status) { return status == kBadRequest && has_changed() ? kUnknown : status; }
+
 int exit_status(const Result<ExitStatus>& outcome) {
-  return outcome ? *outcome : report(outcome.error());
+  if (outcome) return *outcome;
+  Error error = outcome.error();
+  if (agent::is_unknown_outcome(error)) {
+    note_change();
+    error.message += ": 'pinfold status' shows it, and the command can be repeated";
+  } else if (has_changed()) {
+    error.message += "; what the command has done before is stored: 'pinfold status' shows it";
+  }
+  return report(error);
 }
 
 cli::Option output_option(OutputFormat& format) {

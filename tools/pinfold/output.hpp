@@ -14,8 +14,15 @@ namespace pinfold::tools {
 enum ExitStatus : int {
   kYes = 0,                        ///< done, admitted, equal
   kNo = 1,                         ///< a negative answer: rejected, check failed, different
-  kBadRequest = cli::kUsageError,  ///< usage or input error
+  kBadRequest = cli::kUsageError,  ///< usage or input error: nothing has changed
+  kUnknown = 3,                    ///< the change, or a part of it, may be made or not
 };
+
+/// From now on an error does not mean that nothing has changed: the command has changed something,
+/// or may have.
+void note_change();
+/// The exit status of the program, for the one that its command returns.
+[[nodiscard]] int final_status(int status);
 
 enum class OutputFormat { kText, kJson, kName };
 
@@ -33,7 +40,7 @@ void print_warnings(const Machine& machine);
 /// Prints "pinfold: warning: message", or {"warning": {"message": "..."}}, with "code" if there is
 /// one.
 void warn(const std::string& message, std::string_view code = {});
-/// The exit status of a command; reports its error.
+/// The exit status of a command; reports its error, and whether it has changed something before.
 [[nodiscard]] int exit_status(const Result<ExitStatus>& outcome);
 
 /// --output text|json.

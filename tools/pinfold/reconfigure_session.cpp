@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "pinfold/agent/open_agent.hpp"
+#include "pinfold/agent/outcome.hpp"
 #include "reconfigure_text.hpp"
 #include "status_picture.hpp"
 
@@ -38,8 +39,9 @@ Result<AnsweredReconfigure> do_it(agent::NodeAgent agent, const service::Action&
   agent::NodeParts from{agent.node().machine(), agent.node().config()};
   PINFOLD_LET(auto outcome, outcome_of(service::execute(agent, action, source)));
   if (outcome.is_applied) {
+    note_change();
     if (const auto settled = agent.settle(); !settled) {
-      warn(fmt::format("{}: {}", checkpoint::kNotSettled, settled.error().message), "not settled");
+      warn(agent::describe_not_settled(settled.error()), "not settled");
     }
   }
   return AnsweredReconfigure{std::move(from), std::move(outcome)};
@@ -78,6 +80,7 @@ Result<AnsweredReconfigure> reconfigure_node(const AgentOptions& options,
     if (client) {
       auto done = ask(*client, own, action);
       const bool is_over = std::chrono::steady_clock::now() >= end;
+      if (done && done->outcome.is_applied) note_change();
       if (done || !service::is_stopping(done.error()) || is_over) return done;
       locked.reset();
       continue;

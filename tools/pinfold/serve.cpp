@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -21,6 +22,7 @@
 #include "pinfold/server/notify.hpp"
 #include "pinfold/server/server.hpp"
 #include "pinfold/service/worker.hpp"
+#include "serve_check.hpp"
 #include "serve_settings.hpp"
 #ifdef PINFOLD_GRPC
 #include "pinfold/interfaces/interfaces.hpp"
@@ -99,6 +101,10 @@ class Service {
   [[nodiscard]] Result<Runtime> follow(service::Worker& worker, Follower follower);
   [[nodiscard]] Result<Interfaces> serve_interfaces(service::Worker& worker,
                                                     const Runtime& runtime);
+  /// What `pinfold serve --check` and `pinfold status` ask for.
+  [[nodiscard]] static service::ServiceReport report(const service::Worker& worker,
+                                                     const Runtime& runtime,
+                                                     const Interfaces& interfaces);
   void wait_for_end();
   void wait_for_reload();
   void reload();
@@ -117,8 +123,9 @@ class Service {
   std::optional<service::Hello> hello_;
   std::optional<service::Server> server_;
   service::Worker* worker_ = nullptr;
-  bool goes_on_ = false;    ///< with another configuration
-  bool is_ending_ = false;  ///< by a signal
+  std::function<service::ServiceReport()> report_;  ///< of the present round
+  bool goes_on_ = false;                            ///< with another configuration
+  bool is_ending_ = false;                          ///< by a signal
 };
 
 AgentOptions Service::node_options() {
@@ -203,8 +210,8 @@ Result<Runtime> Service::follow([[maybe_unused]] service::Worker& worker,
 Result<Interfaces> Service::serve_interfaces([[maybe_unused]] service::Worker& worker,
                                              [[maybe_unused]] const Runtime& runtime) {
 #ifdef PINFOLD_GRPC
-  service::InterfaceSettings interfaces{settings_.grpc_socket, settings_.pod_resources_socket,
-                                        settings_.metrics_address};
+  service::InterfaceSettings interfaces{
+      settings_.grpc_socket, service::pod_resources_places(settings_), settings_.metrics_address};
 #ifdef PINFOLD_NRI
   if (runtime != nullptr) {
     interfaces.runtime = [connection = runtime.get()] { return connection->counters(); };
@@ -222,6 +229,21 @@ Result<Interfaces> Service::serve_interfaces([[maybe_unused]] service::Worker& w
               "grpcSocket, podResourcesSocket, metricsAddress: this program was built without them "
               "(PINFOLD_GRPC)");
 #endif
+}
+
+service::ServiceReport Service::report(const service::Worker& worker,
+                                       [[maybe_unused]] const Runtime& runtime,
+                                       [[maybe_unused]] const Interfaces& interfaces) {
+  service::ServiceReport report;
+  report.busy = worker.busy_for();
+#ifdef PINFOLD_NRI
+  if (runtime != nullptr) report.is_following = runtime->counters().is_healthy;
+#endif
+#ifdef PINFOLD_GRPC
+  report.pod_resources_socket = interfaces->pod_resources().socket;
+  report.pod_resources_reason = interfaces->pod_resources().reason;
+#endif
+  return report;
 }
 
 Result<ExitStatus> Service::run() {
@@ -244,10 +266,16 @@ Result<void> Service::serve_node(const service::Listener& listener) {
   worker_ = &worker;
   server_.emplace(
       io_, listener, *hello_,
-      [&worker](service::Request request) { return worker.submit(std::move(request)); },
+      [this, &worker](service::Request request) -> Result<void> {
+        const bool reads_service = std::holds_alternative<service::ReadService>(request.action);
+        if (!reads_service || !report_) return worker.submit(std::move(request));
+        request.done(service::Answer(report_()));
+        return {};
+      },
       service::ServerOptions{});
   PINFOLD_LET(auto runtime, follow(worker, std::move(follower)));
   PINFOLD_LET(auto interfaces, serve_interfaces(worker, runtime));
+  report_ = [&] { return report(worker, runtime, interfaces); };
   std::thread thread([&worker] { worker.run(); });
   log_(LogLevel::kInfo, fmt::format("serves state directory '{}' at socket '{}', {}",
                                     hello_->state_dir, listener.path(),
@@ -261,6 +289,7 @@ Result<void> Service::serve_node(const service::Listener& listener) {
   worker.stop();
   thread.join();
   finish_connections();
+  report_ = nullptr;
   interfaces.reset();
   runtime.reset();
   server_.reset();
@@ -358,6 +387,7 @@ Result<bool> Service::must_reconfigure() {
 
 Result<ExitStatus> serve(const ServeOptions& options) {
   PINFOLD_LET(auto settings, read_settings(options));
+  if (options.check) return check_service(settings, *options.check);
   Service service(std::move(settings), options);
   return service.run();
 }

@@ -42,7 +42,9 @@ cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options) {
       {"--grpc-socket", &options->grpc_socket, "Also serve the gRPC API pinfold.v1 on this socket",
        "FILE"},
       {"--pod-resources-socket", &options->pod_resources_socket,
-       "Also serve the kubelet's PodResources API on this socket", "FILE"},
+       "Also serve the kubelet's PodResources API on this socket; 'off': nowhere [with nri in the "
+       "configuration file: pod-resources/kubelet.sock beside the socket of the service]",
+       "FILE"},
       {"--metrics-address", &options->metrics_address,
        "Also serve metrics over HTTP at this address, '127.0.0.1:9470'", "ADDRESS"},
       {.name = "--interval",
@@ -59,11 +61,18 @@ cli::Command serve_declaration(const std::shared_ptr<ServeOptions>& options) {
        .help = "The least level that is logged: debug, info, warning or error [info]",
        .value = "LEVEL",
        .suggestions = {"debug", "info", "warning", "error"}},
+      {.name = "--check",
+       .target = &options->check,
+       .help = "Run no service, but ask the one at the socket: live, if it answers; ready, if it "
+               "also follows a container runtime or need not. Status 1: it is not",
+       .value = "WHAT",
+       .suggestions = {"live", "ready"}},
   });
   command.sections = {
       {"Examples",
        {{"pinfold serve --settings agent.yaml",
-         "Run with this configuration until a signal arrives"}}},
+         "Run with this configuration until a signal arrives"},
+        {"pinfold serve --check live", "What a liveness probe runs"}}},
       {"Signals",
        {{"TERM, INT", "Finish the requests that are being done, settle the state, and exit"},
         {"HUP", "Read the configuration file again; what needs a restart is logged"}}}};

@@ -23,6 +23,7 @@ struct ServeOptions {
   std::optional<std::string> pod_resources_socket;
   std::optional<std::string> metrics_address;
   std::optional<std::string> log_level;
+  std::optional<std::string> check;  ///< "live" or "ready": asks the service that runs
   bool no_enforce = false;
   bool move_pages = false;
   bool keep_affinity = false;

@@ -57,6 +57,21 @@ std::string other_groups_text(const agent::NodeStatus& view) {
   return text;
 }
 
+/// Where exporters read PodResources; "" if the service was not told to serve it.
+std::string pod_resources_text(const service::ServiceReport& report) {
+  const std::string& reason = report.pod_resources_reason;
+  if (report.pod_resources_socket.empty() && reason.empty()) return "";
+  const std::string place =
+      report.pod_resources_socket.empty() ? "not served" : escaped(report.pod_resources_socket);
+  return fmt::format("PodResources: {}{}\n", place,
+                     reason.empty() ? "" : " (" + escaped(reason) + ")");
+}
+
+nlohmann::json pod_resources_json(const service::ServiceReport& report) {
+  if (report.pod_resources_socket.empty() && report.pod_resources_reason.empty()) return nullptr;
+  return {{"socket", report.pod_resources_socket}, {"reason", report.pod_resources_reason}};
+}
+
 /// Everything for people. `picture`: of the node.
 std::string status_text(const AgentOptions& options, const agent::NodeAgent& agent,
                         const agent::NodeStatus& view, const Picture& picture) {
@@ -73,9 +88,9 @@ std::string status_text(const AgentOptions& options, const agent::NodeAgent& age
   text += agent::describe_profile(agent.node().config().profile, agent.profile_source()) + "\n";
   if (!view.pods.empty())
     text += "\n" + container_table(view.pods, agent.enforces(), picture.style);
-  if (const auto comparison = read_comparison(options)) {
-    text += "\n" + comparison_text(*comparison);
-  }
+  const ServiceView seen = read_service(options);
+  if (seen.report) text += pod_resources_text(*seen.report);
+  if (seen.comparison) text += "\n" + comparison_text(*seen.comparison);
   text += other_groups_text(view);
   if (!agent.offline().empty()) {
     text += fmt::format("\nCPUs {} of this node are offline:\n", agent.offline().to_string());
@@ -123,8 +138,9 @@ Result<WatchFrame> make_frame(const StatusOptions& options, const std::map<CpuId
   }
   if (options.agent.output == OutputFormat::kJson) {
     nlohmann::json out = to_json(view, agent);
-    const auto comparison = read_comparison(options.agent);
-    out["comparison"] = comparison ? service::to_json(*comparison) : nlohmann::json();
+    const ServiceView seen = read_service(options.agent);
+    out["comparison"] = seen.comparison ? service::to_json(*seen.comparison) : nlohmann::json();
+    out["podResources"] = seen.report ? pod_resources_json(*seen.report) : nlohmann::json();
     for (const auto& [cpu, share] : load) out["load"][std::to_string(cpu.value)] = share;
     return WatchFrame{out.dump(options.watch ? -1 : 2) + "\n", status};
   }

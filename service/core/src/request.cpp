@@ -67,6 +67,7 @@ struct Execute {
     return changed(agent.adopt(request.pod, request.adoption));
   }
   Result<Answer> operator()(const ReadComparison& /*request*/) const { return Done{}; }
+  Result<Answer> operator()(const ReadService& /*request*/) const { return ServiceReport{}; }
   Result<Answer> operator()(const Reconfigure& request) const {
     PINFOLD_LET(auto outcome, agent::reconfigure(agent, request, source));
     return outcome;
@@ -88,6 +89,37 @@ std::vector<T> take(std::vector<T>& list, std::size_t& position, std::size_t cou
 
 }  // namespace
 
+bool can_change(const Action& action) {
+  if (const auto* const one = std::get_if<Reconfigure>(&action)) return !one->dry_run;
+  if (const auto* const one = std::get_if<Defragment>(&action)) return !one->dry_run;
+  return !std::holds_alternative<Settle>(action) &&
+         !std::holds_alternative<ReadComparison>(action) &&
+         !std::holds_alternative<ReadService>(action);
+}
+
+Result<void> check_size(const std::vector<PodSpec>& pods) {
+  const auto check = [](std::size_t count, const char* what, std::size_t most) -> Result<void> {
+    if (count <= most) return {};
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} {} in one request: expected at most {}", count, what, most));
+  };
+  std::size_t containers = 0;
+  for (const PodSpec& pod : pods) containers += pod.containers.size();
+  PINFOLD_TRY(check(pods.size(), "pods", kMostPods));
+  return check(containers, "containers", kMostContainers);
+}
+
+Result<void> check_size(const Action& action) {
+  if (const auto* const admit = std::get_if<Admit>(&action)) return check_size(admit->pods);
+  if (const auto* const hooked = std::get_if<AdmitHooked>(&action)) {
+    return check_size(std::vector{hooked->pod});
+  }
+  if (const auto* const room = std::get_if<Defragment>(&action)) {
+    return check_size(std::vector{room->pod});
+  }
+  return {};
+}
+
 Error stopping_error() { return {ErrorCode::kBusy, ESHUTDOWN, "the service stops"}; }
 
 bool is_stopping(const Error& error) {
@@ -95,6 +127,7 @@ bool is_stopping(const Error& error) {
 }
 
 Result<Answer> execute(NodeAgent& agent, const Action& action, const agent::NodeSource& source) {
+  PINFOLD_TRY(check_size(action));
   return std::visit(Execute{agent, source}, action);
 }
 

@@ -9,7 +9,11 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <thread>
 #include <utility>
+
+#include "pinfold/agent/outcome.hpp"
+#include "queue_entry.hpp"
 
 namespace pinfold::service {
 namespace {
@@ -62,14 +66,6 @@ void add_changes(const Action& action, const Answer& answer, std::vector<Change>
   }
 }
 
-void give_up(const std::variant<Request, Task>& entry, const Error& error) {
-  if (const auto* const request = std::get_if<Request>(&entry)) {
-    request->done(fail(error));
-  } else {
-    (void)std::get<Task>(entry).run(fail(error));
-  }
-}
-
 bool is_readable(const UniqueFd& fd) {
   pollfd entry{fd.get(), POLLIN, 0};
   return ::poll(&entry, 1, 0) > 0 && (entry.revents & POLLIN) != 0;
@@ -95,6 +91,7 @@ Worker::Worker(agent::NodeAgent agent, WorkerOptions options)
 Worker::~Worker() = default;
 
 Result<void> Worker::submit(Request request) {
+  PINFOLD_TRY(check_size(request.action));
   if (!std::holds_alternative<ReadComparison>(request.action)) return put(std::move(request));
   const auto comparison = snapshot()->comparison;
   request.done(comparison == nullptr ? Answer(Done{}) : Answer(*comparison));
@@ -103,29 +100,9 @@ Result<void> Worker::submit(Request request) {
 
 Result<void> Worker::submit(Task task) { return put(std::move(task)); }
 
-Result<void> Worker::put(Entry entry) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (is_stopping_) return fail(stopping_error());
-    if (queue_.size() >= options_.queue_limit) {
-      ++busy_;
-      return fail(ErrorCode::kBusy,
-                  fmt::format("{} requests wait already: try again later", queue_.size()));
-    }
-    queue_.push_back(std::move(entry));
-  }
-  (void)::eventfd_write(wake_.get(), 1);
-  return {};
-}
-
 std::shared_ptr<const Snapshot> Worker::snapshot() const {
   const std::lock_guard lock(mutex_);
   return snapshot_;
-}
-
-std::size_t Worker::waiting() const {
-  const std::lock_guard lock(mutex_);
-  return queue_.size();
 }
 
 std::shared_ptr<Subscription> Worker::subscribe(std::size_t limit, std::function<void()> notify) {
@@ -173,6 +150,7 @@ Clock::time_point Worker::now() {
 }
 
 void Worker::run() {
+  std::thread keeper([this] { keep_time(); });
   while (true) {
     {
       const std::lock_guard lock(mutex_);
@@ -182,23 +160,34 @@ void Worker::run() {
     if (options_.alive) options_.alive();
     wait();
   }
-  std::deque<Entry> left;
+  std::deque<Waiting> left;
   {
     const std::lock_guard lock(mutex_);
     left.swap(queue_);
+    has_ended_ = true;
+    has_news_.notify_one();
   }
+  keeper.join();
   if (!is_replaced()) {
     settle();
     publish();
   }
-  for (const Entry& entry : left) give_up(entry, stopping_error());
+  for (const Waiting& one : left) give_up(one.entry, stopping_error());
 }
 
 void Worker::run_round() {
-  std::deque<Entry> entries;
+  set_busy(true);
+  do_round();
+  set_busy(false);
+}
+
+void Worker::do_round() {
+  std::uint64_t end = 0;  // what comes later waits for the next round
+  bool is_idle = false;
   {
     const std::lock_guard lock(mutex_);
-    entries.swap(queue_);
+    is_idle = queue_.empty();
+    end = next_number_;
     if (std::exchange(has_new_times_, false)) {
       pause_ = times_.interval;
       reconcile_at_ = std::min(reconcile_at_, now() + pause_);
@@ -206,41 +195,37 @@ void Worker::run_round() {
   }
   has_changed_ = has_changed_ || is_readable(changes_);
   const bool is_due = has_changed_ || now() >= reconcile_at_;
-  if (entries.empty() && !is_due) {
+  if (is_idle && !is_due) {
     watch_if_due();
     return settle_if_due();
   }
   changes_.reset();  // what this round does itself does not count
-  do_entries(std::move(entries));
+  while (true) {
+    give_up_late();
+    auto entries = take(end);
+    if (entries.empty()) break;
+    do_entries(std::move(entries));
+    set_busy(true);  // anew for each
+  }
   if (is_replaced()) return;
   if (is_due) do_due();
   settle_if_due();
   watch_from_ = now() + agent::kLeastPause;
 }
 
-void Worker::do_entries(std::deque<Entry> entries) {
-  std::vector<Request> batch;
-  const auto admit = [&] {
-    if (!batch.empty()) do_admissions(batch);
-    batch.clear();
-  };
-  for (Entry& entry : entries) {
-    ++state_.counters.requests;
-    auto* const request = std::get_if<Request>(&entry);
-    if (is_replaced()) {
-      give_up(entry, stopping_error());
-    } else if (options_.now() >= std::visit([](const auto& one) { return one.deadline; }, entry)) {
-      ++state_.counters.expired;
-      give_up(entry, {ErrorCode::kBusy, 0,
-                      "other requests took longer than the time limit: nothing was done"});
-    } else if (request != nullptr && std::holds_alternative<Admit>(request->action)) {
-      batch.push_back(std::move(*request));
-    } else {
-      admit();
-      std::visit([this](const auto& one) { do_one(one); }, entry);
-    }
+void Worker::do_entries(std::vector<Entry> entries) {
+  state_.counters.requests += entries.size();
+  if (is_replaced()) {
+    for (const Entry& entry : entries) give_up(entry, stopping_error());
+    return;
   }
-  admit();
+  if (pods_to_admit(entries.front()) == nullptr) {
+    return std::visit([this](const auto& one) { do_one(one); }, entries.front());
+  }
+  std::vector<Request> admissions;
+  admissions.reserve(entries.size());
+  for (Entry& entry : entries) admissions.push_back(std::get<Request>(std::move(entry)));
+  do_admissions(admissions);
 }
 
 void Worker::do_admissions(const std::vector<Request>& requests) {
@@ -360,8 +345,8 @@ void Worker::settle_if_due() {
 void Worker::settle() {
   const auto settled = agent_.settle();
   if (!settled && !state_.not_settled) {
-    log(LogLevel::kError, fmt::format("{}: {}; tried again with every reconciliation",
-                                      checkpoint::kNotSettled, settled.error().message));
+    log(LogLevel::kError, fmt::format("{}; tried again with every reconciliation",
+                                      agent::describe_not_settled(settled.error())));
   }
   set_settled(settled);
 }
@@ -376,6 +361,8 @@ void Worker::publish() {
   {
     const std::lock_guard lock(mutex_);
     snapshot->counters.busy = busy_;
+    snapshot->counters.expired = late_;
+    snapshot->counters.requests += late_;
     snapshot->comparison = comparison_;
     snapshot_ = std::move(snapshot);
     std::erase_if(subscriptions_, [](const auto& subscription) { return subscription.expired(); });

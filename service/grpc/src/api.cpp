@@ -82,7 +82,8 @@ class Api::Call {
           is_late ? ::grpc::Status(::grpc::StatusCode::DEADLINE_EXCEEDED, answer.error().message)
                   : to_status(answer.error()));
     };
-    if (const auto taken = api_.worker_.submit({*std::move(action), std::move(done), deadline_});
+    if (const auto taken =
+            api_.worker_.submit({*std::move(action), std::move(done), deadline_, Origin::kOther});
         !taken) {
       reactor->Finish(to_status(taken.error()));
     }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/grpc.h>
+#include <grpcpp/resource_quota.h>
 #include <grpcpp/security/server_credentials.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -22,7 +23,10 @@ using agent::LogLevel;
 using std::chrono::milliseconds;
 
 void configure(::grpc::ServerBuilder& builder, const EndpointOptions& options) {
-  constexpr int kHandshakeMs = 20'000;  // to begin with HTTP/2
+  constexpr int kHandshakeMs = 10'000;  // to begin with HTTP/2
+  ::grpc::ResourceQuota quota;
+  quota.Resize(options.memory);
+  builder.SetResourceQuota(quota);
   constexpr int kIdleMs = 600'000;
   builder.SetMaxReceiveMessageSize(options.max_message);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, options.max_streams);
@@ -43,6 +47,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::start(Listener listener,
       return check_client(connection, group);
     };
   }
+  if (!options.is_owner) options.is_owner = is_owner;
   std::unique_ptr<Endpoint> endpoint(new Endpoint(std::move(listener), std::move(options)));
   endpoint->stop_ = UniqueFd(::eventfd(0, EFD_CLOEXEC));
   if (!endpoint->stop_) return fail_errno(errno, "eventfd");
@@ -95,7 +100,8 @@ void Endpoint::accept_one() {
     return;
   }
   forget_ended();
-  if (connections_.size() >= options_.max_connections) {
+  const bool is_owners = options_.is_owner(connection.get());
+  if (!has_room(is_owners)) {
     if (!std::exchange(is_full_, true)) {
       log(LogLevel::kWarning, fmt::format("socket '{}': {} connections: more are closed",
                                           listener_.path(), connections_.size()));
@@ -105,11 +111,19 @@ void Endpoint::accept_one() {
   is_full_ = false;
   struct stat status {};
   if (::fstat(connection.get(), &status) != 0) return;
-  connections_.push_back({connection.get(), status.st_ino});
+  connections_.push_back({connection.get(), status.st_ino, is_owners});
   Acceptor::NewConnectionParameters parameters;
   parameters.listener_fd = listener_.fd();
   parameters.fd = connection.release();
   acceptor_->HandleNewConnection(&parameters);
+}
+
+bool Endpoint::has_room(bool is_owners) const {
+  if (is_owners) return connections_.size() < options_.max_connections;
+  const std::size_t reserved = std::min(options_.reserved_connections, options_.max_connections);
+  const auto others = std::count_if(connections_.begin(), connections_.end(),
+                                    [](const Connection& one) { return !one.is_owners; });
+  return static_cast<std::size_t>(others) < options_.max_connections - reserved;
 }
 
 void Endpoint::forget_ended() {

@@ -46,18 +46,48 @@ Result<void> make_directory(const std::string& directory) {
   return fail_errno(errno, name);
 }
 
-/// Nothing: a kubelet serves it.
-Result<std::optional<Listener>> listen_for_pod_resources(const std::string& socket,
-                                                         const agent::LogSink& log) {
+/// A socket in a directory that is made if it is missing.
+Result<Listener> listen_in_directory(const std::string& socket) {
   PINFOLD_TRY(make_directory(std::filesystem::absolute(socket).parent_path()));
-  auto listener = Listener::open(socket);
-  if (listener) return *std::move(listener);
-  if (listener.error().code != ErrorCode::kBusy) return fail(std::move(listener).error());
-  if (log) {
-    log(agent::LogLevel::kInfo,
-        fmt::format("does not serve PodResources: {}", listener.error().message));
+  return Listener::open(socket);
+}
+
+/// Members of the group of the socket must reach it in a directory that is the service's own.
+void open_directory_to_group(const Listener& listener) {
+  const std::string directory = std::filesystem::path(listener.path()).parent_path();
+  struct stat status {};
+  if (::lstat(directory.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return;
+  (void)::lchown(directory.c_str(), static_cast<uid_t>(-1), listener.group());
+}
+
+struct PodResourcesListener {
+  std::optional<Listener> listener;
+  std::string reason;  ///< why it is not at the first place, or nowhere; or ""
+};
+
+/// Listens at the second place if another process listens at the first one. What nobody has asked
+/// for by its name may fail.
+Result<PodResourcesListener> listen_for_pod_resources(const PodResourcesPlaces& places) {
+  PodResourcesListener out{std::nullopt, places.reason};
+  if (places.first.empty()) return out;
+  const bool is_asked_for = places.first != places.second;
+  if (is_asked_for) {
+    auto listener = listen_in_directory(places.first);
+    if (listener) {
+      out.listener.emplace(*std::move(listener));
+      return out;
+    }
+    if (listener.error().code != ErrorCode::kBusy) return fail(std::move(listener).error());
+    out.reason = std::move(listener).error().message;
   }
-  return std::nullopt;
+  auto listener = listen_in_directory(places.second);
+  if (listener) {
+    out.listener.emplace(*std::move(listener));
+    open_directory_to_group(*out.listener);
+  } else {
+    out.reason += (out.reason.empty() ? "" : "; ") + listener.error().message;
+  }
+  return out;
 }
 
 }  // namespace
@@ -68,6 +98,9 @@ struct Interfaces::Parts {
       : worker(of_worker),
         api(of_worker),
         pod_resources(of_worker.node(), [&of_worker] { return of_worker.snapshot(); }) {}
+
+  Result<void> serve_pod_resources(const PodResourcesPlaces& places,
+                                   const EndpointOptions& options);
 
   [[nodiscard]] std::vector<MetricFamily> collect() const {
     const auto snapshot = worker.snapshot();
@@ -84,8 +117,32 @@ struct Interfaces::Parts {
   PodResourcesApi pod_resources;
   std::unique_ptr<Endpoint> api_endpoint;
   std::unique_ptr<Endpoint> pod_resources_endpoint;
+  PodResourcesPlace pod_resources_place;
   std::unique_ptr<MetricsServer> metrics_server;
 };
+
+Result<void> Interfaces::Parts::serve_pod_resources(const PodResourcesPlaces& places,
+                                                    const EndpointOptions& options) {
+  PINFOLD_LET(auto found, listen_for_pod_resources(places));
+  pod_resources_place.reason = std::move(found.reason);
+  const std::string& reason = pod_resources_place.reason;
+  if (!found.listener) {
+    if (!places.first.empty() && options.log) {
+      options.log(agent::LogLevel::kWarning, "does not serve PodResources: " + reason);
+    }
+    return {};
+  }
+  pod_resources_place.socket = found.listener->path();
+  const auto services = pod_resources.services();
+  PINFOLD_LET(pod_resources_endpoint, Endpoint::start(*std::move(found.listener),
+                                                      {services.begin(), services.end()}, options));
+  if (options.log) {
+    options.log(agent::LogLevel::kInfo,
+                fmt::format("serves PodResources at socket '{}'{}{}", pod_resources_place.socket,
+                            reason.empty() ? "" : ": ", reason));
+  }
+  return {};
+}
 
 Result<std::unique_ptr<Interfaces>> Interfaces::start(const InterfaceSettings& settings,
                                                       Worker& worker, const agent::LogSink& log) {
@@ -101,16 +158,7 @@ Result<std::unique_ptr<Interfaces>> Interfaces::start(const InterfaceSettings& s
     PINFOLD_LET(parts->api_endpoint, Endpoint::start(std::move(listener), {&parts->api}, options));
     say(fmt::format("serves pinfold.v1 at socket '{}'", settings.grpc_socket));
   }
-  if (!settings.pod_resources_socket.empty()) {
-    PINFOLD_LET(auto listener, listen_for_pod_resources(settings.pod_resources_socket, log));
-    if (listener) {
-      const auto services = parts->pod_resources.services();
-      PINFOLD_LET(
-          parts->pod_resources_endpoint,
-          Endpoint::start(*std::move(listener), {services.begin(), services.end()}, options));
-      say(fmt::format("serves PodResources at socket '{}'", settings.pod_resources_socket));
-    }
-  }
+  PINFOLD_TRY(parts->serve_pod_resources(settings.pod_resources, options));
   if (!settings.metrics_address.empty()) {
     PINFOLD_LET(parts->metrics_server,
                 MetricsServer::start(settings.metrics_address,
@@ -124,5 +172,9 @@ Result<std::unique_ptr<Interfaces>> Interfaces::start(const InterfaceSettings& s
 Interfaces::Interfaces(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Interfaces::~Interfaces() = default;
+
+const Interfaces::PodResourcesPlace& Interfaces::pod_resources() const {
+  return parts_->pod_resources_place;
+}
 
 }  // namespace pinfold::service

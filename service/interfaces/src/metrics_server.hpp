@@ -2,6 +2,7 @@
 
 #include <prometheus/metric_family.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,21 +10,25 @@
 
 #include "pinfold/base/result.hpp"
 
-namespace prometheus {
-class Collectable;
-class Exposer;
-}  // namespace prometheus
-
 namespace pinfold::service {
 
-/// Answers GET /metrics over HTTP. A client that hangs takes one of 8 threads for 2 seconds.
+struct MetricsServerOptions {
+  /// Above it the oldest connection that has not sent a whole request is closed for a new one.
+  std::size_t max_connections = 128;
+  std::chrono::milliseconds request_time{5'000};  ///< for a client to send the head of its request
+  std::chrono::milliseconds answer_time{10'000};  ///< and to read the answer
+};
+
+/// Answers GET /metrics over HTTP, one request for each connection, in a thread of its own. A
+/// client that hangs delays no other one: anybody who reaches the address can try.
 class MetricsServer {
  public:
   using Collect = std::function<std::vector<prometheus::MetricFamily>()>;
 
-  /// `address`: "HOST:PORT", "PORT", "[::1]:PORT". Errors: kIo.
-  [[nodiscard]] static Result<std::unique_ptr<MetricsServer>> start(const std::string& address,
-                                                                    Collect collect);
+  /// `address`: "HOST:PORT", "PORT", "[::1]:PORT". `collect` is called by the thread of the server.
+  /// Errors: kInvalidArgument for what is no address; kIo.
+  [[nodiscard]] static Result<std::unique_ptr<MetricsServer>> start(
+      const std::string& address, Collect collect, const MetricsServerOptions& options = {});
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
   ~MetricsServer();
@@ -31,10 +36,10 @@ class MetricsServer {
   [[nodiscard]] int port() const;
 
  private:
-  MetricsServer() = default;
+  struct Parts;
+  explicit MetricsServer(std::unique_ptr<Parts> parts);
 
-  std::shared_ptr<prometheus::Collectable> collectable_;
-  std::unique_ptr<prometheus::Exposer> exposer_;
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace pinfold::service

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>
@@ -138,6 +139,18 @@ Result<agent::LogLevel> parse_log_level(std::string_view text) {
   }
   return fail(ErrorCode::kInvalidArgument,
               fmt::format("'{}': expected debug, info, warning or error", printable(text)));
+}
+
+PodResourcesPlaces pod_resources_places(const Settings& settings) {
+  const std::string& named = settings.pod_resources_socket;
+  const bool is_off = named == "off" || (named.empty() && !settings.nri);
+  if (is_off) return {};
+  const auto directory = std::filesystem::path(settings.socket).parent_path();
+  std::string own = directory / "pod-resources/kubelet.sock";
+  if (!settings.nri) return {named, std::move(own), ""};
+  if (named.empty()) return {own, own, ""};
+  if (!named.starts_with(settings.nri->kubelet_root + "/")) return {named, std::move(own), ""};
+  return {own, own, fmt::format("with NRI the kubelet serves '{}' itself", named)};
 }
 
 std::vector<std::string> needs_restart(const Settings& before, const Settings& after) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cerrno>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -70,6 +71,13 @@ struct ToAnswer {
   json operator()(const Comparison& comparison) const {
     return {{"comparison", service::to_json(comparison)}};
   }
+  json operator()(const ServiceReport& report) const {
+    return {{"service",
+             {{"busyMs", report.busy.count()},
+              {"following", report.is_following},
+              {"podResourcesSocket", report.pod_resources_socket},
+              {"podResourcesReason", report.pod_resources_reason}}}};
+  }
   json operator()(const agent::Reconfigured& outcome) const {
     json body = service::to_json(outcome);
     if (outcome.change.not_enforced) body["notEnforced"] = error_json(*outcome.change.not_enforced);
@@ -118,6 +126,18 @@ Result<Answer> read_change(const json& body) {
   return outcome;
 }
 
+Result<Answer> read_service(const json& body) {
+  constexpr std::uint64_t kMostMs = std::uint64_t{1} << 53U;
+  Members members(body, "service");
+  ServiceReport report;
+  report.busy = std::chrono::milliseconds(members.number("busyMs", kMostMs));
+  report.is_following = members.flag("following");
+  report.pod_resources_socket = members.text("podResourcesSocket");
+  report.pod_resources_reason = members.text("podResourcesReason");
+  PINFOLD_TRY(members.end());
+  return report;
+}
+
 Result<Answer> read_hook(const json& body) {
   Members members(body, "hook");
   HookOutcome outcome;
@@ -162,13 +182,14 @@ Result<Answer> read_done(const json& body) {
   return Done{};
 }
 
-constexpr std::array<std::pair<const char*, Result<Answer> (*)(const json&)>, 7> kAnswers = {{
+constexpr std::array<std::pair<const char*, Result<Answer> (*)(const json&)>, 8> kAnswers = {{
     {"done", read_done},
     {"admissions", read_admissions},
     {"change", read_change},
     {"hook", read_hook},
     {"report", read_report},
     {"comparison", read_comparison},
+    {"service", read_service},
     {"reconfiguration", read_outcome},
 }};
 
@@ -178,11 +199,9 @@ std::string encode(const Result<Answer>& answer) {
   if (!answer) return to_line({{"error", error_json(answer.error())}});
   std::string line = to_line(std::visit(ToAnswer{}, *answer));
   if (line.size() <= kMaxMessage) return line;
-  return to_line(
-      {{"error", error_json(Error{ErrorCode::kUnsupported, 0,
-                                  fmt::format("it is done, but the answer is longer than "
-                                              "{} bytes",
-                                              kMaxMessage)})}});
+  const std::string text =
+      fmt::format("it is done, but the answer is longer than {} bytes", kMaxMessage);
+  return to_line({{"error", error_json({ErrorCode::kIo, ENOTRECOVERABLE, text})}});
 }
 
 Result<Answer> decode_answer(std::string_view line) {

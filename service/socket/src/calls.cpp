@@ -82,6 +82,7 @@ struct ToMessage {
   json operator()(const ReadComparison& /*request*/) const {
     return {{"comparison", json::object()}};
   }
+  json operator()(const ReadService& /*request*/) const { return {{"service", json::object()}}; }
   json operator()(const Reconfigure& request) const {
     return {{"reconfigure", service::to_json(request)}};
   }
@@ -172,7 +173,7 @@ Result<Action> read_defragment(Members& members) {
   return request;
 }
 
-constexpr std::array<std::pair<const char*, Result<Action> (*)(Members&)>, 13> kReaders = {{
+constexpr std::array<std::pair<const char*, Result<Action> (*)(Members&)>, 14> kReaders = {{
     {"admit", read_admit},
     {"start", read_of_container<Start>},
     {"attach", read_attach},
@@ -184,6 +185,7 @@ constexpr std::array<std::pair<const char*, Result<Action> (*)(Members&)>, 13> k
     {"settle", read_empty<Settle>},
     {"adopt", read_adopt},
     {"comparison", read_empty<ReadComparison>},
+    {"service", read_empty<ReadService>},
     {"reconfigure", read_reconfigure},
     {"defragment", read_defragment},
 }};

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "pinfold/agent/outcome.hpp"
 #include "pinfold/socket/unix_socket.hpp"
 
 namespace pinfold::service {
@@ -29,20 +30,21 @@ Result<void> wait_for(int fd, short event, Clock::time_point end) {
   }
 }
 
-/// If the service has closed the connection, what it said before can still be read.
-Result<void> send_all(int fd, std::string_view rest, Clock::time_point end) {
+/// Whether all was sent: if not, the service has closed the connection, and what it said before can
+/// still be read.
+Result<bool> send_all(int fd, std::string_view rest, Clock::time_point end) {
   while (!rest.empty()) {
     PINFOLD_TRY(wait_for(fd, POLLOUT, end));
     const ssize_t sent = ::send(fd, rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) {
       rest.remove_prefix(static_cast<std::size_t>(sent));
     } else if (errno == EPIPE || errno == ECONNRESET) {
-      return {};
+      return false;
     } else if (errno != EAGAIN && errno != EINTR) {
       return fail_errno(errno, "send");
     }
   }
-  return {};
+  return true;
 }
 
 }  // namespace
@@ -63,7 +65,8 @@ Result<std::optional<Client>> Client::connect(const std::string& socket, millise
   PINFOLD_TRY_WRAP(check_server(connection.get()), name);
   Client client(std::move(connection), std::move(name), answer_time);
   auto line = client.exchange(encode_hello_request(), milliseconds::zero());
-  if (!line && line.error().sys_errno == ECONNRESET) return std::nullopt;  // it ends
+  const bool ends = !line && (line.error().sys_errno == ECONNRESET || is_stopping(line.error()));
+  if (ends) return std::nullopt;
   if (!line) return fail(std::move(line).error());
   auto hello = decode_hello(*line);
   if (!hello && is_stopping(hello.error())) return std::nullopt;
@@ -72,23 +75,26 @@ Result<std::optional<Client>> Client::connect(const std::string& socket, millise
 }
 
 Result<Answer> Client::call(Action action, milliseconds timeout) {
+  const bool changes = can_change(action);
   auto line = exchange(encode({std::move(action), timeout}), timeout);
   if (line) return decode_answer(*line);
-  if (line.error().code == ErrorCode::kIo) {
-    line.error().message += "; the request may be done or not";
-  }
+  if (changes && is_sent_) return fail(agent::unknown_outcome(line.error().message));
   return fail(std::move(line).error());
 }
 
 Result<std::string> Client::exchange(std::string message, milliseconds longest) {
-  if (message.size() > kMaxMessage) {
+  is_sent_ = false;
+  if (message.size() > kMaxRequest) {
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("{}: the request is longer than {} bytes", name_, kMaxMessage));
+                fmt::format("{}: the request is longer than {} bytes", name_, kMaxRequest));
   }
   message += '\n';
   const auto end = Clock::now() + answer_time_ + longest;
-  PINFOLD_TRY_WRAP(send_all(connection_.get(), message, end), name_);
-  PINFOLD_LET_WRAP(auto line, receive(end), name_);
+  PINFOLD_LET_WRAP(is_sent_, send_all(connection_.get(), message, end), name_);
+  auto line = receive(end);
+  // A part of a request is not done: it may be sent to the next service.
+  if (!line && !is_sent_) return fail(stopping_error());
+  if (!line) return fail(std::move(line).error().wrap(name_));
   return line;
 }
 

@@ -51,6 +51,11 @@ const sockaddr* generic(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
+bool is_owner(int connection) {
+  const auto peer = peer_of(connection);
+  return peer && (peer->uid == 0 || peer->uid == ::geteuid());
+}
+
 Result<void> check_client(int connection, gid_t group) {
   PINFOLD_LET(const ucred peer, peer_of(connection));
   if (peer.uid == 0 || peer.uid == ::geteuid() || peer.gid == group) return {};

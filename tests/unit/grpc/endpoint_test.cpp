@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <mutex>
 #include <thread>
 
@@ -108,6 +109,22 @@ TEST_F(EndpointTest, ClosesConnectionsAboveTheLimitAndForgetsEndedOnes) {
   EXPECT_THAT(log(), Contains(HasSubstr("2 connections: more are closed")));
   first.reset();
   while (!call(socket).ok()) std::this_thread::yield();  // until gRPC has noticed
+}
+
+TEST_F(EndpointTest, TheOwnerHasConnectionsThatOthersCannotTake) {
+  std::atomic<bool> is_owner = false;
+  EndpointOptions few = options();
+  few.max_connections = 3;
+  few.reserved_connections = 1;
+  few.is_owner = [&](int /*connection*/) { return is_owner.load(); };
+  const test::ServedSocket socket({&api_}, few);
+  const UniqueFd first = connect_raw(socket);
+  const UniqueFd second = connect_raw(socket);
+  const UniqueFd third = connect_raw(socket);
+  char byte = 0;
+  EXPECT_LE(::recv(third.get(), &byte, 1, 0), 0) << "closed without an answer";
+  is_owner = true;
+  EXPECT_TRUE(call(socket).ok());
 }
 
 TEST_F(EndpointTest, RefusesALargeMessage) {

@@ -35,16 +35,18 @@ class InterfacesTest : public testing::Test {
  protected:
   [[nodiscard]] Result<std::unique_ptr<Interfaces>> start() {
     return Interfaces::start(
-        {"", socket_, ""}, worker_, [this](agent::LogLevel level, std::string_view message) {
+        {"", {socket_, second_, ""}, ""}, worker_,
+        [this](agent::LogLevel level, std::string_view message) {
           log_.push_back(std::string(to_string(level)) + ": " + std::string(message));
         });
   }
   /// Whether pods can be listed there.
-  [[nodiscard]] bool is_served() const {
+  [[nodiscard]] bool is_served() const { return is_served(socket_); }
+  [[nodiscard]] static bool is_served(const std::string& socket) {
     ::grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     const auto stub = ::v1::PodResourcesLister::NewStub(::grpc::CreateCustomChannel(
-        "unix:" + socket_, ::grpc::InsecureChannelCredentials(), arguments));
+        "unix:" + socket, ::grpc::InsecureChannelCredentials(), arguments));
     ::grpc::ClientContext context;
     ::v1::ListPodResourcesResponse response;
     return stub->List(&context, {}, &response).ok();
@@ -53,6 +55,7 @@ class InterfacesTest : public testing::Test {
   test::TempDir dir_;
   std::string directory_ = dir_ / "pod-resources";
   std::string socket_ = directory_ + "/kubelet.sock";
+  std::string second_ = dir_ / "run/pod-resources/kubelet.sock";
   test::World world_;
   Worker worker_{world_.open(), WorkerOptions{}};
   std::vector<std::string> log_;
@@ -76,10 +79,55 @@ TEST_F(InterfacesTest, LeavesTheSocketToAKubeletThatServesIt) {
   const ino_t before = inode(socket_);
   auto served = start();
   ASSERT_TRUE(served.has_value()) << served.error().message;
-  EXPECT_THAT(log_, ElementsAre("info: does not serve PodResources: socket '" + socket_ +
-                                "': another process listens there"));
+  EXPECT_THAT(log_, ElementsAre("info: serves PodResources at socket '" + second_ + "': socket '" +
+                                socket_ + "': another process listens there"));
+  EXPECT_TRUE(is_served(second_));
+  EXPECT_EQ((*served)->pod_resources().socket, second_);
+  EXPECT_THAT((*served)->pod_resources().reason, HasSubstr("another process listens there"));
   served->reset();
   EXPECT_EQ(inode(socket_), before);
+  EXPECT_EQ(inode(second_), 0U);
+}
+
+/// As a container has mounted it: group and mode let exporters in, and it outlives the service.
+TEST_F(InterfacesTest, TheDirectoryOfTheSecondPlaceStays) {
+  socket_ = second_;  // as with NRI
+  const std::string directory = dir_ / "run/pod-resources";
+  ino_t before = 0;
+  for (int start_number = 0; start_number < 2; ++start_number) {
+    const auto served = start();
+    ASSERT_TRUE(served.has_value()) << served.error().message;
+    EXPECT_TRUE(is_served());
+    struct stat status {};
+    ASSERT_EQ(::stat(directory.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777U, 0750U);
+    if (start_number > 0) {
+      EXPECT_EQ(status.st_ino, before);
+    }
+    before = status.st_ino;
+  }
+}
+
+TEST_F(InterfacesTest, SaysThatBothPlacesAreTaken) {
+  ASSERT_EQ(::mkdir(directory_.c_str(), 0750), 0);
+  const auto kubelet = Listener::open(socket_).value();
+  second_ = dir_ / "other.sock";
+  const auto other = Listener::open(second_).value();
+  const auto served = start();
+  ASSERT_TRUE(served.has_value()) << served.error().message;
+  EXPECT_EQ((*served)->pod_resources().socket, "");
+  EXPECT_THAT(log_, ElementsAre(testing::StartsWith("warning: does not serve PodResources: ")));
+  EXPECT_THAT(log_.front(), HasSubstr(socket_));
+  EXPECT_THAT(log_.front(), HasSubstr(second_));
+}
+
+TEST_F(InterfacesTest, APlaceThatNobodyAskedForStopsNoService) {
+  dir_.write("file", "");
+  socket_ = dir_ / "file/pod-resources/kubelet.sock";
+  second_ = socket_;
+  const auto served = start();
+  ASSERT_TRUE(served.has_value()) << served.error().message;
+  EXPECT_THAT((*served)->pod_resources().reason, HasSubstr("make directory"));
 }
 
 TEST_F(InterfacesTest, ReplacesASocketThatNobodyListensAt) {

@@ -199,6 +199,79 @@ TEST(ServeCli, CommandsDoTheSameWhileAServiceStops) {
   }
 }
 
+/// A service that dies with the first request that changes something.
+class DyingService {
+ public:
+  explicit DyingService(const Node& node) {
+    listener_.emplace(service::Listener::open(node.dir() / "s.sock").value());
+    const service::Hello hello{
+        "0",
+        node.dir() / "state",
+        agent::read_config(node.dir() / "state", node.dir() / "config.yaml").value().config,
+        agent::ProfileSource::kDefault,
+        parse_machine(read_all(node.dir() / "node.json")).value(),
+        ""};
+    server_.emplace(
+        io_, *listener_, hello,
+        [this](const service::Request& /*request*/) {
+          io_.stop();
+          return Result<void>();
+        },
+        service::ServerOptions{});
+    thread_ = std::thread([this] {
+      (void)io_.run();
+      server_.reset();
+      listener_.reset();
+    });
+  }
+  DyingService(const DyingService&) = delete;
+  DyingService& operator=(const DyingService&) = delete;
+  ~DyingService() { thread_.join(); }
+
+ private:
+  boost::asio::io_context io_;
+  std::optional<service::Listener> listener_;
+  std::optional<service::Server> server_;
+  std::thread thread_;
+};
+
+TEST(ServeCli, AChangeWhoseAnswerIsLostHasAStatusOfItsOwn) {
+  for (const char* const command :
+       {"admit web.yaml", "start --pod web --container main", "remove --pod web", "reconcile"}) {
+    Node node;
+    ASSERT_EQ(node.pinfold(with_options("admit web.yaml")).status, 0);
+    const DyingService service(node);
+    const auto lost = node.pinfold(with_options(command));
+    EXPECT_EQ(lost.status, 3) << command << ": " << lost.out;
+    EXPECT_THAT(lost.err, HasSubstr("the change may be made or not: 'pinfold status' shows it"))
+        << command;
+    EXPECT_THAT(lost.err, Not(HasSubstr("stored in the journal"))) << command;
+  }
+}
+
+TEST(ServeCli, AnErrorAfterAChangeIsNotOneThatChangedNothing) {
+  const Node node;
+  const auto admitted = node.pinfold(with_options("admit web.yaml") + " > /dev/full");
+  EXPECT_EQ(admitted.status, 3) << "the output is lost, the pod is admitted: " << admitted.err;
+  EXPECT_EQ(node.pinfold(with_options("status") + " > /dev/full").status, 2) << "it only reads";
+  EXPECT_EQ(node.pinfold(with_options("admit --dry-run db.yaml") + " > /dev/full").status, 2);
+}
+
+TEST(ServeCli, ChecksWhetherTheServiceIsLiveAndReady) {
+  Node node;
+  const std::string check = "serve --settings agent.yaml --socket s.sock --check ";
+  const auto none = node.pinfold(check + "live");
+  EXPECT_EQ(none.status, 1);
+  EXPECT_EQ(none.out, "not live: no service at 's.sock'\n");
+  node.serve();
+  for (const std::string what : {"live", "ready"}) {
+    const auto good = node.pinfold(check + what);
+    EXPECT_EQ(good.status, 0) << good.out;
+    EXPECT_EQ(good.out, what + "\n");
+  }
+  EXPECT_EQ(node.pinfold(check + "well").status, 2);
+}
+
 /// Two containers, of which one would have other memory nodes too.
 service::Comparison two_of_three() {
   service::Comparison comparison;
@@ -246,8 +319,7 @@ TEST(ServeCli, StatusDoesNotDependOnTheService) {
   const auto status = node.pinfold(with_options("status"));
   EXPECT_EQ(status.status, 0) << status.err;
   EXPECT_THAT(status.out, HasSubstr("shared pool: 0,3"));
-  EXPECT_THAT(status.err,
-              HasSubstr("what mode observe has found is not shown: service at 's.sock'"));
+  EXPECT_THAT(status.err, HasSubstr("what the service says is not shown: service at 's.sock'"));
 }
 
 TEST(ServeCli, ReleasesUnknownPodsThroughTheService) {

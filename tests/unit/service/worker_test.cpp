@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <optional>
@@ -135,7 +136,8 @@ TEST_F(WorkerTest, DoesATaskInItsTurn) {
   late.deadline = now_;
   ASSERT_TRUE(worker->submit(std::move(late)).has_value());
   worker->run_round();
-  EXPECT_THAT(seen, ElementsAre("first 1", HasSubstr("late other requests took longer")));
+  EXPECT_THAT(seen, ElementsAre(HasSubstr("late other requests took longer"), "first 1"))
+      << "what is late is answered at once";
   EXPECT_EQ(worker->snapshot()->counters.expired, 1U);
   const Change found{ChangeKind::kFoundUnpinned, PodUid("a"), "c"};
   EXPECT_THAT(subscription->take().changes,
@@ -227,6 +229,56 @@ TEST_F(WorkerTest, IsBusyIfTheQueueIsFull) {
   EXPECT_EQ(text(2), "none");
   EXPECT_EQ(worker->snapshot()->counters.busy, 1U);
   must_submit(*worker, Settle{});
+}
+
+TEST_F(WorkerTest, KeepsRoomInTheQueueForTheOwner) {
+  WorkerOptions small = options();
+  small.queue_limit = 8;
+  const auto worker = make(small);
+  const auto submit = [&](Origin origin) {
+    Request one = request(Settle{});
+    one.origin = origin;
+    return worker->submit(std::move(one));
+  };
+  for (int i = 0; i < 7; ++i) ASSERT_TRUE(submit(Origin::kOther)) << i;
+  EXPECT_EQ(submit(Origin::kOther).error().code, ErrorCode::kBusy);
+  EXPECT_TRUE(submit(Origin::kOwner));
+  EXPECT_EQ(submit(Origin::kOwner).error().code, ErrorCode::kBusy);
+}
+
+TEST_F(WorkerTest, RefusesARequestThatNamesTooMuch) {
+  const auto worker = make();
+  std::vector<PodSpec> pods(kMostPods, pod("a", {guaranteed("c", 1)}));
+  EXPECT_TRUE(check_size(Admit{pods}));
+  pods.push_back(pods.front());
+  const auto many = worker->submit(request(Admit{pods}));
+  ASSERT_FALSE(many);
+  EXPECT_EQ(many.error().message, "513 pods in one request: expected at most 512");
+  PodSpec wide = pod("b", {});
+  wide.containers.resize(kMostContainers + 1);
+  const ContainerId id{PodUid("b"), "c"};
+  for (const Action& action :
+       {Action(Admit{{wide}}), Action(AdmitHooked{wide, {"c", "/x"}, {1, 1}}),
+        Action(Defragment{wide, true})}) {
+    const auto refused = worker->submit(request(action));
+    ASSERT_FALSE(refused) << action.index();
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(refused.error().message, "2049 containers in one request: expected at most 2048");
+  }
+}
+
+TEST_F(WorkerTest, BoundsTheAdmissionsOfOneTransaction) {
+  WorkerOptions few = options();
+  few.pods_together = 2;
+  const auto worker = make(few);
+  const auto one = [](const std::string& name) { return pod(name, {best_effort("c")}); };
+  for (const char* const name : {"a", "b", "c"}) must_submit(*worker, Admit{{one(name)}});
+  must_submit(*worker, Admit{{one("d"), one("e"), one("f")}});  // more than fit: alone
+  must_submit(*worker, Admit{{one("g")}});
+  worker->run_round();
+  EXPECT_EQ(worker->snapshot()->counters.admit_rounds, 4U);
+  EXPECT_EQ(worker->snapshot()->state.node.pods.size(), 7U);
+  EXPECT_EQ(worker->waiting(), 0U);
 }
 
 TEST_F(WorkerTest, PublishesBeforeItAnswers) {
@@ -488,6 +540,61 @@ TEST_F(WorkerTest, TakesRequestsOfManyThreads) {
   rounds.join();
   EXPECT_EQ(worker.snapshot()->state.node.pods.size(), kThreads * kPods);
   EXPECT_EQ(worker.snapshot()->counters.requests, kThreads * kPods);
+}
+
+/// A worker that is kept busy until it is released.
+class BusyWorker {
+ public:
+  BusyWorker(agent::NodeAgent agent, WorkerOptions options)
+      : worker_(std::move(agent), std::move(options)), thread_([this] { worker_.run(); }) {
+    EXPECT_TRUE(worker_.submit(Task{[this](const Result<agent::NodeAgent*>& /*agent*/) {
+                                      begun_.set_value();
+                                      release_.get_future().wait();
+                                      return std::vector<Change>();
+                                    },
+                                    Clock::time_point::max()}));
+    begun_.get_future().wait();
+  }
+  BusyWorker(const BusyWorker&) = delete;
+  BusyWorker& operator=(const BusyWorker&) = delete;
+  ~BusyWorker() {
+    release_.set_value();
+    worker_.stop();
+    thread_.join();
+  }
+  [[nodiscard]] Worker& worker() { return worker_; }
+
+ private:
+  std::promise<void> begun_;
+  std::promise<void> release_;
+  Worker worker_;
+  std::thread thread_;
+};
+
+TEST_F(WorkerTest, AnswersALateRequestWhileAnotherOneIsDone) {
+  WorkerOptions real = options();
+  real.now = Clock::now;
+  BusyWorker busy(world_.open(), std::move(real));
+  std::promise<Result<Answer>> answer;
+  Request late{Settle{}, [&](Result<Answer> got) { answer.set_value(std::move(got)); }};
+  late.deadline = Clock::now() + milliseconds(5);
+  ASSERT_TRUE(busy.worker().submit(std::move(late)));
+  const auto got = answer.get_future().get();  // the other one still runs
+  ASSERT_FALSE(got);
+  EXPECT_THAT(got.error().message, HasSubstr("nothing was done"));
+  EXPECT_EQ(busy.worker().waiting(), 0U);
+}
+
+TEST_F(WorkerTest, IsAliveWhileARequestIsDone) {
+  WorkerOptions real = options();
+  real.now = Clock::now;
+  real.alive_every = milliseconds(1);
+  std::atomic<int> calls = 0;
+  real.alive = [&] { ++calls; };
+  BusyWorker busy(world_.open(), std::move(real));
+  const int before = calls;  // the thread of the worker calls it no more
+  while (calls < before + 3) std::this_thread::yield();
+  while (busy.worker().busy_for() == milliseconds(0)) std::this_thread::yield();
 }
 
 TEST_F(WorkerTest, AnswersWhatStillWaitsWhenItStops) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "node_samples.hpp"
+#include "pinfold/agent/outcome.hpp"
 
 /// The messages between the commands and the service.
 namespace pinfold::service {
@@ -47,6 +48,7 @@ std::vector<NamedAction> all_actions() {
           {"settle", Settle{}},
           {"adopt", Adopt{PodUid("u"), {"c", "/sys/fs/cgroup/x"}}},
           {"comparison", ReadComparison{}},
+          {"service", ReadService{}},
           {"reconfigure", Reconfigure{}},
           {"reconfigure with all", all_of_reconfigure()},
           {"defragment", Defragment{spec, true}}};
@@ -136,6 +138,7 @@ std::vector<NamedAnswer> all_answers() {
           {"report", report},
           {"empty comparison", Comparison{}},
           {"comparison", some_comparison()},
+          {"service", ServiceReport{milliseconds(7), false, "/run/p.sock", "a reason"}},
           {"plan", agent::Reconfigured{}},
           {"reconfiguration", some_plan()}};
 }
@@ -149,6 +152,12 @@ TEST(Protocol, ReadsEveryAnswerThatItWrites) {
     EXPECT_EQ(read->index(), answer->index()) << name;
     EXPECT_EQ(encode(read), line) << name;
   }
+}
+
+TEST(Protocol, KeepsAServiceReport) {
+  const ServiceReport report{milliseconds(7), false, "/run/p.sock", "a reason"};
+  const auto read = decode_answer(encode(Result<Answer>(report)));
+  EXPECT_EQ(std::get<ServiceReport>(read.value()), report);
 }
 
 TEST(Protocol, KeepsAComparison) {
@@ -194,6 +203,7 @@ TEST(Protocol, AnAnswerThatIsTooLongBecomesAnError) {
   const auto read = decode_answer(encode(Result<Answer>(std::move(admissions))));
   ASSERT_FALSE(read.has_value());
   EXPECT_THAT(read.error().message, HasSubstr("it is done, but the answer is longer"));
+  EXPECT_TRUE(agent::is_unknown_outcome(read.error())) << "not an error that changes nothing";
 }
 
 TEST(Protocol, HelloKeepsTheNode) {

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "node_samples.hpp"
+#include "pinfold/agent/outcome.hpp"
 #include "pinfold/socket/client.hpp"
 #include "temp_dir.hpp"
 
@@ -43,6 +44,7 @@ class RawClient {
       text.remove_prefix(static_cast<std::size_t>(sent));
     }
   }
+  [[nodiscard]] int fd() const { return socket_.get(); }
   /// A line without its end, or what came before the connection ended.
   [[nodiscard]] std::string line() const {
     std::string text;
@@ -211,7 +213,7 @@ TEST_F(ServerTest, RefusesAMessageThatIsTooLong) {
   const RawClient client(listener_.path());
   client.send(encode_hello_request() + "\n");
   EXPECT_THAT(client.line(), HasSubstr("hello"));
-  client.send(std::string(kMaxMessage + 1, 'x'));
+  client.send(std::string(kMaxRequest + 1, 'x'));
   EXPECT_THAT(client.line(), HasSubstr("message: longer than"));
   EXPECT_EQ(client.line(), "") << "the connection should end";
   expect_answers();
@@ -268,6 +270,109 @@ TEST_F(ServerTest, LimitsTheConnections) {
   expect_answers();
 }
 
+TEST_F(ServerTest, RefusesALongFirstLine) {
+  start();
+  const RawClient client(listener_.path());
+  client.send(std::string(kMaxHelloRequest + 1, 'x'));
+  EXPECT_THAT(client.line(), HasSubstr("message: longer than 4096 bytes"));
+}
+
+/// Clients that are not the owner's, unless the test says so.
+class CrowdedServerTest : public ServerTest {
+ protected:
+  [[nodiscard]] ServerOptions of_others() {
+    ServerOptions options;
+    options.is_owner = [this](int /*connection*/) { return is_owner_.load(); };
+    return options;
+  }
+  [[nodiscard]] std::unique_ptr<RawClient> greeted() {
+    auto client = std::make_unique<RawClient>(listener_.path());
+    client->send(encode_hello_request() + "\n");
+    EXPECT_THAT(client->line(), HasSubstr("hello"));
+    return client;
+  }
+
+  std::atomic<bool> is_owner_ = false;
+};
+
+TEST_F(CrowdedServerTest, TheOldestSilentConnectionMakesRoom) {
+  ServerOptions options = of_others();
+  options.max_connections = 4;
+  options.reserved_connections = 1;
+  start(options);
+  const auto talks = greeted();
+  const RawClient oldest(listener_.path());
+  const RawClient other(listener_.path());
+  wait_for_connections(3);
+  expect_answers();
+  EXPECT_EQ(oldest.line(), "") << "it should be closed";
+  talks->send("{\"settle\":{}}\n");
+  EXPECT_THAT(talks->line(), HasSubstr("done"));
+}
+
+TEST_F(CrowdedServerTest, TheOwnerHasConnectionsThatOthersCannotTake) {
+  ServerOptions options = of_others();
+  options.max_connections = 3;
+  options.reserved_connections = 1;
+  start(options);
+  const auto first = greeted();
+  const auto second = greeted();
+  const RawClient refused(listener_.path());
+  EXPECT_THAT(refused.line(), HasSubstr("too many connections"));
+  EXPECT_EQ(refused.line(), "");
+  is_owner_ = true;
+  expect_answers();
+}
+
+TEST_F(CrowdedServerTest, RequestsSayWhoSendsThem) {
+  std::atomic<Origin> origin = Origin::kOwner;
+  submit_ = [&](const Request& request) {
+    origin = request.origin;
+    request.done(Answer(Done{}));
+    return Result<void>();
+  };
+  start(of_others());
+  expect_answers();
+  EXPECT_EQ(origin, Origin::kOther);
+  is_owner_ = true;
+  expect_answers();
+  EXPECT_EQ(origin, Origin::kOwner);
+}
+
+TEST_F(CrowdedServerTest, UnfinishedRequestsShareABoundedMemory) {
+  ServerOptions options = of_others();
+  options.unfinished_memory = std::size_t{1} << 20U;
+  start(options);
+  const auto one = greeted();
+  const auto other = greeted();
+  const std::string part(800'000, 'x');
+  one->send(part);
+  other->send(part);
+  std::array<pollfd, 2> fds = {pollfd{one->fd(), POLLIN, 0}, pollfd{other->fd(), POLLIN, 0}};
+  ASSERT_GT(::poll(fds.data(), fds.size(), -1), 0);
+  const RawClient& refused = fds[0].revents != 0 ? *one : *other;
+  EXPECT_THAT(refused.line(), HasSubstr("too many unfinished requests"));
+  EXPECT_EQ(refused.line(), "");
+  expect_answers();
+}
+
+TEST_F(CrowdedServerTest, ClientsThatDoNotReadShareABoundedMemory) {
+  submit_ = [&](const Request& request) {
+    const std::string large(std::size_t{2} << 20U, 'x');
+    request.done(Answer(Admissions{{{}}, {Trace{{{"cpu", "c", large}}}}}));
+    return Result<void>();
+  };
+  ServerOptions options = of_others();
+  options.unread_memory = std::size_t{3} << 20U;
+  start(options);
+  const auto slow = greeted();
+  slow->send("{\"settle\":{}}\n");
+  const auto other = greeted();
+  wait_for_connections(2);
+  other->send("{\"settle\":{}}\n");
+  wait_for_connections(1);
+}
+
 TEST_F(ServerTest, StopsAfterTheAnswersThatAreDue) {
   std::promise<Request> got;
   submit_ = [&](Request request) {
@@ -319,6 +424,32 @@ TEST_F(ServerTest, AClientThatLeavesCostsNothing) {
     request.done(Answer(Done{}));
   }
   wait_for_connections(0);
+}
+
+TEST_F(ServerTest, AChangeWhoseAnswerIsLostHasAnUnknownOutcome) {
+  submit_ = [&](const Request& /*request*/) {
+    boost::asio::post(io_, [&] { server_.reset(); });  // as if it were killed
+    return Result<void>();
+  };
+  start();
+  auto client = connect();
+  const auto lost = client.call(Remove{PodUid("u"), "", {}}, milliseconds(0));
+  ASSERT_FALSE(lost);
+  EXPECT_TRUE(agent::is_unknown_outcome(lost.error())) << lost.error().message;
+  EXPECT_THAT(lost.error().message, HasSubstr("the change may be made or not"));
+}
+
+TEST_F(ServerTest, ALostAnswerToAQuestionIsNoUnknownOutcome) {
+  submit_ = [&](const Request& /*request*/) {
+    boost::asio::post(io_, [&] { server_.reset(); });
+    return Result<void>();
+  };
+  start();
+  auto client = connect();
+  const auto lost = client.call(Settle{}, milliseconds(0));
+  ASSERT_FALSE(lost);
+  EXPECT_FALSE(agent::is_unknown_outcome(lost.error())) << lost.error().message;
+  EXPECT_EQ(lost.error().sys_errno, ECONNRESET);
 }
 
 TEST(ClientTest, FindsNoService) {

@@ -46,6 +46,35 @@ TEST(Settings, ReadsEveryMember) {
                 std::chrono::seconds(30), true, agent::LogLevel::kDebug}));
 }
 
+TEST(Settings, PodResourcesHasASecondPlace) {
+  struct Row {
+    const char* yaml;
+    PodResourcesPlaces places;
+  };
+  const std::string own = "/run/pinfold/pod-resources/kubelet.sock";
+  const std::string kubelets = "/var/lib/kubelet/pod-resources/kubelet.sock";
+  const std::array<Row, 7> rows = {{
+      {"", {}},
+      {"podResourcesSocket: /p/k.sock", {"/p/k.sock", own, ""}},
+      {"{podResourcesSocket: /p/k.sock, socket: /a/s.sock}",
+       {"/p/k.sock", "/a/pod-resources/kubelet.sock", ""}},
+      {"nri: {podLevelResources: none}", {own, own, ""}},
+      {"{nri: {podLevelResources: none}, podResourcesSocket: /p/k.sock}", {"/p/k.sock", own, ""}},
+      {"{nri: {podLevelResources: none}, podResourcesSocket: "
+       "/var/lib/kubelet/pod-resources/kubelet.sock}",
+       {own, own, "with NRI the kubelet serves '" + kubelets + "' itself"}},
+      {"{nri: {podLevelResources: none}, podResourcesSocket: 'off'}", {}},
+  }};
+  for (const auto& [yaml, places] : rows) {
+    const auto settings = parse_settings(yaml);
+    ASSERT_TRUE(settings) << yaml << ": " << settings.error().message;
+    const PodResourcesPlaces found = pod_resources_places(*settings);
+    EXPECT_EQ(found.first, places.first) << yaml;
+    EXPECT_EQ(found.second, places.second) << yaml;
+    EXPECT_EQ(found.reason, places.reason) << yaml;
+  }
+}
+
 TEST(Settings, NamesWhatIsWrong) {
   const std::array<std::pair<const char*, const char*>, 20> cases = {{
       {"# text\nenforce: true\n\nsockt : /k\n", "line 4: unknown field 'sockt', did you"},

@@ -67,9 +67,16 @@ using Defragment = agent::DefragmentRequest;
 inline constexpr std::uint32_t kMostSteps = 10'000;
 /// Reads the comparison of the snapshot: Done if there is none. Waits for no other request.
 struct ReadComparison {};
+/// Reads how the service does: ServiceReport. Waits for no other request.
+struct ReadService {};
 
-using Action = std::variant<Admit, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked,
-                            Reconcile, Settle, Adopt, ReadComparison, Reconfigure, Defragment>;
+using Action =
+    std::variant<Admit, Start, Attach, Remove, ReleaseUnknown, AdmitHooked, RemoveHooked, Reconcile,
+                 Settle, Adopt, ReadComparison, ReadService, Reconfigure, Defragment>;
+
+/// Whether a request can change the node: not one that only reads, plans, or repeats what is
+/// stored.
+[[nodiscard]] bool can_change(const Action& action);
 
 /// The answers to the pods of Admit, and if it wants them the traces, one for each pod.
 struct Admissions {
@@ -77,20 +84,45 @@ struct Admissions {
   std::vector<Trace> traces;
 };
 struct Done {};  ///< without more to say
+/// How the service does, and where else it can be reached.
+struct ServiceReport {
+  std::chrono::milliseconds busy{0};  ///< what the worker does now takes so long already
+  bool is_following = true;           ///< no `nri`, or a runtime is connected or was lately
+  std::string pod_resources_socket;   ///< "": PodResources is not served
+  std::string pod_resources_reason;   ///< why not there, or not where a kubelet serves it; or ""
+
+  friend bool operator==(const ServiceReport&, const ServiceReport&) = default;
+};
 /// Nothing: the hook's request is done.
 using HookOutcome = std::optional<agent::Refusal>;
 
 using Answer = std::variant<Done, Admissions, agent::ChangeOutcome, HookOutcome,
-                            agent::ReconcileReport, Comparison, agent::Reconfigured>;
+                            agent::ReconcileReport, Comparison, ServiceReport, agent::Reconfigured>;
 /// Receives the answer; must neither block nor throw.
 using Completion = std::function<void(Result<Answer>)>;
+
+/// Who sends a request: queue and sockets keep some room that only the owner can take.
+enum class Origin {
+  kOwner,  ///< root or the service's user, the service itself, and the container runtime
+  kOther   ///< a member of the group of the socket, or unknown
+};
 
 struct Request {
   Action action;
   Completion done;
-  /// If it has passed when the request's turn comes, the request is not done.
+  /// If it passes before the request's turn comes, the request is answered then, and not done.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  Origin origin = Origin::kOwner;
 };
+
+/// The most that one request can name, so that no request holds the worker for long: a kubelet runs
+/// at most 110 pods unless it is told otherwise, and hardly any runs more than 500.
+inline constexpr std::size_t kMostPods = 512;
+inline constexpr std::size_t kMostContainers = 2048;  ///< of all pods of the request together
+/// Errors: kInvalidArgument, "5000 containers in one request: expected at most 2048".
+[[nodiscard]] Result<void> check_size(const std::vector<PodSpec>& pods);
+/// The same for the pods of a request.
+[[nodiscard]] Result<void> check_size(const Action& action);
 
 /// The error of a request that was not done because the service stops: kBusy with ESHUTDOWN.
 [[nodiscard]] Error stopping_error();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -19,8 +21,11 @@ namespace pinfold::service {
 using Clock = std::chrono::steady_clock;
 
 struct WorkerOptions {
-  std::size_t queue_limit = 1024;  ///< requests
-  agent::WatchTimes reconcile;     ///< also the time between two attempts to settle that fail
+  /// Requests that wait. An eighth of them is kept for Origin::kOwner and tasks.
+  std::size_t queue_limit = 1024;
+  /// Admissions that wait together are done together up to so many pods.
+  std::size_t pods_together = 128;
+  agent::WatchTimes reconcile;  ///< also the time between two attempts to settle that fail
   /// The kubelet's files are brought up to date this long after the first change that they lack, so
   /// that changes which follow each other cost one write and one sync each.
   std::chrono::milliseconds settle_after{100};
@@ -31,10 +36,12 @@ struct WorkerOptions {
   /// Called by run() when a request has given the node another configuration or machine, after its
   /// answer. The worker is over then: its owner makes another one. Empty: not called.
   std::function<void()> replaced;
-  /// Called by run() whenever it has finished a round, and at least every `alive_every`: while it
-  /// is called, requests are answered. Empty: never.
+  /// Called by run() whenever it has finished a round, and at least every `alive_every`, by a
+  /// thread of its own while a request is done, unless that takes longer than `longest_request`:
+  /// while it is called, requests are answered. Empty: never.
   std::function<void()> alive;
   std::chrono::milliseconds alive_every{10'000};
+  std::chrono::milliseconds longest_request{300'000};
   /// When it goes back, what is due does not become due later for it.
   std::function<Clock::time_point()> now = Clock::now;
   /// A descriptor that becomes readable with a change below a directory; none: it is not watched.
@@ -52,8 +59,10 @@ struct Task {
 
 /// Owns a node agent, and is the only one that uses it: requests from any thread, and
 /// reconciliations that are due, are done one after the other by the thread that calls run().
-/// Admissions that wait together are committed in one transaction. Thread-safe, except that only
-/// one thread may call run() and run_round(). The destructor requires that run() has returned.
+/// Admissions that wait together are committed in one transaction. A request whose deadline passes
+/// while it waits is answered at that time, by a second thread of run(): also while another one is
+/// done. Thread-safe, except that only one thread may call run() and run_round(). The destructor
+/// requires that run() has returned.
 class Worker {
  public:
   Worker(agent::NodeAgent agent, WorkerOptions options);
@@ -63,7 +72,8 @@ class Worker {
 
   /// Puts a request into the queue; its completion is called by run(), exactly once. That of
   /// ReadComparison is called before this returns.
-  /// Errors: kBusy if the queue is full, stopping_error(); then the completion is not called.
+  /// Errors: those of check_size; kBusy if the queue is full; stopping_error(). Then the completion
+  /// is not called.
   [[nodiscard]] Result<void> submit(Request request);
   /// The same for a task.
   [[nodiscard]] Result<void> submit(Task task);
@@ -81,6 +91,10 @@ class Worker {
   }
   /// The requests that wait for their turn.
   [[nodiscard]] std::size_t waiting() const;
+  /// For how long the present round has been running; zero: none is.
+  [[nodiscard]] std::chrono::milliseconds busy_for() const;
+  /// Answers the requests that wait although their deadline has passed: they are not done.
+  void give_up_late();
   /// What happens from now on. It ends with the returned object.
   [[nodiscard]] std::shared_ptr<Subscription> subscribe(std::size_t limit,
                                                         std::function<void()> notify);
@@ -102,8 +116,16 @@ class Worker {
   void wait();
   void watch_if_due();
   using Entry = std::variant<Request, Task>;
+  struct Waiting {
+    std::uint64_t number;  ///< ascending
+    Entry entry;
+  };
   [[nodiscard]] Result<void> put(Entry entry);
-  void do_entries(std::deque<Entry> entries);
+  [[nodiscard]] std::vector<Entry> take(std::uint64_t end);
+  void do_round();
+  void do_entries(std::vector<Entry> entries);
+  void keep_time();
+  void set_busy(bool is_busy);
   void do_admissions(const std::vector<Request>& requests);
   void do_one(const Request& request);
   void do_one(const Task& task);
@@ -142,7 +164,12 @@ class Worker {
   std::vector<Change> happened_;  ///< in this round
 
   mutable std::mutex mutex_;  ///< protects what follows
-  std::deque<Entry> queue_;
+  std::deque<Waiting> queue_;
+  std::uint64_t next_number_ = 0;
+  std::uint64_t late_ = 0;  ///< requests that were given up because their deadline had passed
+  std::optional<Clock::time_point> busy_since_;
+  bool has_ended_ = false;            ///< run() has
+  std::condition_variable has_news_;  ///< an earlier deadline, or the end
   bool is_stopping_ = false;
   bool is_replaced_ = false;
   std::uint64_t busy_ = 0;

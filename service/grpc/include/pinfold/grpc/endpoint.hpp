@@ -17,12 +17,16 @@ namespace pinfold::service {
 
 struct EndpointOptions {
   std::size_t max_connections = 64;
-  int max_streams = 100;               ///< calls at one time of one connection
-  int max_message = 4 << 20;           ///< bytes of a request
-  std::chrono::seconds keepalive{60};  ///< a client that answers no ping for so long is gone
+  std::size_t reserved_connections = 8;  ///< of these, only for the owner: see is_owner
+  int max_streams = 32;                  ///< calls at one time of one connection
+  int max_message = 4 << 20;             ///< bytes of a request
+  std::size_t memory = 128U << 20U;      ///< bytes of all requests and answers together
+  std::chrono::seconds keepalive{60};    ///< a client that answers no ping for so long is gone
   /// Whether the process at the other end may use the socket. Empty: check_client with the group of
   /// the listener.
   std::function<Result<void>(int connection)> check;
+  /// Whether it is the owner's. Empty: is_owner.
+  std::function<bool(int connection)> is_owner;
   agent::LogSink log;
 };
 
@@ -46,6 +50,7 @@ class Endpoint {
   struct Connection {
     int fd;
     ino_t inode;
+    bool is_owners;
   };
 
   Endpoint(Listener listener, EndpointOptions options)
@@ -53,6 +58,7 @@ class Endpoint {
   void accept_all();
   void accept_one();
   void forget_ended();
+  [[nodiscard]] bool has_room(bool is_owners) const;
   void log(agent::LogLevel level, const std::string& message) const {
     if (options_.log) options_.log(level, message);
   }

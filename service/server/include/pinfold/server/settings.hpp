@@ -26,8 +26,8 @@ struct Settings {
   bool enforce = true;
   bool reset_affinity = true;  ///< see agent::AgentOptions
   std::string socket = kDefaultSocket;
-  std::string grpc_socket;  ///< these three: "" is off
-  std::string pod_resources_socket;
+  std::string grpc_socket;           ///< these three: "" is off
+  std::string pod_resources_socket;  ///< but with `nri`, see pod_resources_places
   std::string metrics_address;
   std::optional<NriSettings> nri;  ///< none: no runtime is followed
   // These do not.
@@ -45,6 +45,19 @@ struct Settings {
 
 /// Errors: kInvalidArgument.
 [[nodiscard]] Result<agent::LogLevel> parse_log_level(std::string_view text);
+
+/// Where PodResources is served.
+struct PodResourcesPlaces {
+  std::string first;   ///< "": nowhere
+  std::string second;  ///< if another process listens at the first one
+  std::string reason;  ///< why the first one is not the one that was asked for; or ""
+
+  friend bool operator==(const PodResourcesPlaces&, const PodResourcesPlaces&) = default;
+};
+/// The second place is "pod-resources/kubelet.sock" in the directory of the service's socket. With
+/// `nri` it is served there unless podResourcesSocket names a place that is not the kubelet's: the
+/// kubelet takes its own path when it starts. "off": nowhere.
+[[nodiscard]] PodResourcesPlaces pod_resources_places(const Settings& settings);
 
 /// The members of the file that differ and need a restart.
 [[nodiscard]] std::vector<std::string> needs_restart(const Settings& before, const Settings& after);

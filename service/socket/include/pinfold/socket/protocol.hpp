@@ -14,8 +14,12 @@
 namespace pinfold::service {
 
 inline constexpr int kProtocolVersion = 1;
-/// Of a message without its line break, in bytes.
+/// Of an answer without its line break, in bytes.
 inline constexpr std::size_t kMaxMessage = std::size_t{16} << 20U;
+/// Of a request: the same over gRPC.
+inline constexpr std::size_t kMaxRequest = std::size_t{4} << 20U;
+/// Of the first line of a client.
+inline constexpr std::size_t kMaxHelloRequest = 4096;
 
 /// What a service says of itself.
 struct Hello {

@@ -23,6 +23,8 @@ inline constexpr const char* kSocketGroup = "pinfold";
 /// Checks that the process at the other end of a connection may use the service: that of root, of
 /// this process' user, or of a member of `group`. Errors: kInvalidArgument, kIo.
 [[nodiscard]] Result<void> check_client(int connection, gid_t group);
+/// Whether the process at the other end is root's or this process' user's.
+[[nodiscard]] bool is_owner(int connection);
 /// Checks that the process at the other end is root's or this process' user's, so that a command
 /// gives its pods to no stranger. Errors: kInvalidArgument, kIo.
 [[nodiscard]] Result<void> check_server(int connection);
