@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pinfold/audit/container_names.hpp"
+#include "pinfold/audit/proc_files.hpp"
 
 namespace pinfold::audit {
 namespace {
@@ -62,6 +63,21 @@ std::optional<ContainerName> parse_bundle(std::string_view config_json) {
 std::optional<ContainerName> parse_docker_config(std::string_view config_json) {
   const json document = json::parse(config_json, nullptr, false);
   return name_of(object_at(object_at(&document, "Config"), "Labels"), kDocker);
+}
+
+std::optional<pid_t> parse_init(std::string_view text) {
+  text = text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+  const auto valid = [](std::optional<std::int64_t> pid) {
+    return pid && *pid > 0 && *pid <= INT32_MAX ? std::optional(static_cast<pid_t>(*pid))
+                                                : std::nullopt;
+  };
+  if (!text.starts_with('{')) return valid(parse_number(text));
+  const json document = json::parse(text, nullptr, false);
+  for (const char* const key : {"init_process_pid", "pid"}) {
+    const json* const value = object_at(&document, key);
+    if (value != nullptr && value->is_number_integer()) return valid(value->get<std::int64_t>());
+  }
+  return std::nullopt;
 }
 
 }  // namespace pinfold::audit

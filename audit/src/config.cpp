@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -29,7 +30,8 @@ std::string flag_of(const KubeletFlags& flags, const char* name) {
 std::string choose_config(const Tree& tree, const ObserveOptions& options,
                           const ObservedKubelet& kubelet) {
   if (!options.kubelet_config.empty()) return options.kubelet_config;
-  if (kubelet.pid) return flag_of(kubelet.flags, "--config");
+  const bool is_known = kubelet.pid || !kubelet.settings_path.empty();
+  if (is_known) return flag_of(kubelet.flags, "--config");
   for (const char* const path : kUsualConfigs) {
     if (tree.has(path)) return path;
   }
@@ -61,9 +63,12 @@ Result<json> whole_config(const Tree& tree, const ObservedKubelet& kubelet) {
   return Result<json>(std::move(config));
 }
 
-std::optional<Driver> driver_of(const json& config) {
+/// `is_decided`: the program around the kubelet decides without a file.
+std::optional<Driver> driver_of(const json& config, bool is_decided) {
   const auto found = config.find("cgroupDriver");
-  if (found == config.end() || !found->is_string()) return Driver::kCgroupfs;  // its default
+  if (found == config.end() || !found->is_string()) {
+    return is_decided ? std::nullopt : std::optional(Driver::kCgroupfs);  // its default
+  }
   const auto name = found->get<std::string>();
   if (name == to_string(Driver::kSystemd)) return Driver::kSystemd;
   if (name == to_string(Driver::kCgroupfs)) return Driver::kCgroupfs;
@@ -72,7 +77,14 @@ std::optional<Driver> driver_of(const json& config) {
 
 }  // namespace
 
+bool has_usual_config(const Tree& tree, const ObserveOptions& options) {
+  return !options.kubelet_config.empty() ||
+         std::any_of(kUsualConfigs.begin(), kUsualConfigs.end(),
+                     [&](const char* path) { return tree.has(path); });
+}
+
 void observe_config(const Tree& tree, const ObserveOptions& options, ObservedKubelet& kubelet) {
+  if (!kubelet.config_error.empty()) return;  // of the files with its flags
   kubelet.config_path = choose_config(tree, options, kubelet);
   auto document = whole_config(tree, kubelet);
   if (!document) {
@@ -88,7 +100,7 @@ void observe_config(const Tree& tree, const ObserveOptions& options, ObservedKub
     return;
   }
   kubelet.config = std::move(parsed->config);
-  kubelet.driver = driver_of(*document);
+  kubelet.driver = driver_of(*document, kubelet.unit.starts_with("k3s"));
 }
 
 }  // namespace pinfold::audit

@@ -22,9 +22,33 @@ constexpr std::array kPlaces = {
     Place{"/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/config.json", &parse_bundle},
     Place{"/run/containerd/io.containerd.runtime.v1.linux/k8s.io/{}/config.json", &parse_bundle},
     Place{"/run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/{}/config.json", &parse_bundle},
+    Place{"/run/k0s/containerd/io.containerd.runtime.v2.task/k8s.io/{}/config.json", &parse_bundle},
+    Place{"/var/snap/microk8s/common/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/"
+          "config.json",
+          &parse_bundle},
+    Place{"/var/snap/k8s/common/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/config.json",
+          &parse_bundle},
     Place{"/run/containers/storage/overlay-containers/{}/userdata/config.json", &parse_bundle},
     Place{"/var/lib/containers/storage/overlay-containers/{}/userdata/config.json", &parse_bundle},
     Place{"/var/lib/docker/containers/{}/config.v2.json", &parse_docker_config},
+};
+
+/// Where runtimes keep the process id of a container's first process.
+constexpr std::array kInits = {
+    "/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/init.pid",
+    "/run/containerd/io.containerd.runtime.v1.linux/k8s.io/{}/init.pid",
+    "/run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/{}/init.pid",
+    "/run/k0s/containerd/io.containerd.runtime.v2.task/k8s.io/{}/init.pid",
+    "/var/snap/microk8s/common/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/init.pid",
+    "/var/snap/k8s/common/run/containerd/io.containerd.runtime.v2.task/k8s.io/{}/init.pid",
+    "/run/containerd/io.containerd.runtime.v2.task/moby/{}/init.pid",
+    "/run/docker/containerd/daemon/io.containerd.runtime.v2.task/moby/{}/init.pid",
+    "/run/containers/storage/overlay-containers/{}/userdata/pidfile",
+    "/var/run/containers/storage/overlay-containers/{}/userdata/pidfile",
+    "/run/containerd/runc/k8s.io/{}/state.json",
+    "/run/k3s/containerd/runc/k8s.io/{}/state.json",
+    "/run/runc/{}/state.json",
+    "/run/crun/{}/status",
 };
 
 }  // namespace
@@ -53,6 +77,15 @@ std::optional<ContainerName> ContainerNames::find(const std::string& id) const {
   }
   const auto log = logs_.find(id);
   return log == logs_.end() ? std::nullopt : std::optional(log->second);
+}
+
+std::optional<pid_t> ContainerNames::init_of(const std::string& id) const {
+  for (const char* const place : kInits) {
+    const auto text = tree_.read(fmt::format(fmt::runtime(place), id));
+    const auto pid = text ? parse_init(*text) : std::nullopt;
+    if (pid) return pid;
+  }
+  return std::nullopt;
 }
 
 std::vector<std::string> containers_of_pod(const Tree& tree, const std::string& root_dir,

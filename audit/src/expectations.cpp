@@ -99,7 +99,7 @@ Placed place(const ObservedGroup& group) {
   AuditedContainer& audited = placed.audited;
   audited.id.pod = group.name.pod;
   audited.runtime_id = group.name.container;
-  audited.is_running = !group.processes.empty();
+  audited.is_running = !group.processes.empty();  // see find_moved
   audited.observed = group.cpus;
   audited.observed_mems = group.mems;
   if (group.container) {
@@ -127,6 +127,43 @@ void add_absent(const Decisions& decisions, const PodLabels& labels,
   }
 }
 
+/// A container whose first process is alive in another group still runs. The id may be another
+/// process's now: that one is not in a pid namespace of its own, and no runtime's child.
+bool is_first_process(const Observed& observed, const ObservedProcess& process) {
+  const auto name_of = [&](pid_t pid) {
+    const auto found = observed.processes.find(pid);
+    return found == observed.processes.end() ? "" : found->second.stat.name;
+  };
+  const auto first = observed.processes.find(1);
+  const bool is_contained = !process.pid_namespace.empty() && first != observed.processes.end() &&
+                            process.pid_namespace != first->second.pid_namespace;
+  const std::string parent = name_of(process.stat.parent);
+  return is_contained || parent.starts_with("containerd-shim") || parent.starts_with("conmon");
+}
+
+void find_moved(Case& made) {
+  for (Placed& placed : made.containers) {
+    if (placed.group == nullptr || !placed.group->init) continue;
+    const auto process = made.observed.processes.find(*placed.group->init);
+    const bool is_away = process != made.observed.processes.end() &&
+                         !made.by_process.contains(process->first) &&
+                         is_first_process(made.observed, process->second);
+    if (!is_away) continue;
+    placed.audited.is_running = true;
+    made.moved[process->first] = &placed;
+  }
+}
+
+CpuSet housekeeping_of(const Observed& observed, const Decisions& decisions) {
+  CpuSet cpus;
+  if (observed.kubelet.config) {
+    cpus = CpuSet::parse(observed.kubelet.config->reserved_system_cpus).value_or(CpuSet{});
+  }
+  if (cpus.empty() && decisions.is_static()) cpus = decisions.cpu->state.default_set;
+  if (observed.machine) cpus &= observed.machine->all_cpus();
+  return cpus;
+}
+
 }  // namespace
 
 Decisions read_decisions(const Observed& observed) {
@@ -145,7 +182,7 @@ Decisions read_decisions(const Observed& observed) {
 }
 
 Case make_case(const Observed& observed) {
-  Case made{observed, read_decisions(observed), {}, {}, {}};
+  Case made{observed, read_decisions(observed), {}, {}, {}, {}, {}};
   const PodLabels labels = label_pods(observed);
   for (const ObservedGroup& group : observed.cgroups.groups) {
     if (group.name.role == GroupRole::kContainer) made.containers.push_back(place(group));
@@ -174,11 +211,17 @@ Case make_case(const Observed& observed) {
     if (placed.group == nullptr) continue;
     for (const pid_t pid : placed.group->processes) made.by_process[pid] = &placed;
   }
+  find_moved(made);
+  made.housekeeping = housekeeping_of(observed, made.decisions);
   return made;
 }
 
 std::string show_file(const Observed& observed, const std::string& path) {
   return fmt::format("cat '{}{}'", observed.root, path);
+}
+
+std::string group_file(const ObservedGroup& group, std::string_view file) {
+  return fmt::format("'{}/{}'", group.directory, file);
 }
 
 Subject subject_of(const AuditedContainer& container) {

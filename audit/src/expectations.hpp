@@ -34,11 +34,17 @@ struct Case {
   std::vector<Placed> containers;
   CpuSet exclusive;
   std::map<pid_t, const Placed*> by_process;
+  /// The first processes of containers that are in another group now.
+  std::map<pid_t, const Placed*> moved;
+  /// Where the system should run: the reserved CPUs, or else the shared pool; empty: unknown.
+  CpuSet housekeeping;
 };
 [[nodiscard]] Case make_case(const Observed& observed);
 
 /// The path of a file in a group's directory, for a command.
 [[nodiscard]] std::string show_file(const Observed& observed, const std::string& path);
+/// The directory of a group for a command that mends: as the node sees it.
+[[nodiscard]] std::string group_file(const ObservedGroup& group, std::string_view file);
 [[nodiscard]] Subject subject_of(const AuditedContainer& container);
 [[nodiscard]] Subject subject_of(const ObservedProcess& process);
 

@@ -15,6 +15,21 @@ std::string sets_command(const Case& given, const Placed& placed, const char* wh
                                                is_v2 ? ".effective" : ""));
 }
 
+/// Sets a container's set: through systemd where it has the group, which would write its own again.
+std::string set_command(const Case& given, const Placed& placed, const char* what,
+                        const CpuSet& set) {
+  const KubeletGroup& name = placed.group->name;
+  const bool is_v2 = given.observed.cgroups.version == enforce::CgroupVersion::kV2;
+  if (name.driver == Driver::kSystemd && is_v2) {
+    const std::string& path = placed.group->path;
+    return fmt::format(
+        "systemctl set-property --runtime '{}' {}={}", path.substr(path.rfind('/') + 1),
+        std::string_view(what) == "cpus" ? "AllowedCPUs" : "AllowedMemoryNodes", set.to_string());
+  }
+  return fmt::format("echo {} > {}", set.to_string(),
+                     group_file(*placed.group, fmt::format("cpuset.{}", what)));
+}
+
 void judge_cpus(const Case& given, const Placed& placed, std::vector<Finding>& findings) {
   const AuditedContainer& container = placed.audited;
   if (!container.expected || container.observed == *container.expected) return;
@@ -24,7 +39,8 @@ void judge_cpus(const Case& given, const Placed& placed, std::vector<Finding>& f
                   container.observed.to_string(),
                   container.expected->to_string(),
                   "",
-                  sets_command(given, placed, "cpus")};
+                  sets_command(given, placed, "cpus"),
+                  set_command(given, placed, "cpus", *container.expected)};
   if (container.is_exclusive) {
     finding.text = fmt::format("runs on CPUs {}, the kubelet gave it CPUs {} exclusively",
                                finding.observed, finding.expected);
@@ -45,7 +61,8 @@ void judge_mems(const Case& given, const Placed& placed, std::vector<Finding>& f
   findings.push_back(
       {"mems-differ", Severity::kError, subject_of(container), observed, expected,
        fmt::format("may use memory of NUMA nodes {}, the kubelet gave it {}", observed, expected),
-       sets_command(given, placed, "mems")});
+       sets_command(given, placed, "mems"),
+       set_command(given, placed, "mems", *container.expected_mems)});
 }
 
 void judge_absent(const Case& given, const Placed& placed, std::vector<Finding>& findings) {
@@ -59,6 +76,24 @@ void judge_absent(const Case& given, const Placed& placed, std::vector<Finding>&
                    "file does not name its group",
                    cpus),
        fmt::format("ls '{}{}'", given.observed.root, pod)});
+}
+
+/// A group without processes whose first process nothing names, in a pod that runs.
+void judge_empty(const Case& given, const Placed& placed, std::vector<Finding>& findings) {
+  const AuditedContainer& container = placed.audited;
+  if (!container.is_exclusive || container.is_running || placed.group->init) return;
+  const bool has_sandbox =
+      std::any_of(given.containers.begin(), given.containers.end(), [&](const Placed& one) {
+        return one.audited.is_sandbox && one.audited.is_running &&
+               one.audited.id.pod == container.id.pod;
+      });
+  if (!has_sandbox) return;
+  findings.push_back(
+      {"container-empty", Severity::kWarning, subject_of(container), "",
+       container.expected->to_string(),
+       "has exclusive CPUs and no process in its group, and the sandbox of its pod runs: it has "
+       "just ended, or its processes were moved away",
+       show_file(given.observed, placed.group->directory + "/cgroup.procs")});
 }
 
 bool is_of_static_pod(const Case& given, const PodUid& pod) {
@@ -120,7 +155,10 @@ void judge_sets(const Case& given, std::vector<Finding>& findings) {
   for (const Placed& placed : given.containers) {
     if (placed.group == nullptr) {
       judge_absent(given, placed, findings);
-    } else if (placed.audited.is_running && !placed.audited.is_sandbox) {
+      continue;
+    }
+    judge_empty(given, placed, findings);
+    if (placed.audited.is_running && !placed.audited.is_sandbox) {
       if (placed.audited.id.name.empty()) judge_unnamed(given, placed, findings);
       if (!placed.group->has_sets) continue;  // a problem of reading
       judge_cpus(given, placed, findings);
@@ -158,7 +196,10 @@ void judge_overlaps(const Case& given, const std::vector<Overlap>& overlaps,
                         intruder->audited.observed.to_string(), "",
                         fmt::format("can run on CPUs {}, which '{}' has exclusively",
                                     overlap.cpus.to_string(), overlap.owner),
-                        sets_command(given, *intruder, "cpus")});
+                        sets_command(given, *intruder, "cpus"),
+                        intruder->audited.expected
+                            ? set_command(given, *intruder, "cpus", *intruder->audited.expected)
+                            : ""});
   }
   std::size_t sandboxes = 0;
   for (const Placed& placed : given.containers) {
@@ -175,24 +216,6 @@ void judge_overlaps(const Case& given, const std::vector<Overlap>& overlaps,
                                   "them, and their program sleeps",
                                   sandboxes, given.exclusive.to_string()),
                       ""});
-}
-
-void judge_quotas(const Case& given, std::vector<Finding>& findings) {
-  for (const Placed& placed : given.containers) {
-    if (!placed.audited.is_exclusive || placed.group == nullptr || !placed.group->quota) continue;
-    const CpuQuota& quota = *placed.group->quota;
-    const bool throttles = placed.group->throttled > 0;
-    findings.push_back(
-        {"quota", throttles ? Severity::kWarning : Severity::kNote, subject_of(placed.audited),
-         fmt::format("{} {}", quota.quota_us, quota.period_us), "no quota",
-         fmt::format("has exclusive CPUs and a quota of {} us in {} us, which {}", quota.quota_us,
-                     quota.period_us,
-                     throttles
-                         ? fmt::format("has throttled it in {} periods", placed.group->throttled)
-                         : "has not throttled it yet"),
-         fmt::format("grep throttled '{}{}/cpu.stat'", given.observed.root,
-                     placed.group->directory)});
-  }
 }
 
 void judge_pod_resources(const Case& given, std::vector<Finding>& findings) {

@@ -95,7 +95,9 @@ void judge_files(const Case& given, std::vector<Finding>& findings) {
          "",
          "",
          fmt::format("no kubelet reads it: {}", inspect(*contents).error().message),
-         fmt::format("pinfold checkpoint verify '{}{}'", given.observed.root, path)});
+         fmt::format("pinfold checkpoint verify '{}{}'", given.observed.root, path),
+         fmt::format("systemctl stop {0} && pinfold checkpoint repair '{1}' && systemctl start {0}",
+                     kubelet.unit, kubelet.root_dir)});
   };
   judge_read(kubelet.files.cpu, given.decisions.cpu, checkpoint::kCpuFileName,
              checkpoint::inspect_cpu);
@@ -140,7 +142,9 @@ void judge_kubelet(const Case& given, std::vector<Finding>& findings) {
   const ObservedKubelet& kubelet = given.observed.kubelet;
   if (!kubelet.pid) {
     findings.push_back({"kubelet-stopped", Severity::kWarning, kubelet_subject(), "", "",
-                        "does not run: no process has its name", ""});
+                        "does not run: no process has its name, and none of k3s or MicroK8s "
+                        "contains it",
+                        "", fmt::format("systemctl start {}", kubelet.unit)});
   }
   if (!kubelet.config) {
     findings.push_back({"config-unreadable", Severity::kWarning, kubelet_subject(), "", "",

@@ -21,11 +21,13 @@ using Namespaces = std::map<std::string, PodUid>;
 
 Namespaces namespaces_of_pods(const Case& given) {
   Namespaces pods;
-  for (const auto& [pid, placed] : given.by_process) {
-    const auto process = given.observed.processes.find(pid);
-    if (process == given.observed.processes.end()) continue;
-    const std::string& name = process->second.pid_namespace;
-    if (!name.empty()) pods.try_emplace(name, placed->audited.id.pod);
+  for (const auto& known : {given.by_process, given.moved}) {
+    for (const auto& [pid, placed] : known) {
+      const auto process = given.observed.processes.find(pid);
+      if (process == given.observed.processes.end()) continue;
+      const std::string& name = process->second.pid_namespace;
+      if (!name.empty()) pods.try_emplace(name, placed->audited.id.pod);
+    }
   }
   const auto first = given.observed.processes.find(1);
   if (first != given.observed.processes.end()) pods.erase(first->second.pid_namespace);
@@ -37,13 +39,15 @@ Namespaces namespaces_of_pods(const Case& given) {
   return pods;
 }
 
-/// The container from which a process descends; nullptr: from none.
-const Placed* ancestor_of(const Case& given, const ObservedProcess& process) {
+/// The container whose first process it is, or from which it descends; nullptr: from none.
+const Placed* container_of(const Case& given, const ObservedProcess& process) {
   constexpr int kMaxDepth = 100;
-  pid_t pid = process.stat.parent;
+  pid_t pid = process.pid;
   for (int depth = 0; depth < kMaxDepth && pid > 1; ++depth) {
     const auto container = given.by_process.find(pid);
     if (container != given.by_process.end()) return container->second;
+    const auto moved = given.moved.find(pid);
+    if (moved != given.moved.end()) return moved->second;
     const auto parent = given.observed.processes.find(pid);
     if (parent == given.observed.processes.end()) return nullptr;
     pid = parent->second.stat.parent;
@@ -53,6 +57,19 @@ const Placed* ancestor_of(const Case& given, const ObservedProcess& process) {
 
 std::string status_command(const Case& given, const std::string& path) {
   return fmt::format("grep Cpus_allowed_list '{}/proc/{}/status'", given.observed.root, path);
+}
+
+/// Moves the memory of a process from all nodes but these.
+std::string migrate(const ObservedProcess& process, const enforce::NodeSet& nodes) {
+  enforce::NodeSet from;
+  for (const auto& [node, bytes] : process.pages) {
+    if (bytes > 0 && !nodes.contains(CpuId{node})) from.insert(CpuId{node});
+  }
+  return fmt::format("migratepages {} {} {}", process.pid, from.to_string(), nodes.to_string());
+}
+
+std::string pin_command(const CpuSet& cpus, pid_t tid) {
+  return cpus.empty() ? "" : fmt::format("taskset -pc {} {}", cpus.to_string(), tid);
 }
 
 void judge_pages(const Case& given, const Placed& placed, const ObservedProcess& process,
@@ -84,7 +101,8 @@ void judge_pages(const Case& given, const Placed& placed, const ObservedProcess&
                    "container {}",
                    100 * (1 - share), away / 1024, nodes.to_string(),
                    container.expected_mems ? "has its memory on" : "has its CPUs on"),
-       fmt::format("numastat -p {}", process.pid)});
+       fmt::format("numastat -p {}", process.pid),
+       migrate(process, nodes)});
 }
 
 void judge_threads(const Case& given, const Placed& placed, const ObservedProcess& process,
@@ -104,7 +122,8 @@ void judge_threads(const Case& given, const Placed& placed, const ObservedProces
          container.expected->to_string(),
          fmt::format("runs on CPUs {}, its container has CPUs {}", cpus.to_string(),
                      container.expected->to_string()),
-         status_command(given, fmt::format("{}/task/{}", process.pid, tid))});
+         status_command(given, fmt::format("{}/task/{}", process.pid, tid)),
+         pin_command(*container.expected, tid)});
   };
   judge(process.pid, process.cpus);
   for (const ObservedThread& thread : process.threads) judge(thread.tid, thread.cpus);
@@ -113,21 +132,50 @@ void judge_threads(const Case& given, const Placed& placed, const ObservedProces
 /// A process that belongs to a pod and is in none of its groups. True: it is one.
 bool judge_escaped(const Case& given, const Namespaces& pods, const ObservedProcess& process,
                    std::vector<Finding>& findings) {
-  const Placed* const ancestor = ancestor_of(given, process);
+  const Placed* const container = container_of(given, process);
   const auto pod = pods.find(process.pid_namespace);
-  if (ancestor == nullptr && pod == pods.end()) return false;
-  const std::string of = ancestor != nullptr
-                             ? fmt::format("container '{}'", ancestor->audited.label)
+  if (container == nullptr && pod == pods.end()) return false;
+  const std::string of = container != nullptr
+                             ? fmt::format("container '{}'", container->audited.label)
                              : fmt::format("pod {}", pod->second.value);
   Subject subject = subject_of(process);
-  subject.pod_uid = ancestor != nullptr ? ancestor->audited.id.pod.value : pod->second.value;
+  subject.pod_uid = container != nullptr ? container->audited.id.pod.value : pod->second.value;
   findings.push_back(
       {"process-outside", Severity::kError, std::move(subject), process.group, "",
        fmt::format("belongs to {} and is in the group '{}': its limits and CPUs are not the "
                    "container's; it runs on CPUs {}",
                    of, process.group, process.cpus.to_string()),
-       fmt::format("cat '{}/proc/{}/cgroup'", given.observed.root, process.pid)});
+       fmt::format("cat '{}/proc/{}/cgroup'", given.observed.root, process.pid),
+       container != nullptr && container->group != nullptr
+           ? fmt::format("echo {} > {}", process.pid, group_file(*container->group, "cgroup.procs"))
+           : ""});
   return true;
+}
+
+/// The unit of systemd whose processes are in a group: the first service or scope on the way, or
+/// the slice of users, whose sessions come and go; "": none is known.
+std::string unit_of(std::string_view group) {
+  std::string unit;
+  while (!group.empty()) {
+    const std::size_t end = std::min(group.find('/'), group.size());
+    const std::string_view part = group.substr(0, end);
+    group.remove_prefix(std::min(group.size(), end + 1));
+    if (part.empty()) continue;
+    const bool is_slice = part.ends_with(".slice");
+    if (!is_slice && !part.ends_with(".service") && !part.ends_with(".scope")) break;
+    unit = part;
+    if (!is_slice || part == "user.slice") break;
+  }
+  return unit;
+}
+
+/// Keeps the processes of a group on the CPUs of the system. systemd does that on cgroup v2 only.
+std::string confine(const Case& given, const std::string& group) {
+  const std::string unit = unit_of(group);
+  const bool is_v2 = given.observed.cgroups.version == enforce::CgroupVersion::kV2;
+  if (unit.empty() || !is_v2 || given.housekeeping.empty()) return "";
+  return fmt::format("systemctl set-property '{}' AllowedCPUs={}", unit,
+                     given.housekeeping.to_string());
 }
 
 /// The processes of the system by group, and those that are pinned.
@@ -163,7 +211,8 @@ class SystemProcesses {
                           "",
                           fmt::format("{} process{} outside the pods can run on exclusive CPUs {}",
                                       service.processes, service.processes == 1 ? "" : "es", cpus),
-                          status_command(given_, std::to_string(service.example))});
+                          status_command(given_, std::to_string(service.example)),
+                          confine(given_, group)});
     }
     if (kernel_ == 0) return;
     findings.push_back(
@@ -196,7 +245,8 @@ class SystemProcesses {
                      "exclusively",
                      process.group, tid == process.pid ? "is" : fmt::format("has thread {}", tid),
                      cpus.to_string()),
-         status_command(given_, fmt::format("{}/task/{}", process.pid, tid))});
+         status_command(given_, fmt::format("{}/task/{}", process.pid, tid)),
+         pin_command(given_.housekeeping, tid)});
     return true;
   }
 
@@ -228,34 +278,6 @@ void judge_processes(const Case& given, std::vector<Finding>& findings) {
     }
   }
   system.report(findings);
-}
-
-void judge_irqs(const Case& given, std::vector<Finding>& findings) {
-  for (const Placed& placed : given.containers) {
-    const AuditedContainer& container = placed.audited;
-    if (!container.is_exclusive || !container.is_running) continue;
-    std::vector<int> numbers;
-    CpuSet cpus;
-    std::string example;
-    for (const ObservedIrq& irq : given.observed.irqs) {
-      CpuSet here = irq.cpus & *container.expected;
-      // An interrupt that has never come there costs nothing: drivers reserve one for every CPU.
-      if (given.observed.interrupts.counts.contains(irq.number)) {
-        here = given.observed.interrupts.came_on(irq.number, here);
-      }
-      if (here.empty()) continue;
-      if (numbers.empty()) example = irq.name;
-      numbers.push_back(irq.number);
-      cpus |= here;
-    }
-    if (numbers.empty()) continue;
-    findings.push_back(
-        {"irq", Severity::kWarning, subject_of(container), enforce::to_list(numbers), "",
-         fmt::format("its CPUs {} handle {} interrupt{}: {}{}", cpus.to_string(), numbers.size(),
-                     numbers.size() == 1 ? "" : "s", enforce::to_list(numbers),
-                     example.empty() ? "" : fmt::format(" (first: {})", example)),
-         show_file(given.observed, fmt::format("/proc/irq/{}/smp_affinity_list", numbers[0]))});
-  }
 }
 
 }  // namespace pinfold::audit

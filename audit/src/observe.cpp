@@ -43,9 +43,11 @@ std::vector<ObservedIrq> observe_irqs(const Tree& tree, Problems& problems) {
     const auto number = parse_number(name);
     if (!number || *number < 0 || *number > INT32_MAX) continue;
     const std::string directory = fmt::format("{}/{}", kIrqs, name);
-    // The first says where it really goes; kernels without it send it to some of the second.
+    // The first says where it really goes, and is empty while nothing uses the interrupt; kernels
+    // without it send it to some of the second.
     auto list = tree.read(directory + "/effective_affinity_list");
-    if (!list || list->empty()) list = tree.read(directory + "/smp_affinity_list");
+    if (list && list->empty()) continue;
+    if (!list) list = tree.read(directory + "/smp_affinity_list");
     if (!list) {
       if (!is_gone(list.error())) problems.add("/proc/irq/N/smp_affinity_list", list.error());
       continue;
@@ -77,7 +79,7 @@ Observed observe(const Tree& tree, const ObserveOptions& options) {
   const auto interrupts = tree.read("/proc/interrupts");
   if (interrupts) {
     observed.interrupts = parse_interrupts(*interrupts);
-    for (ObservedIrq& irq : observed.irqs) irq.name = observed.interrupts.names[irq.number];
+    for (ObservedIrq& irq : observed.irqs) irq.name = observed.interrupts->names[irq.number];
   } else if (!is_gone(interrupts.error())) {
     problems.add("/proc/interrupts", interrupts.error());
   }

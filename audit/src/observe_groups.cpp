@@ -78,6 +78,19 @@ class Reader {
     }
   }
 
+  /// No quota and no throttling without the hierarchy.
+  [[nodiscard]] ObservedLimit limit(const std::string& path) const {
+    ObservedLimit limit;
+    if (hierarchy_.cpu.empty()) return limit;
+    const std::string directory = fmt::format("{}/{}", hierarchy_.cpu, path);
+    limit.quota = hierarchy_.version == CgroupVersion::kV2
+                      ? parse_cpu_max(file(directory, "cpu.max").value_or(""))
+                      : parse_cfs(file(directory, "cpu.cfs_quota_us").value_or(""),
+                                  file(directory, "cpu.cfs_period_us").value_or(""));
+    if (limit.quota) limit.throttled = parse_throttled(file(directory, "cpu.stat").value_or(""));
+    return limit;
+  }
+
  private:
   [[nodiscard]] std::vector<std::string> children(const std::string& path) const {
     auto names = tree_.list_directories(fmt::format("{}/{}", hierarchy_.cpusets, path));
@@ -130,18 +143,6 @@ class Reader {
     return pids;
   }
 
-  void read_quota(const std::string& path, ObservedGroup& group) const {
-    if (hierarchy_.cpu.empty()) return;
-    const std::string directory = fmt::format("{}/{}", hierarchy_.cpu, path);
-    if (hierarchy_.version == CgroupVersion::kV2) {
-      group.quota = parse_cpu_max(file(directory, "cpu.max").value_or(""));
-    } else {
-      group.quota = parse_cfs(file(directory, "cpu.cfs_quota_us").value_or(""),
-                              file(directory, "cpu.cfs_period_us").value_or(""));
-    }
-    if (group.quota) group.throttled = parse_throttled(file(directory, "cpu.stat").value_or(""));
-  }
-
   [[nodiscard]] ObservedGroup read(const std::string& path, const KubeletGroup& name) const {
     ObservedGroup group{path, fmt::format("{}/{}", hierarchy_.cpusets, path), name};
     // What counts is where processes may run: v2 has it in its own file, v1 in one or the other.
@@ -152,7 +153,7 @@ class Reader {
     group.has_sets = cpus.has_value() && mems.has_value();
     group.cpus = cpus.value_or(CpuSet{});
     group.mems = mems.value_or(CpuSet{});
-    read_quota(path, group);
+    group.limit = limit(path);
     const bool is_pod = name.role == GroupRole::kPod;
     group.processes = processes(path, is_pod ? kMaxGroupDepth : 0);
     return group;
@@ -171,6 +172,28 @@ std::optional<ContainerName> sandbox_by_program(const Tree& tree, const Observed
   return ContainerName{.is_sandbox = true, .source = std::move(path)};
 }
 
+/// The groups above a group, the nearest first.
+std::vector<std::string> above(std::string path) {
+  std::vector<std::string> paths;
+  while (path.find('/') != std::string::npos) {
+    path.erase(path.rfind('/'));
+    paths.push_back(path);
+  }
+  return paths;
+}
+
+void add_limits(const Reader& reader, ObservedGroups& cgroups) {
+  std::map<std::string, ObservedLimit> seen;
+  for (const ObservedGroup& group : cgroups.groups) {
+    if (group.name.role != GroupRole::kPod) continue;
+    for (const std::string& path : above(group.path)) {
+      if (!seen.contains(path)) seen[path] = reader.limit(path);
+    }
+  }
+  std::erase_if(seen, [](const auto& one) { return !one.second.quota; });
+  cgroups.limits = std::move(seen);
+}
+
 }  // namespace
 
 ObservedGroups observe_groups(const Tree& tree, Problems& problems) {
@@ -179,9 +202,11 @@ ObservedGroups observe_groups(const Tree& tree, Problems& problems) {
   if (!hierarchy) return cgroups;
   cgroups.version = hierarchy->version;
   cgroups.mount = hierarchy->cpusets;
+  cgroups.cpu_mount = hierarchy->cpu;
   const Reader reader(tree, *hierarchy, problems);
   cgroups.roots = reader.find_roots();
   for (const std::string& root : cgroups.roots) reader.add_pods(root, 0, cgroups.groups);
+  add_limits(reader, cgroups);
   return cgroups;
 }
 
@@ -190,6 +215,7 @@ void name_containers(const Tree& tree, ObservedGroups& cgroups, Problems& proble
   for (ObservedGroup& group : cgroups.groups) {
     if (group.name.role != GroupRole::kContainer) continue;
     group.container = names.find(group.name.container);
+    group.init = names.init_of(group.name.container);
     if (!group.container) group.container = sandbox_by_program(tree, group);
   }
 }

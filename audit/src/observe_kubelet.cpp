@@ -8,16 +8,48 @@
 namespace pinfold::audit {
 namespace {
 
-/// The kubelet with the lowest process id. A kubelet in a container is one, too.
-void find_process(const Tree& tree, ObservedKubelet& kubelet, Problems& problems) {
+/// The kubelet with the lowest process id; a kubelet in a container is one, too. Then the program
+/// that contains or starts one.
+std::optional<KubeletHost> find_process(const Tree& tree, ObservedKubelet& kubelet,
+                                        Problems& problems) {
+  std::optional<KubeletHost> host;
   for (const pid_t pid : list_pids(tree, problems)) {
     const auto command = tree.read_exactly(fmt::format("/proc/{}/cmdline", pid));
     if (!command) continue;  // observe_processes names what cannot be read of a process
-    auto flags = kubelet_flags(parse_command_line(*command));
-    if (!flags) continue;
+    const auto words = parse_command_line(*command);
+    auto flags = kubelet.pid && kubelet.host.empty() ? std::nullopt : kubelet_flags(words);
+    if (flags) {
+      kubelet.pid = pid;
+      kubelet.host.clear();
+      kubelet.flags = *std::move(flags);
+    }
+    if (host) continue;
+    host = kubelet_host(words);
+    if (!host || !host->distribution->is_inside || kubelet.pid) continue;
     kubelet.pid = pid;
-    kubelet.flags = *std::move(flags);
-    return;
+    kubelet.host = host->title;
+  }
+  return host;
+}
+
+/// What is known of a kubelet that is a part of another program, or does not run.
+void add_distribution(const Tree& tree, std::optional<KubeletHost> host, bool has_config,
+                      ObservedKubelet& kubelet) {
+  const bool has_own_process = kubelet.pid && kubelet.host.empty();
+  if (!host && !kubelet.pid && !has_config) host = host_by_files(tree);
+  if (!host) return;
+  const Distribution& distribution = *host->distribution;
+  kubelet.unit = distribution.units[0];
+  for (const std::string_view unit : distribution.units) {
+    const bool is_agent = host->title.ends_with("agent") || host->title.ends_with("controller");
+    if (is_agent && !unit.empty()) kubelet.unit = unit;  // the second one
+  }
+  ObservedKubelet read = kubelet;
+  observe_host(tree, *std::move(host), read);
+  if (has_own_process) {  // its own command line says more
+    kubelet.settings_path = read.settings_path;
+  } else {
+    kubelet = std::move(read);
   }
 }
 
@@ -54,7 +86,8 @@ checkpoint::KubeletFiles read_state_files(const Tree& tree, const std::string& r
 ObservedKubelet observe_kubelet(const Tree& tree, const ObserveOptions& options,
                                 Problems& problems) {
   ObservedKubelet kubelet;
-  find_process(tree, kubelet, problems);
+  auto host = find_process(tree, kubelet, problems);
+  add_distribution(tree, std::move(host), has_usual_config(tree, options), kubelet);
   const auto root_dir = kubelet.flags.find("--root-dir");
   kubelet.root_dir =
       root_dir == kubelet.flags.end() ? std::string(checkpoint::kKubeletDir) : root_dir->second;

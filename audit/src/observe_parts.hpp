@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <string>
 
+#include "pinfold/audit/distributions.hpp"
 #include "pinfold/audit/observe.hpp"
 
 /// The parts of observe().
@@ -10,6 +11,13 @@ namespace pinfold::audit {
 
 [[nodiscard]] ObservedKubelet observe_kubelet(const Tree& tree, const ObserveOptions& options,
                                               Problems& problems);
+/// The flags that a distribution starts its kubelet with, and where they are set. An error is the
+/// configuration's.
+void observe_host(const Tree& tree, KubeletHost host, ObservedKubelet& kubelet);
+/// The distribution whose files are on a machine where none of its programs runs.
+[[nodiscard]] std::optional<KubeletHost> host_by_files(const Tree& tree);
+/// Whether a file is named, or is where distributions without a program of their own have it.
+[[nodiscard]] bool has_usual_config(const Tree& tree, const ObserveOptions& options);
 /// The configuration and the driver in it.
 void observe_config(const Tree& tree, const ObserveOptions& options, ObservedKubelet& kubelet);
 [[nodiscard]] checkpoint::KubeletFiles read_state_files(const Tree& tree,

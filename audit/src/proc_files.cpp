@@ -113,15 +113,20 @@ std::optional<CpuQuota> parse_cfs(std::string_view quota, std::string_view perio
   return CpuQuota{*quota_us, *period_us};
 }
 
-std::uint64_t parse_throttled(std::string_view cpu_stat) {
-  constexpr std::string_view kKey = "nr_throttled ";
-  while (!cpu_stat.empty()) {
-    const std::string_view line = cut_field(cpu_stat, '\n');
-    if (!line.starts_with(kKey)) continue;
-    const auto count = parse_number(trimmed(line.substr(kKey.size())));
-    return count && *count > 0 ? static_cast<std::uint64_t>(*count) : 0;
-  }
-  return 0;
+Throttled parse_throttled(std::string_view cpu_stat) {
+  constexpr std::uint64_t kNsPerUs = 1000;
+  const auto count_of = [cpu_stat](std::string_view key) {
+    std::string_view rest = cpu_stat;
+    while (!rest.empty()) {
+      std::string_view line = cut_field(rest, '\n');
+      if (cut_word(line) != key) continue;
+      const auto count = parse_number(trimmed(line));
+      return count && *count > 0 ? static_cast<std::uint64_t>(*count) : 0;
+    }
+    return std::uint64_t{0};
+  };
+  const std::uint64_t usec = count_of("throttled_usec");
+  return {count_of("nr_throttled"), usec > 0 ? usec : count_of("throttled_time") / kNsPerUs};
 }
 
 CpuSet Interrupts::came_on(int irq, const CpuSet& among) const {
@@ -159,6 +164,51 @@ Interrupts parse_interrupts(std::string_view text) {
     interrupts.names[irq] = std::string(trimmed(line));
   }
   return interrupts;
+}
+
+std::vector<KernelParameter> parse_kernel_command_line(std::string_view text) {
+  std::vector<KernelParameter> parameters;
+  std::string word;
+  bool is_quoted = false;
+  const auto finish = [&] {
+    if (word.empty()) return;
+    const std::size_t equals = std::min(word.find('='), word.size());
+    parameters.push_back(
+        {word.substr(0, equals), equals < word.size() ? word.substr(equals + 1) : ""});
+    word.clear();
+  };
+  for (const char c : text) {
+    if (c == '"') {
+      is_quoted = !is_quoted;
+    } else if (!is_quoted && std::string_view(" \t\n").find(c) != std::string_view::npos) {
+      finish();
+    } else {
+      word += c;
+    }
+  }
+  finish();
+  return parameters;
+}
+
+std::optional<CpuSet> parse_cpu_mask(std::string_view text) {
+  constexpr std::int32_t kBits = 4;
+  CpuSet cpus;
+  std::int32_t first = 0;  // the lowest CPU of the digit
+  if (text.empty()) return std::nullopt;
+  for (auto c = text.rbegin(); c != text.rend(); ++c) {
+    if (*c == ',') continue;
+    int digit = 0;
+    const auto [end, error] = std::from_chars(&*c, &*c + 1, digit, 16);
+    if (error != std::errc()) return std::nullopt;
+    for (std::int32_t bit = 0; bit < kBits; ++bit) {
+      if ((static_cast<unsigned>(digit) >> static_cast<unsigned>(bit) & 1U) == 0) continue;
+      if (first + bit >= CpuSet::kMaxCpus) return std::nullopt;
+      cpus.insert(CpuId{first + bit});
+    }
+    first += kBits;
+    if (first > 2 * CpuSet::kMaxCpus) return std::nullopt;
+  }
+  return cpus;
 }
 
 }  // namespace pinfold::audit

@@ -13,6 +13,7 @@ json or_null(const std::optional<CpuSet>& set) { return set ? json(set->to_strin
 
 json kubelet_json(const ObservedKubelet& kubelet) {
   json out = {{"pid", kubelet.pid ? json(*kubelet.pid) : json()},
+              {"inside", kubelet.host.empty() ? json() : json(kubelet.host)},
               {"rootDir", kubelet.root_dir},
               {"config", kubelet.config_path},
               {"cgroupDriver", kubelet.driver ? json(to_string(*kubelet.driver)) : json()}};
@@ -53,7 +54,7 @@ json to_json(const Finding& finding) {
   return {{"kind", finding.kind},          {"severity", to_string(finding.severity)},
           {"subject", std::move(subject)}, {"observed", finding.observed},
           {"expected", finding.expected},  {"message", finding.text},
-          {"command", finding.command}};
+          {"command", finding.command},    {"mend", finding.mend}};
 }
 
 json to_json(const Report& report, const Observed& observed) {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "pinfold/audit/container_names.hpp"
+#include "pinfold/audit/distributions.hpp"
 #include "pinfold/audit/doctor_observed.hpp"
 #include "pinfold/audit/group_names.hpp"
 #include "pinfold/audit/kubelet_flags.hpp"
@@ -71,6 +72,42 @@ void read_command_line(std::string_view text) {
   require(merged == config);
 }
 
+void require_flags(const KubeletFlags& flags) {
+  for (const auto& [name, value] : flags) require(name.starts_with("--") && name.size() > 2);
+}
+
+/// What k3s, RKE2, k0s and MicroK8s start a kubelet with.
+void read_distributions(std::string_view text) {
+  const auto words = parse_command_line(text);
+  if (const auto host = kubelet_host(words)) {
+    require(host->distribution != nullptr && !host->title.empty());
+    require(host->arguments.size() < words.size() + text.size());
+  }
+  const auto split = split_words(text);
+  std::size_t size = 0;
+  for (const std::string& word : split) size += word.size();
+  require(size <= text.size());
+  require(option_values(split, "--a").size() <= split.size());
+  require_flags(flags_of_args(split));
+  const auto from_file = flags_of_file(text, {{"SNAP_DATA", "/d"}});
+  for (const auto& [name, value] : from_file) require(name.starts_with("--"));
+  RancherConfig config;
+  merge_rancher(config, nlohmann::json::parse(text, nullptr, false));
+  merge_rancher(config, split);
+  require_flags(flags_of_args(config.kubelet_args));
+}
+
+void read_boot_files(std::string_view text) {
+  for (const KernelParameter& one : parse_kernel_command_line(text)) {
+    require(one.name.find_first_of("=\"") == std::string::npos);
+    require(one.value.size() <= text.size());
+  }
+  const auto mask = parse_cpu_mask(text);
+  require(!mask || !text.empty());
+  const auto init = parse_init(text);
+  require(!init || *init > 0);
+}
+
 void read_unit_file(std::string_view text) {
   for (const auto& [key, value] : parse_unit_file(text)) {
     require(!key.empty() && key.find_first_of("=\n") == std::string::npos);
@@ -90,6 +127,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   pinfold::audit::read_kernel_files(text);
   pinfold::audit::read_command_line(text);
   pinfold::audit::read_unit_file(text);
+  pinfold::audit::read_distributions(text);
+  pinfold::audit::read_boot_files(text);
   (void)pinfold::audit::parse_pod_resources(text);
   return 0;
 }

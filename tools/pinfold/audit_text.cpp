@@ -49,6 +49,12 @@ std::string running_containers(const audit::Report& report) {
   return fmt::format("{}, {} with exclusive CPUs", running, exclusive);
 }
 
+std::string kubelet_process(const audit::ObservedKubelet& kubelet) {
+  if (!kubelet.pid) return "not running";
+  if (kubelet.host.empty()) return fmt::format("process {}", *kubelet.pid);
+  return fmt::format("inside '{}' (process {})", escaped(kubelet.host), *kubelet.pid);
+}
+
 std::string context_lines(const audit::Report& report, const audit::Observed& observed) {
   const audit::ObservedKubelet& kubelet = observed.kubelet;
   const audit::ObservedGroups& groups = observed.cgroups;
@@ -56,8 +62,7 @@ std::string context_lines(const audit::Report& report, const audit::Observed& ob
                            : groups.version == enforce::CgroupVersion::kV2 ? "v2"
                                                                            : "v1";
   std::string out =
-      fmt::format("kubelet: {}   CPU manager: {}   state: {}\n",
-                  kubelet.pid ? fmt::format("process {}", *kubelet.pid) : "not running",
+      fmt::format("kubelet: {}   CPU manager: {}   state: {}\n", kubelet_process(kubelet),
                   kubelet.config ? escaped(kubelet.config->cpu_manager_policy) : "unknown",
                   escaped(observed.root + kubelet.root_dir));
   out += fmt::format(
@@ -97,6 +102,10 @@ std::string audit_text(const audit::Report& report, const audit::Observed& obser
       if (!finding.command.empty()) {
         out +=
             fmt::format("    {} {}\n", paint(style, Paint::kDim, "see:"), escaped(finding.command));
+      }
+      if (!finding.mend.empty()) {
+        out +=
+            fmt::format("    {} {}\n", paint(style, Paint::kDim, "mend:"), escaped(finding.mend));
       }
     }
   }

@@ -57,8 +57,10 @@ TEST(CpuQuota, IsReadFromBothVersions) {
   EXPECT_FALSE(parse_cpu_max(""));
   EXPECT_EQ(parse_cfs("50000", "100000"), (CpuQuota{50000, 100000}));
   EXPECT_FALSE(parse_cfs("-1", "100000"));
-  EXPECT_EQ(parse_throttled("nr_periods 4\nnr_throttled 3\n"), 3U);
-  EXPECT_EQ(parse_throttled("nr_throttled -3\n"), 0U);
+  EXPECT_EQ(parse_throttled("nr_periods 4\nnr_throttled 3\nthrottled_usec 70\n"),
+            (Throttled{3, 70}));
+  EXPECT_EQ(parse_throttled("nr_throttled 3\nthrottled_time 70999\n"), (Throttled{3, 70}));
+  EXPECT_EQ(parse_throttled("nr_throttled -3\nthrottled_usec\n"), Throttled{});
 }
 
 TEST(Interrupts, AreCountedByCpu) {
@@ -70,6 +72,30 @@ TEST(Interrupts, AreCountedByCpu) {
   EXPECT_EQ(interrupts.came_on(11, CpuSet{0}), CpuSet{});
   EXPECT_EQ(interrupts.names.at(10), "MSI nvme");
   EXPECT_TRUE(parse_interrupts("CPUx\n 1: 1\n").counts.empty());
+}
+
+TEST(KernelCommandLine, HasQuotedValues) {
+  using Parameters = std::vector<KernelParameter>;
+  EXPECT_EQ(parse_kernel_command_line("a  b=c=d e=\"f g\" \"h=i j\" k=\"\n"),
+            (Parameters{{"a", ""}, {"b", "c=d"}, {"e", "f g"}, {"h", "i j"}, {"k", "\n"}}));
+}
+
+TEST(CpuMask, IsReadAsTheKernelShowsIt) {
+  EXPECT_EQ(parse_cpu_mask("f"), (CpuSet{0, 1, 2, 3}));
+  EXPECT_EQ(parse_cpu_mask("00000001,80000002"), (CpuSet{1, 31, 32}));
+  EXPECT_EQ(parse_cpu_mask("00000000"), CpuSet{});
+  for (const char* const text : {"", "x", "0-3", "1 2"}) EXPECT_FALSE(parse_cpu_mask(text)) << text;
+  EXPECT_FALSE(parse_cpu_mask("1" + std::string(100'000, '0')));
+}
+
+TEST(FirstProcess, IsReadFromEachRuntimesFile) {
+  EXPECT_EQ(parse_init("1234\n"), 1234);
+  EXPECT_EQ(parse_init(R"({"id":"x","init_process_pid":77,"pid":1})"), 77);
+  EXPECT_EQ(parse_init(R"({"pid":78})"), 78);
+  for (const char* const text :
+       {"", "0", "-3", "12x", "{", "{}", R"({"pid":"7"})", "99999999999"}) {
+    EXPECT_FALSE(parse_init(text)) << text;
+  }
 }
 
 TEST(Bundle, OfAnotherProgramHasNoName) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <map>
 #include <optional>
 #include <string>
@@ -31,6 +33,10 @@ struct ContainerName {
 /// From Docker's config.v2.json.
 [[nodiscard]] std::optional<ContainerName> parse_docker_config(std::string_view config_json);
 
+/// The process id in a file that has nothing else (containerd's init.pid, CRI-O's pidfile), or in
+/// the state of runc ("init_process_pid") or crun ("pid"). Domain: any bytes.
+[[nodiscard]] std::optional<pid_t> parse_init(std::string_view text);
+
 /// Names of containers by id, as files say them without any API: the runtimes' files first, then
 /// the links in /var/log/containers.
 class ContainerNames {
@@ -38,6 +44,9 @@ class ContainerNames {
   ContainerNames(const Tree& tree, Problems& problems);
   /// nullopt if no file names this container.
   [[nodiscard]] std::optional<ContainerName> find(const std::string& id) const;
+  /// The first process of a container, by its runtime's file; nullopt if none says it. It may have
+  /// ended.
+  [[nodiscard]] std::optional<pid_t> init_of(const std::string& id) const;
 
  private:
   const Tree& tree_;

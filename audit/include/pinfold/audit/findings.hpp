@@ -40,6 +40,7 @@ struct Finding {
   std::string expected = {};  ///< what should be: "2-3"
   std::string text;           ///< one sentence without the subject's name
   std::string command = {};   ///< shows it; "": none does
+  std::string mend = {};      ///< the command that mends it on the node; "": none is known
 
   friend bool operator==(const Finding&, const Finding&) = default;
 };

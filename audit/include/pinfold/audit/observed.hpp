@@ -44,13 +44,24 @@ class Problems {
 /// The kubelet: what runs, and what it would read when it starts.
 struct ObservedKubelet {
   std::optional<pid_t> pid;  ///< nullopt: no process of a kubelet
+  std::string host = {};     ///< whose process it is: "k3s server"; "": its own
   KubeletFlags flags = {};
-  std::string root_dir;           ///< "/var/lib/kubelet"
-  std::string config_path = {};   ///< "": no file
-  std::string config_error = {};  ///< why there is no configuration; "": there is one
+  std::string root_dir;            ///< "/var/lib/kubelet"
+  std::string config_path = {};    ///< "": no file
+  std::string settings_path = {};  ///< the file that an administrator edits; "": `config_path`
+  std::string unit = "kubelet";    ///< the service of systemd that starts it
+  std::string config_error = {};   ///< why there is no configuration; "": there is one
   std::optional<Config> config = {};
   std::optional<Driver> driver = {};  ///< the configured one
   checkpoint::KubeletFiles files = {};
+};
+
+/// The limit of CPU time of a group, and what it has cost.
+struct ObservedLimit {
+  std::optional<CpuQuota> quota = {};  ///< nullopt: none
+  Throttled throttled = {};
+
+  friend bool operator==(const ObservedLimit&, const ObservedLimit&) = default;
 };
 
 /// A group of a pod, of a container, or right below a pod's.
@@ -61,10 +72,10 @@ struct ObservedGroup {
   std::optional<ContainerName> container = {};  ///< who it is, if a file says so
   CpuSet cpus = {};                             ///< where its processes may run
   enforce::NodeSet mems = {};
-  bool has_sets = false;               ///< the two sets could be read
-  std::optional<CpuQuota> quota = {};  ///< nullopt: none
-  std::uint64_t throttled = 0;         ///< periods
-  std::vector<pid_t> processes = {};   ///< of a container: those of groups below it, too
+  bool has_sets = false;  ///< the two sets could be read
+  ObservedLimit limit = {};
+  std::vector<pid_t> processes = {};  ///< of a container: those of groups below it, too
+  std::optional<pid_t> init = {};     ///< the first process, by the runtime's own file
 };
 
 struct ObservedThread {
@@ -97,8 +108,11 @@ struct ObservedIrq {
 struct ObservedGroups {
   std::optional<enforce::CgroupVersion> version;  ///< of the cpusets; nullopt: none is mounted
   std::string mount;                              ///< of the hierarchy with the cpusets
+  std::string cpu_mount = {};                     ///< of that with the limits of CPU time; "": none
   std::vector<std::string> roots = {};            ///< with the pods of kubelets, relative
   std::vector<ObservedGroup> groups = {};         ///< by path
+  /// The groups above pods that have a limit of CPU time, by path.
+  std::map<std::string, ObservedLimit> limits = {};
 };
 
 struct Observed {
@@ -110,7 +124,8 @@ struct Observed {
   std::map<PodUid, std::vector<std::string>> pod_directories = {};
   std::map<pid_t, ObservedProcess> processes = {};
   std::vector<ObservedIrq> irqs = {};
-  Interrupts interrupts = {};
+  /// nullopt: /proc/interrupts could not be read
+  std::optional<Interrupts> interrupts = {};
   std::optional<PodResources> pod_resources = {};  ///< nullopt: not asked, or no answer
   std::map<std::string, Problem> problems = {};
 };

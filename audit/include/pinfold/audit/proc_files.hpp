@@ -62,8 +62,15 @@ struct CpuQuota {
 [[nodiscard]] std::optional<CpuQuota> parse_cpu_max(std::string_view text);
 /// cpu.cfs_quota_us and cpu.cfs_period_us of cgroup v1. nullopt: no limit.
 [[nodiscard]] std::optional<CpuQuota> parse_cfs(std::string_view quota, std::string_view period);
-/// nr_throttled of cpu.stat; 0 without one.
-[[nodiscard]] std::uint64_t parse_throttled(std::string_view cpu_stat);
+/// How much a limit has stopped the processes of a group.
+struct Throttled {
+  std::uint64_t periods = 0;
+  std::uint64_t usec = 0;
+
+  friend bool operator==(const Throttled&, const Throttled&) = default;
+};
+/// nr_throttled and throttled_usec (cgroup v1: throttled_time, in ns) of cpu.stat; 0 without them.
+[[nodiscard]] Throttled parse_throttled(std::string_view cpu_stat);
 
 /// /proc/interrupts: how often each numbered interrupt came on each CPU.
 struct Interrupts {
@@ -75,6 +82,19 @@ struct Interrupts {
   [[nodiscard]] CpuSet came_on(int irq, const CpuSet& among) const;
 };
 [[nodiscard]] Interrupts parse_interrupts(std::string_view text);
+
+/// A word of /proc/cmdline. Quotes around it, or around its value, are taken away.
+struct KernelParameter {
+  std::string name;
+  std::string value = {};  ///< "" also without "="
+
+  friend bool operator==(const KernelParameter&, const KernelParameter&) = default;
+};
+[[nodiscard]] std::vector<KernelParameter> parse_kernel_command_line(std::string_view text);
+
+/// A mask of CPUs as the kernel shows it: "00000000,0000000f". nullopt for any other text, and for
+/// CPUs from CpuSet::kMaxCpus on.
+[[nodiscard]] std::optional<CpuSet> parse_cpu_mask(std::string_view text);
 
 /// A decimal number and nothing else; nullopt for any other text.
 [[nodiscard]] std::optional<std::int64_t> parse_number(std::string_view text);

@@ -1,0 +1,72 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "expectations.hpp"
+#include "pinfold/enforce/processes.hpp"
+
+namespace pinfold::audit {
+namespace {
+
+/// The CPUs of `among` that handle an interrupt. One that has never come there costs nothing:
+/// drivers reserve one for every CPU, and the kernel lists one that nothing uses.
+CpuSet handled_on(const Observed& observed, const ObservedIrq& irq, const CpuSet& among) {
+  const CpuSet here = irq.cpus & among;
+  return observed.interrupts ? observed.interrupts->came_on(irq.number, here) : here;
+}
+
+constexpr const char* kManaged =
+    "  # EIO: managed by the kernel; boot with 'isolcpus=managed_irq,CPUS'";
+
+/// Sends interrupts to the CPUs of the system. irqbalance would move them again, so it comes first.
+std::string send_elsewhere(const Case& given, const std::vector<int>& numbers) {
+  const CpuSet& there = given.housekeeping;
+  if (there.empty()) return "";
+  const auto& processes = given.observed.processes;
+  const bool is_balanced = std::any_of(processes.begin(), processes.end(), [](const auto& one) {
+    return one.second.stat.name == "irqbalance";
+  });
+  std::string mend;
+  if (is_balanced && given.observed.machine) {
+    mend = fmt::format(
+        "echo IRQBALANCE_BANNED_CPULIST={} >> /etc/default/irqbalance && systemctl restart "
+        "irqbalance && ",
+        (given.observed.machine->all_cpus() - there).to_string());
+  }
+  if (numbers.size() == 1) {
+    return mend + fmt::format("echo {} > /proc/irq/{}/smp_affinity_list{}", there.to_string(),
+                              numbers.front(), kManaged);
+  }
+  return mend + fmt::format("for irq in {}; do echo {} > /proc/irq/$irq/smp_affinity_list; done{}",
+                            fmt::join(numbers, " "), there.to_string(), kManaged);
+}
+
+}  // namespace
+
+void judge_irqs(const Case& given, std::vector<Finding>& findings) {
+  for (const Placed& placed : given.containers) {
+    const AuditedContainer& container = placed.audited;
+    if (!container.is_exclusive || !container.is_running) continue;
+    std::vector<int> numbers;
+    CpuSet cpus;
+    std::string example;
+    for (const ObservedIrq& irq : given.observed.irqs) {
+      const CpuSet here = handled_on(given.observed, irq, *container.expected);
+      if (here.empty()) continue;
+      if (numbers.empty()) example = irq.name;
+      numbers.push_back(irq.number);
+      cpus |= here;
+    }
+    if (numbers.empty()) continue;
+    findings.push_back(
+        {"irq", Severity::kWarning, subject_of(container), enforce::to_list(numbers), "",
+         fmt::format("its CPUs {} handle {} interrupt{}: {}{}", cpus.to_string(), numbers.size(),
+                     numbers.size() == 1 ? "" : "s", enforce::to_list(numbers),
+                     example.empty() ? "" : fmt::format(" (first: {})", example)),
+         show_file(given.observed, fmt::format("/proc/irq/{}/smp_affinity_list", numbers[0])),
+         send_elsewhere(given, numbers)});
+  }
+}
+
+}  // namespace pinfold::audit

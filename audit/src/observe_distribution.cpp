@@ -1,0 +1,135 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "observe_parts.hpp"
+#include "pinfold/audit/distributions.hpp"
+#include "pinfold/audit/doctor_observed.hpp"
+#include "pinfold/text/document.hpp"
+
+namespace pinfold::audit {
+namespace {
+
+using nlohmann::json;
+
+/// The arguments of a program's unit, for one that hides them.
+std::vector<std::string> arguments_of_unit(const Tree& tree, const Distribution& distribution) {
+  for (const char* const directory :
+       {"/etc/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"}) {
+    for (const std::string_view unit : distribution.units) {
+      const auto text = tree.read(fmt::format("{}/{}.service", directory, unit));
+      if (unit.empty() || !text) continue;
+      for (const auto& [key, value] : parse_unit_file(*text)) {
+        const auto host = key == "ExecStart" ? kubelet_host(split_words(value)) : std::nullopt;
+        if (host && host->distribution == &distribution) return host->arguments;
+      }
+    }
+  }
+  return {};
+}
+
+/// One file of k3s or RKE2 over those before it; a missing one sets nothing.
+Result<void> merge_file(const Tree& tree, const std::string& path, RancherConfig& config) {
+  const auto text = tree.read_exactly(path);
+  if (!text) {
+    if (text.error().code == ErrorCode::kNotFound) return {};
+    return fail(text.error());
+  }
+  PINFOLD_LET_WRAP(const json document, parse_document(*text),
+                   fmt::format("'{}'", tree.shown(path)));
+  merge_rancher(config, document);
+  return {};
+}
+
+Result<RancherConfig> read_rancher(const Tree& tree, const std::string& path,
+                                   const std::vector<std::string>& arguments) {
+  RancherConfig config;
+  PINFOLD_TRY(merge_file(tree, path, config));
+  const std::string directory = path + ".d";
+  for (const std::string& name : tree.list(directory).value_or(std::vector<std::string>{})) {
+    if (!name.ends_with(".yaml") && !name.ends_with(".yml")) continue;
+    PINFOLD_TRY(merge_file(tree, fmt::format("{}/{}", directory, name), config));
+  }
+  merge_rancher(config, arguments);
+  return Result<RancherConfig>(std::move(config));
+}
+
+Result<void> read_rancher_flags(const Tree& tree, const KubeletHost& host,
+                                ObservedKubelet& kubelet) {
+  kubelet.settings_path = std::string(host.distribution->settings);
+  for (std::string& file : option_values(host.arguments, "--config")) {
+    kubelet.settings_path = std::move(file);
+  }
+  PINFOLD_LET(const RancherConfig config,
+              read_rancher(tree, kubelet.settings_path, host.arguments));
+  if (!config.has_kubelet) {
+    kubelet.pid.reset();
+    kubelet.host.clear();
+    return {};
+  }
+  kubelet.flags = flags_of_args(config.kubelet_args);
+  const std::string data =
+      config.data_dir.empty() ? std::string(host.distribution->data_dir) : config.data_dir;
+  // Newer releases keep what they decide themselves in drop-ins.
+  const std::string drop_ins = data + "/agent/etc/kubelet.conf.d";
+  if (tree.has(drop_ins)) kubelet.flags.try_emplace("--config-dir", drop_ins);
+  return {};
+}
+
+Result<void> read_args_file(const Tree& tree, const KubeletHost& host, ObservedKubelet& kubelet) {
+  kubelet.settings_path = std::string(host.distribution->settings);
+  for (std::string& file : option_values(host.arguments, "--kubelet-args-file")) {
+    kubelet.settings_path = std::move(file);
+  }
+  PINFOLD_LET(const auto text, tree.read_exactly(kubelet.settings_path));
+  // SNAP_DATA/args/kubelet
+  std::string data = kubelet.settings_path;
+  for (int i = 0; i < 2 && data.find('/') != std::string::npos; ++i) data.erase(data.rfind('/'));
+  kubelet.flags = flags_of_file(text, {{"SNAP_DATA", data},
+                                       {"SNAP_COMMON", std::string(host.distribution->data_dir)},
+                                       {"SNAP", "/snap/microk8s/current"}});
+  return {};
+}
+
+void read_k0s(const KubeletHost& host, ObservedKubelet& kubelet) {
+  std::string data(host.distribution->data_dir);
+  for (std::string& value : option_values(host.arguments, "--data-dir")) data = std::move(value);
+  kubelet.settings_path = data + "/kubelet-config.yaml";
+  kubelet.flags = {{"--config", kubelet.settings_path}, {"--root-dir", data + "/kubelet"}};
+  for (const std::string& extra : option_values(host.arguments, "--kubelet-extra-args")) {
+    for (auto& [name, value] : flags_of_args(split_words(extra))) kubelet.flags[name] = value;
+  }
+}
+
+}  // namespace
+
+void observe_host(const Tree& tree, KubeletHost host, ObservedKubelet& kubelet) {
+  if (host.arguments.empty()) host.arguments = arguments_of_unit(tree, *host.distribution);
+  Result<void> read;
+  switch (host.distribution->source) {
+    case FlagSource::kRancher:
+      read = read_rancher_flags(tree, host, kubelet);
+      break;
+    case FlagSource::kArgsFile:
+      read = read_args_file(tree, host, kubelet);
+      break;
+    case FlagSource::kK0s:
+      read_k0s(host, kubelet);
+      break;
+  }
+  if (!read) kubelet.config_error = read.error().message;
+}
+
+std::optional<KubeletHost> host_by_files(const Tree& tree) {
+  for (const Distribution& one : distributions()) {
+    if (!tree.has(std::string(one.settings)) && !tree.has(std::string(one.settings) + ".d")) {
+      continue;
+    }
+    return KubeletHost{&one, std::string(one.program), {}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace pinfold::audit
