@@ -30,11 +30,13 @@ std::size_t count(const Checks& checks, Verdict verdict) {
 Checks check_system(const ObservedSystem& system) {
   Checks checks;
   check_cgroups(system, checks);
+  check_live_cpusets(system, checks);
   check_kernel(system, checks);
   check_machine(system, checks);
   check_kubelet(system, checks);
   check_systemd(system, checks);
   check_service(system, checks);
+  check_neighbours(system, checks);
   for (const auto& [kind, problem] : system.problems) {
     checks.push_back({"unreadable", Verdict::kUnknown, problem.message,
                       "files that this user can read", "sudo pinfold doctor"});
@@ -51,7 +53,8 @@ nlohmann::json to_json(const Checks& checks, const ObservedSystem& system) {
                     {"verdict", to_string(check.verdict)},
                     {"observed", check.observed},
                     {"expected", check.expected},
-                    {"mend", check.mend}});
+                    {"mend", check.mend},
+                    {"caution", check.caution}});
   }
   return {{"root", system.root.empty() ? "/" : system.root},
           {"ok", count(checks, Verdict::kProblem) == 0},

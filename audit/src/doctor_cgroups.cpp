@@ -123,6 +123,38 @@ void check_controllers(const ObservedSystem& system, Checks& checks) {
                           "CONFIG_CGROUP_HUGETLB"});
 }
 
+/// What enabling cpusets costs on an older kernel: it forgets what sched_setaffinity has set for
+/// the processes below.
+std::string affinity_caution(const ObservedSystem& system) {
+  if (!may_be_before(system.kernel, 6, 2)) return "";
+  const CpuSet reserved = reserved_cpus(system);
+  const std::string now =
+      system.pinned.count == 0
+          ? ""
+          : fmt::format(", {} now, such as {}", system.pinned.count, system.pinned.example);
+  return fmt::format(
+      "before Linux 6.2 processes lose their CPU affinity by this (systemd's CPUAffinity=, "
+      "taskset{}): use AllowedCPUs= for system.slice, init.scope and user.slice first: systemctl "
+      "set-property UNIT AllowedCPUs={}",
+      now, reserved.empty() ? "CPUS" : reserved.to_string());
+}
+
+/// The command that enables controllers. Services that would lose their affinity get a cpuset
+/// first.
+std::string enable_command(const ObservedSystem& system, const std::string& directory,
+                           const std::string& controllers) {
+  std::string command =
+      fmt::format("echo '{}' > '{}/cgroup.subtree_control'", controllers, directory);
+  const CpuSet reserved = reserved_cpus(system);
+  const bool loses_affinity = controllers.find("+cpuset") != std::string::npos &&
+                              may_be_before(system.kernel, 6, 2) && system.pinned.count > 0;
+  if (!loses_affinity || !system.systemd.is_running || reserved.empty()) return command;
+  return fmt::format(
+      "for unit in init.scope system.slice user.slice; do systemctl set-property $unit "
+      "AllowedCPUs={}; done; {}",
+      reserved.to_string(), command);
+}
+
 /// On cgroup v2 each directory above Pinfold's root passes controllers on.
 void check_enabled(const ObservedSystem& system, Checks& checks) {
   const ObservedCgroupSetup& setup = system.cgroups;
@@ -144,13 +176,37 @@ void check_enabled(const ObservedSystem& system, Checks& checks) {
          fmt::format("'{}/cgroup.subtree_control' lacks {}", directory.path, names_of(off, "")),
          fmt::format("{} enabled from '{}' down to '{}'", names_of(needed, ""),
                      setup.directories.front().path, setup.root),
-         fmt::format("echo '{}' > '{}/cgroup.subtree_control'", names_of(off, "+"),
-                     directory.path)});
+         enable_command(system, directory.path, names_of(off, "+")),
+         off.front() == Controller::kCpuset ? affinity_caution(system) : ""});
   }
   if (is_ok) {
     checks.push_back({"cgroup-enabled", Verdict::kOk,
                       fmt::format("{} down to {}", names_of(needed, ""), setup.root)});
   }
+}
+
+/// How an ordinary user gets groups with the controllers: systemd gives users those of Delegate= of
+/// the unit that runs their processes, whose default lacks cpuset.
+std::string delegate_command(const ObservedSystem& system) {
+  const std::string user = fmt::format("user@{}.service", system.service.user);
+  const auto delegates = [&](const std::string& unit) {
+    const auto found = system.systemd.delegates.find(unit);
+    return found == system.systemd.delegates.end() ? "" : found->second;
+  };
+  const bool has_cpusets = has_word(delegates(user), ' ', "cpuset") ||
+                           has_word(delegates("user@.service"), ' ', "cpuset");
+  const char* const run =
+      "systemd-run --user --pty -p Delegate=yes sh, then in it: pinfold doctor --cgroup-root DIR, "
+      "where DIR is a directory below its group";
+  if (has_cpusets || version_of(system.cgroups) != CgroupVersion::kV2) {
+    return fmt::format("run as root, or: {}", run);
+  }
+  return fmt::format(
+      "run as root, or let root run: mkdir -p /etc/systemd/system/user@.service.d && printf "
+      "'[Service]\\nDelegate=cpuset cpu memory pids\\n' > "
+      "/etc/systemd/system/user@.service.d/delegate.conf && systemctl daemon-reload && systemctl "
+      "restart '{}'; then: {}",
+      user, run);
 }
 
 void check_writable(const ObservedSystem& system, Checks& checks) {
@@ -164,8 +220,7 @@ void check_writable(const ObservedSystem& system, Checks& checks) {
   checks.push_back({"cgroup-writable", Verdict::kProblem,
                     fmt::format("this user cannot write '{}'", last.path),
                     fmt::format("a directory where Pinfold can make '{}'", setup.root),
-                    "run as root, or: systemd-run --user --scope -p Delegate=yes pinfold doctor "
-                    "--cgroup-root DIR"});
+                    delegate_command(system)});
 }
 
 }  // namespace

@@ -127,6 +127,11 @@ KernelFeatures observe_features(const Tree& tree, const std::vector<enforce::Mou
   return features;
 }
 
+bool may_be_before(const ObservedKernel& kernel, int major, int minor) {
+  const auto version = parse_release(kernel.release.value_or(""));
+  return !version || *version < Version{major, minor};
+}
+
 void check_features(const ObservedSystem& system, Checks& checks) {
   const std::string release = system.kernel.release.value_or("");
   const auto version = parse_release(release);

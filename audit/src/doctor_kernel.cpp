@@ -6,52 +6,53 @@
 #include <vector>
 
 #include "doctor_parts.hpp"
+#include "pinfold/audit/proc_files.hpp"
 #include "pinfold/discover/kernel_files.hpp"
 
 namespace pinfold::audit {
 namespace {
 
-/// The CPUs of "isolcpus=domain,managed_irq,2-3", nullopt if it is not in this form.
-std::optional<CpuSet> cpus_of_parameter(std::string_view command_line, std::string_view name) {
-  CpuSet cpus;
-  for (std::string_view rest = command_line; !rest.empty();) {
-    const std::size_t end = std::min(rest.find(' '), rest.size());
-    std::string_view word = rest.substr(0, end);
-    rest.remove_prefix(std::min(rest.size(), end + 1));
-    if (!word.starts_with(name) || !word.substr(name.size()).starts_with('=')) continue;
-    word.remove_prefix(name.size() + 1);
-    while (!word.empty() && (word.front() < '0' || word.front() > '9')) {
-      word.remove_prefix(std::min(word.size(), std::min(word.find(','), word.size() - 1) + 1));
-    }
-    const auto parsed = parse_cpu_list(word);
-    if (!parsed) return std::nullopt;
-    cpus |= *parsed;
+/// The values of a parameter of the kernel, without quotes.
+std::vector<std::string> values_of(std::string_view command_line, std::string_view name) {
+  std::vector<std::string> values;
+  for (const KernelParameter& one : parse_kernel_command_line(command_line)) {
+    if (one.name == name) values.push_back(one.value);
   }
-  return cpus;
+  return values;
 }
 
-void check_parameter(const ObservedSystem& system, const char* name, Checks& checks) {
-  const auto cpus = cpus_of_parameter(*system.kernel.command_line, name);
-  if (!cpus) {
-    checks.push_back({name, Verdict::kUnknown,
-                      fmt::format("'{}=' on the kernel's command line", name),
-                      "a list of CPUs such as '2-7'", "cat /proc/cmdline"});
-    return;
-  }
-  if (cpus->empty()) {
-    checks.push_back({name, Verdict::kOk, "not on the kernel's command line"});
-    return;
-  }
+/// A list of CPUs as the kernel shows it; "(null)" is an empty one.
+std::optional<CpuSet> shown_cpus(const std::optional<std::string>& list) {
+  if (!list) return std::nullopt;
+  if (list->empty() || *list == "(null)") return CpuSet{};
+  auto cpus = parse_cpu_list(*list);
+  if (!cpus) return std::nullopt;
+  return *std::move(cpus);
+}
+
+/// A parameter with CPUs, which the kernel shows as it has read it: the words 'N' and 'all',
+/// strides and flags are its own syntax.
+struct CpuParameter {
+  const char* name;
+  std::optional<std::string> ObservedKernel::*shown;
+  /// Others have an effect on the file as well, so that it says nothing without the parameter.
+  bool is_shown_by_itself;
+};
+constexpr CpuParameter kIsolcpus{"isolcpus", &ObservedKernel::isolated, false};
+constexpr CpuParameter kNohzFull{"nohz_full", &ObservedKernel::nohz_full, true};
+
+void check_cpus(const ObservedSystem& system, const char* name, const CpuSet& cpus,
+                Checks& checks) {
   const CpuSet reserved = reserved_cpus(system);
-  const std::string observed = fmt::format("{}={}", name, cpus->to_string());
-  if (cpus->intersects(reserved)) {
+  const std::string observed = fmt::format("{}={}", name, cpus.to_string());
+  if (cpus.intersects(reserved)) {
     checks.push_back(
         {name, Verdict::kWarning,
-         fmt::format("{} has reserved CPUs {}", observed, (*cpus & reserved).to_string()),
+         fmt::format("{} has reserved CPUs {}", observed, (cpus & reserved).to_string()),
          fmt::format("none of the reserved CPUs {}, where the system runs", reserved.to_string()),
          fmt::format("remove CPUs {} from '{}=' on the kernel's command line, and "
                      "reboot",
-                     (*cpus & reserved).to_string(), name)});
+                     (cpus & reserved).to_string(), name)});
     return;
   }
   if (std::string_view(name) == "isolcpus" && has_exclusive_cpus(system)) {
@@ -64,6 +65,75 @@ void check_parameter(const ObservedSystem& system, const char* name, Checks& che
     return;
   }
   checks.push_back({name, Verdict::kOk, observed});
+}
+
+void check_parameter(const ObservedSystem& system, const CpuParameter& parameter, Checks& checks) {
+  const ObservedKernel& kernel = system.kernel;
+  const auto values = kernel.command_line ? values_of(*kernel.command_line, parameter.name)
+                                          : std::vector<std::string>();
+  auto cpus = shown_cpus(kernel.*parameter.shown);
+  if (!cpus && !(kernel.*parameter.shown) && !values.empty()) {  // a copy without the kernel's file
+    const auto plain = parse_cpu_list(values.back());
+    if (plain) cpus = *plain;
+  }
+  const bool is_absent = kernel.command_line && values.empty();
+  if (is_absent && (!parameter.is_shown_by_itself || !(kernel.*parameter.shown))) {
+    checks.push_back({parameter.name, Verdict::kOk, "not on the kernel's command line"});
+  } else if (!cpus) {
+    checks.push_back(
+        {parameter.name, Verdict::kUnknown,
+         values.empty() ? fmt::format("not checked: neither the kernel's command line nor "
+                                      "/sys/devices/system/cpu shows '{}'",
+                                      parameter.name)
+                        : fmt::format("not checked: '{}={}' is on the kernel's command line, and "
+                                      "the kernel does not show its CPUs",
+                                      parameter.name, values.back()),
+         "a list of CPUs such as '2-7' in '/sys/devices/system/cpu'", "cat /proc/cmdline"});
+  } else if (cpus->empty()) {
+    checks.push_back({parameter.name, Verdict::kOk,
+                      values.empty() ? "none"
+                                     : fmt::format("'{}={}' has no CPUs in the kernel's reading",
+                                                   parameter.name, values.back())});
+  } else {
+    check_cpus(system, parameter.name, *cpus, checks);
+  }
+}
+
+/// Where interrupts go by default. The kernel adds the CPU that it boots on, so its mask is asked
+/// only for a list that is in the kernel's own syntax.
+void check_irq_affinity(const ObservedSystem& system, Checks& checks) {
+  constexpr const char* kName = "irqaffinity";
+  const auto& command_line = system.kernel.command_line;
+  const auto values = command_line ? values_of(*command_line, kName) : std::vector<std::string>();
+  if (values.empty()) {
+    checks.push_back({kName, command_line ? Verdict::kOk : Verdict::kUnknown,
+                      command_line ? "not on the kernel's command line"
+                                   : "not checked: '/proc/cmdline' cannot be read",
+                      command_line ? "" : "the kernel's command line"});
+    return;
+  }
+  const auto list = parse_cpu_list(values.back());
+  const auto cpus = list                         ? std::optional(*list)
+                    : system.kernel.irq_affinity ? parse_cpu_mask(*system.kernel.irq_affinity)
+                                                 : std::nullopt;
+  const CpuSet reserved = reserved_cpus(system);
+  if (!cpus) {
+    checks.push_back({kName, Verdict::kUnknown,
+                      fmt::format("not checked: '{}={}'", kName, values.back()),
+                      "a list of CPUs such as '0-1', or a mask in '/proc/irq/default_smp_affinity'",
+                      "cat /proc/cmdline /proc/irq/default_smp_affinity"});
+  } else if (!reserved.empty() && !cpus->intersects(reserved)) {
+    checks.push_back(
+        {kName, Verdict::kWarning,
+         fmt::format("{}={} has none of the reserved CPUs {}: interrupts go to CPUs that "
+                     "containers can have exclusively",
+                     kName, cpus->to_string(), reserved.to_string()),
+         fmt::format("{}={}", kName, reserved.to_string()),
+         fmt::format("set '{}={}' on the kernel's command line, and reboot", kName,
+                     reserved.to_string())});
+  } else {
+    checks.push_back({kName, Verdict::kOk, fmt::format("{}={}", kName, cpus->to_string())});
+  }
 }
 
 CpuSet cpus_or_none(const std::optional<std::string>& list) {
@@ -180,13 +250,9 @@ void check_machine(const ObservedSystem& system, Checks& checks) {
 
 void check_kernel(const ObservedSystem& system, Checks& checks) {
   check_features(system, checks);
-  if (system.kernel.command_line) {
-    check_parameter(system, "isolcpus", checks);
-    check_parameter(system, "nohz_full", checks);
-  } else {
-    checks.push_back({"isolcpus", Verdict::kUnknown, "'/proc/cmdline' cannot be read",
-                      "the kernel's command line", ""});
-  }
+  check_parameter(system, kIsolcpus, checks);
+  check_parameter(system, kNohzFull, checks);
+  check_irq_affinity(system, checks);
   check_offline(system, checks);
   check_balancing(system, checks);
 }

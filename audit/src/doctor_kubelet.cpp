@@ -24,12 +24,18 @@ std::vector<std::pair<const char*, const Config*>> configs_of(const ObservedSyst
   return configs;
 }
 
+/// Where an administrator changes the kubelet, and how it reads that.
+std::string edit_kubelet(const ObservedKubelet& kubelet) {
+  return fmt::format("edit '{}', then: systemctl restart {}",
+                     kubelet.settings_path.empty() ? kubelet.config_path : kubelet.settings_path,
+                     kubelet.unit);
+}
+
 std::string edit(const ObservedSystem& system, const OptionalConfig& config) {
   const bool is_kubelet = &config == &system.kubelet.config;
-  return is_kubelet
-             ? fmt::format("edit '{}', then: systemctl restart kubelet", system.kubelet.config_path)
-             : fmt::format("edit '{}/config.yaml', then: systemctl reload pinfold",
-                           system.service.state_dir);
+  return is_kubelet ? edit_kubelet(system.kubelet)
+                    : fmt::format("edit '{}/config.yaml', then: systemctl reload pinfold",
+                                  system.service.state_dir);
 }
 
 /// The errors of the start, with the profiles that have them.
@@ -80,11 +86,11 @@ void check_kubelet_config(const ObservedSystem& system, Checks& checks) {
     std::erase(profiles, Profile::kFixed);
     check_start(system, kubelet.config, "kubelet-config", profiles, checks);
   } else if (!kubelet.pid && !system.has_kubelet_config) {
-    checks.push_back({"kubelet-config", Verdict::kOk, "no kubelet on this machine"});
+    checks.push_back({"kubelet-config", Verdict::kOk,
+                      "no kubelet: no process of one, and none of the usual files"});
   } else {
-    checks.push_back(
-        {"kubelet-config", Verdict::kProblem, kubelet.config_error, "a KubeletConfiguration",
-         fmt::format("edit '{}', then: systemctl restart kubelet", kubelet.config_path)});
+    checks.push_back({"kubelet-config", Verdict::kProblem, kubelet.config_error,
+                      "a KubeletConfiguration", edit_kubelet(kubelet)});
   }
 }
 
@@ -194,6 +200,11 @@ CpuSet reserved_cpus(const ObservedSystem& system) {
     if (cpus && !cpus->empty()) return *cpus;
   }
   return {};
+}
+
+CpuSet exclusive_candidates(const ObservedSystem& system) {
+  const CpuSet all = system.machine ? system.machine->all_cpus() : system.cpusets.all_cpus;
+  return all - reserved_cpus(system);
 }
 
 bool has_exclusive_cpus(const ObservedSystem& system) {

@@ -7,6 +7,7 @@
 
 #include "doctor_parts.hpp"
 #include "observe_parts.hpp"
+#include "pinfold/audit/distributions.hpp"
 #include "pinfold/checkpoint/store.hpp"
 #include "pinfold/discover/discover.hpp"
 #include "pinfold/text/document.hpp"
@@ -28,7 +29,10 @@ ObservedKernel observe_kernel(const Tree& tree) {
           text_of(tree, "/sys/devices/system/cpu/smt/control"),
           text_of(tree, "/sys/devices/system/cpu/present"),
           text_of(tree, "/sys/devices/system/cpu/offline"),
-          text_of(tree, "/proc/sys/kernel/numa_balancing")};
+          text_of(tree, "/proc/sys/kernel/numa_balancing"),
+          text_of(tree, "/sys/devices/system/cpu/isolated"),
+          text_of(tree, "/sys/devices/system/cpu/nohz_full"),
+          text_of(tree, "/proc/irq/default_smp_affinity")};
 }
 
 Result<std::vector<enforce::Mount>> read_mounts(const Tree& tree) {
@@ -55,22 +59,48 @@ std::string string_member(const nlohmann::json& document, const char* name) {
   return found != document.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-void read_settings(const Tree& tree, ObservedService& service, std::string& cgroup_root) {
-  const auto text = tree.read_exactly(kServiceSettings);
+/// The service's process: its options count more than its file.
+struct ServiceProcess {
+  pid_t pid = 0;
+  std::vector<std::string> arguments = {};
+
+  [[nodiscard]] std::string option(const char* name) const {
+    const auto values = option_values(arguments, name);
+    return values.empty() ? "" : values.back();
+  }
+};
+
+std::optional<ServiceProcess> find_service(const Tree& tree, Problems& problems) {
+  for (const pid_t pid : list_pids(tree, problems)) {
+    const auto command = tree.read_exactly(fmt::format("/proc/{}/cmdline", pid));
+    if (!command) continue;
+    auto words = parse_command_line(*command);
+    if (words.empty() || words[0].substr(words[0].rfind('/') + 1) != "pinfold-serve") continue;
+    words.erase(words.begin());
+    return ServiceProcess{pid, std::move(words)};
+  }
+  return std::nullopt;
+}
+
+void read_settings(const Tree& tree, const std::string& path, ObservedService& service,
+                   std::string& cgroup_root) {
+  const auto text = tree.read_exactly(path);
   if (!text) {
     if (text.error().code != ErrorCode::kNotFound) service.settings_error = text.error().message;
     return;
   }
   const auto document = parse_document(*text);
   if (!document) {
-    service.settings_error =
-        fmt::format("'{}': {}", tree.shown(kServiceSettings), document.error().message);
+    service.settings_error = fmt::format("'{}': {}", tree.shown(path), document.error().message);
     return;
   }
   if (!document->is_object()) return;  // an empty file sets nothing
   if (service.state_dir.empty()) service.state_dir = string_member(*document, "stateDir");
   if (cgroup_root.empty()) cgroup_root = string_member(*document, "cgroupRoot");
-  service.socket = string_member(*document, "socket");
+  if (service.socket.empty()) service.socket = string_member(*document, "socket");
+  if (!service.pod_resources_socket && document->contains("podResourcesSocket")) {
+    service.pod_resources_socket = string_member(*document, "podResourcesSocket");
+  }
   const auto nri = document->find("nri");
   service.has_nri =
       nri != document->end() && nri->is_object() && string_member(*nri, "mode") != "observe";
@@ -108,16 +138,6 @@ void read_state(const Tree& tree, ObservedService& service, Problems& problems) 
     }
   }
   service.files = read_state_files(tree, service.state_dir, problems);
-}
-
-std::optional<pid_t> find_service(const Tree& tree, Problems& problems) {
-  for (const pid_t pid : list_pids(tree, problems)) {
-    const auto command = tree.read_exactly(fmt::format("/proc/{}/cmdline", pid));
-    if (!command) continue;
-    const auto words = parse_command_line(*command);
-    if (!words.empty() && words[0].substr(words[0].rfind('/') + 1) == "pinfold-serve") return pid;
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -181,12 +201,22 @@ ObservedService observe_service(const Tree& tree, const DoctorOptions& options,
   ObservedService service;
   service.user = ::geteuid();
   service.state_dir = options.state_dir;
-  read_settings(tree, service, cgroup_root);
+  std::string settings = kServiceSettings;
+  if (const auto process = find_service(tree, problems)) {
+    service.pid = process->pid;
+    service.socket = process->option("--socket");
+    if (service.state_dir.empty()) service.state_dir = process->option("--state-dir");
+    if (cgroup_root.empty()) cgroup_root = process->option("--cgroup-root");
+    if (auto file = process->option("--settings"); !file.empty()) settings = std::move(file);
+    if (auto socket = process->option("--pod-resources-socket"); !socket.empty()) {
+      service.pod_resources_socket = std::move(socket);
+    }
+  }
+  read_settings(tree, settings, service, cgroup_root);
   if (service.state_dir.empty()) service.state_dir = "/var/lib/pinfold";
   if (service.socket.empty()) service.socket = "/run/pinfold/agent.sock";
   read_state(tree, service, problems);
   if (const auto status = tree.status(service.socket)) service.socket_status = *status;
-  service.pid = find_service(tree, problems);
   return service;
 }
 
@@ -211,11 +241,14 @@ ObservedSystem observe_system(const Tree& tree, const DoctorOptions& options) {
   system.kernel = observe_kernel(tree);
   system.systemd = observe_systemd(tree);
   system.kubelet = observe_kubelet(tree, {options.kubelet_dir, options.kubelet_config}, problems);
-  system.has_kubelet_config =
-      !system.kubelet.config_path.empty() && tree.has(system.kubelet.config_path);
+  for (const std::string& path : {system.kubelet.config_path, system.kubelet.settings_path}) {
+    if (!path.empty() && tree.has(path)) system.has_kubelet_config = true;
+  }
   std::string cgroup_root = options.cgroup_root;
   system.service = observe_service(tree, options, cgroup_root, problems);
   system.cgroups = observe_cgroup_setup(tree, cgroup_root);
+  system.cpusets = observe_cpusets(tree, system.cgroups, problems);
+  observe_neighbours(tree, system, problems);
   system.kernel.features = observe_features(tree, system.cgroups.mounts);
   system.problems = problems.all();
   return system;

@@ -19,6 +19,14 @@ namespace pinfold::audit {
 [[nodiscard]] ObservedService observe_service(const Tree& tree, const DoctorOptions& options,
                                               std::string& cgroup_root, Problems& problems);
 
+/// The groups of `setup`'s hierarchy with cpusets that can keep CPUs from containers.
+[[nodiscard]] ObservedCpusets observe_cpusets(const Tree& tree, const ObservedCgroupSetup& setup,
+                                              Problems& problems);
+/// What other programs need of this machine, and what they have set.
+void observe_neighbours(const Tree& tree, ObservedSystem& system, Problems& problems);
+
+void check_live_cpusets(const ObservedSystem& system, Checks& checks);
+void check_neighbours(const ObservedSystem& system, Checks& checks);
 void check_cgroups(const ObservedSystem& system, Checks& checks);
 void check_features(const ObservedSystem& system, Checks& checks);
 void check_machine(const ObservedSystem& system, Checks& checks);
@@ -32,6 +40,12 @@ void check_service(const ObservedSystem& system, Checks& checks);
 /// The CPUs that are reserved: reservedSystemCPUs of the kubelet, or else of Pinfold's own
 /// configuration; empty if neither names any.
 [[nodiscard]] CpuSet reserved_cpus(const ObservedSystem& system);
+/// The machine's CPUs that are not reserved: those that a container can get exclusively.
+[[nodiscard]] CpuSet exclusive_candidates(const ObservedSystem& system);
+/// Whether the kernel is older than a release, or its release is unknown.
+[[nodiscard]] bool may_be_before(const ObservedKernel& kernel, int major, int minor);
+/// Undoes the cpuset that a unit of systemd has got, which systemd does not: "" if there is none.
+[[nodiscard]] std::string widen_unit(const std::string& unit, const char* file);
 /// Whether the kubelet or Pinfold gives containers exclusive CPUs.
 [[nodiscard]] bool has_exclusive_cpus(const ObservedSystem& system);
 

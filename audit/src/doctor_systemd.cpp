@@ -6,23 +6,45 @@
 #include <utility>
 
 #include "doctor_parts.hpp"
+#include "pinfold/audit/proc_files.hpp"
 
 namespace pinfold::audit {
 namespace {
 
 /// Where systemd reads units, the least important first.
 constexpr std::array kUnitDirectories = {
-    "/usr/lib/systemd/system",     "/run/systemd/system",         "/etc/systemd/system",
-    "/run/systemd/system.control", "/etc/systemd/system.control", "/run/systemd/transient"};
-constexpr std::array kManagerDirectories = {"/usr/lib/systemd", "/run/systemd", "/etc/systemd"};
+    "/run/systemd/generator.late",  "/usr/lib/systemd/system", "/usr/local/lib/systemd/system",
+    "/run/systemd/generator",       "/run/systemd/system",     "/etc/systemd/system",
+    "/run/systemd/generator.early", "/run/systemd/transient",  "/run/systemd/system.control",
+    "/etc/systemd/system.control"};
+constexpr std::array kManagerDirectories = {"/usr/lib/systemd", "/usr/local/lib/systemd",
+                                            "/run/systemd", "/etc/systemd"};
 /// What decides where the processes of a unit run.
 constexpr std::array<std::string_view, 5> kKeys = {"AllowedCPUs", "StartupAllowedCPUs",
                                                    "AllowedMemoryNodes",
                                                    "StartupAllowedMemoryNodes", "CPUAffinity"};
 /// Services whose CPU affinity containers inherit.
-constexpr std::array<std::string_view, 6> kParents = {"containerd.service", "crio.service",
-                                                      "docker.service",     "kubelet.service",
-                                                      "pinfold.service",    "podman.service"};
+constexpr std::array<std::string_view, 18> kParents = {"containerd.service",
+                                                       "crio.service",
+                                                       "cri-docker.service",
+                                                       "docker.service",
+                                                       "k0scontroller.service",
+                                                       "k0sworker.service",
+                                                       "k3s-agent.service",
+                                                       "k3s.service",
+                                                       "kubelet.service",
+                                                       "pinfold.service",
+                                                       "podman.service",
+                                                       "rke2-agent.service",
+                                                       "rke2-server.service",
+                                                       "snap.k8s.containerd.service",
+                                                       "snap.k8s.kubelet.service",
+                                                       "snap.kubelet-eks.daemon.service",
+                                                       "snap.microk8s.daemon-containerd.service",
+                                                       "snap.microk8s.daemon-kubelite.service"};
+
+/// Has a setting of the manager's own, too.
+constexpr const char* kCommandLine = "/proc/cmdline";
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\r");
@@ -73,12 +95,20 @@ class SystemdReader {
       if (name.ends_with(".conf")) read(fmt::format("{}/{}", directory, name), unit);
     }
   }
+  /// The kernel's, over the files of the manager.
+  void read_command_line(std::string_view text) {
+    for (const KernelParameter& one : parse_kernel_command_line(text)) {
+      if (one.name != "systemd.cpu_affinity") continue;
+      add(kCommandLine, "system.conf", "CPUAffinity", "");
+      add(kCommandLine, "system.conf", "CPUAffinity", one.value);
+    }
+  }
   [[nodiscard]] ObservedSystemd take() { return std::move(found_); }
 
  private:
   void add(const std::string& path, const std::string& unit, std::string_view key,
            std::string_view value) {
-    if (unit == "pinfold.service" && key == "Delegate") add_delegate(std::string(value));
+    if (key == "Delegate") add_delegate(unit, std::string(value));
     if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end()) return;
     if (value.empty()) {  // an empty value takes the settings before it back
       std::erase_if(found_.settings,
@@ -90,13 +120,15 @@ class SystemdReader {
 
   /// Lists add up; an empty value begins anew, and a boolean replaces all. Source: systemd,
   /// config_parse_delegate.
-  void add_delegate(const std::string& value) {
-    const std::string before = found_.delegate.value_or("");
+  void add_delegate(const std::string& unit, const std::string& value) {
+    const bool is_first = !found_.delegates.contains(unit);
+    std::string& delegate = found_.delegates[unit];
+    const std::string before = is_first ? "" : delegate;
     const bool is_list = !value.empty() && !is_true(value) && !is_false(value);
     if (!is_list || before.empty() || is_false(before)) {
-      found_.delegate = value;
+      delegate = value;
     } else if (!is_true(before)) {
-      found_.delegate = fmt::format("{} {}", before, value);
+      delegate = fmt::format("{} {}", before, value);
     }
   }
 
@@ -116,12 +148,20 @@ bool holds_containers(std::string_view unit) {
 }
 
 std::string undo(const SystemdSetting& setting) {
+  if (setting.file == kCommandLine) {
+    return "remove 'systemd.cpu_affinity=' from the kernel's command line, and reboot";
+  }
   if (setting.unit == "system.conf") {
     return fmt::format("remove '{}=' from '{}', then: systemctl daemon-reexec", setting.key,
                        setting.file);
   }
-  return fmt::format("remove '{}=' from '{}', then: systemctl daemon-reload", setting.key,
-                     setting.file);
+  // systemd leaves the value in the kernel when the setting is gone.
+  const std::string widen =
+      setting.key == "CPUAffinity"
+          ? ""
+          : widen_unit(setting.unit, setting.key.ends_with("CPUs") ? "cpuset.cpus" : "cpuset.mems");
+  return fmt::format("remove '{}=' from '{}', then: systemctl daemon-reload{}{}", setting.key,
+                     setting.file, widen.empty() ? "" : " && ", widen);
 }
 
 void check_cpusets(const ObservedSystem& system, Checks& checks) {
@@ -137,7 +177,7 @@ void check_cpusets(const ObservedSystem& system, Checks& checks) {
   }
   if (bad > 0) return;
   checks.push_back({"systemd-cpusets", Verdict::kOk,
-                    "no unit with containers has AllowedCPUs= or AllowedMemoryNodes="});
+                    "no file of a unit with containers has AllowedCPUs= or AllowedMemoryNodes="});
 }
 
 void check_affinity(const ObservedSystem& system, Checks& checks) {
@@ -165,7 +205,9 @@ void check_delegation(const ObservedSystem& system, Checks& checks) {
     checks.push_back({"delegation", Verdict::kOk, "pinfold.service is not installed"});
     return;
   }
-  const std::string delegate = systemd.delegate.value_or("");
+  const auto found = systemd.delegates.find("pinfold.service");
+  const bool is_set = found != systemd.delegates.end();
+  const std::string delegate = is_set ? found->second : "";
   bool is_enough = is_true(delegate);
   if (!is_enough) {
     const std::string words = fmt::format(" {} ", delegate);
@@ -179,8 +221,8 @@ void check_delegation(const ObservedSystem& system, Checks& checks) {
     return;
   }
   checks.push_back({"delegation", Verdict::kProblem,
-                    systemd.delegate ? fmt::format("pinfold.service has Delegate={}", delegate)
-                                     : "pinfold.service has no Delegate=",
+                    is_set ? fmt::format("pinfold.service has Delegate={}", delegate)
+                           : "pinfold.service has no Delegate=",
                     "Delegate=cpuset cpu memory; else systemd can disable these controllers",
                     "mkdir -p /etc/systemd/system/pinfold.service.d && printf '[Service]\\n"
                     "Delegate=cpuset cpu memory\\n' > "
@@ -211,6 +253,8 @@ ObservedSystemd observe_systemd(const Tree& tree) {
   for (const char* const directory : kManagerDirectories) {
     reader.read_drop_ins(fmt::format("{}/system.conf.d", directory), "system.conf");
   }
+  const auto command_line = tree.read(kCommandLine);
+  if (command_line) reader.read_command_line(*command_line);
   // Of a unit only the most important file counts, but all drop-ins do, after it.
   std::map<std::string, std::string> files;
   std::vector<std::pair<std::string, std::string>> drop_ins;
@@ -227,7 +271,9 @@ ObservedSystemd observe_systemd(const Tree& tree) {
   }
   for (const auto& [unit, path] : files) reader.read(path, unit);
   for (const auto& [path, unit] : drop_ins) reader.read_drop_ins(path, unit);
-  return reader.take();
+  ObservedSystemd found = reader.take();
+  found.is_running = tree.has("/run/systemd/system");
+  return found;
 }
 
 void check_systemd(const ObservedSystem& system, Checks& checks) {

@@ -39,7 +39,7 @@ TEST(DoctorCommand, PrintsAllChecksAndWritesNothing) {
   const Outcome outcome = doctor(tree.path());
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  EXPECT_THAT(outcome.out, StartsWith("0 problems, 0 warnings, 0 unknown, 21 ok  " + tree.path() +
+  EXPECT_THAT(outcome.out, StartsWith("0 problems, 0 warnings, 0 unknown, 26 ok  " + tree.path() +
                                       "/\n✓ cgroup-mode         cgroup v2 at /sys/fs/cgroup\n"));
   EXPECT_EQ(times_of(tree.path()), before);
 }
@@ -47,10 +47,10 @@ TEST(DoctorCommand, PrintsAllChecksAndWritesNothing) {
 TEST(DoctorCommand, PrintsProblemsFirstWithWhatMendsThem) {
   const DoctorTree tree;
   tree.write("sys/fs/cgroup/cgroup.subtree_control", "cpu memory\n");
-  tree.write("proc/cmdline", "nohz_full=0-7\n");
+  tree.write("sys/devices/system/cpu/nohz_full", "0-7\n");
   const Outcome outcome = doctor(tree.path());
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.out, StartsWith("1 problem, 1 warning, 0 unknown, 19 ok  " + tree.path() +
+  EXPECT_THAT(outcome.out, StartsWith("1 problem, 1 warning, 0 unknown, 24 ok  " + tree.path() +
                                       "/\n"
                                       "✗ cgroup-enabled      '/sys/fs/cgroup/"
                                       "cgroup.subtree_control' lacks cpuset\n"));
@@ -61,7 +61,7 @@ TEST(DoctorCommand, PrintsProblemsFirstWithWhatMendsThem) {
 
 TEST(DoctorCommand, SucceedsWithWarnings) {
   const DoctorTree tree;
-  tree.write("proc/cmdline", "nohz_full=0-7\n");
+  tree.write("sys/devices/system/cpu/nohz_full", "0-7\n");
   EXPECT_EQ(doctor(tree.path()).status, 0);
 }
 

@@ -75,6 +75,10 @@ std::string check_text(const audit::Check& check, const Style& style) {
     out += fmt::format("{:{}}{}", "", kIndent,
                        in_lines("expected: " + escaped(check.expected), kIndent, style.width));
   }
+  if (!check.caution.empty()) {
+    out += fmt::format("{:{}}{}", "", kIndent,
+                       in_lines("caution: " + escaped(check.caution), kIndent, style.width));
+  }
   // On a line that can be copied, whatever its length.
   if (!check.mend.empty()) out += fmt::format("    {}\n", paint(style, Paint::kBold, check.mend));
   return out;

@@ -9,15 +9,18 @@
 #include <nlohmann/json.hpp>
 
 #include "doctor_tree.hpp"
+#include "unix_listener.hpp"
 
 namespace pinfold::audit {
 namespace {
 
 using test::DoctorTree;
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 ObservedSystem observe_doctor(const DoctorTree& tree) {
   const auto opened = Tree::open(tree.path());
@@ -43,11 +46,12 @@ TEST(Doctor, FindsNothingOnAHealthyMachine) {
   std::vector<std::string> names;
   for (const Check& check : checks) names.push_back(check.name);
   EXPECT_THAT(
-      names, ElementsAre("cgroup-mode", "cgroup-controllers", "cgroup-enabled", "cgroup-writable",
-                         "kernel", "isolcpus", "nohz_full", "offline-cpus", "numa-balancing",
-                         "machine", "kubelet-config", "config", "smt", "huge-pages", "two-managers",
-                         "delegation", "systemd-cpusets", "systemd-affinity", "state-directory",
-                         "state-files", "service"));
+      names,
+      ElementsAre("cgroup-mode", "cgroup-controllers", "cgroup-enabled", "cgroup-writable",
+                  "live-cpusets", "partitions", "kernel", "isolcpus", "nohz_full", "irqaffinity",
+                  "offline-cpus", "numa-balancing", "machine", "kubelet-config", "config", "smt",
+                  "huge-pages", "two-managers", "delegation", "systemd-cpusets", "systemd-affinity",
+                  "state-directory", "state-files", "service", "pod-resources", "kubevirt"));
 }
 
 /// One change of a healthy machine, and the only complaint that it gives.
@@ -71,6 +75,8 @@ TEST_P(DoctorAilment, IsTheOnlyComplaint) {
 }
 
 const char* const kConfig = "var/lib/kubelet/config.yaml";
+const char* const kIsolated = "sys/devices/system/cpu/isolated";
+const char* const kNohzFull = "sys/devices/system/cpu/nohz_full";
 const char* const kSubtree = "sys/fs/cgroup/cgroup.subtree_control";
 const char* const kStatic = "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\n";
 
@@ -107,21 +113,58 @@ INSTANTIATE_TEST_SUITE_P(
                 "unknown kernel: '/proc/sys/kernel/osrelease': 'new'",
                 ""},
         Ailment{"IsolatedReservedCpus",
-                {{"proc/cmdline", "isolcpus=domain,managed_irq,1-3 quiet\n"}},
+                {{"proc/cmdline", "isolcpus=domain,managed_irq,1-3 quiet\n"}, {kIsolated, "1-3\n"}},
                 "warning isolcpus: isolcpus=1-3 has reserved CPUs 1",
                 "remove CPUs 1 from 'isolcpus='"},
         Ailment{"IsolatedSharedPool",
-                {{"proc/cmdline", "isolcpus=4-7\n"}},
+                {{"proc/cmdline", "isolcpus=4-7\n"}, {kIsolated, "4-7\n"}},
                 "warning isolcpus: isolcpus=4-7: the kernel balances no load there",
                 "remove 'isolcpus='"},
         Ailment{"TicklessReservedCpus",
-                {{"proc/cmdline", "nohz_full=0-7\n"}},
+                {{"proc/cmdline", "nohz_full=0-7\n"}, {kNohzFull, "0-7\n"}},
                 "warning nohz_full: nohz_full=0-7 has reserved CPUs 0-1",
                 "remove CPUs 0-1 from 'nohz_full='"},
-        Ailment{"MalformedParameter",
-                {{"proc/cmdline", "isolcpus=7-2\n"}},
-                "unknown isolcpus: 'isolcpus=' on the kernel's command line",
+        Ailment{"IsolatedByAWord",
+                {{"proc/cmdline", "isolcpus=managed_irq,domain,1-N\n"}, {kIsolated, "1-7\n"}},
+                "warning isolcpus: isolcpus=1-7 has reserved CPUs 1",
+                "remove CPUs 1 from 'isolcpus='"},
+        Ailment{"IsolatedInQuotes",
+                {{"proc/cmdline", "\"isolcpus=managed_irq,domain,2-7\" isolcpus2=0\n"},
+                 {kIsolated, "2-7\n"}},
+                "warning isolcpus: isolcpus=2-7: the kernel balances no load there",
+                "remove 'isolcpus='"},
+        Ailment{"TicklessEverything",
+                {{"proc/cmdline", "nohz_full=all\n"}, {kNohzFull, "0-7\n"}},
+                "warning nohz_full: nohz_full=0-7 has reserved CPUs 0-1",
+                "remove CPUs 0-1 from 'nohz_full='"},
+        Ailment{"TicklessByIsolcpus",
+                {{"proc/cmdline", "isolcpus=nohz,1-7\n"}, {kNohzFull, "1-7\n"}},
+                "warning nohz_full: nohz_full=1-7 has reserved CPUs 1",
+                "remove CPUs 1 from 'nohz_full='"},
+        Ailment{"IsolatedAndNotShown",
+                {{"proc/cmdline", "isolcpus=2-N\n"}, {kIsolated, "x\n"}},
+                "unknown isolcpus: not checked: 'isolcpus=2-N' is on the kernel's command line",
                 "cat /proc/cmdline"},
+        Ailment{"InterruptsOnOtherCpus",
+                {{"proc/cmdline", "irqaffinity=4-7\n"}},
+                "warning irqaffinity: irqaffinity=4-7 has none of the reserved CPUs 0-1",
+                "set 'irqaffinity=0-1'"},
+        Ailment{"InterruptsByMask",
+                {{"proc/cmdline", "irqaffinity=4-N\n"},
+                 {"proc/irq/default_smp_affinity", "00000000,000000f0\n"}},
+                "warning irqaffinity: irqaffinity=4-7 has none of the reserved CPUs 0-1",
+                "set 'irqaffinity=0-1'"},
+        Ailment{"InterruptsNotShown",
+                {{"proc/cmdline", "irqaffinity=4-N\n"}},
+                "unknown irqaffinity: not checked: 'irqaffinity=4-N'",
+                "cat /proc/cmdline"},
+        Ailment{"CpusetNotEnabledOnAnOldKernel",
+                {{kSubtree, "cpu memory\n"},
+                 {"proc/sys/kernel/osrelease", "6.1.0-40-amd64\n"},
+                 {"run/systemd/system/x", ""}},
+                "problem cgroup-enabled: '/sys/fs/cgroup/cgroup.subtree_control' lacks cpuset",
+                "for unit in init.scope system.slice user.slice; do systemctl set-property $unit "
+                "AllowedCPUs=0-1; done; echo '+cpuset' > '/sys/fs/cgroup/cgroup.subtree_control'"},
         Ailment{"OfflineCpus",
                 {{"sys/devices/system/cpu/present", "0-9\n"}},
                 "warning offline-cpus: 8-9",
@@ -192,6 +235,50 @@ INSTANTIATE_TEST_SUITE_P(
                 "problem systemd-cpusets: AllowedCPUs=0-3 of 'kubepods.slice' in "
                 "'/run/systemd/transient/kubepods.slice.d/50-AllowedCPUs.conf'",
                 "systemctl daemon-reload"},
+        Ailment{"AllowedCpusOfPodsInAFile",
+                {{"etc/systemd/system/kubepods-burstable.slice.d/50-AllowedCPUs.conf",
+                  "[Slice]\nAllowedCPUs=0-3\n"},
+                 {"sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/cpuset.cpus", "0-3\n"}},
+                "problem systemd-cpusets: AllowedCPUs=0-3 of 'kubepods-burstable.slice'",
+                "systemctl daemon-reload && echo > '/sys/fs/cgroup/kubepods.slice/"
+                "kubepods-burstable.slice/cpuset.cpus'"},
+        Ailment{"CpusThatNoFileSays",
+                {{"sys/fs/cgroup/kubepods.slice/cpuset.cpus", "4-5\n"}},
+                "problem live-cpusets: /sys/fs/cgroup/kubepods.slice/cpuset.cpus is 4-5, and no "
+                "unit file says so",
+                "echo > '/sys/fs/cgroup/kubepods.slice/cpuset.cpus'"},
+        Ailment{"CpusAboveThePods",
+                {{"sys/fs/cgroup/machine.slice/cpuset.cpus", "0-3\n"},
+                 {"sys/fs/cgroup/machine.slice/kubepods/cpuset.cpus", "\n"}},
+                "problem live-cpusets: /sys/fs/cgroup/machine.slice/cpuset.cpus is 0-3",
+                "echo > '/sys/fs/cgroup/machine.slice/cpuset.cpus'"},
+        Ailment{"NodesAboveThePods",
+                {{"sys/fs/cgroup/kubepods/cpuset.mems", "0\n"}},
+                "problem live-cpusets: /sys/fs/cgroup/kubepods/cpuset.mems is 0",
+                "echo > '/sys/fs/cgroup/kubepods/cpuset.mems'"},
+        Ailment{"NoReservedCpusForPods",
+                {{"sys/fs/cgroup/kubepods/cpuset.cpus", "2-7\n"}},
+                "warning live-cpusets: /sys/fs/cgroup/kubepods/cpuset.cpus is 2-7",
+                "echo > '/sys/fs/cgroup/kubepods/cpuset.cpus'"},
+        Ailment{"FewCpusForBestEffort",
+                {{"sys/fs/cgroup/kubepods/besteffort/cpuset.cpus", "0-1\n"}},
+                "warning live-cpusets: /sys/fs/cgroup/kubepods/besteffort/cpuset.cpus is 0-1",
+                "echo > '/sys/fs/cgroup/kubepods/besteffort/cpuset.cpus'"},
+        Ailment{"ForeignPartition",
+                {{"sys/fs/cgroup/test.slice/cpuset.cpus.partition", "isolated\n"},
+                 {"sys/fs/cgroup/test.slice/cpuset.cpus.effective", "1-2\n"}},
+                "problem partitions: '/sys/fs/cgroup/test.slice' is a partition ('isolated') with "
+                "CPUs 1-2: no container can have CPUs 2",
+                "echo member > '/sys/fs/cgroup/test.slice/cpuset.cpus.partition'"},
+        Ailment{
+            "AffinityOfK3s",
+            {{"usr/local/lib/systemd/system/k3s.service.d/a.conf", "[Service]\nCPUAffinity=0-1\n"}},
+            "warning systemd-affinity: CPUAffinity=0-1 of 'k3s.service'",
+            "systemctl daemon-reload"},
+        Ailment{"AffinityByTheKernel",
+                {{"proc/cmdline", "quiet systemd.cpu_affinity=0,1\n"}},
+                "warning systemd-affinity: CPUAffinity=0,1 of 'system.conf' in '/proc/cmdline'",
+                "remove 'systemd.cpu_affinity='"},
         Ailment{"AffinityOfEverything",
                 {{"etc/systemd/system.conf.d/cpus.conf", "[Manager]\nCPUAffinity=0-1\n"}},
                 "warning systemd-affinity: CPUAffinity=0-1 of 'system.conf'",
@@ -216,6 +303,121 @@ INSTANTIATE_TEST_SUITE_P(
                 {{"proc/300/cmdline", std::string("/usr/libexec/pinfold/pinfold-serve\0", 35)}},
                 "warning service: process 300 runs without the socket",
                 "systemctl restart pinfold"}));
+
+TEST(Doctor, AcceptsWhatKeepsNothingFromContainers) {
+  const DoctorTree tree;
+  // An isolcpus that only the running kernel's partitions explain.
+  tree.write("sys/devices/system/cpu/isolated", "4-5\n");
+  // Everything, nothing, reserved CPUs only, invalid partitions, Pinfold's own groups.
+  tree.write("sys/fs/cgroup/kubepods/cpuset.cpus", "0-7\n");
+  tree.write("sys/fs/cgroup/kubepods/burstable/cpuset.cpus", "\n");
+  tree.write("sys/fs/cgroup/system.slice/cpuset.cpus", "0\n");
+  tree.write("sys/fs/cgroup/a/cpuset.cpus.partition", "isolated\n");
+  tree.write("sys/fs/cgroup/a/cpuset.cpus.effective", "0-1\n");
+  tree.write("sys/fs/cgroup/b/cpuset.cpus.partition", "root invalid (Cpu list is empty)\n");
+  tree.write("sys/fs/cgroup/b/cpuset.cpus.effective", "2-3\n");
+  tree.write("sys/fs/cgroup/pinfold/cpuset.cpus.partition", "root\n");
+  tree.write("sys/fs/cgroup/pinfold/cpuset.cpus.effective", "2-3\n");
+  tree.write("proc/cmdline", "irqaffinity=0-7\n");
+  EXPECT_THAT(complaints(check_system(observe_doctor(tree))), IsEmpty());
+}
+
+TEST(Doctor, SaysWhatItHasNotChecked) {
+  const DoctorTree tree;
+  tree.tree().dir().remove("proc/cmdline");
+  tree.tree().dir().remove("sys/devices/system/cpu/isolated");
+  tree.tree().dir().remove("sys/devices/system/cpu/nohz_full");
+  EXPECT_THAT(complaints(check_system(observe_doctor(tree))),
+              ElementsAre(HasSubstr("unknown isolcpus: not checked"),
+                          HasSubstr("unknown nohz_full: not checked"),
+                          HasSubstr("unknown irqaffinity: not checked")));
+  // A plain list means the same to everyone, the kernel's words do not.
+  tree.write("proc/cmdline", "isolcpus=domain,2-7 nohz_full=2-7\n");
+  EXPECT_THAT(complaints(check_system(observe_doctor(tree))),
+              ElementsAre(HasSubstr("unknown isolcpus: not checked: 'isolcpus=domain,2-7'")));
+}
+
+TEST(Doctor, WarnsThatOldKernelsForgetAffinities) {
+  const DoctorTree tree;
+  tree.write(kSubtree, "cpu memory\n");
+  tree.write("proc/sys/kernel/osrelease", "6.1.0-40-amd64\n");
+  tree.tree().write_process(812, 1, "db", "0-1", "system.slice/db.service");
+  EXPECT_THAT(check_system(observe_doctor(tree)).front().caution,
+              AllOf(HasSubstr("processes lose their CPU affinity"), HasSubstr("such as process "),
+                    HasSubstr("AllowedCPUs=0-1")));
+  tree.write("proc/sys/kernel/osrelease", "6.2.0-1-amd64\n");
+  EXPECT_EQ(check_system(observe_doctor(tree)).front().caution, "");
+  tree.write("proc/sys/kernel/osrelease", "6.1.0-40-amd64\n");
+  tree.write(kSubtree, "cpuset cpu\n");  // memory costs nothing
+  EXPECT_EQ(check_system(observe_doctor(tree)).front().caution, "");
+}
+
+TEST(Doctor, TakesTheSocketThatTheServiceListensAt) {
+  const DoctorTree tree;
+  using namespace std::string_literals;
+  tree.write("proc/300/cmdline", "/usr/libexec/pinfold/pinfold-serve\0--socket=/run/x.sock\0"s);
+  const test::UnixListener listener(tree.tree().dir() / "run/x.sock");
+  EXPECT_THAT(complaints(check_system(observe_doctor(tree))), IsEmpty());
+}
+
+TEST(Doctor, WarnsOfPodResourcesAtTheKubeletsSocket) {
+  const DoctorTree tree;
+  tree.write_config("cpuManagerPolicy: none\n");
+  const auto settings = [&](const std::string& fields) {
+    tree.write("etc/pinfold/agent.yaml", "stateDir: /srv/pinfold\n" + fields);
+    return complaints(check_system(observe_doctor(tree)));
+  };
+  const std::string nri = "nri: {index: '10'}\n";
+  EXPECT_THAT(
+      settings(nri + "podResourcesSocket: /var/lib/kubelet/pod-resources/kubelet.sock\n"),
+      ElementsAre(HasSubstr("warning pod-resources: podResourcesSocket is '/var/lib/kubelet")));
+  EXPECT_THAT(settings(nri + "podResourcesSocket: 'off'\n"),
+              ElementsAre(HasSubstr("warning pod-resources: podResourcesSocket is off")));
+  EXPECT_THAT(settings(nri), IsEmpty());
+  EXPECT_THAT(settings(nri + "podResourcesSocket: /run/p.sock\n"), IsEmpty());
+  EXPECT_THAT(settings("podResourcesSocket: /var/lib/kubelet/pod-resources/kubelet.sock\n"),
+              IsEmpty());
+}
+
+TEST(Doctor, WarnsThatKubeVirtNeedsAStaticKubelet) {
+  const DoctorTree tree;
+  tree.tree().dir().remove("var/lib/kubelet/cpu_manager_state");
+  tree.write_config("cpuManagerPolicy: none\n");
+  EXPECT_THAT(complaints(check_system(observe_doctor(tree))), IsEmpty());
+  tree.tree().write_process(77, 1, "virt-handler", "0-7", "kubepods.slice");
+  const Checks checks = check_system(observe_doctor(tree));
+  EXPECT_THAT(complaints(checks),
+              ElementsAre("warning kubevirt: process 77 (virt-handler) shows KubeVirt, and the "
+                          "kubelet's CPU manager policy is 'none': virtual machines with "
+                          "dedicatedCpuPlacement stay Pending here"));
+  EXPECT_THAT(checks.front().expected, HasSubstr("cpumanager=false"));
+  tree.write_config(kStatic);
+  EXPECT_THAT(complaints(check_system(observe_doctor(tree))), IsEmpty());
+}
+
+TEST(Doctor, NamesTheFileAndUnitOfADistribution) {
+  const DoctorTree tree;
+  tree.write("proc/100/cmdline", "/usr/local/bin/k3s server");
+  tree.write("etc/rancher/k3s/config.yaml",
+             "kubelet-arg: [cpu-manager-policy=static, 'reserved-cpus=0-1,99']\n");
+  const Checks checks = check_system(observe_doctor(tree));
+  EXPECT_THAT(complaints(checks), ElementsAre(HasSubstr("problem kubelet-config: ")));
+  EXPECT_EQ(checks.front().mend,
+            "edit '/etc/rancher/k3s/config.yaml', then: systemctl restart k3s");
+}
+
+TEST(Doctor, SaysHowAUserGetsCpusets) {
+  const DoctorTree tree;
+  const auto mend = [&] {
+    ObservedSystem system = observe_doctor(tree);
+    system.cgroups.directories.back().is_writable = false;
+    return check_system(system).front().mend;
+  };
+  tree.write("usr/lib/systemd/system/user@.service", "[Service]\nDelegate=pids memory cpu\n");
+  EXPECT_THAT(mend(), HasSubstr("Delegate=cpuset cpu memory pids"));
+  tree.write("etc/systemd/system/user@.service.d/d.conf", "[Service]\nDelegate=cpuset\n");
+  EXPECT_THAT(mend(), Not(HasSubstr("Delegate=cpuset")));
+}
 
 TEST(Doctor, AcceptsSettingsThatAreTakenBack) {
   const DoctorTree tree;
@@ -283,7 +485,9 @@ TEST(Doctor, NamesCgroupModes) {
               Contains("problem cgroup-mode: no control groups are mounted"));
   tree.tree().dir().remove("proc/1/mountinfo");
   EXPECT_THAT(complaints(check_system(observe_doctor(tree))),
-              ElementsAre(HasSubstr("unknown cgroup-mode: read '")));
+              ElementsAre(HasSubstr("unknown cgroup-mode: read '"),
+                          HasSubstr("unknown live-cpusets: not checked"),
+                          HasSubstr("unknown partitions: not checked")));
 }
 
 TEST(Doctor, NamesWhatOthersCanChange) {
@@ -336,7 +540,7 @@ TEST(Doctor, NeedsAMachine) {
 
 TEST(Doctor, WritesJson) {
   const DoctorTree tree;
-  tree.write("proc/cmdline", "nohz_full=0-7\n");
+  tree.write(kNohzFull, "0-7\n");
   const ObservedSystem system = observe_doctor(tree);
   const nlohmann::json out = to_json(check_system(system), system);
   EXPECT_EQ(out["root"], tree.path());

@@ -25,6 +25,7 @@ struct Check {
   std::string observed;       ///< "cgroup v2 at /sys/fs/cgroup"
   std::string expected = {};  ///< "" for kOk
   std::string mend = {};      ///< the command or setting that mends it; "": none is known
+  std::string caution = {};   ///< what `mend` does besides; "": nothing
 
   friend bool operator==(const Check&, const Check&) = default;
 };

@@ -40,6 +40,36 @@ struct ObservedCgroupSetup {
   std::vector<ObservedDirectory> directories = {};
 };
 
+/// A group whose own values can keep CPUs or memory from containers.
+struct ObservedCpuset {
+  enum class Role {
+    kAbovePods,  ///< contains all pods of a kubelet, or Pinfold's root
+    kOfClass,    ///< contains the pods of one QoS class, which have no exclusive CPUs
+    kOther,      ///< contains none
+  };
+  std::string directory;
+  Role role = Role::kOther;
+  /// Its own sets; nullopt: any of its parent's. cgroup v1 always has its own.
+  std::optional<CpuSet> cpus = {};
+  std::optional<CpuSet> mems = {};
+  std::string partition = {};  ///< "root", "isolated", "exclusive" (cgroup v1); "": none
+  CpuSet held = {};            ///< of a partition: CPUs that no other group gets
+};
+struct ObservedCpusets {
+  bool is_searched = false;  ///< false: no hierarchy with cpusets was found
+  enforce::CgroupVersion version = enforce::CgroupVersion::kV2;
+  std::string mount = {};  ///< of the hierarchy
+  CpuSet all_cpus = {};    ///< of its root
+  CpuSet all_mems = {};
+  std::vector<ObservedCpuset> groups = {};
+};
+
+/// Processes with fewer CPUs than the machine has.
+struct ObservedPinned {
+  std::size_t count = 0;
+  std::string example = {};  ///< "process 812 (db) on CPUs 0-1"
+};
+
 /// Whether the kernel has a feature, by what it shows; nullopt: it shows nothing of it.
 struct KernelFeatures {
   std::optional<bool> v2_cpusets = {};
@@ -59,6 +89,9 @@ struct ObservedKernel {
   std::optional<std::string> present = {};         ///< CPUs
   std::optional<std::string> offline = {};         ///< CPUs, also those that are not present
   std::optional<std::string> numa_balancing = {};  ///< "0" is off
+  std::optional<std::string> isolated = {};        ///< CPUs, as the kernel has read isolcpus=
+  std::optional<std::string> nohz_full = {};       ///< CPUs, as the kernel has read nohz_full=
+  std::optional<std::string> irq_affinity = {};    ///< /proc/irq/default_smp_affinity, a mask
   KernelFeatures features = {};
 };
 
@@ -81,15 +114,17 @@ struct SystemdSetting {
 struct ObservedSystemd {
   std::vector<SystemdSetting> settings = {};
   bool has_service = false;  ///< pinfold.service is installed
-  /// Delegate= of pinfold.service, its lists put together; nullopt: not set.
-  std::optional<std::string> delegate = {};
+  bool is_running = false;   ///< systemd has started the machine
+  /// Delegate= by unit, its lists put together.
+  std::map<std::string, std::string> delegates = {};
 };
 
 /// Pinfold's own files.
 struct ObservedService {
-  std::string settings_error = {};  ///< of agent.yaml; "": none
-  bool has_nri = false;             ///< it pins a runtime's pods
-  uid_t user = 0;                   ///< who asks
+  std::string settings_error = {};                       ///< of agent.yaml; "": none
+  bool has_nri = false;                                  ///< it pins a runtime's pods
+  std::optional<std::string> pod_resources_socket = {};  ///< nullopt: not set
+  uid_t user = 0;                                        ///< who asks
   std::string state_dir;
   std::optional<FileStatus> state_status = {};  ///< nullopt: does not exist, or `state_error`
   std::string state_error = {};
@@ -112,6 +147,9 @@ struct ObservedSystem {
   std::string hwloc_error = {};
   ObservedKernel kernel = {};
   ObservedCgroupSetup cgroups = {};
+  ObservedCpusets cpusets = {};
+  ObservedPinned pinned = {};
+  std::string kubevirt = {};  ///< how it shows: "process 77 (virt-handler)"; "": it does not
   ObservedSystemd systemd = {};
   ObservedKubelet kubelet = {};
   bool has_kubelet_config = false;  ///< its file exists
