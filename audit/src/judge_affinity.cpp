@@ -50,11 +50,11 @@ void judge_affinity(const Case& given, std::vector<Finding>& findings) {
     findings.push_back(
         {"affinity", container.is_exclusive ? Severity::kWarning : Severity::kNote,
          subject_of(container), usable.to_string(), container.observed.to_string(),
-         fmt::format("its process {} may run on {} only: CPU affinity, inherited or its own; '{}' "
-                     "widens it",
-                     process->pid, usable.to_string(), enforce::widening_command(process->pid)),
+         fmt::format("its process {} may run on {} only: CPU affinity, inherited or its own",
+                     process->pid, usable.to_string()),
          fmt::format("grep Cpus_allowed_list '{}/proc/{}/status'", given.observed.root,
-                     process->pid)});
+                     process->pid),
+         enforce::widening_command(process->pid)});
   }
 }
 
