@@ -21,10 +21,11 @@ std::vector<std::string> values_of(std::string_view command_line, std::string_vi
   return values;
 }
 
-/// A list of CPUs as the kernel shows it; "(null)" is an empty one.
+/// A list of CPUs as the kernel shows it; "  (null)", with as many blanks as CPUs need, is an empty
+/// one.
 std::optional<CpuSet> shown_cpus(const std::optional<std::string>& list) {
   if (!list) return std::nullopt;
-  if (list->empty() || *list == "(null)") return CpuSet{};
+  if (list->empty() || list->ends_with("(null)")) return CpuSet{};
   auto cpus = parse_cpu_list(*list);
   if (!cpus) return std::nullopt;
   return *std::move(cpus);

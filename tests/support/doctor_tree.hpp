@@ -21,7 +21,7 @@ class DoctorTree {
     write("sys/devices/system/cpu/offline", "8-63\n");  // possible, and not present
     write("sys/devices/system/cpu/smt/control", "notsupported\n");
     write("sys/devices/system/cpu/isolated", "\n");
-    write("sys/devices/system/cpu/nohz_full", "(null)\n");
+    write("sys/devices/system/cpu/nohz_full", "  (null)\n");
     write("sys/fs/cgroup/cpuset.cpus.effective", "0-7\n");
     write("sys/fs/cgroup/cpuset.mems.effective", "0-1\n");
     write("usr/lib/systemd/system/pinfold.service", "[Service]\nDelegate=cpuset cpu memory\n");
