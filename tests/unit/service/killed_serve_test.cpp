@@ -33,7 +33,7 @@ enum class Known { kActive, kGone, kUnknown };
 using Pods = std::map<std::string, Known>;
 
 constexpr int kClients = 8;
-constexpr int kCommands = 2;  ///< of these, so many run `pinfold`
+constexpr int kCommandClients = 2;  ///< of these, so many run `pinfold`
 
 PodSpec best_effort(const std::string& name) {
   PodSpec spec;
@@ -123,7 +123,7 @@ TEST(KilledService, LosesNothingThatItHasAnsweredToEightClients) {
       const std::string prefix = "k" + std::to_string(enough) + "-" + std::to_string(i) + "-";
       clients.emplace_back([&, i, prefix] {
         Pods& own = pods.at(static_cast<std::size_t>(i));
-        if (i < kCommands) {
+        if (i < kCommandClients) {
           use_commands(node, prefix, answered, is_over, own);
         } else {
           use_socket(node, prefix, answered, own);
