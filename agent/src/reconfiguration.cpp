@@ -288,7 +288,7 @@ void take_machine_over(NodeAgent& agent) {
   const auto done =
       agent.reconfigure(*std::move(to), planned->plan.next, RunningProcesses::kRefuse);
   if (const LogSink& log = agent.options().log; log && done) {
-    log(LogLevel::kInfo, fmt::format("the machine as it is is taken over, no container moves: {}",
+    log(LogLevel::kInfo, fmt::format("takes the changed machine over, no container moves: {}",
                                      fmt::join(planned->differences, "; ")));
   }
 }

@@ -33,6 +33,7 @@ PodSpec pod(const std::string& uid, const char* cpus) {
   PodSpec spec;
   spec.uid = PodUid(uid);
   spec.name = uid;
+  spec.namespace_name = "default";
   Container container;
   container.name = "c";
   if (*cpus != '\0') {

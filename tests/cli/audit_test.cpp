@@ -47,7 +47,7 @@ TEST(AuditCommand, PrintsErrorsFirst) {
   tree.write_group(tree.log(), "0-2,6-7", "0-1", {1003});
   const Outcome outcome = audit(tree.path());
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.out, StartsWith("1 error, 1 warning, 1 note  "));
+  EXPECT_THAT(outcome.out, StartsWith("1 error, 1 warning, 2 notes  "));
   const auto error = outcome.out.find(
       "overlap  shop/log/agent\n    can run on CPUs 2, which "
       "'shop/web/app' has exclusively\n    see: cat '");

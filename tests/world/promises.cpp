@@ -192,7 +192,8 @@ void Runner::judge(Pending& pending) {
     if (answer.error().message.empty()) return break_promise("reason", "an error without a text");
     note_undecided(answer.error(), std::move(expected.next));
     // Another request of the round can have ended them.
-    const bool is_excused = meets_processes || pending.met_processes;
+    const bool is_excused =
+        meets_processes || pending.met_processes || admits_another_spec(pending.request);
     if (!expected.error.empty() || had_fault_ || is_excused) return;
     return break_promise("answer", "unexpected error: " + answer.error().message);
   }
@@ -232,6 +233,17 @@ void Runner::check_enforced(const service::Answer& answer) {
   if (error.find("processes still run in it") != std::string::npos) return;
   const bool has_all_cpus = node_.online() == model_node_->machine().all_cpus();
   if (!had_fault_ && has_all_cpus && !was_disturbed_) break_promise("enforced", error);
+}
+
+/// Whether a request names an active pod with another spec: it is refused if a container that runs
+/// would lose its CPUs.
+bool Runner::admits_another_spec(const service::Action& request) const {
+  const auto* const admit = std::get_if<service::Admit>(&request);
+  return admit != nullptr &&
+         std::any_of(admit->pods.begin(), admit->pods.end(), [this](const PodSpec& pod) {
+           const ActivePod* const active = model_.node.find(pod.uid);
+           return active != nullptr && active->spec != pod;
+         });
 }
 
 /// Whether a request must fail because processes run that it does not kill.

@@ -128,6 +128,7 @@ class Runner {
   void check_empty();
   void check_enforced(const service::Answer& answer);
   void note_undecided(const Error& error, agent::AgentState next);
+  [[nodiscard]] bool admits_another_spec(const service::Action& request) const;
   [[nodiscard]] bool has_processes(const service::Action& request);
   [[nodiscard]] bool forgets_processes(const service::Action& admission);
   [[nodiscard]] bool runs_hooked(const ContainerId& id);

@@ -54,9 +54,9 @@ class AgentCli : public testing::Test {
     return {status, out};
   }
   [[nodiscard]] Answer agent(const std::string& command, const std::string& rest = "") const {
-    return pinfold(command +
-                   " --state-dir state --machine node.json --config config.yaml --no-enforce " +
-                   rest);
+    const bool can_enforce = !command.starts_with("explain");
+    return pinfold(command + " --state-dir state --machine node.json --config config.yaml " +
+                   (can_enforce ? "--no-enforce " : "") + rest);
   }
 
   test::TempDir dir_;
@@ -249,7 +249,9 @@ TEST_F(AgentCli, RefusesAConfigurationThatOthersCanWrite) {
   const fs::path config = dir_ / "state/config.yaml";
   fs::copy(dir_ / "config.yaml", config);
   const auto run = [&](const std::string& command) {
-    return pinfold(command + " --state-dir state --machine node.json --no-enforce");
+    const bool can_enforce = !command.starts_with("explain");
+    return pinfold(command + " --state-dir state --machine node.json" +
+                   (can_enforce ? " --no-enforce" : ""));
   };
   fs::permissions(config, fs::perms::owner_read | fs::perms::owner_write);
   EXPECT_EQ(run("status").status, 0) << run("status").text;

@@ -141,6 +141,8 @@ TEST(Audit, OnlyTheMainProcessOfAContainerIsAskedForItsAffinity) {
   EXPECT_THAT(lines_of(audit(tree)), ElementsAre(kSandboxes));
   tree.write_process(1001, 1, "app", "2", tree.web() + "/container", 1001);
   EXPECT_THAT(lines_of(audit(tree)), Contains(HasSubstr("warning affinity shop/web/app")));
+}
+
 TEST_P(AuditedNode, NamesAQuotaOfEveryGroupAbove) {
   const KubeletTree tree(GetParam());
   const std::string pod = tree.pod_group(KubeletTree::kWebUid, "");
@@ -305,14 +307,14 @@ TEST(Audit, PrintsWhatMendsAFinding) {
   const std::string set =
       fmt::format("systemctl set-property --runtime 'cri-containerd-{}.scope' AllowedCPUs=0-1,6-7",
                   KubeletTree::log_id());
-  EXPECT_THAT(
-      mends,
-      ElementsAre("overlap: " + set, "process-pinned: taskset -pc 0-1 72",
-                  "thread-elsewhere: taskset -pc 2-3 1021", "cpuset-differs: " + set,
-                  testing::StartsWith("irq: echo 0-1 > /proc/irq/25/smp_affinity_list"),
-                  "service: ",  // of a group that is no unit
-                  "service: systemctl set-property 'cron.service' AllowedCPUs=0-1",
-                  "service: systemctl set-property 'user.slice' AllowedCPUs=0-1", "sandboxes: "));
+  EXPECT_THAT(mends,
+              ElementsAre("overlap: " + set, "process-pinned: taskset -pc 0-1 72",
+                          "thread-elsewhere: taskset -pc 2-3 1021", "cpuset-differs: " + set,
+                          testing::StartsWith("irq: echo 0-1 > /proc/irq/25/smp_affinity_list"),
+                          "service: ",  // of a group that is no unit
+                          "service: systemctl set-property 'cron.service' AllowedCPUs=0-1",
+                          "service: systemctl set-property 'user.slice' AllowedCPUs=0-1",
+                          "affinity: taskset -apc 0-4095 1003", "sandboxes: "));
 }
 
 TEST(Audit, StopsIrqbalanceFromMovingInterruptsBack) {

@@ -456,12 +456,12 @@ pinfold_code pinfold_container_remove(pinfold_node* node, const char* pod_id, co
                                       uint32_t flags, char** error);
 /** Moves a process into the container's cgroup. The children that it creates afterwards start
  * there. Resets the CPU affinity that it has inherited, if the caller may: it can use all CPUs of
- * the cgroup then (PINFOLD_NODE_KEEP_AFFINITY). It may be any process that the caller may send signals to (and whose cgroup it may write),
- * the caller itself included, with its number in the caller's pid namespace; with a cgroup_fs of
- * cgroup_version 1 or 2 any number above 1. Errors: PINFOLD_INVALID_ARGUMENT for a number that is
- * no process id, process 1, a thread of the kernel and a thread that is not its process' first;
- * PINFOLD_NOT_FOUND for a process that has ended, also during the call; PINFOLD_IO for a process of
- * another user. */
+ * the cgroup then (PINFOLD_NODE_KEEP_AFFINITY). It may be any process that the caller may send
+ * signals to (and whose cgroup it may write), the caller itself included, with its number in the
+ * caller's pid namespace; with a cgroup_fs of cgroup_version 1 or 2 any number above 1. Errors:
+ * PINFOLD_INVALID_ARGUMENT for a number that is no process id, process 1, a thread of the kernel
+ * and a thread that is not its process' first; PINFOLD_NOT_FOUND for a process that has ended, also
+ * during the call; PINFOLD_IO for a process of another user. */
 pinfold_code pinfold_container_attach_process(pinfold_node* node, const char* pod_id,
                                               const char* container, int64_t pid, char** error);
 /** As pinfold_container_attach_process, for the process of a pidfd (pidfd_open, CLONE_PIDFD), which

@@ -27,8 +27,8 @@ class Client {
   /// Waits for the answer. `timeout`: until the request's turn comes.
   /// Errors: those of the request; kBusy if its turn did not come in time; stopping_error() also if
   /// the connection breaks before all of it was sent: then it is not done. After that
-  /// agent::unknown_outcome() if the connection breaks, the time for an answer ends or what comes is
-  /// no answer, for a request that can_change(); else kIo.
+  /// agent::unknown_outcome() if the connection breaks, the time for an answer ends or what comes
+  /// is no answer, for a request that can_change(); else kIo.
   [[nodiscard]] Result<Answer> call(Action action, std::chrono::milliseconds timeout);
 
  private:
@@ -42,7 +42,7 @@ class Client {
   std::string name_;  ///< for messages
   std::chrono::milliseconds answer_time_;
   std::string received_;
-  bool is_sent_ = false;  ///< the whole of the last message
+  bool is_sent_ = false;        ///< the whole of the last message
   std::optional<Hello> hello_;  ///< always, once connected
 };
 
