@@ -58,8 +58,7 @@ TEST(KnownMistake, OnlyTheIdTellsALateEndFromThatOfTheContainerThatRuns) {
   EXPECT_FALSE(distinct.failure) << distinct.failure->what;
   const Outcome same = run(history, Log::kOff, Bug::kSameIds);
   ASSERT_TRUE(same.failure);
-  // The late end has removed what runs, and the pod that is admitted next is one without it.
-  EXPECT_EQ(same.failure->promise, "admits") << same.failure->what;
+  EXPECT_EQ(same.failure->promise, "lost") << same.failure->what;
 }
 
 }  // namespace

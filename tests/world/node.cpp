@@ -70,6 +70,7 @@ SimulatedNode::SimulatedNode(const History& history, Bug bug)
       bug_(bug),
       processes_(kernel, bug) {
   kernel.has_kill = true;
+  kernel.links = {{"/link", "/model"}, {"/proc/self/root/model", "/model"}};
   kernel.processes = history.has_processes ? &processes_ : nullptr;
 }
 
@@ -187,6 +188,8 @@ void SimulatedNode::cut_power(int image) {
   kernel.root = std::move(fresh.root);
   kernel.cpus = kAll;
   disturbed.clear();
+  narrowed_.clear();
+  soft_.clear();
   ++boots_;
 }
 

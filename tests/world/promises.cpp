@@ -64,6 +64,7 @@ void Runner::prepare_owners() {
   owners_ = {};
   in_transit_.clear();
   had_.clear();
+  began_.clear();
   if (!model_node_) return;
   const auto states = states_of(*model_node_, model_, offline_, pending_);
   for (const AgentState& state : states) {
@@ -76,7 +77,9 @@ void Runner::prepare_owners() {
   const CpuSet offline = model_node_->machine().all_cpus() - node_.online();
   has_strays_ = false;
   for (const Seen& one : containers_in(node_.kernel, model_)) {
+    if (one.is_nested) continue;
     had_[one.group] = one.cpus;
+    began_[one.group] = one.cpus;
     const bool is_known = has(states.front(), one.id) && has(states.back(), one.id);
     has_strays_ = has_strays_ || (one.has_processes && !is_known);
     const bool stays = states.back().node.find(one.id.pod) != nullptr;
@@ -92,6 +95,8 @@ void Runner::own_model() {
   in_transit_.clear();
   had_.clear();
   for (const auto& entry : model_.node.cpu.assignments) owners_[entry.id()] = entry.value;
+  began_.clear();
+  for (const Seen& one : containers_in(node_.kernel, model_)) began_[one.group] = one.cpus;
 }
 
 /// Whether another writer or the runtime has made a group what it is, and the service has not seen
@@ -126,7 +131,8 @@ void Runner::check_overlap(const Operation& operation) {
   if (in_turn_ != nullptr) {
     for (const auto& entry : state.node.cpu.assignments) owners_[entry.id()] |= entry.value;
   }
-  const auto seen = containers_in(node_.kernel, state);
+  auto seen = containers_in(node_.kernel, state);
+  std::erase_if(seen, [](const Seen& one) { return one.is_nested; });
   for (const Seen& one : seen) {
     if (const auto had = had_.find(one.group); had != had_.end()) had->second &= one.cpus;
   }
@@ -211,7 +217,7 @@ void Runner::judge(Pending& pending) {
     }
   }
   model_ = std::move(expected.next);
-  check_enforced(*answer);
+  check_enforced(*answer, pending.request);
 }
 
 /// A request that could neither be stored nor be dropped is dropped as soon as that succeeds.
@@ -222,7 +228,7 @@ void Runner::note_undecided(const Error& error, AgentState next) {
 }
 
 /// A change that is not enforced at once needs a reason.
-void Runner::check_enforced(const service::Answer& answer) {
+void Runner::check_enforced(const service::Answer& answer, const service::Action& request) {
   const std::string error = error_of(answer);
   // What settles applies nothing that is missing in the kernel.
   const bool is_change = !std::holds_alternative<service::Done>(answer);
@@ -231,6 +237,7 @@ void Runner::check_enforced(const service::Answer& answer) {
   note("  not enforced: " + error);
   // A client that admits a pod again with other containers has to end their processes.
   if (error.find("processes still run in it") != std::string::npos) return;
+  if (names_own_trouble(error, request)) return;
   const bool has_all_cpus = node_.online() == model_node_->machine().all_cpus();
   if (!had_fault_ && has_all_cpus && !was_disturbed_) break_promise("enforced", error);
 }
@@ -344,7 +351,9 @@ void Runner::check_kernel() {
   if (submitted) node_.worker()->run_round();
   if (!drift.empty()) return break_promise("drift", drift.front());
   ContainerMap<CpuSet> has;
-  for (const Seen& one : containers_in(node_.kernel, model_)) has[one.id] = one.cpus;
+  for (const Seen& one : containers_in(node_.kernel, model_)) {
+    if (!one.is_nested) has[one.id] = one.cpus;
+  }
   const CpuSet pool = agent::shared_pool(*model_node_, model_.node);
   for (const ActivePod& pod : model_.node.pods) {
     for (const Container& container : pod.spec.containers) {
@@ -353,6 +362,7 @@ void Runner::check_kernel() {
       const CpuSet* const own = model_.node.cpu.assignments.find(id);
       const CpuSet* const found = has.find(id);
       if (found == nullptr && history_.has_runtime) continue;  // it does not run
+      if (without_groups(id.pod) != nullptr) continue;         // see check_told()
       if (found != nullptr && *found == (own == nullptr ? pool : *own)) continue;
       return break_promise("kernel", fmt::format("{}/{} has {}, expected {}", id.pod, id.name,
                                                  found == nullptr ? "no group" : found->to_string(),

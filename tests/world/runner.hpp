@@ -67,15 +67,22 @@ class Runner {
   void act_in_runtime(const Action& action);
   void runtime_round(const Action& action);
   void check_told();
+  void check_created(const Action& action);
+  void check_taken_back();
 
   // promises_runtime.cpp
   void begin_call(const nri::Request& call);
   void end_call(const nri::Request& call, const Result<void>& answer);
-  void judge_create(const Result<void>& answer);
-  [[nodiscard]] bool has_lost_cpus(const nri::api::StateChangeEvent& event);
+  struct Decided;
+  void judge_create(const nri::api::CreateContainerRequest& request, const Decided& decided,
+                    const Result<void>& answer);
+  [[nodiscard]] Decided decide_last(const ContainerId& id) const;
+  [[nodiscard]] bool is_excused(const Decided& decided, const nri::api::Container& container,
+                                const nri::api::PodSandbox& sandbox, const Error& error);
+  void may_take_back(const ContainerId& id);
   void check_rejected(const Rejection& rejection, const Result<void>& answer);
-  void judge_start(const nri::api::StateChangeEvent& event,
-                   const std::optional<Rejection>& rejection, const Result<void>& answer);
+  void judge_start(const nri::api::StateChangeEvent& event, const Decided& decided,
+                   const Result<void>& answer);
   void check_reason(const Result<void>& answer);
   void expect_state(const agent::AgentState& actual, bool had_fault);
   [[nodiscard]] bool is_busy(const service::Action& change);
@@ -102,12 +109,25 @@ class Runner {
   void log(const Hook& hook);
   [[nodiscard]] std::vector<agent::AgentState> states_after(const Hook& hook);
   void end_hooked(const ContainerId& id);
+  [[nodiscard]] std::string running_group_of_other(const ContainerId& id);
   void end_group(const std::string& group);
   void empty(const std::string& group);
   [[nodiscard]] agent::AgentState without_adopted(const agent::AgentState& state,
                                                   const ContainerId& id);
   [[nodiscard]] agent::AgentState without_abandoned(agent::AgentState state,
                                                     const agent::AgentState& actual);
+
+  // promises_foreign.cpp
+  [[nodiscard]] std::string group_named_by(const Action& action, int container);
+  void narrow(const Action& action);
+  void trouble(const Action& action);
+  void check_moved(const Operation& operation);
+  void check_independent();
+  void check_owners();
+  [[nodiscard]] bool can_be_free(const ContainerId& id, const std::string& group,
+                                 const CpuSet& cpus);
+  [[nodiscard]] const Runtime::Pod* without_groups(const PodUid& uid) const;
+  [[nodiscard]] bool names_own_trouble(const std::string& error, const service::Action& request);
 
   // promises.cpp
   void judge();
@@ -126,7 +146,7 @@ class Runner {
   void check_files(bool is_settled);
   void check_kernel();
   void check_empty();
-  void check_enforced(const service::Answer& answer);
+  void check_enforced(const service::Answer& answer, const service::Action& request);
   void note_undecided(const Error& error, agent::AgentState next);
   [[nodiscard]] bool admits_another_spec(const service::Action& request) const;
   [[nodiscard]] bool has_processes(const service::Action& request);
@@ -166,8 +186,11 @@ class Runner {
   PluginModel plugin_model_{[this](const PodUid& uid) { return spec_of(uid); }};
   PluginModel::Steps steps_;  ///< that the call of the runtime must lead to
   Bug bug_;
-  bool has_to_create_again_ = false;  ///< a fault kept the plugin from what decide() admits
-  bool has_other_faults_ = false;     ///< than kills: the action has some
+  bool has_to_create_again_ = false;      ///< a fault kept the plugin from what decide() admits
+  bool has_other_faults_ = false;         ///< than kills: the action has some
+  std::optional<ContainerId> refused_;    ///< by the plugin, in this action
+  bool is_taken_back_ = false;            ///< what `steps_` decides may be
+  std::set<std::string> refused_starts_;  ///< ids of containers that were not to start
   struct HookedGroup {
     int pod;  ///< its number
     std::string group;
@@ -183,7 +206,8 @@ class Runner {
   std::set<int> strangers_;            ///< that have the number of a process that has ended
   std::set<ContainerId> in_transit_;   ///< containers that get or lose exclusive CPUs in an action
   std::map<std::string, CpuSet> had_;  ///< what each group has had in all of this action
-  ContainerMap<CpuSet> owners_;        ///< exclusive CPUs before, during and after an action
+  std::map<std::string, CpuSet> began_;  ///< what it had when the action began
+  ContainerMap<CpuSet> owners_;          ///< exclusive CPUs before, during and after an action
 };
 
 }  // namespace pinfold::world

@@ -13,6 +13,8 @@ namespace pinfold::world {
 
 namespace {
 
+constexpr int kWithoutGroups = 100;  ///< see Action::Kind::kSandbox
+
 std::string name_in(const Action& action) { return action.value % 2 == 0 ? "a" : "b"; }
 
 /// Whether the service goes on after a fault with what it does.
@@ -32,7 +34,7 @@ bool Runner::ask(const std::function<void(nri::Follower&, agent::NodeAgent&)>& c
     if (!agent) return std::vector<service::Change>{};
     in_turn_ = *agent;
     WatchedPlugin plugin(
-        *node_.follower(), *model_node_,
+        *node_.follower(),
         {[this](const auto& request) { begin_call(request); },
          [this](const auto& request, const auto& answer) { end_call(request, answer); }},
         bug_);
@@ -61,7 +63,8 @@ bool Runner::ask(const std::function<void(nri::Follower&, agent::NodeAgent&)>& c
 void Runner::act_in_runtime(const Action& action) {
   switch (action.kind) {
     case Action::Kind::kSandbox:
-      return runtime_.run_sandbox(action.pod, pod_of(action.pod, action.value));
+      return runtime_.run_sandbox(action.pod, pod_of(action.pod, action.value % kWithoutGroups),
+                                  action.value >= kWithoutGroups ? "kata" : "");
     case Action::Kind::kCreate:
       return runtime_.create(action.pod, name_in(action));
     case Action::Kind::kBegin:
@@ -84,6 +87,7 @@ void Runner::runtime_round(const Action& action) {
   node_.arm(action.faults);
   has_other_faults_ = std::any_of(action.faults.begin(), action.faults.end(), lets_go_on);
   has_to_create_again_ = false;
+  refused_.reset();
   own_model();
   bool is_runtime_killed = false;
   try {
@@ -109,6 +113,9 @@ void Runner::runtime_round(const Action& action) {
   }
   expect_state(node_.worker()->snapshot()->state, /*had_fault=*/false);
   check_told();
+  check_created(action);
+  check_taken_back();
+  check_owners();
   own_model();
   if (!is_behind_) check_overlap({false, "the action", ""});
   check_files(false);
@@ -132,17 +139,50 @@ void Runner::check_told() {
                                                  told->second.to_string(), has.to_string()));
       }
       if (has.empty() || had_fault_ || is_behind_) continue;
-      const std::string group = Runtime::group_of(pod, container);
-      if (node_.disturbed.contains(group)) continue;
+      const bool has_group = pod.handler.empty();
+      if (!has_group && !container.is_asked) continue;  // the plugin had no say
+      const std::string group =
+          has_group ? Runtime::group_of(pod, container) : Runtime::group_of_sandbox(pod);
+      if (node_.disturbed.contains(group) || node_.is_narrowed(group)) continue;
       auto* const dir = node_.kernel.find(group);
-      if (dir != nullptr && dir->processes.empty()) continue;  // see restart_stranded()
+      if (dir != nullptr && !is_populated(*dir)) continue;  // see restart_stranded()
       const CpuSet cpus = dir == nullptr ? CpuSet() : node_.kernel.effective(*dir, "cpuset.cpus");
       const CpuSet left = has & node_.online();  // without any it is in the shared pool
-      if (left.empty() || cpus == left) continue;
+      if (left.empty() || (has_group ? cpus == left : cpus.contains_all(left))) continue;
       return break_promise("told", fmt::format("{} runs on {}, and was told {}", group,
                                                cpus.to_string(), has.to_string()));
     }
   }
+}
+
+/// cgroup v1: a runtime cannot make a container with CPUs that the group around it lacks. Whoever
+/// has none of its own asks for none.
+void Runner::check_created(const Action& action) {
+  const bool is_creation = action.kind == Action::Kind::kCreate;
+  const auto found = runtime_.pods().find(action.pod);
+  if (outcome_.failure || !is_creation || had_fault_ || found == runtime_.pods().end()) return;
+  if (node_.kernel.version == enforce::CgroupVersion::kV2) return;
+  const Runtime::Pod& pod = found->second;
+  const auto* const above = node_.kernel.find(Runtime::group_of(pod));
+  for (const Runtime::Container& container : pod.containers) {
+    const bool is_new = container.name == name_in(action) &&
+                        container.phase == Runtime::Phase::kCreated && !container.cpus.empty();
+    const bool is_exclusive = model_.node.cpu.assignments.contains(pod.spec.uid);
+    if (!is_new || is_exclusive || above == nullptr || !pod.handler.empty()) continue;
+    const CpuSet has = node_.kernel.effective(*above, "cpuset.cpus");
+    if (has.contains_all(CpuSet::parse(container.cpus).value())) continue;
+    return break_promise("refused", fmt::format("{} is to run on {}, and its pod has {}",
+                                                container.id, container.cpus, has.to_string()));
+  }
+}
+
+/// What a container was refused for is free again.
+void Runner::check_taken_back() {
+  if (outcome_.failure || had_fault_ || !refused_) return;
+  const CpuSet* const own = model_.node.cpu.assignments.find(*refused_);
+  if (own == nullptr) return;
+  break_promise("taken-back", fmt::format("{}/{} was refused, and keeps {}", refused_->pod,
+                                          refused_->name, own->to_string()));
 }
 
 }  // namespace pinfold::world

@@ -11,6 +11,7 @@
 #include "pinfold/agent/offline.hpp"
 #include "pinfold/enforce/processes.hpp"
 #include "pinfold/nri_plugin/group_path.hpp"
+#include "pod_quotas.hpp"
 
 /// The groups that the runtime does not show: they are kept off exclusive CPUs.
 namespace pinfold::nri {
@@ -26,29 +27,45 @@ bool exists(const enforce::Group& group) {
   return listed || !enforce::is_gone(listed.error());
 }
 
-/// The processes of a group and of those below it; none if it is gone.
+}  // namespace
+
 std::vector<pid_t> processes_of(const agent::NodeAgent& agent, const std::string& directory) {
   const auto group = agent.enforced()->open_elsewhere(directory);
   const auto found = group ? processes_below(*group) : Result<std::vector<pid_t>>();
   return found.value_or(std::vector<pid_t>());
 }
 
-/// True if the group is that of this sandbox or container.
-bool is_group_of(const std::string& directory, const std::string& id) {
-  const std::string name = directory.substr(directory.rfind('/') + 1);
-  return !id.empty() && (name == id || name.ends_with("-" + id + ".scope"));
+bool runs_in(const agent::NodeAgent& agent, const std::string& directory) {
+  const auto group = agent.enforced()->open_elsewhere(directory);
+  if (!group) return !enforce::is_gone(group.error());
+  const auto found = processes_below(*group);
+  return found ? !found->empty() : !enforce::is_gone(found.error());
 }
 
-}  // namespace
+bool is_group_of(const std::string& directory, const std::string& id) {
+  std::string_view name = directory;
+  name.remove_prefix(name.rfind('/') + 1);
+  if (name.ends_with(".scope")) name.remove_suffix(6);
+  if (id.empty() || !name.ends_with(id)) return false;
+  name.remove_suffix(id.size());
+  return name.empty() || name.ends_with('-') || name.ends_with('_');
+}
 
 void Enforcer::look(Agent& agent) {
   if (is_synchronized_) {
     remove_ended_pods(agent);
     adopt_unreported(agent);
     note_unexplained(agent);
+    set_pod_quotas(agent);
   }
   confined_.forget_gone(*agent.enforced());
   if (knows_all_pods(agent)) (void)confine_others(agent, desired_now(agent));
+}
+
+void Enforcer::set_pod_quotas(const Agent& agent) const {
+  for (const auto& [id, pod] : known_.all()) {
+    set_pod_quota(agent, options_.mount, pod, options_.log);
+  }
 }
 
 void Enforcer::leave_room(const Agent& agent, const CpuSet& allowed) {
@@ -106,6 +123,9 @@ void Enforcer::adopt_started(Agent& agent, const api::StateChangeEvent& event) {
   // The group of an earlier container of the same name is not its own.
   const std::string* const has = id ? agent.state().adopted.find(*id) : nullptr;
   if (is_known && has != nullptr && own && *has == *own) return;
+  const bool is_placed = id && (has == nullptr ? !has_exclusive_cpus(agent.desired(), *id)
+                                               : is_in_sandbox(agent, *id));
+  if (is_known && is_placed && (!own || !runs_in(agent, *own))) return;
   adopt_running(agent);
   revert(agent);
   (void)confine_others(agent, desired_now(agent));
@@ -145,16 +165,28 @@ void Enforcer::remove_ended(Agent& agent) {
   follow_pool(agent, desired_now(agent));
 }
 
-OtherSearch Enforcer::others_of(const Agent& agent) const {
+/// A kubelet's directory stays known when its last pod has ended, and after a restart by its
+/// configuration and what is still adopted.
+OtherSearch Enforcer::others_of(const Agent& agent) {
+  const auto add_kubepods = [this](const std::string& directory) {
+    std::string kubepods = kubepods_of(directory);
+    const bool is_one = !kubepods.empty();
+    if (is_one) kubepods_.insert(std::move(kubepods));
+    return is_one;
+  };
   OtherSearch search;
-  search.roots = {options_.mount + "/kubepods", options_.mount + "/kubepods.slice"};
-  for (const auto& entry : agent.state().adopted) search.adopted.insert(entry.value);
+  for (const auto& entry : agent.state().adopted) {
+    search.adopted.insert(entry.value);
+    (void)add_kubepods(entry.value);
+  }
   for (const auto& [id, pod] : known_.all()) {
     const auto directory = pod_directory(options_.mount, pod.sandbox.linux().cgroup_parent());
-    if (!directory) continue;
-    const std::string kubepods = kubepods_of(*directory);
-    search.roots.insert(kubepods.empty() ? *directory : kubepods);
+    if (directory && !add_kubepods(*directory)) search.roots.insert(*directory);
   }
+  search.roots.merge(
+      std::set<std::string>({options_.mount + "/kubepods", options_.mount + "/kubepods.slice"}));
+  search.roots.insert(kubepods_.begin(), kubepods_.end());
+  search.roots.insert(options_.kubepods.begin(), options_.kubepods.end());
   return search;
 }
 
