@@ -20,7 +20,9 @@ CpuSet parsed(const std::string& text) {
 
 /// The files that a controller of cgroup v2 adds to the groups below one that has it enabled.
 std::map<std::string, std::string> files_of(const std::string& controller, bool has_exclusive) {
-  if (controller == "cpu") return {{"cpu.max", "max 100000"}, {"cpu.weight", "100"}};
+  if (controller == "cpu") {
+    return {{"cpu.max", "max 100000"}, {"cpu.weight", "100"}, {"cpu.idle", "0"}};
+  }
   if (controller == "memory") return {{"memory.max", "max"}};
   if (controller == "hugetlb") return {{"hugetlb.2MB.max", "max"}};
   std::map<std::string, std::string> files = {
@@ -40,6 +42,9 @@ class ModelFs final : public enforce::CgroupFs {
         kernel_->find(slash == std::string::npos ? "" : group.substr(0, slash));
     const std::string name = slash == std::string::npos ? group : group.substr(slash + 1);
     if (parent == nullptr) return fail_errno(ENOENT, "create " + group);
+    if (const int error = fault("create", group, ""); error != 0) {
+      return fail_errno(error, "create " + group);
+    }
     if (parent->children.contains(name)) return {};
     kernel_->log.push_back("create " + group);
     auto& child = parent->children[name];
@@ -54,6 +59,7 @@ class ModelFs final : public enforce::CgroupFs {
                            {"cpuset.sched_load_balance", "1"},
                            {"cpuset.memory_migrate", "0"},
                            {"cpu.shares", "1024"},
+                           {"cpu.idle", "0"},
                            {"cpu.cfs_quota_us", "-1"},
                            {"cpu.cfs_period_us", "100000"},
                            {"memory.limit_in_bytes", "9223372036854771712"},
@@ -94,6 +100,9 @@ class ModelFs final : public enforce::CgroupFs {
   Result<std::string> read(const std::string& group, const std::string& file) override {
     ModelKernel::Dir* dir = kernel_->find(group);
     if (dir == nullptr) return fail_errno(ENOENT, fmt::format("read {}/{}", group, file));
+    if (const int error = fault("read", group, file); error != 0) {
+      return fail_errno(error, fmt::format("read {}/{}", group, file));
+    }
     if (file == kernel_->unreadable) return fail_errno(EIO, fmt::format("read {}/{}", group, file));
     if (file == "cgroup.procs") return fmt::format("{}", fmt::join(dir->processes, "\n"));
     if (!dir->has_cpuset && file.starts_with("cpuset.")) {
@@ -118,6 +127,7 @@ class ModelFs final : public enforce::CgroupFs {
     };
     ModelKernel::Dir* dir = kernel_->find(group);
     if (dir == nullptr) return failed(ENOENT);
+    if (const int error = fault("write", group, file); error != 0) return failed(error);
     if (kernel_->writes_until_failure == 0) return failed(EIO);
     if (kernel_->writes_until_failure > 0) --kernel_->writes_until_failure;
     kernel_->log.push_back(fmt::format("write {} {} {}", group, file, value));
@@ -149,6 +159,10 @@ class ModelFs final : public enforce::CgroupFs {
   }
 
  private:
+  [[nodiscard]] int fault(const char* what, const std::string& group,
+                          const std::string& file) const {
+    return kernel_->fault ? kernel_->fault(what, group, file) : 0;
+  }
   static void take_out(ModelKernel::Dir& dir, int process) {
     dir.processes.erase(process);
     for (const auto& [name, child] : dir.children) take_out(*child, process);
@@ -189,8 +203,19 @@ class ModelFs final : public enforce::CgroupFs {
     if (file.starts_with("cpu.cfs_")) {
       if (const int error = check_quota(dir, file, std::stol(value)); error != 0) return error;
     }
+    if (file == "cpu.idle") set_idle(dir, value == "1");
+    const bool is_weight = file == "cpu.weight" || file == "cpu.shares";
+    if (is_weight && dir.files["cpu.idle"] == "1") return EINVAL;
     dir.files[file] = value;
     return 0;
+  }
+
+  /// The weight is the least one then, and cannot be written; afterwards it is the default.
+  void set_idle(ModelKernel::Dir& dir, bool is_idle) const {
+    if (dir.files["cpu.idle"] == (is_idle ? "1" : "0")) return;
+    const bool is_v1 = kernel_->version == CgroupVersion::kV1;
+    dir.files[is_v1 ? "cpu.shares" : "cpu.weight"] =
+        is_idle ? (is_v1 ? "3" : "0") : (is_v1 ? "1024" : "100");
   }
 
   static double ratio(const ModelKernel::Dir& dir, const std::string& file, long value) {

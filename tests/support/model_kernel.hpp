@@ -60,6 +60,9 @@ class ModelKernel {
   std::string unreadable;         ///< reading this file of any group fails with EIO
   std::string unlistable;         ///< the same for the groups in this one
   int writes_until_failure = -1;  ///< that write fails with EIO; -1: none fails
+  /// The errno with which an access fails, 0: it does not: ("read", "write" or "create", group,
+  /// file or "").
+  std::function<int(const char*, const std::string&, const std::string&)> fault;
   /// Changes the value that a write stores: (file, value) to value.
   std::function<std::string(const std::string&, const std::string&)> distort;
 };
