@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "pinfold/agent/offline.hpp"
@@ -23,6 +24,7 @@ constexpr std::chrono::milliseconds kKillTimeout{5000};
 /// CPUs and NUMA nodes that containers do not really have, because a group above the pods lacks
 /// them.
 void report_missing(const enforce::Cgroups& cgroups, const Layout& desired,
+                    const std::vector<enforce::FailedStep>& failed,
                     std::vector<std::string>& lines) {
   const auto compare = [&](const GroupName& name, const char* what, const CpuSet& expected,
                            const Result<CpuSet>& has) {
@@ -31,7 +33,10 @@ void report_missing(const enforce::Cgroups& cgroups, const Layout& desired,
                                 to_string(name), what, has->to_string(), expected.to_string()));
   };
   for (const auto& [name, settings] : desired) {
-    if (name.is_pod()) continue;
+    const bool has_failed = std::any_of(failed.begin(), failed.end(), [&name](const auto& step) {
+      return step.step.group == name || step.step.group == name.parent();
+    });
+    if (name.is_pod() || has_failed) continue;
     const auto group = cgroups.group(name);
     if (!group) continue;
     compare(name, "CPUs", settings.cpus, effective_cpus(*group));
@@ -63,7 +68,9 @@ void add_foreign_drift(const std::vector<enforce::ForeignGroup>& foreign, const 
     const CpuSet overlap = group.cpus & exclusive;
     if (overlap.empty()) continue;
     const std::string processes =
-        fmt::format("{} process{}", group.processes, group.processes == 1 ? "" : "es");
+        group.problem.empty()
+            ? fmt::format("{} process{}", group.processes, group.processes == 1 ? "" : "es")
+            : fmt::format("its processes are unknown ({})", group.problem);
     lines.push_back(group.is_own
                         ? fmt::format("'{}': {} in this group itself, on CPUs {} that are "
                                       "exclusive to containers: move them into another group",
@@ -137,6 +144,18 @@ enforce::PagesByNode EnforcedLayout::pages_of(const ContainerId& container) cons
   return pids ? pages_of_all(*pids) : enforce::PagesByNode();
 }
 
+std::map<GroupName, std::vector<std::string>> EnforcedLayout::find_drift(const Layout& desired,
+                                                                         const PodUid& pod) const {
+  const Layout observed = cgroups_.observe_pod(pod, desired);
+  std::map<GroupName, std::vector<std::string>> found;
+  for (auto it = desired.lower_bound(GroupName(pod)); it != desired.end() && it->first.pod == pod;
+       ++it) {
+    auto lines = enforce::drift_of(it->first, observed, desired);
+    if (!lines.empty()) found.emplace(it->first, std::move(lines));
+  }
+  return found;
+}
+
 Result<std::vector<std::string>> EnforcedLayout::find_drift(
     const Desired& desired, const std::vector<enforce::ForeignGroup>& foreign) const {
   PINFOLD_LET_WRAP(const Layout observed, cgroups_.observe(desired.layout),
@@ -169,6 +188,11 @@ Result<void> EnforcedLayout::verify(const Desired& desired, const ContainerId& c
   return {};
 }
 
+Result<CpuSet> EnforcedLayout::effective_above(const std::string& directory) const {
+  PINFOLD_LET(const auto above, open_elsewhere(directory.substr(0, directory.rfind('/'))));
+  return effective_cpus(above);
+}
+
 /// No group but this one, and those that may share its CPUs, can run on them.
 Result<void> EnforcedLayout::check_exclusive(const Desired& desired,
                                              const Layout::value_type& own) const {
@@ -182,15 +206,17 @@ Result<void> EnforcedLayout::check_exclusive(const Desired& desired,
   for (const auto& [name, settings] : desired.layout) {
     if (name.is_pod() || name == own.first) continue;
     const auto other = cgroups_.group(name);
-    if (!other) continue;  // it does not exist
-    const auto others = effective_cpus(*other);
+    auto others = other ? effective_cpus(*other) : fail(Error(other.error()));
     if (!others && enforce::is_gone(others.error())) continue;
+    // One that cannot be read has at most what the group above it has.
+    const std::string directory = cgroups_.directory(name);
+    if (!others) others = effective_above(directory);
     if (!others) return fail(others.error());
-    PINFOLD_TRY(check(other->directory, *others - settings.cpus));
+    PINFOLD_TRY(check(directory, *others - settings.cpus));
   }
   PINFOLD_LET(const auto foreign, find_foreign());
   for (const enforce::ForeignGroup& other : foreign) {
-    if (other.processes > 0) PINFOLD_TRY(check(other.directory, other.cpus));
+    if (other.may_run()) PINFOLD_TRY(check(other.directory, other.cpus));
   }
   return {};
 }
@@ -200,22 +226,19 @@ Result<EnforcedLayout::Observation> EnforcedLayout::observe_all(const Desired& d
   PINFOLD_LET_WRAP(observed.layout, cgroups_.observe(desired.layout), "observe the control groups");
   for (const auto& [name, settings] : observed.layout) {
     if (desired.layout.contains(name)) continue;
-    PINFOLD_LET(const bool is_stray, has_processes(name));
-    if (is_stray) observed.strays.push_back(name);
+    // One whose processes cannot be read may have some.
+    if (has_processes(name).value_or(true)) observed.strays.push_back(name);
   }
-  PINFOLD_LET(const Layout earlier, with_processes(desired.earlier));
-  mark_isolation(desired.layout, earlier, observed.layout);
+  mark_isolation(desired.layout, with_processes(desired.earlier), observed.layout);
   PINFOLD_LET(observed.foreign, find_foreign());
   return observed;
 }
 
-/// The containers of a layout in whose groups processes run.
-Result<Layout> EnforcedLayout::with_processes(const Layout& layout) const {
+/// The containers of a layout in whose groups processes run, or may run.
+Layout EnforcedLayout::with_processes(const Layout& layout) const {
   Layout running;
   for (const auto& [name, settings] : layout) {
-    if (name.is_pod()) continue;
-    PINFOLD_LET(const bool runs, has_processes(name));
-    if (runs) running.emplace(name, settings);
+    if (!name.is_pod() && has_processes(name).value_or(true)) running.emplace(name, settings);
   }
   return running;
 }
@@ -225,7 +248,7 @@ CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observ
   const CpuSet exclusive = exclusive_cpus(desired);
   CpuSet found;
   for (const enforce::ForeignGroup& group : observed.foreign) {
-    if (group.processes > 0) found |= group.cpus & exclusive;
+    if (group.may_run()) found |= group.cpus & exclusive;
   }
   for (const auto& [name, settings] : observed.layout) {
     if (name.is_pod()) continue;
@@ -236,7 +259,7 @@ CpuSet EnforcedLayout::overlap(const Desired& desired, const Observation& observ
     if (has.empty() && pod != observed.layout.end()) has = pod->second.cpus;
     if (has.empty()) has = cgroups_.machine_cpus().value_or(CpuSet());
     const CpuSet others = (has - own) & exclusive;
-    if (!others.empty() && has_processes(name).value_or(false)) found |= others;
+    if (!others.empty() && has_processes(name).value_or(true)) found |= others;
   }
   return found;
 }
@@ -273,7 +296,8 @@ Layout EnforcedLayout::reachable(const Desired& desired, const Observation& obse
   Layout layout = with_strays(desired, observed.layout, observed.strays);
   for (const auto& adopted : cgroups_.adopted()) {
     const GroupName name = adopted.id();
-    if (!cgroups_.group(name)) layout.erase(name);
+    const auto group = cgroups_.group(name);
+    if (!group && enforce::is_gone(group.error())) layout.erase(name);
   }
   if (missing.empty()) return layout;
   const CpuSet pool = pool_in(cpus, desired.pool, exclusive_cpus(desired));
@@ -285,46 +309,56 @@ Result<CpuSet> EnforcedLayout::available_cpus(const Layout& groups, bool has_par
   return has_partitions ? cgroups_.cpus_with_partitions(groups) : cgroups_.machine_cpus();
 }
 
-/// Returns the CPUs that are needed and that the root lacks.
-Result<CpuSet> EnforcedLayout::enforce(const Desired& desired, const Observation& observed,
-                                       enforce::Plan& done, const Participants& participants) {
+/// True if another attempt can do better: a value that the kernel refuses now it refuses again.
+bool EnforcedLayout::Enforced::is_retried() const {
+  return std::any_of(result.failed.begin(), result.failed.end(), [](const auto& failed) {
+    return failed.step.kind != enforce::Step::Kind::kValue;
+  });
+}
+
+Result<EnforcedLayout::Enforced> EnforcedLayout::enforce(const Desired& desired,
+                                                         const Observation& observed,
+                                                         const Participants& participants) {
   const bool was_clean = std::holds_alternative<Clean>(kernel_);
-  kernel_ = Dirty{};  // until every step has succeeded
+  kernel_ = Dirty{};  // until it is known what every step has done
   confine_foreign(desired, observed);
   const CpuSet needed = needed_cpus(desired);
   enforce::restore_root(cgroups_, needed | desired.pool);  // the pool: containers wait there
   // An earlier agent may have left partitions, too.
   const bool has_partitions = desired.partition != Partition::kNone || !was_clean;
   PINFOLD_LET(const CpuSet cpus, available_cpus(observed.layout, has_partitions));
-  CpuSet missing = needed - cpus;
-  Layout target = reachable(desired, observed, cpus, missing);
+  Enforced enforced{needed - cpus, {}};
+  Layout target = reachable(desired, observed, cpus, enforced.missing);
   PINFOLD_LET(const enforce::Plan steps, plan(observed.layout, target, cpus));
   if (!was_clean) enforce::remove_leftovers(cgroups_, observed.layout, target);
+  std::map<GroupName, Error> partitions;
   if (has_partitions) {
-    PINFOLD_TRY(end_partitions(cgroups_, observed.layout, desired.layout, desired.partition));
+    partitions = end_partitions(cgroups_, observed.layout, desired.layout, desired.partition);
   }
   if (participants.confine_others && is_any_moved(observed.layout, target)) {
     const CpuSet pool = pool_in(cpus, desired.pool, exclusive_cpus(desired));
     const CpuSet always_shared = pool - exclusive_cpus(observed.layout);
     if (!always_shared.empty()) participants.confine_others(always_shared);
   }
-  PINFOLD_TRY(run(steps, done, participants.watch));
-  PINFOLD_LET(partition_problems_, begin_partitions(cgroups_, desired.layout, desired.partition));
-  if (observed.strays.empty() && missing.empty()) kernel_ = Clean{std::move(target)};
-  return missing;
+  enforced.result = apply_plan(cgroups_, steps, observed.layout, target, cpus, participants.watch);
+  for (const enforce::Step& step : enforced.result.done) log(LogLevel::kDebug, to_string(step));
+  for (auto& [name, error] : partitions) {
+    enforced.result.failed.push_back(
+        {{enforce::Step::Kind::kCpus, name, {}, "", ""}, std::move(error)});
+  }
+  partition_problems_ = begin_partitions(cgroups_, desired.layout, desired.partition);
+  keep(observed, std::move(target), enforced);
+  return enforced;
 }
 
-/// Stops at the first step that fails: what comes after it relies on it.
-Result<void> EnforcedLayout::run(const enforce::Plan& steps, enforce::Plan& done,
-                                 const StepWatcher& watcher) {
-  for (const enforce::Step& step : steps) {
-    if (watcher) watcher(step, StepMoment::kBefore);
-    PINFOLD_TRY(cgroups_.apply(step));
-    if (watcher) watcher(step, StepMoment::kAfter);
-    log(LogLevel::kDebug, to_string(step));
-    if (step.kind != enforce::Step::Kind::kVerify) done.push_back(step);
+/// What the kernel has is known after all steps but values have succeeded.
+void EnforcedLayout::keep(const Observation& observed, Layout target, const Enforced& enforced) {
+  if (!observed.strays.empty() || !enforced.missing.empty() || enforced.is_retried()) return;
+  for (const enforce::FailedStep& failed : enforced.result.failed) {
+    const auto group = target.find(failed.step.group);
+    if (group != target.end()) group->second.values.erase(failed.step.file);
   }
-  return {};
+  kernel_ = Clean{std::move(target)};
 }
 
 Result<void> EnforcedLayout::check_reachable(const Desired& desired) {
@@ -339,21 +373,43 @@ Result<void> EnforcedLayout::check_reachable(const Desired& desired) {
   return {};
 }
 
-Result<void> EnforcedLayout::apply(const Desired& desired, const Participants& participants) {
+Result<void> EnforcedLayout::apply(const Desired& desired, const Participants& participants,
+                                   const std::optional<std::set<PodUid>>& pods) {
   set_adopted(desired.adopted);
-  Observation observed;
-  if (const auto* const clean = std::get_if<Clean>(&kernel_)) {
-    observed.layout = clean->layout;
-  } else {
-    PINFOLD_LET(observed, observe_all(desired));
+  // A group can vanish while it is written: the second attempt starts from what the kernel has.
+  for (bool is_last = false;; is_last = true) {
+    Observation observed;
+    if (const auto* const clean = std::get_if<Clean>(&kernel_)) {
+      observed.layout = clean->layout;
+    } else {
+      PINFOLD_LET(observed, observe_all(desired));
+    }
+    PINFOLD_LET(const Enforced enforced, enforce(desired, observed, participants));
+    if (is_last || !enforced.is_retried()) return report(desired, enforced, pods);
   }
-  enforce::Plan done;
-  PINFOLD_LET(const CpuSet missing, enforce(desired, observed, done, participants));
+}
+
+/// An error if something failed for `pods`; reconcile() reports the others.
+Result<void> EnforcedLayout::report(const Desired& desired, const Enforced& enforced,
+                                    const std::optional<std::set<PodUid>>& pods) const {
+  std::optional<Error> error;
+  for (const enforce::FailedStep& failed : enforced.result.failed) {
+    if (pods && !pods->contains(failed.step.group.pod)) {
+      log(LogLevel::kWarning, failed.error.message);
+    } else if (!error) {
+      error = failed.error;
+    } else {
+      error->message += "; " + failed.error.message;
+    }
+  }
+  if (error) return fail(*std::move(error));
+  const auto& done = enforced.result.done;
+  const CpuSet& missing = enforced.missing;
   const bool concerns_this = std::any_of(done.begin(), done.end(), [&](const enforce::Step& step) {
     const auto group = desired.layout.find(step.group);
     return group != desired.layout.end() && group->second.cpus.intersects(missing);
   });
-  if (!concerns_this) return {};  // reconcile() reports the others
+  if (!concerns_this) return {};
   return fail(ErrorCode::kUnsupported,
               fmt::format("'{}' lacks CPUs {}: they are offline, or a group above lacks them",
                           root(), missing.to_string()));
@@ -393,10 +449,15 @@ Result<ReconcileReport> EnforcedLayout::reconcile(const Desired& desired, Proces
       report.drift = drift;
       report.overlap = overlap(desired, observed);
     }
-    const auto enforced = enforce(desired, observed, report.done, participants);
-    if (!enforced && attempt < kAttempts) continue;
+    auto enforced = enforce(desired, observed, participants);
     if (enforced) {
-      report_missing(cgroups_, desired.layout, report.remaining);
+      auto& [done, failed] = enforced->result;
+      std::move(done.begin(), done.end(), std::back_inserter(report.done));
+      if (enforced->is_retried() && attempt < kAttempts) continue;
+      for (const auto& step : failed) report.remaining.push_back(step.error.message);
+      report_missing(cgroups_, desired.layout, failed, report.remaining);
+    } else if (attempt < kAttempts) {
+      continue;
     } else {
       report.remaining.push_back(enforced.error().message);
     }
@@ -420,8 +481,20 @@ void EnforcedLayout::move_pages(const Desired& desired, ReconcileReport& report)
   agent::move_pages(cgroups_, desired.layout, report);
 }
 
-Result<void> EnforcedLayout::attach(const ContainerId& container, pid_t process) {
+Result<void> EnforcedLayout::attach(const Desired& desired, const ContainerId& container,
+                                    pid_t process) {
   PINFOLD_LET(const auto group, cgroups_.group(container));
+  CpuSet others = exclusive_cpus(desired);
+  if (const auto own = desired.layout.find(container); own != desired.layout.end()) {
+    others -= own->second.cpus;
+  }
+  PINFOLD_LET(const CpuSet has, effective_cpus(group));
+  if (has.intersects(others)) {
+    return fail(ErrorCode::kBusy,
+                fmt::format("'{}' has CPUs {}, which are exclusive to other containers: it was not "
+                            "written as desired, run 'pinfold reconcile'",
+                            group.directory, (has & others).to_string()));
+  }
   return enforce::attach(group, process);
 }
 

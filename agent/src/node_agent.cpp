@@ -151,9 +151,10 @@ Result<void> NodeAgent::store(AgentState next) {
   return {};
 }
 
-Result<ChangeOutcome> NodeAgent::change(AgentState next, std::string_view intent) {
+Result<ChangeOutcome> NodeAgent::change(AgentState next, std::string_view intent,
+                                        const ChangedPods& pods) {
   PINFOLD_TRY_WRAP(store(std::move(next)), intent);
-  return ChangeOutcome{apply()};
+  return ChangeOutcome{apply(pods)};
 }
 
 Participants NodeAgent::participants(const StepWatcher& watcher) const {
@@ -161,10 +162,10 @@ Participants NodeAgent::participants(const StepWatcher& watcher) const {
   return {[this](const CpuSet& allowed) { confine_others_(*this, allowed); }, watcher};
 }
 
-std::optional<Error> NodeAgent::apply(const StepWatcher& watcher) {
+std::optional<Error> NodeAgent::apply(const ChangedPods& pods, const StepWatcher& watcher) {
   if (!enforced_) return std::nullopt;
   const auto begin = now();
-  auto applied = enforced_->apply(desired(), participants(watcher));
+  auto applied = enforced_->apply(desired(), participants(watcher), pods);
   timings_.enforcements.observe(now() - begin);
   if (applied) {
     earlier_.clear();
@@ -179,7 +180,7 @@ std::optional<Error> NodeAgent::adopt_and_apply(const ContainerId& container) {
     auto adopted = enforced_->adopt(desired(), container);
     if (!adopted) return std::move(adopted).error();
   }
-  return apply();
+  return apply(std::set{container.pod});
 }
 
 Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
@@ -194,7 +195,9 @@ Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& p
   PINFOLD_LET(Decided decided, decide_all(pods, traces));
   PINFOLD_TRY_WRAP(check_forgotten(decided.next), intent_to_admit(pods));
   PINFOLD_TRY(commit(pods, decided));
-  const auto not_enforced = apply();
+  std::set<PodUid> changed;
+  for (const PodSpec& pod : pods) changed.insert(pod.uid);
+  const auto not_enforced = apply(changed);
   for (AdmitOutcome& outcome : decided.outcomes) outcome.not_enforced = not_enforced;
   return std::move(decided.outcomes);
 }
@@ -217,7 +220,7 @@ Result<AdmitOutcome> NodeAgent::admit_adopted(const PodSpec& pod, const Adoption
   }
   decided.outcomes.front() = outcome;
   PINFOLD_TRY(commit({pod}, decided));
-  outcome.not_enforced = outcome.rejection ? apply() : adopt_and_apply(container);
+  outcome.not_enforced = outcome.rejection ? apply(std::set{pod.uid}) : adopt_and_apply(container);
   return outcome;
 }
 
@@ -262,7 +265,9 @@ Result<GroupsAdopted> NodeAgent::adopt(const std::vector<AdoptedGroup>& groups) 
     auto adopted = enforced_->adopt(target, container);
     if (!adopted) outcome.refused.emplace_back(container, std::move(adopted).error());
   }
-  outcome.change.not_enforced = apply();
+  std::set<PodUid> changed;
+  for (const ContainerId& container : added) changed.insert(container.pod);
+  outcome.change.not_enforced = apply(changed);
   return outcome;
 }
 
@@ -276,18 +281,20 @@ Result<ChangeOutcome> NodeAgent::start(const ContainerId& container) {
   AgentState next = state();
   PINFOLD_LET(next.node, start_container(*node_, std::move(next.node), container));
   next.removed.erase(container);
-  return change(std::move(next), fmt::format("start container '{}'", container.name));
+  return change(std::move(next), fmt::format("start container '{}'", container.name),
+                std::set{container.pod});
 }
 
 Result<void> NodeAgent::attach(const ContainerId& container, pid_t process) {
   if (!enforced_) return enforces_nothing();
-  if (!desired().layout.contains(container)) {
+  const Desired target = desired();
+  if (!target.layout.contains(container)) {
     return fail(ErrorCode::kNotFound,
                 fmt::format("container '{}' of pod '{}' has no group: it was removed or never "
                             "admitted",
                             container.name, container.pod));
   }
-  return enforced_->attach(container, process);
+  return enforced_->attach(target, container, process);
 }
 
 Result<void> NodeAgent::attach(const ContainerId& container, const enforce::LiveProcess& process) {
@@ -310,7 +317,8 @@ Result<ChangeOutcome> NodeAgent::remove_container(const ContainerId& container,
   next.removed.insert(container);
   next.adopted.erase(container);
   PINFOLD_LET(auto outcome,
-              change(std::move(next), fmt::format("remove container '{}'", container.name)));
+              change(std::move(next), fmt::format("remove container '{}'", container.name),
+                     std::set{container.pod}));
   log(LogLevel::kInfo,
       fmt::format("container '{}' of pod '{}': removed", container.name, container.pod));
   return outcome;
@@ -327,7 +335,8 @@ Result<ChangeOutcome> NodeAgent::remove_pod(const PodUid& uid, RunningProcesses 
   AgentState next = state();
   next.node = pinfold::remove_pod(*node_, std::move(next.node), uid);
   remove_inactive(next);
-  PINFOLD_LET(auto outcome, change(std::move(next), fmt::format("remove pod '{}'", uid)));
+  PINFOLD_LET(auto outcome,
+              change(std::move(next), fmt::format("remove pod '{}'", uid), std::set{uid}));
   log(LogLevel::kInfo, fmt::format("pod '{}': removed", uid));
   return outcome;
 }
@@ -337,7 +346,7 @@ Result<ChangeOutcome> NodeAgent::release_unknown() {
   if (held.empty()) return ChangeOutcome{};
   AgentState next = state();
   for (const PodUid& uid : held) next.node = pinfold::remove_pod(*node_, std::move(next.node), uid);
-  PINFOLD_LET(auto outcome, change(std::move(next), "release unknown pods"));
+  PINFOLD_LET(auto outcome, change(std::move(next), "release unknown pods", held));
   for (const PodUid& uid : held) log(LogLevel::kInfo, fmt::format("pod '{}': released", uid));
   return outcome;
 }

@@ -19,7 +19,8 @@ Result<ChangeOutcome> NodeAgent::disown(const ContainerId& container) {
   }
   AgentState next = state();
   next.adopted.erase(container);
-  return change(std::move(next), fmt::format("disown the group of container '{}'", container.name));
+  return change(std::move(next), fmt::format("disown the group of container '{}'", container.name),
+                std::set{container.pod});
 }
 
 Result<ChangeOutcome> NodeAgent::remove_adopted(const ContainerId& container,

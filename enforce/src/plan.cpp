@@ -39,9 +39,9 @@ class Planner {
     shrink_pods();
     PINFOLD_TRY(create_new());
     set_mems();
-    set_values();
     grow();
     verify();
+    set_values();
     return std::move(plan_);
   }
 

@@ -149,9 +149,11 @@ TEST_P(AdoptionTest, AGroupThatCannotBeListedIsNotTakenForEmpty) {
   const auto refused = agent.remove_pod(PodUid("b"), RunningProcesses::kRefuse);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::kIo);
-  EXPECT_FALSE(agent.enforced()->find_foreign().has_value());
+  const auto drift = agent.find_drift();
+  ASSERT_TRUE(drift.has_value()) << drift.error().message;
+  EXPECT_THAT(*drift, testing::Contains(testing::StartsWith("podb: list podb")));
   kernel_.unlistable.clear();
-  EXPECT_TRUE(agent.enforced()->find_foreign().has_value());
+  EXPECT_THAT(agent.find_drift().value(), testing::Not(testing::Contains(HasSubstr("podb"))));
 }
 
 TEST_P(AdoptionTest, NeedsAGroupAndAContainer) {

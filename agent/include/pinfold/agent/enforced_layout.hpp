@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "pinfold/agent/desired.hpp"
 #include "pinfold/agent/log.hpp"
 #include "pinfold/agent/process_list.hpp"
+#include "pinfold/enforce/apply_plan.hpp"
 #include "pinfold/enforce/cgroups.hpp"
 #include "pinfold/enforce/foreign.hpp"
 #include "pinfold/enforce/page_placement.hpp"
@@ -37,9 +39,8 @@ struct ObservedContainer {
 
 enum class RunningProcesses { kRefuse, kKill };
 
-/// Called before and after each step that is applied to the kernel.
-enum class StepMoment { kBefore, kAfter };
-using StepWatcher = std::function<void(const enforce::Step&, StepMoment)>;
+using enforce::StepMoment;
+using enforce::StepWatcher;
 
 /// Called before the first step, if an existing container gets exclusive CPUs that it did not have:
 /// confines what only another part of the program knows of to `allowed`, CPUs that are exclusive to
@@ -93,6 +94,9 @@ class EnforcedLayout {
   [[nodiscard]] Result<std::vector<enforce::ForeignGroup>> find_foreign() const {
     return enforce::find_foreign(cgroups_);
   }
+  /// How the groups of one pod differ from what is desired, as find_drift names it.
+  [[nodiscard]] std::map<enforce::GroupName, std::vector<std::string>> find_drift(
+      const enforce::Layout& desired, const PodUid& pod) const;
   /// Where the kernel differs from what is desired, and what of `foreign` runs on exclusive CPUs.
   /// Errors: kIo.
   [[nodiscard]] Result<std::vector<std::string>> find_drift(
@@ -108,11 +112,14 @@ class EnforcedLayout {
     return partition_problems_;
   }
 
-  /// Makes the kernel have what is desired, in the safe order: docs/cgroups.md.
-  /// Errors: those of Cgroups::apply and plan; kUnsupported if the root lacks CPUs, whose
-  /// containers run on the rest of theirs or in the shared pool. The layout is dirty then, and the
-  /// next call starts from what the kernel has.
-  [[nodiscard]] Result<void> apply(const Desired& desired, const Participants& participants = {});
+  /// Makes the kernel have what is desired, in the safe order: docs/cgroups.md. `pods`: those that
+  /// have changed; what fails for others is logged, and left to reconcile(). nullopt: all.
+  /// Errors: those of Cgroups::apply for these pods; those of plan; kUnsupported if the root lacks
+  /// CPUs, whose containers run on the rest of theirs or in the shared pool. Then, and if anything
+  /// but a value could not be written, the layout is dirty: the next call starts from what the
+  /// kernel has.
+  [[nodiscard]] Result<void> apply(const Desired& desired, const Participants& participants = {},
+                                   const std::optional<std::set<PodUid>>& pods = std::nullopt);
   /// Whether an order of steps leads there from the layout without an overlap, once the root has
   /// back what it has lost with CPUs that were offline; a dirty layout is not checked. Errors:
   /// those of plan.
@@ -128,8 +135,10 @@ class EnforcedLayout {
                                                   const Participants& participants = {});
   /// Moves pages of the containers' processes to the desired NUMA nodes.
   void move_pages(const Desired& desired, ReconcileReport& report);
-  /// Moves a process into a group. Errors: kNotFound, kIo.
-  [[nodiscard]] Result<void> attach(const ContainerId& container, pid_t process);
+  /// Moves a process into a group. Errors: kNotFound; kBusy if a process in the group could run on
+  /// CPUs that are exclusive to others; kIo.
+  [[nodiscard]] Result<void> attach(const Desired& desired, const ContainerId& container,
+                                    pid_t process);
   /// Makes sure that nothing runs in these groups.
   /// Errors: kBusy if processes run there (and are not to be killed, or survive it); kIo.
   [[nodiscard]] Result<void> make_empty(const std::vector<enforce::GroupName>& groups,
@@ -138,7 +147,7 @@ class EnforcedLayout {
  private:
   struct Unknown {};  ///< nothing was observed yet
   struct Dirty {};    ///< differs from what is desired, or may: observe before anything else
-  struct Clean {      ///< the kernel has exactly this
+  struct Clean {      ///< the kernel has exactly this; a value that is not here is unknown
     enforce::Layout layout;
   };
   struct Observation {
@@ -152,19 +161,26 @@ class EnforcedLayout {
   }
   void set_adopted(const ContainerMap<std::string>& adopted);
   [[nodiscard]] Result<Observation> observe_all(const Desired& desired) const;
-  [[nodiscard]] Result<enforce::Layout> with_processes(const enforce::Layout& layout) const;
+  [[nodiscard]] enforce::Layout with_processes(const enforce::Layout& layout) const;
   [[nodiscard]] Result<CpuSet> available_cpus(const enforce::Layout& groups,
                                               bool has_partitions) const;
   [[nodiscard]] enforce::Layout reachable(const Desired& desired, const Observation& observed,
                                           const CpuSet& cpus, const CpuSet& missing) const;
-  [[nodiscard]] Result<CpuSet> enforce(const Desired& desired, const Observation& observed,
-                                       enforce::Plan& done, const Participants& participants);
+  struct Enforced {
+    CpuSet missing;  ///< that are needed and that the root lacks
+    enforce::PlanResult result;
+    [[nodiscard]] bool is_retried() const;
+  };
+  [[nodiscard]] Result<Enforced> enforce(const Desired& desired, const Observation& observed,
+                                         const Participants& participants);
+  void keep(const Observation& observed, enforce::Layout target, const Enforced& enforced);
+  [[nodiscard]] Result<CpuSet> effective_above(const std::string& directory) const;
   [[nodiscard]] Result<void> check_exclusive(const Desired& desired,
                                              const enforce::Layout::value_type& own) const;
   [[nodiscard]] CpuSet overlap(const Desired& desired, const Observation& observed) const;
   void confine_foreign(const Desired& desired, const Observation& observed) const;
-  [[nodiscard]] Result<void> run(const enforce::Plan& steps, enforce::Plan& done,
-                                 const StepWatcher& watcher);
+  [[nodiscard]] Result<void> report(const Desired& desired, const Enforced& enforced,
+                                    const std::optional<std::set<PodUid>>& pods) const;
 
   enforce::Cgroups cgroups_;
   LogSink log_;

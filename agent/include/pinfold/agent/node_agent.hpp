@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -212,8 +213,12 @@ class NodeAgent {
   /// Commits, and measures that.
   [[nodiscard]] Result<void> store(AgentState next);
   /// Commits, then applies.
-  [[nodiscard]] Result<ChangeOutcome> change(AgentState next, std::string_view intent);
-  [[nodiscard]] std::optional<Error> apply(const StepWatcher& watcher = nullptr);
+  /// Whose enforcement a caller waits for; nullopt: that of all.
+  using ChangedPods = std::optional<std::set<PodUid>>;
+  [[nodiscard]] Result<ChangeOutcome> change(AgentState next, std::string_view intent,
+                                             const ChangedPods& pods);
+  [[nodiscard]] std::optional<Error> apply(const ChangedPods& pods,
+                                           const StepWatcher& watcher = nullptr);
   [[nodiscard]] Participants participants(const StepWatcher& watcher = nullptr) const;
   [[nodiscard]] ReconfigureOutcome apply_and_measure();
   [[nodiscard]] Result<ReconfigureOutcome> go_on(std::shared_ptr<const Node> to, NodeState next,
