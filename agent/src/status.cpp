@@ -25,6 +25,20 @@ std::string find_problem(const enforce::GroupSettings& desired, const ObservedCo
   return "";
 }
 
+/// "cpuset.cpus is '0-7', expected '2-3'; ...": the lines of a group without its name.
+std::string joined(const std::map<enforce::GroupName, std::vector<std::string>>& drift,
+                   const enforce::GroupName& name) {
+  const auto lines = drift.find(name);
+  if (lines == drift.end()) return "";
+  const std::string prefix = to_string(name) + ": ";
+  std::string text;
+  for (const std::string& line : lines->second) {
+    if (!text.empty()) text += "; ";
+    text += line.starts_with(prefix) ? line.substr(prefix.size()) : line;
+  }
+  return text;
+}
+
 template <class Value>
 json or_null(const std::optional<Value>& value) {
   return value ? json(*value) : json();
@@ -70,7 +84,8 @@ std::optional<PodStatus> desired_pod(const NodeAgent& agent, const AgentState& s
     return enforced != nullptr ? enforced->directory(name) : "";
   };
   const enforce::GroupName own(uid);
-  PodStatus status{pod->spec, qos_class(pod->spec, node.gates()), to_string(own), path_of(own), {}};
+  PodStatus status{pod->spec, qos_class(pod->spec, node.gates()), to_string(own), path_of(own), {},
+                   {}};
   std::vector<ContainerResources> containers = all_container_resources(node, state.node, *pod);
   enforce::Layout desired;
   add_pod_layout(node, state, *pod, containers,
@@ -86,8 +101,15 @@ std::optional<PodStatus> desired_pod(const NodeAgent& agent, const AgentState& s
 }
 
 std::optional<PodStatus> pod_status(const NodeAgent& agent, const PodUid& uid) {
+  return pod_status(agent, uid, agent.desired().layout);
+}
+
+std::optional<PodStatus> pod_status(const NodeAgent& agent, const PodUid& uid,
+                                    const enforce::Layout& layout) {
   auto status = desired_pod(agent, agent.state(), uid);
   if (!status || !agent.enforces()) return status;
+  const auto drift = agent.enforced()->find_drift(layout, uid);
+  status->problem = joined(drift, enforce::GroupName(uid));
   for (ContainerStatus& container : status->containers) {
     auto observed = agent.enforced()->observe({uid, container.resources.name});
     if (observed) {
@@ -96,12 +118,16 @@ std::optional<PodStatus> pod_status(const NodeAgent& agent, const PodUid& uid) {
     } else {
       container.problem = observed.error().message;
     }
+    if (container.problem.empty()) {  // a value, or a set that a group above narrows to what is due
+      container.problem = joined(drift, ContainerId{uid, container.resources.name});
+    }
   }
   return status;
 }
 
 bool is_ok(const PodStatus& pod) {
-  return std::all_of(pod.containers.begin(), pod.containers.end(),
+  return pod.problem.empty() &&
+         std::all_of(pod.containers.begin(), pod.containers.end(),
                      [](const ContainerStatus& container) { return container.problem.empty(); });
 }
 
@@ -143,6 +169,7 @@ json to_json(const PodStatus& pod) {
   if (!pod.cgroup_path.empty()) {
     out["cgroup"] = pod.cgroup;
     out["cgroupPath"] = pod.cgroup_path;
+    out["problem"] = pod.problem;
   }
   return out;
 }
@@ -176,7 +203,7 @@ Result<NodeStatus> node_status(const NodeAgent& agent) {
   status.ok = status.drift.empty() && status.offline.empty();
   status.held = held_containers(desired);
   for (const ActivePod& active : agent.state().node.pods) {
-    auto pod = pod_status(agent, active.spec.uid);
+    auto pod = pod_status(agent, active.spec.uid, desired.layout);
     if (!pod) continue;
     status.ok = status.ok && is_ok(*pod);
     status.pods.push_back(*std::move(pod));

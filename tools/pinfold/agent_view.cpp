@@ -67,6 +67,11 @@ std::string container_table(const std::vector<PodStatus>& pods, bool enforced, c
   if (table.width() > style.width) table = table_of(pods, style, enforced, Observations::kVerdict);
   std::string text = table.render(style);
   for (const PodStatus& pod : pods) {
+    if (!pod.problem.empty()) {
+      text += facts_text(
+          {fmt::format("{}/{}: {}", pod.spec.namespace_name, pod.spec.name, escaped(pod.problem))},
+          style);
+    }
     for (const ContainerStatus& container : pod.containers) {
       if (container.problem.empty()) continue;
       text += facts_text({fmt::format("{}/{}/{}: {}", pod.spec.namespace_name, pod.spec.name,

@@ -25,6 +25,7 @@ struct PodStatus {
   std::string cgroup;
   std::string cgroup_path;                  ///< "" if nothing is enforced
   std::vector<ContainerStatus> containers;  ///< without removed ones
+  std::string problem;  ///< how the pod's own group is not as desired; "": it is, or was not read
 };
 
 /// A pod as `state` desires it; the kernel is not asked. nullopt for a pod that is not active.
@@ -32,7 +33,10 @@ struct PodStatus {
                                                    const PodUid& uid);
 /// A pod of an agent, as desired and as observed. nullopt for a pod that is not active.
 [[nodiscard]] std::optional<PodStatus> pod_status(const NodeAgent& agent, const PodUid& uid);
-/// True if every container is as desired.
+/// The same with the layout of agent.desired(), for a caller that asks for many pods.
+[[nodiscard]] std::optional<PodStatus> pod_status(const NodeAgent& agent, const PodUid& uid,
+                                                  const enforce::Layout& layout);
+/// True if every container, and the group of the pod, is as desired.
 [[nodiscard]] bool is_ok(const PodStatus& pod);
 
 /// The active pod with this UID, name or "namespace/name".
