@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <boost/interprocess/file_mapping.hpp>
+#include <boost/interprocess/exceptions.hpp>
 #include <boost/interprocess/mapped_region.hpp>
+#include <cerrno>
 #include <optional>
 #include <vector>
 
 #include "crc64.hpp"
+#include "mapped_file.hpp"
+#include "pinfold/base/unique_fd.hpp"
 #include "pinfold/checkpoint/fs.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "snapshot_layout.hpp"
@@ -137,14 +140,19 @@ Result<Files> read_snapshot(const std::string& directory) {
   const std::string path = fmt::format("{}/{}", directory, kSnapshotFileName);
   struct stat status = {};
   if (::lstat(path.c_str(), &status) == 0) PINFOLD_TRY(check_is_regular(status.st_mode, path));
+  const auto failed = [&](int code) {
+    return fail_errno(code, fmt::format("open snapshot '{}'", path));
+  };
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!fd) return failed(errno);
   try {
-    const bip::file_mapping file(path.c_str(), bip::read_only);
+    const MappedFile file(fd, bip::read_only);
     const bip::mapped_region region(file, bip::read_only);
     const std::span bytes(static_cast<const std::byte*>(region.get_address()), region.get_size());
     PINFOLD_LET_WRAP(auto files, decode_snapshot(bytes, snapshot::read_boot_id()), path);
     return files;
   } catch (const bip::interprocess_exception& error) {
-    return fail_errno(error.get_native_error(), fmt::format("open snapshot '{}'", path));
+    return failed(error.get_native_error());
   }
 }
 

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <boost/interprocess/file_mapping.hpp>
 #include <boost/interprocess/mapped_region.hpp>
 #include <cerrno>
 #include <cstdio>
 
 #include "crc64.hpp"
+#include "mapped_file.hpp"
 #include "pinfold/base/unique_fd.hpp"
 #include "pinfold/checkpoint/snapshot.hpp"
 #include "snapshot_layout.hpp"
@@ -43,16 +43,16 @@ void store(Word& word, Word value) {
 
 /// A new file: what was there can have another name too. Allocates all its blocks: on a full disk a
 /// write to mapped memory without a block would kill the process.
-Result<void> create_file(const std::string& path, const Header& header) {
+Result<UniqueFd> create_file(const std::string& path, const Header& header) {
   (void)::unlink(path.c_str());
-  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   const auto failed = [&](int code) { return fail_errno(code, fmt::format("create '{}'", path)); };
   if (!fd) return failed(errno);
   const auto size = static_cast<off_t>(sizeof(Header) + 2 * header.capacity);
   if (const int code = ::posix_fallocate(fd.get(), 0, size); code != 0) return failed(code);
   const ssize_t written = ::pwrite(fd.get(), &header, sizeof(header), 0);
   if (written != ssize_t{sizeof(header)}) return failed(written < 0 ? errno : EIO);
-  return {};
+  return fd;
 }
 
 }  // namespace
@@ -86,8 +86,8 @@ Result<void> SnapshotWriter::try_publish(const std::string& payload) {
     header.capacity = std::max(kSmallest, (2 * payload.size() + 7) / 8 * 8);
     const std::string boot_id = snapshot::read_boot_id();
     std::copy(boot_id.begin(), boot_id.end(), header.boot_id.begin());
-    PINFOLD_TRY(create_file(temp, header));
-    const bip::file_mapping file(temp.c_str(), bip::read_write);
+    PINFOLD_LET(const UniqueFd fd, create_file(temp, header));
+    const MappedFile file(fd, bip::read_write);
     mapped_ = std::make_unique<Mapped>(Mapped{bip::mapped_region(file, bip::read_write)});
   }
   Header& header = mapped_->header();

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/interprocess/sync/file_lock.hpp>
 #include <cerrno>
 #include <thread>
 
@@ -15,35 +14,42 @@
 namespace pinfold::checkpoint {
 namespace {
 
-using boost::interprocess::file_lock;
 using Clock = std::chrono::steady_clock;
 
-/// About the time of a commit. file_lock::timed_lock polls every 6 ms.
+/// About the time of a commit.
 constexpr std::chrono::milliseconds kPause{1};
 
-bool lock_until(file_lock& lock, Clock::time_point end) {
-  while (!lock.try_lock()) {
-    if (Clock::now() >= end) return false;
-    std::this_thread::sleep_for(std::min<Clock::duration>(kPause, end - Clock::now()));
-  }
-  return true;
-}
-
-/// An existing file is not even opened: closing it would release a lock of this process.
-Result<void> make_if_missing(const std::string& file) {
-  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!fd && errno != EEXIST) return fail_errno(errno, fmt::format("create '{}'", file));
-  return {};
-}
-
-/// Domain: this process has no lock on the file, because closing the file would release it.
-std::string holder_of(const std::string& file) {
-  const UniqueFd fd(::open(file.c_str(), O_RDWR | O_CLOEXEC));
-  if (!fd) return "another process";
+/// A whole file, exclusively.
+struct flock whole_file() {
   struct flock lock = {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
-  const int failed = ::fcntl(fd.get(), F_GETLK, &lock);
+  return lock;
+}
+
+/// Made if it does not exist. A program that another thread starts meanwhile does not get it.
+Result<UniqueFd> open_lock_file(const std::string& file) {
+  UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) return fail_errno(errno, fmt::format("open '{}'", file));
+  return fd;
+}
+
+/// False if another process holds the lock until `end`.
+Result<bool> lock_until(int fd, const std::string& file, Clock::time_point end) {
+  while (true) {
+    struct flock lock = whole_file();
+    if (::fcntl(fd, F_SETLK, &lock) == 0) return true;
+    if (errno != EACCES && errno != EAGAIN) {
+      return fail_errno(errno, fmt::format("lock '{}'", file));
+    }
+    if (Clock::now() >= end) return false;
+    std::this_thread::sleep_for(std::min<Clock::duration>(kPause, end - Clock::now()));
+  }
+}
+
+std::string holder_of(int fd) {
+  struct flock lock = whole_file();
+  const int failed = ::fcntl(fd, F_GETLK, &lock);
   // 0 or -1: the process is not visible from here. It may run in another container.
   if (failed != 0 || lock.l_type == F_UNLCK || lock.l_pid <= 0) return "another process";
   const auto comm =
@@ -58,7 +64,7 @@ std::string holder_of(const std::string& file) {
 
 // The file is opened once: closing any other descriptor of it would release the lock.
 struct WriteLock::Held {
-  file_lock lock;
+  UniqueFd file;
 };
 
 WriteLock::WriteLock(std::unique_ptr<Held> held) : held_(std::move(held)) {}
@@ -68,24 +74,20 @@ WriteLock::~WriteLock() = default;  // closing the file releases the lock
 Result<std::unique_ptr<WriteLock>> WriteLock::acquire(const std::string& file,
                                                       const std::string& queue,
                                                       std::chrono::milliseconds timeout) {
-  PINFOLD_TRY(make_if_missing(file));
-  PINFOLD_TRY(make_if_missing(queue));
-  try {
-    const auto end = Clock::now() + timeout;
-    bool locked = false;
-    auto held = std::make_unique<Held>();
-    {
-      file_lock next(queue.c_str());
-      held->lock = file_lock(file.c_str());
-      locked = lock_until(next, end) && lock_until(held->lock, end);
+  const auto end = Clock::now() + timeout;
+  bool is_locked = false;
+  auto held = std::make_unique<Held>();
+  {
+    PINFOLD_LET(const UniqueFd next, open_lock_file(queue));
+    PINFOLD_LET(held->file, open_lock_file(file));
+    PINFOLD_LET(const bool is_next, lock_until(next.get(), queue, end));
+    if (is_next) {
+      PINFOLD_LET(is_locked, lock_until(held->file.get(), file, end));
     }
-    if (locked) return std::unique_ptr<WriteLock>(new WriteLock(std::move(held)));
-    held.reset();
-    return fail(ErrorCode::kBusy, fmt::format("lock '{}': {} holds it; waited for {} ms", file,
-                                              holder_of(file), timeout.count()));
-  } catch (const boost::interprocess::interprocess_exception& error) {
-    return fail_errno(error.get_native_error(), fmt::format("lock '{}'", file));
   }
+  if (is_locked) return std::unique_ptr<WriteLock>(new WriteLock(std::move(held)));
+  return fail(ErrorCode::kBusy, fmt::format("lock '{}': {} holds it; waited for {} ms", file,
+                                            holder_of(held->file.get()), timeout.count()));
 }
 
 }  // namespace pinfold::checkpoint

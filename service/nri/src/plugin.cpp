@@ -18,6 +18,8 @@
 #include <variant>
 #include <vector>
 
+#include "pinfold/base/unique_fd.hpp"
+
 namespace pinfold::nri {
 namespace {
 
@@ -73,6 +75,11 @@ class Plugin::Connection : public std::enable_shared_from_this<Connection> {
 
   void start() {
     const std::string& path = shared_->options.socket;
+    // asio opens sockets without SOCK_CLOEXEC: a program that another thread starts would get it.
+    // If this fails, connecting tries it again and says why.
+    UniqueFd own(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    error_code failed_to_assign;
+    if (own && !socket_.assign(Protocol(), own.get(), failed_to_assign)) (void)own.release();
     socket_.async_connect(Protocol::endpoint(path), [self = shared_from_this()](error_code failed) {
       if (failed) {
         return self->end(

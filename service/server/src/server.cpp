@@ -2,17 +2,22 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
+#include <cerrno>
 #include <exception>
 #include <set>
 #include <string>
 #include <utility>
+
+#include "pinfold/base/unique_fd.hpp"
 
 namespace pinfold::service {
 namespace {
@@ -24,6 +29,16 @@ using Clock = asio::steady_timer::clock_type;
 using Protocol = asio::local::stream_protocol;
 
 std::string encode_error(Error error) { return encode(Result<Answer>(fail(std::move(error)))); }
+
+/// asio accepts without SOCK_CLOEXEC: a program that another thread starts would get the
+/// connection.
+error_code accept_into(Protocol::acceptor& acceptor, Protocol::socket& socket) {
+  UniqueFd connection(::accept4(acceptor.native_handle(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!connection) return {errno, asio::error::get_system_category()};
+  error_code failed;
+  if (!socket.assign(Protocol(), connection.get(), failed)) (void)connection.release();
+  return failed;
+}
 
 }  // namespace
 
@@ -189,8 +204,11 @@ Server::~Server() {
 }
 
 void Server::accept(const std::shared_ptr<Shared>& shared) {
-  shared->acceptor.async_accept([shared](error_code failed, Protocol::socket socket) {
+  shared->acceptor.async_wait(Protocol::acceptor::wait_read, [shared](error_code failed) {
     if (!shared->acceptor.is_open()) return;
+    Protocol::socket socket(shared->io);
+    if (!failed) failed = accept_into(shared->acceptor, socket);
+    if (failed == asio::error::would_block) return accept(shared);  // it has gone away
     if (!failed) {
       const auto session = std::make_shared<Session>(std::move(socket), shared);
       shared->sessions.insert(session);
