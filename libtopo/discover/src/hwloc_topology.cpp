@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "pinfold/text/field.hpp"
+#include "read_in_child.hpp"
 
 namespace pinfold {
 namespace {
@@ -54,6 +57,30 @@ std::string first_line(std::string_view text) {
   return printable(line, kShown) + (is_cut_at_line_end ? "..." : "");
 }
 
+/// nullptr if hwloc does not read this text. Domain: less than 2 GiB.
+Result<Topology> load_xml(const std::string& text, Devices devices) {
+  PINFOLD_LET(auto topology, new_topology(devices));
+  hwloc_topology* const raw = topology.get();
+  const bool is_loaded =
+      hwloc_topology_set_xmlbuffer(raw, text.c_str(), static_cast<int>(text.size()) + 1) == 0 &&
+      hwloc_topology_load(raw) == 0;
+  return is_loaded ? std::move(topology) : Topology();
+}
+
+/// The topology of this text as hwloc writes it.
+std::optional<std::string> rewrite_xml(const std::string& text, Devices devices) {
+  const auto topology = load_xml(text, devices);
+  char* written = nullptr;
+  int size = 0;
+  if (!topology || *topology == nullptr ||
+      hwloc_topology_export_xmlbuffer(topology->get(), &written, &size, 0) != 0) {
+    return std::nullopt;
+  }
+  std::string out(written);
+  hwloc_free_xmlbuffer(topology->get(), written);
+  return out;
+}
+
 }  // namespace
 
 Result<Topology> load_topology(const SysTree& source, Devices devices) {
@@ -83,13 +110,19 @@ Result<Topology> load_topology(const HwlocXml& source, Devices devices) {
   if (source.text.size() >= std::numeric_limits<int>::max()) {
     return invalid(fmt::format("{} bytes of XML: {}", source.text.size(), kExpected));
   }
-  PINFOLD_LET(auto topology, new_topology(devices));
-  hwloc_topology* const raw = topology.get();
-  if (hwloc_topology_set_xmlbuffer(raw, source.text.c_str(),
-                                   static_cast<int>(source.text.size()) + 1) != 0 ||
-      hwloc_topology_load(raw) != 0) {
-    return invalid(fmt::format("'{}': {}", first_line(source.text), kExpected));
+  // hwloc crashes on some texts that it did not write: a child reads the text, and what it has read
+  // is read here.
+  const auto is_not_read = [&](std::string_view why) {
+    return invalid(fmt::format("'{}': {}{}", first_line(source.text), why, kExpected));
+  };
+  auto written = read_in_child([&] { return rewrite_xml(source.text, devices); });
+  if (!written && written.error().code != ErrorCode::kInvalidArgument) {
+    return fail(std::move(written).error());
   }
+  if (!written) return is_not_read(written.error().message + "; ");
+  if (!*written) return is_not_read("");
+  PINFOLD_LET(auto topology, load_xml(**written, devices));
+  if (topology == nullptr) return is_not_read("");
   return topology;
 }
 

@@ -219,8 +219,21 @@ tl::unexpected<Error> fail_at(const YAML::Mark& mark, const std::string& problem
   return fail(ErrorCode::kInvalidArgument, where + printable(problem));
 }
 
+/// Ends every text. Within a quoted text or brackets it is an error, and yaml-cpp itself takes a
+/// text that ends in quotes for a whole one; elsewhere it adds at most an empty document. The
+/// newline: without one, yaml-cpp reports errors at the end as being in line 1.
+constexpr std::string_view kEnd = "\n...\n";
+
+/// What a text lacks at whose end yaml-cpp stops; "" if it stops before.
+std::string problem_at_end(const YAML::Exception& error, std::string_view text) {
+  const auto lines = std::count(text.begin(), text.end(), '\n') + 1;
+  if (error.mark.line < lines || error.msg != YAML::ErrorMsg::DOC_IN_SCALAR) return "";
+  return "the text ends within a quoted text: expected its closing quote";
+}
+
 /// yaml-cpp's message, or the rule that explains it if the line is indented with a tab.
 std::string problem_of(const YAML::Exception& error, std::string_view text) {
+  if (auto problem = problem_at_end(error, text); !problem.empty()) return problem;
   for (int number = 0; number < error.mark.line; ++number) {
     text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
   }
@@ -234,8 +247,7 @@ std::string problem_of(const YAML::Exception& error, std::string_view text) {
 Result<std::vector<json>> parse_yaml(std::string_view text) {
   std::vector<json> documents;
   try {
-    // Without a final newline, yaml-cpp reports errors at the end as being in line 1.
-    std::istringstream stream{std::string(text) + '\n'};
+    std::istringstream stream{std::string(text).append(kEnd)};
     YAML::Parser parser(stream);
     Reader reader;
     while (parser.HandleNextDocument(reader)) {

@@ -194,6 +194,23 @@ TEST(Xml, RejectsOtherText) {
   }
 }
 
+/// hwloc 2.9 ends the program that reads this.
+TEST(Xml, SurvivesATextThatHwlocDoesNot) {
+  const std::string text =
+      "<topology version=\"2.0\">\n<object cpuset=\"0x0000000f\">\n"
+      "<object type=\"Package\" cpuset=\"0x0000000f\">\n</object>\n"
+      "<object type=\"Core\" cpuset=\"0xx00000004\"/>\n</object>\n";
+  for (int i = 0; i < 3; ++i) {
+    const auto machine = discover(HwlocXml{text}, "");
+    ASSERT_FALSE(machine);
+    EXPECT_EQ(machine.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_NE(machine.error().message.find("expected a topology that hwloc exported as XML"),
+              std::string::npos)
+        << machine.error().message;
+    EXPECT_FALSE(pci_devices(HwlocXml{text}));
+  }
+}
+
 TEST(Xml, ShowsTheFirstLineOfOtherText) {
   const std::string sixty(60, 'x');
   const std::vector<std::pair<std::string, std::string>> cases = {

@@ -53,6 +53,63 @@ TEST(DocumentParse, CopiesAliasedValues) {
   EXPECT_EQ(document->at("c"), "two");
 }
 
+/// A file that was cut off is not taken for a shorter one.
+TEST(DocumentParse, RefusesTextsThatEndTooEarly) {
+  constexpr const char* kQuoted = "the text ends within a quoted text: expected its closing quote";
+  const struct {
+    const char* name;
+    std::string text;
+    std::string message;  ///< "": any
+  } cases[] = {
+      {"double quotes", "a: 1\ncpu: \"2", std::string("line 3, column 1: ") + kQuoted},
+      {"and a newline", "a: 1\ncpu: \"2\n", std::string("line 4, column 1: ") + kQuoted},
+      {"single quotes", "cpu: '2", std::string("line 2, column 1: ") + kQuoted},
+      {"an escaped quote", "cpu: \"2\\\"\n", kQuoted},
+      {"an escaped newline", "cpu: \"2\\", kQuoted},
+      {"an escape", "cpu: \"\\x4", ""},
+      {"a key", "a: 1\n\"b", kQuoted},
+      {"quotes in brackets", "a: {b: \"c", kQuoted},
+      {"quotes in a list", "- 'a'\n- 'b", kQuoted},
+      {"the second document", "a: 1\n---\nb: \"", kQuoted},
+      {"a map in braces", "a: {b: 1", ""},
+      {"a list in brackets", "a: [1, 2", ""},
+      {"after a comma", "a: [1,", ""},
+      {"after a colon in braces", "a: {b:", ""},
+      {"a key without a colon", "a: 1\nb", ""},
+      {"a tag", "a: !<tag", ""},
+      {"an alias", "a: *", ""},
+      {"an anchor", "a: &", ""},
+      {"JSON object", R"({"a": 1)", ""},
+      {"JSON text", R"({"a": "x)", ""},
+      {"JSON documents", "{\"a\": 1}\n---\n{\"b\": \"x", ""},
+  };
+  for (const auto& c : cases) {
+    const auto documents = parse_documents(c.text);
+    ASSERT_FALSE(documents) << c.name << ": " << json(*documents).dump();
+    EXPECT_EQ(documents.error().code, ErrorCode::kInvalidArgument) << c.name;
+    EXPECT_EQ(documents.error().message.find("line "), 0U)
+        << c.name << ": " << documents.error().message;
+    EXPECT_NE(documents.error().message.find(c.message), std::string::npos)
+        << c.name << ": " << documents.error().message;
+  }
+}
+
+TEST(DocumentParse, TakesWholeTextsHoweverTheyEnd) {
+  const std::string texts[] = {"a: \"1\"",     "a: '1'\n",     "a: 1\n...",  "a: 1\n...\n",
+                               "a: 1\n---\n",  "a: 1 # '",     "a: 1\n# \"", "{a: 1}",
+                               "a: |\n  x \"", "a: >\n  it's", "a: it's",    "a: &x 1"};
+  for (const std::string& text : texts) {
+    const auto documents = parse_documents(text);
+    ASSERT_TRUE(documents) << text << ": " << documents.error().message;
+    EXPECT_EQ(documents->size(), 1U) << text;
+  }
+  for (const char* const text : {"", "\n", "# only a comment", "---", "..."}) {
+    const auto documents = parse_documents(text);
+    ASSERT_TRUE(documents) << text << ": " << documents.error().message;
+    EXPECT_TRUE(documents->empty()) << text;
+  }
+}
+
 TEST(DocumentParse, ReportsErrorsWithTheirPlace) {
   const struct {
     const char* name;
