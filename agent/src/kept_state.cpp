@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/pods_file.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 #include "pinfold/checkpoint/start.hpp"
@@ -18,7 +19,8 @@ namespace {
 std::optional<EarlierNode> read_before(const checkpoint::Files& files, const Node& node) {
   if (!files.node) return std::nullopt;
   auto stored = decode_node(*files.node);  // known_machine() says what is wrong with it
-  if (!stored || stored->config != node.config() || stored->machine != node.machine()) {
+  if (!stored || stored->config != node.config() ||
+      !is_same_machine(stored->machine, node.machine(), memory_sizes_of(node.config()))) {
     return std::nullopt;
   }
   return std::move(stored->before);

@@ -7,7 +7,9 @@
 #include <map>
 #include <utility>
 
+#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/offline.hpp"
+#include "pinfold/agent/readmission.hpp"
 #include "pinfold/agent/reconfiguration.hpp"
 
 namespace pinfold::agent {
@@ -23,11 +25,23 @@ struct NodeAgent::Decided {
 namespace {
 
 /// Decides one pod; `state` becomes the state after the decision.
-AdmitOutcome decide_into(const Node& node, AgentState& state, const PodSpec& pod, Trace* trace,
-                         Counts& counts) {
+/// `observed`: see NodeAgent.
+AdmitOutcome decide_into(const Node& node, AgentState& state, const PodSpec& pod,
+                         const std::optional<Machine>& observed, Trace* trace, Counts& counts) {
+  std::optional<NodeState> before;
+  if (observed) before = state.node;
   Decision decision = decide(node, std::move(state.node), pod, trace, &counts,
                              AdmissionChecks::kManagersAndRequests);
   AdmitOutcome outcome;
+  auto* const admitted = std::get_if<Admitted>(&decision);
+  if (before && admitted != nullptr) {
+    const auto missing = memory_that_is_gone(before->memory, admitted->next.memory, *observed);
+    if (!missing.empty()) {
+      state.node = *std::move(before);
+      outcome.rejection = Rejection::unexpected(missing.front());
+      return outcome;
+    }
+  }
   if (auto* const rejected = std::get_if<Rejected>(&decision)) {
     state.node = std::move(rejected->next);
     outcome.rejection = std::move(rejected->why);
@@ -75,12 +89,12 @@ tl::unexpected<Error> enforces_nothing() {
 
 Result<NodeAgent> NodeAgent::open(Node node, checkpoint::Store store,
                                   std::optional<enforce::Cgroups> cgroups, AgentOptions options,
-                                  CpuSet offline) {
+                                  CpuSet offline, std::optional<Machine> observed) {
   PINFOLD_LET(auto kept, KeptState::restore(node, std::move(store), options));
   std::optional<EnforcedLayout> enforced;
   if (cgroups) enforced.emplace(*std::move(cgroups), kept.state().adopted, options.log);
   NodeAgent agent(std::move(node), std::move(kept), std::move(enforced), std::move(options),
-                  std::move(offline));
+                  std::move(offline), std::move(observed));
   if (agent.enforced_) agent.earlier_ = earlier_layout(agent);
   return agent;
 }
@@ -98,6 +112,16 @@ Result<std::vector<std::string>> NodeAgent::find_drift() const {
   return enforced_->find_drift(desired(), foreign);
 }
 
+std::vector<std::string> NodeAgent::machine_changes() const {
+  if (!observed_) return {};
+  auto changes =
+      machine_differences(node_->machine(), *observed_, memory_sizes_of(node_->config()), offline_);
+  for (std::string& line : memory_that_is_gone({}, state().node.memory, *observed_)) {
+    changes.push_back(std::move(line));
+  }
+  return changes;
+}
+
 Result<void> NodeAgent::check_online() const {
   if (offline_.empty()) return {};
   return fail(
@@ -112,7 +136,8 @@ Result<NodeAgent::Decided> NodeAgent::decide_all(const std::vector<PodSpec>& pod
   Decided decided{state(), metrics().counts, {}, now()};
   for (const PodSpec& pod : pods) {
     Trace* const trace = traces != nullptr ? &traces->emplace_back() : nullptr;
-    decided.outcomes.push_back(decide_into(*node_, decided.next, pod, trace, decided.counts));
+    decided.outcomes.push_back(
+        decide_into(*node_, decided.next, pod, observed_, trace, decided.counts));
   }
   return decided;
 }
@@ -124,6 +149,29 @@ Result<void> NodeAgent::check_forgotten(const AgentState& next) {
   for (const auto& entry : state().adopted) {
     if (next.adopted.contains(entry.id())) continue;
     PINFOLD_TRY(enforced_->make_empty({entry.id()}, RunningProcesses::kRefuse));
+  }
+  return {};
+}
+
+/// Where nothing is enforced, whoever runs the containers says only that they were started.
+bool NodeAgent::runs(const ContainerId& container) const {
+  if (enforced_) return enforced_->has_processes(container).value_or(true);
+  const ActivePod* const pod = state().node.find(container.pod);
+  const CpuSet* const cpus = state().node.cpu.assignments.find(container);
+  return (cpus != nullptr && !cpus->empty()) ||
+         (pod != nullptr && pod->started.contains(container.name));
+}
+
+/// A pod that is active with another spec may be admitted again, as far as what runs is left alone.
+Result<void> NodeAgent::check_replaced(const std::vector<PodSpec>& pods,
+                                       const AgentState& next) const {
+  for (const PodSpec& pod : pods) {
+    const ActivePod* const active = state().node.find(pod.uid);
+    if (active == nullptr || active->spec == pod) continue;
+    const auto resources = confine_others_ ? Resizes::kKeepWhatIsThere : Resizes::kAreLosses;
+    for (const Loss& loss : find_losses(*node_, state(), next, pod.uid, resources)) {
+      if (runs(loss.container)) return fail(ErrorCode::kBusy, describe(loss, active->spec));
+    }
   }
   return {};
 }
@@ -192,6 +240,7 @@ Result<AdmitOutcome> NodeAgent::admit(const PodSpec& pod, Trace* trace) {
 Result<std::vector<AdmitOutcome>> NodeAgent::admit(const std::vector<PodSpec>& pods,
                                                    std::vector<Trace>* traces) {
   PINFOLD_LET(Decided decided, decide_all(pods, traces));
+  PINFOLD_TRY_WRAP(check_replaced(pods, decided.next), intent_to_admit(pods));
   PINFOLD_TRY_WRAP(check_forgotten(decided.next), intent_to_admit(pods));
   PINFOLD_TRY(commit(pods, decided));
   const auto not_enforced = apply();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "pinfold/agent/desired.hpp"
+#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/agent/measured_steps.hpp"
 #include "pinfold/agent/node_agent.hpp"
 
@@ -41,6 +42,7 @@ Result<ReconfigureOutcome> NodeAgent::go_on(std::shared_ptr<const Node> to, Node
   enforce::Layout earlier = desired().layout;
   PINFOLD_TRY_WRAP(kept_.replace_node(*node_, *to, std::move(after)), "reconfigure");
   earlier_ = std::move(earlier);
+  if (!is_same_machine(node_->machine(), to->machine(), MemorySizes::kCount)) observed_.reset();
   node_ = std::move(to);
   offline_ = offline;
   log(LogLevel::kInfo, "reconfigured");

@@ -1,12 +1,12 @@
 #include "pinfold/agent/open_agent.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 
-#include <filesystem>
 #include <optional>
-#include <system_error>
 
+#include "pinfold/agent/config_file.hpp"
 #include "pinfold/agent/known_machine.hpp"
 #include "pinfold/base/read_file.hpp"
 
@@ -16,6 +16,12 @@ namespace {
 bool exists(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0;
+}
+
+/// Also a link that leads nowhere.
+bool has_entry(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0;
 }
 
 bool only_reads(const AgentOptions& options) { return options.dry_run || options.is_query; }
@@ -72,8 +78,7 @@ Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions option
         options.profile_source = ProfileSource::kStateFiles;
       }
     }
-    KnownMachine found = known_machine(known.machine, *store, options.log);  // warns of damage
-    if (!config.quirks().offline_cpus_prevent_start) known = std::move(found);
+    known = machine_to_start_with(std::move(known.machine), config, *store, options.log);
   }
   PINFOLD_LET(auto node,
               make_node(std::move(known.machine), std::move(config), std::move(providers)));
@@ -81,19 +86,32 @@ Result<NodeAgent> open_agent(Machine machine, Config config, AgentOptions option
   if (!store) {  // only now: a start that fails makes no directory
     PINFOLD_LET(store, open_store(options));
   }
-  return NodeAgent::open(std::move(node), *std::move(store), std::move(cgroups), std::move(options),
-                         std::move(known.offline));
+  const LogSink log = options.log;
+  PINFOLD_LET(auto agent, NodeAgent::open(std::move(node), *std::move(store), std::move(cgroups),
+                                          std::move(options), std::move(known.offline),
+                                          std::move(known.observed)));
+  if (const auto changes = agent.machine_changes(); log && !changes.empty()) {
+    log(LogLevel::kWarning,
+        fmt::format("the machine is not as the state has it: {}; 'pinfold reconfigure' takes this "
+                    "over",
+                    fmt::join(changes, "; ")));
+  }
+  return agent;
 }
 
-Result<ParsedConfig> read_config(const std::string& state_dir, const std::string& file) {
-  const std::string path = file.empty() ? state_dir + "/config.yaml" : file;
-  if (file.empty() && !exists(path)) return ParsedConfig{};
-  std::error_code failed;
-  if (file.empty() && !std::filesystem::is_regular_file(path, failed)) {  // a FIFO would block
-    return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' is no regular file", path));
+Result<ParsedConfig> read_config(const std::string& state_dir, const std::string& file,
+                                 checkpoint::OwnerCheck owners) {
+  if (!file.empty()) {
+    PINFOLD_LET(const auto text, read_file(file));
+    PINFOLD_LET_WRAP(auto parsed, parse_config(text), file);
+    return parsed;
   }
-  PINFOLD_LET(const auto text, read_file(path));
-  PINFOLD_LET_WRAP(auto parsed, parse_config(text), path);
+  const std::string path = fmt::format("{}/{}", state_dir, kConfigFileName);
+  if (!has_entry(path)) return ParsedConfig{};
+  PINFOLD_LET(const auto fs, checkpoint::open_state_directory(state_dir, owners));
+  PINFOLD_LET_WRAP(const auto text, fs->read(kConfigFileName), path);
+  if (!text) return ParsedConfig{};  // it was removed meanwhile
+  PINFOLD_LET_WRAP(auto parsed, parse_config(*text), path);
   return parsed;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "pinfold/agent/desired.hpp"
+#include "pinfold/agent/known_machine.hpp"
 #include "pinfold/checkpoint/start.hpp"
 #include "pinfold/enforce/plan.hpp"
 
@@ -76,25 +77,6 @@ ContainerMap<std::vector<std::string>> find_steps(const PlannedLayouts& layouts)
   return steps;
 }
 
-void compare_machines(const Machine& before, const Machine& after, std::vector<std::string>& out) {
-  const CpuSet gone = before.all_cpus() - after.all_cpus();
-  const CpuSet added = after.all_cpus() - before.all_cpus();
-  if (!gone.empty()) out.push_back(fmt::format("machine: CPUs {} are gone", gone.to_string()));
-  if (!added.empty()) out.push_back(fmt::format("machine: CPUs {} are new", added.to_string()));
-  for (const NumaNode& node : before.numa_nodes()) {
-    const auto same = std::find_if(after.numa_nodes().begin(), after.numa_nodes().end(),
-                                   [&](const NumaNode& other) { return other.id == node.id; });
-    const std::string name = fmt::format("machine: NUMA node {}", node.id.value);
-    if (same == after.numa_nodes().end()) {
-      out.push_back(name + " is gone");
-    } else if (same->memory != node.memory || same->hugepages != node.hugepages) {
-      out.push_back(
-          fmt::format("{}: memory of {} bytes becomes {}", name, node.memory, same->memory));
-    }
-  }
-  if (out.empty() && before != after) out.emplace_back("machine: another topology");
-}
-
 Reconfiguration reconfiguration_of(const NodeAgent& agent, const Node& to,
                                    ReconfigurationPlan plan) {
   const Node& from = agent.node();
@@ -143,7 +125,12 @@ Result<NodeState> earlier_state(const NodeAgent& agent, const Node& to) {
 std::vector<std::string> differences(const Machine& machine_before, const Config& config_before,
                                      const Machine& machine_after, const Config& config_after) {
   std::vector<std::string> out;
-  compare_machines(machine_before, machine_after, out);
+  const bool counts = memory_sizes_of(config_before) == MemorySizes::kCount ||
+                      memory_sizes_of(config_after) == MemorySizes::kCount;
+  for (const std::string& line : machine_differences(
+           machine_before, machine_after, counts ? MemorySizes::kCount : MemorySizes::kIgnored)) {
+    out.push_back("machine: " + line);
+  }
   const auto before = to_json(config_before).flatten();
   const auto after = to_json(config_after).flatten();
   const auto text = [](const nlohmann::json& config, const std::string& key) {
@@ -281,11 +268,40 @@ Result<void> check_all_stay(const Reconfiguration& planned) {
                           fmt::join(evicted, ", ")));
 }
 
+namespace {
+
+/// A change of the machine that moves nothing is taken over: who hot-adds memory need not say so.
+/// What cannot be taken over stays as it is.
+void take_machine_over(NodeAgent& agent) {
+  if (agent.machine_changes().empty() || !agent.offline().empty()) return;
+  auto to = make_node(*agent.observed(), agent.node().config());
+  if (!to) return;
+  const auto planned = plan_reconfiguration(agent, *to, PlanOptions{});
+  if (!planned) return;
+  const auto& containers = planned->plan.containers;
+  const bool all_stay =
+      planned->plan.evicted.empty() && planned->plan.short_of_requests.empty() &&
+      std::all_of(containers.begin(), containers.end(), [](const PlannedContainer& container) {
+        return container.change == Change::kKept;
+      });
+  if (!all_stay) return;
+  const auto done =
+      agent.reconfigure(*std::move(to), planned->plan.next, RunningProcesses::kRefuse);
+  if (const LogSink& log = agent.options().log; log && done) {
+    log(LogLevel::kInfo, fmt::format("the machine as it is is taken over, no container moves: {}",
+                                     fmt::join(planned->differences, "; ")));
+  }
+}
+
+}  // namespace
+
 Result<NodeAgent> open_and_reconfigure(Machine machine, Config config, AgentOptions options) {
   const auto stored = read_stored_node(options);
   if (stored) config = with_profile_of(stored->config, std::move(config), options.profile_source);
   if (!stored || stored->config == config) {
-    return open_agent(std::move(machine), std::move(config), std::move(options));
+    PINFOLD_LET(auto agent, open_agent(std::move(machine), std::move(config), std::move(options)));
+    take_machine_over(agent);
+    return agent;
   }
   const LogSink log = options.log;
   PINFOLD_LET(auto agent, open_agent(std::move(machine), stored->config, std::move(options)));
@@ -293,6 +309,7 @@ Result<NodeAgent> open_and_reconfigure(Machine machine, Config config, AgentOpti
   PINFOLD_LET(const auto planned, plan_reconfiguration(agent, to, PlanOptions{}));
   PINFOLD_TRY(check_all_stay(planned));
   PINFOLD_TRY(agent.reconfigure(std::move(to), planned.plan.next, RunningProcesses::kRefuse));
+  take_machine_over(agent);
   if (!log) return agent;
   for (const std::string& line : planned.differences) log(LogLevel::kInfo, line);
   for (const auto& [pod, why] : planned.plan.short_of_requests) {

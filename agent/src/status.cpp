@@ -173,6 +173,7 @@ Result<NodeStatus> node_status(const NodeAgent& agent) {
   status.reserved = agent.node().cpu().reserved();
   status.offline = agent.offline();
   status.affected = lost_cpus(agent.node(), agent.state(), agent.offline());
+  status.machine_changes = agent.machine_changes();
   status.ok = status.drift.empty() && status.offline.empty();
   status.held = held_containers(desired);
   for (const ActivePod& active : agent.state().node.pods) {
@@ -196,6 +197,7 @@ json to_json(const NodeStatus& status, const NodeAgent& agent) {
               {"drift", status.drift},
               {"offline", status.offline.to_string()},
               {"affected", status.affected},
+              {"machineChanges", status.machine_changes},
               {"ok", status.ok}};
   for (const PodStatus& pod : status.pods) out["pods"].push_back(to_json(pod));
   for (const enforce::ForeignGroup& group : status.foreign) {

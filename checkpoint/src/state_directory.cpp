@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <string_view>
@@ -19,8 +21,13 @@ constexpr mode_t kWritableByOthers = S_IWGRP | S_IWOTH;
 constexpr mode_t kPermissions = 07777;
 constexpr std::string_view kOwnPrefix = ".pinfold_";
 
+/// What a start reads: the kubelet's files, the configuration and its predecessor, and our own.
 bool is_state_file(std::string_view name) {
-  return name == kCpuFileName || name == kMemoryFileName || name.starts_with(kOwnPrefix);
+  constexpr std::array kOthers = {std::string_view(kCpuFileName), std::string_view(kMemoryFileName),
+                                  std::string_view("config.yaml"),
+                                  std::string_view("config.yaml.before")};
+  return std::find(kOthers.begin(), kOthers.end(), name) != kOthers.end() ||
+         name.starts_with(kOwnPrefix);
 }
 
 /// Fails if anyone but root and the caller owns or can write what `status` describes.

@@ -73,7 +73,8 @@ Result<agent::NodeAgent> open(bool enforce) {
   PINFOLD_LET(auto machine, discover(SysTree{}, "node"));
   agent::AgentOptions options;
   options.enforce = enforce;
-  PINFOLD_LET(auto config, agent::read_config(options.state_dir, "/etc/pinfold/config.yaml"));
+  PINFOLD_LET(auto config, agent::read_config(options.state_dir, "/etc/pinfold/config.yaml",
+                                              checkpoint::OwnerCheck::kOn));
   return open_agent(std::move(machine), std::move(config.config), options);
 }
 

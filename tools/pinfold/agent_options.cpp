@@ -43,7 +43,9 @@ Result<NodeConfig> read_config(const NodeOptions& options) {
 Result<NodeConfig> read_config(const NodeOptions& options, const std::optional<std::string>& text) {
   using agent::ProfileSource;
   PINFOLD_LET(auto parsed,
-              text ? parse_text(*text) : agent::read_config(options.state_dir, options.config));
+              text ? parse_text(*text)
+                   : agent::read_config(options.state_dir, options.config,
+                                        checkpoint::owner_check(options.insecure_state_dir)));
   if (!text) {
     for (const std::string& warning : parsed.warnings) warn("configuration: " + warning);
   }

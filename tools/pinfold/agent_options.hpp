@@ -23,6 +23,7 @@ struct NodeOptions {
   std::string profile;  ///< "": from the configuration
   std::string
       kubelet_binary;  ///< its version says the profile, if nothing else does; "": not asked
+  bool insecure_state_dir = false;
 };
 using agent::NodeConfig;
 /// All of them except the state directory.
@@ -40,7 +41,6 @@ using agent::NodeConfig;
 struct AgentOptions : NodeOptions {
   std::string cgroup_root;  ///< "": the default
   bool no_enforce = false;
-  bool insecure_state_dir = false;
   bool is_query = false;  ///< the command only reads
   bool moves_pages = false;
   bool hides_warnings = false;  ///< open_agent prints no warnings of the agent

@@ -155,6 +155,7 @@ void print(const ConvertOptions& options, const Target& to, const checkpoint::Co
 
 Result<ExitStatus> run(ConvertOptions options) {
   options.node.state_dir = options.from;
+  options.node.insecure_state_dir = true;  // the input is only copied
   PINFOLD_LET(const auto files, read_directory(options.from));
   PINFOLD_LET(const auto pods, read_active_pods(files));
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));

@@ -223,7 +223,9 @@ void print(const RepairOptions& options, const Outcome& outcome) {
 
 Result<ExitStatus> run(const RepairOptions& options) {
   const std::string& path = options.node.state_dir;
-  PINFOLD_LET(auto config, read_config(options.node));
+  NodeOptions read_as = options.node;
+  read_as.insecure_state_dir = options.is_insecure || options.dry_run;
+  PINFOLD_LET(auto config, read_config(read_as));
   PINFOLD_LET(const auto node, make_node(options.node, std::move(config.config)));
   PINFOLD_LET(const auto ids, read_container_ids(options.container_ids));
   PINFOLD_LET(const auto fs, cp::open_directory(path));

@@ -36,6 +36,7 @@ struct ReconfigureOptions {
 Result<agent::NodeAgent> open_from(const ReconfigureOptions& options) {
   NodeOptions then;
   then.state_dir = options.agent.state_dir;
+  then.insecure_state_dir = options.agent.insecure_state_dir;
   then.config = options.from;
   then.machine = options.from_machine.empty() ? options.agent.machine : options.from_machine;
   then.sysfs = options.agent.sysfs;

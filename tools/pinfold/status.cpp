@@ -81,6 +81,10 @@ std::string status_text(const AgentOptions& options, const agent::NodeAgent& age
     text += fmt::format("\nCPUs {} of this node are offline:\n", agent.offline().to_string());
     for (const std::string& line : view.affected) text += "  " + escaped(line) + "\n";
   }
+  if (!view.machine_changes.empty()) {
+    text += "\nThe machine is not as the state has it ('pinfold reconfigure' takes this over):\n";
+    for (const std::string& line : view.machine_changes) text += "  " + escaped(line) + "\n";
+  }
   if (!view.drift.empty()) {
     text += "\nDrift from the desired state ('pinfold reconcile' corrects it):\n";
     for (const std::string& line : view.drift) text += "  " + escaped(line) + "\n";

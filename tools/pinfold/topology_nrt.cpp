@@ -38,7 +38,8 @@ Result<ExitStatus> print_node_topology(Machine machine, const NodeSource& source
   const bool has_config = !source.config.empty() || !source.state_dir.empty();
   ParsedConfig config;
   if (has_config) {
-    PINFOLD_LET(config, agent::read_config(source.state_dir, source.config));
+    PINFOLD_LET(config,
+                agent::read_config(source.state_dir, source.config, checkpoint::OwnerCheck::kOff));
     for (const std::string& warning : config.warnings) warn("configuration: " + warning);
   }
   const std::string name = machine.name();

@@ -34,11 +34,13 @@ Result<Machine> read_machine(const char* text) {
 
 Result<Config> read_configuration(const pinfold_node_options& options,
                                   agent::AgentOptions& agent_options) {
-  PINFOLD_LET_WRAP(auto parsed,
-                   options.config != nullptr ? parse_config(options.config)
-                                             : agent::read_config(agent_options.state_dir,
-                                                                  text_or(options.config_file, "")),
-                   "configuration");
+  PINFOLD_LET_WRAP(
+      auto parsed,
+      options.config != nullptr
+          ? parse_config(options.config)
+          : agent::read_config(agent_options.state_dir, text_or(options.config_file, ""),
+                               checkpoint::owner_check(agent_options.insecure_state_dir)),
+      "configuration");
   for (const std::string& warning : parsed.warnings) {
     if (agent_options.log)
       agent_options.log(agent::LogLevel::kWarning, "configuration: " + warning);

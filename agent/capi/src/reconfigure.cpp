@@ -48,10 +48,12 @@ Result<agent::NodeConfig> read_config(const pinfold_node& node,
   if (!text && !node.config_file) {
     return agent::NodeConfig{node.config, node.agent_options.profile_source};
   }
-  PINFOLD_LET_WRAP(auto parsed,
-                   text ? parse_config(*text)
-                        : agent::read_config(node.agent_options.state_dir, *node.config_file),
-                   "configuration");
+  PINFOLD_LET_WRAP(
+      auto parsed,
+      text ? parse_config(*text)
+           : agent::read_config(node.agent_options.state_dir, *node.config_file,
+                                checkpoint::owner_check(node.agent_options.insecure_state_dir)),
+      "configuration");
   const auto source = agent::profile_source_of(parsed);
   return agent::NodeConfig{std::move(parsed.config), source};
 }

@@ -242,6 +242,84 @@ TEST_F(AgentCli, RefusesAStateDirectoryThatOthersCanWrite) {
   EXPECT_EQ(agent("remove --pod web", "--insecure-state-dir").status, 0);
 }
 
+/// Who can write the configuration decides as much.
+TEST_F(AgentCli, RefusesAConfigurationThatOthersCanWrite) {
+  ASSERT_EQ(agent("admit", "web.yaml").status, 0);
+  namespace fs = std::filesystem;
+  const fs::path config = dir_ / "state/config.yaml";
+  fs::copy(dir_ / "config.yaml", config);
+  const auto run = [&](const std::string& command) {
+    return pinfold(command + " --state-dir state --machine node.json --no-enforce");
+  };
+  fs::permissions(config, fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(run("status").status, 0) << run("status").text;
+  fs::permissions(config, fs::perms::all);
+  for (const char* const command :
+       {"status", "metrics", "who 2", "remove --pod web", "admit web.yaml",
+        "admit --dry-run web.yaml", "explain web.yaml", "reconfigure --dry-run", "reconcile"}) {
+    const Answer refused = run(command);
+    EXPECT_EQ(refused.status, 2) << command << ": " << refused.text;
+    EXPECT_THAT(refused.text, HasSubstr("'state/config.yaml' belongs to user "));
+    EXPECT_THAT(refused.text, HasSubstr("chmod go-w state/config.yaml")) << command;
+  }
+  EXPECT_EQ(run("status --insecure-state-dir").status, 0);
+  fs::remove(config);
+  fs::create_symlink("../config.yaml", config);
+  EXPECT_THAT(run("status").text, HasSubstr("'state/config.yaml' is a symbolic link"));
+}
+
+constexpr const char* kStaticMemory =
+    "kind: KubeletConfiguration\ncpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
+    "memoryManagerPolicy: Static\nkubeReserved: {memory: 924Mi}\n"
+    "evictionHard: {memory.available: 100Mi}\n"
+    "reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]\n";
+
+/// An operator has reserved huge pages on a running node.
+TEST_F(AgentCli, AnswersAndWarnsAfterTheMachineHasChanged) {
+  put("config.yaml", kStaticMemory);
+  ASSERT_EQ(agent("admit", "web.yaml").status, 0);
+  auto node = nlohmann::json::parse(kNode);
+  node["numaNodes"][0]["hugepages"] = {{"hugepages-2Mi", 16777216}};
+  put("node.json", node.dump());
+  const std::string change = "NUMA node 0: hugepages-2Mi of 0 becomes 16Mi";
+  for (const char* const command : {"status", "who 2", "metrics", "explain web.yaml",
+                                    "admit --dry-run web.yaml", "oci-resources --pod web"}) {
+    const Answer answer = agent(command);
+    EXPECT_EQ(answer.status, 0) << command << ": " << answer.text;
+    EXPECT_THAT(answer.text,
+                HasSubstr("pinfold: warning: the machine is not as the state has it: " + change))
+        << command;
+  }
+  const Answer status = agent("status");
+  EXPECT_THAT(status.text,
+              HasSubstr("The machine is not as the state has it ('pinfold reconfigure' "
+                        "takes this over):\n  " +
+                        change + "\n"));
+  put("other.yaml", pod_yaml("other", 1));
+  EXPECT_EQ(agent("admit", "other.yaml").status, 0);
+  EXPECT_EQ(agent("remove", "--pod other").status, 0);
+  const Answer plan = agent("reconfigure", "--dry-run");
+  EXPECT_THAT(plan.text, HasSubstr("machine: " + change));
+  EXPECT_EQ(agent("reconfigure").status, 0);
+  const Answer after = agent("status");
+  EXPECT_EQ(after.status, 0) << after.text;
+  EXPECT_THAT(after.text, testing::Not(HasSubstr("becomes")));
+}
+
+TEST_F(AgentCli, RefusesAnotherSpecOfAPodThatHasExclusiveCpus) {
+  ASSERT_EQ(agent("admit", "web.yaml").status, 0);
+  std::string other = pod_yaml("web", 2);
+  other.replace(other.find("main"), 4, "side");
+  put("again.yaml", other);
+  const Answer refused = agent("admit", "again.yaml");
+  EXPECT_EQ(refused.status, 2) << refused.text;
+  EXPECT_THAT(refused.text, HasSubstr("its container 'main' is not in the new spec, and has CPUs "
+                                      "1-2 exclusively: remove that pod or container first"));
+  EXPECT_EQ(agent("admit", "web.yaml").status, 0) << "the same again";
+  EXPECT_EQ(agent("remove", "--pod web").status, 0);
+  EXPECT_EQ(agent("admit", "again.yaml").status, 0);
+}
+
 TEST_F(AgentCli, DoesNotWaitForAFifo) {
   ASSERT_EQ(agent("admit", "web.yaml").status, 0);
   for (const std::string name : {".pinfold_pods", ".pinfold_lock", "config.yaml"}) {

@@ -135,7 +135,8 @@ class StoppingService {
 
  private:
   static agent::NodeAgent open(const Node& node) {
-    const auto config = agent::read_config(node.dir() / "state", node.dir() / "config.yaml");
+    const auto config = agent::read_config(node.dir() / "state", node.dir() / "config.yaml",
+                                           checkpoint::OwnerCheck::kOff);
     agent::AgentOptions options;
     options.state_dir = node.dir() / "state";
     options.enforce = false;

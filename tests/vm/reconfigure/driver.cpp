@@ -113,7 +113,7 @@ Result<void> change(const std::string& folder, const std::string& name, const st
   PINFOLD_TRY(run_command(command));
   PINFOLD_TRY(mark_since(folder, name, begin));
   PINFOLD_LET(const auto stored, read_stored());
-  PINFOLD_LET(auto parsed, agent::read_config("", file));
+  PINFOLD_LET(auto parsed, agent::read_config("", file, checkpoint::OwnerCheck::kOn));
   parsed.config.profile = stored.config.profile;
   if (parsed.config != stored.config) {
     return fail(ErrorCode::kIo, fmt::format("the state is not for '{}'", file));
@@ -130,7 +130,7 @@ Result<void> change(const std::string& folder, const std::string& name, const st
 /// exclusive CPUs first.
 Result<void> reconfigure_unsafely(const std::string& file) {
   PINFOLD_LET(auto agent, open(/*is_query=*/false, /*enforce=*/false));
-  PINFOLD_LET(auto parsed, agent::read_config("", file));
+  PINFOLD_LET(auto parsed, agent::read_config("", file, checkpoint::OwnerCheck::kOn));
   PINFOLD_LET(auto to, agent::make_node(agent.node().machine(), std::move(parsed.config)));
   PINFOLD_LET(const auto planned, agent::plan_reconfiguration(agent, to, PlanOptions{}));
   PINFOLD_TRY(
@@ -160,7 +160,8 @@ Result<void> check_settled(Exclusive& all) {
   if (!drift.empty()) {
     return fail(ErrorCode::kIo, fmt::format("drift: {}", fmt::join(drift, "; ")));
   }
-  PINFOLD_LET(auto file, agent::read_config(agent::AgentOptions{}.state_dir, ""));
+  PINFOLD_LET(auto file,
+              agent::read_config(agent::AgentOptions{}.state_dir, "", checkpoint::OwnerCheck::kOn));
   file.config.profile = agent.node().config().profile;
   if (file.config != agent.node().config()) {
     return fail(ErrorCode::kIo, "config.yaml differs from the configuration of the state");

@@ -66,11 +66,12 @@ class NodeAgent {
   /// Starts as the kubelet restarts: restores and checks the state. Changes nothing on disk or in
   /// the kernel. Without `cgroups` it decides and stores, and enforces nothing. Of `options`:
   /// state_dir (what messages call the directory of `store`), dry_run, move_pages, log, now.
-  /// `offline`: CPUs of the node that are offline (see known_machine).
+  /// `offline` and `observed`: see KnownMachine.
   /// Errors: those of KeptState::restore.
   [[nodiscard]] static Result<NodeAgent> open(Node node, checkpoint::Store store,
                                               std::optional<enforce::Cgroups> cgroups,
-                                              AgentOptions options, CpuSet offline = {});
+                                              AgentOptions options, CpuSet offline = {},
+                                              std::optional<Machine> observed = std::nullopt);
 
   [[nodiscard]] const Node& node() const { return *node_; }
   /// The same, for who reads it also after a reconfiguration has put another one in its place.
@@ -81,6 +82,12 @@ class NodeAgent {
   [[nodiscard]] const Timings& timings() const { return timings_; }
   /// CPUs of the node that are offline. No pod is admitted until they are back.
   [[nodiscard]] const CpuSet& offline() const { return offline_; }
+  /// See KnownMachine.
+  [[nodiscard]] const std::optional<Machine>& observed() const { return observed_; }
+  /// Where the machine is not as the node has it, which only a reconfiguration takes over: one
+  /// sentence for each difference, and for each kind of memory of which more is allocated than
+  /// there is.
+  [[nodiscard]] std::vector<std::string> machine_changes() const;
   /// Whether pods can be admitted. Errors: kUnsupported while CPUs are offline.
   [[nodiscard]] Result<void> check_online() const;
   /// Why the node has its profile.
@@ -99,8 +106,10 @@ class NodeAgent {
   void set_confine_others(ConfineOthers confine) { confine_others_ = std::move(confine); }
 
   /// Admits a pod. `trace`, if given, gets the reasons.
-  /// Errors: those of the store, kUnsupported while CPUs are offline, and kBusy if it is active,
-  /// now without a container that runs in an adopted group; then nothing has changed.
+  /// Memory that the machine no longer has (machine_changes()) is not allocated: the pod is
+  /// rejected. Errors: those of the store, kUnsupported while CPUs are offline, and kBusy if a
+  /// different pod with its UID is active and a container of that runs, which would end or not keep
+  /// its CPUs: see find_losses(); then nothing has changed.
   [[nodiscard]] Result<AdmitOutcome> admit(const PodSpec& pod, Trace* trace = nullptr);
   /// Several pods in one transaction: decided one after the other, each with its own answer,
   /// committed together, then enforced. `traces`, if given, gets one trace for each pod.
@@ -191,12 +200,13 @@ class NodeAgent {
   struct Decided;
   using Clock = std::chrono::steady_clock;
   NodeAgent(Node node, KeptState kept, std::optional<EnforcedLayout> enforced, AgentOptions options,
-            CpuSet offline)
+            CpuSet offline, std::optional<Machine> observed)
       : node_(std::make_shared<const Node>(std::move(node))),
         kept_(std::move(kept)),
         enforced_(std::move(enforced)),
         options_(std::move(options)),
-        offline_(std::move(offline)) {}
+        offline_(std::move(offline)),
+        observed_(std::move(observed)) {}
   void log(LogLevel level, const std::string& message) const {
     if (options_.log) options_.log(level, message);
   }
@@ -208,6 +218,9 @@ class NodeAgent {
   [[nodiscard]] Result<bool> runs_beside(const ContainerId& container) const;
   void end_pods();
   [[nodiscard]] Result<void> check_forgotten(const AgentState& next);
+  [[nodiscard]] Result<void> check_replaced(const std::vector<PodSpec>& pods,
+                                            const AgentState& next) const;
+  [[nodiscard]] bool runs(const ContainerId& container) const;
   [[nodiscard]] Result<void> commit(const std::vector<PodSpec>& pods, Decided& decided);
   /// Commits, and measures that.
   [[nodiscard]] Result<void> store(AgentState next);
@@ -225,7 +238,8 @@ class NodeAgent {
   std::optional<EnforcedLayout> enforced_;
   AgentOptions options_;
   CpuSet offline_;
-  enforce::Layout earlier_;  ///< see Desired
+  std::optional<Machine> observed_;  ///< see KnownMachine
+  enforce::Layout earlier_;          ///< see Desired
   ConfineOthers confine_others_;
   Timings timings_;
 };

@@ -75,7 +75,8 @@ struct Reconfiguration {
 [[nodiscard]] enforce::Layout earlier_layout(const NodeAgent& agent);
 
 /// Opens the agent of a state directory for a configuration. If the directory says that its state
-/// is for another one, the agent goes on with the new one first; the machine is the same.
+/// is for another one, the agent goes on with the new one first; the machine is the same. Then it
+/// takes over where the machine differs from the one of the state, if no container moves for it.
 /// Errors: those of open_agent; kUnsupported if pods could not stay.
 [[nodiscard]] Result<NodeAgent> open_and_reconfigure(Machine machine, Config config,
                                                      AgentOptions options);

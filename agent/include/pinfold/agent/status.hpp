@@ -64,8 +64,9 @@ struct NodeStatus {
   std::vector<HeldContainer> held;  ///< of pods that only the kubelet's files name
   std::vector<enforce::ForeignGroup> foreign;
   std::vector<std::string> drift;
-  std::vector<std::string> affected;  ///< by CPUs that are offline: see lost_cpus
-  bool ok = true;                     ///< no drift, no CPU offline, and every pod is ok
+  std::vector<std::string> affected;         ///< by CPUs that are offline: see lost_cpus
+  std::vector<std::string> machine_changes;  ///< see NodeAgent
+  bool ok = true;                            ///< no drift, no CPU offline, and every pod is ok
 };
 /// Errors: those of NodeAgent::find_drift.
 [[nodiscard]] Result<NodeStatus> node_status(const NodeAgent& agent);

@@ -1,0 +1,228 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "node_samples.hpp"
+#include "pinfold/agent/known_machine.hpp"
+#include "pinfold/agent/open_agent.hpp"
+#include "pinfold/agent/reconfiguration.hpp"
+#include "pinfold/agent/status.hpp"
+#include "temp_dir.hpp"
+
+/// The machine is not as the state has it, and nobody asked Pinfold.
+namespace pinfold::agent {
+namespace {
+
+using test::best_effort;
+using test::guaranteed;
+using test::pod;
+using test::two_sockets;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::uint64_t kMi = std::uint64_t{1} << 20U;
+constexpr std::uint64_t kGi = std::uint64_t{1} << 30U;
+constexpr const char* kNone =
+    "kind: KubeletConfiguration\ncpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
+constexpr const char* kStatic =
+    "kind: KubeletConfiguration\ncpuManagerPolicy: static\nreservedSystemCPUs: '0'\n"
+    "memoryManagerPolicy: Static\nkubeReserved: {memory: 924Mi}\n"
+    "evictionHard: {memory.available: 100Mi}\n"
+    "reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]\n";
+
+using Edit = void (*)(MachineDescription&);
+
+Machine edited(Edit edit) {
+  MachineDescription description = two_sockets().description();
+  edit(description);
+  return Machine::make(std::move(description)).value();
+}
+
+void add_huge_pages(MachineDescription& machine) {
+  machine.numa_nodes[1].hugepages["hugepages-2Mi"] = 16 * kMi;
+}
+void add_memory(MachineDescription& machine) { machine.numa_nodes[1].memory += kGi; }
+void take_memory(MachineDescription& machine) { machine.numa_nodes[1].memory -= kGi; }
+void add_node(MachineDescription& machine) {
+  machine.numa_nodes.push_back({NumaId{2}, kGi, {}, {}});
+  for (NumaNode& node : machine.numa_nodes) node.distances.clear();
+}
+void add_cpu(MachineDescription& machine) {
+  machine.cpus.push_back({CpuId{8}, CoreId{8}, SocketId{1}, NumaId{1}, CacheId{1}});
+}
+void move_cpu(MachineDescription& machine) { machine.cpus[3].numa = NumaId{1}; }
+
+class ChangedMachine : public testing::Test {
+ protected:
+  [[nodiscard]] AgentOptions options() {
+    AgentOptions out;
+    out.state_dir = dir_ / "state";
+    out.enforce = false;
+    out.log = [this](LogLevel level, std::string_view message) {
+      if (level == LogLevel::kWarning) warnings_.emplace_back(message);
+    };
+    return out;
+  }
+  [[nodiscard]] Result<NodeAgent> open(Machine machine, const char* config) {
+    return open_agent(std::move(machine), parse_config(config).value().config, options());
+  }
+  void admit(const char* config) {
+    auto agent = open(two_sockets(), config);
+    ASSERT_TRUE(agent) << agent.error().message;
+    const auto outcome = agent->admit(pod("a", {guaranteed("c", 2)}));
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    ASSERT_FALSE(outcome->rejection) << outcome->rejection->message;
+  }
+
+  test::TempDir dir_;
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(ChangedMachine, IsSaidAndStopsNobodyWithStaticMemory) {
+  const struct {
+    const char* name;
+    Edit edit;
+    const char* change;
+  } rows[] = {
+      {"huge pages", add_huge_pages, "NUMA node 1: hugepages-2Mi of 0 becomes 16Mi"},
+      {"more memory", add_memory, "NUMA node 1: memory of 4Gi becomes 5Gi"},
+      {"less memory", take_memory, "NUMA node 1: memory of 4Gi becomes 3Gi"},
+      {"another NUMA node", add_node, "NUMA node 2 is new"},
+      {"another CPU", add_cpu, "CPUs 8 are new"},
+  };
+  admit(kStatic);
+  for (const auto& row : rows) {
+    warnings_.clear();
+    auto agent = open(edited(row.edit), kStatic);
+    ASSERT_TRUE(agent) << row.name << ": " << agent.error().message;
+    EXPECT_EQ(agent->node().machine(), two_sockets()) << row.name;
+    EXPECT_THAT(agent->machine_changes(), ElementsAre(row.change)) << row.name;
+    EXPECT_THAT(warnings_, ElementsAre(HasSubstr(row.change))) << row.name;
+    EXPECT_THAT(warnings_.front(), HasSubstr("'pinfold reconfigure' takes this over")) << row.name;
+    const auto status = node_status(*agent);
+    ASSERT_TRUE(status) << row.name;
+    EXPECT_TRUE(status->ok) << row.name;
+    EXPECT_EQ(to_json(*status, *agent).at("machineChanges"), nlohmann::json{row.change})
+        << row.name;
+    // Who changes the state goes on with the machine of the state.
+    const auto more = agent->admit(pod("b", {guaranteed("c", 1)}));
+    ASSERT_TRUE(more) << row.name << ": " << more.error().message;
+    EXPECT_FALSE(more->rejection) << row.name << ": " << more->rejection->message;
+    EXPECT_TRUE(agent->start({PodUid("b"), "c"})) << row.name;
+    EXPECT_TRUE(agent->remove_pod(PodUid("b"), RunningProcesses::kRefuse)) << row.name;
+  }
+}
+
+TEST_F(ChangedMachine, SizesAreNoPartOfItWithoutStaticMemory) {
+  admit(kNone);
+  for (const Edit edit : {add_huge_pages, add_memory, take_memory}) {
+    const Machine observed = edited(edit);
+    auto agent = open(observed, kNone);
+    ASSERT_TRUE(agent) << agent.error().message;
+    EXPECT_EQ(agent->node().machine(), observed);
+    EXPECT_THAT(agent->machine_changes(), IsEmpty());
+    EXPECT_THAT(warnings_, IsEmpty());
+    const Config& config = agent->node().config();
+    EXPECT_THAT(differences(two_sockets(), config, observed, config), IsEmpty());
+  }
+}
+
+/// Containers would run on another NUMA node than the state says.
+TEST_F(ChangedMachine, OfAnotherTopologyIsRefusedAsBefore) {
+  admit(kStatic);
+  const auto agent = open(edited(move_cpu), kStatic);
+  ASSERT_FALSE(agent);
+  EXPECT_EQ(agent.error().code, ErrorCode::kCorrupt);
+  EXPECT_THAT(agent.error().message, HasSubstr("'pinfold reconfigure'"));
+}
+
+TEST_F(ChangedMachine, WithACpuMoreIsRefusedByAKubeletsProfile) {
+  auto parsed = parse_config(kStatic).value().config;
+  parsed.profile = Profile::kKubelet136;
+  ASSERT_TRUE(open_agent(two_sockets(), parsed, options())->admit(pod("a", {guaranteed("c", 2)})));
+  EXPECT_FALSE(open_agent(edited(add_cpu), parsed, options()));
+  EXPECT_TRUE(open_agent(edited(add_memory), parsed, options())) << "sizes harm nobody";
+}
+
+TEST_F(ChangedMachine, NeverAllocatesMemoryThatIsGone) {
+  admit(kStatic);  // 64Mi on NUMA node 0, where 1Gi is reserved
+  auto agent = open(edited([](MachineDescription& machine) {
+                      machine.numa_nodes[0].memory = kGi + 100 * kMi;
+                      machine.numa_nodes[1].memory = 32 * kMi;
+                    }),
+                    kStatic);
+  ASSERT_TRUE(agent) << agent.error().message;
+  EXPECT_THAT(agent->machine_changes(), ElementsAre("NUMA node 0: memory of 4Gi becomes 1124Mi",
+                                                    "NUMA node 1: memory of 4Gi becomes 32Mi"));
+  const auto outcomes =
+      agent->admit({pod("b", {guaranteed("c", 2)}), pod("s", {best_effort("c")})});
+  ASSERT_TRUE(outcomes) << outcomes.error().message;
+  ASSERT_TRUE(outcomes->front().rejection);
+  EXPECT_THAT(outcomes->front().rejection->message, HasSubstr("memory are allocated and "));
+  EXPECT_FALSE(outcomes->back().rejection) << "it needs none of that memory";
+  EXPECT_EQ(agent->state().node.find(PodUid("b")), nullptr);
+}
+
+TEST_F(ChangedMachine, SaysWhatIsAllocatedOfMemoryThatIsGone) {
+  admit(kStatic);
+  const auto agent = open(
+      edited([](MachineDescription& machine) { machine.numa_nodes[0].memory = kGi + 32 * kMi; }),
+      kStatic);
+  ASSERT_TRUE(agent) << agent.error().message;
+  EXPECT_THAT(agent->machine_changes(),
+              Contains("NUMA node 0: 64Mi of memory are allocated and 1Gi reserved, and the "
+                       "machine has only 1056Mi now"));
+}
+
+TEST_F(ChangedMachine, IsTakenOverByAServiceThatStartsIfNothingMoves) {
+  admit(kStatic);
+  const Machine observed = edited(add_huge_pages);
+  const Config config = parse_config(kStatic).value().config;
+  {
+    const auto agent = open_and_reconfigure(observed, config, options());
+    ASSERT_TRUE(agent) << agent.error().message;
+    EXPECT_EQ(agent->node().machine(), observed);
+    EXPECT_THAT(agent->machine_changes(), IsEmpty());
+  }
+  warnings_.clear();
+  const auto agent = open(observed, kStatic);
+  ASSERT_TRUE(agent) << agent.error().message;
+  EXPECT_THAT(warnings_, IsEmpty()) << "it is stored";
+}
+
+TEST_F(ChangedMachine, IsLeftAloneByAServiceIfAContainerWouldMove) {
+  admit(kStatic);
+  const Machine observed =
+      edited([](MachineDescription& machine) { machine.numa_nodes[0].memory = kGi + 32 * kMi; });
+  const auto agent =
+      open_and_reconfigure(observed, parse_config(kStatic).value().config, options());
+  ASSERT_TRUE(agent) << agent.error().message;
+  EXPECT_EQ(agent->node().machine(), two_sockets());
+  EXPECT_FALSE(agent->machine_changes().empty());
+}
+
+/// The way back from a reconfiguration is not lost with the next huge page.
+TEST_F(ChangedMachine, KeepsTheNodeBeforeWithoutStaticMemory) {
+  admit(kNone);
+  {
+    auto agent = open(two_sockets(), kNone);
+    Config config = parse_config(kNone).value().config;
+    config.reserved_system_cpus = "0-1";
+    auto to = make_node(two_sockets(), config).value();
+    auto planned = plan_reconfiguration(*agent, to, {});
+    ASSERT_TRUE(planned) << planned.error().message;
+    ASSERT_TRUE(agent->reconfigure(std::move(to), planned->plan.next, RunningProcesses::kRefuse));
+    ASSERT_TRUE(agent->before());
+  }
+  const auto agent = open(edited(add_huge_pages),
+                          "kind: KubeletConfiguration\ncpuManagerPolicy: static\n"
+                          "reservedSystemCPUs: 0-1\n");
+  ASSERT_TRUE(agent) << agent.error().message;
+  EXPECT_TRUE(agent->before());
+}
+
+}  // namespace
+}  // namespace pinfold::agent
