@@ -106,6 +106,8 @@ struct Refusal {
 // The destructor of nlohmann's JSON allocates. NOLINTNEXTLINE(bugprone-exception-escape)
 class Reader final : public YAML::EventHandler {
  public:
+  /// `text` is what yaml-cpp reads, and outlives this.
+  explicit Reader(std::string_view text) : text_(text) {}
   [[nodiscard]] json take() { return builder_.take(); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -118,6 +120,9 @@ class Reader final : public YAML::EventHandler {
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (expects_key()) throw Refusal{mark, kKeyRule};
+    if (lacks_colon()) {
+      throw Refusal{key_mark_, fmt::format("key '{}': expected ':' after it", key_)};
+    }
     finish(mark, nullptr, anchor);
   }
 
@@ -130,6 +135,8 @@ class Reader final : public YAML::EventHandler {
     if (expects_key()) {
       if (text == "<<") throw Refusal{mark, "merge keys ('<<') are not supported"};
       check(mark, builder_.key(text));
+      key_ = text;
+      key_mark_ = mark;
       state_.back() = State::kValue;
       return;
     }
@@ -152,13 +159,13 @@ class Reader final : public YAML::EventHandler {
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value /*style*/) override {
-    open(mark, json::array(), anchor, State::kElement);
+                       YAML::EmitterStyle::value style) override {
+    open(mark, json::array(), anchor, State::kElement, style);
   }
   void OnSequenceEnd() override { close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value /*style*/) override {
-    open(mark, json::object(), anchor, State::kKey);
+                  YAML::EmitterStyle::value style) override {
+    open(mark, json::object(), anchor, State::kKey, style);
   }
   void OnMapEnd() override { close(); }
 
@@ -177,16 +184,30 @@ class Reader final : public YAML::EventHandler {
     copied_ += extent.size;
     if (copied_ > kMaxCopied) throw Refusal{mark, "anchors and aliases repeat more than 1 MiB"};
   }
-  void open(const YAML::Mark& mark, json container, YAML::anchor_t anchor, State state) {
+  /// yaml-cpp takes a word at the end of a block for a key without a value: a text that was cut off
+  /// there. In braces a key may stand alone, and after '?' too.
+  [[nodiscard]] bool lacks_colon() const {
+    if (state_.empty() || state_.back() != State::kValue || is_flow_.back()) return false;
+    const auto begin = static_cast<std::size_t>(key_mark_.pos);
+    if (text_.substr(std::min(begin, text_.size()), key_.size()) != key_) return false;
+    const auto before = text_.substr(0, begin).find_last_not_of(" \t");
+    if (before != std::string_view::npos && text_[before] == '?') return false;
+    const auto after = text_.find_first_not_of(" \t", begin + key_.size());
+    return after == std::string_view::npos || text_[after] != ':';
+  }
+  void open(const YAML::Mark& mark, json container, YAML::anchor_t anchor, State state,
+            YAML::EmitterStyle::value style) {
     if (expects_key()) throw Refusal{mark, kKeyRule};
     check(mark, builder_.begin(std::move(container)));
     state_.push_back(state);
+    is_flow_.push_back(style == YAML::EmitterStyle::Flow);
     open_anchors_.push_back({anchor, mark});
   }
   void close() {
     const auto [anchor, mark] = open_anchors_.back();
     open_anchors_.pop_back();
     state_.pop_back();
+    is_flow_.pop_back();
     if (anchor != 0) remember(mark, builder_.innermost(), anchor);
     check(mark, builder_.end());
     if (!state_.empty() && state_.back() == State::kValue) state_.back() = State::kKey;
@@ -206,7 +227,11 @@ class Reader final : public YAML::EventHandler {
     YAML::Mark mark;
   };
   DocumentBuilder builder_;
+  std::string_view text_;
+  std::string key_;  // the last one
+  YAML::Mark key_mark_;
   std::vector<State> state_;
+  std::vector<bool> is_flow_;  // as state_: in brackets or braces
   std::vector<OpenAnchor> open_anchors_;
   std::map<YAML::anchor_t, json> anchors_;
   std::size_t copied_ = 0;
@@ -249,7 +274,7 @@ Result<std::vector<json>> parse_yaml(std::string_view text) {
   try {
     std::istringstream stream{std::string(text).append(kEnd)};
     YAML::Parser parser(stream);
-    Reader reader;
+    Reader reader(text);
     while (parser.HandleNextDocument(reader)) {
       json document = reader.take();
       if (!document.is_null()) documents.push_back(std::move(document));

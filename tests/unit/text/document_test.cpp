@@ -75,7 +75,9 @@ TEST(DocumentParse, RefusesTextsThatEndTooEarly) {
       {"a list in brackets", "a: [1, 2", ""},
       {"after a comma", "a: [1,", ""},
       {"after a colon in braces", "a: {b:", ""},
-      {"a key without a colon", "a: 1\nb", ""},
+      {"a key without a colon", "a: 1\nb", "line 2, column 1: key 'b': expected ':' after it"},
+      {"in a list", "- a: 1\n  bc\n", "line 2, column 3: key 'bc': expected ':' after it"},
+      {"before a comment", "a: 1\nb # c:\n", "key 'b': expected ':' after it"},
       {"a tag", "a: !<tag", ""},
       {"an alias", "a: *", ""},
       {"an anchor", "a: &", ""},
@@ -95,9 +97,10 @@ TEST(DocumentParse, RefusesTextsThatEndTooEarly) {
 }
 
 TEST(DocumentParse, TakesWholeTextsHoweverTheyEnd) {
-  const std::string texts[] = {"a: \"1\"",     "a: '1'\n",     "a: 1\n...",  "a: 1\n...\n",
-                               "a: 1\n---\n",  "a: 1 # '",     "a: 1\n# \"", "{a: 1}",
-                               "a: |\n  x \"", "a: >\n  it's", "a: it's",    "a: &x 1"};
+  const std::string texts[] = {
+      "a: \"1\"",     "a: '1'\n", "a: 1\n...",    "a: 1\n...\n",  "a: 1\n---\n", "a: 1 # '",
+      "a: 1\n# \"",   "{a: 1}",   "a: |\n  x \"", "a: >\n  it's", "a: it's",     "a: &x 1",
+      "a: {b, c: 1}", "a: 1\nb:", "a: 1\nb :\n",  "a: 1\n? b\n",  "a: 1\n'b':",  "a: 1\n&x b:"};
   for (const std::string& text : texts) {
     const auto documents = parse_documents(text);
     ASSERT_TRUE(documents) << text << ": " << documents.error().message;
