@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Files numbered(int number) {
+Files files_of_commit(int number) {
   const std::string text = std::to_string(number);
   return {text, text, text, std::string(static_cast<std::size_t>(100'000 * (number % 2)), 'x')};
 }
@@ -43,7 +43,7 @@ TEST(Descriptors, AreClosedWhenAnotherProgramStarts) {
   auto store = Store::open(dir.path(), std::chrono::seconds(5));
   ASSERT_TRUE(store) << store.error().message;
   for (int number = 0; number < 4; ++number) {
-    ASSERT_TRUE(store->commit(numbered(number)));
+    ASSERT_TRUE(store->commit(files_of_commit(number)));
     EXPECT_EQ(inheritable(dir.path()), "") << "commit " << number;
   }
   const auto reader = Store::open_read_only(dir.path(), OwnerCheck::kOff);
@@ -81,7 +81,7 @@ TEST(Descriptors, AreNeverInheritedWhileAnotherThreadOpensAndCommits) {
     for (int number = 0; !stop; ++number) {
       auto store = Store::open(dir.path(), std::chrono::seconds(5));
       ASSERT_TRUE(store) << store.error().message;
-      ASSERT_TRUE(store->commit(numbered(number)));
+      ASSERT_TRUE(store->commit(files_of_commit(number)));
       (void)read_snapshot(dir.path());
     }
   });

@@ -131,8 +131,8 @@ TEST(StateDirectory, RefusesFilesThatOthersCanWrite) {
         << message;
   }
   const test::TempDir folder;
-  folder.write("config.yaml", "");  // not a file of the store
-  ASSERT_EQ(::chmod((folder / "config.yaml").c_str(), 0666), 0);
+  folder.write("notes.txt", "");  // not a file of the store
+  ASSERT_EQ(::chmod((folder / "notes.txt").c_str(), 0666), 0);
   EXPECT_EQ(refusal(folder.path()), "");
 }
 

@@ -264,7 +264,7 @@ TEST_P(AdoptionTest, AnAdmissionForgetsNoGroupInWhichProcessesRun) {
   const auto refused = agent.admit(std::vector{pod("b", {guaranteed("c", 1)}), without});
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, ErrorCode::kBusy);
-  EXPECT_THAT(refused.error().message, HasSubstr("'poda/c' still has 1 process"));
+  EXPECT_THAT(refused.error().message, HasSubstr("its container 'c' is not in the new spec"));
   EXPECT_EQ(agent.state(), before);
   kernel_.find("run-a")->processes.clear();
   must(agent.admit(without));

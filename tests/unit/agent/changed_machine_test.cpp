@@ -53,7 +53,10 @@ void add_node(MachineDescription& machine) {
 void add_cpu(MachineDescription& machine) {
   machine.cpus.push_back({CpuId{8}, CoreId{8}, SocketId{1}, NumaId{1}, CacheId{1}});
 }
-void move_cpu(MachineDescription& machine) { machine.cpus[3].numa = NumaId{1}; }
+void move_cpu_and_grow(MachineDescription& machine) {
+  machine.cpus[3].numa = NumaId{1};
+  add_memory(machine);
+}
 
 class ChangedMachine : public testing::Test {
  protected:
@@ -133,7 +136,7 @@ TEST_F(ChangedMachine, SizesAreNoPartOfItWithoutStaticMemory) {
 /// Containers would run on another NUMA node than the state says.
 TEST_F(ChangedMachine, OfAnotherTopologyIsRefusedAsBefore) {
   admit(kStatic);
-  const auto agent = open(edited(move_cpu), kStatic);
+  const auto agent = open(edited(move_cpu_and_grow), kStatic);
   ASSERT_FALSE(agent);
   EXPECT_EQ(agent.error().code, ErrorCode::kCorrupt);
   EXPECT_THAT(agent.error().message, HasSubstr("'pinfold reconfigure'"));
