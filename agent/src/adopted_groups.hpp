@@ -10,7 +10,7 @@
 /// To whom the group of a container runtime belongs.
 namespace pinfold::agent {
 
-/// Directories of which none contains another, with the container of each.
+/// Directories, none inside another, each with its container.
 class TakenDirectories {
  public:
   /// Takes a directory for a container. Returns: nullptr, or the one with which it overlaps and

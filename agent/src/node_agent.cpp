@@ -156,7 +156,7 @@ Result<void> NodeAgent::check_forgotten(const AgentState& next) {
   return {};
 }
 
-/// Where nothing is enforced, whoever runs the containers says only that they were started.
+/// Without enforcement only the recorded starts show which containers run.
 bool NodeAgent::runs(const ContainerId& container) const {
   if (enforced_) return enforced_->has_processes(container).value_or(true);
   const ActivePod* const pod = state().node.find(container.pod);

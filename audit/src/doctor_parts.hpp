@@ -44,7 +44,7 @@ void check_service(const ObservedSystem& system, Checks& checks);
 [[nodiscard]] CpuSet exclusive_candidates(const ObservedSystem& system);
 /// Whether the kernel is older than a release, or its release is unknown.
 [[nodiscard]] bool may_be_before(const ObservedKernel& kernel, int major, int minor);
-/// Undoes the cpuset that a unit of systemd has got, which systemd does not: "" if there is none.
+/// Clears the cpuset of a systemd unit, which systemd itself leaves set; "" if it has none.
 [[nodiscard]] std::string widen_unit(const std::string& unit, const char* file);
 /// Whether the kubelet or Pinfold gives containers exclusive CPUs.
 [[nodiscard]] bool has_exclusive_cpus(const ObservedSystem& system);

@@ -35,7 +35,7 @@ struct ObservedContainer {
   std::size_t processes = 0;
   /// Share of their resident memory on the NUMA nodes that the container may use, 0 to 1.
   double page_placement = 1;
-  enforce::Affinity affinity;  ///< of no process if nobody knows these processes
+  enforce::Affinity affinity;  ///< empty without a process table
 };
 
 enum class RunningProcesses { kRefuse, kKill };
