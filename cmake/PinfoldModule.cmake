@@ -5,6 +5,8 @@
 # Flags of every target; INTERFACE, so that no global setting changes.
 add_library(pinfold_flags INTERFACE)
 target_compile_features(pinfold_flags INTERFACE cxx_std_20)
+# <nlohmann/json.hpp> with a destructor that allocates nothing: cmake/json.
+target_include_directories(pinfold_flags SYSTEM INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/cmake/json>)
 if(PINFOLD_DEVELOPER_MODE)
   target_compile_options(pinfold_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <set>
 #include <vector>
 
@@ -169,7 +170,11 @@ Store& Store::operator=(Store&& other) noexcept {
 }
 
 Store::~Store() {
-  if (fs_ != nullptr && !needs_recovery_) (void)checkpoint_journal();
+  if (fs_ == nullptr || needs_recovery_) return;
+  try {
+    (void)checkpoint_journal();
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the journal has it all
+  }
 }
 
 Result<Store> Store::open(const std::string& directory, std::chrono::milliseconds timeout,

@@ -1,0 +1,163 @@
+/* Memory ends within a call: the n-th allocation fails, alone or with all that follow, for each n.
+ * The call must return, with PINFOLD_OK or PINFOLD_NO_MEMORY, and the next call must work. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pinfold/pinfold.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern void* __libc_malloc(size_t size);
+extern void* __libc_calloc(size_t count, size_t size);
+extern void* __libc_realloc(void* memory, size_t size);
+
+static long until_failure = -1; /* -1: no allocation fails */
+static int fails_on;            /* all allocations that follow fail too */
+
+static int fails(void) {
+  if (until_failure < 0) return 0;
+  if (until_failure > 0 && --until_failure > 0) return 0;
+  if (!fails_on) until_failure = -1;
+  errno = ENOMEM;
+  return 1;
+}
+void* malloc(size_t size) { return fails() ? NULL : __libc_malloc(size); }
+void* calloc(size_t count, size_t size) { return fails() ? NULL : __libc_calloc(count, size); }
+void* realloc(void* memory, size_t size) { return fails() ? NULL : __libc_realloc(memory, size); }
+
+static const char* const kMachine =
+    "{\"name\":\"n\",\"cpus\":["
+    "{\"id\":0,\"core\":0,\"socket\":0,\"numa\":0,\"l3\":0},"
+    "{\"id\":1,\"core\":1,\"socket\":0,\"numa\":0,\"l3\":0},"
+    "{\"id\":2,\"core\":2,\"socket\":0,\"numa\":0,\"l3\":0},"
+    "{\"id\":3,\"core\":3,\"socket\":0,\"numa\":0,\"l3\":0}],"
+    "\"numaNodes\":[{\"id\":0,\"memory\":4294967296,\"hugepages\":{}}],\"devices\":[]}";
+static const char* const kPod =
+    "metadata: {name: db, uid: db-1}\n"
+    "spec: {containers: [{name: main, resources: {limits: {cpu: 2, memory: 1Gi}}}]}\n";
+
+static pinfold_node_options options = PINFOLD_NODE_OPTIONS_INIT;
+static pinfold_node* node;
+
+static pinfold_code call_open(void) {
+  pinfold_node* other = NULL;
+  char* error = NULL;
+  const pinfold_code code = pinfold_node_open(&options, &other, &error);
+  pinfold_node_close(other);
+  pinfold_free(error);
+  return code;
+}
+static pinfold_code call_explain(void) {
+  pinfold_pod* pod = NULL;
+  char* error = NULL;
+  const pinfold_code code = pinfold_pod_explain(node, kPod, &pod, &error);
+  pinfold_pod_free(pod);
+  pinfold_free(error);
+  return code;
+}
+static pinfold_code call_admit(void) {
+  pinfold_pod* pod = NULL;
+  char* error = NULL;
+  const pinfold_code code = pinfold_pod_admit(node, kPod, &pod, &error);
+  pinfold_pod_free(pod);
+  pinfold_free(error);
+  return code;
+}
+static pinfold_code call_get(void) {
+  pinfold_pod* pod = NULL;
+  char* error = NULL;
+  const pinfold_code code = pinfold_pod_get(node, "db", &pod, &error);
+  pinfold_pod_free(pod);
+  pinfold_free(error);
+  return code;
+}
+static pinfold_code call_status(void) {
+  char* json = NULL;
+  char* error = NULL;
+  const pinfold_code code = pinfold_node_get_status(node, &json, &error);
+  pinfold_free(json);
+  pinfold_free(error);
+  return code;
+}
+static pinfold_code call_remove(void) {
+  char* error = NULL;
+  const pinfold_code code = pinfold_pod_remove(node, "db-1", 0, &error);
+  pinfold_free(error);
+  return code;
+}
+
+static const struct {
+  const char* name;
+  pinfold_code (*call)(void);
+  int is_admitted; /* before the call */
+} kCalls[] = {
+    {"open", call_open, 1}, {"explain", call_explain, 0}, {"admit", call_admit, 0},
+    {"get", call_get, 1},   {"status", call_status, 1},   {"remove", call_remove, 1},
+};
+
+/* In a child: the exit status is the code, or 200 if no allocation was left to fail. */
+static void run_child(size_t which, long number) {
+  until_failure = number;
+  const pinfold_code code = kCalls[which].call();
+  const int is_over = until_failure > 0;
+  until_failure = -1;
+  if (call_status() != PINFOLD_OK) _exit(201);
+  _exit(is_over ? 200 : (int)code);
+}
+
+static void prepare(size_t which) {
+  (void)call_remove();
+  if (kCalls[which].is_admitted && call_admit() != PINFOLD_OK) exit(2);
+}
+
+/* Returns the failures. */
+static int try_all(size_t which, long step) {
+  int failures = 0;
+  long points = 0;
+  for (long number = 1; number < 100000; number += step) {
+    prepare(which);
+    const pid_t child = fork();
+    if (child == 0) run_child(which, number);
+    int status = 0;
+    if (waitpid(child, &status, 0) != child) return 1;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 200) break;
+    ++points;
+    if (WIFEXITED(status) &&
+        (WEXITSTATUS(status) == PINFOLD_OK || WEXITSTATUS(status) == PINFOLD_NO_MEMORY)) {
+      continue;
+    }
+    ++failures;
+    printf("%s, %s %ld: %s %d\n", kCalls[which].name, fails_on ? "from allocation" : "allocation",
+           number, WIFSIGNALED(status) ? "signal" : "exit status",
+           WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+  }
+  printf("%s: %ld points, %d failures\n", kCalls[which].name, points, failures);
+  return failures + (points == 0);
+}
+
+int main(int count, char** arguments) {
+  char folder[] = "/tmp/pinfold-memory-XXXXXX";
+  const long step = count > 1 ? atol(arguments[1]) : 1;
+  char* error = NULL;
+  if (mkdtemp(folder) == NULL || step < 1) return 2;
+  options.flags = PINFOLD_NODE_NO_ENFORCE;
+  options.state_dir = folder;
+  options.machine = kMachine;
+  options.config = "cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n";
+  if (pinfold_node_open(&options, &node, &error) != PINFOLD_OK) {
+    puts(error);
+    return 2;
+  }
+  int failures = 0;
+  for (fails_on = 0; fails_on < 2; ++fails_on) {
+    for (size_t which = 0; which < sizeof(kCalls) / sizeof(kCalls[0]); ++which) {
+      failures += try_all(which, step);
+    }
+  }
+  pinfold_node_close(node);
+  char command[64];
+  snprintf(command, sizeof(command), "rm -r %s", folder);
+  return system(command) != 0 || failures != 0;
+}
