@@ -6,7 +6,9 @@
 #include <thread>
 
 #include "enable.hpp"
+#include "pinfold/api/pod.hpp"
 #include "pinfold/enforce/cgroups.hpp"
+#include "pinfold/enforce/nested.hpp"
 #include "pinfold/enforce/processes.hpp"
 
 /// One step of a plan, written to the kernel and checked.
@@ -31,16 +33,43 @@ Result<void> create_part(const Group::Part& part, bool has_cpusets, bool is_pod,
     PINFOLD_TRY(set_if_exists("cpuset.memory_migrate", "1"));
   }
   if (!is_pod) return {};
+  Result<void> result;  // one controller that is refused keeps no other from the containers
   for (const Controller controller : part.hierarchy->controllers) {
     if (!facts.controllers.contains(controller)) continue;
+    Result<void> done;
     if (!is_v1) {
-      PINFOLD_TRY(enable(part, controller));
+      done = enable(part, controller);
     } else if (controller == Controller::kCpuset) {
       // With this flag on, a new container would start with a copy of the pod's CPUs.
-      PINFOLD_TRY(set_if_exists("cgroup.clone_children", "0"));
+      done = set_if_exists("cgroup.clone_children", "0");
+    }
+    if (!done && result) result = std::move(done);
+  }
+  return result;
+}
+
+/// As far as possible: the cpuset does not wait for the memory limit.
+Result<void> create(const Step& step, const Group& group, const KernelFacts& facts) {
+  Result<void> result;
+  for (const Group::Part& part : group.parts) {
+    const bool has_cpusets = &part == &group.parts.front();
+    auto done = create_part(part, has_cpusets, step.group.is_pod(), facts);
+    if (!done && result) result = std::move(done);
+  }
+  return result;
+}
+
+/// With the groups below it, which a container made; none of them has a process.
+Result<void> remove_with_below(CgroupFs& fs, const std::string& path, int depth) {
+  constexpr int kMaxDepth = 32;
+  const auto below = fs.children(path);
+  if (!below && is_gone(below.error())) return {};
+  if (depth < kMaxDepth) {
+    for (const std::string& child : below.value_or(std::vector<std::string>())) {
+      PINFOLD_TRY(remove_with_below(fs, fmt::format("{}/{}", path, child), depth + 1));
     }
   }
-  return {};
+  return fs.remove_group(path);
 }
 
 /// In all hierarchies, and only if no process is left in any of them.
@@ -54,19 +83,25 @@ Result<void> remove(const Group& group) {
     }
     Result<void> removed;
     for (const Group::Part& part : group.parts) {
-      removed = part.fs->remove_group(part.path);
+      removed = group.is_container ? remove_with_below(*part.fs, part.path, 0)
+                                   : part.fs->remove_group(part.path);
       if (!removed) break;
     }
     if (removed) return {};
     // A process that has just ended leaves cgroup.procs before it lets go of the group.
-    if (removed.error().sys_errno != EBUSY || tries >= kTries) return removed;
+    const Group::Part& part = group.cpuset();
+    const auto below = part.fs->children(part.path);
+    const bool has_groups = below && !below->empty();
+    if (removed.error().sys_errno != EBUSY || has_groups || tries >= kTries) return removed;
     std::this_thread::sleep_for(kPause);
   }
 }
 
 Result<void> set_and_read_back(const Group& group, const char* file, const CpuSet& set) {
   const Group::Part& part = group.cpuset();
-  PINFOLD_TRY(part.fs->write(part.path, file, set.to_string()));
+  // The containers of a pod have steps of their own.
+  const MayWrite others = [](const std::string& name) { return !is_safe_name(name); };
+  PINFOLD_TRY(write_set(group, file, set, group.is_container ? MayWrite() : others));
   PINFOLD_LET(const auto observed, read_set(group, file));
   if (observed == set) return {};
   return fail(ErrorCode::kUnsupported,
@@ -108,14 +143,40 @@ Result<void> set_list(const Step& step, const Group& group) {
                           file, step.set.to_string()));
 }
 
-Result<void> set_value(const Step& step, const Group& group) {
-  const auto controller = controller_of(step.file);
+const Group::Part* part_with(const Group& group, const std::string& file) {
+  const auto controller = controller_of(file);
   const auto part =
       std::find_if(group.parts.begin(), group.parts.end(), [&](const Group::Part& one) {
         const auto& has = one.hierarchy->controllers;
         return controller && std::find(has.begin(), has.end(), *controller) != has.end();
       });
-  if (part == group.parts.end()) {
+  return part == group.parts.end() ? nullptr : &*part;
+}
+
+/// Why a value was refused, where the kernel's number does not say it; "": unknown.
+std::string cause_of(const Step& step, const Group& group, const Error& error) {
+  const Group::Part* const part = part_with(group, step.file);
+  if (step.kind != Step::Kind::kValue || part == nullptr) return "";
+  const std::string directory = part->hierarchy->directory + "/" + part->path;
+  const bool is_weight = step.file == "cpu.weight" || step.file == "cpu.shares";
+  if (is_weight && error.sys_errno == EINVAL &&
+      part->fs->read(part->path, "cpu.idle").value_or("") == "1") {
+    return fmt::format("cpu.idle is 1, so {} cannot be written: echo 0 > '{}/cpu.idle'", step.file,
+                       directory);
+  }
+  if (step.file == "memory.limit_in_bytes" && error.sys_errno == EBUSY) {
+    const auto used = part->fs->read(part->path, "memory.usage_in_bytes");
+    return fmt::format(
+        "'{}' uses {} bytes, so {} cannot become {}: the kernel cannot reclaim "
+        "enough of them",
+        directory, used.value_or("more"), step.file, step.value);
+  }
+  return "";
+}
+
+Result<void> set_value(const Step& step, const Group& group) {
+  const Group::Part* const part = part_with(group, step.file);
+  if (part == nullptr) {
     return fail(ErrorCode::kUnsupported, fmt::format("no hierarchy has '{}'", step.file));
   }
   PINFOLD_TRY(part->fs->write(part->path, step.file, step.value));
@@ -135,11 +196,7 @@ Result<void> verify(const Step& step, const Group& group) {
 Result<void> apply_to_group(const Step& step, const Group& group, const KernelFacts& facts) {
   switch (step.kind) {
     case Step::Kind::kCreate:
-      for (const Group::Part& part : group.parts) {
-        const bool has_cpusets = &part == &group.parts.front();
-        PINFOLD_TRY(create_part(part, has_cpusets, step.group.is_pod(), facts));
-      }
-      return {};
+      return create(step, group, facts);
     case Step::Kind::kRemove:
       return remove(group);
     case Step::Kind::kCpus:
@@ -156,16 +213,18 @@ Result<void> apply_to_group(const Step& step, const Group& group, const KernelFa
 }  // namespace
 
 Result<void> Cgroups::apply(const Step& step) {
-  const auto run = [&]() -> Result<void> {
-    // An adopted group is made, limited and removed by its runtime.
-    const bool is_ours = !is_adopted(step.group) || step.kind == Step::Kind::kCpus ||
-                         step.kind == Step::Kind::kMems || step.kind == Step::Kind::kVerify;
-    if (!is_ours) return {};
-    PINFOLD_LET(const auto handle, group(step.group));
-    return apply_to_group(step, handle, facts_);
-  };
-  PINFOLD_TRY_WRAP(run(), to_string(step));
-  return {};
+  // An adopted group is made, limited and removed by its runtime.
+  const bool is_ours = !is_adopted(step.group) || step.kind == Step::Kind::kCpus ||
+                       step.kind == Step::Kind::kMems || step.kind == Step::Kind::kVerify;
+  if (!is_ours) return {};
+  PINFOLD_LET_WRAP(const auto handle, group(step.group), to_string(step));
+  auto done = apply_to_group(step, handle, facts_);
+  if (done) return {};
+  Error error = std::move(done).error();
+  const std::string cause = cause_of(step, handle, error);
+  if (cause.empty()) return fail(std::move(error).wrap(to_string(step)));
+  error.message = fmt::format("{}: {}", to_string(step.group), cause);
+  return fail(std::move(error));
 }
 
 }  // namespace pinfold::enforce

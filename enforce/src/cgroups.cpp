@@ -10,6 +10,13 @@
 namespace pinfold::enforce {
 namespace {
 
+/// The kernel's answer to a controller that this caller cannot have.
+bool is_refusal(const Error& error) {
+  constexpr int kRefusals[] = {ENOENT, EACCES, EPERM, EROFS, EINVAL, EOPNOTSUPP};
+  return std::find(std::begin(kRefusals), std::end(kRefusals), error.sys_errno) !=
+         std::end(kRefusals);
+}
+
 /// The groups below the root have their names from pods and containers.
 Group::Part part_of(const Hierarchy& hierarchy, std::string path) {
   return {hierarchy.fs.get(), &hierarchy.root, std::move(path)};
@@ -67,6 +74,8 @@ std::vector<std::string> Cgroups::warnings() const {
     if (controller == Controller::kHugetlb && facts_.hugepage_sizes.empty()) continue;
     out.push_back(fmt::format("controller '{}' is not available below '{}': {} are not enforced",
                               to_string(controller), root(), what));
+    const auto refusal = refusals_.find(controller);
+    if (refusal != refusals_.end()) out.back() += fmt::format(" ({})", refusal->second);
   }
   return out;
 }
@@ -76,23 +85,35 @@ Result<void> Cgroups::prepare() {
   facts_.controllers.clear();
   for (const Hierarchy& hierarchy : hierarchies_) {
     for (const Controller controller : hierarchy.root.controllers) {
-      if (hierarchy.root.version == CgroupVersion::kV2) {
-        auto enabled = enable(part_of(hierarchy, ""), controller);
-        if (!enabled && enabled.error().sys_errno == EBUSY) {
-          return fail(
-              ErrorCode::kUnsupported,
-              fmt::format("'{}' itself has processes, and cgroup v2 enables no controller below "
-                          "such a group: move them into another group",
-                          hierarchy.root.directory));
-        }
-        // Only the cpuset is indispensable; warnings() names the others.
-        if (!enabled && controller != Controller::kCpuset) continue;
-        if (!enabled) return fail(std::move(enabled).error().wrap("enable controller 'cpuset'"));
-      }
-      facts_.controllers.emplace(controller, hierarchy.root.version);
+      PINFOLD_LET_WRAP(const bool is_usable, make_usable(hierarchy, controller),
+                       fmt::format("enable controller '{}'", to_string(controller)));
+      if (is_usable) facts_.controllers.emplace(controller, hierarchy.root.version);
     }
   }
   return {};
+}
+
+/// False for a controller that the kernel refuses; warnings() names it. An error says nothing of
+/// the controller: without it containers would silently have no limits.
+Result<bool> Cgroups::make_usable(const Hierarchy& hierarchy, Controller controller) {
+  if (hierarchy.root.version == CgroupVersion::kV1) return true;
+  const Group::Part root = part_of(hierarchy, "");
+  PINFOLD_LET(const bool is_on, is_enabled(root, controller));
+  if (is_on) return true;
+  auto enabled = switch_on(root, controller);
+  if (enabled) return true;
+  if (enabled.error().sys_errno == EBUSY) {
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("'{}' itself has processes, and cgroup v2 enables no controller below "
+                            "such a group: move them into another group",
+                            hierarchy.root.directory));
+  }
+  // Only the cpuset is indispensable.
+  if (controller == Controller::kCpuset || !is_refusal(enabled.error())) {
+    return fail(std::move(enabled).error());
+  }
+  refusals_.emplace(controller, std::move(enabled).error().message);
+  return false;
 }
 
 const std::string* Cgroups::find_adopted(const GroupName& name) const {
@@ -123,7 +144,7 @@ Result<Group> Cgroups::open_elsewhere(const std::string& directory) const {
 
 Result<Group> Cgroups::own_group(const GroupName& name) const {
   PINFOLD_LET(const auto path, relative_path(name));
-  Group group{path, root() + "/" + path, {}, nullptr};
+  Group group{path, root() + "/" + path, {}, nullptr, !name.is_pod()};
   for (const Hierarchy& hierarchy : hierarchies_) group.parts.push_back(part_of(hierarchy, path));
   return group;
 }
@@ -133,7 +154,7 @@ Result<Group> Cgroups::open_adopted(const GroupName& name, const std::string& di
   PINFOLD_LET(std::shared_ptr<CgroupFs> fs, open_elsewhere_(directory));
   PINFOLD_TRY_WRAP(fs->read("", kCpusFile), fmt::format("'{}' has no cpuset", directory));
   Group::Part part{fs.get(), &hierarchies_.front().root, ""};
-  return Group{std::move(label), directory, {std::move(part)}, std::move(fs)};
+  return Group{std::move(label), directory, {std::move(part)}, std::move(fs), true};
 }
 
 Result<std::vector<GroupName>> Cgroups::groups_of_pod(const PodUid& pod) const {
@@ -173,11 +194,7 @@ Result<CpuSet> Cgroups::cpus_with_partitions(const Layout& groups) const {
     if (name.is_pod()) continue;
     const auto existing = group(name);
     auto own = existing ? effective_cpus(*existing) : fail(Error(existing.error()));
-    if (own) {
-      cpus |= *own;
-    } else if (own.error().code != ErrorCode::kNotFound) {
-      return own;
-    }
+    if (own) cpus |= *own;  // one that cannot be read fails alone, in the plan
   }
   return cpus;
 }

@@ -18,6 +18,10 @@ Result<bool> is_enabled(const Group::Part& part, Controller controller) {
 Result<void> enable(const Group::Part& part, Controller controller) {
   PINFOLD_LET(auto enabled, is_enabled(part, controller));
   if (enabled) return {};
+  return switch_on(part, controller);
+}
+
+Result<void> switch_on(const Group::Part& part, Controller controller) {
   return part.fs->write(part.path, kSubtreeControl, fmt::format("+{}", to_string(controller)));
 }
 

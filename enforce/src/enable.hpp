@@ -9,4 +9,7 @@ namespace pinfold::enforce {
 /// Gives the groups below it a controller; writes nothing if they have it. Errors: as is_enabled.
 [[nodiscard]] Result<void> enable(const Group::Part& part, Controller controller);
 
+/// The same without a look before. Errors: kNotFound, kIo.
+[[nodiscard]] Result<void> switch_on(const Group::Part& part, Controller controller);
+
 }  // namespace pinfold::enforce

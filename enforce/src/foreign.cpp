@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "pinfold/api/pod.hpp"
+#include "pinfold/enforce/nested.hpp"
 #include "pinfold/enforce/processes.hpp"
 
 namespace pinfold::enforce {
@@ -42,14 +43,19 @@ bool has_adopted(const Cgroups& cgroups, const std::string& directory) {
   });
 }
 
-Result<void> add(const Cgroups& cgroups, const std::string& path, bool is_own,
-                 std::vector<ForeignGroup>& found) {
+void add(const Cgroups& cgroups, const std::string& path, bool is_own,
+         std::vector<ForeignGroup>& found) {
   const Group group = at(cgroups, path);
-  if (!is_own && has_adopted(cgroups, group.directory)) return {};
-  PINFOLD_LET(const auto pids, is_own ? processes(group) : processes_below(group));
-  if (is_own && pids.empty()) return {};
-  found.push_back({path, group.directory, cpus_at(cgroups, path), pids.size(), is_own});
-  return {};
+  if (!is_own && has_adopted(cgroups, group.directory)) return;
+  const auto pids = is_own ? processes(group) : processes_below(group);
+  if (is_own && pids && pids->empty()) return;
+  ForeignGroup entry{path, group.directory, cpus_at(cgroups, path), 0, is_own};
+  if (pids) {
+    entry.processes = pids->size();
+  } else {
+    entry.problem = pids.error().message;
+  }
+  found.push_back(std::move(entry));
 }
 
 }  // namespace
@@ -57,18 +63,16 @@ Result<void> add(const Cgroups& cgroups, const std::string& path, bool is_own,
 Result<std::vector<ForeignGroup>> find_foreign(const Cgroups& cgroups) {
   std::vector<ForeignGroup> found;
   CgroupFs& fs = *cgroups.root_group().cpuset().fs;
-  PINFOLD_TRY(add(cgroups, "", true, found));
+  add(cgroups, "", true, found);
   PINFOLD_LET(const auto groups, fs.children(""));
   for (const std::string& name : groups) {
     const bool is_pod = pod_of_group(name).has_value();
-    PINFOLD_TRY(add(cgroups, name, is_pod, found));
+    add(cgroups, name, is_pod, found);
     if (!is_pod) continue;
     const auto containers = fs.children(name);
-    if (!containers && is_gone(containers.error())) continue;  // removed since
-    if (!containers) return fail(containers.error());
+    if (!containers) continue;  // removed since, or the pod's own problem
     for (const std::string& container : *containers) {
-      if (is_safe_name(container)) continue;
-      PINFOLD_TRY(add(cgroups, child_of(name, container), false, found));
+      if (!is_safe_name(container)) add(cgroups, child_of(name, container), false, found);
     }
   }
   return found;
@@ -76,15 +80,6 @@ Result<std::vector<ForeignGroup>> find_foreign(const Cgroups& cgroups) {
 
 Result<void> confine(const Cgroups& cgroups, const ForeignGroup& group, const CpuSet& allowed) {
   const Group target = at(cgroups, group.path);
-  const Group::Part& part = target.cpuset();
-  if (!target.is_v2()) {  // there a group must contain those below it
-    PINFOLD_LET(const auto children, part.fs->children(part.path));
-    for (const std::string& child : children) {
-      ForeignGroup below = group;
-      below.path = child_of(group.path, child);
-      PINFOLD_TRY(confine(cgroups, below, allowed));
-    }
-  }
   const auto has = effective_cpus(target);
   if (!has) {
     return fail(ErrorCode::kUnsupported,
@@ -92,7 +87,7 @@ Result<void> confine(const Cgroups& cgroups, const ForeignGroup& group, const Cp
   }
   if (allowed.contains_all(*has)) return {};
   const CpuSet left = *has & allowed;
-  return part.fs->write(part.path, kCpusFile, (left.empty() ? allowed : left).to_string());
+  return write_set(target, kCpusFile, left.empty() ? allowed : left);
 }
 
 }  // namespace pinfold::enforce

@@ -52,35 +52,74 @@ class Observer {
  public:
   Observer(const Cgroups& cgroups, const Layout& desired) : cgroups_(cgroups), desired_(desired) {}
 
-  Result<void> add(const GroupName& name) {
-    PINFOLD_LET(const Group group, cgroups_.group(name));
-    const auto desired = desired_.find(name);
-    PINFOLD_LET(const bool blank, is_blank(group));
-    if (blank) {
-      if (desired == desired_.end()) layout_.emplace(name, GroupSettings{});
-      return {};
+  /// With its containers, adopted ones too. An adopted group that its runtime removed is left out,
+  /// and so is one whose pod has no group: a layout has no container without its pod, and the
+  /// container counts as new then.
+  void add_pod(const PodUid& pod) {
+    const GroupName own(pod);
+    const Group::Part part = cgroups_.root_group().cpuset();
+    const auto containers = part.fs->children(to_string(own));
+    if (!containers && is_gone(containers.error())) return;  // another process removes it
+    add(own);
+    if (!containers) fail_to_read(own, containers.error());
+    for (const std::string& container : containers ? *containers : desired_containers(pod, part)) {
+      const GroupName name(pod, container);
+      if (is_safe_name(container) && !cgroups_.is_adopted(name)) add(name);
     }
-    PINFOLD_LET(auto settings,
-                observe(name, group, desired == desired_.end() ? nullptr : &desired->second));
-    layout_.emplace(name, std::move(settings));
-    return {};
-  }
-
-  /// A group that its runtime removed is left out, and so is one whose pod has no group: a layout
-  /// has no container without its pod, and the container counts as new then.
-  Result<void> add_adopted(const GroupName& name) {
-    if (!layout_.contains(name.parent())) return {};
-    const auto found = desired_.find(name);
-    PINFOLD_LET(
-        auto settings,
-        cgroups_.observe_adopted(name, found == desired_.end() ? GroupSettings{} : found->second));
-    if (settings) layout_.insert_or_assign(name, *std::move(settings));
-    return {};
+    if (!layout_.contains(own)) return;
+    const auto* const adopted = cgroups_.adopted().find(pod);
+    if (adopted == nullptr) return;
+    for (const auto& [container, directory] : *adopted) add_adopted({pod, container});
   }
 
   [[nodiscard]] Layout layout() && { return std::move(layout_); }
 
  private:
+  void add(const GroupName& name) {
+    const auto desired = desired_.find(name);
+    const auto settings = read(name, desired == desired_.end() ? nullptr : &desired->second);
+    if (!settings) return fail_to_read(name, settings.error());
+    if (*settings) layout_.emplace(name, **settings);
+  }
+
+  void add_adopted(const GroupName& name) {
+    const auto found = desired_.find(name);
+    const auto settings =
+        cgroups_.observe_adopted(name, found == desired_.end() ? GroupSettings{} : found->second);
+    if (!settings) return fail_to_read(name, settings.error());
+    if (*settings) layout_.insert_or_assign(name, **settings);
+  }
+
+  /// The group may have any CPUs of its parent, and everything is written to it again.
+  void fail_to_read(const GroupName& name, const Error& error) {
+    GroupSettings unknown;
+    unknown.is_complete = false;
+    unknown.problem = error.message;
+    layout_.insert_or_assign(name, std::move(unknown));
+  }
+
+  /// Of a pod whose groups cannot be listed: those that exist.
+  [[nodiscard]] std::vector<std::string> desired_containers(const PodUid& pod,
+                                                            const Group::Part& root) const {
+    std::vector<std::string> names;
+    for (auto it = desired_.upper_bound(GroupName(pod));
+         it != desired_.end() && it->first.pod == pod; ++it) {
+      const auto exists = root.fs->children(to_string(it->first));
+      if (exists || !is_gone(exists.error())) names.push_back(it->first.container);
+    }
+    return names;
+  }
+
+  /// nullopt: it counts as not made.
+  Result<std::optional<GroupSettings>> read(const GroupName& name,
+                                            const GroupSettings* desired) const {
+    PINFOLD_LET(const Group group, cgroups_.group(name));
+    PINFOLD_LET(const bool blank, is_blank(group));
+    if (blank) return desired == nullptr ? std::optional(GroupSettings{}) : std::nullopt;
+    PINFOLD_LET(auto settings, observe(name, group, desired));
+    return std::optional(std::move(settings));
+  }
+
   Result<GroupSettings> observe(const GroupName& name, const Group& group,
                                 const GroupSettings* desired) const {
     const auto pod = layout_.find(name.parent());
@@ -122,7 +161,8 @@ class Observer {
 Result<std::optional<GroupSettings>> Cgroups::observe_adopted(const GroupName& name,
                                                               const GroupSettings& desired) const {
   const auto group = this->group(name);
-  if (!group) return std::nullopt;
+  if (!group && is_gone(group.error())) return std::nullopt;
+  if (!group) return fail(group.error());
   const auto cpus = read_set(*group, kCpusFile);
   const auto mems = read_set(*group, kMemsFile);
   for (const auto* const set : {&cpus, &mems}) {
@@ -143,20 +183,14 @@ Result<Layout> Cgroups::observe(const Layout& desired) const {
   for (const std::string& directory : directories) {
     const auto pod = pod_of_group(directory);
     if (!pod) continue;  // not made by Pinfold
-    PINFOLD_TRY(observer.add(GroupName(*pod)));
-    const auto containers = fs.children(directory);
-    if (!containers && is_gone(containers.error())) continue;  // another process removes it
-    if (!containers) return fail(containers.error());
-    for (const std::string& container : *containers) {
-      const GroupName name(*pod, container);
-      if (is_safe_name(container) && !is_adopted(name)) {
-        PINFOLD_TRY(observer.add(name));
-      }
-    }
+    observer.add_pod(*pod);
   }
-  for (const auto& adopted : adopted_) {
-    PINFOLD_TRY(observer.add_adopted(adopted.id()));
-  }
+  return std::move(observer).layout();
+}
+
+Layout Cgroups::observe_pod(const PodUid& pod, const Layout& desired) const {
+  Observer observer(*this, desired);
+  observer.add_pod(pod);
   return std::move(observer).layout();
 }
 

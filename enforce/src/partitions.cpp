@@ -87,7 +87,8 @@ Result<void> try_begin(const Group& root, const Group& pod, const Group& group, 
 
 /// Since Linux 6.7 a group below ordinary ones can be a partition if all groups above it have its
 /// CPUs in cpuset.cpus.exclusive, up to the root of the hierarchy.
-Result<void> set_exclusive(Cgroups& cgroups, const Layout& desired) {
+/// A refusal shows in the partitions themselves.
+void set_exclusive(Cgroups& cgroups, const Layout& desired) {
   CpuSet of_root;
   std::map<GroupName, CpuSet> of_group;  // a pod is before its containers
   for (const auto& [name, settings] : desired) {
@@ -97,22 +98,25 @@ Result<void> set_exclusive(Cgroups& cgroups, const Layout& desired) {
     of_group[name] |= settings.cpus;
   }
   const Group root = cgroups.root_group();
-  if (!root.is_v2()) return {};
-  if (read(root, kExclusive)) {
-    PINFOLD_TRY_WRAP(set(root, kExclusive, of_root.to_string()), "exclusive CPUs of the root");
-  }
+  if (!root.is_v2()) return;
+  if (read(root, kExclusive)) (void)set(root, kExclusive, of_root.to_string());
   for (const auto& [name, cpus] : of_group) {
-    PINFOLD_LET(const auto group, cgroups.group(name));
-    // A refusal shows in the partition itself.
-    if (read(group, kExclusive)) (void)set(group, kExclusive, cpus.to_string());
+    const auto group = cgroups.group(name);
+    if (group && read(*group, kExclusive)) (void)set(*group, kExclusive, cpus.to_string());
   }
-  return {};
 }
 
 }  // namespace
 
-Result<void> end_partitions(Cgroups& cgroups, const Layout& observed, const Layout& desired,
-                            Partition kind) {
+std::map<GroupName, Error> end_partitions(Cgroups& cgroups, const Layout& observed,
+                                          const Layout& desired, Partition kind) {
+  std::map<GroupName, Error> failed;
+  const auto end = [&](const GroupName& name, const CpuSet& stay) {
+    const auto group = cgroups.group(name);
+    auto done = group ? end_partition(*group, stay) : fail(Error(group.error()));
+    if (done || is_gone(done.error())) return;
+    failed.emplace(name, std::move(done).error().wrap(to_string(name) + ": end the partition"));
+  };
   const bool is_v2 = cgroups.root_group().is_v2();
   std::map<GroupName, CpuSet> kept;  // by pod
   for (const auto& [name, settings] : observed) {
@@ -121,31 +125,33 @@ Result<void> end_partitions(Cgroups& cgroups, const Layout& observed, const Layo
       kept[name.parent()] |= settings.cpus;
       continue;
     }
-    PINFOLD_LET(const auto group, cgroups.group(name));
-    PINFOLD_TRY(end_partition(group));
+    end(name, {});
   }
   for (const auto& [name, settings] : observed) {  // a pod's after its containers'
     if (!name.is_pod() || (!is_v2 && kept.contains(name))) continue;
-    PINFOLD_LET(const auto group, cgroups.group(name));
-    PINFOLD_TRY(end_partition(group, kept[name]));
+    end(name, kept[name]);
   }
-  return {};
+  return failed;
 }
 
-Result<std::map<GroupName, std::string>> begin_partitions(Cgroups& cgroups, const Layout& desired,
-                                                          Partition kind) {
+std::map<GroupName, std::string> begin_partitions(Cgroups& cgroups, const Layout& desired,
+                                                  Partition kind) {
   std::map<GroupName, std::string> reasons;
   if (kind == Partition::kNone) return reasons;
-  PINFOLD_TRY(set_exclusive(cgroups, desired));
+  set_exclusive(cgroups, desired);
   const Group root = cgroups.root_group();
   for (const auto& [name, settings] : desired) {
     if (!has_exclusive_cpus(name, settings) || cgroups.is_adopted(name)) continue;
-    PINFOLD_LET(const auto pod, cgroups.group(name.parent()));
-    PINFOLD_LET(const auto group, cgroups.group(name));
-    auto begun = group.is_v2() ? Result<void>{} : check_pod_v1(desired, name.parent());
-    if (begun) begun = try_begin(root, pod, group, kind);
+    const auto pod = cgroups.group(name.parent());
+    const auto group = cgroups.group(name);
+    if (!pod || !group) {
+      reasons.emplace(name, (pod ? group : pod).error().message);
+      continue;
+    }
+    auto begun = group->is_v2() ? Result<void>{} : check_pod_v1(desired, name.parent());
+    if (begun) begun = try_begin(root, *pod, *group, kind);
     if (begun) continue;
-    (void)end_partition(group);
+    (void)end_partition(*group);  // what is left of it is no more than what the reason says
     reasons.emplace(name, std::move(begun).error().message);
   }
   return reasons;

@@ -39,9 +39,9 @@ class Planner {
     shrink_pods();
     PINFOLD_TRY(create_new());
     set_mems();
-    set_values();
     grow();
     verify();
+    set_values();
     return std::move(plan_);
   }
 
@@ -81,14 +81,16 @@ class Planner {
     }
   }
 
-  /// Reduces every container that stays to the CPUs that it has before and after. Those in the
-  /// shared pool first: they run on the CPUs that become exclusive.
+  /// Reduces every container that stays to the CPUs that it has before and after. Those that stay
+  /// in the shared pool first: they run on the CPUs that become exclusive.
   void shrink_containers() {
     for (const bool shared : {true, false}) {
       for (const auto& [name, group] : after_) {
         if (name.is_pod() || is_new(name)) continue;
         const GroupSettings& old = before_.at(name);
-        if ((old.isolation == Isolation::kHost) != shared) continue;
+        const bool stays_shared =
+            old.isolation == Isolation::kHost && group.isolation == Isolation::kHost;
+        if (stays_shared != shared) continue;
         const CpuSet& had = resolved(old.cpus);
         const CpuSet& gets = resolved(group.cpus);
         if (gets.contains_all(had)) continue;

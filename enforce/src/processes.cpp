@@ -93,6 +93,11 @@ Result<std::vector<pid_t>> processes(const Group& group) {
   if (group.is_adopted()) return processes_below(group);
   std::vector<pid_t> all;
   for (const Group::Part& part : group.parts) {
+    if (group.is_container) {
+      PINFOLD_LET(const auto pids, processes_below(*part.fs, part.path, 0));
+      all.insert(all.end(), pids.begin(), pids.end());
+      continue;
+    }
     auto text = part.fs->read(part.path, kProcsFile);
     if (!text && text.error().code == ErrorCode::kNotFound) continue;
     if (!text) return fail(std::move(text).error());

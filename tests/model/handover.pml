@@ -75,7 +75,7 @@ inline shrink() {
   for (pass : 0 .. 1) {  /* those in the shared pool first */
     for (EACH(c)) {
       both = before.cpus[c] & after.cpus[c];
-      WHEN(HAS(before.exclusive, c) == pass && after.cpus[c] && both != before.cpus[c],
+      WHEN(HAS(before.exclusive | after.exclusive, c) == pass && after.cpus[c] && both != before.cpus[c],
            IF(both, set_cpus(both), movers = movers | BIT(c)))
     }
   }
@@ -93,7 +93,7 @@ inline find_blocked() {
 inline move_unblocked() {
   for (pass : 0 .. 1) {
     for (EACH(c)) {
-      WHEN(HAS(movers, c) && HAS(before.exclusive, c) == pass,
+      WHEN(HAS(movers, c) && HAS(before.exclusive | after.exclusive, c) == pass,
            find_blocked();
            WHEN(!is_blocked, set_cpus(after.cpus[c]); movers = movers & ~BIT(c); has_moved = true))
     }
@@ -105,7 +105,7 @@ inline park_movers() {
   do :: has_moved -> has_moved = false; move_unblocked() :: else -> break od;
   for (pass : 0 .. 1) {
     for (EACH(c)) {
-      WHEN(HAS(movers, c) && HAS(before.exclusive, c) == pass,
+      WHEN(HAS(movers, c) && HAS(before.exclusive | after.exclusive, c) == pass,
            IF(parking, set_cpus(parking), possible = false))
     }
   }

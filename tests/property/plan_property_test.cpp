@@ -5,6 +5,9 @@
 #include <sstream>
 
 #include "../support/model_kernel.hpp"
+#include "pinfold/agent/desired.hpp"
+#include "pinfold/enforce/apply_plan.hpp"
+#include "pinfold/enforce/drift.hpp"
 #include "pinfold/enforce/plan.hpp"
 
 namespace pinfold::enforce {
@@ -126,6 +129,13 @@ CpuSet cpus_in(const Layout& layout, const GroupName& name) {
   return it == layout.end() ? CpuSet{} : it->second.cpus;
 }
 
+/// The exclusive CPUs of a container.
+CpuSet owned(const Layout& layout, const GroupName& name) {
+  const auto it = layout.find(name);
+  return it == layout.end() || it->second.isolation == Isolation::kHost ? CpuSet{}
+                                                                        : it->second.cpus;
+}
+
 CpuSet exclusive(const Layout& layout) {
   CpuSet all;
   for (const auto& [name, group] : layout) {
@@ -134,20 +144,44 @@ CpuSet exclusive(const Layout& layout) {
   return all;
 }
 
-/// CPUs that two containers share in the kernel, although they are exclusive in one of the layouts
-/// and neither layout lets these two share them. "" if there are none.
-std::string overlaps(ModelKernel& kernel, const Layout& before, const Layout& after) {
-  const CpuSet precious = exclusive(before) | exclusive(after);
-  std::map<GroupName, CpuSet> effective;
+using Running = std::map<GroupName, CpuSet>;
+
+/// Where processes of the containers can run. `has_failures`: a group that has no set yet has the
+/// CPUs of its pod and no process.
+Running running(ModelKernel& kernel, bool has_failures = false) {
+  Running effective;
   for (const auto& [pod, dir] : kernel.root.children) {
     for (const auto& [name, child] : dir->children) {
+      // cgroup v1: the making of the group was interrupted, and no process can be in it.
+      if (kernel.effective(*child, "cpuset.mems").empty()) continue;
+      if (has_failures && child->files["cpuset.cpus"].empty()) continue;
       effective[{PodUid(pod.substr(3)), name}] = kernel.effective(*child, "cpuset.cpus");
     }
   }
+  return effective;
+}
+
+/// CPUs that two containers share in the kernel, although they are exclusive in one of the layouts
+/// and neither layout lets these two share them. "" if there are none.
+/// `start`: before steps that can fail. What two shared then the steps need not end, and two may
+/// share the CPUs of a third one that was not made.
+std::string overlaps(ModelKernel& kernel, const Layout& before, const Layout& after,
+                     const Running* start = nullptr) {
+  const CpuSet precious = exclusive(before) | exclusive(after);
+  const Running effective = running(kernel, start != nullptr);
   std::ostringstream out;
   for (auto a = effective.begin(); a != effective.end(); ++a) {
     for (auto b = std::next(a); b != effective.end(); ++b) {
       CpuSet shared = a->second & b->second & precious;
+      if (start != nullptr) {
+        shared = shared & (owned(before, a->first) | owned(after, a->first) |
+                           owned(before, b->first) | owned(after, b->first));
+        const auto at_start = [&](const GroupName& name) {
+          const auto found = start->find(name);
+          return found == start->end() ? CpuSet{} : found->second;
+        };
+        shared -= at_start(a->first) & at_start(b->first);
+      }
       shared -= cpus_in(before, a->first) & cpus_in(before, b->first);
       shared -= cpus_in(after, a->first) & cpus_in(after, b->first);
       if (!shared.empty()) out << a->first << " and " << b->first << " share " << shared << "; ";
@@ -217,6 +251,75 @@ TEST(PlanProperty, NoPrefixOverlapsOnCgroupV2) {
 
 TEST(PlanProperty, NoPrefixOverlapsOnCgroupV1) {
   EXPECT_TRUE(rc::check([] { check_sequence(CgroupVersion::kV1); }));
+}
+
+/// A step that failed for this group or for its pod.
+bool is_named(const PlanResult& result, const GroupName& name) {
+  return std::any_of(result.failed.begin(), result.failed.end(), [&name](const FailedStep& failed) {
+    return failed.step.group == name || failed.step.group == name.parent();
+  });
+}
+
+/// Any steps of a plan fail: still no overlap after any step, and what is not as desired is named.
+/// The next plan, without failures, mends everything.
+void check_failures(CgroupVersion version) {
+  ModelKernel kernel(version, CpuSet::range(0, kCpus - 1), CpuSet{0, 1});
+  Cgroups cgroups = kernel.cgroups();
+  RandomNode node;
+  Layout before;
+  const auto events =
+      *rc::gen::resize(30, rc::gen::container<std::vector<std::pair<int, int>>>(
+                               rc::gen::pair(rc::gen::resize(100, rc::gen::inRange(0, 6)),
+                                             rc::gen::resize(100, rc::gen::inRange(0, 64)))));
+  const auto fates = *rc::gen::nonEmpty(
+      rc::gen::container<std::vector<int>>(rc::gen::resize(100, rc::gen::inRange(0, 6))));
+  std::size_t access = 0;
+  for (const auto& [kind, detail] : events) {
+    happen(node, kind, detail);
+    Layout after = node.layout();
+    if (version == CgroupVersion::kV1) {
+      for (auto& [name, group] : after) group.values.clear();
+    }
+    kernel.fault = [&](const char* what, const std::string&, const std::string&) {
+      return what != std::string("read") && fates[access++ % fates.size()] == 0 ? EIO : 0;
+    };
+    const Running start = running(kernel);
+    std::ostringstream done;
+    std::string overlap;
+    const auto watch = [&](const Step& step, StepMoment moment) {
+      done << (moment == StepMoment::kBefore ? "try " : "did ") << step << '\n';
+      if (!overlap.empty()) return;
+      overlap = overlaps(kernel, before, after, &start);
+      if (!overlap.empty()) done << "  here: " << overlap << '\n';
+    };
+    const Plan steps = plan(before, after, kernel.cpus).value();
+    const PlanResult result = apply_plan(cgroups, steps, before, after, kernel.cpus, watch);
+    if (overlap.empty()) overlap = overlaps(kernel, before, after, &start);
+    kernel.fault = nullptr;
+    for (const FailedStep& failed : result.failed) done << failed.error.message << '\n';
+    if (!overlap.empty()) RC_FAIL(done.str() + overlap);
+    Layout observed = cgroups.observe(after).value();
+    for (const auto& [name, group] : after) {
+      const auto drift = drift_of(name, observed, after);
+      if (!drift.empty() && !is_named(result, name)) RC_FAIL(done.str() + drift.front());
+    }
+    agent::mark_isolation(after, {}, observed);
+    remove_leftovers(cgroups, observed, after);
+    const Plan mending = plan(observed, after, kernel.cpus).value();
+    const auto failed = apply_plan(cgroups, mending, observed, after, kernel.cpus).failed;
+    if (!failed.empty()) RC_FAIL(done.str() + failed.front().error.message);
+    observed = cgroups.observe(after).value();
+    if (observed != after) RC_FAIL(done.str() + difference(after, observed));
+    before = std::move(after);
+  }
+}
+
+TEST(PlanProperty, NoFailuresOverlapOnCgroupV2) {
+  EXPECT_TRUE(rc::check([] { check_failures(CgroupVersion::kV2); }));
+}
+
+TEST(PlanProperty, NoFailuresOverlapOnCgroupV1) {
+  EXPECT_TRUE(rc::check([] { check_failures(CgroupVersion::kV1); }));
 }
 
 /// Changes groups without Pinfold's knowledge.

@@ -183,11 +183,6 @@ class ModelCpusets {
     return cpus;
   }
 
-  [[nodiscard]] static bool is_populated(const Dir& dir) {
-    return !dir.processes.empty() ||
-           std::any_of(dir.children.begin(), dir.children.end(),
-                       [](const auto& child) { return is_populated(*child.second); });
-  }
   /// True if a process needs a CPU that the partition does not give away: one in it, or below it in
   /// a group that is no partition; those in `except` do not count. The root always has processes.
   [[nodiscard]] static bool is_in_use(const Dir& dir, const Dir* except = nullptr) {

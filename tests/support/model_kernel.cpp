@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <stdexcept>
+#include <utility>
 
 #include "model_cpusets.hpp"
 
@@ -21,7 +22,9 @@ CpuSet parsed(const std::string& text) {
 
 /// The files that a controller of cgroup v2 adds to the groups below one that has it enabled.
 std::map<std::string, std::string> files_of(const std::string& controller, bool has_exclusive) {
-  if (controller == "cpu") return {{"cpu.max", "max 100000"}, {"cpu.weight", "100"}};
+  if (controller == "cpu") {
+    return {{"cpu.max", "max 100000"}, {"cpu.weight", "100"}, {"cpu.idle", "0"}};
+  }
   if (controller == "memory") return {{"memory.max", "max"}};
   if (controller == "hugetlb") return {{"hugetlb.2MB.max", "max"}};
   std::map<std::string, std::string> files = {
@@ -41,6 +44,9 @@ class ModelFs final : public enforce::CgroupFs {
         kernel_->find(slash == std::string::npos ? "" : group.substr(0, slash));
     const std::string name = slash == std::string::npos ? group : group.substr(slash + 1);
     if (parent == nullptr) return fail_errno(ENOENT, "create " + group);
+    if (const int error = fault("create", group, ""); error != 0) {
+      return fail_errno(error, "create " + group);
+    }
     if (parent->children.contains(name)) return {};
     kernel_->log.push_back("create " + group);
     auto& child = parent->children[name];
@@ -54,6 +60,7 @@ class ModelFs final : public enforce::CgroupFs {
                            {"cpuset.cpu_exclusive", "0"},
                            {"cpuset.sched_load_balance", "1"},
                            {"cpuset.memory_migrate", "0"},
+                           {"cpu.idle", "0"},
                            {"cpu.shares", "1024"},
                            {"cpu.cfs_quota_us", "-1"},
                            {"cpu.cfs_period_us", "100000"},
@@ -95,6 +102,9 @@ class ModelFs final : public enforce::CgroupFs {
   Result<std::string> read(const std::string& group, const std::string& file) override {
     ModelKernel::Dir* dir = kernel_->find(group);
     if (dir == nullptr) return fail_errno(ENOENT, fmt::format("read {}/{}", group, file));
+    if (const int error = fault("read", group, file); error != 0) {
+      return fail_errno(error, fmt::format("read {}/{}", group, file));
+    }
     if (file == kernel_->unreadable) return fail_errno(EIO, fmt::format("read {}/{}", group, file));
     if (file == "cgroup.procs") return fmt::format("{}", fmt::join(dir->processes, "\n"));
     if (!dir->has_cpuset && file.starts_with("cpuset.")) {
@@ -119,6 +129,7 @@ class ModelFs final : public enforce::CgroupFs {
     };
     ModelKernel::Dir* dir = kernel_->find(group);
     if (dir == nullptr) return failed(ENOENT);
+    if (const int error = fault("write", group, file); error != 0) return failed(error);
     if (kernel_->writes_until_failure == 0) return failed(EIO);
     if (kernel_->writes_until_failure > 0) --kernel_->writes_until_failure;
     kernel_->log.push_back(fmt::format("write {} {} {}", group, file, value));
@@ -150,6 +161,10 @@ class ModelFs final : public enforce::CgroupFs {
   }
 
  private:
+  [[nodiscard]] int fault(const char* what, const std::string& group,
+                          const std::string& file) const {
+    return kernel_->fault ? kernel_->fault(what, group, file) : 0;
+  }
   static void take_out(ModelKernel::Dir& dir, int process) {
     dir.processes.erase(process);
     for (const auto& [name, child] : dir.children) take_out(*child, process);
@@ -187,10 +202,28 @@ class ModelFs final : public enforce::CgroupFs {
     if (file == "cpuset.cpus.partition") return cpusets.write_partition(dir, value);
     if (file == "cpuset.cpus.exclusive") ModelCpusets::write_exclusive(dir, value);
     if (file == "cpuset.cpu_exclusive") return ModelCpusets::write_cpu_exclusive(dir, value);
+    if (file == "cpu.idle") return set_idle(dir, value);
+    const bool is_weight = file == "cpu.weight" || file == "cpu.shares";
+    if (is_weight && dir.files["cpu.idle"] == "1") return EINVAL;
+    if (file == "memory.limit_in_bytes" && value != "-1" && std::stoull(value) < dir.memory_use) {
+      return EBUSY;
+    }
     if (file.starts_with("cpu.cfs_")) {
       if (const int error = check_quota(dir, file, std::stol(value)); error != 0) return error;
     }
     dir.files[file] = value;
+    return 0;
+  }
+
+  /// The kernel changes the weight with it: of an idle group it is the least one, and cannot be
+  /// written.
+  [[nodiscard]] static int set_idle(ModelKernel::Dir& dir, const std::string& value) {
+    if (value != "0" && value != "1") return EINVAL;
+    if (std::exchange(dir.files["cpu.idle"], value) == value) return 0;
+    const auto shares = dir.files.find("cpu.shares");
+    if (shares != dir.files.end()) shares->second = value == "1" ? "3" : "1024";
+    const auto weight = dir.files.find("cpu.weight");
+    if (weight != dir.files.end()) weight->second = value == "1" ? "0" : "100";
     return 0;
   }
 
@@ -249,6 +282,12 @@ class GroupFs final : public enforce::CgroupFs {
 };
 
 }  // namespace
+
+bool is_populated(const ModelKernel::Dir& dir) {
+  return !dir.processes.empty() ||
+         std::any_of(dir.children.begin(), dir.children.end(),
+                     [](const auto& child) { return is_populated(*child.second); });
+}
 
 ModelKernel::ModelKernel(CgroupVersion which, CpuSet all_cpus, CpuSet all_mems)
     : version(which), cpus(std::move(all_cpus)), mems(std::move(all_mems)), possible_cpus(cpus) {
@@ -350,7 +389,8 @@ enforce::Cgroups ModelKernel::cgroups(const std::string& below, const Wrapper& w
   facts.hugepage_sizes = {{"2MB", std::uint64_t{2} << 20}};
   auto cgroups = enforce::Cgroups::make(
       std::move(hierarchies), facts,
-      [this, wrap](const std::string& directory) -> Result<std::unique_ptr<enforce::CgroupFs>> {
+      [this, wrap](const std::string& spelt) -> Result<std::unique_ptr<enforce::CgroupFs>> {
+        PINFOLD_LET(const std::string directory, canonical(spelt));
         const bool is_inside = directory == "/model" || directory.starts_with("/model/");
         const std::string group = directory.size() > 7 ? directory.substr(7) : "";
         if (!is_inside || find(group) == nullptr) return fail_errno(ENOENT, "open " + directory);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,7 +26,8 @@ class ModelKernel {
     std::set<int> processes;
     /// No sibling may have its CPUs: cgroup v1's cpuset.cpu_exclusive; a partition of cgroup v2.
     bool is_exclusive = false;
-    bool has_cpuset = true;  ///< false: the controller is not enabled above it
+    bool has_cpuset = true;        ///< false: the controller is not enabled above it
+    std::uint64_t memory_use = 0;  ///< bytes; cgroup v1 refuses a limit below it with EBUSY
   };
 
   using Wrapper = std::function<std::unique_ptr<enforce::CgroupFs>(
@@ -67,8 +69,14 @@ class ModelKernel {
   std::string unreadable;         ///< reading this file of any group fails with EIO
   std::string unlistable;         ///< the same for the groups in this one
   int writes_until_failure = -1;  ///< that write fails with EIO; -1: none fails
+  /// The errno with which an access fails, 0: it does not: ("read", "write" or "create", group,
+  /// file or "").
+  std::function<int(const char*, const std::string&, const std::string&)> fault;
   /// Changes the value that a write stores: (file, value) to value.
   std::function<std::string(const std::string&, const std::string&)> distort;
 };
+
+/// Whether a process runs in a group or below it.
+[[nodiscard]] bool is_populated(const ModelKernel::Dir& dir);
 
 }  // namespace pinfold::test

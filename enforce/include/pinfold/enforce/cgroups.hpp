@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -73,7 +74,8 @@ class Cgroups {
   [[nodiscard]] const std::string& root() const { return hierarchies_.front().root.directory; }
   /// "v2", "v1" or "hybrid".
   [[nodiscard]] std::string_view mode() const;
-  /// "controller 'memory' is not available below '/sys/fs/cgroup/x': ..." for each missing one.
+  /// "controller 'memory' is not available below '/sys/fs/cgroup/x': ..." for each missing one,
+  /// with the kernel's reason if it refused to enable it.
   [[nodiscard]] std::vector<std::string> warnings() const;
 
   /// The containers whose group a container runtime made, with its absolute directory. Of such a
@@ -127,8 +129,11 @@ class Cgroups {
   /// What the kernel has: every pod and container group below the root and every adopted one that
   /// exists, with the files that `desired` names for it. A set that equals the parent's counts as
   /// none where `desired` has none. A group with the desired CPUs has the desired isolation; any
-  /// other counts as shared.
+  /// other counts as shared. A group that cannot be read has the reason as its `problem`.
+  /// Errors: kIo if the groups below the root cannot be listed.
   [[nodiscard]] Result<Layout> observe(const Layout& desired) const;
+  /// The same for the groups of one pod.
+  [[nodiscard]] Layout observe_pod(const PodUid& pod, const Layout& desired) const;
   /// The same for one adopted group; nullopt if it does not exist.
   [[nodiscard]] Result<std::optional<GroupSettings>> observe_adopted(
       const GroupName& name, const GroupSettings& desired) const;
@@ -136,6 +141,7 @@ class Cgroups {
  private:
   Cgroups() = default;
   [[nodiscard]] Result<void> prepare();
+  [[nodiscard]] Result<bool> make_usable(const Hierarchy& hierarchy, Controller controller);
   [[nodiscard]] const std::string* find_adopted(const GroupName& name) const;
   [[nodiscard]] Result<Group> open_adopted(const GroupName& name,
                                            const std::string& directory) const;
@@ -146,6 +152,7 @@ class Cgroups {
   CgroupFsOpener open_elsewhere_;
   CgroupResolver resolve_;
   ContainerMap<std::string> adopted_;
+  std::map<Controller, std::string> refusals_;  ///< why the kernel did not enable one
 };
 
 /// Cgroups::open, after the last directory of `root` is made if it does not exist: nothing else is

@@ -26,6 +26,8 @@ struct Group {
   std::vector<Part> parts;
   /// Not null for an adopted group: a container runtime made it and will remove it.
   std::shared_ptr<CgroupFs> adopted;
+  /// The groups below it are the container's, too: it is no pod's group.
+  bool is_container = false;
 
   [[nodiscard]] bool is_adopted() const { return adopted != nullptr; }
   [[nodiscard]] const Part& cpuset() const { return parts.front(); }

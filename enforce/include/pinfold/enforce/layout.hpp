@@ -54,6 +54,7 @@ struct GroupSettings {
   Isolation isolation = Isolation::kHost;
   /// False if it exists, but not in every hierarchy or without its controllers.
   bool is_complete = true;
+  std::string problem = {};  ///< why an observed group could not be read; "": it was
 
   friend bool operator==(const GroupSettings&, const GroupSettings&) = default;
 };

@@ -40,8 +40,9 @@ std::ostream& operator<<(std::ostream& out, const Step& step);
 ///  1. groups that are no longer desired are removed,
 ///  2. every container that stays is reduced to the CPUs that it has both before and after,
 ///  3. new groups are created on CPUs that are exclusive to no container before or after,
-///  4. containers, and before them their pods, get their final sets,
-///  5. the effective sets are verified.
+///  4. memory nodes are written; containers, and before them their pods, get their final sets,
+///  5. the effective sets are verified,
+///  6. quotas, weights and limits are written.
 /// A pod's set contains its containers' sets all the time, as cgroup v1 demands, and a new group
 /// never shows its parent's CPUs, as cgroup v2 would.
 /// Domain: `machine` are the CPUs of the root; both layouts are free of overlap themselves, except

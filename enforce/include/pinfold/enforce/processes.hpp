@@ -15,8 +15,8 @@
 /// The processes of a group, and what /proc says of a process.
 namespace pinfold::enforce {
 
-/// Processes of a group, of an adopted one also those of the groups below it; ascending. A group
-/// that does not exist has none. Errors: kIo.
+/// Processes of a group, of a container also those of the groups below it; ascending. A group that
+/// does not exist has none. Errors: kIo.
 [[nodiscard]] Result<std::vector<pid_t>> processes(const Group& group);
 /// The same of any group, with the groups below it in the hierarchy with the cpusets.
 [[nodiscard]] Result<std::vector<pid_t>> processes_below(const Group& group);

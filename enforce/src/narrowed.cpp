@@ -1,0 +1,46 @@
+#include "pinfold/enforce/narrowed.hpp"
+
+#include <functional>
+
+namespace pinfold::enforce {
+namespace {
+
+/// Looks at the groups above a directory that have a cpuset, upwards, until `look` returns false or
+/// the hierarchy ends.
+void look_above(const Cgroups& cgroups, std::string directory,
+                const std::function<bool(const NarrowGroup&)>& look) {
+  for (;;) {
+    const std::size_t slash = directory.rfind('/');
+    if (slash == 0 || slash == std::string::npos) return;
+    directory.resize(slash);
+    const auto group = cgroups.open_elsewhere(directory);
+    if (!group && !is_gone(group.error())) return;  // above the mount
+    if (!group) continue;                           // not made yet, or removed meanwhile
+    const auto cpus = effective_cpus(*group);
+    if (cpus && !look({directory, *cpus})) return;
+  }
+}
+
+}  // namespace
+
+std::optional<CpuSet> cpus_above(const Cgroups& cgroups, const std::string& directory) {
+  std::optional<CpuSet> found;
+  look_above(cgroups, directory, [&](const NarrowGroup& above) {
+    found = above.cpus;
+    return false;
+  });
+  return found;
+}
+
+std::optional<NarrowGroup> find_narrow_group(const Cgroups& cgroups, const std::string& directory,
+                                             const CpuSet& expected) {
+  std::optional<NarrowGroup> found;
+  look_above(cgroups, directory, [&](const NarrowGroup& above) {
+    if (above.cpus.contains_all(expected)) return false;
+    found = above;
+    return true;
+  });
+  return found;
+}
+
+}  // namespace pinfold::enforce
